@@ -28,13 +28,13 @@ def loss(x: Any, w: Any) -> Any:
 
 def test_steps_in_order() -> None:
     steps = list(debug.replay(loss)(X, 2.0))
-    named = [(s.place.name, s.place.iteration, s.value) for s in steps if s.place.name in ("h", "total")]
+    named = [(s.place.variable, s.place.iterations, s.value) for s in steps if s.place.variable in ("h", "total")]
     np.testing.assert_array_equal(named[0][2], 2 * X)
     assert [(name, loops, float(value)) for name, loops, value in named[1:]] == [
         ("total", (0,), 14), ("total", (1,), 18), ("total", (2,), 24)
     ]  # fmt: skip
     conversion, product = steps[:2]
-    assert conversion.place.source == "h = x * w" and conversion.place.name is None
+    assert conversion.place.source == "h = x * w" and conversion.place.variable is None
     assert str(product).endswith("(loss): h = x * w\n    h = mul: 3 values from 2 to 6")
 
 
@@ -59,7 +59,7 @@ def test_results_are_those_of_the_function(name: str) -> None:
 def test_until() -> None:
     run = debug.replay(loss)(X, 2.0)
     step = run.until(lambda v: v == 24)
-    assert step is not None and (step.place.name, step.place.iteration) == ("total", (2,))
+    assert step is not None and (step.place.variable, step.place.iterations) == ("total", (2,))
     assert run.until(lambda v: v > 1e6) is None
     np.testing.assert_allclose(run.run()[0], 24)
 
@@ -69,7 +69,7 @@ def test_conditionals_and_loops_run_what_they_run() -> None:
         y = lax.cond(x > 0, lambda: jnp.sin(x), lambda: jnp.cos(x))
         return lax.while_loop(lambda c: c < 4, lambda c: c * 1.5, y + 1)
 
-    operations = [s.place.operation for s in debug.replay(f)(0.5)]
+    operations = [s.place.primitive for s in debug.replay(f)(0.5)]
     assert "sin" in operations and "cos" not in operations
     np.testing.assert_allclose(debug.replay(f)(0.5).run(), f(0.5))
     assert operations.count("mul") == 3
@@ -105,7 +105,7 @@ def test_bisect_finds_the_first_operation_that_differs() -> None:
         return z * 2
 
     found = debug.bisect(f, lambda x: f(x, jnp.bfloat16))(X / 7).found
-    assert found is not None and (found.place.name, found.place.operation) == ("z", "sub")
+    assert found is not None and (found.place.variable, found.place.primitive) == ("z", "sub")
     assert found.ulps > 50 and "units in the last place apart" in str(found)
 
 
@@ -114,7 +114,7 @@ def test_bisect_of_loops_names_the_iteration() -> None:
         return lax.scan(lambda c, _: (c * 1.1, None), x.astype(dtype), None, length=30)[0]
 
     found = debug.bisect(lambda x: f(x, jnp.float32), lambda x: f(x, jnp.float16), 8)(X).found
-    assert found is not None and found.place.operation == "mul" and 1 < found.place.iteration[0] < 30
+    assert found is not None and found.place.primitive == "mul" and 1 < found.place.iterations[0] < 30
 
 
 def test_bisect_of_equal_programs() -> None:

@@ -43,7 +43,7 @@ def test_values(name: str) -> None:
     assert not np.isfinite(np.asarray(f(jnp.asarray(X))))
     found = debug.why_nan(f)(jnp.asarray(X)).found
     assert found is not None
-    assert (found.direction, found.place.operation, found.index) == ("forward", operation, index)
+    assert (found.direction, found.place.primitive, found.index) == ("forward", operation, index)
     assert found.place.file == __file__
 
 
@@ -53,7 +53,7 @@ def test_gradients_of_finite_values(name: str) -> None:
     assert np.isfinite(np.asarray(f(X))) and not np.isfinite(np.asarray(grad(f)(X))).all()
     found = debug.why_nan(f)(X).found
     assert found is not None
-    assert (found.direction, found.place.operation, found.index) == ("backward", operation, index)
+    assert (found.direction, found.place.primitive, found.index) == ("backward", operation, index)
 
 
 def test_the_trap_of_where_and_its_mend() -> None:
@@ -69,7 +69,7 @@ def test_the_trap_of_where_and_its_mend() -> None:
 
 def test_iterations() -> None:
     found = debug.why_nan(in_scan)(X).found
-    assert found is not None and found.place.iteration == (1,)
+    assert found is not None and found.place.iterations == (1,)
     assert found.reason == "gives nan for -0.5"
 
 

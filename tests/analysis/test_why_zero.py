@@ -72,7 +72,7 @@ def test_cuts(name: str) -> None:
     assert not np.asarray(grad(f)(X)).any()
     (found,) = debug.why_zero(f)(X).arguments
     assert found.is_zero and (found.zeros, found.size) == (3, 3)
-    assert {cut.place.operation for cut in found.cuts if cut.place} == {operation}
+    assert {cut.place.primitive for cut in found.cuts if cut.place} == {operation}
     assert all(reason in cut.reason and cut.place.file == __file__ for cut in found.cuts if cut.place)
 
 
@@ -80,10 +80,10 @@ def test_lines_and_iterations() -> None:
     found = debug.why_zero(in_while)(X)
     (cut,) = found.cuts
     assert cut.place is not None and cut.place.source == "return lax.fori_loop(0, 3, lambda i, c: jnp.sign(c), x).sum()"
-    assert cut.place.iteration == (2,)  # the gradient comes from the end
+    assert cut.place.iterations == (2,)  # the gradient comes from the end
     assert repr(found).startswith("x: zero, because\n    ")
     assert ", iteration 2: return lax.fori_loop" in repr(found)
-    assert found.as_dict()["arguments"][0]["cuts"][0]["place"]["operation"] == "sign"
+    assert found.as_dict()["arguments"][0]["cuts"][0]["place"]["primitive"] == "sign"
 
 
 def test_arguments_that_nothing_depends_on() -> None:

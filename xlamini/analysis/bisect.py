@@ -34,7 +34,7 @@ class Parting(NamedTuple):
     def __str__(self) -> str:
         at = f" at index {self.index}" if self.index else ""
         return (
-            f"{self.place}\n    {self.place.operation}{at}: {self.first!r} and {self.second!r}, "
+            f"{self.place}\n    {self.place.primitive}{at}: {self.first!r} and {self.second!r}, "
             f"{self.ulps:.3g} units in the last place apart"
         )
 
@@ -67,7 +67,7 @@ def bisect(f: Callable[..., Any], g: Callable[..., Any], ulps: float = 1.0) -> C
     ...     return y - 1.0
     >>> half = lambda x: f(x.astype(xlamini.numpy.float16))
     >>> found = xlamini.debug.bisect(f, half)(xlamini.numpy.float32(0.0004)).found
-    >>> found.place.operation
+    >>> found.place.primitive
     'sub'
     """
 
@@ -96,7 +96,7 @@ def _results(f: Callable[..., Any], args: Any, kwargs: Any) -> Iterator[tuple[Ke
     seen: Counter[Key] = Counter()
     for eqn, loops in zip(straight.jaxpr.eqns, straight.loops, strict=True):
         place = place_of(eqn, loops)
-        key = place.file, place.line, place.operation, loops
+        key = place.file, place.line, place.primitive, loops
         seen[key] += 1
         yield (*key, seen[key]), (place, [np.asarray(values[v]) for v in eqn.outvars])
 

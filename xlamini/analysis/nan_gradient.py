@@ -30,7 +30,7 @@ class BadValue(NamedTuple):
 
     def __str__(self) -> str:
         at = f" at index {self.index}" if self.index else ""
-        return f"{self.place}\n    {self.direction}: {self.place.operation} {self.reason}{at}\n    {self.fix}"
+        return f"{self.place}\n    {self.direction}: {self.place.primitive} {self.reason}{at}\n    {self.fix}"
 
     def as_dict(self) -> dict[str, Any]:
         return {**self._asdict(), "place": self.place.as_dict(), "index": list(self.index)}
@@ -57,7 +57,7 @@ def why_nan(f: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable
 
     >>> jnp = xlamini.numpy
     >>> found = xlamini.debug.why_nan(lambda x: jnp.where(x > 0, jnp.sqrt(x), 0.0))(0.0).found
-    >>> found.direction, found.place.operation
+    >>> found.direction, found.place.primitive
     ('backward', 'sqrt')
     """
 

@@ -13,23 +13,23 @@ WIDTH = 100
 
 
 class Place(NamedTuple):
-    """Where an equation comes from: the user's line, the variable it assigns, the operation, the iteration of loops."""
+    """Where an equation comes from: the user's line, the variable that it assigns, the iterations of loops around it."""
 
     file: str
     line: int
     function: str
     source: str
-    name: str | None
-    operation: str
-    iteration: Loops = ()
+    variable: str | None
+    primitive: str
+    iterations: Loops = ()
 
     def __str__(self) -> str:
         where = f"{self.file}:{self.line} ({self.function})" if self.line else "unknown place"
-        loop = f", iteration {', '.join(map(str, self.iteration))}" if self.iteration else ""
+        loop = f", iteration {', '.join(map(str, self.iterations))}" if self.iterations else ""
         return f"{where}{loop}: {_shortened(self.source)}" if self.source else where + loop
 
     def as_dict(self) -> dict[str, Any]:
-        return {**self._asdict(), "iteration": list(self.iteration)}
+        return {**self._asdict(), "iterations": list(self.iterations)}
 
 
 def _shortened(text: str) -> str:
@@ -37,10 +37,10 @@ def _shortened(text: str) -> str:
 
 
 def place_of(eqn: Equation, loops: Loops = ()) -> Place:
-    source, operation = eqn.provenance.source, eqn.primitive.name
+    source, primitive = eqn.provenance.source, eqn.primitive.name
     if source is None:
-        return Place("", 0, "", "", None, operation, loops)
-    return Place(source.file, source.line, source.function, source.text, source.target, operation, loops)
+        return Place("", 0, "", "", None, primitive, loops)
+    return Place(source.file, source.line, source.function, source.text, source.target, primitive, loops)
 
 
 def span(value: Any) -> str:

@@ -34,8 +34,8 @@ class Step(NamedTuple):
         return self.values[0]
 
     def __str__(self) -> str:
-        name = f"{self.place.name} = " if self.place.name else ""
-        return f"{self.place}\n    {name}{self.place.operation}: {', '.join(map(span, self.values))}"
+        name = f"{self.place.variable} = " if self.place.variable else ""
+        return f"{self.place}\n    {name}{self.place.primitive}: {', '.join(map(span, self.values))}"
 
     __repr__ = __str__
 
@@ -57,7 +57,7 @@ class Replay:
     def until(self, condition: Callable[[np.ndarray], Any]) -> Step | None:
         """The next step of which a result fulfils the condition in any element; None if there is none.
 
-        >>> xlamini.debug.replay(lambda x: 10.0 * (x + 1.0))(2.0).until(lambda v: v > 20).place.operation
+        >>> xlamini.debug.replay(lambda x: 10.0 * (x + 1.0))(2.0).until(lambda v: v > 20).place.primitive
         'mul'
         """
         found = (step for step in self._steps if any(np.any(condition(np.asarray(v))) for v in step.values))
@@ -75,7 +75,7 @@ class Replay:
     def _all(self) -> Iterator[Step]:
         steps = self._straight.steps(self._values)
         for eqn, place in zip(self._straight.jaxpr.eqns, _places(self._straight), strict=True):
-            self._run_line(eqn, place.name, lambda: next(steps))
+            self._run_line(eqn, place.variable, lambda: next(steps))
             yield Step(place, tuple(self._values[v] for v in eqn.outvars))
 
     def _run_line(self, eqn: Equation, name: str | None, step: Callable[[], Any]) -> None:
@@ -99,7 +99,7 @@ def _places(straight: Straight) -> list[Place]:
     sources = [(eqn.provenance.source, loops) for eqn, loops in zip(straight.jaxpr.eqns, straight.loops, strict=True)]
     places = list(map(place_of, straight.jaxpr.eqns, straight.loops))
     alike = [here == later for here, later in itertools.pairwise([*sources, None])]
-    return [place._replace(name=None) if goes_on else place for place, goes_on in zip(places, alike, strict=True)]
+    return [place._replace(variable=None) if goes_on else place for place, goes_on in zip(places, alike, strict=True)]
 
 
 @contextmanager
@@ -134,7 +134,7 @@ def replay(f: Callable[..., Any]) -> Callable[..., Replay]:
     ...     y = x * x
     ...     return y + 1.0
     >>> steps = list(xlamini.debug.replay(f)(3.0))
-    >>> [(step.place.operation, float(step.value)) for step in steps]
+    >>> [(step.place.primitive, float(step.value)) for step in steps]
     [('mul', 9.0), ('add', 10.0)]
     """
 

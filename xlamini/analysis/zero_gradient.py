@@ -33,7 +33,7 @@ class Cut(NamedTuple):
     reason: str
 
     def __str__(self) -> str:
-        return self.reason if self.place is None else f"{self.place}\n        {self.place.operation}: {self.reason}"
+        return self.reason if self.place is None else f"{self.place}\n        {self.place.primitive}: {self.reason}"
 
     def as_dict(self) -> dict[str, Any]:
         return {"place": None if self.place is None else self.place.as_dict(), "reason": self.reason}
