@@ -3,6 +3,7 @@
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.core.memo import memos as memos
 from xlamini.runtime.meshes.pictures import visualize_sharding as visualize_sharding
+from xlamini.staging.compile.ledger import compilations as compilations
 from xlamini.transforms.callbacks.breakpoint import breakpoint as breakpoint
 from xlamini.transforms.callbacks.debug import callback as callback, debug_print as print
 from xlamini.transforms.callbacks.debug_log import log as log
@@ -14,6 +15,6 @@ from xlamini.transforms.callbacks.inspect_sharding import (
 _edge_of_face(globals())
 
 __all__ = [
-    "breakpoint", "callback", "inspect_array_sharding", "log", "memos", "print", "visualize_array_sharding",
-    "visualize_sharding",
+    "breakpoint", "callback", "compilations", "inspect_array_sharding", "log", "memos", "print",
+    "visualize_array_sharding", "visualize_sharding",
 ]  # fmt: skip
