@@ -8,7 +8,6 @@ import logging
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from xlamini.core import ShapedArray, first_difference
@@ -17,12 +16,13 @@ from xlamini.core.config import trace_context_names
 from xlamini.core.errors import TooManyCompilationsError
 from xlamini.core.frames import is_own, user_line
 from xlamini.core.jax_flags import explain_cache_misses
+from xlamini.core.memo import alive
 from xlamini.runtime import KeyType, key_words
 from xlamini.runtime.meshes.program_placement import MeshPlacement
 from xlamini.staging.compile.ledger import Cause, Compilation, Compilations, add, compilations
 from xlamini.staging.run.call_plan import CallPlan
 from xlamini.staging.run.jit_caches import Seen, SharedCaches
-from xlamini.staging.run.redefinition import CLEARED, FIRST, cause_of_new, function_of, short
+from xlamini.staging.run.redefinition import CLEARED, FIRST, cause_of_new, function_of, remember, short
 from xlamini.staging.trace.arguments import parameter_names
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger("xlamini")
 
-_NEAREST = 8
+_NEAREST = 4
 """How many earlier calls are compared, the newest: more would take longer than tracing a small function."""
 _LINES = 10
 _NUMBERS = (bool, int, float, complex)
@@ -70,15 +70,30 @@ def entry_of_trace(jitted: Jitted, key: tuple, plan: CallPlan) -> Compilation:
     return entry
 
 
-def keep_trace(caches: SharedCaches, key: tuple, plan: CallPlan, entry: Compilation, captures_tracers: bool) -> None:
+def keep_trace(jitted: Jitted, key: tuple, plan: CallPlan, entry: Compilation, captures_tracers: bool) -> None:
     """Put the entry of a trace that is done into the ledger, and remember its key."""
+    caches = jitted.caches
+    if not (caches.seen or entry.is_own):
+        remember(jitted.fun, entry.function, jitted.options)
     entry.traced = True
     plan.entries.append(add(entry))
     caches.remember(hash(key), Seen(threading.get_ident(), captures_tracers, entry.cause))
 
 
-def entry_of_program(jitted: Jitted, traced: Any, plan: CallPlan, device: Any) -> Compilation:
-    """The entry of a call whose trace is known, and is compiled now; RuntimeError if that is one too many."""
+class _Counted:
+    """A context in which a program is compiled; one that fails does not count."""
+
+    def __init__(self, caches: SharedCaches):
+        self.caches = caches
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: Any, *error: Any) -> None:
+        self.caches.compiled += kind is None
+
+
+def entry_of_program(jitted: Jitted, traced: Any, plan: CallPlan, device: Any) -> _Counted:
+    """The context in which a call is compiled, with an entry; TooManyCompilationsError if that is one too many."""
     if not plan.entries:
         plan.entries.append(_entry_without_trace(jitted, _of_program(jitted, traced, plan, device)))
     entry, most = plan.entries[-1], jitted.options.max_compiles
@@ -88,8 +103,7 @@ def entry_of_program(jitted: Jitted, traced: Any, plan: CallPlan, device: Any) -
             f"{'; '.join([entry.cause.text, *entry.cause.also])}. To avoid it, "
             f"{entry.cause.edit or 'raise max_compiles'}"
         )
-    jitted.caches.compiled += 1
-    return entry
+    return _Counted(jitted.caches)
 
 
 def entry_of_lowering(jitted: Jitted, plan: CallPlan) -> Compilation:
@@ -136,13 +150,21 @@ def _of_empty(jitted: Jitted, function: Any) -> Cause:
 
 def _nearest(key: tuple, plan: CallPlan, jitted: Jitted) -> Cause | None:
     """The differences from the earlier call with the fewest; one of the same structure is nearer than others."""
-    newest = list(islice(reversed(list(jitted.caches.traces)), _NEAREST))
-    rows = [(before[0] != key[0], list(_differences(before, key, plan, jitted))) for before in newest]
-    found = min(rows, key=lambda row: (row[0], len(row[1])), default=(False, []))[1]
-    if not found:
+    newest = alive(jitted.caches.traces)[: -_NEAREST - 1 : -1]
+    if not newest:
         return None
+    nearest = min(newest, key=lambda before: _distance(before, key))
+    found = list(_differences(nearest, key, plan, jitted))
     more = [f"{len(found) - _LINES} more differences"] if len(found) > _LINES else []
     return found[0]._replace(also=(*(cause.text for cause in found[1:_LINES]), *more))
+
+
+def _distance(before: tuple, now: tuple) -> tuple[bool, int]:
+    """Whether the structures differ, and how many leaves and other parts of the keys do."""
+    others = sum(old != new for old, new in zip(before[2:], now[2:], strict=True))
+    if before[0] != now[0]:
+        return True, others
+    return False, others + sum(old is not new for old, new in zip(before[1], now[1], strict=True))  # types are interned
 
 
 def _differences(before: tuple, now: tuple, plan: CallPlan, jitted: Jitted) -> Iterator[Cause]:
@@ -150,9 +172,10 @@ def _differences(before: tuple, now: tuple, plan: CallPlan, jitted: Jitted) -> I
     (tree, avals, statics, flags, axes), (new_tree, new_avals, new_statics, new_flags, new_axes) = before, now
     seen = jitted.caches.seen.get(hash(before))
     elsewhere = seen is not None and seen.thread != threading.get_ident()
-    for name, old, new in zip(trace_context_names(), flags, new_flags, strict=True):
-        if old != new:
-            yield _of_flag(name, old, new, elsewhere)
+    if flags != new_flags:
+        for name, old, new in zip(trace_context_names(), flags, new_flags, strict=True):
+            if old != new:
+                yield _of_flag(name, old, new, elsewhere)
     if axes != new_axes:
         text = f"the named axes around the call are {_axes(new_axes)}, before {_axes(axes)}"
         yield Cause("named axes", _axes(new_axes), text, "call it under the same axes, or jit what is around it")
@@ -160,9 +183,9 @@ def _differences(before: tuple, now: tuple, plan: CallPlan, jitted: Jitted) -> I
     if tree != new_tree:
         yield _of_structure(tree, new_tree, plan, jitted)
         return
-    for name, leaf, old, new in zip(plan.names, plan.leaves, avals, new_avals, strict=True):
+    for i, (leaf, old, new) in enumerate(zip(plan.leaves, avals, new_avals, strict=True)):
         if old != new:
-            yield _of_leaf(name, leaf, old, new)
+            yield _of_leaf(plan.names[i], leaf, old, new)
 
 
 def _axes(axes: Any) -> str:

@@ -217,7 +217,7 @@ class Jitted:
         with entry.measured():
             traced = trace(of_dynamic, plan.tree, plan.avals, None, plan.names, self.name)
         captures_tracers = any(type(x) is Tracer for x in traced.captured)
-        keep_trace(self.caches, key, plan, entry, captures_tracers)
+        keep_trace(self, key, plan, entry, captures_tracers)
         if shardings := self._out_shardings(traced):
             traced = traced._replace(jaxpr=in_spaces(traced.jaxpr, spaces_of(shardings)))
         if captures_tracers:
@@ -254,8 +254,8 @@ class Jitted:
         """The program of this signature, compiled for a device or a mesh."""
         from xlamini.staging.run.cache_misses import entry_of_program
 
-        entry_of_program(self, traced, plan, device)
-        return compile_lowered(self._lower(plan, traced, device), self.options.compiler)
+        with entry_of_program(self, traced, plan, device):
+            return compile_lowered(self._lower(plan, traced, device), self.options.compiler)
 
     def _lower(self, plan: CallPlan, traced: Trace, device: Any) -> LoweredProgram:
         from xlamini.staging.run.cache_misses import entry_of_lowering
@@ -379,8 +379,8 @@ def wrapped(jitted: Jitted) -> Any:
     if static or donate:
         function = guarded(function, jitted.explain, donate)
     function.trace, function.lower, function.eval_shape = jitted.traced, jitted.lowered, jitted.eval_shape
-    function.clear_cache, function.__deepcopy__ = jitted.forget, jitted.deep_copy
-    function.compilations = jitted.compilations
+    function.clear_cache, function.compilations = jitted.forget, jitted.compilations
+    function.__deepcopy__ = jitted.deep_copy
     return function
 
 

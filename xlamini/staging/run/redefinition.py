@@ -15,11 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core.frames import own_files
-from xlamini.core.memo import Memo
-from xlamini.staging.compile.ledger import Cause, Function, compilations
+from xlamini.staging.compile.ledger import Cause, Function
 from xlamini.staging.run.jit_options import Options
 
-_LONG, _DEEP = 60, 16
+_LONG, _DEEP, _MOST = 60, 16, 1024
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
 _NO_DATA = (ModuleType, FunctionType, BuiltinFunctionType, type)
 
@@ -51,7 +50,8 @@ class _Before(NamedTuple):
     variables: dict[str, _Value]
 
 
-_last = Memo("helper: functions that were traced, by code", 1024, counted=False)
+_last: dict[Function, _Before] = {}
+"""By code; not emptied with the caches, as it says that they were."""
 
 
 def function_of(fun: Any, name: str) -> Function:
@@ -65,14 +65,25 @@ def function_of(fun: Any, name: str) -> Function:
 
 def cause_of_new(fun: Any, function: Function, options: Options) -> Cause:
     """Why a function without traces is traced: it is new, or another one of its code was called before."""
-    before, now = _last.table.get(function), _Before(_weakly(fun), _texts(options), _variables(fun))
-    _last.keep(function, now)
+    before = _last.get(function)
     if before is None:
-        return CLEARED if compilations(lambda entry: entry.function == function) else FIRST
+        return FIRST
+    now = _before(fun, options)
     if before.fun() is fun:
         return _of_options(before.options, now.options) or (CLEARED if type(fun) is FunctionType else _anew(fun))
     changed = [name for name, value in now.variables.items() if value.differs(before.variables.get(name))]
     return _of_variables(fun, changed, before, now) if changed else _anew(fun)
+
+
+def remember(fun: Any, function: Function, options: Options) -> None:
+    """Remember a function that was traced, as the last one of its code."""
+    _last[function] = _before(fun, options)
+    if len(_last) > _MOST:
+        del _last[next(iter(_last))]
+
+
+def _before(fun: Any, options: Options) -> _Before:
+    return _Before(_weakly(fun), _texts(options), _variables(fun))
 
 
 def _of_options(before: dict[str, str], now: dict[str, str]) -> Cause | None:
