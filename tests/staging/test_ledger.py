@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import weakref
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from xlamini.staging.compile import ledger
 X = np.arange(3, dtype=np.float32)
 
 
-def fresh(factor: float):
+def fresh(factor: float) -> Any:
     """A jitted function with a code of its own, so that the ledger has nothing of it."""
     return xlamini.jit(eval(compile(f"lambda x: x * {factor}", f"fresh{factor}", "eval")))
 
