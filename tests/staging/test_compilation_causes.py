@@ -183,16 +183,12 @@ def test_equal_static_arguments_share_a_program():
 
 @cause("function identity", "<lambda>", "another function with the same code", "define it once, outside of the loop")
 def new_lambda_in_each_iteration():
-    for _ in range(2):
-        f = called(xlamini.jit(lambda x: x * 43), X)
-    return f
+    return [called(xlamini.jit(lambda x: x * 43), X) for _ in range(2)][1]
 
 
 @cause("closure", "scale", "scale is 2, before 1, in a new function", "make scale an argument of the function")
 def closure_over_a_number():
-    for scale in (1, 2):
-        f = called(xlamini.jit(lambda x, scale=scale: x * scale * 47), X)
-    return f
+    return [called(xlamini.jit(lambda x, scale=scale: x * scale * 47), X) for scale in (1, 2)][1]
 
 
 @cause("closure", "weights", "weights is another float32[4], in a new function", "make weights an argument")
