@@ -8,6 +8,7 @@ from xlamini.analysis.zero_gradient import why_zero as why_zero
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.core.memo import memos as memos
 from xlamini.runtime.meshes.pictures import visualize_sharding as visualize_sharding
+from xlamini.staging.compile.ledger import compilations as compilations
 from xlamini.transforms.callbacks.breakpoint import breakpoint as breakpoint
 from xlamini.transforms.callbacks.debug import callback as callback, debug_print as print
 from xlamini.transforms.callbacks.debug_log import log as log
@@ -19,6 +20,6 @@ from xlamini.transforms.callbacks.inspect_sharding import (
 _edge_of_face(globals())
 
 __all__ = [
-    "bisect", "breakpoint", "callback", "check_pure", "inspect_array_sharding", "log", "memos", "print", "replay",
-    "visualize_array_sharding", "visualize_sharding", "why_nan", "why_zero",
+    "bisect", "breakpoint", "callback", "check_pure", "compilations", "inspect_array_sharding", "log", "memos", "print",
+    "replay", "visualize_array_sharding", "visualize_sharding", "why_nan", "why_zero",
 ]  # fmt: skip

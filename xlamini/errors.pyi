@@ -9,6 +9,7 @@ from xlamini.core.errors import (
     NonConcreteBooleanIndexError as NonConcreteBooleanIndexError, PlatformError as PlatformError,
     ProcessError as ProcessError, ShapeError as ShapeError, ShardingError as ShardingError,
     ShardingTypeError as ShardingTypeError, TargetError as TargetError,
+    TooManyCompilationsError as TooManyCompilationsError,
     TracerArrayConversionError as TracerArrayConversionError, TracerBoolConversionError as TracerBoolConversionError,
     TracerIntegerConversionError as TracerIntegerConversionError, TypePromotionError as TypePromotionError,
     UnexpectedTracerError as UnexpectedTracerError,

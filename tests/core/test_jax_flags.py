@@ -159,7 +159,9 @@ def test_compilations_are_logged(caplog, no_cache):
         f(np.ones((2, 3), np.float32))
         f(np.ones((2, 3), np.float32))
     f(np.ones(4, np.float32))
-    first, second = [m for m in caplog.messages if "<lambda>" in m]
+    traced, lowered, first, second = [m for m in caplog.messages if "<lambda>" in m]
+    assert traced.startswith("Finished tracing <lambda> for jit in ")
+    assert lowered.startswith("Finished jaxpr to MLIR module conversion jit(<lambda>) in ")
     assert first == "Compiling jit(<lambda>) with global shapes and types [f32[2,3]]"
     assert second.startswith("Finished XLA compilation of jit(<lambda>) in ")
 

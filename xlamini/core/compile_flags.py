@@ -53,6 +53,10 @@ compile_key: Callable[[], tuple] = functools.partial(
 """This thread's values of these flags, part of the key of every compiled program; one call into C."""
 
 
+compile_names = tuple(flag.name for flag in _FLAGS)
+"""The names of these flags."""
+
+
 @memoised("helper: compiler options by flags", 64)
 def options_of(key: tuple) -> dict[str, Any]:
     """XLA's options by name for the flags of a `compile_key()`; a flag at its default adds none."""

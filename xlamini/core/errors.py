@@ -28,6 +28,7 @@ __all__ = [
     "ShapeError",
     "ShardingError",
     "TargetError",
+    "TooManyCompilationsError",
     "TracerArrayConversionError",
     "TracerBoolConversionError",
     "TracerIntegerConversionError",
@@ -207,6 +208,21 @@ class KeyReuseError(JAXTypeError):
 
         key_a, key_b = random.split(key)
         a, b = random.normal(key_a), random.uniform(key_b)
+    """
+
+
+class TooManyCompilationsError(RuntimeError):
+    """A function was compiled more often than its option `max_compiles` allows.
+
+        @jit(max_compiles=1)
+        def step(batch):
+            ...
+
+        step(jnp.ones(64))
+        step(jnp.ones(17))  # fails: the last batch has another shape
+
+    The message says what differs from the nearest earlier call, and what to write instead; `step.compilations()` lists
+    the earlier ones.
     """
 
 

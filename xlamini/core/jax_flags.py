@@ -169,6 +169,7 @@ high_dynamic_range_gumbel = Flag(
 log_compiles = Flag("log_compiles", False, "log each program that XLA compiles")
 logging_level = _LoggingLevel()
 explain_cache_misses = Flag("explain_cache_misses", False, "log why a jitted function is traced again")
+report = Flag("report", False, "print what was compiled, and why, when the process ends")
 log_checkpoint_residuals = Flag("log_checkpoint_residuals", False, "log what each checkpoint stores")
 captured_constants_warn_bytes = Flag(
     "captured_constants_warn_bytes", 2_000_000_000, "warn of programs that capture more bytes of arrays; -1 for never"

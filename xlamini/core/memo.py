@@ -12,7 +12,6 @@ import functools
 import gc
 import threading
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
@@ -180,8 +179,8 @@ def _made(key: Hashable, find: Callable[[], V | None], make: Callable[[], V], do
         done.set()
 
 
-def alive(objects: weakref.WeakSet[V] | OrderedDict[V, Any]) -> list[V]:
-    """The members of a weak set, or the keys of an ordered table, which another thread may be changing."""
+def alive(objects: weakref.WeakSet[V] | dict[V, Any]) -> list[V]:
+    """The members of a weak set, or the keys of a table, which another thread may be changing."""
     while True:
         with suppress(RuntimeError):
             return list(objects)

@@ -13,6 +13,7 @@ from xlamini.core import config
 from xlamini.core.check import check_jaxpr
 from xlamini.core.jaxpr import Jaxpr, rewrites
 from xlamini.core.memo import paused_gc
+from xlamini.core.phases import REWRITE, Phase
 from xlamini.core.state import state
 from xlamini.core.tracer import Tracer
 
@@ -36,7 +37,7 @@ def rewrite(fun: Callable[Concatenate[Jaxpr, P], R]) -> Callable[Concatenate[Jax
         if result is not None:
             rewrites.hits += 1
             return result
-        with paused_gc():
+        with paused_gc(), Phase(REWRITE, jaxpr.name):
             result = fun(jaxpr, *options, **no_keywords)
         if config.enable_checks.value:
             check_result(result)

@@ -33,6 +33,7 @@ from xlamini.primitives import (
 from xlamini.primitives.concatenate import concatenate
 from xlamini.primitives.iota import iota
 from xlamini.runtime import Array, device_put_value
+from xlamini.runtime.transfer_guards import unguarded
 from xlamini.staging import composite
 from xlamini.transforms.sharding.device_put import device_put
 from xlamini.typing import ArrayLike, DTypeLike, ShapeLike
@@ -101,7 +102,8 @@ def _counted(start: Any, step: Any, length: int, dtype: Any, place: Any) -> Any:
     if state.builder is not None and (start, step) == (0, 1):
         return placed(iota(dtype, length), place)
     values = (start + np.arange(length) * step if length else np.zeros(0)).astype(dtype)
-    return device_put_value(values, place) if state.builder is None else placed(device_put_value(values), place)
+    with unguarded():
+        return device_put_value(values, place) if state.builder is None else placed(device_put_value(values), place)
 
 
 def linspace(

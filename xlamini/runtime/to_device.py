@@ -20,6 +20,7 @@ from xlamini.runtime.lifetime import check_alive
 from xlamini.runtime.meshes.named_sharding import typed_by
 from xlamini.runtime.sharding import Sharding, SingleDeviceSharding, as_sharding, default_sharding
 from xlamini.runtime.to_host import parts_of, to_numpy
+from xlamini.runtime.transfer_guards import between_devices, unguarded
 
 ArrayImpl = _jax.ArrayImpl
 
@@ -173,7 +174,8 @@ def _put_array(
         return _put(aval or x.aval, sharding, [x], [sharding._device], bound)
     numbers = parts_to_move(x._sharding, sharding, x.aval.shape)
     if numbers is None:
-        return _put_ndarray(to_numpy(x), sharding, bound, aval or x.aval)
+        with between_devices():
+            return _put_ndarray(to_numpy(x), sharding, bound, aval or x.aval)
     held, devices = parts_of(x), sharding._internal_device_list.addressable_device_list
     return _put(aval or x.aval, sharding, [held[n] for n in numbers], list(devices), bound)
 
@@ -202,4 +204,5 @@ def copy_of(x: Any) -> ArrayImpl:
     """A copy of `x` in new memory on the same devices."""
     check_alive(x)
     devices = list(x._sharding._internal_device_list.addressable_device_list)
-    return _put(x.aval, x._sharding, parts_of(x), devices, x._committed, True)
+    with unguarded():  # on each device a copy of what is there
+        return _put(x.aval, x._sharding, parts_of(x), devices, x._committed, True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from jaxlib._jax import guard_lib
@@ -86,6 +86,42 @@ array_garbage_collection_guard = _Guard(
     guard_lib.GarbageCollectionGuardLevel,
     "garbage_collect_array",
 )
+
+_FIELDS = ("host_to_device", "device_to_device", "device_to_host")
+_ALLOW = guard_lib.TransferGuardLevel.ALLOW
+
+
+def unguarded() -> AbstractContextManager[None]:
+    """A context for transfers of the library's own, where the user sees none: the numbers of an `arange`."""
+    return _under(_ALLOW) if any(_level_of(field) is not None for field in _FIELDS) else nullcontext()
+
+
+def between_devices() -> AbstractContextManager[None]:
+    """A context for a transfer between devices that goes by way of the host: the guard for devices holds for it."""
+    if all(_level_of(field) is None for field in _FIELDS):
+        return nullcontext()
+    level = _level_of("device_to_device")
+    return _under(_ALLOW if level is None else level)
+
+
+def _level_of(field: str) -> Any:
+    """The level of this thread, or that of the process; None if none is set."""
+    level = getattr(guard_lib.thread_local_state(), field)
+    return getattr(guard_lib.global_state(), field) if level is None else level
+
+
+@contextmanager
+def _under(level: Any) -> Generator[None]:
+    state = guard_lib.thread_local_state()
+    before = {field: getattr(state, field) for field in _FIELDS}
+    try:
+        for field in _FIELDS:
+            setattr(state, field, level)
+        yield
+    finally:
+        for field, outer in before.items():
+            setattr(state, field, outer)
+
 
 class _ThreadGuard(Flag):
     """The flag under which jaxlib refuses programs of several processes in all threads but the one that set it."""

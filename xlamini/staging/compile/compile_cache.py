@@ -17,6 +17,7 @@ from xlamini.core.config import persistent_cache_min_compile_time_secs, programs
 from xlamini.core.digest import NoDigest, digest
 from xlamini.core.errors import FfiTargetError, JaxRuntimeError
 from xlamini.core.jax_flags import compilation_cache_check_contents
+from xlamini.core.phases import LOAD, Phase
 from xlamini.runtime.executable import Executable, check_options, load_program
 from xlamini.runtime.files import disk_cache
 from xlamini.runtime.files.disk_entry import Damaged
@@ -76,7 +77,8 @@ def _loaded(program: LoweredProgram, options: Options, known: Key) -> Executable
         return None
     header, serialized = found
     try:
-        executable = load_program(serialized, **interface_of(program, options))
+        with Phase(LOAD, program.name):
+            executable = load_program(serialized, **interface_of(program, options))
     except FfiTargetError:
         raise  # the entry is fine, and compiling would fail too
     except JaxRuntimeError as error:

@@ -14,7 +14,6 @@ from xlamini.core import (
     any_ordered,
     close_over,
     float0,
-    monitoring,
     once,
     rewrite,
     subjaxprs,
@@ -24,6 +23,7 @@ from xlamini.core.config import programs_are_kept, programs_are_keyed_by_module,
 from xlamini.core.effects import ffi_effect
 from xlamini.core.jax_flags import log_compiles
 from xlamini.core.jaxpr import is_expanded
+from xlamini.core.phases import LOWER, Phase
 from xlamini.core.sharding.partial_sums import sums_of
 from xlamini.core.tracer import build
 from xlamini.interpreters.dce import dce
@@ -51,7 +51,10 @@ class LoweredProgram:
     """A jaxpr and its StableHLO module, ready to compile.
 
     With the disk cache on, outlining and lowering are deferred: a program that is loaded from disk needs neither.
+    `ledger_entry` is the entry of the call that it was lowered for, if there was one.
     """
+
+    ledger_entry: Any = None
 
     def __init__(
         self,
@@ -109,11 +112,8 @@ class LoweredProgram:
             # Imported here because MLIR's bindings cost 0.1 s, which a user who only looks at jaxprs should not pay.
             from xlamini.lowering.module import lower_jaxpr
 
-            start = time.time() if monitoring.listeners else None
-            with under(self.flags):
+            with under(self.flags), Phase(LOWER, self.name):
                 self._module = lower_jaxpr(self.jaxpr, self.name, self.device.platform, self.aliases, (), self.spread)
-            if start is not None:
-                monitoring.record_since(monitoring.LOWERED, start, self.name)
         return self._module
 
     jaxpr = property(lambda self: self._outlined[0], doc="The program as it is lowered.")

@@ -4,17 +4,17 @@ Unused inputs never reach the executable. A random key is passed to it, and retu
 """
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xlamini.core import Values, float0, monitoring
+from xlamini.core import Values, float0
 from xlamini.core.compile_flags import compile_key, options_of
 from xlamini.core.config import programs_are_keyed_by_module
 from xlamini.core.errors import DeletedArrayError
 from xlamini.core.jax_flags import dump_ir_to, no_execution
+from xlamini.core.phases import COMPILE, Phase
 from xlamini.runtime import device_put_value, key_words
 from xlamini.runtime.dispatch import FastPath, fast_path
 from xlamini.runtime.executable import Executable, is_compile_only
@@ -37,21 +37,24 @@ if TYPE_CHECKING:
 _SMALL = 2**24
 """Bytes computed by a program that is run without a look at the machine's memory."""
 
-# The imports inside functions load what most processes never use: other targets, the disk cache, other processes.
+# The imports inside functions load what many processes never use: the ledger, other targets, the disk cache, other
+# processes.
 
 
 def compile_lowered(lowered: LoweredProgram, options: Options = None) -> Program:
     """Compile a lowered program, or load it from the disk cache; `options` are XLA's, by name, besides the flags'."""
+    from xlamini.staging.compile.ledger import compiling
+
     check_nest(lowered)
-    start = time.time() if monitoring.listeners else None
     if dump_ir_to.value:
         from xlamini.staging.compile.dump import dump
 
         dump(lowered)
     by_flags = options_of(compile_key())
-    executable = _executable_of(lowered, {**by_flags, **(options or {})} if by_flags else options)
-    if start is not None:
-        monitoring.record_since(monitoring.COMPILED, start, lowered.name)
+    entry = compiling(lowered.ledger_entry, lowered.name)
+    with entry.measured(), Phase(COMPILE, lowered.name):
+        executable = _executable_of(lowered, {**by_flags, **(options or {})} if by_flags else options)
+    entry.compiled = True
     return Program(lowered, executable, _check_of_others(lowered))
 
 

@@ -2,10 +2,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xlamini.core import Avals, Values
 from xlamini.staging.trace.static_args import StaticArgs
+
+if TYPE_CHECKING:
+    from xlamini.staging.compile.ledger import Compilation
 
 
 class CallPlan(NamedTuple):
@@ -24,5 +27,7 @@ class CallPlan(NamedTuple):
     """Where the remaining positional arguments were in the user's call; None if none was taken out."""
     in_shardings: Sequence[Any]
     """The sharding asked for each leaf, None for any; empty if nothing was asked."""
+    entries: list[Compilation]
+    """The entry of this call in the ledger, if it was traced and is yet to be compiled."""
     has_refs: bool = False
     """Whether a leaf is a ref; then only this field counts."""

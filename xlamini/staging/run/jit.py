@@ -26,8 +26,8 @@ from xlamini.core import (
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.compile_flags import compile_key
 from xlamini.core.frames import is_own
-from xlamini.core.jax_flags import explain_cache_misses
 from xlamini.core.memo import alive, made_once, register
+from xlamini.core.phases import REWRITE, Phase
 from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.core.ref_cells import RefEscaped
 from xlamini.core.state import state
@@ -68,6 +68,7 @@ from xlamini.staging.trace.tracing import Trace, TracedCall, rebuilt, trace
 
 if TYPE_CHECKING:
     from xlamini.staging.aot.stages import Lowered, Traced
+    from xlamini.staging.compile.ledger import Compilations
 
 
 jitted_functions: weakref.WeakSet[Jitted] = weakref.WeakSet()
@@ -167,13 +168,13 @@ class Jitted:
             positions = [i for i in range(len(args)) if i not in taken]
         leaves, tree = flatten_from_user((tuple(dynamic), keywords))
         if has_refs(leaves):
-            return CallPlan(leaves, tree, (), (), statics, positions, (), True)
+            return CallPlan(leaves, tree, (), (), statics, positions, (), [], True)
         names = ArgNames(self.fun, tree, positions)
         avals, asked = avals_of(leaves, names, self.name, self._or_static), self.options.in_shardings
         if asked is None:
-            return CallPlan(leaves, tree, names, avals, statics, positions, ())
+            return CallPlan(leaves, tree, names, avals, statics, positions, (), [])
         shardings = flatten_shardings("in_shardings", (asked, None), tree, "args", avals)
-        return CallPlan(leaves, tree, names, resharded_avals(avals, shardings), statics, positions, shardings)
+        return CallPlan(leaves, tree, names, resharded_avals(avals, shardings), statics, positions, shardings, [])
 
     def _out_shardings(self, traced: Trace) -> Values:
         """The sharding asked for each output, None for any; empty if nothing was asked."""
@@ -186,10 +187,14 @@ class Jitted:
         """Further advice for an argument that is no array; the library's own functions have their static ones."""
         return "" if is_own(self.fun) else ", or mark it static with static_argnames or static_argnums"
 
+    def key(self, plan: CallPlan) -> tuple:
+        """What a trace depends on."""
+        statics = None if plan.statics is None else plan.statics.key
+        return (plan.tree, tuple(plan.avals), statics, config.trace_context_key(), state.axes)
+
     def trace(self, plan: CallPlan) -> Trace:
         """The trace of this signature, made once."""
-        statics = None if plan.statics is None else plan.statics.key
-        key = (plan.tree, tuple(plan.avals), statics, config.trace_context_key(), state.axes)
+        key = self.key(plan)
         cached = self.caches.traces.get(key)
         if cached is not None:
             return cached._replace(names=plan.names)
@@ -206,14 +211,16 @@ class Jitted:
             full_args, full_kwargs = plan.statics.restored(args, kwargs)
             return self.fun(*full_args, **full_kwargs)
 
-        if explain_cache_misses.value:
-            from xlamini.staging.run.cache_misses import log_miss  # for those who look only
+        from xlamini.staging.run.cache_misses import entry_of_trace, keep_trace
 
-            log_miss(self.fun, self.name, key, list(self.caches.traces), plan)
-        traced = trace(of_dynamic, plan.tree, plan.avals, None, plan.names, self.name)
+        entry = entry_of_trace(self, key, plan)
+        with entry.measured():
+            traced = trace(of_dynamic, plan.tree, plan.avals, None, plan.names, self.name)
+        captures_tracers = any(type(x) is Tracer for x in traced.captured)
+        keep_trace(self, key, plan, entry, captures_tracers)
         if shardings := self._out_shardings(traced):
             traced = traced._replace(jaxpr=in_spaces(traced.jaxpr, spaces_of(shardings)))
-        if any(type(x) is Tracer for x in traced.captured):
+        if captures_tracers:
             # Captured tracers belong to the enclosing trace; the next one captures its own.
             assert state.builder is not None
             state.builder.memo[self, key] = traced
@@ -245,14 +252,20 @@ class Jitted:
 
     def compiled(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
         """The program of this signature, compiled for a device or a mesh."""
-        return compile_lowered(self._lower(plan, traced, device), self.options.compiler)
+        from xlamini.staging.run.cache_misses import entry_of_program
+
+        with entry_of_program(self, traced, plan, device):
+            return compile_lowered(self._lower(plan, traced, device), self.options.compiler)
 
     def _lower(self, plan: CallPlan, traced: Trace, device: Any) -> LoweredProgram:
+        from xlamini.staging.run.cache_misses import entry_of_lowering
+
         captured = len(traced.captured)
         donated = [False] * captured + self.donated(plan)
-        options = self.options
-        with paused_gc():
+        options, entry = self.options, entry_of_lowering(self, plan)
+        with paused_gc(), entry.measured(), Phase(REWRITE, self.name):
             lowered = LoweredProgram(traced.jaxpr, self.name, device, donated, options.keep_unused, options.outline)
+        lowered.ledger_entry = entry
         if captured:
             warn_of_large_captures(self.name, traced.jaxpr, traced.captured)
         if lowered.unusable:
@@ -322,6 +335,12 @@ class Jitted:
         """The types of the outputs for arguments of these types."""
         return self.traced(*args, **kwargs).out_info
 
+    def compilations(self) -> Compilations:
+        """What the ledger has of functions with this one's code."""
+        from xlamini.staging.run.cache_misses import compilations_of
+
+        return compilations_of(self)
+
     def forget(self) -> None:
         """Drop all traces and programs."""
         self.caches.traces.clear()
@@ -360,7 +379,8 @@ def wrapped(jitted: Jitted) -> Any:
     if static or donate:
         function = guarded(function, jitted.explain, donate)
     function.trace, function.lower, function.eval_shape = jitted.traced, jitted.lowered, jitted.eval_shape
-    function.clear_cache, function.__deepcopy__ = jitted.forget, jitted.deep_copy
+    function.clear_cache, function.compilations = jitted.forget, jitted.compilations
+    function.__deepcopy__ = jitted.deep_copy
     return function
 
 

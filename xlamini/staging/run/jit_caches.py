@@ -5,13 +5,25 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xlamini.core import OwnedMemo
 
 if TYPE_CHECKING:
     from xlamini.staging.compile.program import Program
     from xlamini.staging.trace.tracing import Trace
+
+
+class Seen(NamedTuple):
+    """What is remembered of a trace, though it may be gone: its thread, whether it captured tracers, and its cause."""
+
+    thread: int
+    captures_tracers: bool
+    cause: Any
+
+
+_MOST = 4096
+"""How many traces are kept, and how many are remembered."""
 
 
 class SharedCaches:
@@ -25,9 +37,19 @@ class SharedCaches:
         self.traces: dict[Any, Trace] = {}
         self.programs: OrderedDict[Any, Program] = OrderedDict()
         self.said_many = False
+        self.seen: dict[int, Seen] = {}
+        """By the hash of a trace's key; not emptied with the caches."""
+        self.compiled = 0
+        """How often it was compiled."""
+
+    def remember(self, key: int, seen: Seen) -> None:
+        """Remember a trace; the oldest is forgotten at the limit."""
+        self.seen[key] = seen
+        if len(self.seen) > _MOST:
+            del self.seen[next(iter(self.seen))]
 
 
-traces = OwnedMemo("program: traces of jitted functions", 4096, "traces")
+traces = OwnedMemo("program: traces of jitted functions", _MOST, "traces")
 programs = OwnedMemo("program: jitted functions", None, "programs")
 with_refs = OwnedMemo("program: jitted functions with refs", None, "memo")
 """On the first ref cell that a function touches: the function with its refs as arguments and results."""

@@ -33,6 +33,7 @@ class JitOptions(TypedDict, total=False):
     inline: bool
     compiler_options: dict[str, Any] | None
     outline: bool | None
+    max_compiles: int | None
 
 
 @overload
@@ -55,6 +56,7 @@ def jit(
     inline: bool = False,
     compiler_options: dict[str, Any] | None = None,
     outline: bool | None = None,
+    max_compiles: int | None = None,
 ) -> Any:
     """Compile a function with XLA; it is traced once for each signature of its arguments.
 
@@ -65,10 +67,11 @@ def jit(
     leaves the choice to the arrays, and to the compiler. Inside another traced function the call becomes a `jit`
     equation, or, with `inline`, its equations. On the CPU a block of equations that a long program repeats, such as a
     layer of a model, is compiled once and called; `outline=False` turns that off, and
-    `lower(...).outline_report()` lists the blocks.
+    `lower(...).outline_report()` lists the blocks. With `max_compiles` a call that would compile it once more than that
+    raises TooManyCompilationsError, which names what changed.
 
-    The result has the methods `trace`, `lower`, `eval_shape` and `clear_cache`. Usable as a decorator, with and without
-    options.
+    The result has the methods `trace`, `lower`, `eval_shape`, `compilations` and `clear_cache`. Usable as a decorator,
+    with and without options.
 
     >>> xlamini.jit(lambda x: x + 1)(2)
     Array(3, dtype=int32, weak_type=True)
@@ -77,13 +80,15 @@ def jit(
         options = {k: v for k, v in locals().items() if k != "fun"}
         return functools.partial(jit, **options)
     check_callable("jit", fun)
+    if max_compiles is not None and (type(max_compiles) is not int or max_compiles < 0):
+        raise TypeError(f"jit: max_compiles must be a number of compilations or None, got {max_compiles!r}")
     _check_bools(keep_unused=keep_unused, inline=inline)
     static = Selected("static", fun, static_argnums, static_argnames)
     donate = Selected("donate", fun, donate_argnums, donate_argnames)
     check_apart(fun, static, donate)
     where = asked_place(device, backend)
     shardings = in_shardings, out_shardings
-    options = Options(static, donate, keep_unused, inline, where, compiler_options, outline, *shardings)
+    options = Options(static, donate, keep_unused, inline, where, compiler_options, outline, *shardings, max_compiles)
     return wrapped(Jitted(fun, options))
 
 

@@ -20,6 +20,7 @@ class Options(NamedTuple):
     outline: bool | None = None
     in_shardings: Any = None
     out_shardings: Any = None
+    max_compiles: int | None = None
 
     def key(self) -> Hashable:
         """A hashable key, equal for equal options."""
@@ -27,7 +28,8 @@ class Options(NamedTuple):
         compiler = None if self.compiler is None else tuple(self.compiler.items())
         trees = map(flatten_from_user, (self.in_shardings, self.out_shardings))
         shardings = [(tuple(leaves), tree) for leaves, tree in trees]
-        return (*selected, self.keep_unused, self.inline, self.device, compiler, self.outline, *shardings)
+        others = self.keep_unused, self.inline, self.device, self.outline, self.max_compiles
+        return (*selected, *others, compiler, *shardings)
 
     def shifted(self) -> Options:
         """The options for a function with one more argument in front."""

@@ -1,7 +1,6 @@
 """Tracing: from a user's function of pytrees to a jaxpr of flat values."""
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -14,10 +13,10 @@ from xlamini.core import (
     Values,
     close_over,
     flatten_from_user,
-    monitoring,
     unflatten,
 )
 from xlamini.core.jax_flags import check_tracer_leaks, no_tracing
+from xlamini.core.phases import TRACE, Phase
 from xlamini.core.state import state
 from xlamini.core.tracer import build
 from xlamini.primitives.xla_metadata import mark_all, metadata_around
@@ -87,15 +86,13 @@ def trace(
         check_outputs(leaves, out_tree, fun_name)
         return leaves
 
-    start = time.time() if monitoring.listeners else None
-    if check_tracer_leaks.value:
-        from xlamini.core.leaks import build_without_leaks  # for those who look for one
+    with Phase(TRACE, fun_name):
+        if check_tracer_leaks.value:
+            from xlamini.core.leaks import build_without_leaks  # for those who look for one
 
-        jaxpr, captured = build_without_leaks(flat, avals, fun_name, names, values, derivative_by)
-    else:
-        jaxpr, captured = build(flat, avals, fun_name, names, values, derivative_by)
-    if start is not None:
-        monitoring.record_since(monitoring.TRACED, start, fun_name)
+            jaxpr, captured = build_without_leaks(flat, avals, fun_name, names, values, derivative_by)
+        else:
+            jaxpr, captured = build(flat, avals, fun_name, names, values, derivative_by)
     closed = equal_trace(close_over(jaxpr)) if reuse_equal else close_over(jaxpr)
     return Trace(closed, captured, out_tree, names, builder)
 
