@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -176,12 +176,18 @@ class ShapedArray:
         return f"ShapedArray({self.str_short(short_dtypes=False)}{weak})"
 
 
+types_of_values: dict[type, Callable[[Any], ShapedArray]] = {}
+"""For each class whose values have a type of users (hi_types.py), the function that returns the type of a value."""
+
+
 def aval_of(x: Any) -> ShapedArray:
     """The type of an array, tracer, literal or scalar."""
     aval = getattr(x, "aval", None)
     if aval is not None:
         return aval
     kind = type(x)
+    if kind in types_of_values:
+        return types_of_values[kind](x)
     dtype = canonicalize_dtype(dtype_of(x), allow_extended_dtype=True)
     return ShapedArray(np.shape(x), dtype, kind in SCALAR_TYPES and kind is not bool)
 
