@@ -57,6 +57,11 @@ class HiAval(ShapedArray):
     def __reduce__(self) -> Any:
         return HiAval, (self.ty,)
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.ty, name)
+
     def update(self, **changes: Any) -> HiAval:
         """The type itself: what it is made of, only its own methods say."""
         return self

@@ -39,9 +39,21 @@ def _push(jaxpr: Jaxpr, arrays: Sequence[Any]) -> list[Any]:
             outs = _expanded(eqn, inputs)
             target.provenance = None
         else:
+            _refuse_users_types(eqn)
             outs = target.replay(eqn, inputs)
         env.update(zip(eqn.outvars, outs, strict=True))
     return lowered(jaxpr.out_avals, read(env, jaxpr.outvars))
+
+
+def _refuse_users_types(eqn: Equation) -> None:
+    """TypeError for a value of a user's type where only an array is understood."""
+    for atom in eqn.invars:
+        if type(atom.aval) is HiAval:
+            source = eqn.provenance.source
+            raise TypeError(
+                f"{eqn.primitive.name} takes arrays, but is given a value of the type {atom.aval}"
+                f"{f', at {source}' if source else ''}; take the arrays out of it with a primitive of the type"
+            )
 
 
 def _expanded(eqn: Equation, inputs: Values) -> Sequence[Any]:

@@ -7,11 +7,12 @@ from typing import Any
 
 from xlamini.core import Axis, flatten_from_user, is_zero, tree_map, unflatten
 from xlamini.core.hi_types import as_aval, as_written
+from xlamini.experimental.hijax.accumulators import Accumulator
 from xlamini.experimental.hijax.call import spread_dims
 from xlamini.experimental.hijax.primitive import VJPHiPrimitive
 from xlamini.extend.tangents import instantiated
 from xlamini.interpreters.batch import batched_aval
-from xlamini.primitives import sum_over
+from xlamini.primitives import move_batch_dim, sum_over
 from xlamini.transforms.vmap import vmap
 
 
@@ -51,8 +52,6 @@ class Batched(VJPHiPrimitive):
         return tuple(_moved(ct, dim) for ct, dim in zip(cts, self.dims, strict=True))
 
     def _cotangents(self, res: Any, outgrad: Any) -> Any:
-        from xlamini.experimental.hijax.accumulators import Accumulator
-
         user = self.primitive
         accumulators = [Accumulator(as_aval(t)) for t in user.in_avals_flat]
         user.vjp_bwd(res, outgrad, *unflatten(user.in_tree, accumulators))
@@ -68,23 +67,9 @@ class Batched(VJPHiPrimitive):
         rule = lambda res, tangents: _dense(self.primitive.linearized(res, *tangents))  # noqa: E731
         return self._map(rule, (0, self.dims), self.out_dim)(residuals, tangents)
 
-    def batch_dim_rule(self, axis_data: Any, dims: Any, /) -> Any:
-        raise NotImplementedError
-
     def batch(self, axis_data: Any, args: Any, dims: Any) -> Any:
-        """A batch of batches: the inner dims are those of one example."""
-        return _nested(self, axis_data, args, dims)
-
-
-def _nested(batched: Batched, axis: Axis, args: Any, dims: Any) -> Any:
-    leaves = spread_dims(batched.out_tree, 0)
-    outer = Batched.__new__(Batched)
-    VJPHiPrimitive_init(outer, batched, axis, dims)
-    return outer(*args), unflatten(batched.out_tree, leaves)
-
-
-def VJPHiPrimitive_init(outer: Any, batched: Any, axis: Axis, dims: Any) -> None:
-    Batched.__init__(outer, batched, axis, dims, 0)
+        """A batch of batches, the new one in front."""
+        return Batched(self, axis_data, dims, 0)(*args), 0
 
 
 def _dense(found: Any) -> Any:
@@ -92,8 +77,6 @@ def _dense(found: Any) -> Any:
 
 
 def _moved(ct: Any, dim: Any) -> Any:
-    from xlamini.primitives import move_batch_dim
-
     leaves, tree = flatten_from_user(ct)
     dims = spread_dims(tree, dim)
     return unflatten(

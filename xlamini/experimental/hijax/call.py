@@ -13,7 +13,8 @@ from xlamini.core import (
     Values,
     Zero,
     aval_of,
-    cotangent_aval,
+    close_over,
+    flatten_axes,
     flatten_from_user,
     is_linear,
     is_zero,
@@ -21,6 +22,7 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.core.hi_types import HiAval, as_aval
+from xlamini.core.state import state
 from xlamini.core.structure import RewriteRule
 from xlamini.core.tracer import build
 from xlamini.experimental.hijax.accumulators import Accumulator
@@ -93,14 +95,9 @@ class HiCall(RewriteRule):
 def _plain(ty: Any) -> ShapedArray:
     """The aval of a type as users write it, such as a ShapeDtypeStruct."""
     aval = as_aval(ty)
-    return aval if isinstance(aval, ShapedArray) else aval_of(ShapedArrayLike(aval))
-
-
-class ShapedArrayLike:
-    """What has the type of another description of an array."""
-
-    def __init__(self, ty: Any):
-        self.aval = ShapedArray(tuple(ty.shape), ty.dtype, getattr(ty, "weak_type", False))
+    if isinstance(aval, ShapedArray):
+        return aval
+    return ShapedArray(tuple(aval.shape), aval.dtype, getattr(aval, "weak_type", False))
 
 
 def check_type(what: str, found: ShapedArray, where: str, due: ShapedArray) -> None:
@@ -149,12 +146,12 @@ class CallHiPrimitive(Primitive):
 
         def forward(*operands: Any) -> list[Any]:
             out, residuals = user.lin(unflatten(user.in_tree, nonzero), *call.args(operands))
-            leaves, tree = flatten_from_user(residuals)
+            leaves, tree = flatten_from_user((residuals, call.args(operands) if keeps_primals(user) else ()))
             trees.append(tree)
             return [*call.outs("lin", out), *leaves]
 
         jaxpr, captured = build(forward, [aval_of(x) for x in primals], call.name, None, call.values())
-        found = evaluate(closed(jaxpr), [*captured, *primals])
+        found = evaluate(close_over(jaxpr), [*captured, *primals])
         count = len(call.out_avals)
         rule = LinearRule(call, nonzero, trees[0])
         return found[:count], linear_map(rule, found[count:], tangents)
@@ -176,16 +173,12 @@ class CallHiPrimitive(Primitive):
         return call.expanded(operands)
 
     def bind(self, *operands: Any, call: HiCall) -> Any:
-        from xlamini.core.state import state
-
         return call.expanded(operands) if state.builder is None else super().bind(*operands, call=call)
 
 
-def closed(jaxpr: Any) -> Any:
-    """The jaxpr with its captured values as leading inputs."""
-    from xlamini.core import close_over
-
-    return close_over(jaxpr)
+def keeps_primals(user: VJPHiPrimitive) -> bool:
+    """Whether the linear map of a call is computed by the user's `jvp`, which takes the primals."""
+    return user.writes("jvp") and not user.writes("linearized")
 
 
 def _spec(aval: ShapedArray, dim: Any) -> Any:
@@ -194,11 +187,7 @@ def _spec(aval: ShapedArray, dim: Any) -> Any:
 
 def spread_dims(tree: Any, dims: Any) -> list[Any]:
     """One dim for each leaf, where one may stand for a whole subtree."""
-    from xlamini.core import flatten_axes
-
     return flatten_axes("vmap", dims, tree)
 
 
 call_hi_primitive_p = CallHiPrimitive()
-
-__all__ = ["HiCall", "call_hi_primitive_p", "checked_leaves", "cotangent_aval"]

@@ -30,9 +30,11 @@ from xlamini.experimental.hijax.accumulators import Accumulator
 from xlamini.extend.rules import as_values
 from xlamini.interpreters.batch import batch, batched_aval
 from xlamini.interpreters.evaluate import evaluate
+from xlamini.interpreters.jvp import push_forward
 from xlamini.interpreters.transpose import transpose
 from xlamini.primitives import instantiated, move_batch_dim, sum_over
 from xlamini.staging import Mask, chosen, given, merged, nonzero_of, with_none, with_zeros
+from xlamini.transforms.axes import unbatched_aval
 
 if TYPE_CHECKING:
     from xlamini.experimental.hijax.call import HiCall
@@ -52,7 +54,9 @@ class LinearRule(RewriteRule):
         call, found = self.call, iter(as_values(tangents))
         pairs = zip(call.in_avals, self.nonzero, strict=True)
         every = unflatten(call.primitive.in_tree, [next(found) if nz else Zero(tangent_aval(a)) for a, nz in pairs])
-        out = call.primitive.linearized(unflatten(self.tree, as_values(residuals)), *every)
+        kept, primals = unflatten(self.tree, as_values(residuals))
+        user = call.primitive
+        out = user.jvp(primals, every)[1] if primals else user.linearized(kept, *every)
         outs = call.tangents("linearized", out)
         return [instantiated(t) for t, a in zip(outs, call.out_avals, strict=True) if is_differentiable(a)]
 
@@ -62,7 +66,8 @@ class LinearRule(RewriteRule):
         every = [next(found) if is_differentiable(a) else Zero(cotangent_aval(a)) for a in call.out_avals]
         accumulators = list(map(Accumulator, call.in_avals))
         trees = unflatten(user.in_tree, accumulators)
-        user.vjp_bwd(unflatten(self.tree, as_values(residuals)), unflatten(user.out_tree, every), *trees)
+        kept, _ = unflatten(self.tree, as_values(residuals))
+        user.vjp_bwd(kept, unflatten(user.out_tree, every), *trees)
         return [_checked(self, a) for a in chosen(accumulators, self.nonzero)]
 
     @property
@@ -119,18 +124,12 @@ class BatchedLinear(RewriteRule):
 
     def _mapped(self, fun: Any, first: Values, first_dims: Dims, second: Values, second_dims: Dims) -> list[Any]:
         operands, dims, count = [*first, *second], (*first_dims, *second_dims), len(first)
-        avals = [_single(aval_of(x), d, self.axis) for x, d in zip(operands, dims, strict=True)]
+        avals = [unbatched_aval(aval_of(x), d, self.axis.size) for x, d in zip(operands, dims, strict=True)]
         jaxpr, captured = build(lambda *xs: fun(xs[:count], xs[count:]), avals)
         program = close_over(jaxpr)
         every = (*(None,) * len(captured), *dims)
         batched, _ = batch(program, self.axis, every, (True,) * len(program.outvars))
         return evaluate(close_over(batched), [*batched.consts, *captured, *operands])
-
-
-def _single(aval: ShapedArray, dim: Any, axis: Axis) -> ShapedArray:
-    from xlamini.transforms.axes import unbatched_aval
-
-    return unbatched_aval(aval, dim, axis.size)
 
 
 def linear_map(rule: LinearRule, residuals: Values, tangents: Values) -> list[Any]:
@@ -153,8 +152,6 @@ class Linearized(Primitive):
 
     def jvp(self, primals: Values, tangents: Values, *, bwd: Any, num_res: int) -> Any:
         """By the program of `linearized`, which depends on the residuals as well."""
-        from xlamini.interpreters.jvp import push_forward
-
         jaxpr, captured = build(
             lambda *xs: bwd.forward(xs[:num_res], xs[num_res:]), [aval_of(x) for x in primals], self.name
         )

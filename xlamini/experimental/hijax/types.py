@@ -1,11 +1,14 @@
 """Types of users, and the classes of their values."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
+from inspect import getattr_static
 from typing import Any, NoReturn
 
-from xlamini.core.avals import types_of_values
-from xlamini.core.hi_types import HiAval, is_hi_type
+from xlamini.core.avals import ShapedArray, types_of_values
+from xlamini.core.hi_types import HiAval, as_written, is_hi_type
+from xlamini.core.tracer import Tracer
 
 
 class MappingSpec:
@@ -79,16 +82,8 @@ class HiType:
         raise NotImplementedError(f"for {purpose}, write `def {signature}` in the type {type(self).__qualname__}")
 
 
-class MutableHiType:
-    """A type of values that change. It may be derived from, but values of it cannot be traced."""
-
-    is_high = has_qdd = True
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> MutableHiType:
-        raise NotImplementedError(
-            f"values of the mutable type {cls.__qualname__} cannot be traced; keep what changes in refs "
-            "(xlamini.new_ref), of which a class may hold several"
-        )
+AbstractValue = ShapedArray | HiType
+"""A type: of an array, or a user's."""
 
 
 def register_hitype(val_cls: type, typeof_fn: Callable[[Any], Any]) -> None:
@@ -135,6 +130,7 @@ class aval_property:
 
     def __init__(self, fget: Callable[[Any], Any]):
         self.fget = fget
+        _give_tracers_attributes()
 
 
 class aval_method:
@@ -142,6 +138,19 @@ class aval_method:
 
     def __init__(self, fun: Callable[..., Any]):
         self.fun = fun
+        _give_tracers_attributes()
 
 
-__all__: Sequence[str] = ("HiPspec", "HiType", "MappingSpec", "MutableHiType", "aval_method", "aval_property", "register_hitype")
+def _give_tracers_attributes() -> None:
+    """Let traced values find the attributes of their types; only once there are some, as each miss costs time."""
+    type.__setattr__(Tracer, "__getattr__", _attribute_of_type)
+
+
+def _attribute_of_type(tracer: Tracer, name: str) -> Any:
+    found = getattr_static(type(as_written(tracer.aval)), name, None)
+    if isinstance(found, aval_property):
+        return found.fget(tracer)
+    if isinstance(found, aval_method):
+        return partial(found.fun, tracer)
+    raise AttributeError(f"{tracer!r} has no attribute {name!r}", name=name, obj=tracer)
+

@@ -102,6 +102,10 @@ class Scan(HigherOrder):
         outs = self._scan(made.body, moved, params)
         return outs, [*(0 if m else None for m in made.carry), *(None if d is None else d + 1 for d in made.ys)]
 
+    def widened(self, ins: Sequence[int], outs: Sequence[int], params: Params) -> Params:
+        counts = _parts(ins, params)
+        return {**params, "num_consts": sum(counts.consts), "num_carry": sum(counts.carry)}
+
     def is_nested(self, params: Params) -> bool:
         return _steps(params).looped > 0
 
