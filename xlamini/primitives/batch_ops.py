@@ -22,7 +22,7 @@ def move_batch_dim(x: Any, size: int, source: int | None, destination: int) -> A
 def _with_spec(x: Any, aval: HiAval, source: Any, destination: Any) -> Any:
     """A value of a user's type, whose mapping spec cannot be changed."""
     if source is None:
-        raise TypeError(f"vmap: a value of type {aval} that is equal for all examples is not repeated; use out_axes=None")
+        raise TypeError(f"vmap: a value of type {aval}, equal for all examples, cannot be repeated; use out_axes=None")
     found, due = aval.spec(source), aval.spec(destination)
     if found != due:
         raise TypeError(f"vmap: a value of type {aval} is mapped by {found!r}, but must be by {due!r}")

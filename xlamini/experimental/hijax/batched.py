@@ -77,18 +77,17 @@ def _dense(found: Any) -> Any:
 
 
 def _moved(ct: Any, dim: Any) -> Any:
+    """Cotangents with the batch at 0 for an argument with another dim, or with none: then their sum."""
     leaves, tree = flatten_from_user(ct)
-    dims = spread_dims(tree, dim)
-    return unflatten(
-        tree,
-        [sum_over(x, (0,)) if d is None else move_batch_dim(x, x.shape[0], 0, d) for x, d in zip(leaves, dims, strict=True)],
-    )
+    pairs = zip(leaves, spread_dims(tree, dim), strict=True)
+    return unflatten(tree, [sum_over(x, (0,)) if d is None else move_batch_dim(x, 0, 0, d) for x, d in pairs])
 
 
 def _batch_types(types: Any, dims: Any, axis: Axis) -> Any:
+    """The types of a batch, from those of one example."""
     leaves, tree = flatten_from_user(types)
-    found = [as_written(batched_aval(as_aval(t), axis, d)) for t, d in zip(leaves, spread_dims(tree, dims), strict=True)]
-    return unflatten(tree, found)
+    pairs = zip(leaves, spread_dims(tree, dims), strict=True)
+    return unflatten(tree, [as_written(batched_aval(as_aval(t), axis, d)) for t, d in pairs])
 
 
 def _hashable(dims: Any) -> Any:

@@ -86,9 +86,9 @@ def _checked(rule: LinearRule, accumulator: Accumulator) -> Any:
         return total
     found, due = aval_of(total), cotangent_aval(accumulator._aval)
     if (found.shape, found.dtype) != (due.shape, due.dtype):
-        name = rule.call.name
         raise TypeError(
-            f"{name}: vjp_bwd gives a cotangent {found.str_long()} for an argument whose cotangents are {due.str_long()}"
+            f"{rule.call.name}: its backward rule gives a cotangent {found.str_long()} for an argument whose cotangents "
+            f"are {due.str_long()}"
         )
     return total
 

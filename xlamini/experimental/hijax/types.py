@@ -67,7 +67,7 @@ class HiType:
 
     def leading_axis_spec(self) -> Any:
         """The mapping spec for the leading axis of all arrays, along which loops slice and stack."""
-        self._missing("leading_axis_spec(self)", "loops over slices")
+        self._missing("leading_axis_spec(self)", "batches along the leading axis, as of loops")
 
     def strip_weak_type(self) -> HiType:
         return self
