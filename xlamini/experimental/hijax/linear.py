@@ -87,7 +87,7 @@ def _checked(rule: LinearRule, accumulator: Accumulator) -> Any:
     found, due = aval_of(total), cotangent_aval(accumulator._aval)
     if (found.shape, found.dtype) != (due.shape, due.dtype):
         raise TypeError(
-            f"{rule.call.name}: its backward rule gives a cotangent {found.str_long()} for an argument whose cotangents "
+            f"{rule.call.name}: its rule gives a cotangent {found.str_long()} for an argument whose cotangents "
             f"are {due.str_long()}"
         )
     return total
