@@ -1,6 +1,7 @@
 """Zeros and sums of tangents and cotangents."""
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from xlamini.core import Primitive, ShapedArray, aval_of, hooks, is_zero, literal
@@ -44,6 +45,11 @@ class HiZeros(Primitive):
     name = "hi_zeros"
     traits = 0
     expands = True
+    lacks: Mapping[str, str] = {
+        "jvp": "it has no operands",
+        "batch": "it has no operands",
+        "lower": "the type's own zero replaces it",
+    }
 
     def shape_rule(self, *, ty: Any) -> HiAval:
         return HiAval(ty)

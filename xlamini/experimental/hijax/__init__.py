@@ -23,8 +23,9 @@ A `HiType` is a type of values that are made of several arrays and are one varia
 an example of both.
 
 What is here: `primitive.py` what users derive from; `call.py` its equation, the primitive `call_hi_primitive`;
-`linear.py` the equation of its derivative; `accumulators.py` where rules put cotangents; `batched.py` a primitive
-mapped over an axis; `types.py` types of users; `low_level.py` `HiPrimitive`; `mutable_types.py` what is refused.
+`linear.py` the equation of its derivative; `accumulators.py` where rules put cotangents; `batch_rules.py` a
+primitive mapped over an axis; `types.py` types of users; `low_level.py` `HiPrimitive`; `mutable_types.py` what is
+refused.
 
 What is not here: how a variable of a user's type becomes arrays (core/hi_types.py, interpreters/expand.py).
 """

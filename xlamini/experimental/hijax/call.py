@@ -1,7 +1,7 @@
 """The equation of a call: the primitive `call_hi_primitive`, whose rules ask the user's object for its own."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xlamini.core import (
@@ -126,6 +126,7 @@ class CallHiPrimitive(Primitive):
     multiple_results = True
     traits = 0
     expands = True
+    lacks: Mapping[str, str] = {"lower": "the user's rule replaces it"}
 
     def shape_rule(self, *avals: ShapedArray, call: HiCall) -> Avals:
         return call.out_avals

@@ -5,6 +5,7 @@ transpose of his `linearized`, which is also what it computes.
 """
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from xlamini.core import (
@@ -146,6 +147,7 @@ class Linearized(Primitive):
     multiple_results = True
     traits = 0
     expands = True
+    lacks: Mapping[str, str] = {"lower": "the user's rule replaces it"}
 
     def shape_rule(self, *avals: ShapedArray, bwd: Any, num_res: int) -> Avals:
         return bwd.out_avals

@@ -110,7 +110,7 @@ class VJPHiPrimitive:
 
     def batch(self, axis_data: Any, args: Any, dims: Any) -> tuple[Any, Any]:
         """The output for a batch, and its dims; by `batch_dim_rule` if it is not written."""
-        from xlamini.experimental.hijax.batched import Batched  # which derives from this class
+        from xlamini.experimental.hijax.batch_rules import Batched  # which derives from this class
 
         if not self.writes("batch_dim_rule"):
             self._missing("batch(self, axis_data, args, dims)` or `def batch_dim_rule(self, axis_data, dims)", "vmap")

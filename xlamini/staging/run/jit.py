@@ -28,6 +28,7 @@ from xlamini.core.compile_flags import compile_key
 from xlamini.core.frames import is_own
 from xlamini.core.hi_types import has_hi
 from xlamini.core.jax_flags import explain_cache_misses
+from xlamini.core.jaxpr import is_expanded
 from xlamini.core.memo import alive, made_once, register
 from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.core.ref_cells import RefEscaped
@@ -137,7 +138,7 @@ class Jitted:
         if state.builder is not None:
             return rebuilt(traced.out_tree, self._staged(traced, plan)), None, False
         check_values(plan.leaves, plan.names, self.name)
-        if has_hi(traced.jaxpr.in_avals) or has_hi(traced.jaxpr.out_avals):
+        if not is_expanded(traced.jaxpr) and has_hi(traced.jaxpr.in_avals + traced.jaxpr.out_avals):
             outs = run(traced.jaxpr, [*traced.captured, *plan.leaves])
             return unflatten(traced.out_tree, outs), None, False
         traced = expanded(traced)
