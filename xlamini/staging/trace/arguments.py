@@ -125,12 +125,13 @@ def avals_of(leaves: Values, names: Sequence[str], fun_name: str, fix: str = "")
 
 
 def _aval(x: Any, names: Sequence[str], index: int, fun_name: str, fix: str) -> ShapedArray:
-    if is_hi_value(x):
+    is_scalar = isinstance(x, _SCALARS)
+    if not is_scalar and is_hi_value(x):
         return aval_of(x)
     name = f"argument {names[index]!r} of {fun_name}"
-    if isinstance(x, _SCALARS) or has_shape_and_dtype(x):
+    if is_scalar or has_shape_and_dtype(x):
         check_array_dtype(getattr(x, "dtype", None), name)
-        return aval_of(x) if isinstance(x, _SCALARS) else _aval_like(x)
+        return aval_of(x) if is_scalar else _aval_like(x)
     raise TypeError(
         f"{name} is {brief(x)} of type {type(x).__name__}, not an array or a number; pass an array{fix}"
     )
