@@ -153,7 +153,7 @@ def test_what_cannot_be_used_raises_when_it_is_made() -> None:
         assert text.startswith("TypeError") and design in text and "docs/dropin.md" in text, text
     assert "which register_vmappable was given, is not in xlamini: vmap maps all arrays of a pytree" in error(Odd)
     assert "colocated_python is not in xlamini" in error(colocated_python.colocated_python(print))
-    assert "the type 'MutableHiType' is not in xlamini" in error(hijax.MutableHiType)
+    assert "the mutable type MutableHiType cannot be traced; keep what changes in refs" in error(hijax.MutableHiType)
     assert "checked programs are not there yet" in error(lambda: checkify.checkify(jnp.sin))
     assert "checked programs are not there yet" in error(lambda: jax.jit(lambda x: checkify.check(x > 0, ""))(1.0))
     assert "x is -1 (`check` failed)" in error(lambda: checkify.check(jnp.array(-1) > 0, "x is {x}", x=-1))

@@ -26,7 +26,9 @@ REGISTRIES = {
     "core/api_boundary.py _edged",
     "core/api_boundary.py _edges",
     "core/avals.py _interned",  # types are compared by identity, and so are their shardings
+    "core/avals.py types_of_values",
     "core/config.py flags",
+    "core/hi_types.py _of_types",  # as in core/avals.py
     "core/memo.py _in_progress",  # while a thread makes it
     "core/memo.py _registry",
     "core/monitoring.py listeners",

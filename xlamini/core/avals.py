@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -96,6 +96,44 @@ class ShapedArray:
         return self if inexact else self.update(dtype=float0, weak_type=False)
 
     at_least_vspace = to_tangent_aval  # its older name
+    to_ct_aval = to_tangent_aval
+
+    # How a type of users that holds this one asks it what its values are made of.
+
+    def lo_ty(self) -> list[ShapedArray]:
+        """The types of the arrays that a value is made of: itself."""
+        return [self]
+
+    def lower_val(self, val: Any) -> list[Any]:
+        """The arrays that a value is made of: itself."""
+        return [val]
+
+    def raise_val(self, val: Any) -> Any:
+        """The value that is made of this array: itself."""
+        return val
+
+    def vspace_zero(self) -> Any:
+        """An array of zeros."""
+        return hooks.zeros(self)
+
+    def vspace_add(self, x: Any, y: Any) -> Any:
+        """The sum of two arrays."""
+        return x + y
+
+    def dec_rank(self, size: int | None, dim: int | None) -> ShapedArray:
+        """The type of one example of a batch along dimension `dim`."""
+        return self if dim is None else self.without(dim)
+
+    def inc_rank(self, size: int, dim: int | None) -> ShapedArray:
+        """The type of a batch of `size` along dimension `dim`."""
+        return self if dim is None else self.inserted(dim, size)
+
+    def leading_axis_spec(self) -> int:
+        return 0
+
+    def normalize(self) -> ShapedArray:
+        """The type without weak type."""
+        return self.strip_weak_type()
 
     @property
     def manual_axis_type(self) -> ManualAxisType:
@@ -176,12 +214,18 @@ class ShapedArray:
         return f"ShapedArray({self.str_short(short_dtypes=False)}{weak})"
 
 
+types_of_values: dict[type, Callable[[Any], ShapedArray]] = {}
+"""For each class whose values have a type of users (hi_types.py), the function that returns the type of a value."""
+
+
 def aval_of(x: Any) -> ShapedArray:
     """The type of an array, tracer, literal or scalar."""
     aval = getattr(x, "aval", None)
     if aval is not None:
         return aval
     kind = type(x)
+    if kind in types_of_values:
+        return types_of_values[kind](x)
     dtype = canonicalize_dtype(dtype_of(x), allow_extended_dtype=True)
     return ShapedArray(np.shape(x), dtype, kind in SCALAR_TYPES and kind is not bool)
 

@@ -40,6 +40,9 @@ sharding_of: Callable[[Any], Any] = _not_installed("sharding_of")
 split_in_type: Callable[[Any, int], Any] = _not_installed("split_in_type")
 """`split_in_type(sharding, ndim)`: what the type of an array placed so says of it; None if nothing."""
 
+zeros: Callable[[Any], Any] = _not_installed("zeros")
+"""`zeros(aval)`: an array of zeros of this type, for the user."""
+
 make_array: Callable[[Any, np.dtype], Any] = _not_installed("make_array")
 """`make_array(x, dtype)`: what `jnp.float32(x)` returns."""
 

@@ -14,6 +14,7 @@ from xlamini.core import hooks
 from xlamini.core.avals import Params, ShapedArray, Values
 from xlamini.core.effects import Effects, no_effects
 from xlamini.core.frames import Source
+from xlamini.core.hi_types import HiAval
 from xlamini.core.memo import OwnedMemo
 from xlamini.core.primitive import Primitive
 
@@ -301,7 +302,8 @@ def once(fun: Callable[[Jaxpr], R]) -> Callable[[Jaxpr], R]:
 @once
 def is_expanded(jaxpr: Jaxpr) -> bool:
     """Whether no equation is to be replaced before lowering, in the jaxpr and in those inside its equations."""
-    return not any(map(expands, jaxpr.eqns))
+    ends = (*jaxpr.invars, *jaxpr.outvars)
+    return not (any(map(expands, jaxpr.eqns)) or any(type(v.aval) is HiAval for v in ends))
 
 
 def expands(eqn: Equation) -> bool:

@@ -205,6 +205,13 @@ class Primitive:
         """The results, by other primitives; what the rule captures becomes an input of the program."""
         self._missing("expand", "(self, *operands, **params) -> results")
 
+    def widened(self, ins: Sequence[int], outs: Sequence[int], params: Params) -> Params:
+        """The params where operands and results of users' types become the arrays that they are made of.
+
+        `ins` and `outs` are the numbers of arrays in place of each operand and result (interpreters/expand.py).
+        """
+        self._missing("widened", "(self, ins, outs, params) -> params")
+
     def expands_on(self, avals: Avals, params: Params) -> bool:
         """Whether it `expands` for these operands and params."""
         return True
@@ -258,6 +265,9 @@ class CallLike(Primitive):
 
     def is_nested(self, params: Params) -> bool:
         return False
+
+    def widened(self, ins: Sequence[int], outs: Sequence[int], params: Params) -> Params:
+        return params
 
     def has_own_jvp(self, params: Params) -> bool:
         """Whether its tangents are what a rule says, not those of the jaxpr."""

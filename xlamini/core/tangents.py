@@ -7,6 +7,7 @@ import numpy as np
 
 from xlamini.core.avals import ShapedArray, aval_of
 from xlamini.core.dtypes import float0
+from xlamini.core.hi_types import HiAval
 from xlamini.core.memo import memoised
 
 
@@ -54,7 +55,9 @@ def is_zero(tangent: Any) -> bool:
 def is_differentiable(aval: ShapedArray) -> bool:
     """Whether values of this type have tangents other than zero: floating point and complex."""
     dtype = aval.dtype
-    return not hasattr(dtype, "physical_shape") and _is_inexact(dtype)
+    if hasattr(dtype, "physical_shape"):
+        return type(aval) is HiAval and aval.to_tangent_aval().dtype != float0
+    return _is_inexact(dtype)
 
 
 @memoised("helper: inexact dtypes", None)
@@ -65,6 +68,8 @@ def _is_inexact(dtype: np.dtype) -> bool:
 
 def tangent_aval(aval: ShapedArray) -> ShapedArray:
     """The type of a tangent of `aval`: its own for inexact dtypes, float0 for the rest."""
+    if type(aval) is HiAval:
+        return aval.to_tangent_aval()
     if is_differentiable(aval):
         return aval
     return aval.update(dtype=float0, weak_type=False)

@@ -4,13 +4,17 @@
 
 It runs after all transformations and before lowering, so that each transformation meets the primitive itself. An array
 that a rule captures becomes a constvar, and with that a hidden argument of the compiled program.
+
+A variable of a user's type (core/hi_types.py) becomes the arrays that it is made of, among inputs, results and operands
+too. The `expand` rules see its values: objects of the user's class, whose arrays are those of the expanded program.
 """
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import Equation, Jaxpr, ShapedArray, Values, aval_of, hooks, rewrite
+from xlamini.core import Equation, Jaxpr, Params, ShapedArray, Values, aval_of, hooks, rewrite
+from xlamini.core.hi_types import HiAval, has_hi, lo_avals, lo_types, lowered, raised
 from xlamini.core.jaxpr import derived, expands, is_expanded
 from xlamini.core.tracer import build
 from xlamini.interpreters.environment import bound, builder, read
@@ -22,12 +26,12 @@ def expand(jaxpr: Jaxpr) -> Jaxpr:
     """The program in terms of primitives that are lowered; `jaxpr` itself if it has no others."""
     if is_expanded(jaxpr):
         return jaxpr
-    result, _ = build(lambda *operands: _push(jaxpr, operands), jaxpr.in_avals, jaxpr.name)
+    result, _ = build(lambda *arrays: _push(jaxpr, arrays), lo_avals(jaxpr.in_avals), jaxpr.name)
     return expand(result)
 
 
-def _push(jaxpr: Jaxpr, operands: Sequence[Any]) -> list[Any]:
-    env, target = bound(jaxpr, operands), builder()
+def _push(jaxpr: Jaxpr, arrays: Sequence[Any]) -> list[Any]:
+    env, target = bound(jaxpr, raised(jaxpr.in_avals, arrays)), builder()
     for eqn in jaxpr.eqns:
         inputs = read(env, eqn.invars)
         if expands(eqn):
@@ -35,16 +39,28 @@ def _push(jaxpr: Jaxpr, operands: Sequence[Any]) -> list[Any]:
             outs = _expanded(eqn, inputs)
             target.provenance = None
         else:
+            _refuse_users_types(eqn)
             outs = target.replay(eqn, inputs)
         env.update(zip(eqn.outvars, outs, strict=True))
-    return read(env, jaxpr.outvars)
+    return lowered(jaxpr.out_avals, read(env, jaxpr.outvars))
+
+
+def _refuse_users_types(eqn: Equation) -> None:
+    """TypeError for a value of a user's type where only an array is understood."""
+    for atom in eqn.invars:
+        if type(atom.aval) is HiAval:
+            source = eqn.provenance.source
+            raise TypeError(
+                f"{eqn.primitive.name} takes arrays, but is given a value of the type {atom.aval}"
+                f"{f', at {source}' if source else ''}; take the arrays out of it with a primitive of the type"
+            )
 
 
 def _expanded(eqn: Equation, inputs: Values) -> Sequence[Any]:
     if not eqn.primitive.expands:
         with eqn.primitive.around(eqn.params):
             params = {name: _param(value) for name, value in eqn.params.items()}
-        return eqn.primitive.bind(*inputs, **params)
+        return _bound(eqn, inputs, params)
     found = eqn.primitive.expand(*inputs, **eqn.params)
     outs = list(found) if eqn.primitive.multiple_results else [found]
     expected = [v.aval for v in eqn.outvars]
@@ -56,8 +72,20 @@ def _expanded(eqn: Equation, inputs: Values) -> Sequence[Any]:
     return [_as_typed(x, aval) for x, aval in zip(outs, expected, strict=True)]
 
 
+def _bound(eqn: Equation, inputs: Values, params: Params) -> Sequence[Any]:
+    """The results of a higher-order primitive, whose jaxprs are expanded."""
+    avals, outs = [a.aval for a in eqn.invars], [v.aval for v in eqn.outvars]
+    if not (has_hi(avals) or has_hi(outs)):
+        return eqn.primitive.bind(*inputs, **params)
+    ins, results = ([len(lo_types(a)) for a in some] for some in (avals, outs))
+    params = eqn.primitive.widened(ins, results, params)
+    return raised(outs, eqn.primitive.bind(*lowered(avals, inputs), **params))
+
+
 def _as_typed(x: Any, aval: ShapedArray) -> Any:
     """A result with the weak type, the sharding and the varying axes that the equation says."""
+    if type(aval) is HiAval:
+        return x
     typed = convert(x, aval.dtype, aval.weak_type)
     return placed_as(hooks.cast_varying(typed, aval.vma) if aval.vma else typed, aval)
 

@@ -1,9 +1,12 @@
 """Zeros and sums of tangents and cotangents."""
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from xlamini.core import ShapedArray, hooks, is_zero, literal
+from xlamini.core import Primitive, ShapedArray, aval_of, hooks, is_zero, literal
+from xlamini.core.hi_types import HiAval
+from xlamini.core.state import state
 from xlamini.primitives.convert_element_type import cast
 from xlamini.primitives.device_put import placed_as
 from xlamini.primitives.elementwise import add_any
@@ -14,7 +17,10 @@ def add_tangents(x: Any, y: Any) -> Any:
     """The sum of two tangents of one value, either of which may be a symbolic zero."""
     if is_zero(x):
         return y
-    return x if is_zero(y) else add_any(x, y)
+    if is_zero(y):
+        return x
+    aval = aval_of(x)
+    return aval.ty.vspace_add(x, y) if type(aval) is HiAval else add_any(x, y)
 
 
 def of_type(aval: ShapedArray, tangent: Any) -> Any:
@@ -29,8 +35,33 @@ def full(aval: ShapedArray, value: Any) -> Any:
 
 
 def zeros(aval: ShapedArray) -> Any:
-    """An array of zeros of this type."""
-    return full(aval, 0)
+    """Zeros of this type."""
+    return hi_zeros_p.bind(ty=aval.ty) if type(aval) is HiAval else full(aval, 0)
+
+
+class HiZeros(Primitive):
+    """The zero of a user's type, as a tangent."""
+
+    name = "hi_zeros"
+    traits = 0
+    expands = True
+    lacks: Mapping[str, str] = {
+        "jvp": "it has no operands",
+        "batch": "it has no operands",
+        "lower": "the type's own zero replaces it",
+    }
+
+    def shape_rule(self, *, ty: Any) -> HiAval:
+        return HiAval(ty)
+
+    def expand(self, *, ty: Any) -> Any:
+        return ty.vspace_zero()
+
+    def bind(self, *operands: Any, **params: Any) -> Any:
+        return self.expand(**params) if state.builder is None else super().bind(**params)
+
+
+hi_zeros_p = HiZeros()
 
 
 def instantiated(tangent: Any) -> Any:

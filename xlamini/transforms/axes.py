@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core import Avals, ShapedArray, flatten
+from xlamini.core.hi_types import HiAval
 from xlamini.core.pytree import PyTreeDef, flatten_axes, treedef_children, unflatten
 
 
@@ -59,6 +60,8 @@ def _axis(
 ) -> int | None:
     if dim is None:
         return None
+    if type(aval) is HiAval and not isinstance(dim, int):
+        return dim
     # An output gains the axis, an input has it already.
     rank = len(aval.shape) + what.endswith("out_axes")
     if isinstance(dim, int) and -rank <= dim < rank:
@@ -72,6 +75,8 @@ def _axis(
     )
 
 
-def unbatched_aval(aval: ShapedArray, dim: int | None) -> ShapedArray:
-    """The aval of one example."""
+def unbatched_aval(aval: ShapedArray, dim: int | None, size: int | None = None) -> ShapedArray:
+    """The aval of one example, of `size`."""
+    if type(aval) is HiAval and dim is not None:
+        return aval.without(dim, size)
     return aval if dim is None else aval.without(dim)

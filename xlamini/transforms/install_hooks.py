@@ -40,6 +40,13 @@ def _cast_sums(x: Any, split: Any) -> Any:
     return with_sums(x, split)
 
 
+def _zeros(aval: Any) -> Any:
+    from xlamini.primitives.tangent_ops import zeros
+    from xlamini.staging.trace.tracing import visible
+
+    return visible([zeros(aval)])[0]
+
+
 def _results_with_tangents(eqn: Any) -> Any:
     from xlamini.interpreters.jvp import results_with_tangents
 
@@ -76,6 +83,7 @@ hooks.install(
     split_in_type=split_in_type,
     format_jaxpr=_format_jaxpr,
     format_equation=_format_equation,
+    zeros=_zeros,
     evict_programs=evict_programs,
     explain_error=explain,
 )

@@ -19,6 +19,7 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.core.api_boundary import api_boundary
+from xlamini.core.hi_types import HiAval, is_hi_value
 from xlamini.core.pytree import structure
 from xlamini.interpreters.batch import Dims, push_batch
 from xlamini.primitives import BOOL, convert, kind_of, move_batch_dim, sum_over
@@ -147,7 +148,7 @@ def _mapped(mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> Any:
 
 
 def _is_operand(x: Any) -> bool:
-    return isinstance(x, bool | int | float | complex) or hasattr(x, "dtype")
+    return isinstance(x, bool | int | float | complex) or hasattr(x, "dtype") or is_hi_value(x)
 
 
 def _without_objects(mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> Any:
@@ -216,7 +217,7 @@ def _trace_example(
     axis: Axis,
 ) -> Trace:
     """Trace the function for one example; Python control flow may read the values of unmapped arguments only."""
-    single = [unbatched_aval(a, d) for a, d in zip(avals, dims, strict=True)]
+    single = [unbatched_aval(a, d, axis.size) for a, d in zip(avals, dims, strict=True)]
     values = [x if d is None else None for x, d in zip(leaves, dims, strict=True)]
     with named_axis(axis):
         return trace(fun, in_tree, single, values, names, reuse_equal=True)
@@ -268,7 +269,7 @@ def mapped_size(
     """The size of the mapped axes; ValueError if they differ."""
     first: dict[int, int | None] = {}
     for i, (aval, dim) in enumerate(zip(avals, dims, strict=True)):
-        if dim is not None:
+        if dim is not None and type(aval) is not HiAval:  # whose spec tells no size
             first.setdefault(aval.shape[dim], i)
     if axis_size is not None:
         first.setdefault(axis_size, None)

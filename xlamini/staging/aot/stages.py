@@ -19,6 +19,7 @@ from xlamini.core import (
     float0,
     unflatten,
 )
+from xlamini.core.hi_types import HiAval
 from xlamini.core.jaxpr import ClosedJaxpr
 from xlamini.runtime import device_put_value
 from xlamini.runtime.hlo.translation import hlo_cost, hlo_of, hlo_text
@@ -70,6 +71,14 @@ class ArgInfo:
     dtype = property(lambda self: self._aval.dtype)
 
 
+def _info(aval: ShapedArray) -> Any:
+    """The type of an output as users see it: that of an array, or a type of their own."""
+    if type(aval) is HiAval:
+        return aval.ty
+    return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=type_sharding(aval.split), weak_type=aval.weak_type)
+
+
+
 class Stage:
     """The base class of all stages: the structure and types of the arguments and of the output."""
 
@@ -101,10 +110,7 @@ class Stage:
         return unflatten(self.out_tree, self._out_info())
 
     def _out_info(self) -> list[ShapeDtypeStruct]:
-        avals = self._call.trace.jaxpr.out_avals
-        return [
-            ShapeDtypeStruct(a.shape, a.dtype, sharding=type_sharding(a.split), weak_type=a.weak_type) for a in avals
-        ]
+        return list(map(_info, self._call.trace.jaxpr.out_avals))
 
     def __repr__(self) -> str:
         pairs = zip(self._call.trace.names, self._call.avals, strict=True)

@@ -21,6 +21,7 @@ from xlamini.core import (
 from xlamini.core.compile_flags import outlining
 from xlamini.core.config import programs_are_kept, programs_are_keyed_by_module, trace_flags, under
 from xlamini.core.effects import ffi_effect
+from xlamini.core.hi_types import HiAval
 from xlamini.core.jax_flags import log_compiles
 from xlamini.core.jaxpr import is_expanded
 from xlamini.core.phases import LOWER, Phase
@@ -127,8 +128,20 @@ def expanded(traced: Trace) -> Trace:
     """The trace in terms of primitives that are lowered; what their rules captured joins the captured values."""
     if is_expanded(traced.jaxpr):
         return traced
+    _refuse_users_types(traced.jaxpr)
     whole = expand(traced.jaxpr)
     return traced._replace(jaxpr=close_over(whole), captured=[*whole.consts, *traced.captured])
+
+
+def _refuse_users_types(jaxpr: Jaxpr) -> None:
+    """TypeError for a program that takes or returns values that are no arrays."""
+    found = [a for a in (*jaxpr.in_avals, *jaxpr.out_avals) if type(a) is HiAval]
+    if found:
+        raise TypeError(
+            f"{jaxpr.name} takes or returns a value of the type {found[0]}, but a program that is lowered, compiled or "
+            "exported ahead of time takes and returns arrays; call the jitted function, or lower a function of arrays "
+            "that makes the value inside"
+        )
 
 
 def _moves_terms(aval: ShapedArray, there: Any) -> bool:

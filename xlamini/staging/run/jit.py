@@ -26,6 +26,8 @@ from xlamini.core import (
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.compile_flags import compile_key
 from xlamini.core.frames import is_own
+from xlamini.core.hi_types import has_hi
+from xlamini.core.jaxpr import is_expanded
 from xlamini.core.memo import alive, made_once, register
 from xlamini.core.phases import REWRITE, Phase
 from xlamini.core.pytree.nodes import dispatch_registry
@@ -52,6 +54,7 @@ from xlamini.staging.run.call_plan import CallPlan
 from xlamini.staging.run.jit_caches import programs, shared_caches, traces, unshare, with_refs
 from xlamini.staging.run.jit_options import Options
 from xlamini.staging.run.large_captures import warn_of_large_captures
+from xlamini.staging.run.program_cache import run
 from xlamini.staging.run.queued_calls import QueuedCalls
 from xlamini.staging.trace.arguments import ArgNames, avals_of, check_values, has_refs, name_of
 from xlamini.staging.trace.ref_arguments import pure, run_with_values
@@ -135,8 +138,11 @@ class Jitted:
         traced = self.trace(plan)
         if state.builder is not None:
             return rebuilt(traced.out_tree, self._staged(traced, plan)), None, False
-        traced = expanded(traced)
         check_values(plan.leaves, plan.names, self.name)
+        if not is_expanded(traced.jaxpr) and has_hi(traced.jaxpr.in_avals + traced.jaxpr.out_avals):
+            outs = run(traced.jaxpr, [*traced.captured, *plan.leaves])
+            return unflatten(traced.out_tree, outs), None, False
+        traced = expanded(traced)
         _refuse_leaked(traced.captured)
         where = self._placement(plan, traced)
         program = self._program(plan, traced, where.device)

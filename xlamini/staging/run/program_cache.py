@@ -27,6 +27,8 @@ from xlamini.core import (
     rewrite,
 )
 from xlamini.core.compile_flags import compile_key
+from xlamini.core.errors import JAXTypeError
+from xlamini.core.hi_types import lowered, raised
 from xlamini.core.jaxpr import is_eager, is_expanded
 from xlamini.core.memo import Memo, made_once
 from xlamini.core.memory_space import DEVICE
@@ -119,10 +121,21 @@ def run_equation(primitive: Primitive, operands: Values, params: Params) -> list
 def run(jaxpr: Jaxpr, inputs: Values) -> list[Any]:
     """Run a jaxpr now; an output that is an input is returned without a copy."""
     if not is_expanded(jaxpr):
-        whole = expand(jaxpr)
-        jaxpr, inputs = close_over(whole), [*whole.consts, *inputs]
+        return _run_expanded(jaxpr, inputs)
     found = evaluate(_needed(jaxpr), inputs) if is_eager(jaxpr) else _by_routes(_routed(jaxpr), inputs)
     return [_as_array(x, aval) for x, aval in zip(found, jaxpr.out_avals, strict=True)]
+
+
+def _run_expanded(jaxpr: Jaxpr, inputs: Values) -> list[Any]:
+    """The results; equation by equation if an expand rule reads values, as it may where nothing is traced."""
+    try:
+        whole = expand(jaxpr)
+    except JAXTypeError:
+        if not any(eqn.primitive.expands for eqn in jaxpr.eqns):
+            raise
+        return evaluate(_needed(jaxpr), inputs)
+    outs = run(close_over(whole), [*whole.consts, *lowered(jaxpr.in_avals, inputs)])
+    return raised(jaxpr.out_avals, outs)
 
 
 def _by_routes(routed: Routed, inputs: Values) -> list[Any]:

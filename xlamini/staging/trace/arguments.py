@@ -21,6 +21,7 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.core.dtypes import check_array_dtype, is_array_dtype
+from xlamini.core.hi_types import is_hi_value
 from xlamini.core.ref_cells import AbstractRef
 from xlamini.core.tracer import is_usable
 from xlamini.runtime import ArrayImpl, Sharding, key_words
@@ -124,10 +125,13 @@ def avals_of(leaves: Values, names: Sequence[str], fun_name: str, fix: str = "")
 
 
 def _aval(x: Any, names: Sequence[str], index: int, fun_name: str, fix: str) -> ShapedArray:
+    is_scalar = isinstance(x, _SCALARS)
+    if not is_scalar and is_hi_value(x):
+        return aval_of(x)
     name = f"argument {names[index]!r} of {fun_name}"
-    if isinstance(x, _SCALARS) or has_shape_and_dtype(x):
+    if is_scalar or has_shape_and_dtype(x):
         check_array_dtype(getattr(x, "dtype", None), name)
-        return aval_of(x) if isinstance(x, _SCALARS) else _aval_like(x)
+        return aval_of(x) if is_scalar else _aval_like(x)
     raise TypeError(
         f"{name} is {brief(x)} of type {type(x).__name__}, not an array or a number; pass an array{fix}"
     )
@@ -149,7 +153,7 @@ def check_values(leaves: Values, names: Sequence[str], fun_name: str) -> None:
         elif kind is Tracer:
             if not is_usable(x):
                 raise leaked(x, f"the argument {names[i]!r} of {fun_name}")
-        elif not isinstance(x, _SCALARS) and key_words(x) is x and not hasattr(x, "__array__"):
+        elif not (isinstance(x, _SCALARS) or key_words(x) is not x or hasattr(x, "__array__") or is_hi_value(x)):
             raise TypeError(
                 f"argument {names[i]!r} of {fun_name} is {brief(x)}, a type without values; pass an array, or ask for "
                 "types only: eval_shape, make_jaxpr, jit(f).lower"
@@ -195,7 +199,7 @@ def _returned_ref(fun_name: str, path: str, ref: Any) -> ValueError:
 def _is_value(x: Any) -> bool:
     if isinstance(x, np.ndarray | np.generic):
         return is_array_dtype(x.dtype)
-    return isinstance(x, (*_SCALARS, *_VALUES)) or key_words(x) is not x
+    return isinstance(x, (*_SCALARS, *_VALUES)) or key_words(x) is not x or is_hi_value(x)
 
 
 def describe_as(made: Callable[..., Any], text: str, fun: Callable[..., Any]) -> Callable[..., Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.core import ShapedArray
+from xlamini.core.hi_types import as_written
 from xlamini.core.pytree import structure
 from xlamini.core.ref_cells import AbstractRef, is_holder
 from xlamini.staging.trace.arguments import avals_of
@@ -23,4 +24,4 @@ def typeof(x: Any) -> ShapedArray | AbstractRef:
         raise TypeError(f"typeof: {x!r} is a container; ask for its leaves' types: tree.map(typeof, x)")
     if is_holder(x):
         return AbstractRef(x.cell.aval)
-    return avals_of([x], ["x"], "typeof")[0]
+    return as_written(avals_of([x], ["x"], "typeof")[0])

@@ -110,6 +110,9 @@ class Cond(HigherOrder):
         first = [f if f[1] == out_dims else batch(b, *options, batched) for f, b in zip(made, branches, strict=True)]
         return self.bind(*operands, branches=tuple(jaxpr for jaxpr, _ in first), **params), out_dims
 
+    def widened(self, ins: Sequence[int], outs: Sequence[int], params: Params) -> Params:
+        return params
+
     def lower(
         self,
         ctx: Any,

@@ -51,7 +51,7 @@ class CallSite:
         """The function, if the flag asks to compare its rules with finite differences."""
         self.rewritten = [getattr(current(x), "variable", None) for x in closed]
         """The variables of the values closed over in the program that the call is traced into."""
-        self._operands = _concrete_operands([*closed, *leaves])
+        self._operands = concrete_operands([*closed, *leaves])
 
     def __eq__(self, other: object) -> bool:
         """Whether rules traced for both are equal; fixed arguments compare by identity, as not all can be hashed."""
@@ -116,7 +116,7 @@ def is_concrete(operands: Values) -> bool:
     return all(type(x) is not Tracer or x.builder.known for x in operands)
 
 
-def _concrete_operands(operands: Values) -> weakref.ref[Operands] | None:
+def concrete_operands(operands: Values) -> weakref.ref[Operands] | None:
     builder = state.builder
     if builder is None or not is_concrete(operands):
         return None

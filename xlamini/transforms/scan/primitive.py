@@ -115,6 +115,10 @@ class Scan(HigherOrder):
             carry, ys = outs[:count], [*ys, outs[count:]]
         return [*carry, *map(_stacked, zip(*(ys[::-1] if params["reverse"] else ys), strict=True))]
 
+    def widened(self, ins: Sequence[int], outs: Sequence[int], params: Params) -> Params:
+        counts = _parts(ins, params)
+        return {**params, "num_consts": sum(counts.consts), "num_carry": sum(counts.carry)}
+
     def is_nested(self, params: Params) -> bool:
         return _steps(params).looped > 0
 

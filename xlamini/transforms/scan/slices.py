@@ -8,6 +8,7 @@ from typing import Any
 from xlamini.core import ShapedArray, Values
 from xlamini.core.config import strict_sharding
 from xlamini.core.errors import ShardingTypeError
+from xlamini.core.hi_types import HiAval
 from xlamini.core.sharding.propagation import warn_of_open_split
 from xlamini.primitives import divided_as
 from xlamini.staging import checked_avals
@@ -19,13 +20,15 @@ def slices_of(
     """The avals of the slices, and the trip count."""
     avals = checked_avals(leaves, names, what)
     for i, aval in enumerate(avals):
-        if not aval.shape:
+        if not aval.shape and type(aval) is not HiAval:
             raise ValueError(
                 f"{what}: {names[i]} is a scalar, {aval.str_short(short_dtypes=False)}, which has no slices; close "
                 "over a value that all iterations share, or repeat it with jnp.broadcast_to"
             )
     count = _length(what, length)
     for i, aval in enumerate(avals):
+        if type(aval) is HiAval:  # whose type may not tell its length
+            continue
         if count is not None and aval.shape[0] != count:
             where = f"{names[0]} has length {count}" if length is None else f"length is {count}"
             raise ValueError(
@@ -38,7 +41,7 @@ def slices_of(
             f"{what}: xs has no arrays, so the trip count is unknown; pass at least one array, or call lax.scan with "
             "length=n"
         )
-    return [a.without(0) for a in avals], count
+    return [a.without(0, count) if type(a) is HiAval else a.without(0) for a in avals], count
 
 
 def unsharded(what: str, leaves: Values, names: Sequence[str]) -> list[Any]:

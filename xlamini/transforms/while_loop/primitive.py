@@ -70,6 +70,10 @@ class While(HigherOrder):
         count = len(nonzero)
         return outs[:count], with_zeros(_carry_avals(params), nonzero, outs[count:])
 
+    def widened(self, ins: Sequence[int], outs: Sequence[int], params: Params) -> Params:
+        counts = parts(ins, params["cond_nconsts"], params["body_nconsts"])
+        return {**params, "cond_nconsts": sum(counts.cond), "body_nconsts": sum(counts.body)}
+
     def transpose(self, cts: Values, *operands: Any, **params: Any) -> Values:
         live, _, _ = self.dce([not is_zero(ct) for ct in cts], params)
         if not any(is_linear(x) for x in chosen(operands, live)):

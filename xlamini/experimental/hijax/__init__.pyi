@@ -1,0 +1,17 @@
+# The public names, for type checkers and for Python, which reads this file at import (core/stubs.py).
+from xlamini.core.avals import ShapedArray as ShapedArray
+from xlamini.core.ref_cells import AbstractRef as AbstractRef
+from xlamini.core.tangents import Zero as Zero
+from xlamini.experimental.hijax.low_level import HiPrimitive as HiPrimitive
+from xlamini.experimental.hijax.mutable_types import (
+    AvalMutableQDD as AvalMutableQDD, AvalQDD as AvalQDD, MutableHiType as MutableHiType,
+    control_flow_allowed_effects as control_flow_allowed_effects,
+)
+from xlamini.experimental.hijax.primitive import VJPHiPrimitive as VJPHiPrimitive
+from xlamini.experimental.hijax.tangents import (
+    instantiate_zeros as instantiate_zeros, is_undefined_primal as is_undefined_primal,
+)
+from xlamini.experimental.hijax.types import (
+    AbstractValue as AbstractValue, HiPspec as HiPspec, HiType as HiType, MappingSpec as MappingSpec,
+    aval_method as aval_method, aval_property as aval_property, register_hitype as register_hitype,
+)

@@ -1,0 +1,56 @@
+"""HiPrimitive: a primitive on values of users' types, by the methods of a class and with params at each call."""
+from __future__ import annotations
+
+from collections.abc import Set
+from typing import Any
+
+from xlamini.core import Avals, ShapedArray, Values
+from xlamini.core.effects import Effects
+from xlamini.core.hi_types import as_aval, as_written
+from xlamini.core.state import state
+from xlamini.extend.primitive import Primitive
+from xlamini.extend.rules import as_values
+
+
+class HiPrimitive(Primitive):
+    """A primitive, `HiPrimitive("name")`, whose class says what it does; `p.bind(*operands, **params)` applies it.
+
+    A subclass writes `abstract_eval`, from the types of the operands to that of the result (with `multiple_results` a
+    list) and a set of effects; `to_lojax`, what it computes, by other operations on arrays and values; and for
+    derivatives `jvp` and `transpose`, as in docs/extending.md. It needs no lowering.
+    """
+
+    expands = True
+
+    def __init__(self, name: str):
+        super().__init__(name)
+        self.expands = True
+
+    def is_high(self, *avals: Any, **params: Any) -> bool:
+        """Whether operands or results are of users' types; it makes no difference here."""
+        return True
+
+    def is_effectful(self, params: dict[str, Any]) -> bool:
+        """Whether it has effects besides those that `abstract_eval` returns."""
+        return False
+
+    def abstract_eval(self, *arg_avals: Any, **params: Any) -> tuple[Any, Set[Any]]:
+        """The type of the result, and effects."""
+        self._missing("abstract_eval", "(self, *arg_avals, **params) -> (aval, effects)")
+
+    def to_lojax(self, *operands: Any, **params: Any) -> Any:
+        """The result, by other operations."""
+        self._missing("to_lojax", "(self, *operands, **params) -> result")
+
+    def shape_rule(self, *avals: ShapedArray, **params: Any) -> Any:
+        found, _ = self.abstract_eval(*map(as_written, avals), **params)
+        return list(map(as_aval, found)) if self.multiple_results else as_aval(found)
+
+    def effects_on(self, avals: Avals, params: dict[str, Any]) -> Effects:
+        return frozenset(self.abstract_eval(*map(as_written, avals), **params)[1])
+
+    def expand(self, *operands: Any, **params: Any) -> Any:
+        return self.to_lojax(*as_values(operands), **params)
+
+    def bind(self, *operands: Values, **params: Any) -> Any:
+        return self.expand(*operands, **params) if state.builder is None else super().bind(*operands, **params)

@@ -1,0 +1,156 @@
+"""Types of users, and the classes of their values."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from inspect import getattr_static
+from typing import Any, NoReturn
+
+from xlamini.core.avals import ShapedArray, types_of_values
+from xlamini.core.hi_types import HiAval, as_written, is_hi_type
+from xlamini.core.tracer import Tracer
+
+
+class MappingSpec:
+    """How values of a user's type are mapped over by `vmap`: the base of what users pass as `in_axes`."""
+
+
+class HiPspec:
+    """How values of a user's type are sharded: the base of a user's class."""
+
+
+class HiType:
+    """A type of values that are made of arrays; in a program each of them is one variable.
+
+    A subclass can be hashed and compared, as a frozen dataclass can, and says at least what the arrays are: `lo_ty`,
+    `lower_val` and `raise_val`. `register_hitype` tells the class of the values.
+    """
+
+    is_hi_type = is_high = True
+    has_qdd = False
+
+    def lo_ty(self) -> list[Any]:
+        """The types of the arrays."""
+        self._missing("lo_ty(self)", "lowering")
+
+    def lower_val(self, hi_val: Any) -> list[Any]:
+        """The arrays of a value."""
+        self._missing("lower_val(self, hi_val)", "lowering")
+
+    def raise_val(self, *lo_vals: Any) -> Any:
+        """The value of these arrays."""
+        self._missing("raise_val(self, *lo_vals)", "lowering")
+
+    def to_tangent_aval(self) -> Any:
+        """The type of tangents and cotangents: any type."""
+        self._missing("to_tangent_aval(self)", "derivatives")
+
+    def to_ct_aval(self) -> Any:
+        """The type of cotangents, which is that of tangents."""
+        return self.to_tangent_aval()
+
+    def vspace_zero(self) -> Any:
+        """The zero value, where the type is one of tangents."""
+        self._missing("vspace_zero(self)", "derivatives")
+
+    def vspace_add(self, x: Any, y: Any) -> Any:
+        """The sum of two values, where the type is one of tangents."""
+        self._missing("vspace_add(self, x, y)", "derivatives")
+
+    def dec_rank(self, size: int | None, spec: Any) -> Any:
+        """The type of one example of a batch of `size`; `spec` is a `MappingSpec` of the user's."""
+        self._missing("dec_rank(self, size, spec)", "vmap")
+
+    def inc_rank(self, size: int | None, spec: Any) -> Any:
+        """The type of a batch."""
+        self._missing("inc_rank(self, size, spec)", "vmap")
+
+    def leading_axis_spec(self) -> Any:
+        """The mapping spec for the leading axis of all arrays, along which loops slice and stack."""
+        self._missing("leading_axis_spec(self)", "batches along the leading axis, as of loops")
+
+    def strip_weak_type(self) -> HiType:
+        return self
+
+    def normalize(self) -> HiType:
+        return self
+
+    def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
+        return repr(self)
+
+    def _missing(self, signature: str, purpose: str) -> NoReturn:
+        raise NotImplementedError(f"for {purpose}, write `def {signature}` in the type {type(self).__qualname__}")
+
+
+AbstractValue = ShapedArray | HiType
+"""A type: of an array, or a user's."""
+
+
+def register_hitype(val_cls: type, typeof_fn: Callable[[Any], Any]) -> None:
+    """Let the transformations take values of a class: `typeof_fn(value)` is their type, a `HiType`.
+
+    Raises TypeError for a class that is a container, a pytree node.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class PairTy(HiType):
+    ...     shape: tuple
+    ...     def lo_ty(self):
+    ...         return [xlamini.ShapeDtypeStruct(self.shape, "float32")] * 2
+    ...     def lower_val(self, pair):
+    ...         return [pair.a, pair.b]
+    ...     def raise_val(self, a, b):
+    ...         return Pair(a, b)
+    >>> @dataclass
+    ... class Pair:
+    ...     a: xlamini.Array
+    ...     b: xlamini.Array
+    >>> register_hitype(Pair, lambda pair: PairTy(pair.a.shape))
+    >>> pair = Pair(xlamini.numpy.zeros(2), xlamini.numpy.ones(2))
+    >>> xlamini.typeof(pair), xlamini.jit(lambda p: p)(pair).b
+    (PairTy(shape=(2,)), Array([1., 1.], dtype=float32))
+    """
+    if not isinstance(val_cls, type):
+        raise TypeError(f"register_hitype: val_cls must be a class, got {val_cls!r}")
+    if not callable(typeof_fn):
+        raise TypeError(f"register_hitype: typeof_fn must be a function of a value, got {typeof_fn!r}")
+
+    def aval_of_value(x: Any) -> HiAval:
+        ty = typeof_fn(x)
+        if not is_hi_type(ty):
+            name = typeof_fn.__name__ if hasattr(typeof_fn, "__name__") else repr(typeof_fn)
+            raise TypeError(f"register_hitype: {name} must return a HiType for a {val_cls.__name__}, got {ty!r}")
+        return HiAval(ty)
+
+    types_of_values[val_cls] = aval_of_value
+
+
+class aval_property:
+    """A property of the traced values of a type: `name = aval_property(fget)` in the class of the type."""
+
+    def __init__(self, fget: Callable[[Any], Any]):
+        self.fget = fget
+        _give_tracers_attributes()
+
+
+class aval_method:
+    """A method of the traced values of a type: `@aval_method` in the class of the type."""
+
+    def __init__(self, fun: Callable[..., Any]):
+        self.fun = fun
+        _give_tracers_attributes()
+
+
+def _give_tracers_attributes() -> None:
+    """Let traced values find the attributes of their types; only once there are some, as each miss costs time."""
+    type.__setattr__(Tracer, "__getattr__", _attribute_of_type)
+
+
+def _attribute_of_type(tracer: Tracer, name: str) -> Any:
+    found = getattr_static(type(as_written(tracer.aval)), name, None)
+    if isinstance(found, aval_property):
+        return found.fget(tracer)
+    if isinstance(found, aval_method):
+        return partial(found.fun, tracer)
+    raise AttributeError(f"{tracer!r} has no attribute {name!r}", name=name, obj=tracer)
+
