@@ -375,6 +375,7 @@ def neg(x: Any) -> Any:
     """Negation, elementwise: `-x`."""
 
 
+neg.makes_nan = False
 neg.derivatives(lambda x, out: -1)
 
 

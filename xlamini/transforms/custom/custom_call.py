@@ -10,10 +10,11 @@ from typing import Any
 
 from xlamini.core import Avals, CallLike, Jaxpr, Params, ShapedArray, Values, Var, close_over
 from xlamini.core.errors import UnexpectedTracerError
+from xlamini.interpreters.check import Errors
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.staging import HigherOrder, chosen, nonzero_of
-from xlamini.staging.call.call_rules import call_partial_eval, call_transpose
+from xlamini.staging.call.call_rules import call_partial_eval, call_transpose, errors_beside, without_checks
 from xlamini.transforms.custom.closure_convert import captured_names
 
 
@@ -41,6 +42,12 @@ class RuledCall(CallLike, HigherOrder):
         if all(partial_eval(jaxpr, tuple(unknown)).unknown_out):
             return self.bind(*operands, **params)
         return call_partial_eval(evaluate, jaxpr, unknown, operands)
+
+    def checked(self, errors: Errors, operands: Values, **params: Any) -> Any:
+        """The call keeps its rules; what may fail in the function is computed beside it."""
+        jaxpr = params[self.called]
+        outs = self.bind(*operands, **{**params, self.called: without_checks(jaxpr)})
+        return outs, errors_beside(jaxpr, errors, operands)
 
     def num_captured(self, tangents: Values, params: Params) -> int:
         """How many values the function captured; an error if one of them is being differentiated."""

@@ -33,7 +33,9 @@ from xlamini.core import (
 from xlamini.core.sharding.abstract_mesh import parts_along
 from xlamini.core.tracer import build
 from xlamini.interpreters.batch import batch
+from xlamini.interpreters.check import Errors, check
 from xlamini.interpreters.dce import dce
+from xlamini.interpreters.error_values import Loop, of_turns
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.jvp import jvp
 from xlamini.interpreters.linearize import linearize
@@ -146,6 +148,21 @@ class ShardMap(HigherOrder):
     def operand_avals(self, params: Params) -> list[ShapedArray]:
         """The avals of the jaxpr's inputs without `manual` axes; operands vary along the axes of an outer shard_map."""
         return [a.varying(a.vma - params["manual"]) for a in params["jaxpr"].in_avals]
+
+    def checked(self, errors: Errors, operands: Values, *, jaxpr: Jaxpr, **params: Any) -> Any:
+        """Each device has an error of its own; that of the whole is the error of the first device that has one."""
+        mesh, manual = params["mesh"], params["manual"]
+        with manual_axes(params):
+            made = check(jaxpr, errors)
+            count, number = len(jaxpr.outvars), len(made.error.values)
+            stacked = _raised(made.jaxpr, tuple(range(count, count + number))) if number else made.jaxpr
+        axes = tuple(name for name in mesh.axis_names if name in manual)
+        specs = (*params["out_specs"], *(PartitionSpec(axes),) * number)
+        outs = self.run(stacked, params["in_specs"], specs, params, operands)
+        if not number:
+            return outs, made.error
+        each = made.error.rebuilt(outs[count:])
+        return outs[:count], of_turns(each).within(Loop("device", tuple((a, mesh.shape[a]) for a in axes)))
 
     def cost(self, *avals: ShapedArray, jaxpr: Jaxpr, mesh: AnyMesh, manual: frozenset[Any], **params: Any) -> Cost:
         """The cost of one device times the number of devices along the manual axes; other axes only divide it."""

@@ -1,0 +1,91 @@
+"""The error of a checked program, as a pytree of arrays; and the exception that it raises."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from xlamini.core import register_pytree_node
+from xlamini.interpreters.error_values import NOTHING, Part
+from xlamini.transforms.checkify.place import Place, place_of, unraveled
+
+
+class JaxRuntimeError(ValueError):
+    """A check of a checked program failed; `place` says where.
+
+    >>> try:
+    ...     xlamini.checked(xlamini.numpy.log)(-1.0)
+    ... except ValueError as error:
+    ...     error.place.primitive, error.place.role
+    ('log', 'primal')
+    """
+
+    def __init__(self, message: str, place: Place | None = None):
+        super().__init__(message)
+        self.place = place
+
+
+class Error:
+    """The first failure of a checked program, if any. It passes through jit, vmap, scan and cond like an array."""
+
+    def __init__(self, part: Part = NOTHING):
+        self._part = part
+
+    def get(self) -> str | None:
+        """The message of the first failure, None if nothing failed; under vmap, a line for each example that failed."""
+        codes = self._codes()
+        failed = [tuple(map(int, at)) for at in np.argwhere(codes > 0)]
+        if codes.ndim == 0:
+            return self._text(()) if failed else None
+        lines = [f"at mapped index {', '.join(map(str, at))}: {self._text(at)}" for at in failed]
+        return "\n".join(lines) or None
+
+    def place(self) -> Place | None:
+        """Where the first failure is, None if nothing failed."""
+        failed = np.argwhere(self._codes() > 0)
+        return self._place(tuple(failed[0])) if len(failed) else None
+
+    def get_exception(self) -> JaxRuntimeError | None:
+        """The exception that `throw` raises, None if nothing failed."""
+        message = self.get()
+        return None if message is None else JaxRuntimeError(message, self.place())
+
+    def throw(self) -> None:
+        """Raise JaxRuntimeError, a ValueError, with the message of the first failure, if there is one."""
+        exception = self.get_exception()
+        if exception is not None:
+            raise exception
+
+    @property
+    def part(self) -> Part:
+        """The values, and the table of what may fail."""
+        return self._part
+
+    def _codes(self) -> np.ndarray:
+        return np.asarray(self._part.code) if self._part.sites else np.zeros((), np.int32)
+
+    def _at(self, lane: tuple[int, ...]) -> Any:
+        values = [np.asarray(x)[lane] for x in self._part.values]
+        one = self._part.rebuilt(values)
+        return one, one.sites[int(one.code) - 1]
+
+    def _place(self, lane: tuple[int, ...]) -> Place:
+        one, site = self._at(lane)
+        return place_of(site, int(one.at), one.trips[0] if one.trips else ())
+
+    def _text(self, lane: tuple[int, ...]) -> str:
+        one, site = self._at(lane)
+        payload = one.payload[site.start : site.start + site.count]
+        return f"{site.message(unraveled(int(one.at), site.shape), payload)}\n{self._place(lane)}"
+
+    def __repr__(self) -> str:
+        return f"Error({self.get()})"
+
+
+def _flatten(error: Error) -> tuple[list[Any], Part]:
+    values = error.part.values
+    return values, error.part.rebuilt([None] * len(values))
+
+
+register_pytree_node(Error, _flatten, lambda part, values: Error(part.rebuilt(list(values))))
+init_error = Error()

@@ -1,0 +1,127 @@
+"""Where a check failed: the user's line, the iteration, the lane, and what kind of value it was."""
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core import Equation, Shape
+from xlamini.core.jaxpr import Provenance
+from xlamini.interpreters.error_values import Loop, Site
+from xlamini.interpreters.roles import COTANGENT, PRIMAL, TANGENT
+
+_PASSES = {PRIMAL: "", TANGENT: "in the derivative (a tangent)", COTANGENT: "in the backward pass (a cotangent)"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where a program first failed. What is unknown, or does not apply, is None or empty."""
+
+    category: str
+    """"nan", "inf", "div", "index" or "user"."""
+    primitive: str
+    file: str | None
+    line: int | None
+    function: str | None
+    variable: str | None
+    """The name that the user's line assigns the value to."""
+    iterations: tuple[int, ...]
+    """The iteration of each loop around the line, outermost first, counted from 0."""
+    lanes: tuple[int, ...]
+    """The index along the batch dimension of each vmap around the line, outermost first."""
+    devices: tuple[dict[str, int], ...]
+    """The position in the mesh of the device, for each shard_map around the line."""
+    index: tuple[int, ...]
+    """The index of the first bad element, without batch dimensions."""
+    role: str
+    """"primal", "tangent" or "cotangent"."""
+    rewrites: tuple[str, ...]
+    """The path of rewrites that made the equation, oldest first."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields by name."""
+        return dataclasses.asdict(self)
+
+    def __str__(self) -> str:
+        return "\n".join(f"  {line}" for line in self._lines())
+
+    def _lines(self) -> list[str]:
+        where = f"{self.file}:{self.line} ({self.function})" if self.file else "an unknown place"
+        named = f", in the value of {self.variable!r}" if self.variable else ""
+        lines = [f"Occurred at {where}{named}", _PASSES[self.role]]
+        lines += [f"in iteration {', '.join(map(str, self.iterations))} of the loop"] if self.iterations else []
+        lines += [f"in lane {', '.join(map(str, self.lanes))} of vmap"] if self.lanes else []
+        lines += [f"on the device at {', '.join(f'{k}={i}' for k, i in at.items())}" for at in self.devices]
+        lines += [f"at element {self.index}"] if self.index else []
+        return [line for line in lines if line]
+
+
+def place_of(site: Site, at: int, trips: Sequence[int]) -> Place:
+    """The place of a site's failure at this flat index, in these turns of the loops."""
+    assert site.eqn is not None
+    provenance = site.eqn.provenance
+    index = unraveled(at, site.shape)
+    lanes, index = _without_lanes(site.eqn, site.shape, index)
+    turns = [(loop, int(trip)) for loop, trip in zip(site.loops, trips, strict=False)]
+    source = provenance.source
+    return Place(
+        site.category,
+        site.eqn.primitive.name,
+        source and source.file,
+        source and source.line,
+        source and source.function,
+        source and source.target,
+        tuple(trip for loop, trip in turns if loop.turn == "iteration"),
+        (*(i for loop, trip in turns if loop.turn == "lane" for i in _position(loop, trip)), *lanes),
+        tuple(_device(loop, trip) for loop, trip in turns if loop.turn == "device"),
+        index,
+        site.role or PRIMAL,
+        tuple(provenance.path),
+    )
+
+
+def unraveled(at: int, shape: Shape) -> tuple[int, ...]:
+    """A flat index as one for each dimension."""
+    return tuple(int(i) for i in np.unravel_index(min(at, math.prod(shape) - 1), shape)) if shape else ()
+
+
+def _position(loop: Loop, turn: int) -> tuple[int, ...]:
+    return unraveled(turn, tuple(size for _, size in loop.sizes))
+
+
+def _device(loop: Loop, turn: int) -> dict[str, int]:
+    return dict(zip([name for name, _ in loop.sizes], _position(loop, turn), strict=True))
+
+
+def _without_lanes(eqn: Equation, shape: Shape, index: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The lanes in an index, and the index without them: one for each vmap whose batch dimension the rewrites tell."""
+    lanes: list[int] = []
+    here: Provenance = eqn.provenance
+    while here.origin is not None:
+        if here.lanes is not None:
+            dim = _batch_dim(here, shape)
+            if dim is None:
+                return tuple(lanes), index
+            lanes.append(index[dim])
+            shape, index = shape[:dim] + shape[dim + 1 :], index[:dim] + index[dim + 1 :]
+        here = here.origin.provenance
+    return tuple(lanes), index
+
+
+def _batch_dim(made: Provenance, shape: Shape) -> int | None:
+    """The batch dimension of a value of this shape among the operands and results of a batched equation."""
+    assert made.lanes is not None and made.origin is not None
+    size, of_operands, of_results = made.lanes
+    for atoms, dims in ((made.origin.outvars, of_results), (made.origin.invars, of_operands)):
+        fitting = {d for a, d in zip(atoms, dims, strict=True) if d is not None and _batched(a, d, size) == shape}
+        if len(fitting) == 1:
+            return fitting.pop()
+    return None
+
+
+def _batched(atom: Any, dim: int, size: int) -> Shape:
+    shape = atom.aval.shape
+    return (*shape[:dim], size, *shape[dim:])
