@@ -77,7 +77,7 @@ def _push(eqn: Equation, role: str, inputs: Values, errors: Errors) -> tuple[Seq
 
 def _looked_at(eqn: Equation, role: str, inputs: Values, outs: Values, errors: Errors) -> list[Part]:
     found = [f for f in eqn.primitive.failures(inputs, outs, **eqn.params) if f.category in errors]
-    parts = [failed(eqn, f) for f in found if aval_of(f.bad).size]
+    parts = [failed(eqn, role, f) for f in found if aval_of(f.bad).size]
     if not eqn.primitive.makes_nan:
         return parts
     for x in outs:

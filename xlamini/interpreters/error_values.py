@@ -52,7 +52,7 @@ class Site(NamedTuple):
     count: int = 0
     loops: tuple[Loop, ...] = ()
     role: str = ""
-    """Of a value that is bad, whether it is a primal one, a tangent or a cotangent."""
+    """Whether the equation computes a primal value, a tangent or a cotangent."""
 
     def of(self, eqn: Equation) -> Site:
         """The site with this equation where it lacks one."""
@@ -127,12 +127,12 @@ def bad_value(eqn: Equation, role: str, out: Any, operands: Sequence[Any], categ
     return Part((Site(category, lambda index, payload: text, eqn, aval.shape, role=role),), None, at)
 
 
-def failed(eqn: Equation, failure: Failure) -> Part:
+def failed(eqn: Equation, role: str, failure: Failure) -> Part:
     """The check that a rule `failures` asks for."""
     shape = aval_of(failure.bad).shape
     (at,) = _inlined(_position_of("", aval_of(failure.bad)), failure.bad)
     payload = tuple(at_position(x, at, len(shape)) for x in failure.payload)
-    return Part((Site(failure.category, failure.message, eqn, shape, 0, len(payload)),), None, at, (), payload)
+    return Part((Site(failure.category, failure.message, eqn, shape, 0, len(payload), role=role),), None, at, (), payload)
 
 
 def at_position(x: Any, at: Any, rank: int) -> Any:

@@ -66,7 +66,9 @@ class Remainder(Elementwise):
 
     def failures(self, operands: Values, outs: Values, **params: Any) -> Sequence[Failure]:
         by = operands[1]
-        return [] if type(by) is Literal and by.val else [Failure("div", eq(by, literal(0, aval_of(by).dtype)), _by_zero)]
+        if type(by) is Literal and by.val:
+            return []
+        return [Failure("div", eq(by, literal(0, aval_of(by).dtype)), _by_zero)]
 
 
 class Quotient(Remainder):

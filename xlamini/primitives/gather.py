@@ -40,7 +40,6 @@ from xlamini.primitives.gather_numbers import (
     with_indices_batch,
     with_operand_batch,
 )
-from xlamini.primitives.index_failures import vectors_outside
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast_in_dim, moveaxis, squeeze
 from xlamini.primitives.slice import slice_in_dim
@@ -236,6 +235,8 @@ class Gather(Primitive):
     def failures(
         self, operands: Values, outs: Values, *, dimension_numbers: Any, slice_sizes: Shape, **params: Any
     ) -> Sequence[Failure]:
+        from xlamini.primitives.index_failures import vectors_outside  # for those who check only
+
         x, indices = operands
         return vectors_outside(aval_of(x), indices, dimension_numbers.start_index_map, slice_sizes)
 

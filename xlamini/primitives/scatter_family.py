@@ -23,7 +23,6 @@ from xlamini.primitives.gather_numbers import (
     with_common_batch,
     with_operand_batch,
 )
-from xlamini.primitives.index_failures import vectors_outside
 
 
 class Scatter(Primitive):
@@ -123,6 +122,8 @@ class Scatter(Primitive):
     def failures(
         self, operands: Values, outs: Values, *, dimension_numbers: Any, **params: Any
     ) -> Sequence[Failure]:
+        from xlamini.primitives.index_failures import vectors_outside  # for those who check only
+
         x, indices, updates = operands
         aval = aval_of(x)
         window = window_shape(aval, aval_of(updates), dimension_numbers)

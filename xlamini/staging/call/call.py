@@ -10,7 +10,6 @@ from typing import Any
 
 from xlamini.core import Axis, CallLike, Dims, Jaxpr, Params, ShapedArray, Values, close_over
 from xlamini.interpreters.batch import batch
-from xlamini.interpreters.check import Errors, check
 from xlamini.interpreters.dce import dce
 from xlamini.staging.call.call_rules import Run, call_jvp, call_linearize, call_partial_eval, call_transpose
 from xlamini.staging.call.higher_order import HigherOrder
@@ -41,9 +40,10 @@ class Call(CallLike, HigherOrder):
     def lower(self, ctx: Any, *operands: Any, jaxpr: Jaxpr, name: str, noinline: bool = False, **params: Any) -> Any:
         return ctx.call(jaxpr, operands, name, noinline)
 
-    def checked(self, errors: Errors, operands: Values, *, jaxpr: Jaxpr, **params: Any) -> Any:
-        made = check(jaxpr, errors)
-        return made.parted(self.run(params)(made.jaxpr, operands))
+    def checked(self, errors: frozenset[str], operands: Values, *, jaxpr: Jaxpr, **params: Any) -> Any:
+        from xlamini.staging.call.checked import checked_call  # for those who check only
+
+        return checked_call(self.run(params), errors, jaxpr, operands)
 
     def linearize(self, primals: Values, tangents: Values, *, jaxpr: Jaxpr, **params: Any) -> Any:
         return call_linearize(self.run(params), jaxpr, primals, tangents)

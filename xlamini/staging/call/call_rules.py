@@ -7,16 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core import Jaxpr, Values, aval_of, is_differentiable, is_linear
-from xlamini.interpreters.check import Checked, Errors, check
-from xlamini.interpreters.dce import dce
-from xlamini.interpreters.error_values import Part
-from xlamini.interpreters.evaluate import evaluate
+from xlamini.core import Jaxpr, Values, is_linear
 from xlamini.interpreters.jvp import jvp
 from xlamini.interpreters.linearize import linearize
 from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.interpreters.transpose import transpose
-from xlamini.primitives import stop_gradient
 from xlamini.staging.call.higher_order import Mask, chosen, given, inverse, merged, nonzero_of, with_none, with_zeros
 
 Run = Callable[[Jaxpr, Sequence[Any]], list[Any]]
@@ -56,27 +51,3 @@ def call_partial_eval(
     outs, residuals = halves.parted(known, run(halves.known, known))
     later = run(halves.unknown, [*residuals, *chosen(operands, unknown)])
     return merged(halves.unknown_out, later, outs)
-
-
-def errors_beside(jaxpr: Jaxpr, errors: Errors, operands: Values) -> Part:
-    """The error of a call, computed beside it: the call itself keeps its rules."""
-    made = check(jaxpr, errors)
-    if not made.error.sites:
-        return made.error
-    fixed = [stop_gradient(x) if is_differentiable(aval_of(x)) else x for x in operands]
-    return made.error.rebuilt(evaluate(_errors_only(made), fixed))
-
-
-def _errors_only(made: Checked) -> Jaxpr:
-    values = len(made.error.values)
-    used = [False] * (len(made.jaxpr.outvars) - values) + [True] * values
-    slim, _ = dce(made.jaxpr, tuple(used), True)
-    return slim
-
-
-UNCHECKED: Errors = frozenset()
-
-
-def without_checks(jaxpr: Jaxpr) -> Jaxpr:
-    """The program without checks of the user's."""
-    return check(jaxpr, UNCHECKED).jaxpr

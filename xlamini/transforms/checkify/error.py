@@ -7,7 +7,7 @@ import numpy as np
 
 from xlamini.core import register_pytree_node
 from xlamini.interpreters.error_values import NOTHING, Part
-from xlamini.transforms.checkify.place import Place, place_of, unraveled
+from xlamini.staging.run.place import Place, message_of, place_of
 
 
 class JaxRuntimeError(ValueError):
@@ -64,19 +64,14 @@ class Error:
     def _codes(self) -> np.ndarray:
         return np.asarray(self._part.code) if self._part.sites else np.zeros((), np.int32)
 
-    def _at(self, lane: tuple[int, ...]) -> Any:
-        values = [np.asarray(x)[lane] for x in self._part.values]
-        one = self._part.rebuilt(values)
-        return one, one.sites[int(one.code) - 1]
+    def _of_lane(self, lane: tuple[int, ...]) -> Part:
+        return self._part.rebuilt([np.asarray(x)[lane] for x in self._part.values])
 
     def _place(self, lane: tuple[int, ...]) -> Place:
-        one, site = self._at(lane)
-        return place_of(site, int(one.at), one.trips[0] if one.trips else ())
+        return place_of(self._of_lane(lane))
 
     def _text(self, lane: tuple[int, ...]) -> str:
-        one, site = self._at(lane)
-        payload = one.payload[site.start : site.start + site.count]
-        return f"{site.message(unraveled(int(one.at), site.shape), payload)}\n{self._place(lane)}"
+        return f"{message_of(self._of_lane(lane))}\n{self._place(lane)}"
 
     def __repr__(self) -> str:
         return f"Error({self.get()})"

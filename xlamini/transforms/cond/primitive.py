@@ -25,7 +25,6 @@ from xlamini.core import (
     is_linear,
 )
 from xlamini.interpreters.batch import batch
-from xlamini.interpreters.check import Errors
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.jvp import jvp
 from xlamini.interpreters.linearize import linearize
@@ -46,7 +45,6 @@ from xlamini.staging import (
 )
 from xlamini.transforms.cond.as_select import run_all
 from xlamini.transforms.cond.branches import joined_avals, same_type, with_common_captured
-from xlamini.transforms.cond.checked import checked_branches
 from xlamini.transforms.cond.residuals import split_linearized, split_partial_eval
 
 INT32 = np.dtype(np.int32)
@@ -120,7 +118,11 @@ class Cond(HigherOrder):
         """The cost of the most expensive branch."""
         return max(map(cost_of, branches))
 
-    def checked(self, errors: Errors, operands: Values, *, branches: tuple[Jaxpr, ...], **params: Any) -> Any:
+    def checked(
+        self, errors: frozenset[str], operands: Values, *, branches: tuple[Jaxpr, ...], **params: Any
+    ) -> Any:
+        from xlamini.transforms.cond.checked import checked_branches  # for those who check only
+
         made = checked_branches(branches, errors)
         return made.parted(self.bind(*operands, branches=made.branches, **params))
 

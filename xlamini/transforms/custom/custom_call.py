@@ -10,11 +10,10 @@ from typing import Any
 
 from xlamini.core import Avals, CallLike, Jaxpr, Params, ShapedArray, Values, Var, close_over
 from xlamini.core.errors import UnexpectedTracerError
-from xlamini.interpreters.check import Errors
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.staging import HigherOrder, chosen, nonzero_of
-from xlamini.staging.call.call_rules import call_partial_eval, call_transpose, errors_beside, without_checks
+from xlamini.staging.call.call_rules import call_partial_eval, call_transpose
 from xlamini.transforms.custom.closure_convert import captured_names
 
 
@@ -43,8 +42,10 @@ class RuledCall(CallLike, HigherOrder):
             return self.bind(*operands, **params)
         return call_partial_eval(evaluate, jaxpr, unknown, operands)
 
-    def checked(self, errors: Errors, operands: Values, **params: Any) -> Any:
+    def checked(self, errors: frozenset[str], operands: Values, **params: Any) -> Any:
         """The call keeps its rules; what may fail in the function is computed beside it."""
+        from xlamini.staging.call.checked import errors_beside, without_checks  # for those who check only
+
         jaxpr = params[self.called]
         outs = self.bind(*operands, **{**params, self.called: without_checks(jaxpr)})
         return outs, errors_beside(jaxpr, errors, operands)

@@ -7,13 +7,12 @@ from typing import Any
 from xlamini.core import Axis, Dims, Jaxpr, Params, Values, api_boundary_methods, aval_of
 from xlamini.core.tracer import build
 from xlamini.interpreters.batch import batch
-from xlamini.interpreters.check import Errors
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.staging import check_callable, given, name_of, nonzero_of, with_zeros
 from xlamini.staging.call.call import Call, jit_p
-from xlamini.staging.call.call_rules import Run, errors_beside
+from xlamini.staging.call.call_rules import Run
 from xlamini.staging.trace.static_args import Names, Numbers
 from xlamini.transforms.custom.custom_call import RuledCall, closed_over_both, closes_over, with_unread
 from xlamini.transforms.custom.custom_function import CustomFunction, P, R, Rule, TracedCall
@@ -198,7 +197,9 @@ class RematOpt(Call):
         primal, used_inputs = dce(params["primal"], tuple(used[:count]))
         return list(used_inputs), list(used), {**params, "jaxpr": primal, "primal": primal}
 
-    def checked(self, errors: Errors, operands: Values, *, jaxpr: Jaxpr, **params: Any) -> Any:
+    def checked(self, errors: frozenset[str], operands: Values, *, jaxpr: Jaxpr, **params: Any) -> Any:
+        from xlamini.staging.call.checked import errors_beside  # for those who check only
+
         return self.bind(*operands, jaxpr=jaxpr, **params), errors_beside(jaxpr, errors, operands)
 
     def with_captured(self, operands: Values, params: Params) -> Any:

@@ -33,11 +33,9 @@ from xlamini.core import (
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.pytree import structure
 from xlamini.interpreters.batch import batch
-from xlamini.interpreters.check import Errors
 from xlamini.primitives import cast, zeros
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.staging import ArgNames, HigherOrder, check_callable, checked_avals, name_of, rebuilt
-from xlamini.staging.call.call_rules import errors_beside
 from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.custom.custom_call import closed_over_both, with_unread
 
@@ -149,7 +147,9 @@ class LinearCall(CallLike, HigherOrder):
     def lower(self, ctx: Any, *operands: Any, callee: Jaxpr, **params: Any) -> Any:
         return ctx.call(callee, operands, callee.name)
 
-    def checked(self, errors: Errors, operands: Values, **params: Any) -> Any:
+    def checked(self, errors: frozenset[str], operands: Values, **params: Any) -> Any:
+        from xlamini.staging.call.checked import errors_beside  # for those who check only
+
         return self.bind(*operands, **params), errors_beside(params["callee"], errors, operands)
 
     def with_captured(self, operands: Values, params: Params) -> Any:

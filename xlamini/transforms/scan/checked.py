@@ -1,18 +1,33 @@
-"""The body of a checked scan: its carry has the error of the iterations so far, and it takes their number."""
+"""A checked scan: the carry of its body has the error of the iterations so far, and it takes their number."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core import Jaxpr, ShapedArray, rewrite
+from xlamini.core import Jaxpr, Params, ShapedArray, rewrite
 from xlamini.core.tracer import build
 from xlamini.interpreters.check import Checked, Errors, check
-from xlamini.interpreters.error_values import Part, alike, earlier, in_turn
+from xlamini.interpreters.error_values import NOTHING, Loop, Part, alike, earlier, in_turn, nothing_yet
 from xlamini.interpreters.evaluate import evaluate
+from xlamini.primitives import broadcasted_iota
 from xlamini.transforms.control_flow.carries import with_outputs_of
+from xlamini.transforms.scan.rules import Parts
 
 _INT32 = ShapedArray((), np.dtype(np.int32))
+
+
+def checked_scan(run: Callable[..., list[Any]], errors: Errors, operands: Parts, params: Params) -> Any:
+    """The results and the error; `run(body, operands, params)` binds a scan."""
+    made = checked_body(params["jaxpr"], params["num_consts"], params["num_carry"], errors)
+    if not made.error.sites:
+        return run(made.body, operands, params), NOTHING
+    carry = [*operands.carry, *nothing_yet(made.error).values]
+    turns = broadcasted_iota(_INT32.dtype, (params["length"],), 0)
+    outs = run(made.body, Parts(operands.consts, carry, [turns, *operands.xs]), params)
+    count, end = len(operands.carry), len(carry)
+    return [*outs[:count], *outs[end:]], made.error.rebuilt(outs[count:end]).within(Loop("iteration"))
 
 
 class CheckedBody(NamedTuple):

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from xlamini.core import (
     Avals,
     Axis,
@@ -25,9 +23,7 @@ from xlamini.core import (
     is_linear,
 )
 from xlamini.core.tangents import Linear
-from xlamini.interpreters.check import Errors
-from xlamini.interpreters.error_values import NOTHING, Loop, nothing_yet
-from xlamini.primitives import broadcasted_iota, instantiated, move_batch_dim, zeros
+from xlamini.primitives import instantiated, move_batch_dim, zeros
 from xlamini.staging import (
     HigherOrder,
     Mask,
@@ -41,7 +37,6 @@ from xlamini.staging import (
     with_zeros,
 )
 from xlamini.staging.call.higher_order import plain_types
-from xlamini.transforms.scan.checked import checked_body
 from xlamini.transforms.scan.lowering import Lowering, Steps
 from xlamini.transforms.scan.residuals import SplitBody, linearize_body, partial_eval_body
 from xlamini.transforms.scan.rules import Parts, batch_body, jvp_body, live_masks, parts, stack_of, transpose_body
@@ -118,17 +113,10 @@ class Scan(HigherOrder):
         body = cost_of(jaxpr)
         return Cost(length * body.flops, length * body.bytes)
 
-    def checked(self, errors: Errors, operands: Values, **params: Any) -> Any:
-        made, values = checked_body(params["jaxpr"], params["num_consts"], params["num_carry"], errors), None
-        if not made.error.sites:
-            return self.bind(*operands, **{**params, "jaxpr": made.body}), NOTHING
-        values = _parts(operands, params)
-        carry = [*values.carry, *nothing_yet(made.error).values]
-        turns = broadcasted_iota(np.int32, (params["length"],), 0)
-        outs = self._scan(made.body, Parts(values.consts, carry, [turns, *values.xs]), params)
-        count, number = len(values.carry), len(made.error.values)
-        error = made.error.rebuilt(outs[count : count + number])
-        return [*outs[:count], *outs[count + number :]], error.within(Loop("iteration"))
+    def checked(self, errors: frozenset[str], operands: Values, **params: Any) -> Any:
+        from xlamini.transforms.scan.checked import checked_scan  # for those who check only
+
+        return checked_scan(self._scan, errors, _parts(operands, params), params)
 
     def linearize(self, primals: Values, tangents: Values, **params: Any) -> Any:
         along = _parts(tangents, params)

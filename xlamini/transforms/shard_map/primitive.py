@@ -33,9 +33,7 @@ from xlamini.core import (
 from xlamini.core.sharding.abstract_mesh import parts_along
 from xlamini.core.tracer import build
 from xlamini.interpreters.batch import batch
-from xlamini.interpreters.check import Errors, check
 from xlamini.interpreters.dce import dce
-from xlamini.interpreters.error_values import Loop, of_turns
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.jvp import jvp
 from xlamini.interpreters.linearize import linearize
@@ -149,20 +147,10 @@ class ShardMap(HigherOrder):
         """The avals of the jaxpr's inputs without `manual` axes; operands vary along the axes of an outer shard_map."""
         return [a.varying(a.vma - params["manual"]) for a in params["jaxpr"].in_avals]
 
-    def checked(self, errors: Errors, operands: Values, *, jaxpr: Jaxpr, **params: Any) -> Any:
-        """Each device has an error of its own; that of the whole is the error of the first device that has one."""
-        mesh, manual = params["mesh"], params["manual"]
-        with manual_axes(params):
-            made = check(jaxpr, errors)
-            count, number = len(jaxpr.outvars), len(made.error.values)
-            stacked = _raised(made.jaxpr, tuple(range(count, count + number))) if number else made.jaxpr
-        axes = tuple(name for name in mesh.axis_names if name in manual)
-        specs = (*params["out_specs"], *(PartitionSpec(axes),) * number)
-        outs = self.run(stacked, params["in_specs"], specs, params, operands)
-        if not number:
-            return outs, made.error
-        each = made.error.rebuilt(outs[count:])
-        return outs[:count], of_turns(each).within(Loop("device", tuple((a, mesh.shape[a]) for a in axes)))
+    def checked(self, errors: frozenset[str], operands: Values, *, jaxpr: Jaxpr, **params: Any) -> Any:
+        from xlamini.transforms.shard_map.checked import checked_shards  # for those who check only
+
+        return checked_shards(self.run, errors, jaxpr, operands, params)
 
     def cost(self, *avals: ShapedArray, jaxpr: Jaxpr, mesh: AnyMesh, manual: frozenset[Any], **params: Any) -> Cost:
         """The cost of one device times the number of devices along the manual axes; other axes only divide it."""
@@ -245,12 +233,13 @@ def with_residuals(jaxpr: Jaxpr, count: int, mesh: AnyMesh, manual: frozenset[An
     """The first program and the specs of its residuals; a varying scalar gets a dimension, to be sharded along."""
     scalars = [i for i, a in enumerate(jaxpr.out_avals) if i >= count and a.vma & manual and not a.ndim]
     if scalars:
-        jaxpr = _raised(jaxpr, tuple(scalars))
+        jaxpr = raised(jaxpr, tuple(scalars))
     return jaxpr, tuple(stacked_spec(a, mesh, manual) for a in jaxpr.out_avals[count:])
 
 
 @rewrite
-def _raised(jaxpr: Jaxpr, which: tuple[int, ...]) -> Jaxpr:
+def raised(jaxpr: Jaxpr, which: tuple[int, ...]) -> Jaxpr:
+    """The jaxpr with a leading dimension of size 1 in these outputs."""
     return _rebuilt(jaxpr, lambda outs: [expand_dims(x, (0,)) if i in which else x for i, x in enumerate(outs)])
 
 

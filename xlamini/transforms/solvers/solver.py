@@ -25,12 +25,11 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.interpreters.batch import batch
-from xlamini.interpreters.check import Errors
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import with_batch_first, zeros
 from xlamini.staging import HigherOrder, Trace, chosen, cost_of, rebuilt, with_zeros
-from xlamini.staging.call.call_rules import call_linearize, errors_beside, without_checks
+from xlamini.staging.call.call_rules import call_linearize
 from xlamini.transforms.solvers.solver_trees import Vector
 
 Consts = dict[str, list[Any]]
@@ -103,7 +102,9 @@ class Solver(HigherOrder):
         slim, _ = dce(solve, tuple(kept), True)
         return [True] * (sum(lengths) + count), kept, {**params, "solve": slim}
 
-    def checked(self, errors: Errors, operands: Values, *, solve: Jaxpr, **params: Any) -> Any:
+    def checked(self, errors: frozenset[str], operands: Values, *, solve: Jaxpr, **params: Any) -> Any:
+        from xlamini.staging.call.checked import errors_beside, without_checks  # for those who check only
+
         consts, vector = self.parted(operands, params["const_lengths"])
         outs = self.bind(*operands, solve=without_checks(solve), **params)
         return outs, errors_beside(solve, errors, [*consts["solve"], *vector])

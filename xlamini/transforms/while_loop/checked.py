@@ -5,16 +5,17 @@ the loop. In a batched loop an example that is finished never fails: the body ru
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core import Jaxpr, ShapedArray, rewrite
+from xlamini.core import Jaxpr, Params, ShapedArray, aval_of, rewrite
 from xlamini.core.tracer import build
 from xlamini.interpreters.check import Checked, Errors, check
 from xlamini.interpreters.error_values import (
     NOTHING,
+    Loop,
     Part,
     alike,
     earlier,
@@ -27,11 +28,25 @@ from xlamini.interpreters.error_values import (
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import add
 from xlamini.primitives.reductions import reduce_max
+from xlamini.staging.call.checked import without_checks
 from xlamini.transforms.control_flow.carries import with_outputs_of
 from xlamini.transforms.while_loop.finished_lanes import replace_finished
-from xlamini.transforms.while_loop.rules import Parts
+from xlamini.transforms.while_loop.rules import Parts, widen_cond
 
 _INT32 = np.dtype(np.int32)
+
+
+def checked_while(run: Callable[..., list[Any]], errors: Errors, operands: Parts, params: Params) -> Any:
+    """The results and the error; `run(cond, body, operands, params)` binds a loop."""
+    cond, body = params["cond_jaxpr"], params["body_jaxpr"]
+    made = checked_loop(cond, body, params["cond_nconsts"], params["body_nconsts"], errors)
+    if not made.error.sites:
+        return run(made.cond.jaxpr, made.body, operands, params), NOTHING
+    carry = made.start(operands.carry)
+    holds = widen_cond(without_checks(cond), tuple(map(aval_of, carry[len(operands.carry) :])))
+    outs = run(holds, made.body, Parts(operands.cond, [*operands.cond, *operands.body], carry), params)
+    results, error = made.parted(operands, outs)
+    return results, error.within(Loop("iteration"))
 
 
 class CheckedLoop(NamedTuple):

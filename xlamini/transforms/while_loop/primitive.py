@@ -11,17 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Avals, Axis, Dims, Jaxpr, Params, ShapedArray, Values, aval_of, close_over, is_linear, is_zero
+from xlamini.core import Avals, Axis, Dims, Jaxpr, Params, ShapedArray, Values, close_over, is_linear, is_zero
 from xlamini.core.effects import more_than_observing
 from xlamini.core.state import state
-from xlamini.interpreters.check import Errors
-from xlamini.interpreters.error_values import NOTHING, Loop
 from xlamini.primitives import instantiated, with_batch_first
 from xlamini.staging import HigherOrder, Mask, chosen, given, inverse, nonzero_of, with_zeros
-from xlamini.staging.call.call_rules import without_checks
 from xlamini.staging.call.higher_order import plain_types
 from xlamini.transforms.control_flow.strip_prints import silent
-from xlamini.transforms.while_loop.checked import checked_loop
 from xlamini.transforms.while_loop.lowering import lower_while
 from xlamini.transforms.while_loop.rules import (
     Parts,
@@ -98,16 +94,10 @@ class While(HigherOrder):
     def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
         return lower_while(ctx, params["cond_jaxpr"], params["body_jaxpr"], self._parts(operands, params), None)
 
-    def checked(self, errors: Errors, operands: Values, **params: Any) -> Any:
-        cond, body, values = params["cond_jaxpr"], params["body_jaxpr"], self._parts(operands, params)
-        made = checked_loop(cond, body, params["cond_nconsts"], params["body_nconsts"], errors)
-        if not made.error.sites:
-            return self._loop(made.cond.jaxpr, made.body, values, params), NOTHING
-        carry = made.start(values.carry)
-        holds = widen_cond(without_checks(cond), tuple(map(aval_of, carry[len(values.carry) :])))
-        outs = self._loop(holds, made.body, Parts(values.cond, [*values.cond, *values.body], carry), params)
-        results, error = made.parted(values, outs)
-        return results, error.within(Loop("iteration"))
+    def checked(self, errors: frozenset[str], operands: Values, **params: Any) -> Any:
+        from xlamini.transforms.while_loop.checked import checked_while  # for those who check only
+
+        return checked_while(self._loop, errors, self._parts(operands, params), params)
 
     def linearize(self, primals: Values, tangents: Values, **params: Any) -> Any:
         """Linearize without residuals: the tangent program recomputes the loop from the initial carry, as a jvp."""

@@ -3,14 +3,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from xlamini.core import Equation, Shape
 from xlamini.core.jaxpr import Provenance
-from xlamini.interpreters.error_values import Loop, Site
+from xlamini.interpreters.error_values import Loop, Part, Site
 from xlamini.interpreters.roles import COTANGENT, PRIMAL, TANGENT
 
 _PASSES = {PRIMAL: "", TANGENT: "in the derivative (a tangent)", COTANGENT: "in the backward pass (a cotangent)"}
@@ -55,16 +54,24 @@ class Place:
         lines += [f"in iteration {', '.join(map(str, self.iterations))} of the loop"] if self.iterations else []
         lines += [f"in lane {', '.join(map(str, self.lanes))} of vmap"] if self.lanes else []
         lines += [f"on the device at {', '.join(f'{k}={i}' for k, i in at.items())}" for at in self.devices]
-        lines += [f"at element {self.index}"] if self.index else []
+        lines += [f"at element {self.index}"] if self.index and self.category in ("nan", "inf") else []
         return [line for line in lines if line]
 
 
-def place_of(site: Site, at: int, trips: Sequence[int]) -> Place:
-    """The place of a site's failure at this flat index, in these turns of the loops."""
+def message_of(error: Part) -> str:
+    """The message of an error that there is, as values of NumPy."""
+    site = _site(error)
+    payload = error.payload[site.start : site.start + site.count]
+    return site.message(unraveled(int(error.at), site.shape), payload)
+
+
+def place_of(error: Part) -> Place:
+    """The place of an error that there is, as values of NumPy."""
+    site = _site(error)
     assert site.eqn is not None
     provenance = site.eqn.provenance
-    index = unraveled(at, site.shape)
-    lanes, index = _without_lanes(site.eqn, site.shape, index)
+    lanes, index = _without_lanes(site.eqn, site.shape, unraveled(int(error.at), site.shape))
+    trips = error.trips[0] if error.trips else ()
     turns = [(loop, int(trip)) for loop, trip in zip(site.loops, trips, strict=False)]
     source = provenance.source
     return Place(
@@ -81,6 +88,10 @@ def place_of(site: Site, at: int, trips: Sequence[int]) -> Place:
         site.role or PRIMAL,
         tuple(provenance.path),
     )
+
+
+def _site(error: Part) -> Site:
+    return error.sites[int(error.code) - 1]
 
 
 def unraveled(at: int, shape: Shape) -> tuple[int, ...]:
