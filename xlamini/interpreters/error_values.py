@@ -33,12 +33,14 @@ _NOWHERE = 2**31 - 1
 
 
 class Loop(NamedTuple):
-    """What runs its jaxpr several times: what one run is called, and the equation, which the rewrite fills in."""
+    """What runs its jaxpr several times, and what its turn in an error is.
+
+    That is the number of an "iteration"; of a "lane" or a "device", flat, whose dimensions have names and sizes; or of
+    the first "active" lane, whose values idle lanes were given, so that an earlier lane means this one.
+    """
 
     turn: str
     sizes: tuple[tuple[str, int], ...] = ()
-    """The mesh axes and their sizes, where a turn is a device."""
-    eqn: Equation | None = None
 
 
 class Site(NamedTuple):
@@ -56,10 +58,7 @@ class Site(NamedTuple):
 
     def of(self, eqn: Equation) -> Site:
         """The site with this equation where it lacks one."""
-        loops = self.loops
-        if loops and loops[0].eqn is None:
-            loops = (loops[0]._replace(eqn=eqn), *loops[1:])
-        return self._replace(eqn=self.eqn or eqn, loops=loops)
+        return self._replace(eqn=self.eqn or eqn)
 
 
 class Part(NamedTuple):
@@ -132,7 +131,8 @@ def failed(eqn: Equation, role: str, failure: Failure) -> Part:
     shape = aval_of(failure.bad).shape
     (at,) = _inlined(_position_of("", aval_of(failure.bad)), failure.bad)
     payload = tuple(at_position(x, at, len(shape)) for x in failure.payload)
-    return Part((Site(failure.category, failure.message, eqn, shape, 0, len(payload), role=role),), None, at, (), payload)
+    site = Site(failure.category, failure.message, eqn, shape, 0, len(payload), role=role)
+    return Part((site,), None, at, (), payload)
 
 
 def at_position(x: Any, at: Any, rank: int) -> Any:
@@ -275,10 +275,24 @@ def of_lanes(part: Part) -> Part:
     """The error of the first of several lanes that has one, with its number as a turn; there may be no lanes."""
     if not part.sites or not (lanes := aval_of(part.code).shape):
         return part
-    at = first_true(gt(part.code, number(0)))
-    first = where(lt(at, number(_NOWHERE)), at, number(0))
-    sizes = tuple((f"dimension {d}", size) for d, size in enumerate(lanes))
-    return in_turn(of_any(part, lanes), first).within(Loop("lane", sizes))
+    return in_turn(of_any(part, lanes), first_lane(gt(part.code, number(0)))).within(Loop("lane", sizes_of(lanes)))
+
+
+def of_active(part: Part, active: Any) -> Part:
+    """The error of a program in which idle lanes compute with the values of the first active one."""
+    if not part.sites:
+        return part
+    return in_turn(part, first_lane(active)).within(Loop("active", sizes_of(aval_of(active).shape)))
+
+
+def first_lane(mask: Any) -> Any:
+    """The number of the first lane in a mask; 0 if there is none."""
+    at = first_true(mask)
+    return where(lt(at, number(_NOWHERE)), at, number(0))
+
+
+def sizes_of(lanes: Sequence[int]) -> tuple[tuple[str, int], ...]:
+    return tuple((f"dimension {d}", size) for d, size in enumerate(lanes))
 
 
 def of_any(part: Part, lanes: Sequence[int]) -> Part:

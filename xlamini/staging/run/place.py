@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -58,6 +59,13 @@ class Place:
         return [line for line in lines if line]
 
 
+class Lane(NamedTuple):
+    """An index along the batch dimension of one vmap, and its size."""
+
+    index: int
+    size: int
+
+
 def message_of(error: Part) -> str:
     """The message of an error that there is, as values of NumPy."""
     site = _site(error)
@@ -70,9 +78,11 @@ def place_of(error: Part) -> Place:
     site = _site(error)
     assert site.eqn is not None
     provenance = site.eqn.provenance
-    lanes, index = _without_lanes(site.eqn, site.shape, unraveled(int(error.at), site.shape))
+    within, index = _without_lanes(site.eqn, site.shape, unraveled(int(error.at), site.shape))
     trips = error.trips[0] if error.trips else ()
     turns = [(loop, int(trip)) for loop, trip in zip(site.loops, trips, strict=False)]
+    outer = [lane for loop, trip in turns if loop.turn == "lane" for lane in _lanes(loop, trip)]
+    lanes = _of_active(turns, [*outer, *within])
     source = provenance.source
     return Place(
         site.category,
@@ -82,7 +92,7 @@ def place_of(error: Part) -> Place:
         source and source.function,
         source and source.target,
         tuple(trip for loop, trip in turns if loop.turn == "iteration"),
-        (*(i for loop, trip in turns if loop.turn == "lane" for i in _position(loop, trip)), *lanes),
+        tuple(lane.index for lane in lanes),
         tuple(_device(loop, trip) for loop, trip in turns if loop.turn == "device"),
         index,
         site.role or PRIMAL,
@@ -107,19 +117,37 @@ def _device(loop: Loop, turn: int) -> dict[str, int]:
     return dict(zip([name for name, _ in loop.sizes], _position(loop, turn), strict=True))
 
 
-def _without_lanes(eqn: Equation, shape: Shape, index: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _lanes(loop: Loop, turn: int) -> list[Lane]:
+    return [Lane(i, size) for i, (_, size) in zip(_position(loop, turn), loop.sizes, strict=True)]
+
+
+def _of_active(turns: Sequence[tuple[Loop, int]], lanes: list[Lane]) -> list[Lane]:
+    """The lanes, with the active one in place of one that was idle; none where it is not clear which they are."""
+    for loop, turn in turns:
+        if loop.turn == "active":
+            active = _lanes(loop, turn)
+            sizes, count = [lane.size for lane in active], len(active)
+            starts = [i for i in range(len(lanes)) if [lane.size for lane in lanes[i : i + count]] == sizes]
+            if len(starts) != 1:
+                return []
+            here = slice(starts[0], starts[0] + count)
+            lanes[here] = max(lanes[here], active)
+    return lanes
+
+
+def _without_lanes(eqn: Equation, shape: Shape, index: tuple[int, ...]) -> tuple[list[Lane], tuple[int, ...]]:
     """The lanes in an index, and the index without them: one for each vmap whose batch dimension the rewrites tell."""
-    lanes: list[int] = []
+    lanes: list[Lane] = []
     here: Provenance = eqn.provenance
     while here.origin is not None:
         if here.lanes is not None:
             dim = _batch_dim(here, shape)
             if dim is None:
-                return tuple(lanes), index
-            lanes.append(index[dim])
+                return lanes, index
+            lanes.append(Lane(index[dim], shape[dim]))
             shape, index = shape[:dim] + shape[dim + 1 :], index[:dim] + index[dim + 1 :]
         here = here.origin.provenance
-    return tuple(lanes), index
+    return lanes, index
 
 
 def _batch_dim(made: Provenance, shape: Shape) -> int | None:

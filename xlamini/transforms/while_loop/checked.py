@@ -23,6 +23,7 @@ from xlamini.interpreters.error_values import (
     merged,
     nothing_yet,
     number,
+    of_active,
     of_any,
 )
 from xlamini.interpreters.evaluate import evaluate
@@ -30,7 +31,7 @@ from xlamini.primitives import add
 from xlamini.primitives.reductions import reduce_max
 from xlamini.staging.call.checked import without_checks
 from xlamini.transforms.control_flow.carries import with_outputs_of
-from xlamini.transforms.while_loop.finished_lanes import replace_finished
+from xlamini.transforms.control_flow.lanes import replace_idle
 from xlamini.transforms.while_loop.rules import Parts, widen_cond
 
 _INT32 = np.dtype(np.int32)
@@ -89,12 +90,14 @@ def checked_loop(cond: Jaxpr, body: Jaxpr, cond_nconsts: int, body_nconsts: int,
 
     def checked(consts: Sequence[Any], carry: Sequence[Any], turn: Any) -> tuple[list[Any], Part]:
         of_holds, own = consts[:cond_nconsts], consts[cond_nconsts:]
+        going: Any = None
         if lanes:
             (going,) = evaluate(cond, [*of_holds, *carry])
-            carry = [replace_finished(going, x) for x in carry]
+            carry = [replace_idle(going, x) for x in carry]
         _, first = of_cond.parted(evaluate(of_cond.jaxpr, [*of_holds, *carry]))
         outs, second = of_body.parted(evaluate(of_body.jaxpr, [*own, *carry]))
-        return outs, alike(in_turn(merged([first, second]), turn))
+        found = merged([first, second])
+        return outs, alike(in_turn(of_active(found, going) if lanes else found, turn))
 
     def typed(*operands: Any) -> list[Any]:
         nonlocal error

@@ -27,9 +27,9 @@ from xlamini.primitives.identity import stop_gradient_p
 from xlamini.staging import chosen, inverse, with_none
 from xlamini.staging.call.call_rules import call_linearize, call_transpose
 from xlamini.transforms.cond.primitive import cond_p
+from xlamini.transforms.control_flow.lanes import replace_idle, select_lanes
 from xlamini.transforms.remat.checkpoint import checkpoint_p
 from xlamini.transforms.scan.primitive import scan_p
-from xlamini.transforms.while_loop.finished_lanes import replace_finished, select_lanes
 from xlamini.transforms.while_loop.lowering import lower_while
 from xlamini.transforms.while_loop.primitive import While
 from xlamini.transforms.while_loop.rules import parts
@@ -41,6 +41,8 @@ class BoundedWhile(While):
     """A `while` loop of at most `max_steps` iterations."""
 
     name = "bounded_while"
+    carries_lanes = False
+    """A block of the derivative stores its initial carry, so carries must be few."""
 
     def transpose(self, cts: Values, *operands: Any, **params: Any) -> Values:
         """The transpose of a loop that is linear in some operands: recompute the known values, then transpose."""
@@ -79,7 +81,7 @@ def in_blocks(body: Jaxpr, cond: Jaxpr, cond_nconsts: int, body_nconsts: int, ma
         inputs = parts(operands, cond_nconsts, body_nconsts)
         consts = [*inputs.cond, *inputs.body]
         (going,) = evaluate(cond, [*inputs.cond, *inputs.carry])
-        last = [replace_finished(going, x) for x in inputs.carry] if cond.out_avals[0].ndim else []
+        last = [replace_idle(going, x) for x in inputs.carry] if cond.out_avals[0].ndim else []
         state = [going, *inputs.carry, *last]
         avals = [aval_of(x) for x in (*consts, *state)]
         step = _step(body, cond, cond_nconsts, body_nconsts, avals)
