@@ -81,6 +81,11 @@ class Primitive:
     """Whether its rule `expand` replaces its equations before lowering (interpreters/expand.py)."""
     makes_nan = True
     """Whether a result may be NaN, or infinite, where no operand is; what only moves or picks elements makes none."""
+    keeps_nan = False
+    """Whether some result is NaN wherever an operand has a NaN, so that a check of the results is one of the operands.
+
+    That is said of results that are floating-point numbers and not empty.
+    """
     eager_only = False
     """Whether it has only an implementation in Python, so that no program with it can be compiled."""
     given: Mapping[str, Any] = {}

@@ -2,7 +2,9 @@
 
     check(jaxpr, errors)  ->  jaxpr of the same operands -> outputs, error
 
-`errors` are the categories that are looked for: "nan", "inf", "div", "index", "user". An equation is copied unchanged
+`errors` are the categories that are looked for: "nan", "inf", "div", "index", "user". With SOMEWHERE among them, a
+value is not looked at if a NaN in it makes a later one NaN, which is. That tells as well whether there is a NaN, and
+costs little, but not where the first one is. An equation is copied unchanged
 and its results are looked at, unless its primitive has jaxprs that are checked too, by its rule `checked`.
 """
 from __future__ import annotations
@@ -10,14 +12,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core import Equation, Jaxpr, Values, aval_of, is_differentiable, rewrite
+from xlamini.core import Equation, Jaxpr, Values, Var, aval_of, is_differentiable, rewrite
 from xlamini.core.jaxpr import Provenance, derived
 from xlamini.core.tracer import build
 from xlamini.interpreters.environment import bound, builder, read
-from xlamini.interpreters.error_values import Part, bad_value, failed, merged
+from xlamini.interpreters.error_values import Part, Trail
 from xlamini.interpreters.roles import role_of
 
 Errors = frozenset[str]
+SOMEWHERE = "somewhere"
 
 
 class Checked(NamedTuple):
@@ -48,39 +51,50 @@ def check(jaxpr: Jaxpr, errors: Errors) -> Checked:
 
 def push_check(jaxpr: Jaxpr, operands: Values, errors: Errors) -> tuple[list[Any], Part]:
     """The outputs, and the error of all equations together."""
-    env, target, parts = bound(jaxpr, operands), builder(), []
+    env, target, trail = bound(jaxpr, operands), builder(), Trail()
     primals: dict[Provenance, Equation] = {}
+    seen_later = values_seen_later(jaxpr) if SOMEWHERE in errors else frozenset()
     before, target.environment = target.environment, env
     for eqn in jaxpr.eqns:
-        outs, part = _push(eqn, role_of(eqn, primals), read(env, eqn.invars), errors)
-        parts.extend(part)
+        inputs, role = read(env, eqn.invars), role_of(eqn, primals)
+        wanted = errors if seen_later.isdisjoint(eqn.outvars) else errors - {"nan"}
+        outs = _push(eqn, role, inputs, wanted if not eqn.primitive.higher_order else errors, trail)
         env.update(zip(eqn.outvars, outs, strict=True))
     target.provenance = Provenance(None)
-    error = merged(parts)
+    error = trail.error()
     target.provenance, target.environment = None, before
     return read(env, jaxpr.outvars), error
 
 
-def _push(eqn: Equation, role: str, inputs: Values, errors: Errors) -> tuple[Sequence[Any], list[Part]]:
+def values_seen_later(jaxpr: Jaxpr) -> frozenset[Var]:
+    """The values whose NaN make another value NaN that is looked at, or is seen later itself."""
+    seen: set[Var] = set()
+    for eqn in reversed(jaxpr.eqns):
+        if eqn.primitive.keeps_nan and all(is_differentiable(v.aval) and v.aval.size for v in eqn.outvars):
+            if eqn.primitive.makes_nan or not seen.isdisjoint(eqn.outvars):
+                seen.update(a for a in eqn.invars if type(a) is Var)
+    return frozenset(seen)
+
+
+def _push(eqn: Equation, role: str, inputs: Values, errors: Errors, trail: Trail) -> Sequence[Any]:
     primitive, target, provenance = eqn.primitive, builder(), derived("check", eqn)
-    if primitive.written("checked") is not None:
+    if primitive.written("checked") is None:
+        outs = target.replay(eqn, inputs)
+        target.provenance = provenance
+        _look_at(eqn, role, inputs, outs, errors, trail)
+    else:
         target.provenance = provenance
         outs, part = primitive.checked(errors, inputs, **eqn.params)
-        target.provenance = None
-        return outs, [part.of(eqn)]
-    outs = target.replay(eqn, inputs)
-    target.provenance = provenance
-    parts = _looked_at(eqn, role, inputs, outs, errors)
+        trail.add(part.of(eqn))
     target.provenance = None
-    return outs, parts
+    return outs
 
 
-def _looked_at(eqn: Equation, role: str, inputs: Values, outs: Values, errors: Errors) -> list[Part]:
-    found = [f for f in eqn.primitive.failures(inputs, outs, **eqn.params) if f.category in errors]
-    parts = [failed(eqn, role, f) for f in found if aval_of(f.bad).size]
-    if not eqn.primitive.makes_nan:
-        return parts
-    for x in outs:
-        if is_differentiable(aval_of(x)) and aval_of(x).size:
-            parts.extend(bad_value(eqn, role, x, inputs, c) for c in ("nan", "inf") if c in errors)
-    return parts
+def _look_at(eqn: Equation, role: str, inputs: Values, outs: Values, errors: Errors, trail: Trail) -> None:
+    for failure in eqn.primitive.failures(inputs, outs, **eqn.params):
+        if failure.category in errors and aval_of(failure.bad).size:
+            trail.fail_at(eqn, role, failure)
+    for x in outs if eqn.primitive.makes_nan else ():
+        for category in ("nan", "inf"):
+            if category in errors and is_differentiable(aval_of(x)) and aval_of(x).size:
+                trail.look_at(eqn, role, x, inputs, category)

@@ -27,6 +27,7 @@ def add(x: Any, y: Any) -> Any:
     """Addition, elementwise: `x + y`."""
 
 
+add.keeps_nan = True
 add.derivatives(lambda x, y, out: 1, lambda x, y, out: 1)
 
 
@@ -40,6 +41,7 @@ def sub(x: Any, y: Any) -> Any:
     """Subtraction, elementwise: `x - y`."""
 
 
+sub.keeps_nan = True
 sub.derivatives(lambda x, y, out: 1, lambda x, y, out: -1)
 
 
@@ -73,6 +75,8 @@ class Remainder(Elementwise):
 
 class Quotient(Remainder):
     """Division; its higher derivatives follow from those of `out * y = x`."""
+
+    keeps_nan = True
 
     def next_derivative(self, operands: Sequence[Values], out: Values, **params: Any) -> Any:
         (xs, ys), order = operands, len(out)

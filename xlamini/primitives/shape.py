@@ -53,6 +53,7 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Array:
 class Transpose(LinearUnary):
     name = "transpose"
     makes_nan = False
+    keeps_nan = True
 
     def shape_rule(self, x: ShapedArray, *, permutation: Shape) -> ShapedArray:
         if sorted(permutation) != list(range(x.ndim)):
@@ -111,6 +112,7 @@ class BroadcastInDim(LinearUnary):
     traits = PURE | REMATERIALIZABLE
     name = "broadcast_in_dim"
     makes_nan = False
+    keeps_nan = True
 
     def shape_rule(self, x: ShapedArray, *, shape: Shape, broadcast_dimensions: Shape) -> ShapedArray:
         fits = len(broadcast_dimensions) == x.ndim and all(
@@ -185,6 +187,7 @@ class Reshape(LinearUnary):
     traits = PURE | REMATERIALIZABLE
     name = "reshape"
     makes_nan = False
+    keeps_nan = True
 
     def shape_rule(self, x: ShapedArray, *, new_sizes: Shape) -> ShapedArray:
         if math.prod(new_sizes) != x.size or any(n < 0 for n in new_sizes):
@@ -226,6 +229,7 @@ class Squeeze(LinearUnary):
     traits = PURE | REMATERIALIZABLE
     name = "squeeze"
     makes_nan = False
+    keeps_nan = True
 
     def shape_rule(self, x: ShapedArray, *, dimensions: Shape) -> ShapedArray:
         if any(not 0 <= d < x.ndim or x.shape[d] != 1 for d in dimensions):
@@ -324,6 +328,7 @@ def reduced(x: ShapedArray, axes: Shape, name: str) -> ShapedArray:
 
 class ReduceSum(LinearUnary):
     name = "reduce_sum"
+    keeps_nan = True
 
     def bind(self, x: Any, *, axes: Shape, **params: Any) -> Any:
         """Apply it; `unreduced` are the axes along which its sum is not taken."""

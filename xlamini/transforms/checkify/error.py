@@ -1,6 +1,7 @@
 """The error of a checked program, as a pytree of arrays; and the exception that it raises."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,8 @@ class JaxRuntimeError(ValueError):
 class Error:
     """The first failure of a checked program, if any. It passes through jit, vmap, scan and cond like an array."""
 
-    def __init__(self, part: Part = NOTHING):
-        self._part = part
+    def __init__(self, part: Part = NOTHING, is_rough: bool = False):
+        self._part, self.is_rough = part, is_rough
 
     def get(self) -> str | None:
         """The message of the first failure, None if nothing failed; under vmap, a line for each example that failed."""
@@ -57,6 +58,11 @@ class Error:
             raise exception
 
     @property
+    def has_failed(self) -> bool:
+        """Whether a check failed."""
+        return bool((self._codes() > 0).any())
+
+    @property
     def part(self) -> Part:
         """The values, and the table of what may fail."""
         return self._part
@@ -77,10 +83,15 @@ class Error:
         return f"Error({self.get()})"
 
 
-def _flatten(error: Error) -> tuple[list[Any], Part]:
+def _flatten(error: Error) -> tuple[list[Any], tuple[Part, bool]]:
     values = error.part.values
-    return values, error.part.rebuilt([None] * len(values))
+    return values, (error.part.rebuilt([None] * len(values)), error.is_rough)
 
 
-register_pytree_node(Error, _flatten, lambda part, values: Error(part.rebuilt(list(values))))
+def _unflatten(known: tuple[Part, bool], values: Sequence[Any]) -> Error:
+    part, is_rough = known
+    return Error(part.rebuilt(list(values)), is_rough)
+
+
+register_pytree_node(Error, _flatten, _unflatten)
 init_error = Error()

@@ -90,7 +90,8 @@ class While(HigherOrder):
         made = batch_jaxprs(params["cond_jaxpr"], params["body_jaxpr"], axis, at)
         if made.cond.out_avals[0].ndim:
             _check_repeatable(params, "a batched condition under vmap")
-            if self.carries_lanes and any(d is not None for d in (*at.cond, *at.body)):
+            is_first = not params["cond_jaxpr"].out_avals[0].ndim
+            if self.carries_lanes and is_first and any(d is not None for d in (*at.cond, *at.body)):
                 return self._with_lanes_as_carry(axis, values, at, params)
         carry = with_batch_first(values.carry, at.carry, axis.size, made.carry)
         outs = self._loop(made.cond, made.body, values._replace(carry=carry), params)
