@@ -70,10 +70,16 @@ def values_seen_later(jaxpr: Jaxpr) -> frozenset[Var]:
     """The values whose NaN make another value NaN that is looked at, or is seen later itself."""
     seen: set[Var] = set()
     for eqn in reversed(jaxpr.eqns):
-        if eqn.primitive.keeps_nan and all(is_differentiable(v.aval) and v.aval.size for v in eqn.outvars):
-            if eqn.primitive.makes_nan or not seen.isdisjoint(eqn.outvars):
-                seen.update(a for a in eqn.invars if type(a) is Var)
+        primitive = eqn.primitive
+        is_seen = primitive.makes_nan or not seen.isdisjoint(eqn.outvars)
+        if primitive.keeps_nan and is_seen and all(map(_has_floats, eqn.outvars)):
+            seen.update(a for a in eqn.invars if type(a) is Var)
     return frozenset(seen)
+
+
+def _has_floats(x: Any) -> bool:
+    aval = aval_of(x)
+    return is_differentiable(aval) and aval.size > 0
 
 
 def _push(eqn: Equation, role: str, inputs: Values, errors: Errors, trail: Trail) -> Sequence[Any]:
@@ -96,5 +102,5 @@ def _look_at(eqn: Equation, role: str, inputs: Values, outs: Values, errors: Err
             trail.fail_at(eqn, role, failure)
     for x in outs if eqn.primitive.makes_nan else ():
         for category in ("nan", "inf"):
-            if category in errors and is_differentiable(aval_of(x)) and aval_of(x).size:
+            if category in errors and _has_floats(x):
                 trail.look_at(eqn, role, x, inputs, category)

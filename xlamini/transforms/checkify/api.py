@@ -27,6 +27,8 @@ from xlamini.transforms.checkify.primitive import check_p
 P = ParamSpec("P")
 R = TypeVar("R")
 
+ErrorCategory = str
+
 user_checks: Errors = frozenset({"user"})
 nan_checks: Errors = frozenset({"nan"})
 div_checks: Errors = frozenset({"div"})
