@@ -15,6 +15,8 @@ from xlamini.core.state import state
 from xlamini.core.tracer import build
 from xlamini.interpreters.check import SOMEWHERE, Errors, check as check_jaxpr
 from xlamini.interpreters.error_values import Part, Site
+from xlamini.interpreters.physical import is_extended
+from xlamini.primitives.random_keys import unwrap_p
 from xlamini.primitives.select import where
 from xlamini.runtime import Array
 from xlamini.staging import check_callable, name_of, rebuilt
@@ -144,7 +146,7 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
         if not isinstance(x, _ARRAYS):
             raise TypeError(
                 "Formatting arguments to checkify.check need to be PyTrees of arrays, but got "
-                f"{x!r} of type {type(x).__name__}; put other values into the message with an f-string"
+                f"{x!r} of type {type(x)}; put other values into the message with an f-string"
             )
 
     def message(index: Sequence[int], payload: Sequence[Any]) -> str:
@@ -176,7 +178,12 @@ def _raise(site: Site, holds: Any, payload: Sequence[Any], debug: bool) -> None:
     if state.builder is None:
         return None if holds else _throw_now(site, payload)
     code = where(holds, literal(0, _INT32), literal(1, _INT32))
-    _bind(Part((site,), code, literal(0, _INT32), (), tuple(payload)), debug)
+    _bind(Part((site,), code, literal(0, _INT32), (), tuple(map(_shown, payload))), debug)
+
+
+def _shown(x: Any) -> Any:
+    """A value for the message: of a random key its words, since there are no zeros of keys."""
+    return unwrap_p.bind(x) if is_extended(aval_of(x)) else x
 
 
 def _throw_now(site: Site, payload: Sequence[Any]) -> None:

@@ -71,7 +71,7 @@ class Error:
         return np.asarray(self._part.code) if self._part.sites else np.zeros((), np.int32)
 
     def _of_lane(self, lane: tuple[int, ...]) -> Part:
-        return self._part.rebuilt([np.asarray(x)[lane] for x in self._part.values])
+        return self._part.rebuilt([x[lane] if lane else x for x in self._part.values])
 
     def _place(self, lane: tuple[int, ...]) -> Place:
         return place_of(self._of_lane(lane))
