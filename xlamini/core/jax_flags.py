@@ -219,11 +219,6 @@ softmax_custom_jvp = flags["softmax_custom_jvp"]
 threefry_partitionable = flags["threefry_partitionable"]
 
 
-def looks_at_values() -> bool:
-    """Whether a flag asks to look at the results of all programs."""
-    return debug_nans.value or debug_infs.value
-
-
 def checking_leaks() -> AbstractContextManager[None]:
     """A context manager in which flag `check_tracer_leaks` is set."""
     return check_tracer_leaks(True)

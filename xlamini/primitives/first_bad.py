@@ -39,7 +39,6 @@ from xlamini.primitives.elementwise import mul
 from xlamini.primitives.iota import broadcasted_iota
 from xlamini.primitives.reductions import reduce_min
 from xlamini.primitives.select import where
-from xlamini.primitives.shape import moveaxis
 
 NOWHERE = 2**31 - 1
 """The index where no element is bad."""
@@ -70,7 +69,8 @@ class FirstBad(Primitive):
         return out, Zero(tangent_aval(aval_of(out)))
 
     def batch(self, axis: Axis, operands: Values, dims: Dims, *, what: str, lanes: int) -> Any:
-        return self.bind(moveaxis(operands[0], dims[0], 0), what=what, lanes=lanes + 1), 0
+        (x,) = with_batch_first(operands, dims, axis.size)
+        return self.bind(x, what=what, lanes=lanes + 1), 0
 
     def lower(self, ctx: Any, x: Any, *, what: str, lanes: int) -> Any:
         aval = ctx.avals_in[0]

@@ -41,7 +41,7 @@ class Call(CallLike, HigherOrder):
         return ctx.call(jaxpr, operands, name, noinline)
 
     def checked(self, errors: frozenset[str], operands: Values, *, jaxpr: Jaxpr, **params: Any) -> Any:
-        from xlamini.staging.call.checked import checked_call  # for those who check only
+        from xlamini.staging.call.check import checked_call  # for those who check only
 
         return checked_call(self.run(params), errors, jaxpr, operands)
 

@@ -5,7 +5,7 @@ That program is compiled too, and takes the same inputs: donated ones are kept w
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,16 @@ def check_results(jaxpr: Jaxpr, inputs: Values, outs: Values, names: Sequence[st
     if found:
         with debug_nans(False), debug_infs(False):
             raise _explained(jaxpr, inputs, names, found[0], is_own)
+
+
+def run_and_look(
+    run: Callable[[Jaxpr, Values], list[Any]], jaxpr: Jaxpr, inputs: Values, names: Sequence[str]
+) -> list[Any]:
+    """The outputs of a program that may run operation by operation; its results are looked at, not theirs."""
+    with debug_nans(False), debug_infs(False):
+        outs = run(jaxpr, inputs)
+    check_results(jaxpr, inputs, outs, names, False)
+    return outs
 
 
 def _is_bad(category: str, x: Any) -> bool:

@@ -27,7 +27,7 @@ from xlamini.core import (
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.compile_flags import compile_key
 from xlamini.core.frames import is_own
-from xlamini.core.jax_flags import explain_cache_misses, looks_at_values
+from xlamini.core.jax_flags import debug_infs, debug_nans, explain_cache_misses
 from xlamini.core.memo import alive, made_once, register
 from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.core.ref_cells import RefEscaped
@@ -142,7 +142,7 @@ class Jitted:
         program, operands = self._program(plan, traced, where.device), [*traced.captured, *plan.leaves]
         outs = program(operands, where.committed, plan.names)
         out = unflatten(traced.out_tree, outs)
-        if looks_at_values():
+        if debug_nans.value or debug_infs.value:
             self._check_results(traced, plan, operands, outs)
             return out, None, False
         if program.is_queued and not self.takes_static:
@@ -244,7 +244,7 @@ class Jitted:
         return placement([*traced.captured, *plan.leaves], plan.names, self.name, requested)
 
     def _program(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
-        keeps_donated = self.donates and looks_at_values()
+        keeps_donated = self.donates and (debug_nans.value or debug_infs.value)
         key = (traced.jaxpr, device, plan.tree, compile_key(), keeps_donated)
 
         def find() -> Program | None:
@@ -282,7 +282,7 @@ class Jitted:
 
     def donated(self, plan: CallPlan) -> list[bool]:
         """For each leaf, whether the caller donates it."""
-        if not self.donates or looks_at_values():
+        if not self.donates or (debug_nans.value or debug_infs.value):
             return [False] * len(plan.leaves)
         donate, (args, kwargs) = self.options.donate, unflatten(plan.tree, plan.leaves)
         positions = range(len(args)) if plan.positions is None else plan.positions

@@ -27,7 +27,7 @@ from xlamini.core import (
     rewrite,
 )
 from xlamini.core.compile_flags import compile_key
-from xlamini.core.jax_flags import looks_at_values
+from xlamini.core.jax_flags import debug_infs, debug_nans
 from xlamini.core.jaxpr import is_eager, is_expanded
 from xlamini.core.memo import Memo, made_once
 from xlamini.core.memory_space import DEVICE
@@ -119,16 +119,15 @@ def run_equation(primitive: Primitive, operands: Values, params: Params) -> list
 
 def run(jaxpr: Jaxpr, inputs: Values) -> list[Any]:
     """Run a jaxpr now; an output that is an input is returned without a copy."""
+    if debug_nans.value or debug_infs.value:
+        from xlamini.staging.run.bad_values import run_and_look  # for those who look only
+
+        return run_and_look(run, jaxpr, inputs, _NUMBERED)
     if not is_expanded(jaxpr):
         whole = expand(jaxpr)
         jaxpr, inputs = close_over(whole), [*whole.consts, *inputs]
     found = evaluate(_needed(jaxpr), inputs) if is_eager(jaxpr) else _by_routes(_routed(jaxpr), inputs)
-    outs = [_as_array(x, aval) for x, aval in zip(found, jaxpr.out_avals, strict=True)]
-    if looks_at_values():
-        from xlamini.staging.run.bad_values import check_results  # for those who look only
-
-        check_results(jaxpr, inputs, outs, _NUMBERED, False)
-    return outs
+    return [_as_array(x, aval) for x, aval in zip(found, jaxpr.out_avals, strict=True)]
 
 
 def _by_routes(routed: Routed, inputs: Values) -> list[Any]:

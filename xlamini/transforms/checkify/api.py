@@ -61,9 +61,9 @@ def checkify(f: Callable[P, R], errors: Errors = user_checks) -> Callable[P, tup
     return api_boundary(_with_error(f, _known(errors)))
 
 
-def _with_error(f: Callable[P, R], wanted: Errors) -> Callable[P, tuple[Error, R]]:
+def _with_error(f: Callable[..., R], wanted: Errors) -> Callable[..., tuple[Error, R]]:
     @functools.wraps(f)
-    def checkified(*args: P.args, **kwargs: P.kwargs) -> tuple[Error, R]:
+    def checkified(*args: Any, **kwargs: Any) -> tuple[Error, R]:
         leaves, tree = flatten((args, kwargs))
         places = [i for i, x in enumerate(leaves) if isinstance(x, _ARRAYS)]
 

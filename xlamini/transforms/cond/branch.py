@@ -43,7 +43,7 @@ class Branch(Call):
         return ctx.body(jaxpr, operands, jaxpr.name)
 
     def checked(self, errors: frozenset[str], operands: Values, **params: Any) -> Any:
-        from xlamini.transforms.cond.checked import checked_branch  # for those who check only
+        from xlamini.transforms.cond.check import checked_branch  # for those who check only
 
         return checked_branch(self.bind, errors, operands, **params)
 
@@ -109,7 +109,8 @@ def _moved(axis: Axis, operands: Values, dims: Dims, lanes: Mask) -> tuple[list[
         return [m if mark else x for m, x, mark in zip(moved, operands, marked, strict=True)], [
             0 if mark else d for d, mark in zip(dims, marked, strict=True)
         ]
-    rank = aval_of(operands[0]).ndim
-    at = [rank if mark and d is not None else d for d, mark in zip(dims, lanes, strict=True)]
-    each = zip(operands, dims, at, strict=True)
-    return [x if d == new or d is None else move_batch_dim(x, axis.size, d, new) for x, d, new in each], at
+    rank, moved, at = aval_of(operands[0]).ndim, list(operands), list(dims)
+    for i, d in enumerate(dims):
+        if lanes[i] and d is not None:
+            moved[i], at[i] = move_batch_dim(operands[i], axis.size, d, rank), rank
+    return moved, at

@@ -121,7 +121,7 @@ class Cond(HigherOrder):
     def checked(
         self, errors: frozenset[str], operands: Values, *, branches: tuple[Jaxpr, ...], **params: Any
     ) -> Any:
-        from xlamini.transforms.cond.checked import checked_branches  # for those who check only
+        from xlamini.transforms.cond.check import checked_branches  # for those who check only
 
         made = checked_branches(branches, errors)
         return made.parted(self.bind(*operands, branches=made.branches, **params))

@@ -44,7 +44,7 @@ class RuledCall(CallLike, HigherOrder):
 
     def checked(self, errors: frozenset[str], operands: Values, **params: Any) -> Any:
         """The call keeps its rules; what may fail in the function is computed beside it."""
-        from xlamini.staging.call.checked import errors_beside, without_checks  # for those who check only
+        from xlamini.staging.call.check import errors_beside, without_checks  # for those who check only
 
         jaxpr = params[self.called]
         outs = self.bind(*operands, **{**params, self.called: without_checks(jaxpr)})

@@ -198,7 +198,7 @@ class RematOpt(Call):
         return list(used_inputs), list(used), {**params, "jaxpr": primal, "primal": primal}
 
     def checked(self, errors: frozenset[str], operands: Values, *, jaxpr: Jaxpr, **params: Any) -> Any:
-        from xlamini.staging.call.checked import errors_beside  # for those who check only
+        from xlamini.staging.call.check import errors_beside  # for those who check only
 
         return self.bind(*operands, jaxpr=jaxpr, **params), errors_beside(jaxpr, errors, operands)
 

@@ -148,7 +148,7 @@ class LinearCall(CallLike, HigherOrder):
         return ctx.call(callee, operands, callee.name)
 
     def checked(self, errors: frozenset[str], operands: Values, **params: Any) -> Any:
-        from xlamini.staging.call.checked import errors_beside  # for those who check only
+        from xlamini.staging.call.check import errors_beside  # for those who check only
 
         return self.bind(*operands, **params), errors_beside(params["callee"], errors, operands)
 

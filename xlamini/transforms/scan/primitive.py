@@ -114,7 +114,7 @@ class Scan(HigherOrder):
         return Cost(length * body.flops, length * body.bytes)
 
     def checked(self, errors: frozenset[str], operands: Values, **params: Any) -> Any:
-        from xlamini.transforms.scan.checked import checked_scan  # for those who check only
+        from xlamini.transforms.scan.check import checked_scan  # for those who check only
 
         return checked_scan(self._scan, errors, _parts(operands, params), params)
 

@@ -148,7 +148,7 @@ class ShardMap(HigherOrder):
         return [a.varying(a.vma - params["manual"]) for a in params["jaxpr"].in_avals]
 
     def checked(self, errors: frozenset[str], operands: Values, *, jaxpr: Jaxpr, **params: Any) -> Any:
-        from xlamini.transforms.shard_map.checked import checked_shards  # for those who check only
+        from xlamini.transforms.shard_map.check import checked_shards  # for those who check only
 
         return checked_shards(self.run, errors, jaxpr, operands, params)
 

@@ -103,7 +103,7 @@ class Solver(HigherOrder):
         return [True] * (sum(lengths) + count), kept, {**params, "solve": slim}
 
     def checked(self, errors: frozenset[str], operands: Values, *, solve: Jaxpr, **params: Any) -> Any:
-        from xlamini.staging.call.checked import errors_beside, without_checks  # for those who check only
+        from xlamini.staging.call.check import errors_beside, without_checks  # for those who check only
 
         consts, vector = self.parted(operands, params["const_lengths"])
         outs = self.bind(*operands, solve=without_checks(solve), **params)

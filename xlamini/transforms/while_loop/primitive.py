@@ -102,7 +102,7 @@ class While(HigherOrder):
 
         So the carry alone tells what an iteration computes for a lane. XLA makes carries of all consts anyway.
         """
-        marks = Parts(*([d is not None for d in part] for part in (at.cond, at.body)), [])
+        marks = Parts([d is not None for d in at.cond], [d is not None for d in at.body], [])
         cond, body = lanes_as_carry(params["cond_jaxpr"], params["body_jaxpr"], tuple(marks.cond), tuple(marks.body))
         moved, dims = (_lanes_last(part, marks) for part in (values, at))
         changed = _with(params, cond, body, moved)
@@ -113,7 +113,7 @@ class While(HigherOrder):
         return lower_while(ctx, params["cond_jaxpr"], params["body_jaxpr"], self._parts(operands, params), None)
 
     def checked(self, errors: frozenset[str], operands: Values, **params: Any) -> Any:
-        from xlamini.transforms.while_loop.checked import checked_while  # for those who check only
+        from xlamini.transforms.while_loop.check import checked_while  # for those who check only
 
         return checked_while(self._loop, errors, self._parts(operands, params), params)
 
@@ -200,8 +200,8 @@ def _with(params: Params, cond: Jaxpr, body: Jaxpr, operands: Parts) -> dict[str
 def _lanes_last(values: Parts, marks: Parts) -> Parts:
     """The parts with the marked consts after the carry."""
     lanes = [*chosen(values.cond, marks.cond), *chosen(values.body, marks.body)]
-    kept = chosen(values.cond, inverse(marks.cond)), chosen(values.body, inverse(marks.body))
-    return Parts(*kept, [*values.carry, *lanes])
+    cond, body = chosen(values.cond, inverse(marks.cond)), chosen(values.body, inverse(marks.body))
+    return Parts(cond, body, [*values.carry, *lanes])
 
 
 def _carry_avals(params: Params) -> list[ShapedArray]:

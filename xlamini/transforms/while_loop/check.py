@@ -29,7 +29,7 @@ from xlamini.interpreters.error_values import (
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import add
 from xlamini.primitives.reductions import reduce_max
-from xlamini.staging.call.checked import without_checks
+from xlamini.staging.call.check import without_checks
 from xlamini.transforms.control_flow.carries import with_outputs_of
 from xlamini.transforms.control_flow.lanes import replace_idle
 from xlamini.transforms.while_loop.rules import Parts, widen_cond
