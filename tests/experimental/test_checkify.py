@@ -136,7 +136,8 @@ def test_debug_checks_act_in_checked_programs_only() -> None:
 
 def test_check_error_turns_a_value_into_a_check() -> None:
     def inner(x: Any) -> Any:
-        err, out = jit(checkify(positive))(x)
+        compiled: Any = jit(checkify(positive))
+        err, out = compiled(x)
         check_error(err)
         return out
 
