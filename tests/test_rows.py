@@ -56,6 +56,8 @@ ELSEWHERE = {
     "all_gather_invariant": "multidevice/test_shard_map_nested.py",
     "inspect_sharding": "multidevice/test_pictures.py",
     "call_exported": "test_export.py",
+    **dict.fromkeys(("check", "first_bad", "look_at"), "experimental/test_checkify.py"),
+    "branch": "test_cond.py",
     **dict.fromkeys(("pack", "unpack"), "extend/test_dtypes.py"),
     **dict.fromkeys(("ffi_call", "buffer_callback"), "test_ffi.py and test_buffer_callback.py"),
 }

@@ -21,4 +21,4 @@ NAMES = (
     "kernels",
     "cpu_ops",
 )
-SLOW_NAMES = ("transformer_24", "transformer_48", "half_precision", "sharded")
+SLOW_NAMES = ("checks", "transformer_24", "transformer_48", "half_precision", "sharded")

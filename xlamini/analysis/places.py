@@ -13,7 +13,7 @@ WIDTH = 100
 
 
 class Place(NamedTuple):
-    """Where an equation comes from: the user's line, the variable that it assigns, the iterations of loops around it."""
+    """Where an equation comes from: the user's line, the variable that it assigns, the iterations of loops."""
 
     file: str
     line: int

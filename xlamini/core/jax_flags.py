@@ -89,9 +89,7 @@ NO_MEANING: dict[str, tuple[Any, str]] = {
 NO_EFFECT: dict[str, tuple[Any, str]] = {
     "backend_target": ("", "there are no remote services"),
     "cpu_collectives_implementation": ("gloo", "collectives of CPUs are gloo's"),
-    "debug_infs": (False, "infinities are not searched for yet"),
     "debug_key_reuse": (False, "a second use of a key is not noticed yet"),
-    "debug_nans": (False, "NaNs are not searched for yet"),
     "disable_bwd_checks": (False, "the results of custom_vjp rules are always checked"),
     "distributed_debug": (False, _LOGGED),
     "enable_pgle": (False, _PGLE),
@@ -195,6 +193,12 @@ no_execution = Flag("no_execution", False, "raise an error where a program would
 check_tracer_leaks = Flag(
     "check_tracer_leaks", False, "raise an error when a trace ends whose tracers are still referenced", affects=TRACE
 )
+debug_nans = Flag(
+    "debug_nans", False, "look for NaN in all results, and raise an error that says where it began", affects=DISPATCH
+)
+debug_infs = Flag(
+    "debug_infs", False, "look for infinities in all results, and raise an error likewise", affects=DISPATCH
+)
 compilation_cache_check_contents = Flag(
     "compilation_cache_check_contents", False, "compile a program that is on disk too, and compare"
 )
@@ -212,9 +216,7 @@ _define(NO_EFFECT, warns=True)
 # The context managers of JAX's root
 allow_f16_reductions = flags["allow_f16_reductions"]
 auto_pcast = flags["auto_pcast"]
-debug_infs = flags["debug_infs"]
 debug_key_reuse = flags["debug_key_reuse"]
-debug_nans = flags["debug_nans"]
 jax2tf_associative_scan_reductions = flags["jax2tf_associative_scan_reductions"]
 remove_size_one_mesh_axis_from_type = flags["remove_size_one_mesh_axis_from_type"]
 softmax_custom_jvp = flags["softmax_custom_jvp"]

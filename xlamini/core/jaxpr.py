@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from typing import Any, NamedTuple, TypeVar, final
 
 from xlamini.core import hooks
-from xlamini.core.avals import Params, ShapedArray, Values
+from xlamini.core.avals import Dims, Params, ShapedArray, Values
 from xlamini.core.effects import Effects, no_effects
 from xlamini.core.frames import Source
 from xlamini.core.hi_types import HiAval
@@ -139,9 +139,12 @@ class Equation:
 
 
 class Provenance:
-    """The source and scope of an equation; for one that a rewrite made, its name and the original equation."""
+    """The source and scope of an equation; for one that a rewrite made, its name and the original equation.
 
-    __slots__ = ("origin", "rewrite", "scope", "source")
+    For one that vmap made, `lanes` says where the batch dimensions are: `(axis size, of operands, of results)`.
+    """
+
+    __slots__ = ("lanes", "origin", "rewrite", "scope", "source")
 
     def __init__(
         self,
@@ -151,6 +154,7 @@ class Provenance:
         origin: Equation | None = None,
     ):
         self.source, self.scope, self.rewrite, self.origin = source, scope, rewrite, origin
+        self.lanes: tuple[int, Dims, Dims] | None = None
 
     @property
     def path(self) -> list[str]:

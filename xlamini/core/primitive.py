@@ -19,6 +19,7 @@ from xlamini.core import hooks
 from xlamini.core.avals import Avals, Dims, Params, ShapedArray, Values
 from xlamini.core.effects import Effects, no_effects
 from xlamini.core.errors import MissingRule
+from xlamini.core.failures import Failure
 from xlamini.core.frames import definition
 from xlamini.core.memory_space import Space, common_space
 from xlamini.core.named_axes import Axis as Axis
@@ -79,6 +80,13 @@ class Primitive:
 
     expands = False
     """Whether its rule `expand` replaces its equations before lowering (interpreters/expand.py)."""
+    makes_nan = True
+    """Whether a result may be NaN, or infinite, where no operand is; what only moves or picks elements makes none."""
+    keeps_nan = False
+    """Whether some result is NaN wherever an operand has a NaN, so that a check of the results is one of the operands.
+
+    That is said of results that are floating-point numbers and not empty.
+    """
     eager_only = False
     """Whether it has only an implementation in Python, so that no program with it can be compiled."""
     given: Mapping[str, Any] = {}
@@ -197,6 +205,14 @@ class Primitive:
         Given are the derivatives from order 0 on: of each operand (only order 0 for a constant), and of the result.
         """
         self._missing("next_derivative", "(self, operands, out, **params) -> derivative")
+
+    def failures(self, operands: Values, outs: Values, /, **params: Any) -> Sequence[Failure]:
+        """What a checked program looks at beside NaN: a division by zero, an index out of bounds."""
+        return ()
+
+    def checked(self, errors: frozenset[str], operands: Values, /, **params: Any) -> Any:
+        """The results and the errors (interpreters/check.py), for a primitive whose jaxprs are checked too."""
+        self._missing("checked", "(self, errors, operands, **params) -> (outs, part)")
 
     def effects(self, params: Params) -> Effects:
         return no_effects

@@ -84,12 +84,15 @@ def _batch_equation(
     provenance = derived("batch", eqn)
     if once is not None:
         program, out_dims = once
+        provenance.lanes = axis.size, dims, out_dims
         operands = [x for a, x in zip(eqn.invars, inputs, strict=True) if type(a) is Var]
         return target.inline(program, operands, provenance), out_dims
     target.provenance = provenance
     outs, out_dims = eqn.primitive.batch(axis, inputs, dims, **eqn.params)
     target.provenance = None
-    return (outs, out_dims) if eqn.primitive.multiple_results else ([outs], [out_dims])
+    outs, out_dims = (outs, out_dims) if eqn.primitive.multiple_results else ([outs], [out_dims])
+    provenance.lanes = axis.size, dims, out_dims
+    return outs, out_dims
 
 
 def _note(atom: Atom, value: Any, axis: Axis, dim: int | None) -> Any:

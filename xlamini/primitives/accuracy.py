@@ -47,6 +47,8 @@ Accuracy = Tolerance | AccuracyMode | None
 class Accurate(Elementwise):
     """An operation whose accuracy may be asked for; its derivative has the platform's usual one."""
 
+    keeps_nan = True
+
     def derivatives(self, *partials: Callable[..., Any]) -> Callable[..., Any]:
         return super().derivatives(*map(_of_any_accuracy, partials))
 

@@ -84,6 +84,7 @@ def approx_min_k(
 class ApproxTopK(Primitive):
     name = "approx_top_k"
     multiple_results = True
+    makes_nan = False
 
     def shape_rule(self, x: ShapedArray, **params: Any) -> list[ShapedArray]:
         dim = params["reduction_dimension"]

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from math import comb
 from typing import Any
 
-from xlamini.core import ShapedArray, Values, Zero, aval_of, is_zero, tangent_aval
+from xlamini.core import Literal, ShapedArray, Values, Zero, aval_of, is_zero, literal, tangent_aval
+from xlamini.core.failures import Failure
 from xlamini.core.sharding.partial_sums import IN_FIRST, JOINTLY
 from xlamini.primitives.comparison import eq, ge, gt, lt
 from xlamini.primitives.complex import conj, imag, part_dtype, real
@@ -26,6 +27,7 @@ def add(x: Any, y: Any) -> Any:
     """Addition, elementwise: `x + y`."""
 
 
+add.keeps_nan = True
 add.derivatives(lambda x, y, out: 1, lambda x, y, out: 1)
 
 
@@ -39,6 +41,7 @@ def sub(x: Any, y: Any) -> Any:
     """Subtraction, elementwise: `x - y`."""
 
 
+sub.keeps_nan = True
 sub.derivatives(lambda x, y, out: 1, lambda x, y, out: -1)
 
 
@@ -56,8 +59,24 @@ def mulhi(x: Any, y: Any, /) -> Any:
     """
 
 
-class Quotient(Elementwise):
+def _by_zero(index: Sequence[int], payload: Sequence[Any]) -> str:
+    return "division by zero"
+
+
+class Remainder(Elementwise):
+    """An operation that is undefined where the second operand is zero."""
+
+    def failures(self, operands: Values, outs: Values, **params: Any) -> Sequence[Failure]:
+        by = operands[1]
+        if type(by) is Literal and by.val:
+            return []
+        return [Failure("div", eq(by, literal(0, aval_of(by).dtype)), _by_zero)]
+
+
+class Quotient(Remainder):
     """Division; its higher derivatives follow from those of `out * y = x`."""
+
+    keeps_nan = True
 
     def next_derivative(self, operands: Sequence[Values], out: Values, **params: Any) -> Any:
         (xs, ys), order = operands, len(out)
@@ -86,7 +105,7 @@ def _(ct: Any, x: Any, y: Any) -> Any:
     return div(ct, y), None
 
 
-@elementwise(hlo="stablehlo.remainder", accepts=REAL)
+@elementwise(hlo="stablehlo.remainder", accepts=REAL, family=Remainder)
 def rem(x: Any, y: Any) -> Any:
     """The elementwise remainder of x / y, with the quotient rounded towards zero; it has the sign of x.
 
@@ -104,6 +123,8 @@ def _towards_zero(x: Any) -> Any:
 
 class Abs(Elementwise):
     """Real also for complex operands, where the derivative is a projection onto the direction of x."""
+
+    makes_nan = False
 
     def result(self, aval: ShapedArray, **params: Any) -> ShapedArray:
         return aval.update(dtype=part_dtype(aval.dtype))
@@ -130,6 +151,8 @@ def abs(x: Any) -> Any:
 class Sign(Elementwise):
     """StableHLO has no sign of unsigned integers, which is 0 or 1."""
 
+    makes_nan = False
+
     def lower(self, ctx: Any, x: Any) -> Any:
         if kind_of(ctx.aval_out.dtype) in UNSIGNED:
             return ctx.op("stablehlo.minimum", x, ctx.constant(1, ctx.aval_out))
@@ -146,6 +169,8 @@ sign.derivatives(lambda x, out: 0)
 
 class Extremum(Elementwise):
     """Maximum or minimum; complex numbers are ordered by real part, then by imaginary part."""
+
+    makes_nan = False
 
     def lower(self, ctx: Any, *operands: Any) -> Any:
         if kind_of(ctx.aval_out.dtype) in COMPLEX:

@@ -27,6 +27,8 @@ def part_dtype(dtype: Any) -> Any:
 class Part(LinearMap):
     """The real or the imaginary part."""
 
+    makes_nan = False
+
     def result(self, aval: ShapedArray, **params: Any) -> ShapedArray:
         return aval.update(dtype=part_dtype(aval.dtype))
 
@@ -53,6 +55,8 @@ def _(ct: Any, x: Any) -> Any:
 
 class Whole(LinearMap):
     """An operation that makes complex numbers, of real ones in single or double precision."""
+
+    makes_nan = False
 
     def result(self, aval: ShapedArray, **params: Any) -> ShapedArray:
         return aval.update(dtype=_WHOLE.get(aval.dtype, aval.dtype))
@@ -82,6 +86,8 @@ def _(ct: Any, x: Any, y: Any) -> Any:
 
 class Conj(Whole):
     """`input_dtype` tells a transposed equation whether the operand was real."""
+
+    makes_nan = False
 
     def lower(self, ctx: Any, x: Any, *, input_dtype: Any) -> Any:
         (aval,) = ctx.avals_in

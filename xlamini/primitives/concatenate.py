@@ -50,6 +50,7 @@ def concatenate(operands: Values, dimension: int) -> Array:
 class Concatenate(Primitive):
     name = "concatenate"
     linear = JOINTLY
+    makes_nan = False
 
     def shape_rule(self, *avals: ShapedArray, dimension: int) -> ShapedArray:
         first = avals[0]
@@ -126,6 +127,7 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
 class Split(LinearUnary):
     name = "split"
     multiple_results = True
+    makes_nan = False
 
     def shape_rule(self, x: ShapedArray, *, sizes: Shape, axis: int) -> list[ShapedArray]:
         if sum(sizes) != x.shape[axis] or any(n < 0 for n in sizes):

@@ -55,6 +55,8 @@ def _requested(new_dtype: Any, name: str) -> Any:
 class Convert(Elementwise):
     """Linear between floating-point types; the derivative stops at the others."""
 
+    keeps_nan = True
+
     def linear_groups(self, avals: Avals, params: Params) -> Groups:
         return JOINTLY if is_differentiable(avals[0].update(dtype=params["new_dtype"])) else ()
 

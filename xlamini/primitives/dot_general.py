@@ -128,6 +128,7 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Array:
 class DotGeneral(Primitive):
     name = "dot_general"
     mixes_reduced = True
+    keeps_nan = True
 
     def bind(self, lhs: Any, rhs: Any, **params: Any) -> Any:
         """Apply it; `unreduced` are the axes along which its sum is not taken."""

@@ -30,6 +30,7 @@ from xlamini.core import (
     same_dimensions,
     tangent_aval,
 )
+from xlamini.core.failures import Failure
 from xlamini.core.sharding.partial_sums import IN_FIRST
 from xlamini.lowering.terms import on_terms
 from xlamini.primitives.arithmetic import add
@@ -95,6 +96,7 @@ class DynamicSlice(Primitive):
     name = "dynamic_slice"
     linear = IN_FIRST
     adjoint: Primitive  # dynamic_update_slice, whose module imports this one; set by install_hooks
+    makes_nan = False
 
     def shape_rule(self, x: ShapedArray, *starts: ShapedArray, slice_sizes: Shape) -> ShapedArray:
         check_starts(self.name, x, starts)
@@ -143,6 +145,12 @@ class DynamicSlice(Primitive):
 
     def lower(self, ctx: Any, x: Any, *starts: Any, slice_sizes: Shape) -> Any:
         return on_terms(ctx, "stablehlo.dynamic_slice", x, *starts, out=ctx.aval_out, slice_sizes=slice_sizes)
+
+    def failures(self, operands: Values, outs: Values, *, slice_sizes: Shape) -> Sequence[Failure]:
+        from xlamini.primitives.index_failures import starts_outside  # for those who check only
+
+        x, *starts = operands
+        return starts_outside(aval_of(x), starts, slice_sizes)
 
     def cost(self, x: ShapedArray, *starts: ShapedArray, slice_sizes: Shape) -> Cost:
         return Cost(0, 2 * x.update(shape=slice_sizes).nbytes)

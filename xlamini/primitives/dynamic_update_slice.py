@@ -29,6 +29,7 @@ from xlamini.core import (
     literal,
     tangent_aval,
 )
+from xlamini.core.failures import Failure
 from xlamini.core.sharding.factors import where_split
 from xlamini.lowering.terms import on_terms
 from xlamini.primitives.batch_ops import with_batch_first
@@ -97,6 +98,7 @@ def dynamic_update_index_in_dim(
 class DynamicUpdateSlice(Primitive):
     name = "dynamic_update_slice"
     linear = (slice(0, 2),)
+    makes_nan = False
 
     def shape_rule(self, x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> ShapedArray:
         check_starts(self.name, x, starts)
@@ -151,6 +153,12 @@ class DynamicUpdateSlice(Primitive):
 
     def lower(self, ctx: Any, x: Any, update: Any, *starts: Any) -> Any:
         return on_terms(ctx, "stablehlo.dynamic_update_slice", x, update, *starts, out=ctx.aval_out)
+
+    def failures(self, operands: Values, outs: Values) -> Sequence[Failure]:
+        from xlamini.primitives.index_failures import starts_outside  # for those who check only
+
+        x, update, *starts = operands
+        return starts_outside(aval_of(x), starts, aval_of(update).shape)
 
     def cost(self, x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> Cost:
         return Cost(0, 2 * update.nbytes)

@@ -362,6 +362,7 @@ def add_any(x: Any, y: Any) -> Any:
     """The sum of two tangents or cotangents."""
 
 
+add_any.keeps_nan = True
 add_any.derivatives(lambda x, y, out: 1, lambda x, y, out: 1)
 
 
@@ -375,6 +376,7 @@ def neg(x: Any) -> Any:
     """Negation, elementwise: `-x`."""
 
 
+neg.makes_nan, neg.keeps_nan = False, True
 neg.derivatives(lambda x, out: -1)
 
 
@@ -388,6 +390,7 @@ def mul(x: Any, y: Any) -> Any:
     """Multiplication, elementwise: `x * y`."""
 
 
+mul.keeps_nan = True
 mul.derivatives(lambda x, y, out: y, lambda x, y, out: x)
 
 

@@ -12,6 +12,8 @@ from xlamini.primitives.kinds import ANY
 class Copy(LinearMap):
     """The result of a program never shares memory with its arguments, so there is nothing to do."""
 
+    makes_nan = False
+
     def lower(self, ctx: Any, x: Any) -> Any:
         return x
 
@@ -28,6 +30,8 @@ def _(ct: Any, x: Any) -> Any:
 
 class Stage(Copy):
     """Like a copy, but that a program has no equation where the value is in it already."""
+
+    makes_nan = False
 
 
 @elementwise(family=Stage, accepts=ANY, flops=0)
@@ -52,6 +56,7 @@ class StopGradient(Elementwise):
     """The operand, held constant under differentiation."""
 
     linear = JOINTLY
+    makes_nan = False
 
     def lower(self, ctx: Any, x: Any) -> Any:
         return x

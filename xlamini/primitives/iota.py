@@ -39,6 +39,7 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sh
 class Iota(Primitive):
     traits = PURE | REMATERIALIZABLE
     name = "iota"
+    makes_nan = False
 
     def shape_rule(self, *, dtype: np.dtype, shape: Shape, dimension: int) -> ShapedArray:
         kind = kind_of(dtype)

@@ -50,6 +50,7 @@ class LayoutConstraint(Primitive):
     """An identity; tangents and cotangents have the layout too."""
 
     name = "layout_constraint"
+    makes_nan = False
 
     def shape_rule(self, aval: ShapedArray, *, layout: Layout) -> ShapedArray:
         return aval

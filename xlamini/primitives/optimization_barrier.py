@@ -36,6 +36,7 @@ class OptimizationBarrier(Primitive):
     name = "optimization_barrier"
     multiple_results = True
     maps_each = True
+    makes_nan = False
 
     def shape_rule(self, *avals: ShapedArray) -> list[ShapedArray]:
         return list(avals)

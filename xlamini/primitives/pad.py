@@ -54,6 +54,7 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
 class Pad(Primitive):
     name = "pad"
     linear = JOINTLY
+    makes_nan = False
 
     def shape_rule(self, x: ShapedArray, value: ShapedArray, *, padding_config: Config) -> ShapedArray:
         if x.dtype != value.dtype or value.shape:

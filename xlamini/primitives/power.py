@@ -158,6 +158,8 @@ def _(x: Any, *, out: Any) -> Any:
 class Square(Elementwise):
     """The square, as the product of x and x."""
 
+    keeps_nan = True
+
     def lower(self, ctx: Any, x: Any) -> Any:
         return ctx.op("stablehlo.multiply", x, x)
 

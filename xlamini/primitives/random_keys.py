@@ -160,6 +160,7 @@ class Bits(KeyPrimitive):
     """Random unsigned integers of 8, 16, 32 or 64 bits from each key: an array of them."""
 
     name = "random_bits"
+    makes_nan = False
 
     def shape_rule(self, keys: ShapedArray, *, bit_width: int, shape: Shape) -> ShapedArray:
         return ShapedArray((*keys.shape, *shape), np.dtype(f"uint{bit_width}"))

@@ -136,6 +136,8 @@ class Product(Reduction):
 
 
 class Extremum(Reduction):
+    makes_nan = False
+
     def tangent(self, x: Any, tangent: Any, out: Any, axes: Shape) -> Any:
         """The tangent of the element that is the extremum; where several are, the mean of theirs."""
         aval = aval_of(x)

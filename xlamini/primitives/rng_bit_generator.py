@@ -88,6 +88,7 @@ class RngBitGenerator(Primitive):
     name = "rng_bit_generator"
     multiple_results = True
     lacks: Mapping[str, str] = {"jvp": "of integers only"}
+    makes_nan = False
 
     def shape_rule(
         self, key: ShapedArray, *, shape: Shape, dtype: np.dtype, algorithm: RandomAlgorithm

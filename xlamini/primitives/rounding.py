@@ -18,6 +18,7 @@ def floor(x: Any) -> Any:
     """The largest whole number that is not above x, elementwise."""
 
 
+floor.makes_nan = False
 floor.derivatives(lambda x, out: 0)
 
 
@@ -26,6 +27,7 @@ def ceil(x: Any) -> Any:
     """The smallest whole number that is not below x, elementwise."""
 
 
+ceil.makes_nan = False
 ceil.derivatives(lambda x, out: 0)
 
 
@@ -38,6 +40,8 @@ class RoundingMethod(enum.IntEnum):
 
 class Round(Elementwise):
     """Rounding, with one StableHLO op for each method."""
+
+    makes_nan = False
 
     def lower(self, ctx: Any, x: Any, *, rounding_method: RoundingMethod) -> Any:
         even = rounding_method is RoundingMethod.TO_NEAREST_EVEN

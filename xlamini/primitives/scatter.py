@@ -171,6 +171,8 @@ class LinearScatter(Scatter):
 class ScatterSet(Scatter):
     """The updates themselves. With unique indices it is linear; else the tangent is of the update that won."""
 
+    makes_nan = False
+
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         x, indices, updates = primals
         if is_zero(tangents[0]) and is_zero(tangents[2]):
@@ -234,6 +236,8 @@ class ScatterMul(Scatter):
 
 class ScatterExtremum(Scatter):
     """Minimum or maximum: the tangent is that of the values equal to the result, in equal parts."""
+
+    makes_nan = False
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         x, indices, updates = primals

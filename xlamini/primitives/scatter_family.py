@@ -5,9 +5,11 @@ derivatives.
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core import Avals, Axis, Cost, Dims, Factors, Params, Primitive, ShapedArray, ShapeError, Values, aval_of
+from xlamini.core.failures import Failure
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.gather import gather_p
 from xlamini.primitives.gather_labels import scatter_factors
@@ -116,6 +118,16 @@ class Scatter(Primitive):
         window = window_shape(aval, aval_of(updates), dimension_numbers)
         inside = clamped(aval, indices, dimension_numbers.scatter_dims_to_operand_dims, window)
         return self.bind(x, inside, updates, dimension_numbers=dimension_numbers, **params)
+
+    def failures(
+        self, operands: Values, outs: Values, *, dimension_numbers: Any, **params: Any
+    ) -> Sequence[Failure]:
+        from xlamini.primitives.index_failures import vectors_outside  # for those who check only
+
+        x, indices, updates = operands
+        aval = aval_of(x)
+        window = window_shape(aval, aval_of(updates), dimension_numbers)
+        return vectors_outside(aval, indices, dimension_numbers.scatter_dims_to_operand_dims, window)
 
     def cost(self, x: ShapedArray, indices: ShapedArray, updates: ShapedArray, **params: Any) -> Cost:
         return Cost(0 if self.combine is None else updates.size, indices.nbytes + 3 * updates.nbytes)

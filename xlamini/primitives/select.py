@@ -75,6 +75,7 @@ class SelectN(Primitive):
     traits = PURE | REMATERIALIZABLE
     name = "select_n"
     linear = (slice(1, None),)
+    makes_nan = False
 
     def shape_rule(self, which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
         first = cases[0]
@@ -142,6 +143,8 @@ select_n_p = SelectN()
 
 class Clamp(Elementwise):
     """A tangent goes to the operand whose value is the result."""
+
+    makes_nan = False
 
     def jvp(self, primals: Values, tangents: Values) -> Any:
         low, x, high = primals

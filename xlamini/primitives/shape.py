@@ -52,6 +52,8 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Array:
 
 class Transpose(LinearUnary):
     name = "transpose"
+    makes_nan = False
+    keeps_nan = True
 
     def shape_rule(self, x: ShapedArray, *, permutation: Shape) -> ShapedArray:
         if sorted(permutation) != list(range(x.ndim)):
@@ -109,6 +111,8 @@ def broadcast_in_dim(
 class BroadcastInDim(LinearUnary):
     traits = PURE | REMATERIALIZABLE
     name = "broadcast_in_dim"
+    makes_nan = False
+    keeps_nan = True
 
     def shape_rule(self, x: ShapedArray, *, shape: Shape, broadcast_dimensions: Shape) -> ShapedArray:
         fits = len(broadcast_dimensions) == x.ndim and all(
@@ -182,6 +186,8 @@ def reshape(
 class Reshape(LinearUnary):
     traits = PURE | REMATERIALIZABLE
     name = "reshape"
+    makes_nan = False
+    keeps_nan = True
 
     def shape_rule(self, x: ShapedArray, *, new_sizes: Shape) -> ShapedArray:
         if math.prod(new_sizes) != x.size or any(n < 0 for n in new_sizes):
@@ -222,6 +228,8 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
 class Squeeze(LinearUnary):
     traits = PURE | REMATERIALIZABLE
     name = "squeeze"
+    makes_nan = False
+    keeps_nan = True
 
     def shape_rule(self, x: ShapedArray, *, dimensions: Shape) -> ShapedArray:
         if any(not 0 <= d < x.ndim or x.shape[d] != 1 for d in dimensions):
@@ -280,6 +288,7 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Array:
 
 class Rev(LinearUnary):
     name = "rev"
+    makes_nan = False
 
     def shape_rule(self, x: ShapedArray, *, dimensions: Shape) -> ShapedArray:
         if len(set(dimensions)) != len(dimensions) or any(not 0 <= d < x.ndim for d in dimensions):
@@ -319,6 +328,7 @@ def reduced(x: ShapedArray, axes: Shape, name: str) -> ShapedArray:
 
 class ReduceSum(LinearUnary):
     name = "reduce_sum"
+    keeps_nan = True
 
     def bind(self, x: Any, *, axes: Shape, **params: Any) -> Any:
         """Apply it; `unreduced` are the axes along which its sum is not taken."""

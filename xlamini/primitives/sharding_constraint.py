@@ -24,6 +24,7 @@ class ShardingConstraint(LinearUnary):
 
     traits = PURE | ELEMENTWISE | REMATERIALIZABLE
     name = "sharding_constraint"
+    makes_nan = False
 
     def shape_rule(self, x: ShapedArray, *, sharding: Any) -> ShapedArray:
         return x

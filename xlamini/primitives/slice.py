@@ -81,6 +81,7 @@ class Slice(LinearUnary):
     traits = PURE | REMATERIALIZABLE
     name = "slice"
     adjoint: Primitive  # pad, whose module imports this one; set by install_hooks
+    makes_nan = False
 
     def shape_rule(
         self, x: ShapedArray, *, start_indices: Shape, limit_indices: Shape, strides: Shape | None

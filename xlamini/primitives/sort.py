@@ -83,6 +83,7 @@ def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = 
 class Sort(Primitive):
     name = "sort"
     multiple_results = True
+    makes_nan = False
 
     def shape_rule(self, *avals: ShapedArray, dimension: int, is_stable: bool, num_keys: int) -> list[ShapedArray]:
         first = avals[0]

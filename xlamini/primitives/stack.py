@@ -49,6 +49,7 @@ def stack(operands: Values, axis: int = 0) -> Array:
 class Stack(Primitive):
     name = "stack"
     linear = JOINTLY
+    makes_nan = False
 
     def shape_rule(self, *avals: ShapedArray, axis: int) -> ShapedArray:
         first, found = avals[0], ", ".join(a.str_short(short_dtypes=False) for a in avals)
@@ -97,6 +98,7 @@ def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
 class Unstack(LinearUnary):
     name = "unstack"
     multiple_results = True
+    makes_nan = False
 
     def shape_rule(self, x: ShapedArray, *, axis: int) -> list[ShapedArray]:
         return [x.update(shape=(*x.shape[:axis], *x.shape[axis + 1 :]))] * x.shape[axis]

@@ -48,6 +48,7 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Any, Any]:
 class TopK(Primitive):
     name = "top_k"
     multiple_results = True
+    makes_nan = False
 
     def shape_rule(self, x: ShapedArray, *, k: int, axis: int) -> list[ShapedArray]:
         check_kind("top_k", x, REAL | BOOL)

@@ -99,6 +99,7 @@ class Terms(SumCast):
     """The term of an unreduced value that each device has, as a value that varies."""
 
     source, target = "unreduced", "varying"
+    makes_nan = False
 
     def transpose(self, ct: Any, x: Any, *, axes: Axes, mesh: Any) -> Values:
         return [shared_p.bind(ct, axes=axes, mesh=mesh)]
@@ -108,6 +109,7 @@ class Shared(SumCast):
     """A value that varies by its type, and is equal on all devices, as a reduced one."""
 
     source, target = "varying", "reduced"
+    makes_nan = False
 
     def transpose(self, ct: Any, x: Any, *, axes: Axes, mesh: Any) -> Values:
         return [terms_p.bind(ct, axes=axes, mesh=mesh)]

@@ -114,6 +114,7 @@ class AllToAll(LinearCollective):
 
     name = "all_to_all"
     dimensions = ("split_axis", "concat_axis")
+    makes_nan = False
 
     def shape_rule(
         self, x: ShapedArray, *, axis_size: int, split_axis: int, concat_axis: int, **params: Any

@@ -137,6 +137,7 @@ class AllGather(LinearCollective):
 
     name = "all_gather"
     dimensions = ("all_gather_dimension",)
+    makes_nan = False
 
     def shape_rule(
         self, x: ShapedArray, *, all_gather_dimension: int, axis_size: int, tiled: bool, **params: Any
@@ -173,6 +174,7 @@ class AllGatherInvariant(AllGather):
     """An all_gather whose result is invariant: devices share its cotangent, and each takes its slice of that."""
 
     name = "all_gather_invariant"
+    makes_nan = False
 
     def transpose(self, ct: Any, x: Any, *, all_gather_dimension: int, axis_name: Any, **params: Any) -> Values:
         where, width = all_gather_dimension, aval_of(ct).shape[all_gather_dimension] // params["axis_size"]

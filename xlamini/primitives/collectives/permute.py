@@ -118,6 +118,7 @@ class Permute(LinearCollective):
     """Send the value of `source` to `destination` for each pair in `perm`; positions that receive nothing get zeros."""
 
     name = "ppermute"
+    makes_nan = False
 
     def shape_rule(self, x: ShapedArray, **params: Any) -> ShapedArray:
         return x
@@ -144,6 +145,7 @@ class Broadcast(LinearCollective):
     """Broadcast the value of the position `source` to all positions."""
 
     name = "pbroadcast"
+    makes_nan = False
 
     def shape_rule(self, x: ShapedArray, **params: Any) -> ShapedArray:
         return x

@@ -151,6 +151,7 @@ class Extremum(Reduction):
     """The tangent of an extremum is the mean of the tangents of those that attain it."""
 
     lacks: Mapping[str, str] = {}
+    makes_nan = False
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         (x,), (tangent,) = primals, tangents

@@ -28,6 +28,7 @@ class Vary(VaryingCast):
     """A cast to a value that varies along the axes too, and is reduced along none of them."""
 
     source, target = "reduced", "varying"
+    makes_nan = False
 
     def transpose(self, ct: Any, x: Any, *, axes: Axes) -> Values:
         reduced = sums_of(x.aval).reduced
@@ -57,6 +58,7 @@ class Unvary(VaryingCast):
     """The user's promise that a value is equal on all devices along the axes."""
 
     source, target = "varying", "invarying"
+    makes_nan = False
 
     def transpose(self, ct: Any, x: Any, *, axes: Axes) -> Values:
         share = 1 / np.prod([size_of_axis(name) for name in axes])
@@ -67,6 +69,7 @@ class Unreduce(SumCast):
     """Values that vary as the terms of an unreduced one."""
 
     source, target = "varying", "unreduced"
+    makes_nan = False
 
     def transpose(self, ct: Any, x: Any, *, axes: Axes, mesh: Any) -> Values:
         return [varying_along(ct, frozenset(axes))]
@@ -76,6 +79,7 @@ class Reduce(SumCast):
     """A value that devices share as a reduced one, whose cotangent is unreduced."""
 
     source, target = "invarying", "reduced"
+    makes_nan = False
 
     def transpose(self, ct: Any, x: Any, *, axes: Axes, mesh: Any) -> Values:
         return [psum_p.bind(terms_along(ct, axes), axes=axes, axis_index_groups=None)]
@@ -85,6 +89,7 @@ class Share(SumCast):
     """A reduced value as one that devices share, of whose cotangent then one device has all."""
 
     source, target = "reduced", "invarying"
+    makes_nan = False
 
     def transpose(self, ct: Any, x: Any, *, axes: Axes, mesh: Any) -> Values:
         return [_on_first(ct, axes)]

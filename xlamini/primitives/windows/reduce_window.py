@@ -129,6 +129,8 @@ class WindowSum(ReduceWindow):
 
 
 class WindowExtremum(ReduceWindow):
+    makes_nan = False
+
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         (x,), (tangent,) = primals, tangents
         out = self.bind(x, **params)

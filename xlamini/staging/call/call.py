@@ -40,6 +40,11 @@ class Call(CallLike, HigherOrder):
     def lower(self, ctx: Any, *operands: Any, jaxpr: Jaxpr, name: str, noinline: bool = False, **params: Any) -> Any:
         return ctx.call(jaxpr, operands, name, noinline)
 
+    def checked(self, errors: frozenset[str], operands: Values, *, jaxpr: Jaxpr, **params: Any) -> Any:
+        from xlamini.staging.call.check import checked_call  # for those who check only
+
+        return checked_call(self.run(params), errors, jaxpr, operands)
+
     def linearize(self, primals: Values, tangents: Values, *, jaxpr: Jaxpr, **params: Any) -> Any:
         return call_linearize(self.run(params), jaxpr, primals, tangents)
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from xlamini.core import (
     Tracer,
     Values,
+    aval_of,
     config,
     flatten,
     flatten_from_user,
@@ -27,6 +28,7 @@ from xlamini.core.api_boundary import api_boundary
 from xlamini.core.compile_flags import compile_key
 from xlamini.core.frames import is_own
 from xlamini.core.hi_types import has_hi
+from xlamini.core.jax_flags import debug_infs, debug_nans
 from xlamini.core.jaxpr import is_expanded
 from xlamini.core.memo import alive, made_once, register
 from xlamini.core.phases import REWRITE, Phase
@@ -145,13 +147,23 @@ class Jitted:
         traced = expanded(traced)
         _refuse_leaked(traced.captured)
         where = self._placement(plan, traced)
-        program = self._program(plan, traced, where.device)
-        out = unflatten(traced.out_tree, program([*traced.captured, *plan.leaves], where.committed, plan.names))
+        program, operands = self._program(plan, traced, where.device), [*traced.captured, *plan.leaves]
+        outs = program(operands, where.committed, plan.names)
+        out = unflatten(traced.out_tree, outs)
+        if debug_nans.value or debug_infs.value:
+            self._check_results(traced, plan, operands, outs)
+            return out, None, False
         if program.is_queued and not self.takes_static:
             self.queued.add(plan.leaves, plan.tree, program, traced, plan.names)
         if not program.runs_in_cpp:
             return out, None, False
         return out, program.fast_path(traced.captured, dispatch_registry.flatten(out)[1], where.committed), False
+
+    def _check_results(self, traced: Trace, plan: CallPlan, operands: Values, outs: Values) -> None:
+        from xlamini.staging.run.bad_values import check_results  # for those who look only
+
+        names = [*(f"a captured array, {aval_of(x).str_short()}" for x in traced.captured), *plan.names]
+        check_results(traced.jaxpr, operands, outs, names, is_own(self.fun))
 
     def _staged(self, traced: Trace, plan: CallPlan) -> Values:
         """The outputs of the call as part of the program being traced."""
@@ -246,7 +258,8 @@ class Jitted:
         return placement([*traced.captured, *plan.leaves], plan.names, self.name, requested)
 
     def _program(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
-        key = (traced.jaxpr, device, plan.tree, compile_key())
+        keeps_donated = self.donates and (debug_nans.value or debug_infs.value)
+        key = (traced.jaxpr, device, plan.tree, compile_key(), keeps_donated)
 
         def find() -> Program | None:
             return programs.newest(self.caches, key)  # the oldest are the first to be evicted
@@ -289,7 +302,7 @@ class Jitted:
 
     def donated(self, plan: CallPlan) -> list[bool]:
         """For each leaf, whether the caller donates it."""
-        if not self.donates:
+        if not self.donates or (debug_nans.value or debug_infs.value):
             return [False] * len(plan.leaves)
         donate, (args, kwargs) = self.options.donate, unflatten(plan.tree, plan.leaves)
         positions = range(len(args)) if plan.positions is None else plan.positions

@@ -29,6 +29,7 @@ from xlamini.core import (
 from xlamini.core.compile_flags import compile_key
 from xlamini.core.errors import JAXTypeError
 from xlamini.core.hi_types import lowered, raised
+from xlamini.core.jax_flags import debug_infs, debug_nans
 from xlamini.core.jaxpr import is_eager, is_expanded
 from xlamini.core.memo import Memo, made_once
 from xlamini.core.memory_space import DEVICE
@@ -120,6 +121,10 @@ def run_equation(primitive: Primitive, operands: Values, params: Params) -> list
 
 def run(jaxpr: Jaxpr, inputs: Values) -> list[Any]:
     """Run a jaxpr now; an output that is an input is returned without a copy."""
+    if debug_nans.value or debug_infs.value:
+        from xlamini.staging.run.bad_values import run_and_look  # for those who look only
+
+        return run_and_look(run, jaxpr, inputs, _NUMBERED)
     if not is_expanded(jaxpr):
         return _run_expanded(jaxpr, inputs)
     found = evaluate(_needed(jaxpr), inputs) if is_eager(jaxpr) else _by_routes(_routed(jaxpr), inputs)

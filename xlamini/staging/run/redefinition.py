@@ -187,7 +187,7 @@ def _texts(options: Options) -> dict[str, str]:
 
 def short(value: Any) -> str:
     """A value as a short text: an array as its type, an object as its class."""
-    if hasattr(value, "shape") and hasattr(value, "dtype"):
+    if isinstance(getattr(value, "shape", None), tuple) and hasattr(value, "dtype"):
         return f"{value.dtype}[{','.join(map(str, value.shape))}]"
     if not isinstance(value, _PLAIN):
         return f"{getattr(value, '__name__', '')} {type(value).__name__}".strip()

@@ -13,10 +13,10 @@ import numpy as np
 from xlamini.core import Axis, Dims, Jaxpr, Values, aval_of, is_differentiable, literal
 from xlamini.core.effects import more_than_observing
 from xlamini.interpreters.batch import batch
-from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import broadcast_in_dim, eq, with_batch_first
 from xlamini.primitives.identity import stop_gradient_p
 from xlamini.primitives.select import select_n
+from xlamini.transforms.cond.branch import run_branch
 
 _INT32 = np.dtype(np.int32)
 
@@ -38,7 +38,7 @@ def _run_branch(
     batched, _ = batch(branch, axis, tuple(dims), (True,) * len(branch.outvars))
     chose = eq(index, literal(number, _INT32))
     inputs = [_stop_others(chose, x) if is_differentiable(aval_of(x)) else x for x in operands]
-    return evaluate(batched, inputs)
+    return run_branch(chose, batched, inputs, [d is not None for d in dims])
 
 
 def _stop_others(chose: Any, x: Any) -> Any:

@@ -133,6 +133,14 @@ class Cond(HigherOrder):
         """The cost of the most expensive branch."""
         return max(map(cost_of, branches))
 
+    def checked(
+        self, errors: frozenset[str], operands: Values, *, branches: tuple[Jaxpr, ...], **params: Any
+    ) -> Any:
+        from xlamini.transforms.cond.check import checked_branches  # for those who check only
+
+        made = checked_branches(branches, errors)
+        return made.parted(self.bind(*operands, branches=made.branches, **params))
+
     def linearize(
         self, primals: Values, tangents: Values, *, branches: tuple[Jaxpr, ...], **params: Any
     ) -> Any:

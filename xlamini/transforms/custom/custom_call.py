@@ -46,6 +46,14 @@ class RuledCall(CallLike, HigherOrder):
     def unroll(self, run: RunBody, operands: Values, params: Params) -> None:
         """It stays whole, for its derivative is not that of its jaxpr."""
 
+    def checked(self, errors: frozenset[str], operands: Values, **params: Any) -> Any:
+        """The call keeps its rules; what may fail in the function is computed beside it."""
+        from xlamini.staging.call.check import errors_beside, without_checks  # for those who check only
+
+        jaxpr = params[self.called]
+        outs = self.bind(*operands, **{**params, self.called: without_checks(jaxpr)})
+        return outs, errors_beside(jaxpr, errors, operands)
+
     def num_captured(self, tangents: Values, params: Params) -> int:
         """How many values the function captured; an error if one of them is being differentiated."""
         captured = params["captured"]

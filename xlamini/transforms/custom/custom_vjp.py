@@ -197,6 +197,11 @@ class RematOpt(Call):
         primal, used_inputs = dce(params["primal"], tuple(used[:count]))
         return list(used_inputs), list(used), {**params, "jaxpr": primal, "primal": primal}
 
+    def checked(self, errors: frozenset[str], operands: Values, *, jaxpr: Jaxpr, **params: Any) -> Any:
+        from xlamini.staging.call.check import errors_beside  # for those who check only
+
+        return self.bind(*operands, jaxpr=jaxpr, **params), errors_beside(jaxpr, errors, operands)
+
     def with_captured(self, operands: Values, params: Params) -> Any:
         jaxpr, primal, captured = closed_over_both(params["jaxpr"], params["primal"])
         return [*captured, *operands], {**params, "jaxpr": jaxpr, "primal": primal}

@@ -147,6 +147,11 @@ class LinearCall(CallLike, HigherOrder):
     def lower(self, ctx: Any, *operands: Any, callee: Jaxpr, **params: Any) -> Any:
         return ctx.call(callee, operands, callee.name)
 
+    def checked(self, errors: frozenset[str], operands: Values, **params: Any) -> Any:
+        from xlamini.staging.call.check import errors_beside  # for those who check only
+
+        return self.bind(*operands, **params), errors_beside(params["callee"], errors, operands)
+
     def with_captured(self, operands: Values, params: Params) -> Any:
         callee, transposed, captured = closed_over_both(params["callee"], params["transposed"])
         closed = {"callee": callee, "transposed": transposed, "num_res": params["num_res"] + len(captured)}

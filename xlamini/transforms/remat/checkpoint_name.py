@@ -36,6 +36,7 @@ class Name(Primitive):
     """The identity with a name; tangents are not named."""
 
     name = "name"
+    makes_nan = False
 
     def shape_rule(self, x: ShapedArray, *, name: str) -> ShapedArray:
         return x

@@ -130,6 +130,11 @@ class Scan(HigherOrder):
         body = cost_of(jaxpr)
         return Cost(length * body.flops, length * body.bytes)
 
+    def checked(self, errors: frozenset[str], operands: Values, **params: Any) -> Any:
+        from xlamini.transforms.scan.check import checked_scan  # for those who check only
+
+        return checked_scan(self._scan, errors, _parts(operands, params), params)
+
     def linearize(self, primals: Values, tangents: Values, **params: Any) -> Any:
         along = _parts(tangents, params)
         lin = linearize_body(params["jaxpr"], *map(nonzero_of, along))

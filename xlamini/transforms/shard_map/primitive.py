@@ -147,6 +147,11 @@ class ShardMap(HigherOrder):
         """The avals of the jaxpr's inputs without `manual` axes; operands vary along the axes of an outer shard_map."""
         return [a.varying(a.vma - params["manual"]) for a in params["jaxpr"].in_avals]
 
+    def checked(self, errors: frozenset[str], operands: Values, *, jaxpr: Jaxpr, **params: Any) -> Any:
+        from xlamini.transforms.shard_map.check import checked_shards  # for those who check only
+
+        return checked_shards(self.run, errors, jaxpr, operands, params)
+
     def cost(self, *avals: ShapedArray, jaxpr: Jaxpr, mesh: AnyMesh, manual: frozenset[Any], **params: Any) -> Cost:
         """The cost of one device times the number of devices along the manual axes; other axes only divide it."""
         one, count = cost_of(jaxpr), parts_along(mesh, manual)
@@ -228,12 +233,13 @@ def with_residuals(jaxpr: Jaxpr, count: int, mesh: AnyMesh, manual: frozenset[An
     """The first program and the specs of its residuals; a varying scalar gets a dimension, to be sharded along."""
     scalars = [i for i, a in enumerate(jaxpr.out_avals) if i >= count and a.vma & manual and not a.ndim]
     if scalars:
-        jaxpr = _raised(jaxpr, tuple(scalars))
+        jaxpr = raised(jaxpr, tuple(scalars))
     return jaxpr, tuple(stacked_spec(a, mesh, manual) for a in jaxpr.out_avals[count:])
 
 
 @rewrite
-def _raised(jaxpr: Jaxpr, which: tuple[int, ...]) -> Jaxpr:
+def raised(jaxpr: Jaxpr, which: tuple[int, ...]) -> Jaxpr:
+    """The jaxpr with a leading dimension of size 1 in these outputs."""
     return _rebuilt(jaxpr, lambda outs: [expand_dims(x, (0,)) if i in which else x for i, x in enumerate(outs)])
 
 

@@ -102,6 +102,13 @@ class Solver(HigherOrder):
         slim, _ = dce(solve, tuple(kept), True)
         return [True] * (sum(lengths) + count), kept, {**params, "solve": slim}
 
+    def checked(self, errors: frozenset[str], operands: Values, *, solve: Jaxpr, **params: Any) -> Any:
+        from xlamini.staging.call.check import errors_beside, without_checks  # for those who check only
+
+        consts, vector = self.parted(operands, params["const_lengths"])
+        outs = self.bind(*operands, solve=without_checks(solve), **params)
+        return outs, errors_beside(solve, errors, [*consts["solve"], *vector])
+
     def effects(self, params: Params) -> Effects:
         return params["solve"].effects
 

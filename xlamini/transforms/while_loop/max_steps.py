@@ -22,14 +22,12 @@ from xlamini.core import Avals, Jaxpr, Params, Values, aval_of, is_differentiabl
 from xlamini.core.tracer import build
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.partial_eval import partial_eval
-from xlamini.primitives import broadcast_in_dim, convert, reduce_or, reshape
-from xlamini.primitives.arg_extrema import argmax
-from xlamini.primitives.dynamic_slice import dynamic_index_in_dim
+from xlamini.primitives import convert, reduce_or
 from xlamini.primitives.identity import stop_gradient_p
-from xlamini.primitives.select import select_n
 from xlamini.staging import chosen, inverse, with_none
 from xlamini.staging.call.call_rules import call_linearize, call_transpose
 from xlamini.transforms.cond.primitive import cond_p
+from xlamini.transforms.control_flow.lanes import replace_idle, select_lanes
 from xlamini.transforms.remat.checkpoint import checkpoint_p
 from xlamini.transforms.scan.primitive import scan_p
 from xlamini.transforms.while_loop.lowering import lower_while
@@ -43,6 +41,8 @@ class BoundedWhile(While):
     """A `while` loop of at most `max_steps` iterations."""
 
     name = "bounded_while"
+    carries_lanes = False
+    """A block of the derivative stores its initial carry, so carries must be few."""
 
     def transpose(self, cts: Values, *operands: Any, **params: Any) -> Values:
         """The transpose of a loop that is linear in some operands: recompute the known values, then transpose."""
@@ -81,7 +81,7 @@ def in_blocks(body: Jaxpr, cond: Jaxpr, cond_nconsts: int, body_nconsts: int, ma
         inputs = parts(operands, cond_nconsts, body_nconsts)
         consts = [*inputs.cond, *inputs.body]
         (going,) = evaluate(cond, [*inputs.cond, *inputs.carry])
-        last = [_replace_finished(going, x) for x in inputs.carry] if cond.out_avals[0].ndim else []
+        last = [replace_idle(going, x) for x in inputs.carry] if cond.out_avals[0].ndim else []
         state = [going, *inputs.carry, *last]
         avals = [aval_of(x) for x in (*consts, *state)]
         step = _step(body, cond, cond_nconsts, body_nconsts, avals)
@@ -154,29 +154,12 @@ def _step(body: Jaxpr, cond: Jaxpr, cond_nconsts: int, body_nconsts: int, avals:
     def batched_step(*operands: Any) -> list[Any]:
         consts, (going, *rest) = operands[:num_consts], operands[num_consts:]
         carry, last = rest[:num_carry], rest[num_carry:]
-        last = [_where(going, x, _stop_gradient(y)) for x, y in zip(carry, last, strict=True)]
+        last = [select_lanes(going, x, _stop_gradient(y)) for x, y in zip(carry, last, strict=True)]
         more, *values = after(consts, last)
-        carry = [_where(going, x, y) for x, y in zip(values, carry, strict=True)]
-        return [_where(going, more, going), *carry, *last]
+        carry = [select_lanes(going, x, y) for x, y in zip(values, carry, strict=True)]
+        return [select_lanes(going, more, going), *carry, *last]
 
     return build(batched_step if cond.out_avals[0].ndim else step, avals)[0]
-
-
-def _replace_finished(going: Any, x: Any) -> Any:
-    """The initial carry, with the first continuing example in place of examples whose predicate is false."""
-    dims, shape = aval_of(going).shape, aval_of(x).shape
-    if not math.prod(dims):
-        return x
-    first = argmax(reshape(convert(going, _INT32), (math.prod(dims),)), 0, _INT32)
-    row = dynamic_index_in_dim(reshape(x, (math.prod(dims), *shape[len(dims) :])), first, 0, keepdims=False)
-    return _where(going, x, broadcast_in_dim(row, shape, tuple(range(len(dims), len(shape)))))
-
-
-def _where(going: Any, x: Any, y: Any) -> Any:
-    if x is y:
-        return x
-    spread = broadcast_in_dim(going, aval_of(x).shape, tuple(range(aval_of(going).ndim)))
-    return select_n(spread, y, x)
 
 
 def _stop_gradient(x: Any) -> Any:

@@ -25,6 +25,7 @@ from xlamini.transforms.while_loop.rules import (
     Parts,
     batch_jaxprs,
     jvp_body,
+    lanes_as_carry,
     live_operands,
     parts,
     prune,
@@ -37,6 +38,8 @@ class While(HigherOrder):
     """The while loop; its rules copy the params that they do not name (such as `max_steps`) to the loops they bind."""
 
     name = "while"
+    carries_lanes = True
+    """Whether a batched loop carries the consts that differ between its lanes."""
 
     def operand_avals(self, params: Params) -> Avals:
         return [*params["cond_jaxpr"].in_avals[: params["cond_nconsts"]], *params["body_jaxpr"].in_avals]
@@ -93,12 +96,32 @@ class While(HigherOrder):
         made = batch_jaxprs(params["cond_jaxpr"], params["body_jaxpr"], axis, at)
         if made.cond.out_avals[0].ndim:
             _check_repeatable(params, "a batched condition under vmap")
+            is_first = not params["cond_jaxpr"].out_avals[0].ndim
+            if self.carries_lanes and is_first and any(d is not None for d in (*at.cond, *at.body)):
+                return self._with_lanes_as_carry(axis, values, at, params)
         carry = with_batch_first(values.carry, at.carry, axis.size, made.carry)
         outs = self._loop(made.cond, made.body, values._replace(carry=carry), params)
         return outs, [0 if marked else None for marked in made.carry]
 
+    def _with_lanes_as_carry(self, axis: Axis, values: Parts, at: Parts, params: Params) -> Any:
+        """The batched loop, with the consts that differ between lanes as carries that never change.
+
+        So the carry alone tells what an iteration computes for a lane. XLA makes carries of all consts anyway.
+        """
+        marks = Parts([d is not None for d in at.cond], [d is not None for d in at.body], [])
+        cond, body = lanes_as_carry(params["cond_jaxpr"], params["body_jaxpr"], tuple(marks.cond), tuple(marks.body))
+        moved, dims = (_lanes_last(part, marks) for part in (values, at))
+        changed = _with(params, cond, body, moved)
+        outs, out_dims = self.batch(axis, moved.flat(), dims.flat(), **changed)
+        return outs[: len(values.carry)], out_dims[: len(values.carry)]
+
     def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
         return lower_while(ctx, params["cond_jaxpr"], params["body_jaxpr"], self._parts(operands, params), None)
+
+    def checked(self, errors: frozenset[str], operands: Values, **params: Any) -> Any:
+        from xlamini.transforms.while_loop.check import checked_while  # for those who check only
+
+        return checked_while(self._loop, errors, self._parts(operands, params), params)
 
     def linearize(self, primals: Values, tangents: Values, **params: Any) -> Any:
         """Linearize without residuals: the tangent program recomputes the loop from the initial carry, as a jvp."""
@@ -192,6 +215,13 @@ def _with(params: Params, cond: Jaxpr, body: Jaxpr, operands: Parts) -> dict[str
         "cond_jaxpr": cond,
         "cond_nconsts": len(operands.cond),
     }
+
+
+def _lanes_last(values: Parts, marks: Parts) -> Parts:
+    """The parts with the marked consts after the carry."""
+    lanes = [*chosen(values.cond, marks.cond), *chosen(values.body, marks.body)]
+    cond, body = chosen(values.cond, inverse(marks.cond)), chosen(values.body, inverse(marks.body))
+    return Parts(cond, body, [*values.carry, *lanes])
 
 
 def _carry_avals(params: Params) -> list[ShapedArray]:

@@ -13,7 +13,7 @@ from xlamini.interpreters.batch import Dims, batch, batched_aval
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.jvp import Mask, jvp
 from xlamini.interpreters.partial_eval import partial_eval
-from xlamini.staging import chosen
+from xlamini.staging import chosen, inverse
 from xlamini.staging.call.higher_order import tangents_of, until_stable
 from xlamini.transforms.control_flow.carries import with_outputs_of
 
@@ -24,6 +24,10 @@ class Parts(NamedTuple):
     cond: list[Any]
     body: list[Any]
     carry: list[Any]
+
+
+    def flat(self) -> tuple[Any, ...]:
+        return *self.cond, *self.body, *self.carry
 
 
 def parts(values: Values, cond_nconsts: int, body_nconsts: int) -> Parts:
@@ -57,6 +61,21 @@ def jvp_body(body: Jaxpr, consts: Mask, carry: Mask) -> tuple[Jaxpr, Mask]:
 def widen_cond(cond: Jaxpr, avals: tuple[ShapedArray, ...]) -> Jaxpr:
     """The condition with further, unused inputs: the carries that a rewrite adds to the loop."""
     return cond.replace(invars=[*cond.invars, *map(Var, avals)]) if avals else cond
+
+
+def lanes_as_carry(cond: Jaxpr, body: Jaxpr, in_cond: Mask, in_body: Mask) -> tuple[Jaxpr, Jaxpr]:
+    """Both jaxprs with the marked consts as further carries: first those of the condition."""
+    cond_consts, body_consts = cond.invars[: len(in_cond)], body.invars[: len(in_body)]
+    of_cond, of_body = chosen(cond_consts, in_cond), chosen(body_consts, in_body)
+    for_body, for_cond = ([Var(v.aval) for v in lanes] for lanes in (of_cond, of_body))
+    carry = [*body.invars[len(in_body) :], *for_body, *of_body]
+    holds = cond.replace(
+        invars=[*chosen(cond_consts, inverse(in_cond)), *cond.invars[len(in_cond) :], *of_cond, *for_cond]
+    )
+    iteration = body.replace(
+        invars=[*chosen(body_consts, inverse(in_body)), *carry], outvars=[*body.outvars, *for_body, *of_body]
+    )
+    return holds, iteration
 
 
 class Batched(NamedTuple):
