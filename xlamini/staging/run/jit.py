@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import copy
 import functools
-import warnings
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from xlamini.core import (
@@ -17,12 +16,10 @@ from xlamini.core import (
     Values,
     aval_of,
     config,
-    flatten,
     flatten_from_user,
     leaked,
     paused_gc,
     unflatten,
-    user_stacklevel,
 )
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.compile_flags import compile_key
@@ -53,6 +50,7 @@ from xlamini.staging.compile.placement import (
 from xlamini.staging.compile.program import Program, compile_lowered
 from xlamini.staging.run.call_errors import Explain, guarded
 from xlamini.staging.run.call_plan import CallPlan
+from xlamini.staging.run.donation import donated_leaves, warn_of_unusable
 from xlamini.staging.run.jit_caches import programs, shared_caches, traces, unshare, with_refs
 from xlamini.staging.run.jit_options import Options
 from xlamini.staging.run.large_captures import warn_of_large_captures
@@ -288,27 +286,14 @@ class Jitted:
         if captured:
             warn_of_large_captures(self.name, traced.jaxpr, traced.captured)
         if lowered.unusable:
-            self._warn_of_unusable(plan, [i - captured for i in lowered.unusable])
+            warn_of_unusable(self.name, plan, [i - captured for i in lowered.unusable])
         return lowered
-
-    def _warn_of_unusable(self, plan: CallPlan, indices: Sequence[int]) -> None:
-        arrays = ", ".join(f"{plan.names[i]!r} ({plan.avals[i].str_short(short_dtypes=False)})" for i in indices)
-        warnings.warn(
-            f"{self.name}: the memory of donated arguments is of no use, as no output has their shape and dtype: "
-            f"{arrays}; leave them out of donate_argnums",
-            UserWarning,
-            user_stacklevel(),
-        )
 
     def donated(self, plan: CallPlan) -> list[bool]:
         """For each leaf, whether the caller donates it."""
         if not self.donates or (debug_nans.value or debug_infs.value):
             return [False] * len(plan.leaves)
-        donate, (args, kwargs) = self.options.donate, unflatten(plan.tree, plan.leaves)
-        positions = range(len(args)) if plan.positions is None else plan.positions
-        marked = tuple(_filled(arg, position in donate.nums) for position, arg in zip(positions, args, strict=True))
-        named = {k: _filled(v, k in donate.names) for k, v in kwargs.items()}
-        return flatten((marked, named))[0]
+        return donated_leaves(self.options.donate, plan)
 
     def explain(self, error: Exception, args: Values, kwargs: dict[str, Any]) -> None:
         """Raise the typed error behind an error that C++ raised for a call with these arguments, if there is one."""
@@ -372,11 +357,6 @@ class Jitted:
         function = self.function()
         if function is not None:
             function._clear_cache()
-
-
-def _filled(tree: Any, value: Any) -> Any:
-    leaves, structure = flatten(tree)
-    return unflatten(structure, [value] * len(leaves))
 
 
 def _refuse_leaked(leaves: Values) -> None:

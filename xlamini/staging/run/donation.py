@@ -1,0 +1,35 @@
+"""Donation: the arguments whose memory a program may reuse for its outputs."""
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from xlamini.core import flatten, unflatten, user_stacklevel
+from xlamini.staging.run.call_plan import CallPlan
+from xlamini.staging.trace.static_args import Selected
+
+
+def donated_leaves(donate: Selected, plan: CallPlan) -> list[bool]:
+    """For each leaf of a call, whether it belongs to a donated argument."""
+    args, kwargs = unflatten(plan.tree, plan.leaves)
+    positions = range(len(args)) if plan.positions is None else plan.positions
+    marked = tuple(_filled(arg, position in donate.nums) for position, arg in zip(positions, args, strict=True))
+    named = {k: _filled(v, k in donate.names) for k, v in kwargs.items()}
+    return flatten((marked, named))[0]
+
+
+def warn_of_unusable(name: str, plan: CallPlan, indices: Sequence[int]) -> None:
+    """Warn of donated leaves that no output can take the memory of."""
+    arrays = ", ".join(f"{plan.names[i]!r} ({plan.avals[i].str_short(short_dtypes=False)})" for i in indices)
+    warnings.warn(
+        f"{name}: the memory of donated arguments is of no use, as no output has their shape and dtype: "
+        f"{arrays}; leave them out of donate_argnums",
+        UserWarning,
+        user_stacklevel(),
+    )
+
+
+def _filled(tree: Any, value: Any) -> Any:
+    leaves, structure = flatten(tree)
+    return unflatten(structure, [value] * len(leaves))
