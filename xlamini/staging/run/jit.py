@@ -68,6 +68,7 @@ from xlamini.staging.trace.tracing import Trace, TracedCall, rebuilt, trace
 
 if TYPE_CHECKING:
     from xlamini.staging.aot.stages import Lowered, Traced
+    from xlamini.staging.compile.cost_report import CostReport
 
 
 jitted_functions: weakref.WeakSet[Jitted] = weakref.WeakSet()
@@ -322,6 +323,10 @@ class Jitted:
         """The types of the outputs for arguments of these types."""
         return self.traced(*args, **kwargs).out_info
 
+    def cost(self, *args: Any, **kwargs: Any) -> CostReport:
+        """The flops and bytes of a call with arguments of these types, by the user's line."""
+        return self.traced(*args, **kwargs).cost()
+
     def forget(self) -> None:
         """Drop all traces and programs."""
         self.caches.traces.clear()
@@ -360,6 +365,7 @@ def wrapped(jitted: Jitted) -> Any:
     if static or donate:
         function = guarded(function, jitted.explain, donate)
     function.trace, function.lower, function.eval_shape = jitted.traced, jitted.lowered, jitted.eval_shape
+    function.cost = jitted.cost
     function.clear_cache, function.__deepcopy__ = jitted.forget, jitted.deep_copy
     return function
 

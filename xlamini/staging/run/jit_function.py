@@ -12,7 +12,7 @@ from xlamini.staging.trace.arguments import check_callable
 from xlamini.staging.trace.static_args import Names, Numbers, Selected, check_apart
 
 if TYPE_CHECKING:
-    from xlamini.staging.aot.stages import Wrapped
+    from xlamini.staging.aot.stages import JitFunction
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,9 +36,9 @@ class JitOptions(TypedDict, total=False):
 
 
 @overload
-def jit(fun: Callable[P, R], /, **options: Unpack[JitOptions]) -> Wrapped[P, R]: ...
+def jit(fun: Callable[P, R], /, **options: Unpack[JitOptions]) -> JitFunction[P, R]: ...
 @overload
-def jit(fun: None = None, /, **options: Unpack[JitOptions]) -> Callable[[Callable[P, R]], Wrapped[P, R]]: ...
+def jit(fun: None = None, /, **options: Unpack[JitOptions]) -> Callable[[Callable[P, R]], JitFunction[P, R]]: ...
 def jit(
     fun: Callable[..., Any] | None = None,
     /,
@@ -67,7 +67,7 @@ def jit(
     layer of a model, is compiled once and called; `outline=False` turns that off, and
     `lower(...).outline_report()` lists the blocks.
 
-    The result has the methods `trace`, `lower`, `eval_shape` and `clear_cache`. Usable as a decorator, with and without
+    The result has the methods `trace`, `lower`, `eval_shape`, `cost` and `clear_cache`. Usable as a decorator, with and without
     options.
 
     >>> xlamini.jit(lambda x: x + 1)(2)

@@ -35,6 +35,7 @@ class While(HigherOrder):
     """The while loop; its rules copy the params that they do not name (such as `max_steps`) to the loops they bind."""
 
     name = "while"
+    unknown_trips = True
 
     def operand_avals(self, params: Params) -> Avals:
         return [*params["cond_jaxpr"].in_avals[: params["cond_nconsts"]], *params["body_jaxpr"].in_avals]
