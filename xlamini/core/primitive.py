@@ -164,7 +164,7 @@ class Primitive:
     """Whether it runs code that is not known here, such as a callback, so that its operations cannot be counted."""
 
     def cost(self, *avals: ShapedArray, **params: Any) -> Cost:
-        """By default one operation per output element; operands are read and outputs written once; unknown code has no operations."""
+        """By default one operation per output element, none if opaque; operands are read and outputs written once."""
         out = self.shape_rule(*avals, **params)
         outs = out if self.multiple_results else [out]
         moved = sum(a.nbytes for a in avals) + sum(a.nbytes for a in outs)

@@ -58,12 +58,6 @@ class Wrapped(Protocol[P, R]):
     def clear_cache(self) -> None: ...
 
 
-class JitFunction(Wrapped[P, R], Protocol[P, R]):
-    """What `jit` returns: a `Wrapped` that also analyses its programs."""
-
-    def cost(self, *args: P.args, **kwargs: P.kwargs) -> CostReport: ...
-
-
 @dataclass(frozen=True)
 class ArgInfo:
     """The type of an argument, and whether it is donated."""

@@ -23,10 +23,11 @@ class Item(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a jaxpr is run: how often, and whether it recomputes."""
+    """Where a jaxpr is run: how often, and on behalf of a recomputation or a transpose."""
 
     runs: int = 1
     recomputes: bool = False
+    backward: bool = False
 
 
 class Walk:
@@ -49,7 +50,9 @@ class Walk:
             return []
         trips = self._trips(eqn) if primitive.unknown_trips else 1
         recomputes = place.recomputes or primitive.recomputes(eqn.params)
-        return [(j, Place(place.runs * n * trips, recomputes)) for j, n in primitive.runs(eqn.params)]
+        backward = direction_of(eqn, place) == "backward"
+        runs = primitive.runs(eqn.params)
+        return [(jaxpr, Place(place.runs * n * trips, recomputes, backward)) for jaxpr, n in runs]
 
     def _trips(self, eqn: Equation) -> int:
         if self.while_trips is not None:
@@ -82,6 +85,8 @@ def direction_of(eqn: Equation, place: Place) -> str:
         return "backward"
     if place.recomputes:
         return "recomputation"
+    if place.backward:
+        return "backward"
     return "jvp" if "jvp" in rewrites else "forward"
 
 

@@ -12,7 +12,7 @@ from xlamini.staging.trace.arguments import check_callable
 from xlamini.staging.trace.static_args import Names, Numbers, Selected, check_apart
 
 if TYPE_CHECKING:
-    from xlamini.staging.aot.stages import JitFunction
+    from xlamini.staging.aot.jit_type import JitFunction
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -67,8 +67,8 @@ def jit(
     layer of a model, is compiled once and called; `outline=False` turns that off, and
     `lower(...).outline_report()` lists the blocks.
 
-    The result has the methods `trace`, `lower`, `eval_shape`, `cost` and `clear_cache`. Usable as a decorator, with and without
-    options.
+    The result has the methods `trace`, `lower`, `eval_shape`, `cost` and `clear_cache`. Usable as a decorator, with and
+    without options.
 
     >>> xlamini.jit(lambda x: x + 1)(2)
     Array(3, dtype=int32, weak_type=True)

@@ -14,6 +14,7 @@ from xlamini.core import (
     Cost,
     Dims,
     Jaxpr,
+    Params,
     Shape,
     ShapedArray,
     ShapeError,
