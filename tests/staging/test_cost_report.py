@@ -55,7 +55,8 @@ def test_lines_and_scopes_sum_to_the_whole() -> None:
 
 
 def test_a_scan_counts_its_trips() -> None:
-    cost = xlamini.jit(stacked(product)).cost(jnp.ones((3, 8, 8)), X)
+    f: Any = stacked(product)
+    cost = xlamini.jit(f).cost(jnp.ones((3, 8, 8)), X)
     assert cost.flops == 3 * PRODUCT + 32
 
 

@@ -146,7 +146,6 @@ class Traced(Stage):
         iteration, and the report says so. Raises ValueError for a negative number.
         """
         from xlamini.staging.compile.cost_report import cost_report  # for those who look only
-
         return cost_report(self.fun_name, self._call.trace.jaxpr, while_trips)
 
     def lower(self, *, lowering_platforms: Sequence[str] | None = None, target: Target | None = None) -> Lowered:
