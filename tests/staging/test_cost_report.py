@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import linecache
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ PRODUCT = 2 * 4 * 8 * 8
 SINE = 10 * 4 * 8  # a transcendental function counts as ten operations an element
 
 
-def stacked(body: Any, trips: int = 3) -> Any:
+def stacked(body: Any, trips: int = 3) -> Callable[..., Any]:
     """The sum of a scan of `body` over weights."""
     return lambda w, x: lax.scan(lambda c, wi: (body(c, wi), None), x, w, length=trips)[0].sum()
 
@@ -55,7 +56,7 @@ def test_lines_and_scopes_sum_to_the_whole() -> None:
 
 
 def test_a_scan_counts_its_trips() -> None:
-    f: Any = stacked(product)
+    f = stacked(product)
     cost = xlamini.jit(f).cost(jnp.ones((3, 8, 8)), X)
     assert cost.flops == 3 * PRODUCT + 32
 
