@@ -185,6 +185,12 @@ def derived(rewrite: str, eqn: Equation) -> Provenance:
     return Provenance(parent.source, parent.scope, rewrite, eqn)
 
 
+def rederived(rewrite: str, eqn: Equation) -> Equation:
+    """The same equation, with variables and all, as one that a rewrite made of it."""
+    place = derived(rewrite, eqn)
+    return Equation(eqn.primitive, eqn.invars, eqn.outvars, eqn.params, eqn.effects, place, eqn.id, eqn.kind)
+
+
 class DebugInfo(NamedTuple):
     """What a program says of the function that it was traced from."""
 

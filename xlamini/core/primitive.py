@@ -169,12 +169,15 @@ class Primitive:
     def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
         self._missing("lower", "(self, ctx, *operands, **params) -> value")
 
+    opaque = False
+    """Whether it runs code that is not known here, such as a callback, so that its operations cannot be counted."""
+
     def cost(self, *avals: ShapedArray, **params: Any) -> Cost:
-        """By default one operation per output element; operands are read and outputs written once."""
+        """By default one operation per output element, none if opaque; operands are read and outputs written once."""
         out = self.shape_rule(*avals, **params)
         outs = out if self.multiple_results else [out]
         moved = sum(a.nbytes for a in avals) + sum(a.nbytes for a in outs)
-        return Cost(sum(a.size for a in outs), moved)
+        return Cost(0 if self.opaque else sum(a.size for a in outs), moved)
 
     def linearize(self, primals: Values, tangents: Values, /, **params: Any) -> Any:
         """jvp under a `TangentBuilder`, which separates the linear program from the primal one.

@@ -43,9 +43,20 @@ class HigherOrder(Primitive):
             every, params = self.with_captured(operands, params)
         return super().bind(*every, **params)
 
+    def runs(self, params: Params) -> list[tuple[Jaxpr, int]]:
+        """The jaxprs that one evaluation runs, and how often; a class that overrides `cost` instead returns none."""
+        return [(jaxpr, 1) for jaxpr in jaxprs_in(params)]
+
+    unknown_trips = False
+    """Whether the jaxprs run an unknown number of times, for which `runs` says once."""
+
+    def recomputes(self, params: Params) -> bool:
+        """Whether what no transpose made, in its jaxprs, is a recomputation of the forward pass."""
+        return False
+
     def cost(self, *avals: ShapedArray, **params: Any) -> Cost:
-        """The cost of running each jaxpr once."""
-        return total(map(cost_of, jaxprs_in(params)))
+        """The cost of all runs of its jaxprs."""
+        return total(Cost(n * c.flops, n * c.bytes) for jaxpr, n in self.runs(params) for c in [cost_of(jaxpr)])
 
     def effects(self, params: Params) -> Effects:
         return frozenset().union(*[jaxpr.effects for jaxpr in jaxprs_in(params)])

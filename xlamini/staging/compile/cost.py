@@ -35,9 +35,10 @@ def cost_of_program(executable: CompiledModule, jaxpr: Jaxpr, source: str | None
 
 def counted(jaxpr: Jaxpr) -> CostAnalysis:
     """The flops and bytes of all equations, as if XLA fused nothing; a loop's body counts once per iteration."""
-    cost = cost_of(_needed(jaxpr))
+    cost = cost_of(needed(jaxpr))
     return CostAnalysis({"flops": float(cost.flops), "bytes accessed": float(cost.bytes)}, "xlamini")
 
 
-def _needed(jaxpr: Jaxpr) -> Jaxpr:
+def needed(jaxpr: Jaxpr) -> Jaxpr:
+    """The program as it is lowered: expanded, without random keys and dead equations."""
     return dce(physical(close_over(expand(jaxpr))), (True,) * len(jaxpr.outvars))[0]

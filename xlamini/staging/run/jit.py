@@ -17,7 +17,6 @@ from xlamini.core import (
     aval_of,
     config,
     flatten_from_user,
-    leaked,
     paused_gc,
     unflatten,
 )
@@ -56,7 +55,7 @@ from xlamini.staging.run.jit_options import Options
 from xlamini.staging.run.large_captures import warn_of_large_captures
 from xlamini.staging.run.program_cache import run
 from xlamini.staging.run.queued_calls import QueuedCalls
-from xlamini.staging.trace.arguments import ArgNames, avals_of, check_values, has_refs, name_of
+from xlamini.staging.trace.arguments import ArgNames, avals_of, check_values, has_refs, name_of, refuse_leaked
 from xlamini.staging.trace.ref_arguments import pure, run_with_values
 from xlamini.staging.trace.ref_threading import Cells, run_with_refs, store, threaded, values_of, with_touched
 from xlamini.staging.trace.sharding_prefix import (
@@ -71,6 +70,7 @@ from xlamini.staging.trace.tracing import Trace, TracedCall, rebuilt, trace
 
 if TYPE_CHECKING:
     from xlamini.staging.aot.stages import Lowered, Traced
+    from xlamini.staging.compile.cost_report import CostReport
     from xlamini.staging.compile.ledger import Compilations
 
 
@@ -143,7 +143,7 @@ class Jitted:
             outs = run(traced.jaxpr, [*traced.captured, *plan.leaves])
             return unflatten(traced.out_tree, outs), None, False
         traced = expanded(traced)
-        _refuse_leaked(traced.captured)
+        refuse_leaked(traced.captured)
         where = self._placement(plan, traced)
         program, operands = self._program(plan, traced, where.device), [*traced.captured, *plan.leaves]
         outs = program(operands, where.committed, plan.names)
@@ -339,6 +339,10 @@ class Jitted:
         """The types of the outputs for arguments of these types."""
         return self.traced(*args, **kwargs).out_info
 
+    def cost(self, *args: Any, **kwargs: Any) -> CostReport:
+        """The flops and bytes of a call with arguments of these types, by the user's line."""
+        return self.traced(*args, **kwargs).cost()
+
     def compilations(self) -> Compilations:
         """What the ledger has of functions with this one's code."""
         from xlamini.staging.run.cache_misses import compilations_of
@@ -359,11 +363,6 @@ class Jitted:
             function._clear_cache()
 
 
-def _refuse_leaked(leaves: Values) -> None:
-    for tracer in [x for x in leaves if type(x) is Tracer]:
-        raise leaked(tracer)
-
-
 def dispatched(fun: Callable[..., Any], static_argnames: Names = None) -> tuple[Any, Explain]:
     """The C++ function of one of the library's own functions, and the one that explains its errors."""
     static, donate = Selected("static", fun, None, static_argnames), Selected("donate", fun, None, None)
@@ -378,7 +377,7 @@ def wrapped(jitted: Jitted) -> Any:
     if static or donate:
         function = guarded(function, jitted.explain, donate)
     function.trace, function.lower, function.eval_shape = jitted.traced, jitted.lowered, jitted.eval_shape
-    function.clear_cache, function.compilations = jitted.forget, jitted.compilations
+    function.clear_cache, function.compilations, function.cost = jitted.forget, jitted.compilations, jitted.cost
     function.__deepcopy__ = jitted.deep_copy
     return function
 

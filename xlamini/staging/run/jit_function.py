@@ -12,7 +12,7 @@ from xlamini.staging.trace.arguments import check_callable
 from xlamini.staging.trace.static_args import Names, Numbers, Selected, check_apart
 
 if TYPE_CHECKING:
-    from xlamini.staging.aot.stages import Wrapped
+    from xlamini.staging.aot.jit_type import JitFunction
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -37,9 +37,9 @@ class JitOptions(TypedDict, total=False):
 
 
 @overload
-def jit(fun: Callable[P, R], /, **options: Unpack[JitOptions]) -> Wrapped[P, R]: ...
+def jit(fun: Callable[P, R], /, **options: Unpack[JitOptions]) -> JitFunction[P, R]: ...
 @overload
-def jit(fun: None = None, /, **options: Unpack[JitOptions]) -> Callable[[Callable[P, R]], Wrapped[P, R]]: ...
+def jit(fun: None = None, /, **options: Unpack[JitOptions]) -> Callable[[Callable[P, R]], JitFunction[P, R]]: ...
 def jit(
     fun: Callable[..., Any] | None = None,
     /,
@@ -70,8 +70,8 @@ def jit(
     `lower(...).outline_report()` lists the blocks. With `max_compiles` a call that would compile it once more than that
     raises TooManyCompilationsError, which names what changed.
 
-    The result has the methods `trace`, `lower`, `eval_shape`, `compilations` and `clear_cache`. Usable as a decorator,
-    with and without options.
+    The result has the methods `trace`, `lower`, `eval_shape`, `cost`, `compilations` and `clear_cache`. Usable as a
+    decorator, with and without options.
 
     >>> xlamini.jit(lambda x: x + 1)(2)
     Array(3, dtype=int32, weak_type=True)

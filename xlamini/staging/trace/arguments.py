@@ -23,7 +23,7 @@ from xlamini.core import (
 from xlamini.core.dtypes import check_array_dtype, is_array_dtype
 from xlamini.core.hi_types import is_hi_value
 from xlamini.core.ref_cells import AbstractRef
-from xlamini.core.tracer import is_usable
+from xlamini.core.tracer import is_usable, leaked
 from xlamini.runtime import ArrayImpl, Sharding, key_words
 from xlamini.runtime.lifetime import deleted_error
 from xlamini.runtime.meshes.named_sharding import typed_by
@@ -59,6 +59,12 @@ class ArgNames(Sequence[str]):
         paths, _ = tree_flatten_with_path(unflatten(self.tree, range(self.tree.num_leaves)))
         parameters = parameter_names(self.fun)
         return [_name(path, parameters, self.positions) for path, leaf in paths if not isinstance(leaf, Holder)]
+
+
+def refuse_leaked(values: Values) -> None:
+    """UnexpectedTracerError for a tracer among values that are to be run."""
+    for tracer in [x for x in values if type(x) is Tracer]:
+        raise leaked(tracer)
 
 
 class LeafNames(Sequence[str]):

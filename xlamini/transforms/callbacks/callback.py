@@ -44,6 +44,7 @@ class Callback(Primitive):
 
     multiple_results = True
     traits = 0
+    opaque = True
     lacks: Mapping[str, str] = {"jvp": "a Python function has no derivative", "transpose": "not linear"}
     side_effect = True
     face: str

@@ -13,7 +13,6 @@ import numpy as np
 from xlamini.core import (
     Avals,
     Axis,
-    Cost,
     Dims,
     Jaxpr,
     Literal,
@@ -129,9 +128,9 @@ class Cond(HigherOrder):
         ]
         return case(ctx, index, bodies, ctx.avals_out, any_ordered(ctx.eqn.effects))
 
-    def cost(self, *avals: ShapedArray, branches: tuple[Jaxpr, ...], **params: Any) -> Cost:
-        """The cost of the most expensive branch."""
-        return max(map(cost_of, branches))
+    def runs(self, params: Params) -> list[tuple[Jaxpr, int]]:
+        """The most expensive branch."""
+        return [(max(params["branches"], key=cost_of), 1)]
 
     def checked(
         self, errors: frozenset[str], operands: Values, *, branches: tuple[Jaxpr, ...], **params: Any

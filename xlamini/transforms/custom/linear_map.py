@@ -12,6 +12,7 @@ from xlamini.core import (
     Avals,
     Axis,
     Dims,
+    Jaxpr,
     Params,
     Primitive,
     ShapedArray,
@@ -19,9 +20,11 @@ from xlamini.core import (
     aval_of,
     close_over,
     is_differentiable,
+    once,
     tangent_aval,
 )
 from xlamini.core.errors import JAXTypeError
+from xlamini.core.jaxpr import rederived
 from xlamini.core.primitive import IS_VMA_CAST
 from xlamini.core.ref_cells import RefEscaped
 from xlamini.core.state import state
@@ -167,7 +170,7 @@ class CustomLin(Primitive):
             moving = chosen(bwd.cotangents(operands[:num_res], out_cts), inverse(in_zeros))
             return [None] * num_res + [_summed(ct, x) for ct, x in zip(moving, operands[num_res:], strict=True)]
         jaxpr, nonzero = bwd.traced(nonzero_of(out_cts), given(out_cts))
-        in_cts = with_none(nonzero, evaluate(jaxpr, [*operands[:num_res], *given(out_cts)]))
+        in_cts = with_none(nonzero, evaluate(_backward(jaxpr), [*operands[:num_res], *given(out_cts)]))
         moving = chosen(in_cts, inverse(in_zeros))
         return [None] * num_res + [_summed(ct, x) for ct, x in zip(moving, operands[num_res:], strict=True)]
 
@@ -186,6 +189,12 @@ class CustomLin(Primitive):
     def shown_params(self, params: Params) -> Params:
         shown = {**params, "in_zeros": list(params["in_zeros"]), "symbolic_zeros": params["bwd"].symbolic_zeros}
         return {k: v for k, v in sorted(shown.items()) if k != "out_avals"}
+
+
+@once
+def _backward(jaxpr: Jaxpr) -> Jaxpr:
+    """The program of a rule, whose equations say that a transpose runs them; memoised on the jaxpr."""
+    return jaxpr.replace(eqns=[rederived("transpose", eqn) for eqn in jaxpr.eqns])
 
 
 def _summed(ct: Any, x: Any) -> Any:

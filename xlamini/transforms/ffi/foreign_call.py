@@ -18,6 +18,7 @@ class ForeignCall(Primitive):
     """A call with results of the types `result_avals`; some overwrite an operand (`input_output_aliases`)."""
 
     multiple_results = True
+    opaque = True
     lacks: Mapping[str, str] = {"jvp": _OPAQUE, "transpose": _OPAQUE}
     effect: Effect
     """The effect of a call with `has_side_effect`."""

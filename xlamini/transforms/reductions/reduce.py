@@ -103,6 +103,10 @@ class Reduce(HigherOrder):
         types = [ctx.mlir.type(a) for a in ctx.avals_out]
         return ctx.many("stablehlo.reduce", operands, types, [body], dimensions=dimensions)
 
+    def runs(self, params: Params) -> list[tuple[Jaxpr, int]]:
+        """None: `cost` counts the operations of its jaxprs on each element."""
+        return []
+
     def cost(self, *avals: ShapedArray, dimensions: Shape, jaxpr: Jaxpr) -> Cost:
         outs = self.shape_rule(*avals, dimensions=dimensions, jaxpr=jaxpr)
         return Cost(cost_of(jaxpr).flops * avals[0].size, sum(a.nbytes for a in (*avals, *outs)))

@@ -14,6 +14,7 @@ from xlamini.core import (
     Cost,
     Dims,
     Jaxpr,
+    Params,
     Shape,
     ShapedArray,
     ShapeError,
@@ -82,6 +83,10 @@ class SelectAndScatter(HigherOrder):
             window_strides=window_strides,
             padding=pads_attribute(padding),
         )
+
+    def runs(self, params: Params) -> list[tuple[Jaxpr, int]]:
+        """None: `cost` counts the operations of its jaxprs on each element."""
+        return []
 
     def cost(self, *avals: ShapedArray, select_jaxpr: Jaxpr, scatter_jaxpr: Jaxpr, **params: Any) -> Cost:
         places = ShapedArray(params["window_dimensions"], bool).size

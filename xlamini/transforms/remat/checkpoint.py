@@ -187,6 +187,9 @@ class Checkpoint(Call):
         guards = [*_each(params, primals), *(True for _ in given(tangents))]
         return super().jvp(primals, tangents, **_with(params, guards))
 
+    def recomputes(self, params: Params) -> bool:
+        return params["differentiated"]
+
     def transpose(self, cts: Values, *operands: Any, **params: Any) -> Values:
         known = [not is_linear(x) for x in operands]
         guards = [*chosen(_each(params, operands), known), *(True for _ in given(cts))]

@@ -11,7 +11,6 @@ from typing import Any
 from xlamini.core import (
     Avals,
     Axis,
-    Cost,
     Dims,
     Jaxpr,
     Params,
@@ -30,7 +29,6 @@ from xlamini.staging import (
     HigherOrder,
     Mask,
     chosen,
-    cost_of,
     given,
     inverse,
     merged,
@@ -125,10 +123,9 @@ class Scan(HigherOrder):
     def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
         return Lowering(ctx, params["jaxpr"], _parts(operands, params), _steps(params)).results()
 
-    def cost(self, *avals: ShapedArray, jaxpr: Jaxpr, length: int, **params: Any) -> Cost:
-        """The cost of the body times the trip count."""
-        body = cost_of(jaxpr)
-        return Cost(length * body.flops, length * body.bytes)
+    def runs(self, params: Params) -> list[tuple[Jaxpr, int]]:
+        """The body, as often as the loop has trips."""
+        return [(params["jaxpr"], params["length"])]
 
     def checked(self, errors: frozenset[str], operands: Values, **params: Any) -> Any:
         from xlamini.transforms.scan.check import checked_scan  # for those who check only

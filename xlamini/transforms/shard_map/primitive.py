@@ -18,7 +18,6 @@ import numpy as np
 from xlamini.core import (
     Avals,
     Axis,
-    Cost,
     Dims,
     Jaxpr,
     Params,
@@ -44,7 +43,7 @@ from xlamini.primitives import expand_dims, squeeze
 from xlamini.primitives.collectives.varying import unvary_p, varying_along
 from xlamini.runtime import NamedSharding
 from xlamini.runtime.meshes.mesh import AnyMesh
-from xlamini.staging import HigherOrder, chosen, cost_of, given, inverse, merged, nonzero_of, with_none, with_zeros
+from xlamini.staging import HigherOrder, chosen, given, inverse, merged, nonzero_of, with_none, with_zeros
 from xlamini.transforms.shard_map.manual_axes import manual_axes
 from xlamini.transforms.shard_map.specs import Spec, allowed_axes, dual, global_aval, moved, placed_within, stacked_spec
 
@@ -152,10 +151,9 @@ class ShardMap(HigherOrder):
 
         return checked_shards(self.run, errors, jaxpr, operands, params)
 
-    def cost(self, *avals: ShapedArray, jaxpr: Jaxpr, mesh: AnyMesh, manual: frozenset[Any], **params: Any) -> Cost:
-        """The cost of one device times the number of devices along the manual axes; other axes only divide it."""
-        one, count = cost_of(jaxpr), parts_along(mesh, manual)
-        return Cost(one.flops * count, one.bytes * count)
+    def runs(self, params: Params) -> list[tuple[Jaxpr, int]]:
+        """The program of one device, for each device along the manual axes; other axes only divide it."""
+        return [(params["jaxpr"], parts_along(params["mesh"], params["manual"]))]
 
     def shown_params(self, params: Params) -> Params:
         return dict(sorted({**params, "manual": tuple(sorted(params["manual"], key=str))}.items()))

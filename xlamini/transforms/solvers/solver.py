@@ -12,7 +12,6 @@ from typing import Any
 from xlamini.core import (
     Avals,
     Axis,
-    Cost,
     Dims,
     Effects,
     Jaxpr,
@@ -28,7 +27,7 @@ from xlamini.interpreters.batch import batch
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import with_batch_first, zeros
-from xlamini.staging import HigherOrder, Trace, chosen, cost_of, rebuilt, with_zeros
+from xlamini.staging import HigherOrder, Trace, chosen, rebuilt, with_zeros
 from xlamini.staging.call.call_rules import call_linearize
 from xlamini.transforms.solvers.solver_trees import Vector
 
@@ -91,8 +90,8 @@ class Solver(HigherOrder):
         consts, vector = self.parted(operands, const_lengths)
         return ctx.body(solve, [*consts["solve"], *vector], self.name)
 
-    def cost(self, *avals: ShapedArray, solve: Jaxpr, **params: Any) -> Cost:
-        return cost_of(solve)
+    def runs(self, params: Params) -> list[tuple[Jaxpr, int]]:
+        return [(params["solve"], 1)]
 
     def dce(self, used: Sequence[bool], params: Params) -> Any:
         """Unused auxiliary outputs are removed; the solution stays whole."""

@@ -40,6 +40,7 @@ class While(HigherOrder):
     name = "while"
     carries_lanes = True
     """Whether a batched loop carries the consts that differ between its lanes."""
+    unknown_trips = True
 
     def operand_avals(self, params: Params) -> Avals:
         return [*params["cond_jaxpr"].in_avals[: params["cond_nconsts"]], *params["body_jaxpr"].in_avals]
