@@ -12,11 +12,12 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from benchmarks.cases import NAMES, SLOW_NAMES
-from benchmarks.environments import JAX_PYTHON_VARIABLE, compile_bytecode, find_jax_python
+from benchmarks.cases import ECOSYSTEM_NAMES, NAMES, SLOW_NAMES
+from benchmarks.environments import JAX_PYTHON_VARIABLE, compile_bytecode, find_ecosystem, find_jax_python
 from benchmarks.harness import ROOT, Results, Side, run_alternately
 from benchmarks.plot import save_plot
 from benchmarks.table import table
+from benchmarks.worker import AS_JAX
 
 
 def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
@@ -28,7 +29,8 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     add("--rounds", type=int, default=5, help="processes per case and library (%(default)s)")
     add("--quick", action="store_true", help="one round of short measurements")
     add("--full", action="store_true", help=f"also {', '.join(SLOW_NAMES)}")
-    add("--only", action="append", choices=NAMES + SLOW_NAMES, metavar="NAME", help="repeatable")
+    add("--ecosystem", action="store_true", help=f"only {', '.join(ECOSYSTEM_NAMES)}")
+    add("--only", action="append", choices=NAMES + SLOW_NAMES + ECOSYSTEM_NAMES, metavar="NAME", help="repeatable")
     add("--platform", default="cpu", help="platform of both libraries: cpu, cuda, tpu (%(default)s)")
     add("--jax-python", metavar="PATH", help=f"Python interpreter with JAX (or {JAX_PYTHON_VARIABLE})")
     add("--plot", metavar="PATH", help="write a picture of the ratios")
@@ -39,17 +41,34 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     return args
 
 
-def measure(args: argparse.Namespace, jax_python: str) -> Results:
+def runs(args: argparse.Namespace) -> list[tuple[tuple[Side, Side], list[str]]]:
+    """The selected cases with the two sides that run them; the ecosystem's have environments of their own."""
+    chosen = args.only or (ECOSYSTEM_NAMES if args.ecosystem else NAMES + SLOW_NAMES * args.full)
+    plain = [case for case in chosen if case not in ECOSYSTEM_NAMES]
+    ecosystem = [case for case in chosen if case in ECOSYSTEM_NAMES]
+    found = []
+    if plain:
+        found.append((_sides(sys.executable, find_jax_python(args.jax_python, ROOT), args.platform), plain))
+    if ecosystem:
+        found.append((_sides(*find_ecosystem(ROOT), args.platform, AS_JAX), ecosystem))
+    return found
+
+
+def _sides(ours: str, theirs: str, platform: str, module: str = "") -> tuple[Side, Side]:
+    return Side("xlamini", ours, platform, module), Side("jax", theirs, platform)
+
+
+def measure(args: argparse.Namespace) -> Results:
     """Run every selected case with both libraries, with a progress bar."""
-    sides = (Side("xlamini", sys.executable, args.platform), Side("jax", jax_python, args.platform))
-    cases = args.only or NAMES + SLOW_NAMES * args.full
+    selected = runs(args)
     rounds = 1 if args.quick else args.rounds
     results = Results()
-    with tqdm(total=rounds * len(cases) * len(sides), unit="process") as progress:
-        for case, side, measurements in run_alternately(sides, cases, rounds, quick=args.quick):
-            results.add(case, side.library, measurements)
-            progress.set_postfix_str(f"{case} {side.library}")
-            progress.update()
+    with tqdm(total=rounds * sum(len(sides) * len(cases) for sides, cases in selected), unit="process") as progress:
+        for sides, cases in selected:
+            for case, side, measurements in run_alternately(sides, cases, rounds, quick=args.quick):
+                results.add(case, side.library, measurements)
+                progress.set_postfix_str(f"{case} {side.library}")
+                progress.update()
     return results
 
 
@@ -57,11 +76,10 @@ def main(argv: list[str] | None = None) -> int:
     """Measure, print the table and write the requested files; return 1 if a case failed to run."""
     args = parse_args(argv)
     try:
-        jax_python = find_jax_python(args.jax_python, ROOT)
         compile_bytecode(ROOT)
+        rows = measure(args).rows()
     except RuntimeError as error:
         sys.exit(f"benchmarks: {error}")
-    rows = measure(args, jax_python).rows()
     print(table(rows))
     if args.json:
         machine = {"machine": platform.platform(), "cores": os.cpu_count()}

@@ -11,6 +11,8 @@ from pathlib import Path
 
 JAX_REQUIREMENT = "jax==0.10.2"
 JAX_PYTHON_VARIABLE = "XLAMINI_BENCH_JAX_PYTHON"
+ECOSYSTEM_FOLDERS = {".venv-ecosystem": "", ".venv-ecosystem-jax": " --jax"}
+"""The environments with the libraries, without JAX and with it, and what is asked of the command that makes them."""
 
 
 def find_jax_python(given: str | None, root: Path) -> str:
@@ -25,6 +27,22 @@ def find_jax_python(given: str | None, root: Path) -> str:
             f"{python} -m pip install {JAX_REQUIREMENT}"
         )
     return python
+
+
+def find_ecosystem(root: Path) -> tuple[str, str]:
+    """Return the interpreters of the ecosystem's environments in `root`, without JAX and with it.
+
+    Raises RuntimeError if one is missing: it installs eighty packages, which a benchmark should not do by itself.
+    """
+    without, with_jax = (_ecosystem_python(root / name, option) for name, option in ECOSYSTEM_FOLDERS.items())
+    return without, with_jax
+
+
+def _ecosystem_python(folder: Path, option: str) -> str:
+    python = folder / "bin/python"
+    if not python.exists():
+        raise RuntimeError(f"there is no {folder.name}; make it with python -m tests.ecosystem.environment{option}")
+    return str(python)
 
 
 def compile_bytecode(root: Path) -> None:

@@ -24,11 +24,12 @@ WORKER_SECONDS = 900
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two libraries: its module name, an interpreter that can import it, and its platform."""
+    """One of the two libraries: its name, an interpreter, its platform, and the module that provides it."""
 
     library: str
     python: str
     platform: str = "cpu"
+    module: str = ""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -94,7 +95,7 @@ def run_alternately(
 
 def run_worker(side: Side, case: str, *, quick: bool) -> list[dict[str, Any]]:
     """Run one case with one library in a new process; a worker that fails gives an error row."""
-    command = [side.python, "-m", "benchmarks.worker", side.library, case]
+    command = [side.python, "-m", "benchmarks.worker", side.module or side.library, case]
     try:
         done = subprocess.run(
             command + ["--quick"] * quick,

@@ -2,8 +2,9 @@
 
     python -m benchmarks.worker LIBRARY CASE [--quick]
 
-LIBRARY is `xlamini` or `jax`. A case names neither: it takes a function that imports the library,
-so that both sides run the same code.
+LIBRARY is `xlamini`, `jax`, or `xlamini.as_jax`, which makes `import jax` give xlamini. A case names
+neither: it takes a function that imports the library, so that both sides run the same code. The
+programs of the ecosystem import `jax`.
 """
 
 from __future__ import annotations
@@ -16,9 +17,13 @@ from types import ModuleType
 
 from benchmarks.timing import Measurement, Settings
 
+AS_JAX = "xlamini.as_jax"
 
 def measure(library: str, case: str, settings: Settings) -> list[Measurement]:
     """Run `case` with `library` and return its measurements."""
+    if library == AS_JAX:
+        importlib.import_module(AS_JAX)
+        library = "jax"
 
     def load() -> ModuleType:
         module = importlib.import_module(library)

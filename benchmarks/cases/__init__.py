@@ -1,7 +1,8 @@
 """The cases, one per file; `measure(load, settings)` of each returns its measurements.
 
 `load()` imports the library under test and returns it. NAMES gives the order of the table; the
-cases in SLOW_NAMES run only on request.
+cases in SLOW_NAMES run only on request. Those in ECOSYSTEM_NAMES do too: they are programs that import `jax` and its
+libraries, in the two environments of `tests.ecosystem.environment`.
 """
 
 from __future__ import annotations
@@ -22,3 +23,4 @@ NAMES = (
     "cpu_ops",
 )
 SLOW_NAMES = ("checks", "transformer_24", "transformer_48", "half_precision", "sharded")
+ECOSYSTEM_NAMES = ("ecosystem_linen", "ecosystem_nnx", "ecosystem_ode", "ecosystem_nuts")

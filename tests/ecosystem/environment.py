@@ -9,6 +9,7 @@ import argparse
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.support.paths import ROOT
@@ -28,11 +29,17 @@ def variables() -> dict[str, str]:
     return {**os.environ, "JAX_PLATFORMS": "cpu", "XLAMINI_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}
 
 
-def make(folder: Path, with_jax: bool) -> None:
-    """Make `folder` an environment that has exactly the packages listed, and nothing else that those ask for."""
+def pinned(with_jax: bool) -> list[str]:
+    """The requirements of an environment, in the versions that the tests were run with."""
+    lines = REQUIREMENTS.read_text().splitlines()
+    return [line for line in lines if line and not line.startswith("#")] + (JAX if with_jax else [])
+
+
+def make(folder: Path, requirements: Sequence[str]) -> None:
+    """Make `folder` an environment that has exactly the packages given, and nothing else that those ask for."""
     subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
     install = [python(folder), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    subprocess.run([*install, "--requirement", REQUIREMENTS, *(JAX if with_jax else [])], check=True)
+    subprocess.run([*install, *requirements], check=True)
 
 
 def main() -> None:
@@ -40,7 +47,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, nargs="?", help=f"{FOLDERS[False].name} of the repository if not given")
     parser.add_argument("--jax", action="store_true", help=f"with JAX, which records values; {FOLDERS[True].name}")
     arguments = parser.parse_args()
-    make(arguments.folder or FOLDERS[arguments.jax], arguments.jax)
+    make(arguments.folder or FOLDERS[arguments.jax], pinned(arguments.jax))
 
 
 if __name__ == "__main__":

@@ -40,6 +40,7 @@ from xlamini.primitives.precision import CanonicalPrecision, canonical_precision
 from xlamini.primitives.tangent_ops import add_tangents
 from xlamini.primitives.windows.conv_batching import batched
 from xlamini.primitives.windows.conv_checks import check_operands
+from xlamini.primitives.windows.conv_layouts import needs_features_last, with_features_last
 from xlamini.primitives.windows.conv_numbers import (
     ConvDimensionNumbers,
     ConvGeneralDilatedDimensionNumbers,
@@ -177,6 +178,9 @@ class ConvGeneralDilated(Primitive):
         if kind_of(ctx.avals_in[0].dtype) is COMPLEX:
             params = ctx.eqn.params
             return ctx.inline(lambda x, y: self._of_parts(x, y, params), lhs, rhs)
+        if needs_features_last(ctx.platform, ctx.avals_in[0], ctx.eqn.params):
+            params = ctx.eqn.params
+            return ctx.inline(lambda x, y: with_features_last(self.bind, x, y, params), lhs, rhs)
         return ctx.op(
             "stablehlo.convolution",
             lhs,

@@ -23,7 +23,7 @@ from xlamini.core import (
 from xlamini.core.dtypes import check_array_dtype, is_array_dtype
 from xlamini.core.hi_types import is_hi_value
 from xlamini.core.ref_cells import AbstractRef
-from xlamini.core.tracer import is_usable, leaked
+from xlamini.core.tracer import is_usable
 from xlamini.runtime import ArrayImpl, Sharding, key_words
 from xlamini.runtime.lifetime import deleted_error
 from xlamini.runtime.meshes.named_sharding import typed_by

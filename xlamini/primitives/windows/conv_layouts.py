@@ -1,0 +1,45 @@
+"""The order of dimensions in which XLA's compiler for the CPU has a fast convolution: features last.
+
+The compiler brings convolutions into this order itself, but only those of a program's entry. In a function that is
+called, as repeated layers are, or in the body of a loop it takes a loop over scalars for any other order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from xlamini.core import Params, ShapedArray
+from xlamini.primitives.shape import transpose
+from xlamini.primitives.windows.conv_numbers import ConvDimensionNumbers
+
+_DTYPES = ("float16", "float32")
+_RANKS = range(3, 6)
+
+
+def needs_features_last(platform: str, lhs: ShapedArray, params: Params) -> bool:
+    """Whether the convolution would be fast with its features last, and is not."""
+    fast = platform == "cpu" and lhs.dtype.name in _DTYPES and lhs.ndim in _RANKS and params["batch_group_count"] == 1
+    return fast and params["dimension_numbers"] != _features_last(lhs.ndim)
+
+
+def with_features_last(bind: Callable[..., Any], lhs: Any, rhs: Any, params: Params) -> Any:
+    """The convolution of transposed operands, transposed back."""
+    lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
+    numbers = _features_last(len(lhs_spec))
+    lhs, rhs = transpose(lhs, _order(lhs_spec, numbers.lhs_spec)), transpose(rhs, _order(rhs_spec, numbers.rhs_spec))
+    out = bind(lhs, rhs, **{**params, "dimension_numbers": numbers})
+    return transpose(out, _order(numbers.out_spec, out_spec))
+
+
+def _features_last(rank: int) -> ConvDimensionNumbers:
+    space = tuple(range(1, rank - 1))
+    images = (0, rank - 1, *space)
+    return ConvDimensionNumbers(images, (rank - 1, rank - 2, *range(rank - 2)), images)
+
+
+def _order(source: Any, target: Any) -> tuple[int, ...]:
+    """The permutation that moves the dimensions listed in `source` to the places listed in `target`."""
+    return tuple(source[i] for i in np.argsort(target))
