@@ -59,7 +59,7 @@ def _load_names(face: ModuleType) -> None:
 def rows() -> list[Row]:
     """One row for each primitive of the library, by file and line."""
     load_vocabulary()
-    own = [p for p in primitives if p.__module__.startswith("xlamini.")]
+    own = [p for p in primitives if all(m.startswith("xlamini.") for m in (p.__module__, type(p).__module__))]
     members = Counter(map(type, own))
     found = [Row(p, declared(p), [_cell(p, rule, members) for rule in RULES]) for p in own]
     return sorted(found, key=lambda row: (row.place, row.primitive.name))
