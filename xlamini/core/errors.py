@@ -20,6 +20,7 @@ __all__ = [
     "JaxRuntimeError",
     "JaxprError",
     "KeyReuseError",
+    "KeyReuseWarning",
     "LoadError",
     "MissingRule",
     "NonConcreteBooleanIndexError",
@@ -209,6 +210,10 @@ class KeyReuseError(JAXTypeError):
         key_a, key_b = random.split(key)
         a, b = random.normal(key_a), random.uniform(key_b)
     """
+
+
+class KeyReuseWarning(UserWarning):
+    """A random key is used twice in one program; under flag `debug_key_reuse` this is a KeyReuseError, which see."""
 
 
 class TooManyCompilationsError(RuntimeError):

@@ -90,7 +90,6 @@ NO_EFFECT: dict[str, tuple[Any, str]] = {
     "backend_target": ("", "there are no remote services"),
     "cpu_collectives_implementation": ("gloo", "collectives of CPUs are gloo's"),
     "debug_infs": (False, "infinities are not searched for yet"),
-    "debug_key_reuse": (False, "a second use of a key is not noticed yet"),
     "debug_nans": (False, "NaNs are not searched for yet"),
     "disable_bwd_checks": (False, "the results of custom_vjp rules are always checked"),
     "distributed_debug": (False, _LOGGED),
@@ -162,6 +161,10 @@ high_dynamic_range_gumbel = Flag(
     "high_dynamic_range_gumbel", False, "random.gumbel and random.categorical draw with mode='high'", affects=TRACE
 )
 
+debug_key_reuse = Flag(
+    "debug_key_reuse", False, "a program that uses a random key twice is an error, not a warning", affects=TRACE
+)
+
 # Logs, at level WARNING of the logger "xlamini"
 log_compiles = Flag("log_compiles", False, "log each program that XLA compiles")
 logging_level = _LoggingLevel()
@@ -210,7 +213,6 @@ _define(NO_EFFECT, warns=True)
 allow_f16_reductions = flags["allow_f16_reductions"]
 auto_pcast = flags["auto_pcast"]
 debug_infs = flags["debug_infs"]
-debug_key_reuse = flags["debug_key_reuse"]
 debug_nans = flags["debug_nans"]
 jax2tf_associative_scan_reductions = flags["jax2tf_associative_scan_reductions"]
 remove_size_one_mesh_axis_from_type = flags["remove_size_one_mesh_axis_from_type"]

@@ -26,6 +26,7 @@ from xlamini.core import (
     same_dimensions,
 )
 from xlamini.core.avals import NOWHERE
+from xlamini.core.key_uses import FORWARDS, KeyUses
 from xlamini.core.sharding.partial_sums import Sums, left_open, split_along
 from xlamini.core.sharding.propagation import Splits
 from xlamini.primitives.linear_unary import LinearUnary
@@ -52,6 +53,9 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Array:
 
 class Transpose(LinearUnary):
     name = "transpose"
+
+    def key_uses(self, eqn: Any) -> KeyUses:
+        return FORWARDS
 
     def shape_rule(self, x: ShapedArray, *, permutation: Shape) -> ShapedArray:
         if sorted(permutation) != list(range(x.ndim)):
@@ -109,6 +113,9 @@ def broadcast_in_dim(
 class BroadcastInDim(LinearUnary):
     traits = PURE | REMATERIALIZABLE
     name = "broadcast_in_dim"
+
+    def key_uses(self, eqn: Any) -> KeyUses:
+        return FORWARDS
 
     def shape_rule(self, x: ShapedArray, *, shape: Shape, broadcast_dimensions: Shape) -> ShapedArray:
         fits = len(broadcast_dimensions) == x.ndim and all(
@@ -183,6 +190,9 @@ class Reshape(LinearUnary):
     traits = PURE | REMATERIALIZABLE
     name = "reshape"
 
+    def key_uses(self, eqn: Any) -> KeyUses:
+        return FORWARDS
+
     def shape_rule(self, x: ShapedArray, *, new_sizes: Shape) -> ShapedArray:
         if math.prod(new_sizes) != x.size or any(n < 0 for n in new_sizes):
             raise ShapeError(
@@ -222,6 +232,9 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
 class Squeeze(LinearUnary):
     traits = PURE | REMATERIALIZABLE
     name = "squeeze"
+
+    def key_uses(self, eqn: Any) -> KeyUses:
+        return FORWARDS
 
     def shape_rule(self, x: ShapedArray, *, dimensions: Shape) -> ShapedArray:
         if any(not 0 <= d < x.ndim or x.shape[d] != 1 for d in dimensions):

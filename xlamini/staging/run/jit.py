@@ -51,6 +51,7 @@ from xlamini.staging.run.call_errors import Explain, guarded
 from xlamini.staging.run.call_plan import CallPlan
 from xlamini.staging.run.jit_caches import programs, shared_caches, traces, unshare, with_refs
 from xlamini.staging.run.jit_options import Options
+from xlamini.staging.run.key_reuse import check_keys
 from xlamini.staging.run.large_captures import warn_of_large_captures
 from xlamini.staging.run.queued_calls import QueuedCalls
 from xlamini.staging.trace.arguments import ArgNames, avals_of, check_values, has_refs, name_of
@@ -260,12 +261,13 @@ class Jitted:
     def _lower(self, plan: CallPlan, traced: Trace, device: Any) -> LoweredProgram:
         from xlamini.staging.run.cache_misses import entry_of_lowering
 
-        captured = len(traced.captured)
+        captured, options = len(traced.captured), self.options
         donated = [False] * captured + self.donated(plan)
-        options, entry = self.options, entry_of_lowering(self, plan)
+        entry = entry_of_lowering(self, plan)
         with paused_gc(), entry.measured(), Phase(REWRITE, self.name):
             lowered = LoweredProgram(traced.jaxpr, self.name, device, donated, options.keep_unused, options.outline)
         lowered.ledger_entry = entry
+        check_keys(self.name, traced.jaxpr)
         if captured:
             warn_of_large_captures(self.name, traced.jaxpr, traced.captured)
         if lowered.unusable:

@@ -1,0 +1,38 @@
+"""The warning of random keys that a program uses twice; an error under flag `debug_key_reuse`."""
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from xlamini.core import Jaxpr
+from xlamini.core.errors import KeyReuseError, KeyReuseWarning
+from xlamini.core.jax_flags import debug_key_reuse
+from xlamini.core.key_uses import Reuse
+from xlamini.interpreters.key_reuse import key_uses
+
+
+def check_keys(name: str, jaxpr: Jaxpr) -> None:
+    """Warn of each key that a program uses twice; KeyReuseError for the first one under flag `debug_key_reuse`."""
+    for reuse in dict.fromkeys(key_uses(jaxpr).reuses):
+        message = f"{name}: {_described(reuse)}"
+        if debug_key_reuse.value:
+            raise KeyReuseError(message)
+        source = reuse.second.provenance.source
+        file, line = (source.file, source.line) if source is not None else ("unknown place", 0)
+        warnings.warn_explicit(message, KeyReuseWarning, file, line)
+
+
+def _described(reuse: Reuse) -> str:
+    if reuse.first is reuse.second:
+        return (
+            f"each iteration of a loop uses the same random key, and draws the same numbers: {_place(reuse.first)}; "
+            "fold in the iteration, random.fold_in(key, i), or split the key into one for each"
+        )
+    return (
+        f"a random key is used twice, and gives the same numbers: {_place(reuse.first)}, and {_place(reuse.second)}; "
+        "split it before: key_a, key_b = random.split(key), or random.clone(key) if you mean it"
+    )
+
+
+def _place(eqn: Any) -> str:
+    return f"{eqn.primitive.name} at {eqn.provenance.source or 'an unknown place'}"
