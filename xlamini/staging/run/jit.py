@@ -268,8 +268,7 @@ class Jitted:
             lowered = LoweredProgram(traced.jaxpr, self.name, device, donated, options.keep_unused, options.outline)
         lowered.ledger_entry = entry
         check_keys(self.name, traced.jaxpr)
-        if captured:
-            warn_of_large_captures(self.name, traced.jaxpr, traced.captured)
+        warn_of_large_captures(self.name, traced.jaxpr, traced.captured)
         if lowered.unusable:
             self._warn_of_unusable(plan, [i - captured for i in lowered.unusable])
         return lowered
