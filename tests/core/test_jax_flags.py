@@ -205,9 +205,9 @@ def test_own_variables_come_before_those_of_jax():
 
 
 def test_variables_without_effect_are_named():
-    result = run("print(config.debug_key_reuse)", JAX_DEBUG_KEY_REUSE="1", JAX_FOO="2", JAX_LOCAL_DEVICE_IDS="0")
+    result = run("print(config.enable_pgle)", JAX_ENABLE_PGLE="1", JAX_FOO="2", JAX_LOCAL_DEVICE_IDS="0")
     assert result.stdout == "True\n"
-    assert "flag jax_debug_key_reuse is accepted but has no effect" in result.stderr
+    assert "flag jax_enable_pgle is accepted but has no effect" in result.stderr
     assert "environment variable JAX_FOO is ignored" in result.stderr and "LOCAL" not in result.stderr
 
 

@@ -89,7 +89,6 @@ NO_MEANING: dict[str, tuple[Any, str]] = {
 NO_EFFECT: dict[str, tuple[Any, str]] = {
     "backend_target": ("", "there are no remote services"),
     "cpu_collectives_implementation": ("gloo", "collectives of CPUs are gloo's"),
-    "debug_key_reuse": (False, "a second use of a key is not noticed yet"),
     "disable_bwd_checks": (False, "the results of custom_vjp rules are always checked"),
     "distributed_debug": (False, _LOGGED),
     "enable_pgle": (False, _PGLE),
@@ -163,6 +162,10 @@ high_dynamic_range_gumbel = Flag(
     "high_dynamic_range_gumbel", False, "random.gumbel and random.categorical draw with mode='high'", affects=TRACE
 )
 
+debug_key_reuse = Flag(
+    "debug_key_reuse", False, "raise an error where a program uses a random key twice", affects=TRACE
+)
+
 # Logs, at level WARNING of the logger "xlamini"
 log_compiles = Flag("log_compiles", False, "log each program that XLA compiles")
 logging_level = _LoggingLevel()
@@ -216,7 +219,6 @@ _define(NO_EFFECT, warns=True)
 # The context managers of JAX's root
 allow_f16_reductions = flags["allow_f16_reductions"]
 auto_pcast = flags["auto_pcast"]
-debug_key_reuse = flags["debug_key_reuse"]
 jax2tf_associative_scan_reductions = flags["jax2tf_associative_scan_reductions"]
 remove_size_one_mesh_axis_from_type = flags["remove_size_one_mesh_axis_from_type"]
 softmax_custom_jvp = flags["softmax_custom_jvp"]

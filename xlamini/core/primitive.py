@@ -21,6 +21,7 @@ from xlamini.core.effects import Effects, no_effects
 from xlamini.core.errors import MissingRule
 from xlamini.core.failures import Failure
 from xlamini.core.frames import definition
+from xlamini.core.key_uses import NO_USES, KeyUses
 from xlamini.core.memory_space import Space, common_space
 from xlamini.core.named_axes import Axis as Axis
 from xlamini.core.sharding.factors import Factors
@@ -77,6 +78,9 @@ class Primitive:
     """Whether its operands may be reduced along different axes; its results are then reduced along none."""
     lacks: Mapping[str, str] = {}
     """The rules that it does not have by design, each with the reason."""
+
+    consumes_keys = False
+    """Whether its rule `key_uses` says that it consumes random keys."""
 
     expands = False
     """Whether its rule `expand` replaces its equations before lowering (interpreters/expand.py)."""
@@ -249,6 +253,10 @@ class Primitive:
     def named_axes(self, params: Params) -> tuple[Any, ...]:
         """The named axes that the equation refers to."""
         return ()
+
+    def key_uses(self, eqn: Any) -> KeyUses:
+        """Which random keys among its operands an equation consumes, and which results are parts of them."""
+        return NO_USES
 
     def shown_params(self, params: Params) -> Params:
         """The params that a printed equation shows, in order; a rule may leave out those that the types imply."""

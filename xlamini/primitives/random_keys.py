@@ -25,6 +25,7 @@ from xlamini.core import (
     literal,
     tangent_aval,
 )
+from xlamini.core.key_uses import CONSUMES, FORWARDS, KeyUses
 from xlamini.core.sharding.factors import broadcasting
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.bitwise import shift_right_logical
@@ -91,6 +92,9 @@ class Wrap(KeyPrimitive):
     name = "random_wrap"
     expands = False
 
+    def key_uses(self, eqn: Any) -> KeyUses:
+        return FORWARDS  # raw keys are known by their words
+
     def shape_rule(self, words: ShapedArray, *, impl: Generator) -> ShapedArray:
         return ShapedArray(words.shape[:-1], KeyType(impl))
 
@@ -128,6 +132,10 @@ class Split(KeyPrimitive):
     """Split each key into an array of new keys."""
 
     name = "random_split"
+    consumes_keys = True
+
+    def key_uses(self, eqn: Any) -> KeyUses:
+        return CONSUMES
 
     def shape_rule(self, keys: ShapedArray, *, shape: Shape) -> ShapedArray:
         return keys.update(shape=(*keys.shape, *shape))
@@ -161,6 +169,10 @@ class Bits(KeyPrimitive):
 
     name = "random_bits"
     makes_nan = False
+    consumes_keys = True
+
+    def key_uses(self, eqn: Any) -> KeyUses:
+        return CONSUMES
 
     def shape_rule(self, keys: ShapedArray, *, bit_width: int, shape: Shape) -> ShapedArray:
         return ShapedArray((*keys.shape, *shape), np.dtype(f"uint{bit_width}"))

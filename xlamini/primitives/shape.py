@@ -26,6 +26,7 @@ from xlamini.core import (
     same_dimensions,
 )
 from xlamini.core.avals import NOWHERE
+from xlamini.core.key_uses import FORWARDS, KeyUses
 from xlamini.core.sharding.partial_sums import Sums, left_open, split_along
 from xlamini.core.sharding.propagation import Splits
 from xlamini.primitives.linear_unary import LinearUnary
@@ -54,6 +55,9 @@ class Transpose(LinearUnary):
     name = "transpose"
     makes_nan = False
     keeps_nan = True
+
+    def key_uses(self, eqn: Any) -> KeyUses:
+        return FORWARDS
 
     def shape_rule(self, x: ShapedArray, *, permutation: Shape) -> ShapedArray:
         if sorted(permutation) != list(range(x.ndim)):
@@ -113,6 +117,9 @@ class BroadcastInDim(LinearUnary):
     name = "broadcast_in_dim"
     makes_nan = False
     keeps_nan = True
+
+    def key_uses(self, eqn: Any) -> KeyUses:
+        return FORWARDS
 
     def shape_rule(self, x: ShapedArray, *, shape: Shape, broadcast_dimensions: Shape) -> ShapedArray:
         fits = len(broadcast_dimensions) == x.ndim and all(
@@ -189,6 +196,9 @@ class Reshape(LinearUnary):
     makes_nan = False
     keeps_nan = True
 
+    def key_uses(self, eqn: Any) -> KeyUses:
+        return FORWARDS
+
     def shape_rule(self, x: ShapedArray, *, new_sizes: Shape) -> ShapedArray:
         if math.prod(new_sizes) != x.size or any(n < 0 for n in new_sizes):
             raise ShapeError(
@@ -230,6 +240,9 @@ class Squeeze(LinearUnary):
     name = "squeeze"
     makes_nan = False
     keeps_nan = True
+
+    def key_uses(self, eqn: Any) -> KeyUses:
+        return FORWARDS
 
     def shape_rule(self, x: ShapedArray, *, dimensions: Shape) -> ShapedArray:
         if any(not 0 <= d < x.ndim or x.shape[d] != 1 for d in dimensions):

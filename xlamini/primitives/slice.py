@@ -17,6 +17,7 @@ from xlamini.core import (
     literal,
     same_dimensions,
 )
+from xlamini.core.key_uses import KeyUses, Part
 from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.primitives.shape import squeeze
 from xlamini.runtime import Array
@@ -82,6 +83,9 @@ class Slice(LinearUnary):
     name = "slice"
     adjoint: Primitive  # pad, whose module imports this one; set by install_hooks
     makes_nan = False
+
+    def key_uses(self, eqn: Any) -> KeyUses:
+        return KeyUses(parts=(Part(0, 0, ((eqn.invars[0].aval.shape, *eqn.params.values()),)),))
 
     def shape_rule(
         self, x: ShapedArray, *, start_indices: Shape, limit_indices: Shape, strides: Shape | None

@@ -27,6 +27,7 @@ from xlamini.primitives import (
     where,
 )
 from xlamini.primitives.cumulative import cumsum
+from xlamini.primitives.random_keys import clone_p
 from xlamini.primitives.rounding import ceil
 from xlamini.primitives.shape import broadcast_in_dim_p
 from xlamini.random.arguments import any_of, broadcast_shape, checked_shape, float_dtype, sampler, spread_to
@@ -63,7 +64,8 @@ def _binomial(key: Any, n: Any, p: Any) -> Any:
     few = bad_n | le(n * q, _FEW)
     whole = floor(n)
     waited = _by_waiting(key, where(few, whole, 0.0), q)
-    drawn = _by_rejection(key, where(few, 10000.0, whole), where(few, 0.5, q), any_of(~few))
+    # Each element is one of the two, so that both may draw from one key.
+    drawn = _by_rejection(clone_p.bind(key), where(few, 10000.0, whole), where(few, 0.5, q), any_of(~few))
     count = where(bad_q | bad_n, math.nan, where(few, waited, drawn))
     endless = eq(absolute(n), math.inf)
     count = where(endless & ~(bad_q | bad_n), math.inf, count)

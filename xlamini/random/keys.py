@@ -124,7 +124,8 @@ def clone(key: Any) -> Array:
     """A copy of the key, declared to be used a second time on purpose."""
     if not is_typed(key):
         check_words("clone", key, default_kind())
-        return key
+        generator = default_kind().generator
+        return key if state.builder is None else unwrap_p.bind(clone_p.bind(wrap_p.bind(key, impl=generator)))
     return clone_p.bind(key) if state.builder is not None else PRNGKeyArray(key.dtype, key.words)  # type: ignore[return-value]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.primitives import abs as absolute, convert, floor, ge, gt, in_dtype, le, log, lt, split_p, sqrt, where
+from xlamini.primitives.random_keys import clone_p
 from xlamini.primitives.special.gamma import lgamma
 from xlamini.random.arguments import any_of, broadcast_shape, checked_dtype, sampler, spread_to
 from xlamini.random.rejection import goes_on, until_accepted
@@ -32,7 +33,8 @@ def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None) -> Array:
     lam = spread_to(in_dtype(lam, _FLOAT32), shape)
     few = (lam != lam) | lt(lam, _FEW)
     waited = _by_waiting(key, where(few, lam, 0.0), found)
-    drawn = _by_rejection(key, where(few, _MANY, lam), found, any_of(~few))
+    # Each element is one of the two, so that both may draw from one key.
+    drawn = _by_rejection(clone_p.bind(key), where(few, _MANY, lam), found, any_of(~few))
     return where(lam == 0.0, np.zeros((), found), where(few, waited, drawn))
 
 

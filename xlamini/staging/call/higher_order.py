@@ -10,6 +10,7 @@ from typing import Any
 
 from xlamini.core import (
     Avals,
+    CallLike,
     ClosedJaxpr,
     Cost,
     Effects,
@@ -21,9 +22,12 @@ from xlamini.core import (
     Zero,
     is_zero,
     once,
+    subjaxprs,
     tangent_aval,
 )
 from xlamini.core.jaxpr import jaxprs_in
+from xlamini.core.key_uses import KeyUses
+from xlamini.interpreters.key_reuse import key_uses, uses_of_call
 
 Mask = tuple[bool, ...]
 
@@ -57,6 +61,12 @@ class HigherOrder(Primitive):
     def cost(self, *avals: ShapedArray, **params: Any) -> Cost:
         """The cost of all runs of its jaxprs."""
         return total(Cost(n * c.flops, n * c.bytes) for jaxpr, n in self.runs(params) for c in [cost_of(jaxpr)])
+
+    def key_uses(self, eqn: Any) -> KeyUses:
+        """Those of the jaxpr that it calls; otherwise no more than the reuses inside of its jaxprs."""
+        if isinstance(self, CallLike):
+            return uses_of_call(eqn.params[self.called])
+        return KeyUses(reuses=tuple(reuse for jaxpr in subjaxprs(eqn) for reuse in key_uses(jaxpr).reuses))
 
     def effects(self, params: Params) -> Effects:
         return frozenset().union(*[jaxpr.effects for jaxpr in jaxprs_in(params)])

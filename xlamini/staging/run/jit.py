@@ -24,7 +24,7 @@ from xlamini.core.api_boundary import api_boundary
 from xlamini.core.compile_flags import compile_key
 from xlamini.core.frames import is_own
 from xlamini.core.hi_types import has_hi
-from xlamini.core.jax_flags import debug_infs, debug_nans
+from xlamini.core.jax_flags import debug_infs, debug_key_reuse, debug_nans
 from xlamini.core.jaxpr import is_expanded
 from xlamini.core.memo import alive, made_once, register
 from xlamini.core.phases import REWRITE, Phase
@@ -277,14 +277,17 @@ class Jitted:
     def _lower(self, plan: CallPlan, traced: Trace, device: Any) -> LoweredProgram:
         from xlamini.staging.run.cache_misses import entry_of_lowering
 
-        captured = len(traced.captured)
+        captured, options = len(traced.captured), self.options
         donated = [False] * captured + self.donated(plan)
-        options, entry = self.options, entry_of_lowering(self, plan)
+        entry = entry_of_lowering(self, plan)
         with paused_gc(), entry.measured(), Phase(REWRITE, self.name):
             lowered = LoweredProgram(traced.jaxpr, self.name, device, donated, options.keep_unused, options.outline)
         lowered.ledger_entry = entry
-        if captured:
-            warn_of_large_captures(self.name, traced.jaxpr, traced.captured)
+        if debug_key_reuse.value:
+            from xlamini.staging.run.key_reuse import check_keys  # for those who look only
+
+            check_keys(self.name, traced.jaxpr)
+        warn_of_large_captures(self.name, traced.jaxpr, traced.captured)
         if lowered.unusable:
             warn_of_unusable(self.name, plan, [i - captured for i in lowered.unusable])
         return lowered

@@ -25,11 +25,13 @@ from xlamini.core import (
     is_linear,
 )
 from xlamini.core.concretization import value_of
+from xlamini.core.key_uses import KeyUses
 from xlamini.core.named_axes import divergent_along
 from xlamini.core.primitive import RunBody
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.jvp import jvp
+from xlamini.interpreters.key_reuse import uses_of_call
 from xlamini.interpreters.linearize import linearize
 from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.lowering.control_flow import case
@@ -61,6 +63,12 @@ class Cond(HigherOrder):
     """A conditional over n branches; with `branches_platforms` the lowering platform chooses the branch."""
 
     name = "cond"
+
+    def key_uses(self, eqn: Any) -> KeyUses:
+        """One branch runs, so that all of them may use the same key."""
+        uses = [uses_of_call(branch, 1) for branch in eqn.params["branches"]]
+        consumed = dict.fromkeys(use for of_branch in uses for use in of_branch.consumed)
+        return KeyUses(tuple(consumed), (), tuple(reuse for of_branch in uses for reuse in of_branch.reuses))
 
     def operand_avals(self, params: Params) -> Avals:
         return [_INDEX, *params["branches"][0].in_avals]

@@ -16,6 +16,7 @@ from xlamini.core import Jaxpr, Params, Values, flatten, flatten_call, is_linear
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.effects import more_than_observing
 from xlamini.core.jax_flags import log_checkpoint_residuals
+from xlamini.core.key_uses import KeyUses
 from xlamini.core.pytree.prefix import broadcast_prefix
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import linearize
@@ -182,6 +183,11 @@ class Checkpoint(Call):
 
     name = "remat2"
     shares_names = False
+
+    def key_uses(self, eqn: Any) -> KeyUses:
+        """What is computed again draws the same numbers on purpose."""
+        uses = super().key_uses(eqn)
+        return KeyUses(reuses=uses.reuses) if eqn.params["differentiated"] else uses
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         guards = [*_each(params, primals), *(True for _ in given(tangents))]

@@ -21,8 +21,10 @@ from xlamini.core import (
     cotangent_aval,
     is_linear,
 )
+from xlamini.core.key_uses import KeyUses
 from xlamini.core.primitive import RunBody
 from xlamini.core.tangents import Linear
+from xlamini.interpreters.key_reuse import uses_of_call, uses_of_loop
 from xlamini.primitives import expand_dims, index_in_dim, instantiated, move_batch_dim, zeros
 from xlamini.primitives.concatenate import concatenate
 from xlamini.staging import (
@@ -47,6 +49,10 @@ class Scan(HigherOrder):
     """A loop over slices; one iteration of the compiled loop runs the body `unroll` times (0: no loop)."""
 
     name = "scan"
+
+    def key_uses(self, eqn: Any) -> KeyUses:
+        jaxpr, consts, carry = (eqn.params[name] for name in ("jaxpr", "num_consts", "num_carry"))
+        return uses_of_loop(eqn, jaxpr, consts, carry) if eqn.params["length"] > 1 else uses_of_call(jaxpr)
 
     def operand_avals(self, params: Params) -> Avals:
         return params["jaxpr"].in_avals

@@ -14,8 +14,10 @@ import numpy as np
 from xlamini.core import Avals, Axis, Dims, Jaxpr, Params, ShapedArray, Values, close_over, is_linear, is_zero
 from xlamini.core.concretization import value_of
 from xlamini.core.effects import more_than_observing
+from xlamini.core.key_uses import KeyUses
 from xlamini.core.primitive import RunBody
 from xlamini.core.state import state
+from xlamini.interpreters.key_reuse import key_uses, uses_of_loop
 from xlamini.primitives import instantiated, with_batch_first
 from xlamini.staging import HigherOrder, Mask, chosen, given, inverse, nonzero_of, with_zeros
 from xlamini.staging.call.higher_order import plain_types
@@ -41,6 +43,12 @@ class While(HigherOrder):
     carries_lanes = True
     """Whether a batched loop carries the consts that differ between its lanes."""
     unknown_trips = True
+
+    def key_uses(self, eqn: Any) -> KeyUses:
+        condition, body = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
+        skipped, consts = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
+        uses = uses_of_loop(eqn, body, consts, len(body.invars) - consts, skipped)
+        return uses._replace(reuses=(*uses.reuses, *key_uses(condition).reuses))
 
     def operand_avals(self, params: Params) -> Avals:
         return [*params["cond_jaxpr"].in_avals[: params["cond_nconsts"]], *params["body_jaxpr"].in_avals]
