@@ -212,7 +212,7 @@ paired.defvjp(lambda x: (paired(x), x), lambda x, ct: (ct / (x - 1),))  # bad
 SAMPLES["in_custom_jvp"] = ruled, (-1.0,), Said("log")
 SAMPLES["in_custom_vjp"] = paired, (-1.0,), Said("log")
 SAMPLES["rule_of_custom_jvp"] = grad(ruled), (1.0,), Said("div", "div", role="cotangent")
-SAMPLES["rule_of_custom_vjp"] = grad(paired), (1.0,), Said("div", "div")
+SAMPLES["rule_of_custom_vjp"] = grad(paired), (1.0,), Said("div", "div", role="cotangent")
 
 
 @sample(jnp.float16(300), says=Said("mul", "inf"))

@@ -80,12 +80,12 @@ def test_programs_from_disk(no_cache, tmp_path):
 
 
 def test_eager_transformations_are_entered():
-    def energy(x):
+    def energy_of_1033(x):
         return (x * 1033).sum()
 
     for _ in range(3):
-        xlamini.vmap(xlamini.grad(energy))(X)
-    (entry,) = debug.compilations(lambda entry: entry.name == "energy")
+        xlamini.vmap(xlamini.grad(energy_of_1033))(X)
+    (entry,) = debug.compilations(lambda entry: entry.name == "energy_of_1033")
     assert entry.cause.kind == "outside of jit" and entry.where.startswith(__file__)
     before = len(debug.compilations())
     lax.fori_loop(0, 3, lambda i, x: x * 1039 + i, X)

@@ -11,7 +11,6 @@ import numpy as np
 
 from xlamini.core import (
     ShapedArray,
-    Tracer,
     Values,
     api_boundary_methods,
     first_difference,
@@ -32,6 +31,7 @@ from xlamini.staging.compile.lowered_program import LoweredProgram, expanded
 from xlamini.staging.compile.lowering_target import Elsewhere, destination, device_of
 from xlamini.staging.compile.placement import AskedShardings
 from xlamini.staging.compile.program import Program, compile_lowered
+from xlamini.staging.trace.arguments import refuse_tracers
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.staging.trace.tracing import Trace, TracedCall
 
@@ -274,7 +274,7 @@ class Compiled(Stage):
                 f"compiled {name} was called with (args, kwargs) of another structure: "
                 f"{first_difference(self.in_tree, tree, ('expected', 'given'))}{_without_statics(self._call.statics)}"
             )
-        _refuse_tracers(leaves, names, name)
+        refuse_tracers(leaves, names, name)
         if wrong := differences(leaves, names, self._call.avals, name):
             raise TypeError(
                 f"compiled {name} was called with arguments of other types: {shown(wrong, 'compiled')}; convert them, "
@@ -390,15 +390,6 @@ def _spread(mask: Sequence[bool], values: Values) -> list[Any]:
 
 def _without_statics(statics: Sequence[str]) -> str:
     return f"; leave out the static arguments ({', '.join(statics)}), whose values are compiled in" if statics else ""
-
-
-def _refuse_tracers(leaves: Values, names: Sequence[str], fun_name: str) -> None:
-    for i, x in enumerate(leaves):
-        if type(x) is Tracer:
-            raise TypeError(
-                f"compiled {fun_name} was called with a traced value, {x!r}, as the argument {names[i]!r}; a compiled "
-                "program cannot be transformed or traced: call the jitted function itself"
-            )
 
 
 def closed(traced: Trace) -> ClosedJaxpr:

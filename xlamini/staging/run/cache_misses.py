@@ -173,7 +173,7 @@ def _differences(before: tuple, now: tuple, plan: CallPlan, jitted: Jitted) -> I
     seen = jitted.caches.seen.get(hash(before))
     elsewhere = seen is not None and seen.thread != threading.get_ident()
     if flags != new_flags:
-        for name, old, new in zip(trace_context_names(), flags, new_flags, strict=True):
+        for name, old, new in zip(trace_context_names(), flags, new_flags, strict=False):
             if old != new:
                 yield _of_flag(name, old, new, elsewhere)
     if axes != new_axes:
@@ -311,7 +311,7 @@ def _of_program(jitted: Jitted, traced: Any, plan: CallPlan, device: Any) -> Cau
     if not earlier:
         seen = jitted.caches.seen.get(hash(jitted.key(plan)))
         return EVICTED if jitted.caches.said_many or seen is None else seen.cause
-    _, before, _, flags = earlier[-1]
+    _, before, _, flags, _ = earlier[-1]
     changed = zip(compile_names, flags, compile_key(), strict=True)
     for name, old, new in changed:
         if old != new:

@@ -67,6 +67,15 @@ def refuse_leaked(values: Values) -> None:
         raise leaked(tracer)
 
 
+def refuse_tracers(leaves: Values, names: Sequence[str], fun_name: str) -> None:
+    for i, x in enumerate(leaves):
+        if type(x) is Tracer:
+            raise TypeError(
+                f"compiled {fun_name} was called with a traced value, {x!r}, as the argument {names[i]!r}; a compiled "
+                "program cannot be transformed or traced: call the jitted function itself"
+            )
+
+
 class LeafNames(Sequence[str]):
     """The names of a tree's leaves, such as `init_val['w']`; computed on use."""
 
