@@ -277,9 +277,8 @@ class Jitted:
     def _lower(self, plan: CallPlan, traced: Trace, device: Any) -> LoweredProgram:
         from xlamini.staging.run.cache_misses import entry_of_lowering
 
-        captured, options = len(traced.captured), self.options
+        captured, options, entry = len(traced.captured), self.options, entry_of_lowering(self, plan)
         donated = [False] * captured + self.donated(plan)
-        entry = entry_of_lowering(self, plan)
         with paused_gc(), entry.measured(), Phase(REWRITE, self.name):
             lowered = LoweredProgram(traced.jaxpr, self.name, device, donated, options.keep_unused, options.outline)
         lowered.ledger_entry = entry
@@ -287,7 +286,8 @@ class Jitted:
             from xlamini.staging.run.key_reuse import check_keys  # for those who look only
 
             check_keys(self.name, traced.jaxpr)
-        warn_of_large_captures(self.name, traced.jaxpr, traced.captured)
+        if captured:
+            warn_of_large_captures(self.name, traced.jaxpr, traced.captured)
         if lowered.unusable:
             warn_of_unusable(self.name, plan, [i - captured for i in lowered.unusable])
         return lowered
