@@ -53,6 +53,9 @@ _AHEAD = Cause(
     "it was lowered and compiled on demand; such programs are not shared with calls",
     "keep what compile() returns, and call that",
 )
+_NEW_CONTEXT = Cause(
+    "context", "", "a flag or a context has been defined since, and is part of every call", "define it before the calls"
+)
 _OWN = "call it inside of a jitted function"
 
 
@@ -154,7 +157,7 @@ def _nearest(key: tuple, plan: CallPlan, jitted: Jitted) -> Cause | None:
     if not newest:
         return None
     nearest = min(newest, key=lambda before: _distance(before, key))
-    found = list(_differences(nearest, key, plan, jitted))
+    found = list(_differences(nearest, key, plan, jitted)) or [_NEW_CONTEXT]
     more = [f"{len(found) - _LINES} more differences"] if len(found) > _LINES else []
     return found[0]._replace(also=(*(cause.text for cause in found[1:_LINES]), *more))
 
