@@ -41,6 +41,7 @@ ELSEWHERE = {
     "threefry2x32": "test_random.py",
     **dict.fromkeys(("shard_map", "pvary", "unvary"), "multidevice/test_shard_map.py"),
     **dict.fromkeys(("addend", "own"), "multidevice/test_divergence.py"),
+    **dict.fromkeys(("call_hi_primitive", "call_hi_primitive_linearized", "hi_zeros"), "experimental/test_hijax.py"),
     **dict.fromkeys(
         (
             "invarying_to_reduced",

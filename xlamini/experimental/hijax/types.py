@@ -152,5 +152,5 @@ def _attribute_of_type(tracer: Tracer, name: str) -> Any:
         return found.fget(tracer)
     if isinstance(found, aval_method):
         return partial(found.fun, tracer)
-    raise AttributeError(f"{tracer!r} has no attribute {name!r}", name=name, obj=tracer)
+    return object.__getattribute__(tracer, name)  # raises what it raised before, which says why
 
