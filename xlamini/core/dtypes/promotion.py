@@ -41,15 +41,15 @@ _NARROW = {
     np.dtype("float64"): np.dtype("float32"),
     np.dtype("complex128"): np.dtype("complex64"),
 }
-_WIDTHS = {
-    True: {dtype: dtype for dtype in scalar_types},
-    False: {dtype: _NARROW.get(dtype, dtype) for dtype in scalar_types},
+_WIDTHS: dict[bool, dict[np.dtype | None, np.dtype]] = {
+    True: {dtype: dtype for dtype in scalar_types} | {None: np.dtype("float64")},
+    False: {dtype: _NARROW.get(dtype, dtype) for dtype in scalar_types} | {None: np.dtype("float32")},
 }
-"""For x64 on and off, the dtype that each dtype stands for."""
+"""For x64 on and off, the dtype that each dtype stands for; None is a float, as in NumPy."""
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
-    """The dtype that stands for `dtype`: with x64 off, 32 bits for 64.
+    """The dtype that stands for `dtype`: with x64 off, 32 bits for 64. None stands for the default float.
 
     >>> canonicalize_dtype("float64")
     dtype('float32')
