@@ -14,7 +14,8 @@ import sys
 import tarfile
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +28,11 @@ VARIABLES = {
     "rlax": {"XLA_FLAGS": "--xla_force_host_platform_device_count=4"},
 }
 """What the suites ask of their environment."""
-REQUIREMENTS = {"optax": ("joblib==1.6.0", "narwhals==2.29.0", "scikit-learn==1.9.1", "threadpoolctl==3.8.0")}
+REQUIREMENTS = {
+    "distrax": ("mock==5.2.0",),
+    "dm-haiku": ("dill==0.4.1",),
+    "optax": ("joblib==1.6.0", "narwhals==2.29.0", "scikit-learn==1.9.1", "threadpoolctl==3.8.0"),
+}
 """What suites need beside their library, installed for the run only."""
 
 
@@ -95,14 +100,15 @@ def output_of(choice: Choice, path: Path, source: Path, packages: Path) -> str:
     return ran.stdout + ran.stderr
 
 
-def outputs(choice: Choice, parts: Sequence[str]) -> list[str]:
-    """Pytest's output for each file, or for those whose path has one of the texts `parts`."""
+def outputs(choice: Choice, parts: Sequence[str]) -> Iterator[str]:
+    """Pytest's output for each file, or for those whose path has one of the texts `parts`, as the files end."""
     with tempfile.TemporaryDirectory() as folder:
         packages = Path(folder) / "packages"
         source = unpacked(choice.library, Path(folder))
         install(choice, packages)
         paths = [path for path in tests_in(source) if not parts or any(text in str(path) for text in parts)]
-        return [output_of(choice, path, source, packages) for path in paths]
+        for path in paths:
+            yield output_of(choice, path, source, packages)
 
 
 def counts_of(output: str) -> Counter[str]:
@@ -123,10 +129,12 @@ def main() -> None:
     parser.add_argument("--report", type=Path, help="a file for the whole output")
     arguments = parser.parse_args()
     choice = Choice(arguments.library, arguments.jax, arguments.share, arguments.limit)
-    ran = outputs(choice, arguments.files)
-    if arguments.report:
-        arguments.report.write_text("".join(ran))
-    counts = sum((counts_of(output) for output in ran), Counter[str]())
+    counts = Counter[str]()
+    with arguments.report.open("w") if arguments.report else nullcontext() as report:
+        for output in outputs(choice, arguments.files):
+            counts += counts_of(output)
+            if report:
+                print(output, file=report, flush=True)
     print(", ".join(f"{count} {what}" for what, count in sorted(counts.items())))
 
 

@@ -41,11 +41,11 @@ _NARROW = {
     np.dtype("float64"): np.dtype("float32"),
     np.dtype("complex128"): np.dtype("complex64"),
 }
-_WIDTHS: dict[bool, dict[np.dtype | None, np.dtype]] = {
-    True: {dtype: dtype for dtype in scalar_types} | {None: np.dtype("float64")},
-    False: {dtype: _NARROW.get(dtype, dtype) for dtype in scalar_types} | {None: np.dtype("float32")},
+_WIDTHS = {
+    True: {dtype: dtype for dtype in scalar_types},
+    False: {dtype: _NARROW.get(dtype, dtype) for dtype in scalar_types},
 }
-"""For x64 on and off, the dtype that each dtype stands for; None is a float, as in NumPy."""
+"""For x64 on and off, the dtype that each dtype stands for."""
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
@@ -58,7 +58,7 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     if known is not None:
         return known
     if not isinstance(dtype, ExtendedDType):
-        found = as_dtype(dtype)
+        found = as_dtype(float if dtype is None else dtype)
         return _WIDTHS[enable_x64.value].get(found, found)
     if allow_extended_dtype:
         return dtype
