@@ -215,3 +215,11 @@ def test_contexts_of_tasks_that_overlap_leave_nothing_behind() -> None:
     with enable_x64(True):
         assert enable_x64.value
     assert enable_x64.value is before
+
+
+def test_x64_enabled_reads_the_flag() -> None:
+    assert config.x64_enabled is False
+    with enable_x64(True):
+        assert config.x64_enabled is True
+    with pytest.raises(AttributeError, match="there is no flag 'x64_enabled'"):
+        config.update("x64_enabled", True)

@@ -163,6 +163,12 @@ def test_canonicalize_follows_x64():
     assert dtypes.canonicalize_dtype(dtypes.float0) == dtypes.float0
 
 
+def test_no_dtype_is_the_default_float():
+    assert dtypes.canonicalize_dtype(None) == np.dtype("float32")
+    with enable_x64(True):
+        assert dtypes.canonicalize_dtype(None) == np.dtype("float64")
+
+
 def test_canonicalize_extended_only_where_allowed():
     assert dtypes.canonicalize_dtype(KEY, allow_extended_dtype=True) is KEY
     with pytest.raises(ValueError, match="extended dtype key<test>"):

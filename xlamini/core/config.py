@@ -199,6 +199,11 @@ class Config:
         """Every flag's value in this thread."""
         return {name: flag.value for name, flag in flags.items()}
 
+    @property
+    def x64_enabled(self) -> bool:
+        """Whether 64-bit dtypes are on in this thread: the flag `enable_x64`, as JAX's older programs read it."""
+        return _find("enable_x64").value
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)

@@ -47,11 +47,11 @@ def segment_sum(
 ) -> Array:
     """The sum of each segment: the slices of `data` along its first axis whose segment id is that index.
 
-    `segment_ids` are integers; those out of bounds, negative ones among them, are left out, or as `mode` says.
-    `num_segments` is the length of the result: one more than the largest id, if it is not given, which must be concrete
-    then. `indices_are_sorted` and `unique_indices` are promises. With `bucket_size` that many slices are added at a
-    time, and then the sums, which loses less in long ones. `out_sharding`, a PartitionSpec or NamedSharding, says how
-    the result is split over a mesh.
+    `segment_ids` are integers; those out of bounds, negative ones among them, are left out, or as `mode` says. One
+    number as `data` counts for every id. `num_segments` is the length of the result: one more than the largest id, if
+    it is not given, which must be concrete then. `indices_are_sorted` and `unique_indices` are promises. With
+    `bucket_size` that many slices are added at a time, and then the sums, which loses less in long ones.
+    `out_sharding`, a PartitionSpec or NamedSharding, says how the result is split over a mesh.
 
     >>> segment_sum(jnp.array([1.0, 2.0, 4.0]), jnp.array([0, 2, 0]))
     Array([5., 0., 2.], dtype=float32)
@@ -129,6 +129,8 @@ def _segmented(
 ) -> Any:
     name = how.name
     x, ids = as_operand(name, data), as_operand(name, segment_ids)
+    if not aval_of(x).ndim:
+        x = broadcast_in_dim(x, aval_of(ids).shape, ())
     _check(name, aval_of(x), aval_of(ids))
     count = _largest(name, ids) + 1 if num_segments is None else num_segments
     if count < 0:

@@ -124,8 +124,9 @@ def with_common_batch(numbers: Any) -> Any:
 def window_shape(operand: ShapedArray, updates: ShapedArray, numbers: ScatterDimensionNumbers) -> Shape:
     """The window that a scatter writes, as a box in the operand."""
     sizes = iter([updates.shape[d] for d in numbers.update_window_dims])
-    absent = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
-    return tuple(1 if d in absent else next(sizes) for d in range(operand.ndim))
+    absent = dict.fromkeys(numbers.inserted_window_dims, 1)
+    absent |= {d: min(1, operand.shape[d]) for d in numbers.operand_batching_dims}
+    return tuple(absent[d] if d in absent else next(sizes) for d in range(operand.ndim))
 
 
 def clamped(operand: ShapedArray, indices: Any, places: Sequence[int], window: Shape) -> Any:

@@ -49,7 +49,7 @@ _WIDTHS = {
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
-    """The dtype that stands for `dtype`: with x64 off, 32 bits for 64.
+    """The dtype that stands for `dtype`: with x64 off, 32 bits for 64. None stands for the default float.
 
     >>> canonicalize_dtype("float64")
     dtype('float32')
@@ -58,7 +58,7 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     if known is not None:
         return known
     if not isinstance(dtype, ExtendedDType):
-        found = as_dtype(dtype)
+        found = as_dtype(float if dtype is None else dtype)
         return _WIDTHS[enable_x64.value].get(found, found)
     if allow_extended_dtype:
         return dtype

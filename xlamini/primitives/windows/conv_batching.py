@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xlamini.core import Dims, Values
+from xlamini.core import Dims, Values, aval_of
 from xlamini.primitives.shape import moveaxis
+from xlamini.primitives.slice import slice_in_dim
+from xlamini.primitives.tangent_ops import zeros
 from xlamini.primitives.windows.conv_numbers import ConvDimensionNumbers
 from xlamini.primitives.windows.grouping import merged_into, split_off
 
@@ -15,12 +17,26 @@ Bind = Callable[..., Any]
 
 def batched(bind: Bind, size: int, operands: Values, dims: Dims, **params: Any) -> Any:
     """The result, and where its batch dimension is."""
+    if not size:
+        return _of_none(bind, operands, dims, **params)
     (lhs, rhs), (left, right) = operands, dims
     if right is None:
         return _of_operands(bind, size, lhs, left, rhs, **params)
     if left is None:
         return _of_kernels(bind, size, lhs, rhs, right, **params)
     return _of_pairs(bind, size, moveaxis(lhs, left, 0), moveaxis(rhs, right, 0), **params)
+
+
+def _of_none(bind: Bind, operands: Values, dims: Dims, **params: Any) -> Any:
+    """An empty batch. It cannot be split off the result, so the shape is that of a batch of one, cut away."""
+    one = [x if dim is None else _batch_of_one(x, dim) for x, dim in zip(operands, dims, strict=True)]
+    out, dim = batched(bind, 1, one, dims, **params)
+    return slice_in_dim(out, 0, 0, axis=dim), dim
+
+
+def _batch_of_one(x: Any, dim: int) -> Any:
+    shape = aval_of(x).shape
+    return zeros(aval_of(x).update(shape=(*shape[:dim], 1, *shape[dim + 1 :])))
 
 
 def _of_pairs(bind: Bind, size: int, lhs: Any, rhs: Any, **params: Any) -> Any:
