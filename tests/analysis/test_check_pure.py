@@ -5,6 +5,7 @@ import contextlib
 import dataclasses
 import datetime
 import functools
+import gc
 import io
 import itertools
 import logging
@@ -304,6 +305,20 @@ def test_lines_and_words() -> None:
     drawn = debug.check_pure(lambda x: x * random.random())(X)
     assert "--- first trace\n+++ second trace" in drawn.difference
     assert drawn.as_dict()["found"][0]["kind"] == "random numbers"
+
+
+def test_what_the_garbage_collector_calls_is_not_the_functions() -> None:
+    def told(phase: str, info: dict[str, int]) -> None:
+        time.perf_counter()
+
+    thresholds = gc.get_threshold()
+    gc.callbacks.append(told)
+    gc.set_threshold(1)
+    try:
+        assert debug.check_pure(lambda x: x * len([[i] for i in range(100)]))(X)
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.callbacks.remove(told)
 
 
 def test_nothing_runs_and_errors_are_those_of_tracing() -> None:

@@ -236,3 +236,14 @@ def test_private_names_that_libraries_read() -> None:
         return library(x)
     assert "(user)" in str(jax.make_jaxpr(user)(1.0).eqns[0].source_info.source)
     """)
+
+
+def test_errors_of_a_tree_that_is_no_prefix() -> None:
+    passes("""
+    import xlamini.as_jax
+    from jax._src.tree_util import prefix_errors
+
+    assert prefix_errors({"a": 1}, {"a": [2, 3]}) == []
+    (error,) = prefix_errors({"a": [1]}, {"a": 2})
+    assert "in_axes['a'] is a list of length 1, but the full tree['a'] is a leaf of type int" in str(error("in_axes"))
+    """)

@@ -19,7 +19,7 @@ def belongs(name: str, percent: int) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    percent = config.getoption("--share")
+    percent = int(config.getoption("--share", 100) or 0)
     left_out = [item for item in items if not belongs(item.name, percent)]
     items[:] = [item for item in items if belongs(item.name, percent)]
     if left_out:

@@ -122,6 +122,22 @@ def test_a_mesh_without_devices_holds_no_array() -> None:
             xlamini.device_put(value, nowhere)
 
 
+@pytest.mark.parametrize("place", [lax.with_sharding_constraint, xlamini.reshard])
+def test_an_abstract_mesh_stands_for_the_mesh_of_the_array_or_the_current_one(place: Any) -> None:
+    nowhere = NamedSharding(MESH.abstract_mesh, P("y"))
+    assert place(split(table(8), "x"), nowhere).sharding == over("y")
+    with xlamini.set_mesh(MESH):
+        assert place(table(8), nowhere).sharding == over("y")
+        assert place(xlamini.device_put(table(8), DEVICES[3]), nowhere).sharding == over("y")
+        elsewhere = place(xlamini.device_put(table(8), NamedSharding(REVERSED, P("x"))), nowhere)
+        assert elsewhere.sharding == NamedSharding(REVERSED, P("y"))
+        np.testing.assert_array_equal(elsewhere, table(8))
+    with pytest.raises(ValueError, match="has no devices to put a value on; use a Mesh"):
+        place(table(8), nowhere)
+    with xlamini.set_mesh(HALF), pytest.raises(ValueError, match="has no devices to put a value on; use a Mesh"):
+        place(table(8), nowhere)
+
+
 def test_a_tree_of_shardings() -> None:
     put = xlamini.device_put({"w": table(4, 8), "b": [1.0, table(8)]}, {"w": over("x", "y"), "b": over()})
     assert put["w"].sharding == over("x", "y")

@@ -13,7 +13,7 @@ import pytest
 import xlamini
 import xlamini.numpy as jnp
 from tests.support.paths import GOLDEN
-from xlamini import random
+from xlamini import errors, random
 from xlamini.core.dtypes import finfo, issubdtype, prng_key
 from xlamini.core.jax_flags import high_dynamic_range_gumbel, random_seed_offset
 
@@ -483,3 +483,14 @@ def test_high_dynamic_range_is_the_default_mode_of_gumbel():
     with high_dynamic_range_gumbel(True):
         np.testing.assert_allclose([draw(key), random.gumbel(key, (3,))], [high, high], rtol=1e-5)
         np.testing.assert_allclose(random.gumbel(key, (3,), mode="low"), low, rtol=1e-5)
+
+
+def test_keys_are_close_to_those_they_are_equal_to() -> None:
+    key = random.key(0)
+    keys = random.split(key, 3)
+    np.testing.assert_array_equal(jnp.isclose(keys, keys[1]), [False, True, False])
+    for close in (jnp.allclose, xlamini.jit(jnp.allclose)):
+        assert close(key, random.key(0)) and not close(key, keys[0])
+    for other in (1.0, jnp.zeros(2, "uint32"), random.key(0, impl="rbg")):
+        with pytest.raises(errors.TypePromotionError, match="key<fry> promotes with no other dtype"):
+            jnp.allclose(key, other)

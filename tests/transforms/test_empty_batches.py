@@ -51,7 +51,7 @@ def test_convolutions(axes: Any, kernels: Any) -> None:
     rows = ROWS if axes[0] == 0 else np.ones(5, np.float32)
     convolve = xlamini.vmap(jnp.convolve, axes)
     assert convolve(rows, kernels).shape == (0, 7)
-    by_rows, by_kernels = xlamini.grad(lambda *args: convolve(*args).sum(), (0, 1))(rows, kernels)
+    by_rows, by_kernels = xlamini.grad(lambda x, kernel: convolve(x, kernel).sum(), (0, 1))(rows, kernels)
     np.testing.assert_array_equal(by_rows, np.zeros_like(rows))
     np.testing.assert_array_equal(by_kernels, np.zeros_like(kernels))
 

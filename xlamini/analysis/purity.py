@@ -21,6 +21,7 @@ from xlamini.analysis.outside import Reached, fingerprint, is_library, is_writte
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.errors import UnexpectedTracerError
 from xlamini.core.frames import definition, is_hidden, own_files
+from xlamini.core.memo import paused_gc
 from xlamini.staging.run.make_jaxpr import make_jaxpr
 
 _HARMLESS = ("logging", "warnings", "linecache")
@@ -112,11 +113,12 @@ class _Watch:
         reached = [(r, fingerprint(r.read())) for r in reached_from(f)]
         drawn = _numpy_state()
         profiler = sys.getprofile()
-        sys.setprofile(self._event)
-        try:
-            yield
-        finally:
-            sys.setprofile(profiler)
+        with paused_gc():  # its callbacks, which may read clocks, and finalizers are not calls of the user's
+            sys.setprofile(self._event)
+            try:
+                yield
+            finally:
+                sys.setprofile(profiler)
         for r, before in reached:
             if is_written(before, fingerprint(r.read())):
                 self.writes.setdefault((r.file, r.name), _write(r))

@@ -10,6 +10,9 @@ import optax
 import optimistix as optx
 
 TIGHT = {"rtol": 1e-6, "atol": 1e-6}
+TOLERANCES = {"fits_and_minima": 5e-5}
+"""The fit's gradient solves normal equations in float32: the recorded one is 1.2e-5 from that of float64, and how a CPU
+rounds (its width of vectors) moves it by twice as much."""
 
 
 def roots_and_fixed_points() -> dict[str, Any]:

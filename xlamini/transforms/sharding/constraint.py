@@ -10,7 +10,8 @@ from xlamini.core.errors import ShardingTypeError
 from xlamini.core.sharding.propagation import warn_of_open_split
 from xlamini.primitives.sharding_constraint import moved_to, sharding_constraint_p
 from xlamini.runtime import ArrayImpl, NamedSharding, Sharding, named
-from xlamini.runtime.meshes.current_mesh import as_here
+from xlamini.runtime.meshes.current_mesh import as_here, get_mesh
+from xlamini.runtime.meshes.mesh import AbstractMesh, Mesh
 from xlamini.runtime.meshes.named_sharding import manual_axis_in, split_in_type
 from xlamini.transforms.sharding.device_put import device_put
 
@@ -23,9 +24,10 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
       shardings: a sharding for all of them, or a pytree of shardings that is a prefix of `x`; None is no constraint. A
         PartitionSpec refers to the mesh that `set_mesh` set.
 
-    Outside a traced function it moves arrays as `device_put` does. Under `vmap` the compiler chooses the sharding of
-    the mapped axis. Along axes of type Explicit it is an assertion: a value with another sharding is moved, with a
-    warning, or under the flag `strict_sharding` a ShardingTypeError.
+    Outside a traced function it moves arrays as `device_put` does; an abstract mesh then stands for the array's own, or
+    the current one. Under `vmap` the compiler chooses the sharding of the mapped axis. Along axes of type Explicit it
+    is an assertion: a value with another sharding is moved, with a warning, or under the flag `strict_sharding` a
+    ShardingTypeError.
 
     TypeError for values that are no shardings, RuntimeError for a PartitionSpec while no mesh is set,
     ShardingError for a dimension that cannot be sharded so.
@@ -100,14 +102,29 @@ def _check_not_manual(face: str, sharding: Any) -> None:
 
 def _moved(x: Any, sharding: Any) -> Any:
     if type(x) is not Tracer:
-        return device_put(x, sharding)
+        return device_put(x, _on_devices(x, sharding))
     return moved_to(x, _there("reshard", x, sharding))
+
+
+def _on_devices(x: Any, sharding: Any) -> Any:
+    """A sharding over an abstract mesh as one over devices: those of the array's own mesh, or of the current one.
+
+    It is returned unchanged if neither mesh has the axes that it asks for.
+    """
+    if not isinstance(sharding, NamedSharding) or not isinstance(sharding.mesh, AbstractMesh):
+        return sharding
+    own = getattr(getattr(x, "sharding", None), "mesh", None)
+    for mesh in (own, get_mesh()):
+        if isinstance(mesh, Mesh) and mesh.shape_tuple == sharding.mesh.shape_tuple:
+            return sharding.update(mesh=mesh)
+    return sharding
 
 
 def _constrained(x: Any, sharding: Any) -> Any:
     if type(x) is Tracer:
         there = _there("with_sharding_constraint", x, sharding)
         return sharding_constraint_p.bind(x, sharding=there) if _is_so(x.aval, there) else moved_to(x, there)
+    sharding = _on_devices(x, sharding)
     if type(x) is ArrayImpl and isinstance(x.sharding, NamedSharding):
         sharding.shard_shape(x.shape)
         _is_so(x.aval, sharding)
