@@ -76,8 +76,8 @@ def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 def _truths(name: str, *operands: Any) -> Any:
     """Operands as bools: whether they differ from 0."""
-    check_operands(name, operands)
-    return broadcasted(name, *[convert(x, np.dtype(bool)) for x in operands])
+    found = check_operands(name, operands)
+    return broadcasted(name, *[convert(x, np.dtype(bool)) for x in found])
 
 
 @ufunc(bitwise.bitwise_and, _truths)

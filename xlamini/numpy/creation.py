@@ -74,7 +74,7 @@ def full(
     Array([7, 7], dtype=int32, weak_type=True)
     """
     place = as_place("full", device, out_sharding)
-    check_operands("full", (fill_value,))
+    (fill_value,) = check_operands("full", (fill_value,))
     sizes = as_shape("full", shape)
     aval = aval_of(fill_value)
     if dtype is not None:
@@ -130,7 +130,7 @@ def full_like(
     Array([1, 1], dtype=int32)
     """
     place = as_place("full_like", device, out_sharding)
-    check_operands("full_like", (fill_value,))
+    (fill_value,) = check_operands("full_like", (fill_value,))
     aval = _like("full_like", a, dtype, shape)
     place = _place_like(a, shape, place)
     if aval_of(fill_value).shape:

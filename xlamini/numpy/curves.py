@@ -125,7 +125,7 @@ def interp(
 
 @composite(static=("go_on",))
 def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, go_on: tuple[bool, bool]) -> Any:
-    check_operands("interp", (x, xp, fp))
+    x, xp, fp = check_operands("interp", (x, xp, fp))
     if len(aval_of(xp).shape) != 1 or aval_of(xp).shape != aval_of(fp).shape or not aval_of(xp).size:
         raise ValueError(
             f"interp: xp and fp must be one-dimensional and of one length above 0, got shapes {aval_of(xp).shape} and "

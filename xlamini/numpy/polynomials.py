@@ -133,7 +133,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     >>> polyval(jnp.array([1, 0, 3]), 2)
     Array(7, dtype=int32)
     """
-    check_operands("polyval", (p, x))
+    p, x = check_operands("polyval", (p, x))
     coefficients, at = promoted_dtypes(p, x)
     coefficients = as_operand("polyval", coefficients)
     if not coefficients.ndim:

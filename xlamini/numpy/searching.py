@@ -136,7 +136,7 @@ def searchsorted(
     """
     if side not in ("left", "right"):
         raise ValueError(f"searchsorted: side={side!r}; it takes 'left' or 'right'")
-    check_operands("searchsorted", (a, v))
+    a, v = check_operands("searchsorted", (a, v))
     table, values = promoted_dtypes(a, v)
     if aval_of(table).ndim != 1:
         raise ValueError(f"searchsorted: `a` must be one-dimensional, got shape {aval_of(table).shape}")
@@ -173,7 +173,7 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str 
     >>> digitize(xlamini.numpy.array([1, 5]), xlamini.numpy.array([0, 2, 4]))
     Array([1, 3], dtype=int32)
     """
-    check_operands("digitize", (x, bins))
+    x, bins = check_operands("digitize", (x, bins))
     values, bounds = promoted_dtypes(x, bins)
     if aval_of(bounds).ndim != 1:
         raise ValueError(f"digitize: bins must be one-dimensional, got shape {aval_of(bounds).shape}")

@@ -65,7 +65,7 @@ def where(
 
 @composite()
 def _where(condition: Any, x: Any, y: Any) -> Any:
-    check_operands("where", (condition, x, y))
+    condition, x, y = check_operands("where", (condition, x, y))
     x, y = scalars_as_sums(promoted_dtypes(x, y))
     return _choose(*broadcasted("where", convert(condition, np.dtype(bool)), x, y))
 

@@ -39,8 +39,11 @@ _OPERANDS = (*PYTHON_SCALARS, np.generic, np.ndarray)
 
 
 def is_operand(x: Any) -> bool:
-    """True if a value can be an operand: an array, a traced value or a number."""
-    return isinstance(x, _OPERANDS) or hasattr(x, "aval")
+    """True if a value can be an operand: an array, a traced value or a number.
+
+    The class is asked for the type, since an object that stands for an array may pass on all attributes of its array.
+    """
+    return isinstance(x, _OPERANDS) or hasattr(type(x), "aval")
 
 
 def check_operands(name: str, operands: Values) -> Values:
@@ -97,17 +100,22 @@ def _dtypes_at_least(kind: Any, default: type, operands: Values) -> Values:
 
 
 def _easy(operands: Values) -> Sequence[Any] | None:
-    """The operands if nothing is to be done but to write a Python number as a literal; else None."""
-    first = getattr(operands[0], "aval", None)
+    """The operands if nothing is to be done but to write a Python number as a literal; else None.
+
+    As in `is_operand`, an object that stands for an array has no type of its own.
+    """
     if len(operands) == 2:
         x, y = operands
-        second = getattr(y, "aval", None)
+        first = x.aval if hasattr(type(x), "aval") else None
+        second = y.aval if hasattr(type(y), "aval") else None
         if first is not None and second is None and _adapts(type(y), first.dtype):
             return x, number(y, first.dtype, first.weak_type)
         if second is not None and first is None and _adapts(type(x), second.dtype):
             return number(x, second.dtype, second.weak_type), y
         return operands if first is second and first is not None else None
-    return operands if first is not None and all(getattr(x, "aval", None) is first for x in operands) else None
+    first = getattr(operands[0], "aval", None)
+    alike = all(hasattr(type(x), "aval") and x.aval is first for x in operands)
+    return operands if alike else None
 
 
 _ORDER = {bool: 0, int: 1, float: 2, complex: 3}

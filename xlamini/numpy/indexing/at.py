@@ -218,8 +218,7 @@ def _as_values(how: str, values: Any) -> Any:
         return values
     if isinstance(values, list | tuple):
         values = np.asarray(values)
-    check_operands(f"x.at[index].{how}", [values])
-    return values
+    return check_operands(f"x.at[index].{how}", [values])[0]
 
 
 def _warn_of_cast(how: str, x: ShapedArray, values: Any) -> None:

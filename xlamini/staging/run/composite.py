@@ -72,10 +72,14 @@ def _acceptable(fun: Any, static: Sequence[str], args: Any, kwargs: Any) -> insp
     given = bound.arguments
     new = {name: _frozen(given[name]) for name in static if not _is_hashable(given.get(name))}
     for name, value in given.items():
-        if name not in static and any(map(stands_for_array, tree_leaves(value))):
-            new[name] = tree_map(lambda x: x.__jax_array__() if stands_for_array(x) else x, value)
+        if name not in static and any(map(stands_for_array, tree_leaves(value, is_leaf=stands_for_array))):
+            new[name] = tree_map(_as_array, value, is_leaf=stands_for_array)
     given.update(new)
     return bound if new else None
+
+
+def _as_array(x: Any) -> Any:
+    return x.__jax_array__() if stands_for_array(x) else x
 
 
 def _is_hashable(x: Any) -> bool:
