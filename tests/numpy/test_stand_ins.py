@@ -1,4 +1,4 @@
-"""Objects with a method `__jax_array__` are operands, also those that pass on every attribute of the array they hold."""
+"""Objects with a method `__jax_array__` are operands, also those that pass on all attributes of the array they hold."""
 from __future__ import annotations
 
 from collections.abc import Callable
