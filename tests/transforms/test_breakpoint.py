@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import io
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -78,6 +79,24 @@ def test_frames_of_callers() -> None:
     assert answers[6] == "[0, 1, 2]"
     assert "->         debug.breakpoint(**terminal.streams, **options)" in answers[7]
     assert answers[8].startswith("At bottommost frame.")
+
+
+def test_variables_that_are_no_trees_cost_no_levels_of_the_stack() -> None:
+    def levels(n: int = 0) -> int:
+        try:
+            return levels(n + 1)
+        except RecursionError:
+            return n
+
+    before = levels()
+    for _ in range(3):
+        endless: Any = OrderedDict(x=1.0)
+        endless["itself"] = [[endless]]
+        without_order = [[{1: 2.0, "a": 3.0}]]
+        terminal = Terminal("u", "p without_order", "p 'itself' in endless", "c")
+        xlamini.jit(stopping(terminal))(1.0)
+    assert terminal.answers[2:4] == [repr(without_order), "True"]
+    assert levels() == before
 
 
 def test_the_number_of_frames_and_the_frames_of_the_library() -> None:

@@ -26,7 +26,7 @@ from xlamini.core import (
 )
 from xlamini.core.effects import no_effects
 from xlamini.core.frames import is_hidden, user_frame
-from xlamini.core.pytree import structure
+from xlamini.core.pytree import default_registry, structure
 from xlamini.core.tracer import build, is_usable
 from xlamini.staging import LeafNames, checked_avals
 from xlamini.transforms.callbacks.debug import DebugCallback
@@ -124,12 +124,13 @@ class Stop:
     def _noted(self, value: Any) -> Any:
         """A variable; with `Traced` in the places of its tracers if it has any that are alive."""
         try:
-            leaves, tree = flatten(value)
+            found = list(_leaves(value, ()))
         except Exception:  # no order, no end, or a broken class: such a container is shown as it is
             return value
-        if not any(type(x) is Tracer and is_usable(x) for x in leaves):
+        if not any(map(_is_open, found)):
             return value
-        return _Open(tree, [self._place(x) if type(x) is Tracer and is_usable(x) else x for x in leaves])
+        leaves, tree = flatten(value)
+        return _Open(tree, [self._place(x) if _is_open(x) else x for x in leaves])
 
     def _place(self, tracer: Any) -> Traced:
         self.tracers.append(tracer)
@@ -142,6 +143,27 @@ class Stop:
             for frame in self.frames
         ]
         Prompt(frames, **self.streams).run()
+
+
+def _leaves(value: Any, around: tuple[Any, ...]) -> Iterator[Any]:
+    """The leaves of a pytree; ValueError if it has no order or no end.
+
+    It is walked in Python: on Python 3.11, a walk in C++ that fails loses levels of the stack for good, in a container
+    that holds itself nearly all of them, and the variables of callers hold anything.
+    """
+    if any(value is x for x in around):
+        raise ValueError("a container that holds itself")
+    level = default_registry.flatten_one_level(value)
+    if level is None:
+        yield value
+        return
+    for child in level[0]:
+        yield from _leaves(child, (*around, value))
+
+
+def _is_open(x: Any) -> bool:
+    """Whether `x` is a tracer whose value a program can compute here."""
+    return type(x) is Tracer and is_usable(x)
 
 
 class _Open(NamedTuple):
