@@ -146,22 +146,27 @@ class Jitted:
         refuse_leaked(traced.captured)
         where = self._placement(plan, traced)
         program, operands = self._program(plan, traced, where.device), [*traced.captured, *plan.leaves]
+        if debug_nans.value or debug_infs.value or debug_key_reuse.value:
+            outs = self._looked_at(traced, plan, operands, lambda: program(operands, where.committed, plan.names))
+            return unflatten(traced.out_tree, outs), None, False
         outs = program(operands, where.committed, plan.names)
         out = unflatten(traced.out_tree, outs)
-        if debug_nans.value or debug_infs.value:
-            self._check_results(traced, plan, operands, outs)
-            return out, None, False
         if program.is_queued and not self.takes_static:
             self.queued.add(plan.leaves, plan.tree, program, traced, plan.names)
         if not program.runs_in_cpp:
             return out, None, False
         return out, program.fast_path(traced.captured, dispatch_registry.flatten(out)[1], where.committed), False
 
-    def _check_results(self, traced: Trace, plan: CallPlan, operands: Values, outs: Values) -> None:
-        from xlamini.staging.run.bad_values import check_results  # for those who look only
+    def _looked_at(self, traced: Trace, plan: CallPlan, operands: Values, run: Callable[[], Values]) -> Values:
+        """The outputs of a run, whose keys and results are looked at under the flags that say so."""
+        from xlamini.staging.compile.key_reuse import run_on_keys
+        from xlamini.staging.run.bad_values import check_results
 
-        names = [*(f"a captured array, {aval_of(x).str_short()}" for x in traced.captured), *plan.names]
-        check_results(traced.jaxpr, operands, outs, names, is_own(self.fun))
+        outs = run_on_keys(self.name, traced.jaxpr, operands, run)
+        if debug_nans.value or debug_infs.value:
+            names = [*(f"a captured array, {aval_of(x).str_short()}" for x in traced.captured), *plan.names]
+            check_results(traced.jaxpr, operands, outs, names, is_own(self.fun))
+        return outs
 
     def _staged(self, traced: Trace, plan: CallPlan) -> Values:
         """The outputs of the call as part of the program being traced."""
@@ -282,10 +287,6 @@ class Jitted:
         with paused_gc(), entry.measured(), Phase(REWRITE, self.name):
             lowered = LoweredProgram(traced.jaxpr, self.name, device, donated, options.keep_unused, options.outline)
         lowered.ledger_entry = entry
-        if debug_key_reuse.value:
-            from xlamini.staging.run.key_reuse import check_keys  # for those who look only
-
-            check_keys(self.name, traced.jaxpr)
         if captured:
             warn_of_large_captures(self.name, traced.jaxpr, traced.captured)
         if lowered.unusable:
