@@ -9,7 +9,7 @@ from xlamini.core.errors import (
     LoadError as LoadError, MissingRule as MissingRule,
     NonConcreteBooleanIndexError as NonConcreteBooleanIndexError, PlatformError as PlatformError,
     ProcessError as ProcessError, ShapeError as ShapeError, ShardingError as ShardingError,
-    ShardingTypeError as ShardingTypeError, TargetError as TargetError,
+    ShardingTypeError as ShardingTypeError, StaleValueWarning as StaleValueWarning, TargetError as TargetError,
     TooManyCompilationsError as TooManyCompilationsError,
     TracerArrayConversionError as TracerArrayConversionError, TracerBoolConversionError as TracerBoolConversionError,
     TracerIntegerConversionError as TracerIntegerConversionError, TypePromotionError as TypePromotionError,

@@ -185,7 +185,7 @@ def test_right_uses_are_silent_without_the_flag(kind: str, name: str) -> None:
 
 def test_a_warning_points_at_the_call_and_eager_programs_warn_too() -> None:
     key = random.key(0)
-    body = lambda c, i: (c + normal(key), None)  # noqa: E731
+    body = lambda c, i: (c + normal(key), None)
     with xlamini.debug_key_reuse(False), pytest.warns(errors.KeyReuseWarning, match="each iteration") as caught:
         lax.scan(body, 0.0, STEPS)
     assert caught[0].filename == __file__

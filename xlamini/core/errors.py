@@ -219,6 +219,21 @@ class KeyReuseWarning(UserWarning):
     """
 
 
+class StaleValueWarning(UserWarning):
+    """A compiled program uses a value that has changed since its function was traced; under flag `debug_purity`.
+
+        rate = 0.1
+        step = jit(lambda x: x - rate * x)
+        step(1.0)
+        rate = 0.01
+        step(1.0)  # still 0.9: warns under debug_purity
+
+    Pass the value as an argument:
+
+        step = jit(lambda x, rate: x - rate * x)
+    """
+
+
 class TooManyCompilationsError(RuntimeError):
     """A function was compiled more often than its option `max_compiles` allows.
 

@@ -1,5 +1,6 @@
-"""Random keys that are used twice: a warning where a program does so; under flag `debug_key_reuse` an error, which looks
-at keys outside of programs too.
+"""Random keys that are used twice: a warning where a program does so, an error under flag `debug_key_reuse`.
+
+Under the flag, keys outside of programs are looked at too.
 
 Outside of a program, a key array has a history: the lines that consumed it, and the array that it is a part of. Only
 typed keys have one, as raw keys are plain arrays of numbers; what is taken of an array outside of a program,
@@ -65,7 +66,7 @@ class History(NamedTuple):
 
 
 def run_on_keys(name: str, jaxpr: Jaxpr, operands: Values, run: Callable[[], Values]) -> Values:
-    """The outputs of a run of a program; under the flag, KeyReuseError for keys that this or an earlier run consumed."""
+    """The outputs of a run; under the flag, KeyReuseError for a key that it uses twice, or an earlier run used."""
     if not (debug_key_reuse.value and draws(jaxpr)):
         return run()
     check_keys(name, jaxpr)
