@@ -20,8 +20,8 @@ from xlamini.core.config import (
 from xlamini.core.jax_flags import (
     allow_f16_reductions as allow_f16_reductions, auto_pcast as auto_pcast,
     check_tracer_leaks as check_tracer_leaks, checking_leaks as checking_leaks, debug_infs as debug_infs,
-    debug_key_reuse as debug_key_reuse, debug_nans as debug_nans, enable_custom_prng as enable_custom_prng,
-    explain_cache_misses as explain_cache_misses,
+    debug_key_reuse as debug_key_reuse, debug_nans as debug_nans, debug_purity as debug_purity,
+    enable_custom_prng as enable_custom_prng, explain_cache_misses as explain_cache_misses,
     jax2tf_associative_scan_reductions as jax2tf_associative_scan_reductions, log_compiles as log_compiles,
     no_execution as no_execution, no_tracing as no_tracing,
     remove_size_one_mesh_axis_from_type as remove_size_one_mesh_axis_from_type,

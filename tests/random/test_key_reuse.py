@@ -152,9 +152,10 @@ def test_a_loop_is_named() -> None:
 
 def test_without_the_flag() -> None:
     f = xlamini.jit(MISUSES["two draws"])
-    with xlamini.debug_key_reuse(False):
+    with xlamini.debug_key_reuse(False), pytest.warns(errors.KeyReuseWarning) as caught:
         f(random.key(0))
         f(random.key(0))
+    assert len(caught) == 1
     for _ in range(2):
         with pytest.raises(errors.KeyReuseError, match="a random key is used twice"):
             f(random.key(0))
@@ -168,3 +169,68 @@ def test_programs_without_keys_are_not_analysed():
 def test_a_raw_clone_is_the_key():
     key = random.PRNGKey(3)
     assert xlamini.jit(random.clone)(key).tolist() == random.clone(key).tolist() == key.tolist()
+
+
+@samples(MISUSES)
+def test_misuses_are_warnings_without_the_flag(kind: str, name: str) -> None:
+    with xlamini.debug_key_reuse(False), pytest.warns(errors.KeyReuseWarning, match="random key"):
+        xlamini.jit(MISUSES[name]).lower(KEYS[kind](0))
+
+
+@samples(RIGHT)
+def test_right_uses_are_silent_without_the_flag(kind: str, name: str) -> None:
+    with xlamini.debug_key_reuse(False):
+        xlamini.jit(RIGHT[name]).lower(KEYS[kind](0))
+
+
+def test_a_warning_points_at_the_call_and_eager_programs_warn_too() -> None:
+    key = random.key(0)
+    body = lambda c, i: (c + normal(key), None)
+    with xlamini.debug_key_reuse(False), pytest.warns(errors.KeyReuseWarning, match="each iteration") as caught:
+        lax.scan(body, 0.0, STEPS)
+    assert caught[0].filename == __file__
+
+
+EAGER_MISUSES = {
+    "two draws": MISUSES["two draws"],
+    "a draw after a split": MISUSES["a draw after a split"],
+    "a Python loop": MISUSES["a Python loop"],
+    "two jitted functions": lambda key: (xlamini.jit(normal)(key), xlamini.jit(uniform)(key)),
+    "one jitted function twice": lambda key: (lambda f: (f(key), f(key)))(xlamini.jit(lambda k: normal(k))),
+    "two arguments": lambda key: xlamini.jit(lambda a, b: normal(a) + normal(b))(key, key),
+    "eager gradients": lambda key: [xlamini.grad(noisy)(1.0, key) for _ in range(2)],
+    "an eager scan": lambda key: (lax.scan(lambda k, i: (split(k)[0], normal(k)), key, STEPS), normal(key)),
+    "what a function returns": lambda key: xlamini.jit(lambda k: (normal(k), k))(key)[1] is None or normal(
+        xlamini.jit(lambda k: (normal(k), k))(random.clone(key))[1]),
+}
+
+
+@pytest.mark.parametrize("name", EAGER_MISUSES)
+def test_keys_outside_of_programs(name: str) -> None:
+    with pytest.raises(errors.KeyReuseError, match="random key"):
+        EAGER_MISUSES[name](random.key(0))
+
+
+@pytest.mark.parametrize("name", [name for name in RIGHT if "scan of one" not in name])
+def test_right_uses_outside_of_programs(name: str) -> None:
+    RIGHT[name](random.key(0))
+
+
+def test_the_line_of_the_earlier_use() -> None:
+    key = random.key(0)
+    normal(key)
+    with pytest.raises(errors.KeyReuseError) as caught:
+        uniform(key)
+    line = test_the_line_of_the_earlier_use.__code__.co_firstlineno
+    place = f"{__file__}:{{}} (test_the_line_of_the_earlier_use)"
+    uses = f"uniform at {place.format(line + 4)} uses a random key that was used before, at {place.format(line + 2)}"
+    assert uses in str(caught.value)
+
+
+def test_histories_are_kept_under_the_flag_only() -> None:
+    key = random.key(0)
+    with xlamini.debug_key_reuse(False):
+        normal(key), normal(key)
+    normal(key)
+    with pytest.raises(errors.KeyReuseError):
+        normal(key)

@@ -202,12 +202,35 @@ class KeyReuseError(JAXTypeError):
     """A random key was used twice, which gives the same "random" numbers twice.
 
         a = random.normal(key)
-        b = random.uniform(key)  # fails under debug_key_reuse
+        b = random.uniform(key)  # fails under debug_key_reuse; within one program a KeyReuseWarning without it
 
     Split the key first:
 
         key_a, key_b = random.split(key)
         a, b = random.normal(key_a), random.uniform(key_b)
+    """
+
+
+class KeyReuseWarning(UserWarning):
+    """A program uses a random key twice, which gives the same "random" numbers twice; see `KeyReuseError`.
+
+    Flag `debug_key_reuse` makes it an error. Where it is meant, write random.clone(key); for the library of someone
+    else, warnings.filterwarnings("ignore", category=xlamini.errors.KeyReuseWarning).
+    """
+
+
+class StaleValueWarning(UserWarning):
+    """A compiled program uses a value that has changed since its function was traced; under flag `debug_purity`.
+
+        rate = 0.1
+        step = jit(lambda x: x - rate * x)
+        step(1.0)
+        rate = 0.01
+        step(1.0)  # still 0.9: warns under debug_purity
+
+    Pass the value as an argument:
+
+        step = jit(lambda x, rate: x - rate * x)
     """
 
 

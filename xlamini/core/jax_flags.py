@@ -163,7 +163,7 @@ high_dynamic_range_gumbel = Flag(
 )
 
 debug_key_reuse = Flag(
-    "debug_key_reuse", False, "raise an error where a program uses a random key twice", affects=TRACE
+    "debug_key_reuse", False, "raise an error where a random key is used twice, in a program or outside", affects=TRACE
 )
 
 # Logs, at level WARNING of the logger "xlamini"
@@ -201,6 +201,9 @@ debug_nans = Flag(
 )
 debug_infs = Flag(
     "debug_infs", False, "look for infinities in all results, and raise an error likewise", affects=DISPATCH
+)
+debug_purity = Flag(
+    "debug_purity", False, "warn where a value that a function read while it was traced has changed", affects=TRACE
 )
 compilation_cache_check_contents = Flag(
     "compilation_cache_check_contents", False, "compile a program that is on disk too, and compare"

@@ -2,8 +2,8 @@
 from xlamini.experimental import (
     array_serialization as array_serialization, buffer_callback as buffer_callback, checkify as checkify,
     compilation_cache as compilation_cache, custom_partitioning as custom_partitioning, hijax as hijax, jet as jet,
-    layout as layout, mesh_utils as mesh_utils, multihost_utils as multihost_utils, ode as ode, random as random,
-    rnn as rnn, serialize_executable as serialize_executable, shard_map as shard_map, sparse as sparse,
-    topologies as topologies, xla_metadata as xla_metadata,
+    key_reuse as key_reuse, layout as layout, mesh_utils as mesh_utils, multihost_utils as multihost_utils, ode as ode,
+    random as random, rnn as rnn, serialize_executable as serialize_executable, shard_map as shard_map,
+    sparse as sparse, topologies as topologies, xla_metadata as xla_metadata,
 )
 from xlamini.transforms.callbacks.io_callback import io_callback as io_callback

@@ -61,12 +61,13 @@ class PRNGKeyArray:
     [0 0]
     """
 
-    __slots__ = ("__weakref__", "aval", "words")
+    __slots__ = ("__weakref__", "aval", "history", "words")
 
     __array_priority__ = 100
 
     def __init__(self, dtype: ExtendedDType, words: ArrayImpl):
         self.words = words
+        self.history: Any = None  # of its uses, under flag debug_key_reuse
         shape = words.shape[: -len(dtype.physical_shape)]
         split = split_in_type(words._sharding, len(shape))
         self.aval = ShapedArray(shape, dtype, split=split, memory_space=words.aval.memory_space)

@@ -72,7 +72,12 @@ class LoweredProgram:
         self.takes_keys = any(map(is_extended, jaxpr.in_avals))
         self.returns_keys = any(map(is_extended, self.out_avals))
         self.computed = tuple(a.dtype != float0 for a in self.out_avals)
-        self.pruned, used = dce(physical(jaxpr), self.computed, keep_unused)
+        on_words = physical(jaxpr)
+        if on_words is not jaxpr:
+            from xlamini.staging.compile.key_reuse import check_keys  # for programs with keys
+
+            check_keys(name, jaxpr)
+        self.pruned, used = dce(on_words, self.computed, keep_unused)
         self.used_inputs = used
         self.outlines = outlining.value if outline is None else outline
         self.bytes_made = _bytes_made(self.pruned) if device.platform == "cpu" else 0

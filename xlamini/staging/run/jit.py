@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from xlamini.core import (
     Tracer,
     Values,
-    aval_of,
     config,
     flatten_from_user,
     paused_gc,
@@ -24,7 +23,7 @@ from xlamini.core.api_boundary import api_boundary
 from xlamini.core.compile_flags import compile_key
 from xlamini.core.frames import is_own
 from xlamini.core.hi_types import has_hi
-from xlamini.core.jax_flags import debug_infs, debug_key_reuse, debug_nans
+from xlamini.core.jax_flags import debug_infs, debug_key_reuse, debug_nans, debug_purity
 from xlamini.core.jaxpr import is_expanded
 from xlamini.core.memo import alive, made_once, register
 from xlamini.core.phases import REWRITE, Phase
@@ -146,22 +145,18 @@ class Jitted:
         refuse_leaked(traced.captured)
         where = self._placement(plan, traced)
         program, operands = self._program(plan, traced, where.device), [*traced.captured, *plan.leaves]
+        if debug_nans.value or debug_infs.value or debug_key_reuse.value or traced.outside:
+            from xlamini.staging.run.debug_run import debugged  # for those who look only
+
+            outs = debugged(self, traced, plan, lambda: program(operands, where.committed, plan.names))
+            return unflatten(traced.out_tree, outs), None, False
         outs = program(operands, where.committed, plan.names)
         out = unflatten(traced.out_tree, outs)
-        if debug_nans.value or debug_infs.value:
-            self._check_results(traced, plan, operands, outs)
-            return out, None, False
         if program.is_queued and not self.takes_static:
             self.queued.add(plan.leaves, plan.tree, program, traced, plan.names)
         if not program.runs_in_cpp:
             return out, None, False
         return out, program.fast_path(traced.captured, dispatch_registry.flatten(out)[1], where.committed), False
-
-    def _check_results(self, traced: Trace, plan: CallPlan, operands: Values, outs: Values) -> None:
-        from xlamini.staging.run.bad_values import check_results  # for those who look only
-
-        names = [*(f"a captured array, {aval_of(x).str_short()}" for x in traced.captured), *plan.names]
-        check_results(traced.jaxpr, operands, outs, names, is_own(self.fun))
 
     def _staged(self, traced: Trace, plan: CallPlan) -> Values:
         """The outputs of the call as part of the program being traced."""
@@ -213,6 +208,10 @@ class Jitted:
         key = self.key(plan)
         cached = self.caches.traces.get(key)
         if cached is not None:
+            if cached.outside:
+                from xlamini.staging.run.stale_values import warn_of_changes  # for those who look only
+
+                warn_of_changes(self.name, cached.outside)
             return cached._replace(names=plan.names)
         if state.builder is not None:
             cached = state.builder.memo.get((self, key))
@@ -236,12 +235,16 @@ class Jitted:
         keep_trace(self, key, plan, entry, captures_tracers)
         if shardings := self._out_shardings(traced):
             traced = traced._replace(jaxpr=in_spaces(traced.jaxpr, spaces_of(shardings)))
+        if debug_purity.value:
+            from xlamini.staging.run.stale_values import with_values_outside  # for those who look only
+
+            traced = with_values_outside(traced, self.fun, plan.statics)
         if captures_tracers:
             # Captured tracers belong to the enclosing trace; the next one captures its own.
             assert state.builder is not None
             state.builder.memo[self, key] = traced
         else:
-            kept = traces.keep(self.caches, key, traced._replace(names=(), builder=None))
+            kept = traces.keep(self.caches, key, traced.of_its_own()._replace(names=(), builder=None))
             if kept.jaxpr is not traced.jaxpr:  # another thread was faster
                 return kept._replace(names=plan.names)
         return traced
@@ -282,10 +285,6 @@ class Jitted:
         with paused_gc(), entry.measured(), Phase(REWRITE, self.name):
             lowered = LoweredProgram(traced.jaxpr, self.name, device, donated, options.keep_unused, options.outline)
         lowered.ledger_entry = entry
-        if debug_key_reuse.value:
-            from xlamini.staging.run.key_reuse import check_keys  # for those who look only
-
-            check_keys(self.name, traced.jaxpr)
         if captured:
             warn_of_large_captures(self.name, traced.jaxpr, traced.captured)
         if lowered.unusable:

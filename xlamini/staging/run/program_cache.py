@@ -29,7 +29,7 @@ from xlamini.core import (
 from xlamini.core.compile_flags import compile_key
 from xlamini.core.errors import JAXTypeError
 from xlamini.core.hi_types import lowered, raised
-from xlamini.core.jax_flags import debug_infs, debug_nans
+from xlamini.core.jax_flags import debug_infs, debug_key_reuse, debug_nans
 from xlamini.core.jaxpr import is_eager, is_expanded
 from xlamini.core.memo import Memo, made_once
 from xlamini.core.memory_space import DEVICE
@@ -127,6 +127,14 @@ def run(jaxpr: Jaxpr, inputs: Values) -> list[Any]:
         return run_and_look(run, jaxpr, inputs, _NUMBERED)
     if not is_expanded(jaxpr):
         return _run_expanded(jaxpr, inputs)
+    if debug_key_reuse.value:
+        from xlamini.staging.compile.key_reuse import run_on_keys  # for those who look only
+
+        return run_on_keys(jaxpr.name, jaxpr, inputs, lambda: _outputs(jaxpr, inputs))
+    return _outputs(jaxpr, inputs)
+
+
+def _outputs(jaxpr: Jaxpr, inputs: Values) -> list[Any]:
     found = evaluate(_needed(jaxpr), inputs) if is_eager(jaxpr) else _by_routes(_routed(jaxpr), inputs)
     return [_as_array(x, aval) for x, aval in zip(found, jaxpr.out_avals, strict=True)]
 

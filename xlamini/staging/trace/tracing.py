@@ -4,6 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from xlamini.core import (
     Avals,
     Jaxpr,
@@ -28,7 +30,8 @@ from xlamini.staging.trace.trace_cache import equal_trace
 class Trace(NamedTuple):
     """The result of tracing: a jaxpr whose first inputs are the captured values, those values, and the output's tree.
 
-    `builder` made the jaxpr; while it is referenced, concrete values of its tracers can be read.
+    `builder` made the jaxpr; while it is referenced, concrete values of its tracers can be read. `outside` is what the
+    function read beside its arguments, noted under flag `debug_purity`.
     """
 
     jaxpr: Jaxpr
@@ -36,6 +39,15 @@ class Trace(NamedTuple):
     out_tree: Any
     names: Sequence[str]
     builder: Any = None
+    outside: Sequence[Any] = ()
+
+    def of_its_own(self) -> Trace:
+        """With copies of captured ndarrays, which the caller may write to; a program has the values of the trace."""
+        return self._replace(captured=[x.copy() if _is_writable(x) else x for x in self.captured])
+
+
+def _is_writable(x: Any) -> bool:
+    return isinstance(x, np.ndarray) and x.flags.writeable
 
 
 class TracedCall(NamedTuple):

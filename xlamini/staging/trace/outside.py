@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import Tracer
-from xlamini.core.frames import hidden_files
+from xlamini.core.frames import definition, hidden_files
 
 _DEEP = 3
 """How many levels of containers a fingerprint looks into."""
@@ -27,12 +27,16 @@ _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 
 
 class Reached(NamedTuple):
-    """A name that a function reads or writes, where it does, and how to read its value now."""
+    """A name that a function reads or writes, where it does, and how to read its value now.
+
+    `names` are those of all globals and attributes that the function refers to.
+    """
 
     name: str
     file: str
     line: int
     read: Callable[[], Any]
+    names: frozenset[str] = frozenset()
 
 
 def reached_from(f: Callable[..., Any]) -> list[Reached]:
@@ -47,10 +51,40 @@ def reached_from(f: Callable[..., Any]) -> list[Reached]:
             if plain in seen or hidden_files[plain.__code__.co_filename]:
                 continue
             seen.add(plain)
+            names = frozenset(_all_names(plain.__code__))
             for reached in [*_names(plain), *_owner(plain, owner)]:
-                found.setdefault((reached.file, reached.name), reached)
+                found.setdefault((reached.file, reached.name), reached._replace(names=names))
                 waiting.append(reached.read())
     return list(found.values())
+
+
+def parts_read(reached: Reached, deep: int = _DEEP) -> Iterator[Reached]:
+    """What the function can read of a name: of a user's object those attributes that it refers to, else the value."""
+    value = reached.read()
+    if not (deep and _is_users(value)):
+        yield reached
+        return
+    for name in sorted(_with_those_of_methods(reached.names, type(value)) & vars(value).keys()):
+        part = reached._replace(name=f"{reached.name}.{name}", read=functools.partial(_attribute, reached.read, name))
+        yield from parts_read(part, deep - 1)
+
+
+def argument(name: str, value: Any, f: Callable[..., Any]) -> Reached:
+    """A static argument of `f`, as a name that it reads."""
+    of_others = [r.names for r in reached_from(f)]
+    names = frozenset[str]().union(*of_others, *(_all_names(g.__code__) for _, g in _functions(f)))
+    return Reached(name, *definition(inspect.unwrap(f)), lambda: value, names)
+
+
+def _with_those_of_methods(names: frozenset[str], owner: type) -> frozenset[str]:
+    """Names, and those that the methods among them refer to."""
+    methods = [m for base in owner.__mro__ for name, m in vars(base).items() if name in names]
+    found = names.union(*(_all_names(m.__code__) for m in methods if isinstance(m, FunctionType)))
+    return found if found == names else _with_those_of_methods(found, owner)
+
+
+def _attribute(read: Callable[[], Any], name: str) -> Any:
+    return getattr(read(), name, None)
 
 
 def _functions(x: Any) -> Iterator[tuple[Any, FunctionType]]:
@@ -87,6 +121,14 @@ def _names(plain: FunctionType) -> Iterator[Reached]:
                 yield Reached(name, code.co_filename, code.co_firstlineno, functools.partial(getattr, module, name))
 
 
+def _all_names(code: CodeType) -> Iterator[str]:
+    """The names of globals and attributes in the code, and in the functions in it."""
+    yield from code.co_names
+    for const in code.co_consts:
+        if isinstance(const, CodeType):
+            yield from _all_names(const)
+
+
 def _contents(cell: Any) -> Any:
     try:
         return cell.cell_contents
@@ -121,9 +163,9 @@ def _line_of(code: CodeType, name: str) -> int:
 
 
 def is_library(module: str) -> bool:
-    """Whether a module is one of the standard library's or of NumPy's."""
+    """Whether a module is one of the standard library's, or of NumPy's and jaxlib's."""
     root = module.partition(".")[0]
-    return root in sys.stdlib_module_names or root == "numpy"
+    return root in sys.stdlib_module_names or root in ("numpy", "jaxlib", "ml_dtypes")
 
 
 def _is_users(x: Any) -> bool:
