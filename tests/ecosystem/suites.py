@@ -31,6 +31,8 @@ VARIABLES = {
     "rlax": {"XLA_FLAGS": "--xla_force_host_platform_device_count=4"},
 }
 """What the suites ask of their environment."""
+FOLDERS = {"flax": "tests"}
+"""Where the tests are of a library whose examples have tests too, which need TensorFlow."""
 REQUIREMENTS = {
     "distrax": ("mock==5.2.0",),
     "dm-haiku": ("dill==0.4.1",),
@@ -111,8 +113,8 @@ def outputs(choice: Choice, parts: Sequence[str]) -> Iterator[str]:
         packages = Path(folder) / "packages"
         source = unpacked(choice.library, Path(folder))
         install(choice, packages)
-        paths = [path for path in tests_in(source) if not parts or any(text in str(path) for text in parts)]
-        for path in paths:
+        paths = tests_in(source / FOLDERS.get(choice.library, ""))
+        for path in [path for path in paths if not parts or any(text in str(path) for text in parts)]:
             yield output_of(choice, path, source, packages)
 
 
