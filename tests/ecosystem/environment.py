@@ -38,8 +38,13 @@ def pinned(with_jax: bool) -> list[str]:
 def make(folder: Path, requirements: Sequence[str]) -> None:
     """Make `folder` an environment that has exactly the packages given, and nothing else that those ask for."""
     subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
-    install = [python(folder), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    subprocess.run([*install, *requirements], check=True)
+    install(folder, requirements)
+
+
+def install(folder: Path, requirements: Sequence[str]) -> None:
+    """Install the packages given, and nothing else that those ask for."""
+    pip = [python(folder), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    subprocess.run([*pip, *requirements], check=True)
 
 
 def main() -> None:

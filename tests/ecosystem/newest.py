@@ -1,11 +1,13 @@
 """Run the programs with the newest versions of all packages: `python -m tests.ecosystem.newest`.
 
 It makes `.venv-ecosystem-newest` anew, compares every program with the values that were recorded, and prints a table.
-jaxlib keeps its version, which is that of xlamini. The exit status is 1 if a program's values differ.
+jaxlib keeps its version, which is that of xlamini, and a package that another one bounds is as new as the other allows.
+The exit status is 1 if a program's values differ.
 """
 from __future__ import annotations
 
 import argparse
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -30,6 +32,20 @@ def requirements(text: str) -> list[str]:
     return [line if line.partition("==")[0] in PINNED else line.partition("==")[0] for line in lines]
 
 
+def make() -> None:
+    """Make the environment with the newest packages that agree with one another."""
+    environment.make(FOLDER, requirements(environment.REQUIREMENTS.read_text()))
+    check = [environment.python(FOLDER), "-m", "pip", "check", "--disable-pip-version-check"]
+    for requirement in unmet(subprocess.run(check, capture_output=True, text=True, check=False).stdout):
+        environment.install(FOLDER, [requirement])
+
+
+def unmet(report: str) -> list[str]:
+    """What installed packages ask of others in another version, in pip's report, but for those of PINNED."""
+    asked = re.findall(r" has requirement (([\w.-]+)\S*), but you have", report)
+    return sorted({requirement for requirement, package in asked if package not in PINNED})
+
+
 def versions(folder: Path) -> dict[str, str]:
     """The version of every installed package."""
     command = [environment.python(folder), "-m", "pip", "list", "--format=freeze", "--disable-pip-version-check"]
@@ -38,15 +54,16 @@ def versions(folder: Path) -> dict[str, str]:
 
 
 def result(folder: Path, library: str) -> str:
-    """`equal`, or the first line of what differs."""
+    """`equal`, or one line of what differs."""
     command = [environment.python(folder), "-m", "tests.ecosystem.compare", library]
     ran = subprocess.run(command, cwd=ROOT, env=environment.variables(), capture_output=True, text=True, check=False)
     return "equal" if ran.returncode == 0 else summary(ran.stderr)
 
 
 def summary(report: str) -> str:
-    """The last line of a report: the error of a program that failed, or a value that differs."""
-    return (report.strip().splitlines() or ["it ended without a word"])[-1]
+    """The last value that differs, or error of a program that failed, without further lines of its message."""
+    lines = [line for line in report.splitlines() if line.strip() and not line[0].isspace()]
+    return (lines or ["it ended without a word"])[-1]
 
 
 def rows(folder: Path, libraries: Sequence[str]) -> Iterator[tuple[str, str, str]]:
@@ -62,7 +79,7 @@ def main() -> None:
     parser.add_argument("--keep", action="store_true", help="use the environment that an earlier run made")
     arguments = parser.parse_args()
     if not arguments.keep:
-        environment.make(FOLDER, requirements(environment.REQUIREMENTS.read_text()))
+        make()
     print("| programs | version | result |\n|---|---|---|")
     found = []
     for row in rows(FOLDER, arguments.libraries or LIBRARIES):

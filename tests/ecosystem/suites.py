@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -19,15 +20,19 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.ecosystem import environment
+from tests.ecosystem import environment, share
 
-SUITES = ("chex", "distrax", "dm-haiku", "einops", "jraph", "optax", "rlax")
+PLUGIN = "ecosystem_share"
+"""What the plugin is called in a run: `tests` may be a package of the library's."""
+SUITES = ("blackjax", "chex", "distrax", "dm-haiku", "einops", "flax", "jraph", "numpyro", "optax", "rlax")
 """The libraries that ship tests which need neither TensorFlow nor a network."""
 VARIABLES = {
     "einops": {"EINOPS_TEST_BACKENDS": "numpy,jax"},
     "rlax": {"XLA_FLAGS": "--xla_force_host_platform_device_count=4"},
 }
 """What the suites ask of their environment."""
+FOLDERS = {"flax": "tests"}
+"""Where the tests are of a library whose examples have tests too, which need TensorFlow."""
 REQUIREMENTS = {
     "distrax": ("mock==5.2.0",),
     "dm-haiku": ("dill==0.4.1",),
@@ -54,7 +59,7 @@ def version_of(library: str) -> str:
 
 def unpacked(library: str, folder: Path) -> Path:
     """The library's source distribution, downloaded and unpacked."""
-    download = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:"]
+    download = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", library]
     subprocess.run([*download, "--dest", folder, version_of(library)], check=True)
     (archive,) = folder.glob("*.tar.gz")
     with tarfile.open(archive) as contents:
@@ -63,7 +68,9 @@ def unpacked(library: str, folder: Path) -> Path:
 
 
 def install(choice: Choice, folder: Path) -> None:
-    """What the suite needs and the environment does not have, in a folder of its own."""
+    """The plugin, and what the suite needs and the environment does not have, in a folder of their own."""
+    folder.mkdir(exist_ok=True)
+    shutil.copy(share.__file__, folder / f"{PLUGIN}.py")
     needed = REQUIREMENTS.get(choice.library, ())
     pip = [environment.python(environment.FOLDERS[choice.with_jax]), "-m", "pip", "install", "--quiet", "--no-deps"]
     if needed:
@@ -84,7 +91,7 @@ def variables(choice: Choice, packages: Path) -> dict[str, str]:
 
 def command(choice: Choice, path: Path) -> list[str | Path]:
     """Pytest for one file of tests."""
-    options = ["-q", "--tb=short", "-W", "ignore", "-p", "no:cacheprovider", "-p", "tests.ecosystem.share"]
+    options = ["-q", "--tb=short", "-W", "ignore", "-p", "no:cacheprovider", "-p", PLUGIN]
     drop_in = [] if choice.with_jax else ["-p", "xlamini.as_jax"]
     python = environment.python(environment.FOLDERS[choice.with_jax])
     return [python, "-m", "pytest", *options, f"--share={choice.share}", *drop_in, path]
@@ -106,8 +113,8 @@ def outputs(choice: Choice, parts: Sequence[str]) -> Iterator[str]:
         packages = Path(folder) / "packages"
         source = unpacked(choice.library, Path(folder))
         install(choice, packages)
-        paths = [path for path in tests_in(source) if not parts or any(text in str(path) for text in parts)]
-        for path in paths:
+        paths = tests_in(source / FOLDERS.get(choice.library, ""))
+        for path in [path for path in paths if not parts or any(text in str(path) for text in parts)]:
             yield output_of(choice, path, source, packages)
 
 

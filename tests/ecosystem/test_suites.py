@@ -52,6 +52,24 @@ def test_what_a_suite_needs_can_be_imported_beside_xlamini(tmp_path: Path) -> No
     assert found["PYTHONPATH"].split(":") == [str(ROOT), str(tmp_path)] and "count=4" in found["XLA_FLAGS"]
 
 
+def test_the_plugin_is_no_part_of_a_package_called_tests(tmp_path: Path) -> None:
+    choice = suites.Choice("blackjax", False, 100, 600)
+    suites.install(choice, tmp_path / "packages")
+    assert (tmp_path / "packages" / f"{suites.PLUGIN}.py").exists()
+    assert suites.PLUGIN in suites.command(choice, tmp_path) and "." not in suites.PLUGIN
+
+
+def test_the_tests_of_examples_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("examples", "tests"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a_test.py").touch()
+    monkeypatch.setattr(suites, "unpacked", lambda library, folder: tmp_path)
+    monkeypatch.setattr(suites, "install", lambda choice, folder: None)
+    monkeypatch.setattr(suites, "output_of", lambda choice, path, source, packages: str(path.relative_to(source)))
+    assert list(suites.outputs(suites.Choice("flax", False, 100, 600), [])) == ["tests/a_test.py"]
+    assert list(suites.outputs(suites.Choice("flax", False, 100, 600), ["b_test"])) == []
+
+
 def test_helpers_of_tests_are_no_tests(tmp_path: Path) -> None:
     for name in ("a_test.py", "test_b.py", "test_utils.py", "c.py"):
         (tmp_path / name).touch()

@@ -45,7 +45,7 @@ def dot_product_attention(
     Args:
       query: shape (batch, queries, heads, features), or without the batch, here and below.
       key, value: shape (batch, keys, key heads, features); each key head serves as many query heads in a row.
-      bias: added to the products; four dimensions that broadcast to (batch, heads, queries, keys).
+      bias: added to the products; it broadcasts to (batch, heads, queries, keys), and may lack the batch.
       mask: booleans of such a shape: which keys a query sees.
       scale: 1 / sqrt(features) if it is not given.
       is_causal: query t sees keys up to t only.
@@ -121,11 +121,12 @@ def _weighted(weights: Any, v: Any) -> Any:
 
 def _by_group(what: str, x: Any, sizes: tuple[int, ...], heads: int) -> Any:
     """An array for (batch, heads, queries, keys) in the order of axes b, k, t, g, s; axes of size 1 stay."""
-    x = as_operand(_NAME, x)
+    given = as_operand(_NAME, x)
+    x = given[None] if given.ndim == 3 else given
     if x.ndim != 4 or any(m not in (1, n) for m, n in zip(x.shape, sizes, strict=True)):
         raise ShapeError(
-            f"{_NAME}: {what} must have four dimensions that broadcast to (batch, heads, queries, keys) = {sizes}, "
-            f"got {x.shape}"
+            f"{_NAME}: {what} must have four dimensions, or three without the batch, that broadcast to "
+            f"(batch, heads, queries, keys) = {sizes}, got {given.shape}"
         )
     b, n, t, s = x.shape
     split = x.reshape(b, 1, 1, t, s) if n == 1 else x.reshape(b, heads, n // heads, t, s)
