@@ -75,13 +75,6 @@ def captures(x: Any) -> Any:
     return (x * BIG).sum()
 
 
-def grown(x: Any) -> Any:
-    found = x[:1]
-    for i in range(1, 8):
-        found = jnp.concatenate([found, x[i : i + 1]])
-    return jnp.concatenate([found, x]) * 2
-
-
 def grown_in_a_loop(x: Any) -> Any:
     found = x[:1]
     for _ in range(9):
@@ -131,6 +124,12 @@ def scanned_layers(x: Any) -> Any:
     return lax.fori_loop(0, 12, lambda _, v: jnp.tanh(v @ MATRIX), x)
 
 
+def layers_of_two(x: Any) -> Any:
+    for _ in range(6):
+        x = jnp.tanh(x @ MATRIX)
+    return x
+
+
 def updated_leaves(leaves: Any) -> Any:
     return [leaf - 0.1 * leaf for leaf in leaves]
 
@@ -149,16 +148,6 @@ def same_key(key: Any) -> Any:
 
 def own_keys(key: Any) -> Any:
     return lax.scan(lambda c, k: (c + random.normal(k), None), 0.0, random.split(key, 3))[0]
-
-
-def two_draws(key: Any) -> Any:
-    noise = random.normal(key)
-    return noise + random.uniform(key)
-
-
-def weak(x: Any) -> Any:
-    ones = lax.full_like(x, 1, dtype=None)
-    return lax.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, c[1]), (0, ones))[1]
 
 
 class Sample(NamedTuple):
@@ -214,7 +203,9 @@ SAMPLES = {
     "callback_in_a_loop": Sample(host_in_scan, (X,), on_host, (X,), "xlamini.pure_callback("),
     "key_never_split": Sample(same_key, (random.key(0),), own_keys, (random.key(0),), "lax.scan("),
     "unused_argument": Sample(lambda x, y: 2 * x, (X, X), lambda x, _: 2 * x, (X, X), ""),
-    "weak_result": Sample(weak, (1,), lambda x: x * 2, (X,), ""),
+    "weak_result": Sample(
+        lambda x: jnp.where(x > 1, 1, 0), (X,), lambda x: (x > 1).astype(jnp.int32), (X,), "jnp.where(x > 1, 1, 0)"
+    ),
 }
 
 
@@ -228,4 +219,133 @@ def test_a_rule_finds_its_sample_and_nothing_in_its_twin(name: str) -> None:
 
 
 def test_every_rule_has_a_sample() -> None:
-    assert {*lint_rules} == {*SAMPLES, "no_kernel", "float64_spreads"}
+    assert {*lint_rules} >= {*SAMPLES}
+    assert {*lint_rules} - {*SAMPLES} <= {"no_kernel", "float64_spreads"}
+
+
+def test_wide_operands_are_found_where_the_conversion_is_implicit() -> None:
+    with xlamini.enable_x64():
+        x, wide = jnp.ones(8, "float32"), np.ones(8)
+        found = lint(lambda x: x * wide + 1)(x).found
+        assert [(f.rule, f.ratio) for f in found] == [("float64_spreads", 2)]
+        assert not lint(lambda x: x * wide.astype("float32"))(x)
+        assert not lint(lambda x: x.astype("float64") * wide)(x)
+
+
+def test_targets_are_asked_for_kernels() -> None:
+    eigenvalues = lambda a: jnp.linalg.eig(a)[0]
+    assert not lint(eigenvalues)(MATRIX)
+    found = lint(eigenvalues, targets=("cpu", "tpu"))(MATRIX).found
+    assert [(f.rule, f.place.primitive) for f in found] == [("no_kernel", "eig")]
+    assert found[0].message == "for tpu: eig: there is no kernel for platform tpu"
+
+
+CLEAN = {
+    "leaves of one type are no loop": (lambda xs: updated_leaves(xs), ([X] * 16,)),
+    "a short loop": (layers_of_two, (X,)),
+    "a mask of positions": (lambda x: jnp.tril(x), (np.ones((1024, 1024), np.float32),)),
+    "an inverse used twice": (both, (MATRIX, MATRIX)),
+    "the library's own where": (jnp.sinc, (X,)),
+    "attention": (nn.dot_product_attention, (np.ones((2, 4, 2, 8), np.float32),) * 3),
+    "norm": (grad(lambda x: jnp.linalg.norm(x)), (X,)),
+    "all of a sort": (jnp.median, (X,)),
+    "a key split": (lambda key: random.normal(random.split(key)[1]), (random.key(0),)),
+    "einsum": (lambda a: jnp.einsum("ij,kj->ik", a, a), (MATRIX,)),
+    "layer norm": (lambda x: nn.standardize(x), (TABLE,)),
+    "solve": (grad(lambda a, b: jnp.linalg.solve(a, b).sum()), (MATRIX, X)),
+}
+
+
+@pytest.mark.parametrize("name", CLEAN)
+def test_clean_programs(name: str) -> None:
+    f, args = CLEAN[name]
+    assert not lint(f)(*args)
+
+
+NESTS: dict[str, Callable[[Any], Any]] = {
+    "jit": jit,
+    "grad": lambda f: grad(lambda x: f(x).sum()),
+    "scan": lambda f: lambda x: lax.scan(lambda c, v: (c, f(v)), 0.0, x[None])[1],
+    "vmap": lambda f: lambda x: vmap(f)(x[None]),
+    "checkpoint": lambda f: grad(lambda x: xlamini.checkpoint(f)(x).sum()),
+}
+
+
+@pytest.mark.parametrize("nest", NESTS)
+def test_a_batched_cond_is_found_under_every_transformation(nest: str) -> None:
+    found = [f for f in lint(NESTS[nest](branches))(X).found if f.rule == "cond_runs_all_branches"]
+    assert [(f.place.function, f.ratio) for f in found] == [("chosen", 2)]
+
+
+def test_what_a_finding_says() -> None:
+    (found,) = lint(residuals)(ROW[:, None], ROW).found
+    line = inspect.getsourcelines(residuals)[1] + 1
+    assert (found.place.file, found.place.line, found.ratio) == (__file__, line, 512)
+    assert found.message == "sub of shapes (1024, 1) and (1024,) gives (1024, 1024), 4.2 MB, which is 512 times its operands"
+    assert str(found).startswith(f"{__file__}:{line} (residuals): return")
+    assert json.loads(json.dumps(found.as_dict()))["rule"] == "broadcast_blows_up"
+    captured = lint(captures)(2.0)
+    assert captured and "captures 'BIG', 1.4 MB" in captured.as_dict()["found"][0]["message"]
+
+
+def test_nothing_found_is_false() -> None:
+    found = lint(jnp.sin)(X)
+    assert not found and repr(found) == "nothing found" and found.as_dict() == {"found": []}
+
+
+def test_rules_of_users() -> None:
+    @lint_rule
+    def calls_sine(program: Any) -> Any:
+        for body, eqn in program.equations("sin"):
+            yield finding(eqn, f"a sine in {len(body.loops)} loops", "Use a table.", 2.0)
+
+    try:
+        in_loop = lambda x: lax.map(jnp.sin, x)
+        assert [f.message for f in lint(in_loop)(X).found] == ["a sine in 1 loops"]
+        assert not lint(in_loop, ignore=["calls_sine"])(X)
+        assert not lint(in_loop, rules=["python_loop"])(X)
+        assert lint(in_loop, rules=[calls_sine])(X).found[0].rule == "calls_sine"
+    finally:
+        del lint_rules["calls_sine"]
+
+
+def test_errors() -> None:
+    with pytest.raises(ValueError, match="lint: there is no rule 'nothing'; the rules are"):
+        lint(jnp.sin, ignore=["nothing"])
+    with pytest.raises(TypeError, match="lint"):
+        lint(3)  # type: ignore[arg-type]
+    with pytest.raises(xlamini.errors.TracerBoolConversionError):
+        lint(lambda x: 1 if x > 0 else 2)(1.0)
+
+
+def test_refs() -> None:
+    total = xlamini.new_ref(jnp.zeros(8))
+
+    def add(x: Any) -> Any:
+        total[...] += x
+        x.at[0].set(1.0)
+        return x
+
+    assert [f.rule for f in lint(add)(jnp.asarray(X)).found] == ["discarded_update"]
+
+
+def test_vmap_may_refuse_to_run_all_branches() -> None:
+    positive = lambda x: chosen(x > 1.5, x)
+    with pytest.raises(ValueError, match=r"test_lints.py:\d+ \(chosen\) is mapped, so that all 2 branches run for all 8"):
+        vmap(positive, on_cond="error")(X)
+    for _ in range(2):  # also where the program is known
+        with pytest.warns(UserWarning, match="give the predicate's argument in_axes=None"):
+            out = vmap(positive, on_cond="warn")(X)
+    np.testing.assert_allclose(out, np.where(X > 1.5, np.sin(X), X * np.cos(X)), rtol=1e-6)
+    shared = partial(chosen, True)
+    np.testing.assert_allclose(vmap(shared, on_cond="error")(X), np.sin(X), rtol=1e-6)
+    with pytest.raises(ValueError, match="on_cond must be 'select', 'error' or 'warn', got 'loop'"):
+        vmap(positive, on_cond="loop")  # type: ignore[arg-type]
+
+
+def test_each_vmap_answers_for_its_own_conds() -> None:
+    inner = vmap(lambda v: chosen(v > 1.5, v))
+    assert vmap(lambda x, y: inner(x) + y, (None, 0), on_cond="error")(X, X).shape == (8, 8)
+    assert vmap(inner, on_cond="error")(X[None]).shape == (1, 8)
+    with pytest.raises(ValueError, match="all 2 branches"):
+        jit(vmap(jit(lambda v: lax.scan(lambda c, _: (chosen(v > c, c), None), v, length=2)[0]), on_cond="error"))(X)

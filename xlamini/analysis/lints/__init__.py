@@ -5,8 +5,14 @@ equations, so rules cost nothing while nobody lints.
 """
 
 from xlamini.analysis.lints import (
-    algebra as algebra, batching as batching, dtypes as dtypes, loops as loops, memory as memory, numerics as numerics,
-    platforms as platforms, signature as signature,
+    algebra as algebra,
+    batching as batching,
+    dtypes as dtypes,
+    loops as loops,
+    memory as memory,
+    numerics as numerics,
+    platforms as platforms,
+    signature as signature,
 )  # fmt: skip
 from xlamini.analysis.lints.finding import Finding as Finding, Findings as Findings, finding as finding
 from xlamini.analysis.lints.lint import lint as lint

@@ -1,13 +1,14 @@
 """Rules about loops, and about what happens in each iteration."""
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Hashable, Iterator
 
 from xlamini.analysis.lints.finding import Finding, finding
 from xlamini.analysis.lints.program import Body, Program
 from xlamini.analysis.lints.registry import lint_rule
-from xlamini.core import Equation, close_over
+from xlamini.core import Equation, Var, close_over
 from xlamini.interpreters.key_reuse import key_uses
 
 _REPEATS = 10
@@ -24,7 +25,7 @@ def python_loop(program: Program) -> Iterator[Finding]:
 
 
 def _runs(body: Body) -> Iterator[tuple[int, int, int]]:
-    """Where equations repeat with each repetition reading what the one before it made: first, period, repetitions."""
+    """Where equations repeat, and the last repetition depends on the first: start, period, repetitions."""
     eqns = body.jaxpr.eqns
     keys = [_kind(eqn) for eqn in eqns]
     places: dict[Hashable, list[int]] = defaultdict(list)
@@ -34,13 +35,17 @@ def _runs(body: Body) -> Iterator[tuple[int, int, int]]:
     for number, key in enumerate(keys):
         if number < end or key is None or len(places[key]) < _REPEATS:
             continue
-        here = places[key][places[key].index(number) :]
-        if len(here) >= _REPEATS:
-            period = here[1] - here[0]
-            repeats = _repeats(keys, number, period)
-            if repeats >= _REPEATS and _is_chain(body, number, period):
-                end = number + period * repeats
-                yield number, period, repeats
+        period = _next(places[key], number) - number
+        repeats = _repeats(keys, number, period) if period > 0 else 0
+        if repeats >= _REPEATS and _is_chain(body, number, period, repeats):
+            end = number + period * repeats
+            yield number, period, repeats
+
+
+def _next(places: list[int], number: int) -> int:
+    """The place after this one; the same if it is the last."""
+    after = bisect_right(places, number)
+    return places[after] if after < len(places) else number
 
 
 def _repeats(keys: list[Hashable], start: int, period: int) -> int:
@@ -50,10 +55,15 @@ def _repeats(keys: list[Hashable], start: int, period: int) -> int:
     return (stop - start) // period + 1
 
 
-def _is_chain(body: Body, start: int, period: int) -> bool:
+def _is_chain(body: Body, start: int, period: int, repeats: int) -> bool:
+    """Whether the last repetition depends on the first one."""
+    stop = start + period * repeats
     eqns = body.jaxpr.eqns
-    made = {v for eqn in eqns[start : start + period] for v in eqn.outvars}
-    return any(a in made for eqn in eqns[start + period : start + 2 * period] for a in eqn.invars)
+    reached = {v for eqn in eqns[start : start + period] for v in eqn.outvars}
+    for eqn in eqns[start + period : stop]:
+        if not reached.isdisjoint(a for a in eqn.invars if type(a) is Var):
+            reached.update(eqn.outvars)
+    return any(v in reached for eqn in eqns[stop - period : stop] for v in eqn.outvars)
 
 
 def _kind(eqn: Equation) -> Hashable:

@@ -8,7 +8,7 @@ from xlamini.analysis.lints.program import Body, Program, apart, is_number, is_w
 from xlamini.analysis.lints.registry import lint_rule
 from xlamini.core import Atom, Equation, Var
 
-_UNSAFE = {name: 0 for name in ("acos", "acosh", "asin", "atanh", "log", "log1p", "pow", "rsqrt", "sqrt")} | {"div": 1}
+_UNSAFE = dict.fromkeys(("acos", "acosh", "asin", "atanh", "log", "log1p", "pow", "rsqrt", "sqrt"), 0) | {"div": 1}
 """Operations with an infinite derivative or value somewhere, and the operand that decides."""
 _COMPARISONS = ("eq", "ge", "gt", "le", "lt", "ne")
 _LOGIC = ("and", "not", "or", "xor")

@@ -18,8 +18,8 @@ def no_kernel(program: Program) -> Iterator[Finding]:
         for _, eqn in program.equations():
             reason = None if eqn.primitive.higher_order else _refusal(eqn, platform)
             if reason is not None:
-                message = f"there is no kernel for {platform}: {reason}"
-                yield finding(eqn, message, "Run this part on the CPU, or use an operation that the target has.")
+                fix = "Run this part on the CPU, or use an operation that the target has."
+                yield finding(eqn, f"for {platform}: {reason}", fix)
 
 
 def _refusal(eqn: Equation, platform: str) -> str | None:
