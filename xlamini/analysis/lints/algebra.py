@@ -79,7 +79,8 @@ def sort_for_top_k(program: Program) -> Iterator[Finding]:
             continue
         used = max(r.outvars[0].aval.shape[dim] for r in parts)
         message = f"{size} elements are sorted, and {used} used"
-        yield finding(eqn, message, f"Use lax.top_k(x, {used}), or lax.top_k(-x, {used}) for the smallest.", size / used)
+        fix = f"Use lax.top_k(x, {used}), or lax.top_k(-x, {used}) for the smallest."
+        yield finding(eqn, message, fix, size / used)
 
 
 def _is_end(sort: Equation, reader: Equation, dim: int, size: int) -> bool:
