@@ -1,6 +1,7 @@
 """Looking into programs as they run: `debug.print`, `debug.callback`, `debug.breakpoint`; at arrays; at the caches."""
 
 from xlamini.analysis.bisect import bisect as bisect
+from xlamini.analysis.lints import finding as finding, lint_rule as lint_rule, lint_rules as lint_rules
 from xlamini.analysis.nan_gradient import why_nan as why_nan
 from xlamini.analysis.purity import check_pure as check_pure
 from xlamini.analysis.replay import replay as replay
@@ -20,6 +21,7 @@ from xlamini.transforms.callbacks.inspect_sharding import (
 _edge_of_face(globals())
 
 __all__ = [
-    "bisect", "breakpoint", "callback", "check_pure", "compilations", "inspect_array_sharding", "log", "memos", "print",
-    "replay", "visualize_array_sharding", "visualize_sharding", "why_nan", "why_zero",
+    "bisect", "breakpoint", "callback", "check_pure", "compilations", "finding", "inspect_array_sharding", "lint_rule",
+    "lint_rules", "log", "memos", "print", "replay", "visualize_array_sharding", "visualize_sharding", "why_nan",
+    "why_zero",
 ]  # fmt: skip

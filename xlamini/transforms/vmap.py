@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 from xlamini.core import (
     Avals,
@@ -46,6 +46,9 @@ from xlamini.staging.trace.ref_arguments import OpenedRefs, pure
 from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.axes import axis_leaves, unbatched_aval
 
+if TYPE_CHECKING:
+    from xlamini.transforms.cond.all_branches import OnCond
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -58,6 +61,7 @@ def vmap(
     axis_size: int | None = None,
     spmd_axis_name: Any = None,
     sum_match: bool = False,
+    on_cond: OnCond = "select",
 ) -> Callable[P, R]:
     """A function that maps `fun` over an axis of its arguments.
 
@@ -68,6 +72,9 @@ def vmap(
     them; without it the compiler chooses. With `sum_match` an output with `out_axes=None` that depends on a mapped
     argument is the sum over the examples; without it that is an error.
 
+    Where the predicate of a `cond` or the index of a `switch` is mapped, all branches run for all examples, and each
+    result is selected. With `on_cond="error"` that is a ValueError, with "warn" a UserWarning, with the cond's line.
+
     Raises ValueError if the sizes of the mapped axes differ, or the structure of the axes does not fit.
 
     >>> xlamini.vmap(xlamini.numpy.dot)(xlamini.numpy.ones((5, 3)), xlamini.numpy.ones((5, 3))).shape
@@ -76,10 +83,14 @@ def vmap(
     check_callable("vmap", fun)
     _check_axis_size(axis_size)
     _check_axis_name(axis_name)
+    if on_cond != "select":
+        from xlamini.transforms.cond.all_branches import check_on_cond  # for those who ask only
+
+        check_on_cond(on_cond)
     along = () if spmd_axis_name is None else spmd_axis_name
     along = along if isinstance(along, tuple) else (along,)
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
-    mapping = Mapping(fun, in_axes, out_axes, axis_name, axis_size, along, bool(sum_match))
+    mapping = Mapping(fun, in_axes, out_axes, axis_name, axis_size, along, bool(sum_match), on_cond)
 
     @api_boundary
     @functools.wraps(fun)
@@ -102,6 +113,7 @@ class Mapping(NamedTuple):
     axis_size: int | None
     along: tuple[Any, ...]
     sum_match: Any
+    on_cond: OnCond = "select"
 
 
 def _with_refs_mapped(mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> Any:
@@ -227,6 +239,10 @@ def _run(traced: Trace, axis: Axis, leaves: Values, dims: Dims, mapping: Mapping
     in_dims, name = (*(None,) * len(traced.captured), *dims), name_of(mapping.fun)
     out_dims = axis_leaves("out_axes", mapping.out_axes, traced.out_tree, None, traced.jaxpr.out_avals, None, name)
     sums = tuple(flatten_axes("vmap", mapping.sum_match, traced.out_tree))
+    if mapping.on_cond != "select":
+        from xlamini.transforms.cond.all_branches import report_conds  # for those who ask only
+
+        report_conds(traced.jaxpr, axis, in_dims, mapping.on_cond)
     options = (axis, in_dims, tuple(out_dims), sums)
     outs = transformed(_batch, traced.jaxpr, options, [*traced.captured, *leaves])
     return rebuilt(traced.out_tree, outs)

@@ -1,0 +1,80 @@
+"""`lint`: what is slow or odd in a program, found without running it."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from xlamini.analysis.lints.finding import Finding, Findings
+from xlamini.analysis.lints.program import Program, bodies_of
+from xlamini.analysis.lints.registry import Rule, rules as registered
+from xlamini.core.api_boundary import api_boundary
+from xlamini.staging.run.jit_function import jit
+from xlamini.staging.run.make_jaxpr import make_jaxpr
+from xlamini.staging.trace.arguments import check_callable
+from xlamini.staging.trace.ref_threading import RefEscaped
+
+
+def lint(
+    f: Callable[..., Any],
+    *,
+    rules: Sequence[str | Rule] | None = None,
+    ignore: Sequence[str] = (),
+    targets: Sequence[str] = (),
+) -> Callable[..., Findings]:
+    """A function that says what is slow or odd in the program of `f`, where, and which edit mends it.
+
+    The result takes the arguments of `f`, traces it and runs nothing. It returns findings, which are false if there are
+    none: each has a `place` (file, line, variable), a `message`, a `fix`, the name of its `rule`, and a `ratio` where
+    it is known how many times too much is done. `rules` are the rules to apply, by name or as functions, all of them by
+    default (`xlamini.debug.lint_rules`); `ignore` are names of rules to leave out. `targets` are platforms, such as
+    "tpu", for which every operation should have a kernel.
+
+    Raises ValueError for the name of a rule that there is not, and what `jit` raises for a function that it cannot
+    trace.
+
+    >>> def f(x):
+    ...     x.at[0].set(1.0)
+    ...     return x
+    >>> xlamini.lint(f)(xlamini.numpy.zeros(3)).found[0].rule
+    'discarded_update'
+    """
+    check_callable("lint", f)
+    chosen = _chosen(rules, ignore)
+
+    @api_boundary
+    def linted(*args: Any, **kwargs: Any) -> Findings:
+        program = _program(f, args, kwargs, targets)
+        return Findings(list(_distinct(program, chosen)))
+
+    return linted
+
+
+def _chosen(rules: Sequence[str | Rule] | None, ignore: Sequence[str]) -> dict[str, Rule]:
+    for name in (*(rules or ()), *ignore):
+        if isinstance(name, str) and name not in registered:
+            raise ValueError(f"lint: there is no rule {name!r}; the rules are {', '.join(registered)}")
+    given = registered.values() if rules is None else [registered[r] if isinstance(r, str) else r for r in rules]
+    return {rule.__name__: rule for rule in given if rule.__name__ not in ignore}
+
+
+def _program(f: Any, args: Any, kwargs: dict[str, Any], targets: Sequence[str]) -> Program:
+    jitted = f if hasattr(f, "trace") else jit(f)
+    try:
+        traced = jitted.trace(*args, **kwargs)
+    except (RefEscaped, TypeError):  # it has refs, which `make_jaxpr` passes through
+        closed = make_jaxpr(f)(*args, **kwargs)
+        return Program(f, closed.jaxpr, closed.consts, bodies_of(closed.jaxpr), (), (), targets)
+    call, closed = traced._call, traced.jaxpr
+    bodies = bodies_of(closed.jaxpr)
+    return Program(f, closed.jaxpr, closed.consts, bodies, call.trace.names, call.donated, targets)
+
+
+def _distinct(program: Program, chosen: dict[str, Rule]) -> Iterator[Finding]:
+    """The findings; of those that a line has several times, as in a Python loop, the first."""
+    seen = set()
+    for name, rule in chosen.items():
+        for finding in rule(program):
+            key = name, finding.place.file, finding.place.line, finding.message
+            if key not in seen:
+                seen.add(key)
+                yield finding._replace(rule=name)
