@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from xlamini.core import Cell, Holder, Values, aval_of, flatten, flatten_from_user, unflatten
+from xlamini.core import Cell, Holder, Values, flatten, flatten_from_user, unflatten
 from xlamini.core.pytree import GetAttrKey, register_pytree_node
 from xlamini.core.ref_cells import is_holder, passed_to
 from xlamini.staging.trace.arguments import check_outputs, name_of
@@ -83,7 +83,7 @@ class OpenedRefs:
 def closed(tree: Any) -> tuple[Any, list[Cell]]:
     """An opened tree with new refs that hold the values, and the cells of these refs."""
     nodes, treedef = flatten(tree, is_ref_argument)
-    found = [x.kind(Cell(x.value, aval_of(x.value))) if is_ref_argument(x) else x for x in nodes]
+    found = [x.kind.of_value(x.value) if is_ref_argument(x) else x for x in nodes]
     return unflatten(treedef, found), [ref.cell for ref, x in zip(found, nodes, strict=True) if is_ref_argument(x)]
 
 
