@@ -61,10 +61,27 @@ def test_a_lowering_that_calls_python() -> None:
     mlir.register_lowering(p, lowering)
     assert jax.jit(lambda x: p.bind(x, x + 1)[0] * 2)(jnp.arange(3.0)).tolist() == [20, 42, 64]
 
+    """)
+
+
+def test_a_lowering_for_one_platform() -> None:
+    passes(PRIMITIVE + """
+    def scaled(factor):
+        return mlir.lower_fun(lambda x: factor * x, multiple_results=False)
+
+    p = Primitive("placed")
+    p.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(p, scaled(3), platform="gpu")
     try:
-        mlir.register_lowering(p, lowering, platform="cuda")
+        jax.jit(lambda x: p.bind(x))(2.0)
     except NotImplementedError as caught:
-        assert "a lowering is for all platforms; choose inside of it; see docs/dropin.md" in str(caught)
+        assert "'placed' has no lowering for the platform 'cpu'; give it one with register_lowering" in str(caught)
+    mlir.register_lowering(p, scaled(5))
+    assert jax.jit(lambda x: p.bind(x) + 1)(2.0) == 11
+    mlir.register_lowering(p, scaled(7), platform="cpu")
+    assert jax.jit(lambda x: p.bind(x) + 2)(2.0) == 16
+    for_gpu = jax.export.export(jax.jit(lambda x: p.bind(x)), platforms=["cuda"])(2.0).mlir_module()
+    assert "3.0" in for_gpu and "7.0" not in for_gpu
     """)
 
 
