@@ -68,3 +68,17 @@ def test_what_is_missing_or_wrong_is_an_error_that_says_so(product: Any) -> None
     extend.linearize_rule[p] = lambda nonzero, primals: (p.bind(*primals), (), lambda res, *ts: xlamini.numpy.ones(2))
     with pytest.raises(TypeError, match=r"returned a tangent of type float32\[2\]"):
         grad(p.bind)(2.0, 3.0)
+
+
+def test_a_result_that_depends_on_known_operands_alone_is_known() -> None:
+    before, p = len(primitives), extend.Primitive("pair", multiple_results=True)
+    extend.shape_rule[p] = lambda a, b: [a, b]
+    extend.expand_rule[p] = lambda a, b: [a * 2, b * a]
+    extend.partial_eval_rule[p] = lambda unknown, operands: [operands[0] * 2, operands[1] * operands[0]]
+    unknown = extend.Unknown(extend.ShapedArray((), np.float32))
+    for fun in (p.bind, jit(lambda a, b: p.bind(a, b))):
+        part = extend.trace_partly(lambda a, b, fun=fun: fun(a, b), [jnp.float32(3.0), unknown])
+        assert float(part.outs[0]) == 6.0
+        assert isinstance(part.outs[1], extend.Unknown)
+        assert float(extend.eval_jaxpr(part.jaxpr, part.consts, 5.0)[0]) == 15.0
+    del primitives[before:]
