@@ -26,8 +26,8 @@ class RefEscaped(TypeError):
     def __init__(self, cell: Cell, builder: Builder):
         self.cell, self.builder = cell, builder
         super().__init__(
-            f"{cell.noun}, made outside of {builder.name or 'the function'}, is used inside at {user_line()}, where the transformation does not thread it; pass its value as an "
-            "argument and return the new one"
+            f"{cell.noun}, made outside of {builder.name or 'the function'}, is used inside at {user_line()}, where "
+            "the transformation does not thread it; pass its value as an argument and return the new one"
         )
 
 
