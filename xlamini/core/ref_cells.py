@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.avals import ShapedArray
+from xlamini.core.avals import ShapedArray, aval_of
 from xlamini.core.frames import user_line
 from xlamini.core.pytree import flatten, flatten_from_user, register_pytree_node, unflatten
 from xlamini.core.state import state
@@ -26,9 +26,8 @@ class RefEscaped(TypeError):
     def __init__(self, cell: Cell, builder: Builder):
         self.cell, self.builder = cell, builder
         super().__init__(
-            f"a ref of type {cell.aval.str_short(short_dtypes=False)}, made outside of {builder.name or 'the function'}"
-            f", is used inside at {user_line()}, where the transformation does not thread it; pass its value as an "
-            "argument and return the new one"
+            f"{cell.noun}, made outside of {builder.name or 'the function'}, is used inside at {user_line()}, where "
+            "the transformation does not thread it; pass its value as an argument and return the new one"
         )
 
 
@@ -46,6 +45,16 @@ class Cell:
         self.memo: dict[Any, Any] = {}
         self.passed_to: str | None = None
         """The function that is being called with this ref as an argument."""
+
+    @property
+    def ty(self) -> Any:
+        """The type of the holder, as `typeof` gives it."""
+        return AbstractRef(self.aval)
+
+    @property
+    def noun(self) -> str:
+        """What it is, for errors."""
+        return f"a ref of type {self.aval.str_short(short_dtypes=False)}"
 
     def read(self) -> Any:
         """The value; RefEscaped in a trace that later calls reuse, because the value may have changed by then."""
@@ -70,7 +79,7 @@ class Cell:
     def _check_not_passed(self) -> None:
         if self.passed_to is not None:
             raise ValueError(
-                f"when tracing {self.passed_to}, a mutable array reference of type {AbstractRef(self.aval)} was both "
+                f"when tracing {self.passed_to}, a mutable array reference of type {self.ty} was both "
                 f"closed over, at {user_line()}, and passed as an argument; use the argument in the function"
             )
 
@@ -89,11 +98,19 @@ class Holder:
 
     __slots__ = ("_cell",)
 
+    reading = "ref[...]"
+    """How the value is read, for errors."""
+
     @api_boundary
     def __init__(self, cell: Cell):
         if not isinstance(cell, Cell):
             raise TypeError(f"Ref: a ref is made from a value by xlamini.new_ref(x), not from {type(cell).__name__}")
         self._cell = cell
+
+    @classmethod
+    def of_value(cls, value: Any) -> Holder:
+        """A new one that holds the value."""
+        return cls(Cell(value, aval_of(value)))
 
     @property
     def cell(self) -> Cell:
@@ -107,8 +124,8 @@ class Holder:
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         raise TypeError(
-            f"a ref of type {AbstractRef(self._cell.aval)} is used where an array is expected, at {user_line()}; read "
-            "its value with ref[...]"
+            f"a ref of type {self._cell.ty} is used where an array is expected, at {user_line()}; read its value with "
+            f"{self.reading}"
         )
 
 

@@ -6,4 +6,5 @@ from xlamini.experimental import (
     random as random, rnn as rnn, serialize_executable as serialize_executable, shard_map as shard_map,
     sparse as sparse, topologies as topologies, xla_metadata as xla_metadata,
 )
+from xlamini.experimental.hijax.boxes import cur_qdd as cur_qdd
 from xlamini.transforms.callbacks.io_callback import io_callback as io_callback

@@ -20,7 +20,8 @@ from xlamini.extend.primitive import Primitive as Primitive
 from xlamini.extend.rule_tables import RuleTable as RuleTable
 from xlamini.extend.rules import (
     batch_rule as batch_rule, cost_rule as cost_rule, dce_rule as dce_rule, effects_rule as effects_rule,
-    expand_rule as expand_rule, implementation as implementation, jvp_rule as jvp_rule, lower_rule as lower_rule,
+    expand_rule as expand_rule, implementation as implementation, jvp_rule as jvp_rule,
+    linearize_rule as linearize_rule, lower_rule as lower_rule, partial_eval_rule as partial_eval_rule,
     shape_rule as shape_rule, sharding_rule as sharding_rule, transpose_rule as transpose_rule,
 )
 from xlamini.extend.tangents import (

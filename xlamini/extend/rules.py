@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from xlamini.core import Avals, Literal, Params, Primitive, ShapedArray, Tracer, Values, aval_of, has_shape_and_dtype
 from xlamini.core.state import state
-from xlamini.core.tangents import Linear, Zero, cotangent_aval, tangent_aval
+from xlamini.core.tangents import Linear, Zero, cotangent_aval, is_zero, tangent_aval
 from xlamini.core.tracer import TangentBuilder
 from xlamini.extend.primitive import Primitive as NamedPrimitive
 from xlamini.extend.rule_tables import Rule, RuleTable
@@ -81,14 +81,19 @@ def _jvp_method(primitive: Primitive, rule: Rule) -> Rule:
         found = rule(as_values(primals), as_values(tangents), **params)
         if not isinstance(found, list | tuple) or len(found) != 2:
             _refuse(primitive, "jvp", f"must return a pair, results and tangents, but returned {found!r}")
-        outs, out_tangents = (_listed(primitive, "jvp", part) for part in found)
-        if len(outs) != len(out_tangents):
-            _refuse(primitive, "jvp", f"returned {len(outs)} results and {len(out_tangents)} tangents")
-        for x, t in zip(outs, out_tangents, strict=True):
-            _check_linear(primitive, "jvp", "a tangent", t, tangent_aval(aval_of(x)))
-        return _restored(primitive, outs), _restored(primitive, out_tangents)
+        return _with_tangents(primitive, "jvp", *found)
 
     return method
+
+
+def _with_tangents(primitive: Primitive, rule: str, out: Any, tangent: Any) -> Any:
+    """What a rule returned, after a check that the tangents fit the results."""
+    outs, tangents = _listed(primitive, rule, out), _listed(primitive, rule, tangent)
+    if len(outs) != len(tangents):
+        _refuse(primitive, rule, f"returned {len(outs)} results and {len(tangents)} tangents")
+    for x, t in zip(outs, tangents, strict=True):
+        _check_linear(primitive, rule, "a tangent", t, tangent_aval(aval_of(x)))
+    return _restored(primitive, outs), _restored(primitive, tangents)
 
 
 def _check_linear(primitive: Primitive, rule: str, what: str, found: Any, wanted: ShapedArray) -> None:
@@ -98,6 +103,25 @@ def _check_linear(primitive: Primitive, rule: str, what: str, found: Any, wanted
     aval = aval_of(found)
     if (aval.shape, aval.dtype) != (wanted.shape, wanted.dtype):
         _refuse(primitive, rule, f"returned {what} of type {aval.str_long()} for a value of type {wanted.str_long()}")
+
+
+def _linearize_method(primitive: Primitive, rule: Rule) -> Rule:
+    def method(primals: Values, tangents: Values, /, **params: Any) -> Any:
+        found = rule(tuple(not is_zero(t) for t in tangents), as_values(primals), **params)
+        if not isinstance(found, list | tuple) or len(found) != 3 or not callable(found[2]):
+            _refuse(primitive, "linearize", f"must return results, residuals and a linear function, got {found!r}")
+        out, residuals, linear = found
+        return _with_tangents(primitive, "linearize", out, linear(residuals, *as_values(tangents)))
+
+    return method
+
+
+def _partial_eval_method(primitive: Primitive, rule: Rule) -> Rule:
+    def method(unknown: Sequence[bool], operands: Values, /, **params: Any) -> Any:
+        found = rule(tuple(unknown), as_values(operands), **params)
+        return _restored(primitive, _listed(primitive, "partial_eval", found))
+
+    return method
 
 
 def _transpose_method(primitive: Primitive, rule: Rule) -> Rule:
@@ -192,6 +216,8 @@ shape_rule = RuleTable("shape_rule", _shape_method)
 effects_rule = RuleTable("effects_on", _effects_method, _effects_rule)
 implementation = RuleTable("implementation", _implementation_method)
 jvp_rule = RuleTable("jvp", _jvp_method, _seen)
+linearize_rule = RuleTable("linearize", _linearize_method)
+partial_eval_rule = RuleTable("partial_eval", _partial_eval_method)
 transpose_rule = RuleTable("transpose", _transpose_method, _seen)
 batch_rule = RuleTable("batch", _batch_method, _seen)
 expand_rule = RuleTable("expand", _expand_method)

@@ -138,7 +138,8 @@ class PartialBuilder(Builder):
             with active(self.parent):
                 return primitive.bind(*map(self.outside, operands), **params)
         unknown = [self.owns([x]) for x in operands]
-        if primitive.higher_order and not all(unknown) and not self.parting:
+        parts = primitive.higher_order or "partial_eval" in primitive.given
+        if parts and not all(unknown) and not self.parting:
             return self._parted(primitive, unknown, operands, params)
         return Builder.emit(self, primitive, operands, params)
 

@@ -123,7 +123,7 @@ def _with_refs_mapped(mapping: Mapping, args: Values, kwargs: dict[str, Any]) ->
     leaves, in_tree = flatten(refs.tree)
     avals = avals_of(leaves, names := ArgNames(mapping.fun, in_tree), name_of(mapping.fun))
     dims = axis_leaves("in_axes", mapping.in_axes, structure(args), kwargs, avals, names, name_of(mapping.fun))
-    of_refs = [dim for dim, is_ref in zip(dims, refs.mask, strict=True) if is_ref]
+    of_refs = refs.of_refs(dims)
     of_values = mapping._replace(
         fun=pure(mapping.fun), out_axes=(mapping.out_axes, of_refs), sum_match=(mapping.sum_match, False)
     )

@@ -2,6 +2,10 @@
 from xlamini.core.avals import ShapedArray as ShapedArray
 from xlamini.core.ref_cells import AbstractRef as AbstractRef
 from xlamini.core.tangents import Zero as Zero
+from xlamini.experimental.hijax.boxes import (
+    Box as Box, box_get as box_get, box_set as box_set, BoxTy as BoxTy, BoxTypeState as BoxTypeState,
+    new_box as new_box,
+)
 from xlamini.experimental.hijax.low_level import HiPrimitive as HiPrimitive
 from xlamini.experimental.hijax.mutable_types import (
     AvalMutableQDD as AvalMutableQDD, AvalQDD as AvalQDD, MutableHiType as MutableHiType,

@@ -11,8 +11,8 @@ class MutableHiType:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedError(
-            f"values of the mutable type {cls.__qualname__} cannot be traced; keep what changes in refs "
-            "(xlamini.new_ref), of which an object may hold several"
+            f"values of the mutable type {cls.__qualname__} cannot be traced; keep what changes in a "
+            "hijax.Box, or in refs (xlamini.new_ref)"
         )
 
 

@@ -22,7 +22,6 @@ from xlamini.core import (
 )
 from xlamini.core.dtypes import check_array_dtype, is_array_dtype
 from xlamini.core.hi_types import is_hi_value
-from xlamini.core.ref_cells import AbstractRef
 from xlamini.core.tracer import is_usable
 from xlamini.runtime import ArrayImpl, Sharding, key_words
 from xlamini.runtime.lifetime import deleted_error
@@ -206,8 +205,8 @@ def check_outputs(leaves: Values, tree: Any, fun_name: str) -> None:
 
 def _returned_ref(fun_name: str, path: str, ref: Any) -> ValueError:
     return ValueError(
-        f"{fun_name} returned a mutable array reference of type {AbstractRef(ref.cell.aval)} at output{path}, but "
-        "mutable array references cannot be returned; return its value, ref[...]"
+        f"{fun_name} returned a mutable array reference of type {ref.cell.ty} at output{path}, but "
+        f"mutable array references cannot be returned; return its value, {ref.reading}"
     )
 
 

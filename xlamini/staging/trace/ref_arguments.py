@@ -15,10 +15,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from itertools import islice
 from typing import Any
 
-from xlamini.core import Cell, Holder, Values, aval_of, flatten, flatten_from_user, unflatten
-from xlamini.core.pytree import GetAttrKey, register_pytree_node
+from xlamini.core import Cell, Holder, Values, flatten, flatten_from_user, unflatten
+from xlamini.core.pytree import GetAttrKey, register_pytree_node, structure
 from xlamini.core.ref_cells import is_holder, passed_to
 from xlamini.staging.trace.arguments import check_outputs, name_of
 
@@ -64,11 +65,14 @@ class OpenedRefs:
         opened = [RefArgument(type(x), x.cell.read()) if is_holder(x) else x for x in leaves] if self.refs else leaves
         self.tree = unflatten(treedef, opened)
 
-    @property
-    def mask(self) -> list[bool]:
-        """For each leaf of the opened tree, whether it is the value of a ref."""
-        nodes = flatten(self.tree, is_ref_argument)[0]
-        return [is_ref_argument(x) for x in nodes]
+    def of_refs(self, entries: Sequence[Any]) -> list[Any]:
+        """For each ref its entry, from those of all leaves of the opened tree; None for a box without leaves."""
+        remaining, found = iter(entries), []
+        for node in flatten(self.tree, is_ref_argument)[0]:
+            of_node = list(islice(remaining, structure(node).num_leaves))
+            if is_ref_argument(node):
+                found.append(of_node[0] if of_node else None)
+        return found
 
     def passed(self) -> AbstractContextManager[None]:
         """A context manager for the call of the function; in it these refs must not be closed over."""
@@ -83,7 +87,7 @@ class OpenedRefs:
 def closed(tree: Any) -> tuple[Any, list[Cell]]:
     """An opened tree with new refs that hold the values, and the cells of these refs."""
     nodes, treedef = flatten(tree, is_ref_argument)
-    found = [x.kind(Cell(x.value, aval_of(x.value))) if is_ref_argument(x) else x for x in nodes]
+    found = [x.kind.of_value(x.value) if is_ref_argument(x) else x for x in nodes]
     return unflatten(treedef, found), [ref.cell for ref, x in zip(found, nodes, strict=True) if is_ref_argument(x)]
 
 

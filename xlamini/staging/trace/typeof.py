@@ -23,5 +23,5 @@ def typeof(x: Any) -> ShapedArray | AbstractRef:
     if structure(x).num_leaves != 1 or structure(x).num_nodes != 1:
         raise TypeError(f"typeof: {x!r} is a container; ask for its leaves' types: tree.map(typeof, x)")
     if is_holder(x):
-        return AbstractRef(x.cell.aval)
+        return x.cell.ty
     return as_written(avals_of([x], ["x"], "typeof")[0])

@@ -142,6 +142,14 @@ class ShardMap(HigherOrder):
         }
         return list(used_inputs), list(used), {**params, **specs, "jaxpr": jaxpr}
 
+    def widened(self, ins: Sequence[int], outs: Sequence[int], params: Params) -> Params:
+        """Values of users' types are whole on each device, and so are the arrays that they are made of."""
+        in_specs, out_specs = (
+            tuple(spec for spec, count in zip(params[name], counts, strict=True) for _ in range(count))
+            for name, counts in (("in_specs", ins), ("out_specs", outs))
+        )
+        return {**params, "in_specs": in_specs, "out_specs": out_specs}
+
     def operand_avals(self, params: Params) -> list[ShapedArray]:
         """The avals of the jaxpr's inputs without `manual` axes; operands vary along the axes of an outer shard_map."""
         return [a.varying(a.vma - params["manual"]) for a in params["jaxpr"].in_avals]

@@ -18,7 +18,7 @@ def with_parts_of_refs(
     if not refs.cells:
         return run(f, args, in_specs=in_specs, out_specs=out_specs, **options)
     specs = flatten_axes("shard_map", (in_specs, None), structure(refs.tree), ("in_specs", "args"))
-    every_out = (out_specs, [spec for spec, is_ref in zip(specs, refs.mask, strict=True) if is_ref])
+    every_out = (out_specs, refs.of_refs(specs))
     with refs.passed():
         out, last = run(pure(f), refs.tree[0], in_specs=in_specs, out_specs=every_out, **options)
     refs.store(last)

@@ -12,7 +12,6 @@ from jaxlib.mlir import ir as ir
 from xlamini import extend
 from xlamini.as_jax.missing_names import fall_through
 from xlamini.as_jax.overlay.lowering_context import LoweringRuleContext as LoweringRuleContext
-from xlamini.as_jax.overlay.refusals import refuse
 from xlamini.core.avals import Avals
 from xlamini.core.jaxpr import Var
 from xlamini.core.primitive import Primitive
@@ -53,14 +52,49 @@ def lower_fun(fun: Rule, multiple_results: bool = True) -> _LoweredFunction:
 def register_lowering(
     prim: Primitive, rule: Rule, platform: str | None = None, inline: bool = True, cacheable: bool = True
 ) -> Rule:
-    """Give a primitive its lowering, on all platforms."""
-    if platform is not None:
-        refuse(f"register_lowering(platform={platform!r})", "a lowering is for all platforms; choose inside of it")
-    if isinstance(rule, _LoweredFunction):
+    """Give a primitive its lowering, on all platforms or on one, "gpu" for both "cuda" and "rocm"."""
+    if platform is not None or isinstance(extend.lower_rule.get(prim), ByPlatform):
+        _give_on_platform(prim, rule, platform)
+    elif isinstance(rule, _LoweredFunction):
         extend.expand_rule[prim] = rule.expanded(prim)
     else:
         extend.lower_rule[prim] = _as_xlamini_calls(prim, rule)
     return rule
+
+
+class ByPlatform:
+    """The lowering of a primitive with rules for single platforms; the rule under None is for all others."""
+
+    def __init__(self, primitive: Primitive, rules: dict[str | None, Rule]):
+        self.primitive, self.rules = primitive, rules
+
+    def __call__(self, ctx: Any, *operands: Value, **params: Any) -> Any:
+        rule = self.rules.get(ctx.platform) or self.rules.get(None)
+        if rule is None:
+            raise NotImplementedError(
+                f"primitive '{self.primitive}' has no lowering for the platform {ctx.platform!r}; give it one with "
+                "register_lowering"
+            )
+        return rule(ctx, *operands, **params)
+
+
+def _give_on_platform(prim: Primitive, rule: Rule, platform: str | None) -> None:
+    names = ("cuda", "rocm") if platform == "gpu" else (platform,)
+    rules = {**_rules_by_platform(prim), **dict.fromkeys(names, _as_xlamini_calls(prim, rule))}
+    if prim in extend.expand_rule:
+        del extend.expand_rule[prim]
+    extend.lower_rule[prim] = ByPlatform(prim, rules)
+
+
+def _rules_by_platform(prim: Primitive) -> dict[str | None, Rule]:
+    """The lowerings that the primitive has."""
+    if prim in extend.expand_rule:
+        expanded = lower_fun(extend.expand_rule[prim], prim.multiple_results)
+        return {None: _as_xlamini_calls(prim, expanded)}
+    found = extend.lower_rule.get(prim)
+    if isinstance(found, ByPlatform):
+        return found.rules
+    return {} if found is None else {None: found}
 
 
 def _as_xlamini_calls(primitive: Primitive, rule: Rule) -> Rule:
