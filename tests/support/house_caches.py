@@ -23,6 +23,7 @@ MACHINE = {
 
 # Registries: what a table holds was declared, started or wrapped, and cannot be made again; and the registry of memos.
 REGISTRIES = {
+    "analysis/lints/registry.py rules",
     "core/api_boundary.py _edged",
     "core/api_boundary.py _edges",
     "core/avals.py _interned",  # types are compared by identity, and so are their shardings

@@ -192,9 +192,7 @@ class TargetError(ValueError):
 
         xlamini.target("tpu:v5e:3x3")  # fails: v5e does not come in slices of 3x3
 
-    The message names the nearest one that there is:
-
-        xlamini.target("tpu:v5e:2x4")
+    The message names the nearest one that there is: xlamini.target("tpu:v5e:2x4").
     """
 
 
@@ -212,25 +210,21 @@ class KeyReuseError(JAXTypeError):
 
 
 class KeyReuseWarning(UserWarning):
-    """A program uses a random key twice, which gives the same "random" numbers twice; see `KeyReuseError`.
+    """A program uses a random key twice; see `KeyReuseError`.
 
-    Flag `debug_key_reuse` makes it an error. Where it is meant, write random.clone(key); for the library of someone
-    else, warnings.filterwarnings("ignore", category=xlamini.errors.KeyReuseWarning).
+    Where it is meant, write random.clone(key); in a library of others, filter out this category of warnings.
     """
 
 
 class StaleValueWarning(UserWarning):
     """A compiled program uses a value that has changed since its function was traced; under flag `debug_purity`.
 
-        rate = 0.1
         step = jit(lambda x: x - rate * x)
         step(1.0)
         rate = 0.01
-        step(1.0)  # still 0.9: warns under debug_purity
+        step(1.0)  # goes on with the old rate: warns under debug_purity
 
-    Pass the value as an argument:
-
-        step = jit(lambda x, rate: x - rate * x)
+    Pass the value as an argument: jit(lambda x, rate: x - rate * x).
     """
 
 

@@ -58,7 +58,7 @@ def _chosen(rules: Sequence[str | Rule] | None, ignore: Sequence[str]) -> dict[s
 
 
 def _program(f: Any, args: Any, kwargs: dict[str, Any], targets: Sequence[str]) -> Program:
-    jitted = f if hasattr(f, "trace") else jit(f)
+    jitted: Any = f if hasattr(f, "trace") else jit(f)
     try:
         traced = jitted.trace(*args, **kwargs)
     except (RefEscaped, TypeError):  # it has refs, which `make_jaxpr` passes through

@@ -69,8 +69,13 @@ def _name_of_captured(f: Callable[..., Any], value: Any) -> str:
         found = inspect.getclosurevars(inspect.unwrap(f))
     except TypeError:
         return f"an array {aval_of(value).str_short()}"
-    names = [name for name, x in {**found.globals, **found.nonlocals}.items() if x is value]
+    names = [name for name, x in {**found.globals, **found.nonlocals}.items() if _is_captured(x, value)]
     return repr(names[0]) if names else f"an array {aval_of(value).str_short()}"
+
+
+def _is_captured(x: Any, value: Any) -> bool:
+    """Whether a program that has `value` captured `x`: the same object, or a copy, as of an ndarray."""
+    return x is value or (type(x) is type(value) is np.ndarray and x.shape == value.shape and bool((x == value).all()))
 
 
 @lint_rule

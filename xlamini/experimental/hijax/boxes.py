@@ -36,7 +36,7 @@ class BoxCell(Cell):
     __slots__ = ()
 
     ty = property(lambda self: BoxTy())
-    noun = "a box"
+    noun = property(lambda self: "a box")
 
 
 class Box(Holder):

@@ -130,7 +130,7 @@ def run(jaxpr: Jaxpr, inputs: Values) -> list[Any]:
     if debug_key_reuse.value:
         from xlamini.staging.compile.key_reuse import run_on_keys  # for those who look only
 
-        return run_on_keys(jaxpr.name, jaxpr, inputs, lambda: _outputs(jaxpr, inputs))
+        return list(run_on_keys(jaxpr.name, jaxpr, inputs, lambda: _outputs(jaxpr, inputs)))
     return _outputs(jaxpr, inputs)
 
 
