@@ -357,3 +357,35 @@ def test_a_class_whose_values_tell_no_type() -> None:
     register_hitype(Odd, lambda odd: 3)
     with pytest.raises(TypeError, match="must return a HiType for a Odd, got 3"):
         xlamini.jit(lambda odd: 1.0)(Odd())
+
+
+# --- over devices
+
+MESH = xlamini.make_mesh((2,), ("i",))
+SPLIT, WHOLE = xlamini.P("i"), xlamini.P()
+
+
+def scaled_rows(x: Any, q: QArray) -> Any:
+    return x * dequantize(q)[0]
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, xlamini.jit], ids=["eager", "jit"])
+def test_whole_values_of_a_users_type_in_shard_map(wrap: Any) -> None:
+    def both(x: Any, q: Any) -> Any:
+        return scaled_rows(x, q), q
+
+    expected = scaled_rows(A, Q)
+    over = xlamini.shard_map(both, mesh=MESH, in_specs=(SPLIT, WHOLE), out_specs=(SPLIT, WHOLE))
+    rows, same = wrap(over)(A, Q)
+    np.testing.assert_allclose(rows, expected, rtol=1e-6)
+    np.testing.assert_array_equal(same.qvalue, Q.qvalue)
+    closed = xlamini.shard_map(lambda x: scaled_rows(x, Q), mesh=MESH, in_specs=SPLIT, out_specs=SPLIT)
+    np.testing.assert_allclose(wrap(closed)(A), expected, rtol=1e-6)
+
+
+def test_the_gradient_for_a_value_of_a_users_type_in_shard_map() -> None:
+    def loss(f: Any) -> Any:
+        return xlamini.grad(lambda q: f(A, q).sum())(Q)
+
+    over = xlamini.shard_map(scaled_rows, mesh=MESH, in_specs=(SPLIT, WHOLE), out_specs=SPLIT)
+    np.testing.assert_allclose(loss(over), loss(scaled_rows), rtol=1e-6)
