@@ -189,3 +189,9 @@ def test_linear_maps_are_transposed() -> None:
     assert out == 6.0
     assert pull(1.0)[0] == 3.0
     assert pull(1.0)[1].dtype == xlamini.float0
+
+
+def test_a_mapped_predicate_makes_a_branch_of_each_function() -> None:
+    jaxpr = xlamini.make_jaxpr(xlamini.vmap(lambda p, x: lax.cond(p, lax.sin, lax.square, x)))
+    names = [eqn.primitive.name for eqn in jaxpr(np.array([True, False]), np.ones(2, np.float32)).eqns]
+    assert names.count("branch") == 2 and names[-1] == "select_n"
