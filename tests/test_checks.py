@@ -130,11 +130,13 @@ WRONG = {
 }
 
 
+@pytest.mark.full
 def test_the_right_operations_pass() -> None:
     every_check(square())
     every_check(linear())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("fault", WRONG)
 def test_a_wrong_operation_fails(fault: str) -> None:
     with pytest.raises((AssertionError, TypeError)):

@@ -77,14 +77,17 @@ def long_functions(paths: list[Path]) -> list[str]:
     return [where for lines, where in functions(paths) if lines > LONGEST_FUNCTION]
 
 
+@pytest.mark.full
 def test_no_function_is_long() -> None:
     assert long_functions(PACKAGE) == []
 
 
+@pytest.mark.full
 def test_no_function_outside_of_the_package_is_long() -> None:
     assert long_functions([path for path in CODE if path not in {*PACKAGE}]) == []
 
 
+@pytest.mark.full
 def test_most_functions_are_short() -> None:
     lengths = sorted(lines for lines, _ in functions(PACKAGE))
     assert statistics.median(lengths) <= MEDIAN_FUNCTION
@@ -119,6 +122,7 @@ def test_prose_leaves_out_tables_code_and_addresses() -> None:
     assert [line for line in prose(page) if line] == ["A [link]", "end"]
 
 
+@pytest.mark.full
 def test_jaxlib_is_imported_where_it_may_be() -> None:
     found = [(path, name) for path in PACKAGE for name in imported(path) if re.match(r"jax(lib)?\b", name)]
     assert [
@@ -128,6 +132,7 @@ def test_jaxlib_is_imported_where_it_may_be() -> None:
     ] == []
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("floor", ["interpreters", "lowering"])
 def test_no_primitive_is_named(floor: str) -> None:
     rewrites = {path.stem for path in (ROOT / "xlamini/interpreters").glob("*.py")}
@@ -198,17 +203,20 @@ def in_package(of: Callable[[ast.Module], Iterator[str]]) -> set[str]:
     return {house_caches.where(root, path, name) for path in PACKAGE for name in of(tree(path))}
 
 
+@pytest.mark.full
 def test_every_cached_function_is_a_memo() -> None:
     """A bare `functools.cache` is for constants, which take no arguments, and for facts of the machine."""
     found = in_package(house_caches.bare_caches) - {f"core/memo.py line {n}" for n in range(200)}
     assert found == house_caches.MACHINE
 
 
+@pytest.mark.full
 def test_every_table_of_a_module_is_a_memo() -> None:
     """But for registries: `xlamini.clear_caches()` could not bring back what they hold."""
     assert in_package(house_caches.tables) == house_caches.REGISTRIES
 
 
+@pytest.mark.full
 def test_memos_have_names_of_their_own() -> None:
     names = [name for path in PACKAGE if path.name != "memo.py" for name in house_caches.memo_names(tree(path))]
     assert len(names) > 30
@@ -234,6 +242,7 @@ FILES_CROSSED = {
 }
 
 
+@pytest.mark.full
 def test_trips_cross_few_files() -> None:
     """In a process of its own, as caches that other tests filled would make the trips shorter."""
     counted = subprocess.run(

@@ -29,7 +29,8 @@ def face_of(stub: Path) -> str:
 
 
 every_stub = pytest.mark.parametrize("stub", STUBS, ids=face_of)
-every_face = pytest.mark.parametrize("face", [importlib.import_module(face_of(stub)) for stub in STUBS], ids=str)
+FACES = [importlib.import_module(face_of(stub)) for stub in STUBS]
+every_face = pytest.mark.parametrize("face", FACES, ids=lambda face: face.__name__)
 
 
 @every_stub
@@ -120,6 +121,7 @@ def test_star_import_has_every_function() -> None:
     assert all(callable(namespace[name]) for name in ("take", "einsum", "vectorize", "cross"))
 
 
+@pytest.mark.full
 def test_methods_are_those_of_the_families() -> None:
     x = jnp.arange(6.0)
     assert x.sum() == 15 and x.conj()[1] == 1 and x.flatten().shape == (6,)
@@ -127,6 +129,7 @@ def test_methods_are_those_of_the_families() -> None:
     assert type(x).cumsum.__name__ == "cumsum" and "running sum" in type(x).cumsum.__doc__
 
 
+@pytest.mark.full
 def test_starting_imports_no_loops_and_no_compiler() -> None:
     code = (
         "import sys, gc, xlamini, xlamini.numpy; "

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, assert_type
 
 import numpy as np
+import pytest
 
 import xlamini
 import xlamini.numpy as jnp
@@ -48,6 +49,7 @@ def test_classes_of_faces_are_types() -> None:
     assert isinstance(jnp.zeros(2), jnp.ndarray) and jnp.bool is jnp.bool_
 
 
+@pytest.mark.full
 def test_operators_give_arrays() -> None:
     x, i = jnp.arange(1.0, 5.0), jnp.arange(4)
     results = (
@@ -66,6 +68,7 @@ def test_operators_give_arrays() -> None:
         assert_type(row, Array)
 
 
+@pytest.mark.full
 def test_methods_and_properties_have_types() -> None:
     x = jnp.ones((2, 3))
     results = (
@@ -84,6 +87,7 @@ def test_methods_and_properties_have_types() -> None:
     assert_type(bool(x.any()), bool)
 
 
+@pytest.mark.full
 def test_functions_that_return_one_array_say_so() -> None:
     x, key = jnp.ones((2, 2)), random.key(0)
     results = (
@@ -152,6 +156,7 @@ def shape_of(x: Array) -> tuple[int, ...]:
     return x.shape
 
 
+@pytest.mark.full
 def test_control_flow_keeps_the_types_of_its_functions() -> None:
     x, state = jnp.ones(2), some_state()
     assert_type(lax.scan(step, state, x), tuple[State, Array])
@@ -223,6 +228,7 @@ def squared(x: Array) -> tuple[Array, Callable[[Array], tuple[Array]]]:
     return x**2, lambda ct: (2 * ct * x,)
 
 
+@pytest.mark.full
 def test_decorated_functions_keep_their_signatures() -> None:
     x = jnp.ones(2)
     assert_type(block(x, 2.0, bias=1.0), Array)

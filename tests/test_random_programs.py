@@ -115,6 +115,7 @@ def explained(program: Program) -> str:
         return f"{type(error).__name__}: {error}"
 
 
+@pytest.mark.full
 def test_agrees(seed: int) -> None:
     """What runs eagerly is compiled with all optimizations for one seed in three; that takes most of the time."""
     with xlamini.enable_x64(True), disable_most_optimizations(seed % 3 != 0):

@@ -77,6 +77,7 @@ def test_gradient_of_a_python_number_promotes_as_the_number_does(f):
     assert not xl.grad(f)(jnp.float32(3.0)).weak_type
 
 
+@pytest.mark.full
 def test_fetching_a_value_does_not_import_jax(tmp_path):
     (tmp_path / "jax.py").write_text("raise SystemExit('jax was imported')")
     program = (
@@ -122,6 +123,7 @@ def test_results_that_are_constants_while_tracing_are_arrays() -> None:
     assert xl.vmap(lambda x: jnp.linalg.det(x)[None])(np.zeros((3, 0, 0))).tolist() == [[1.0]] * 3
 
 
+@pytest.mark.full
 def test_interp_of_a_wider_place() -> None:
     x, heights = np.arange(3, dtype=np.float16) + np.float16(0.5), jnp.arange(4.0, dtype=jnp.float16)
     found = jnp.interp(x, jnp.arange(4.0), heights)

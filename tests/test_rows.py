@@ -160,6 +160,7 @@ def test_rows_have_distinct_names() -> None:
     assert len(names) == len(set(names))
 
 
+@pytest.mark.full
 def test_every_primitive_has_a_row() -> None:
     covered = set().union(*(checks.primitives_of_row(row) for row in ROWS))
     own = [p for p in primitives if type(p).__module__.startswith("xlamini.") and type(p) is not extend.Primitive]

@@ -41,6 +41,7 @@ def test_cells_tell_own_rules_from_derived_ones() -> None:
     assert BY_NAME["reduce_xor"]["transpose"] == "-"
 
 
+@pytest.mark.full
 def test_command_prints_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     rules.main([])
     lines = capsys.readouterr().out.splitlines()
@@ -49,6 +50,7 @@ def test_command_prints_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert "no transpose (not linear): all that have a `-` there" in lines
 
 
+@pytest.mark.full
 def test_markdown_has_links(capsys: pytest.CaptureFixture[str]) -> None:
     rules.main(["--markdown"])
     text = capsys.readouterr().out

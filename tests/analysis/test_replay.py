@@ -64,6 +64,7 @@ def test_until() -> None:
     np.testing.assert_allclose(run.run()[0], 24)
 
 
+@pytest.mark.full
 def test_conditionals_and_loops_run_what_they_run() -> None:
     def f(x: Any) -> Any:
         y = lax.cond(x > 0, lambda: jnp.sin(x), lambda: jnp.cos(x))
@@ -75,6 +76,7 @@ def test_conditionals_and_loops_run_what_they_run() -> None:
     assert operations.count("mul") == 3
 
 
+@pytest.mark.full
 def test_breakpoints_on_lines(tmp_path: Path) -> None:
     """pdb stops each time that the user's line computes something, and knows the values by their names."""
     script = tmp_path / "program.py"
@@ -117,6 +119,7 @@ def test_bisect_of_loops_names_the_iteration() -> None:
     assert found is not None and found.place.primitive == "mul" and 1 < found.place.iterations[0] < 30
 
 
+@pytest.mark.full
 def test_bisect_of_equal_programs() -> None:
     f = lambda key: random.normal(key, (4,)) * 2
     found = debug.bisect(f, f)(random.key(1))

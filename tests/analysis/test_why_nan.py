@@ -73,6 +73,7 @@ def test_iterations() -> None:
     assert found.reason == "gives nan for -0.5"
 
 
+@pytest.mark.full
 def test_finite_programs_and_bad_arguments() -> None:
     assert debug.why_nan(lambda x: nn.softmax(x).sum())(X).found is None
     assert repr(debug.why_nan(jnp.sin)(1.0)) == "no NaN and no infinity in the values or the gradient"

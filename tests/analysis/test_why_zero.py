@@ -98,6 +98,7 @@ def test_trees_have_the_names_of_their_leaves() -> None:
     assert [(a.argument, a.is_zero) for a in found.arguments] == [("p['b']", True), ("p['w']", False)]
 
 
+@pytest.mark.full
 def test_gradients_that_are_not_zero() -> None:
     """A mask of `where` and an index are choices; they cut nothing that another path carries."""
     for f in (

@@ -74,6 +74,7 @@ def test_exported_functions_compile_for_targets(exported: export.Exported, targe
     assert "lapack" not in text
 
 
+@pytest.mark.full
 def test_exported_functions_run_here(exported: export.Exported) -> None:
     wanted = program(*ARGUMENTS)
     for name, found in exported.call(*ARGUMENTS).items():

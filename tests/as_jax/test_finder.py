@@ -1,9 +1,12 @@
 """`jax.a.b` is the module `xlamini.a.b` itself, or one of the overlay; what is not there says which page to read."""
 from __future__ import annotations
 
+import pytest
+
 from tests.support.children import passes
 
 
+@pytest.mark.full
 def test_modules_and_classes_are_the_same_under_both_names() -> None:
     passes("""
         import xlamini.as_jax
@@ -33,6 +36,7 @@ def test_modules_and_classes_are_the_same_under_both_names() -> None:
     """)
 
 
+@pytest.mark.full
 def test_what_is_not_there_says_which_page_to_read() -> None:
     passes("""
         import xlamini.as_jax

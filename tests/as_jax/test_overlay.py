@@ -1,6 +1,8 @@
 """What libraries do with JAX's inside: primitives, traces, functions of flat leaves, private names."""
 from __future__ import annotations
 
+import pytest
+
 from tests.support.children import passes
 
 PRIMITIVE = """
@@ -11,6 +13,7 @@ PRIMITIVE = """
 """
 
 
+@pytest.mark.full
 def test_a_primitive_with_rules_of_both_kinds_of_lowering() -> None:
     passes(PRIMITIVE + """
     from jax.extend.mlir.dialects import hlo
@@ -43,6 +46,7 @@ def test_a_primitive_with_rules_of_both_kinds_of_lowering() -> None:
     """)
 
 
+@pytest.mark.full
 def test_a_lowering_that_calls_python() -> None:
     passes(PRIMITIVE + """
     def lowering(ctx, x, y):
@@ -64,6 +68,7 @@ def test_a_lowering_that_calls_python() -> None:
     """)
 
 
+@pytest.mark.full
 def test_a_lowering_for_one_platform() -> None:
     passes(PRIMITIVE + """
     def scaled(factor):
@@ -85,6 +90,7 @@ def test_a_lowering_for_one_platform() -> None:
     """)
 
 
+@pytest.mark.full
 def test_rules_are_those_of_the_primitive_whoever_gave_them() -> None:
     passes(PRIMITIVE + """
     from xlamini import extend
@@ -113,6 +119,7 @@ def test_rules_are_those_of_the_primitive_whoever_gave_them() -> None:
     """)
 
 
+@pytest.mark.full
 def test_a_jvp_tracer_is_what_has_a_tangent() -> None:
     passes(PRIMITIVE + """
     from jax.extend.core import find_top_trace
@@ -138,6 +145,7 @@ def test_a_jvp_tracer_is_what_has_a_tangent() -> None:
     """)
 
 
+@pytest.mark.full
 def test_what_cannot_be_used_raises_when_it_is_made() -> None:
     passes("""
     import xlamini.as_jax
@@ -179,6 +187,7 @@ def test_what_cannot_be_used_raises_when_it_is_made() -> None:
     """)
 
 
+@pytest.mark.full
 def test_functions_of_flat_leaves_and_partly_known_ones() -> None:
     passes("""
     import xlamini.as_jax
@@ -219,6 +228,7 @@ def test_functions_of_flat_leaves_and_partly_known_ones() -> None:
     """)
 
 
+@pytest.mark.full
 def test_private_names_that_libraries_read() -> None:
     passes("""
     import xlamini.as_jax
@@ -255,6 +265,7 @@ def test_private_names_that_libraries_read() -> None:
     """)
 
 
+@pytest.mark.full
 def test_errors_of_a_tree_that_is_no_prefix() -> None:
     passes("""
     import xlamini.as_jax

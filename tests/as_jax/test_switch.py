@@ -31,41 +31,48 @@ def with_jax(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.full
 def test_an_installed_jax_is_not_used_and_a_warning_says_so(with_jax: Path) -> None:
     said = passes("import xlamini.as_jax, jax; assert jax.__xlamini__", with_jax)
     assert said.count("RuntimeWarning") == 1
     assert f"jax is installed too ({with_jax}/jax/__init__.py); in this process `import jax` gives xlamini" in said
 
 
+@pytest.mark.full
 def test_an_imported_jax_is_an_error_that_names_who_did_it(with_jax: Path) -> None:
     late = "jax has been imported already by module 'user', so xlamini cannot answer for it; import xlamini.as_jax"
     assert f"{late} before that" in fails("import user, xlamini.as_jax", with_jax)
     assert "by module '__main__', so" in fails("import xlamini, jax, xlamini.as_jax", with_jax)
 
 
+@pytest.mark.full
 def test_a_script_runs_with_its_arguments(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
     ran = python("-m", "xlamini", "run", str(tmp_path / "script.py"), "-n", "2")
     assert (ran.returncode, ran.stdout) == (3, "['-n', '2']\n"), ran.stderr
 
 
+@pytest.mark.full
 def test_a_script_that_is_not_there_is_named() -> None:
     ran = python("-m", "xlamini", "run", "missing.py")
     assert ran.returncode == 2 and "error: there is no file 'missing.py'; a module is run by -m" in ran.stderr
 
 
+@pytest.mark.full
 def test_a_module_runs_with_its_arguments(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(SCRIPT)
     ran = python("-m", "xlamini", "run", "-m", "program", "a", path=tmp_path)
     assert (ran.returncode, ran.stdout) == (3, "['a']\n"), ran.stderr
 
 
+@pytest.mark.full
 def test_pytest_takes_it_as_a_plugin(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text("import jax\ndef test_it():\n    assert jax.__xlamini__\n")
     ran = python("-m", "pytest", "-q", "-p", "xlamini.as_jax", "-c", "/dev/null", str(tmp_path))
     assert "1 passed" in ran.stdout, ran.stdout
 
 
+@pytest.mark.full
 def test_the_wheel_is_a_jax_that_is_xlamini(tmp_path: Path) -> None:
     path = jax_wheel.write_wheel(tmp_path / "wheels")
     assert path.name.startswith("jax-0.10.2+xlamini.")
@@ -92,6 +99,7 @@ def test_the_wheel_is_a_jax_that_is_xlamini(tmp_path: Path) -> None:
     assert "Warning" not in said
 
 
+@pytest.mark.full
 def test_no_wheel_is_made_where_jax_is_installed(with_jax: Path) -> None:
     ran = python("-m", "xlamini", "jax-wheel", str(with_jax / "wheels"), path=with_jax)
     assert ran.returncode == 1 and not (with_jax / "wheels").exists()

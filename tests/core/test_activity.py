@@ -163,6 +163,7 @@ def test_rules_that_are_differentiated_may_not() -> None:
             grad(grad(fun))(2.0)
 
 
+@pytest.mark.full
 def test_shapes_and_choices_by_values_are_free() -> None:
     x = np.array([0.0, 2.0, 0.0, 3.0], np.float32)
     assert grad(lambda x: (x[x > 0] ** 2).sum())(x).tolist() == [0, 4, 0, 6]

@@ -68,6 +68,7 @@ def test_a_program_is_compiled_for_each_value_of_a_flag(caplog, no_cache):
     np.testing.assert_allclose(outs, [np.sin(X) * 3] * 7, rtol=1e-6)
 
 
+@pytest.mark.full
 def test_eager_transformations_are_compiled_for_each_value(caplog, no_cache):
     def energy(x):
         return jnp.sum(jnp.sin(x) * x)

@@ -17,6 +17,7 @@ def halvings(x: Any) -> Any:
     return x * x * count
 
 
+@pytest.mark.full
 def test_operations_are_evaluated_while_tracing() -> None:
     assert float(jit(halvings)(3.0)) == 36 == float(halvings(3.0))
     assert float(jit(grad(halvings))(3.0)) == 24 == float(grad(jit(halvings))(3.0))
@@ -47,6 +48,7 @@ def around_traced(x: Any) -> Any:
                 + jnp.where(x > 0, x, known))  # fmt: skip
 
 
+@pytest.mark.full
 def test_operations_on_traced_values_are_traced() -> None:
     x = np.float32(2.0)
     for f in (around_traced, jit(around_traced)):

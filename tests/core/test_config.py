@@ -135,6 +135,7 @@ def read_in_new_process(code: str, **environment: str) -> subprocess.CompletedPr
         text=True,
     )
 
+@pytest.mark.full
 def test_environment_gives_the_first_value():
     result = read_in_new_process(
         "print(config.enable_x64, config.num_cpu_devices, config.numpy_rank_promotion)",
@@ -180,6 +181,7 @@ def test_a_wrong_name_in_the_environment_is_ignored_with_a_warning(variable, hin
     assert ignored.pop() == str(caught[0].message)
 
 
+@pytest.mark.full
 def test_the_import_goes_on_after_a_slip_in_the_environment():
     slips = {"XLAMINI_PLATFORM": "cpu", "XLAMINI_NUM_CPU_DEVICES": "four"}
     result = read_in_new_process("print(config.num_cpu_devices)", **slips)

@@ -180,6 +180,7 @@ def run(code: str, **environment: str) -> subprocess.CompletedProcess:
     )  # fmt: skip
 
 
+@pytest.mark.full
 def test_variables_of_jax_are_read():
     result = run(
         "print(config.enable_x64, config.platforms, config.disable_jit, config.default_matmul_precision, "
@@ -190,12 +191,14 @@ def test_variables_of_jax_are_read():
     assert result.stdout.split() == ["True", "cpu", "True", "high", "some", "3"], result.stderr
 
 
+@pytest.mark.full
 def test_variables_of_flags_that_act():
     code = "import numpy as np; xlamini.jit(lambda x: x)(np.ones(2)); print(xlamini.random.PRNGKey(1))"
     result = run(code, JAX_RANDOM_SEED_OFFSET="4", JAX_EXPLAIN_CACHE_MISSES="1", JAX_LOGGING_LEVEL="INFO")
     assert result.stdout.strip() == "[0 5]" and "TRACING CACHE MISS at <string>:1" in result.stderr, result.stderr
 
 
+@pytest.mark.full
 def test_own_variables_come_before_those_of_jax():
     result = run(
         "print(config.numpy_rank_promotion, config.platforms)",
@@ -204,6 +207,7 @@ def test_own_variables_come_before_those_of_jax():
     assert result.stdout.split() == ["raise", "cpu"], result.stderr
 
 
+@pytest.mark.full
 def test_variables_without_effect_are_named():
     result = run("print(config.enable_pgle)", JAX_ENABLE_PGLE="1", JAX_FOO="2", JAX_LOCAL_DEVICE_IDS="0")
     assert result.stdout == "True\n"
@@ -211,6 +215,7 @@ def test_variables_without_effect_are_named():
     assert "environment variable JAX_FOO is ignored" in result.stderr and "LOCAL" not in result.stderr
 
 
+@pytest.mark.full
 def test_xla_flags_give_the_number_of_cpu_devices():
     code = "import os; os.environ['XLA_FLAGS'] = '--xla_force_host_platform_device_count=5'; "
     assert run(f"{code}print(xlamini.device_count())").stdout == "5\n"

@@ -35,6 +35,7 @@ def cleared():
     KEPT.clear()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "run",
     [
@@ -53,6 +54,7 @@ def test_a_tracer_in_a_list_is_found(run):
         run()
 
 
+@pytest.mark.full
 def test_the_error_names_argument_and_attribute():
     holder = Holder()
 
@@ -69,6 +71,7 @@ def test_the_error_names_argument_and_attribute():
         xlamini.jit(f)(X)
 
 
+@pytest.mark.full
 def test_a_tracer_in_a_closure_is_found():
     thunks = []
 
@@ -81,6 +84,7 @@ def test_a_tracer_in_a_closure_is_found():
         xlamini.jit(delayed)(X)
 
 
+@pytest.mark.full
 def test_a_function_that_was_traced_before_is_checked():
     f = xlamini.jit(keep)
     f(X)
@@ -138,6 +142,7 @@ def test_a_trace_without_leaks_never_walks_over_the_heap(monkeypatch):
     assert float(out) == 40 and len(heap) == 1000
 
 
+@pytest.mark.full
 def test_leaks_are_looked_for_all_at_once(monkeypatch):
     walks = []
 
@@ -156,6 +161,7 @@ def test_leaks_are_looked_for_all_at_once(monkeypatch):
     assert walks[0] == 50 and len(walks) <= 2 * 7
 
 
+@pytest.mark.full
 def test_leaks_out_of_nested_traces_are_found():
     kept = {}
 

@@ -266,6 +266,7 @@ trees = st.recursive(
 )
 
 
+@pytest.mark.full
 @given(trees, trees)
 def test_a_difference_is_found_exactly_when_the_structures_differ(a, b):
     same = tree.structure(a) == tree.structure(b)
@@ -391,6 +392,7 @@ def test_register_dataclass_drops_fields():
     assert tree.map(lambda x: x + 1, Cached(1, "big")) == Cached(2, None)
 
 
+@pytest.mark.full
 def test_import_says_when_jax_is_loaded():
     code = """
 import collections, sys, types

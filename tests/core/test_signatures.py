@@ -89,6 +89,7 @@ def test_equations_that_differ_in_a_literal_have_their_own_rules() -> None:
     assert_close(powers, [4.0, 12.0, 0.0], 1e-6)
 
 
+@pytest.mark.full
 def test_one_operand_twice_is_not_two_operands() -> None:
     square, product = jit(lambda x, y: lax.mul(x, x)), jit(lambda x, y: lax.mul(x, y))
     for _ in range(2):

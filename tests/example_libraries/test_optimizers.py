@@ -74,6 +74,7 @@ def test_a_state_is_a_carry_of_loops() -> None:
     np.testing.assert_allclose(np.concatenate([x.ravel() for x in found]), RECORDED["adam"][1], atol=3e-6)
 
 
+@pytest.mark.full
 def test_a_number_is_a_param() -> None:
     for maker in (opt.sgd, opt.adagrad, opt.adam, opt.sm3):
         init, update, get_params = maker(0.1)

@@ -72,6 +72,7 @@ LAYERS = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("layer, given, expected", LAYERS.values(), ids=LAYERS)
 def test_shapes(layer: Any, given: Any, expected: Any) -> None:
     """The shape that init_fun states is that of the outputs, also for a batch of any size; there is a gradient."""
@@ -93,6 +94,7 @@ def test_pools_are_those_of_numpy() -> None:
     np.testing.assert_array_equal(padded, np.ones((1, 3, 3, 1)))
 
 
+@pytest.mark.full
 def test_batches_are_normalized() -> None:
     x = images(6, 3)
     init, apply = stax.BatchNorm(axis=0)

@@ -149,6 +149,7 @@ def test_check_error_turns_a_value_into_a_check() -> None:
     assert err.place().lanes == (1,)
 
 
+@pytest.mark.full
 def test_errors_are_values_of_transformed_functions() -> None:
     log = checkify(jnp.log, nan_checks)
     xs = jnp.array([1.0, -2.0, -3.0])

@@ -191,6 +191,7 @@ def test_values_of_a_type_under_all_transformations(use: str) -> None:
     assert_close(found, expected)
 
 
+@pytest.mark.full
 def test_mapped_values() -> None:
     batch = xlamini.vmap(quantize, out_axes=RowsSpec())(BATCH)
     values = np.asarray(dequantize(batch))

@@ -91,7 +91,7 @@ PROGRAMS = {
 }  # fmt: skip
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(30)
 @pytest.mark.parametrize("fun", ELEMENTWISE.values(), ids=ELEMENTWISE)
 def test_elementwise_functions(fun: Any) -> None:
     with enable_x64(True), enable_checks(True):

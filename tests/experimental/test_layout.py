@@ -26,6 +26,7 @@ def test_a_constraint_is_an_identity_that_the_compiler_obeys() -> None:
     assert tree["b"][0].shape == (2, 3)
 
 
+@pytest.mark.full
 def test_under_transformations_in_both_orders() -> None:
     xs = jnp.arange(24.0).reshape(4, 2, 3)
     with enable_checks(True):

@@ -15,6 +15,7 @@ def data(key: Any) -> list[Any]:
     return random.key_data(key).tolist()
 
 
+@pytest.mark.full
 def test_numbers_are_those_of_jax() -> None:
     """Recorded from JAX 0.10.2."""
     rng = stateful_rng(3)
@@ -29,6 +30,7 @@ def test_numbers_are_those_of_jax() -> None:
     np.testing.assert_allclose(rng.random((2,)), [0.18134677, 0.88460755], rtol=1e-6)
 
 
+@pytest.mark.full
 def test_a_draw_uses_the_key_of_its_number() -> None:
     rng, key = stateful_rng(7), random.key(7)
     drawn = [rng.normal(), rng.uniform(), rng.random(dtype="float16"), rng.integers(9, dtype="int8")]
@@ -41,6 +43,7 @@ def test_a_draw_uses_the_key_of_its_number() -> None:
     assert children[0].uniform() != children[1].uniform()
 
 
+@pytest.mark.full
 def test_the_state_goes_on_under_transformations() -> None:
     expected = [
         float(random.uniform(random.fold_in(random.key(5), i))) for i in range(6)
@@ -53,6 +56,7 @@ def test_the_state_goes_on_under_transformations() -> None:
     assert rng._counter[...] == 6 and len(xlamini.tree.leaves(rng)) == 2
 
 
+@pytest.mark.full
 def test_a_split_generator_is_mapped_over() -> None:
     split = stateful_rng(1).split(3)
     keys = random.split(random.fold_in(random.key(1), 0), 3)

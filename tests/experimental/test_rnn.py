@@ -48,6 +48,7 @@ def in_numpy(x: Any, h: Any, c: Any, weights: Any, bidirectional: bool) -> Any:
     return out, h, c
 
 
+@pytest.mark.full
 @directions
 def test_values_are_those_of_a_loop(bidirectional: bool) -> None:
     given = arguments(bidirectional)

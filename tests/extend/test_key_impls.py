@@ -44,6 +44,7 @@ def kind() -> Iterator[Any]:
     del GENERATORS["test_pcg"], ALGORITHMS[dtype.generator]
 
 
+@pytest.mark.full
 def test_keys(kind: Any) -> None:
     key = random.key(0x12345, impl="test_pcg")
     assert (key.dtype, random.key_impl(key), str(kind)) == (kind, "test_pcg", "key<tpcg>")

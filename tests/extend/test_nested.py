@@ -54,6 +54,7 @@ def tangent(f: Any) -> Any:
     return lambda x: jvp(f, (x,), (jnp.ones_like(x),))[1]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", WRAPS)
 def test_within(layer: Any, name: str) -> None:
     wrap, examples = WRAPS[name], np.stack([X, -X, 2 * X])

@@ -151,6 +151,7 @@ def test_transformations_see_the_primitive_and_the_program_does_not() -> None:
     assert text.count("%arg") >= 2
 
 
+@pytest.mark.full
 def test_an_own_primitive_takes_a_rule_and_gives_it_back() -> None:
     """The sum of derivatives through both: the rule that is given is used at once, and the class's again after."""
     f = jit(grad(lambda x: lax.sin(x)))
@@ -176,6 +177,7 @@ def test_rules_of_own_primitives_are_read_and_called() -> None:
     assert lax.mul_p in extend.transpose_rule and lax.sin_p not in extend.transpose_rule
 
 
+@pytest.mark.full
 def test_a_rule_that_is_replaced_is_used_from_then_on() -> None:
     p = extend.Primitive("changing", pure=True)
     extend.shape_rule[p] = lambda x: x
@@ -249,6 +251,7 @@ def test_a_lowering_by_hand_with_params_that_cannot_be_hashed() -> None:
     assert lax.scan(lambda c, a: (f(c), a), 1.0, X)[0] == 8.0
 
 
+@pytest.mark.full
 def test_the_disk_cache_does_not_know_a_lowering_by_hand() -> None:
     """Another process may have another rule of that name; what an expansion consists of it knows."""
     p = extend.Primitive("digested")
@@ -275,6 +278,7 @@ def test_literals_reach_rules_as_arrays() -> None:
     assert {isinstance(x, xlamini.Array) for x in seen} == {True}
 
 
+@pytest.mark.full
 def test_a_table_with_another_convention_shows_the_same_rules() -> None:
     """As a library of the other convention has it: batch rules take operands and dims, and no axis."""
     batchers = extend.RuleTable(
@@ -370,6 +374,7 @@ def test_a_wrong_transpose_rule_is_named() -> None:
         grad(lambda x: p.bind(x).sum())(X)
 
 
+@pytest.mark.full
 def test_a_missing_rule_says_what_to_write() -> None:
     p = extend.Primitive("empty")
     with pytest.raises(MissingRule, match=r"primitive 'empty' has no shape_rule rule; .*@extend\.shape_rule"):

@@ -43,6 +43,7 @@ def test_known_results_may_be_asked_for_as_unknown() -> None:
     np.testing.assert_allclose(extend.eval_jaxpr(part.jaxpr, part.consts, 5.0), [2.0, 5.0])
 
 
+@pytest.mark.full
 def test_a_partial_trace_inside_a_trace_and_its_derivative() -> None:
     def f(x: Any) -> Any:
         part = extend.trace_partly(mixed, [x, extend.Unknown(F32)])
@@ -151,6 +152,7 @@ def test_parts_of_a_program() -> None:
     assert call.primitive.get_bind_params(call.params) == ([], call.params)
 
 
+@pytest.mark.full
 def test_an_equation_with_another_program() -> None:
     """An interpreter binds calls, loops and branches again, with closed jaxprs of its own in their params."""
     offset = jnp.float32(10.0)

@@ -66,6 +66,7 @@ def report_of_equal_results(fun: Callable[..., Any], *args: Any) -> str:
     return report
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("depth", [5, 8])
 def test_forward_and_backward_blocks_are_found(depth: int) -> None:
     report = report_of_equal_results(xlamini.value_and_grad(model), params(depth), X)

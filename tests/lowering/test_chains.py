@@ -76,6 +76,7 @@ def test_a_chain_of_places_is_cut(name: str) -> None:
     np.testing.assert_allclose(xlamini.jit(fun)(X), expected, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", STEPS)
 def test_a_function_with_a_formula_is_kept_as_a_whole(name: str) -> None:
     step = STEPS[name](lambda x: jnp.sin(x) + x[::-1])

@@ -171,6 +171,7 @@ def test_keys_lie_on_a_mesh() -> None:
     np.testing.assert_array_equal(random.key_data(part), random.key_data(keys)[:2])
 
 
+@pytest.mark.full
 def test_random_numbers_do_not_depend_on_where_keys_lie() -> None:
     keys = random.split(random.key(7), 8)
     draw = xlamini.vmap(lambda k: random.normal(k, (3,)))
@@ -182,6 +183,7 @@ def test_random_numbers_do_not_depend_on_where_keys_lie() -> None:
         np.testing.assert_array_equal(random.key_data(again), random.key_data(xlamini.vmap(random.split)(keys)))
 
 
+@pytest.mark.full
 def test_python_and_numpy_see_the_whole() -> None:
     whole = table(4, 8)
     x = split(whole, "x", "y")

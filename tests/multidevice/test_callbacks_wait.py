@@ -104,6 +104,7 @@ def test_loops_that_wait_for_a_result_end(over: str, dtype: str) -> None:
     assert jit(jnp.sum)(spread()) == 120
 
 
+@pytest.mark.full
 def test_of_a_long_loop_the_failure_is_said_before_its_end(capfd: pytest.CaptureFixture[str]) -> None:
     def step(c: Any, _: Any) -> Any:
         return io_callback(raising_at_four, f32(16), c), None
@@ -148,6 +149,7 @@ def test_the_library_may_be_used_inside() -> None:
     same(found, np.full(2, np.sin(X).sum() + 8, "f"))
 
 
+@pytest.mark.full
 def test_many_programs_from_several_threads() -> None:
     seen: list[Any] = []
     watched = jit(on_line(lambda x: lax.psum(observed(noting(seen), x), "x"), out_specs=P()))
@@ -171,6 +173,7 @@ def test_many_programs_from_several_threads() -> None:
     same(found[0][2], found[0][0])
 
 
+@pytest.mark.full
 def test_a_process_that_ends_after_callbacks_ends_well() -> None:
     """XLA's threads have kept what the library made for them."""
     program = (

@@ -42,6 +42,7 @@ def sort_rows() -> Any:
     return found
 
 
+@pytest.mark.full
 def test_rows_stay_where_they_are(sort_rows: Any) -> None:
     by_rows = placed(A, "x", None)
     out = xlamini.jit(sort_rows)(by_rows)
@@ -53,6 +54,7 @@ def test_rows_stay_where_they_are(sort_rows: Any) -> None:
     assert "all-gather" in collectives(sort_rows, divided)
 
 
+@pytest.mark.full
 def test_where_there_is_no_mesh_it_is_the_function(sort_rows: Any) -> None:
     for f in (sort_rows, xlamini.jit(sort_rows)):
         np.testing.assert_array_equal(f(A), np.sort(A, -1))

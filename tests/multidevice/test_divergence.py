@@ -54,6 +54,7 @@ def bounded(x: Any, w: Any) -> Any:
 PROGRAMS = [positive, switched, nested, in_scan, shared, bounded]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("check", [True, False], ids=["checked", "unchecked"])
 def test_derivatives(program: Any, check: bool) -> None:
@@ -104,6 +105,7 @@ def test_collectives_that_all_devices_reach() -> None:
     np.testing.assert_allclose(unchecked(PARTS, W), np.tile(PARTS.sum(0), (2, 1)))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("program", [positive, shared], ids=lambda f: f.__name__)
 def test_batches_of_derivatives(program: Any) -> None:
     """Under vmap over the index both branches run, and no device waits for another."""

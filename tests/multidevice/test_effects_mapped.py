@@ -126,6 +126,7 @@ def ring(x: Any) -> Any:
     return lax.ppermute(x, "x", [(i, (i + 1) % 8) for i in range(8)])
 
 
+@pytest.mark.full
 def test_in_loops_and_branches(seen: Noting) -> None:
     def thrice(call: Any) -> Any:
         return jit(on_line(lambda x: lax.scan(lambda c, _: (ring(call(c)), None), x, None, length=3)[0]))(X)
@@ -140,6 +141,7 @@ def test_in_loops_and_branches(seen: Noting) -> None:
     assert seen.sorted() == PARTS[4:]
 
 
+@pytest.mark.full
 def test_under_transformations(seen: Noting) -> None:
     squared = on_line(lambda x: observed(seen, x) ** 2)
     same(grad(lambda x: squared(x).sum())(X), 2 * X)
@@ -178,6 +180,7 @@ def some_axes(f: Any) -> Any:
 HALVES = [table(4, 4)[:2].tolist(), table(4, 4)[2:].tolist()]
 
 
+@pytest.mark.full
 def test_over_some_axes_what_observes_is_called_once_for_each_part(seen: Noting) -> None:
     same(some_axes(lambda x: observed(seen, x)), table(4, 4))
     assert seen.sorted() == HALVES
@@ -230,6 +233,7 @@ def test_an_array_split_along_both_axes_is_seen_whole(seen: Noting) -> None:
     assert seen == [[table(4, 8).tolist()]]
 
 
+@pytest.mark.full
 def test_over_a_mesh_in_loops_branches_and_functions(seen: Noting) -> None:
     inner = jit(lambda x: pure_callback(doubled, f32(16), x))
     same(jit(lambda x: inner(inner(x)) + inner(x))(spread()), 6 * X)

@@ -104,7 +104,7 @@ def test_numbers_are_those_of_one_device(name: str, specs: Any) -> None:
         assert xlamini.typeof(found) == make_jaxpr(program)(x, w).out_avals[0]
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(34)
 @pytest.mark.parametrize("specs", SPECS[2:4], ids=str)
 @pytest.mark.parametrize("name", [n for n in PROGRAMS if n != "cond"])
 def test_derivatives_are_split_as_the_arguments(name: str, specs: Any) -> None:
@@ -290,6 +290,7 @@ def test_donated() -> None:
     np.testing.assert_array_equal(found, X + 1)
 
 
+@pytest.mark.full
 def test_auto_axes() -> None:
     x = split(X, "x", "y")
     seen = []
@@ -339,6 +340,7 @@ def test_explicit_axes() -> None:
         assert text_of(jit(around)(split(X, "x"))) == "f32[16,8@y]"
 
 
+@pytest.mark.full
 def test_shard_map_takes_specs_from_types() -> None:
     x = split(X, "x", "y")
     with set_mesh(MESH):

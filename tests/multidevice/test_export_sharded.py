@@ -216,6 +216,7 @@ def test_a_shard_map_over_axes_runs_on_the_devices_of_its_arguments() -> None:
         np.testing.assert_allclose(total(X), summed_by_hand(X), rtol=1e-6)
 
 
+@pytest.mark.full
 def test_meshes_of_both_programs() -> None:
     """Equal meshes are one mesh of the module; others keep their devices."""
     lines = AbstractMesh((8,), ("line",))
@@ -312,6 +313,7 @@ def test_the_pullback() -> None:
         assert found._out_named_shardings == made._in_named_shardings
 
 
+@pytest.mark.full
 def test_derivatives_of_order_two() -> None:
     found = again(exported(loss, typed("x"), typed(None, "y")), 2)
     x, w = split(X, "x"), split(W, None, "y")

@@ -74,7 +74,7 @@ def equal(found: Any, expected: Any) -> None:
     xlamini.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-5), found, expected)
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(27)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_values_are_those_of_one_device(name: str) -> None:
     program, whole = PROGRAMS[name], operands(name)
@@ -96,6 +96,7 @@ def test_constraints_do_not_change_values() -> None:
     assert jit(PROGRAMS["device_put"])(split(X), split(W)).sharding == over("y")
 
 
+@pytest.mark.full
 def test_where_outputs_lie_as_recorded_from_jax_0_10() -> None:
     product, total, flat = jit(lambda x: x @ x.T), jit(lambda x: x.sum(0)), jit(lambda x: x.reshape(32))
     found = {
@@ -154,6 +155,7 @@ def test_donation() -> None:
     assert state["w"].sharding == over("x", "y")
 
 
+@pytest.mark.full
 def test_shardings_under_a_set_mesh() -> None:
     with xlamini.set_mesh(MESH):
         found = jit(lambda x, w: x @ w, in_shardings=(P("x"), P()), out_shardings=P("x", "y"))(X, W)
@@ -165,7 +167,7 @@ def test_shardings_under_a_set_mesh() -> None:
         assert jit(lambda x: xlamini.reshard(x, P("y")))(X).sharding == over("y")
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(18)
 @pytest.mark.parametrize("spec", SPECS, ids=str)
 @pytest.mark.parametrize("draw", [random.normal, random.uniform, random.bits], ids=lambda f: f.__name__)
 def test_random_numbers_do_not_depend_on_the_sharding(spec: P, draw: Callable[..., Any]) -> None:
@@ -193,6 +195,7 @@ def test_a_second_call_is_not_traced() -> None:
     equal(f(split(X, "y")), X + 1)
 
 
+@pytest.mark.full
 def test_many_programs_may_be_under_way() -> None:
     there, back = jit(lambda x: x, out_shardings=over("y", "x")), jit(lambda x: x, out_shardings=over("x", "y"))
     x = split(np.ones((256, 256), np.float32), "x", "y")

@@ -54,6 +54,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], str, str]] = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("around", [lambda f: f, jit], ids=["eager", "jit"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_that_leave_a_split_open_run_with_a_warning(name: str, around: Callable[..., Any]) -> None:
@@ -80,6 +81,7 @@ def _on_one_device(program: Callable[..., Any]) -> Any:
         return program(split(X), split(W))
 
 
+@pytest.mark.full
 def test_a_training_step_written_for_auto_axes() -> None:
     """Data are split along x, weights along y; the loss of the whole batch, its gradient, and a constraint inside."""
 

@@ -156,7 +156,7 @@ def text_of(x: Any) -> str:
     return xlamini.typeof(x).str_short()
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(72)
 @pytest.mark.parametrize("name", CASES)
 def test_split_as_asked(name: str) -> None:
     fun, spec, text = CASES[name]
@@ -248,6 +248,7 @@ def test_of_several_results() -> None:
     np.testing.assert_allclose(found[0], X.sum(0), 1e-5, 1e-5)
 
 
+@pytest.mark.full
 def test_vmap() -> None:
     """Under it the mapped axis stays split as it is, and `out_sharding` is about the others."""
     with set_mesh(MESH):

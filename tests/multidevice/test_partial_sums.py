@@ -309,6 +309,7 @@ def test_gradients_of_reduced_values_are_unreduced(name: str) -> None:
     np.testing.assert_allclose(whole(gradient), expected, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.full
 def test_gradients_in_both_directions() -> None:
     found = values()
     z, r, s, a, b = (found[name] for name in "z r s a b".split())
@@ -328,6 +329,7 @@ def test_gradients_in_both_directions() -> None:
     np.testing.assert_allclose(whole(batched)[1], 2 * PRODUCT, rtol=1e-4, atol=1e-3)
 
 
+@pytest.mark.full
 def test_one_reduction_for_gradients_of_many_batches() -> None:
     """Within the loops over layers and batches nothing is communicated; the sum of all gradients is taken once."""
 

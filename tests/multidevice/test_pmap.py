@@ -66,6 +66,7 @@ def test_sizes() -> None:
     near(pmap(lambda x: x, axis_size=8)(X), X)
 
 
+@pytest.mark.full
 def test_derivatives() -> None:
     """Those of JAX 0.10.2: inside, the cotangent of a psum is the sum of all devices' cotangents."""
     f = lambda x: lax.psum(jnp.sin(x), "i")

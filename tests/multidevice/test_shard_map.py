@@ -120,6 +120,7 @@ def test_third_derivative() -> None:
     near(grad(grad(grad(lambda s: f(ROWS, s))))(0.3), grad(grad(grad(lambda s: jnp.sum(jnp.tanh(ROWS * s)))))(0.3))
 
 
+@pytest.mark.full
 def test_derivatives_inside_sum_over_what_devices_share() -> None:
     def local(a: Any, w: Any) -> Any:
         return jnp.sum(jnp.tanh(a @ w) ** 2)
@@ -193,6 +194,7 @@ def test_a_backward_rule_for_what_devices_share(summed: bool) -> None:
     near(found, grad(lambda w: jnp.sum(jnp.sin(ROWS @ w)))(W))
 
 
+@pytest.mark.full
 def test_control_flow() -> None:
     near(mapped(lambda a: lax.scan(lambda c, x: (c + x, None), jnp.zeros(8), a)[0][None], P("x"), P("x"))(ROWS),
          PARTS.sum(1))
@@ -209,6 +211,7 @@ def test_control_flow() -> None:
          np.concatenate([vmap(vmap(grad(f)))(p) for f, p in zip(functions, PARTS, strict=True)]))
 
 
+@pytest.mark.full
 def test_scan_around_and_checkpoint() -> None:
     def step(f: Any, c: Any, x: Any) -> Any:
         return jnp.tanh(c + f(x)), None

@@ -158,7 +158,7 @@ DERIVATIVES = {
 }
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(40)
 @pytest.mark.parametrize("outer", [True, False])
 @pytest.mark.parametrize("inner", [True, False])
 @pytest.mark.parametrize("name", DERIVATIVES)
@@ -166,6 +166,7 @@ def test_derivatives(name: str, inner: bool, outer: bool) -> None:
     all_near(DERIVATIVES[name](lambda a, w: program(a, w, inner, outer)), DERIVATIVES[name](plain))
 
 
+@pytest.mark.full
 def test_a_derivative_without_checks_does_not_decide_on_one_with_checks() -> None:
     xlamini.clear_caches()
     for inner in (False, True, False):
@@ -173,6 +174,7 @@ def test_a_derivative_without_checks_does_not_decide_on_one_with_checks() -> Non
         all_near(found, grad(plain, (0, 1))(ROWS, W))
 
 
+@pytest.mark.full
 def test_derivatives_inside() -> None:
     def total(b: Any, w: Any) -> Any:
         return lax.psum(jnp.tanh(b * w).sum(), "y")
@@ -219,6 +221,7 @@ AROUND = {"jit": jit, "checkpoint": checkpoint, "custom_vjp": with_vjp, "custom_
 INSIDE = {**AROUND, "cond": in_branch, "scan": lambda f: lambda b, w: lax.scan(lambda c, r: (c, f(r, w)), 0.0, b)[1]}
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize(("inside", "around"), [*[(n, "jit") for n in INSIDE], *[("checkpoint", n) for n in AROUND]])
 def test_what_takes_functions(inside: str, around: str) -> None:
     def of_block(b: Any, w: Any) -> Any:
@@ -231,6 +234,7 @@ def test_what_takes_functions(inside: str, around: str) -> None:
     all_near(grad(total, (0, 1))(ROWS, W), grad(lambda a, w: (jnp.tanh(a * w) ** 2).sum(), (0, 1))(ROWS, W))
 
 
+@pytest.mark.full
 def test_random_numbers() -> None:
     fold, key = random.fold_in, random.key(3)
 
@@ -282,6 +286,7 @@ def test_cost_counts_each_device_once() -> None:
     assert flops[0] == flops[1] == flops[2] > 0
 
 
+@pytest.mark.full
 def test_smap() -> None:
     with set_mesh(MESH):
         near(smap(lambda a: a + lax.axis_index("x"), in_axes=1, out_axes=1, axis_name="x")(ROWS),
@@ -320,7 +325,7 @@ GATHERED = {
 }
 
 
-@pytest.mark.sample(4)
+@pytest.mark.full
 @pytest.mark.parametrize("checked", [True, False])
 @pytest.mark.parametrize("name", GATHERED)
 def test_gathered_for_all(name: str, checked: bool) -> None:
@@ -355,6 +360,7 @@ LOOPS: dict[str, Callable[..., Any]] = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("loop", LOOPS)
 def test_loops_that_close_over_values_without_checks(loop: str) -> None:
     """A loop's body sums the cotangent of what it closes over; the sum has that value's type, whatever is checked."""

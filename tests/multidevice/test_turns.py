@@ -44,6 +44,7 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
 A, B = np.random.default_rng(0).normal(size=(64, 16)).astype(np.float32) / 8, np.eye(16, dtype=np.float32) / 2
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_many_calls_at_once(name: str) -> None:
     program = jit(PROGRAMS[name])
@@ -53,6 +54,7 @@ def test_many_calls_at_once(name: str) -> None:
         np.testing.assert_array_equal(out, first)
 
 
+@pytest.mark.full
 def test_several_threads() -> None:
     program, found = jit(PROGRAMS["side_by_side"]), []
 
@@ -70,6 +72,7 @@ def test_several_threads() -> None:
         np.testing.assert_array_equal(out, found[0])
 
 
+@pytest.mark.full
 def test_calls_are_found_again_by_types_and_places() -> None:
     traced = []
 

@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from xlamini import nn
 
 
+@pytest.mark.full
 def test_a_bias_and_a_mask_may_lack_the_batch() -> None:
     q = np.arange(24, dtype=np.float32).reshape(3, 2, 4) / 10
     bias = np.arange(18, dtype=np.float32).reshape(2, 3, 3) / 20

@@ -16,11 +16,13 @@ def configs(mode: str) -> list[Any]:
     return [nn.get_scaled_dot_general_config(mode)] * 3
 
 
+@pytest.mark.full
 def test_powers_of_two_are_exact_where_scales_are() -> None:
     x = 2.0 ** jnp.tile(jnp.array([-1.0, 0.0, 1.0]), (2, 32))
     np.testing.assert_array_equal(nn.scaled_dot_general(x, x, DOT, configs=configs("mxfp8")), x @ x.T)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("mode", "error"), [("mxfp8", 0.05), ("nvfp4", 0.2)])
 def test_rounding_costs_as_much_as_the_bits_say(mode: str, error: float) -> None:
     x, y = (random.normal(random.key(i), (8, 100)) for i in range(2))
@@ -28,6 +30,7 @@ def test_rounding_costs_as_much_as_the_bits_say(mode: str, error: float) -> None
     assert 0 < jnp.linalg.norm(found - exact) / jnp.linalg.norm(exact) < error
 
 
+@pytest.mark.full
 def test_the_gradient_is_that_of_the_product_up_to_rounding() -> None:
     x, y = (random.normal(random.key(i), (8, 64)) for i in range(2))
     found = xlamini.grad(lambda a, b: nn.scaled_dot_general(a, b, DOT, configs=configs("mxfp8")).sum(), (0, 1))(x, y)
@@ -37,6 +40,7 @@ def test_the_gradient_is_that_of_the_product_up_to_rounding() -> None:
         assert 0 < jnp.linalg.norm(f - e) / jnp.linalg.norm(e) < 0.05
 
 
+@pytest.mark.full
 def test_for_inference_the_gradient_is_exact() -> None:
     config = nn.get_scaled_dot_general_config("mxfp8")
     only = type(config)(**{**vars(config), "infer_only": True})

@@ -38,6 +38,7 @@ def test_an_element_of_weight_zero_is_left_out(a: np.ndarray, value: float) -> N
     assert hessian(fun)(a).tolist() == [[0.0, 0.0], [0.0, 0.0]]
 
 
+@pytest.mark.full
 def test_the_derivative_in_a_weight_of_zero_is_not_zero() -> None:
     a, b = f32(-1, 2, 0), f32(0, 0, 2)
     assert_close(grad(lambda b: logsumexp(a, b=b))(b), np.exp(a) / 2, 1e-6)
@@ -53,6 +54,7 @@ def test_all_weights_zero() -> None:
     assert grad(rows)(np.stack([a, a])).tolist() == [[0, 1], [0, 0]]
 
 
+@pytest.mark.full
 def test_weights_broadcast_and_where() -> None:
     b = np.array([[0, 1], [1, 0], [0, 0]], np.float32)
     assert logsumexp(f32(0, -200), 1, b=b).tolist() == [-200, 0, -INF]
@@ -79,6 +81,7 @@ def test_complex_numbers() -> None:
     assert_close(phase, np.exp(np.complex64(1j)), 1e-6)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("other", [NAN, INF, -INF, 1000.0])
 def test_elements_left_out_of_softmax_have_no_derivative(other: float) -> None:
     x, held, ct = f32(1, other, 2), np.array([True, False, True]), f32(1, 2, 3)
@@ -92,6 +95,7 @@ def test_elements_left_out_of_softmax_have_no_derivative(other: float) -> None:
     assert_close(grad(logs)(x), f32(1 - p, 0, p - 1), 1e-6)
 
 
+@pytest.mark.full
 def test_focal_loss() -> None:
     """A loss with weights of 0 and 1: its second derivative far out is 0, not infinite."""
     loss = lambda x: logsumexp(jnp.stack([0.0 * x, -x]), b=f32(0, 1))

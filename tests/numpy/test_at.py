@@ -205,6 +205,7 @@ def test_default_fill_values(dtype: str, fill: Any) -> None:
     np.testing.assert_array_equal(found, np.asarray(fill, dtype))
 
 
+@pytest.mark.full
 def test_modes_of_updates() -> None:
     x = put_on_device(numbers(3))
     np.testing.assert_array_equal(x.at[OUT].add(10, mode="drop"), [11, 2, 13])
@@ -222,7 +223,7 @@ STEPS = [np.s_[::2], np.s_[1::3], np.s_[::-2], np.s_[::2, 1::2], np.s_[::-1, ::3
 STEPS += [np.s_[None, ::2, ::-4], np.s_[..., 1:9:2], np.s_[5:5:2], np.s_[::9], np.s_[1:11:5, 2:3:7], np.s_[:11:2, ::13]]
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(52)
 @pytest.mark.parametrize("index", STEPS, ids=str)
 @pytest.mark.parametrize("how", ["set", *UFUNCS])
 def test_slices_with_steps(how: str, index: Any) -> None:

@@ -39,6 +39,7 @@ def test_reads_and_updates_select_what_numpys_slices_do(name: str) -> None:
         np.testing.assert_array_equal(run(lambda i: m.at[index(i)].get()), expected)
 
 
+@pytest.mark.full
 def test_under_vmap_and_grad() -> None:
     x, starts = jnp.asarray(X), jnp.arange(3)
     np.testing.assert_array_equal(xlamini.vmap(lambda i: x[ds(i, 2)])(starts), [X[i : i + 2] for i in range(3)])

@@ -50,7 +50,7 @@ def test_labels_are_any_characters() -> None:
     assert qkv.shape == (1, 2, 4, 2, 2) and bool((qkv == 3).all())
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize(
     "subscripts", ["ij,jk->ik", "iij->ij", "ij,j->ij", "bhqk,bkhd->bqhd", "ij,jk,kl->il", "a,a,a->"]
 )

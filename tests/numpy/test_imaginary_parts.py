@@ -76,6 +76,7 @@ def test_products_asked_for_in_a_real_dtype_are_the_real_part() -> None:
     np.testing.assert_allclose(jnp.dot(c, 2j, preferred_element_type="float32"), (C * 2j).real)
 
 
+@pytest.mark.full
 def test_derivatives_take_real_parts_in_silence() -> None:
     """A real value that becomes complex has a complex cotangent, of which it gets the real part."""
 

@@ -85,7 +85,7 @@ def test_jit_gives_the_same(name: str) -> None:
     same(xlamini.jit(fun)(*arrays), fun(*arrays))
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(30)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_vmap_is_a_loop(name: str) -> None:
     fun, args = PROGRAMS[name]

@@ -18,7 +18,7 @@ NAN = np.nan
 HOLES = np.array([[1, NAN, 3, -2], [NAN, NAN, NAN, NAN], [5, 0.5, NAN, 2]], np.float32)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize(
     ("dtype", "summed", "averaged", "running"),
     [

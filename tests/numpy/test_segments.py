@@ -28,6 +28,7 @@ def test_a_number_counts_for_every_id(operation: Any, expected: list[float]) -> 
     np.testing.assert_array_equal(batch, [expected, expected])
 
 
+@pytest.mark.full
 def test_the_gradient_of_a_number_has_every_id() -> None:
     weights = jnp.array([1.0, 10.0, 100.0])
     assert xlamini.grad(lambda x: (ops.segment_sum(x, IDS, 3) * weights).sum())(2.0) == 103

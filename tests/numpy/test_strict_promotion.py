@@ -54,6 +54,7 @@ def failures(dtype: str, transformed: Callable[[Row, Sequence[np.ndarray]], Call
     return found
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", ["float32", "int32", "complex64"])
 def test_no_function_promotes_its_own_values(dtype: str) -> None:
     assert sum(1 for _ in calls(dtype)) > 150

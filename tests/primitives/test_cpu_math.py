@@ -170,6 +170,7 @@ def test_subnormal_angles(dtype: str) -> None:
     assert (found > 0).sum() > 2800
 
 
+@pytest.mark.full
 def test_a_float64_beyond_the_reduction_spoils_no_other() -> None:
     x = np.linspace(-10, 10, 1000)
     large = np.array([1e300, -1e22, np.inf, -np.inf, np.nan])
@@ -194,7 +195,7 @@ def test_narrow_floats_are_computed_in_float32(name: str, dtype: Any) -> None:
 SHAPES = [(), (1,), (0,), (0, 5), (3, 7), (2, 3, 5), (63,), (64,), (600,), (1, 1024)]
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(20)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_any_shape(shape: tuple[int, ...], dtype: str) -> None:
@@ -272,6 +273,7 @@ def test_it_is_computed_once_for_all_rows_that_it_is_broadcast_to() -> None:
     assert "f64[5000]" in compiled and "f64[200,5000]" not in compiled
 
 
+@pytest.mark.full
 def test_derivatives_and_batching_go_through_it() -> None:
     x = jnp.linspace(-3, 3, 101)
     np.testing.assert_array_equal(xlamini.grad(lambda x: lax.sin(x).sum())(x), lax.cos(x))

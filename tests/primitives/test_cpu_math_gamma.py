@@ -97,6 +97,7 @@ def test_special_values(dtype: Any) -> None:
     np.testing.assert_array_equal(computed("digamma", x), [nan, nan, inf, nan, nan, nan, nan, nan, nan])
 
 
+@pytest.mark.full
 def test_very_large_numbers() -> None:
     for dtype, largest in ((np.float32, 4.0e36), (np.float64, 2.5e305)):
         x = np.array([largest, 1.1 * largest, -largest, np.finfo(dtype).max, -np.finfo(dtype).max], dtype)

@@ -92,6 +92,7 @@ def test_dtypes_of_the_place(dtype: Any) -> None:
     np.testing.assert_array_equal(found, np.argmax(x, 1))
 
 
+@pytest.mark.full
 def test_places_in_64_bits() -> None:
     with xlamini.enable_x64(True):
         for dtype in (np.int64, np.uint64, np.float64):
@@ -103,6 +104,7 @@ def test_places_in_64_bits() -> None:
         assert int(jnp.argmax(large)) == 1
 
 
+@pytest.mark.full
 def test_places_within_other_programs() -> None:
     x = numbers((6, 5000))
     shifted = xlamini.jit(lambda x: jnp.argmax(jnp.sin(x) * 2 + x, axis=1) + jnp.argmin(-x))(x)
@@ -140,7 +142,7 @@ def test_running_results_along_a_row(name: str, reverse: bool, size: int) -> Non
 SHAPES = [((2, 5000), 1), ((1, 2100, 3), 1), ((131, 67), 0), ((1009, 6), 1)]
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(40)
 @pytest.mark.parametrize("name", REFERENCE)
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize(("shape", "axis"), SHAPES)
@@ -151,7 +153,7 @@ def test_running_results_along_any_axis(name: str, reverse: bool, shape: tuple[i
     np.testing.assert_allclose(getattr(lax, name)(x, axis, reverse), expected, rtol=3e-6, atol=1e-6)
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", ["cumsum", "cumprod", "cummax", "cummin"])
 def test_running_results_of_all_dtypes(name: str, dtype: str) -> None:
@@ -167,6 +169,7 @@ def test_running_results_of_all_dtypes(name: str, dtype: str) -> None:
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.full
 def test_running_results_of_complex_numbers() -> None:
     x = numbers((2, 3000)) + 1j * numbers((2, 3000), seed=1)
     np.testing.assert_allclose(lax.cumsum(x.astype(np.complex64), 1), np.cumsum(x, 1))
@@ -174,6 +177,7 @@ def test_running_results_of_complex_numbers() -> None:
     np.testing.assert_allclose(lax.cumprod(turns), np.cumprod(turns.astype(complex)), atol=3e-5)
 
 
+@pytest.mark.full
 def test_running_results_in_64_bits() -> None:
     with xlamini.enable_x64(True):
         x = numbers((3, 5000), np.int64) * 2**40
@@ -194,6 +198,7 @@ def test_special_values_go_on_to_the_end_only(name: str) -> None:
             np.testing.assert_allclose(getattr(lax, name)(x.astype(np.float32)), expected, rtol=1e-4)
 
 
+@pytest.mark.full
 def test_logarithms_of_sums_far_apart() -> None:
     x = np.linspace(-3000, 3000, 5000).astype(np.float32)
     np.testing.assert_allclose(lax.cumlogsumexp(x), np.logaddexp.accumulate(x.astype(float)), rtol=1e-6)
@@ -201,6 +206,7 @@ def test_logarithms_of_sums_far_apart() -> None:
     np.testing.assert_array_equal(lax.cumlogsumexp(none), none)
 
 
+@pytest.mark.full
 def test_running_sums_are_as_precise_as_a_tree() -> None:
     x = np.random.default_rng(0).random(1_000_000).astype(np.float32)
     error = np.abs(np.asarray(lax.cumsum(x)) - np.cumsum(x, dtype=np.float64))
@@ -228,6 +234,7 @@ def test_derivatives_of_running_results(name: str) -> None:
         np.testing.assert_allclose(forward, difference, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.full
 def test_batches_of_running_results() -> None:
     x = numbers((5, 3000))
     np.testing.assert_array_equal(xlamini.vmap(lax.cumsum)(x), np.cumsum(x, 1))

@@ -54,7 +54,7 @@ def sorted_plainly(x: np.ndarray, axis: int = -1) -> np.ndarray:
     return np.take_along_axis(x, stable_order(x, axis), axis)
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(30)
 @pytest.mark.parametrize("shape", SHAPES, ids=len)
 @pytest.mark.parametrize("dtype", DTYPES.split())
 def test_values_and_places(dtype: str, shape: tuple[int, ...]) -> None:
@@ -97,6 +97,7 @@ def test_zeros_keep_their_order() -> None:
     assert_same(jnp.sort(one), one)
 
 
+@pytest.mark.full
 def test_several_keys_of_several_dtypes() -> None:
     first, second = elements("int8", N) // 16, elements("complex64", N)
     order = np.lexsort((stable_rank(second), first))
@@ -127,6 +128,7 @@ def test_many_largest(dtype: str) -> None:
     np.testing.assert_array_equal(plain(values), plain(x)[order[::-1][:5000]])
 
 
+@pytest.mark.full
 def test_nans_are_the_largest() -> None:
     x = np.zeros(N, np.float32)
     x[[5, 7, 9]] = [np.nan, np.inf, -np.nan]
@@ -134,6 +136,7 @@ def test_nans_are_the_largest() -> None:
     assert int(lax.top_k(x, N)[1][-1]) == 9
 
 
+@pytest.mark.full
 def test_derivatives_follow_the_elements_in_both_orders_with_vmap() -> None:
     rng = np.random.default_rng(0)
     x, weights = (rng.standard_normal((2, N)).astype(np.float32) for _ in range(2))
@@ -150,6 +153,7 @@ def test_derivatives_follow_the_elements_in_both_orders_with_vmap() -> None:
     np.testing.assert_allclose(hessian_diagonal, 6 * np.sort(x[0])[rank], rtol=1e-6)
 
 
+@pytest.mark.full
 def test_inside_a_loop_and_a_branch() -> None:
     x = elements("int32", (3, N))
 

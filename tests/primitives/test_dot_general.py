@@ -36,7 +36,7 @@ def weighted(x: Any, y: Any) -> Any:
     return jnp.sum(jnp.sin(product))
 
 
-@pytest.mark.sample(3)
+@pytest.mark.full
 @pytest.mark.parametrize("in_axes", [(0, 0), (1, 2), (3, 0), (0, None), (None, 3), (2, None)])
 def test_vmap_is_a_loop_in_both_orders_with_grad(in_axes: tuple[int | None, int | None]) -> None:
     shapes = [(2, 3, 4), (4, 2, 5)]
@@ -63,6 +63,7 @@ def test_vmap_of_stacks_puts_the_mapped_axis_first(in_axes: tuple[int | None, in
     np.testing.assert_allclose(product, np.stack([x @ y for x, y in each]), rtol=1e-5)
 
 
+@pytest.mark.full
 def test_derivatives_against_finite_differences() -> None:
     x, y, step = random(2, 3, 4), random(4, 2, 5), 1e-6
     gradients = xlamini.grad(weighted, argnums=(0, 1))(x, y)

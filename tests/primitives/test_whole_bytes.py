@@ -23,6 +23,7 @@ def ordered(x: Any) -> tuple[Any, ...]:
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", RANGES)
 @pytest.mark.parametrize("size", [7, 40])
 def test_order(dtype: str, size: int) -> None:

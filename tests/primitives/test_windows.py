@@ -101,6 +101,7 @@ def test_a_padding_of_infinities_loses_no_cotangent() -> None:
     np.testing.assert_array_equal(slope, [1, 0, 1, 0])
 
 
+@pytest.mark.full
 def test_windows_of_a_spectrum_warn_and_shrink() -> None:
     with pytest.warns(UserWarning, match="nperseg is 256, but the signal has 9 samples"):
         assert signal.welch(jnp.ones(9))[1].shape == (5,)

@@ -29,6 +29,7 @@ def test_operations_have_the_attributes() -> None:
     assert 'frontend_attributes={flag="true",kind="b",n="3"}' in jit(marked).lower(1.0, 2.0).compile().as_text()
 
 
+@pytest.mark.full
 def test_values_and_derivatives_are_unchanged() -> None:
     def plain(a: Any, b: Any) -> Any:
         return jnp.tan(a) * b + 1
@@ -49,6 +50,7 @@ def test_programs_that_differ_in_metadata_are_compiled_apart() -> None:
     assert ['kind="a"' in text for text in texts] == [True, False]
 
 
+@pytest.mark.full
 def test_bodies_of_loops_and_branches_and_called_functions_are_marked() -> None:
     def f(x: Any) -> Any:
         with set_xla_metadata(where="here"):

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import xlamini
 from xlamini import random
@@ -16,6 +17,7 @@ BITS_OF_OLDER_PROGRAMS = {
 }
 
 
+@pytest.mark.full
 def test_bits_of_older_programs() -> None:
     """Values of JAX 0.10.2 with the flag off, for key 42."""
     with xlamini.threefry_partitionable(False), xlamini.enable_x64(True):

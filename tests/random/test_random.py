@@ -176,6 +176,7 @@ def test_keys_are_equal_if_their_words_are(key, keys):
     assert (key == 3) is False
 
 
+@pytest.mark.full
 def test_functions_of_arrays_take_keys(key, keys):
     np.testing.assert_array_equal(words(jnp.zeros_like(keys)), np.zeros((5, 2)))
     np.testing.assert_array_equal(words(jnp.ones((2,), keys.dtype)), np.ones((2, 2)))
@@ -196,6 +197,7 @@ def test_a_number_of_trials_may_be_a_python_number(key):
     np.testing.assert_array_equal(xlamini.jit(draw)(key), draw(key))
 
 
+@pytest.mark.full
 def test_keys_in_pytrees_cross_jit(key):
     @xlamini.jit
     def step(state):
@@ -220,6 +222,7 @@ def test_a_key_can_be_captured(key):
     np.testing.assert_array_equal(draw(0.0), random.normal(key, (2,)))
 
 
+@pytest.mark.full
 def test_nested_jit_and_stages(key):
     inner = xlamini.jit(random.split)
     outer = xlamini.jit(lambda k: inner(inner(k)[0]))
@@ -273,7 +276,7 @@ SAMPLERS = {
 }
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(21)
 @pytest.mark.parametrize("draw", SAMPLERS.values(), ids=list(SAMPLERS))
 def test_a_draw_is_the_same_under_jit_and_vmap(key, draw):
     single = draw(key)
@@ -292,6 +295,7 @@ def test_vmap_over_seeds_data_and_inner_axes(key, keys):
     np.testing.assert_array_equal(words(xlamini.vmap(lambda k: k, out_axes=1)(table)), words(table.T))
 
 
+@pytest.mark.full
 def test_keys_pass_through_derivatives(key):
     def loss(scale, k):
         return jnp.sum(scale * random.normal(k, (3,)))
@@ -324,6 +328,7 @@ def test_per_example_noise_gradients(key, keys):
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
+@pytest.mark.full
 def test_x64_is_part_of_the_signature(key):
     assert random.normal(key, (2,)).dtype == np.float32
     with xlamini.enable_x64(True):
@@ -358,6 +363,7 @@ def test_moments(draw, mean, variance):
     assert abs(drawn.var() / variance - 1) < 0.03
 
 
+@pytest.mark.full
 def test_frequencies(key):
     p = np.array([0.1, 0.2, 0.3, 0.4], np.float32)
     for drawn in (
@@ -369,6 +375,7 @@ def test_frequencies(key):
         np.testing.assert_allclose(counts / SIZE, p, atol=0.006)
 
 
+@pytest.mark.full
 def test_a_permutation_has_each_element_once(key):
     for size in (0, 1, 7, 2000):
         np.testing.assert_array_equal(np.sort(random.permutation(key, size)), np.arange(size))
@@ -377,6 +384,7 @@ def test_a_permutation_has_each_element_once(key):
     np.testing.assert_array_equal(np.sort(shuffled, axis=1), table)
 
 
+@pytest.mark.full
 def test_draws_stay_in_their_range(key):
     drawn = np.asarray(random.uniform(key, (10_000,), "bfloat16", -1.0, 1.0)).astype(np.float32)
     assert drawn.min() >= -1
@@ -440,6 +448,7 @@ def test_a_flag_chooses_the_generator(key):
         assert random.key_impl(key) == "threefry2x32"
 
 
+@pytest.mark.full
 def test_under_vmap_other_generators_draw_from_the_first_key():
     # What JAX gives for bits of keys 0 and 1 of split(key(5, impl="rbg"), 2).
     keys = random.split(random.key(5, impl="rbg"), 2)
@@ -450,6 +459,7 @@ def test_under_vmap_other_generators_draw_from_the_first_key():
     np.testing.assert_array_equal(words(folded)[0], [2682945473, 3744231012] * 2)
 
 
+@pytest.mark.full
 def test_ranges_up_to_the_ends_of_a_dtype() -> None:
     key = random.key(0)
     whole = np.asarray(random.randint(key, (4000,), -(2**31), 2**31)).astype(float)
@@ -475,6 +485,7 @@ def test_the_offset_is_added_to_seeds():
     assert xlamini.jit(random.PRNGKey)(3).tolist() == [0, 3]
 
 
+@pytest.mark.full
 def test_high_dynamic_range_is_the_default_mode_of_gumbel():
     # Values recorded from JAX 0.10.2.
     key, low, high = random.key(0), [2.9233725, 3.8326178, -0.09689324], [-1.0818486, -1.3463638, 0.906579]

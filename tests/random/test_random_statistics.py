@@ -61,7 +61,7 @@ CONTINUOUS = {
 }
 
 
-@pytest.mark.sample(12)
+@pytest.mark.full
 @pytest.mark.parametrize("draw, distribution", CONTINUOUS.values(), ids=list(CONTINUOUS))
 def test_floats(draw, distribution):
     numbers = draw(COUNT)

@@ -131,6 +131,7 @@ def test_a_hit_is_not_lowered(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert float(lowered.compile()(X)) == expected
 
 
+@pytest.mark.full
 def test_a_program_lets_go_of_its_module(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Any] = []
     original = jit_module.LoweredProgram

@@ -111,6 +111,7 @@ def alone(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=60)
 
 
+@pytest.mark.full
 def test_what_initialize_refuses() -> None:
     code = """
 import xlamini
@@ -141,6 +142,7 @@ attempt(coordinator_address="h:1", num_processes=2, process_id=0)
     assert [line[: len(text)] for line, text in zip(lines, expected, strict=True)] == expected
 
 
+@pytest.mark.full
 def test_one_process_alone() -> None:
     """It computes as always, and says so in a line that a flag switches off."""
     code = """

@@ -96,6 +96,7 @@ class Owner(np.ndarray):
     """An ndarray whose end can be watched."""
 
 
+@pytest.mark.full
 def test_memory_outlives_its_owner() -> None:
     values = aligned(np.arange(1000, dtype=np.float32)).view(Owner)
     watched = weakref.ref(values)
@@ -108,6 +109,7 @@ def test_memory_outlives_its_owner() -> None:
     assert watched() is None
 
 
+@pytest.mark.full
 def test_arrays_outlive_their_array() -> None:
     x = jnp.arange(1000.0)
     back = np.from_dlpack(x)

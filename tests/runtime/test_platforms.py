@@ -188,6 +188,7 @@ def test_one_client_for_all_threads() -> None:
     assert len(made) == 1
 
 
+@pytest.mark.full
 def test_nothing_is_scanned_or_imported(tmp_path: Path) -> None:
     """Neither jax nor a plugin's own module is imported, nor the slow reader of entry points."""
     broken.entry_point(tmp_path, "trap", "trap")

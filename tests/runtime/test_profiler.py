@@ -50,6 +50,7 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
+@pytest.mark.full
 def test_files_of_a_trace(tmp_path: Path) -> None:
     with profiler.trace(tmp_path, create_perfetto_trace=True):
         with profiler.TraceAnnotation("outer", part=7):
@@ -63,6 +64,7 @@ def test_files_of_a_trace(tmp_path: Path) -> None:
     assert found.keys() == events(written(tmp_path, "*.trace.json.gz")).keys()
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore:builtin type:DeprecationWarning")  # of jaxlib's class of statistics
 def test_the_profile_can_be_read(tmp_path: Path) -> None:
     """XProf's file: the host's plane has what was annotated, and which step it was."""
@@ -77,6 +79,7 @@ def test_the_profile_can_be_read(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("plugins/profile/*/perfetto_trace.json.gz"))
 
 
+@pytest.mark.full
 def test_the_program_is_in_the_trace(tmp_path: Path) -> None:
     def recognisable(x: Any) -> Any:
         return jnp.sin(x) @ x
@@ -87,6 +90,7 @@ def test_the_program_is_in_the_trace(tmp_path: Path) -> None:
     assert any("recognisable" in name for name in names)
 
 
+@pytest.mark.full
 def test_options(tmp_path: Path) -> None:
     options = profiler.ProfileOptions()
     options.host_tracer_level, options.python_tracer_level = 0, 0

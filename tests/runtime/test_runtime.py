@@ -355,6 +355,7 @@ def test_a_platform_that_cannot_start_raises():
         platforms.devices("broken")
 
 
+@pytest.mark.full
 def test_virtual_cpu_devices_and_the_default_device():
     code = """
 from xlamini.core import config

@@ -343,6 +343,7 @@ def test_the_post_hook_sees_calls_on_the_fast_path():
     assert len(args) == 2 and kwargs == {} and outputs is out
 
 
+@pytest.mark.full
 def test_calls_go_where_the_committed_argument_is():
     code = """
 import numpy as np

@@ -41,6 +41,7 @@ def test_euler_angles_are_scipys(seq: str) -> None:
     same(Rotation.from_euler(seq, angles).as_matrix(), scipy_transform.Rotation.from_euler(seq, angles).as_matrix())
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore:Gimbal lock:UserWarning")
 @pytest.mark.parametrize(("seq", "middle"), [("xyz", 90.0), ("ZYX", -90.0), ("xyx", 0.0), ("ZXZ", 180.0)])
 def test_where_two_axes_coincide_the_third_angle_is_zero(seq: str, middle: float) -> None:
@@ -52,6 +53,7 @@ def test_where_two_axes_coincide_the_third_angle_is_zero(seq: str, middle: float
         same(back, wanted, 1e-6)
 
 
+@pytest.mark.full
 def test_products_inverses_and_angles_are_scipys() -> None:
     same((MINE * MINE[3]).as_matrix(), (REFERENCE * REFERENCE[3]).as_matrix())
     same(MINE.inv().as_matrix(), REFERENCE.inv().as_matrix())
@@ -67,6 +69,7 @@ def test_products_inverses_and_angles_are_scipys() -> None:
     assert not MINE.single
 
 
+@pytest.mark.full
 def test_one_angle_about_one_axis() -> None:
     for angles in (np.float32(0.3), np.array([[0.1], [0.2]], np.float32)):
         wanted = scipy_transform.Rotation.from_euler("y", angles).as_matrix()
@@ -85,6 +88,7 @@ def test_derivatives_exist_at_the_identity() -> None:
     same(xlamini.hessian(lambda v: turned(v)[0])(jnp.zeros(3)), np.diag([0, -1, -1]))
 
 
+@pytest.mark.full
 def test_derivatives_are_those_of_the_closed_form() -> None:
     v = jnp.array([0.1, -0.2, 0.3])
     same(xlamini.grad(lambda v: Rotation.from_rotvec(v).magnitude())(v), v / jnp.linalg.norm(v))
@@ -92,12 +96,14 @@ def test_derivatives_are_those_of_the_closed_form() -> None:
     same(xlamini.jacobian(lambda v: Rotation.from_rotvec(v).as_rotvec())(near), np.eye(3))
 
 
+@pytest.mark.full
 def test_rotations_go_through_transformations() -> None:
     turn = xlamini.jit(lambda r, v: (r * r).apply(v))
     same(turn(MINE, VECTORS), (REFERENCE * REFERENCE).apply(VECTORS))
     same(xlamini.vmap(lambda r, v: r.apply(v))(MINE, VECTORS), REFERENCE.apply(VECTORS))
 
 
+@pytest.mark.full
 def test_random_rotations_have_no_direction() -> None:
     found = Rotation.random(random.key(0), 5000)
     same((found.quat**2).sum(1), np.ones(5000), 1e-5)

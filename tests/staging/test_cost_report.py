@@ -132,6 +132,7 @@ def test_a_callback_is_left_out_in_words() -> None:
     assert cost.left_out[0].endswith("is counted without its operations, which are not known")
 
 
+@pytest.mark.full
 def test_the_whole_equals_the_count_of_the_compiled_program() -> None:
     f = xlamini.jit(xlamini.grad(stacked(xlamini.checkpoint(lambda c, w: jnp.tanh(c @ w))), (0, 1)))
     args = jnp.ones((3, 8, 8)), X

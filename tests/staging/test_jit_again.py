@@ -39,6 +39,7 @@ def test_other_options_are_another_program(options: dict[str, Any]) -> None:
     assert len(traces) == 2
 
 
+@pytest.mark.full
 def test_clear_caches_forgets_it() -> None:
     fun, traces = counted()
     xlamini.jit(fun)(1.0)

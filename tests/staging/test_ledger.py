@@ -148,6 +148,7 @@ def test_the_nearest_call_is_named():
     assert f.compilations()[-1].cause.text == "x is float32[1], before float32[3]"
 
 
+@pytest.mark.full
 def test_it_keeps_nothing_alive():
     class Big:
         def __repr__(self):
@@ -169,6 +170,7 @@ def test_it_is_bounded():
     assert ledger._entries.maxlen == ledger.MOST == 4096
 
 
+@pytest.mark.full
 def test_cleared_caches_leave_it():
     def f(x):
         return x * 1093

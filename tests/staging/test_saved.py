@@ -81,6 +81,7 @@ def run_elsewhere(code: str, path: Path, cpus: int = 1) -> str:
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
 
 
+@pytest.mark.full
 def test_it_runs_in_another_process(tmp_path: Path) -> None:
     scale, path = jnp.arange(3.0), tmp_path / "step.bin"
     program = xlamini.jit(lambda x, *, y: {"r": jnp.tanh(x) * scale + y}).lower(X, y=2.0).compile()
@@ -144,6 +145,7 @@ print(program(x)[0].tobytes().hex())
 """
 
 
+@pytest.mark.full
 def test_a_device_can_be_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "step.bin"
     program = compiled(lambda x: (jnp.linalg.cholesky(x @ x.T), x), X)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 import pytest
 
 QUICK, FULL, ALL = "quick", "full", "all"
-EXPRESSIONS = {QUICK: 84, FULL: 6, ALL: 1}
+EXPRESSIONS = {QUICK: 168, FULL: 6, ALL: 1}
 """Each tier runs one in this many expressions."""
 PARAMETERS = 6
 """The quick tier runs one in this many parameters of each other test, or one in more with the mark `sample`."""
@@ -26,7 +26,7 @@ def add_options(parser: pytest.Parser) -> None:
 def configure(config: pytest.Config) -> None:
     """If the command line names files or tests, all of their tests run; `tell_worker` lets workers of xdist know."""
     config.addinivalue_line("markers", "full: only with --full, or if its file is named on the command line")
-    config.addinivalue_line("markers", "sample(n): the quick tier runs one in n of its parameters")
+    config.addinivalue_line("markers", "sample(n, full=1): the quick tier runs one in n of its parameters, full one in full")
     worker = getattr(config, "workerinput", None)
     if worker[NAMED] if worker else _names_tests(config):
         config.option.full = True
@@ -57,6 +57,8 @@ def select(config: pytest.Config, items: list[pytest.Item]) -> None:
     if tier == QUICK:
         left_out |= {id(item) for item in items if _is_full(item)}
         left_out |= {id(item) for tests in _by_function(items) for item in _parameters_left_out(tests)}
+    else:
+        left_out |= {id(item) for item in items if _chance(item.name) % _one_in_of_full(item)}
     config.hook.pytest_deselected(items=[item for item in items if id(item) in left_out])
     items[:] = [item for item in items if id(item) not in left_out]
 
@@ -69,6 +71,11 @@ def _is_full(item: pytest.Item) -> bool:
         return True
     sample = None if hasattr(item, "callspec") else item.get_closest_marker("sample")
     return sample is not None and _chance(item.name) % sample.args[0] != 0
+
+
+def _one_in_of_full(item: pytest.Item) -> int:
+    sample = item.get_closest_marker("sample")
+    return sample.kwargs.get("full", 1) if sample else 1
 
 
 def _by_function(items: Iterable[pytest.Item]) -> Iterable[list[pytest.Item]]:
@@ -122,12 +129,12 @@ def _left_out_of_full(name: str, tests: list[pytest.Item], first: bool) -> list[
 
 
 def _left_out_of_quick(name: str, tests: list[pytest.Item], first: bool) -> list[pytest.Item]:
-    """First rows of lax: values, derivatives, half of batching. Functions and variants: mainly values, sampled."""
+    """First rows of lax: values, half of derivatives, a quarter of batching. Functions and variants: some values."""
     if not first:
         return _but_one_in({"values": 16, "": 2**32}, name, tests)
     if "." in name:
         return _but_one_in({"values": 24, "derivatives": 36, "batching": 36, "": 2**32}, name, tests)
-    return _but_one_in({"values": 1, "derivatives": 1, "batching": 2, "compositions": 12, "": 1}, name, tests)
+    return _but_one_in({"values": 1, "derivatives": 2, "batching": 4, "compositions": 12, "": 1}, name, tests)
 
 
 def _but_one_in(counts: dict[str, int], name: str, tests: list[pytest.Item]) -> list[pytest.Item]:

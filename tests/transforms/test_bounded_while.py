@@ -49,7 +49,7 @@ def numeric_gradient(f: Callable[[Any], Any], x: Any) -> Any:
     return np.stack([slope(lambda t, e=e: f(x + t * e), 0.0) for e in np.eye(len(x))])
 
 
-@pytest.mark.sample(4)
+@pytest.mark.full
 @pytest.mark.parametrize(("n", "limit"), [(0, 3), (1, 1), (3, 12), (12, 12), (20, 7), (5, 0), (4, 100)])
 def test_gradient_beside_finite_differences(n: int, limit: int) -> None:
     expected = numeric_gradient(lambda x: growth_in_numpy(x, n, limit), POINT)
@@ -93,6 +93,7 @@ def test_batches_of_gradients_and_gradients_of_batches() -> None:
     close(hessians, joint[range(3), :, range(3)])
 
 
+@pytest.mark.full
 def test_examples_that_are_done_do_not_spoil_the_gradient() -> None:
     """Further turns would take the root of a negative number, whose derivative is not a number."""
 

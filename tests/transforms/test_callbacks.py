@@ -207,6 +207,7 @@ def test_printed() -> None:
 # --- vmap
 
 
+@pytest.mark.full
 def test_vmap_methods_call_with_these_shapes(seen: list[Any]) -> None:
     # Recorded from JAX 0.10.2.
     expected = {
@@ -458,6 +459,7 @@ def test_a_failure_within_a_callback_of_a_callback() -> None:
 # --- lifetimes and threads
 
 
+@pytest.mark.full
 def test_what_a_function_calls_is_released_with_it() -> None:
     class Host:
         def __call__(self, x: Any) -> Any:

@@ -70,7 +70,7 @@ def again(fun: Callable[..., Any], *args: Any) -> Jaxpr:
 # --- the same numbers
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(18)
 @pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
 @pytest.mark.parametrize("wrap", [lambda f: f, jit], ids=["eager", "jit"])
 def test_derivatives_are_those_of_the_plain_function(policy: Any, wrap: Any) -> None:
@@ -92,6 +92,7 @@ def test_third_derivatives(policy: Any) -> None:
     assert_close(jit(grad(grad(kept)))(0.7), grad(grad(f))(0.7), 1e-5)
 
 
+@pytest.mark.full
 def test_forward_mode_and_both_mixed() -> None:
     kept = checkpoint(twice)
     for of_kept, of_plain in zip(xlamini.jvp(kept, (0.5,), (2.0,)), xlamini.jvp(twice, (0.5,), (2.0,)), strict=True):
@@ -195,6 +196,7 @@ def test_a_decorator_keeps_name_and_docstring() -> None:
     assert xlamini.remat is xlamini.checkpoint is ad_checkpoint.checkpoint
 
 
+@pytest.mark.full
 def test_random_keys() -> None:
     key = random.key(0)
 
@@ -352,6 +354,7 @@ def tanhs(**options: Any) -> tuple[str, int]:
     return lowered.as_text(), len(re.findall(r" tanh\(", lowered.compile().as_text()))
 
 
+@pytest.mark.full
 def test_recomputation_survives_the_compiler() -> None:
     (plain, kept), (guarded, repeated), (open_, merged) = tanhs(), tanhs(policy=None), tanhs(prevent_cse=False)
     assert "optimization_barrier" not in plain + open_

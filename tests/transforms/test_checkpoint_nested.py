@@ -54,6 +54,7 @@ def test_a_checkpointed_body_keeps_its_carries_alone() -> None:
     assert computed_bytes(rnn(lambda fun: checkpoint(fun, policy=POLICIES["dots"]))) == 2 * carries
 
 
+@pytest.mark.full
 def test_a_checkpointed_scan_keeps_nothing_that_it_computes() -> None:
     plain, kept, both = rnn(plainly), checkpoint(rnn(plainly)), checkpoint(rnn(checkpoint))
     assert computed_bytes(kept) == computed_bytes(both) == 0

@@ -63,6 +63,7 @@ def plain_standardized(x):
     return centred / jnp.sqrt((centred**2).mean(0) + 1.0)
 
 
+@pytest.mark.full
 def test_derivatives_outside_the_map_are_those_of_the_plain_program():
     weights = np.cos(X)
     found = xlamini.grad(lambda x: (weights * over_rows(standardized)(x)).sum())(X)

@@ -35,7 +35,7 @@ def finite_difference(program: Any, s: float, v: Any) -> np.ndarray:
 # --- values and derivatives
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(64)
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("s, v", POINTS)
 def test_values_and_gradients_are_those_of_plain_python(program: Any, s: float, v: Any) -> None:
@@ -61,7 +61,7 @@ def test_second_and_third_derivatives(program: Any) -> None:
     assert_close(third, jit(jacfwd(jacrev(jacrev(reference, 1), 1), 1))(s, np.array(v)), TOLERANCE)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(32)
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("axes", [(0, 0), (0, None), (None, 0), (None, 1)])
 def test_batches_are_loops(program: Any, axes: Any) -> None:
@@ -78,6 +78,7 @@ def test_batches_are_loops(program: Any, axes: Any) -> None:
     assert_close(of_sum, np.sum(expected, 0) if axes[1] is None else np.moveaxis(np.array(expected), 0, axes[1]), 1e-9)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("program", PROGRAMS[:4])
 def test_two_batches_and_a_batched_hessian(program: Any) -> None:
     f = staged(program)
@@ -88,7 +89,7 @@ def test_two_batches_and_a_batched_hessian(program: Any) -> None:
     assert_close(hessians, [jacfwd(jacrev(straight(program, s, v), 1), 1)(s, v) for s, v in pairs], 1e-9)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(10))
 def test_random_programs(seed: int) -> None:
     program = random_program(seed)
@@ -102,6 +103,7 @@ def test_random_programs(seed: int) -> None:
     assert_close(vmap(jit(f))(SCALARS, VECTORS), values, TOLERANCE)
 
 
+@pytest.mark.full
 def test_a_derivative_that_does_not_exist_elsewhere_does_not_spoil_the_sum() -> None:
     def f(x: Any) -> Any:
         return lax.cond(x > 0, lambda x: jnp.log(x) + jnp.sqrt(x), lambda x: 2.0 * x, x)
@@ -157,6 +159,7 @@ def test_a_choice_in_a_loop_in_a_choice() -> None:
     assert_close(jit(vmap(jacfwd(f, 1)))(np.array([True, False]), points), [difference, 3.0], FINITE)
 
 
+@pytest.mark.full
 def test_reverse_mode_through_a_choice_in_a_scan_in_a_choice() -> None:
     def loop(x: Any) -> Any:
         def body(y: Any, i: Any) -> Any:

@@ -20,6 +20,7 @@ from xlamini.staging.run.program_cache import run
 TOLERANCE = 1e-6
 
 
+@pytest.mark.full
 def test_predicates_of_every_kind() -> None:
     for pred in (True, 1, 0.5, np.nan, np.bool_(True), np.array(2), jnp.array(True), jnp.uint8(3), jnp.float32(-1)):
         assert lax.cond(pred, lambda: 1, lambda: 0) == 1
@@ -29,6 +30,7 @@ def test_predicates_of_every_kind() -> None:
         assert jit(lambda p: lax.cond(p, lambda: 1, lambda: 0))(pred) == 0
 
 
+@pytest.mark.full
 def test_indices_are_clamped() -> None:
     functions = [lambda i=i: i for i in range(3)]
     choose = jit(lambda i: lax.switch(i, functions))
@@ -71,6 +73,7 @@ def test_weak_types_join() -> None:
         assert (out.dtype, float(out)) == (jnp.float32, 2.0)
 
 
+@pytest.mark.full
 def test_random_keys_are_chosen() -> None:
     key = random.key(3)
     f = jit(lambda p, key: lax.cond(p, lambda k: random.fold_in(k, 1), lambda k: k, key))
@@ -256,6 +259,7 @@ def test_what_is_known_is_computed_in_the_first_half() -> None:
     assert str(unknown_choice.unknown).count("cond[") == 1
 
 
+@pytest.mark.full
 def test_random_keys_as_residuals() -> None:
     def f(p: Any, key: Any, n: Any) -> Any:
         return lax.cond(p, lambda: random.fold_in(random.split(key)[0], n), lambda: key)

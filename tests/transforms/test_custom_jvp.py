@@ -63,6 +63,7 @@ def test_derivatives_to_order_three(wrap: Any) -> None:
     check_grads(wrap(f), (0.7, jnp.array([1.5, -0.3])), order=3)
 
 
+@pytest.mark.full
 def test_the_rule_is_used_and_not_the_function() -> None:
     for derivative in (grad(triple), jit(grad(triple)), grad(jit(triple)), lambda x: jvp(triple, (x,), (1.0,))[1]):
         close(derivative(0.3), 3 * np.cos(0.3))
@@ -85,7 +86,7 @@ LOOPS = {
 }
 
 
-@pytest.mark.sample(4)
+@pytest.mark.full
 @pytest.mark.parametrize("name", LOOPS)
 def test_inside_other_constructs(name: str) -> None:
     right = with_rule(lambda x: jnp.sin(x) + x, lambda p, t: (right(*p), (jnp.cos(p[0]) + 1) * t[0]))
@@ -102,6 +103,7 @@ def test_inside_other_constructs(name: str) -> None:
         close(grad(lambda x: vmap(program)(x).sum())(xs), vmap(grad(plain))(xs))
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize(
     "rule",
     [
@@ -130,6 +132,7 @@ def test_a_rule_that_pushes_through_other_rules() -> None:
         close(grad(jit(lambda x, ruled=ruled: vmap(ruled)(x).sum()))(jnp.array([0.4, 0.5])), np.cos([0.4, 0.5]))
 
 
+@pytest.mark.full
 def test_pytrees_and_integers() -> None:
     @custom_jvp
     def g(d: Any, n: Any) -> Any:
@@ -167,6 +170,7 @@ def test_integer_outputs_need_not_be_batched() -> None:
     close(late(jnp.arange(3.0)), [4.0] * 3)
 
 
+@pytest.mark.full
 def test_complex_and_weak_types() -> None:
     square = with_rule(lambda z: z * z, lambda p, t: (square(*p), 2 * p[0] * t[0]))
     check_grads(square, (1.0 + 2.0j,), order=2)
@@ -215,6 +219,7 @@ def test_symbolic_zeros_know_their_type() -> None:
     assert float(zeros["x"]) == 0.0 and zeros["n"].dtype == xlamini.float0
 
 
+@pytest.mark.full
 def test_defjvps() -> None:
     product = custom_jvp(lambda x, y, n: {"out": x["a"] * y * n})
     product.defjvps(
@@ -230,6 +235,7 @@ def test_defjvps() -> None:
     assert float(grad(none)(1.0)) == 0.0
 
 
+@pytest.mark.full
 def test_fixed_arguments() -> None:
     @functools.partial(custom_jvp, nondiff_argnums=(0, 2))
     def apply(g: Any, x: Any, options: Any) -> Any:
@@ -261,6 +267,7 @@ def test_fixed_arguments_by_name_and_defaults() -> None:
 # --- closures
 
 
+@pytest.mark.full
 def test_functions_and_rules_close_over_arrays() -> None:
     weights = jnp.array([1.0, 2.0, 3.0])
     weighted = with_rule(lambda x: weights * x, lambda p, t: (weighted(*p), weights * t[0]))
@@ -269,6 +276,7 @@ def test_functions_and_rules_close_over_arrays() -> None:
     close(lax.scan(lambda c, _: (c + weighted(c).sum(), None), 1.0, None, length=2)[0], 49.0)
 
 
+@pytest.mark.full
 def test_functions_and_rules_close_over_tracers() -> None:
     def program(a: Any, x: Any) -> Any:
         scaled = with_rule(lambda x: jnp.sin(x) * a, lambda p, t: (scaled(*p), jnp.cos(p[0]) * a * t[0]))
@@ -348,6 +356,7 @@ def test_called_eagerly_it_is_the_function() -> None:
     assert seen == [2.0, "text"]
 
 
+@pytest.mark.full
 def test_a_recursive_function() -> None:
     @functools.partial(custom_jvp, nondiff_argnums=(1,))
     def power(x: Any, n: int) -> Any:
@@ -414,6 +423,7 @@ def debugging() -> Iterator[None]:
         yield
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "complex64"])
 def test_right_rules_pass_the_comparison(debugging: None, dtype: str) -> None:
     x = jnp.arange(3.0).astype(dtype)
@@ -440,6 +450,7 @@ def test_a_wrong_rule_is_found_out(debugging: None, wrap: Any) -> None:
 # --- check_grads
 
 
+@pytest.mark.full
 def test_check_grads_finds_mistakes_of_each_order() -> None:
     wrong = with_rule(lambda x: x**3, lambda p, t: (p[0] ** 3, 3.1 * p[0] ** 2 * t[0]))
     flat = with_rule(lambda x: x**3, lambda p, t: (p[0] ** 3, 3 * lax.stop_gradient(p[0]) ** 2 * t[0]))

@@ -141,6 +141,7 @@ def test_symmetric() -> None:
     assert_close(found, np.linalg.solve(a / 2, [1.0, 0.0, 0.0]), 1e-11)
 
 
+@pytest.mark.full
 def test_what_comes_with_the_solution() -> None:
     x, aux = solve_with_count(A, B)
     assert_close(x, np.linalg.solve(A, B), 1e-12)
@@ -169,6 +170,7 @@ def test_linear_transpose() -> None:
     assert_close(found, np.linalg.solve(A.T, B), 1e-11)
 
 
+@pytest.mark.full
 def test_in_control_flow() -> None:
     def step(carry: Any, b: Any) -> Any:
         x = solve(carry[1] * A, b + carry[0])
@@ -203,6 +205,7 @@ def test_numbers_of_no_strong_type() -> None:
     assert lax.custom_linear_solve(lambda x: x, jnp.arange(2), lambda f, b: b).tolist() == [0, 1]
 
 
+@pytest.mark.full
 def test_python_s_own_loops_on_values() -> None:
     def newton_like(matvec: Any, b: Any) -> Any:
         x = 0 * b

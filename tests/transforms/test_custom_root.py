@@ -63,6 +63,7 @@ def test_scalar(order: int) -> None:
                  (plain_root(many, order) * many**order).sum(), 1e-9)  # fmt: skip
 
 
+@pytest.mark.full
 def test_forward_mode() -> None:
     def tangent(a: Any) -> Any:
         return xlamini.jvp(cube_root, (a,), (1.0,))[1]
@@ -115,6 +116,7 @@ def slope(fun: Callable[[Any], Any], x: Any, t: Any, step: float = 1e-5) -> Any:
 DIRECTION = np.array([[0.5, -1.0], [0.7, 0.2]])
 
 
+@pytest.mark.full
 def test_system() -> None:
     assert_close(root(A, P), plain(A, P), 1e-9)
     _, tangent = xlamini.jit(lambda a: xlamini.jvp(lambda a: root(a, P), (a,), (DIRECTION,)))(A)
@@ -185,6 +187,7 @@ def test_trees_and_what_comes_with_the_root() -> None:
     assert xlamini.grad(lambda a: found(a)[1]["guess"] * 1.0)(a)["u"] == 0.0
 
 
+@pytest.mark.full
 def test_in_control_flow() -> None:
     def step(carry: Any, a: Any) -> Any:
         new = cube_root(carry * a)
@@ -209,6 +212,7 @@ def test_in_control_flow() -> None:
     assert_close(saved, 2 / 3 * 2.0 ** (-1 / 3), 1e-10)
 
 
+@pytest.mark.full
 def test_a_root_in_a_root() -> None:
     def outer(a: Any) -> Any:
         return lax.custom_root(lambda x: cube_root(x) - a, 1.0 + 0 * a, bisection, scalar)

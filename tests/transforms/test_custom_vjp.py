@@ -55,6 +55,7 @@ def test_without_a_derivative_it_is_the_function() -> None:
     np.testing.assert_allclose(vmap(made)(jnp.arange(3.0)), np.arange(3.0))
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("wrap", [lambda f: f, jit, lambda f: jit(jit(f)), xlamini.checkpoint])
 def test_three_orders_by_finite_differences(wrap: Any) -> None:
     with xlamini.enable_x64(True):
@@ -447,6 +448,7 @@ def test_the_transpose_of_the_function_is_its_own() -> None:
 # --- the debug option
 
 
+@pytest.mark.full
 def test_rules_are_compared_with_finite_differences() -> None:
     right = lambda x, y: sine()(x) * product()(x, y)
     before = xlamini.config.debug_custom_rules
@@ -469,6 +471,7 @@ def test_rules_are_compared_with_finite_differences() -> None:
 # --- custom_gradient
 
 
+@pytest.mark.full
 def test_custom_gradient() -> None:
     power = xlamini.custom_gradient(lambda x, n=3: (x**n, lambda ct: (ct * n * x ** (n - 1), None)))
     assert (float(power(2.0)), float(grad(power)(2.0)), float(grad(grad(power))(2.0))) == (8.0, 12.0, 12.0)

@@ -108,6 +108,7 @@ def test_forward_mode_keeps_the_rule() -> None:
     close(jvp(lambda x: vmap(f, (0, None))(x, 2.0), (x,), (t,))[1], slope)
 
 
+@pytest.mark.full
 def test_reverse_mode_is_that_of_the_function_or_of_the_rule() -> None:
     f, _ = noted(lambda x, y: jnp.sin(x) * y)
     x = jnp.arange(3.0)
@@ -133,6 +134,7 @@ def test_integers_and_derivatives() -> None:
 # --- closures
 
 
+@pytest.mark.full
 def test_what_is_closed_over_may_be_traced_but_not_mapped() -> None:
     table = jnp.array([1.0, 2.0, 3.0])
 

@@ -97,6 +97,7 @@ def test_gradients_over_outer_gradients_keep_apart() -> None:
     assert float(xlamini.grad(outer)(3.0)) == 12  # d/dx of x * 2x
 
 
+@pytest.mark.full
 def test_dtypes_of_gradients() -> None:
     for dtype in ("bfloat16", "float16", "float32"):
         x = lax.convert_element_type(2.0, dtype)
@@ -225,6 +226,7 @@ def test_jacobians_of_trees() -> None:
         assert_close(found["s"]["b"], 4, 0)
 
 
+@pytest.mark.full
 def test_jacobians_in_several_arguments() -> None:
     for jacobian in (xlamini.jacfwd, xlamini.jacrev):
         found = jacobian(lambda x, y: x * y, argnums=(1, 0))(RAMP, 2 * RAMP)
@@ -235,6 +237,7 @@ def test_jacobians_in_several_arguments() -> None:
         assert_close(aux, RAMP, 0)
 
 
+@pytest.mark.full
 def test_hessians() -> None:
     fun = lambda d: total(d["a"] * d["a"] * d["a"]) * d["b"]
     found = xlamini.hessian(fun)({"a": RAMP, "b": F32(2)})

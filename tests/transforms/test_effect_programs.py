@@ -65,7 +65,7 @@ class Programs:
         ])  # fmt: skip
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(13)
 @pytest.mark.parametrize("seed", range(25))
 def test_random_programs(seed: int) -> None:
     programs = Programs(seed)
@@ -80,6 +80,7 @@ def test_random_programs(seed: int) -> None:
     assert np.allclose(found[:2], found[-1:], atol=1e-5)
 
 
+@pytest.mark.full
 def test_the_random_programs_have_effects() -> None:
     counts = []
     for seed in range(25):

@@ -172,6 +172,7 @@ def loss_of(call: Any) -> Any:
     return lambda x: jnp.sum(call({"x": x}, 3)["y"] ** 3)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("restored", [False, True])
 def test_derivatives_up_to_order_three(restored: bool) -> None:
     found = exported(model, {"x": X[0]}, 3, platforms=("cuda", "cpu"))
@@ -272,6 +273,7 @@ def test_choices_wherever_they_stand(fun: Any) -> None:
     same(again(found).call(X[0]), xlamini.jit(fun)(X[0]))
 
 
+@pytest.mark.full
 def test_kernels_of_other_platforms_are_not_looked_for() -> None:
     """XLA finds that a branch is dead only after it has looked for its kernels, where it stands in an inner choice."""
     found = exported(lambda x: scipy.linalg.expm(x), X[:, :2], platforms=("tpu", "cuda", "cpu"))
@@ -444,6 +446,7 @@ def test_kernels_of_others_are_not_called(blob: bytes) -> None:
 EXPORTED = GOLDEN / "exported"
 
 
+@pytest.mark.full
 def test_a_file_of_format_1_is_read() -> None:
     found = export.deserialize((EXPORTED / "format_1.xlamini").read_bytes())
     wanted = program(xlamini)
@@ -453,6 +456,7 @@ def test_a_file_of_format_1_is_read() -> None:
     close(gradient, xlamini.grad(lambda x: wanted(x, *ARGUMENTS[1:])["factor"].sum())(ARGUMENTS[0]))
 
 
+@pytest.mark.full
 def test_the_stablehlo_of_jax_is_called_in_the_same_way() -> None:
     ours = exported(program(xlamini), *ARGUMENTS, platforms=PLATFORMS)
     of_jax = dataclasses.replace(ours, mlir_module_serialized=(EXPORTED / "by_jax_0.10.2.mlirbc").read_bytes())

@@ -90,6 +90,7 @@ def test_a_bound_computed_from_known_values_is_known() -> None:
     close(grad(f)(0.7), slope(lambda x: chain_in_python(x, 6), 0.7), FINITE)
 
 
+@pytest.mark.full
 def test_traced_bounds_have_forward_mode_and_batches() -> None:
     ns, xs = np.asarray([0, 1, 3, 6]), np.asarray([0.7, -0.2, 1.1, 0.4])
     expected = [chain_in_python(x, n) for x, n in zip(xs, ns, strict=True)]
@@ -101,6 +102,7 @@ def test_traced_bounds_have_forward_mode_and_batches() -> None:
     close(lower, np.asarray([sum(range(n, 6)) for n in ns]))
 
 
+@pytest.mark.full
 def test_loops_in_loops() -> None:
     def outer(x: Any) -> Any:
         def turn(i: Any, c: Any) -> Any:
@@ -120,6 +122,7 @@ def test_loops_in_loops() -> None:
     close(jit(vmap(triangle))(jnp.arange(6)), np.asarray([sum(sum(range(i)) for i in range(n)) for n in range(6)]))
 
 
+@pytest.mark.full
 def test_hessian() -> None:
     matrix = np.asarray([[0.3, -0.2], [0.5, 0.1]])
     f = lambda w: lax.fori_loop(0, 4, lambda i, c: jnp.tanh(w @ c), jnp.ones(2)).sum()

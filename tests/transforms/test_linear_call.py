@@ -44,6 +44,7 @@ def test_values_and_transposes_alternate() -> None:
     np.testing.assert_allclose(xlamini.jvp(f, (9.0,), (1.0,)), (12, 4 / 3), rtol=1e-6)
 
 
+@pytest.mark.full
 def test_inside_other_constructs() -> None:
     x, r = jnp.arange(3.0), jnp.arange(1.0, 4.0)
     np.testing.assert_allclose(xlamini.vmap(div_add)(x, r), x + x / r, rtol=1e-6)

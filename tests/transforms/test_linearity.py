@@ -169,6 +169,7 @@ def test_jacobians_of_integers_are_zeros_of_their_dtype() -> None:
 # --- complex functions
 
 
+@pytest.mark.full
 def test_holomorphic_functions() -> None:
     assert complex(grad(lambda z: z**3, holomorphic=True)(1 + 2j)) == pytest.approx(3 * (1 + 2j) ** 2)
     for jacobian in (jacfwd, jacrev):
@@ -177,6 +178,7 @@ def test_holomorphic_functions() -> None:
     np.testing.assert_allclose(hessian, np.diag(6 * COMPLEX), rtol=1e-6)
 
 
+@pytest.mark.full
 def test_functions_that_are_not_holomorphic() -> None:
     square = lambda z: jnp.sum(jnp.abs(z) ** 2)
     np.testing.assert_allclose(grad(square)(COMPLEX), 2 * np.conj(COMPLEX), rtol=1e-6)
@@ -224,6 +226,7 @@ def test_jacobians_of_jacobians_with_aux_and_of_batches(jacobian: Any) -> None:
     assert half.dtype == (np.float32 if jacobian is jacfwd else np.float16)
 
 
+@pytest.mark.full
 def test_hessians_of_trees() -> None:
     found = xlamini.hessian(lambda p: jnp.sum(p["x"] ** 2) * jnp.sum(p["y"]))(TREE)
     np.testing.assert_array_equal(found["x"]["x"], 8 * np.eye(2))

@@ -25,7 +25,7 @@ def in_double() -> Iterator[None]:
 # --- map
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("batch_size", [None, 1, 2, 3, 7, 8, np.int32(4)])
 def test_map_equals_vmap(batch_size: Any) -> None:
     table = jnp.arange(2.0)
@@ -68,6 +68,7 @@ def test_map_of_no_slices(batch_size: Any) -> None:
     assert lax.map(lambda x: None, XS, batch_size=batch_size) is None
 
 
+@pytest.mark.full
 def test_map_of_keys() -> None:
     keys = random.split(random.key(0), 5)
     expected = vmap(random.normal)(keys)
@@ -120,7 +121,7 @@ def affine(a: Any, b: Any) -> Any:
     return {"s": a["s"] * b["s"], "t": a["t"] * b["s"] + b["t"]}
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 7, 8, 13])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_all_running_results(n: int, reverse: bool) -> None:

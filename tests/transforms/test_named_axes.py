@@ -165,7 +165,7 @@ def test_values(row: Row) -> None:
     assert_close(xlamini.jit(over_i(xlamini.jit(row.traced)))(x), row.plain(x), 1e-6)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(29)
 @EVERY
 def test_with_other_axes_around_and_inside(row: Row) -> None:
     x = operands(row, 2)
@@ -185,7 +185,7 @@ def test_what_does_not_vary(row: Row) -> None:
     assert_close(found, row.plain(np.broadcast_to(x, (N, *x.shape))), 1e-6)
 
 
-@pytest.mark.sample(5)
+@pytest.mark.full
 @EVERY
 def test_derivatives_outside_the_map(row: Row) -> None:
     with xlamini.enable_x64(True):
@@ -265,7 +265,7 @@ TWO = {
 }
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("traced, shape", list(TWO.values()), ids=list(TWO))
 def test_two_axes_are_one(traced: Any, shape: tuple[int, ...]) -> None:
     x = np.sin(np.arange(6.0 * np.prod(shape)) * 2).reshape(6, *shape).astype(np.float32)
@@ -319,6 +319,7 @@ def plain_ring(x: Any) -> Any:
     return carry, np.stack(ys, 1)
 
 
+@pytest.mark.full
 def test_in_a_loop() -> None:
     x = operands(ROWS["ppermute"])
     for found, expected in zip(xlamini.jit(over_i(ring))(x), plain_ring(x), strict=True):

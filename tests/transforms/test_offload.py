@@ -54,6 +54,7 @@ def one(policy: Any) -> Any:
     return lambda w, x: jnp.sum(body(x, w[0])[0] ** 2)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", POLICIES)
 def test_gradients_are_those_of_the_plain_function(name: str) -> None:
     for program in (one, stacked):
@@ -64,6 +65,7 @@ def test_gradients_are_those_of_the_plain_function(name: str) -> None:
             np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
 
 
+@pytest.mark.full
 def test_composition() -> None:
     program, plain = one(POLICIES["both"]), one(None)
     np.testing.assert_allclose(xlamini.grad(program, 1)(W, X), xlamini.grad(plain, 1)(W, X), rtol=1e-5, atol=1e-6)
@@ -88,6 +90,7 @@ def test_the_offloaded_values_are_what_the_backward_pass_reads() -> None:
     assert program.count("tanh") == 1  # its result is stored
 
 
+@pytest.mark.full
 def test_parameters_on_the_host_as_well() -> None:
     """Parameters in the host's memory are moved to the device within each iteration."""
     device, host = (jnp.asarray(W).sharding.with_memory_kind(kind) for kind in ("device", "pinned_host"))

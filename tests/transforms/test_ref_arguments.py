@@ -223,6 +223,7 @@ def test_the_jaxpr_of_a_function_of_refs_takes_and_returns_values() -> None:
 # --- parts, and refs that are empty or freed
 
 
+@pytest.mark.full
 def test_parts_of_a_ref() -> None:
     r = new_ref(jnp.zeros(4))
     r.at[1].set(5.0)

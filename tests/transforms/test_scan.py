@@ -54,7 +54,7 @@ def test_equals_the_loop_in_python(name: str) -> None:
     all_close(jit(loop(case))(W, case.init, case.xs), found, 0)
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(15)
 @pytest.mark.parametrize("name, options", some(OPTIONS, 2), ids=str)
 def test_order_and_unrolling(name: str, options: dict[str, Any]) -> None:
     case = CASES[name]
@@ -148,7 +148,7 @@ def test_keys_as_carry_and_slices() -> None:
 # --- vmap
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(15)
 @pytest.mark.parametrize("name, seed", some(range(7), 2))
 def test_vmap_over_subsets_of_operands(name: str, seed: int) -> None:
     of_scan, _ = both(CASES[name])
@@ -161,7 +161,7 @@ def test_vmap_over_subsets_of_operands(name: str, seed: int) -> None:
     assert_close(found, np.stack([python_loss(name)(*row) for row in rows]), EXACT)
 
 
-@pytest.mark.sample(6)
+@pytest.mark.full
 @pytest.mark.parametrize("name", CASES)
 def test_vmap_and_grad_in_both_orders(name: str) -> None:
     of_scan, _ = both(CASES[name], unroll=2)
@@ -176,6 +176,7 @@ def test_vmap_and_grad_in_both_orders(name: str) -> None:
     all_close(of_mapped, (expected[0], *(x.sum(0) for x in expected[1:])))
 
 
+@pytest.mark.full
 def test_one_mapped_value_spreads_through_the_carries() -> None:
     run = lambda a, b, c, x: lax.scan(lambda s, x: ((s[1], s[2], s[0] + x), s[0]), (a, b, c), x)
     mapped = vmap(run, (None, None, 0, None))(1.0, 2.0, np.arange(4.0), np.ones(5))

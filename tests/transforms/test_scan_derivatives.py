@@ -48,7 +48,7 @@ def slope(f: Callable[..., Any], args: Any, directions: Any) -> Any:
     return (f(*ahead) - f(*behind)) / (2 * STEP)
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(15)
 @pytest.mark.parametrize("name", CASES)
 def test_beside_finite_differences(name: str) -> None:
     of_scan, of_python = both(CASES[name])
@@ -58,7 +58,7 @@ def test_beside_finite_differences(name: str) -> None:
     assert_close(along(of_scan, waves(args))(*args), expected, FINITE)
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(15)
 @pytest.mark.parametrize("name, options", some(OPTIONS, 2), ids=str)
 def test_gradients_beside_the_loop_in_python(name: str, options: dict[str, Any]) -> None:
     of_scan, of_python = both(CASES[name], **options)
@@ -77,7 +77,7 @@ def test_gradients_of_each_operand_alone(name: str, place: int) -> None:
     all_close(grad(of_scan, place)(*args), expected[place])
 
 
-@pytest.mark.sample(8)
+@pytest.mark.full
 @pytest.mark.parametrize("name", CASES)
 def test_second_derivatives(name: str) -> None:
     of_scan, _ = both(CASES[name])
@@ -119,7 +119,7 @@ def test_jacobians_and_hessians(name: str) -> None:
     all_close(xlamini.hessian(of_w(lax.scan))(W), second)
 
 
-@pytest.mark.sample(6)
+@pytest.mark.full
 @pytest.mark.parametrize("name", CASES)
 def test_linearize_and_its_transpose(name: str) -> None:
     case = CASES[name]

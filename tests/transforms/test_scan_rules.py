@@ -199,6 +199,7 @@ def test_a_loop_with_effects_alone_stays(capfd: pytest.CaptureFixture[str]) -> N
 # --- linear maps
 
 
+@pytest.mark.full
 def test_linear_transpose_of_a_loop_with_a_counter() -> None:
     def f(h: Any, xs: Any) -> Any:
         (_, h), ys = lax.scan(lambda c, x: ((c[0] + 1, c[1] * jnp.sin(c[0] * 1.0) + x), c[1] * c[0]), (1, h), xs)

@@ -259,6 +259,7 @@ def test_inline_leaves_no_call() -> None:
     assert names == ["add", "mul"]
 
 
+@pytest.mark.full
 def test_many_threads_trace_at_once() -> None:
     found: dict[int, Any] = {}
     shared = xlamini.jit(lambda x, n: x**n, static_argnums=1)
@@ -391,6 +392,7 @@ def test_a_number_is_one_constant_of_a_program() -> None:
     assert text.count("stablehlo.constant dense<2.") == 1
 
 
+@pytest.mark.full
 def test_some_functions_are_loaded_when_first_named() -> None:
     code = """
 import pickle, sys, xlamini, xlamini.numpy
@@ -403,6 +405,7 @@ assert remat is xlamini.checkpoint and ref.Ref is Ref
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.full
 def test_vmap_sums_unmapped_outputs_with_sum_match() -> None:
     """The numbers are JAX's. A ref that is not mapped is no output, and stays an error."""
     x = xlamini.numpy.arange(6.0).reshape(3, 2)

@@ -115,6 +115,7 @@ def test_values_from_around_the_loop() -> None:
     close(grad(lambda x: x * lax.while_loop(lambda n: n < 10, lambda n: n + 1, 0))(2.0), 10.0)
 
 
+@pytest.mark.full
 def test_keys_are_carried() -> None:
     def loop(n: Any) -> Any:
         first = random.key(3)
@@ -160,6 +161,7 @@ def growth_in_numpy(x: Any, n: int) -> Any:
 POINT = np.asarray([0.3, 0.7, 1.1])
 
 
+@pytest.mark.full
 def test_forward_mode_of_newtons_method() -> None:
     close(newton(2.0), np.sqrt(2))
     derivatives = [0.5 * 2**-0.5, -0.25 * 2**-1.5, 0.375 * 2**-2.5]
@@ -229,6 +231,7 @@ def test_every_operand_may_be_batched(dims: tuple) -> None:
     close(tangent(*map(jnp.asarray, args)), joint)
 
 
+@pytest.mark.full
 def test_batches_of_batches() -> None:
     x, n = jnp.asarray([1.5, -2.0]), jnp.asarray([0, 2, 5])
     expected = np.asarray(x)[:, None] ** np.asarray(n)

@@ -161,6 +161,7 @@ def test_gather() -> None:
         np.testing.assert_array_equal(found.todense(), M[np.minimum(np.ravel(starts), 2)])
 
 
+@pytest.mark.full
 def test_of_no_entries() -> None:
     mat = sparse.empty((3, 4))
     assert mat.nse == 0
@@ -191,6 +192,7 @@ LONG = np.zeros((10, 100), np.float32)
 LONG[[2, 9], [5, 90]] = 1, 3
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("f", "expected"),
     [

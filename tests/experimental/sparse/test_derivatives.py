@@ -25,6 +25,7 @@ EXPECTED = xlamini.grad(loss, argnums=(0, 1))(jnp.asarray(M), V)
 PATTERN = M != 0
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", [BCOO, BCSR])
 def test_grad(kind: Any) -> None:
     mat = kind.fromdense(M)
@@ -47,6 +48,7 @@ def test_grad_of_containers_and_with_auxiliary_data() -> None:
     np.testing.assert_array_equal(aux.todense(), M.sum(0))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("transformation", [sparse.jacfwd, sparse.jacrev, sparse.jacobian])
 def test_jacobians(transformation: Any) -> None:
     def f(m: Any, v: Any) -> Any:
@@ -66,6 +68,7 @@ def test_of_dense_arrays_alone() -> None:
     np.testing.assert_allclose(sparse.grad(lambda v: (v * v).sum())(V), 2 * V)
 
 
+@pytest.mark.full
 def test_second_derivatives() -> None:
     mat = BCOO.fromdense(M)
     found = xlamini.hessian(lambda d: loss(mat.with_data(d), V))(mat.data)

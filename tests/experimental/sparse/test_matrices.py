@@ -29,6 +29,7 @@ def test_as_scipy(kind: Any) -> None:
     np.testing.assert_array_equal(kind.fromdense(M, nse=6).todense(), M)
 
 
+@pytest.mark.full
 @every_format
 def test_operations(kind: Any) -> None:
     mat = kind.fromdense(M)
