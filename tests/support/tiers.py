@@ -26,7 +26,7 @@ def add_options(parser: pytest.Parser) -> None:
 def configure(config: pytest.Config) -> None:
     """If the command line names files or tests, all of their tests run; `tell_worker` lets workers of xdist know."""
     config.addinivalue_line("markers", "full: only with --full, or if its file is named on the command line")
-    config.addinivalue_line("markers", "sample(n, full=1): the quick tier runs one in n of its parameters, full one in full")
+    config.addinivalue_line("markers", "sample(n, full=m): the quick tier runs one in n parameters, full one in m")
     worker = getattr(config, "workerinput", None)
     if worker[NAMED] if worker else _names_tests(config):
         config.option.full = True
