@@ -77,12 +77,12 @@ def long_functions(paths: list[Path]) -> list[str]:
     return [where for lines, where in functions(paths) if lines > LONGEST_FUNCTION]
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_no_function_is_long() -> None:
     assert long_functions(PACKAGE) == []
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_no_function_outside_of_the_package_is_long() -> None:
     assert long_functions([path for path in CODE if path not in {*PACKAGE}]) == []
 

@@ -425,38 +425,7 @@ def test_split_keys_are_computed_once(key):
     assert program.lower(key).as_text().count("optimization_barrier") == 1
 
 
-# --- other generators
-
-
-@pytest.mark.parametrize("impl", ["rbg", "unsafe_rbg"])
-def test_other_generators_have_keys_of_four_words(impl):
-    key = random.key(5, impl=impl)
-    assert (words(key).tolist(), random.key_impl(key)) == ([0, 5, 0, 5], impl)
-    assert random.PRNGKey(5, impl=impl).tolist() == [0, 5, 0, 5]
-    again = random.wrap_key_data(random.key_data(key), impl=impl)
-    assert again.dtype == key.dtype != random.key(5).dtype
-    assert bool(again == key)
-    assert repr(xlamini.jit(random.split)(key).dtype) == {"rbg": "key<rbg>", "unsafe_rbg": "key<urbg>"}[impl]
-    copies = xlamini.lax.scan(lambda k, i: (random.fold_in(k, i), random.bits(k)), key, jnp.arange(3))[1]
-    assert len(set(copies.tolist())) == 3
-
-
-def test_a_flag_chooses_the_generator(key):
-    with xlamini.default_prng_impl("rbg"):
-        assert random.key_impl(random.key(1)) == "rbg"
-        assert random.split(random.PRNGKey(1)).shape == (2, 4)
-        assert random.key_impl(key) == "threefry2x32"
-
-
-@pytest.mark.full
-def test_under_vmap_other_generators_draw_from_the_first_key():
-    # What JAX gives for bits of keys 0 and 1 of split(key(5, impl="rbg"), 2).
-    keys = random.split(random.key(5, impl="rbg"), 2)
-    found = xlamini.vmap(lambda k: random.bits(k, (3,)))(keys)
-    expected = [[2023636972, 2918828640, 4012437316], [930688508, 2174621975, 4143501827]]
-    np.testing.assert_array_equal(found, expected)
-    folded = xlamini.vmap(random.fold_in, (0, None))(keys, 2)
-    np.testing.assert_array_equal(words(folded)[0], [2682945473, 3744231012] * 2)
+# --- ranges and flags
 
 
 @pytest.mark.full
@@ -470,9 +439,6 @@ def test_ranges_up_to_the_ends_of_a_dtype() -> None:
     assert set(np.asarray(floats).tolist()) == {0, 1, 2, 3, 4}
     with xlamini.enable_x64(True):
         assert int(random.randint(key, (9,), 0, 2**40).max()) > 2**38
-
-
-# --- flags
 
 
 def test_the_offset_is_added_to_seeds():
