@@ -42,7 +42,7 @@ def _kind(called: Any) -> str | None:
         return "random numbers"
     if owner is time and name in _CLOCKS:
         return "a clock"
-    if owner in (datetime.datetime, datetime.date) and name in ("now", "utcnow", "today"):
+    if isinstance(owner, type) and issubclass(owner, datetime.date) and name in ("now", "utcnow", "today"):
         return "a clock"
     return _BUILTINS.get(name) if owner is builtins or getattr(owner, "__name__", "") in ("_io", "io") else None
 
