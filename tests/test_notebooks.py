@@ -15,7 +15,7 @@ NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 LEFT_OUT = {"install", "shell"}
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_runs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,7 @@ def bounded(x: Any, w: Any) -> Any:
 PROGRAMS = [positive, switched, nested, in_scan, shared, bounded]
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("check", [True, False], ids=["checked", "unchecked"])
 def test_derivatives(program: Any, check: bool) -> None:

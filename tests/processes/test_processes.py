@@ -113,11 +113,13 @@ def test_arrays_are_saved_in_one_folder(tmp_path: Path) -> None:
     assert (ended.code, ended.text.count("saved and loaded")) == (0, 2), ended.text
 
 
+@pytest.mark.slow
 def test_preempted_processes_stop_at_one_step() -> None:
     ended = launched(2, "preemption")
     assert (ended.code, ended.text.count("stopped together")) == (0, 2), ended.text
 
 
+@pytest.mark.slow
 def test_one_thread_runs_programs_of_several_processes() -> None:
     ended = launched(2, "guard")
     assert (ended.code, ended.text.count("guarded")) == (0, 2), ended.text

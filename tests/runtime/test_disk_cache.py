@@ -108,7 +108,7 @@ def start(folder: Path, blank: str = "") -> subprocess.Popen:
     return subprocess.Popen(command, env=environment, cwd=folder.parent, stdout=subprocess.PIPE, text=True)
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_other_processes_at_once_and_later(tmp_path: Path) -> None:
     """Two write the same programs at the same time; a third one, with other line numbers, finds them all."""
     folder = tmp_path / "programs"

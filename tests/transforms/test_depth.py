@@ -35,7 +35,7 @@ def test_deep_nests_run(wrap: str, depth: int) -> None:
     assert xlamini.jit(nest(WRAPS[wrap], depth))(2.0) == depth + 3
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize("wrap", ["jit", "checkpoint", "scan"])
 def test_derivatives_and_batches_of_150_levels(wrap: str) -> None:
     f = nest(WRAPS[wrap], 150)
@@ -48,7 +48,7 @@ def test_conds_are_lowered() -> None:
     assert xlamini.jit(f).lower(1.0).as_text().count("stablehlo.case") == 150
 
 
-@pytest.mark.full
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "wrap",
     [
@@ -69,7 +69,7 @@ def test_a_nest_as_deep_as_xla_takes_runs(no_cache: None) -> None:  # XLA writes
     assert xlamini.jit(f)(2.0) == 3
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_in_another_thread() -> None:
     found = []
     thread = threading.Thread(target=lambda: found.append(xlamini.jit(nest(WRAPS["jit"], 400))(2.0)))

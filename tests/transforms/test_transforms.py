@@ -211,6 +211,7 @@ def used_eagerly() -> list[weakref.ref]:
     return [weakref.ref(fun), weakref.ref(captured)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("use", [used_under_jit, used_eagerly])
 def test_caches_die_with_the_function(use: Any) -> None:
     references = use()
