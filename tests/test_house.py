@@ -100,6 +100,7 @@ def test_no_file_is_long() -> None:
     assert {path: n for path, n in lines.items() if n > limits[path]} == {}
 
 
+@pytest.mark.slow
 def test_every_module_says_what_it_is() -> None:
     assert [relative(path) for path in CODE if path.read_text() and not ast.get_docstring(tree(path))] == []
 

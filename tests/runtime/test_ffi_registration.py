@@ -86,6 +86,7 @@ def test_a_name_has_one_function() -> None:
             ffi.register_ffi_target(f"test_{name}", ffi.pycapsule(handlers.sum), api_version=version)
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_types() -> None:
     library()
