@@ -214,8 +214,8 @@ class ShapedArray:
         return f"ShapedArray({self.str_short(short_dtypes=False)}{weak})"
 
 
-types_of_values: dict[type, Callable[[Any], ShapedArray]] = {}
-"""For each class whose values have a type of users (hi_types.py), the function that returns the type of a value."""
+types_of_values: dict[type, Any] = {}
+"""For each class whose values have a type of users, its `TypesOfClass` (hi_types.py)."""
 
 
 def aval_of(x: Any) -> ShapedArray:

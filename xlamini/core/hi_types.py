@@ -5,7 +5,7 @@ A `HiType` says which arrays, its lo types, and how values become these arrays a
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any, ClassVar, NoReturn
 
@@ -112,6 +112,38 @@ def is_hi_type(ty: Any) -> bool:
 def is_hi_value(x: Any) -> bool:
     """Whether it is a value of a class that is registered for a user's type."""
     return type(x) in types_of_values
+
+
+class TypesOfClass:
+    """The types of the values of one class: `typeof_fn(value)` gives them."""
+
+    def __init__(self, typeof_fn: Callable[[Any], Any]):
+        self.typeof_fn = typeof_fn
+
+    def ty(self, x: Any) -> Any:
+        """The type of a value, as users write it."""
+        found = self.typeof_fn(x)
+        if is_hi_type(found) or is_mutable_type(found):
+            return found
+        name = getattr(self.typeof_fn, "__name__", repr(self.typeof_fn))
+        raise TypeError(f"register_hitype: {name} must return a HiType for a {type(x).__name__}, got {found!r}")
+
+    def __call__(self, x: Any) -> HiAval:
+        """The aval of a value; TypeError for one that changes, which is no variable of a program."""
+        ty = self.ty(x)
+        if is_mutable_type(ty):
+            raise TypeError(f"a value of the mutable type {ty} is used where an array is expected; read what it holds")
+        return HiAval(ty)
+
+
+def is_mutable_type(ty: Any) -> bool:
+    """Whether it is a user's type of values that change: an instance of `MutableHiType`."""
+    return getattr(type(ty), "is_mutable_type", False)
+
+
+def is_mutable_value(x: Any) -> bool:
+    """Whether it is a value of a user's type that changes."""
+    return type(x) in types_of_values and is_mutable_type(types_of_values[type(x)].ty(x))
 
 
 def lo_avals(avals: Avals) -> list[ShapedArray]:

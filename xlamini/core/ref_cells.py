@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.avals import ShapedArray, aval_of
 from xlamini.core.frames import user_line
+from xlamini.core.hi_types import is_mutable_value
 from xlamini.core.pytree import flatten, flatten_from_user, register_pytree_node, unflatten
 from xlamini.core.state import state
 from xlamini.core.tracer import Builder
@@ -51,6 +52,9 @@ class Cell:
         """The type of the holder, as `typeof` gives it."""
         return AbstractRef(self.aval)
 
+    reading = "ref[...]"
+    """How the value is read, for errors."""
+
     @property
     def noun(self) -> str:
         """What it is, for errors."""
@@ -70,11 +74,18 @@ class Cell:
 
     def write(self, value: Any) -> None:
         """Replace the value; RefEscaped in a trace inside the one that the cell belongs to."""
+        self.check_threaded()
+        self.value = value
+
+    def check_threaded(self) -> None:
+        """RefEscaped in a trace inside the one that the cell belongs to."""
         inside = self._builders_inside()
         if inside:
             self._check_not_passed()
             raise RefEscaped(self, inside[0])
-        self.value = value
+
+    def check_was_used(self, name: str) -> None:
+        """Raise an error if the trace of `name`, which threads the cell, did not use it and so never will."""
 
     def _check_not_passed(self) -> None:
         if self.passed_to is not None:
@@ -97,9 +108,6 @@ class Holder:
     """Base of `Ref`, the user's handle of a cell."""
 
     __slots__ = ("_cell",)
-
-    reading = "ref[...]"
-    """How the value is read, for errors."""
 
     @api_boundary
     def __init__(self, cell: Cell):
@@ -125,7 +133,7 @@ class Holder:
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         raise TypeError(
             f"a ref of type {self._cell.ty} is used where an array is expected, at {user_line()}; read its value with "
-            f"{self.reading}"
+            f"{self._cell.reading}"
         )
 
 
@@ -194,5 +202,5 @@ def passed_to(name: str, cells: Sequence[Cell]) -> Iterator[None]:
 
 
 def is_holder(x: Any) -> bool:
-    """Whether this is a ref."""
-    return isinstance(x, Holder)
+    """Whether this is a ref, a box, or a value of a user's mutable type."""
+    return isinstance(x, Holder) or is_mutable_value(x)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from xlamini.core import Cell, Holder, api_boundary_methods, aval_of, flatten_from_user, unflatten
-from xlamini.core.hi_types import as_written
+from xlamini.core.hi_types import as_written, is_mutable_value
+from xlamini.core.mutable_values import cell_of, state_of
 from xlamini.core.pytree import PyTreeDef
 from xlamini.core.ref_cells import is_holder
 from xlamini.staging.trace.arguments import LeafNames, checked_avals
@@ -35,6 +36,7 @@ class BoxCell(Cell):
 
     __slots__ = ()
 
+    reading = "box.get()"
     ty = property(lambda self: BoxTy())
     noun = property(lambda self: "a box")
 
@@ -57,7 +59,6 @@ class Box(Holder):
 
     __slots__ = ()
     __hash__ = object.__hash__
-    reading = "box.get()"
 
     def __init__(self, init_val: Any = None):
         super().__init__(BoxCell(_checked("Box", init_val), None))  # type: ignore[arg-type]
@@ -120,12 +121,17 @@ def box_set(box: Box, val: Any) -> None:
     _box("box_set", box).set(val)
 
 
-def cur_qdd(x: Box) -> BoxTypeState:
-    """The types of what a box holds at this point of the program; TypeError for anything but a box.
+def cur_qdd(x: Any) -> Any:
+    """What is known of a mutable value at this point of the program: of a box, the types of what it holds.
+
+    Of a value of a `MutableHiType`, it is what its method `cur_qdd` returns. TypeError for any other value.
 
     >>> cur_qdd(Box(xlamini.numpy.ones(3))).leaf_avals
     (ShapedArray(float32[3]),)
     """
+    if is_mutable_value(x):
+        cell_of(x).check_threaded()
+        return state_of(x)
     leaves, tree = flatten_from_user(_box("cur_qdd", x).get())
     return BoxTypeState(tuple(as_written(aval_of(leaf)) for leaf in leaves), tree)
 

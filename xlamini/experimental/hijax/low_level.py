@@ -6,10 +6,14 @@ from typing import Any
 
 from xlamini.core import Avals, ShapedArray, Values
 from xlamini.core.effects import Effects
-from xlamini.core.hi_types import as_aval, as_written
+from xlamini.core.hi_types import as_aval, as_written, is_mutable_value
+from xlamini.core.mutable_values import owned
+from xlamini.core.ref_cells import is_holder
 from xlamini.core.state import state
+from xlamini.experimental.hijax.mutable_types import current_type, is_mutable
 from xlamini.extend.primitive import Primitive
 from xlamini.extend.rules import as_values
+from xlamini.staging.trace.typeof import typeof
 
 
 class HiPrimitive(Primitive):
@@ -53,4 +57,22 @@ class HiPrimitive(Primitive):
         return self.to_lojax(*as_values(operands), **params)
 
     def bind(self, *operands: Values, **params: Any) -> Any:
-        return self.expand(*operands, **params) if state.builder is None else super().bind(*operands, **params)
+        if state.builder is None:
+            return self.to_lojax(*operands, **params)
+        if any(map(is_holder, operands)) or self._makes_mutable(operands, params):
+            return self._on_mutable(operands, params)
+        return super().bind(*operands, **params)
+
+    def _makes_mutable(self, operands: Values, params: dict[str, Any]) -> bool:
+        found, _ = self.abstract_eval(*map(typeof, operands), **params)
+        return any(map(is_mutable, found)) if self.multiple_results else is_mutable(found)
+
+    def _on_mutable(self, operands: Values, params: dict[str, Any]) -> Any:
+        """The result, computed while the program is traced: of mutable values only their arrays are in the program."""
+        types = [current_type(x) if is_mutable_value(x) else typeof(x) for x in operands]
+        self.abstract_eval(*types, **params)
+        found = self.to_lojax(*operands, **params)
+        for x in found if self.multiple_results else [found]:
+            if is_mutable_value(x):
+                owned(x)
+        return found

@@ -1,34 +1,97 @@
-"""Types of values that change, which libraries may derive from, but whose values cannot be traced."""
+"""Types of one's own whose values change, and the operand types that primitives on such values see."""
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NoReturn
+
+from xlamini.core.hi_types import is_mutable_type
+from xlamini.core.mutable_values import cell_of, state_of, type_of
 
 
 class MutableHiType:
-    """A type of one's own whose values change. It may be derived from, but there are no values of it: use refs."""
+    """A type of values whose arrays a program replaces; `register_hitype` tells the class of the values.
 
-    is_high = has_qdd = True
+    A value has a method `cur_qdd`, which describes what it holds now: its quasi-dynamic data, an object that can be
+    hashed and compared. The type says by the methods below which arrays these are. Primitives that make, read and
+    write values are `HiPrimitive`s; while a program is traced, their `to_lojax` runs on the values themselves. Like a
+    `Box`, a value may be closed over or passed as an argument, but not returned.
+    """
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
-        raise NotImplementedError(
-            f"values of the mutable type {cls.__qualname__} cannot be traced; keep what changes in a "
-            "hijax.Box, or in refs (xlamini.new_ref)"
-        )
+    is_mutable_type = is_high = has_qdd = True
+
+    def lo_ty_qdd(self, state: Any, /) -> list[Any]:
+        """The types of the arrays of a value with this description."""
+        self._missing("lo_ty_qdd(self, state)")
+
+    def new_from_loval(self, state: Any, /, *vals: Any) -> Any:
+        """A new value with this description, made of these arrays."""
+        self._missing("new_from_loval(self, state, *vals)")
+
+    def read_loval(self, state: Any, val: Any, /) -> list[Any]:
+        """The arrays of a value with this description."""
+        self._missing("read_loval(self, state, val)")
+
+    def update_from_loval(self, state: Any, val: Any, /, *lo_vals: Any) -> None:
+        """Let the value hold these arrays, and be of this description."""
+        self._missing("update_from_loval(self, state, val, *lo_vals)")
+
+    def to_tangent_aval(self) -> Any:
+        """The type of tangents. It is not needed: in a derivative a value holds primal values."""
+        return self
+
+    def str_short(self, short_dtypes: bool = False, **_: Any) -> str:
+        return repr(self)
+
+    def _missing(self, signature: str) -> NoReturn:
+        raise NotImplementedError(f"write `def {signature}` in the type {type(self).__qualname__}")
 
 
-class AvalQDD(MutableHiType):
-    """A mutable type, with what is known of a value."""
+@dataclass(frozen=True)
+class AvalQDD:
+    """What `abstract_eval` returns for a new value: its type, and what it holds."""
+
+    aval: Any
+    qdd: Any
 
 
-class AvalMutableQDD(MutableHiType):
-    """A mutable type, with what is known of a value and may change."""
+class MutableQDD:
+    """What is known of a value that a primitive is given; `update` says what it holds afterwards."""
+
+    def __init__(self, qdd: Any):
+        self.init_val = self.cur_val = qdd
+
+    def update(self, qdd: Any) -> None:
+        """Replace the description."""
+        self.cur_val = qdd
+
+
+@dataclass(frozen=True)
+class AvalMutableQDD:
+    """What `abstract_eval` is given for a mutable operand: its type, and what it holds."""
+
+    aval: Any
+    mutable_qdd: MutableQDD
+
+
+def is_mutable(found: Any) -> bool:
+    """Whether what `abstract_eval` returned is the type of a mutable value."""
+    return isinstance(found, AvalQDD) or is_mutable_type(found)
+
+
+def current_type(x: Any) -> Any:
+    """The type of a mutable operand, with what it holds; RefEscaped where its contents must be threaded first."""
+    ty = type_of(x)
+    if not ty.has_qdd:
+        return ty
+    cell_of(x).check_threaded()
+    return AvalMutableQDD(ty, MutableQDD(state_of(x)))
 
 
 class AllowedEffects:
-    """The effects of primitives that loops and branches may contain; those of xlamini's refs are known already."""
+    """The effects of primitives that loops and branches may contain: all, as no equation has those of mutable types."""
 
     def add_type(self, effect: type) -> None:
-        """Nothing is noted: only primitives on mutable types have such effects, and these have no values."""
+        """Nothing is noted."""
 
 
 control_flow_allowed_effects = AllowedEffects()

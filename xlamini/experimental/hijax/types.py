@@ -7,7 +7,7 @@ from inspect import getattr_static
 from typing import Any, NoReturn
 
 from xlamini.core.avals import ShapedArray, types_of_values
-from xlamini.core.hi_types import HiAval, as_written, is_hi_type
+from xlamini.core.hi_types import TypesOfClass, as_written
 from xlamini.core.tracer import Tracer
 
 
@@ -87,7 +87,8 @@ AbstractValue = ShapedArray | HiType
 
 
 def register_hitype(val_cls: type, typeof_fn: Callable[[Any], Any]) -> None:
-    """Let the transformations take values of a class: `typeof_fn(value)` is their type, a `HiType`.
+    """Let the transformations take values of a class: `typeof_fn(value)` is their type, a `HiType` or a
+    `MutableHiType`.
 
     Raises TypeError for a class that is a container, a pytree node.
 
@@ -115,14 +116,7 @@ def register_hitype(val_cls: type, typeof_fn: Callable[[Any], Any]) -> None:
     if not callable(typeof_fn):
         raise TypeError(f"register_hitype: typeof_fn must be a function of a value, got {typeof_fn!r}")
 
-    def aval_of_value(x: Any) -> HiAval:
-        ty = typeof_fn(x)
-        if not is_hi_type(ty):
-            name = typeof_fn.__name__ if hasattr(typeof_fn, "__name__") else repr(typeof_fn)
-            raise TypeError(f"register_hitype: {name} must return a HiType for a {val_cls.__name__}, got {ty!r}")
-        return HiAval(ty)
-
-    types_of_values[val_cls] = aval_of_value
+    types_of_values[val_cls] = TypesOfClass(typeof_fn)
 
 
 class aval_property:

@@ -8,7 +8,7 @@ from typing import Any, overload
 import numpy as np
 
 from xlamini.core import (
-    Holder,
+    Cell,
     Literal,
     ShapedArray,
     Tracer,
@@ -22,6 +22,8 @@ from xlamini.core import (
 )
 from xlamini.core.dtypes import check_array_dtype, is_array_dtype
 from xlamini.core.hi_types import is_hi_value
+from xlamini.core.mutable_values import cell_of
+from xlamini.core.ref_cells import is_holder
 from xlamini.core.tracer import is_usable
 from xlamini.runtime import ArrayImpl, Sharding, key_words
 from xlamini.runtime.lifetime import deleted_error
@@ -57,7 +59,7 @@ class ArgNames(Sequence[str]):
     def _all(self) -> list[str]:
         paths, _ = tree_flatten_with_path(unflatten(self.tree, range(self.tree.num_leaves)))
         parameters = parameter_names(self.fun)
-        return [_name(path, parameters, self.positions) for path, leaf in paths if not isinstance(leaf, Holder)]
+        return [_name(path, parameters, self.positions) for path, leaf in paths if not is_holder(leaf)]
 
 
 def refuse_leaked(values: Values) -> None:
@@ -86,7 +88,7 @@ class LeafNames(Sequence[str]):
 
     def __getitem__(self, index: Any) -> Any:
         paths, _ = tree_flatten_with_path(unflatten(self.tree, range(len(self))))
-        return self.root + keystr([path for path, leaf in paths if not isinstance(leaf, Holder)][index])
+        return self.root + keystr([path for path, leaf in paths if not is_holder(leaf)][index])
 
 
 def parameter_names(fun: Callable[..., Any]) -> Callable[[int], str]:
@@ -110,7 +112,7 @@ def _name(path: tuple, parameter: Callable[[int], str], positions: Sequence[int]
 def has_refs(leaves: Values) -> bool:
     """Whether one of the leaves is a ref."""
     for x in leaves:  # any(...) would resume a generator for each leaf of every call
-        if isinstance(x, Holder):
+        if is_holder(x):
             return True
     return False
 
@@ -194,8 +196,8 @@ def check_outputs(leaves: Values, tree: Any, fun_name: str) -> None:
     for i, x in enumerate(leaves):
         if not _is_value(x):
             path, _ = tree_flatten_with_path(unflatten(tree, range(tree.num_leaves)))[0][i]
-            if isinstance(x, Holder):
-                raise _returned_ref(fun_name, keystr(path), x)
+            if is_holder(x):
+                raise _returned_ref(fun_name, keystr(path), cell_of(x))
             raise OutputTypeError(
                 f"{fun_name} returned {brief(x)} of type {type(x).__name__} at output{keystr(path)}; a traced function "
                 "must return arrays, numbers, or containers of them",
@@ -203,17 +205,17 @@ def check_outputs(leaves: Values, tree: Any, fun_name: str) -> None:
             )
 
 
-def _returned_ref(fun_name: str, path: str, ref: Any) -> ValueError:
+def _returned_ref(fun_name: str, path: str, cell: Cell) -> ValueError:
     return ValueError(
-        f"{fun_name} returned a mutable array reference of type {ref.cell.ty} at output{path}, but "
-        f"mutable array references cannot be returned; return its value, {ref.reading}"
+        f"{fun_name} returned a mutable array reference of type {cell.ty} at output{path}, but "
+        f"mutable array references cannot be returned; return its value, {cell.reading}"
     )
 
 
 def _is_value(x: Any) -> bool:
     if isinstance(x, np.ndarray | np.generic):
         return is_array_dtype(x.dtype)
-    return isinstance(x, (*_SCALARS, *_VALUES)) or key_words(x) is not x or is_hi_value(x)
+    return isinstance(x, (*_SCALARS, *_VALUES)) or key_words(x) is not x or (is_hi_value(x) and not is_holder(x))
 
 
 def describe_as(made: Callable[..., Any], text: str, fun: Callable[..., Any]) -> Callable[..., Any]:

@@ -18,7 +18,8 @@ from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Any
 
-from xlamini.core import Cell, Holder, Values, flatten, flatten_from_user, unflatten
+from xlamini.core import Cell, Values, flatten, flatten_from_user, unflatten
+from xlamini.core.mutable_values import cell_of, holder_of
 from xlamini.core.pytree import GetAttrKey, register_pytree_node, structure
 from xlamini.core.ref_cells import is_holder, passed_to
 from xlamini.staging.trace.arguments import check_outputs, name_of
@@ -29,7 +30,7 @@ class RefArgument:
 
     __slots__ = ("kind", "value")
 
-    def __init__(self, kind: type[Holder], value: Any):
+    def __init__(self, kind: type, value: Any):
         self.kind, self.value = kind, value
 
 
@@ -55,14 +56,14 @@ class OpenedRefs:
     def __init__(self, what: str, tree: Any):
         leaves, treedef = flatten_from_user(tree)
         self.refs = [x for x in leaves if is_holder(x)]
-        self.cells: list[Cell] = [ref.cell for ref in self.refs]
+        self.cells: list[Cell] = list(map(cell_of, self.refs))
         self.what = what
         if len(set(map(id, self.cells))) < len(self.cells):
             raise ValueError(
                 f"{what}: only one reference to a mutable array may be passed as an argument to a function, but the "
                 "same ref is passed twice; pass it once"
             )
-        opened = [RefArgument(type(x), x.cell.read()) if is_holder(x) else x for x in leaves] if self.refs else leaves
+        opened = [RefArgument(type(x), cell_of(x).read()) if is_holder(x) else x for x in leaves] if self.refs else leaves
         self.tree = unflatten(treedef, opened)
 
     def of_refs(self, entries: Sequence[Any]) -> list[Any]:
@@ -87,8 +88,8 @@ class OpenedRefs:
 def closed(tree: Any) -> tuple[Any, list[Cell]]:
     """An opened tree with new refs that hold the values, and the cells of these refs."""
     nodes, treedef = flatten(tree, is_ref_argument)
-    found = [x.kind.of_value(x.value) if is_ref_argument(x) else x for x in nodes]
-    return unflatten(treedef, found), [ref.cell for ref, x in zip(found, nodes, strict=True) if is_ref_argument(x)]
+    found = [holder_of(x.kind, x.value) if is_ref_argument(x) else x for x in nodes]
+    return unflatten(treedef, found), [cell_of(ref) for ref, x in zip(found, nodes, strict=True) if is_ref_argument(x)]
 
 
 def pure(fun: Callable[..., Any]) -> Callable[..., tuple[Any, list[Any]]]:

@@ -39,6 +39,8 @@ def with_touched(cells: Cells, touched: RefEscaped) -> Cells:
     """The cells and the one that was touched; raises `touched` unless the trace that ended is the caller's own."""
     if touched.builder.parent is not state.builder or touched.cell in cells:
         raise touched
+    if cells:
+        cells[-1].check_was_used(touched.builder.name or "the function")
     return (*cells, touched.cell)
 
 

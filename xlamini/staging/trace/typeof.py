@@ -5,6 +5,7 @@ from typing import Any
 
 from xlamini.core import ShapedArray
 from xlamini.core.hi_types import as_written
+from xlamini.core.mutable_values import cell_of
 from xlamini.core.pytree import structure
 from xlamini.core.ref_cells import AbstractRef, is_holder
 from xlamini.staging.trace.arguments import avals_of
@@ -23,5 +24,5 @@ def typeof(x: Any) -> ShapedArray | AbstractRef:
     if structure(x).num_leaves != 1 or structure(x).num_nodes != 1:
         raise TypeError(f"typeof: {x!r} is a container; ask for its leaves' types: tree.map(typeof, x)")
     if is_holder(x):
-        return x.cell.ty
+        return cell_of(x).ty
     return as_written(avals_of([x], ["x"], "typeof")[0])
