@@ -342,7 +342,7 @@ def test_attributes_of_traced_values() -> None:
         (lambda: xlamini.jit(energy).lower(TUP), "ahead of time takes and returns arrays"),
         (lambda: xlamini.vmap(energy)(TUP), "has no axis to map"),
         (lambda: register_hitype("Tup", TupTy), "val_cls must be a class"),
-        (lambda: hijax.MutableHiType(), "keep what changes in a hijax.Box"),
+        (lambda: hijax.MutableHiType().lo_ty_qdd(None), "write `def lo_ty_qdd"),
         (lambda: HiType().lo_ty(), "for lowering, write `def lo_ty"),
     ],
 )

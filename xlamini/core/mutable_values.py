@@ -6,15 +6,16 @@ pytree node of arrays, which the methods of the type read from the object and wr
 """
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakValueDictionary
 
-from xlamini.core.avals import types_of_values
+from xlamini.core.avals import aval_of, types_of_values
+from xlamini.core.hi_types import as_aval
 from xlamini.core.pytree import register_pytree_node
-from xlamini.core.ref_cells import Cell, Holder
+from xlamini.core.ref_cells import Cell, Holder, is_holder
 from xlamini.core.state import state
 from xlamini.core.tracer import Builder
 
@@ -52,12 +53,22 @@ class Contents:
         return cls(described, list(described.ty.read_loval(described.state, x)))
 
     def made(self) -> Any:
-        """A new object of the user's class that holds this."""
+        """A new object of the user's class that holds this; TypeError for a part of it, such as a slice of a batch."""
+        due, found = map(_shapes, (self.described.ty.lo_ty_qdd(self.described.state), map(aval_of, self.arrays)))
+        if due != found:
+            raise TypeError(
+                f"a value of the mutable type {self.described.ty} is taken whole, not mapped, sliced or sharded: its "
+                f"arrays are {due}, not {found}; map over what it holds, and write the results to it"
+            )
         return self.described.ty.new_from_loval(self.described.state, *self.arrays)
 
     def put_into(self, x: Any) -> None:
         """Let the user's object hold this."""
         self.described.ty.update_from_loval(self.described.state, x, *self.arrays)
+
+
+def _shapes(types: Iterable[Any]) -> str:
+    return f"[{', '.join(f'{as_aval(ty).dtype}{list(as_aval(ty).shape)}' for ty in types)}]"
 
 
 register_pytree_node(
@@ -130,6 +141,11 @@ def cell_of(x: Any) -> Cell:
     if isinstance(x, Holder):
         return x.cell
     return _cells.get(id(x)) or _cells.setdefault(id(x), MutableCell(x, None))
+
+
+def first_holder(leaves: Sequence[Any]) -> Cell:
+    """The cell of the first ref, box or user's object among these leaves, for errors."""
+    return next(cell_of(x) for x in leaves if is_holder(x))
 
 
 def owned(x: Any) -> Any:

@@ -25,7 +25,7 @@ an example of both.
 What is here: `primitive.py` what users derive from; `call.py` its equation, the primitive `call_hi_primitive`;
 `linear.py` the equation of its derivative; `accumulators.py` where rules put cotangents; `batch_rules.py` a
 primitive mapped over an axis; `types.py` types of users; `low_level.py` `HiPrimitive`; `boxes.py` mutable values;
-`mutable_types.py` what is refused.
+`mutable_types.py` types of users whose values change.
 
 What is not here: how a variable of a user's type becomes arrays (core/hi_types.py, interpreters/expand.py).
 """

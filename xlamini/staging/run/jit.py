@@ -26,6 +26,7 @@ from xlamini.core.hi_types import has_hi
 from xlamini.core.jax_flags import debug_infs, debug_key_reuse, debug_nans, debug_purity
 from xlamini.core.jaxpr import is_expanded
 from xlamini.core.memo import alive, made_once, register
+from xlamini.core.mutable_values import first_holder
 from xlamini.core.phases import REWRITE, Phase
 from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.core.ref_cells import RefEscaped
@@ -316,8 +317,8 @@ class Jitted:
         plan = self.plan(args, kwargs)
         if plan.has_refs:
             raise TypeError(
-                f"{self.name}: an argument is a ref; the stages of compilation take its value, ref[...], so write the "
-                "function to return the new one"
+                f"{self.name}: an argument is {first_holder(plan.leaves).noun}; the stages of compilation take its "
+                f"value, {first_holder(plan.leaves).reading}, so write the function to return the new one"
             )
         traced = self.trace(plan)
 

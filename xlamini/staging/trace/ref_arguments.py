@@ -63,7 +63,7 @@ class OpenedRefs:
                 f"{what}: only one reference to a mutable array may be passed as an argument to a function, but the "
                 "same ref is passed twice; pass it once"
             )
-        opened = [RefArgument(type(x), cell_of(x).read()) if is_holder(x) else x for x in leaves] if self.refs else leaves
+        opened = [_opened(x) if is_holder(x) else x for x in leaves] if self.refs else leaves
         self.tree = unflatten(treedef, opened)
 
     def of_refs(self, entries: Sequence[Any]) -> list[Any]:
@@ -83,6 +83,10 @@ class OpenedRefs:
         """Write the final values to the refs."""
         for cell, value in zip(self.cells, values, strict=True):
             cell.write(value)
+
+
+def _opened(ref: Any) -> RefArgument:
+    return RefArgument(type(ref), cell_of(ref).read())
 
 
 def closed(tree: Any) -> tuple[Any, list[Cell]]:

@@ -39,8 +39,6 @@ def with_touched(cells: Cells, touched: RefEscaped) -> Cells:
     """The cells and the one that was touched; raises `touched` unless the trace that ended is the caller's own."""
     if touched.builder.parent is not state.builder or touched.cell in cells:
         raise touched
-    if cells:
-        cells[-1].check_was_used(touched.builder.name or "the function")
     return (*cells, touched.cell)
 
 
@@ -65,6 +63,10 @@ def run_with(
             cell.owner, cell.value = state.builder, value
         out = fun(*args, **kwargs)
         return out, [cell.value for cell in cells]
+    except RefEscaped as touched:
+        for cell in cells[-1:] if touched.cell not in cells else ():
+            cell.check_was_used(touched.builder.name or "the function")
+        raise
     finally:
         for cell, (owner, value) in zip(cells, before, strict=True):
             cell.owner, cell.value = owner, value

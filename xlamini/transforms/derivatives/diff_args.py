@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini.core import Tracer, Values, flatten, flatten_from_user, is_differentiable, unflatten
+from xlamini.core.mutable_values import first_holder
 from xlamini.runtime import ArrayImpl
 from xlamini.staging import (
     ArgNames,
@@ -44,8 +45,9 @@ class DiffArgs:
         self.leaves, self.tree = flatten_from_user(chosen_args)
         if has_refs(self.leaves):
             raise TypeError(
-                f"{what}: an argument of {self.fun_name} to differentiate is a ref, whose gradient is accumulated into "
-                "a ref; write xlamini.vjp(f, ref)[1].with_refs(grad_ref)(cotangent)"
+                f"{what}: an argument of {self.fun_name} to differentiate is {first_holder(self.leaves).noun}, which "
+                "has no gradient of its own; that of a ref is accumulated into a ref: write "
+                "xlamini.vjp(f, ref)[1].with_refs(grad_ref)(cotangent); else differentiate by the value"
             )
         self.in_tree = flatten((chosen_args, {}))[1]
         self._fun, self._args, self._kwargs = fun, args, kwargs
