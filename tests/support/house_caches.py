@@ -30,6 +30,7 @@ REGISTRIES = {
     "core/avals.py types_of_values",
     "core/config.py flags",
     "core/hi_types.py _of_types",  # as in core/avals.py
+    "core/mutable_values.py _cells",  # of the objects alive, which have no room for them
     "core/memo.py _in_progress",  # while a thread makes it
     "core/memo.py _registry",
     "core/monitoring.py listeners",

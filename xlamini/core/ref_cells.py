@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.avals import ShapedArray, aval_of
+from xlamini.core.avals import ShapedArray, aval_of, types_of_values
 from xlamini.core.frames import user_line
 from xlamini.core.hi_types import is_mutable_value
 from xlamini.core.pytree import flatten, flatten_from_user, register_pytree_node, unflatten
@@ -203,4 +203,4 @@ def passed_to(name: str, cells: Sequence[Cell]) -> Iterator[None]:
 
 def is_holder(x: Any) -> bool:
     """Whether this is a ref, a box, or a value of a user's mutable type."""
-    return isinstance(x, Holder) or is_mutable_value(x)
+    return isinstance(x, Holder) or (type(x) in types_of_values and is_mutable_value(x))

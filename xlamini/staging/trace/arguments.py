@@ -20,10 +20,11 @@ from xlamini.core import (
     tree_flatten_with_path,
     unflatten,
 )
+from xlamini.core.avals import types_of_values
 from xlamini.core.dtypes import check_array_dtype, is_array_dtype
-from xlamini.core.hi_types import is_hi_value
+from xlamini.core.hi_types import is_hi_value, is_mutable_value
 from xlamini.core.mutable_values import cell_of
-from xlamini.core.ref_cells import is_holder
+from xlamini.core.ref_cells import Holder, is_holder
 from xlamini.core.tracer import is_usable
 from xlamini.runtime import ArrayImpl, Sharding, key_words
 from xlamini.runtime.lifetime import deleted_error
@@ -112,7 +113,7 @@ def _name(path: tuple, parameter: Callable[[int], str], positions: Sequence[int]
 def has_refs(leaves: Values) -> bool:
     """Whether one of the leaves is a ref."""
     for x in leaves:  # any(...) would resume a generator for each leaf of every call
-        if is_holder(x):
+        if isinstance(x, Holder) or (type(x) in types_of_values and is_mutable_value(x)):
             return True
     return False
 
