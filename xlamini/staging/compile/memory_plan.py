@@ -96,7 +96,7 @@ class MemoryPlan:
 
         >>> plan = xlamini.jit(lambda x: (x @ x.T).sum()).memory_plan(xlamini.numpy.ones((8, 4)))
         >>> plan.largest(batch=8, limit=10**6)
-        496
+        498
         """
         peak_of, room = self.peak_of, limit if limit is not None or target is None else target.memory
         if peak_of is None:
