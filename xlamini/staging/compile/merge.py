@@ -30,6 +30,7 @@ def merge(jaxpr: Jaxpr) -> Jaxpr:
 
 def _with_recomputations_inline(jaxpr: Jaxpr) -> Jaxpr:
     for primitive in {eqn.primitive for eqn in jaxpr.eqns if _recomputes(eqn)}:
+        assert isinstance(primitive, CallLike)
         jaxpr = inline_calls(jaxpr, primitive)
     return jaxpr
 
