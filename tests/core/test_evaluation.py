@@ -79,3 +79,14 @@ def test_a_wrong_number_of_values() -> None:
     closed = xlamini.make_jaxpr(lambda x, y: x + y)(1.0, 2.0)
     with pytest.raises(TypeError, match="takes 0 consts and 2 arguments, but got 0 and 1"):
         core.eval_jaxpr(closed.jaxpr, closed.consts, 1.0)
+
+
+def test_operands_of_other_types_leave_nothing_behind() -> None:
+    """Equations that were traced for a weak type are not those of a strong one, nor of another shape."""
+    closed = xlamini.make_jaxpr(lambda x: lax.sinh(x) * x)(1.0)
+    evaluate = core.jaxpr_as_fun(closed)
+    strong = xlamini.vmap(evaluate)(jnp.arange(2.0))[0]
+    weak = xlamini.vmap(lax.sinh)(lax.full((2,), 1.0))
+    assert (strong.weak_type, weak.weak_type) == (False, True)
+    longer = xlamini.jit(lambda x: evaluate(x)[0])(jnp.arange(3.0))
+    np.testing.assert_allclose(longer, np.sinh(np.arange(3.0)) * np.arange(3.0), rtol=1e-6)

@@ -129,12 +129,12 @@ def _left_out_of_full(name: str, tests: list[pytest.Item], first: bool) -> list[
 
 
 def _left_out_of_quick(name: str, tests: list[pytest.Item], first: bool) -> list[pytest.Item]:
-    """First rows of lax: values, half of derivatives, a quarter of batching. Functions and variants: some values."""
+    """First rows of lax: values, derivatives, a quarter of batching. Functions and variants: some values."""
     if not first:
         return _but_one_in({"values": 16, "": 2**32}, name, tests)
     if "." in name:
         return _but_one_in({"values": 24, "derivatives": 36, "batching": 36, "": 2**32}, name, tests)
-    return _but_one_in({"values": 1, "derivatives": 2, "batching": 4, "compositions": 12, "": 1}, name, tests)
+    return _but_one_in({"values": 1, "derivatives": 1, "batching": 4, "compositions": 12, "": 1}, name, tests)
 
 
 def _but_one_in(counts: dict[str, int], name: str, tests: list[pytest.Item]) -> list[pytest.Item]:

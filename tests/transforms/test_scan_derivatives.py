@@ -136,3 +136,19 @@ def test_linearize_and_its_transpose(name: str) -> None:
     places = tuple(range(len(args)))
     backward = grad(lambda *xs: jvp(of_scan, xs, tuple(directions))[1], places)(*args)
     all_close(pushed, backward)
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("stopped", (0, 1))
+def test_an_x_without_a_cotangent(stopped: int) -> None:
+    def weighted(*xs: Any) -> Any:
+        def body(carry: Any, pair: Any) -> Any:
+            kept, constant = pair[1 - stopped], lax.stop_gradient(pair[stopped])
+            return carry + kept * constant, None
+
+        return lax.scan(body, 0.0, xs)[0]
+
+    a, b = np.array([1.0, 2.0]), np.array([3.0, 4.0])
+    expected = [np.zeros(2), np.zeros(2)]
+    expected[1 - stopped] = (a, b)[stopped]
+    np.testing.assert_array_equal(grad(weighted, (0, 1))(a, b), expected)

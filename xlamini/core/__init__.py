@@ -34,7 +34,20 @@ from xlamini.core.frames import user_stacklevel
 from xlamini.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var, close_over, once, subjaxprs
 from xlamini.core.memo import OwnedMemo, memoised, paused_gc
 from xlamini.core.named_axes import manual_axis, named_axis
-from xlamini.core.primitive import ELEMENTWISE, PURE, REMATERIALIZABLE, Axis, CallLike, Cost, Primitive
+from xlamini.core.primitive import (
+    ELEMENTWISE,
+    MOVES,
+    PERMUTES,
+    PRODUCT,
+    PURE,
+    READS,
+    REMATERIALIZABLE,
+    VIEW,
+    Axis,
+    CallLike,
+    Cost,
+    Primitive,
+)
 from xlamini.core.pytree import (
     PyTreeDef,
     first_difference,

@@ -1,13 +1,13 @@
 """Evaluation of programs as values: `eval_jaxpr` and `jaxpr_as_fun`, for interpreters that users write."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini.core import hooks
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.avals import Values
-from xlamini.core.jaxpr import ClosedJaxpr, Jaxpr, close_over
+from xlamini.core.avals import Values, aval_of
+from xlamini.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, Var, close_over
 
 
 @api_boundary
@@ -26,7 +26,23 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Values, *args: Any) -> list[Any]:
             f"eval_jaxpr: the jaxpr takes {len(jaxpr.constvars)} consts and {len(jaxpr.invars)} arguments, but got "
             f"{len(consts)} and {len(args)}; pass the flat leaves of what the function took"
         )
-    return hooks.evaluate_jaxpr(close_over(jaxpr), [*consts, *args])
+    operands, program = [*consts, *args], close_over(jaxpr)
+    if all(aval_of(x) == v.aval for x, v in zip(operands, program.invars, strict=True)):
+        return hooks.evaluate_jaxpr(program, operands)
+    return _bound_again(program, operands)
+
+
+def _bound_again(jaxpr: Jaxpr, operands: Values) -> list[Any]:
+    """The outputs for operands of other types, for which each equation gets types of its own."""
+    env: dict[Any, Any] = dict(zip(jaxpr.invars, operands, strict=True))
+    for eqn in jaxpr.eqns:
+        outs = eqn.primitive.bind(*_read(env, eqn.invars), **eqn.params)
+        env.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else [outs], strict=True))
+    return _read(env, jaxpr.outvars)
+
+
+def _read(env: dict[Any, Any], atoms: Sequence[Atom]) -> list[Any]:
+    return [env[a] if type(a) is Var else a.val for a in atoms]
 
 
 def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Any]]:

@@ -54,6 +54,16 @@ IS_VMA_CAST = 16
 """It changes the manual axes along which a value varies (vma), so its operands are never cast."""
 HAS_CPU_LOWERING = 32
 """On the CPU, a composition of simpler operations replaces XLA's own for floats."""
+MOVES = 64
+"""Each element of the result is one of an operand's, or a constant, so that a loop may compute it where it reads it."""
+READS = 128
+"""A loop over its operands: XLA computes these inside of it where that is cheap."""
+VIEW = 256
+"""Its result is its operand's memory in another shape."""
+PERMUTES = 512
+"""Its result is its operand with the dimensions in another order, which a product reads as it lies in memory."""
+PRODUCT = 1024
+"""It reads an operand that `PERMUTES` made without a copy."""
 
 primitives: list[Primitive] = []
 RunBody = Callable[[Any, Sequence[Any], int | None], list[Any]]
@@ -172,6 +182,10 @@ class Primitive:
 
     def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
         self._missing("lower", "(self, ctx, *operands, **params) -> value")
+
+    def workspace(self, platform: str, avals: Avals, outs: Avals, /, **params: Any) -> int:
+        """The bytes that XLA's implementation takes beside operands and results."""
+        return 0
 
     opaque = False
     """Whether it runs code that is not known here, such as a callback, so that its operations cannot be counted."""

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
+    MOVES,
+    PURE,
     Avals,
     Cost,
     Dims,
@@ -48,6 +50,7 @@ def concatenate(operands: Values, dimension: int) -> Array:
 
 
 class Concatenate(Primitive):
+    traits = PURE | MOVES
     name = "concatenate"
     linear = JOINTLY
     makes_nan = False
@@ -125,6 +128,7 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
 
 
 class Split(LinearUnary):
+    traits = PURE | MOVES
     name = "split"
     multiple_results = True
     makes_nan = False

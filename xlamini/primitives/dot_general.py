@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
+    PRODUCT,
+    PURE,
     Avals,
     Axis,
     Cost,
@@ -127,6 +129,7 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Array:
 
 class DotGeneral(Primitive):
     name = "dot_general"
+    traits = PURE | PRODUCT
     mixes_reduced = True
     keeps_nan = True
 

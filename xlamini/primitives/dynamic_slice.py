@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
+    MOVES,
+    PURE,
     Avals,
     Axis,
     Cost,
@@ -93,6 +95,7 @@ def dynamic_index_in_dim(
 
 
 class DynamicSlice(Primitive):
+    traits = PURE | MOVES
     name = "dynamic_slice"
     linear = IN_FIRST
     adjoint: Primitive  # dynamic_update_slice, whose module imports this one; set by install_hooks

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
+    PURE,
+    READS,
     Avals,
     Axis,
     Cost,
@@ -96,6 +98,7 @@ def dynamic_update_index_in_dim(
 
 
 class DynamicUpdateSlice(Primitive):
+    traits = PURE | READS
     name = "dynamic_update_slice"
     linear = (slice(0, 2),)
     makes_nan = False

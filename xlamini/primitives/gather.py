@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
+    MOVES,
+    PURE,
     Avals,
     Axis,
     Cost,
@@ -88,6 +90,7 @@ def gather(
 
 
 class Gather(Primitive):
+    traits = PURE | MOVES
     name = "gather"
     adjoint: Primitive  # scatter_add, whose module imports this one; set by install_hooks
     makes_nan = False

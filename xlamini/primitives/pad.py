@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
+    MOVES,
+    PURE,
     Primitive,
     ShapedArray,
     ShapeError,
@@ -52,6 +54,7 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
 
 
 class Pad(Primitive):
+    traits = PURE | MOVES
     name = "pad"
     linear = JOINTLY
     makes_nan = False

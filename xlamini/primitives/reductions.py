@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from xlamini.core import (
+    PURE,
+    READS,
     Avals,
     Axis,
     Cost,
@@ -87,6 +89,7 @@ def reduce_xor(operand: Any, axes: Sequence[int]) -> Array:
 class Reduction(Primitive):
     """`start` makes, from a dtype, the number that changes nothing."""
 
+    traits = PURE | READS
     def __init__(self, name: str, *, hlo: str, start: Callable[[Any], Any], accepts: Kinds):
         self.hlo, self.start, self.accepts = hlo, start, accepts
         super().__init__(name)

@@ -8,8 +8,12 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
+    MOVES,
+    PERMUTES,
     PURE,
+    READS,
     REMATERIALIZABLE,
+    VIEW,
     Avals,
     Axis,
     Cost,
@@ -52,6 +56,7 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Array:
 
 
 class Transpose(LinearUnary):
+    traits = PURE | MOVES | PERMUTES
     name = "transpose"
     makes_nan = False
     keeps_nan = True
@@ -191,7 +196,7 @@ def reshape(
 
 
 class Reshape(LinearUnary):
-    traits = PURE | REMATERIALIZABLE
+    traits = PURE | REMATERIALIZABLE | VIEW
     name = "reshape"
     makes_nan = False
     keeps_nan = True
@@ -236,7 +241,7 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
 
 
 class Squeeze(LinearUnary):
-    traits = PURE | REMATERIALIZABLE
+    traits = PURE | REMATERIALIZABLE | VIEW
     name = "squeeze"
     makes_nan = False
     keeps_nan = True
@@ -300,6 +305,7 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Array:
 
 
 class Rev(LinearUnary):
+    traits = PURE | MOVES
     name = "rev"
     makes_nan = False
 
@@ -340,6 +346,7 @@ def reduced(x: ShapedArray, axes: Shape, name: str) -> ShapedArray:
 
 
 class ReduceSum(LinearUnary):
+    traits = PURE | READS
     name = "reduce_sum"
     keeps_nan = True
 

@@ -5,6 +5,8 @@ import operator
 from typing import Any
 
 from xlamini.core import (
+    MOVES,
+    PURE,
     Avals,
     Axis,
     Cost,
@@ -47,6 +49,7 @@ def stack(operands: Values, axis: int = 0) -> Array:
 
 
 class Stack(Primitive):
+    traits = PURE | MOVES
     name = "stack"
     linear = JOINTLY
     makes_nan = False
@@ -96,6 +99,7 @@ def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
 
 
 class Unstack(LinearUnary):
+    traits = PURE | MOVES
     name = "unstack"
     multiple_results = True
     makes_nan = False

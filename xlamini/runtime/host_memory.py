@@ -48,12 +48,14 @@ def check_fits_in_memory(executable: CompiledModule, platform: str, name: str, b
     needed = memory_needed(executable)
     if needed > total:
         raise _jax.JaxRuntimeError(
-            f"RESOURCE_EXHAUSTED: {name} needs {_shown(needed)} for its results and temporary values, but the machine "
-            f"has {_shown(total)}; make the shapes smaller, or compute in parts"
+            f"RESOURCE_EXHAUSTED: {name} needs {shown_bytes(needed)} for its results and temporary values, but the "
+            f"machine has {shown_bytes(total)}; make the shapes smaller, or compute in parts; "
+            "xlamini.jit(f).memory_plan(...) says what is held"
         )
 
 
-def _shown(count: float) -> str:
+def shown_bytes(count: float) -> str:
+    """A number of bytes with the unit that suits it."""
     for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
         if count < 1024:
             return f"{count:.4g} {unit}"

@@ -209,6 +209,16 @@ class ConvGeneralDilated(Primitive):
     def shown_params(self, params: Params) -> Params:
         return dict(sorted({**params, "out_sharding": None}.items()))
 
+    def workspace(self, platform: str, avals: Avals, outs: Avals, /, **params: Any) -> int:
+        """On the CPU operands and results that do not have their features last are copied."""
+        if platform != "cpu":
+            return 0
+        ndim, numbers = outs[0].ndim, params["dimension_numbers"]
+        space = tuple(range(1, ndim - 1))
+        features_last = (0, ndim - 1, *space), (ndim - 1, ndim - 2, *range(ndim - 2)), (0, ndim - 1, *space)
+        pairs = zip((*avals, *outs), numbers, features_last, strict=True)
+        return sum(aval.nbytes for aval, spec, last in pairs if tuple(spec) != last)
+
     def cost(self, lhs: ShapedArray, rhs: ShapedArray, **params: Any) -> Cost:
         out = self.shape_rule(lhs, rhs, **params)
         summed = math.prod(rhs.shape[d] for d in params["dimension_numbers"].rhs_spec[1:])

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from xlamini.core import (
+    PURE,
+    READS,
     Axis,
     Cost,
     Params,
@@ -66,6 +68,7 @@ def reduce_window_shape_tuple(
 class ReduceWindow(Primitive):
     """`combine` joins two elements, `start` makes the one that changes nothing from a dtype."""
 
+    traits = PURE | READS
     def __init__(self, name: str, combine: Elementwise, *, start: Callable[[Any], Any], accepts: Kinds):
         self.combine, self.start, self.accepts = combine, start, accepts
         super().__init__(name)

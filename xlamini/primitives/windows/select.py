@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.core import (
+    Avals,
     Axis,
     Cost,
     Params,
@@ -132,6 +133,15 @@ class SelectAndScatterAdd(Primitive):
         if source.shape != counts:
             raise ShapeError(f"{self.name}: source {source.str_short()} must have shape {counts}, one for each window")
         return source.update(shape=x.shape)
+
+    def workspace(self, platform: str, avals: Avals, outs: Avals, /, **params: Any) -> int:
+        """XLA finds the places by a reduction of indices, an int32 for each dimension, which a TPU does not need.
+
+        A GPU computes the operand's indices where it reads them.
+        """
+        source, x = avals
+        found = 4 * (x.ndim + 1) * source.size
+        return {"tpu": 0, "cpu": found + 4 * x.ndim * x.size}.get(platform, found)
 
     factors = same_dimensions
 

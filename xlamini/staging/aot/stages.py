@@ -24,6 +24,7 @@ from xlamini.runtime import device_put_value
 from xlamini.runtime.hlo.translation import hlo_cost, hlo_of, hlo_text
 from xlamini.runtime.layout import formats_of
 from xlamini.runtime.meshes.named_sharding import type_sharding
+from xlamini.staging.aot.estimates import Estimates
 from xlamini.staging.aot.mismatch import differences, shown
 from xlamini.staging.compile.cost import CostAnalysis, cost_of_program
 from xlamini.staging.compile.ledger import Compilations
@@ -38,7 +39,6 @@ from xlamini.staging.trace.tracing import Trace, TracedCall
 if TYPE_CHECKING:
     from xlamini.runtime.hlo.collectives import Collectives
     from xlamini.runtime.targets.topology import Target
-    from xlamini.staging.compile.cost_report import CostReport
     from xlamini.staging.compile.prediction import Prediction
 
 CompilerOptions = Mapping[str, str | bool | int | float]
@@ -80,7 +80,7 @@ def _info(aval: ShapedArray) -> Any:
 
 
 
-class Stage:
+class Stage(Estimates):
     """The base class of all stages: the structure and types of the arguments and of the output."""
 
     def __init__(self, call: TracedCall):
@@ -146,15 +146,6 @@ class Traced(Stage):
     def out_avals(self) -> Any:
         """The types of the outputs, in the output's structure."""
         return unflatten(self.out_tree, self._call.trace.jaxpr.out_avals)
-
-    def cost(self, *, while_trips: int | None = None) -> CostReport:
-        """The flops and bytes of a call by the user's line, by named scope and by direction; it prints as a table.
-
-        `while_trips` is the number of iterations to count for each while loop; without it a loop counts as one
-        iteration, and the report says so. Raises ValueError for a negative number.
-        """
-        from xlamini.staging.compile.cost_report import cost_report  # for those who look only
-        return cost_report(self.fun_name, self._call.trace.jaxpr, while_trips)
 
     def lower(self, *, lowering_platforms: Sequence[str] | None = None, target: Target | None = None) -> Lowered:
         """Lower to StableHLO; `lowering_platforms` names a platform other than that of the arguments.

@@ -50,6 +50,7 @@ from xlamini.staging.compile.program import Program, compile_lowered
 from xlamini.staging.run.call_errors import Explain, guarded
 from xlamini.staging.run.call_plan import CallPlan
 from xlamini.staging.run.donation import donated_leaves, warn_of_unusable
+from xlamini.staging.run.estimates import Estimated
 from xlamini.staging.run.jit_caches import programs, shared_caches, traces, unshare, with_refs
 from xlamini.staging.run.jit_options import Options
 from xlamini.staging.run.large_captures import warn_of_large_captures
@@ -70,7 +71,6 @@ from xlamini.staging.trace.tracing import Trace, TracedCall, rebuilt, trace
 
 if TYPE_CHECKING:
     from xlamini.staging.aot.stages import Lowered, Traced
-    from xlamini.staging.compile.cost_report import CostReport
     from xlamini.staging.compile.ledger import Compilations
 
 
@@ -88,7 +88,7 @@ def _clear_dispatch() -> None:
 register("dispatch: signatures in C++", CAPACITY, cached_signatures, _clear_dispatch)
 
 
-class Jitted:
+class Jitted(Estimated):
     """A jitted function: its options, its traces and its programs."""
 
     def __init__(self, fun: Callable[..., Any], options: Options):
@@ -342,10 +342,6 @@ class Jitted:
         """The types of the outputs for arguments of these types."""
         return self.traced(*args, **kwargs).out_info
 
-    def cost(self, *args: Any, **kwargs: Any) -> CostReport:
-        """The flops and bytes of a call with arguments of these types, by the user's line."""
-        return self.traced(*args, **kwargs).cost()
-
     def compilations(self) -> Compilations:
         """What the ledger has of functions with this one's code."""
         from xlamini.staging.run.cache_misses import compilations_of
@@ -380,7 +376,8 @@ def wrapped(jitted: Jitted) -> Any:
     if static or donate:
         function = guarded(function, jitted.explain, donate)
     function.trace, function.lower, function.eval_shape = jitted.traced, jitted.lowered, jitted.eval_shape
-    function.clear_cache, function.compilations, function.cost = jitted.forget, jitted.compilations, jitted.cost
+    function.clear_cache, function.compilations = jitted.forget, jitted.compilations
+    function.cost, function.memory_plan = jitted.cost, jitted.memory_plan
     function.__deepcopy__ = jitted.deep_copy
     return function
 
