@@ -60,7 +60,7 @@ class ArgNames(Sequence[str]):
     def _all(self) -> list[str]:
         paths, _ = tree_flatten_with_path(unflatten(self.tree, range(self.tree.num_leaves)))
         parameters = parameter_names(self.fun)
-        return [_name(path, parameters, self.positions) for path, leaf in paths if not is_holder(leaf)]
+        return [_name(path, parameters, self.positions) for path, leaf in paths if not has_refs((leaf,))]
 
 
 def refuse_leaked(values: Values) -> None:
@@ -89,7 +89,7 @@ class LeafNames(Sequence[str]):
 
     def __getitem__(self, index: Any) -> Any:
         paths, _ = tree_flatten_with_path(unflatten(self.tree, range(len(self))))
-        return self.root + keystr([path for path, leaf in paths if not is_holder(leaf)][index])
+        return self.root + keystr([path for path, leaf in paths if not has_refs((leaf,))][index])
 
 
 def parameter_names(fun: Callable[..., Any]) -> Callable[[int], str]:
