@@ -33,6 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     tiers.configure(config)
     xlamini.config.update("enable_checks", True)
+    xlamini.config.update("disable_most_optimizations", not config.getoption("--all-rows"))
     if not (config.getoption("--cold") or config.getoption("--all-rows")):
         _enable_cache()
 
@@ -65,9 +66,9 @@ def no_cache() -> Iterator[None]:
 
 
 @pytest.fixture
-def unoptimized() -> Iterator[None]:
-    """Programs are compiled without most optimizations, in two thirds of the time; for tests that compare values."""
-    with disable_most_optimizations(True):
+def optimized() -> Iterator[None]:
+    """Programs are compiled as users' are; elsewhere without most optimizations, in less than half the time."""
+    with disable_most_optimizations(False):
         yield
 
 

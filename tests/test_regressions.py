@@ -14,6 +14,8 @@ import xlamini as xl
 import xlamini.numpy as jnp
 from xlamini import lax
 
+pytestmark = pytest.mark.usefixtures("optimized")
+
 
 @pytest.mark.parametrize(("x", "y", "quotient"), [(5.0, 0.0, np.inf), (-5.0, 0.0, -np.inf), (7.5, -2.0, -4.0)])
 def test_floats_divided_by_zero_and_rounded_down_are_infinite(x, y, quotient):

@@ -11,7 +11,7 @@ SPECS = ("tpu:v5e:2x2", "gpu:h200")
 
 
 @pytest.fixture(autouse=True)
-def _compiled_anew(no_cache: None) -> None:
+def _compiled_anew(no_cache: None, optimized: None) -> None:
     """Compilation is what these tests check."""
 
 

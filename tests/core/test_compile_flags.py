@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+import jaxlib.version
 import numpy as np
 import pytest
 
@@ -23,11 +24,13 @@ from xlamini.runtime.executable import compile_options
 from xlamini.runtime.files.disk_key import Key
 from xlamini.staging.compile import compile_cache
 
+pytestmark = pytest.mark.usefixtures("optimized")
+
 X = np.linspace(0, 1, 5, dtype=np.float32)
 
 
 def test_defaults_add_no_options():
-    assert options_of(compile_key()) == {}
+    assert options_of(compile_key(), "cpu") == {}
 
 
 def test_options_are_those_of_jax():
@@ -36,7 +39,8 @@ def test_options_are_those_of_jax():
         optimization_level("O1"), memory_fitting_level("O3"), exec_time_optimization_effort(0.5),
         memory_fitting_effort(-0.5), disable_most_optimizations(True), compiler_enable_remat_pass(False),
     ):  # fmt: skip
-        options = compile_options(xlamini.devices()[:1], options_of(compile_key()))
+        options = compile_options(xlamini.devices()[:1], options_of(compile_key(), "gpu"))
+        on_cpu = options_of(compile_key(), "cpu")
     build = options.executable_build_options
     assert (build.optimization_level, build.memory_fitting_level) == (19, 39)
     assert (build.exec_time_optimization_effort, build.memory_fitting_effort) == (0.5, -0.5)
@@ -46,6 +50,7 @@ def test_options_are_those_of_jax():
         "xla_test_all_input_layouts": False,
         "xla_disable_hlo_passes": "rematerialization",
     }
+    assert on_cpu.get("xla_cpu_use_fusion_emitters", True) is (jaxlib.version.__version_info__ >= (0, 11))
 
 
 def compiled(caplog: pytest.LogCaptureFixture, name: str) -> int:
@@ -88,7 +93,7 @@ def test_a_flag_is_part_of_the_key_on_disk():
     lowered = xlamini.jit(jnp.sin).lower(X)
 
     def key() -> Key:
-        found = compile_cache.key_of(lowered._program, options_of(compile_key()))
+        found = compile_cache.key_of(lowered._program, options_of(compile_key(), "cpu"))
         assert found is not None
         return found
 
@@ -116,8 +121,8 @@ def test_wrong_values_of_the_flags():
 def test_a_thread_has_its_own_value():
     seen = []
     with optimization_level("O3"):
-        thread = threading.Thread(target=lambda: seen.append(options_of(compile_key())))
+        thread = threading.Thread(target=lambda: seen.append(options_of(compile_key(), "cpu")))
         thread.start()
         thread.join()
-        seen.append(options_of(compile_key()))
-    assert seen == [{}, {"optimization_level": "O3"}]
+        seen.append(options_of(compile_key(), "cpu"))
+    assert [options.get("optimization_level") for options in seen] == [None, "O3"]

@@ -29,7 +29,6 @@ REPORTED = (
 """Functions that put what they drop out of bounds, or compute what they mask; docs/debugging.md says so."""
 
 
-@pytest.mark.usefixtures("unoptimized")
 @pytest.mark.sample(144, full=4)
 @pytest.mark.parametrize("row", all_rows(), ids=lambda row: row.name)
 def test_rows(row: Row) -> None:

@@ -28,7 +28,7 @@ def _first_device(platform: str) -> Any:
 
 
 @pytest.fixture
-def accelerator(request: pytest.FixtureRequest) -> Iterator[Any]:
+def accelerator(request: pytest.FixtureRequest, optimized: None) -> Iterator[Any]:
     """The device under test; arrays are made there, and matrix products are exact to their dtype."""
     device = _first_device(request.config.getoption("--accelerator"))
     if isinstance(device, str):

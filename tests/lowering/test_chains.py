@@ -11,6 +11,8 @@ import pytest
 import xlamini
 import xlamini.numpy as jnp
 
+pytestmark = pytest.mark.usefixtures("optimized")
+
 SIZE = 5000  # smaller arrays are left to XLA's own operations
 X = np.linspace(-3, 3, SIZE, dtype=np.float32)
 BACKWARDS = np.arange(SIZE)[::-1].copy()

@@ -11,6 +11,8 @@ import xlamini as xm
 import xlamini.numpy as jnp
 from xlamini import lax
 
+pytestmark = pytest.mark.usefixtures("optimized")
+
 FEATURES_LAST = ("NHWC", "HWIO", "NHWC")
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((2, 6, 5, 4)).astype(np.float32)

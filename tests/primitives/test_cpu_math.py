@@ -13,6 +13,8 @@ import xlamini
 import xlamini.numpy as jnp
 from xlamini import lax
 
+pytestmark = pytest.mark.usefixtures("optimized")
+
 CIRCULAR = {"sin": np.sin, "cos": np.cos, "tan": np.tan}
 INVERSE = {"asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "cbrt": np.cbrt}
 ONE_ARGUMENT: dict[str, Callable[..., Any]] = CIRCULAR | INVERSE

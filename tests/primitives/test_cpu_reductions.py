@@ -12,6 +12,8 @@ import xlamini.numpy as jnp
 from xlamini import lax
 from xlamini.primitives import arg_extrema, block_extrema, blocked_scan, cumulative
 
+pytestmark = pytest.mark.usefixtures("optimized")
+
 SIZES = [5, 4095, 4097, 16411]
 DTYPES = ["int8", "uint16", "int32", "float16", "bfloat16", "float32"]
 REFERENCE: dict[str, Callable[..., Any]] = {

@@ -12,6 +12,8 @@ import xlamini
 import xlamini.numpy as jnp
 from xlamini import lax
 
+pytestmark = pytest.mark.usefixtures("optimized")
+
 DTYPES = "bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 bfloat16 float32 float64 complex64 complex128"
 SHAPES = [(40_002,), (35, 1001)]  # an even row with wide digits, odd ones with narrow digits
 

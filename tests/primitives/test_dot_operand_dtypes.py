@@ -16,7 +16,7 @@ import pytest
 import xlamini
 from xlamini import lax
 
-pytestmark = pytest.mark.sample(4)
+pytestmark = [pytest.mark.sample(4), pytest.mark.usefixtures("optimized")]
 
 FLOAT8 = ("e3m4", "e4m3", "e4m3b11fnuz", "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")
 FLOATS = ("bfloat16", "float16", *(f"float8_{kind}" for kind in FLOAT8))

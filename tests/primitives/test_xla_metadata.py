@@ -10,6 +10,8 @@ import pytest
 from xlamini import enable_checks, grad, jit, lax, numpy as jnp, random, vmap
 from xlamini.experimental.xla_metadata import set_xla_metadata
 
+pytestmark = pytest.mark.usefixtures("optimized")
+
 
 def marked(a: Any, b: Any) -> Any:
     with set_xla_metadata(kind="b", n=3, flag=True):

@@ -13,6 +13,8 @@ import xlamini.numpy as jnp
 from tests.support.memory_programs import PROGRAMS, Program
 from xlamini import lax
 
+pytestmark = pytest.mark.usefixtures("optimized")
+
 MATRIX = np.ones((32, 32), np.float32)
 KIB = 1024
 BYTES = 4 * KIB

@@ -12,8 +12,6 @@ from tests.support.checks import assert_close
 from tests.support.choices import PROGRAMS, plain, random_program, staged, straight
 from xlamini import grad, jacfwd, jacrev, jit, lax, numpy as jnp, vmap
 
-pytestmark = pytest.mark.usefixtures("unoptimized")
-
 TOLERANCE, FINITE, STEP = 1e-10, 1e-7, 1e-5
 POINTS = [(0.7, (0.4, -0.3, 0.9)), (-0.6, (0.8, 0.5, -0.2)), (1.3, (-1.1, 1.4, 0.6))]
 VECTORS = np.array([v for _, v in POINTS])

@@ -13,8 +13,6 @@ import xlamini
 from tests.support.checks import assert_close
 from tests.support.higher_order import SIZE, WRAPS, base
 
-pytestmark = pytest.mark.usefixtures("unoptimized")
-
 POINT, DIRECTION = np.array([0.37, -0.61]), np.array([0.8, -0.3])
 EXAMPLES = np.array([[0.37, -0.61], [0.05, 0.9], [-0.4, 0.2]])
 STEP = 1e-5

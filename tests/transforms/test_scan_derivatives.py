@@ -13,8 +13,6 @@ from tests.support.loops import CASES, EXACT, W, all_close, both, by_python, flo
 from xlamini import grad, jit, jvp, lax
 from xlamini.core.tracer import aval_of
 
-pytestmark = pytest.mark.usefixtures("unoptimized")
-
 STEP = 1e-5
 FINITE = 2e-6
 OPTIONS = [{}, {"reverse": True}, {"unroll": 2}, {"unroll": 3, "reverse": True}, {"unroll": 0}]

@@ -14,7 +14,7 @@ from xlamini import lax
 from xlamini.experimental import sparse
 from xlamini.experimental.sparse import BCOO, sparsify
 
-pytestmark = [pytest.mark.full, pytest.mark.usefixtures("unoptimized")]
+pytestmark = pytest.mark.full
 
 M, T = (3, 4), (2, 3, 4)
 V = np.array([0.5, -1.0, 2.0, 3.0])

@@ -50,7 +50,7 @@ def compile_lowered(lowered: LoweredProgram, options: Options = None) -> Program
         from xlamini.staging.compile.dump import dump
 
         dump(lowered)
-    by_flags = options_of(compile_key())
+    by_flags = options_of(compile_key(), lowered.device.platform)
     entry = compiling(lowered.ledger_entry, lowered.name)
     with entry.measured(), Phase(COMPILE, lowered.name):
         executable = _executable_of(lowered, {**by_flags, **(options or {})} if by_flags else options)
