@@ -1,6 +1,7 @@
 """Test configuration: tiers, the compile cache of the tests, eight CPU devices, snapshots of texts."""
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -33,7 +34,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     tiers.configure(config)
     xlamini.config.update("enable_checks", True)
-    xlamini.config.update("disable_most_optimizations", not config.getoption("--all-rows"))
+    if not config.getoption("--all-rows"):
+        xlamini.config.update("disable_most_optimizations", True)
+        os.environ["XLAMINI_DISABLE_MOST_OPTIMIZATIONS"] = "1"  # for the processes that tests start
     if not (config.getoption("--cold") or config.getoption("--all-rows")):
         _enable_cache()
 

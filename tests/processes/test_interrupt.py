@@ -37,7 +37,7 @@ PROGRAM = """
 def test_ctrl_c_while_a_program_runs() -> None:
     command = [sys.executable, "-u", "-c", textwrap.dedent(PROGRAM)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=25)
     except subprocess.TimeoutExpired as error:
         if error.stdout:
             raise

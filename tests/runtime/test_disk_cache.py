@@ -19,6 +19,7 @@ import pytest
 import xlamini
 from tests.support.paths import ROOT
 from xlamini import cache, config, lax, numpy as jnp, random
+from xlamini.core.compile_flags import optimization_level
 from xlamini.runtime.executable import Executable
 from xlamini.runtime.files import disk_cache, disk_entry, disk_key
 from xlamini.staging.run import jit_caches
@@ -485,7 +486,7 @@ def test_entries_and_clear(folder: Path) -> None:
     assert cache.clear() == 2 and [path.name for path in folder.iterdir()] == ["notes.txt"]
 
 
-def test_explain(folder: Path) -> None:
+def test_explain(folder: Path, optimized: None) -> None:
     jitted = xlamini.jit(step)
     assert cache.explain(jitted, X) == "step is not in the cache, which is empty"
     jitted(X)
@@ -498,3 +499,7 @@ def test_explain(folder: Path) -> None:
     assert "compiler options: xla_backend_optimization_level=1; there none" in cache.explain(options, X)
     with config_flag("enable_x64")(True):
         assert "enable_x64=True" in cache.explain(step, X)
+    with optimization_level("O1"):
+        assert "compiler options: optimization_level='O1'; there none" in cache.explain(step, X)
+        jitted(X)
+        assert cache.explain(step, X).startswith("step is in the cache")

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("what", [HEADERS, MODULES])
 def test_mutations(what: str, seed: int, pytestconfig: pytest.Config) -> None:
-    count = max(200, pytestconfig.getoption("mutations") // 8)
+    count = max(100, pytestconfig.getoption("mutations") // 8)
     found = mutations.counted(what, seed, count)
     assert found.keys() <= {"refused", "refused when called", "a result"}, found
     assert sum(found.values()) == count

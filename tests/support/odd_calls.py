@@ -1,7 +1,7 @@
 """Calls with odd sizes, that must give a result or a Python error: never a dead process, never one that hangs.
 
 `python -m tests.support.odd_calls [NAME]` runs them all, or those of one function, each function in a process of its
-own, and prints what became of them.
+own, and prints what became of them. The tests run several functions in one process.
 """
 
 from __future__ import annotations
@@ -140,29 +140,31 @@ def outcomes(name: str) -> list[str]:
     return found
 
 
-def run(name: str) -> subprocess.CompletedProcess[str]:
-    """Run the calls of one function in a process of its own."""
+def run(*names: str) -> subprocess.CompletedProcess[str]:
+    """Run the calls of these functions in a process of their own."""
     return subprocess.run(
-        [sys.executable, "-m", __name__ if __name__ != "__main__" else "tests.support.odd_calls", "--here", name],
+        [sys.executable, "-m", __name__ if __name__ != "__main__" else "tests.support.odd_calls", "--here", *names],
         capture_output=True, text=True, timeout=SECONDS, check=False,
     )  # fmt: skip
 
 
-def verdict(name: str) -> str:
-    """What became of the calls of one function, in one line; it begins with DEAD or HANGS if the process did that."""
+def verdict(*names: str) -> str:
+    """What became of the calls of some functions, in one line; it begins with DEAD or HANGS if the process did that."""
     try:
-        done = run(name)
+        done = run(*names)
     except subprocess.TimeoutExpired:
         return "HANGS"
     if done.returncode:
         return f"DEAD ({done.returncode}) after {done.stdout[-200:]} {done.stderr[-600:]}"
-    return f"{done.stdout.count('a result')} results of {2 * len(SIZES)}"
+    return f"{done.stdout.count('a result')} results of {2 * len(SIZES) * len(names)}"
 
 
 def main() -> None:
     """Run the functions named on the command line, or all."""
     if sys.argv[1:2] == ["--here"]:
-        sys.stdout.write("\n".join(outcomes(sys.argv[2])))
+        for name in sys.argv[2:]:
+            sys.stdout.write(f"{name}:\n" + "\n".join(outcomes(name)) + "\n")
+            sys.stdout.flush()
         return
     for name in sys.argv[1:] or CALLS:
         sys.stdout.write(f"{name}: {verdict(name)}\n")

@@ -8,7 +8,6 @@ operand, then those of the right one.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -34,7 +33,6 @@ from xlamini.core import (
     dims,
     is_linear,
     is_zero,
-    itemsize_bits,
     result_type,
     tangent_aval,
 )
@@ -42,7 +40,7 @@ from xlamini.core.avals import NOWHERE
 from xlamini.core.sharding.partial_sums import Sums, left_open, split_along, sums_left_open
 from xlamini.primitives.convert_element_type import cast
 from xlamini.primitives.dot_algorithm import Algorithm, by_recipe, followed, recipe, supports
-from xlamini.primitives.kinds import INTEGER, kind_of
+from xlamini.primitives.dot_dtypes import product
 from xlamini.primitives.out_sharding import summed_in_sharding
 from xlamini.primitives.precision import CanonicalPrecision, Precision, canonical_precision, precision_config, swapped
 from xlamini.primitives.shape import transpose
@@ -231,7 +229,7 @@ class DotGeneral(Primitive):
             "precision_config": precision_config(precision),
         }
         if not isinstance(precision, Algorithm):
-            return ctx.op("stablehlo.dot_general", *_in_accepted_dtypes(ctx, operands), **attributes)
+            return product(ctx, operands, attributes)
         steps = recipe(precision, [a.dtype for a in ctx.avals_in])
         if supports(ctx.platform, steps):
             return by_recipe(ctx, steps, operands, **attributes)
@@ -368,31 +366,3 @@ def _numbers_attribute(numbers: DotDimensionNumbers) -> str:
         f"lhs_contracting_dimensions = {list(lhs_contract)}, "
         f"rhs_contracting_dimensions = {list(rhs_contract)}>"
     )
-
-
-def _in_accepted_dtypes(ctx: Any, operands: Values) -> list[Any]:
-    """Operands in dtypes that XLA multiplies into the result's: its own where they are of different kinds."""
-    dtypes = [a.dtype for a in ctx.avals_in]
-    out = ctx.aval_out.dtype
-    if dtypes[0] == dtypes[1] and _of_one_kind(dtypes[0], out) and not _is_too_narrow(ctx, dtypes[0], out):
-        return list(operands)
-    common = out if _are_narrow(dtypes) else result_type(*dtypes, out)
-    return [
-        x if a.dtype == common else ctx.op("stablehlo.convert", x, avals=[a.update(dtype=common)])
-        for x, a in zip(operands, ctx.avals_in, strict=True)
-    ]
-
-
-def _of_one_kind(dtype: Any, other: Any) -> bool:
-    """Whether both are integers, or both floats: XLA widens such operands itself, and multiplies narrow ones faster."""
-    return kind_of(dtype) is kind_of(other) or kind_of(dtype) | kind_of(other) in INTEGER
-
-
-def _are_narrow(dtypes: Sequence[Any]) -> bool:
-    """True for dtypes of less than 8 bits and floats of 8, which promote with no other dtype."""
-    return any(itemsize_bits(d) < 8 or d.name.startswith("float8_") for d in dtypes)
-
-
-def _is_too_narrow(ctx: Any, dtype: Any, out: Any) -> bool:
-    """True if XLA's CPU compiler fails on such operands of a wider result, or rounds its terms to powers of 2."""
-    return ctx.platform == "cpu" and dtype != out and (itemsize_bits(dtype) < 8 or dtype.name == "float8_e8m0fnu")

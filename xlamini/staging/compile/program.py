@@ -50,12 +50,17 @@ def compile_lowered(lowered: LoweredProgram, options: Options = None) -> Program
         from xlamini.staging.compile.dump import dump
 
         dump(lowered)
-    by_flags = options_of(compile_key(), lowered.device.platform)
     entry = compiling(lowered.ledger_entry, lowered.name)
     with entry.measured(), Phase(COMPILE, lowered.name):
-        executable = _executable_of(lowered, {**by_flags, **(options or {})} if by_flags else options)
+        executable = _executable_of(lowered, with_flags(lowered, options))
     entry.compiled = True
     return Program(lowered, executable, _check_of_others(lowered))
+
+
+def with_flags(lowered: LoweredProgram, options: Options) -> Options:
+    """XLA's options for a program: those of the flags, and those given, which come first."""
+    by_flags = options_of(compile_key(), lowered.device.platform)
+    return {**by_flags, **(options or {})} if by_flags else options
 
 
 def _executable_of(program: LoweredProgram, options: Options) -> Executable | CompileOnlyModule:

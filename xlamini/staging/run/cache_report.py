@@ -23,6 +23,7 @@ from xlamini.runtime.files.file_format import open_regular
 from xlamini.staging.aot.stages import Wrapped
 from xlamini.staging.compile.compile_cache import about, key_of
 from xlamini.staging.compile.lowered_program import LoweredProgram
+from xlamini.staging.compile.program import with_flags
 from xlamini.staging.run.jit_function import jit
 from xlamini.staging.trace.arguments import check_callable
 
@@ -107,7 +108,8 @@ def explain(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
     check_callable("explain", fun)
     function: Any = fun if isinstance(fun, Wrapped) else jit(fun)
     lowered = function.trace(*args, **kwargs).lower()
-    program, known = lowered._program, key_of(lowered._program, lowered._options)
+    program = lowered._program
+    known = key_of(program, with_flags(program, lowered._options))
     if known is None:
         return f"{program.name} calls Python functions, which other processes have not: such a program is never kept"
     everything = entries()
