@@ -19,7 +19,10 @@ ROWS = [
     row("features", lambda: attend(k=ones(2, 6, 2, 4)), ShapeError, "key and value must have", "(2, 6, 2, 4)"),
     row("batch", lambda: attend(k=ones(1, 6, 2, 5), v=ones(1, 6, 2, 5)), ShapeError, "batch and features of the query"),
     row("rank", lambda: attend(q=ones(4, 5)), ShapeError, "must have shape (batch, keys, heads, features)"),
-    row("heads", lambda: attend(k=ones(2, 6, 3, 5), v=ones(2, 6, 3, 5)), ShapeError, "3 key heads cannot serve 4"),
+    row(
+        "heads", lambda: attend(k=ones(2, 6, 3, 5), v=ones(2, 6, 3, 5)), ShapeError,
+        "the 4 query heads must be a multiple of the 3 key heads",
+    ),
     row("dtypes", lambda: attend(q=Q.astype("bfloat16")), TypeError, "bfloat16, float32, float32", ".astype"),
     row("bias", lambda: attend(bias=ones(3, 6)), ShapeError, "bias must have four dimensions", "(2, 4, 3, 6)"),
     row("bias heads", lambda: attend(bias=ones(1, 2, 3, 6)), ShapeError, "bias", "got (1, 2, 3, 6)"),

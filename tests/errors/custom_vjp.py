@@ -115,8 +115,8 @@ ROWS = [
         "the result[0] has the keys 'v', where args[0] has 'w'",
     ),
     row(
-        "bwd leaf for a tree", lambda: grad(paired(lambda _, ct: (ct, None)))({"w": 1.0}), TypeError,
-        "args[0] is a dict with 1 child, but the result[0] is a leaf",
+        "bwd leaf for a tree", lambda: grad(paired(lambda _, ct: (ct, None)))({"v": 2.0, "w": 1.0}), TypeError,
+        "args[0] is a dict with 2 children, but the result[0] is a leaf",
     ),
     row(
         "bwd shape", lambda: grad(paired(lambda _, ct: ({"w": ones(3)}, None)))({"w": 1.0}), ShapeError,

@@ -115,6 +115,14 @@ def test_two_batches_and_a_named_axis() -> None:
 # --- trees, integers, residuals
 
 
+def test_a_cotangent_may_stand_for_a_container_with_one_leaf() -> None:
+    f = xlamini.custom_vjp(lambda p: jnp.sin(p["x"][0]) * p["y"])
+    f.defvjp(lambda p: (f(p), p), lambda p, ct: ({"x": ct * jnp.cos(p["x"][0]) * p["y"], "y": ct},))
+    found = xlamini.grad(f)({"x": [1.0], "y": 2.0})
+    np.testing.assert_allclose(found["x"][0], 2 * np.cos(1.0), rtol=1e-6)
+    assert found["y"] == 1
+
+
 def test_trees_of_arguments_outputs_and_residuals() -> None:
     def fwd(p: Any, q: Any) -> Any:
         return {"out": p["w"] * q[0], "other": q[1]}, {"p": p, "q": (q[0], None)}

@@ -95,7 +95,8 @@ def _check(q: Any, k: Any, v: Any) -> None:
             f"query; got {found}"
         )
     if not k.shape[2] or q.shape[2] % k.shape[2]:
-        raise ShapeError(f"{_NAME}: {k.shape[2]} key heads cannot serve {q.shape[2]} query heads evenly: {found}")
+        heads = f"the {q.shape[2]} query heads must be a multiple of the {k.shape[2]} key heads"
+        raise ShapeError(f"{_NAME}: {heads}: {found}")
     if not q.dtype == k.dtype == v.dtype:
         raise TypeError(
             f"{_NAME}: query, key and value must have one dtype, got {q.dtype}, {k.dtype}, {v.dtype}; "

@@ -187,7 +187,10 @@ class Contract(NamedTuple):
         return list(map(bool, found))
 
     def _spread(self, result: Any) -> list[Any]:
-        """The leaves of what bwd returned, with None repeated for each leaf of the subtree that it stands for."""
+        """The leaves of what bwd returned, with None repeated for each leaf of the subtree that it stands for.
+
+        An array may stand for a container with one leaf. In place of more leaves it would be the cotangent of each.
+        """
         in_tree = self.call.in_tree
         due, _ = unflatten(in_tree, [LEAF] * in_tree.num_leaves)
         leaves, tree = flatten_from_user(result, _is_none)
@@ -197,9 +200,10 @@ class Contract(NamedTuple):
             raise self._unlike_arguments(due, result) from None
         flat: list[Any] = []
         for leaf, subtree in zip(leaves, subtrees, strict=False):
-            if (leaf is not None and subtree is not LEAF) or not isinstance(result, tuple):
+            count = sum(x is LEAF for x in flatten(subtree)[0])  # a ref has no cotangent
+            if (leaf is not None and count != 1) or not isinstance(result, tuple):
                 raise self._unlike_arguments(due, result)
-            flat.extend([leaf] * sum(x is LEAF for x in flatten(subtree)[0]))  # a ref has no cotangent
+            flat.extend([leaf] * count)
         return flat
 
     def _unlike_arguments(self, due: Any, result: Any) -> TypeError:
