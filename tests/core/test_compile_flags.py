@@ -23,6 +23,7 @@ from xlamini.core.compile_flags import (
 from xlamini.runtime.executable import compile_options
 from xlamini.runtime.files.disk_key import Key
 from xlamini.staging.compile import compile_cache
+from xlamini.staging.compile.program import with_flags
 
 pytestmark = pytest.mark.usefixtures("optimized")
 
@@ -30,7 +31,7 @@ X = np.linspace(0, 1, 5, dtype=np.float32)
 
 
 def test_defaults_add_no_options():
-    assert options_of(compile_key(), "cpu") == {}
+    assert options_of(compile_key()) == {}
 
 
 def test_options_are_those_of_jax():
@@ -39,8 +40,8 @@ def test_options_are_those_of_jax():
         optimization_level("O1"), memory_fitting_level("O3"), exec_time_optimization_effort(0.5),
         memory_fitting_effort(-0.5), disable_most_optimizations(True), compiler_enable_remat_pass(False),
     ):  # fmt: skip
-        options = compile_options(xlamini.devices()[:1], options_of(compile_key(), "gpu"))
-        on_cpu = options_of(compile_key(), "cpu")
+        options = compile_options(xlamini.devices()[:1], options_of(compile_key()))
+        on_cpu = with_flags(xlamini.jit(jnp.sin).lower(X)._program, {"xla_test_all_input_layouts": True}) or {}
     build = options.executable_build_options
     assert (build.optimization_level, build.memory_fitting_level) == (19, 39)
     assert (build.exec_time_optimization_effort, build.memory_fitting_effort) == (0.5, -0.5)
@@ -50,6 +51,7 @@ def test_options_are_those_of_jax():
         "xla_test_all_input_layouts": False,
         "xla_disable_hlo_passes": "rematerialization",
     }
+    assert on_cpu["xla_test_all_input_layouts"] is True and on_cpu["optimization_level"] == "O1"
     assert on_cpu.get("xla_cpu_use_fusion_emitters", True) is (jaxlib.version.__version_info__ >= (0, 11))
 
 
@@ -93,7 +95,7 @@ def test_a_flag_is_part_of_the_key_on_disk():
     lowered = xlamini.jit(jnp.sin).lower(X)
 
     def key() -> Key:
-        found = compile_cache.key_of(lowered._program, options_of(compile_key(), "cpu"))
+        found = compile_cache.key_of(lowered._program, options_of(compile_key()))
         assert found is not None
         return found
 
@@ -121,8 +123,8 @@ def test_wrong_values_of_the_flags():
 def test_a_thread_has_its_own_value():
     seen = []
     with optimization_level("O3"):
-        thread = threading.Thread(target=lambda: seen.append(options_of(compile_key(), "cpu")))
+        thread = threading.Thread(target=lambda: seen.append(options_of(compile_key())))
         thread.start()
         thread.join()
-        seen.append(options_of(compile_key(), "cpu"))
+        seen.append(options_of(compile_key()))
     assert [options.get("optimization_level") for options in seen] == [None, "O3"]

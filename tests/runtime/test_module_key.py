@@ -10,6 +10,7 @@ import pytest
 
 import xlamini
 from xlamini import P, cache, config, lax, make_mesh, numpy as jnp
+from xlamini.core.compile_flags import optimization_level
 from xlamini.runtime.files import disk_cache, disk_key
 from xlamini.sharding import Mesh, NamedSharding
 from xlamini.staging.run import jit_caches
@@ -146,3 +147,11 @@ def test_explain() -> None:
     fresh(step, X)
     assert cache.explain(step, X).startswith("step is in the cache")
     assert "the types of the arguments: float32[2]; there float32[8]" in cache.explain(step, X[:2])
+
+
+def test_explain_reads_options_of_flags(optimized: None) -> None:
+    fresh(step, X)
+    with optimization_level("O1"):
+        assert "compiler options: optimization_level='O1'; there none" in cache.explain(step, X)
+        fresh(step, X)
+        assert cache.explain(step, X).startswith("step is in the cache")

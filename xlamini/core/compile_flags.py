@@ -11,8 +11,6 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-import jaxlib.version
-
 from xlamini.core.config import DISPATCH, Flag
 from xlamini.core.memo import memoised
 
@@ -47,8 +45,6 @@ _FLAGS = (outlining, *_BY_NAME, disable_most_optimizations, compiler_enable_rema
 _FAST_COMPILATION = {
     "xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True, "xla_test_all_input_layouts": False
 }  # fmt: skip
-# Without its newer emitters XLA compiles for the CPU in half the time; jaxlib 0.11 and later have nothing else.
-_FAST_ON_CPU = {"xla_cpu_use_fusion_emitters": False} if jaxlib.version.__version_info__ < (0, 11) else {}
 _NO_REMAT = {"xla_disable_hlo_passes": "rematerialization"}
 
 compile_key: Callable[[], tuple] = functools.partial(
@@ -62,10 +58,10 @@ compile_names = tuple(flag.name for flag in _FLAGS)
 
 
 @memoised("helper: compiler options by flags", 64)
-def options_of(key: tuple, platform: str) -> dict[str, Any]:
+def options_of(key: tuple) -> dict[str, Any]:
     """XLA's options by name for the flags of a `compile_key()`; a flag at its default adds none."""
     values = dict(zip(_FLAGS, key, strict=True))
     options = {flag.name: values[flag] for flag in _BY_NAME if values[flag] != flag.default}
     if values[disable_most_optimizations]:
-        options |= _FAST_COMPILATION | (_FAST_ON_CPU if platform == "cpu" else {})
+        options |= _FAST_COMPILATION
     return options if values[compiler_enable_remat_pass] else options | _NO_REMAT

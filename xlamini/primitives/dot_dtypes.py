@@ -10,8 +10,11 @@ from xlamini.core import Values, itemsize_bits, result_type
 from xlamini.primitives.kinds import INTEGER, kind_of
 
 
-def product(ctx: Any, operands: Values, attributes: dict[str, str]) -> Any:
-    """The lowered product. XLA converts no complex numbers to real ones, so a real result is the real part."""
+def mixed_product(ctx: Any, operands: Values, attributes: dict[str, str]) -> Any:
+    """The lowered product of operands and a result of different dtypes.
+
+    XLA converts no complex numbers to real ones, so a real result is the real part.
+    """
     operands = _in_accepted_dtypes(ctx, operands)
     out, dtypes = ctx.aval_out, [a.dtype for a in ctx.avals_in]
     if out.dtype.kind == "c" or all(d.kind != "c" for d in dtypes):

@@ -40,7 +40,7 @@ from xlamini.core.avals import NOWHERE
 from xlamini.core.sharding.partial_sums import Sums, left_open, split_along, sums_left_open
 from xlamini.primitives.convert_element_type import cast
 from xlamini.primitives.dot_algorithm import Algorithm, by_recipe, followed, recipe, supports
-from xlamini.primitives.dot_dtypes import product
+from xlamini.primitives.dot_dtypes import mixed_product
 from xlamini.primitives.out_sharding import summed_in_sharding
 from xlamini.primitives.precision import CanonicalPrecision, Precision, canonical_precision, precision_config, swapped
 from xlamini.primitives.shape import transpose
@@ -229,7 +229,9 @@ class DotGeneral(Primitive):
             "precision_config": precision_config(precision),
         }
         if not isinstance(precision, Algorithm):
-            return product(ctx, operands, attributes)
+            if ctx.avals_in[0].dtype == ctx.avals_in[1].dtype == ctx.aval_out.dtype:
+                return ctx.op("stablehlo.dot_general", *operands, **attributes)
+            return mixed_product(ctx, operands, attributes)
         steps = recipe(precision, [a.dtype for a in ctx.avals_in])
         if supports(ctx.platform, steps):
             return by_recipe(ctx, steps, operands, **attributes)

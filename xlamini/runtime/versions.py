@@ -50,6 +50,9 @@ DLPACK_VERSION: tuple[int, int] | None = (1, 0) if _takes_max_version else None
 # The exception types of a failed call on the fast path: ValueError in jaxlib 0.10, later JaxRuntimeError.
 DISPATCH_ERRORS: tuple[type[Exception], ...] = (_jax.JaxRuntimeError, ValueError)
 
+# Without its newer emitters XLA compiles for the CPU in half the time; from jaxlib 0.11 on it has no others.
+FAST_ON_CPU = {"xla_cpu_use_fusion_emitters": False} if jaxlib.version.__version_info__ < (0, 11) else {}
+
 
 _JAX_AND_XLAMINI = (
     "jax and xlamini are in one process. Both set their own methods on jaxlib's array class, so "

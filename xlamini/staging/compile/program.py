@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xlamini.core import Values, float0
-from xlamini.core.compile_flags import compile_key, options_of
+from xlamini.core.compile_flags import compile_key, disable_most_optimizations, options_of
 from xlamini.core.config import programs_are_keyed_by_module
 from xlamini.core.errors import DeletedArrayError
 from xlamini.core.jax_flags import dump_ir_to, no_execution
 from xlamini.core.phases import COMPILE, Phase
 from xlamini.runtime import device_put_value, key_words
 from xlamini.runtime.dispatch import FastPath, fast_path
-from xlamini.runtime.executable import Executable, is_compile_only
+from xlamini.runtime.executable import Executable, check_options, is_compile_only
 from xlamini.runtime.host_memory import check_fits_in_memory
 from xlamini.runtime.keys import as_keys
 from xlamini.runtime.lifetime import explain_failure, release
 from xlamini.runtime.processes.group import spans_processes
-from xlamini.runtime.versions import DISPATCH_ERRORS
+from xlamini.runtime.versions import DISPATCH_ERRORS, FAST_ON_CPU
 from xlamini.staging.compile.lowered_program import (
     LoweredProgram,
     Options,
@@ -59,8 +59,13 @@ def compile_lowered(lowered: LoweredProgram, options: Options = None) -> Program
 
 def with_flags(lowered: LoweredProgram, options: Options) -> Options:
     """XLA's options for a program: those of the flags, and those given, which come first."""
-    by_flags = options_of(compile_key(), lowered.device.platform)
-    return {**by_flags, **(options or {})} if by_flags else options
+    by_flags = options_of(compile_key())
+    if disable_most_optimizations.value and lowered.device.platform == "cpu":
+        by_flags = by_flags | FAST_ON_CPU
+    if not by_flags or options is None:
+        return by_flags or options
+    check_options(options)
+    return {**by_flags, **options}
 
 
 def _executable_of(program: LoweredProgram, options: Options) -> Executable | CompileOnlyModule:
