@@ -64,6 +64,11 @@ PERMUTES = 512
 """Its result is its operand with the dimensions in another order, which a product reads as it lies in memory."""
 PRODUCT = 1024
 """It reads an operand that `PERMUTES` made without a copy."""
+CONTRACTS = 2048
+"""A sum of products, for which accelerators have matrix units; its param `precision` says how operands are rounded."""
+
+UPDATES = 4096
+"""It writes into its first operand, whose memory the result takes if nothing reads the operand later."""
 
 primitives: list[Primitive] = []
 RunBody = Callable[[Any, Sequence[Any], int | None], list[Any]]

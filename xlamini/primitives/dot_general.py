@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
+    CONTRACTS,
     PRODUCT,
     PURE,
     Avals,
@@ -127,7 +128,7 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Array:
 
 class DotGeneral(Primitive):
     name = "dot_general"
-    traits = PURE | PRODUCT
+    traits = PURE | PRODUCT | CONTRACTS
     mixes_reduced = True
     keeps_nan = True
 

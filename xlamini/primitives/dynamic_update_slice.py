@@ -12,6 +12,7 @@ import numpy as np
 from xlamini.core import (
     PURE,
     READS,
+    UPDATES,
     Avals,
     Axis,
     Cost,
@@ -98,7 +99,7 @@ def dynamic_update_index_in_dim(
 
 
 class DynamicUpdateSlice(Primitive):
-    traits = PURE | READS
+    traits = PURE | READS | UPDATES
     name = "dynamic_update_slice"
     linear = (slice(0, 2),)
     makes_nan = False

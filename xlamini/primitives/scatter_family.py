@@ -8,7 +8,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import Avals, Axis, Cost, Dims, Factors, Params, Primitive, ShapedArray, ShapeError, Values, aval_of
+from xlamini.core import (
+    PURE,
+    UPDATES,
+    Avals,
+    Axis,
+    Cost,
+    Dims,
+    Factors,
+    Params,
+    Primitive,
+    ShapedArray,
+    ShapeError,
+    Values,
+    aval_of,
+)
 from xlamini.core.failures import Failure
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.gather import gather_p
@@ -28,6 +42,7 @@ from xlamini.primitives.gather_numbers import (
 class Scatter(Primitive):
     """Operands: the array, index vectors along the last dimension of the indices, updates."""
 
+    traits = PURE | UPDATES
     combine: str | None = None
 
     def __init__(self, name: str, combine: str | None = None):

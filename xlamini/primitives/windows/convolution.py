@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
+    CONTRACTS,
+    PURE,
     Avals,
     Axis,
     Cost,
@@ -107,6 +109,7 @@ def conv_general_dilated(
 
 
 class ConvGeneralDilated(Primitive):
+    traits = PURE | CONTRACTS
     name = "conv_general_dilated"
 
     def shape_rule(

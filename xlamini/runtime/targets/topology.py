@@ -44,6 +44,7 @@ class Target:
     bandwidth: float = field(repr=False)
     peaks: Mapping[str, float] = field(repr=False)
     clock: float | None = field(default=None, repr=False)
+    scratch: int = field(default=0, repr=False)
 
     def __repr__(self) -> str:
         count = f"{len(self.devices)} device{'s' * (len(self.devices) > 1)}"
@@ -136,7 +137,7 @@ _ALSO_CALLED = {"v5litepod": "v5e", "v5lite": "v5e", "v6lite": "v6e", "a100_80gb
 def _tpu_target(name: str, sides: tuple[int, ...]) -> Target:
     chip, size = tpu_chips.CHIPS[name], tpu_chips.shown(sides)
     devices = _devices("tpu", f"{name}:{size}", chip.options)
-    facts = {"memory": chip.memory, "bandwidth": chip.bandwidth, "peaks": chip.peaks, "clock": chip.clock}
+    facts = {"memory": chip.memory, "bandwidth": chip.bandwidth, "peaks": chip.peaks, "clock": chip.clock, "scratch": chip.scratch}
     return _register(f"tpu:{name}:{size}", "tpu", devices, facts)
 
 

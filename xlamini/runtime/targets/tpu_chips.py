@@ -24,19 +24,20 @@ class Chip(NamedTuple):
     bandwidth: float
     peaks: Mapping[str, float]
     clock: float
+    scratch: int
     options: Mapping[str, str] = {}
 
 
-GIB = 2**30
+MIB, GIB = 2**20, 2**30
 _ONE_CORE = {"chip_config_name": "megacore"}  # two cores that work as one device, as on Cloud TPU
 
 CHIPS = {
     chip.name: chip
     for chip in (
-        Chip("v4", "TPU v4", 3, 4096, 32 * GIB, 1.228e12, {"bfloat16": 275e12}, 1.05e9, _ONE_CORE),
-        Chip("v5e", "TPU v5 lite", 2, 256, 16 * GIB, 0.819e12, {"bfloat16": 197e12}, 1.5e9),
-        Chip("v5p", "TPU v5", 3, 6144, 96 * GIB, 2.765e12, {"bfloat16": 459e12}, 1.75e9),
-        Chip("v6e", "TPU v6 lite", 2, 256, 32 * GIB, 1.638e12, {"bfloat16": 918e12}, 1.75e9),
+        Chip("v4", "TPU v4", 3, 4096, 32 * GIB, 1.228e12, {"bfloat16": 275e12}, 1.05e9, 64 * MIB, _ONE_CORE),
+        Chip("v5e", "TPU v5 lite", 2, 256, 16 * GIB, 0.819e12, {"bfloat16": 197e12}, 1.5e9, 112 * MIB),
+        Chip("v5p", "TPU v5", 3, 6144, 96 * GIB, 2.765e12, {"bfloat16": 459e12}, 1.75e9, 32 * MIB),
+        Chip("v6e", "TPU v6 lite", 2, 256, 32 * GIB, 1.638e12, {"bfloat16": 918e12}, 1.75e9, 64 * MIB),
     )
 }
 """The clock is derived from the peak: peak operations divided by the matrix units' operations per cycle.

@@ -39,7 +39,8 @@ class Estimates:
         from xlamini.staging.compile.memory_plan import memory_plan  # for those who look only
 
         platform = target.platform if target is not None else default_backend()
-        return memory_plan(self._call.name, self._call.trace.jaxpr, self._call.donated, platform)
+        scratch = target.scratch if target is not None else 0
+        return memory_plan(self._call.name, self._call.trace.jaxpr, self._call.donated, platform, scratch)
 
 
 def with_leading_dimension(batch: int, size: int, x: Any) -> Any:

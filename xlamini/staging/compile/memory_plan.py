@@ -11,7 +11,7 @@ from xlamini.core import Equation, Jaxpr
 from xlamini.runtime.host_memory import shown_bytes
 from xlamini.staging.compile.cost import needed
 from xlamini.staging.compile.cost_report import Place, direction_of, line_of
-from xlamini.staging.compile.liveness import Held, Liveness, Moment
+from xlamini.staging.compile.liveness import Held, Liveness, Moment, storage_on
 from xlamini.staging.compile.merge import merge
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ class MemoryPlan:
     donation_saves: int
     """The bytes of further results that would, if all arguments were donated."""
     moment: Moment = dataclasses.field(repr=False)
+    """The equation at the peak, and what is held then."""
     left_out: tuple[str, ...] = ()
     peak_of: Callable[[int, int, Target | None], int] | None = dataclasses.field(default=None, repr=False)
     """The peak for another leading dimension, `(now, then, target)`; None where there is no function to trace."""
@@ -66,6 +67,11 @@ class MemoryPlan:
     def temporaries(self) -> int:
         """The bytes held beside arguments and results at the peak."""
         return self.moment.bytes
+
+    @property
+    def on_chip(self) -> int:
+        """The bytes of `held` that a TPU has in the memory on its chip, so that they are not among `temporaries`."""
+        return self.moment.on_chip
 
     @property
     def peak(self) -> int:
@@ -109,8 +115,8 @@ class MemoryPlan:
 
     def as_dict(self) -> dict[str, Any]:
         """The plan as dicts, numbers and text, for json."""
-        names = "name", "platform", "peak", "arguments", "results", "donated", "temporaries", "at", "donation_saves"
-        numbers = {name: getattr(self, name) for name in (*names, "kept_for_backward")}
+        names = "name", "platform", "peak", "arguments", "results", "donated", "temporaries", "on_chip", "at"
+        numbers = {name: getattr(self, name) for name in (*names, "donation_saves", "kept_for_backward")}
         return {**numbers, "held": [value._asdict() for value in self.held], "left_out": list(self.left_out)}
 
     def __repr__(self) -> str:
@@ -123,6 +129,8 @@ class MemoryPlan:
             f", of which {shown_bytes(self.donated)} lie in donated arguments" if self.donated else ""
         )
         yield from map(str, self.held[:SHOWN])
+        if self.on_chip:
+            yield f"Of these {shown_bytes(self.on_chip)} are in memory on the chip, which is not counted."
         if self.kept_for_backward:
             kept = shown_bytes(self.kept_for_backward)
             yield f"For the backward pass {kept} are kept; xlamini.checkpoint saves of them."
@@ -131,15 +139,17 @@ class MemoryPlan:
         yield from (f"Left out: {sentence}." for sentence in self.left_out)
 
 
-def memory_plan(name: str, jaxpr: Jaxpr, donated: Sequence[bool], platform: str) -> MemoryPlan:
+def memory_plan(
+    name: str, jaxpr: Jaxpr, donated: Sequence[bool], platform: str, scratch: int = 0
+) -> MemoryPlan:
     """The plan of a traced program; `donated` marks the arguments, its last inputs, whose memory results may take."""
-    lowered = needed(jaxpr)
+    lowered, size = needed(jaxpr), storage_on(platform).size
     program = merge(lowered) if platform == "cpu" else lowered
-    given, made = ([a.nbytes for a in avals] for avals in (jaxpr.in_avals, jaxpr.out_avals))
+    given, made = ([size(a) for a in avals] for avals in (jaxpr.in_avals, jaxpr.out_avals))
     arguments = given[len(given) - len(donated) :]
     shared = _shared(list(itertools.compress(arguments, donated)), made)
     saves = _shared(arguments, made) - shared
-    moment = Liveness(program, platform).run()
+    moment = Liveness(program, platform, scratch=scratch).run()
     return MemoryPlan(name, platform, sum(given), sum(made), shared, saves, moment, tuple(_left_out(program)))
 
 
@@ -161,7 +171,7 @@ def _value(held: Held) -> Value:
     backward = maker is not None and direction != "backward" and needed_backward
     return Value(
         held.bytes,
-        held.var.aval.str_short(),
+        held.aval.str_short(),
         "the start" if maker is None else line_of(maker),
         source.target if source else None,
         maker.provenance.name_stack if maker else "",

@@ -1,0 +1,119 @@
+"""Which values of a program XLA stores: those that it does not compute inside of the loops that read them.
+
+An elementwise result that only loops read is never stored, unless it is expensive and has several readers; a reshape is
+its operand's memory.
+"""
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from xlamini.core import (
+    ELEMENTWISE,
+    MOVES,
+    PERMUTES,
+    PRODUCT,
+    READS,
+    REMATERIALIZABLE,
+    UPDATES,
+    VIEW,
+    Atom,
+    Equation,
+    Jaxpr,
+    ShapedArray,
+    Var,
+)
+
+FUSED = ELEMENTWISE | REMATERIALIZABLE | MOVES
+"""What may be computed inside of the loop that reads it."""
+
+
+class Storage:
+    """Where the values of a jaxpr are: each has roots, the stored variables that computing it reads."""
+
+    def __init__(self, jaxpr: Jaxpr):
+        self.jaxpr, self.readers = jaxpr, _readers(jaxpr)
+        self.makers = {v: eqn for eqn in jaxpr.eqns for v in eqn.outvars}
+        self.whole = self._needed_whole()
+        self.roots: dict[Var, tuple[Var, ...]] = {v: (v,) for v in (*jaxpr.invars, *jaxpr.constvars)}
+        for eqn in jaxpr.eqns:
+            operands = self.roots_of(eqn.invars)
+            for v in eqn.outvars:
+                self.roots[v] = (v,) if self._is_stored(eqn, v) else operands
+
+    def roots_of(self, atoms: Iterable[Atom]) -> tuple[Var, ...]:
+        """The stored variables that these are computed from, each once."""
+        return tuple(dict.fromkeys(root for a in atoms if type(a) is Var for root in self.roots[a]))
+
+    def is_stored(self, var: Var) -> bool:
+        """Whether it has memory of its own."""
+        return self.roots[var] == (var,)
+
+    def nbytes(self, var: Var) -> int:
+        """The memory that it takes."""
+        return self.size(self.stored_as(var))
+
+    def stored_as(self, var: Var) -> ShapedArray:
+        """The type in which it is stored."""
+        return var.aval
+
+    @staticmethod
+    def size(aval: ShapedArray) -> int:
+        """The memory that an argument or a result of this type takes."""
+        return aval.nbytes
+
+    def _needed_whole(self) -> set[Var]:
+        """The variables that are read as arrays in memory: the results, and operands of what XLA cannot fuse."""
+        whole = {a for a in self.jaxpr.outvars if type(a) is Var}
+        permuted: set[Var] = set()  # what products read, which may be a permutation of the array
+        for eqn in reversed(self.jaxpr.eqns):
+            operands, traits = [a for a in eqn.invars if type(a) is Var], eqn.primitive.traits
+            read_permuted = not permuted.isdisjoint(eqn.outvars)
+            if traits & PRODUCT or (read_permuted and traits & (PERMUTES | VIEW)):
+                permuted.update(operands)
+            elif read_permuted:
+                whole.update(eqn.outvars)
+            if (traits & VIEW and eqn.outvars[0] in whole) or not traits & (FUSED | READS | VIEW | PRODUCT):
+                whole.update(operands)
+        return whole
+
+    def _is_stored(self, eqn: Equation, var: Var) -> bool:
+        traits = eqn.primitive.traits
+        if traits & VIEW:
+            return False
+        readers = [reader.primitive.traits for reader in self.readers[var]]
+        if traits & PRODUCT and len(readers) == 1 and readers[0] & PERMUTES and var not in self.whole:
+            return False
+        if not traits & FUSED or var in self.whole:
+            return True
+        if traits & PERMUTES and all(reader & PRODUCT for reader in readers):
+            return False
+        return not traits & REMATERIALIZABLE and len(readers) > 1
+
+    def aligned(self, var: Var) -> set[Var]:
+        """The roots of which an element is read only for the result's element at its position."""
+        near: set[Var] = set()
+        far: set[Var] = set()
+        self._visit(self.makers[var], near, far)
+        return near - far
+
+    def _visit(self, eqn: Equation, near: set[Var], far: set[Var]) -> None:
+        """Add the roots that an equation reads at its own positions to `near`, the others to `far`."""
+        traits = eqn.primitive.traits
+        for v in dict.fromkeys(a for a in eqn.invars if type(a) is Var):
+            if not traits & (ELEMENTWISE | VIEW) and not (traits & UPDATES and v is eqn.invars[0]):
+                far.update(self.roots[v])
+            elif self.is_stored(v) or v not in self.makers:
+                near.update(self.roots[v])
+            else:
+                self._visit(self.makers[v], near, far)
+
+
+def _readers(jaxpr: Jaxpr) -> dict[Var, list[Equation]]:
+    """The equations that read a variable, views replaced by their readers."""
+    found: dict[Var, list[Equation]] = defaultdict(list)
+    for eqn in reversed(jaxpr.eqns):
+        through = found[eqn.outvars[0]] if eqn.primitive.traits & VIEW else [eqn]
+        for v in dict.fromkeys(a for a in eqn.invars if type(a) is Var):
+            found[v].extend(through)
+    return found

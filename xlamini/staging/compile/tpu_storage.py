@@ -1,0 +1,149 @@
+"""What XLA stores on a TPU, where that differs from other platforms.
+
+A matrix unit's loop computes elementwise operands of a product and what is made of its result, so neither is stored;
+other elementwise values are computed wherever they are read. A float32 value that only products read is stored as
+bfloat16, to which they round it. Transposes, gathers and concatenations are copies. An array consists of tiles, and the
+compiler chooses the layout that pads it least.
+"""
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from xlamini.core import (
+    CONTRACTS,
+    ELEMENTWISE,
+    MOVES,
+    PERMUTES,
+    READS,
+    REMATERIALIZABLE,
+    VIEW,
+    Equation,
+    Jaxpr,
+    ShapedArray,
+    Var,
+    as_dtype,
+)
+from xlamini.primitives.precision import rounds_to_bfloat16
+from xlamini.staging.call.higher_order import HigherOrder
+from xlamini.staging.compile.storage import Storage
+
+COLUMNS, ROWS, WORD = 128, 8, 4
+"""The shape of a tile, and the bytes of an element that has a row to itself."""
+LEAST, LONGEST = 512, 1024
+"""The bytes of the smallest array, and the elements of the largest tile of a vector."""
+LOOPS = ELEMENTWISE | REMATERIALIZABLE
+"""What a TPU computes inside of the loop that reads it."""
+
+
+class TpuStorage(Storage):
+    """Where the values of a jaxpr are on a TPU."""
+
+    def __init__(self, jaxpr: Jaxpr):
+        self.of_product: set[Var] = set()  # computed in the loop of a product
+        self.rounded: dict[Var, bool] = {}
+        self.bodies: dict[Jaxpr, TpuStorage] = {}
+        self.results = {a for a in jaxpr.outvars if type(a) is Var}
+        super().__init__(jaxpr)
+
+    def stored_as(self, var: Var) -> ShapedArray:
+        return var.aval.update(dtype=as_dtype("bfloat16")) if self._is_narrow(var) else var.aval
+
+    @staticmethod
+    def size(aval: ShapedArray) -> int:
+        return padded(aval)
+
+    def _needed_whole(self) -> set[Var]:
+        whole = set(self.results)
+        for eqn in reversed(self.jaxpr.eqns):
+            traits = eqn.primitive.traits
+            if (traits & VIEW and eqn.outvars[0] in whole) or not traits & (LOOPS | READS | VIEW | CONTRACTS | PERMUTES):
+                whole.update(a for a in eqn.invars if type(a) is Var)
+        return whole
+
+    def _is_stored(self, eqn: Equation, var: Var) -> bool:
+        traits, readers = eqn.primitive.traits, [reader.primitive.traits for reader in self.readers[var]]
+        has_product = bool(self._products(eqn) or traits & CONTRACTS)
+        if has_product:
+            self.of_product.add(var)
+        if traits & VIEW:
+            return False
+        if var in self.whole or not traits & (LOOPS | CONTRACTS | PERMUTES):
+            return True
+        if has_product:
+            return not _ends_in(readers)
+        return bool(traits & PERMUTES) and not all(reader & CONTRACTS for reader in readers)
+
+    def _products(self, eqn: Equation) -> list[Var]:
+        """The operand in whose loop the equation is computed, if that is a product's; others like it are stored."""
+        found = [v for v in dict.fromkeys(eqn.invars) if type(v) is Var and v in self.of_product]
+        found = [v for v in found if not self.is_stored(v)]
+        for other in found[:-1]:
+            self.roots[other] = (other,)
+        return found[-1:]
+
+    def _is_narrow(self, var: Var) -> bool:
+        """Whether nothing but products reads it, which round it to bfloat16, and sums made in the same loop."""
+        return var.aval.dtype == np.float32 and var in self.makers and self._is_rounded(var)
+
+    def _is_rounded(self, var: Var) -> bool:
+        if var not in self.rounded:
+            found = {self._rounds(reader, var) for reader in self.readers[var]}
+            self.rounded[var] = var not in self.results and True in found and False not in found
+        return self.rounded[var]
+
+    def _rounds(self, reader: Equation, var: Var) -> bool | None:
+        """Whether an equation reads it as bfloat16; None if it does not matter."""
+        traits, primitive = reader.primitive.traits, reader.primitive
+        if traits & CONTRACTS:
+            return rounds_to_bfloat16(reader.params["precision"])
+        if traits & MOVES or (traits & REMATERIALIZABLE and not traits & ELEMENTWISE):
+            return self._is_rounded(reader.outvars[0])
+        if isinstance(primitive, HigherOrder):
+            return all(self._body(jaxpr).rounds_input(reader, var) for jaxpr, _ in primitive.runs(reader.params))
+        return None if traits & READS else False
+
+    def rounds_input(self, caller: Equation, var: Var) -> bool:
+        """Whether a body reads the operand `var` of its caller as bfloat16."""
+        if len(caller.invars) != len(self.jaxpr.invars):
+            return False
+        mine = [v for v, a in zip(self.jaxpr.invars, caller.invars, strict=True) if a is var and self.readers[v]]
+        return bool(mine) and all(map(self._is_rounded, mine))
+
+    def _body(self, jaxpr: Jaxpr) -> TpuStorage:
+        if jaxpr not in self.bodies:
+            self.bodies[jaxpr] = TpuStorage(jaxpr)
+        return self.bodies[jaxpr]
+
+
+def _ends_in(readers: list[int]) -> bool:
+    """Whether a product's result is read by the one operation, or the sums, that are computed in its loop."""
+    return all(reader & READS for reader in readers) or (len(readers) == 1 and bool(readers[0] & (LOOPS | PERMUTES)))
+
+
+def padded(aval: ShapedArray) -> int:
+    """The bytes of an array in the layout that pads it least: tiles of rows and columns, or of a vector's elements."""
+    item, shape = aval.dtype.itemsize, aval.shape
+    if aval.size == 0:
+        return 0
+    if aval.ndim < 2:
+        return item * _up(aval.size, min(max(LEAST // item, _power(aval.size)), LONGEST))
+    return item * min(
+        aval.size // (shape[i] * shape[j]) * _rows(shape[i], item) * _up(shape[j], COLUMNS)
+        for i, j in itertools.permutations(range(aval.ndim), 2)
+    )
+
+
+def _rows(count: int, item: int) -> int:
+    """Rows are padded to a tile, or to a lower one if they are few; narrow dtypes share the words of a row."""
+    return _up(count, min(ROWS, max(_power(count), WORD // item)))
+
+
+def _power(n: int) -> int:
+    """The next power of two."""
+    return 1 << (n - 1).bit_length()
+
+
+def _up(n: int, multiple: int) -> int:
+    return -(-n // multiple) * multiple
