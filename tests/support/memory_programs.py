@@ -1,6 +1,10 @@
-"""Programs whose memory plan is compared with what compilers report, each as (function, arguments, donated)."""
+"""Programs whose memory plan is compared with what compilers report, each as (function, arguments, donated).
+
+`python -m tests.support.memory_programs [cpu] [TARGET ...]` prints the comparison.
+"""
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -126,3 +130,35 @@ PROGRAMS = {
     "hessian times vector": Program(curvature, (WEIGHTS, X, Y, WEIGHTS)),
     "jacobian": Program(jacobian, (array(256, 128), array(1024, 256))),
 }
+
+
+# --- what the compilers say
+
+
+def compiled_bytes(compiled: Any) -> int:
+    """The bytes of device memory of arguments, results and temporaries, as the compiler allocates them.
+
+    On a TPU that is not `peak_memory_in_bytes`, which counts memory on the chip where that holds more.
+    """
+    stats = compiled.memory_analysis()
+    made = stats.output_size_in_bytes - stats.alias_size_in_bytes
+    return stats.argument_size_in_bytes + made + stats.temp_size_in_bytes
+
+
+def compared(program: Program, target: Any = None) -> tuple[int, int]:
+    """The peak of the plan and that of the compiler, for a target or the default device."""
+    traced = xlamini.jit(program.fun, donate_argnums=program.donated).trace(*program.args)
+    return traced.memory_plan(target=target).peak, compiled_bytes(traced.lower(target=target).compile())
+
+
+def main() -> None:
+    """Print a table for the targets that the command line names, `cpu` for the default device."""
+    for spec in sys.argv[1:] or ["cpu", "tpu:v5e:1x1", "gpu:h200"]:
+        for name, program in PROGRAMS.items():
+            plan, compiled = compared(program, None if spec == "cpu" else xlamini.target(spec))
+            sizes = f"{plan / 2**20:8.1f} MiB, compiled {compiled / 2**20:8.1f} MiB: {plan / compiled:.2f}"
+            print(f"{spec:12} {name:24} {sizes}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

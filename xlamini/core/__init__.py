@@ -37,6 +37,8 @@ from xlamini.core.named_axes import manual_axis, named_axis
 from xlamini.core.primitive import (
     CONTRACTS,
     ELEMENTWISE,
+    INDEXES,
+    JOINS,
     MOVES,
     PERMUTES,
     PRODUCT,

@@ -70,6 +70,11 @@ CONTRACTS = 2048
 UPDATES = 4096
 """It writes into its first operand, whose memory the result takes if nothing reads the operand later."""
 
+INDEXES = 8192
+"""It reads its first operand at places that the other operands say."""
+JOINS = 16384
+"""Its result consists of its operands, side by side."""
+
 primitives: list[Primitive] = []
 RunBody = Callable[[Any, Sequence[Any], int | None], list[Any]]
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
+    JOINS,
     MOVES,
     PURE,
     Avals,
@@ -50,7 +51,7 @@ def concatenate(operands: Values, dimension: int) -> Array:
 
 
 class Concatenate(Primitive):
-    traits = PURE | MOVES
+    traits = PURE | MOVES | JOINS
     name = "concatenate"
     linear = JOINTLY
     makes_nan = False

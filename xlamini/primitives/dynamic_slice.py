@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
+    INDEXES,
     MOVES,
     PURE,
     Avals,
@@ -95,7 +96,7 @@ def dynamic_index_in_dim(
 
 
 class DynamicSlice(Primitive):
-    traits = PURE | MOVES
+    traits = PURE | MOVES | INDEXES
     name = "dynamic_slice"
     linear = IN_FIRST
     adjoint: Primitive  # dynamic_update_slice, whose module imports this one; set by install_hooks

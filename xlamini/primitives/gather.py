@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
+    INDEXES,
     MOVES,
     PURE,
     Avals,
@@ -90,7 +91,7 @@ def gather(
 
 
 class Gather(Primitive):
-    traits = PURE | MOVES
+    traits = PURE | MOVES | INDEXES
     name = "gather"
     adjoint: Primitive  # scatter_add, whose module imports this one; set by install_hooks
     makes_nan = False

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
+    JOINS,
     MOVES,
     PURE,
     Primitive,
@@ -54,7 +55,7 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
 
 
 class Pad(Primitive):
-    traits = PURE | MOVES
+    traits = PURE | MOVES | JOINS
     name = "pad"
     linear = JOINTLY
     makes_nan = False

@@ -5,6 +5,7 @@ import operator
 from typing import Any
 
 from xlamini.core import (
+    JOINS,
     MOVES,
     PURE,
     Avals,
@@ -49,7 +50,7 @@ def stack(operands: Values, axis: int = 0) -> Array:
 
 
 class Stack(Primitive):
-    traits = PURE | MOVES
+    traits = PURE | MOVES | JOINS
     name = "stack"
     linear = JOINTLY
     makes_nan = False

@@ -34,6 +34,8 @@ class Target:
       memory: bytes of memory of a device.
       bandwidth: peak bytes a second between a device and its memory.
       peaks: peak operations a second of a device, by dtype, from the vendor's data sheet.
+      clock: cycles a second of a TPU; None for a GPU.
+      scratch: bytes of memory on the chip in which the compiler keeps values; 0 for a GPU.
     """
 
     name: str
@@ -137,7 +139,8 @@ _ALSO_CALLED = {"v5litepod": "v5e", "v5lite": "v5e", "v6lite": "v6e", "a100_80gb
 def _tpu_target(name: str, sides: tuple[int, ...]) -> Target:
     chip, size = tpu_chips.CHIPS[name], tpu_chips.shown(sides)
     devices = _devices("tpu", f"{name}:{size}", chip.options)
-    facts = {"memory": chip.memory, "bandwidth": chip.bandwidth, "peaks": chip.peaks, "clock": chip.clock, "scratch": chip.scratch}
+    names = "memory", "bandwidth", "peaks", "clock", "scratch"
+    facts = {fact: getattr(chip, fact) for fact in names}
     return _register(f"tpu:{name}:{size}", "tpu", devices, facts)
 
 

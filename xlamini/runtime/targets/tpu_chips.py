@@ -14,7 +14,10 @@ Sides = tuple[int, ...]
 
 
 class Chip(NamedTuple):
-    """A kind of TPU chip. Memory in bytes, bandwidth in bytes a second, peaks in operations a second, clock in Hz."""
+    """A kind of TPU chip. Memory in bytes, bandwidth in bytes a second, peaks in operations a second, clock in Hz.
+
+    `scratch` is what of the memory on the chip the compiler uses for values of a program, in bytes.
+    """
 
     name: str
     kind: str
@@ -34,16 +37,17 @@ _ONE_CORE = {"chip_config_name": "megacore"}  # two cores that work as one devic
 CHIPS = {
     chip.name: chip
     for chip in (
-        Chip("v4", "TPU v4", 3, 4096, 32 * GIB, 1.228e12, {"bfloat16": 275e12}, 1.05e9, 64 * MIB, _ONE_CORE),
+        Chip("v4", "TPU v4", 3, 4096, 32 * GIB, 1.228e12, {"bfloat16": 275e12}, 1.05e9, 124 * MIB, _ONE_CORE),
         Chip("v5e", "TPU v5 lite", 2, 256, 16 * GIB, 0.819e12, {"bfloat16": 197e12}, 1.5e9, 112 * MIB),
-        Chip("v5p", "TPU v5", 3, 6144, 96 * GIB, 2.765e12, {"bfloat16": 459e12}, 1.75e9, 32 * MIB),
-        Chip("v6e", "TPU v6 lite", 2, 256, 32 * GIB, 1.638e12, {"bfloat16": 918e12}, 1.75e9, 64 * MIB),
+        Chip("v5p", "TPU v5", 3, 6144, 96 * GIB, 2.765e12, {"bfloat16": 459e12}, 1.75e9, 48 * MIB),
+        Chip("v6e", "TPU v6 lite", 2, 256, 32 * GIB, 1.638e12, {"bfloat16": 918e12}, 1.75e9, 96 * MIB),
     )
 }
 """The clock is derived from the peak: peak operations divided by the matrix units' operations per cycle.
 
 Memory is the whole; the compiler reserves up to 1.25 GiB of it. For v5p the documentation says 95 GB, the compiler
-95.73 GiB.
+95.73 GiB. Scratch is the chip's 128 MiB of CMEM (v4) or its 128 (v5p: 64) MiB of VMEM, without what the compiler keeps
+for the loops themselves, as its buffer assignments show.
 """
 
 _PLANES = ((1, 1), (2, 2), (2, 4), (4, 4), (4, 8), (8, 8), (8, 16), (16, 16))

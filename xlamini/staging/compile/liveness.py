@@ -14,6 +14,7 @@ from xlamini.staging.call.higher_order import HigherOrder
 from xlamini.staging.compile.storage import Storage
 from xlamini.staging.compile.tpu_storage import TpuStorage
 
+
 def storage_on(platform: str) -> type[Storage]:
     """The model of what XLA stores on a platform."""
     return TpuStorage if platform == "tpu" else Storage
@@ -88,7 +89,7 @@ class Liveness:
             every = (*held, *inside.held)
             on_chip = self._on_chip(eqn, [h.bytes for h in every]) if self.scratch else 0
             moment = Moment(now - on_chip, (eqn, *inside.path), every, on_chip)
-            self.peak = max(self.peak, moment, key=lambda m: m.bytes)
+            self.peak = max(self.peak, moment, key=lambda m: (m.bytes, m.on_chip))
 
     def _held(self, var: Var, size: int) -> Held:
         return Held(self.storage.stored_as(var), self.storage.makers.get(var), self.last.get(var), size)

@@ -5,17 +5,15 @@ import dataclasses
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from xlamini.core import Equation, Jaxpr
 from xlamini.runtime.host_memory import shown_bytes
+from xlamini.runtime.targets.topology import Target
 from xlamini.staging.compile.cost import needed
 from xlamini.staging.compile.cost_report import Place, direction_of, line_of
 from xlamini.staging.compile.liveness import Held, Liveness, Moment, storage_on
 from xlamini.staging.compile.merge import merge
-
-if TYPE_CHECKING:
-    from xlamini.runtime.targets.topology import Target
 
 SHOWN = 12
 """How many values a printed plan lists."""
@@ -45,8 +43,9 @@ class MemoryPlan:
     """The memory of a program on one device, from its equations: `peak` is in bytes; it prints as a table.
 
     The model: arguments and results have their memory all the time, and a donated argument shares it with a result.
-    Elementwise results that only loops read are fused and not stored. `held` is what else is in memory at the moment of
-    the peak, the largest first. `left_out` says in sentences what the plan does not know.
+    Elementwise results that only loops read are fused and not stored. On a TPU arrays are padded to tiles, what only
+    products read is stored as bfloat16, and what fits is in memory on the chip. `held` is what is alive at the moment
+    of the peak beside arguments and results, the largest first. `left_out` says in sentences what is not known.
     """
 
     name: str
@@ -97,20 +96,20 @@ class MemoryPlan:
         """The largest leading dimension, where arguments have `batch` now, whose peak fits into a target's memory.
 
         `limit` is a number of bytes in place of the target's memory. The function is traced again for other sizes, and
-        nothing is compiled. Raises ValueError if the size changes nothing, if not even 1 fits, and without a target
-        and a limit; TypeError for the plan of a stage, which has no function to trace.
+        nothing is compiled. Raises ValueError if no argument has that dimension, if not even 1 fits, and without a
+        target and a limit; TypeError for what is no target, and for the plan of a stage, which traces no function.
 
         >>> plan = xlamini.jit(lambda x: (x @ x.T).sum()).memory_plan(xlamini.numpy.ones((8, 4)))
         >>> plan.largest(batch=8, limit=10**6)
         498
         """
-        peak_of, room = self.peak_of, limit if limit is not None or target is None else target.memory
-        if peak_of is None:
+        if (peak_of := self.peak_of) is None:
             raise TypeError("largest: this plan has no function to trace again; use jit(f).memory_plan(...)")
+        if target is not None and not isinstance(target, Target):
+            raise TypeError(f"largest: target must be made by xlamini.target('gpu:h200'), got {target!r}")
+        room = limit if limit is not None or target is None else target.memory
         if room is None:
             raise ValueError("largest: give target=xlamini.target('gpu:h200'), or limit= as a number of bytes")
-        if peak_of(batch, batch, target) == peak_of(batch, 2 * batch, target):
-            raise ValueError(f"largest: no argument has the leading dimension batch={batch}; give one that some have")
         return _largest(lambda size: peak_of(batch, size, target), batch, room)
 
     def as_dict(self) -> dict[str, Any]:
@@ -139,10 +138,11 @@ class MemoryPlan:
         yield from (f"Left out: {sentence}." for sentence in self.left_out)
 
 
-def memory_plan(
-    name: str, jaxpr: Jaxpr, donated: Sequence[bool], platform: str, scratch: int = 0
-) -> MemoryPlan:
-    """The plan of a traced program; `donated` marks the arguments, its last inputs, whose memory results may take."""
+def memory_plan(name: str, jaxpr: Jaxpr, donated: Sequence[bool], platform: str, scratch: int = 0) -> MemoryPlan:
+    """The plan of a traced program; `donated` marks the arguments, its last inputs, whose memory results may take.
+
+    `scratch` is the number of bytes of memory on the chip that XLA keeps values in.
+    """
     lowered, size = needed(jaxpr), storage_on(platform).size
     program = merge(lowered) if platform == "cpu" else lowered
     given, made = ([size(a) for a in avals] for avals in (jaxpr.in_avals, jaxpr.out_avals))

@@ -37,9 +37,8 @@ class Storage:
         self.whole = self._needed_whole()
         self.roots: dict[Var, tuple[Var, ...]] = {v: (v,) for v in (*jaxpr.invars, *jaxpr.constvars)}
         for eqn in jaxpr.eqns:
-            operands = self.roots_of(eqn.invars)
             for v in eqn.outvars:
-                self.roots[v] = (v,) if self._is_stored(eqn, v) else operands
+                self.roots[v] = (v,) if self._is_stored(eqn, v) else self.roots_of(eqn.invars)
 
     def roots_of(self, atoms: Iterable[Atom]) -> tuple[Var, ...]:
         """The stored variables that these are computed from, each once."""

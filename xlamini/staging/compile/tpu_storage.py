@@ -14,10 +14,13 @@ import numpy as np
 from xlamini.core import (
     CONTRACTS,
     ELEMENTWISE,
+    INDEXES,
+    JOINS,
     MOVES,
     PERMUTES,
     READS,
     REMATERIALIZABLE,
+    UPDATES,
     VIEW,
     Equation,
     Jaxpr,
@@ -41,7 +44,8 @@ class TpuStorage(Storage):
     """Where the values of a jaxpr are on a TPU."""
 
     def __init__(self, jaxpr: Jaxpr):
-        self.of_product: set[Var] = set()  # computed in the loop of a product
+        self.loops: dict[Var, int] = {}  # what is computed in the loop of a product, with the product's position
+        self.positions = {v: i for i, eqn in enumerate(jaxpr.eqns) for v in eqn.outvars}
         self.rounded: dict[Var, bool] = {}
         self.bodies: dict[Jaxpr, TpuStorage] = {}
         self.results = {a for a in jaxpr.outvars if type(a) is Var}
@@ -58,30 +62,38 @@ class TpuStorage(Storage):
         whole = set(self.results)
         for eqn in reversed(self.jaxpr.eqns):
             traits = eqn.primitive.traits
-            if (traits & VIEW and eqn.outvars[0] in whole) or not traits & (LOOPS | READS | VIEW | CONTRACTS | PERMUTES):
+            fused = traits & (LOOPS | READS | CONTRACTS | MOVES) and not traits & (INDEXES | JOINS)
+            if not fused or (traits & VIEW and eqn.outvars[0] in whole):
                 whole.update(a for a in eqn.invars if type(a) is Var)
         return whole
 
     def _is_stored(self, eqn: Equation, var: Var) -> bool:
         traits, readers = eqn.primitive.traits, [reader.primitive.traits for reader in self.readers[var]]
-        has_product = bool(self._products(eqn) or traits & CONTRACTS)
-        if has_product:
-            self.of_product.add(var)
+        self._enter_loop(eqn, var)
         if traits & VIEW:
             return False
-        if var in self.whole or not traits & (LOOPS | CONTRACTS | PERMUTES):
+        if var in self.whole or not traits & (LOOPS | CONTRACTS | PERMUTES | JOINS):
             return True
-        if has_product:
+        if var in self.loops:
             return not _ends_in(readers)
         return bool(traits & PERMUTES) and not all(reader & CONTRACTS for reader in readers)
 
-    def _products(self, eqn: Equation) -> list[Var]:
-        """The operand in whose loop the equation is computed, if that is a product's; others like it are stored."""
-        found = [v for v in dict.fromkeys(eqn.invars) if type(v) is Var and v in self.of_product]
-        found = [v for v in found if not self.is_stored(v)]
-        for other in found[:-1]:
-            self.roots[other] = (other,)
-        return found[-1:]
+    def aligned(self, var: Var) -> set[Var]:
+        """Loops write into new memory here, but for updates."""
+        eqn = self.makers[var]
+        return set(self.roots_of(eqn.invars[:1])) if eqn.primitive.traits & UPDATES else set()
+
+    def _enter_loop(self, eqn: Equation, var: Var) -> None:
+        """Note the product in whose loop a result is computed: one that reads nothing made later; others are stored."""
+        products = [v for v in dict.fromkeys(eqn.invars) if type(v) is Var and v in self.loops and not self.is_stored(v)]
+        for v in products:
+            others = (self.positions.get(root, -1) for root in self.roots_of(a for a in eqn.invars if a is not v))
+            if v is not products[-1] or max(others, default=-1) > self.loops[v]:
+                self.roots[v] = (v,)
+            else:
+                self.loops[var] = self.loops[v]
+        if eqn.primitive.traits & CONTRACTS:
+            self.loops[var] = self.positions[var]
 
     def _is_narrow(self, var: Var) -> bool:
         """Whether nothing but products reads it, which round it to bfloat16, and sums made in the same loop."""

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
 from typing import TYPE_CHECKING, Any
 
 from xlamini.core import flatten, unflatten
@@ -31,7 +32,10 @@ class Estimated:
             from xlamini.staging.aot.estimates import with_leading_dimension
 
             leaves, tree = flatten((args, kwargs))
-            sized = unflatten(tree, [with_leading_dimension(batch, size, x) for x in leaves])
+            resized = [with_leading_dimension(batch, size, x) for x in leaves]
+            if all(map(operator.is_, leaves, resized)):
+                raise ValueError(f"largest: no argument has a leading dimension batch={batch}; give one that some have")
+            sized = unflatten(tree, resized)
             return self.traced(*sized[0], **sized[1]).memory_plan(target=target).peak
 
         return dataclasses.replace(self.traced(*args, **kwargs).memory_plan(), peak_of=peak_of)
