@@ -61,14 +61,14 @@ class TpuStorage(Storage):
     def _needed_whole(self) -> set[Var]:
         whole = set(self.results)
         for eqn in reversed(self.jaxpr.eqns):
-            traits = eqn.primitive.traits
+            traits = _traits(eqn)
             fused = traits & (LOOPS | READS | CONTRACTS | MOVES) and not traits & (INDEXES | JOINS)
             if not fused or (traits & VIEW and eqn.outvars[0] in whole):
                 whole.update(a for a in eqn.invars if type(a) is Var)
         return whole
 
     def _is_stored(self, eqn: Equation, var: Var) -> bool:
-        traits, readers = eqn.primitive.traits, [reader.primitive.traits for reader in self.readers[var]]
+        traits, readers = _traits(eqn), [_traits(reader) for reader in self.readers[var]]
         self._enter_loop(eqn, var)
         if traits & VIEW:
             return False
@@ -81,11 +81,12 @@ class TpuStorage(Storage):
     def aligned(self, var: Var) -> set[Var]:
         """Loops write into new memory here, but for updates."""
         eqn = self.makers[var]
-        return set(self.roots_of(eqn.invars[:1])) if eqn.primitive.traits & UPDATES else set()
+        return set(self.roots_of(eqn.invars[:1])) if _traits(eqn) & UPDATES else set()
 
     def _enter_loop(self, eqn: Equation, var: Var) -> None:
         """Note the product in whose loop a result is computed: one that reads nothing made later; others are stored."""
-        products = [v for v in dict.fromkeys(eqn.invars) if type(v) is Var and v in self.loops and not self.is_stored(v)]
+        operands = [v for v in dict.fromkeys(eqn.invars) if type(v) is Var]
+        products = [v for v in operands if v in self.loops and not self.is_stored(v)]
         for v in products:
             others = (self.positions.get(root, -1) for root in self.roots_of(a for a in eqn.invars if a is not v))
             if v is not products[-1] or max(others, default=-1) > self.loops[v]:
@@ -127,6 +128,14 @@ class TpuStorage(Storage):
         if jaxpr not in self.bodies:
             self.bodies[jaxpr] = TpuStorage(jaxpr)
         return self.bodies[jaxpr]
+
+
+def _traits(eqn: Equation) -> int:
+    """The primitive's traits; a scatter of one element to each row is a comparison of positions, computed in a loop."""
+    traits, numbers = eqn.primitive.traits, eqn.params.get("dimension_numbers")
+    if traits & UPDATES and len(getattr(numbers, "operand_batching_dims", ())) == eqn.outvars[0].aval.ndim - 1:
+        return ELEMENTWISE
+    return traits
 
 
 def _ends_in(readers: list[int]) -> bool:
