@@ -11,7 +11,7 @@ import pytest
 
 import xlamini
 import xlamini.numpy as jnp
-from xlamini import lax
+from xlamini import lax, nn
 
 X, W = jnp.ones((4, 8)), jnp.ones((8, 8))
 PRODUCT = 2 * 4 * 8 * 8
@@ -34,12 +34,60 @@ def test_a_product_is_exact() -> None:
     assert cost.intensity == PRODUCT / 512
 
 
-def test_a_convolution_is_exact() -> None:
-    def conv(x: Any, k: Any) -> Any:
-        return lax.conv_general_dilated(x, k, (1, 1), "VALID")
+def directions(fun: Callable[..., Any], *args: Any) -> dict[str, int]:
+    """The flops of a function and of its transpose for all arguments, by direction; those that are zero left out."""
 
-    cost = xlamini.jit(conv).cost(jnp.ones((2, 3, 8, 8)), jnp.ones((5, 3, 3, 3)))
-    assert cost.flops == 2 * (2 * 5 * 6 * 6) * (3 * 3 * 3)
+    def both(args: Any, ct: Any) -> Any:
+        out, transposed = xlamini.vjp(fun, *args)
+        return out, transposed(ct)
+
+    cost = xlamini.jit(both).cost(args, xlamini.eval_shape(fun, *args))
+    return {name: c.flops for name, c in cost.by_direction.items() if c.flops}
+
+
+def test_a_product_costs_twice_as_much_backward() -> None:
+    assert directions(product, X, W) == {"forward": PRODUCT, "backward": 2 * PRODUCT}
+    batched = lambda x, y: jnp.einsum("bij,bjk->bik", x, y)
+    assert directions(batched, jnp.ones((5, 4, 8)), jnp.ones((5, 8, 8))) == {
+        "forward": 5 * PRODUCT,
+        "backward": 10 * PRODUCT,
+    }
+
+
+@pytest.mark.parametrize("groups", [1, 3])
+@pytest.mark.parametrize(
+    ("padding", "strides", "places"), [("VALID", 1, 36), ("VALID", 2, 9), ("SAME", 1, 64), ("SAME", 2, 16)]
+)
+def test_a_convolution_is_exact(padding: str, strides: int, places: int, groups: int) -> None:
+    def conv(x: Any, k: Any) -> Any:
+        return lax.conv_general_dilated(x, k, (strides, strides), padding, feature_group_count=groups)
+
+    forward = 2 * (2 * 6 * places) * (3 // groups * 3 * 3)  # results times taps
+    found = directions(conv, jnp.ones((2, 3, 8, 8)), jnp.ones((6, 3 // groups, 3, 3)))
+    assert found == {"forward": forward, "backward": 2 * forward}
+
+
+@pytest.mark.parametrize("padding", ["VALID", "SAME"])
+def test_a_transposed_convolution_counts_its_inputs(padding: str) -> None:
+    def conv(x: Any, k: Any) -> Any:
+        return lax.conv_transpose(x, k, (2, 2), padding)
+
+    forward = 2 * (2 * 8 * 8 * 3) * (5 * 3 * 3)  # elements times taps
+    found = directions(conv, jnp.ones((2, 8, 8, 3)), jnp.ones((3, 3, 3, 5)))
+    assert found == {"forward": forward, "backward": 2 * forward}
+
+
+def test_attention_is_exact() -> None:
+    batch, heads, queries, keys, width = 2, 4, 16, 24, 8
+    one = 2 * batch * heads * queries * keys * width  # either product
+    scores = batch * heads * queries * keys
+    q, k = jnp.ones((batch, queries, heads, width)), jnp.ones((batch, keys, heads, width))
+    # the scale, and of softmax max, sub, exp (10), sum, div
+    assert xlamini.jit(nn.dot_product_attention).cost(q, k, k).flops == 2 * one + 15 * scores
+    assert directions(nn.dot_product_attention, q, k, k) == {
+        "forward": 2 * one + 17 * scores,  # two more for the derivative of softmax
+        "backward": 4 * one + 6 * scores + scores // keys,
+    }
 
 
 def test_lines_and_scopes_sum_to_the_whole() -> None:
@@ -59,6 +107,24 @@ def test_a_scan_counts_its_trips() -> None:
     f = stacked(product)
     cost = xlamini.jit(f).cost(jnp.ones((3, 8, 8)), X)
     assert cost.flops == 3 * PRODUCT + 32
+
+
+def test_a_scan_and_its_recomputation_are_exact() -> None:
+    def scanned(body: Any) -> Any:
+        return lambda w, x: lax.scan(lambda c, wi: (body(c, wi), None), x, w)[0]
+
+    def two(c: Any, w: Any) -> Any:
+        return (c @ w) @ w
+
+    w = jnp.ones((3, 8, 8))
+    assert directions(scanned(product), w, X) == {"forward": 3 * PRODUCT, "backward": 6 * PRODUCT}
+    sums = 3 * W.size  # of the two cotangents of w
+    assert directions(scanned(two), w, X) == {"forward": 6 * PRODUCT, "backward": 12 * PRODUCT + sums}
+    assert directions(scanned(xlamini.checkpoint(two)), w, X) == {
+        "forward": 6 * PRODUCT,
+        "backward": 12 * PRODUCT + sums,
+        "recomputation": 3 * PRODUCT,
+    }
 
 
 def test_backward_products_are_twice_the_forward_ones() -> None:

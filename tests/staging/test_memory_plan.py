@@ -43,6 +43,14 @@ def test_an_expensive_value_with_two_readers_is_stored() -> None:
     assert plan_of(program, MATRIX).temporaries == BYTES
 
 
+def test_an_update_is_in_place() -> None:
+    def program(a: Any, i: Any) -> Any:
+        b = (a @ a).at[i].add(1.0)
+        return lax.dynamic_update_slice(b, a[:2], (i, i)) @ a
+
+    assert BYTES < plan_of(program, MATRIX, 3).temporaries < 1.1 * BYTES  # the index and a row beside
+
+
 def test_a_donated_argument_is_where_the_result_is() -> None:
     kept, donated = (plan_of(lambda a: a + 1, MATRIX, donate_argnums=n) for n in ((), (0,)))
     assert (kept.peak, kept.donation_saves, kept.donated) == (2 * BYTES, BYTES, 0)

@@ -223,15 +223,28 @@ class ConvGeneralDilated(Primitive):
         return sum(aval.nbytes for aval, spec, last in pairs if tuple(spec) != last)
 
     def cost(self, lhs: ShapedArray, rhs: ShapedArray, **params: Any) -> Cost:
+        """A product and a sum for each tap of the kernel at each output.
+
+        Along a dimension any two of output, input and tap give the third, so there are as many products as pairs of the
+        two that are fewest. The holes of a dilated operand and the margins of a full convolution are thus not counted,
+        and each derivative of a convolution costs what it costs.
+        """
         out = self.shape_rule(lhs, rhs, **params)
-        summed = math.prod(rhs.shape[d] for d in params["dimension_numbers"].rhs_spec[1:])
-        return Cost(2 * out.size * summed, lhs.nbytes + rhs.nbytes + out.nbytes)
+        ins, taps, outs = _shapes((lhs, rhs, out), params["dimension_numbers"])
+        pairs = [math.prod(sorted(sizes)[:2]) for sizes in zip(outs[2:], ins[2:], taps[2:], strict=True)]
+        products = outs[0] * outs[1] * taps[1] * math.prod(pairs)
+        return Cost(2 * products, lhs.nbytes + rhs.nbytes + out.nbytes)
 
 
 conv_general_dilated_p = ConvGeneralDilated()
 
 
 # --- helpers
+
+
+def _shapes(avals: Avals, numbers: ConvDimensionNumbers) -> list[list[int]]:
+    """The shapes of lhs, rhs and result, in the order batch, features, space."""
+    return [[aval.shape[d] for d in spec] for aval, spec in zip(avals, numbers, strict=True)]
 
 
 def _ordered(labels: Sequence[Any], spec: Shape) -> Values:
