@@ -84,12 +84,13 @@ class Liveness:
         avals = [a.aval for a in eqn.invars], [v.aval for v in eqn.outvars]
         working = eqn.primitive.workspace(self.platform, *avals, **eqn.params)
         now = sum(n for v, n in self.alive.items() if v not in taken) + inside.bytes + working
-        if now > self.peak.bytes:
-            held = [self._held(v, n) for v, n in self.alive.items()]
-            every = (*held, *inside.held)
-            on_chip = self._on_chip(eqn, [h.bytes for h in every]) if self.scratch else 0
-            moment = Moment(now - on_chip, (eqn, *inside.path), every, on_chip)
-            self.peak = max(self.peak, moment, key=lambda m: (m.bytes, m.on_chip))
+        if now <= self.peak.bytes:
+            return
+        sizes = [*self.alive.values(), *(h.bytes for h in inside.held)]
+        on_chip = self._on_chip(eqn, sizes) if self.scratch else 0
+        if (now - on_chip, on_chip) > (self.peak.bytes, self.peak.on_chip):
+            held = *itertools.starmap(self._held, self.alive.items()), *inside.held
+            self.peak = Moment(now - on_chip, (eqn, *inside.path), held, on_chip)
 
     def _held(self, var: Var, size: int) -> Held:
         return Held(self.storage.stored_as(var), self.storage.makers.get(var), self.last.get(var), size)
