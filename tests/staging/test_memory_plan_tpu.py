@@ -108,3 +108,5 @@ def test_what_fits_is_on_the_chip() -> None:
     assert (half.temporaries, half.on_chip) == (BYTES // 2, BYTES // 2)
     assert "Of these 128 KiB are in memory on the chip, which is not counted." in repr(half)
     assert half.as_dict()["on_chip"] == BYTES // 2
+    updated = plan_of(lambda x, i: 2.0 * (x @ x).at[i].add(1.0), X, array(dtype="int32"), scratch=4 * BYTES)
+    assert (updated.temporaries, updated.on_chip // BYTES) == (0, 1)  # both results are in one place

@@ -83,11 +83,11 @@ class Liveness:
         inside = inner_peak(eqn, self.platform)
         avals = [a.aval for a in eqn.invars], [v.aval for v in eqn.outvars]
         working = eqn.primitive.workspace(self.platform, *avals, **eqn.params)
-        now = sum(n for v, n in self.alive.items() if v not in taken) + inside.bytes + working
+        sizes = [n for v, n in self.alive.items() if v not in taken]
+        now = sum(sizes) + inside.bytes + working
         if now <= self.peak.bytes:
             return
-        sizes = [*self.alive.values(), *(h.bytes for h in inside.held)]
-        on_chip = self._on_chip(eqn, sizes) if self.scratch else 0
+        on_chip = min(self._on_chip(eqn, [*sizes, *(h.bytes for h in inside.held)]), now) if self.scratch else 0
         if (now - on_chip, on_chip) > (self.peak.bytes, self.peak.on_chip):
             held = *itertools.starmap(self._held, self.alive.items()), *inside.held
             self.peak = Moment(now - on_chip, (eqn, *inside.path), held, on_chip)
