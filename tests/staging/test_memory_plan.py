@@ -51,6 +51,22 @@ def test_an_update_is_in_place() -> None:
     assert BYTES < plan_of(program, MATRIX, 3).temporaries < 1.1 * BYTES  # the index and a row beside
 
 
+@pytest.mark.full
+def test_products_that_wait_for_nothing_are_alive_together() -> None:
+    """XLA orders a program for the CPU's threads."""
+
+    def program(x: Any, weights: Any) -> Any:
+        y = x
+        for w in weights:
+            y = y @ w + x @ w
+        return y
+
+    args = jnp.ones((256, 256)), [jnp.ones((256, 256))] * 8
+    compiled = xlamini.jit(program).lower(*args).compile().memory_analysis().temp_size_in_bytes
+    assert compiled > 6 * args[0].nbytes
+    assert plan_of(program, *args).temporaries == pytest.approx(compiled, rel=0.25)
+
+
 def test_a_donated_argument_is_where_the_result_is() -> None:
     kept, donated = (plan_of(lambda a: a + 1, MATRIX, donate_argnums=n) for n in ((), (0,)))
     assert (kept.peak, kept.donation_saves, kept.donated) == (2 * BYTES, BYTES, 0)

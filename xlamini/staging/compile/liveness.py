@@ -53,7 +53,7 @@ class Liveness:
 
     def __init__(self, jaxpr: Jaxpr, platform: str, inner: bool = False, scratch: int = 0):
         self.jaxpr, self.storage, self.platform = jaxpr, storage_on(platform)(jaxpr), platform
-        self.scratch = scratch
+        self.scratch, self.eqns = scratch, breadth_first(jaxpr) if platform == "cpu" else jaxpr.eqns
         results = self.storage.roots_of(jaxpr.outvars)
         self.inner, self.elsewhere = inner, set() if inner else set(results)
         self.kept = set(results)
@@ -63,7 +63,7 @@ class Liveness:
 
     def run(self) -> Moment:
         """The moment at which most is held."""
-        for eqn in self.jaxpr.eqns:
+        for eqn in self.eqns:
             made = [v for v in eqn.outvars if self.storage.is_stored(v)]
             if made or eqn.effects:
                 self._store(eqn, made)
@@ -124,10 +124,19 @@ class Liveness:
     def _last_readers(self) -> dict[Var, Equation]:
         """For each stored variable the last equation that reads it, itself or through what is computed from it."""
         last: dict[Var, Equation] = {}
-        for eqn in self.jaxpr.eqns:
+        for eqn in self.eqns:
             if eqn.effects or any(map(self.storage.is_stored, eqn.outvars)):
                 last.update(dict.fromkeys(self.storage.roots_of(eqn.invars), eqn))
         return last
+
+
+def breadth_first(jaxpr: Jaxpr) -> list[Equation]:
+    """The equations as XLA orders them on the CPU: what waits for least is first, for its threads."""
+    waits: dict[Var, int] = {}
+    for eqn in jaxpr.eqns:
+        longest = max((waits.get(a, 0) for a in eqn.invars if type(a) is Var), default=0)
+        waits.update(dict.fromkeys(eqn.outvars, longest + 1))
+    return sorted(jaxpr.eqns, key=lambda eqn: waits[eqn.outvars[0]] if eqn.outvars else len(jaxpr.eqns))
 
 
 def _fitting(sizes: list[int], room: int) -> int:
