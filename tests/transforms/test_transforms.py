@@ -334,7 +334,10 @@ def test_an_output_that_does_not_depend_on_the_batch_is_repeated() -> None:
         (lambda: xlamini.vmap(lambda x: x)(1.0), "no axis to map"),
         (lambda: xlamini.vmap(lambda x, y: x)(RAMP, RAMP.T), "got inconsistent sizes for array axes to be mapped"),
         (lambda: xlamini.vmap(lambda x: x, in_axes=None)(RAMP), "nothing is mapped"),
-        (lambda: xlamini.vmap(lambda x: x, out_axes=None)(RAMP), "out_axes is None"),
+        (
+            lambda: xlamini.vmap(lambda x: {"a": [x]}, out_axes=None)(RAMP),
+            r"at vmap out_axes\['a'\]\[0\], got axis spec None but output was batched on axis 0",
+        ),
         (lambda: xlamini.vmap(lambda x: x, in_axes=(0, 0))(RAMP), "in_axes has 2 entries"),
     ],
 )

@@ -94,7 +94,7 @@ def _fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, unroll
     carry = Carry("fori_loop", body_fun, init_val, "init_val", 1)
     in_tree = structure(((0, init_val), {}))
     start = aval_of(lower)
-    init, body = carry.trace_body(lambda avals: trace(body_fun, in_tree, [start, *avals], reuse_equal=True))
+    init, body, _ = carry.trace_body(lambda avals: trace(body_fun, in_tree, [start, *avals], reuse_equal=True))
     if length is None:
         return rebuilt(carry.tree, _bind_while(lower, upper, body, init))
     return rebuilt(carry.tree, _bind_scan(lower, body, init, length, factor))

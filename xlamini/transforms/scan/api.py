@@ -172,7 +172,7 @@ def _run(loop: Loop, init: Any, xs: Any, length: Any) -> tuple[Any, Any]:
     def trace_for(avals: Avals) -> Trace:
         return trace(paired, in_tree, [*avals, *slices], None, names, name_of(loop.f), reuse_equal=True)
 
-    start, traced = carry.trace_body(trace_for, lambda tree: treedef_children(tree)[0])
+    start, traced, _ = carry.trace_body(trace_for, lambda tree: treedef_children(tree)[0])
     last, ys = _bind(traced, start, leaves, length=length, reverse=loop.reverse, unroll=unroll)
     return rebuilt(carry.tree, last), rebuilt(treedef_children(traced.out_tree)[1], ys)
 

@@ -14,7 +14,7 @@ from xlamini.core.pytree import structure, treedef_is_leaf
 from xlamini.runtime import Array
 from xlamini.staging import Cells, Trace, name_of, rebuilt, retry_with_refs, store, threaded, values_of
 from xlamini.staging.trace.tracing import trace
-from xlamini.transforms.control_flow.carries import Carry, check_function
+from xlamini.transforms.control_flow.carries import Carry, check_function, with_inputs_of
 from xlamini.transforms.sharding.device_put import device_put
 from xlamini.transforms.while_loop.max_steps import bounded_while_p
 from xlamini.transforms.while_loop.primitive import while_p
@@ -113,9 +113,11 @@ def _traced(
 ) -> tuple[list[Any], Trace, Trace]:
     """The initial carry, and the traces of condition and body, which devices run unequally often along these axes."""
     with divergent_along(axes):
-        init, body = carry.trace_body(lambda avals: trace(body_fun, in_tree, avals, reuse_equal=True))
-        cond = trace(cond_fun, in_tree, body.jaxpr.in_avals[len(body.captured) :], reuse_equal=True)
+        init, body, avals = carry.trace_body(lambda avals: trace(body_fun, in_tree, avals, reuse_equal=True))
+        cond = trace(cond_fun, in_tree, avals, reuse_equal=True)
     _check_predicate(cond, name_of(cond_fun))
+    first, types = len(cond.captured), tuple(body.jaxpr.in_avals[len(body.captured) :])
+    cond = cond._replace(jaxpr=with_inputs_of(cond.jaxpr, first, types))
     found = cond.jaxpr.out_avals[0].vma
     return (init, cond, body) if found <= axes else _traced(carry, cond_fun, body_fun, in_tree, axes | found)
 
