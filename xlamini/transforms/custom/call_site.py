@@ -9,6 +9,7 @@ from xlamini.core import Avals, Jaxpr, Tracer, Values, config
 from xlamini.core.state import state
 from xlamini.core.structure import RewriteRule
 from xlamini.core.tracer import build
+from xlamini.primitives import convert
 from xlamini.staging import Trace, name_of
 from xlamini.transforms.custom.closure_convert import current, stand_for
 from xlamini.transforms.custom.rule_contract import CallTypes, Contract
@@ -109,6 +110,11 @@ def with_fixed(fixed: Sequence[tuple[int, Any]], others: Values) -> list[Any]:
     for position, value in fixed:
         full.insert(position, value)
     return full
+
+
+def weakly_typed_as(jaxpr: Jaxpr, operands: Values) -> list[Any]:
+    """Operands with the weak types of the inputs for which a rule was traced."""
+    return [convert(x, v.aval.dtype, v.aval.weak_type) for x, v in zip(operands, jaxpr.invars, strict=True)]
 
 
 def is_concrete(operands: Values) -> bool:

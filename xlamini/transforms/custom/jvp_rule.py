@@ -15,11 +15,11 @@ from xlamini.core.tracer import build
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.partial_eval import partial_eval
-from xlamini.primitives import convert, index_in_dim
+from xlamini.primitives import index_in_dim
 from xlamini.staging import Mask, chosen, given, inverse, merged, nonzero_of, with_zeros
 from xlamini.staging.call.call_rules import call_partial_eval
 from xlamini.staging.call.higher_order import tangents_of
-from xlamini.transforms.custom.call_site import CallSite, CustomRule
+from xlamini.transforms.custom.call_site import CallSite, CustomRule, weakly_typed_as
 from xlamini.transforms.custom.rule_contract import Contract
 from xlamini.transforms.custom.rule_finite_differences import check_jvp_rule
 from xlamini.transforms.custom.symbolic_zero import zero_tangent
@@ -60,7 +60,7 @@ class JvpRule(CustomRule):
     def pushed(self, primals: Values, tangents: Values) -> Outputs:
         """The outputs and their tangents."""
         jaxpr, nonzero_out = self.traced(nonzero_of(tangents))
-        flat = evaluate(jaxpr, _typed(jaxpr, [*primals, *given(tangents)]))
+        flat = evaluate(jaxpr, weakly_typed_as(jaxpr, [*primals, *given(tangents)]))
         return _outputs(jaxpr, nonzero_out, flat)
 
     def linearized(self, primals: Values, tangents: Values) -> Outputs:
@@ -74,18 +74,13 @@ class JvpRule(CustomRule):
                 f"{self.contract}: the primal output that it returns depends on a tangent, so that reverse mode cannot "
                 "compute it; compute it from the primals alone"
             )
-        flat = call_partial_eval(evaluate, jaxpr, unknown, _typed(jaxpr, [*primals, *slopes]), force)
+        flat = call_partial_eval(evaluate, jaxpr, unknown, weakly_typed_as(jaxpr, [*primals, *slopes]), force)
         return _outputs(jaxpr, nonzero_out, flat)
 
 
 def _outputs(jaxpr: Jaxpr, nonzero_out: Mask, flat: Values) -> Outputs:
     count = len(nonzero_out)
     return list(flat[:count]), with_zeros(jaxpr.out_avals[:count], nonzero_out, flat[count:])
-
-
-def _typed(jaxpr: Jaxpr, operands: Values) -> list[Any]:
-    """Operands with the weak types of the jaxpr's inputs."""
-    return [convert(x, v.aval.dtype, v.aval.weak_type) for x, v in zip(operands, jaxpr.invars, strict=True)]
 
 
 class UserJvp(JvpRule):
