@@ -10,7 +10,7 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from xlamini.core import Jaxpr, ShapedArray, Unknown, Values, aval_of, disable_jit, issubdtype, rewrite, value_of
+from xlamini.core import Avals, Jaxpr, ShapedArray, Unknown, Values, aval_of, disable_jit, issubdtype, rewrite, value_of
 from xlamini.core.pytree import structure
 from xlamini.core.tracer import build
 from xlamini.interpreters.evaluate import evaluate
@@ -18,6 +18,7 @@ from xlamini.primitives import add, in_dtype, lt
 from xlamini.primitives.promotion import number
 from xlamini.runtime import Array
 from xlamini.staging import Cells, Trace, checked_avals, rebuilt, retry_with_refs, store, threaded, values_of
+from xlamini.staging.trace.body_traces import body_trace
 from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.control_flow.carries import Carry, check_function
 from xlamini.transforms.scan.primitive import scan_p
@@ -94,7 +95,13 @@ def _fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, unroll
     carry = Carry("fori_loop", body_fun, init_val, "init_val", 1)
     in_tree = structure(((0, init_val), {}))
     start = aval_of(lower)
-    init, body, _ = carry.trace_body(lambda avals: trace(body_fun, in_tree, [start, *avals], reuse_equal=True))
+
+    def trace_for(avals: Avals) -> Trace:
+        inputs = [start, *avals]
+        anew = functools.partial(trace, body_fun, in_tree, inputs, reuse_equal=True)
+        return body_trace("fori_loop", body_fun, in_tree, inputs, anew)
+
+    init, body, _ = carry.trace_body(trace_for)
     if length is None:
         return rebuilt(carry.tree, _bind_while(lower, upper, body, init))
     return rebuilt(carry.tree, _bind_scan(lower, body, init, length, factor))
