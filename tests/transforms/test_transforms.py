@@ -346,6 +346,24 @@ def test_axes_that_do_not_fit(call: Any, text: str) -> None:
         call()
 
 
+def test_a_number_that_examples_share_may_be_static_inside() -> None:
+    stretched = xlamini.jit(lambda x, n: x * np.ones(n, F32), static_argnums=1)
+    mapped = xlamini.vmap(stretched, (0, None))
+    x = np.arange(2, dtype=F32)
+    expected = np.arange(2)[:, None] * np.ones(3)
+    for found in (
+        mapped(x, 3),
+        xlamini.jit(lambda x: mapped(x, 3))(x),
+        xlamini.vmap(mapped, (0, None))(x[None], 3)[0],
+        xlamini.vmap(lambda x, n: stretched(x, n=n), (0, None))(x, 3),
+    ):
+        assert_close(found, expected, 0)
+    assert_close(xlamini.grad(lambda x, n: mapped(x, n).sum())(x, 3), [3, 3], 0)
+    for call in (lambda: mapped(x, np.int32(3)), lambda: xlamini.jit(mapped)(x, 3)):  # arrays, in JAX too
+        with pytest.raises(ValueError, match="static argument 'n' of <lambda> is of type Tracer"):
+            call()
+
+
 def test_vmap_of_vmap_over_other_axes() -> None:
     x = np.arange(24, dtype=F32).reshape(2, 3, 4)
     out = xlamini.vmap(xlamini.vmap(lambda r, s: r * s[1], in_axes=(1, None)), in_axes=(0, 0), out_axes=2)(x, x[:, 0])
