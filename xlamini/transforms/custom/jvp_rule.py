@@ -47,14 +47,14 @@ class JvpRule(CustomRule):
     def traced(self, nonzero: Mask) -> Jvp:
         """The rule for tangents of the operands in `nonzero`."""
         key = nonzero, config.trace_context_key(), state.axes
-        rule = self.jaxprs.get(key)
+        rule = self.traced_early(nonzero) or self.jaxprs.get(key)
         if rule is None:
-            rule = self._traced(nonzero)
+            rule = self.traced_anew(nonzero)
             if not any(type(x) is Tracer for x in rule.jaxpr.consts):
                 rules.keep(self, key, rule)
         return rule
 
-    def _traced(self, nonzero: Mask) -> Jvp:
+    def traced_anew(self, nonzero: Mask) -> Jvp:
         raise NotImplementedError
 
     def pushed(self, primals: Values, tangents: Values) -> Outputs:
@@ -90,7 +90,7 @@ class UserJvp(JvpRule):
         super().__init__(contract)
         self.symbolic_zeros, self.site = symbolic_zeros, site
 
-    def _traced(self, nonzero: Mask) -> Jvp:
+    def traced_anew(self, nonzero: Mask) -> Jvp:
         site, contract, nonzero_out = self.site, self.contract, []
         count = len(site.types.in_avals)
 
@@ -126,7 +126,7 @@ class BatchedJvp(JvpRule):
         super().__init__(rule.contract)
         self.rule, self.axis, self.dims, self.out_batched = rule, axis, tuple(dims), out_batched
 
-    def _traced(self, nonzero: Mask) -> Jvp:
+    def traced_anew(self, nonzero: Mask) -> Jvp:
         with named_axis(self.axis):
             single, nonzero_out = self.rule.traced(nonzero)
         dims = (*self.dims, *chosen(self.dims, nonzero))
