@@ -300,27 +300,6 @@ def test_closures_over_tracers_of_the_program_that_is_rewritten() -> None:
     assert float(grad(xlamini.checkpoint(mapped))(2.0)) == 6.0
 
 
-def test_a_strongly_typed_cotangent_of_a_weakly_typed_call() -> None:
-    made = sine()
-    with xlamini.enable_checks(True):
-        gradient = grad(lambda x: made(x) * np.float32(2))(0.3)
-    assert float(gradient) == pytest.approx(2 * np.cos(0.3))
-
-
-def test_rules_that_hold_a_tracer_in_a_slot() -> None:
-    class Held:
-        __slots__ = ("empty", "s")
-
-        def __init__(self, s: Any):
-            self.s = s
-
-    def made(held: Held) -> Any:
-        return ruled(lambda x: x * held.s, lambda x: (x * held.s, x), lambda x, ct: (ct * held.s * x,))
-
-    mapped = lambda x: vmap(lambda s, x: made(Held(s))(x))(jnp.arange(3.0), jnp.ones(3) * x).sum()
-    assert float(grad(mapped)(2.0)) == float(grad(jit(mapped))(2.0)) == 6.0
-
-
 def test_bwd_may_close_over_what_is_differentiated() -> None:
     made = lambda w: ruled(lambda x: x * 2, lambda x: (x * 2, None), lambda _, ct: (ct * w,))
     assert float(grad(lambda w: made(w)(w * w))(3.0)) == 3.0 * 6.0

@@ -126,7 +126,7 @@ WEAK: list[Any] = [
     (lambda c, x: ((c * x.astype("bfloat16")).astype("float32"), c), 1.1, 1, "float32", "~float32", 0.25456238),
     (lambda c, x: ((c[1], c[0] * x, c[0]), ()), (1.0, 1.0, 3), 2, ("~float32", "float32", "~float32"), (), 1.1),
 ]
-"""A body, the start, how often it is traced, the types of carry and outputs, a number of the carry: as in JAX 0.10.2."""
+"""A body, the start, how often it is traced, the types of carry and outputs, a number of the carry: JAX 0.10.2's."""
 
 
 @pytest.mark.parametrize("body, init, count, carry, out, number", WEAK)

@@ -198,7 +198,7 @@ check_tracer_leaks = Flag(
 check_static_indices = Flag(
     "check_static_indices",
     True,
-    "an index out of bounds is an error where its number is known; off, as in JAX: a read is clamped, an update dropped",
+    "an index out of bounds is an error if its number is known; off, as in JAX: a read is clamped, an update dropped",
     affects=TRACE,
 )
 debug_nans = Flag(

@@ -28,8 +28,8 @@ GREATEST_OPERAND = 2**31 - 1
 def plan_of(index: Any, shape: Shape, rules: Rules) -> Indexed:
     """The plan and the leaves of an index into an array of this shape.
 
-    Raises IndexError for too many indices, for one out of bounds unless flag `check_static_indices` is off, for a mask of
-    the wrong shape; TypeError for what is no index.
+    Raises IndexError for too many indices, for one out of bounds unless flag `check_static_indices` is off, for a mask
+    of the wrong shape; TypeError for what is no index.
     """
     if rules.strict and not check_static_indices.value:
         rules = rules._replace(strict=False, clip=rules.reading)

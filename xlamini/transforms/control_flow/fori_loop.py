@@ -18,7 +18,7 @@ from xlamini.primitives import add, in_dtype, lt
 from xlamini.primitives.promotion import number
 from xlamini.runtime import Array
 from xlamini.staging import Cells, Trace, checked_avals, rebuilt, retry_with_refs, store, threaded, values_of
-from xlamini.staging.trace.body_traces import body_trace
+from xlamini.staging.trace.trace_cache import body_trace
 from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.control_flow.carries import Carry, check_function
 from xlamini.transforms.scan.primitive import scan_p

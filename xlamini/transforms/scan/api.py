@@ -37,8 +37,8 @@ from xlamini.staging import (
     threaded,
     values_of,
 )
-from xlamini.staging.trace.body_traces import body_trace
 from xlamini.staging.trace.ref_arguments import OpenedRefs, closed
+from xlamini.staging.trace.trace_cache import body_trace
 from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.control_flow.carries import Carry, LeafNames, check_function
 from xlamini.transforms.scan.primitive import scan_p

@@ -27,9 +27,9 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         PartitionSpec refers to the mesh that `set_mesh` set. A `Format` has a layout too.
 
     Outside a traced function it moves arrays as `device_put` does; an abstract mesh then stands for the array's own, or
-    the current one. The layout of a Format is that of a value in a program; arrays are in row-major order. Under `vmap` the compiler chooses the sharding of the mapped axis. Along axes of type Explicit it
-    is an assertion: a value with another sharding is moved, with a warning, or under the flag `strict_sharding` a
-    ShardingTypeError.
+    the current one. The layout of a Format is that of a value in a program; arrays are in row-major order. Under `vmap`
+    the compiler chooses the sharding of the mapped axis. Along axes of type Explicit it is an assertion: a value with
+    another sharding is moved, with a warning, or under the flag `strict_sharding` a ShardingTypeError.
 
     TypeError for values that are no shardings, RuntimeError for a PartitionSpec while no mesh is set,
     ShardingError for a dimension that cannot be sharded so.

@@ -13,7 +13,7 @@ from xlamini.core.named_axes import divergent_along
 from xlamini.core.pytree import structure, treedef_is_leaf
 from xlamini.runtime import Array
 from xlamini.staging import Cells, Trace, name_of, rebuilt, retry_with_refs, store, threaded, values_of
-from xlamini.staging.trace.body_traces import body_trace
+from xlamini.staging.trace.trace_cache import body_trace
 from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.control_flow.carries import Carry, check_function, with_inputs_of
 from xlamini.transforms.sharding.device_put import device_put
@@ -124,7 +124,8 @@ def _traced(
 
 
 def _trace(fun: Callable, in_tree: Any, avals: Avals) -> Trace:
-    return body_trace("while_loop", fun, in_tree, avals, functools.partial(trace, fun, in_tree, avals, reuse_equal=True))
+    anew = functools.partial(trace, fun, in_tree, avals, reuse_equal=True)
+    return body_trace("while_loop", fun, in_tree, avals, anew)
 
 
 def _check_steps(max_steps: Any) -> None:

@@ -1,4 +1,4 @@
-"""Rules read Python's state as it is at the call, where the program that calls them is differentiated, as in JAX."""
+"""Custom rules read Python's state at the call, where the program is differentiated, as in JAX; what they are given."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -80,3 +80,30 @@ def test_no_rule_is_traced_where_nothing_is_differentiated() -> None:
     f.defvjp(fwd, lambda _, ct: (ct,))
     assert float(grad(lambda x: x * f(2.0) * f(jnp.arange(3)).sum())(1.0)) == 6.0 and traced == []
     assert float(grad(lambda x: f(x) * f(2.0))(1.0)) == 2.0 and len(traced) == 1
+
+
+# --- what rules are given
+
+
+def test_a_strongly_typed_cotangent_of_a_weakly_typed_call() -> None:
+    made = xlamini.custom_vjp(jnp.sin)
+    made.defvjp(lambda x: (jnp.sin(x), x), lambda x, ct: (ct * jnp.cos(x),))
+    with xlamini.enable_checks(True):
+        gradient = grad(lambda x: made(x) * np.float32(2))(0.3)
+    assert float(gradient) == pytest.approx(2 * np.cos(0.3))
+
+
+def test_rules_that_hold_a_tracer_in_a_slot() -> None:
+    class Held:
+        __slots__ = ("empty", "s")
+
+        def __init__(self, s: Any):
+            self.s = s
+
+    def made(held: Held, x: Any) -> Any:
+        f = xlamini.custom_vjp(lambda x: x * held.s)
+        f.defvjp(lambda x: (x * held.s, x), lambda x, ct: (ct * held.s * x,))
+        return f(x)
+
+    mapped = lambda x: vmap(lambda s, x: made(Held(s), x))(jnp.arange(3.0), jnp.ones(3) * x).sum()
+    assert float(grad(mapped)(2.0)) == float(grad(jit(mapped))(2.0)) == 6.0
