@@ -55,7 +55,8 @@ def fori_loop(
 ) -> Any:
     """The value that `init_val` becomes by `val = body_fun(i, val)` for every i in `range(lower, upper)`.
 
-    The bounds are integers of one dtype, and so is i; a Python int takes on the dtype of the other bound. `init_val` is
+    The bounds are integers of one dtype, and so is i; a Python int takes on the dtype of the other bound. Both may be
+    floats: they are truncated if they are concrete while tracing. `init_val` is
     an array, a number, or a container of them; `body_fun` returns the same structure, shapes and dtypes (else
     TypeError). A Python number takes the dtype that `body_fun` returns for it.
 
@@ -88,6 +89,8 @@ def _threading(cells: Cells, lower: Any, upper: Any, body_fun: Callable, init_va
 def _fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, unroll: int | bool | None) -> Any:
     bounds = _concrete_bounds(lower, upper)
     lower, upper = _one_dtype(lower, upper)
+    if bounds is not None and issubdtype(aval_of(lower).dtype, np.floating):
+        lower, upper = bounds
     length = None if bounds is None else max(bounds[1] - bounds[0], 0)
     factor = _unroll_factor(unroll, length)
     if disable_jit.value and bounds is not None:
@@ -156,9 +159,11 @@ def _counting(body: Jaxpr, captured: int, bound: tuple[ShapedArray, ...]) -> Jax
 
 
 def _check_bounds(lower: Any, upper: Any) -> None:
-    """TypeError unless each bound is an integer scalar."""
+    """TypeError unless each bound is an integer scalar, or each a float."""
     names = ("lower", "upper")
     avals = checked_avals((lower, upper), names, "fori_loop")
+    if all(aval.shape == () and issubdtype(aval.dtype, np.floating) for aval in avals):
+        return
     for name, aval in zip(names, avals, strict=True):
         if aval.shape or not issubdtype(aval.dtype, np.integer):
             shown = aval.str_short(short_dtypes=False)
