@@ -104,3 +104,14 @@ def test_no_wheel_is_made_where_jax_is_installed(with_jax: Path) -> None:
     ran = python("-m", "xlamini", "jax-wheel", str(with_jax / "wheels"), path=with_jax)
     assert ran.returncode == 1 and not (with_jax / "wheels").exists()
     assert "use a fresh environment, or run first: pip uninstall jax" in ran.stderr
+
+
+@pytest.mark.full
+def test_indices_out_of_bounds_mean_what_they_mean_in_jax(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = """
+    import xlamini.as_jax, jax, jax.numpy as jnp
+    assert (jnp.arange(3)[7], jnp.zeros(2).at[2].set(1).sum()) == (2, 0)
+    """
+    passes(program)
+    monkeypatch.setenv("XLAMINI_CHECK_STATIC_INDICES", "1")
+    assert "index 7 is out of bounds for axis 0 with size 3" in fails(program)

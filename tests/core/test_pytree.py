@@ -190,6 +190,31 @@ def test_transpose():
         tree.transpose(tree.structure([]), None, [])
 
 
+class OfLeaves:
+    """A dict whose children are the leaves of its values, as haiku's FlatMap."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __eq__(self, other):
+        return self.values == other.values
+
+
+tree_util.register_pytree_node(
+    OfLeaves,
+    lambda x: tree.flatten(x.values),
+    lambda structure, leaves: OfLeaves(tree.unflatten(structure, leaves)),
+)
+
+
+def test_transpose_of_a_node_whose_children_are_leaves():
+    outer, inner = tree.structure(OfLeaves({"a": 1, "b": 2})), tree.structure([1, 2])
+    turned = tree.transpose(outer, inner, OfLeaves({"a": [3, 4], "b": [5, 6]}))
+    assert turned == [OfLeaves({"a": 3, "b": 5}), OfLeaves({"a": 4, "b": 6})]
+    with pytest.raises(ValueError, match="outer_treedef"):
+        tree.transpose(outer, inner, OfLeaves({"a": [3, 4], "b": [5]}))
+
+
 def test_broadcast():
     assert tree.broadcast({"a": 1, "b": 2}, {"a": [0, 0], "b": 0}) == {"a": [1, 1], "b": 2}
     assert tree.broadcast(3, None) is None

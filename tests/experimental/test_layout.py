@@ -58,6 +58,17 @@ def test_formats_are_taken_in_place_of_shardings() -> None:
     assert a == b == compiled.output_formats["sum"] and a.layout == Layout((0, 1), ()) and kwargs == {}
 
 
+def test_a_constraint_takes_a_format() -> None:
+    place = xlamini.NamedSharding(xlamini.sharding.Mesh(xlamini.devices(), ("x",)), xlamini.P("x"))
+    x = jnp.arange(16.0).reshape(8, 2)
+    constrain = lambda x: xlamini.lax.with_sharding_constraint(2 * x, Format(COLUMNS, place))
+    program = xlamini.make_jaxpr(constrain)(x)
+    assert [e.primitive.name for e in program.eqns] == ["mul", "sharding_constraint", "layout_constraint"]
+    for out in (jit(constrain)(x), constrain(x)):  # arrays are in row-major order
+        np.testing.assert_array_equal(out, 2 * np.arange(16.0).reshape(8, 2))
+        assert out.format == Format(Layout((0, 1), ()), place)
+
+
 def test_equality_and_text() -> None:
     assert Layout([1, 0], [[8, 128]]) == Layout((1, 0), ((8, 128),)) != COLUMNS
     assert len({COLUMNS, Layout((1, 0)), Format(COLUMNS), Format(Layout((1, 0)))}) == 2
@@ -71,6 +82,7 @@ def test_equality_and_text() -> None:
     (lambda x: xlamini.device_put(x, Format(COLUMNS)), NotImplementedError, "device_put.* are in row-major order"),
     (lambda x: jit(constrained, out_shardings=Format(COLUMNS))(x), NotImplementedError, "out_shardings has Layout"),
     (lambda x: with_layout_constraint(x, Layout((0,))), ValueError, "has 1 dimensions, the array 2"),
+    (lambda x: xlamini.lax.with_sharding_constraint(x, Format(Layout((0,)))), ValueError, "has 1 dim"),
     (lambda x: with_layout_constraint(x, Layout.AUTO), TypeError, "a Layout is needed, got AUTO"),
     (lambda x: with_layout_constraint("a", ROWS), TypeError, "must be an array or a number, got str"),
 ])  # fmt: skip

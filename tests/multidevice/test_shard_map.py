@@ -34,6 +34,14 @@ PARTS = ROWS.reshape(4, 2, 8)
 RING = [(i, (i + 1) % 4) for i in range(4)]
 
 
+def test_results_have_the_spec_that_is_written() -> None:
+    a = jnp.ones((8, 8, 4))
+    for entries in ((), (None,), (None, None), ("x",), ("x", None), ("x", None, None), (None, "x"), (("x", "y"), None)):
+        spec = P(*entries)
+        assert mapped(lambda a: a, spec, spec)(a).sharding.spec == spec
+    assert mapped(random.clone, P("x", None), P("x", None))(random.split(random.key(0), (4, 2))).shape == (4, 2)
+
+
 def mapped(f: Callable[..., Any], ins: Any, outs: Any, **options: Any) -> Any:
     return shard_map(f, mesh=MESH, in_specs=ins, out_specs=outs, **options)
 

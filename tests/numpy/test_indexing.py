@@ -23,6 +23,7 @@ from tests.support.index_table import (
     traced,
 )
 from xlamini import grad, jit, numpy as jnp, vmap
+from xlamini.core.jax_flags import check_static_indices
 from xlamini.numpy.indexing import operators
 
 
@@ -212,3 +213,28 @@ def test_errors(program: str) -> None:
     names = {**globals(), "x": put_on_device(numbers(3, 4))}
     with pytest.raises(kind, match=re.escape(text)):
         eval(program, names)
+
+
+OUT_OF_BOUNDS = {
+    "x[5]": [8, 9, 10, 11],
+    "x[-5]": [0, 1, 2, 3],
+    "x[1, 7]": 7,
+    "x[np.array([0, 5])]": [[0, 1, 2, 3], [8, 9, 10, 11]],
+    "x[jnp.array(3), 1:3]": [9, 10],
+    "x[jnp.array([0, 9]), jnp.array([-9, 1])]": [0, 9],
+    "jit(lambda x: x[:, 4])(x)": [3, 7, 11],
+    "x.at[5, 0].get()": 8,
+    "x.at[5].set(1).sum()": 66,
+    "x.at[-4, 1:].multiply(3).sum()": 66,
+    "x.at[np.array([2, 3]), 0].add(1)[2:]": [[9, 9, 10, 11]],
+    "x.at[0, 4].apply(jnp.cos).sum()": 66,
+    "grad(lambda x: x[2, 9])(x)[2]": [0, 0, 0, 1],
+}
+"""Values of JAX 0.10.2, in which the flag is off."""
+
+
+@pytest.mark.parametrize("program", OUT_OF_BOUNDS)
+def test_unchecked_indices_are_clamped_and_updates_dropped(program: str) -> None:
+    names = {**globals(), "x": jnp.arange(12.0).reshape(3, 4)}
+    with check_static_indices(False):
+        np.testing.assert_array_equal(eval(program, names), OUT_OF_BOUNDS[program])

@@ -57,10 +57,24 @@ def test_the_index_has_the_dtype_of_the_bounds() -> None:
     lax.fori_loop(jnp.int16(0), jnp.int16(3), body, 0)
     lax.fori_loop(0, jnp.uint8(3), body, 0)
     jit(lambda n: lax.fori_loop(0, n, body, 0))(jnp.int32(3))
-    jit(lambda n: lax.fori_loop(0, n, body, 0))(3)
-    assert seen == [
-        (np.int64, True), (np.int16, False), (np.uint8, False), (np.int32, False), (np.int64, True)
-    ]
+    jit(lambda n: lax.fori_loop(0, n, body, 0))(3)  # of the types of the first, which is not traced again
+    assert seen == [(np.int64, True), (np.int16, False), (np.uint8, False), (np.int32, False)]
+
+
+def test_bounds_may_be_floats() -> None:
+    """As in JAX: known ones are truncated, and i is an integer; others count up to the bound, and i is a float."""
+    seen = []
+
+    def body(i: Any, c: Any) -> Any:
+        seen.append(i.dtype.kind)
+        return c + i
+
+    assert float(lax.fori_loop(-1.5, np.float32(2.9), body, 0.0)) == 0.0
+    assert float(jit(lambda n: lax.fori_loop(n * 0, n, body, 0.0))(np.float32(2.5))) == 3.0
+    assert vmap(lambda n: lax.fori_loop(0.5, n, body, 1.0))(np.array([0.0, 1.0, 2.0])).tolist() == [1.0, 1.5, 3.0]
+    assert seen == ["i", "f", "f"]
+    with pytest.raises(TypeError, match="upper must be one integer, got float"):
+        lax.fori_loop(0, 2.5, body, 0.0)
 
 
 def chain(x: Any, n: Any, **options: Any) -> Any:

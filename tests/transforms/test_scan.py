@@ -113,6 +113,43 @@ def test_numbers_take_on_the_types_that_the_body_returns() -> None:
     assert (a.dtype, b.dtype) == (np.int64, np.float32)
 
 
+def types_of(tree: Any) -> Any:
+    """The dtype of each array, with a ~ if it is weak."""
+    return xlamini.tree.map(lambda x: "~" * x.weak_type + x.dtype.name, tree)
+
+
+WEAK: list[Any] = [
+    (lambda c, x: ((c[1], c[0] * x), c[1]), (1.0, 1.0), 1, ("~float32", "float32"), "~float32", 1.1),
+    (lambda c, x: (c * x, c), 1.0, 1, "float32", "~float32", 0.231),
+    (lambda c, x: (c * x, c), 1, 2, "float32", "float32", 0.231),
+    (lambda c, x: (2.0, c), np.float32(1), 1, "~float32", "float32", 2.0),
+    (lambda c, x: ((c * x.astype("bfloat16")).astype("float32"), c), 1.1, 1, "float32", "~float32", 0.25456238),
+    (lambda c, x: ((c[1], c[0] * x, c[0]), ()), (1.0, 1.0, 3), 2, ("~float32", "float32", "~float32"), (), 1.1),
+]
+"""A body, the start, how often it is traced, the types of carry and outputs, a number of the carry: JAX 0.10.2's."""
+
+
+@pytest.mark.parametrize("body, init, count, carry, out, number", WEAK)
+def test_weak_types(body: Any, init: Any, count: int, carry: Any, out: Any, number: float) -> None:
+    traced = []
+
+    def counted(c: Any, x: Any) -> Any:
+        traced.append(c)
+        return body(c, x)
+
+    with xlamini.enable_x64(False):
+        last, ys = lax.scan(counted, init, np.arange(3, dtype=np.float32) + np.float32(0.1))
+    assert (len(traced), types_of(last), types_of(ys)) == (count, carry, out)
+    np.testing.assert_allclose(xlamini.tree.leaves(last)[0], number, rtol=1e-6)
+
+
+def test_weak_types_of_other_loops() -> None:
+    with xlamini.enable_x64(False):
+        assert types_of(lax.while_loop(lambda c: c < 2, lambda c: np.float32(2), 1.0)) == "float32"
+        assert types_of(lax.while_loop(lambda c: c < 2, lambda c: 2.0, np.float32(1))) == "~float32"
+        assert types_of(lax.fori_loop(0, 2, lambda i, c: c * np.float32(2), 1.0)) == "float32"
+
+
 def test_what_is_passed_on_is_not_computed() -> None:
     (fixed, h), (same, ys) = lax.scan(lambda c, x: ((c[0], c[1] + x), (x, c[0])), (W, 0.0), np.arange(3.0))
     assert all(isinstance(x, xlamini.Array) for x in (fixed, h, same, ys))

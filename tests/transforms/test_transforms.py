@@ -334,13 +334,34 @@ def test_an_output_that_does_not_depend_on_the_batch_is_repeated() -> None:
         (lambda: xlamini.vmap(lambda x: x)(1.0), "no axis to map"),
         (lambda: xlamini.vmap(lambda x, y: x)(RAMP, RAMP.T), "got inconsistent sizes for array axes to be mapped"),
         (lambda: xlamini.vmap(lambda x: x, in_axes=None)(RAMP), "nothing is mapped"),
-        (lambda: xlamini.vmap(lambda x: x, out_axes=None)(RAMP), "out_axes is None"),
+        (
+            lambda: xlamini.vmap(lambda x: {"a": [x]}, out_axes=None)(RAMP),
+            r"at vmap out_axes\['a'\]\[0\], got axis spec None but output was batched on axis 0",
+        ),
         (lambda: xlamini.vmap(lambda x: x, in_axes=(0, 0))(RAMP), "in_axes has 2 entries"),
     ],
 )
 def test_axes_that_do_not_fit(call: Any, text: str) -> None:
     with pytest.raises(ValueError, match=text):
         call()
+
+
+def test_a_number_that_examples_share_may_be_static_inside() -> None:
+    stretched = xlamini.jit(lambda x, n: x * np.ones(n, F32), static_argnums=1)
+    mapped = xlamini.vmap(stretched, (0, None))
+    x = np.arange(2, dtype=F32)
+    expected = np.arange(2)[:, None] * np.ones(3)
+    for found in (
+        mapped(x, 3),
+        xlamini.jit(lambda x: mapped(x, 3))(x),
+        xlamini.vmap(mapped, (0, None))(x[None], 3)[0],
+        xlamini.vmap(lambda x, n: stretched(x, n=n), (0, None))(x, 3),
+    ):
+        assert_close(found, expected, 0)
+    assert_close(xlamini.grad(lambda x, n: mapped(x, n).sum())(x, 3), [3, 3], 0)
+    for call in (lambda: mapped(x, np.int32(3)), lambda: xlamini.jit(mapped)(x, 3)):  # arrays, in JAX too
+        with pytest.raises(ValueError, match="static argument 'n' of <lambda> is of type Tracer"):
+            call()
 
 
 def test_vmap_of_vmap_over_other_axes() -> None:

@@ -6,10 +6,13 @@ Values of integer and boolean types have no derivative, and an equation may pass
 """
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from xlamini.core import hooks
 from xlamini.core.jaxpr import Var
+from xlamini.core.state import state
 from xlamini.core.tangents import is_differentiable
 from xlamini.core.tracer import A_RULE, Builder, Tracer
 
@@ -35,6 +38,33 @@ def differentiated_input(x: Any) -> tuple[Builder, Var] | None:
         if outer is not None:
             return outer
     return None
+
+
+@contextmanager
+def derivative_given_by_rule() -> Iterator[None]:
+    """Let Python read numbers as if the program being traced was not differentiated: a rule gives their derivative."""
+    builder: Any = state.builder
+    before, builder.derivative_by = builder.derivative_by, ""
+    try:
+        yield
+    finally:
+        builder.derivative_by = before
+
+
+def may_have_tangent(x: Any) -> bool:
+    """Whether a value of the program being traced may depend on what its derivative differentiates.
+
+    Each equation is looked at once, however often this is asked: it takes all results of active operands for active.
+    """
+    builder: Any = state.builder
+    if type(x) is not Tracer or x.builder is not builder:
+        return False
+    active, start = builder.memo.get(may_have_tangent) or ({v for v in builder.inputs if is_differentiable(v.aval)}, 0)
+    for eqn in builder.equations[start:]:
+        if not active.isdisjoint(eqn.invars):
+            active.update(v for v in eqn.outvars if is_differentiable(v.aval))
+    builder.memo[may_have_tangent] = active, len(builder.equations)
+    return x.variable in active
 
 
 def _has_tangent(eqn: Any, out: Var) -> bool:

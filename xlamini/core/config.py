@@ -146,6 +146,11 @@ class Flag(_cells.Config):
             warn_of_value(variable, text, accepted, default)
             return default
 
+    def set_default(self, default: Any) -> None:
+        """Give the flag another default, and its value too unless the environment has one."""
+        self.default = default
+        self.set_global(self._from_environment(self.name, default))
+
     def parse(self, text: str) -> Any:
         """The value of a text from the environment or the command line; ValueError if there is none."""
         if self.type is bool:

@@ -29,7 +29,6 @@ NO_MEANING: dict[str, tuple[Any, str]] = {
     "auto_pcast": (True, "values are cast to varying where they meet"),
     "bcoo_cusparse_lowering": (False, "sparse products are gathers and sums"),
     "check_proxy_envs": (True, "no proxy is used"),
-    "check_static_indices": (False, "a static index out of bounds is always an error"),
     "check_vma": (False, "an argument of shard_map"),
     "compilation_cache_expect_pgle": (False, _PGLE),
     "compilation_cache_include_metadata_in_key": (False, "locations are never part of the key"),
@@ -195,6 +194,12 @@ no_tracing = Flag("no_tracing", False, "raise an error where a function would be
 no_execution = Flag("no_execution", False, "raise an error where a program would run", affects=DISPATCH)
 check_tracer_leaks = Flag(
     "check_tracer_leaks", False, "raise an error when a trace ends whose tracers are still referenced", affects=TRACE
+)
+check_static_indices = Flag(
+    "check_static_indices",
+    True,
+    "an index out of bounds is an error if its number is known; off, as in JAX: a read is clamped, an update dropped",
+    affects=TRACE,
 )
 debug_nans = Flag(
     "debug_nans", False, "look for NaN in all results, and raise an error that says where it began", affects=DISPATCH

@@ -32,6 +32,8 @@ class RefEscaped(TypeError):
         )
 
 
+READ: Any = object()
+"""The entry in a builder's memo that says that the value of a ref from outside was read."""
 FREED: Any = object()
 """The value of a cell whose memory was released."""
 
@@ -68,6 +70,7 @@ class Cell:
         for builder in inside:
             if builder.kept:
                 raise RefEscaped(self, builder)
+            builder.memo[READ] = True
         if self.value is FREED:
             raise ValueError(f"a ref of type {AbstractRef(self.aval)} is used after free_ref; free it later")
         return self.value

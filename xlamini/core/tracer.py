@@ -205,6 +205,8 @@ class Builder:
             return key
         entry = self.captured.get(key)
         if entry is None:
+            if key in self.environment:  # a value for which another stands in a rule
+                return self.atom(self.environment[key])
             if type(value) is Tracer and not self._is_within(value.builder):
                 return self.atom(self._rewritten(value))
             self._check_capturable(value)

@@ -37,13 +37,16 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
     for layout, leaf in zip(every, leaves, strict=True):
         if not isinstance(layout, Layout):
             raise TypeError(f"with_layout_constraint: a Layout is needed, got {layout!r}")
-        rank = aval_of(leaf).ndim
-        if len(layout.major_to_minor) != rank:
-            raise ValueError(
-                f"with_layout_constraint: {layout} has {len(layout.major_to_minor)} dimensions, the array {rank}"
-            )
+        check_rank("with_layout_constraint", layout, leaf)
     bound = [layout_constraint_p.bind(leaf, layout=layout) for leaf, layout in zip(leaves, every, strict=True)]
     return unflatten(tree, bound)
+
+
+def check_rank(face: str, layout: Layout, x: Any) -> None:
+    """ValueError if a layout has another number of dimensions than an array."""
+    rank = aval_of(x).ndim
+    if len(layout.major_to_minor) != rank:
+        raise ValueError(f"{face}: {layout} has {len(layout.major_to_minor)} dimensions, the array {rank}")
 
 
 class LayoutConstraint(Primitive):

@@ -184,8 +184,8 @@ def broadcasted(name: str, *operands: Any) -> Values:
 
 def _refuse_ranks(name: str, avals: Avals) -> None:
     message = (
-        f"{name}: operands of different rank, {_listed(avals)}, and numpy_rank_promotion is "
-        f"{numpy_rank_promotion.value!r}; give them one rank with x[None] or reshape"
+        f"{name}: operands of different rank could not be broadcast together, {_listed(avals)}, and "
+        f"numpy_rank_promotion is {numpy_rank_promotion.value!r}; give them one rank with x[None] or reshape"
     )
     if numpy_rank_promotion.value == "raise":
         raise ValueError(message)

@@ -26,6 +26,7 @@ from xlamini.primitives import BOOL, convert, kind_of, move_batch_dim, sum_over
 from xlamini.staging import (
     ArgNames,
     Cells,
+    LeafNames,
     Trace,
     avals_of,
     check_callable,
@@ -204,7 +205,7 @@ def _threading(cells: Cells, mapping: Mapping, args: Values, kwargs: dict[str, A
 
 
 class MappedOutputError(ValueError):
-    """An output with `out_axes=None` depends on a mapped argument."""
+    """An output with `out_axes=None` depends on a mapped argument: the words, or its number and its batch dimension."""
 
 
 def _check_axis_size(axis_size: Any) -> None:
@@ -244,7 +245,14 @@ def _run(traced: Trace, axis: Axis, leaves: Values, dims: Dims, mapping: Mapping
 
         report_conds(traced.jaxpr, axis, in_dims, mapping.on_cond)
     options = (axis, in_dims, tuple(out_dims), sums)
-    outs = transformed(_batch, traced.jaxpr, options, [*traced.captured, *leaves])
+    try:
+        outs = transformed(_batch, traced.jaxpr, options, [*traced.captured, *leaves])
+    except MappedOutputError as error:
+        number, dim = error.args
+        raise MappedOutputError(
+            f"at vmap {LeafNames('out_axes', traced.out_tree)[number]}, got axis spec None but output was batched on "
+            f"axis {dim}: this output of {name} depends on a mapped argument; give it an axis"
+        ) from None
     return rebuilt(traced.out_tree, outs)
 
 
@@ -254,8 +262,8 @@ def _batch(
     """The outputs of the batched `jaxpr`, with their batch dimensions moved to `out_dims`, or summed."""
     outs, dims = push_batch(jaxpr, axis, operands, in_dims)
     return [
-        _summed(x, d) if summed and out_dim is None and d is not None else _move(x, axis, d, out_dim, jaxpr.name)
-        for x, d, out_dim, summed in zip(outs, dims, out_dims, sums, strict=True)
+        _summed(x, d) if summed and out_dim is None and d is not None else _move(x, axis, d, out_dim, number)
+        for number, (x, d, out_dim, summed) in enumerate(zip(outs, dims, out_dims, sums, strict=True))
     ]
 
 
@@ -264,13 +272,11 @@ def _summed(x: Any, dim: int) -> Any:
     return sum_over(convert(x, canonicalize_dtype(int)) if kind_of(aval_of(x).dtype) is BOOL else x, [dim])
 
 
-def _move(x: Any, axis: Axis, dim: int | None, out_dim: int | None, fun_name: str) -> Any:
+def _move(x: Any, axis: Axis, dim: int | None, out_dim: int | None, number: int) -> Any:
     if out_dim is None:
         if dim is None:
             return x
-        raise MappedOutputError(
-            f"vmap: out_axes is None for an output of {fun_name} that depends on a mapped argument; give it an axis"
-        )
+        raise MappedOutputError(number, dim)
     return move_batch_dim(x, axis.size, dim, out_dim)
 
 

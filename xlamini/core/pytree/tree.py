@@ -255,8 +255,10 @@ def tree_transpose(
     try:
         rows = outer_treedef.flatten_up_to(pytree_to_transpose)
     except ValueError:
-        names = ("outer_treedef", "the tree")
-        raise mismatch("tree.transpose", outer_treedef, pytree_to_transpose, names) from None
+        rows = _rows_by_count(outer_treedef, inner_treedef, pytree_to_transpose)
+        if rows is None:
+            names = ("outer_treedef", "the tree")
+            raise mismatch("tree.transpose", outer_treedef, pytree_to_transpose, names) from None
     inner = _common_structure(rows) if inner_treedef is None else inner_treedef
     row_leaves = [tree_leaves(row) for row in rows]
     for row, leaves in zip(rows, row_leaves, strict=True):
@@ -265,6 +267,21 @@ def tree_transpose(
     return inner.unflatten(
         outer_treedef.unflatten(leaves[i] for leaves in row_leaves) for i in range(inner.num_leaves)
     )
+
+
+def _rows_by_count(outer: PyTreeDef, inner: PyTreeDef | None, tree: Any) -> list[Any] | None:
+    """The inner trees' leaves, by number, in a node of a class that has the structure of its values as metadata.
+
+    A tree of such nodes, whose children are the leaves of the values, is no prefix of a tree of trees.
+    """
+    leaves, found = tree_flatten(tree)
+    own, other = outer.node_data(), found.node_data()
+    if inner is None or not own or not other or own[0] is not other[0] or issubclass(own[0], list | tuple | dict):
+        return None
+    if len(leaves) != outer.num_leaves * inner.num_leaves:
+        return None
+    count = inner.num_leaves
+    return [leaves[i * count : (i + 1) * count] for i in range(outer.num_leaves)]
 
 
 def _common_structure(rows: Sequence[Any]) -> PyTreeDef:

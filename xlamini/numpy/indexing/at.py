@@ -150,8 +150,7 @@ def _applied(at: AtIndex, func: Callable[[Any], Any], promises: Promises) -> Any
     rules, options = _settings_of(promises)
     plan, leaves = plan_of(at.index, at.array.aval.shape, rules)
     if options.unique_indices or plan.unique:
-        new = func(_reader(plan, options)(at.array, *leaves))
-        return _writer("set", plan, options)(at.array, new, *leaves)
+        return at.set(func(_reader(plan, options)(at.array, *leaves)), **promises)
 
     def apply(x: Any, *leaves: Any) -> Any:
         return operations.apply(x, func, plan, leaves, options)

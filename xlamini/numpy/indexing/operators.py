@@ -2,7 +2,7 @@
 
 Called eagerly, an index becomes a plan and some numbers, and one compiled program serves every index of that plan. A
 concrete number, in the program or in an array on the host, must be in bounds: IndexError. One computed only at run time
-is clamped by x[index].
+is clamped by x[index]; so is every one where flag `check_static_indices` is off.
 """
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from xlamini.core import Tracer, api_boundary_methods, memoised, repeated
 from xlamini.core.api_boundary import api_boundary
+from xlamini.core.jax_flags import check_static_indices
 from xlamini.core.state import state
 from xlamini.numpy.indexing.at import At, AtIndex
 from xlamini.numpy.indexing.operations import get
@@ -54,9 +55,11 @@ def _checked_row(index: int, shape: tuple[int, ...]) -> int:
     if not shape:
         raise IndexError("too many indices: an array of shape () has 0 axes, but 1 are indexed; x[()] is its value")
     size = shape[0]
-    if not -size <= index < size:
+    if -size <= index < size:
+        return index + size if index < 0 else index
+    if check_static_indices.value or not size:
         raise out_of_bounds(index, 0, size)
-    return index + size if index < 0 else index
+    return 0 if index < 0 else size - 1
 
 
 @jit

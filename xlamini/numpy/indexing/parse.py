@@ -9,6 +9,7 @@ import numpy as np
 from xlamini.core import Shape, Tracer, Unknown, aval_of, memoised, value_of
 from xlamini.core.errors import NonConcreteBooleanIndexError
 from xlamini.core.frames import user_line
+from xlamini.core.jax_flags import check_static_indices
 from xlamini.numpy.indexing.plan import Between, Entry, Indexed, NewAxis, Plan, Point, Points, Rules, Span, whole
 from xlamini.numpy.indexing.slices import Slice
 from xlamini.primitives import BOOL, INTEGER, kind_of
@@ -27,9 +28,11 @@ GREATEST_OPERAND = 2**31 - 1
 def plan_of(index: Any, shape: Shape, rules: Rules) -> Indexed:
     """The plan and the leaves of an index into an array of this shape.
 
-    Raises IndexError for too many indices, for one out of bounds, for a mask of the wrong shape; TypeError for what is
-    no index.
+    Raises IndexError for too many indices, for one out of bounds unless flag `check_static_indices` is off, for a mask
+    of the wrong shape; TypeError for what is no index.
     """
+    if rules.strict and not check_static_indices.value:
+        rules = rules._replace(strict=False, clip=rules.reading)
     key = _key(index)
     return _Reader(shape, rules).read(settled_items(index)) if key is None else _plan_of_key(key, shape, rules)
 

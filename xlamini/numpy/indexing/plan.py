@@ -97,8 +97,9 @@ class Rules(NamedTuple):
     """The rules for reading an index.
 
     `eager`: integers and slice bounds become leaves, so that they are not part of the plan. `strict`: an integer out
-    of bounds is an IndexError; else it is `mode`'s affair. `wrap`: negative indices count from the end. `reading`: so
-    are indices of arrays whose numbers are at hand; an update drops them, traced or not.
+    of bounds is an IndexError, unless flag `check_static_indices` is off; else it is `mode`'s affair. `wrap`: negative
+    indices count from the end. `reading`: so are indices of arrays whose numbers are at hand; an update drops them,
+    traced or not.
     """
 
     eager: bool

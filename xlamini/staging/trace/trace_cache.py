@@ -3,17 +3,25 @@
 So what rewrites memoise on a jaxpr serves the next call of an un-jitted `grad` or `vmap` too. A program enters the
 cache when it is traced the second time: one that Python control flow or a number in it makes once leaves nothing
 behind. A program of equal structure from other lines of source replaces the one before, since messages name lines.
+
+The body of a loop is not even traced again, as in JAX: its traces are kept by function (`body_trace`).
 """
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable
-from typing import Any
+import weakref
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any
 
-from xlamini.core import Jaxpr
+from xlamini.core import Avals, Jaxpr, OwnedMemo, Tracer, config
+from xlamini.core.jax_flags import check_tracer_leaks, debug_purity
 from xlamini.core.memo import Memo
+from xlamini.core.ref_cells import READ
 from xlamini.core.state import state
 from xlamini.core.structure import places, program_key, structural_key
+
+if TYPE_CHECKING:
+    from xlamini.staging.trace.tracing import Trace
 
 traced = Memo("program: equal traces (limit in equations)", 2**14, weight=lambda jaxpr: len(jaxpr.eqns))
 traced_once = Memo("program: hashes of programs traced once", 2**12, counted=False)
@@ -61,3 +69,45 @@ def equal_in_trace(jaxpr: Jaxpr) -> Jaxpr:
     key = equal_in_trace, structural_key(jaxpr), state.axes
     known = builder.memo.setdefault(key, jaxpr)
     return known if places(known) == places(jaxpr) else jaxpr
+
+
+# --- bodies of loops
+
+
+class _OfFunction:
+    """The traces of one function."""
+
+    __slots__ = ("__weakref__", "traces")
+
+    def __init__(self) -> None:
+        self.traces: dict[Any, Trace] = {}
+
+
+bodies = OwnedMemo("program: traces of loop bodies", 64, "traces")
+_by_function: weakref.WeakKeyDictionary[Any, _OfFunction] = weakref.WeakKeyDictionary()
+
+
+def body_trace(loop: str, fun: Callable[..., Any], tree: Any, avals: Avals, trace: Callable[[], Trace]) -> Trace:
+    """`trace()`, or what it returned for the same function in the same kind of loop and for the same types before.
+
+    A trace is kept while its function lives, unless it captured a traced value or read a ref.
+    """
+    if not _is_kept_for(fun):
+        return trace()
+    owner = _by_function.setdefault(fun, _OfFunction())
+    key = loop, tree, tuple(avals), config.trace_context_key(), state.axes, state.scope
+    known = owner.traces.get(key)
+    if known is not None:
+        return known
+    traced = trace()
+    if READ in traced.builder.memo or Tracer in map(type, traced.captured):
+        return traced
+    return bodies.keep(owner, key, traced.of_its_own()._replace(names=(), builder=None))
+
+
+def _is_kept_for(fun: Any) -> bool:
+    """Whether a function is told from others by what it is, and this is no trace in which Python may read numbers."""
+    if debug_purity.value or check_tracer_leaks.value or type(fun).__eq__ is not object.__eq__:
+        return False
+    has_weakrefs = type(fun).__weakrefoffset__ != 0
+    return has_weakrefs and (state.builder is None or is_traced_once())

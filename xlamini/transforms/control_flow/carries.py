@@ -1,10 +1,11 @@
 """The carry of a loop, and the fixed point of its type: the body must return the carry in the type that it takes.
 
 `Carry(what, body, value, given_as, position)` flattens and checks the initial carry; `trace_body(trace_for)` traces the
-body for its type. A weakly typed carry (a Python number) takes the type that the body returns, as in JAX: it becomes
-strongly typed, or gets the promoted dtype, and the body is traced again. A Python number that the body returns for a
-strongly typed carry of the same kind (float, int or complex) is converted. Any other difference is an error that lists
-both types of every such leaf.
+body for its type. A weakly typed carry (a Python number) gets the promoted dtype if the body returns another one, and
+the body is traced again, as in JAX. Where only weak types differ, the loop has those that the body returns, and what is
+computed in the body has the types of the one trace. A Python number that the body returns for a strongly typed carry of
+the same kind (float, int or complex) is converted. Any other difference is an error that lists both types of every such
+leaf.
 """
 from __future__ import annotations
 
@@ -66,8 +67,8 @@ class Carry:
 
     def trace_body(
         self, trace_for: Callable[[Avals], Trace], part: Callable[[Any], Any] = lambda tree: tree
-    ) -> tuple[list[Any], Trace]:
-        """The initial leaves, converted to the loop's types, and the trace of the body for these types.
+    ) -> tuple[list[Any], Trace, Avals]:
+        """The initial leaves in the loop's types, the body for these types, and the types for which it was traced.
 
         `trace_for(avals)` traces the body for a carry of these types; the carry comes first among its outputs.
         `part(out_tree)` selects the structure of the carry from the structure of all outputs.
@@ -82,8 +83,13 @@ class Carry:
                 break
             avals = promoted
         self._check_types(avals, returned)
-        leaves = [_in_type(x, aval) for x, aval in zip(self.leaves, avals, strict=True)]
-        return leaves, traced._replace(jaxpr=with_outputs_of(traced.jaxpr, tuple(avals)))
+        types = tuple(map(_as_returned, avals, returned))
+        body = with_inputs_of(traced.jaxpr, len(traced.captured) + self.position, types)
+        return (
+            [_in_type(x, aval) for x, aval in zip(self.leaves, types, strict=True)],
+            traced._replace(jaxpr=with_outputs_of(body, types)),
+            avals,
+        )
 
     def _check_structure(self, returned: Any) -> None:
         if returned == self.tree:
@@ -144,18 +150,37 @@ def with_outputs_of(jaxpr: Jaxpr, avals: tuple[ShapedArray, ...]) -> Jaxpr:
     return build(converted, jaxpr.in_avals, jaxpr.name)[0]
 
 
+@rewrite
+def with_inputs_of(jaxpr: Jaxpr, first: int, avals: tuple[ShapedArray, ...]) -> Jaxpr:
+    """The jaxpr with inputs of these types from number `first` on, which it converts to those that it computes with."""
+    end = first + len(avals)
+    own = jaxpr.in_avals[first:end]
+    if tuple(own) == avals:
+        return jaxpr
+
+    def converted(*operands: Any) -> list[Any]:
+        return evaluate(jaxpr, [*operands[:first], *map(_in_type, operands[first:end], own), *operands[end:]])
+
+    return build(converted, [*jaxpr.in_avals[:first], *avals, *jaxpr.in_avals[end:]], jaxpr.name)[0]
+
+
 def _promoted(aval: ShapedArray, returned: ShapedArray) -> ShapedArray:
     """The next type of a carry for which the body returned `returned`: promoted dtype, joined vma and sharding."""
     aval = aval.varying(aval.vma | returned.vma)
     if aval.split is None and aval.ndim == returned.ndim:
         aval = aval.with_sharding(returned.split)
-    if not aval.weak_type or (aval.dtype == returned.dtype and returned.weak_type):
+    if not aval.weak_type or aval.dtype == returned.dtype:
         return aval
     try:
         dtype = result_type(aval, returned)
     except (TypePromotionError, TypeError):
         return aval
     return aval.update(dtype=dtype, weak_type=False) if dtype == returned.dtype else aval
+
+
+def _as_returned(aval: ShapedArray, returned: ShapedArray) -> ShapedArray:
+    """The loop's type of a carry that the body takes as `aval`."""
+    return aval.update(weak_type=returned.weak_type) if aval.dtype == returned.dtype else aval
 
 
 def _in_type(x: Any, aval: ShapedArray) -> Any:

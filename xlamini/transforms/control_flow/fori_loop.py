@@ -10,7 +10,7 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from xlamini.core import Jaxpr, ShapedArray, Unknown, Values, aval_of, disable_jit, issubdtype, rewrite, value_of
+from xlamini.core import Avals, Jaxpr, ShapedArray, Unknown, Values, aval_of, disable_jit, issubdtype, rewrite, value_of
 from xlamini.core.pytree import structure
 from xlamini.core.tracer import build
 from xlamini.interpreters.evaluate import evaluate
@@ -18,6 +18,7 @@ from xlamini.primitives import add, in_dtype, lt
 from xlamini.primitives.promotion import number
 from xlamini.runtime import Array
 from xlamini.staging import Cells, Trace, checked_avals, rebuilt, retry_with_refs, store, threaded, values_of
+from xlamini.staging.trace.trace_cache import body_trace
 from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.control_flow.carries import Carry, check_function
 from xlamini.transforms.scan.primitive import scan_p
@@ -54,7 +55,8 @@ def fori_loop(
 ) -> Any:
     """The value that `init_val` becomes by `val = body_fun(i, val)` for every i in `range(lower, upper)`.
 
-    The bounds are integers of one dtype, and so is i; a Python int takes on the dtype of the other bound. `init_val` is
+    The bounds are integers of one dtype, and so is i; a Python int takes on the dtype of the other bound. Both may be
+    floats: they are truncated if they are concrete while tracing. `init_val` is
     an array, a number, or a container of them; `body_fun` returns the same structure, shapes and dtypes (else
     TypeError). A Python number takes the dtype that `body_fun` returns for it.
 
@@ -87,6 +89,8 @@ def _threading(cells: Cells, lower: Any, upper: Any, body_fun: Callable, init_va
 def _fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, unroll: int | bool | None) -> Any:
     bounds = _concrete_bounds(lower, upper)
     lower, upper = _one_dtype(lower, upper)
+    if bounds is not None and issubdtype(aval_of(lower).dtype, np.floating):
+        lower, upper = bounds
     length = None if bounds is None else max(bounds[1] - bounds[0], 0)
     factor = _unroll_factor(unroll, length)
     if disable_jit.value and bounds is not None:
@@ -94,7 +98,13 @@ def _fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, unroll
     carry = Carry("fori_loop", body_fun, init_val, "init_val", 1)
     in_tree = structure(((0, init_val), {}))
     start = aval_of(lower)
-    init, body = carry.trace_body(lambda avals: trace(body_fun, in_tree, [start, *avals], reuse_equal=True))
+
+    def trace_for(avals: Avals) -> Trace:
+        inputs = [start, *avals]
+        anew = functools.partial(trace, body_fun, in_tree, inputs, reuse_equal=True)
+        return body_trace("fori_loop", body_fun, in_tree, inputs, anew)
+
+    init, body, _ = carry.trace_body(trace_for)
     if length is None:
         return rebuilt(carry.tree, _bind_while(lower, upper, body, init))
     return rebuilt(carry.tree, _bind_scan(lower, body, init, length, factor))
@@ -149,9 +159,11 @@ def _counting(body: Jaxpr, captured: int, bound: tuple[ShapedArray, ...]) -> Jax
 
 
 def _check_bounds(lower: Any, upper: Any) -> None:
-    """TypeError unless each bound is an integer scalar."""
+    """TypeError unless each bound is an integer scalar, or each a float."""
     names = ("lower", "upper")
     avals = checked_avals((lower, upper), names, "fori_loop")
+    if all(aval.shape == () and issubdtype(aval.dtype, np.floating) for aval in avals):
+        return
     for name, aval in zip(names, avals, strict=True):
         if aval.shape or not issubdtype(aval.dtype, np.integer):
             shown = aval.str_short(short_dtypes=False)

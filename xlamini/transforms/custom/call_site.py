@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini.core import Avals, Jaxpr, Tracer, Values, config
+from xlamini.core.activity import derivative_given_by_rule, may_have_tangent
 from xlamini.core.state import state
 from xlamini.core.structure import RewriteRule
-from xlamini.core.tracer import build
-from xlamini.staging import Trace, name_of
+from xlamini.core.tracer import A_RULE, build
+from xlamini.primitives import convert
+from xlamini.staging import Mask, Trace, name_of
 from xlamini.transforms.custom.closure_convert import current, stand_for
 from xlamini.transforms.custom.rule_contract import CallTypes, Contract
 
@@ -18,13 +20,43 @@ class CustomRule(RewriteRule):
     """A user's rule as a param of an equation; its batched form, or a part of it, has the same contract."""
 
     contract: Contract
+    _early: Callable[[], Any] = staticmethod(lambda: None)
+
+    def trace_early(self, operands: Values) -> None:
+        """Trace the rule at its call if the program is being differentiated: what it reads in Python may change later.
+
+        `operands` are those of which the rule may get tangents.
+        """
+        if state.builder.derivative_by in ("", A_RULE):
+            return
+        nonzero = tuple(map(may_have_tangent, operands))
+        if any(nonzero):
+            with derivative_given_by_rule():
+                self._early = held_by_trace([_context_of(nonzero), self.traced_anew(nonzero)])
+
+    def traced_early(self, nonzero: Mask) -> Any:
+        """The rule as it was traced at its call for these tangents; None if it was not, or if that trace is over."""
+        context, traced = self._early() or (None, None)
+        if context != _context_of(nonzero):
+            return None
+        if Tracer not in map(type, traced.jaxpr.consts):
+            return traced
+        consts = [current(x) if type(x) is Tracer else x for x in traced.jaxpr.consts]
+        return traced._replace(jaxpr=traced.jaxpr.replace(consts=consts))
+
+    def traced_anew(self, nonzero: Mask) -> Any:
+        raise NotImplementedError
 
     def __repr__(self) -> str:
         return name_of(self.contract.rule)
 
 
+def _context_of(nonzero: Mask) -> tuple[Any, ...]:
+    return nonzero, config.trace_context_key(), state.axes
+
+
 class Operands(list[Any]):
-    """The operands of a call, which live as long as the outermost trace."""
+    """The operands of a call, or what was traced for them, which live as long as the outermost trace."""
 
     __slots__ = ("__weakref__",)
 
@@ -111,17 +143,25 @@ def with_fixed(fixed: Sequence[tuple[int, Any]], others: Values) -> list[Any]:
     return full
 
 
+def weakly_typed_as(jaxpr: Jaxpr, operands: Values) -> list[Any]:
+    """Operands with the weak types of the inputs for which a rule was traced."""
+    return [convert(x, v.aval.dtype, v.aval.weak_type) for x, v in zip(operands, jaxpr.invars, strict=True)]
+
+
 def is_concrete(operands: Values) -> bool:
     """Whether Python may read the values of these operands, as it may in a gradient outside of jit."""
     return all(type(x) is not Tracer or x.builder.known for x in operands)
 
 
 def concrete_operands(operands: Values) -> weakref.ref[Operands] | None:
-    builder = state.builder
-    if builder is None or not is_concrete(operands):
-        return None
+    return None if state.builder is None or not is_concrete(operands) else held_by_trace(operands)
+
+
+def held_by_trace(values: Values) -> weakref.ref[Operands]:
+    """A weak reference to values that live as long as the outermost trace."""
+    builder: Any = state.builder
     while builder.parent is not None:
         builder = builder.parent
-    held = Operands(operands)
+    held = Operands(values)
     builder.memo[id(held)] = held
     return weakref.ref(held)

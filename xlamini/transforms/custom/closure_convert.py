@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from types import FunctionType, MethodType, ModuleType
+from types import FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -136,10 +136,26 @@ def _held_by(thing: Any) -> list[Any]:
             return [thing.__self__, thing.__func__]
         case functools.partial():
             return [thing.func, thing.args, thing.keywords]
-    held = list(getattr(thing, "__dict__", {}).values())
+    held = [*getattr(thing, "__dict__", {}).values(), *_in_slots(thing)]
     if isinstance(thing, FunctionType):
         held += [thing.__defaults__, thing.__kwdefaults__, *(value for _, value in _named_cells(thing))]
     return held
+
+
+def _in_slots(thing: Any) -> list[Any]:
+    """The attributes for which an object's class has slots, those that are set."""
+    named = [vars(base).get("__slots__", ()) for base in type(thing).__mro__]
+    names = [name for slots in named for name in ([slots] if isinstance(slots, str) else slots)]
+    fields = [getattr(type(thing), name, None) for name in names]
+    return [field.__get__(thing) for field in fields if type(field) is MemberDescriptorType and _is_set(field, thing)]
+
+
+def _is_set(field: MemberDescriptorType, thing: Any) -> bool:
+    try:
+        field.__get__(thing)
+    except AttributeError:
+        return False
+    return True
 
 
 def _named_cells(fun: Any) -> list[tuple[str, Any]]:

@@ -98,11 +98,13 @@ class custom_jvp(CustomFunction[P, R]):
     def _bind(self, call: TracedCall) -> list[Any]:
         assert self.jvp is not None
         contract = Contract(self.what, self.jvp, call.site.types)
+        rule = UserJvp(contract, self.symbolic_zeros, call.site)
+        rule.trace_early([*call.closed, *call.leaves])
         return custom_jvp_call_p.bind(
             *call.operands,
             name=call.site.types.name,
             call_jaxpr=call.jaxpr,
-            jvp=UserJvp(contract, self.symbolic_zeros, call.site),
+            jvp=rule,
             captured=call.captured,
             symbolic_zeros=self.symbolic_zeros,
         )

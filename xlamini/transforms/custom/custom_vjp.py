@@ -89,11 +89,14 @@ class custom_vjp(CustomFunction[P, R]):
     def _bind(self, call: TracedCall) -> list[Any]:
         vjp, types = self._vjp, call.site.types
         contract = None if self._jvp is None else Contract(self.what, self._jvp, types)
+        forward = None if vjp is None else UserForward(vjp, call.site)
+        if forward is not None:
+            forward.trace_early(call.leaves)
         return custom_vjp_call_p.bind(
             *call.operands,
             name=types.name,
             call_jaxpr=call.jaxpr,
-            fwd=None if vjp is None else UserForward(vjp, call.site),
+            fwd=forward,
             jvp=None if contract is None else UserJvp(contract, self._jvp_zeros, call.site),
             captured=call.captured,
             num_closed=len(call.closed),

@@ -15,11 +15,11 @@ from xlamini.core.tracer import build
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.partial_eval import partial_eval
-from xlamini.primitives import convert, index_in_dim
+from xlamini.primitives import index_in_dim
 from xlamini.staging import Mask, chosen, given, inverse, merged, nonzero_of, with_zeros
 from xlamini.staging.call.call_rules import call_partial_eval
 from xlamini.staging.call.higher_order import tangents_of
-from xlamini.transforms.custom.call_site import CallSite, CustomRule
+from xlamini.transforms.custom.call_site import CallSite, CustomRule, weakly_typed_as
 from xlamini.transforms.custom.rule_contract import Contract
 from xlamini.transforms.custom.rule_finite_differences import check_jvp_rule
 from xlamini.transforms.custom.symbolic_zero import zero_tangent
@@ -47,20 +47,20 @@ class JvpRule(CustomRule):
     def traced(self, nonzero: Mask) -> Jvp:
         """The rule for tangents of the operands in `nonzero`."""
         key = nonzero, config.trace_context_key(), state.axes
-        rule = self.jaxprs.get(key)
+        rule = self.traced_early(nonzero) or self.jaxprs.get(key)
         if rule is None:
-            rule = self._traced(nonzero)
+            rule = self.traced_anew(nonzero)
             if not any(type(x) is Tracer for x in rule.jaxpr.consts):
                 rules.keep(self, key, rule)
         return rule
 
-    def _traced(self, nonzero: Mask) -> Jvp:
+    def traced_anew(self, nonzero: Mask) -> Jvp:
         raise NotImplementedError
 
     def pushed(self, primals: Values, tangents: Values) -> Outputs:
         """The outputs and their tangents."""
         jaxpr, nonzero_out = self.traced(nonzero_of(tangents))
-        flat = evaluate(jaxpr, _typed(jaxpr, [*primals, *given(tangents)]))
+        flat = evaluate(jaxpr, weakly_typed_as(jaxpr, [*primals, *given(tangents)]))
         return _outputs(jaxpr, nonzero_out, flat)
 
     def linearized(self, primals: Values, tangents: Values) -> Outputs:
@@ -74,18 +74,13 @@ class JvpRule(CustomRule):
                 f"{self.contract}: the primal output that it returns depends on a tangent, so that reverse mode cannot "
                 "compute it; compute it from the primals alone"
             )
-        flat = call_partial_eval(evaluate, jaxpr, unknown, _typed(jaxpr, [*primals, *slopes]), force)
+        flat = call_partial_eval(evaluate, jaxpr, unknown, weakly_typed_as(jaxpr, [*primals, *slopes]), force)
         return _outputs(jaxpr, nonzero_out, flat)
 
 
 def _outputs(jaxpr: Jaxpr, nonzero_out: Mask, flat: Values) -> Outputs:
     count = len(nonzero_out)
     return list(flat[:count]), with_zeros(jaxpr.out_avals[:count], nonzero_out, flat[count:])
-
-
-def _typed(jaxpr: Jaxpr, operands: Values) -> list[Any]:
-    """Operands with the weak types of the jaxpr's inputs."""
-    return [convert(x, v.aval.dtype, v.aval.weak_type) for x, v in zip(operands, jaxpr.invars, strict=True)]
 
 
 class UserJvp(JvpRule):
@@ -95,7 +90,7 @@ class UserJvp(JvpRule):
         super().__init__(contract)
         self.symbolic_zeros, self.site = symbolic_zeros, site
 
-    def _traced(self, nonzero: Mask) -> Jvp:
+    def traced_anew(self, nonzero: Mask) -> Jvp:
         site, contract, nonzero_out = self.site, self.contract, []
         count = len(site.types.in_avals)
 
@@ -131,7 +126,7 @@ class BatchedJvp(JvpRule):
         super().__init__(rule.contract)
         self.rule, self.axis, self.dims, self.out_batched = rule, axis, tuple(dims), out_batched
 
-    def _traced(self, nonzero: Mask) -> Jvp:
+    def traced_anew(self, nonzero: Mask) -> Jvp:
         with named_axis(self.axis):
             single, nonzero_out = self.rule.traced(nonzero)
         dims = (*self.dims, *chosen(self.dims, nonzero))

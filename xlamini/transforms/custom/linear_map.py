@@ -35,7 +35,7 @@ from xlamini.primitives import instantiated
 from xlamini.primitives.collectives.reductions import psum_p
 from xlamini.primitives.collectives.varying import varying_along
 from xlamini.staging import Mask, chosen, given, inverse, merged, nonzero_of, with_none, with_zeros
-from xlamini.transforms.custom.call_site import is_concrete
+from xlamini.transforms.custom.call_site import is_concrete, weakly_typed_as
 from xlamini.transforms.custom.rule_contract import Contract
 from xlamini.transforms.custom.vjp_rule import Backward, BackwardRule, BatchedBackward
 
@@ -170,7 +170,8 @@ class CustomLin(Primitive):
             moving = chosen(bwd.cotangents(operands[:num_res], out_cts), inverse(in_zeros))
             return [None] * num_res + [_summed(ct, x) for ct, x in zip(moving, operands[num_res:], strict=True)]
         jaxpr, nonzero = bwd.traced(nonzero_of(out_cts), given(out_cts))
-        in_cts = with_none(nonzero, evaluate(_backward(jaxpr), [*operands[:num_res], *given(out_cts)]))
+        given_in = weakly_typed_as(jaxpr, [*operands[:num_res], *given(out_cts)])
+        in_cts = with_none(nonzero, evaluate(_backward(jaxpr), given_in))
         moving = chosen(in_cts, inverse(in_zeros))
         return [None] * num_res + [_summed(ct, x) for ct, x in zip(moving, operands[num_res:], strict=True)]
 

@@ -92,6 +92,9 @@ class UserForward(ForwardRule):
         return id(self.rules.fwd)
 
     def traced(self, perturbed: Mask) -> Forward:
+        return self.traced_early(perturbed) or self.traced_anew(perturbed)
+
+    def traced_anew(self, perturbed: Mask) -> Forward:
         site, results = self.site, []
 
         def flat(closed: Values, args: Values) -> list[Any]:

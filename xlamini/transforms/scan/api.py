@@ -38,6 +38,7 @@ from xlamini.staging import (
     values_of,
 )
 from xlamini.staging.trace.ref_arguments import OpenedRefs, closed
+from xlamini.staging.trace.trace_cache import body_trace
 from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.control_flow.carries import Carry, LeafNames, check_function
 from xlamini.transforms.scan.primitive import scan_p
@@ -170,9 +171,11 @@ def _run(loop: Loop, init: Any, xs: Any, length: Any) -> tuple[Any, Any]:
         return _pair(loop, loop.f(carry, x))
 
     def trace_for(avals: Avals) -> Trace:
-        return trace(paired, in_tree, [*avals, *slices], None, names, name_of(loop.f), reuse_equal=True)
+        inputs = [*avals, *slices]
+        anew = functools.partial(trace, paired, in_tree, inputs, None, names, name_of(loop.f), reuse_equal=True)
+        return body_trace("scan", loop.f, in_tree, inputs, anew)
 
-    start, traced = carry.trace_body(trace_for, lambda tree: treedef_children(tree)[0])
+    start, traced, _ = carry.trace_body(trace_for, lambda tree: treedef_children(tree)[0])
     last, ys = _bind(traced, start, leaves, length=length, reverse=loop.reverse, unroll=unroll)
     return rebuilt(carry.tree, last), rebuilt(treedef_children(traced.out_tree)[1], ys)
 

@@ -23,9 +23,10 @@ from xlamini.core.errors import ShardingTypeError
 from xlamini.core.sharding.partial_sums import sums_of
 from xlamini.primitives import divided_as
 from xlamini.primitives.collectives.varying import varying_along
-from xlamini.runtime import Mesh
+from xlamini.runtime import ArrayImpl, Mesh, NamedSharding, device_put_value
 from xlamini.runtime.meshes.current_mesh import get_abstract_mesh, get_mesh
 from xlamini.runtime.meshes.mesh import AnyMesh
+from xlamini.runtime.meshes.named_sharding import without_trailing_none
 from xlamini.staging import ArgNames, Trace, check_callable, checked_avals, name_of, rebuilt
 from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.shard_map.manual_axes import manual_axes, manual_here
@@ -168,7 +169,15 @@ def on_each(
         jaxpr = varying_as(traced.jaxpr, allowed, params["check_vma"])
     specs = {"in_specs": (*(PartitionSpec(),) * len(traced.captured), *ins), "out_specs": tuple(outs)}
     flat = shard_map_p.bind(*traced.captured, *leaves, jaxpr=jaxpr, **specs, **params)
-    return rebuilt(traced.out_tree, flat)
+    return rebuilt(traced.out_tree, [_as_said(x, spec, mesh) for x, spec in zip(flat, outs, strict=True)])
+
+
+def _as_said(x: Any, spec: PartitionSpec, mesh: AnyMesh) -> Any:
+    """An array of a call outside of traced functions, with its spec as out_specs writes it: P(None), and not P()."""
+    if not isinstance(x, ArrayImpl) or len(x.sharding.spec) == len(spec):
+        return x
+    said = NamedSharding(mesh, spec)
+    return device_put_value(x, said) if without_trailing_none(said) == x.sharding else x
 
 
 def _check_captured(values: Values, name: str) -> None:

@@ -8,8 +8,10 @@ from xlamini.core import ShapedArray, ShardingError, Tracer, flatten_axes, flatt
 from xlamini.core.config import strict_sharding
 from xlamini.core.errors import ShardingTypeError
 from xlamini.core.sharding.propagation import warn_of_open_split
+from xlamini.primitives.layout_constraint import check_rank, with_layout_constraint
 from xlamini.primitives.sharding_constraint import moved_to, sharding_constraint_p
 from xlamini.runtime import ArrayImpl, NamedSharding, Sharding, named
+from xlamini.runtime.layout import Format, Layout
 from xlamini.runtime.meshes.current_mesh import as_here, get_mesh
 from xlamini.runtime.meshes.mesh import AbstractMesh, Mesh
 from xlamini.runtime.meshes.named_sharding import manual_axis_in, split_in_type
@@ -22,12 +24,12 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     Args:
       x: a pytree of arrays.
       shardings: a sharding for all of them, or a pytree of shardings that is a prefix of `x`; None is no constraint. A
-        PartitionSpec refers to the mesh that `set_mesh` set.
+        PartitionSpec refers to the mesh that `set_mesh` set. A `Format` has a layout too.
 
     Outside a traced function it moves arrays as `device_put` does; an abstract mesh then stands for the array's own, or
-    the current one. Under `vmap` the compiler chooses the sharding of the mapped axis. Along axes of type Explicit it
-    is an assertion: a value with another sharding is moved, with a warning, or under the flag `strict_sharding` a
-    ShardingTypeError.
+    the current one. The layout of a Format is that of a value in a program; arrays are in row-major order. Under `vmap`
+    the compiler chooses the sharding of the mapped axis. Along axes of type Explicit it is an assertion: a value with
+    another sharding is moved, with a warning, or under the flag `strict_sharding` a ShardingTypeError.
 
     TypeError for values that are no shardings, RuntimeError for a PartitionSpec while no mesh is set,
     ShardingError for a dimension that cannot be sharded so.
@@ -35,7 +37,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     >>> with_sharding_constraint(xlamini.numpy.arange(2), xlamini.numpy.ones(()).sharding)
     Array([0, 1], dtype=int32)
     """
-    return _each("with_sharding_constraint", "shardings", "x", x, shardings, RuntimeError, _constrained)
+    return _each("with_sharding_constraint", "shardings", "x", x, shardings, _checked_constraint, _constrained)
 
 
 def reshard(xs: Any, out_shardings: Any) -> Any:
@@ -52,7 +54,7 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
     >>> reshard(xlamini.numpy.arange(2), xlamini.numpy.ones(()).sharding)
     Array([0, 1], dtype=int32)
     """
-    return _each("reshard", "out_shardings", "xs", xs, out_shardings, ValueError, _moved)
+    return _each("reshard", "out_shardings", "xs", xs, out_shardings, _checked_target, _moved)
 
 
 def _each(
@@ -61,12 +63,22 @@ def _each(
     of: str,
     x: Any,
     shardings: Any,
-    error: type[Exception],
+    check: Callable[[Any], Any],
     place: Callable[[Any, Any], Any],
 ) -> Any:
     leaves, tree = flatten_from_user(x)
-    places = [_check_sharding(face, argument, s, error) for s in flatten_axes(face, shardings, tree, (argument, of))]
+    places = [check(s) for s in flatten_axes(face, shardings, tree, (argument, of))]
     return unflatten(tree, [_placed(leaf, sharding, place) for leaf, sharding in zip(leaves, places, strict=True)])
+
+
+def _checked_constraint(where: Any) -> Any:
+    if isinstance(where, Format):
+        return where
+    return _check_sharding("with_sharding_constraint", "shardings", where, RuntimeError)
+
+
+def _checked_target(where: Any) -> Any:
+    return _check_sharding("reshard", "out_shardings", where, ValueError)
 
 
 def _check_sharding(face: str, argument: str, sharding: Any, error: type[Exception]) -> Any:
@@ -121,6 +133,8 @@ def _on_devices(x: Any, sharding: Any) -> Any:
 
 
 def _constrained(x: Any, sharding: Any) -> Any:
+    if isinstance(sharding, Format):
+        return _in_format(x, sharding)
     if type(x) is Tracer:
         there = _there("with_sharding_constraint", x, sharding)
         return sharding_constraint_p.bind(x, sharding=there) if _is_so(x.aval, there) else moved_to(x, there)
@@ -129,6 +143,14 @@ def _constrained(x: Any, sharding: Any) -> Any:
         sharding.shard_shape(x.shape)
         _is_so(x.aval, sharding)
     return device_put(x, sharding)
+
+
+def _in_format(x: Any, format: Format) -> Any:
+    placed = _placed(x, format.sharding, _constrained)
+    if not isinstance(format.layout, Layout):
+        return placed
+    check_rank("with_sharding_constraint", format.layout, placed)
+    return with_layout_constraint(placed, format.layout) if type(placed) is Tracer else placed
 
 
 def _is_so(aval: ShapedArray, sharding: Any) -> bool:

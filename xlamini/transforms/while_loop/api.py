@@ -8,13 +8,14 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from xlamini.core import ConcretizationTypeError, disable_jit
-from xlamini.core.avals import NOWHERE
+from xlamini.core.avals import NOWHERE, Avals
 from xlamini.core.named_axes import divergent_along
 from xlamini.core.pytree import structure, treedef_is_leaf
 from xlamini.runtime import Array
 from xlamini.staging import Cells, Trace, name_of, rebuilt, retry_with_refs, store, threaded, values_of
+from xlamini.staging.trace.trace_cache import body_trace
 from xlamini.staging.trace.tracing import trace
-from xlamini.transforms.control_flow.carries import Carry, check_function
+from xlamini.transforms.control_flow.carries import Carry, check_function, with_inputs_of
 from xlamini.transforms.sharding.device_put import device_put
 from xlamini.transforms.while_loop.max_steps import bounded_while_p
 from xlamini.transforms.while_loop.primitive import while_p
@@ -113,11 +114,18 @@ def _traced(
 ) -> tuple[list[Any], Trace, Trace]:
     """The initial carry, and the traces of condition and body, which devices run unequally often along these axes."""
     with divergent_along(axes):
-        init, body = carry.trace_body(lambda avals: trace(body_fun, in_tree, avals, reuse_equal=True))
-        cond = trace(cond_fun, in_tree, body.jaxpr.in_avals[len(body.captured) :], reuse_equal=True)
+        init, body, avals = carry.trace_body(functools.partial(_trace, body_fun, in_tree))
+        cond = _trace(cond_fun, in_tree, avals)
     _check_predicate(cond, name_of(cond_fun))
+    first, types = len(cond.captured), tuple(body.jaxpr.in_avals[len(body.captured) :])
+    cond = cond._replace(jaxpr=with_inputs_of(cond.jaxpr, first, types))
     found = cond.jaxpr.out_avals[0].vma
     return (init, cond, body) if found <= axes else _traced(carry, cond_fun, body_fun, in_tree, axes | found)
+
+
+def _trace(fun: Callable, in_tree: Any, avals: Avals) -> Trace:
+    anew = functools.partial(trace, fun, in_tree, avals, reuse_equal=True)
+    return body_trace("while_loop", fun, in_tree, avals, anew)
 
 
 def _check_steps(max_steps: Any) -> None:
