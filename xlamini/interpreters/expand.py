@@ -10,6 +10,7 @@ too. The `expand` rules see its values: objects of the user's class, whose array
 """
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -85,9 +86,21 @@ def _bound(eqn: Equation, inputs: Values, params: Params) -> Sequence[Any]:
 def _as_typed(x: Any, aval: ShapedArray) -> Any:
     """A result with the weak type, the sharding and the varying axes that the equation says."""
     if type(aval) is HiAval:
-        return x
+        return _with_typed_parts(x, aval)
     typed = convert(x, aval.dtype, aval.weak_type)
     return placed_as(hooks.cast_varying(typed, aval.vma) if aval.vma else typed, aval)
+
+
+def _with_typed_parts(x: Any, aval: HiAval) -> Any:
+    """A value of a user's type whose arrays are of the lo types; TypeError if it is made of other arrays."""
+    parts, types = lowered([aval], [x]), lo_types(aval)
+    if _types(map(aval_of, parts)) != _types(types):
+        raise TypeError(
+            f"the type {aval.ty}: lower_val returns {_shown(map(aval_of, parts))}, but lo_ty says {_shown(types)}; "
+            "make the two agree"
+        )
+    typed = list(map(_as_typed, parts, types))
+    return x if all(map(operator.is_, parts, typed)) else raised([aval], typed)[0]
 
 
 def _types(avals: Any) -> list[tuple[Any, Any]]:

@@ -8,6 +8,7 @@ from xlamini.core import (
     Avals,
     Axis,
     Dims,
+    Params,
     Primitive,
     ShapedArray,
     Values,
@@ -22,6 +23,8 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.core.hi_types import HiAval, as_aval
+from xlamini.core.sharding.partial_sums import Sums, sums_of
+from xlamini.core.sharding.propagation import Splits
 from xlamini.core.state import state
 from xlamini.core.structure import RewriteRule
 from xlamini.core.tracer import build
@@ -130,6 +133,13 @@ class CallHiPrimitive(Primitive):
 
     def shape_rule(self, *avals: ShapedArray, call: HiCall) -> Avals:
         return call.out_avals
+
+    def splits(self, avals: Avals, outs: Avals, params: Params) -> Splits:
+        """As the user's `out_aval` says, whatever the operands are."""
+        return Splits([a.split for a in outs])
+
+    def sums(self, avals: Avals, outs: Avals, params: Params) -> list[Sums]:
+        return list(map(sums_of, outs))
 
     def jvp(self, primals: Values, tangents: Values, *, call: HiCall) -> Any:
         """By the user's `jvp`; without one, by the linear map of `linearize`."""
