@@ -46,6 +46,9 @@ local_array: Callable[[Any, Any, frozenset[Any], Any], Any] = _not_installed("lo
 global_array: Callable[[Any, Any, Any], Any] = _not_installed("global_array")
 """`global_array(aval, mesh, spec)`: the type of the array that shards of this type form."""
 
+hi_variable: Callable[[Any], Any] = _not_installed("hi_variable")
+"""`hi_variable(x)`: a value of a user's class that is made of traced arrays, as a traced value; else None."""
+
 zeros: Callable[[Any], Any] = _not_installed("zeros")
 """`zeros(aval)`: an array of zeros of this type, for the user."""
 

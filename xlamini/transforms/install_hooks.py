@@ -48,6 +48,12 @@ def _zeros(aval: Any) -> Any:
     return visible([zeros(aval)])[0]
 
 
+def _hi_variable(x: Any) -> Any:
+    from xlamini.primitives.hi_values import as_variable
+
+    return as_variable(x)
+
+
 def _local_array(aval: Any, mesh: Any, manual: frozenset[Any], spec: Any) -> Any:
     from xlamini.transforms.shard_map.specs import local_array
 
@@ -97,6 +103,7 @@ hooks.install(
     split_in_type=split_in_type,
     format_jaxpr=_format_jaxpr,
     format_equation=_format_equation,
+    hi_variable=_hi_variable,
     local_array=_local_array,
     global_array=_global_array,
     zeros=_zeros,
