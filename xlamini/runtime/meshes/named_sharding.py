@@ -218,5 +218,8 @@ for _name, _member in _MEMBERS.items():
 
 # C++ imports this check from a module of jax, once, when the first sharding is made.
 call_with_modules(
-    placeholders({"jax._src.named_sharding": {"check_pspec": _check_spec}}), NamedSharding, AbstractMesh((), ()), PartitionSpec()
+    placeholders({"jax._src.named_sharding": {"check_pspec": _check_spec}}),
+    NamedSharding,
+    AbstractMesh((), ()),
+    PartitionSpec(),
 )
