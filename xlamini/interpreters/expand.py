@@ -92,14 +92,18 @@ def _as_typed(x: Any, aval: ShapedArray) -> Any:
 
 
 def _with_typed_parts(x: Any, aval: HiAval) -> Any:
-    """A value of a user's type whose arrays are of the lo types; TypeError if it is made of other arrays."""
+    """A value of a user's type whose arrays are of the lo types; TypeError if it is made of other arrays.
+
+    Where a lo type says nothing of shardings, the array stays split as it is.
+    """
     parts, types = lowered([aval], [x]), lo_types(aval)
     if _types(map(aval_of, parts)) != _types(types):
         raise TypeError(
             f"the type {aval.ty}: lower_val returns {_shown(map(aval_of, parts))}, but lo_ty says {_shown(types)}; "
             "make the two agree"
         )
-    typed = list(map(_as_typed, parts, types))
+    wanted = [lo if lo.split else lo.with_sharding(aval_of(x).split) for lo, x in zip(types, parts, strict=True)]
+    typed = list(map(_as_typed, parts, wanted))
     return x if all(map(operator.is_, parts, typed)) else raised([aval], typed)[0]
 
 

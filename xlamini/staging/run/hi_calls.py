@@ -7,12 +7,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core import aval_of, close_over, flatten, flatten_from_user, unflatten
+from xlamini.core import ShapedArray, aval_of, close_over, flatten, flatten_from_user, unflatten
 from xlamini.core.hi_types import HiAval, as_aval, has_hi, is_hi_type, is_hi_value, lo_types, lowered
 from xlamini.core.pytree import SequenceKey, register_pytree_node, structure
 from xlamini.interpreters.expand import expand
+from xlamini.runtime import NamedSharding
+from xlamini.runtime.meshes.current_mesh import get_mesh
 from xlamini.staging.run.call_plan import CallPlan
 from xlamini.staging.trace.arguments import ArgNames
+from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.staging.trace.tracing import Trace
 
 
@@ -49,11 +52,18 @@ def in_arrays(tree: Any) -> Any:
 
 def _in_arrays(x: Any) -> Any:
     if is_hi_type(x):
-        return ArraysOf(x, lo_types(as_aval(x)))
+        return ArraysOf(x, list(map(_described, lo_types(as_aval(x)))))
     if not is_hi_value(x):
         return x
     aval: Any = aval_of(x)
     return ArraysOf(aval.ty, lowered([aval], [x]))
+
+
+def _described(lo: ShapedArray) -> ShapeDtypeStruct:
+    """An array of this type, split as it says over the devices of the current mesh."""
+    here, split = get_mesh(), lo.split
+    placed = None if split is None or here.abstract_mesh != split.mesh else NamedSharding(here, split.spec)
+    return ShapeDtypeStruct(lo.shape, lo.dtype, sharding=placed, weak_type=lo.weak_type)
 
 
 def with_values(tree: Any) -> Any:

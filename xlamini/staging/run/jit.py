@@ -139,8 +139,7 @@ class Jitted(Estimated):
             from xlamini.staging.run.debug_run import debugged  # for those who look only
 
             outs = debugged(self, traced, plan, lambda: program(operands, where.committed, plan.names))
-            out = unflatten(traced.out_tree, outs)
-            return with_values(out) if has_values else out, None, False
+            return with_values(unflatten(traced.out_tree, outs)), None, False
         outs = program(operands, where.committed, plan.names)
         out = unflatten(traced.out_tree, outs)
         if has_values:
