@@ -165,6 +165,20 @@ def lo_types(aval: ShapedArray) -> list[ShapedArray]:
     return [lo.varying(lo.vma | aval.vma) for lo in parts] if aval.vma else parts
 
 
+def fits(found: ShapedArray, due: ShapedArray) -> bool:
+    """Whether a value of the one type may stand where the other is due: shape and dtype are equal.
+
+    Of users' types the class and the arrays are: their shardings may differ, as those of arrays may.
+    """
+    if type(found) is not HiAval or type(due) is not HiAval or found.dtype == due.dtype:
+        return (found.shape, found.dtype) == (due.shape, due.dtype)
+    return type(found.ty) is type(due.ty) and _shapes(found) == _shapes(due)
+
+
+def _shapes(aval: HiAval) -> list[Any]:
+    return [(lo.shape, lo.dtype) for lo in lo_types(aval)]
+
+
 def lowered(avals: Avals, values: Values) -> list[Any]:
     """The arrays that the values of these types are made of."""
     return [lo for aval, x in zip(avals, values, strict=True) for lo in _lowered(aval, x)]

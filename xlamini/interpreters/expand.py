@@ -14,8 +14,8 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import Equation, Jaxpr, Params, ShapedArray, Values, aval_of, hooks, rewrite
-from xlamini.core.hi_types import HiAval, has_hi, lo_avals, lo_types, lowered, raised
+from xlamini.core import Avals, Equation, Jaxpr, Params, ShapedArray, Values, aval_of, hooks, rewrite
+from xlamini.core.hi_types import HiAval, fits, has_hi, lo_avals, lo_types, lowered, raised
 from xlamini.core.jaxpr import derived, expands, is_expanded
 from xlamini.core.tracer import build
 from xlamini.interpreters.environment import bound, builder, read
@@ -65,7 +65,7 @@ def _expanded(eqn: Equation, inputs: Values) -> Sequence[Any]:
     found = eqn.primitive.expand(*inputs, **eqn.params)
     outs = list(found) if eqn.primitive.multiple_results else [found]
     expected = [v.aval for v in eqn.outvars]
-    if _types(map(aval_of, outs)) != _types(expected):
+    if not _fit(list(map(aval_of, outs)), expected):
         raise TypeError(
             f"the expand rule of '{eqn.primitive}' returns {_shown(map(aval_of, outs))}, but its shape rule says "
             f"{_shown(expected)}; make the two agree"
@@ -97,7 +97,7 @@ def _with_typed_parts(x: Any, aval: HiAval) -> Any:
     Where a lo type says nothing of shardings, the array stays split as it is.
     """
     parts, types = lowered([aval], [x]), lo_types(aval)
-    if _types(map(aval_of, parts)) != _types(types):
+    if not _fit(list(map(aval_of, parts)), types):
         raise TypeError(
             f"the type {aval.ty}: lower_val returns {_shown(map(aval_of, parts))}, but lo_ty says {_shown(types)}; "
             "make the two agree"
@@ -107,8 +107,8 @@ def _with_typed_parts(x: Any, aval: HiAval) -> Any:
     return x if all(map(operator.is_, parts, typed)) else raised([aval], typed)[0]
 
 
-def _types(avals: Any) -> list[tuple[Any, Any]]:
-    return [(aval.shape, aval.dtype) for aval in avals]
+def _fit(found: Avals, due: Avals) -> bool:
+    return len(found) == len(due) and all(map(fits, found, due))
 
 
 def _shown(avals: Any) -> str:

@@ -15,7 +15,7 @@ from xlamini.core import (
     tangent_aval,
     unflatten,
 )
-from xlamini.core.hi_types import HiAval, as_aval
+from xlamini.core.hi_types import HiAval, as_aval, fits
 from xlamini.core.structure import RewriteRule
 from xlamini.extend.rules import as_values
 from xlamini.primitives import convert
@@ -87,7 +87,7 @@ def _plain(ty: Any) -> ShapedArray:
 
 def check_type(what: str, found: ShapedArray, where: str, due: ShapedArray) -> None:
     """TypeError unless shapes and dtypes are equal."""
-    if (found.shape, found.dtype) != (due.shape, due.dtype):
+    if not fits(found, due):
         raise TypeError(f"{what} {found.str_long()}, but {where} {due.str_long()}")
 
 

@@ -24,6 +24,7 @@ from xlamini.core import (
     tangent_aval,
     unflatten,
 )
+from xlamini.core.hi_types import fits
 from xlamini.core.state import state
 from xlamini.core.structure import RewriteRule
 from xlamini.core.tracer import build
@@ -84,7 +85,7 @@ def _checked(rule: LinearRule, accumulator: Accumulator) -> Any:
     if is_zero(total):
         return total
     found, due = aval_of(total), cotangent_aval(accumulator._aval)
-    if (found.shape, found.dtype) != (due.shape, due.dtype):
+    if not fits(found, due):
         raise TypeError(
             f"{rule.call.name}: its rule gives a cotangent {found.str_long()} for an argument whose cotangents "
             f"are {due.str_long()}"

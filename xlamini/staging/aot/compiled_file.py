@@ -19,7 +19,7 @@ from xlamini.runtime.meshes.program_placement import devices_of
 from xlamini.staging.aot import placements, trees, types
 from xlamini.staging.aot.captured_arrays import ndarrays
 from xlamini.staging.compile.program import Program
-from xlamini.staging.run.hi_calls import has_arrays_of
+from xlamini.staging.trace.hi_arguments import has_arrays_of
 from xlamini.staging.trace.tracing import TracedCall
 
 _FIELDS = {
@@ -82,8 +82,8 @@ def _check(call: TracedCall, executable: CompiledModule) -> None:
         )
     if executable.calls_python:
         raise ValueError(
-            f"serialize: {call.name} calls Python functions (debug.print, pure_callback, ...), which another process has "
-            "not; take them out"
+            f"serialize: {call.name} calls Python functions (debug.print, pure_callback, ...), which another process "
+            "has not; take them out"
         )
 
 

@@ -32,8 +32,8 @@ from xlamini.staging.compile.lowered_program import LoweredProgram
 from xlamini.staging.compile.lowering_target import Elsewhere, destination, device_of
 from xlamini.staging.compile.placement import AskedShardings
 from xlamini.staging.compile.program import Program, compile_lowered
-from xlamini.staging.run.hi_calls import has_arrays_of, in_arrays, with_values
 from xlamini.staging.trace.arguments import refuse_tracers
+from xlamini.staging.trace.hi_arguments import has_arrays_of, in_arrays, with_values
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.staging.trace.tracing import Trace, TracedCall
 

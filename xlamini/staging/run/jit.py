@@ -42,21 +42,16 @@ from xlamini.staging.run.call_errors import Explain, guarded
 from xlamini.staging.run.call_plan import CallPlan
 from xlamini.staging.run.donation import donated_leaves, warn_of_unusable
 from xlamini.staging.run.estimates import Estimated
-from xlamini.staging.run.hi_calls import plan_in_arrays, takes_or_returns_values, trace_in_arrays, with_values
+from xlamini.staging.run.hi_calls import plan_in_arrays, takes_or_returns_values, trace_in_arrays
 from xlamini.staging.run.jit_caches import programs, shared_caches, traces, unshare, with_refs
 from xlamini.staging.run.jit_options import Options
 from xlamini.staging.run.large_captures import warn_of_large_captures
 from xlamini.staging.run.queued_calls import QueuedCalls
 from xlamini.staging.trace.arguments import ArgNames, avals_of, check_values, has_refs, name_of, refuse_leaked
+from xlamini.staging.trace.hi_arguments import with_values
 from xlamini.staging.trace.ref_arguments import pure, run_with_values
 from xlamini.staging.trace.ref_threading import Cells, run_with_refs, store, threaded, values_of, with_touched
-from xlamini.staging.trace.sharding_prefix import (
-    all_moved,
-    flatten_shardings,
-    in_spaces,
-    resharded_avals,
-    spaces_of,
-)
+from xlamini.staging.trace.sharding_prefix import all_moved, flatten_shardings, in_spaces, resharded_avals, spaces_of
 from xlamini.staging.trace.static_args import Names, Selected, check_hashable, take_out
 from xlamini.staging.trace.tracing import Trace, TracedCall, rebuilt, trace
 

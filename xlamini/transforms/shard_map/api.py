@@ -157,6 +157,8 @@ def on_each(
     """Run `f` on each device's shards of the operands; `outs_of(trace)` returns the specs of the outputs."""
     leaves, tree, names, avals, name = operands
     mesh = params["mesh"]
+    for i, (spec, aval) in enumerate(zip(ins, avals, strict=True)):
+        check_spec_of(spec, aval, f"the argument {names[i]!r}")
     places = [placed_for(aval, mesh, params["manual"], spec) for aval, spec in zip(avals, ins, strict=True)]
     leaves = list(map(divided_as, leaves, places))
     placed = [aval.with_sharding(split) for aval, split in zip(avals, places, strict=True)]
@@ -289,7 +291,6 @@ def _why_not(axis: Any, manual: frozenset[Any]) -> str:
 
 def _part(aval: ShapedArray, spec: PartitionSpec, params: Params, name: str) -> ShapedArray:
     try:
-        check_spec_of(spec, aval, f"the argument {name!r}")
         return local_aval(aval, params, spec)
     except ShardingError as error:
         raise ShardingError(f"shard_map: the argument {name!r}: {error}") from None
