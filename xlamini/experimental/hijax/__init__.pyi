@@ -25,3 +25,4 @@ from xlamini.experimental.hijax.types import (
     AbstractValue as AbstractValue, HiPspec as HiPspec, HiType as HiType, MappingSpec as MappingSpec,
     aval_method as aval_method, aval_property as aval_property, register_hitype as register_hitype,
 )
+from xlamini.numpy.ref_views import TransformedRef as TransformedRef
