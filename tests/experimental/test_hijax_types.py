@@ -339,7 +339,7 @@ def test_attributes_of_traced_values() -> None:
     ("use", "problem"),
     [
         (lambda: xlamini.jit(lambda tup: jnp.reshape(tup, (1,)))(TUP), r"reshape takes arrays.*at .*test_hijax"),
-        (lambda: xlamini.jit(energy).lower(TUP), "ahead of time takes and returns arrays"),
+        (lambda: xlamini.export.export(xlamini.jit(energy))(TUP), "an exported program takes and returns arrays"),
         (lambda: xlamini.vmap(energy)(TUP), "has no axis to map"),
         (lambda: register_hitype("Tup", TupTy), "val_cls must be a class"),
         (lambda: hijax.MutableHiType().lo_ty_qdd(None), "write `def lo_ty_qdd"),

@@ -17,6 +17,7 @@ from xlamini.core.errors import ShapeError
 from xlamini.core.memory_space import DEVICE, Space
 from xlamini.core.sharding.abstract_mesh import ManualAxisType
 from xlamini.core.sharding.aval_sharding import AvalSharding, Names, with_entry
+from xlamini.core.sharding.partition_spec import PartitionSpec
 
 Shape = tuple[int, ...]
 
@@ -131,6 +132,19 @@ class ShapedArray:
     def leading_axis_spec(self) -> int:
         return 0
 
+    def shard(self, mesh: Any, manual_axes: frozenset[Any], check_vma: bool, spec: Any) -> ShapedArray:
+        """The type of one device's shard in a shard_map."""
+        return hooks.local_array(self, mesh, manual_axes, spec)
+
+    def unshard(self, mesh: Any, check_vma: bool, spec: Any) -> ShapedArray:
+        """The type of the global array of which this is the type of a shard."""
+        return hooks.global_array(self, mesh, spec)
+
+    def nospec(self, mesh: Any, check_vma: bool, all_names: Names) -> PartitionSpec:
+        """The spec of an array of which all devices along the axes may have their own: they form a stack."""
+        names = tuple(n for n in mesh.axis_names if n in self.vma) if check_vma else all_names
+        return PartitionSpec(names) if names else PartitionSpec()
+
     def normalize(self) -> ShapedArray:
         """The type without weak type."""
         return self.strip_weak_type()
@@ -190,8 +204,11 @@ class ShapedArray:
             split = with_entry(split, dim, len(shape), *placed)
         return self.update(shape=shape, split=split)
 
-    def str_short(self, short_dtypes: bool = True) -> str:
-        """`f32[3,4]`, or `float32[3,4]` with the dtype's full name; `f32<host>[3,4]` in the host's memory."""
+    def str_short(self, short_dtypes: bool = True, mesh_axis_types: bool = False) -> str:
+        """`f32[3,4]`, or `float32[3,4]` with the dtype's full name; `f32<host>[3,4]` in the host's memory.
+
+        `mesh_axis_types` is accepted and ignored: axes are shown by their names.
+        """
         name = short_name(self.dtype) if short_dtypes or self.dtype == float0 else self.dtype.name
         marks = [f"V:{','.join(sorted(map(str, self.vma)))}"] if self.vma else []
         sizes = list(map(str, self.shape))

@@ -3,8 +3,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xlamini.core.avals import ShapedArray
+from xlamini.core.avals import Avals
 from xlamini.core.errors import JaxprError
+from xlamini.core.hi_types import fits
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var, effects_of, subjaxprs
 from xlamini.core.primitive import CallLike
 from xlamini.core.tracer import Builder, active
@@ -48,12 +49,13 @@ def _check_types(jaxpr: Jaxpr, eqn: Equation) -> None:
     expected = eqn.primitive.shape_rule(*[a.aval for a in eqn.invars], **eqn.params)
     expected = expected if eqn.primitive.multiple_results else [expected]
     found = [v.aval for v in eqn.outvars]
-    if [_type(a) for a in expected] != [_type(a) for a in found]:
+    weak = [[a.weak_type for a in avals] for avals in (expected, found)]
+    if not _fit(expected, found) or weak[0] != weak[1]:
         raise _error(f"its outputs are {found}, but its shape rule says {list(expected)}", jaxpr, eqn)
 
 
-def _type(aval: ShapedArray) -> tuple:
-    return aval.shape, aval.dtype, aval.weak_type
+def _fit(found: Avals, due: Avals) -> bool:
+    return len(found) == len(due) and all(map(fits, found, due))
 
 
 def _check_inner(inner: Jaxpr, jaxpr: Jaxpr, eqn: Equation) -> None:
@@ -63,11 +65,9 @@ def _check_inner(inner: Jaxpr, jaxpr: Jaxpr, eqn: Equation) -> None:
 
 
 def _check_operands(callee: Jaxpr, jaxpr: Jaxpr, eqn: Equation) -> None:
-    found, wanted = ([(v.aval.shape, v.aval.dtype) for v in atoms] for atoms in (eqn.invars, callee.invars))
-    if found != wanted:
-        raise _error(
-            f"its operands are {[a.aval for a in eqn.invars]}, but its jaxpr takes {callee.in_avals}", jaxpr, eqn
-        )
+    found = [a.aval for a in eqn.invars]
+    if not _fit(found, callee.in_avals):
+        raise _error(f"its operands are {found}, but its jaxpr takes {callee.in_avals}", jaxpr, eqn)
 
 
 def _error(problem: str, jaxpr: Jaxpr, eqn: Equation | None) -> JaxprError:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any, ClassVar, NoReturn
 
-from xlamini.core.avals import Avals, ShapedArray, Values, types_of_values
+from xlamini.core.avals import NOWHERE, Avals, ShapedArray, Values, types_of_values
 from xlamini.core.memory_space import DEVICE
 
 
@@ -36,26 +36,27 @@ class HiDType:
 
 
 class HiAval(ShapedArray):
-    """The type of a variable whose values are of the user's type `ty`."""
+    """The type of a variable whose values are of the user's type `ty`, and vary along the manual axes `vma`."""
 
     __slots__ = ("ty",)
     _of_types: ClassVar[dict[Any, HiAval]] = {}
 
     ty: Any
 
-    def __new__(cls, ty: Any) -> HiAval:
-        known = cls._of_types.get(ty)
-        return known if known is not None else cls._of_types.setdefault(ty, cls._made(ty))
+    def __new__(cls, ty: Any, vma: frozenset[Any] = NOWHERE) -> HiAval:
+        key = (ty, vma) if vma else ty
+        known = cls._of_types.get(key)
+        return known if known is not None else cls._of_types.setdefault(key, cls._made(ty, vma))
 
     @classmethod
-    def _made(cls, ty: Any) -> HiAval:
+    def _made(cls, ty: Any, vma: frozenset[Any]) -> HiAval:
         self = object.__new__(cls)
         self.ty, self.dtype, self.shape, self.size, self.nbytes = ty, HiDType(ty), (), 1, 0
-        self.weak_type, self.vma, self.split, self.memory_space = False, frozenset(), None, DEVICE
+        self.weak_type, self.vma, self.split, self.memory_space = False, vma, None, DEVICE
         return self
 
     def __reduce__(self) -> Any:
-        return HiAval, (self.ty,)
+        return HiAval, (self.ty, self.vma)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -63,19 +64,24 @@ class HiAval(ShapedArray):
         return getattr(self.ty, name)
 
     def update(self, **changes: Any) -> HiAval:
-        """The type itself: what it is made of, only its own methods say."""
-        return self
+        """The type with other varying axes: what values are made of, only the user's methods say."""
+        return HiAval(self.ty, changes.get("vma", self.vma))
 
     def to_tangent_aval(self) -> ShapedArray:
-        return as_aval(self.ty.to_tangent_aval())
+        return self._alike(self.ty.to_tangent_aval())
 
     def inserted(self, dim: Any, size: int, placed: Any = None) -> ShapedArray:
         """The type of a batch: by the user's `inc_rank`, for a mapping spec, or 0 for the leading axis."""
-        return as_aval(self.ty.inc_rank(size, self.spec(dim)))
+        return self._alike(self.ty.inc_rank(size, self.spec(dim)))
 
     def without(self, dim: Any, size: int | None = None) -> ShapedArray:
         """The type of one example of a batch, by the user's `dec_rank`."""
-        return as_aval(self.ty.dec_rank(size, self.spec(dim)))
+        return self._alike(self.ty.dec_rank(size, self.spec(dim)))
+
+    def _alike(self, ty: Any) -> ShapedArray:
+        """A type that the user's one gave, whose values vary where these do."""
+        aval = as_aval(ty)
+        return aval.varying(aval.vma | self.vma)
 
     def spec(self, dim: Any) -> Any:
         """The mapping spec of a batch dimension: 0 is the leading axis."""
@@ -85,11 +91,11 @@ class HiAval(ShapedArray):
             raise TypeError(f"values of type {self.ty} have a leading axis and mapping specs, but no axis {dim}")
         return self.ty.leading_axis_spec()
 
-    def str_short(self, short_dtypes: bool = True) -> str:
-        return str(self.ty)
+    def str_short(self, short_dtypes: bool = True, mesh_axis_types: bool = False) -> str:
+        return f"{self.ty}{{V:{','.join(sorted(map(str, self.vma)))}}}" if self.vma else str(self.ty)
 
     def __repr__(self) -> str:
-        return f"HiAval({self.ty})"
+        return f"HiAval({self})"
 
     __str__ = str_short
 
@@ -153,7 +159,24 @@ def lo_avals(avals: Avals) -> list[ShapedArray]:
 
 def lo_types(aval: ShapedArray) -> list[ShapedArray]:
     """The types of the arrays that a value is made of."""
-    return lo_avals(list(map(as_aval, aval.ty.lo_ty()))) if type(aval) is HiAval else [aval]
+    if type(aval) is not HiAval:
+        return [aval]
+    parts = lo_avals(list(map(as_aval, aval.ty.lo_ty())))
+    return [lo.varying(lo.vma | aval.vma) for lo in parts] if aval.vma else parts
+
+
+def fits(found: ShapedArray, due: ShapedArray) -> bool:
+    """Whether a value of the one type may stand where the other is due: shape and dtype are equal.
+
+    Of users' types the class and the arrays are: their shardings may differ, as those of arrays may.
+    """
+    if type(found) is not HiAval or type(due) is not HiAval or found.dtype == due.dtype:
+        return (found.shape, found.dtype) == (due.shape, due.dtype)
+    return type(found.ty) is type(due.ty) and _shapes(found) == _shapes(due)
+
+
+def _shapes(aval: HiAval) -> list[Any]:
+    return [(lo.shape, lo.dtype) for lo in lo_types(aval)]
 
 
 def lowered(avals: Avals, values: Values) -> list[Any]:

@@ -40,6 +40,15 @@ sharding_of: Callable[[Any], Any] = _not_installed("sharding_of")
 split_in_type: Callable[[Any, int], Any] = _not_installed("split_in_type")
 """`split_in_type(sharding, ndim)`: what the type of an array placed so says of it; None if nothing."""
 
+local_array: Callable[[Any, Any, frozenset[Any], Any], Any] = _not_installed("local_array")
+"""`local_array(aval, mesh, manual, spec)`: the type of a device's shard in a shard_map."""
+
+global_array: Callable[[Any, Any, Any], Any] = _not_installed("global_array")
+"""`global_array(aval, mesh, spec)`: the type of the array that shards of this type form."""
+
+hi_variable: Callable[[Any], Any] = _not_installed("hi_variable")
+"""`hi_variable(x)`: a value of a user's class that is made of traced arrays, as a traced value; else None."""
+
 zeros: Callable[[Any], Any] = _not_installed("zeros")
 """`zeros(aval)`: an array of zeros of this type, for the user."""
 

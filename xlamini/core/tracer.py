@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from xlamini.core import config, hooks
-from xlamini.core.avals import SCALAR_TYPES, Avals, Params, ShapedArray, Values, aval_of
+from xlamini.core.avals import SCALAR_TYPES, Avals, Params, ShapedArray, Values, aval_of, types_of_values
 from xlamini.core.depth import make_room
 from xlamini.core.equation_kind import kinds, new_kind
 from xlamini.core.errors import ShardingTypeError, UnexpectedTracerError
@@ -209,6 +209,9 @@ class Builder:
                 return self.atom(self.environment[key])
             if type(value) is Tracer and not self._is_within(value.builder):
                 return self.atom(self._rewritten(value))
+            made = hooks.hi_variable(value) if type(value) in types_of_values else None
+            if made is not None:
+                return self.atom(made)
             self._check_capturable(value)
             entry = self.captured[key] = (Var(aval_of(value)), value)
         return entry[0]

@@ -10,11 +10,12 @@ too. The `expand` rules see its values: objects of the user's class, whose array
 """
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import Equation, Jaxpr, Params, ShapedArray, Values, aval_of, hooks, rewrite
-from xlamini.core.hi_types import HiAval, has_hi, lo_avals, lo_types, lowered, raised
+from xlamini.core import Avals, Equation, Jaxpr, Params, ShapedArray, Values, aval_of, hooks, rewrite
+from xlamini.core.hi_types import HiAval, fits, has_hi, lo_avals, lo_types, lowered, raised
 from xlamini.core.jaxpr import derived, expands, is_expanded
 from xlamini.core.tracer import build
 from xlamini.interpreters.environment import bound, builder, read
@@ -64,7 +65,7 @@ def _expanded(eqn: Equation, inputs: Values) -> Sequence[Any]:
     found = eqn.primitive.expand(*inputs, **eqn.params)
     outs = list(found) if eqn.primitive.multiple_results else [found]
     expected = [v.aval for v in eqn.outvars]
-    if _types(map(aval_of, outs)) != _types(expected):
+    if not _fit(list(map(aval_of, outs)), expected):
         raise TypeError(
             f"the expand rule of '{eqn.primitive}' returns {_shown(map(aval_of, outs))}, but its shape rule says "
             f"{_shown(expected)}; make the two agree"
@@ -85,13 +86,29 @@ def _bound(eqn: Equation, inputs: Values, params: Params) -> Sequence[Any]:
 def _as_typed(x: Any, aval: ShapedArray) -> Any:
     """A result with the weak type, the sharding and the varying axes that the equation says."""
     if type(aval) is HiAval:
-        return x
+        return _with_typed_parts(x, aval)
     typed = convert(x, aval.dtype, aval.weak_type)
     return placed_as(hooks.cast_varying(typed, aval.vma) if aval.vma else typed, aval)
 
 
-def _types(avals: Any) -> list[tuple[Any, Any]]:
-    return [(aval.shape, aval.dtype) for aval in avals]
+def _with_typed_parts(x: Any, aval: HiAval) -> Any:
+    """A value of a user's type whose arrays are of the lo types; TypeError if it is made of other arrays.
+
+    Where a lo type says nothing of shardings, the array stays split as it is.
+    """
+    parts, types = lowered([aval], [x]), lo_types(aval)
+    if not _fit(list(map(aval_of, parts)), types):
+        raise TypeError(
+            f"the type {aval.ty}: lower_val returns {_shown(map(aval_of, parts))}, but lo_ty says {_shown(types)}; "
+            "make the two agree"
+        )
+    wanted = [lo if lo.split else lo.with_sharding(aval_of(x).split) for lo, x in zip(types, parts, strict=True)]
+    typed = list(map(_as_typed, parts, wanted))
+    return x if all(map(operator.is_, parts, typed)) else raised([aval], typed)[0]
+
+
+def _fit(found: Avals, due: Avals) -> bool:
+    return len(found) == len(due) and all(map(fits, found, due))
 
 
 def _shown(avals: Any) -> str:

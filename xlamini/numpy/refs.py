@@ -4,6 +4,7 @@
     r[0] = 1.0          # write
     r[1:] += 2.0        # add
     r[...]              # read
+    r.at[1:].T          # a view, which is read and written like the ref (ref_views.py)
 
 A ref made inside a traced function, or used in one from outside (in a jitted function, a loop's body, a branch), is
 threaded through as a value, so the program stays pure and every transformation works as ever.
@@ -13,17 +14,18 @@ from __future__ import annotations
 from types import EllipsisType
 from typing import Any
 
-from xlamini.core import Cell, Holder, ShapedArray, ShapeError, api_boundary_methods, aval_of, result_type
+from xlamini.core import Cell, Holder, ShapedArray, ShapeError, api_boundary_methods, aval_of
 from xlamini.core.ref_cells import FREED, AbstractRef
 from xlamini.numpy.construction import array as _array
 from xlamini.numpy.creation import zeros as _zeros
+from xlamini.numpy.ref_views import Step, TransformedRef, Viewed, check_dtype
 from xlamini.numpy.repeating import broadcast_to as _broadcast_to
 from xlamini.primitives import convert
 
 Index = Any
 
 
-class Ref(Holder):
+class Ref(Holder, Viewed):
     """A mutable array of fixed shape and dtype; made by `new_ref`.
 
     `ref[index]` reads, `ref[index] = value` writes, `ref[index] += value` adds; an index is what an array takes, `...`
@@ -42,10 +44,8 @@ class Ref(Holder):
     committed = property(lambda self: self._cell.read().committed, doc="Whether the value is committed to its devices.")
     format = property(lambda self: self._cell.read().format, doc="The layout and the sharding of the value.")
 
-    @property
-    def at(self) -> RefAt:
-        """`ref.at[index]` is a part of the ref, which is read and written like the ref."""
-        return RefAt(self)
+    def through(self, step: Step) -> TransformedRef:
+        return TransformedRef(self, (step,))
 
     def __getitem__(self, index: Index) -> Any:
         value = self._cell.read()
@@ -53,17 +53,13 @@ class Ref(Holder):
 
     def __setitem__(self, index: Index, value: Any) -> None:
         aval = self._cell.aval
-        _check_dtype(aval, value)
+        check_dtype(aval.dtype, value)
         if index is ...:
             _check_shape(aval, value)
             new = _spread(aval, value)
         else:
             new = self._cell.read().at[index].set(value)
         self._cell.write(convert(new, aval.dtype, aval.weak_type))
-
-    def addupdate(self, x: Any, idx: Index | EllipsisType = ...) -> None:
-        """Add to the ref, or to a part of it: `ref[idx] += x`."""
-        addupdate(self, idx, x)
 
     def unsafe_buffer_pointer(self) -> int:
         """The address of the value in memory; the next write may move it."""
@@ -78,73 +74,6 @@ class Ref(Holder):
         if self._cell.owner is not None or self._cell.value is FREED:
             return repr(AbstractRef(self._cell.aval))
         return "Ref" + repr(self._cell.value).removeprefix("Array")
-
-
-class RefAt:
-    """`ref.at`; index it."""
-
-    __slots__ = ("_ref",)
-
-    def __init__(self, ref: Ref | RefView):
-        self._ref = ref
-
-    def __getitem__(self, index: Index) -> RefView:
-        return RefView(self._ref, index)
-
-
-class RefView:
-    """`ref.at[index]`: a part of a ref. It is indexed like a ref, and has the methods of `x.at[index]` of an array.
-
-    These write to the ref and return None, but for `get`, which reads.
-
-    >>> r = new_ref(xlamini.numpy.zeros(3))
-    >>> r.at[1:].add(2.0)
-    >>> r.at[1:].at[0].get(), r
-    (Array(2., dtype=float32), Ref([0., 2., 2.], dtype=float32))
-    """
-
-    __slots__ = ("_index", "_ref")
-
-    def __init__(self, ref: Ref | RefView, index: Index):
-        self._ref, self._index = ref, index
-
-    at = property(lambda self: RefAt(self))
-
-    def get(self, **options: Any) -> Any:
-        """The part's value; the options are those of `x.at[index].get`."""
-        return self._ref[...].at[self._index].get(**options)
-
-    def __getitem__(self, index: Index) -> Any:
-        part = self._ref[self._index]
-        return part if index is ... else part[index]
-
-    def __setitem__(self, index: Index, value: Any) -> None:
-        self._ref[self._index] = value if index is ... else self[...].at[index].set(value)
-
-    def __repr__(self) -> str:
-        return f"{self._ref!r}.at[{self._index!r}]"
-
-
-def _update(name: str) -> Any:
-    def update(self: RefView, *values: Any, **options: Any) -> None:
-        changed = getattr(self._ref[...].at[self._index], name)(*values, **options)
-        self._ref[...] = changed
-
-    update.__name__, update.__doc__ = name, f"Write what `x.at[index].{name}` gives for the ref's value."
-    return update
-
-
-for _name in ("set", "add", "subtract", "multiply", "mul", "divide", "power", "min", "max", "apply"):
-    setattr(RefView, _name, _update(_name))
-
-
-def _check_dtype(aval: ShapedArray, value: Any) -> None:
-    found = aval_of(value)
-    if result_type(aval, found) != aval.dtype:
-        raise ValueError(
-            f"ref of dtype {aval.dtype.name} cannot take a value of dtype {found.dtype.name}; convert it with "
-            f".astype('{aval.dtype.name}')"
-        )
 
 
 def _check_shape(aval: ShapedArray, value: Any) -> None:
@@ -200,7 +129,7 @@ def _check_plain(what: str, memory_space: Any, kind: Any) -> None:
 
 
 def _check_ref(name: str, ref: Any) -> None:
-    if not isinstance(ref, Ref | RefView):
+    if not isinstance(ref, Ref | TransformedRef):
         raise TypeError(f"{name}: a ref is needed, got {type(ref).__name__}; make one with new_ref")
 
 
@@ -223,7 +152,7 @@ def freeze(ref: Ref) -> Any:
     return ref[...]
 
 
-def get(ref: Ref | RefView, idx: Index | EllipsisType = ...) -> Any:
+def get(ref: Ref | TransformedRef, idx: Index | EllipsisType = ...) -> Any:
     """The value, or a part of it: `ref[idx]`.
 
     >>> get(new_ref(xlamini.numpy.arange(3)), 1)
@@ -233,7 +162,7 @@ def get(ref: Ref | RefView, idx: Index | EllipsisType = ...) -> Any:
     return ref[idx]
 
 
-def set(ref: Ref | RefView, idx: Index, value: Any) -> None:
+def set(ref: Ref | TransformedRef, idx: Index, value: Any) -> None:
     """Write a part: `ref[idx] = value`.
 
     >>> r = new_ref(xlamini.numpy.zeros(2))
@@ -245,7 +174,7 @@ def set(ref: Ref | RefView, idx: Index, value: Any) -> None:
     ref[idx] = value
 
 
-def swap(ref: Ref | RefView, idx: Index, value: Any, _function_name: str = "ref_swap") -> Any:
+def swap(ref: Ref | TransformedRef, idx: Index, value: Any, _function_name: str = "ref_swap") -> Any:
     """Write a part of a Ref and return its previous value; `_function_name` is accepted and ignored.
 
     >>> swap(new_ref(1.0), ..., 2.0)
@@ -257,7 +186,7 @@ def swap(ref: Ref | RefView, idx: Index, value: Any, _function_name: str = "ref_
     return before
 
 
-def addupdate(ref: Ref | RefView, idx: Index, x: Any) -> None:
+def addupdate(ref: Ref | TransformedRef, idx: Index, x: Any) -> None:
     """Add to a part: `ref[idx] += x`.
 
     >>> r = new_ref(xlamini.numpy.zeros(2))
@@ -270,4 +199,3 @@ def addupdate(ref: Ref | RefView, idx: Index, x: Any) -> None:
 
 
 api_boundary_methods(Ref)
-api_boundary_methods(RefView)

@@ -36,7 +36,10 @@ def full(aval: ShapedArray, value: Any) -> Any:
 
 def zeros(aval: ShapedArray) -> Any:
     """Zeros of this type."""
-    return hi_zeros_p.bind(ty=aval.ty) if type(aval) is HiAval else full(aval, 0)
+    if type(aval) is not HiAval:
+        return full(aval, 0)
+    zero = hi_zeros_p.bind(ty=aval.ty)
+    return hooks.cast_varying(zero, aval.vma) if aval.vma else zero
 
 
 class HiZeros(Primitive):

@@ -19,7 +19,8 @@ from xlamini.primitives.scatter import scatter_add_p
 from xlamini.primitives.slice import slice_p
 from xlamini.runtime.call_failures import explain
 from xlamini.runtime.dispatch import set_tracer_class
-from xlamini.runtime.meshes.named_sharding import sharding_of, split_in_type
+from xlamini.runtime.meshes.current_mesh import sharding_of_type
+from xlamini.runtime.meshes.named_sharding import split_in_type
 from xlamini.staging.run.eager import evaluate_primitive
 from xlamini.staging.run.eviction import evict_programs
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
@@ -45,6 +46,25 @@ def _zeros(aval: Any) -> Any:
     from xlamini.staging.trace.tracing import visible
 
     return visible([zeros(aval)])[0]
+
+
+def _hi_variable(x: Any) -> Any:
+    from xlamini.primitives.hi_values import as_variable
+
+    return as_variable(x)
+
+
+def _local_array(aval: Any, mesh: Any, manual: frozenset[Any], spec: Any) -> Any:
+    from xlamini.transforms.shard_map.specs import local_array
+
+    return local_array(aval, mesh, manual, spec)
+
+
+def _global_array(aval: Any, mesh: Any, spec: Any) -> Any:
+    from xlamini.transforms.shard_map.manual_axes import manual_here
+    from xlamini.transforms.shard_map.specs import global_array
+
+    return global_array(aval, mesh, frozenset(mesh.axis_names) - manual_here(), spec)
 
 
 def _results_with_tangents(eqn: Any) -> Any:
@@ -79,10 +99,13 @@ hooks.install(
     cast_sums=_cast_sums,
     divided_as=divided_as,
     results_with_tangents=_results_with_tangents,
-    sharding_of=sharding_of,
+    sharding_of=sharding_of_type,
     split_in_type=split_in_type,
     format_jaxpr=_format_jaxpr,
     format_equation=_format_equation,
+    hi_variable=_hi_variable,
+    local_array=_local_array,
+    global_array=_global_array,
     zeros=_zeros,
     evict_programs=evict_programs,
     explain_error=explain,

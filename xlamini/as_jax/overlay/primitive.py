@@ -3,12 +3,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from xlamini import extend
 from xlamini.core.primitive import Primitive as CorePrimitive
 
 Rule = Callable[..., Any]
+
+_HOW = {
+    "shape_rule": "primitive.def_abstract_eval(rule)",
+    "jvp": "jax.interpreters.ad.primitive_jvps[primitive] = rule",
+    "transpose": "jax.interpreters.ad.primitive_transposes[primitive] = rule",
+    "batch": "jax.interpreters.batching.primitive_batchers[primitive] = rule",
+    "lower": "jax.interpreters.mlir.register_lowering(primitive, rule)",
+}
+"""What gives the rule that a program misses, in JAX's terms."""
 
 
 class _EveryPrimitive(type(extend.Primitive)):
@@ -44,6 +53,12 @@ class Primitive(extend.Primitive, metaclass=_EveryPrimitive):
     def abstract_eval(self, *avals: Any, **params: Any) -> tuple[Any, Any]:
         """The results' types and the effects."""
         return self.shape_rule(*avals, **params), self.effects_on(avals, params)
+
+    def _missing(self, rule: str, signature: str) -> NoReturn:
+        """NotImplementedError itself: programs written for JAX ask whether an error is of that very class."""
+        if rule not in _HOW:
+            super()._missing(rule, signature)
+        raise NotImplementedError(f"primitive '{self.name}' has no {rule} rule; give it one: {_HOW[rule]}")
 
     def def_custom_bind(self, bind: Rule) -> Rule:
         """Replace `bind`."""

@@ -77,6 +77,19 @@ class PartitionSpec:
         entries = [*self.partitions, *[None] * (dim - len(self))]
         return PartitionSpec(*entries[:dim], partition, *entries[dim:], unreduced=self.unreduced, reduced=self.reduced)
 
+    # How a spec of a user's type that holds this one asks it for those of arrays, tangents and cotangents.
+
+    def to_lo(self) -> list[PartitionSpec]:
+        """The specs of the arrays: itself."""
+        return [self]
+
+    def to_tangent_spec(self) -> PartitionSpec:
+        return self
+
+    def to_ct_spec(self) -> PartitionSpec:
+        """That of a cotangent: unreduced where the array is reduced, and the reverse."""
+        return PartitionSpec(*self.partitions, unreduced=self.reduced, reduced=self.unreduced)
+
     def index(self, value: Any) -> int:
         """The first dimension with this entry; ValueError if there is none."""
         return self.partitions.index(_entry(value))

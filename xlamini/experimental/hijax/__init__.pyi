@@ -6,6 +6,12 @@ from xlamini.experimental.hijax.boxes import (
     Box as Box, box_get as box_get, box_set as box_set, BoxTy as BoxTy, BoxTypeState as BoxTypeState,
     new_box as new_box,
 )
+from xlamini.experimental.hijax.derived import (
+    apply_derived_linearization as apply_derived_linearization, jvp_from_lin as jvp_from_lin,
+    linearize_from_jvp as linearize_from_jvp, transpose_jvp as transpose_jvp,
+    transpose_linearized as transpose_linearized, vjp_fwd_from_jvp as vjp_fwd_from_jvp,
+    vjp_fwd_from_lin as vjp_fwd_from_lin,
+)
 from xlamini.experimental.hijax.low_level import HiPrimitive as HiPrimitive
 from xlamini.experimental.hijax.mutable_types import (
     AvalMutableQDD as AvalMutableQDD, AvalQDD as AvalQDD, MutableHiType as MutableHiType,
@@ -19,3 +25,4 @@ from xlamini.experimental.hijax.types import (
     AbstractValue as AbstractValue, HiPspec as HiPspec, HiType as HiType, MappingSpec as MappingSpec,
     aval_method as aval_method, aval_property as aval_property, register_hitype as register_hitype,
 )
+from xlamini.numpy.ref_views import TransformedRef as TransformedRef

@@ -8,18 +8,18 @@ from typing import Any
 from xlamini.core import Axis, flatten_from_user, is_zero, tree_map, unflatten
 from xlamini.core.hi_types import as_aval, as_written
 from xlamini.experimental.hijax.accumulators import Accumulator
-from xlamini.experimental.hijax.call import spread_dims
-from xlamini.experimental.hijax.primitive import VJPHiPrimitive
+from xlamini.experimental.hijax.hi_call import spread_dims
+from xlamini.experimental.hijax.operation import Operation
 from xlamini.extend.tangents import instantiated
 from xlamini.interpreters.batch import batched_aval
 from xlamini.primitives import move_batch_dim, sum_over
 from xlamini.transforms.vmap import vmap
 
 
-class Batched(VJPHiPrimitive):
+class Batched(Operation):
     """The primitive of a batch: each rule is that of one example, mapped."""
 
-    def __init__(self, primitive: VJPHiPrimitive, axis: Axis, dims: Any, out_dim: Any):
+    def __init__(self, primitive: Operation, axis: Axis, dims: Any, out_dim: Any):
         self.primitive, self.axis, self.dims, self.out_dim = primitive, axis, tuple(dims), out_dim
         self.in_avals = _batch_types(primitive.in_avals, self.dims, axis)
         self.out_aval = _batch_types(primitive.out_aval, out_dim, axis)

@@ -6,7 +6,7 @@ transpose of his `linearized`, which is also what it computes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xlamini.core import (
     Avals,
@@ -24,10 +24,12 @@ from xlamini.core import (
     tangent_aval,
     unflatten,
 )
+from xlamini.core.hi_types import fits
 from xlamini.core.state import state
 from xlamini.core.structure import RewriteRule
 from xlamini.core.tracer import build
 from xlamini.experimental.hijax.accumulators import Accumulator
+from xlamini.experimental.hijax.hi_call import HiCall
 from xlamini.extend.rules import as_values
 from xlamini.interpreters.batch import batch, batched_aval
 from xlamini.interpreters.evaluate import evaluate
@@ -36,9 +38,6 @@ from xlamini.interpreters.transpose import transpose
 from xlamini.primitives import instantiated, move_batch_dim, sum_over
 from xlamini.staging import Mask, chosen, given, merged, nonzero_of, with_none, with_zeros
 from xlamini.transforms.axes import unbatched_aval
-
-if TYPE_CHECKING:
-    from xlamini.experimental.hijax.call import HiCall
 
 
 class LinearRule(RewriteRule):
@@ -86,7 +85,7 @@ def _checked(rule: LinearRule, accumulator: Accumulator) -> Any:
     if is_zero(total):
         return total
     found, due = aval_of(total), cotangent_aval(accumulator._aval)
-    if (found.shape, found.dtype) != (due.shape, due.dtype):
+    if not fits(found, due):
         raise TypeError(
             f"{rule.call.name}: its rule gives a cotangent {found.str_long()} for an argument whose cotangents "
             f"are {due.str_long()}"

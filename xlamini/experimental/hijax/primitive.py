@@ -1,16 +1,13 @@
-"""VJPHiPrimitive: what users derive from. Each method but `__call__` is a rule, for the user to write."""
+"""VJPHiPrimitive: what users derive from. They write its rules, which are the methods of Operation but `__call__`."""
 from __future__ import annotations
 
-from typing import Any, ClassVar, NoReturn
+from typing import Any
 
-from xlamini.core import aval_of, flatten_from_user, is_zero, unflatten
-from xlamini.core.hi_types import as_aval, as_written
-from xlamini.core.state import state
-from xlamini.experimental.hijax.call import HiCall, call_hi_primitive_p, checked_leaves
-from xlamini.staging import rebuilt
+from xlamini.experimental.hijax.batch_rules import Batched
+from xlamini.experimental.hijax.operation import Operation
 
 
-class VJPHiPrimitive:
+class VJPHiPrimitive(Operation):
     """An operation with rules of its own, which is one equation of a program until it is lowered.
 
     `__init__` of a subclass sets `in_avals`, a type for each argument, or a tree of types; `out_aval`, a type or a tree
@@ -23,122 +20,9 @@ class VJPHiPrimitive:
     Where only `jvp` is written, reverse mode follows from it, if that rule is linear in the tangents.
     """
 
-    in_avals: tuple[Any, ...]
-    out_aval: Any
-    params: dict[str, Any]
-    effects: ClassVar[frozenset[Any]] = frozenset()
-
-    def __init__(self) -> None:
-        for name in ("in_avals", "out_aval", "params"):
-            if not hasattr(self, name):
-                raise AttributeError(f"{type(self).__name__}: set self.{name} before super().__init__()")
-        types, self.in_tree = flatten_from_user(tuple(self.in_avals))
-        outs, self.out_tree = flatten_from_user(self.out_aval)
-        self.in_avals_flat, self.out_avals_flat = types, outs
-        self._check_rules()
-        self.__dict__.update(self.params)
-
-    def _check_rules(self) -> None:
-        if self.writes("vjp_bwd") and self.writes("vjp_bwd_retval"):
-            raise AttributeError(f"{type(self).__name__} must write one of vjp_bwd and vjp_bwd_retval, not both")
-
-    @classmethod
-    def writes(cls, rule: str) -> bool:
-        """Whether a subclass writes this rule."""
-        return getattr(cls, rule) is not getattr(VJPHiPrimitive, rule)
-
-    def __call__(self, *args: Any) -> Any:
-        """Apply it: run `expand` now, or add one equation to the program being traced."""
-        leaves = checked_leaves(self, args)
-        self.check(*unflatten(self.in_tree, [as_written(aval_of(x)) for x in leaves]))
-        call = HiCall(self, leaves)
-        if state.builder is None:
-            return unflatten(self.out_tree, call.expanded(leaves))
-        return rebuilt(self.out_tree, call_hi_primitive_p.bind(*leaves, call=call))
-
-    # --- rules
-
-    def expand(self, *args: Any) -> Any:
-        """The output, by other operations."""
-        self._missing("expand(self, *args)", "running and compiling")
-
-    def vjp_fwd(self, nzs_in: Any, /, *args: Any) -> tuple[Any, Any]:
-        """The output, mostly `self(*args)`, and residuals. `nzs_in` tells which arguments are differentiated."""
-        self._missing("vjp_fwd(self, nzs_in, *args)", "reverse mode")
-
-    def vjp_bwd_retval(self, res: Any, outgrad: Any, /) -> tuple[Any, ...]:
-        """The cotangents of the arguments, None for zero; those of outputs may be symbolic zeros."""
-        self._missing("vjp_bwd_retval(self, res, outgrad)", "reverse mode")
-
-    def vjp_bwd(self, res: Any, outgrad: Any, /, *arg_accums: Any) -> None:
-        """Like `vjp_bwd_retval`, but puts each cotangent into an accumulator: `arg_accums[0].accum(ct)`."""
-        cts = self.vjp_bwd_retval(res, outgrad)
-        if not isinstance(cts, tuple | list) or len(cts) != len(arg_accums):
-            name, count = type(self).__name__, len(arg_accums)
-            raise TypeError(f"{name}.vjp_bwd_retval must return a tuple of {count} cotangents, got {cts!r}")
-        for i, (accumulators, ct) in enumerate(zip(arg_accums, cts, strict=True)):
-            self._accumulate(i, accumulators, ct)
-
-    def _accumulate(self, index: int, accumulators: Any, ct: Any) -> None:
-        every, tree = flatten_from_user(accumulators)
-        if ct is None or is_zero(ct):
-            return
-        leaves, found = flatten_from_user(ct, lambda x: x is None or is_zero(x))
-        if found != tree:
-            raise TypeError(
-                f"{type(self).__name__}.vjp_bwd_retval: the cotangent of argument {index} is of the structure {found}, "
-                f"but the argument is of {tree}"
-            )
-        for accumulator, leaf in zip(every, leaves, strict=True):
-            accumulator.accum(leaf)
-
-    def jvp(self, primals: Any, tangents: Any) -> tuple[Any, Any]:
-        """The output and its tangent; tangents may be symbolic zeros."""
-        self._missing("jvp(self, primals, tangents)", "forward mode")
-
-    def lin(self, nzs_in: Any, *primals: Any) -> tuple[Any, Any]:
-        """The output and the residuals of the linear map; those of `vjp_fwd` if it is not written."""
-        return self.vjp_fwd(nzs_in, *primals)
-
-    def linearized(self, residuals: Any, *tangents: Any) -> Any:
-        """The tangent of the output; where this is not written, reverse mode alone is possible."""
-        self._missing("linearized(self, residuals, *tangents)", "linearize")
-
-    def transpose(self, out_ct: Any, *maybe_accums: Any) -> None:
-        """Put cotangents into the accumulators that are in place of the arguments without value."""
-        self._missing("transpose(self, out_ct, *maybe_accums)", "reverse mode through a linear function")
-
     def batch(self, axis_data: Any, args: Any, dims: Any) -> tuple[Any, Any]:
         """The output for a batch, and its dims; by `batch_dim_rule` if it is not written."""
-        from xlamini.experimental.hijax.batch_rules import Batched  # which derives from this class
-
         if not self.writes("batch_dim_rule"):
-            self._missing("batch(self, axis_data, args, dims)` or `def batch_dim_rule(self, axis_data, dims)", "vmap")
+            return super().batch(axis_data, args, dims)
         out_dim = self.batch_dim_rule(axis_data, dims)
         return Batched(self, axis_data, dims, out_dim)(*args), out_dim
-
-    def batch_dim_rule(self, axis_data: Any, dims: Any, /) -> Any:
-        """The batch dimension of the output, from those of the arguments; None for none."""
-        self._missing("batch_dim_rule(self, axis_data, dims)", "vmap")
-
-    def check(self, *arg_tys: Any) -> None:
-        """Raise an error for arguments that do not fit; their types are equal to `in_avals` already."""
-
-    def _missing(self, signature: str, purpose: str) -> NoReturn:
-        raise NotImplementedError(f"for {purpose}, write `def {signature}` in the class {type(self).__qualname__}")
-
-    # --- two of a class with equal types and params are equal
-
-    @property
-    def _key(self) -> Any:
-        types = tuple(map(as_aval, (*self.in_avals_flat, *self.out_avals_flat)))
-        return types, self.in_tree, self.out_tree, tuple(self.params.items())
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (type(other) is type(self) and other._key == self._key)  # type: ignore[attr-defined]
-
-    def __hash__(self) -> int:
-        return hash((type(self), self._key))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}[{self.params}]"

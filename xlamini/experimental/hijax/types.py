@@ -1,7 +1,7 @@
 """Types of users, and the classes of their values."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from inspect import getattr_static
 from typing import Any, NoReturn
@@ -16,7 +16,24 @@ class MappingSpec:
 
 
 class HiPspec:
-    """How values of a user's type are sharded: the base of a user's class."""
+    """How values of a user's type are sharded: the base of what users pass to `shard_map` as `in_specs`, `out_specs`.
+
+    Like a type, it can be hashed and compared.
+    """
+
+    is_hi_pspec = True
+
+    def to_lo(self) -> Sequence[Any]:
+        """A PartitionSpec for each array, in the order of the type's `lo_ty`."""
+        _missing(self, "to_lo(self)", "shard_map")
+
+    def to_tangent_spec(self) -> Any:
+        """The spec of tangents: a PartitionSpec where they are arrays."""
+        _missing(self, "to_tangent_spec(self)", "derivatives through shard_map")
+
+    def to_ct_spec(self) -> Any:
+        """The spec of cotangents."""
+        _missing(self, "to_ct_spec(self)", "derivatives through shard_map")
 
 
 class HiType:
@@ -31,19 +48,19 @@ class HiType:
 
     def lo_ty(self) -> list[Any]:
         """The types of the arrays."""
-        self._missing("lo_ty(self)", "lowering")
+        _missing(self, "lo_ty(self)", "lowering")
 
     def lower_val(self, hi_val: Any) -> list[Any]:
         """The arrays of a value."""
-        self._missing("lower_val(self, hi_val)", "lowering")
+        _missing(self, "lower_val(self, hi_val)", "lowering")
 
     def raise_val(self, *lo_vals: Any) -> Any:
         """The value of these arrays."""
-        self._missing("raise_val(self, *lo_vals)", "lowering")
+        _missing(self, "raise_val(self, *lo_vals)", "lowering")
 
     def to_tangent_aval(self) -> Any:
         """The type of tangents and cotangents: any type."""
-        self._missing("to_tangent_aval(self)", "derivatives")
+        _missing(self, "to_tangent_aval(self)", "derivatives")
 
     def to_ct_aval(self) -> Any:
         """The type of cotangents, which is that of tangents."""
@@ -51,23 +68,35 @@ class HiType:
 
     def vspace_zero(self) -> Any:
         """The zero value, where the type is one of tangents."""
-        self._missing("vspace_zero(self)", "derivatives")
+        _missing(self, "vspace_zero(self)", "derivatives")
 
     def vspace_add(self, x: Any, y: Any) -> Any:
         """The sum of two values, where the type is one of tangents."""
-        self._missing("vspace_add(self, x, y)", "derivatives")
+        _missing(self, "vspace_add(self, x, y)", "derivatives")
 
     def dec_rank(self, size: int | None, spec: Any) -> Any:
         """The type of one example of a batch of `size`; `spec` is a `MappingSpec` of the user's."""
-        self._missing("dec_rank(self, size, spec)", "vmap")
+        _missing(self, "dec_rank(self, size, spec)", "vmap")
 
     def inc_rank(self, size: int | None, spec: Any) -> Any:
         """The type of a batch."""
-        self._missing("inc_rank(self, size, spec)", "vmap")
+        _missing(self, "inc_rank(self, size, spec)", "vmap")
 
     def leading_axis_spec(self) -> Any:
         """The mapping spec for the leading axis of all arrays, along which loops slice and stack."""
-        self._missing("leading_axis_spec(self)", "batches along the leading axis, as of loops")
+        _missing(self, "leading_axis_spec(self)", "batches along the leading axis, as of loops")
+
+    def shard(self, mesh: Any, manual_axes: frozenset[Any], check_vma: bool, spec: Any) -> Any:
+        """The type of one device's shard; `spec` is a `HiPspec` of the user's."""
+        _missing(self, "shard(self, mesh, manual_axes, check_vma, spec)", "sharded values in shard_map")
+
+    def unshard(self, mesh: Any, check_vma: bool, spec: Any) -> Any:
+        """The type of the value that the devices' shards form."""
+        _missing(self, "unshard(self, mesh, check_vma, spec)", "sharded values in shard_map")
+
+    def nospec(self, mesh: Any, check_vma: bool, all_names: tuple[Any, ...]) -> Any:
+        """The `HiPspec` by which values of all devices along these axes form one, as residuals do."""
+        _missing(self, "nospec(self, mesh, check_vma, all_names)", "values kept for a derivative through shard_map")
 
     def strip_weak_type(self) -> HiType:
         return self
@@ -78,8 +107,9 @@ class HiType:
     def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
         return repr(self)
 
-    def _missing(self, signature: str, purpose: str) -> NoReturn:
-        raise NotImplementedError(f"for {purpose}, write `def {signature}` in the type {type(self).__qualname__}")
+
+def _missing(self: Any, signature: str, purpose: str) -> NoReturn:
+    raise NotImplementedError(f"for {purpose}, write `def {signature}` in the class {type(self).__qualname__}")
 
 
 AbstractValue = ShapedArray | HiType

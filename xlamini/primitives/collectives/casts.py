@@ -24,6 +24,7 @@ from xlamini.core import (
     is_zero,
     same_dimensions,
 )
+from xlamini.core.hi_types import has_hi, lowered, raised
 from xlamini.core.primitive import HAS_OWN_SHARDING_RULE, IS_VMA_CAST
 from xlamini.core.sharding.partial_sums import JOINTLY, Sums, sums_of
 from xlamini.core.sharding.propagation import Splits
@@ -77,6 +78,21 @@ class VaryingCast(Primitive):
 
     def lower(self, ctx: Any, x: Any, **params: Any) -> Any:
         return x
+
+    expands = True
+
+    def expands_on(self, avals: Avals, params: Params) -> bool:
+        return has_hi(avals)
+
+    def expand(self, x: Any, *, axes: Axes, **params: Any) -> Any:
+        """Of a value of a user's type: the cast of each array that it is made of."""
+        avals = [aval_of(x)]
+        return raised(avals, [self._cast_part(part, axes, params) for part in lowered(avals, [x])])[0]
+
+    def _cast_part(self, x: Any, axes: Axes, params: Params) -> Any:
+        varies = self.source == "varying"
+        due = tuple(name for name in axes if (name in aval_of(x).vma) == varies)
+        return self.bind(x, axes=due, **params) if due else x
 
 
 class SumCast(VaryingCast):

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import AvalSharding, Values, aval_of, literal
+from xlamini.core.hi_types import HiAval
 from xlamini.core.named_axes import divergent_axes, size_of_axis
 from xlamini.core.sharding.partial_sums import NO_SUMS, Sums, sums_of
 from xlamini.primitives.bitwise import bitwise_and
@@ -119,6 +120,11 @@ def _summed(ct: Any, axes: Axes) -> Any:
 
 def _shared_sum(x: Any, axes: Axes) -> Any:
     """The sum along the axes as a value that devices share, which the type of a sum along an unchecked axis denies."""
+    if type(aval_of(x)) is HiAval:
+        raise TypeError(
+            f"the cotangent of a value that devices along {axes[0]!r} share is a sum over them, but it is of the type "
+            f"{aval_of(x)}, and only arrays have such sums; pass the value sharded, or let its tangents be arrays"
+        )
     total = psum_p.bind(x, axes=axes, axis_index_groups=None)
     denied = tuple(name for name in axes if name in aval_of(total).vma)
     return unvary_p.bind(total, axes=denied) if denied else total

@@ -12,11 +12,19 @@ from typing import Any
 import numpy as np
 from jaxlib._jax import config as _cells
 
-from xlamini.core import AbstractMesh, AxisType, PartitionSpec, api_boundary_methods, memoised, user_stacklevel
+from xlamini.core import (
+    AbstractMesh,
+    AxisType,
+    PartitionSpec,
+    ShapedArray,
+    api_boundary_methods,
+    memoised,
+    user_stacklevel,
+)
 from xlamini.core.state import state
 from xlamini.runtime.layout import Format, sharding_of
 from xlamini.runtime.meshes.mesh import Mesh, with_axes
-from xlamini.runtime.meshes.named_sharding import NamedSharding
+from xlamini.runtime.meshes.named_sharding import NamedSharding, type_sharding
 
 _NO_DEVICES = Mesh(np.empty((), dtype=object), ())
 _NO_AXES = AbstractMesh((), ())
@@ -156,6 +164,15 @@ def get_abstract_mesh() -> AbstractMesh:
     ()
     """
     return _abstract_mesh.value or _NO_AXES
+
+
+def sharding_of_type(aval: ShapedArray) -> NamedSharding:
+    """The sharding of a value of this type (`aval.sharding`), along axes of type Explicit.
+
+    Of a value that is not split it is one over the current mesh.
+    """
+    split = aval.split and aval.split.on(aval.split.mesh)
+    return type_sharding(split) or NamedSharding(get_abstract_mesh(), PartitionSpec(*[None] * aval.ndim))
 
 
 def multi_device_mesh() -> Mesh | None:

@@ -197,14 +197,6 @@ def type_sharding(split: AvalSharding | None) -> NamedSharding | None:
     return None if split is None else NamedSharding(split.mesh, split.spec)
 
 
-def sharding_of(aval: ShapedArray) -> NamedSharding:
-    """The sharding of a value of this type (`aval.sharding`), along axes of type Explicit."""
-    split = aval.split and aval.split.on(aval.split.mesh)
-    return type_sharding(split) or NamedSharding(_NO_AXES, PartitionSpec(*[None] * aval.ndim))
-
-
-_NO_AXES = AbstractMesh((), ())
-
 _MEMBERS: dict[str, Any] = {
     "shard_shape": _shard_shape,
     "devices_indices_map": lambda self, global_shape: _devices_indices_map(self, tuple(global_shape)),
@@ -226,5 +218,8 @@ for _name, _member in _MEMBERS.items():
 
 # C++ imports this check from a module of jax, once, when the first sharding is made.
 call_with_modules(
-    placeholders({"jax._src.named_sharding": {"check_pspec": _check_spec}}), NamedSharding, _NO_AXES, PartitionSpec()
+    placeholders({"jax._src.named_sharding": {"check_pspec": _check_spec}}),
+    NamedSharding,
+    AbstractMesh((), ()),
+    PartitionSpec(),
 )

@@ -19,6 +19,7 @@ from xlamini.runtime.meshes.program_placement import devices_of
 from xlamini.staging.aot import placements, trees, types
 from xlamini.staging.aot.captured_arrays import ndarrays
 from xlamini.staging.compile.program import Program
+from xlamini.staging.trace.hi_arguments import has_arrays_of
 from xlamini.staging.trace.tracing import TracedCall
 
 _FIELDS = {
@@ -58,7 +59,7 @@ def packed(call: TracedCall, program: Program, captured: Values, with_trees: boo
     Raises:
       ValueError: it calls Python functions, or has containers of a class that is not registered to be written.
     """
-    _check(call.name, program.executable)
+    _check(call, program.executable)
     code, arrays = program.executable.serialize(), ndarrays(captured)
     parts = [code, *[x.tobytes() for x in arrays]]
     header = {
@@ -73,11 +74,16 @@ def packed(call: TracedCall, program: Program, captured: Values, with_trees: boo
     return FILE.packed(header, b"".join(parts))
 
 
-def _check(name: str, executable: CompiledModule) -> None:
+def _check(call: TracedCall, executable: CompiledModule) -> None:
+    if has_arrays_of(call.in_tree) or has_arrays_of(call.trace.out_tree):
+        raise ValueError(
+            f"serialize: {call.name} takes or returns values of a user's type, which another process may not have; "
+            "serialize a function of arrays that makes the values inside"
+        )
     if executable.calls_python:
         raise ValueError(
-            f"serialize: {name} calls Python functions (debug.print, pure_callback, ...), which another process has "
-            "not; take them out"
+            f"serialize: {call.name} calls Python functions (debug.print, pure_callback, ...), which another process "
+            "has not; take them out"
         )
 
 

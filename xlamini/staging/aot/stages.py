@@ -28,11 +28,12 @@ from xlamini.staging.aot.estimates import Estimates
 from xlamini.staging.aot.mismatch import differences, shown
 from xlamini.staging.compile.cost import CostAnalysis, cost_of_program
 from xlamini.staging.compile.ledger import Compilations
-from xlamini.staging.compile.lowered_program import LoweredProgram, expanded
+from xlamini.staging.compile.lowered_program import LoweredProgram
 from xlamini.staging.compile.lowering_target import Elsewhere, destination, device_of
 from xlamini.staging.compile.placement import AskedShardings
 from xlamini.staging.compile.program import Program, compile_lowered
 from xlamini.staging.trace.arguments import refuse_tracers
+from xlamini.staging.trace.hi_arguments import has_arrays_of, in_arrays, with_values
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.staging.trace.tracing import Trace, TracedCall
 
@@ -128,9 +129,10 @@ class Traced(Stage):
         lower: Callable[[Any], LoweredProgram],
         options: CompilerOptions | None,
         asked: Callable[[], AskedShardings],
+        lowered_call: Callable[[], TracedCall],
     ):
         super().__init__(call)
-        self._lower, self._options, self._asked = lower, options, asked
+        self._lower, self._options, self._asked, self._lowered_call = lower, options, asked, lowered_call
 
     @property
     def fun_name(self) -> str:
@@ -155,8 +157,7 @@ class Traced(Stage):
         an object that is no target.
         """
         where = destination(self.fun_name, lowering_platforms, target)
-        call = self._call._replace(trace=expanded(self._call.trace))
-        return Lowered(call, self._lower(where), self._options, self._lower)
+        return Lowered(self._lowered_call(), self._lower(where), self._options, self._lower)
 
 
 class Lowered(Stage):
@@ -249,14 +250,17 @@ class Compiled(Stage):
     def __init__(self, call: TracedCall, program: Program):
         super().__init__(call)
         self._program = program
+        self._takes_values, self._returns_values = has_arrays_of(self.in_tree), has_arrays_of(self.out_tree)
         self._captured = [_as_array(x) for x in call.trace.captured]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run it, without the static arguments; TypeError, with the difference, for arguments of other types."""
-        leaves, tree = flatten_from_user((args, kwargs))
+        given = (args, kwargs)
+        leaves, tree = flatten_from_user(in_arrays(given) if self._takes_values else given)
         self._check(leaves, tree)
         outs = self._program([*self._captured, *leaves], names=self._call.trace.names)
-        return unflatten(self.out_tree, outs)
+        out = unflatten(self.out_tree, outs)
+        return with_values(out) if self._returns_values else out
 
     def _check(self, leaves: Values, tree: Any) -> None:
         name, names = self._call.name, self._call.trace.names

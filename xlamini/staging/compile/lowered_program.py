@@ -139,13 +139,12 @@ def expanded(traced: Trace) -> Trace:
 
 
 def _refuse_users_types(jaxpr: Jaxpr) -> None:
-    """TypeError for a program that takes or returns values that are no arrays."""
+    """TypeError for a program that takes or returns values that are no arrays, as an exported one would."""
     found = [a for a in (*jaxpr.in_avals, *jaxpr.out_avals) if type(a) is HiAval]
     if found:
         raise TypeError(
-            f"{jaxpr.name} takes or returns a value of the type {found[0]}, but a program that is lowered, compiled or "
-            "exported ahead of time takes and returns arrays; call the jitted function, or lower a function of arrays "
-            "that makes the value inside"
+            f"{jaxpr.name} takes or returns a value of the type {found[0]}, but an exported program takes and returns "
+            "arrays, as who calls it may not have the type; export a function of arrays that makes the value inside"
         )
 
 

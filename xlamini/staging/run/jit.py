@@ -11,20 +11,11 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from xlamini.core import (
-    Tracer,
-    Values,
-    config,
-    flatten_from_user,
-    paused_gc,
-    unflatten,
-)
+from xlamini.core import Tracer, Values, config, flatten_from_user, paused_gc, unflatten
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.compile_flags import compile_key
 from xlamini.core.frames import is_own
-from xlamini.core.hi_types import has_hi
 from xlamini.core.jax_flags import debug_infs, debug_key_reuse, debug_nans, debug_purity
-from xlamini.core.jaxpr import is_expanded
 from xlamini.core.memo import alive, made_once, register
 from xlamini.core.mutable_values import first_holder
 from xlamini.core.phases import REWRITE, Phase
@@ -51,21 +42,16 @@ from xlamini.staging.run.call_errors import Explain, guarded
 from xlamini.staging.run.call_plan import CallPlan
 from xlamini.staging.run.donation import donated_leaves, warn_of_unusable
 from xlamini.staging.run.estimates import Estimated
+from xlamini.staging.run.hi_calls import plan_in_arrays, takes_or_returns_values, trace_in_arrays
 from xlamini.staging.run.jit_caches import programs, shared_caches, traces, unshare, with_refs
 from xlamini.staging.run.jit_options import Options
 from xlamini.staging.run.large_captures import warn_of_large_captures
-from xlamini.staging.run.program_cache import run
 from xlamini.staging.run.queued_calls import QueuedCalls
 from xlamini.staging.trace.arguments import ArgNames, avals_of, check_values, has_refs, name_of, refuse_leaked
+from xlamini.staging.trace.hi_arguments import with_values
 from xlamini.staging.trace.ref_arguments import pure, run_with_values
 from xlamini.staging.trace.ref_threading import Cells, run_with_refs, store, threaded, values_of, with_touched
-from xlamini.staging.trace.sharding_prefix import (
-    all_moved,
-    flatten_shardings,
-    in_spaces,
-    resharded_avals,
-    spaces_of,
-)
+from xlamini.staging.trace.sharding_prefix import all_moved, flatten_shardings, in_spaces, resharded_avals, spaces_of
 from xlamini.staging.trace.static_args import Names, Selected, check_hashable, take_out
 from xlamini.staging.trace.tracing import Trace, TracedCall, rebuilt, trace
 
@@ -139,10 +125,8 @@ class Jitted(Estimated):
         if state.builder is not None:
             return rebuilt(traced.out_tree, self._staged(traced, plan)), None, False
         check_values(plan.leaves, plan.names, self.name)
-        if not is_expanded(traced.jaxpr) and has_hi(traced.jaxpr.in_avals + traced.jaxpr.out_avals):
-            outs = run(traced.jaxpr, [*traced.captured, *plan.leaves])
-            return unflatten(traced.out_tree, outs), None, False
-        traced = expanded(traced)
+        has_values = takes_or_returns_values(traced)
+        plan, traced = self._in_arrays(plan, traced)
         refuse_leaked(traced.captured)
         where = self._placement(plan, traced)
         program, operands = self._program(plan, traced, where.device), [*traced.captured, *plan.leaves]
@@ -150,14 +134,23 @@ class Jitted(Estimated):
             from xlamini.staging.run.debug_run import debugged  # for those who look only
 
             outs = debugged(self, traced, plan, lambda: program(operands, where.committed, plan.names))
-            return unflatten(traced.out_tree, outs), None, False
+            return with_values(unflatten(traced.out_tree, outs)), None, False
         outs = program(operands, where.committed, plan.names)
         out = unflatten(traced.out_tree, outs)
+        if has_values:
+            return with_values(out), None, False
         if program.is_queued and not self.takes_static:
             self.queued.add(plan.leaves, plan.tree, program, traced, plan.names)
         if not program.runs_in_cpp:
             return out, None, False
         return out, program.fast_path(traced.captured, dispatch_registry.flatten(out)[1], where.committed), False
+
+    def _in_arrays(self, plan: CallPlan, traced: Trace) -> tuple[CallPlan, Trace]:
+        """A call and its trace, as they are lowered: with the arrays that values of users' types are made of."""
+        if not takes_or_returns_values(traced):
+            return plan, expanded(traced)
+        plan = plan_in_arrays(plan, self.fun)
+        return plan, trace_in_arrays(traced, plan.names)
 
     def _staged(self, traced: Trace, plan: CallPlan) -> Values:
         """The outputs of the call as part of the program being traced."""
@@ -323,15 +316,20 @@ class Jitted(Estimated):
         traced = self.trace(plan)
 
         def lower(where: Any) -> LoweredProgram:
-            whole = expanded(traced)
-            placed = self._placement(plan, whole).device
-            return self._lower(plan, whole, elsewhere(where, placed, self.name))
+            of_arrays, whole = self._in_arrays(plan, traced)
+            placed = self._placement(of_arrays, whole).device
+            return self._lower(of_arrays, whole, elsewhere(where, placed, self.name))
+
+        def lowered_call() -> TracedCall:
+            return self._traced_call(*self._in_arrays(plan, traced))
 
         def asked() -> AskedShardings:
             return asked_shardings(plan.leaves, plan.in_shardings, traced.jaxpr, self._out_shardings(traced))
 
-        call = TracedCall(traced, plan.tree, self.name, self.donated(plan), self.options.static.names)
-        return Traced(call, lower, self.options.compiler, asked)
+        return Traced(self._traced_call(plan, traced), lower, self.options.compiler, asked, lowered_call)
+
+    def _traced_call(self, plan: CallPlan, traced: Trace) -> TracedCall:
+        return TracedCall(traced, plan.tree, self.name, self.donated(plan), self.options.static.names)
 
     @api_boundary
     def lowered(self, *args: Any, **kwargs: Any) -> Lowered:

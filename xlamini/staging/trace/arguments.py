@@ -22,7 +22,7 @@ from xlamini.core import (
 )
 from xlamini.core.avals import types_of_values
 from xlamini.core.dtypes import check_array_dtype, is_array_dtype
-from xlamini.core.hi_types import is_hi_value, is_mutable_value
+from xlamini.core.hi_types import as_aval, is_hi_type, is_hi_value, is_mutable_value
 from xlamini.core.mutable_values import cell_of
 from xlamini.core.ref_cells import Holder, is_holder
 from xlamini.core.tracer import is_usable
@@ -143,8 +143,8 @@ def avals_of(leaves: Values, names: Sequence[str], fun_name: str, fix: str = "")
 
 def _aval(x: Any, names: Sequence[str], index: int, fun_name: str, fix: str) -> ShapedArray:
     is_scalar = isinstance(x, _SCALARS)
-    if not is_scalar and is_hi_value(x):
-        return aval_of(x)
+    if not is_scalar and (is_hi_value(x) or is_hi_type(x)):
+        return as_aval(x) if is_hi_type(x) else aval_of(x)
     name = f"argument {names[index]!r} of {fun_name}"
     if is_scalar or has_shape_and_dtype(x):
         check_array_dtype(getattr(x, "dtype", None), name)

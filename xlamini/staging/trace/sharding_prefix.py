@@ -16,6 +16,7 @@ from xlamini.core import (
     tree_flatten_with_path,
     unflatten,
 )
+from xlamini.core.hi_types import has_hi
 from xlamini.core.memory_space import Space, space_in_program
 from xlamini.core.tracer import build
 from xlamini.interpreters.evaluate import evaluate
@@ -41,6 +42,8 @@ def flatten_shardings(name: str, shardings: Any, tree: Any, of: str, avals: Aval
 
 
 def _check_splits(sharding: Any, aval: ShapedArray, what: Callable[[], str]) -> None:
+    if has_hi([aval]):
+        raise TypeError(f"{what()}, of type {aval}: it is its arrays that have shardings; place these, and write None")
     try:
         sharding.shard_shape(aval.shape)
     except ShardingError as error:

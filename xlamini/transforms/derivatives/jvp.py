@@ -23,6 +23,7 @@ from xlamini.core import (
     treedef_children,
 )
 from xlamini.core.api_boundary import api_boundary
+from xlamini.core.hi_types import fits
 from xlamini.interpreters.jvp import jvp as jvp_of_jaxpr
 from xlamini.interpreters.linearize import Linearized, linearize as linearize_jaxpr
 from xlamini.primitives import zeros
@@ -175,7 +176,7 @@ def _check_tangent(what: str, name: str, tangent: Any, primal: ShapedArray) -> N
             f"{what}: the tangent of {name!r} has shape {actual.shape}, its primal {expected.shape}; give it the "
             "primal's shape, for example with jnp.broadcast_to"
         )
-    if actual.dtype != expected.dtype:
+    if not fits(actual, expected):
         raise TypeError(
             f"{what}: the tangent of {name!r} is {actual.dtype}, its primal {expected.dtype}; convert it with .astype"
         )

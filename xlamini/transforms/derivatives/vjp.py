@@ -27,6 +27,7 @@ from xlamini.core import (
 )
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.errors import JAXTypeError
+from xlamini.core.hi_types import fits
 from xlamini.core.tangents import NonlinearError
 from xlamini.interpreters.linearize import Linearized, linearize
 from xlamini.interpreters.transpose import transpose
@@ -225,7 +226,7 @@ def _check_cotangents(rule: Rule, out_ct: Any) -> list[Any]:
                 f"{aval.str_long()}"
                 + ("; they must be of one type" if expected.dtype == aval.dtype else _AN_INTEGER)
             )
-        dense = ct if actual.dtype == expected.dtype else convert(ct, expected.dtype)
+        dense = ct if fits(actual, expected) else convert(ct, expected.dtype)
         if expected.split is not None and (expected.split.unreduced or expected.split.reduced):
             dense = divided_as(dense, expected.split)
         checked.append(Zero(expected) if expected.dtype == float0 else dense)
@@ -240,7 +241,7 @@ def _fits(actual: ShapedArray, expected: ShapedArray) -> bool:
     if actual.shape != expected.shape or expected.dtype == float0:
         return actual.shape == expected.shape
     wider = actual.weak_type and (actual.dtype.kind != "c" or expected.dtype.kind == "c")
-    return actual.dtype == expected.dtype or wider
+    return fits(actual, expected) or wider
 
 
 def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[Any] = ()) -> Callable[..., Any]:
@@ -281,7 +282,7 @@ def _cotangents_of_linear(traced: Trace, fun_name: str, out_ct: Any) -> list[Any
         where = first_difference(traced.out_tree, tree, ("output", "cotangent"))
         raise TypeError(f"linear_transpose: the cotangent must have the structure of the output of {fun_name}: {where}")
     for i, (ct, expected) in enumerate(zip(avals, traced.jaxpr.out_avals, strict=True)):
-        if (ct.shape, ct.dtype) != (expected.shape, expected.dtype):
+        if not fits(ct, expected):
             raise TypeError(
                 f"linear_transpose: {names[i]} is {ct.str_long()}, but that output is "
                 f"{expected.str_long()} for {fun_name}; they must be of one type"

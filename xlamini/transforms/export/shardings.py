@@ -13,7 +13,6 @@ from xlamini.runtime.meshes.program_placement import named_sharding
 from xlamini.staging.aot import placements
 from xlamini.staging.compile.placement import AskedShardings, named_shardings_in
 from xlamini.staging.trace.tracing import TracedCall
-from xlamini.transforms.shard_map.specs import dual
 
 Shardings = tuple[NamedSharding | None, ...]
 
@@ -123,7 +122,7 @@ def without_devices(shardings: Shardings) -> Shardings:
 
 def of_cotangents(shardings: Shardings) -> Shardings:
     """The shardings of cotangents: unreduced where the primal is reduced, and the reverse."""
-    return tuple(s and s.update(spec=dual(s.spec)) for s in shardings)
+    return tuple(s and s.update(spec=s.spec.to_ct_spec()) for s in shardings)
 
 
 def typed(avals: Avals, shardings: Shardings) -> tuple[ShapedArray, ...]:

@@ -29,6 +29,7 @@ from xlamini.runtime.meshes.mesh import AnyMesh
 from xlamini.runtime.meshes.named_sharding import without_trailing_none
 from xlamini.staging import ArgNames, Trace, check_callable, checked_avals, name_of, rebuilt
 from xlamini.staging.trace.tracing import trace
+from xlamini.transforms.shard_map.hi_specs import axes_of, check_spec_of, is_hi_spec
 from xlamini.transforms.shard_map.manual_axes import manual_axes, manual_here
 from xlamini.transforms.shard_map.primitive import shard_map_p, varying_as
 from xlamini.transforms.shard_map.printing import showing_values
@@ -157,6 +158,8 @@ def on_each(
     """Run `f` on each device's shards of the operands; `outs_of(trace)` returns the specs of the outputs."""
     leaves, tree, names, avals, name = operands
     mesh = params["mesh"]
+    for i, (spec, aval) in enumerate(zip(ins, avals, strict=True)):
+        check_spec_of(spec, aval, f"the argument {names[i]!r}")
     places = [placed_for(aval, mesh, params["manual"], spec) for aval, spec in zip(avals, ins, strict=True)]
     leaves = list(map(divided_as, leaves, places))
     placed = [aval.with_sharding(split) for aval, split in zip(avals, places, strict=True)]
@@ -256,18 +259,20 @@ def _specs(argument: str, specs: Any, tree: Any, of: str, params: Params) -> lis
     """The spec of each leaf; error messages name the `argument` of shard_map."""
     found = flatten_axes("shard_map", specs, tree, (argument, of))
     for spec in found:
-        if not isinstance(spec, PartitionSpec):
+        if not (isinstance(spec, PartitionSpec) or is_hi_spec(spec)):
             raise TypeError(f"shard_map: {argument} must be PartitionSpecs, got {spec!r}; write P('x'), P() for whole")
-        others = sorted(spec.axes - params["manual"], key=str)
+        others = sorted(axes_of(spec) - params["manual"], key=str)
         if others:
             raise ShardingError(f"shard_map: {argument} has {spec}, but {_why_not(others[0], params['manual'])}")
-        if spec.unreduced or spec.reduced:
+        if not is_hi_spec(spec) and (spec.unreduced or spec.reduced):
             _check_sums(argument, spec, params)
     return found
 
 
 def _check_sums_of_output(aval: ShapedArray, spec: PartitionSpec, manual: frozenset[Any], output: str) -> None:
     """ShardingTypeError for an output that is unreduced or reduced along other axes than its spec says."""
+    if is_hi_spec(spec):
+        return
     unreduced, reduced = sums_of(aval)
     if (unreduced & manual, reduced & manual) != (spec.unreduced, spec.reduced):
         raise ShardingTypeError(
@@ -295,7 +300,7 @@ def _why_not(axis: Any, manual: frozenset[Any]) -> str:
 
 def _part(aval: ShapedArray, spec: PartitionSpec, params: Params, name: str) -> ShapedArray:
     try:
-        return local_aval(aval, params["mesh"], params["manual"], spec)
+        return local_aval(aval, params, spec)
     except ShardingError as error:
         raise ShardingError(f"shard_map: the argument {name!r}: {error}") from None
 
@@ -307,7 +312,8 @@ def _allowed(
     avals = traced.jaxpr.out_avals
     allowed = allowed_axes(avals, specs, params["manual"])
     for i, (aval, spec, axes) in enumerate(zip(avals, specs, allowed, strict=True)):
-        if len(spec) > aval.ndim:
+        check_spec_of(spec, aval, f"output {i} of {name}")
+        if not is_hi_spec(spec) and len(spec) > aval.ndim:
             raise ShardingError(
                 f"shard_map: out_specs has {spec} for output {i} of {name}, a part of type {aval.str_short()} with "
                 f"{aval.ndim} dimensions; give it a dimension, as with x[None]"

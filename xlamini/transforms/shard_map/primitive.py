@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from operator import methodcaller
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +30,7 @@ from xlamini.core import (
     is_linear,
     rewrite,
 )
+from xlamini.core.hi_types import HiAval
 from xlamini.core.sharding.abstract_mesh import parts_along
 from xlamini.core.tracer import build
 from xlamini.interpreters.batch import batch
@@ -44,10 +46,19 @@ from xlamini.primitives.collectives.varying import unvary_p, varying_along
 from xlamini.runtime import NamedSharding
 from xlamini.runtime.meshes.mesh import AnyMesh
 from xlamini.staging import HigherOrder, chosen, given, inverse, merged, nonzero_of, with_none, with_zeros
+from xlamini.transforms.shard_map.hi_specs import spread
 from xlamini.transforms.shard_map.manual_axes import manual_axes
-from xlamini.transforms.shard_map.specs import Spec, allowed_axes, dual, global_aval, moved, placed_within, stacked_spec
+from xlamini.transforms.shard_map.specs import (
+    Spec,
+    allowed_axes,
+    global_aval,
+    moved,
+    placed_within,
+    stacked_spec,
+)
 
 Specs = tuple[Spec, ...]
+of_tangent, of_cotangent = methodcaller("to_tangent_spec"), methodcaller("to_ct_spec")
 _INDEX = ShapedArray((), np.dtype(np.int32))
 """The type of a leading argument, the platform index of a multi-platform module."""
 
@@ -58,15 +69,24 @@ class ShardMap(HigherOrder):
     name = "shard_map"
 
     def shape_rule(
-        self, *avals: ShapedArray, jaxpr: Jaxpr, mesh: AnyMesh, manual: frozenset[Any], out_specs: Specs, **params: Any
+        self,
+        *avals: ShapedArray,
+        jaxpr: Jaxpr,
+        mesh: AnyMesh,
+        manual: frozenset[Any],
+        check_vma: bool,
+        out_specs: Specs,
+        **params: Any,
     ) -> list[ShapedArray]:
-        return [global_aval(a, mesh, manual, spec) for a, spec in zip(jaxpr.out_avals, out_specs, strict=True)]
+        pairs = zip(jaxpr.out_avals, out_specs, strict=True)
+        return [global_aval(a, mesh, manual, check_vma, spec) for a, spec in pairs]
 
     def jvp(self, primals: Values, tangents: Values, *, jaxpr: Jaxpr, **params: Any) -> Any:
         nonzero, ins, outs = nonzero_of(tangents), params["in_specs"], params["out_specs"]
         with manual_axes(params):
             both, nonzero_out = jvp(jaxpr, nonzero)
-        every_in, every_out = (*ins, *chosen(ins, nonzero)), (*outs, *chosen(outs, nonzero_out))
+        every_in = (*ins, *map(of_tangent, chosen(ins, nonzero)))
+        every_out = (*outs, *map(of_tangent, chosen(outs, nonzero_out)))
         found = self.run(both, every_in, every_out, params, [*primals, *given(tangents)])
         return found[: len(outs)], self._with_zeros(jaxpr, params, nonzero_out, found[len(outs) :])
 
@@ -75,7 +95,10 @@ class ShardMap(HigherOrder):
         with manual_axes(params):
             lin = linearize(jaxpr, nonzero)
         first = Half(lin.primal, primals, ins, outs)
-        second = Half(lin.tangent, given(tangents), chosen(ins, nonzero), chosen(outs, lin.nonzero_out))
+        tangent_ins, tangent_outs = (
+            list(map(of_tangent, some)) for some in (chosen(ins, nonzero), chosen(outs, lin.nonzero_out))
+        )
+        second = Half(lin.tangent, given(tangents), tangent_ins, tangent_outs)
         results, found = self._run_both(params, first, second, lin.sources)
         return results, self._with_zeros(jaxpr, params, lin.nonzero_out, found)
 
@@ -93,8 +116,8 @@ class ShardMap(HigherOrder):
         linear, nonzero, ins = tuple(map(is_linear, operands)), nonzero_of(cts), params["in_specs"]
         with manual_axes(params):
             backward, nonzero_out = transpose(jaxpr, linear, nonzero)
-        given_specs = (*chosen(ins, inverse(linear)), *map(dual, chosen(params["out_specs"], nonzero)))
-        out_specs = tuple(map(dual, chosen(chosen(ins, linear), nonzero_out)))
+        given_specs = (*chosen(ins, inverse(linear)), *map(of_cotangent, chosen(params["out_specs"], nonzero)))
+        out_specs = tuple(map(of_cotangent, chosen(chosen(ins, linear), nonzero_out)))
         every = [*chosen(operands, inverse(linear)), *given(cts)]
         found = self.run(backward, given_specs, out_specs, params, every)
         return with_none(linear, with_none(nonzero_out, found))
@@ -143,12 +166,13 @@ class ShardMap(HigherOrder):
         return list(used_inputs), list(used), {**params, **specs, "jaxpr": jaxpr}
 
     def widened(self, ins: Sequence[int], outs: Sequence[int], params: Params) -> Params:
-        """Values of users' types are whole on each device, and so are the arrays that they are made of."""
-        in_specs, out_specs = (
-            tuple(spec for spec, count in zip(params[name], counts, strict=True) for _ in range(count))
-            for name, counts in (("in_specs", ins), ("out_specs", outs))
-        )
-        return {**params, "in_specs": in_specs, "out_specs": out_specs}
+        """Each array of a value of a user's type has the spec that his says; if the value is whole, so are they."""
+        in_specs, out_specs = spread(params["in_specs"], ins), spread(params["out_specs"], outs)
+        jaxpr = params["jaxpr"]
+        allowed = allowed_axes(jaxpr.out_avals, out_specs, params["manual"])
+        with manual_axes(params):
+            jaxpr = varying_as(jaxpr, allowed, params["check_vma"])
+        return {**params, "jaxpr": jaxpr, "in_specs": in_specs, "out_specs": out_specs}
 
     def operand_avals(self, params: Params) -> list[ShapedArray]:
         """The avals of the jaxpr's inputs without `manual` axes; operands vary along the axes of an outer shard_map."""
@@ -194,9 +218,9 @@ class ShardMap(HigherOrder):
         self, params: Params, first: Half, second: Half, sources: Sequence[int]
     ) -> tuple[list[Any], list[Any]]:
         """The results of two shard_maps; the second takes the residuals at `sources`, then its own operands."""
-        mesh, manual, count = params["mesh"], params["manual"], len(first.out_specs)
+        manual, count = params["manual"], len(first.out_specs)
         with manual_axes(params):
-            giving, specs = with_residuals(first.jaxpr, count, mesh, manual)
+            giving, specs = with_residuals(first.jaxpr, count, params)
             taking = taking_residuals(second.jaxpr, sources, len(first.in_specs) + count, manual)
         every_out = (*first.out_specs, *specs)
         results = self.run(giving, first.in_specs, every_out, params, first.operands)
@@ -235,12 +259,17 @@ def _fitted(x: Any, axes: frozenset[Any], checked: bool) -> Any:
     return varying_along(x, axes)
 
 
-def with_residuals(jaxpr: Jaxpr, count: int, mesh: AnyMesh, manual: frozenset[Any]) -> tuple[Jaxpr, Specs]:
+def with_residuals(jaxpr: Jaxpr, count: int, params: Params) -> tuple[Jaxpr, Specs]:
     """The first program and the specs of its residuals; a varying scalar gets a dimension, to be sharded along."""
-    scalars = [i for i, a in enumerate(jaxpr.out_avals) if i >= count and a.vma & manual and not a.ndim]
+    mesh, manual, check_vma = params["mesh"], params["manual"], params["check_vma"]
+    scalars = [i for i, a in enumerate(jaxpr.out_avals) if i >= count and _is_varying_scalar(a, manual)]
     if scalars:
         jaxpr = raised(jaxpr, tuple(scalars))
-    return jaxpr, tuple(stacked_spec(a, mesh, manual) for a in jaxpr.out_avals[count:])
+    return jaxpr, tuple(stacked_spec(a, mesh, manual, check_vma) for a in jaxpr.out_avals[count:])
+
+
+def _is_varying_scalar(aval: ShapedArray, manual: frozenset[Any]) -> bool:
+    return bool(aval.vma & manual) and not aval.ndim and type(aval) is not HiAval
 
 
 @rewrite
@@ -252,7 +281,7 @@ def raised(jaxpr: Jaxpr, which: tuple[int, ...]) -> Jaxpr:
 def taking_residuals(jaxpr: Jaxpr, sources: Sequence[int], first_new: int, manual: frozenset[Any]) -> Jaxpr:
     """The second program, with a squeeze of the residuals that `with_residuals` expanded."""
     residuals = zip(jaxpr.in_avals, sources, strict=False)
-    which = tuple(i for i, (a, at) in enumerate(residuals) if at >= first_new and a.vma & manual and not a.ndim)
+    which = tuple(i for i, (a, at) in enumerate(residuals) if at >= first_new and _is_varying_scalar(a, manual))
     return _lowered(jaxpr, which) if which else jaxpr
 
 

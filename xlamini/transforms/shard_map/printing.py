@@ -13,6 +13,7 @@ import numpy as np
 
 from xlamini.core import ExtendedDType, Params, PartitionSpec, Tracer, Values, active, close_over
 from xlamini.core.concretization import SHOWN_BY, Unknown, program_of
+from xlamini.core.hi_types import has_hi
 from xlamini.core.state import state
 from xlamini.core.tracer import build
 from xlamini.interpreters.evaluate import evaluate
@@ -43,8 +44,8 @@ def showing_values(
 
 
 def _text(tracer: Tracer, leaves: Values, in_specs: Sequence[PartitionSpec], params: Params) -> str | None:
-    """The values with their devices; None for a value that comes out of an effect, and for keys."""
-    if isinstance(tracer.dtype, ExtendedDType):
+    """The values with their devices; None for a value that comes out of an effect, for keys, and for users' types."""
+    if isinstance(tracer.dtype, ExtendedDType) or has_hi([tracer.aval]):
         return None
     try:
         jaxpr, consts = program_of(tracer)

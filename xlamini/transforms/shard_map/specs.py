@@ -4,20 +4,41 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import AbstractMesh, Avals, AvalSharding, PartitionSpec, ShapedArray, split_into
+from xlamini.core import (
+    AbstractMesh,
+    Avals,
+    AvalSharding,
+    Params,
+    PartitionSpec,
+    ShapedArray,
+    ShardingError,
+    split_into,
+)
+from xlamini.core.hi_types import HiAval
 from xlamini.core.sharding.abstract_mesh import parts_along
 from xlamini.core.sharding.aval_sharding import split_of
 from xlamini.core.sharding.partial_sums import sums_of
 from xlamini.runtime import NamedSharding
 from xlamini.runtime.meshes.current_mesh import with_manual
 from xlamini.runtime.meshes.mesh import AnyMesh
+from xlamini.transforms.shard_map.hi_specs import axes_of, global_hi, is_hi_spec, local_hi
 from xlamini.transforms.shard_map.manual_axes import manual_here
 
-Spec = PartitionSpec
+Spec = Any
+"""A PartitionSpec, or, of a value of a user's type, his spec."""
 
 
-def local_aval(aval: ShapedArray, mesh: AnyMesh, manual: frozenset[Any], spec: Spec) -> ShapedArray:
+def local_aval(aval: ShapedArray, params: Params, spec: Spec) -> ShapedArray:
     """The type of one device's shard; ShardingError if the spec does not divide the array evenly."""
+
+    def of_array(part: ShapedArray, spec: PartitionSpec) -> ShapedArray:
+        return local_array(part, params["mesh"], params["manual"], spec)
+
+    return local_hi(aval, spec, params, of_array) if isinstance(aval, HiAval) else of_array(aval, spec)
+
+
+def local_array(aval: ShapedArray, mesh: AnyMesh, manual: frozenset[Any], spec: PartitionSpec) -> ShapedArray:
+    """The type of one device's shard of an array."""
     shape = NamedSharding(mesh, spec).shard_shape(aval.shape)
     split = _within(aval.split, mesh, manual)
     if spec.unreduced or spec.reduced:
@@ -26,9 +47,24 @@ def local_aval(aval: ShapedArray, mesh: AnyMesh, manual: frozenset[Any], spec: S
     return aval.update(shape=shape, split=split).varying(aval.vma | spec.axes)
 
 
-def global_aval(aval: ShapedArray, mesh: AnyMesh, manual: frozenset[Any], spec: Spec) -> ShapedArray:
-    """The type of the global array, from the type of one device's shard."""
+def global_aval(
+    aval: ShapedArray, mesh: AnyMesh, manual: frozenset[Any], check_vma: bool, spec: Spec
+) -> ShapedArray:
+    """The type of the global value, from the type of one device's shard."""
+
+    def of_array(part: ShapedArray, spec: PartitionSpec) -> ShapedArray:
+        return global_array(part, mesh, manual, spec)
+
+    if isinstance(aval, HiAval):
+        return global_hi(aval, mesh, manual, check_vma, spec, of_array)
+    return of_array(aval, spec)
+
+
+def global_array(aval: ShapedArray, mesh: AnyMesh, manual: frozenset[Any], spec: PartitionSpec) -> ShapedArray:
+    """The type of the global array."""
     names = spec.names_of(aval.ndim)
+    if len(names) > aval.ndim:
+        raise ShardingError(f"shard_map: {spec} is given for a part of type {aval.str_short()}; give it a dimension")
     shape = [size * parts_along(mesh, axes) for size, axes in zip(aval.shape, names, strict=True)]
     split = around(aval.split, mesh, spec, aval.ndim)
     return aval.update(shape=tuple(shape), split=split).varying(aval.vma - manual)
@@ -48,6 +84,8 @@ def around(inside: AvalSharding | None, mesh: AnyMesh, spec: Spec, ndim: int) ->
 
 def placed_for(aval: ShapedArray, mesh: AnyMesh, manual: frozenset[Any], spec: Spec) -> AvalSharding | None:
     """The sharding that an argument is moved to: its spec's along manual axes, its own along others."""
+    if isinstance(aval, HiAval):
+        return None
     return around(_within(aval.split, mesh, manual), mesh, spec, aval.ndim)
 
 
@@ -69,11 +107,6 @@ def said_by(aval: ShapedArray, manual: frozenset[Any]) -> Spec:
     )
 
 
-def dual(spec: Spec) -> Spec:
-    """The spec of a cotangent: unreduced where the value is reduced, and the reverse."""
-    return PartitionSpec(*spec.partitions, unreduced=spec.reduced, reduced=spec.unreduced)
-
-
 def _within(split: AvalSharding | None, mesh: AnyMesh, manual: frozenset[Any]) -> AvalSharding | None:
     """The sharding of a shard's type: along the axes that are not manual."""
     return split and split.on(_types(mesh, manual))
@@ -84,20 +117,29 @@ def _types(mesh: AnyMesh, manual: frozenset[Any]) -> AbstractMesh:
     return with_manual(mesh.abstract_mesh, manual | manual_here())
 
 
-def stacked_spec(aval: ShapedArray, mesh: AnyMesh, manual: frozenset[Any]) -> Spec:
+def stacked_spec(aval: ShapedArray, mesh: AnyMesh, manual: frozenset[Any], check_vma: bool) -> Spec:
     """The spec of a residual: dimension 0 is sharded along the axes on which its type varies."""
+    if isinstance(aval, HiAval) and aval.vma & manual:
+        names = tuple(name for name in mesh.axis_names if name in manual)
+        return aval.ty.nospec(mesh, check_vma, names)
     axes = tuple(name for name in mesh.axis_names if name in aval.vma & manual)
     unreduced, reduced = sums_of(aval)
     return PartitionSpec(*([axes] if axes else []), unreduced=unreduced & manual, reduced=reduced & manual)
 
 
-def moved(spec: Spec, dim: int | None) -> Spec:
-    """The spec with a further, unsharded dimension at `dim`."""
-    return spec if dim is None else spec.inserted(dim)
+def moved(spec: Spec, dim: Any) -> Spec:
+    """The spec with a further, unsharded dimension at `dim`; for a whole value of a user's type it is P() still."""
+    if dim is None or not (is_hi_spec(spec) or type(dim) is int):
+        return spec
+    if is_hi_spec(spec):
+        raise NotImplementedError(
+            f"vmap of a shard_map that shards a mapped value of a user's type, by {spec!r}; use vmap inside of it"
+        )
+    return spec.inserted(dim)
 
 
 def allowed_axes(
     avals: Avals, specs: Sequence[Spec], manual: frozenset[Any]
 ) -> tuple[frozenset[Any], ...]:
     """The axes along which outputs may vary: the axes of their specs, and the manual axes of an outer shard_map."""
-    return tuple(spec.axes | (aval.vma - manual) for aval, spec in zip(avals, specs, strict=True))
+    return tuple(axes_of(spec) | (aval.vma - manual) for aval, spec in zip(avals, specs, strict=True))
