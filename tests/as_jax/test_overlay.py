@@ -123,6 +123,7 @@ def test_rules_are_those_of_the_primitive_whoever_gave_them() -> None:
 def test_a_jvp_tracer_is_what_has_a_tangent() -> None:
     passes(PRIMITIVE + """
     from jax.extend.core import find_top_trace
+    from jax.interpreters import partial_eval as pe
 
     def f(x, y, n):
         top, of_x = find_top_trace((x, y)), isinstance(x, ad.JVPTracer)
@@ -133,6 +134,7 @@ def test_a_jvp_tracer_is_what_has_a_tangent() -> None:
     assert jax.grad(f)(2.0, 3.0, 1) == jax.jit(jax.grad(f))(2.0, 3.0, 1) == 3
     assert jax.vmap(jax.grad(f), (0, None, None))(jnp.ones(2), 3.0, 1).tolist() == [3, 3]
     assert jax.jit(lambda x: x * isinstance(x, ad.JVPTracer))(1.0) == 0
+    assert jax.jit(lambda x: x * isinstance(x, pe.DynamicJaxprTracer))(1.0) == 1
 
     def inner(y):
         def g(x):
@@ -180,6 +182,11 @@ def test_what_cannot_be_used_raises_when_it_is_made() -> None:
         assert text.startswith("TypeError") and design in text and "docs/dropin.md" in text, text
     assert "which register_vmappable was given, is not in xlamini: vmap maps all arrays of a pytree" in error(Odd)
     assert "colocated_python is not in xlamini" in error(colocated_python.colocated_python(print))
+    size, other = jax.export.symbolic_shape("(a, 2*b)", constraints=["a>=2"])
+    for fun in (lambda: jnp.zeros((3, size)), lambda: jax.ShapeDtypeStruct((other,), "float32"), lambda: size + 1,
+                lambda: size == 3, lambda: (size,) == (3,), lambda: 2 * other):
+        assert error(fun).startswith("NotImplementedError: a symbolic size is not in xlamini"), error(fun)
+    assert jax.export.export is xlamini.export.export
     assert "pallas_call is not in xlamini: write the kernel with" in error(lambda: pallas.pallas_call(print))
     assert "jax.experimental.pallas has no 'load'" in error(lambda: pallas.load)
     assert "use nn.dot_product_attention" in error(lambda: splash_attention_mask.CausalMask((4, 4)))
