@@ -252,3 +252,12 @@ def test_keys_at_a_step() -> None:
     expected = np.array(xlamini.random.key_data(keys))
     expected[::2] = expected[:3].copy()
     np.testing.assert_array_equal(found, expected)
+
+
+def test_lists_may_have_traced_elements() -> None:
+    def update(a: Any) -> Any:
+        return xlamini.numpy.zeros((2, 3)).at[1].set([a, 2.0, a * a])
+
+    np.testing.assert_array_equal(jit(update)(3.0), [[0, 0, 0], [3, 2, 9]])
+    assert grad(lambda a: update(a)[1].sum())(3.0) == 7
+    np.testing.assert_array_equal(xlamini.numpy.zeros(3).at[1:].add((1, np.float32(2))), [0, 1, 2])

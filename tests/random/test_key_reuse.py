@@ -53,6 +53,8 @@ MISUSES: dict[str, Callable[[Any], Any]] = {
     "a map": lambda key: lax.map(lambda x: x + normal(key), STEPS),
     "after a scan that took it": lambda key: (lax.scan(lambda k, i: (split(k)[0], i), key, STEPS), normal(key)),
     "a branch, and after it": lambda key: (lax.cond(ON, normal, lambda k: 0.0, key), normal(key)),
+    "a branch under vmap, and after it": lambda key: xlamini.vmap(
+        lambda on, k: lax.cond(on, normal, lambda k: 0.0, k) + normal(k))(STEPS > 1, split(key, 3)),
     "within a branch": lambda key: lax.cond(ON, lambda k: normal(k) + uniform(k), lambda k: 0.0, key),
     "two jitted functions": lambda key: xlamini.jit(normal)(key) + xlamini.jit(uniform)(key),
     "within a jitted function": lambda key: xlamini.jit(lambda k: normal(k) + uniform(k))(key),
@@ -78,6 +80,11 @@ RIGHT: dict[str, Callable[[Any], Any]] = {
     "a while loop that splits": lambda key: lax.while_loop(
         lambda s: s[1] < 3, lambda s: (split(s[0])[0], s[1] + 1), (key, 0)),
     "both branches": lambda key: lax.cond(ON, normal, uniform, key),
+    "both branches under vmap": lambda key: xlamini.vmap(lambda on, k: lax.cond(on, normal, uniform, k))(
+        STEPS > 1, split(key, 3)),
+    "both branches in a loop under vmap": lambda key: xlamini.vmap(lambda n, k: lax.while_loop(
+        lambda s: s[1] < n, lambda s: (lambda a, b: (a, s[1] + lax.cond(s[1] > 1, normal, uniform, b)))(*split(s[0])),
+        (k, 0.0)))(STEPS, split(key, 3)),
     "a switch": lambda key: lax.switch(1, [normal, uniform, lambda k: 0.0], key),
     "vmap of keys": lambda key: xlamini.vmap(normal)(split(key, 4)),
     "vmap with one key": lambda key: xlamini.vmap(lambda x, k: x + normal(k), (0, None))(STEPS, key),

@@ -15,6 +15,7 @@ import numpy as np
 from xlamini.core import ShapedArray, Tracer, aval_of, memoised, repeated, result_type, user_stacklevel
 from xlamini.core.state import state
 from xlamini.numpy.arithmetic import power, true_divide
+from xlamini.numpy.construction import asarray
 from xlamini.numpy.indexing import operations
 from xlamini.numpy.indexing.operations import UPDATES, Options
 from xlamini.numpy.indexing.parse import plan_of
@@ -216,7 +217,7 @@ def _as_values(how: str, values: Any) -> Any:
     if type(values) in PYTHON_SCALARS:
         return values
     if isinstance(values, list | tuple):
-        values = np.asarray(values)
+        values = asarray(values)
     return check_operands(f"x.at[index].{how}", [values])[0]
 
 

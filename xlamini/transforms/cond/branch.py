@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core import Axis, Dims, Jaxpr, Params, Values, aval_of, is_linear
+from xlamini.core.key_uses import KeyUses
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.linearize import linearize
@@ -26,6 +27,12 @@ class Branch(Call):
 
     name = "branch"
     shares_names = False
+
+    def key_uses(self, eqn: Any) -> KeyUses:
+        """It uses the keys of the lanes that chose it: another branch, which has another mask, may use those of others."""
+        uses = super().key_uses(eqn)
+        consumed = tuple(use._replace(path=(eqn.invars[0], *use.path)) for use in uses.consumed)
+        return uses._replace(consumed=consumed)
 
     def jvp(self, primals: Values, tangents: Values, *, jaxpr: Jaxpr, lanes: Mask) -> Any:
         return call_jvp(_run((*lanes, *(False for _ in given(tangents)))), jaxpr, primals, tangents)

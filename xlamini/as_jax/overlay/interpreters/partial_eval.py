@@ -8,10 +8,13 @@ from xlamini.as_jax.missing_names import fall_through
 from xlamini.as_jax.overlay.extend.linear_util import WrappedFun
 from xlamini.core.avals import Avals, ShapedArray
 from xlamini.core.jaxpr import Jaxpr
+from xlamini.core.tracer import Tracer
 from xlamini.extend import Unknown, program_of, trace_partly
 from xlamini.interpreters.dce import dce
 
 __getattr__ = fall_through(__name__)
+
+DynamicJaxprTracer = Tracer  # a value of the program that is being written, as all traced values are
 
 
 class PartialVal(tuple):
