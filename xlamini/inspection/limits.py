@@ -16,7 +16,7 @@ from xlamini.inspection.equations import Report, alike
 from xlamini.inspection.layout import columns
 from xlamini.inspection.line_costs import Mover, amounts, movers
 from xlamini.inspection.quantities import QUANTITIES, Target, find_target, value_of, why_unknown
-from xlamini.inspection.schema import read
+from xlamini.inspection.schema import read_report
 from xlamini.inspection.units import FAMILIES, change, parsed, shown
 
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
@@ -108,7 +108,7 @@ def check(
         if limit.relative and against is None:
             raise ValueError(f"check: {limit.quantity}={limit.text!r} compares with an earlier report; give against=")
     chosen = report["targets"] if targets is None else [find_target(report, name) for name in targets]
-    earlier = None if against is None else read(against)
+    earlier = None if against is None else read_report(against)
     return Check([o for limit in found for o in _outcomes(report, earlier, limit, chosen)])
 
 
@@ -168,7 +168,8 @@ def _outcome(report: Report, against: Report | None, limit: Limit, target: Targe
     broken = "" if unknown or limit.holds(value or 0, before) else f"it is {_amount(limit, value)}"
     if broken and before is not None:
         broken += f", and was {_amount(limit, before)} ({change(before, value)})"
-    return Outcome(limit, name, value, before, unknown or broken, _mover(report, against, limit, target, earlier))
+    mover = None if value is None else _mover(report, against, limit, target, earlier)
+    return Outcome(limit, name, value, before, unknown or broken, mover)
 
 
 def _mover(
