@@ -30,6 +30,8 @@ from xlamini.inspection.limits import check, parse_limit
     ({"seconds": "<1us"}, True),
     ({"seconds": "<50ns"}, False),
     ({"peak": "<1GiB", "kernels": "<4"}, False),
+    ({"kernels": ">=4,<=4"}, True),
+    ({"kernels": "<=4, <4"}, False),
 ])  # fmt: skip
 def test_limit(limits: dict[str, str], holds: bool) -> None:
     assert bool(check(reports.report(), targets=["here"], **limits)) is holds

@@ -95,13 +95,14 @@ def check(
       against: an earlier report, or the file of its JSON; limits such as `+5%` need it.
       targets: names of targets of the report; all by default.
       **limits: a quantity (`peak`, `temporaries`, `flops`, `bytes`, `kernels`, `collectives`, `seconds`, `equations`)
-        and its limit. Memory and bytes take units B, KB, KiB, … TiB, counts K, M, G, T, P, times s, ms, us, ns.
+        and its limit, or several with commas between. Memory and bytes take units B, KB, KiB, … TiB, counts K, M, G, T,
+        P, times s, ms, us, ns.
 
     Raises:
       ValueError: for an unknown quantity or target, a malformed limit, no limit, or a relative one without `against`.
       ReportFormatError: if `against` is no report, or one of a newer version.
     """
-    found = [parse_limit(quantity, text) for quantity, text in limits.items()]
+    found = [parse_limit(quantity, part) for quantity, text in limits.items() for part in _parts(text)]
     if not found:
         raise ValueError(f"check: there is no limit; give one such as peak='<14GiB' (of: {', '.join(QUANTITIES)})")
     for limit in found:
@@ -134,6 +135,11 @@ def parse_limit(quantity: str, text: str) -> Limit:
         return Limit(quantity, text, _COMPARISONS[sign], size)
     signed = -size if sign == "-" else size
     return Limit(quantity, text, None, 0, signed) if percent else Limit(quantity, text, None, signed)
+
+
+def _parts(text: Any) -> list[Any]:
+    """The limits in a text, which commas separate."""
+    return text.split(",") if isinstance(text, str) else [text]
 
 
 def _malformed(quantity: str, text: object, why: str) -> ValueError:
