@@ -4,31 +4,39 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from xlamini.inspection.units import UNKNOWN
+
 _GAP = "  "
-_NARROWEST = 12
+_NARROWEST, _LAST = 12, 24
+"""How narrow a column becomes at most, and the last one before the others do."""
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 
 
 def columns(
     head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = (), width: int | None = None
 ) -> list[str]:
-    """The lines of a table; columns whose numbers are in `right` align there.
+    """The lines of a table; columns whose numbers are in `right` align there, and those that say nothing are left out.
 
-    Where the table exceeds `width`, its widest columns are made narrower, and what does not fit has an ellipsis.
+    Where the table exceeds `width`, its last column and then its widest are made narrower; an ellipsis shows what is
+    cut.
 
     >>> print(*columns(["what", "bytes"], [["a", "10"], ["long name", "2000"]], right=[1]), sep="|")
     what       bytes|a             10|long name   2000
     """
-    table = [[plain(cell) for cell in row] for row in (head, *rows)]
+    kept = [i for i in range(len(head)) if not rows or any(row[i] not in ("", UNKNOWN) for row in rows)]
+    table = [[plain(row[i]) for i in kept] for row in (head, *rows)]
     widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
     if width is not None:
         widths = _narrowed(widths, width - len(_GAP) * (len(widths) - 1))
-    return [cut(_line(row, widths, right), width) for row in table]
+    aligned = [place for place, i in enumerate(kept) if i in right]
+    return [cut(_line(row, widths, aligned), width) for row in table]
 
 
 def _narrowed(widths: Sequence[int], room: int) -> list[int]:
-    """Widths whose sum fits the room if it can, the widest made narrower first, none below `_NARROWEST`."""
+    """Widths whose sum fits the room if it can: first the last is made narrower, then the widest."""
     found = [*widths]
+    if found:
+        found[-1] = max(found[-1] - max(sum(found) - room, 0), min(found[-1], _LAST))
     while sum(found) > room and max(found) > _NARROWEST:
         widest = max(found)
         next_widest = max((w for w in found if w < widest), default=0)

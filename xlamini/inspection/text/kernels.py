@@ -21,8 +21,11 @@ def lines(view: View) -> Iterator[str]:
 
 def _kernels(view: View, target: Target) -> Iterator[str]:
     kernels = sorted(target["kernels"], key=lambda k: (-(k["seconds"] or 0), -k["bytes"], -k["flops"]))
+    sources = {k["time"] for k in kernels}
+    if len(sources) == 1 and kernels[0]["time"]:
+        yield f"times: {kernels[0]['time']}"
     head = ("kernel", "kind", "time", "", "FLOPs", "bytes", "of roof", "runs", "from")
-    yield from view.table(head, [_row(view, target, k) for k in kernels], right=(2, 4, 5, 6, 7))
+    yield from view.table(head, [_row(view, target, k, len(sources) > 1) for k in kernels], right=(2, 4, 5, 6, 7))
     coverage = target["coverage"]
     if coverage:
         put_in = f"; put in by XLA: {', '.join(coverage['inserted'][: view.limit])}" if coverage["inserted"] else ""
@@ -32,12 +35,13 @@ def _kernels(view: View, target: Target) -> Iterator[str]:
     yield from _boundaries(view, target)
 
 
-def _row(view: View, target: Target, kernel: Any) -> list[str]:
+def _row(view: View, target: Target, kernel: Any, mixed: bool) -> list[str]:
     places = dict.fromkeys(str(place_of(view.report, row)) for row in kernel["rows"])
     source = ", ".join(places) or "put in by XLA"
     flops, moved = shown(kernel["flops"], "count"), shown(kernel["bytes"], "bytes")
-    time = [shown(kernel["seconds"], "seconds"), kernel["time"] or ""]
-    return [kernel["name"], kernel["kind"], *time, flops, moved, _share(target, kernel), str(kernel["runs"]), source]
+    time = [shown(kernel["seconds"], "seconds"), (kernel["time"] or "") if mixed else ""]
+    runs = str(kernel["runs"]) if kernel["runs"] != 1 else ""
+    return [kernel["name"], kernel["kind"], *time, flops, moved, _share(target, kernel), runs, source]
 
 
 def _share(target: Target, kernel: Any) -> str:

@@ -74,7 +74,7 @@ def _target(view: View, target: Target) -> Iterator[str]:
     peak = peak_of(sizes)
     alive = [b for b in target["buffers"] if b["first"] <= peak <= b["last"]]
     rows = [
-        [shown(b["bytes"], "bytes"), b["name"], "put in by XLA" if b["row"] is None else _line(view, b["row"])]
+        [shown(b["bytes"], "bytes"), b["name"], "no equation" if b["row"] is None else _line(view, b["row"])]
         for b in sorted(alive, key=lambda b: -b["bytes"])
     ]
     yield from view.table(("alive", "buffer", "made by"), rows, right=(0,))

@@ -30,14 +30,15 @@ def _way(view: View) -> list[str]:
     steps = view.report["program"]
     count = [UNKNOWN if s["count"] is None else str(s["count"]) for s in steps]
     rows = [[s["title"], n, shown(s["seconds"], "seconds")] for s, n in zip(steps, count, strict=True)]
-    return view.table(("step", "lines, equations or kernels", "took"), rows, right=(1, 2))
+    return view.table(("step", "count", "took"), rows, right=(1, 2))
 
 
 def _totals(view: View) -> Iterator[str]:
     totals = view.report["totals"]
     if totals is None:
         return
-    parts = [f"{name} {shown(cost['flops'], 'count')}" for name, cost in totals["by_direction"].items()]
+    flops = {name: cost["flops"] for name, cost in totals["by_direction"].items() if cost["flops"]}
+    parts = [f"{name} {shown(number, 'count')}" for name, number in flops.items()]
     yield ""
     yield from view.say(
         f"The equations, as if nothing were fused: {shown(totals['flops'], 'count')} FLOPs ({', '.join(parts)}), "
