@@ -53,7 +53,7 @@ def broken(path: str, value: Any) -> dict[str, Any]:
     ("equations.parent.4", 99, "equations.parent[4] must be the index of one of the 17 rows, is 99"),
     ("equations.rule.4", {"name": "f", "file": "a.py"}, "equations.rule[4].line is missing"),
     ("equations.operands.4", [1.0], "equations.operands[4][0] must be the index of one of the 17 rows, is 1.0"),
-    ("memory.values.0.until", 8, "memory.values[0] lives from 0 to 8 of 8 moments"),
+    ("memory.values.0.until", 9, "memory.values[0] lives from 0 to 9 of 8 moments"),
     ("memory", [], "memory must be a dict, is []"),
     ("findings.0.severity", "bad", "findings[0].severity must be one of info, warning, is 'bad'"),
 ])  # fmt: skip

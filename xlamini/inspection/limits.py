@@ -174,7 +174,7 @@ def _outcome(report: Report, against: Report | None, limit: Limit, target: Targe
     broken = "" if unknown or limit.holds(value or 0, before) else f"it is {_amount(limit, value)}"
     if broken and before is not None:
         broken += f", and was {_amount(limit, before)} ({change(before, value)})"
-    mover = None if value is None else _mover(report, against, limit, target, earlier)
+    mover = None if value is None or value == before else _mover(report, against, limit, target, earlier)
     return Outcome(limit, name, value, before, unknown or broken, mover)
 
 

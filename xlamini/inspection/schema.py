@@ -221,10 +221,10 @@ def _wrong_lengths(report: Mapping[str, Any]) -> Iterator[str]:
         if len(stage["rows"]) != len(stage["lines"]):
             yield f"stages[{i}] has {len(stage['lines'])} lines, and rows for {len(stage['rows'])}"
     memory = report["memory"] or {"values": (), "moments": ()}
-    last = len(memory["moments"])
+    end = len(memory["moments"])
     for i, value in enumerate(memory["values"]):
-        if not value["first"] <= value["until"] < last:
-            yield f"memory.values[{i}] lives from {value['first']} to {value['until']} of {last} moments"
+        if not value["first"] <= value["until"] <= end:
+            yield f"memory.values[{i}] lives from {value['first']} to {value['until']} of {end} moments"
 
 
 def _fits(value: Any, form: str, sizes: Mapping[str, int]) -> bool:

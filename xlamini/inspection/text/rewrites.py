@@ -5,7 +5,7 @@ import difflib
 from collections.abc import Iterator
 from typing import Any
 
-from xlamini.inspection.equations import Report, rows_of
+from xlamini.inspection.equations import Report, base_name, rows_of
 from xlamini.inspection.text.view import View, unavailable
 from xlamini.inspection.units import UNKNOWN, shown
 
@@ -100,7 +100,7 @@ def _pairs(report: Report, number: int) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _rule(rule: Any) -> str:
-    return "" if rule is None else f"{rule['name']} {rule['file']}:{rule['line']}"
+    return "" if rule is None else f"{rule['name']} {base_name(rule['file'])}:{rule['line']}"
 
 
 def _line_by_line(view: View, number: int) -> Iterator[str]:

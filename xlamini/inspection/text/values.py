@@ -25,21 +25,23 @@ def lines(view: View) -> Iterator[str]:
         yield "All values are finite."
     else:
         place = place_of(view.report, bad["row"])
+        at = f", iteration {_iteration(bad)}" if bad["iteration"] else ""
         text = view.report["equations"]["text"][bad["row"]]
-        yield from view.say(f"First NaN or infinity: {place}{_iteration(bad)}: {text}")
-    head = ("line", "equation", "min", "max", "mean", "NaN", "inf", "zeros", "ulps")
-    yield from view.table(head, [_row(view, v) for v in values], right=range(2, 9))
+        yield from view.say(f"First NaN or infinity: {place}{at}: {text}")
+    head = ("line", "iteration", "equation", "min", "max", "mean", "NaN", "inf", "zeros", "ulps")
+    yield from view.table(head, [_row(view, v) for v in values], right=range(3, 10))
 
 
 def _iteration(value: Any) -> str:
-    return f", iteration {', '.join(map(str, value['iteration']))}" if value["iteration"] else ""
+    return ", ".join(map(str, value["iteration"]))
 
 
 def _row(view: View, value: Any) -> list[str]:
     label = view.report["equations"]["label"][value["row"]]
     numbers = [_number(value[name]) for name in ("min", "max", "mean", "nan", "inf")]
     zeros = UNKNOWN if value["zeros"] is None else f"{100 * value['zeros']:.0f} %"
-    return [f"{place_of(view.report, value['row'])}{_iteration(value)}", label, *numbers, zeros, _number(value["ulps"])]
+    place = str(place_of(view.report, value["row"]))
+    return [place, _iteration(value), label, *numbers, zeros, _number(value["ulps"])]
 
 
 def _number(number: float | None) -> str:
