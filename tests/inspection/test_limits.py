@@ -89,6 +89,10 @@ def test_the_line_that_moved_most_in_the_direction_of_the_whole() -> None:
     assert kernels is None  # the lost kernel, a copy, had no line
 
 
+def test_no_line_moved_where_nothing_did() -> None:
+    assert check(reports.report(), reports.report(), targets=["here"], flops="+0").outcomes[0].mover is None
+
+
 def test_without_an_earlier_report_the_line_with_the_most() -> None:
     mover = check(reports.report(), targets=["here"], flops="<1").outcomes[0].mover
     assert mover is not None and (mover.place.line, mover.before, mover.after) == (5, None, 1920)
@@ -99,6 +103,7 @@ def test_lines_match_by_number_where_a_report_has_no_source() -> None:
     before["sources"][0]["lines"] = None
     after = reports.report()
     after["equations"]["flops"][12] += 1000  # line 6
+    after["targets"][0]["cost"]["flops"] += 1000
     mover = check(after, before, targets=["here"], flops="+5%").outcomes[0].mover
     assert mover is not None and (mover.place.line, mover.gain) == (6, 1000)
 

@@ -35,9 +35,14 @@ def line_costs(report: Report, target: Mapping[str, Any] | None = None) -> dict[
     for row in final_rows(report):
         place = place_of(report, row)
         old = found.get(place.key) or LineCost(place, 0, 0, 0, 0, 0.0 if seconds else None)
-        more = [old.flops + columns["flops"][row], old.bytes + columns["bytes"][row], old.held + columns["held"][row]]
-        time = None if old.seconds is None else old.seconds + seconds.get(row, 0.0)
-        found[place.key] = LineCost(old.place, old.equations + 1, *more, time)
+        found[place.key] = LineCost(
+            old.place,
+            old.equations + 1,
+            old.flops + columns["flops"][row],
+            old.bytes + columns["bytes"][row],
+            old.held + columns["held"][row],
+            None if old.seconds is None else old.seconds + seconds.get(row, 0.0),
+        )
     return found
 
 
