@@ -51,11 +51,12 @@ class Recorder:
         for traces, key in self._traces:
             traces.pop(key, None)
 
-    def of_programs(self) -> list[Rewrite]:
-        """The rewrites of whole programs that changed something, in their order."""
+    def of_programs(self, programs: Sequence[Jaxpr]) -> list[Rewrite]:
+        """The rewrites of whole programs that changed something, in their order; `programs` are those lowered."""
         changing = [r for r in self.rewrites if r.taken.name and any(made is not r.taken for made in r.given)]
-        inner = {id(jaxpr) for r in changing for program in (r.taken, *r.given) for jaxpr in _inside(program)}
-        return [r for r in changing if id(r.taken) not in inner]
+        every = [*programs, *(program for r in changing for program in (r.taken, *r.given))]
+        inner = {id(jaxpr) for program in every for jaxpr in _inside(program)}
+        return [r for r in changing if inner.isdisjoint(map(id, (r.taken, *r.given)))]
 
 
 @contextmanager
