@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core import Equation, Jaxpr, Var
-from xlamini.inspection.equations import Table
+from xlamini.inspection.table import Table
 from xlamini.staging.compile.liveness import Liveness
 from xlamini.staging.compile.memory_plan import MemoryPlan
 

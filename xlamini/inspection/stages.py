@@ -6,7 +6,7 @@ from typing import Any
 
 from xlamini.core import Equation, Jaxpr
 from xlamini.core.printing import lines_with_equations
-from xlamini.inspection.equations import Table
+from xlamini.inspection.table import Table
 from xlamini.inspection.recording import Rewrite
 from xlamini.inspection.stablehlo import text_of
 from xlamini.inspection.xla.hlo import label_of

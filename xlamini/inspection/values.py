@@ -7,7 +7,7 @@ import numpy as np
 
 from xlamini.analysis.unroll import straightened
 from xlamini.core import Jaxpr, Values, enable_x64, flatten, unflatten
-from xlamini.inspection.equations import Table
+from xlamini.inspection.table import Table
 from xlamini.staging.aot.stages import Traced
 
 Results = list[tuple[Any, tuple[int, ...], list[np.ndarray]]]
