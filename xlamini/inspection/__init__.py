@@ -1,0 +1,1 @@
+"""Inspection of a program: one report from the user's line to the kernel."""
