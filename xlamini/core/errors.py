@@ -25,6 +25,7 @@ __all__ = [
     "NonConcreteBooleanIndexError",
     "PlatformError",
     "ProcessError",
+    "ReportFormatError",
     "ShapeError",
     "ShardingError",
     "TargetError",
@@ -361,6 +362,18 @@ class LoadError(ValueError):
 
         blob = export.export(jit(step), platforms=("cpu", "cuda"))(x).serialize()
         step = export.deserialize(blob).call
+    """
+
+
+class ReportFormatError(ValueError):
+    """What should be a report of `xlamini.inspect` is something else, is damaged, or is of a newer version.
+
+        python -m xlamini inspect train.py:step --arg 'f32[8]' --diff step.html  # fails: that is the page
+
+    Reports are compared by their JSON. A report of an older version can be read, one of a newer version cannot:
+
+        python -m xlamini inspect train.py:step --arg 'f32[8]' --json old.json
+        python -m xlamini inspect train.py:step --arg 'f32[8]' --diff old.json
     """
 
 
