@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import platform
+import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -10,7 +11,6 @@ import jaxlib
 from xlamini.analysis.lints.lint import found_in, program_of
 from xlamini.core import Values
 from xlamini.core.errors import JaxRuntimeError, PlatformError, TargetError
-from xlamini.core.phases import TRACE, Seconds, measured
 from xlamini.core.version import __version__
 from xlamini.inspection.findings import findings_of
 from xlamini.inspection.memory import memory_of
@@ -42,7 +42,7 @@ class Options(NamedTuple):
 class Inspection:
     """A function that is inspected for certain arguments, and the report so far."""
 
-    def __init__(self, traced: Traced, seconds: Seconds, compilations: Compilations, options: Options):
+    def __init__(self, traced: Traced, seconds: float, compilations: Compilations, options: Options):
         self.traced, self.options, self.compilations = traced, options, compilations
         self.seconds, self.stages = seconds, Stages()
         self.first: Lowered | None = None
@@ -63,16 +63,17 @@ class Inspection:
 
     def _add_target(self, name: str, recorder: Recorder) -> None:
         targets = self.content["targets"]
+        start = time.perf_counter()
         try:
             device = None if name == HERE else target_of(name)
-            with measured(seconds := dict[str, float]()):
-                lowered = self.traced.lower() if device is None else self.traced.lower(target=device)
+            lowered = self.traced.lower() if device is None else self.traced.lower(target=device)
+            seconds = time.perf_counter() - start
         except NO_COMPILER as error:
             targets.append(self._entry(unexamined(name, str(error)), None))
             return
         self.first = self.first or lowered
         final = self._add_programs(recorder, lowered._program.pruned, lowered._program.jaxpr)
-        stablehlo = self.stages.add_stablehlo(lowered, final, sum(seconds.values()))
+        stablehlo = self.stages.add_stablehlo(lowered, final, seconds)
         targets.append(self._entry(_examined(lowered, name, device), final, stablehlo))
 
     def _add_programs(self, recorder: Recorder, *programs: Any) -> int:
@@ -115,7 +116,7 @@ class Inspection:
     def _strip(self) -> list[dict[str, Any]]:
         """The way from Python to kernels, with counts and seconds."""
         stages = self.stages.found
-        steps = [{"title": "Python", "count": 1, "seconds": self.seconds.get(TRACE), "stage": None}]
+        steps = [{"title": "Python", "count": 1, "seconds": self.seconds, "stage": None}]
         for number, stage in enumerate(stages):
             if stage["kind"] in ("jaxpr", "stablehlo", "hlo") and stage["target"] in (None, 0):
                 steps.append({"title": stage["title"], "count": stage["count"], "seconds": stage["seconds"], "stage": number})
@@ -127,18 +128,17 @@ class Inspection:
 
 def build_report(jitted: Any, args: Values, kwargs: dict[str, Any], options: Options) -> dict[str, Any]:
     """The content of the report of a jitted function for these arguments; raises what tracing raises."""
-    recorder, seconds = Recorder(), dict[str, float]()
-    compilations = jitted.compilations()
+    compilations, recorder = jitted.compilations(), Recorder()
     fresh = jitted.trace.__self__.anew()
     with recording(recorder):
-        with measured(seconds):
-            traced = fresh.traced(*args, **kwargs)
-        inspection = Inspection(traced, seconds, compilations, options)
+        start = time.perf_counter()
+        traced = fresh.traced(*args, **kwargs)
+        inspection = Inspection(traced, time.perf_counter() - start, compilations, options)
         content = inspection.run(recorder)
-    if options.values and content["failure"] is None:
-        from xlamini.inspection.values import values_of  # for those who asked
+        if options.values and content["failure"] is None:
+            from xlamini.inspection.values import values_of  # for those who asked
 
-        content["values"] = values_of(traced, args, kwargs, fresh.traced, inspection.stages.table)
+            content["values"] = values_of(traced, args, kwargs, fresh.traced, inspection.stages.table)
     return content
 
 

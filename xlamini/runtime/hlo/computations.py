@@ -17,11 +17,15 @@ ENTRY = "ENTRY"
 
 
 class Computations(NamedTuple):
-    """The lines of each computation by name, the line that calls it, and the source location of each stack frame."""
+    """The lines of each computation by name, the line that calls it, and the source location of each stack frame.
+
+    `starts` has the number of each computation's first line in the text, from 0; that line has its name and types.
+    """
 
     lines: dict[str, list[str]]
     callers: dict[str, str]
     places: dict[int, str]
+    starts: dict[str, int]
 
     def times(self) -> dict[str, int]:
         """The executions of each computation in a call, by the trip counts of `trip_count`; each branch counts once."""
@@ -43,14 +47,17 @@ def computations_of(text: str) -> Computations:
     """The computations of a program's text; the entry computation has the name ENTRY."""
     found: dict[str, list[str]] = {}
     lines: list[str] = []
-    for line in text.splitlines():
+    starts: dict[str, int] = {}
+    for number, line in enumerate(text.split("\n")):
         head = _HEAD.match(line)
         if head:
-            lines = found[ENTRY if head[1] else head[2]] = []
+            name = ENTRY if head[1] else head[2]
+            lines = found[name] = []
+            starts[name] = number
         else:
             lines.append(line)
     callers = {name: line for body in found.values() for line in body for name in _CALLED.findall(line)}
-    return Computations(found, callers, _places(text))
+    return Computations(found, callers, _places(text), starts)
 
 
 def _places(text: str) -> dict[int, str]:
