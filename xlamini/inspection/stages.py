@@ -44,10 +44,15 @@ class Stages:
 
     def add_rewrite(self, rewrite: Rewrite) -> None:
         """Add the programs that a rewrite gave, and the one that it took if it is not there."""
-        taken = self.add(rewrite.taken, f"{rewrite.taken.name}: traced")
+        taken = self.add(rewrite.taken, self._traced(rewrite.taken.name))
         for part, program in zip(_parts(rewrite), rewrite.given, strict=True):
             title = f"{rewrite.taken.name}: {NAMES.get(rewrite.name, rewrite.name)}{part}"
             self.add(program, title, of=taken, rewrite=rewrite.name, seconds=rewrite.seconds)
+
+    def _traced(self, name: str) -> str:
+        """The title of a program that no rewrite gave; the one around a function that was rewritten has its name too."""
+        title = f"{name}: traced"
+        return f"{title}, with what rewrites gave" if any(s["title"] == title for s in self.found) else title
 
     def add_stablehlo(self, lowered: Lowered, final: int, seconds: float) -> int:
         """Add the module of a program, which was made of the stage `final`; the number of its stage."""
