@@ -64,7 +64,7 @@ class Instruction(NamedTuple):
     @property
     def op_name(self) -> str:
         """The name of the operation that it comes from; "" for none."""
-        return _quoted(_OP_NAME, self.attributes)
+        return op_name_in(self.attributes)
 
     @property
     def source(self) -> tuple[str, int] | None:
@@ -116,6 +116,11 @@ def _made(
         return Instruction(name, of_type, opcode, (), attributes, bool(root), line, inside)
     operands = tuple(_operands(inside)) if inside else ()
     return Instruction(name, of_type, opcode, operands, attributes, bool(root), line)
+
+
+def op_name_in(line: str) -> str:
+    """The op name in the metadata of an instruction's text; "" for none."""
+    return _quoted(_OP_NAME, line)
 
 
 def unquoted(text: str) -> str:
