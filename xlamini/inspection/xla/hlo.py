@@ -27,12 +27,10 @@ def label_of(op_name: str) -> str:
     >>> label_of("jit(f)/branch_0_fun/sin#e5.1")
     'branch_0/sin#e5.1'
     """
-    found = None
-    for found in _LABEL.finditer(op_name):
-        pass
-    if found is None:
+    if "#e" not in op_name:
         return ""
-    return "/".join([*_BRANCH.findall(op_name[: found.start() + 1]), found[1]])
+    found = list(_LABEL.finditer(op_name))
+    return "/".join([*_BRANCH.findall(op_name[: found[-1].start() + 1]), found[-1][1]]) if found else ""
 
 
 def labels_of(op_name: str) -> tuple[str, ...]:
@@ -88,9 +86,9 @@ class Module:
         """Whether the text's order is the order of the run."""
         return "is_scheduled=true" in self.lines[0]
 
-    def head(self, computation: str) -> str:
-        """The first line of a computation."""
-        return self.lines[self._read.starts[computation]]
+    def start(self, computation: str) -> int:
+        """The number of the first line of a computation, which has its name and types."""
+        return self._read.starts[computation]
 
     @cached_property
     def callers(self) -> dict[str, tuple[str, Instruction]]:

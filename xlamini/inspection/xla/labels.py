@@ -5,7 +5,7 @@ An instruction whose op name holds no label takes over the labels of another, by
 1. A fusion, a call: those of the instructions inside, the result's first.
 2. What moves a value (a copy, a conversion, a broadcast): those of the value that it moves.
 3. Those of the instructions that use it: a constant, an allocation and a copy of an argument are made for them.
-4. In the body of a loop, branch or call: those of the instruction that calls it.
+4. In a computation that is called, such as the body of a loop: those of the instruction that calls it.
 """
 from __future__ import annotations
 
@@ -84,14 +84,8 @@ class Labelling:
         return _once(found)
 
     def _of_caller(self, around: Computation) -> Labels:
-        for _ in range(_MOST_STEPS):
-            caller = self._module.callers.get(around.name)
-            if caller is None:
-                return ()
-            around, call = caller
-            if own := labels_of(call.op_name):
-                return own
-        return ()
+        caller = self._module.callers.get(around.name)
+        return self.of(self._module.computations[caller[0]], caller[1]) if caller else ()
 
     def coverage(self) -> Coverage:
         """How many of the instructions that are no plumbing have labels, in all computations that are reached."""

@@ -4,14 +4,18 @@ Names and strings in the text may be a user's, so that quotes are respected: wha
 """
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+_PLAIN = re.compile(
+    r'\s*(ROOT )?%?([\w.\-]+) = ([^\s("]+|\((?:[^()"]|\([^()"]*\))*\)) ([a-z][\w\-]*)\(([^()\[\]{}"]*)\)'
+)
+"""An instruction whose operands are names alone; others are read bracket by bracket, which takes ten times as long."""
 _BEGIN = re.compile(r"\s*(ROOT )?%?([\w.\-]+) = ")
 _OPCODE = re.compile(r" ?([a-z][\w\-]*)\(")
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[()\[\]{},]')
+_BRACKET = re.compile(r'[()\[\]{}"]')
 _OPEN, _CLOSE = "([{", ")]}"
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _COMMENT = re.compile(r"/\*.*?\*/")
@@ -60,7 +64,7 @@ class Instruction(NamedTuple):
     @property
     def op_name(self) -> str:
         """The name of the operation that it comes from; "" for none."""
-        return _quoted(_OP_NAME, self.attributes)
+        return op_name_in(self.attributes)
 
     @property
     def source(self) -> tuple[str, int] | None:
@@ -88,19 +92,35 @@ class Instruction(NamedTuple):
 
 def instruction(text: str, line: int = 0) -> Instruction | None:
     """The instruction on a line of text; None if there is none."""
+    plain = _PLAIN.match(text)
+    if plain is not None:
+        root, name, of_type, opcode, inside = plain.groups()
+        return _made(root, name, of_type, opcode, inside, text[plain.end() :], line)
     begin = _BEGIN.match(text)
     if begin is None:
         return None
     after_type = _end_of_type(text, begin.end())
-    opcode = _OPCODE.match(text, after_type)
-    if opcode is None:
+    opening = _OPCODE.match(text, after_type)
+    if opening is None:
         return None
-    end = _closing(text, opcode.end())
-    inside = text[opcode.end() : end]
-    has_operands = opcode[1] not in _NO_OPERANDS
-    operands, value = (tuple(_operands(inside)), "") if has_operands else ((), inside)
-    of_type = _COMMENT.sub("", text[begin.end() : after_type])
-    return Instruction(begin[2], of_type, opcode[1], operands, text[end + 1 :], bool(begin[1]), line, value)
+    end, start = _closing(text, opening.end()), opening.end()
+    return _made(*begin.groups(), text[begin.end() : after_type], opening[1], text[start:end], text[end + 1 :], line)
+
+
+def _made(
+    root: str | None, name: str, of_type: str, opcode: str, inside: str, attributes: str, line: int
+) -> Instruction:
+    if "/*" in of_type:
+        of_type = _COMMENT.sub("", of_type)
+    if opcode in _NO_OPERANDS:
+        return Instruction(name, of_type, opcode, (), attributes, bool(root), line, inside)
+    operands = tuple(_operands(inside)) if inside else ()
+    return Instruction(name, of_type, opcode, operands, attributes, bool(root), line)
+
+
+def op_name_in(line: str) -> str:
+    """The op name in the metadata of an instruction's text; "" for none."""
+    return _quoted(_OP_NAME, line)
 
 
 def unquoted(text: str) -> str:
@@ -140,7 +160,8 @@ def _closing(text: str, start: int) -> int:
 
 def _operands(inside: str) -> Iterator[str]:
     """The names of the operands between an instruction's parentheses; the text may repeat their types."""
-    if not inside:
+    if not _BRACKET.search(inside):
+        yield from map(_operand, inside.split(","))
         return
     depth = start = 0
     for token in _TOKEN.finditer(inside):
@@ -151,6 +172,6 @@ def _operands(inside: str) -> Iterator[str]:
     yield _operand(inside[start:])
 
 
-@functools.lru_cache(4096)
 def _operand(text: str) -> str:
-    return _COMMENT.sub("", text).rsplit(" ", 1)[-1].lstrip("%")
+    text = _COMMENT.sub("", text) if "/*" in text else text
+    return text.rsplit(" ", 1)[-1].lstrip("%")
