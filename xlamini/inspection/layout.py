@@ -5,40 +5,56 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 _GAP = "  "
+_NARROWEST = 12
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 
 
 def columns(
     head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = (), width: int | None = None
 ) -> list[str]:
-    """The lines of a table; columns whose numbers are in `right` align there, lines are cut at `width`.
+    """The lines of a table; columns whose numbers are in `right` align there.
+
+    Where the table exceeds `width`, its widest columns are made narrower, and what does not fit has an ellipsis.
 
     >>> print(*columns(["what", "bytes"], [["a", "10"], ["long name", "2000"]], right=[1]), sep="|")
     what       bytes|a             10|long name   2000
     """
     table = [[plain(cell) for cell in row] for row in (head, *rows)]
     widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
+    if width is not None:
+        widths = _narrowed(widths, width - len(_GAP) * (len(widths) - 1))
     return [cut(_line(row, widths, right), width) for row in table]
 
 
+def _narrowed(widths: Sequence[int], room: int) -> list[int]:
+    """Widths whose sum fits the room if it can, the widest made narrower first, none below `_NARROWEST`."""
+    found = [*widths]
+    while sum(found) > room and max(found) > _NARROWEST:
+        widest = max(found)
+        next_widest = max((w for w in found if w < widest), default=0)
+        found[found.index(widest)] = max(widest - (sum(found) - room), next_widest - 1, _NARROWEST)
+    return found
+
+
 def _line(row: Sequence[str], widths: Sequence[int], right: Sequence[int]) -> str:
-    cells = zip(row, widths, strict=True)
+    cells = [(cut(cell, w), w) for cell, w in zip(row, widths, strict=True)]
     return _GAP.join(cell.rjust(w) if i in right else cell.ljust(w) for i, (cell, w) in enumerate(cells)).rstrip()
 
 
 def plain(text: str) -> str:
     """A text of the program on one line, without characters that a terminal would act upon."""
-    return "".join(c if c.isprintable() else " " for c in text)
+    return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text.expandtabs(4))
 
 
 def cut(text: str, width: int | None) -> str:
-    """The text, with an ellipsis in place of what exceeds the width."""
+    """The text on one line, with an ellipsis in place of what exceeds the width."""
+    text = plain(text)
     return text if width is None or len(text) <= width else text[: max(width - 1, 0)] + "…"
 
 
 def wrapped(text: str, width: int, indent: str = "") -> list[str]:
     """The lines of a sentence; those after the first are indented further."""
-    return textwrap.wrap(plain(text), max(width, 20), initial_indent=indent, subsequent_indent=indent + "  ") or [""]
+    return textwrap.wrap(plain(text), width, initial_indent=indent, subsequent_indent=indent + "  ") or [""]
 
 
 def bar(share: float, width: int) -> str:
