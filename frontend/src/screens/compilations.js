@@ -1,0 +1,1 @@
+export const compilations = { id: "compilations", title: "Compilations", about: "Not written yet.", draw() {} };

@@ -1,0 +1,1 @@
+export const diff = { id: "diff", title: "Diff", about: "Not written yet.", draw() {} };

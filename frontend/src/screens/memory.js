@@ -1,0 +1,1 @@
+export const memory = { id: "memory", title: "Memory", about: "Not written yet.", draw() {} };

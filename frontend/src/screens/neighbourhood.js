@@ -1,0 +1,1 @@
+export const neighbourhood = { id: "neighbourhood", title: "Neighbourhood", about: "Not written yet.", draw() {} };

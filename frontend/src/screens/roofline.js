@@ -1,0 +1,1 @@
+export const roofline = { id: "roofline", title: "Roofline", about: "Not written yet.", draw() {} };

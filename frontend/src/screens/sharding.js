@@ -1,0 +1,1 @@
+export const sharding = { id: "sharding", title: "Sharding", about: "Not written yet.", draw() {} };

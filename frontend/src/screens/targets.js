@@ -1,0 +1,1 @@
+export const targets = { id: "targets", title: "Targets", about: "Not written yet.", draw() {} };

@@ -1,0 +1,1 @@
+export const values = { id: "values", title: "Values", about: "Not written yet.", draw() {} };
