@@ -36,6 +36,7 @@ def memory_of(plan: MemoryPlan, program: Jaxpr, rows: dict[Equation, int], table
     fixed = plan.arguments + plan.results - plan.donated
     values = sorted(_values(timeline, rows, table), key=lambda value: -value["bytes"])[:MOST_VALUES]
     at = plan.moment.path[0] if plan.moment.path else None
+    _mark_held(values, max(timeline.moments, key=lambda moment: moment[1], default=None), timeline, table)
     return {
         "peak": plan.peak,
         "arguments": plan.arguments,
@@ -47,6 +48,14 @@ def memory_of(plan: MemoryPlan, program: Jaxpr, rows: dict[Equation, int], table
         "groups": _groups(values, table),
         "left_out": list(plan.left_out),
     }
+
+
+def _mark_held(values: Sequence[dict[str, Any]], peak: Any, timeline: Timeline, table: Table) -> None:
+    """Give the rows that made them the bytes that only the backward pass needs of what is alive at the peak."""
+    at = timeline.moments.index(peak) if peak else 0
+    for value in values:
+        if value["kept_for_backward"] and value["first"] <= at <= value["until"]:
+            table.rows[value["made"]].held += value["bytes"]
 
 
 def _row(eqn: Equation | None, rows: dict[Equation, int], table: Table) -> int | None:
