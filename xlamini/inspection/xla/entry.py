@@ -85,7 +85,8 @@ def _stage(text: ProgramText, kind: str, row_of: RowOf, target: int, of: int | N
 
 def _kernel(kernel: Kernel, row_of: RowOf) -> dict[str, Any]:
     shown = kernel._asdict()
-    return {**shown, "rows": rows_of(shown.pop("labels"), row_of), "inserted": kernel.inserted}
+    rows = rows_of(shown.pop("labels"), row_of)
+    return {**shown, "rows": rows}
 
 
 def _with_row(found: Buffer | ExchangedData, row_of: RowOf) -> dict[str, Any]:

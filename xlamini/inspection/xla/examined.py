@@ -37,7 +37,10 @@ class Roof(NamedTuple):
 
 
 class Kernel(NamedTuple):
-    """One instruction of the optimized program that runs by itself; costs and seconds are those of all its runs."""
+    """One instruction of the optimized program that runs by itself; costs and seconds are those of all its runs.
+
+    If it is `inserted`, no equation is inside, and the labels are those of the equations that it serves.
+    """
 
     name: str
     kind: str
@@ -49,13 +52,9 @@ class Kernel(NamedTuple):
     seconds: float | None
     time: str | None
     labels: tuple[str, ...]
+    inserted: bool
     line: int
     hlo: str
-
-    @property
-    def inserted(self) -> bool:
-        """Whether no equation is inside: the compiler put it in."""
-        return not self.labels
 
 
 class Boundary(NamedTuple):

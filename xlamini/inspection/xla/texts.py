@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import re
 
+from xlamini.inspection.xla.examined import ProgramText
 from xlamini.inspection.xla.hlo import Module, labels_of
 from xlamini.inspection.xla.labels import Labelling
-from xlamini.inspection.xla.examined import ProgramText
 from xlamini.runtime.hlo.instructions import op_name_in
 
 _CUTS = (", metadata={", ", backend_config=", ", sharding={", ", frontend_attributes=", ", origin={")
