@@ -61,7 +61,7 @@ class FusionChoices:
                 self._by_label.setdefault(label, []).append(choice)
 
     def between(self, producer: Kernel, consumers: Sequence[Kernel]) -> tuple[str | None, float | None]:
-        """Why a kernel was not fused into those that read it, and the seconds that the compiler thinks it would save."""
+        """Why a kernel was not fused into those that read it, and the seconds that it would save, as XLA estimates."""
         found = self._by_label.get(producer.labels[0], []) if producer.labels else []
         same_type = [choice for choice in found if choice.type == producer.type]
         if not found or not consumers:

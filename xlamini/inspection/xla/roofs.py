@@ -30,7 +30,8 @@ _SIDE, _WORDS, _TRIES = 384, 2**22, 3
 def roof_of(target: Target, text: str) -> Roof:
     """The peaks of a target, for the fastest dtype in an HLO text; for a dtype without a peak, the lowest one known."""
     dtypes = {_NAMES[short] for short in set(_DTYPE.findall(text))} & target.peaks.keys()
-    dtype = max(dtypes, key=lambda name: target.peaks[name]) if dtypes else min(target.peaks, key=target.peaks.__getitem__)
+    peak = target.peaks.__getitem__
+    dtype = max(dtypes, key=peak) if dtypes else min(target.peaks, key=peak)
     source = f"data sheet of a {target.device_kind}: its peak for {dtype}, and its memory's bandwidth"
     return Roof(target.peaks[dtype], target.bandwidth, source)
 
@@ -43,7 +44,8 @@ def roof_of_this_cpu() -> Roof:
     source, copy = np.ones(_WORDS, np.float32), np.zeros(_WORDS, np.float32)
     flops = 2 * _SIDE**3 / _fastest(lambda: np.matmul(a, b, out=product))
     bandwidth = 2 * source.nbytes / _fastest(lambda: np.copyto(copy, source))
-    return Roof(flops, bandwidth, f"measured with NumPy on this CPU: a float32 product of {_SIDE}x{_SIDE}, a copy of 16 MiB")
+    runs = f"a float32 product of {_SIDE}x{_SIDE} and a copy of {source.nbytes >> 20} MiB"
+    return Roof(flops, bandwidth, f"measured on this CPU with NumPy: {runs}")
 
 
 def _fastest(run: Callable[[], object]) -> float:
