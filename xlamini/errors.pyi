@@ -6,13 +6,13 @@ from xlamini.core.errors import (
     JAXIndexError as JAXIndexError,
     JaxprError as JaxprError, JaxprTypeError as JaxprTypeError, JaxRuntimeError as JaxRuntimeError,
     JAXTypeError as JAXTypeError, KeyReuseError as KeyReuseError, KeyReuseWarning as KeyReuseWarning,
-    LoadError as LoadError, MissingRule as MissingRule,
-    NonConcreteBooleanIndexError as NonConcreteBooleanIndexError, PlatformError as PlatformError,
-    ProcessError as ProcessError, ReportFormatError as ReportFormatError,
-    ShapeError as ShapeError, ShardingError as ShardingError,
+    MissingRule as MissingRule, NonConcreteBooleanIndexError as NonConcreteBooleanIndexError,
+    PlatformError as PlatformError,
+    ProcessError as ProcessError, ShapeError as ShapeError, ShardingError as ShardingError,
     ShardingTypeError as ShardingTypeError, StaleValueWarning as StaleValueWarning, TargetError as TargetError,
     TooManyCompilationsError as TooManyCompilationsError,
     TracerArrayConversionError as TracerArrayConversionError, TracerBoolConversionError as TracerBoolConversionError,
     TracerIntegerConversionError as TracerIntegerConversionError, TypePromotionError as TypePromotionError,
     UnexpectedTracerError as UnexpectedTracerError,
 )
+from xlamini.core.file_errors import LoadError as LoadError, ReportFormatError as ReportFormatError

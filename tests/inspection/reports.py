@@ -4,7 +4,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-FILE = "/home/me/train.py"
+FILE = "/me/train.py"
 SOURCE = """\
 import xlamini.numpy as jnp
 from xlamini import grad

@@ -26,7 +26,7 @@ _MOVES = ("flops", "bytes", "held", "seconds")
 
 
 def diff(before: Report, after: Report) -> dict[str, Any]:
-    """What has changed from one report to another; both as dicts that `schema.read` has accepted."""
+    """What has changed from one report to another; both as dicts that `schema.read_report` has accepted."""
     partners = match_equations(before, after)
     names = [[t["name"] for t in report["targets"]] for report in (before, after)]
     common = [(b, a) for a in after["targets"] for b in before["targets"] if a["name"] == b["name"]]

@@ -16,7 +16,7 @@ from xlamini.inspection.equations import Report, alike
 from xlamini.inspection.layout import columns
 from xlamini.inspection.line_costs import Mover, amounts, movers
 from xlamini.inspection.quantities import QUANTITIES, Target, find_target, value_of, why_unknown
-from xlamini.inspection.schema import read
+from xlamini.inspection.schema import read_report
 from xlamini.inspection.units import FAMILIES, change, parsed, shown
 
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
@@ -95,20 +95,21 @@ def check(
       against: an earlier report, or the file of its JSON; limits such as `+5%` need it.
       targets: names of targets of the report; all by default.
       **limits: a quantity (`peak`, `temporaries`, `flops`, `bytes`, `kernels`, `collectives`, `seconds`, `equations`)
-        and its limit. Memory and bytes take units B, KB, KiB, … TiB, counts K, M, G, T, P, times s, ms, us, ns.
+        and its limit, or several with commas between. Memory and bytes take units B, KB, KiB, … TiB, counts K, M, G, T,
+        P, times s, ms, us, ns.
 
     Raises:
       ValueError: for an unknown quantity or target, a malformed limit, no limit, or a relative one without `against`.
       ReportFormatError: if `against` is no report, or one of a newer version.
     """
-    found = [parse_limit(quantity, text) for quantity, text in limits.items()]
+    found = [parse_limit(quantity, part) for quantity, text in limits.items() for part in _parts(text)]
     if not found:
         raise ValueError(f"check: there is no limit; give one such as peak='<14GiB' (of: {', '.join(QUANTITIES)})")
     for limit in found:
         if limit.relative and against is None:
             raise ValueError(f"check: {limit.quantity}={limit.text!r} compares with an earlier report; give against=")
     chosen = report["targets"] if targets is None else [find_target(report, name) for name in targets]
-    earlier = None if against is None else read(against)
+    earlier = None if against is None else read_report(against)
     return Check([o for limit in found for o in _outcomes(report, earlier, limit, chosen)])
 
 
@@ -134,6 +135,11 @@ def parse_limit(quantity: str, text: str) -> Limit:
         return Limit(quantity, text, _COMPARISONS[sign], size)
     signed = -size if sign == "-" else size
     return Limit(quantity, text, None, 0, signed) if percent else Limit(quantity, text, None, signed)
+
+
+def _parts(text: Any) -> list[Any]:
+    """The limits in a text, which commas separate."""
+    return text.split(",") if isinstance(text, str) else [text]
 
 
 def _malformed(quantity: str, text: object, why: str) -> ValueError:
@@ -168,7 +174,8 @@ def _outcome(report: Report, against: Report | None, limit: Limit, target: Targe
     broken = "" if unknown or limit.holds(value or 0, before) else f"it is {_amount(limit, value)}"
     if broken and before is not None:
         broken += f", and was {_amount(limit, before)} ({change(before, value)})"
-    return Outcome(limit, name, value, before, unknown or broken, _mover(report, against, limit, target, earlier))
+    mover = None if value is None else _mover(report, against, limit, target, earlier)
+    return Outcome(limit, name, value, before, unknown or broken, mover)
 
 
 def _mover(

@@ -13,7 +13,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from xlamini.core.errors import ReportFormatError
+from xlamini.core.file_errors import ReportFormatError
 from xlamini.core.version import __version__
 
 VERSION = 1
@@ -112,7 +112,7 @@ def problems(report: Any) -> list[str]:
     return found or [*_wrong_lengths(report)]
 
 
-def read(source: str | PathLike[str] | Mapping[str, Any]) -> dict[str, Any]:
+def read_report(source: str | PathLike[str] | Mapping[str, Any]) -> dict[str, Any]:
     """A report from a file of JSON, or from its dict; ReportFormatError if it is none, or needs a newer version."""
     if not isinstance(source, Mapping):
         return read_text(Path(source).read_bytes(), fspath(source))
@@ -208,11 +208,11 @@ def _wrong_columns(equations: Any, sizes: Mapping[str, int]) -> Iterator[str]:
             yield f"equations.{name} must be a list, is {_short(column)}"
         elif len(column) != sizes["row"]:
             yield f"equations.{name} has {len(column)} rows, equations.stage has {sizes['row']}"
-        elif key.endswith("?") and isinstance(form, str):
-            yield from _wrong_list(column, f"{form}?", f"equations.{name}", sizes)
+        elif name == key or isinstance(form, str):
+            yield from _wrong_list(column, form if name == key else f"{form}?", f"equations.{name}", sizes)
         else:
-            known = column if name == key else [x for x in column if x is not None]
-            yield from _wrong_list(known, form, f"equations.{name}", sizes)
+            for i, value in enumerate(column):
+                yield from _wrong(value, form, f"equations.{name}[{i}]", sizes) if value is not None else ()
 
 
 def _wrong_lengths(report: Mapping[str, Any]) -> Iterator[str]:

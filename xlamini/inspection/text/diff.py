@@ -19,7 +19,7 @@ ABOUT = (
 def lines(view: View) -> Iterator[str]:
     yield ""
     if view.against is None:
-        yield from view.say("not available: there is no earlier report; give against=")
+        yield from view.say("not available: there is no earlier report; give against= (--diff)")
         return
     found = difference.diff(view.against, view.report)
     names = {t["name"] for t in view.targets}
