@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import jaxlib
 
 from xlamini.analysis.lints.lint import found_in, program_of
-from xlamini.core import Values
+from xlamini.core import Jaxpr, Values
 from xlamini.core.errors import JaxRuntimeError, PlatformError, TargetError
 from xlamini.core.version import __version__
 from xlamini.inspection.findings import findings_of
@@ -46,6 +46,7 @@ class Inspection:
         self.traced, self.options, self.compilations = traced, options, compilations
         self.seconds, self.stages = seconds, Stages()
         self.first: Lowered | None = None
+        self.programs: list[Jaxpr] = []
         self.content: dict[str, Any] = {}
 
     def run(self, recorder: Recorder) -> dict[str, Any]:
@@ -73,12 +74,13 @@ class Inspection:
             return
         self.first = self.first or lowered
         final = self._add_programs(recorder, lowered._program.pruned, lowered._program.jaxpr)
-        stablehlo = self.stages.add_stablehlo(lowered, final, seconds)
+        stablehlo = self.stages.add_stablehlo(lowered, final, len(targets), seconds)
         targets.append(self._entry(_examined(lowered, name, device), final, stablehlo))
 
-    def _add_programs(self, recorder: Recorder, *programs: Any) -> int:
+    def _add_programs(self, recorder: Recorder, *programs: Jaxpr) -> int:
         """Add the stages that are jaxprs; the number of the last one, which is lowered."""
-        for rewrite in recorder.of_programs(programs):
+        self.programs.extend(programs)
+        for rewrite in recorder.of_programs(self.programs):
             self.stages.add_rewrite(rewrite)
         name, number = self.traced.fun_name, None
         for program, what in zip(programs, ("lowered", "repeated blocks outlined"), strict=False):

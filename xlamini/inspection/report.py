@@ -8,7 +8,7 @@ from typing import Any
 from xlamini.inspection.diff import diff
 from xlamini.inspection.limits import Check, check
 from xlamini.inspection.page import framed, page
-from xlamini.inspection.schema import read
+from xlamini.inspection.schema import read_report
 from xlamini.inspection.text import text
 
 
@@ -63,4 +63,4 @@ def _content_of(report: Any) -> dict[str, Any] | None:
     """The content of a report that is given as such, as JSON, or as a path."""
     if isinstance(report, Report):
         return report.json()
-    return None if report is None else read(report)
+    return None if report is None else read_report(report)

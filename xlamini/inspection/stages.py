@@ -54,12 +54,12 @@ class Stages:
         title = f"{name}: traced"
         return f"{title}, with what rewrites gave" if any(s["title"] == title for s in self.found) else title
 
-    def add_stablehlo(self, lowered: Lowered, final: int, seconds: float) -> int:
-        """Add the module of a program, which was made of the stage `final`; the number of its stage."""
+    def add_stablehlo(self, lowered: Lowered, final: int, target: int, seconds: float) -> int:
+        """Add the module that was made of the stage `final` for a target; the number of its stage."""
         text, row_of = text_of(lowered), self.row_of_label(final)
         marks = [_numbers(row_of(label) for label in [label_of(name)] if label) for name in text.names]
-        title = f"StableHLO for {lowered._program.device.platform}"
-        self.found.append(_stage("stablehlo", title, text.lines, marks, text.count, of=final, seconds=seconds))
+        title, facts = f"StableHLO for {lowered._program.device.platform}", {"target": target, "seconds": seconds}
+        self.found.append(_stage("stablehlo", title, text.lines, marks, text.count, of=final, **facts))
         return len(self.found) - 1
 
     def rows_of(self, program: Jaxpr) -> dict[Equation, int]:
