@@ -65,7 +65,7 @@ class Files:
 
 
 class Table:
-    """All rows, and where each equation of the programs so far is among them."""
+    """All rows, and where each equation is among them: in the newest program that has it."""
 
     def __init__(self) -> None:
         self.rows: list[Row] = []
@@ -136,7 +136,7 @@ class _Walk:
         table, key, number = self.table, (id(eqn.provenance), eqn.primitive.name), len(self.table.rows)
         parent = table.parent_of(eqn, len(self.made_by[key]))
         table.rows.append(self._row(eqn, inner, parent))
-        table.row_of.setdefault(eqn, number)
+        table.row_of[eqn] = number
         self.made_by[key].append(number)
         self.makers.update(dict.fromkeys(eqn.outvars, number))
         self.rows[eqn] = number
