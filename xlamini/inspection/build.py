@@ -1,6 +1,7 @@
 """From a function and its arguments to the content of the report: trace, rewrite, lower, compile, and put together."""
 from __future__ import annotations
 
+import dataclasses
 import platform
 import time
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from xlamini.inspection.sources import sources_of
 from xlamini.inspection.stages import Stages
 from xlamini.inspection.xla.entry import entry_of
 from xlamini.inspection.xla.examine import examine, unexamined
+from xlamini.inspection.xla.examined import Examined
 from xlamini.runtime.targets.topology import Target, target as target_of
 from xlamini.staging.aot.stages import Lowered, Traced
 from xlamini.staging.compile.ledger import Compilations
@@ -75,7 +77,8 @@ class Inspection:
         self.first = self.first or lowered
         final = self._add_programs(recorder, lowered._program.pruned, lowered._program.jaxpr)
         stablehlo = self.stages.add_stablehlo(lowered, final, len(targets), seconds)
-        targets.append(self._entry(_examined(lowered, name, device), final, stablehlo))
+        examined = dataclasses.replace(_examined(lowered, name, device), lower_seconds=seconds)
+        targets.append(self._entry(examined, final, stablehlo))
 
     def _add_programs(self, recorder: Recorder, *programs: Jaxpr) -> int:
         """Add the stages that are jaxprs; the number of the last one, which is lowered."""
@@ -89,7 +92,7 @@ class Inspection:
         self.content.setdefault("final", number)
         return number
 
-    def _entry(self, examined: Any, final: int | None, stablehlo: int | None = None) -> dict[str, Any]:
+    def _entry(self, examined: Examined, final: int | None, stablehlo: int | None = None) -> dict[str, Any]:
         row_of = self.stages.row_of_label(final) if final is not None else lambda label: None
         number = len(self.content["targets"])
         return {**entry_of(examined, row_of, self.stages.found, number, stablehlo), "final": final}
@@ -144,7 +147,7 @@ def build_report(jitted: Any, args: Values, kwargs: dict[str, Any], options: Opt
     return content
 
 
-def _examined(lowered: Lowered, name: str, device: Target | None) -> Any:
+def _examined(lowered: Lowered, name: str, device: Target | None) -> Examined:
     try:
         return examine(lowered, name, device)
     except (*NO_COMPILER, JaxRuntimeError) as error:
