@@ -37,8 +37,9 @@ def rewrite(fun: Callable[Concatenate[Jaxpr, P], R]) -> Callable[Concatenate[Jax
         if result is not None:
             rewrites.hits += 1
             return result
+        recorder = config.recorder.value
         with paused_gc(), Phase(REWRITE, jaxpr.name):
-            result = fun(jaxpr, *options, **no_keywords)
+            result = fun(jaxpr, *options) if recorder is None else recorder.rewrite(fun, jaxpr, options)
         if config.enable_checks.value:
             check_result(result)
         return _keep(jaxpr, key, result)

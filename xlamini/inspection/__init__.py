@@ -1,1 +1,4 @@
-"""Private: `xlamini.inspect`, one table of equations from the user's line to the kernel, and the views of it."""
+"""Private: what `xlamini.inspect` is made of, from the table of equations to the page.
+
+The package is not called `inspect`, because a package of that name would hide the function.
+"""

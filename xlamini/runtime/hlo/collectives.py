@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from xlamini.runtime.hlo.computations import Computations, computations_of
+from xlamini.runtime.hlo.shapes import sizes_of
 
 _KINDS = "all-gather|all-reduce|reduce-scatter|all-to-all|ragged-all-to-all|collective-permute|collective-broadcast"
 _COLLECTIVE = re.compile(rf"= (\(?[a-z].*?\)?) ({_KINDS})(-start)?\(")
-_ARRAY = re.compile(r"\b(?:[a-z]+(\d+)[a-z0-9]*|pred)\[([\d,]*)\]")
 _CHANNEL = re.compile(r"channel_id=(\d+)")
 _OP = re.compile(r'op_name="([^"]*)"')
 _ARGUMENT = re.compile(r"Arg_(\d+)")
@@ -87,7 +87,7 @@ def _collective(program: Computations, name: str, line: str, match: re.Match[str
     scatters = name.startswith("all-reduce-scatter")
     described = line if _OP.search(line) else program.callers.get(name, line)
     op = _OP.search(described)
-    sizes = list(_sizes(match[1]))
+    sizes = list(sizes_of(match[1]))
     # The result tuple of an asynchronous start contains the operand too.
     size = max(sizes, default=0) if match[3] else sum(sizes)
     group = _group_size(line)
@@ -95,11 +95,6 @@ def _collective(program: Computations, name: str, line: str, match: re.Match[str
     if match[2] == "reduce-scatter":
         size *= group
     return Collective(kind, size, times, group, op[1] if op else "", _line_of(program, described))
-
-
-def _sizes(shape: str) -> Iterator[int]:
-    for bits, dims in _ARRAY.findall(shape):  # "bf16[8,4]", "f8e4m3fn[8]", "pred[]"
-        yield math.prod(map(int, filter(None, dims.split(",")))) * max(int(bits or 8) // 8, 1)
 
 
 def _group_size(line: str) -> int:
