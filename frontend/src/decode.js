@@ -1,0 +1,35 @@
+// The report in the page: JSON, compressed with gzip, in base64, so that none of its characters can end the element that holds it.
+
+const SCHEMA = 1;
+const HOLDER = /<script id="report" type="application\/octet-stream">([A-Za-z0-9+/=\s]*)<\/script>/;
+
+/** The value that base64 text of gzipped JSON stands for. */
+export async function unpack(text) {
+  const packed = Uint8Array.from(atob(text.replace(/\s+/g, "")), (c) => c.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return JSON.parse(await new Response(stream).text());
+}
+
+/** The report of a file: what `report.save` or `report.json` wrote. */
+export async function fromFile(text) {
+  const inPage = HOLDER.exec(text.slice(0, 2000) + text.slice(text.indexOf('<script id="report"')));
+  if (inPage) return checked(await unpack(inPage[1]));
+  let value;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new Error("This file is neither a page nor the JSON of a report. Choose what report.save or report.json wrote.");
+  }
+  return checked(value);
+}
+
+/** The report itself if this page can read it. */
+export function checked(report) {
+  if (report === null || typeof report !== "object" || !("schema" in report)) {
+    throw new Error("This JSON is not a report of xlamini.inspect: it has no schema.");
+  }
+  if (report.schema !== SCHEMA) {
+    throw new Error(`The report has schema ${report.schema}, and this page reads schema ${SCHEMA}. Use the page of the version that made it.`);
+  }
+  return report;
+}

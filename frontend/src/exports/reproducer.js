@@ -1,0 +1,118 @@
+// "Copy reproducer": a Python script that runs one equation or one kernel alone, on random inputs.
+
+const TYPED = /\b([a-z_][a-z0-9_]*):([a-z]\w*\[[^\]]*\])/g;
+const LITERAL = /^(-?[\d.]+(e[+-]?\d+)?|True|False|None|"[^"]*"|'[^']*'|[\d\s,()[\]-]+)$/;
+const DTYPES = { f16: "float16", bf16: "bfloat16", f32: "float32", f64: "float64", i8: "int8", i16: "int16", i32: "int32", i64: "int64", s8: "int8", s16: "int16", s32: "int32", s64: "int64",
+  u8: "uint8", u16: "uint16", u32: "uint32", u64: "uint64", bool: "bool", pred: "bool", c64: "complex64", c128: "complex128" };
+const NAMES = new Set(Object.values(DTYPES));
+
+/** Copies the script of what is chosen, and says on the button how it went. */
+export async function copyReproducer(app, choice, button) {
+  const done = await copy(reproducer(app.model, choice));
+  button.textContent = done ? "Copied" : "Copying failed";
+  setTimeout(() => (button.textContent = "Copy reproducer"), 1500);
+}
+
+/** The script for a choice: the kernel, or the first of its equations. */
+export function reproducer(model, choice) {
+  if (choice.kind === "kernel") return ofKernel(choice.kernel, model.report);
+  return choice.rows.length ? ofRow(model, choice.rows[0]) : "# No equation is on this line.\n";
+}
+
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return copyOld(text); // a page from a file or in a frame may lack the clipboard
+  }
+}
+
+function copyOld(text) {
+  const area = document.createElement("textarea");
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  const done = document.execCommand("copy");
+  area.remove();
+  return done;
+}
+
+const versions = (report) => Object.entries(report.made_with ?? {}).map(([name, version]) => `${oneLine(name)} ${oneLine(version)}`).join(", ");
+const oneLine = (text) => String(text ?? "").replace(/[\r\n\u2028\u2029]+/g, " ");
+const comment = (text) => String(text).split(/[\r\n\u2028\u2029]+/).map((line) => `# ${line}`).join("\n");
+
+/** A Python literal of any text. */
+export const quoted = (text) => JSON.stringify(String(text)).replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029");
+
+function array(name, type) {
+  const [, short, shape] = /^(\w+)\[([^\]]*)\]/.exec(type) ?? [null, "f32", ""];
+  const dims = shape.split(",").map((dim) => Number.parseInt(dim, 10)).filter((dim) => dim >= 0);
+  const size = `(${dims.join(", ")}${dims.length === 1 ? "," : ""})`, dtype = DTYPES[short] ?? "float32";
+  const made = /^(u?int|bool)/.test(dtype) ? `random.integers(0, 2, ${size})` : `random.standard_normal(${size})`;
+  return `${name} = numpy.asarray(${made}).astype(${dtype === "bfloat16" ? "ml_dtypes.bfloat16" : quoted(dtype)})`;
+}
+
+function ofRow(model, row) {
+  const { eq, stages } = model, stage = stages[eq.stage[row]];
+  const lines = (model.linesOf(eq.stage[row]).get(row) ?? []).map((i) => stage.lines[i]);
+  const text = lines.length ? lines.join("\n") : eq.text[row], types = new Map();
+  for (const line of stage.lines) for (const [, name, type] of line.matchAll(TYPED)) types.set(name, type);
+  const { params, operands } = parts(text, eq.primitive[row]);
+  const inputs = [...new Set(operands.filter((it) => /^[a-z]+$/.test(it)))];
+  const safe = (name) => `${name}_`;
+  const call = [...operands.map((it) => (/^[a-z]+$/.test(it) ? safe(it) : it.replace(/:.*$/, ""))), ...params.map(([name, value]) => `\n    ${name}=${python(value)}`)];
+  const name = /^[a-z_]\w*$/i.test(eq.primitive[row]) ? `xlamini.lax.${eq.primitive[row]}_p.bind` : "primitive.bind";
+  return [comment(`One equation of ${model.report.name}, alone, on random inputs (${versions(model.report)}).`), comment(text), comment(`${model.where(row)} ${eq.scope[row]}`.trim()),
+    "import ml_dtypes  # noqa: F401\nimport numpy\nimport xlamini\n", "random = numpy.random.default_rng(0)", ...inputs.map((it) => array(safe(it), types.get(it) ?? "f32[]")), "",
+    `print(${name}(${call.join(", ")}))`, ""].join("\n");
+}
+
+/** The params [[name, text]] and operands of the text of an equation. */
+export function parts(text, primitive) {
+  const at = text.indexOf(`= ${primitive}`);
+  let rest = at < 0 ? "" : text.slice(at + 2 + primitive.length), inside = "";
+  if (rest.startsWith("[")) {
+    let depth = 0, end = 0;
+    for (; end < rest.length; end++) {
+      depth += { "[": 1, "]": -1 }[rest[end]] ?? 0;
+      if (depth === 0) break;
+    }
+    inside = rest.slice(1, end);
+    rest = rest.slice(end + 1);
+  }
+  const params = inside.split(/(?:^|[\s])(?=[A-Za-z_]\w*=)/).map((it) => it.trim()).filter((it) => it.includes("=")).map((it) => it.split(/=(.*)/s).slice(0, 2));
+  return { params, operands: rest.trim().split(/\s+/).filter(Boolean) };
+}
+
+/** The value of a param as Python: literals and dtypes; anything else is left to the reader. */
+function python(text) {
+  const value = text.trim();
+  if (NAMES.has(value)) return `numpy.dtype(${quoted(value)})`;
+  if (LITERAL.test(value)) return value.replace(/\[([^[\]]*)\]/g, (_, inside) => `(${inside}${inside && !inside.includes(",") ? "," : ""})`);
+  return `...  # ${oneLine(value)}\n`;
+}
+
+function ofKernel(kernel, report) {
+  const text = whole(kernel.hlo ?? "");
+  const parameters = [...entry(text).matchAll(/= (\S+?)(?:\{[^}]*\})? parameter\((\d+)\)/g)].sort((a, b) => a[2] - b[2]).map(([, type]) => type);
+  return [comment(`The kernel ${kernel.name} of ${report.name}, alone, on random inputs (${versions(report)}).`),
+    "import ml_dtypes  # noqa: F401\nimport numpy\nimport xlamini\nfrom jaxlib import _hlo, _jax\n",
+    `HLO = ${pythonText(text)}\n`, "random = numpy.random.default_rng(0)", ...parameters.map((type, i) => array(`x${i}`, type)), "",
+    "program = _jax.mlir.hlo_to_stablehlo(_hlo.hlo_module_from_text(HLO).as_serialized_hlo_module_proto())", "device = xlamini.devices()[0]",
+    "kernel = device.client.compile_and_load(program, _jax.DeviceList((device,)), _jax.CompileOptions())",
+    `results = kernel.execute_sharded([${parameters.map((_, i) => `xlamini.numpy.asarray(x${i})`).join(", ")}])`,
+    "for (result,) in results.disassemble_into_single_device_arrays():", "    print(numpy.asarray(result))", ""].join("\n");
+}
+
+/** A module of the text of a kernel: the last computation becomes the entry if none is. */
+export function whole(text) {
+  let out = /^HloModule\b/m.test(text) ? text : `HloModule kernel\n\n${text}`;
+  if (/^ENTRY\b/m.test(out)) return out;
+  const heads = [...out.matchAll(/^(?=%?[\w.-]+ (?:\(.*\) -> .*)?\{\s*$)/gm)];
+  if (heads.length) return `${out.slice(0, heads.at(-1).index)}ENTRY ${out.slice(heads.at(-1).index)}`;
+  return out;
+}
+
+const entry = (text) => text.slice(Math.max(0, text.search(/^ENTRY\b/m)));
+const pythonText = (text) => (/"""|\\|[^\x20-\x7e\n]/.test(text) ? quoted(text) : `"""${text.endsWith('"') ? `${text}\n` : text}"""`);

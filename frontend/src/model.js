@@ -1,0 +1,139 @@
+// The report with the indexes that the screens need: one table of equations, and from each row to its line, stages and kernels.
+
+const COLUMNS = ["stage", "label", "primitive", "text", "depth", "source", "line", "function", "variable", "scope", "direction", "parent",
+  "rewrite", "rule", "runs", "flops", "bytes", "held", "operands"];
+const JAXPR = "jaxpr";
+
+/** The model of a report. */
+export function build(report) {
+  const eq = Object.fromEntries(COLUMNS.map((name) => [name, report.equations?.[name] ?? []]));
+  const n = eq.stage.length;
+  const stages = report.stages ?? [];
+  const model = { report, eq, n, stages, final: report.final, targets: report.targets ?? [], sources: report.sources ?? [], memos: new Map() };
+  model.rowsOf = grouped(n, stages.length, (row) => eq.stage[row]);
+  model.children = grouped(n, n, (row) => eq.parent[row]);
+  model.sites = bySite(eq, n);
+  return Object.assign(model, methods(model));
+}
+
+function grouped(n, groups, key) {
+  const out = Array.from({ length: groups }, () => []);
+  for (let row = 0; row < n; row++) out[key(row)]?.push(row);
+  return out;
+}
+
+function bySite(eq, n) {
+  const sites = new Map();
+  for (let row = 0; row < n; row++) {
+    if (eq.source[row] === null || eq.line[row] === null) continue;
+    const key = `${eq.source[row]}:${eq.line[row]}`;
+    if (!sites.has(key)) sites.set(key, []);
+    sites.get(key).push(row);
+  }
+  return sites;
+}
+
+function methods(model) {
+  const memo = (name, make) => {
+    if (!model.memos.has(name)) model.memos.set(name, make());
+    return model.memos.get(name);
+  };
+  return {
+    lineage: (rows) => lineage(model, rows),
+    where: (row) => where(model, row),
+    isJaxpr: (stage) => model.stages[stage]?.kind === JAXPR,
+    linesOf: (stage) => memo(`lines ${stage}`, () => linesOf(model, stage)),
+    stagesFor: (target) => memo(`stages ${target}`, () => stagesFor(model, target)),
+    kernelsOf: (target) => memo(`kernels ${target}`, () => kernelsOf(model, target)),
+    measure: (name, target) => memo(`measure ${name} ${name === "time" ? target : ""}`, () => measure(model, name, target)),
+    siteHeat: (name, target) => memo(`sites ${name} ${target}`, () => siteHeat(model, name, target)),
+    unavailable: (target, screen) => unavailable(model, target, screen),
+  };
+}
+
+/** `rows`, what they were derived from, and what was derived from them. */
+function lineage(model, rows) {
+  const found = new Set(rows);
+  for (const row of rows) {
+    for (let up = model.eq.parent[row]; up !== null && up !== undefined && !found.has(up); up = model.eq.parent[up]) found.add(up);
+  }
+  const open = [...rows];
+  while (open.length) {
+    for (const child of model.children[open.pop()] ?? []) {
+      if (!found.has(child)) {
+        found.add(child);
+        open.push(child);
+      }
+    }
+  }
+  return found;
+}
+
+/** "train.py:12", or "" for an equation without a line. */
+function where(model, row) {
+  const source = model.sources[model.eq.source[row]];
+  return source && model.eq.line[row] !== null ? `${base(source.file)}:${model.eq.line[row]}` : "";
+}
+
+/** The last part of a path. */
+export const base = (path) => String(path).split(/[\\/]/).pop();
+
+/** From a row to the lines of a stage that show it. */
+function linesOf(model, stage) {
+  const lines = new Map();
+  (model.stages[stage]?.rows ?? []).forEach((rows, line) => {
+    for (const row of rows) {
+      if (!lines.has(row)) lines.set(row, []);
+      lines.get(row).push(line);
+    }
+  });
+  return lines;
+}
+
+/** The stages that have text for a target, in order. */
+function stagesFor(model, target) {
+  return model.stages.flatMap((stage, i) =>
+    stage.kind !== "source" && (stage.target === null || stage.target === target) && stage.lines?.length ? [i] : []);
+}
+
+function kernelsOf(model, target) {
+  const kernels = new Map();
+  (model.targets[target]?.kernels ?? []).forEach((kernel, k) => {
+    for (const row of kernel.rows) {
+      if (!kernels.has(row)) kernels.set(row, []);
+      kernels.get(row).push(k);
+    }
+  });
+  return kernels;
+}
+
+/** A number for each row. The time of a kernel is shared among its equations by the bytes that they would move alone. */
+function measure(model, name, target) {
+  if (name !== "time") return model.eq[name];
+  const out = new Array(model.n).fill(0);
+  for (const kernel of model.targets[target]?.kernels ?? []) {
+    if (!kernel.seconds || !kernel.rows.length) continue;
+    const all = kernel.rows.reduce((sum, row) => sum + model.eq.bytes[row], 0);
+    for (const row of kernel.rows) out[row] += kernel.seconds * (all ? model.eq.bytes[row] / all : 1 / kernel.rows.length);
+  }
+  return out;
+}
+
+/** The measure summed by source line over the final program: {"0:12": 3e9}. */
+function siteHeat(model, name, target) {
+  const values = model.measure(name, target);
+  const out = new Map();
+  for (const [key, rows] of model.sites) {
+    const sum = rows.reduce((total, row) => total + (model.eq.stage[row] === model.final ? values[row] : 0), 0);
+    if (sum) out.set(key, sum);
+  }
+  return out;
+}
+
+/** Why a target cannot show a screen, or null. */
+function unavailable(model, target, screen) {
+  const it = model.targets[target];
+  if (!it) return model.report.failure ? `the program stopped at “${model.report.failure.stage}”` : "the report has no targets";
+  if (it.error) return it.error;
+  return it.unavailable?.[screen] ?? null;
+}

@@ -1,0 +1,210 @@
+// Screen 3: what each step changed. Ours are matched by equation, XLA's by line.
+
+import { h, put } from "../dom.js";
+import { alignLines, alignRows, variableless } from "../align.js";
+import { count, plural, seconds } from "../format.js";
+import { check, switcher } from "../grid.js";
+import { program, withoutMetadata } from "../highlight.js";
+import { pickRow } from "../state.js";
+import { VirtualList } from "../virtual.js";
+
+const BEAT = 2200;
+const CONTEXT = 3;
+
+export const rewrites = {
+  id: "rewrites",
+  title: "Rewrites",
+  about: "Each step that changed the program: xlamini's rewrites first, then the passes of the target's compiler. Before and after are matched by equation, so that a new name alone is no change; choose an equation to see the rule that wrote it.",
+  missing: (app) => (steps(app, true).length ? null : app.model.unavailable(app.state.target, "passes") ?? "the report has one stage only"),
+  draw: (app, body) => new Rewrites(app, body),
+};
+
+/** The stages that were made of another stage with text; those that changed nothing only if `all`. */
+export function steps(app, all) {
+  const { model, state } = app;
+  return model.stages.flatMap((stage, i) => {
+    const here = stage.kind !== "source" && stage.of !== null && (stage.target === null || stage.target === state.target) && stage.kind !== "assembly";
+    return here && (all || stage.changed) ? [i] : [];
+  });
+}
+
+class Rewrites {
+  constructor(app, body) {
+    Object.assign(this, { app, body, all: false, only: true, word: "", playing: null });
+    this.side = h("div", { class: "side" });
+    this.main = h("div", { class: "fill" });
+    put(body, h("div", { class: "panes narrow-left" }, this.side, this.main));
+    this.draw();
+  }
+
+  draw() {
+    this.listSteps();
+    this.compare();
+  }
+
+  stages() {
+    return steps(this.app, this.all).filter((i) => this.app.model.stages[i].title.toLowerCase().includes(this.word));
+  }
+
+  /** The step of the state: the stage itself, or the nearest step before it. */
+  current() {
+    const found = this.stages(), { stage } = this.app.state;
+    return found.includes(stage) ? stage : found[0];
+  }
+
+  listSteps() {
+    const field = h("input", { type: "search", placeholder: "name of a step", "aria-label": "Filter steps", input: () => ((this.word = field.value.toLowerCase()), this.fillSteps(), this.compare()) });
+    field.value = this.word;
+    const unchanged = steps(this.app, true).length - steps(this.app, false).length;
+    const why = this.app.model.unavailable(this.app.state.target, "passes");
+    this.list = h("ol", { class: "steps", "aria-label": "Steps" });
+    put(this.side, h("div", { class: "tools" }, field), check(`unchanged (${count(unchanged)})`, this.all, (on) => ((this.all = on), this.draw())), this.list,
+      why && h("p", { class: "missing small-missing" }, h("strong", null, "XLA's passes are not available for this target: "), why));
+    this.fillSteps();
+  }
+
+  fillSteps() {
+    const { model } = this.app, current = this.current();
+    put(this.list, this.stages().map((i) => {
+      const stage = model.stages[i], delta = stage.count - (model.stages[stage.of]?.count ?? 0);
+      return h("li", null, h("button", { class: "step-line", "aria-current": i === current ? "step" : "false", click: () => this.app.set({ stage: i }) },
+        h("span", { class: "step-name" }, stage.title), h("span", { class: "num soft" }, stage.changed ? `${delta > 0 ? "+" : delta < 0 ? "−" : "±"}${count(Math.abs(delta))}` : "unchanged")));
+    }));
+  }
+
+  compare() {
+    const { app } = this, stage = this.current();
+    this.list2?.dispose();
+    this.list2 = null;
+    if (stage === undefined) return put(this.main, h("p", { class: "missing" }, "No step has this name."));
+    this.aligned ??= new Map();
+    if (!this.aligned.has(stage)) this.aligned.set(stage, align(app.model, stage));
+    this.pairs = this.aligned.get(stage);
+    this.items = this.only ? nearChanges(this.pairs) : this.pairs;
+    this.list2 = new VirtualList({ count: this.items.length, label: "Before and after", draw: (i) => this.line(this.items[i]), paint: (el, i) => this.light(el, this.items[i]),
+      enter: (i) => this.enter(this.items[i]), hover: (i) => app.hover(i === null ? null : this.items[i].rows) });
+    put(this.main, this.tools(stage), h("div", { class: "pair-head" }, h("span", null, "before: ", app.model.stages[app.model.stages[stage].of].title), h("span", null, "after: ", app.model.stages[stage].title)), this.list2.element);
+    this.reveal();
+  }
+
+  tools(stage) {
+    const tally = (kind) => this.pairs.filter((pair) => pair.kind === kind).length;
+    const its = this.app.model.stages[stage];
+    return [h("div", { class: "tools" }, h("button", { class: "button", id: "play", click: () => this.play(), "aria-pressed": String(Boolean(this.playing)) }, this.playing ? "❚❚ Pause" : "▶ Play"),
+      ["added", "removed", "changed", "moved"].map((kind) => h("span", { class: `tally ${kind}` }, `${count(tally(kind))} ${kind}`)), h("span", { class: "gap" }),
+      switcher("Lines", [[true, "changes"], [false, "all"]], this.only, (only) => ((this.only = only), this.compare()))),
+    h("p", { class: "caption", "aria-live": "polite" }, caption(this.app.model, stage, this.pairs), its.seconds !== null && h("span", { class: "soft" }, ` (${seconds(its.seconds)})`))];
+  }
+
+  line({ left, right, kind, gap }) {
+    if (gap) return h("div", { class: "pair gap-line" }, `${plural(gap, "unchanged line")}`);
+    const side = (text) => h("span", { class: "text" }, text === null ? "" : program(withoutMetadata(text)));
+    return h("div", { class: `pair ${kind}` }, h("span", { class: "mark", title: kind }, { added: "+", removed: "−", changed: "~", moved: "↕" }[kind] ?? ""), side(left), side(right));
+  }
+
+  light(element, { rows }) {
+    element.classList.toggle("lit", rows?.some((row) => this.app.lit.has(row)) ?? false);
+    element.classList.toggle("hot", rows?.some((row) => this.app.hot.has(row)) ?? false);
+  }
+
+  enter(item) {
+    if (item.rows?.length) this.app.select(pickRow(item.rows.at(-1)));
+  }
+
+  /** Goes through xlamini's rewrites, one a beat. */
+  play() {
+    if (this.playing) return this.pause();
+    const ours = steps(this.app, false).filter((i) => this.app.model.isJaxpr(i));
+    if (!ours.length) return;
+    let at = ours.indexOf(this.current());
+    if (at === ours.length - 1) at = -1;
+    const beat = () => {
+      at++;
+      if (at >= ours.length) return this.pause();
+      this.app.set({ stage: ours[at] });
+      this.compare();
+    };
+    this.playing = setInterval(beat, BEAT);
+    beat();
+  }
+
+  pause() {
+    clearInterval(this.playing);
+    this.playing = null;
+    this.compare();
+  }
+
+  changed(names) {
+    if (names.has("stage")) {
+      this.fillSteps();
+      this.compare();
+    } else this.reveal();
+    return true;
+  }
+
+  reveal() {
+    const i = this.items?.findIndex((item) => item.rows?.some((row) => this.app.lit.has(row))) ?? -1;
+    if (i >= 0) this.list2.reveal(i);
+  }
+
+  paint() {
+    this.list2?.repaint();
+  }
+
+  dispose() {
+    clearInterval(this.playing);
+    this.list2?.dispose();
+  }
+}
+
+/** The pairs of a step as {left, right, kind, rows}: texts or null. */
+export function align(model, stage) {
+  const its = model.stages[stage], before = model.stages[its.of];
+  return model.isJaxpr(stage) && model.isJaxpr(its.of) ? alignEquations(model, stage, its.of) : alignTexts(before, its);
+}
+
+function alignEquations(model, stage, of) {
+  const { eq } = model;
+  const ancestor = (row) => {
+    let up = eq.parent[row];
+    while (up !== null && eq.stage[up] > of) up = eq.parent[up];
+    return up !== null && eq.stage[up] === of ? up : null;
+  };
+  const alike = (a, b) => variableless(eq.text[a]) === variableless(eq.text[b]);
+  const text = (row) => (row === null ? null : "  ".repeat(eq.depth[row]) + eq.text[row]);
+  return alignRows(model.rowsOf[of], model.rowsOf[stage], ancestor, alike).map(({ left, right, kind }) =>
+    ({ left: text(left), right: text(right), kind, rows: [left, right].filter((row) => row !== null) }));
+}
+
+function alignTexts(before, after) {
+  return alignLines(before.lines, after.lines, before.rows, after.rows).map(({ left, right, kind }) => ({
+    left: left === null ? null : before.lines[left], right: right === null ? null : after.lines[right], kind,
+    rows: (right === null ? before.rows[left] : after.rows[right]) ?? [] }));
+}
+
+function nearChanges(pairs) {
+  const near = new Uint8Array(pairs.length);
+  pairs.forEach((pair, i) => {
+    if (pair.kind !== "same") near.fill(1, Math.max(0, i - CONTEXT), i + CONTEXT + 1);
+  });
+  const out = [];
+  pairs.forEach((pair, i) => {
+    if (near[i]) out.push(pair);
+    else if (i && !near[i - 1]) out.at(-1).gap++;
+    else out.push({ gap: 1 });
+  });
+  return out;
+}
+
+function caption(model, stage, pairs) {
+  const its = model.stages[stage], of = model.stages[its.of], what = model.isJaxpr(stage) ? "equation" : "instruction";
+  const rules = model.isJaxpr(stage) ? common(model.rowsOf[stage].map((row) => model.eq.rule[row]?.name).filter(Boolean)) : "";
+  const kept = pairs.filter((pair) => pair.kind === "same").length;
+  return `${its.rewrite ?? its.title} made ${plural(its.count, what)} of ${count(of?.count)}: ${plural(kept, "line")} stayed as they were${rules ? `; rules that wrote most: ${rules}` : ""}.`;
+}
+
+function common(names) {
+  const tally = new Map();
+  for (const name of names) tally.set(name, (tally.get(name) ?? 0) + 1);
+  return [...tally].sort((a, b) => b[1] - a[1]).slice(0, 4).map(([name, n]) => (n > 1 ? `${name} ×${n}` : name)).join(", ");
+}
