@@ -7,7 +7,7 @@ from typing import Any
 
 from xlamini.core import Equation, Jaxpr, Var
 from xlamini.inspection.table import Table
-from xlamini.staging.compile.liveness import Liveness
+from xlamini.staging.compile.liveness import Liveness, inner_peak
 from xlamini.staging.compile.memory_plan import MemoryPlan
 
 MOST_VALUES = 2000
@@ -24,7 +24,7 @@ class Timeline(Liveness):
 
     def _note(self, eqn: Equation, taken: dict[Var, Var]) -> None:
         super()._note(eqn, taken)
-        now = sum(n for v, n in self.alive.items() if v not in taken)
+        now = self._bytes_at(eqn, taken, inner_peak(eqn, self.platform))
         self.stored.update(dict.fromkeys(set(self.alive) - set(self.stored), len(self.moments)))
         self.moments.append((eqn, now))
 

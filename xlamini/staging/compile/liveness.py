@@ -81,16 +81,20 @@ class Liveness:
 
     def _note(self, eqn: Equation, taken: dict[Var, Var]) -> None:
         inside = inner_peak(eqn, self.platform)
-        avals = [a.aval for a in eqn.invars], [v.aval for v in eqn.outvars]
-        working = eqn.primitive.workspace(self.platform, *avals, **eqn.params)
-        sizes = [n for v, n in self.alive.items() if v not in taken]
-        now = sum(sizes) + inside.bytes + working
+        now = self._bytes_at(eqn, taken, inside)
         if now <= self.peak.bytes:
             return
+        sizes = [n for v, n in self.alive.items() if v not in taken]
         on_chip = min(self._on_chip(eqn, [*sizes, *(h.bytes for h in inside.held)]), now) if self.scratch else 0
         if (now - on_chip, on_chip) > (self.peak.bytes, self.peak.on_chip):
             held = *itertools.starmap(self._held, self.alive.items()), *inside.held
             self.peak = Moment(now - on_chip, (eqn, *inside.path), held, on_chip)
+
+    def _bytes_at(self, eqn: Equation, taken: dict[Var, Var], inside: Moment) -> int:
+        """The bytes in memory at an equation, with what its jaxprs hold and what its kernel works in."""
+        avals = [a.aval for a in eqn.invars], [v.aval for v in eqn.outvars]
+        working = eqn.primitive.workspace(self.platform, *avals, **eqn.params)
+        return sum(n for v, n in self.alive.items() if v not in taken) + inside.bytes + working
 
     def _held(self, var: Var, size: int) -> Held:
         return Held(self.storage.stored_as(var), self.storage.makers.get(var), self.last.get(var), size)
