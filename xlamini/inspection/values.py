@@ -69,5 +69,6 @@ def _distance(value: np.ndarray, exact: np.ndarray) -> float | None:
     if value.shape != exact.shape or value.dtype.kind != "f" or not value.size:
         return None
     scale = np.spacing(np.max(np.abs(value), initial=0).astype(value.dtype))
-    distance = np.max(np.abs(value.astype(np.float64) - exact.astype(np.float64)))
-    return float(distance / scale) if np.isfinite(distance) and np.isfinite(scale) and scale > 0 else None
+    if not (np.isfinite(value).all() and np.isfinite(exact).all() and scale > 0):
+        return None
+    return float(np.max(np.abs(value.astype(np.float64) - exact)) / scale)
