@@ -72,7 +72,7 @@ def test_bounds_may_be_floats() -> None:
     assert float(lax.fori_loop(-1.5, np.float32(2.9), body, 0.0)) == 0.0
     assert float(jit(lambda n: lax.fori_loop(n * 0, n, body, 0.0))(np.float32(2.5))) == 3.0
     assert vmap(lambda n: lax.fori_loop(0.5, n, body, 1.0))(np.array([0.0, 1.0, 2.0])).tolist() == [1.0, 1.5, 3.0]
-    assert seen == ["i", "f", "f"]
+    assert seen[0] == "i" and set(seen[1:]) == {"f"}
     with pytest.raises(TypeError, match="upper must be one integer, got float"):
         lax.fori_loop(0, 2.5, body, 0.0)
 

@@ -56,9 +56,9 @@ def fori_loop(
     """The value that `init_val` becomes by `val = body_fun(i, val)` for every i in `range(lower, upper)`.
 
     The bounds are integers of one dtype, and so is i; a Python int takes on the dtype of the other bound. Both may be
-    floats: they are truncated if they are concrete while tracing. `init_val` is
-    an array, a number, or a container of them; `body_fun` returns the same structure, shapes and dtypes (else
-    TypeError). A Python number takes the dtype that `body_fun` returns for it.
+    floats: they are truncated if they are concrete while tracing. `init_val` is an array, a number, or a container of
+    them; `body_fun` returns the same structure, shapes and dtypes (else TypeError). A Python number takes the dtype
+    that `body_fun` returns for it.
 
     If both bounds are concrete while tracing, the loop is a `scan`: it has derivatives in reverse mode, and `unroll` is
     the number of iterations in one iteration of the compiled loop (True: all). Otherwise it is a `while_loop`, with
