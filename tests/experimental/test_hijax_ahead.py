@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import xlamini
-from tests.experimental.test_hijax_types import A, BATCH, Q, QArray, QArrayTy, R, VJPHiPrimitive, dequantize, quantize
+from tests.experimental.test_hijax_types import BATCH, A, Q, QArray, QArrayTy, R, VJPHiPrimitive, dequantize, quantize
 from xlamini import P, export, grad, jit, lax, numpy as jnp
 from xlamini.experimental import hijax
 from xlamini.experimental.hijax import ShapedArray

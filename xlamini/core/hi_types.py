@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any, ClassVar, NoReturn
 
-from xlamini.core.avals import NOWHERE, Avals, ShapedArray, Values, types_of_values
+from xlamini.core.avals import NOWHERE, Avals, ShapedArray, Values, has_shape_and_dtype, types_of_values
 from xlamini.core.memory_space import DEVICE
 
 
@@ -101,8 +101,13 @@ class HiAval(ShapedArray):
 
 
 def as_aval(ty: Any) -> ShapedArray:
-    """The type of a variable for a type as users write it."""
-    return HiAval(ty) if is_hi_type(ty) else ty
+    """The type of a variable for a type as users write it, such as a ShapeDtypeStruct."""
+    if is_hi_type(ty):
+        return HiAval(ty)
+    if isinstance(ty, ShapedArray) or not has_shape_and_dtype(ty):
+        return ty
+    weak_type, sharding = getattr(ty, "weak_type", False), getattr(ty, "sharding", None)
+    return ShapedArray(tuple(ty.shape), ty.dtype, weak_type, sharding=sharding)
 
 
 def as_written(aval: Any) -> Any:

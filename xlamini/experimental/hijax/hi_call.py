@@ -29,8 +29,8 @@ class HiCall(RewriteRule):
     def __init__(self, primitive: Any, leaves: Values):
         self.primitive = primitive
         self.name = type(primitive).__name__
-        self.in_avals = [_plain(t) for t in primitive.in_avals_flat]
-        self.out_avals = [_plain(t) for t in primitive.out_avals_flat]
+        self.in_avals = [as_aval(t) for t in primitive.in_avals_flat]
+        self.out_avals = [as_aval(t) for t in primitive.out_avals_flat]
         self._operands = concrete_operands(leaves)
 
     def values(self) -> list[Any] | None:
@@ -77,14 +77,6 @@ class HiCall(RewriteRule):
         return repr(self.primitive)
 
 
-def _plain(ty: Any) -> ShapedArray:
-    """The aval of a type as users write it, such as a ShapeDtypeStruct."""
-    aval = as_aval(ty)
-    if isinstance(aval, ShapedArray):
-        return aval
-    return ShapedArray(tuple(aval.shape), aval.dtype, getattr(aval, "weak_type", False))
-
-
 def check_type(what: str, found: ShapedArray, where: str, due: ShapedArray) -> None:
     """TypeError unless shapes and dtypes are equal."""
     if not fits(found, due):
@@ -98,7 +90,7 @@ def checked_leaves(primitive: Any, args: Sequence[Any]) -> list[Any]:
     if tree != primitive.in_tree:
         raise TypeError(f"{name}: the arguments are of the structure {tree}, but in_avals is of {primitive.in_tree}")
     names = LeafNames("args", tree)
-    avals, due = checked_avals(leaves, names, name), [_plain(t) for t in primitive.in_avals_flat]
+    avals, due = checked_avals(leaves, names, name), [as_aval(t) for t in primitive.in_avals_flat]
     for i, (found, expected) in enumerate(zip(avals, due, strict=True)):
         check_type(f"{name}: {names[i]} is", found, "in_avals says", expected)
     return leaves

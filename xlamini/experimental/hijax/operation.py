@@ -35,7 +35,7 @@ class Operation:
 
     @classmethod
     def writes(cls, rule: str) -> bool:
-        """Whether a subclass writes this rule, and does not derive it from another one (derived.py)."""
+        """Whether a subclass writes this rule, and does not derive it from another one (derived_rules.py)."""
         found = getattr(cls, rule)
         return found is not getattr(Operation, rule) and not hasattr(found, "derived_from")
 

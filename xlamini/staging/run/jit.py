@@ -16,6 +16,7 @@ from xlamini.core.api_boundary import api_boundary
 from xlamini.core.compile_flags import compile_key
 from xlamini.core.frames import is_own
 from xlamini.core.jax_flags import debug_infs, debug_key_reuse, debug_nans, debug_purity
+from xlamini.core.jaxpr import is_expanded
 from xlamini.core.memo import alive, made_once, register
 from xlamini.core.mutable_values import first_holder
 from xlamini.core.phases import REWRITE, Phase
@@ -125,8 +126,8 @@ class Jitted(Estimated):
         if state.builder is not None:
             return rebuilt(traced.out_tree, self._staged(traced, plan)), None, False
         check_values(plan.leaves, plan.names, self.name)
-        has_values = takes_or_returns_values(traced)
-        plan, traced = self._in_arrays(plan, traced)
+        given = plan
+        plan, traced = self._in_arrays(given, traced)
         refuse_leaked(traced.captured)
         where = self._placement(plan, traced)
         program, operands = self._program(plan, traced, where.device), [*traced.captured, *plan.leaves]
@@ -137,7 +138,7 @@ class Jitted(Estimated):
             return with_values(unflatten(traced.out_tree, outs)), None, False
         outs = program(operands, where.committed, plan.names)
         out = unflatten(traced.out_tree, outs)
-        if has_values:
+        if plan is not given:
             return with_values(out), None, False
         if program.is_queued and not self.takes_static:
             self.queued.add(plan.leaves, plan.tree, program, traced, plan.names)
@@ -147,7 +148,7 @@ class Jitted(Estimated):
 
     def _in_arrays(self, plan: CallPlan, traced: Trace) -> tuple[CallPlan, Trace]:
         """A call and its trace, as they are lowered: with the arrays that values of users' types are made of."""
-        if not takes_or_returns_values(traced):
+        if is_expanded(traced.jaxpr) or not takes_or_returns_values(traced):
             return plan, expanded(traced)
         plan = plan_in_arrays(plan, self.fun)
         return plan, trace_in_arrays(traced, plan.names)
