@@ -108,6 +108,10 @@ def test_the_largest_batch_that_fits() -> None:
         plan.largest(batch=7, limit=10**6)
     with pytest.raises(ValueError, match=r"give target=xlamini.target\('gpu:h200'\), or limit="):
         plan.largest(batch=8)
+    with pytest.raises(TypeError, match=r"target must be made by xlamini.target\('gpu:h200'\), got 'gpu:t4'"):
+        plan.largest(batch=8, target="gpu:t4")
+    small = plan_of(lambda w, x: x * 2.0, MATRIX, np.ones(1, np.float32))
+    assert small.largest(batch=1, limit=BYTES + 80) == 10
 
 
 def test_stages_have_a_plan_without_a_function() -> None:
