@@ -61,7 +61,7 @@ def staged(fun: Callable[..., Any], *args: Any) -> Staged:
     with recording(recorder):
         traced = xlamini.jit(fun).trace(*args)
         lowered = traced.lower()
-        inspection = Inspection(traced, 0.0, xlamini.debug.compilations(), Options())
+        inspection = Inspection(fun, traced, 0.0, xlamini.debug.compilations(), Options())
         final = inspection._add_programs(recorder, lowered._program.pruned, lowered._program.jaxpr)
         inspection.stages.add_stablehlo(lowered, final, 0, 0.0)
     return Staged(traced, inspection.stages, final, names_and_program(lowered))

@@ -39,7 +39,8 @@ def rewrite(fun: Callable[Concatenate[Jaxpr, P], R]) -> Callable[Concatenate[Jax
             return result
         recorder = config.recorder.value
         with paused_gc(), Phase(REWRITE, jaxpr.name):
-            result = fun(jaxpr, *options) if recorder is None else recorder.rewrite(fun, jaxpr, options)
+            call = fun if recorder is None else recorder.around(fun)
+            result = call(jaxpr, *options, **no_keywords)
         if config.enable_checks.value:
             check_result(result)
         return _keep(jaxpr, key, result)

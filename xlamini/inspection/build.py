@@ -4,10 +4,9 @@ from __future__ import annotations
 import dataclasses
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import metadata
 from typing import Any, NamedTuple
-
-import jaxlib
 
 from xlamini.analysis.lints.lint import found_in, program_of
 from xlamini.core import Jaxpr, Values
@@ -44,8 +43,10 @@ class Options(NamedTuple):
 class Inspection:
     """A function that is inspected for certain arguments, and the report so far."""
 
-    def __init__(self, traced: Traced, seconds: float, compilations: Compilations, options: Options):
-        self.traced, self.options, self.compilations = traced, options, compilations
+    def __init__(
+        self, fun: Callable[..., Any], traced: Traced, seconds: float, earlier: Compilations, options: Options
+    ):
+        self.fun, self.traced, self.options, self.compilations = fun, traced, options, earlier
         self.seconds, self.stages = seconds, Stages()
         self.first: Lowered | None = None
         self.programs: list[Jaxpr] = []
@@ -115,7 +116,7 @@ class Inspection:
             "compilations": list(map(_compilation, self.compilations)),
             "values": None,
         }
-        lints = found_in(program_of(self.traced.fun_name, self.traced))
+        lints = found_in(program_of(self.fun, self.traced))
         content["findings"] = findings_of(content, list(lints))
 
     def _strip(self) -> list[dict[str, Any]]:
@@ -124,7 +125,7 @@ class Inspection:
         steps = [{"title": "Python", "count": 1, "seconds": self.seconds, "stage": None}]
         for number, stage in enumerate(stages):
             if stage["kind"] in ("jaxpr", "stablehlo", "hlo") and stage["target"] in (None, 0):
-                steps.append({"title": stage["title"], "count": stage["count"], "seconds": stage["seconds"], "stage": number})
+                steps.append({**{key: stage[key] for key in ("title", "count", "seconds")}, "stage": number})
         for target in self.content["targets"][:1]:
             kernels = {"title": "kernels", "count": len(target["kernels"]), "seconds": None, "stage": target["hlo"]}
             steps.append(kernels)
@@ -138,7 +139,7 @@ def build_report(jitted: Any, args: Values, kwargs: dict[str, Any], options: Opt
     with recording(recorder):
         start = time.perf_counter()
         traced = fresh.traced(*args, **kwargs)
-        inspection = Inspection(traced, time.perf_counter() - start, compilations, options)
+        inspection = Inspection(fresh.fun, traced, time.perf_counter() - start, compilations, options)
         content = inspection.run(recorder)
         if options.values and content["failure"] is None:
             from xlamini.inspection.values import values_of  # for those who asked
@@ -155,7 +156,7 @@ def _examined(lowered: Lowered, name: str, device: Target | None) -> Examined:
 
 
 def _versions() -> dict[str, str]:
-    return {"xlamini": __version__, "jaxlib": jaxlib.__version__, "python": platform.python_version()}
+    return {"xlamini": __version__, "jaxlib": metadata.version("jaxlib"), "python": platform.python_version()}
 
 
 def _totals(traced: Traced) -> dict[str, Any]:

@@ -25,7 +25,8 @@ def does_not_fit(report: Content) -> Iterator[dict[str, Any]]:
         memory = target["memory"]
         if memory and memory["capacity"] and memory["peak"] > memory["capacity"]:
             text = f"{target['name']}: needs {shown_bytes(memory['peak'])}, but has {shown_bytes(memory['capacity'])}"
-            yield _finding("does not fit", text, "Make the batch smaller, or use xlamini.checkpoint.", "memory", "warning")
+            edit = "Make the batch smaller, or use xlamini.checkpoint."
+            yield _finding("does not fit", text, edit, "memory", "warning")
 
 
 def inserted_collectives(report: Content) -> Iterator[dict[str, Any]]:
@@ -34,8 +35,8 @@ def inserted_collectives(report: Content) -> Iterator[dict[str, Any]]:
         if inserted:
             largest = max(inserted, key=lambda c: c["bytes"] * c["times"])
             text = (
-                f"{target['name']}: the partitioner inserted {len(inserted)} collectives; the largest, {largest['kind']}, "
-                f"moves {shown_bytes(largest['bytes'] * largest['times'])}"
+                f"{target['name']}: the partitioner inserted {len(inserted)} collectives; the largest, "
+                f"{largest['kind']}, moves {shown_bytes(largest['bytes'] * largest['times'])}"
             )
             edit = "Give the arguments or out_sharding the sharding in which the line computes."
             yield _finding("inserted collective", text, edit, "sharding", "warning", largest["row"])
@@ -69,7 +70,8 @@ def kept_for_backward(report: Content) -> Iterator[dict[str, Any]]:
     if share > 0.3:
         name = kept[0]["variable"] or kept[0]["type"]
         text = f"{share:.0%} of the peak is kept for the backward pass; the largest value is {name}"
-        yield _finding("kept for backward", text, "xlamini.checkpoint computes it again.", "memory", row=kept[0]["made"])
+        edit = "xlamini.checkpoint computes it again."
+        yield _finding("kept for backward", text, edit, "memory", row=kept[0]["made"])
 
 
 def intermediates(report: Content) -> Iterator[dict[str, Any]]:
@@ -113,7 +115,8 @@ def _finding(
     row: int | None = None,
     ratio: float | None = None,
 ) -> dict[str, Any]:
-    return {"kind": kind, "severity": severity, "text": text, "edit": edit, "row": row, "screen": screen, "ratio": ratio}
+    words = {"kind": kind, "severity": severity, "text": text, "edit": edit}
+    return {**words, "row": row, "screen": screen, "ratio": ratio}
 
 
 def _of_lint(report: Content, lint: Finding) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def _row(eqn: Equation | None, rows: dict[Equation, int], table: Table) -> int |
 
 
 def _values(timeline: Timeline, rows: dict[Equation, int], table: Table) -> list[dict[str, Any]]:
-    positions = {eqn: i for i, (eqn, _) in enumerate(timeline.moments)}
+    positions: dict[Equation | None, int] = {eqn: i for i, (eqn, _) in enumerate(timeline.moments)}
     end = len(timeline.moments)
     return [
         _value(var, first, positions.get(timeline.last.get(var), end), timeline, rows, table)

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from xlamini.core import Jaxpr, config, subjaxprs
 
 
-
 class Rewrite(NamedTuple):
     """One rewrite: its name, the program that it took, those that it gave, and its seconds."""
 
@@ -31,16 +30,20 @@ class Recorder:
         self._depth = 0
         self._traces: list[tuple[dict[Any, Any], Any]] = []
 
-    def rewrite(self, fun: Callable[..., Any], jaxpr: Jaxpr, options: Sequence[Any]) -> Any:
-        """Call the rewrite, and note it unless it is part of another one."""
-        start, self._depth = time.perf_counter(), self._depth + 1
-        try:
-            result = fun(jaxpr, *options)
-        finally:
-            self._depth -= 1
-        if self._depth == 0:
-            self.rewrites.append(Rewrite(fun.__name__, jaxpr, _jaxprs(result), time.perf_counter() - start))
-        return result
+    def around(self, fun: Callable[..., Any]) -> Callable[..., Any]:
+        """The rewrite, which notes what it takes and gives, unless it is part of another one."""
+
+        def noted(jaxpr: Jaxpr, *options: Any) -> Any:
+            start, self._depth = time.perf_counter(), self._depth + 1
+            try:
+                result = fun(jaxpr, *options)
+            finally:
+                self._depth -= 1
+            if self._depth == 0:
+                self.rewrites.append(Rewrite(fun.__name__, jaxpr, _jaxprs(result), time.perf_counter() - start))
+            return result
+
+        return noted
 
     def traced(self, traces: dict[Any, Any], key: Any) -> None:
         """Note that a jitted function keeps a trace for this recorder."""

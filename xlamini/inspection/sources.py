@@ -11,7 +11,7 @@ _INSTALLED = ("site-packages", "dist-packages", "/lib/python")
 
 def sources_of(files: list[str], with_text: bool) -> list[dict[str, Any]]:
     """Each file with its lines, or without where they are not wanted or cannot be read."""
-    return [{"file": file, "lines": _lines(file) if with_text else None, "library": _is_library(file)} for file in files]
+    return [{"file": f, "lines": _lines(f) if with_text else None, "library": _is_library(f)} for f in files]
 
 
 def _lines(file: str) -> list[str] | None:

@@ -6,9 +6,9 @@ from typing import Any
 
 from xlamini.core import Equation, Jaxpr
 from xlamini.core.printing import lines_with_equations
-from xlamini.inspection.table import Table
 from xlamini.inspection.recording import Rewrite
 from xlamini.inspection.stablehlo import text_of
+from xlamini.inspection.table import Table
 from xlamini.inspection.xla.hlo import label_of
 from xlamini.staging.aot.stages import Lowered
 
@@ -50,7 +50,7 @@ class Stages:
             self.add(program, title, of=taken, rewrite=rewrite.name, seconds=rewrite.seconds)
 
     def _traced(self, name: str) -> str:
-        """The title of a program that no rewrite gave; the one around a function that was rewritten has its name too."""
+        """The title of a program that no rewrite gave; one around a function that was rewritten may have its name."""
         title = f"{name}: traced"
         return f"{title}, with what rewrites gave" if any(s["title"] == title for s in self.found) else title
 

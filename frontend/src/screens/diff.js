@@ -34,8 +34,8 @@ class Diff {
 
   chooser() {
     const { app } = this, input = h("input", { type: "file", id: "other-file", accept: ".json,.html", "aria-label": "The other report", change: () => input.files[0] && load(app, input.files[0]) });
-    const name = app.other && (app.otherName ?? app.other.report.name);
-    return h("div", { class: `drop ${app.other ? "filled" : ""}` }, h("label", { for: "other-file" }, app.other ? ["before: ", h("b", null, name), " · after: ", h("b", null, app.model.report.name)] : "Drop the other report here, or choose its file: "), input);
+    const name = app.other && [app.otherName ?? app.other.report.name, made(app.other)];
+    return h("div", { class: `drop ${app.other ? "filled" : ""}` }, h("label", { for: "other-file" }, app.other ? ["before: ", h("b", null, name), " · after: ", h("b", null, app.model.report.name, made(app.model))] : "Drop the other report here, or choose its file: "), input);
   }
 
   result(before) {
@@ -64,6 +64,8 @@ class Diff {
   }
 }
 
+const made = ({ report }) => h("span", { class: "soft" }, ` (xlamini ${report.made_with?.xlamini ?? "?"}, jaxlib ${report.made_with?.jaxlib ?? "?"})`);
+
 function totalsTable(before, after, partner) {
   const a = before.report, b = after.report;
   const row = (name, x, y, show) => [name, show(x), show(y), h("span", { class: worse(x, y) }, format.change(x, y))];
@@ -71,7 +73,8 @@ function totalsTable(before, after, partner) {
   for (const target of after.targets.filter((it) => !it.error)) {
     const other = before.targets.find((it) => it.name === target.name && !it.error);
     if (!other) continue;
-    rows.push(row(`${target.name}: time`, other.prediction?.seconds, target.prediction?.seconds, format.seconds), row(`${target.name}: peak`, other.memory?.peak, target.memory?.peak, format.bytes), row(`${target.name}: kernels`, other.kernels.length, target.kernels.length, format.count));
+    const its = [["time", other.prediction?.seconds, target.prediction?.seconds, format.seconds], ["peak", other.memory?.peak, target.memory?.peak, format.bytes], ["kernels", other.kernels.length, target.kernels.length, format.count]];
+    rows.push(...its.filter(([, x, y]) => x !== y).map(([name, ...rest]) => row(`${target.name}: ${name}`, ...rest)));
   }
   const pairs = partner.size, lost = (before.rowsOf[before.final]?.length ?? 0) - pairs, made = (after.rowsOf[after.final]?.length ?? 0) - pairs;
   rows.push(["matched equations", format.count(pairs), format.count(pairs), `${format.count(lost)} removed, ${format.count(made)} added`]);

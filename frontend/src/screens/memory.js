@@ -103,6 +103,7 @@ class Memory {
       this.draw();
       return true;
     }
+    if (this.data.why) return true;
     const moment = this.fromChoice();
     if (moment !== null && moment !== this.moment && this.data.pickOf(this.moment) !== this.app.state.pick) this.moment = moment;
     this.show();

@@ -25,6 +25,9 @@ export const roofline = {
   draw: (app, body) => new Roofline(app, body),
 };
 
+/** Powers of ten around two numbers. */
+const decades = (low, high) => [10 ** Math.floor(Math.log10(low)), 10 ** Math.ceil(Math.log10(high))];
+
 class Roofline {
   constructor(app, body) {
     const target = app.model.targets[app.state.target];
@@ -71,7 +74,7 @@ class Roofline {
 
   ranges() {
     const { roof } = this.target, ridge = roof.flops / roof.bandwidth, x = this.dots.map((it) => it.intensity), y = this.dots.map((it) => it.kernel.flops / it.kernel.seconds);
-    return { x: [Math.min(...x, ridge) / 2, Math.max(...x, ridge) * 4], y: [Math.min(...y) / 2, roof.flops * 2] };
+    return { x: decades(Math.min(...x, ridge), Math.max(...x, ridge * 2)), y: decades(Math.min(...y), roof.flops * 1.2) };
   }
 
   draw() {

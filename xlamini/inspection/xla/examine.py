@@ -78,7 +78,6 @@ class _Reading:
         found.memory = self._part("memory totals", lambda: _memory(self._executable, self._target, found.platform))
         found.prediction = self._part("prediction", lambda: predicted(self._executable, self._jaxpr))
         found.roof = self._part("roof", self._roof)
-        found.collectives = self._part("collectives", lambda: exchanges_of(self._text)) or ()
         found.passes = self._part("passes", lambda: passes_of(self._files().passes())) or ()
         module = self._part("hlo", lambda: Module(self._text))
         if module is not None and module.entry is not None:
@@ -96,7 +95,9 @@ class _Reading:
         found.prediction = found.prediction or _sum_of_bounds(found.kernels)
         choices = self._part("reasons", self._choices)
         found.boundaries = self._part("boundaries", lambda: boundaries_of(module, found.kernels, choices)) or ()
-        moments = self._moments(module, labels_by_name(module, labelling))
+        label_of = labels_by_name(module, labelling)
+        found.collectives = self._part("collectives", lambda: exchanges_of(self._text, label_of)) or ()
+        moments = self._moments(module, label_of)
         if moments is not None:
             found.moments, found.buffers = moments
         found.assembly = self._part("assembly", lambda: assembly_of(*self._files().assembly(), found.kernels))

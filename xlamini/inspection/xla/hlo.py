@@ -34,10 +34,25 @@ def label_of(op_name: str) -> str:
 
 
 def labels_of(op_name: str) -> tuple[str, ...]:
-    """The labels of an op name that XLA joined of several by semicolons, each once."""
-    if ";" not in op_name:
+    """The labels of an op name, each once. XLA joins the names of several operations by semicolons, or in a group.
+
+    >>> labels_of("jit(f)/tanh#e0;jit(f)/sin#e1")
+    ('tanh#e0', 'sin#e1')
+    >>> labels_of("jit(f)/(dot_general#e18:reduce_sum#e9)")
+    ('dot_general#e18', 'reduce_sum#e9')
+    """
+    if ";" not in op_name and not op_name.endswith(")"):
         return (label,) if (label := label_of(op_name)) else ()
-    return tuple(dict.fromkeys(filter(None, map(label_of, op_name.split(";")))))
+    names = [name for part in op_name.split(";") for name in _ungrouped(part)]
+    return tuple(dict.fromkeys(filter(None, map(label_of, names))))
+
+
+def _ungrouped(op_name: str) -> list[str]:
+    """The op names of a group `prefix/(a:b)`."""
+    prefix, opening, group = op_name.rpartition("/(")
+    if not opening or not group.endswith(")"):
+        return [op_name]
+    return [f"{prefix}/{name}" for name in group[:-1].split(":")]
 
 
 class Computation(NamedTuple):

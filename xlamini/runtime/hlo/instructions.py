@@ -126,7 +126,13 @@ def op_name_in(line: str) -> str:
 def unquoted(text: str) -> str:
     """The characters that a quoted string in a text stands for."""
     inner = text[1:-1]
-    return _ESCAPE.sub(_character, inner) if "\\" in inner else inner
+    if "\\" not in inner:
+        return inner
+    found = _ESCAPE.sub(_character, inner)
+    try:
+        return found.encode("latin-1").decode()  # XLA escapes the bytes of UTF-8
+    except UnicodeError:
+        return found
 
 
 def _character(escape: re.Match[str]) -> str:
