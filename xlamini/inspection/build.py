@@ -25,6 +25,8 @@ from xlamini.inspection.xla.examined import Examined
 from xlamini.runtime.targets.topology import Target, target as target_of
 from xlamini.staging.aot.stages import Lowered, Traced
 from xlamini.staging.compile.ledger import Compilations
+from xlamini.staging.run.jit import Jitted
+from xlamini.staging.run.jit_caches import SharedCaches
 
 SCHEMA = 1
 HERE = "here"
@@ -135,7 +137,7 @@ class Inspection:
 def build_report(jitted: Any, args: Values, kwargs: dict[str, Any], options: Options) -> dict[str, Any]:
     """The content of the report of a jitted function for these arguments; raises what tracing raises."""
     compilations, recorder = jitted.compilations(), Recorder()
-    fresh = jitted.trace.__self__.anew()
+    fresh = _anew(jitted.trace.__self__)
     with recording(recorder):
         start = time.perf_counter()
         traced = fresh.traced(*args, **kwargs)
@@ -146,6 +148,13 @@ def build_report(jitted: Any, args: Values, kwargs: dict[str, Any], options: Opt
 
             content["values"] = values_of(traced, args, kwargs, fresh.traced, inspection.stages.table)
     return content
+
+
+def _anew(jitted: Jitted) -> Jitted:
+    """The same function under the same options, with traces and programs of its own."""
+    fresh = Jitted(jitted.fun, jitted.options)
+    fresh.caches = SharedCaches()
+    return fresh
 
 
 def _examined(lowered: Lowered, name: str, device: Target | None) -> Examined:

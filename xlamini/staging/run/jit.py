@@ -51,7 +51,7 @@ from xlamini.staging.run.call_errors import Explain, guarded
 from xlamini.staging.run.call_plan import CallPlan
 from xlamini.staging.run.donation import donated_leaves, warn_of_unusable
 from xlamini.staging.run.estimates import Estimated
-from xlamini.staging.run.jit_caches import SharedCaches, programs, shared_caches, traces, unshare, with_refs
+from xlamini.staging.run.jit_caches import programs, shared_caches, traces, unshare, with_refs
 from xlamini.staging.run.jit_options import Options
 from xlamini.staging.run.large_captures import warn_of_large_captures
 from xlamini.staging.run.program_cache import run
@@ -308,12 +308,6 @@ class Jitted(Estimated):
                 raise explained from None
 
     # The stages of compilation.
-
-    def anew(self) -> Jitted:
-        """The same function under the same options, with traces and programs of its own."""
-        jitted = Jitted(self.fun, self.options)
-        jitted.caches = SharedCaches()
-        return jitted
 
     @api_boundary
     def traced(self, *args: Any, **kwargs: Any) -> Traced:
