@@ -99,6 +99,12 @@ def test_a_report_is_compared_with_reports_files_and_json(tmp_path: Path) -> Non
         report.save(tmp_path / "both.html", against=against)
 
 
+def test_a_run_with_a_target_that_is_not_there() -> None:
+    report = xlamini.inspect(loss, targets=["heer"], values=True)(jnp.ones((8, 4)), jnp.ones((16, 8)))
+    assert problems(report.json()) == [] and "not available for heer: " in report.text()
+    assert "All values are finite." in report.text("values")
+
+
 def test_the_lines_of_a_report_have_its_costs() -> None:
     found = text(content("gradient"), "source")
     assert "hidden = jnp.tanh(x @ w)" in found and "return jnp.mean(hidden * hidden)" in found

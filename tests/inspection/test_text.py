@@ -52,6 +52,13 @@ def test_without_source_text_lines_have_numbers() -> None:
     assert [line.split()[0] for line in shown.splitlines() if line[:4].strip().isdigit()] == ["5", "6", "9"]
 
 
+def test_values_without_an_equation() -> None:
+    report = reports.with_values()
+    for value in report["values"]:
+        value["row"] = None
+    assert "First NaN or infinity: no line, iteration 3: no equation" in text(report, "values")
+
+
 def test_a_limit_says_what_is_left_out() -> None:
     assert "… and 2 more; limit=4 shows all" in text(reports.report(), "kernels", limit=2)
 
