@@ -100,7 +100,7 @@ def test_a_report_is_compared_with_reports_files_and_json(tmp_path: Path) -> Non
 
 
 def test_a_run_with_a_target_that_is_not_there() -> None:
-    report = xlamini.inspect(loss, targets=["heer"], values=True)(jnp.ones((8, 4)), jnp.ones((16, 8)))
+    report = xlamini.inspect(loss, targets=["here", "heer"], values=True)(jnp.ones((8, 4)), jnp.ones((16, 8)))
     assert problems(report.json()) == [] and "not available for heer: " in report.text()
     assert "All values are finite." in report.text("values")
 
