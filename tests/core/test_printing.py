@@ -11,6 +11,7 @@ import pytest
 
 import xlamini as jax
 from tests.golden.jaxpr_programs import programs
+from tests.inspection import shown_screens
 from tests.support import snapshot_programs
 from tests.support.paths import GOLDEN, SNAPSHOTS, TESTS
 from xlamini import lax
@@ -48,6 +49,7 @@ def test_remarks_snapshot(snapshot: Snapshot) -> None:
 def test_no_snapshot_is_left_over() -> None:
     expected = {f"jaxpr_{name}.txt" for name in snapshot_programs.JAXPRS}
     expected |= {f"stablehlo_{name}.txt" for name in snapshot_programs.MODULES}
+    expected |= {f"inspect_{name}.txt" for name in shown_screens.SHOWN}
     for file in TESTS.rglob("test_*.py"):
         expected |= {f"{name}.txt" for name in re.findall(r'\bsnapshot\("(\w+)"', file.read_text())}
     assert {path.name for path in SNAPSHOTS.iterdir()} == expected

@@ -57,7 +57,7 @@ class Stub:
     def check(self, **options: Any) -> Any:
         return check(self.content, **options)
 
-    def save(self, path: str) -> None:
+    def save(self, path: str, *, against: Any) -> None:
         Path(path).write_text(json.dumps(self.content))
 
 

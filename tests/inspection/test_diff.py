@@ -86,6 +86,12 @@ def test_pairs_of_equations(before: list[Any], after: list[Any], pairs: dict[int
     assert match_equations(program(*before), program(*after)) == pairs
 
 
+def test_a_backward_equation_is_no_partner_of_a_forward_one() -> None:
+    before, after = program(("", SIN, []), ("", SIN, [])), program(("", SIN, []), ("", SIN, []))
+    before["equations"]["direction"], after["equations"]["direction"] = ["forward", "backward"], ["backward", "forward"]
+    assert match_equations(before, after) == {0: 1, 1: 0}
+
+
 def test_kernels_are_paired_by_contents_then_by_type() -> None:
     def kernel(*rows: int, type: str = "f32[8]") -> dict[str, Any]:
         return reports.kernel("k", "fusion", type, [*rows])

@@ -89,6 +89,22 @@ def test_exports(name: str) -> None:
     assert json.dumps(exports.perfetto(content(name)), allow_nan=False)
 
 
+def test_a_report_is_compared_with_reports_files_and_json(tmp_path: Path) -> None:
+    report = xlamini.inspect(loss)(*PROGRAMS["gradient"][1])
+    report.save(tmp_path / "old.json")
+    for against in (report, report.json(), tmp_path / "old.json", str(tmp_path / "old.json")):
+        assert "No line of yours costs more or less than before." in report.text("diff", against=against)
+        assert report.check(flops="+0", against=against, targets=["here"])
+        assert report.diff(against)["lines"] == []
+        report.save(tmp_path / "both.html", against=against)
+
+
+def test_a_run_with_a_target_that_is_not_there() -> None:
+    report = xlamini.inspect(loss, targets=["here", "heer"], values=True)(jnp.ones((8, 4)), jnp.ones((16, 8)))
+    assert problems(report.json()) == [] and "not available for heer: " in report.text()
+    assert "All values are finite." in report.text("values")
+
+
 def test_the_lines_of_a_report_have_its_costs() -> None:
     found = text(content("gradient"), "source")
     assert "hidden = jnp.tanh(x @ w)" in found and "return jnp.mean(hidden * hidden)" in found
@@ -114,7 +130,9 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert command.main(["later_step.py:step", *types, "--diff", "old.json", *limits]) == 1
     printed = capsys.readouterr().out
     assert "later_step.py:5" in printed and "FAIL  flops +5%" in printed and "ok    peak <1GiB" in printed
-    assert command.main(["later_step.py:step", *types, "--check", "peak<1GiB"]) == 0
+    assert command.main(["later_step.py:step", *types, "--check", "peak<1GiB", "-o", "alone.html"]) == 0
+    assert command.main(["later_step.py:step", *types, "--diff", "old.json", "-o", "both.html"]) == 0
+    assert len(Path("both.html").read_text()) - len(Path("alone.html").read_text()) > 1000  # the earlier report
 
 
 def test_a_function_that_cannot_be_traced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

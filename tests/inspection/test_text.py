@@ -7,33 +7,16 @@ from typing import Any
 import pytest
 
 from tests.inspection import reports
+from tests.inspection.shown_screens import SHOWN
 from xlamini.inspection.text import SCREENS, text
 
 Snapshot = Callable[[str, str], None]
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("screen", SCREENS)
-def test_screen(screen: str, snapshot: Snapshot) -> None:
-    snapshot(f"inspect_{screen}", text(reports.report(), screen))
-
-
-CHOICES = {
-    "sharding_on_a_mesh": (reports.sharded, "sharding", {}),
-    "values_of_a_run": (reports.with_values, "values", {}),
-    "summary_of_a_failure": (reports.failed, "summary", {}),
-    "rewrites_linearize": (reports.report, "rewrites", {"stage": 2}),
-    "rewrites_pass": (reports.changed, "rewrites", {"stage": 7}),
-    "diff_of_an_edit": (reports.changed, "diff", {"against": reports.report()}),
-    "neighbourhood_of_tanh": (reports.report, "neighbourhood", {"row": "tanh#e1"}),
-    "kernels_narrow": (reports.report, "kernels", {"width": 60, "target": "here", "limit": 2}),
-}
-
-
-@pytest.mark.sample(1)
-@pytest.mark.parametrize("name", CHOICES)
-def test_choice(name: str, snapshot: Snapshot) -> None:
-    made, screen, choices = CHOICES[name]
+@pytest.mark.parametrize("name", SHOWN)
+def test_screen(name: str, snapshot: Snapshot) -> None:
+    made, screen, choices = SHOWN[name]
     snapshot(f"inspect_{name}", text(made(), screen, **choices))
 
 
@@ -67,6 +50,13 @@ def test_without_source_text_lines_have_numbers() -> None:
     shown = text(report, "source")
     assert "train.py (without its text)" in shown and "tanh(x" not in shown
     assert [line.split()[0] for line in shown.splitlines() if line[:4].strip().isdigit()] == ["5", "6", "9"]
+
+
+def test_values_without_an_equation() -> None:
+    report = reports.with_values()
+    for value in report["values"]:
+        value["row"] = None
+    assert "First NaN or infinity: no line, iteration 3: no equation" in text(report, "values")
 
 
 def test_a_limit_says_what_is_left_out() -> None:

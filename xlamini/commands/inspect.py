@@ -43,7 +43,7 @@ def _run(options: argparse.Namespace) -> int:
     function = _function(options.function)
     arguments = _arguments(options)
     report = _report(function, arguments, options)
-    _write(report, options)
+    _write(report, against, options)
     _print(report, against, options)
     failed = _is_broken(report, against, limits)
     return 1 if failed or report.json()["failure"] else 0
@@ -61,7 +61,8 @@ def _parser() -> argparse.ArgumentParser:
     add("-o", dest="page", metavar="PAGE.html", help="write the page")
     add("--json", metavar="FILE.json", help="write the report as JSON, for --diff, checks and tools of yours")
     add("--text", action="append", default=[], metavar="SCREEN", help=f"print a screen: {', '.join(SCREENS)}")
-    add("--diff", metavar="OLD.json", help="print what has changed from an earlier report; checks may refer to it")
+    add("--diff", metavar="OLD.json",
+        help="print what has changed from an earlier report; the page shows it too, and checks may refer to it")
     add("--check", action="append", default=[], metavar="LIMIT",
         help="exit with 1 if a limit is broken: 'peak<14GiB', or with --diff 'flops+5%%'")
     add("--no-source", action="store_true", help="leave the text of source files out of the report")
@@ -183,10 +184,10 @@ def _report(function: Callable[..., Any], arguments: tuple[Any, ...], options: a
     return _guarded(f"{name} cannot be inspected", lambda: xlamini.inspect(function, **settings)(*arguments))
 
 
-def _write(report: Any, options: argparse.Namespace) -> None:
+def _write(report: Any, against: Any, options: argparse.Namespace) -> None:
     for path in (options.page, options.json):
         if path is not None:
-            _usage(report.save, path)
+            _usage(lambda file=path: report.save(file, against=against))
             _say(f"wrote {path}, {Path(path).stat().st_size / 1e6:.3g} MB")
 
 

@@ -8,7 +8,7 @@
                 reports has no source. How much it moved: the sum, over FLOPs, bytes, held bytes and seconds, of the
                 change's share in the larger of both reports' totals. Seconds are those of the first common target
     equations   {"same": count, "changed": [[row before, row after]], "lost": [rows before], "new": [rows after]} of the
-                final programs, paired as `matching.py` says; changed are pairs that differ in scope, primitive or type
+                final programs, paired as `matching.py` says; changed are pairs whose keys differ
     kernels     [{"target", "same": count, "changed": [{"before": index, "after": index, "left": [rows before],
                 "joined": [rows after]}], "lost": [indices], "new": [indices]}]; changed are pairs with other contents
 """

@@ -96,7 +96,8 @@ def check(
       targets: names of targets of the report; all by default.
       **limits: a quantity (`peak`, `temporaries`, `flops`, `bytes`, `kernels`, `collectives`, `seconds`, `equations`)
         and its limit, or several with commas between. Memory and bytes take units B, KB, KiB, … TiB, counts K, M, G, T,
-        P, times s, ms, us, ns.
+        P, times s, ms, us, ns. The time of a CPU follows from peaks measured during inspection, so it varies with the
+        machine's load.
 
     Raises:
       ValueError: for an unknown quantity or target, a malformed limit, no limit, or a relative one without `against`.

@@ -2,8 +2,8 @@
 
 Equations of both final programs are paired by these steps, and an equation has at most one partner:
 
-1. A key is an equation's scope, its primitive and the types of its results. Where both programs have a key equally
-   often, its equations are paired in program order.
+1. A key is an equation's scope, its primitive, its direction and the types of its results. Where both programs have a
+   key equally often, its equations are paired in program order.
 2. From each pair, in the order in which pairs were made (at first: of the rows after), the neighbours are paired: of
    the operands, then of the users, each that has no partner yet gets the first one on the other side that has none and
    has the same key, or else the same primitive. Such pairs join the end of the queue.
@@ -22,14 +22,15 @@ from typing import Any
 
 from xlamini.inspection.equations import Report, final_rows, type_of, users
 
-Key = tuple[str, str, str]
+Key = tuple[str, str, str, str]
 Groups = Mapping[Key, list[int]]
 
 
 def key_of(report: Report, row: int) -> Key:
-    """The scope, the primitive and the result types of an equation."""
+    """The scope, the primitive, the direction and the result types of an equation."""
     columns = report["equations"]
-    return columns["scope"][row], columns["primitive"][row], type_of(columns["text"][row])
+    where = columns["scope"][row], columns["primitive"][row], columns["direction"][row]
+    return *where, type_of(columns["text"][row])
 
 
 class _Program:

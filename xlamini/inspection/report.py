@@ -25,18 +25,22 @@ class Report:
         """The report as dicts, lists, numbers and text; docs/inspect-schema.md describes them."""
         return self._content
 
-    def text(self, screen: str = "summary", **options: Any) -> str:
+    def text(self, screen: str = "summary", *, against: Any = None, **options: Any) -> str:
         """One screen for a terminal; ValueError for a screen that there is not.
 
-        The screens are summary, source, rewrites, kernels, roofline, memory, sharding, targets, compilations, values
-        and neighbourhood. Options are `width`, `target`, `limit` (rows of a table), and `row` for a neighbourhood.
+        The screens are summary, source, rewrites, kernels, roofline, memory, sharding, targets, compilations, diff,
+        values and neighbourhood. Options are `width`, `target`, `limit` (rows of a table), `stage` of the rewrites,
+        `row` of the neighbourhood, and `against`, the earlier report of a diff.
         """
-        return text(self._content, screen, **options)
+        return text(self._content, screen, against=_content_of(against), **options)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a page that opens in any browser (`.html`), or the report as JSON (`.json`); ValueError otherwise."""
-        name = os.fspath(path)
-        writers = {".html": lambda: page(self._content), ".json": lambda: json.dumps(self._content, allow_nan=False)}
+    def save(self, path: str | os.PathLike[str], *, against: Any = None) -> None:
+        """Write a page that opens in any browser (`.html`), or the report as JSON (`.json`); ValueError otherwise.
+
+        The page's screen Diff compares with `against`, an earlier report, its JSON, or the path of a saved one.
+        """
+        name, content, other = os.fspath(path), self._content, _content_of(against)
+        writers = {".html": lambda: page(content, other), ".json": lambda: json.dumps(content, allow_nan=False)}
         write = writers.get(os.path.splitext(name)[1])
         if write is None:
             raise ValueError(f"save: path must end in .html or .json, got {name!r}")

@@ -91,7 +91,7 @@ SCHEMA: dict[str, Any] = {
                       "seconds?": {"*": "number?"}}],
     "findings": [{"kind": "text", "severity": "info|warning", "text": "text", "edit?": "text", "row?": "row",
                   "source?": "source", "line?": "count", "screen": "text", "ratio?": "number"}],
-    "values?": [{"row": "row", "min?": "number", "max?": "number", "mean?": "number", "nan": "count", "inf": "count",
+    "values?": [{"row?": "row", "min?": "number", "max?": "number", "mean?": "number", "nan": "count", "inf": "count",
                  "zeros?": "number", "ulps?": "number", "iteration": ["count"]}],
 }  # fmt: skip  # fmt: skip
 """All of a report but its `equations`."""

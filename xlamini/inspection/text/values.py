@@ -26,7 +26,7 @@ def lines(view: View) -> Iterator[str]:
     else:
         place = place_of(view.report, bad["row"])
         at = f", iteration {_iteration(bad)}" if bad["iteration"] else ""
-        text = view.report["equations"]["text"][bad["row"]]
+        text = "no equation" if bad["row"] is None else view.report["equations"]["text"][bad["row"]]
         yield from view.say(f"First NaN or infinity: {place}{at}: {text}")
     head = ("line", "iteration", "equation", "min", "max", "mean", "NaN", "inf", "zeros", "ulps")
     yield from view.table(head, [_row(view, v) for v in values], right=range(3, 10))
@@ -37,7 +37,7 @@ def _iteration(value: Any) -> str:
 
 
 def _row(view: View, value: Any) -> list[str]:
-    label = view.report["equations"]["label"][value["row"]]
+    label = UNKNOWN if value["row"] is None else view.report["equations"]["label"][value["row"]]
     numbers = [_number(value[name]) for name in ("min", "max", "mean", "nan", "inf")]
     zeros = UNKNOWN if value["zeros"] is None else f"{100 * value['zeros']:.0f} %"
     place = str(place_of(view.report, value["row"]))
