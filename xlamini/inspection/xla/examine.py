@@ -76,7 +76,7 @@ class _Reading:
         found = self._found
         found.cost = self._part("cost", lambda: _cost(self._executable))
         found.memory = self._part("memory totals", lambda: _memory(self._executable, self._target, found.platform))
-        found.prediction = self._part("prediction", lambda: predicted(self._executable, self._jaxpr))
+        found.prediction = self._part("prediction", lambda: predicted(self._executable, self._jaxpr, self._text))
         found.roof = self._part("roof", self._roof)
         found.passes = self._part("passes", lambda: passes_of(self._files().passes())) or ()
         module = self._part("hlo", lambda: Module(self._text))

@@ -111,10 +111,10 @@ def _hunks(state: _State) -> Iterator[tuple[str, tuple[str, ...]]]:
                 yield shortened(head), ()
             head, skipped = "", 0
             yield short, labels_in(line)
-        elif line.endswith("{") and not is_instruction(line):
+        elif line[:1] == " ":
+            skipped += 1
+        elif line.endswith("{"):
             head = line
-        else:
-            skipped += is_instruction(line)
     if skipped:
         yield f"  … {skipped} lines", ()
 

@@ -24,7 +24,7 @@ _CALLS = re.compile(
     r"=%([\w.\-]+)"
 )
 _SEVERAL = re.compile(r"\b(?:branch_computations|called_computations|calls)=\{([^{}]*)\}")
-_OP_NAME = re.compile(r'\bop_name=("(?:[^"\\]|\\.)*")')
+_OP_NAME = 'op_name="'
 _SOURCE_FILE = re.compile(r'\bsource_file=("(?:[^"\\]|\\.)*")')
 _SOURCE_LINE = re.compile(r"\bsource_line=(\d+)")
 _FRAME = re.compile(r"\bstack_frame_id=(\d+)")
@@ -120,7 +120,9 @@ def _made(
 
 def op_name_in(line: str) -> str:
     """The op name in the metadata of an instruction's text; "" for none."""
-    return _quoted(_OP_NAME, line)
+    start = line.find(_OP_NAME)
+    found = _STRING.match(line, start + len(_OP_NAME) - 1) if start >= 0 else None
+    return unquoted(found[0]) if found else ""
 
 
 def unquoted(text: str) -> str:
