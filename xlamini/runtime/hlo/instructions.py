@@ -21,8 +21,9 @@ _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _COMMENT = re.compile(r"/\*.*?\*/")
 _CALLS = re.compile(
     r"\b(?:body|condition|to_apply|calls|select|scatter|true_computation|false_computation|comparator|async_computation)"
-    r"=%([\w.\-]+)"
+    r"=%?([\w.\-]+)"
 )
+_CALL_WORDS = ("calls=", "apply=", "body=", "omputation", "select=", "scatter=", "comparator=")
 _SEVERAL = re.compile(r"\b(?:branch_computations|called_computations|calls)=\{([^{}]*)\}")
 _OP_NAME = 'op_name="'
 _SOURCE_FILE = re.compile(r'\bsource_file=("(?:[^"\\]|\\.)*")')
@@ -55,11 +56,7 @@ class Instruction(NamedTuple):
     @property
     def called(self) -> tuple[str, ...]:
         """The computations that it calls."""
-        if "=%" not in self.attributes and "={%" not in self.attributes:
-            return ()
-        plain = _STRING.sub('""', self.attributes)
-        several = [name.strip(" %") for names in _SEVERAL.findall(plain) for name in names.split(",")]
-        return tuple(dict.fromkeys([*_CALLS.findall(plain), *filter(None, several)]))
+        return called_in(self.attributes)
 
     @property
     def op_name(self) -> str:
@@ -116,6 +113,16 @@ def _made(
         return Instruction(name, of_type, opcode, (), attributes, bool(root), line, inside)
     operands = tuple(_operands(inside)) if inside else ()
     return Instruction(name, of_type, opcode, operands, attributes, bool(root), line)
+
+
+def called_in(text: str) -> tuple[str, ...]:
+    """The computations that an instruction with this text calls, in order, each once."""
+    # A search for words is ten times as fast as one for a pattern, and most lines are long and call nothing.
+    if not any(word in text for word in _CALL_WORDS):
+        return ()
+    plain = _STRING.sub('""', text)
+    several = [name.strip(" %") for names in _SEVERAL.findall(plain) for name in names.split(",")]
+    return tuple(dict.fromkeys([*_CALLS.findall(plain), *filter(None, several)]))
 
 
 def op_name_in(line: str) -> str:
