@@ -79,9 +79,12 @@ class _Reading:
         found.prediction = self._part("prediction", lambda: predicted(self._executable, self._jaxpr, self._text))
         found.roof = self._part("roof", self._roof)
         found.passes = self._part("passes", lambda: passes_of(self._files().passes())) or ()
-        module = self._part("hlo", lambda: Module(self._text))
-        if module is not None and module.entry is not None:
+        module = self._part("hlo", lambda: _module(self._text))
+        if module is not None:
             self._read_module(module, Labelling(module))
+            return
+        for name in ("coverage", "kernels", "boundaries", "collectives", "buffers", "assembly"):
+            found.unavailable[name] = "The optimized HLO could not be read."
 
     def _read_module(self, module: Module, labelling: Labelling) -> None:
         found = self._found
@@ -94,7 +97,7 @@ class _Reading:
             found.unavailable["costs"] = f"XLA cannot analyze {len(kernels.failures)} kernels alone, such as {names}"
         found.prediction = found.prediction or _sum_of_bounds(found.kernels)
         choices = self._part("reasons", self._choices)
-        found.boundaries = self._part("boundaries", lambda: boundaries_of(module, found.kernels, choices)) or ()
+        found.boundaries = self._part("boundaries", lambda: boundaries_of(module, self._kernels(), choices)) or ()
         label_of = labels_by_name(module, labelling)
         found.collectives = self._part("collectives", lambda: exchanges_of(self._text, label_of)) or ()
         moments = self._moments(module, label_of)
@@ -107,10 +110,16 @@ class _Reading:
         try:
             return read()
         except Missing as error:
-            self._found.unavailable[name] = f"{error}."
+            text = str(error)
+            self._found.unavailable[name] = f"{text[:1].upper()}{text[1:]}."
         except Exception as error:  # XLA's texts may change in any way, and the other parts can still be read
             self._found.unavailable[name] = f"XLA's output could not be read: {type(error).__name__}: {error}."
         return None
+
+    def _kernels(self) -> tuple[Kernel, ...]:
+        if "kernels" in self._found.unavailable:
+            raise Missing("the kernels could not be read")
+        return self._found.kernels
 
     def _files(self) -> Dump:
         if self._dump is None:
@@ -139,6 +148,13 @@ class _Reading:
         live = files.only("-live-range.txt", "the live ranges of its buffers")
         assignment = files.only("-buffer-assignment.txt", "its buffer assignment")
         return memory_of(live, assignment, kernels, label_of)
+
+
+def _module(text: str) -> Module:
+    module = Module(text)
+    if module.entry is None:
+        raise ValueError("the optimized HLO has no computations in the format that is known")
+    return module
 
 
 def _sum_of_bounds(kernels: Sequence[Kernel]) -> tuple[float, str] | None:
