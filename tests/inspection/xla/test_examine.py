@@ -19,6 +19,7 @@ from xlamini.inspection.xla import dump
 from xlamini.inspection.xla.entry import entry_of
 from xlamini.inspection.xla.examine import examine, unexamined
 from xlamini.inspection.xla.roofs import roof_of_this_cpu
+from xlamini.staging.compile.program import compiled_anew, with_flags
 
 pytestmark = pytest.mark.usefixtures("optimized")
 
@@ -69,9 +70,9 @@ def test_costs_are_those_of_the_compiled_program() -> None:
 
 
 def test_dumps_change_nothing() -> None:
-    program = lowered()
-    text = program.compile({}).as_text()
-    with dump.compiled_with_dump(program._program, None) as compiled:
+    program = lowered()._program
+    text = compiled_anew(program, with_flags(program, None)).as_text()
+    with dump.compiled_with_dump(program, None) as compiled:
         assert compiled.executable.as_text() == text
         assert compiled.dump is not None and len(list(compiled.dump.passes())) > 10
 
