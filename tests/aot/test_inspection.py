@@ -7,7 +7,7 @@ from tests.aot.conftest import target_or_skip
 from tests.inspection.xla.bars import check
 from tests.support import inspected_programs as programs
 from xlamini.inspection.xla.examine import examine
-from xlamini.inspection.xla.examined import Examined
+from xlamini.inspection.xla.facts import Examined
 from xlamini.inspection.xla.kernels import BOUND, PREDICTED
 from xlamini.runtime.targets.topology import Target
 

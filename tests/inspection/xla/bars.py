@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from xlamini.inspection.xla.entry import entry_of
-from xlamini.inspection.xla.examined import Examined
+from xlamini.inspection.xla.facts import Examined
 
 KINDS = {"pass", "hlo", "assembly"}
 

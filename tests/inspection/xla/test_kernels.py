@@ -8,7 +8,7 @@ from xlamini.inspection.xla.assembly import assembly_of
 from xlamini.inspection.xla.boundaries import boundaries_of
 from xlamini.inspection.xla.buffers import labels_by_name, memory_by_schedule, memory_of
 from xlamini.inspection.xla.collectives import exchanges_of
-from xlamini.inspection.xla.examined import Kernel, Roof
+from xlamini.inspection.xla.facts import Kernel, Roof
 from xlamini.inspection.xla.fusion_choices import FusionChoices
 from xlamini.inspection.xla.hlo import Module
 from xlamini.inspection.xla.kernels import BOUND, PREDICTED, Kernels

@@ -10,7 +10,7 @@ from xlamini.inspection.xla.boundaries import boundaries_of
 from xlamini.inspection.xla.buffers import LabelOf, Liveness, labels_by_name, memory_by_schedule, memory_of
 from xlamini.inspection.xla.collectives import exchanges_of
 from xlamini.inspection.xla.dump import Compiled, Dump, Missing, compiled_with_dump
-from xlamini.inspection.xla.examined import Cost, Examined, Kernel, Memory, Roof
+from xlamini.inspection.xla.facts import Cost, Examined, Kernel, Memory, Roof
 from xlamini.inspection.xla.fusion_choices import FusionChoices
 from xlamini.inspection.xla.hlo import Module
 from xlamini.inspection.xla.kernels import Kernels

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from xlamini.inspection.xla.examined import Kernel, Roof
+from xlamini.inspection.xla.facts import Kernel, Roof
 from xlamini.inspection.xla.hlo import BODIES, PLUMBING, Computation, Module
 from xlamini.inspection.xla.labels import Labelling
 from xlamini.runtime.hlo.instructions import Instruction

@@ -101,7 +101,8 @@ def instruction(text: str, line: int = 0) -> Instruction | None:
     if opening is None:
         return None
     end, start = _closing(text, opening.end()), opening.end()
-    return _made(*begin.groups(), text[begin.end() : after_type], opening[1], text[start:end], text[end + 1 :], line)
+    of_type, inside = text[begin.end() : after_type], text[start:end]
+    return _made(begin[1], begin[2], of_type, opening[1], inside, text[end + 1 :], line)
 
 
 def _made(
