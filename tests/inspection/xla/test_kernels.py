@@ -13,6 +13,8 @@ from xlamini.inspection.xla.fusion_choices import FusionChoices
 from xlamini.inspection.xla.hlo import Module
 from xlamini.inspection.xla.kernels import BOUND, PREDICTED, Kernels
 from xlamini.inspection.xla.labels import Labelling
+from xlamini.inspection.xla.library_calls import is_library_call, library_flops
+from xlamini.runtime.hlo.instructions import instruction
 from xlamini.runtime.hlo.translation import text_cost
 
 ROOF = Roof(1e9, 1e9, "a test's")
@@ -178,3 +180,36 @@ ENTRY %main (a: f32[4]) -> f32[4] {
         ("all-reduce", "psum#e0", True),
         ("all-reduce", "dot_general#e1", False),
     ]
+
+
+CALL = (
+    "  %c = {result} custom-call({operands}), window={{size=3x3 pad=1_1x1_1}}, dim_labels=b01f_o01i->b01f, "
+    'custom_call_target="{target}", backend_config={{"cudnn_conv_backend_config":{{}}}}'
+)
+IMAGE, KERNEL, OUTPUT = "f32[8,28,28,3]{3,2,1,0}", "f32[16,3,3,3]{3,2,1,0}", "f32[8,28,28,16]{3,2,1,0}"
+CONVOLUTION = 2 * (8 * 28 * 28 * 16) * (3 * 3 * 3)
+
+
+@pytest.mark.parametrize(
+    ("target", "operands", "result"),
+    [
+        ("__cudnn$convForward", [IMAGE, KERNEL], OUTPUT),
+        ("__cudnn$convBiasActivationForward", [IMAGE, KERNEL, "f32[16]{0}"], OUTPUT),
+        ("__cudnn$convBackwardFilter", [IMAGE, OUTPUT], KERNEL),
+        ("__cudnn$convBackwardInput", [OUTPUT, KERNEL], IMAGE),
+    ],
+)
+def test_convolutions_of_cudnn(target: str, operands: list[str], result: str) -> None:
+    names = ", ".join(f"%x{i}" for i in range(len(operands)))
+    each = instruction(CALL.format(result=f"({result}, u8[0]{{0}})", operands=names, target=target))
+    assert each is not None and is_library_call(each)
+    assert library_flops(each, operands) == CONVOLUTION
+
+
+def test_products_of_cublas() -> None:
+    config = '{"gemm_backend_config":{"dot_dimension_numbers":{"lhs_contracting_dimensions":["0","2"],"x":[]}}}'
+    line = f'  %d = (f32[4,5], s8[9]) custom-call(%a, %b), custom_call_target="__cublas$gemm", backend_config={config}'
+    each = instruction(line)
+    assert each is not None and library_flops(each, ["f32[2,4,3]{2,1,0}", "f32[2,3,5]"]) == 2 * 4 * 5 * 6
+    unknown = instruction('  %d = f32[4] custom-call(%a), custom_call_target="__cudnn$fmhaSoftmax"')
+    assert unknown is not None and is_library_call(unknown) and library_flops(unknown, ["f32[4]"]) is None

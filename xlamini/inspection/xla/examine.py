@@ -92,9 +92,7 @@ class _Reading:
         found.coverage = self._part("coverage", labelling.coverage)
         kernels = Kernels(module, labelling, found.roof, self._target.clock if self._target else None)
         found.kernels = self._part("kernels", kernels.read) or ()
-        if kernels.failures:
-            names = ", ".join(kernels.failures[:3])
-            found.unavailable["costs"] = f"XLA cannot analyze {len(kernels.failures)} kernels alone, such as {names}"
+        self._complete_cost(kernels)
         found.prediction = found.prediction or _sum_of_bounds(found.kernels)
         choices = self._part("reasons", self._choices)
         found.boundaries = self._part("boundaries", lambda: boundaries_of(module, self._kernels(), choices)) or ()
@@ -104,6 +102,18 @@ class _Reading:
         if moments is not None:
             found.moments, found.buffers = moments
         found.assembly = self._part("assembly", lambda: assembly_of(*self._files().assembly(), found.kernels))
+
+    def _complete_cost(self, kernels: Kernels) -> None:
+        """Add the library calls, of which XLA's analysis knows nothing, to the program's cost."""
+        found = self._found
+        if found.cost is not None:
+            found.cost = found.cost._replace(flops=found.cost.flops + kernels.library_flops)
+        if kernels.uncounted:
+            names = ", ".join(sorted(set(kernels.uncounted)))
+            found.unavailable["costs"] = f"Calls of {names} count no operations."
+        if kernels.failures:
+            names = ", ".join(kernels.failures[:3])
+            found.unavailable["costs"] = f"XLA cannot analyze {len(kernels.failures)} kernels alone, such as {names}."
 
     def _part(self, name: str, read: Callable[[], T]) -> T | None:
         """A part of the report; None, and a sentence in `unavailable`, if it cannot be read."""
