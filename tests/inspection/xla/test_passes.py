@@ -47,8 +47,20 @@ def test_passes_that_change_nothing() -> None:
         (BEFORE, True, 1),
         ("pass-1", False, 0),
         ("pass-2", False, 0),
-        ("pass-3", True, 1),  # the same instructions in another order
+        ("pass-3", True, 1),
     ]
+    assert found[-1].text.lines == ("  … 2 lines, in another order",)
+
+
+def test_a_change_before_the_first_pass_of_a_pipeline_is_the_pipelines() -> None:
+    start = PassFile(7, "scheduler", "pipeline-start", "")
+    first, second = passes_of([*files(program(A, B)), (start, program(B, A))])
+    assert (second.name, second.text.title) == ("scheduler", "scheduler (pass 7)") and first.name == BEFORE
+
+
+def test_a_program_that_no_pass_changes() -> None:
+    (only,) = passes_of(files(program(A, B)))
+    assert only.text.lines == ("  … 2 lines",)
 
 
 def test_lines_are_short() -> None:
