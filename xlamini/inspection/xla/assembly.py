@@ -4,7 +4,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from xlamini.inspection.xla.examined import Kernel, ProgramText
+from xlamini.inspection.xla.facts import Kernel, ProgramText
 
 _FUNCTION = re.compile(r'(?:\.visible \.entry|^define .*?@)\s*"?([\w.$\-]+)"?\(', re.MULTILINE)
 _NOISE = re.compile(

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xlamini.inspection.xla.examined import Boundary, Kernel
+from xlamini.inspection.xla.facts import Boundary, Kernel
 from xlamini.inspection.xla.flow import Flow, Path
 from xlamini.inspection.xla.fusion_choices import FusionChoices
 from xlamini.inspection.xla.hlo import Module

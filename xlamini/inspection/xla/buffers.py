@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from xlamini.inspection.xla.examined import Buffer, Kernel, Moment
+from xlamini.inspection.xla.facts import Buffer, Kernel, Moment
 from xlamini.inspection.xla.hlo import PLUMBING, Module
 from xlamini.inspection.xla.labels import Labelling
 from xlamini.runtime.hlo.shapes import bytes_of

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from xlamini.inspection.xla.examined import ExchangedData
+from xlamini.inspection.xla.facts import ExchangedData
 from xlamini.inspection.xla.hlo import labels_of
 from xlamini.runtime.hlo.collectives import Collective, collectives_of
 

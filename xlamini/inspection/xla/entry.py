@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from xlamini.inspection.xla.examined import Buffer, Examined, ExchangedData, Kernel, Pass, ProgramText
+from xlamini.inspection.xla.facts import Buffer, Examined, ExchangedData, Kernel, Pass, ProgramText
 
 RowOf = Callable[[str], int | None]
 """The row of the equation that has a label; None if there is none."""

@@ -10,7 +10,7 @@ from xlamini.inspection.xla.boundaries import boundaries_of
 from xlamini.inspection.xla.buffers import LabelOf, Liveness, labels_by_name, memory_by_schedule, memory_of
 from xlamini.inspection.xla.collectives import exchanges_of
 from xlamini.inspection.xla.dump import Compiled, Dump, Missing, compiled_with_dump
-from xlamini.inspection.xla.examined import Cost, Examined, Kernel, Memory, Roof
+from xlamini.inspection.xla.facts import Cost, Examined, Kernel, Memory, Roof
 from xlamini.inspection.xla.fusion_choices import FusionChoices
 from xlamini.inspection.xla.hlo import Module
 from xlamini.inspection.xla.kernels import Kernels
@@ -76,12 +76,15 @@ class _Reading:
         found = self._found
         found.cost = self._part("cost", lambda: _cost(self._executable))
         found.memory = self._part("memory totals", lambda: _memory(self._executable, self._target, found.platform))
-        found.prediction = self._part("prediction", lambda: predicted(self._executable, self._jaxpr))
+        found.prediction = self._part("prediction", lambda: predicted(self._executable, self._jaxpr, self._text))
         found.roof = self._part("roof", self._roof)
         found.passes = self._part("passes", lambda: passes_of(self._files().passes())) or ()
-        module = self._part("hlo", lambda: Module(self._text))
-        if module is not None and module.entry is not None:
+        module = self._part("hlo", lambda: _module(self._text))
+        if module is not None:
             self._read_module(module, Labelling(module))
+            return
+        for name in ("coverage", "kernels", "boundaries", "collectives", "buffers", "assembly"):
+            found.unavailable[name] = "The optimized HLO could not be read."
 
     def _read_module(self, module: Module, labelling: Labelling) -> None:
         found = self._found
@@ -89,12 +92,10 @@ class _Reading:
         found.coverage = self._part("coverage", labelling.coverage)
         kernels = Kernels(module, labelling, found.roof, self._target.clock if self._target else None)
         found.kernels = self._part("kernels", kernels.read) or ()
-        if kernels.failures:
-            names = ", ".join(kernels.failures[:3])
-            found.unavailable["costs"] = f"XLA cannot analyze {len(kernels.failures)} kernels alone, such as {names}"
+        self._complete_cost(kernels)
         found.prediction = found.prediction or _sum_of_bounds(found.kernels)
         choices = self._part("reasons", self._choices)
-        found.boundaries = self._part("boundaries", lambda: boundaries_of(module, found.kernels, choices)) or ()
+        found.boundaries = self._part("boundaries", lambda: boundaries_of(module, self._kernels(), choices)) or ()
         label_of = labels_by_name(module, labelling)
         found.collectives = self._part("collectives", lambda: exchanges_of(self._text, label_of)) or ()
         moments = self._moments(module, label_of)
@@ -102,15 +103,33 @@ class _Reading:
             found.moments, found.buffers = moments
         found.assembly = self._part("assembly", lambda: assembly_of(*self._files().assembly(), found.kernels))
 
+    def _complete_cost(self, kernels: Kernels) -> None:
+        """Add the library calls, of which XLA's analysis knows nothing, to the program's cost."""
+        found = self._found
+        if found.cost is not None:
+            found.cost = found.cost._replace(flops=found.cost.flops + kernels.library_flops)
+        if kernels.uncounted:
+            names = ", ".join(sorted(set(kernels.uncounted)))
+            found.unavailable["costs"] = f"Calls of {names} count no operations."
+        if kernels.failures:
+            names = ", ".join(kernels.failures[:3])
+            found.unavailable["costs"] = f"XLA cannot analyze {len(kernels.failures)} kernels alone, such as {names}."
+
     def _part(self, name: str, read: Callable[[], T]) -> T | None:
         """A part of the report; None, and a sentence in `unavailable`, if it cannot be read."""
         try:
             return read()
         except Missing as error:
-            self._found.unavailable[name] = f"{error}."
+            text = str(error)
+            self._found.unavailable[name] = f"{text[:1].upper()}{text[1:]}."
         except Exception as error:  # XLA's texts may change in any way, and the other parts can still be read
             self._found.unavailable[name] = f"XLA's output could not be read: {type(error).__name__}: {error}."
         return None
+
+    def _kernels(self) -> tuple[Kernel, ...]:
+        if "kernels" in self._found.unavailable:
+            raise Missing("the kernels could not be read")
+        return self._found.kernels
 
     def _files(self) -> Dump:
         if self._dump is None:
@@ -139,6 +158,13 @@ class _Reading:
         live = files.only("-live-range.txt", "the live ranges of its buffers")
         assignment = files.only("-buffer-assignment.txt", "its buffer assignment")
         return memory_of(live, assignment, kernels, label_of)
+
+
+def _module(text: str) -> Module:
+    module = Module(text)
+    if module.entry is None:
+        raise ValueError("the optimized HLO has no computations in the format that is known")
+    return module
 
 
 def _sum_of_bounds(kernels: Sequence[Kernel]) -> tuple[float, str] | None:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from xlamini.inspection.xla.examined import Kernel
+from xlamini.inspection.xla.facts import Kernel
 from xlamini.inspection.xla.hlo import labels_of
 from xlamini.runtime.hlo.instructions import instruction, unquoted
 

@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from xlamini.inspection.xla.examined import Kernel, Roof
+from xlamini.inspection.xla.facts import Kernel, Roof
 from xlamini.inspection.xla.hlo import BODIES, PLUMBING, Computation, Module
 from xlamini.inspection.xla.labels import Labelling
+from xlamini.inspection.xla.library_calls import is_library_call, library_flops
 from xlamini.runtime.hlo.instructions import Instruction
 from xlamini.runtime.hlo.shapes import bytes_of
 from xlamini.runtime.hlo.translation import text_cost
@@ -55,12 +56,15 @@ class Kernels:
     """The kernels of a module on a device with these peaks; `clock` is a TPU's, for XLA's estimates of cycles.
 
     `failures` are the names of those that XLA could not analyze; they count no operations, and the bytes of their
-    operands and results.
+    operands and results. `library_flops` is what `library_calls.py` counts for calls that XLA counts as no operations,
+    and `uncounted` has the calls that nothing counts.
     """
 
     def __init__(self, module: Module, labelling: Labelling, roof: Roof | None, clock: float | None):
         self._module, self._labelling, self._roof, self._clock = module, labelling, roof, clock
         self.failures: list[str] = []
+        self.uncounted: list[str] = []
+        self.library_flops = 0.0
         self._first = min(map(module.start, module.computations), default=0)
 
     def read(self) -> tuple[Kernel, ...]:
@@ -105,13 +109,22 @@ class Kernels:
         return max(flops / self._roof.flops, moved / self._roof.bandwidth), BOUND
 
     def _cost(self, found: Found, text: str) -> tuple[float, float]:
+        """The operations and bytes of a run."""
+        types = [o.type for name in found.each.operands if (o := found.around.instructions.get(name))]
+        called = self._library_flops(found.each, types) if is_library_call(found.each) else 0.0
         try:
             cost = text_cost(text)
         except (RuntimeError, ValueError):  # XLA's parser
             self.failures.append(found.each.name)
-            types = [o.type for name in found.each.operands if (o := found.around.instructions.get(name))]
-            return 0.0, float(sum(map(bytes_of, [*types, found.each.type])))
-        return max(cost.get("flops", 0.0), 0.0), max(cost.get("bytes accessed", 0.0), 0.0)
+            return called, float(sum(map(bytes_of, [*types, found.each.type])))
+        return max(cost.get("flops", 0.0), 0.0) + called, max(cost.get("bytes accessed", 0.0), 0.0)
+
+    def _library_flops(self, each: Instruction, operands: list[str]) -> float:
+        flops = library_flops(each, operands)
+        if flops is None:
+            self.uncounted.append(each.target)
+        self.library_flops += flops or 0.0
+        return flops or 0.0
 
     def _kind(self, each: Instruction) -> str:
         """What the kernel does: that of the heaviest instruction inside."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from xlamini.inspection.xla.examined import Coverage
+from xlamini.inspection.xla.facts import Coverage
 from xlamini.inspection.xla.hlo import PLUMBING, Computation, Module, labels_of
 from xlamini.runtime.hlo.instructions import Instruction
 

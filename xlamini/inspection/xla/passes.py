@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from xlamini.inspection.xla.examined import Pass, ProgramText
+from xlamini.inspection.xla.facts import Pass, ProgramText
 from xlamini.inspection.xla.texts import is_instruction, labels_in, shortened
 
 _FILE = re.compile(r"(?:cl_\d+\.)?(\d{4,})\.(.*?)\.after_(.*?)(?:\.before_(.*))?\.txt")
@@ -45,6 +45,7 @@ class _State(NamedTuple):
     lines: list[str]
     every: frozenset[str]
     shown: dict[str, str]
+    is_reordered: bool = False
 
 
 def passes_of(files: Iterable[tuple[PassFile, bytes]]) -> tuple[Pass, ...]:
@@ -59,15 +60,16 @@ def _passes(files: Iterable[tuple[PassFile, bytes]]) -> Iterator[Pass]:
         if last is None:
             last, content = _state(BEFORE, "HLO before the first pass", raw), raw
             continue
-        title = f"{about.name} (pass {about.number})"
-        after = _state(about.name, title, raw) if raw != content else None
+        name = about.pipeline if about.name == _START else about.name
+        title = f"{name} (pass {about.number})"
+        after = _state(name, title, raw) if raw != content else None
         if after is None or not _compare(last, after):
             if about.name not in (_START, _END):
-                unchanged.append(Pass(about.name, False, ProgramText(title, (), (), _count(last.lines))))
+                unchanged.append(Pass(name, False, ProgramText(title, (), (), _count(last.lines))))
             continue
         yield _shown(last)
         yield from unchanged
-        last, content, unchanged = after, raw, []
+        last, content, unchanged = after._replace(is_reordered=_has_other_order(last, after)), raw, []
     if last is not None:
         yield _shown(last)
         yield from unchanged
@@ -87,8 +89,11 @@ def _compare(before: _State, after: _State) -> bool:
     gone_as_shown, made_as_shown = set(gone.values()), set(made.values())
     before.shown.update((line, short) for line, short in gone.items() if short not in made_as_shown)
     after.shown.update((line, short) for line, short in made.items() if short not in gone_as_shown)
-    is_other_order = not gone and not made and before.lines != after.lines
-    return gone_as_shown != made_as_shown or is_other_order
+    return gone_as_shown != made_as_shown or _has_other_order(before, after)
+
+
+def _has_other_order(before: _State, after: _State) -> bool:
+    return before.every == after.every and before.lines != after.lines
 
 
 def _shown(state: _State) -> Pass:
@@ -111,12 +116,12 @@ def _hunks(state: _State) -> Iterator[tuple[str, tuple[str, ...]]]:
                 yield shortened(head), ()
             head, skipped = "", 0
             yield short, labels_in(line)
-        elif line.endswith("{") and not is_instruction(line):
+        elif line[:1] == " ":
+            skipped += 1
+        elif line.endswith("{"):
             head = line
-        else:
-            skipped += is_instruction(line)
     if skipped:
-        yield f"  … {skipped} lines", ()
+        yield f"  … {skipped} lines{', in another order' * state.is_reordered}", ()
 
 
 def _count(lines: list[str]) -> int:

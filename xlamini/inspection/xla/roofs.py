@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from xlamini.inspection.xla.examined import Roof
+from xlamini.inspection.xla.facts import Roof
 
 if TYPE_CHECKING:
     from xlamini.runtime.targets.topology import Target

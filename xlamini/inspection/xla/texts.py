@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import re
 
-from xlamini.inspection.xla.examined import ProgramText
+from xlamini.core.memo import memoised
+from xlamini.inspection.xla.facts import ProgramText
 from xlamini.inspection.xla.hlo import Module, labels_of
 from xlamini.inspection.xla.labels import Labelling
 from xlamini.runtime.hlo.instructions import op_name_in
@@ -13,8 +14,6 @@ _LAYOUT = re.compile(r"\]\{([\d,]*)(?::([^}]*))?\}")
 _SPACE = re.compile(r"S\(\d+\)")
 _HEAD = re.compile(r"^(ENTRY )?%?([\w.\-]+) \(.*\{$")
 _COMMENT = re.compile(r"/\*index=\d+\*/")
-
-_layouts: dict[str, str] = {}
 
 
 def shortened(line: str) -> str:
@@ -35,17 +34,17 @@ def shortened(line: str) -> str:
 
 
 def _layout(match: re.Match[str]) -> str:
-    """A layout that is not the usual one, row by row in the device's memory; tiles are left out."""
-    text = match[0]
-    found = _layouts.get(text)
-    if found is None:
-        order, more = match.groups()
-        usual = [int(n) for n in order.split(",") if n]
-        space = "".join(_SPACE.findall(more or ""))
-        shown = order if usual != sorted(usual, reverse=True) else ""
-        inside = shown + (f":{space}" if space else "")
-        found = _layouts[text] = f"]{{{inside}}}" if inside else "]"
-    return found
+    return _shown_layout(*match.groups())
+
+
+@memoised("inspection: layouts as shown", 4096)
+def _shown_layout(order: str, more: str | None) -> str:
+    """A layout that is not the usual one, row by row in the device's main memory; tiles are left out."""
+    dimensions = [int(n) for n in order.split(",") if n]
+    shown = order if dimensions != sorted(dimensions, reverse=True) else ""
+    space = "".join(_SPACE.findall(more or ""))
+    inside = shown + (f":{space}" if space else "")
+    return f"]{{{inside}}}" if inside else "]"
 
 
 def is_instruction(line: str) -> bool:

@@ -13,6 +13,7 @@ from xlamini.runtime.hlo.instructions import op_name_in
 from xlamini.runtime.hlo.shapes import sizes_of
 
 _KINDS = "all-gather|all-reduce|reduce-scatter|all-to-all|ragged-all-to-all|collective-permute|collective-broadcast"
+_WORDS = _KINDS.split("|")
 _COLLECTIVE = re.compile(rf"%?([\w.\-]+) = (\(?[a-z].*?\)?) ({_KINDS})(-start)?\(")
 _CHANNEL = re.compile(r"channel_id=(\d+)")
 _ARGUMENT = re.compile(r"Arg_(\d+)")
@@ -72,16 +73,23 @@ def _total(row: tuple[tuple[str, int, int, int, str], int]) -> int:
 
 def collectives_of(text: str) -> Collectives:
     """The collectives in the optimized HLO of a program; one split into several instructions is listed once."""
+    if not _may_exchange(text):
+        return Collectives()
     program = computations_of(text)
     found: dict[str, Collective] = {}
     for name, times in program.times().items():
-        for line in program.lines[name]:
+        for line in filter(_may_exchange, program.lines[name]):
             match = _COLLECTIVE.search(line)
             if match is not None:
                 channel = _CHANNEL.search(line)
                 key = channel[1] if channel else line
                 found.setdefault(key, _collective(program, name, line, match, times))
     return Collectives(found.values())
+
+
+def _may_exchange(text: str) -> bool:
+    # A search for words is ten times as fast as one for the pattern.
+    return any(kind in text for kind in _WORDS)
 
 
 def _collective(program: Computations, name: str, line: str, match: re.Match[str], times: int) -> Collective:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from xlamini.runtime.hlo.instructions import called_in
 from xlamini.runtime.hlo.loops import trip_count
 
 _HEAD = re.compile(r"^(ENTRY )?%?([\w.\-]+) \(.*\{$")
-_CALLED = re.compile(r"\b(?:body|condition|to_apply|calls)=%?([\w.\-]+)")
-_CALLS = ("calls=", "to_apply=", "body=")
 _EITHER = re.compile(r"\b(?:true|false)_computation=%?([\w.\-]+)")
 _BRANCHES = re.compile(r"\bbranch_computations=\{([^}]*)\}")
 _ROW = re.compile(r"^(\d+) (.*)$")
@@ -33,7 +32,7 @@ class Computations(NamedTuple):
         found = {ENTRY: 1}
         for name in reversed(self.lines):  # a caller is printed after its callees
             for line in self.lines[name] if name in found else ():
-                for called in [*called_by(line), *self.branches(line)]:
+                for called in called_in(line):
                     found[called] = found.get(called, 0) + found[name] * trip_count(self.lines, name, line)
         return {name: times for name, times in found.items() if name in self.lines}
 
@@ -44,12 +43,6 @@ class Computations(NamedTuple):
             return []
         named = [name.strip(" %") for names in _BRANCHES.findall(line) for name in names.split(",")]
         return [*named, *_EITHER.findall(line)]
-
-
-def called_by(line: str) -> list[str]:
-    """The computations that an instruction calls, apart from branches."""
-    # A search for a text is ten times as fast as one for a pattern, and most lines are long and call nothing.
-    return _CALLED.findall(line) if any(word in line for word in _CALLS) else []
 
 
 def computations_of(text: str) -> Computations:
@@ -65,7 +58,7 @@ def computations_of(text: str) -> Computations:
             starts[name] = number
         else:
             lines.append(line)
-    callers = {name: line for body in found.values() for line in body for name in called_by(line)}
+    callers = {name: line for body in found.values() for line in body for name in called_in(line)}
     return Computations(found, callers, _places(text), starts)
 
 

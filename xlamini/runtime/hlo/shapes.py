@@ -8,6 +8,14 @@ from collections.abc import Iterator
 _ARRAY = re.compile(r"\b(?:[a-z]+(\d+)[a-z0-9]*|pred)\[([\d,]*)\]")
 
 
+def dimensions_of(text: str) -> list[int]:
+    """The dimensions of an array's type; ValueError for another."""
+    found = _ARRAY.match(text)
+    if found is None:
+        raise ValueError(f"the type of an array, such as f32[8,4], was expected, got {text!r}")
+    return [int(n) for n in found[2].split(",") if n]
+
+
 def sizes_of(text: str) -> Iterator[int]:
     """The bytes of each array in a type; a dtype of less than a byte counts as one."""
     for bits, dims in _ARRAY.findall(text):  # "bf16[8,4]", "f8e4m3fn[8]", "pred[]"

@@ -21,14 +21,17 @@ class Prediction(NamedTuple):
     source: str
 
 
-def predicted(executable: CompiledModule, jaxpr: Jaxpr) -> Prediction | None:
-    """The predicted run time on a target; None for a program that was not compiled for one, or without an estimate."""
+def predicted(executable: CompiledModule, jaxpr: Jaxpr, text: str = "") -> Prediction | None:
+    """The predicted run time on a target; None for a program that was not compiled for one, or without an estimate.
+
+    `text` is the optimized HLO, if it is there already: for a large program XLA takes a while to write it.
+    """
     target: Target | None = getattr(executable, "target", None)
     if target is None:
         return None
     if target.clock is None:
         return _bound(cast("CompileOnlyModule", executable), jaxpr, target)
-    cycles = estimated_cycles(executable.as_text())
+    cycles = estimated_cycles(text or executable.as_text())
     if not cycles:
         return None
     return Prediction(cycles / target.clock, f"XLA's estimate of {cycles} cycles, at {target.clock / 1e9:g} GHz")
