@@ -68,7 +68,7 @@ class Rewrites {
     put(this.list, this.stages().map((i) => {
       const stage = model.stages[i], delta = stage.count - (model.stages[stage.of]?.count ?? 0);
       return h("li", null, h("button", { class: "step-line", "aria-current": i === current ? "step" : "false", click: () => this.app.set({ stage: i }) },
-        h("span", { class: "step-name" }, stage.title), h("span", { class: "num soft" }, stage.changed ? `${delta > 0 ? "+" : delta < 0 ? "−" : "±"}${count(Math.abs(delta))}` : "unchanged")));
+        h("span", { class: "step-name", title: stage.title }, stage.title), h("span", { class: "num soft" }, stage.changed ? `${delta > 0 ? "+" : delta < 0 ? "−" : "±"}${count(Math.abs(delta))}` : "unchanged")));
     }));
   }
 

@@ -16,7 +16,7 @@ export const roofline = {
   title: "Roofline",
   about: "Each dot is a kernel: to the right, it computes more for each byte that it moves; higher up, it computes faster. A kernel cannot be above the line, which the device's bandwidth (the slope) and its arithmetic (the flat part) draw; a larger dot takes more of the time.",
   missing(app) {
-    const why = app.model.unavailable(app.state.target, "roofline");
+    const why = ["roofline", "kernels"].map((part) => app.model.unavailable(app.state.target, part)).find(Boolean);
     if (why) return why;
     const target = app.model.targets[app.state.target];
     if (!target.roof) return "the peaks of the device are not known";
