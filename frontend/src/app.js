@@ -104,6 +104,7 @@ export class App {
     else this.view = screen.draw(this, body) ?? {};
     this.dock.show();
     this.view?.paint?.();
+    if (document.activeElement === document.body) this.main.focus({ preventScroll: true });
   }
 
   frame() {

@@ -117,7 +117,7 @@ function boundaryGrid(app, target) {
   const told = target.boundaries.some((boundary) => boundary.reason !== null || boundary.gain !== null);
   const items = target.boundaries.map((boundary, index) => ({ boundary, index: -1 - index, kernel: target.kernels[boundary.producer] }));
   return new Grid({ label: "Boundaries", items, sort: [1, true], columns: [
-    { title: "value", width: "minmax(9rem, 1fr)", value: ({ boundary }) => boundary.value, show: ({ boundary }) => h("code", null, boundary.value) },
+    { title: "value", width: "minmax(9rem, 1fr)", value: ({ boundary }) => boundary.value, show: ({ boundary }) => h("code", { title: boundary.value }, boundary.value.replace(/\{[^}]*\}/g, "")) },
     { title: "bytes", width: "6rem", number: true, value: ({ boundary }) => boundary.bytes, show: ({ boundary }) => format.bytes(boundary.bytes) },
     { title: "written by", width: "minmax(9rem, 1fr)", value: ({ boundary }) => name(boundary.producer), show: ({ boundary }) => (target.kernels[boundary.producer] ? go(boundary.producer) : "argument") },
     { title: "read by", width: "minmax(10rem, 1.4fr)", value: ({ boundary }) => boundary.consumers.length, show: ({ boundary }) => boundary.consumers.slice(0, 3).map((k, i) => [i > 0 && ", ", go(k)]).concat(boundary.consumers.length > 3 ? ` +${boundary.consumers.length - 3}` : "") },

@@ -30,7 +30,7 @@ export function steps(app, all) {
 
 class Rewrites {
   constructor(app, body) {
-    Object.assign(this, { app, body, all: false, only: true, word: "", playing: null });
+    Object.assign(this, { app, body, all: false, only: true, unified: null, word: "", playing: null });
     this.side = h("div", { class: "side" });
     this.main = h("div", { class: "fill" });
     put(body, h("div", { class: "panes narrow-left" }, this.side, this.main));
@@ -80,26 +80,31 @@ class Rewrites {
     this.aligned ??= new Map();
     if (!this.aligned.has(stage)) this.aligned.set(stage, align(app.model, stage));
     this.pairs = this.aligned.get(stage);
-    this.items = this.only ? nearChanges(this.pairs) : this.pairs;
+    const unified = this.unified ?? !app.model.isJaxpr(stage), shown = this.only ? nearChanges(this.pairs) : this.pairs;
+    this.items = unified ? shown.flatMap(inOneColumn) : shown;
     this.list2 = new VirtualList({ count: this.items.length, label: "Before and after", draw: (i) => this.line(this.items[i]), paint: (el, i) => this.light(el, this.items[i]),
       enter: (i) => this.enter(this.items[i]), hover: (i) => app.hover(i === null ? null : this.items[i].rows) });
-    put(this.main, this.tools(stage), h("div", { class: "pair-head" }, h("span", null, "before: ", app.model.stages[app.model.stages[stage].of].title), h("span", null, "after: ", app.model.stages[stage].title)), this.list2.element);
+    const names = [["before", app.model.stages[stage].of], ["after", stage]].map(([word, i]) => h("span", null, `${word}: ${app.model.stages[i].title}`));
+    put(this.main, this.tools(stage, unified), h("div", { class: "pair-head" }, names), h("div", { class: `fill ${unified ? "unified" : ""}` }, this.list2.element));
     this.reveal();
   }
 
-  tools(stage) {
+  tools(stage, unified) {
     const tally = (kind) => this.pairs.filter((pair) => pair.kind === kind).length;
     const its = this.app.model.stages[stage];
     return [h("div", { class: "tools" }, h("button", { class: "button", id: "play", click: () => this.play(), "aria-pressed": String(Boolean(this.playing)) }, this.playing ? "❚❚ Pause" : "▶ Play"),
       ["added", "removed", "changed", "moved"].map((kind) => h("span", { class: `tally ${kind}` }, `${count(tally(kind))} ${kind}`)), h("span", { class: "gap" }),
-      switcher("Lines", [[true, "changes"], [false, "all"]], this.only, (only) => ((this.only = only), this.compare()))),
+      switcher("Columns", [[false, "beside"], [true, "below"]], unified, (it) => ((this.unified = it), this.compare())), switcher("Lines", [[true, "changes"], [false, "all"]], this.only, (only) => ((this.only = only), this.compare()))),
     h("p", { class: "caption", "aria-live": "polite" }, caption(this.app.model, stage, this.pairs), its.seconds !== null && h("span", { class: "soft" }, ` (${seconds(its.seconds)})`))];
   }
 
-  line({ left, right, kind, gap }) {
+  line({ left, right, kind, gap, one, other }) {
     if (gap) return h("div", { class: "pair gap-line" }, `${plural(gap, "unchanged line")}`);
-    const side = (text) => h("span", { class: "text" }, text === null ? "" : program(withoutMetadata(text)));
-    return h("div", { class: `pair ${kind}` }, h("span", { class: "mark", title: kind }, { added: "+", removed: "−", changed: "~", moved: "↕" }[kind] ?? ""), side(left), side(right));
+    const side = (text, beside) => h("span", { class: "text", title: text }, text === null ? "" : beside == null ? program(withoutMetadata(text)) : marked(withoutMetadata(text), withoutMetadata(beside)));
+    const sign = h("span", { class: "mark", title: kind }, { added: "+", removed: "−", changed: "~", moved: "↕" }[kind] ?? "");
+    if (one !== undefined) return h("div", { class: `pair one ${kind}` }, sign, side(one, other));
+    const changed = kind === "changed";
+    return h("div", { class: `pair ${kind}` }, sign, side(left, changed ? right : null), side(right, changed ? left : null));
   }
 
   light(element, { rows }) {
@@ -194,6 +199,23 @@ function nearChanges(pairs) {
     else out.push({ gap: 1 });
   });
   return out;
+}
+
+/** A pair as lines one below the other. */
+function inOneColumn(pair) {
+  if (pair.gap) return [pair];
+  const { left, right, kind, rows } = pair;
+  if (kind !== "changed") return [{ one: right ?? left, kind, rows }];
+  return [{ one: left, other: right, kind: "removed", rows }, { one: right, other: left, kind: "added", rows }];
+}
+
+/** A line with what differs from the other line marked. */
+function marked(text, other) {
+  let start = 0, end = 0;
+  const most = Math.min(text.length, other.length);
+  while (start < most && text[start] === other[start]) start++;
+  while (end < most - start && text.at(-1 - end) === other.at(-1 - end)) end++;
+  return [text.slice(0, start), h("mark", null, text.slice(start, text.length - end)), text.slice(text.length - end)];
 }
 
 function caption(model, stage, pairs) {

@@ -26,7 +26,7 @@ export const roofline = {
 };
 
 /** Powers of ten around two numbers. */
-const decades = (low, high) => [10 ** Math.floor(Math.log10(low)), 10 ** Math.ceil(Math.log10(high))];
+const decades = (low, high) => [10 ** Math.floor(Math.log10(low * 0.7)), 10 ** Math.ceil(Math.log10(high))];
 
 class Roofline {
   constructor(app, body) {
@@ -50,7 +50,7 @@ class Roofline {
     const words = [...new Set(all.map((it) => it.kernel.time).filter(Boolean))].join(", ");
     return h("div", { class: "bounds" }, h("div", { class: "stack", role: "img", "aria-label": parts.map(([name, t]) => `${name}-bound ${format.percent(t / this.total)}`).join(", ") },
       [...parts, ["other", rest]].map(([name, t]) => css(h("span", { class: `stack-${name}` }), { width: `${(100 * t) / this.total}%` }))),
-    h("p", null, parts.map(([name, t]) => [h("span", { class: `key stack-${name}` }), `${name}-bound ${format.percent(t / this.total)} of ${format.seconds(this.total)}   `]),
+    h("p", null, parts.map(([name, t]) => h("span", { class: "bound" }, h("span", { class: `key stack-${name}` }), `${name}-bound ${format.percent(t / this.total)} of ${format.seconds(this.total)}`)),
       h("span", { class: "soft" }, ` Times: ${words}. Roof: ${format.flops(this.target.roof.flops)}/s, ${format.bytes(this.target.roof.bandwidth)}/s (${this.target.roof.source}).`, left > 0 && ` ${format.plural(left, "kernel")} without FLOPs ${left === 1 ? "is" : "are"} not drawn.`)));
   }
 
