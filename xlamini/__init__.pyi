@@ -80,6 +80,7 @@ from xlamini.transforms.derivatives.jvp import jvp as jvp, linearize as lineariz
 from xlamini.staging.run.make_jaxpr import eval_shape as eval_shape, make_jaxpr as make_jaxpr
 from xlamini.transforms.checkify.api import checked as checked
 from xlamini.analysis.lints import lint as lint
+from xlamini.inspection.api import inspect as inspect
 from xlamini.transforms.shard_map.pmap import pmap as pmap
 from xlamini.transforms.shard_map.api import shard_map as shard_map
 from xlamini.transforms.shard_map.smap import smap as smap

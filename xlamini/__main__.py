@@ -1,7 +1,7 @@
 """`python -m xlamini COMMAND`.
 
-`doctor` says what works on this machine, `rules` lists primitives and their rules, `run` runs a program written for
-JAX, and `jax-wheel` makes a package `jax` that is xlamini.
+`doctor` says what works on this machine, `rules` lists primitives and their rules, `inspect` shows how a function
+becomes kernels, `run` runs a program written for JAX, and `jax-wheel` makes a package `jax` that is xlamini.
 """
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from xlamini.runtime.command_line import run_command
 COMMANDS = {
     "doctor": "xlamini.doctor",
     "rules": "xlamini.rules",
+    "inspect": "xlamini.commands.inspect",
     "run": "xlamini.commands.run",
     "jax-wheel": "xlamini.commands.jax_wheel",
 }

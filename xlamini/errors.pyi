@@ -6,8 +6,8 @@ from xlamini.core.errors import (
     JAXIndexError as JAXIndexError,
     JaxprError as JaxprError, JaxprTypeError as JaxprTypeError, JaxRuntimeError as JaxRuntimeError,
     JAXTypeError as JAXTypeError, KeyReuseError as KeyReuseError, KeyReuseWarning as KeyReuseWarning,
-    LoadError as LoadError, MissingRule as MissingRule,
-    NonConcreteBooleanIndexError as NonConcreteBooleanIndexError, PlatformError as PlatformError,
+    MissingRule as MissingRule, NonConcreteBooleanIndexError as NonConcreteBooleanIndexError,
+    PlatformError as PlatformError,
     ProcessError as ProcessError, ShapeError as ShapeError, ShardingError as ShardingError,
     ShardingTypeError as ShardingTypeError, StaleValueWarning as StaleValueWarning, TargetError as TargetError,
     TooManyCompilationsError as TooManyCompilationsError,
@@ -15,3 +15,4 @@ from xlamini.core.errors import (
     TracerIntegerConversionError as TracerIntegerConversionError, TypePromotionError as TypePromotionError,
     UnexpectedTracerError as UnexpectedTracerError,
 )
+from xlamini.core.file_errors import LoadError as LoadError, ReportFormatError as ReportFormatError

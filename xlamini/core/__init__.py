@@ -21,7 +21,6 @@ from xlamini.core.dtypes import (
 from xlamini.core.effects import Effects, any_ordered
 from xlamini.core.errors import (
     ConcretizationTypeError,
-    LoadError,
     MissingRule,
     PlatformError,
     ProcessError,
@@ -30,6 +29,7 @@ from xlamini.core.errors import (
     TracerArrayConversionError,
 )
 from xlamini.core.evaluation import eval_jaxpr, jaxpr_as_fun
+from xlamini.core.file_errors import LoadError
 from xlamini.core.frames import user_stacklevel
 from xlamini.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var, close_over, once, subjaxprs
 from xlamini.core.memo import OwnedMemo, memoised, paused_gc

@@ -382,6 +382,11 @@ devices_busy = _cells.Config("devices_busy", False, include_in_jit_key=True, inc
 """True in a call into Python for which the devices of a program on several wait. Dispatch tells it from other calls."""
 
 
+recorder = _cells.Config("recorder", None, include_in_jit_key=False, include_in_trace_context=True)
+"""What a thread that inspects a program tells of each rewrite and trace, else None. As a part of all keys of traces and
+rewrites it makes them anew."""
+
+
 def _show_to_dispatch() -> None:
     """Tell the C++ dispatch path which cells decide on 64-bit arguments and on running op by op."""
     jax_jit.set_enable_x64_state(enable_x64)

@@ -20,7 +20,6 @@ __all__ = [
     "JaxRuntimeError",
     "JaxprError",
     "KeyReuseError",
-    "LoadError",
     "MissingRule",
     "NonConcreteBooleanIndexError",
     "PlatformError",
@@ -347,20 +346,6 @@ class FfiTargetError(JaxRuntimeError):
 
         library = ctypes.CDLL("./librms.so")
         ffi.register_ffi_target("rms_norm", ffi.pycapsule(library.RmsNorm), platform="cpu")
-    """
-
-
-class LoadError(ValueError):
-    """What was saved cannot be loaded here: it is damaged, or was made for another jaxlib, device or processor.
-
-        blob = jit(step).lower(x).compile().serialize()  # on a machine with an H200
-        xlamini.load(blob)  # fails on one without: it is machine code for that device
-
-    A compiled program is for one version of jaxlib and one kind of device. Compile it again where it shall run, or keep
-    what does not depend on them:
-
-        blob = export.export(jit(step), platforms=("cpu", "cuda"))(x).serialize()
-        step = export.deserialize(blob).call
     """
 
 

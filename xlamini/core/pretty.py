@@ -93,8 +93,13 @@ def bracketed(opening: str, docs: Sequence[Doc], closing: str) -> Doc:
 
 
 def render(doc: Doc, width: int = 80) -> str:
+    """A document as text, in lines of at most `width` columns where its breaks allow it."""
+    return layout(doc, width).text()
+
+
+def layout(doc: Doc, width: int = 80) -> Page:
     """Lay a document out in lines of at most `width` columns where its breaks allow it."""
-    page = _Page()
+    page = Page()
     todo: list[tuple[int, bool, Doc]] = [(0, False, doc)]
     while todo:
         indent, flat, doc = todo.pop()
@@ -111,10 +116,10 @@ def render(doc: Doc, width: int = 80) -> str:
                 todo.append((indent, flat or page.column + doc.width <= width, doc.body))
             case Comment() if doc.text:
                 page.comments[-1].append(doc.text)
-    return page.text()
+    return page
 
 
-class _Page:
+class Page:
     """Lines being written, and the comments on each."""
 
     def __init__(self) -> None:
@@ -131,8 +136,13 @@ class _Page:
         self.comments.append([])
         self.column = indent
 
+    @property
+    def lines(self) -> list[str]:
+        """The lines without their comments."""
+        return ["".join(pieces) for pieces in self.pieces]
+
     def text(self) -> str:
-        lines = ["".join(pieces) for pieces in self.pieces]
+        lines = self.lines
         if not any(self.comments):
             return "\n".join(lines)
         column = max(map(len, lines))

@@ -17,7 +17,7 @@ from xlamini.core.call_graph import call_graph, first_paths, named_apart
 from xlamini.core.frames import Source
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var
 from xlamini.core.memo import paused_gc
-from xlamini.core.pretty import Break, Comment, Doc, Group, Nest, bracketed, concat, fill, join, line, render
+from xlamini.core.pretty import Break, Comment, Doc, Group, Nest, bracketed, concat, fill, join, layout, line, render
 from xlamini.core.primitive import CallLike
 
 _nobody: Set[Var] = frozenset()
@@ -42,6 +42,22 @@ def format_jaxpr(
         printer = _Printer(jaxpr)
         choices = [(printer.id, ids), (printer.user_name, names), (_place, source), (_rewrites, provenance)]
         return render(printer.program([remark for remark, wanted in choices if wanted]), width)
+
+
+def lines_with_equations(jaxpr: Jaxpr, width: int = 80) -> list[tuple[str, list[Equation]]]:
+    """The lines of a jaxpr as text, each with the equations that begin on it."""
+    begun: list[Equation] = []
+
+    def number(_: Jaxpr, eqn: Equation) -> str:
+        begun.append(eqn)
+        return f"#{len(begun) - 1}"
+
+    with paused_gc():
+        page = layout(_Printer(jaxpr).program([number]), width)
+    return [
+        (text, [begun[int(comment[1:])] for comment in comments])
+        for text, comments in zip(page.lines, page.comments, strict=True)
+    ]
 
 
 def format_equation(eqn: Equation, *, width: int = 80) -> str:

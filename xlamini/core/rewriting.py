@@ -37,8 +37,10 @@ def rewrite(fun: Callable[Concatenate[Jaxpr, P], R]) -> Callable[Concatenate[Jax
         if result is not None:
             rewrites.hits += 1
             return result
+        recorder = config.recorder.value
         with paused_gc(), Phase(REWRITE, jaxpr.name):
-            result = fun(jaxpr, *options, **no_keywords)
+            call = fun if recorder is None else recorder.around(fun)
+            result = call(jaxpr, *options, **no_keywords)
         if config.enable_checks.value:
             check_result(result)
         return _keep(jaxpr, key, result)

@@ -1,13 +1,14 @@
 """`lint`: what is slow or odd in a program, found without running it."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from xlamini.analysis.lints.finding import Finding, Findings
 from xlamini.analysis.lints.program import Program, bodies_of
 from xlamini.analysis.lints.registry import Rule, rules as registered
 from xlamini.core.api_boundary import api_boundary
+from xlamini.staging.aot.stages import Traced
 from xlamini.staging.run.jit_function import jit
 from xlamini.staging.run.make_jaxpr import make_jaxpr
 from xlamini.staging.trace.arguments import check_callable
@@ -43,8 +44,7 @@ def lint(
 
     @api_boundary
     def linted(*args: Any, **kwargs: Any) -> Findings:
-        program = _program(f, args, kwargs, targets)
-        return Findings(list(_distinct(program, chosen)))
+        return Findings(list(found_in(_program(f, args, kwargs, targets), chosen)))
 
     return linted
 
@@ -64,13 +64,18 @@ def _program(f: Any, args: Any, kwargs: dict[str, Any], targets: Sequence[str]) 
     except (RefEscaped, TypeError):  # it has refs, which `make_jaxpr` passes through
         closed = make_jaxpr(f)(*args, **kwargs)
         return Program(f, closed.jaxpr, closed.consts, bodies_of(closed.jaxpr), (), (), targets)
+    return program_of(f, traced, targets)
+
+
+def program_of(f: Callable[..., Any], traced: Traced, targets: Sequence[str] = ()) -> Program:
+    """A traced function as rules see it."""
     call, closed = traced._call, traced.jaxpr
     bodies = bodies_of(closed.jaxpr)
     return Program(f, closed.jaxpr, closed.consts, bodies, call.trace.names, call.donated, targets)
 
 
-def _distinct(program: Program, chosen: dict[str, Rule]) -> Iterator[Finding]:
-    """The findings; of those that a line has several times, as in a Python loop, the first."""
+def found_in(program: Program, chosen: Mapping[str, Rule] = registered) -> Iterator[Finding]:
+    """The findings of these rules; of those that a line has several times, as in a Python loop, the first."""
     seen = set()
     for name, rule in chosen.items():
         for finding in rule(program):

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from xlamini.runtime.hlo.computations import Computations, computations_of
+from xlamini.runtime.hlo.instructions import op_name_in
+from xlamini.runtime.hlo.shapes import sizes_of
 
 _KINDS = "all-gather|all-reduce|reduce-scatter|all-to-all|ragged-all-to-all|collective-permute|collective-broadcast"
-_COLLECTIVE = re.compile(rf"= (\(?[a-z].*?\)?) ({_KINDS})(-start)?\(")
-_ARRAY = re.compile(r"\b(?:[a-z]+(\d+)[a-z0-9]*|pred)\[([\d,]*)\]")
+_COLLECTIVE = re.compile(rf"%?([\w.\-]+) = (\(?[a-z].*?\)?) ({_KINDS})(-start)?\(")
 _CHANNEL = re.compile(r"channel_id=(\d+)")
-_OP = re.compile(r'op_name="([^"]*)"')
 _ARGUMENT = re.compile(r"Arg_(\d+)")
 _FRAME = re.compile(r"stack_frame_id=(\d+)")
 _PLACE = re.compile(r'source_file="([^"]*)".*?source_line=(\d+)')
@@ -37,6 +37,8 @@ class Collective(NamedTuple):
     """The op name: the path and number of the equation it comes from."""
     line: str
     """The user's file and line, if the compiler preserved them."""
+    name: str = ""
+    """The name of the instruction."""
 
     def named(self, arguments: Sequence[str]) -> Collective:
         """A copy that names the argument it gathers, which the compiler knows by its index only."""
@@ -85,21 +87,16 @@ def collectives_of(text: str) -> Collectives:
 def _collective(program: Computations, name: str, line: str, match: re.Match[str], times: int) -> Collective:
     """One collective; if the compiler outlined it, its metadata is on the instruction that calls the computation."""
     scatters = name.startswith("all-reduce-scatter")
-    described = line if _OP.search(line) else program.callers.get(name, line)
-    op = _OP.search(described)
-    sizes = list(_sizes(match[1]))
+    described = line if op_name_in(line) else program.callers.get(name, line)
+    instruction, shape, written, is_start = match.groups()
+    sizes = list(sizes_of(shape))
     # The result tuple of an asynchronous start contains the operand too.
-    size = max(sizes, default=0) if match[3] else sum(sizes)
+    size = max(sizes, default=0) if is_start else sum(sizes)
     group = _group_size(line)
-    kind = "reduce-scatter" if scatters else match[2]
-    if match[2] == "reduce-scatter":
+    kind = "reduce-scatter" if scatters else written
+    if written == "reduce-scatter":
         size *= group
-    return Collective(kind, size, times, group, op[1] if op else "", _line_of(program, described))
-
-
-def _sizes(shape: str) -> Iterator[int]:
-    for bits, dims in _ARRAY.findall(shape):  # "bf16[8,4]", "f8e4m3fn[8]", "pred[]"
-        yield math.prod(map(int, filter(None, dims.split(",")))) * max(int(bits or 8) // 8, 1)
+    return Collective(kind, size, times, group, op_name_in(described), _line_of(program, described), instruction)
 
 
 def _group_size(line: str) -> int:

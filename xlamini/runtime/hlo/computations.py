@@ -9,6 +9,7 @@ from xlamini.runtime.hlo.loops import trip_count
 
 _HEAD = re.compile(r"^(ENTRY )?%?([\w.\-]+) \(.*\{$")
 _CALLED = re.compile(r"\b(?:body|condition|to_apply|calls)=%?([\w.\-]+)")
+_CALLS = ("calls=", "to_apply=", "body=")
 _EITHER = re.compile(r"\b(?:true|false)_computation=%?([\w.\-]+)")
 _BRANCHES = re.compile(r"\bbranch_computations=\{([^}]*)\}")
 _ROW = re.compile(r"^(\d+) (.*)$")
@@ -17,40 +18,55 @@ ENTRY = "ENTRY"
 
 
 class Computations(NamedTuple):
-    """The lines of each computation by name, the line that calls it, and the source location of each stack frame."""
+    """The lines of each computation by name, the line that calls it, and the source location of each stack frame.
+
+    `starts` has the number of each computation's first line in the text, from 0; that line has its name and types.
+    """
 
     lines: dict[str, list[str]]
     callers: dict[str, str]
     places: dict[int, str]
+    starts: dict[str, int]
 
     def times(self) -> dict[str, int]:
         """The executions of each computation in a call, by the trip counts of `trip_count`; each branch counts once."""
         found = {ENTRY: 1}
         for name in reversed(self.lines):  # a caller is printed after its callees
             for line in self.lines[name] if name in found else ():
-                for called in [*_CALLED.findall(line), *self.branches(line)]:
+                for called in [*called_by(line), *self.branches(line)]:
                     found[called] = found.get(called, 0) + found[name] * trip_count(self.lines, name, line)
         return {name: times for name, times in found.items() if name in self.lines}
 
     @staticmethod
     def branches(line: str) -> list[str]:
         """The branch computations of a conditional instruction."""
+        if "_computation" not in line:
+            return []
         named = [name.strip(" %") for names in _BRANCHES.findall(line) for name in names.split(",")]
         return [*named, *_EITHER.findall(line)]
+
+
+def called_by(line: str) -> list[str]:
+    """The computations that an instruction calls, apart from branches."""
+    # A search for a text is ten times as fast as one for a pattern, and most lines are long and call nothing.
+    return _CALLED.findall(line) if any(word in line for word in _CALLS) else []
 
 
 def computations_of(text: str) -> Computations:
     """The computations of a program's text; the entry computation has the name ENTRY."""
     found: dict[str, list[str]] = {}
     lines: list[str] = []
-    for line in text.splitlines():
+    starts: dict[str, int] = {}
+    for number, line in enumerate(text.split("\n")):
         head = _HEAD.match(line)
         if head:
-            lines = found[ENTRY if head[1] else head[2]] = []
+            name = ENTRY if head[1] else head[2]
+            lines = found[name] = []
+            starts[name] = number
         else:
             lines.append(line)
-    callers = {name: line for body in found.values() for line in body for name in _CALLED.findall(line)}
-    return Computations(found, callers, _places(text))
+    callers = {name: line for body in found.values() for line in body for name in called_by(line)}
+    return Computations(found, callers, _places(text), starts)
 
 
 def _places(text: str) -> dict[int, str]:

@@ -35,6 +35,8 @@ def trip_count(computations: Mapping[str, Lines], around: str, line: str) -> int
     If the counter's start or step is not constant, a loop is assumed to count from 0 by 1, as a scan does. A while loop
     of the user's program then counts once, and so does any loop without a constant bound.
     """
+    if "body=" not in line:
+        return 1
     annotated = _TRIP_COUNT.search(line)
     if annotated is not None:
         return int(annotated[1])

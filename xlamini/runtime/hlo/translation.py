@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from jaxlib import _jax
-from jaxlib._hlo import HloPrintOptions, XlaComputation
+from jaxlib._hlo import HloPrintOptions, XlaComputation, hlo_module_from_text
 
 from xlamini.runtime.devices.platforms import Device, client
 
@@ -26,6 +26,11 @@ def hlo_cost(module: Any, device: Device) -> dict[str, float]:
     """XLA's cost estimate of the unoptimized program: `flops`, `bytes accessed`, …; a loop's body counts once."""
     analyzer = client("cpu") if isinstance(device.client, _jax.CompileOnlyPyClient) else device.client
     return _jax.hlo_module_cost_analysis(analyzer, hlo_of(module).as_hlo_module())
+
+
+def text_cost(text: str) -> dict[str, float]:
+    """XLA's generic cost estimate of a module's text, as `optimized_cost`; an error of XLA's if it is no module."""
+    return _jax.hlo_module_cost_analysis(client("cpu"), hlo_module_from_text(text))
 
 
 def optimized_cost(executable: Any) -> dict[str, float]:

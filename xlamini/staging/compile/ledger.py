@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, overload
 
+from xlamini.core.config import recorder
 from xlamini.core.frames import user_line
 from xlamini.core.jax_flags import report
 from xlamini.core.phases import LOAD, PHASES, Seconds, measured
@@ -152,7 +153,9 @@ _entries: deque[Compilation] = deque(maxlen=MOST)
 
 
 def add(entry: Compilation) -> Compilation:
-    """Put an entry into the ledger."""
+    """Put an entry into the ledger, unless the program is only inspected."""
+    if recorder.value is not None:
+        return entry
     if report.value and not _entries:
         from xlamini.staging.compile.ledger_text import report_at_exit  # for those who asked
 

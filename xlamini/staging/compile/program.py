@@ -69,16 +69,21 @@ def with_flags(lowered: LoweredProgram, options: Options) -> Options:
 
 
 def _executable_of(program: LoweredProgram, options: Options) -> Executable | CompileOnlyModule:
-    if is_compile_only(program.device):
-        from xlamini.runtime.targets.compile_only import compile_for_target
-
-        about = {"name": program.name, "calls_python": bool(program.host_callbacks)}
-        return compile_for_target(program.module, **about, **interface_of(program, options))
-    if not _may_be_cached(program):
-        return backend_compile(program, options)
+    if is_compile_only(program.device) or not _may_be_cached(program):
+        return compiled_anew(program, options)
     from xlamini.staging.compile.compile_cache import cached_executable
 
     return cached_executable(program, options)
+
+
+def compiled_anew(program: LoweredProgram, options: Options) -> Executable | CompileOnlyModule:
+    """Call XLA's compiler, whatever is in the disk cache; nothing is written there. `options` are all of XLA's."""
+    if not is_compile_only(program.device):
+        return backend_compile(program, options)
+    from xlamini.runtime.targets.compile_only import compile_for_target
+
+    about = {"name": program.name, "calls_python": bool(program.host_callbacks)}
+    return compile_for_target(program.module, **about, **interface_of(program, options))
 
 
 def _may_be_cached(program: LoweredProgram) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from xlamini.core import ShapedArray, first_difference
 from xlamini.core.compile_flags import compile_key, compile_names
-from xlamini.core.config import trace_context_names
+from xlamini.core.config import recorder, trace_context_names
 from xlamini.core.errors import TooManyCompilationsError
 from xlamini.core.frames import is_own, user_line
 from xlamini.core.jax_flags import explain_cache_misses
@@ -74,8 +74,11 @@ def entry_of_trace(jitted: Jitted, key: tuple, plan: CallPlan) -> Compilation:
 
 
 def keep_trace(jitted: Jitted, key: tuple, plan: CallPlan, entry: Compilation, captures_tracers: bool) -> None:
-    """Put the entry of a trace that is done into the ledger, and remember its key."""
+    """Put the entry of a trace that is done into the ledger, and remember its key; one for an inspection is dropped."""
     caches = jitted.caches
+    if recorder.value is not None:
+        recorder.value.traced(caches.traces, key)
+        return
     if not (caches.seen or entry.is_own):
         remember(jitted.fun, entry.function, jitted.options)
     entry.traced = True

@@ -1,0 +1,165 @@
+"""The stages of an inspection that are jaxprs and StableHLO, and the table of their equations."""
+from __future__ import annotations
+
+import linecache
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import xlamini
+import xlamini.numpy as jnp
+from benchmarks import transformer
+from tests.support.higher_order import SIZE, WRAPS, base
+from xlamini import lax
+from xlamini.inspection.build import Inspection, Options
+from xlamini.inspection.recording import Recorder, recording
+from xlamini.inspection.stages import Stages
+
+
+@xlamini.jit
+def block(x: Any, w: Any) -> Any:
+    with xlamini.named_scope("block"):
+        return jnp.tanh(x @ w)
+
+
+def loops(x: Any, ws: Any) -> Any:
+    def body(x: Any, w: Any) -> tuple[Any, Any]:
+        return block(x, w), x.sum()
+
+    y, sums = lax.scan(body, x, ws)
+    y = lax.cond(sums[0] > 0, lambda y: y * 2, lambda y: jnp.sin(y), y)
+    return (block(y, ws[0]) ** 2).sum()
+
+
+X, WS = np.ones((4, 8), np.float32), np.ones((3, 8, 8), np.float32)
+MODEL = transformer.init_params(12), transformer.make_batch()
+
+
+def names_and_program(lowered: Any) -> tuple[str, list[str]]:
+    """The module, and the names of equations in it; the lines of an inner jit are those of its first call."""
+    return lowered.as_text(), re.findall(r'loc\("([^"]*#e[^"]*)"', lowered.as_text(debug_info=True))
+
+
+class Staged(NamedTuple):
+    """A traced function, its stages, the number of the one that is lowered, and its module."""
+
+    traced: Any
+    stages: Stages
+    final: int
+    program: tuple[str, list[str]]
+
+    @property
+    def rows(self) -> list[Any]:
+        return [row for row in self.stages.table.rows if row.stage == self.final]
+
+
+def staged(fun: Callable[..., Any], *args: Any) -> Staged:
+    recorder = Recorder()
+    with recording(recorder):
+        traced = xlamini.jit(fun).trace(*args)
+        lowered = traced.lower()
+        inspection = Inspection(fun, traced, 0.0, xlamini.debug.compilations(), Options())
+        final = inspection._add_programs(recorder, lowered._program.pruned, lowered._program.jaxpr)
+        inspection.stages.add_stablehlo(lowered, final, 0, 0.0)
+    return Staged(traced, inspection.stages, final, names_and_program(lowered))
+
+
+def test_the_stages_of_a_gradient_are_its_rewrites() -> None:
+    found = staged(xlamini.grad(loops), X, WS)
+    assert [stage["title"] for stage in found.stages.found] == [
+        "loops: traced",
+        "loops: linearize, primal",
+        "loops: linearize, tangent",
+        "loops: transpose",
+        "loops: traced, with what rewrites gave",
+        "loops: unused equations dropped",
+        "StableHLO for cpu",
+    ]
+
+
+def _of_batch(x: Any, ws: Any) -> Any:
+    return xlamini.vmap(xlamini.grad(loops), (None, 0))(x, ws)
+
+
+@pytest.mark.parametrize("fun", [loops, xlamini.grad(loops), _of_batch], ids=["plain", "grad", "vmap of grad"])
+def test_flops_and_bytes_are_those_of_the_cost_report(fun: Any) -> None:
+    found = staged(fun, X, np.stack([WS, WS]) if fun is _of_batch else WS)
+    cost = found.traced.cost()
+    assert (sum(row.flops for row in found.rows), sum(row.bytes for row in found.rows)) == (cost.flops, cost.bytes)
+
+
+def test_a_body_runs_as_often_as_its_loop() -> None:
+    runs = {row.label: row.runs for row in staged(xlamini.grad(loops), X, WS).rows}
+    assert runs["reduce_sum#e0.1"] == 3
+    assert runs["tanh#e0.0.1"] == 4  # in the loop, and behind it
+    assert runs["branch_0/sin#e5.0"] + runs["branch_1/mul#e5.0"] == 1  # the most expensive branch counts
+
+
+def test_each_equation_leads_back_to_one_that_the_user_wrote() -> None:
+    found = staged(xlamini.grad(loops), X, WS)
+    table, made = found.stages.table, []
+    for row in found.rows:
+        while row.parent is not None:
+            row = table.rows[row.parent]
+        assert row.line is not None
+        if row.stage not in (0, 4):
+            made.append(row.primitive)
+    assert made == ["broadcast_in_dim"]  # the zeros that a branch returns for a residual of the other
+
+
+def test_the_rule_that_wrote_an_equation_is_named_with_its_place() -> None:
+    rows = {row.label: row for row in staged(xlamini.grad(loops), X, WS).rows}
+    rule = rows["sub#e0.0.3"].rule
+    assert rule.name == "tanh.jvp"
+    assert "derivative" in linecache.getline(rule.file, rule.line)
+    assert rows["mul#e14.0"].rewrite == "transpose"
+    assert rows["mul#e14.0"].direction == "backward"
+
+
+def test_every_line_of_stablehlo_that_computes_has_an_equation() -> None:
+    found = staged(xlamini.grad(loops), X, WS)
+    stage = found.stages.found[-1]
+    computing = [
+        (line, rows)
+        for line, rows in zip(stage["lines"], stage["rows"], strict=True)
+        if " = stablehlo." in line and "constant" not in line
+    ]
+    lacking = [line for line, rows in computing if not rows]
+    assert len(lacking) < 0.05 * len(computing), lacking
+    primitives = [found.stages.table.rows[rows[0]].primitive for line, rows in computing if "stablehlo.tanh" in line]
+    assert primitives
+    assert set(primitives) == {"tanh"}
+
+
+@pytest.mark.parametrize("fun, args", [(xlamini.grad(loops), (X, WS)), (transformer.make_step(xlamini), MODEL)])
+def test_ids_and_program_are_the_same_without_inspection(fun: Any, args: Any) -> None:
+    found = staged(fun, *args)
+    assert found.program == names_and_program(xlamini.jit(fun).lower(*args))
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("outer", WRAPS)
+@pytest.mark.parametrize("inner", WRAPS)
+def test_nests_have_the_cost_and_the_program_that_they_have_elsewhere(outer: str, inner: str) -> None:
+    fun = WRAPS[outer].traced(WRAPS[inner].traced(base))
+    x = np.linspace(0.3, 0.7, SIZE, dtype=np.float32)
+    found = staged(fun, x)
+    assert sum(row.flops for row in found.rows) == found.traced.cost().flops
+    assert found.program == names_and_program(xlamini.jit(fun).lower(x))
+
+
+def test_what_is_inspected_is_no_compilation_and_leaves_no_trace() -> None:
+    @xlamini.jit
+    def inner(x: Any) -> Any:
+        return x + 1
+
+    def outer(x: Any) -> Any:
+        return inner(x) * 2
+
+    staged(outer, X)
+    assert not inner.compilations()
+    inner(X)
+    assert [entry.cause.kind for entry in inner.compilations()] == ["first call"]

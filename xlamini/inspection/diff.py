@@ -1,0 +1,112 @@
+"""The difference of two reports, as plain JSON: costs first, then the lines that moved, equations and kernels.
+
+    targets     {"lost": [names], "new": [names]}: only one of the reports has these
+    costs       [{"quantity", "target": name | null, "before", "after"}] for the targets that both have; null: unknown
+    lines       [{"file", "line", "function", "text", "before", "after"}], those that moved most first. `before` and
+                `after` are {"flops", "bytes", "held", "seconds", "equations"}, or null where the line is not there.
+                A line is the same if file name, function and text are; its number stands for the text where one of the
+                reports has no source. How much it moved: the sum, over FLOPs, bytes, held bytes and seconds, of the
+                change's share in the larger of both reports' totals. Seconds are those of the first common target
+    equations   {"same": count, "changed": [[row before, row after]], "lost": [rows before], "new": [rows after]} of the
+                final programs, paired as `matching.py` says; changed are pairs that differ in scope, primitive or type
+    kernels     [{"target", "same": count, "changed": [{"before": index, "after": index, "left": [rows before],
+                "joined": [rows after]}], "lost": [indices], "new": [indices]}]; changed are pairs with other contents
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from xlamini.inspection.equations import Report, alike, final_rows
+from xlamini.inspection.line_costs import LineCost, line_costs
+from xlamini.inspection.matching import key_of, match_equations, match_kernels
+from xlamini.inspection.quantities import QUANTITIES, Target, value_of
+
+_MOVES = ("flops", "bytes", "held", "seconds")
+
+
+def diff(before: Report, after: Report) -> dict[str, Any]:
+    """What has changed from one report to another; both as dicts that `schema.read_report` has accepted."""
+    partners = match_equations(before, after)
+    names = [[t["name"] for t in report["targets"]] for report in (before, after)]
+    common = [(b, a) for a in after["targets"] for b in before["targets"] if a["name"] == b["name"]]
+    return {
+        "targets": {
+            "lost": [name for name in names[0] if name not in names[1]],
+            "new": [name for name in names[1] if name not in names[0]],
+        },
+        "costs": _costs(before, after, common),
+        "lines": _lines(*alike(before, after), *(common[0] if common else (None, None))),
+        "equations": _equations(before, after, partners),
+        "kernels": [_kernels(b, a, partners) for b, a in common],
+    }
+
+
+def _costs(before: Report, after: Report, common: Sequence[tuple[Target, Target]]) -> list[dict[str, Any]]:
+    """Every quantity of every common target, and those that are the same for all targets once."""
+    found = []
+    for name, quantity in QUANTITIES.items():
+        for b, a in common if quantity.of_target else [(None, None)]:
+            row = {"before": value_of(before, b, name), "after": value_of(after, a, name)}
+            found.append({"quantity": name, "target": None if a is None else a["name"], **row})
+    return found
+
+
+def _lines(before: Report, after: Report, old: Target | None, new: Target | None) -> list[dict[str, Any]]:
+    """The lines whose costs differ, those that moved most first."""
+    costs = line_costs(before, old), line_costs(after, new)
+    totals = {name: max(_total(costs[0].values(), name), _total(costs[1].values(), name)) for name in _MOVES}
+    found = []
+    for key, last in {**costs[0], **costs[1]}.items():
+        b, a = costs[0].get(key), costs[1].get(key)
+        pair = {"before": _plain(b), "after": _plain(a)}
+        if pair["before"] != pair["after"]:
+            found.append((-_moved(b, a, totals), {**last.place._asdict(), **pair}))
+    return [line for _, line in sorted(found, key=lambda entry: (entry[0], entry[1]["file"], entry[1]["line"]))]
+
+
+def _total(costs: Any, name: str) -> float:
+    return sum(getattr(cost, name) or 0 for cost in costs)
+
+
+def _plain(cost: LineCost | None) -> dict[str, Any] | None:
+    return None if cost is None else {name: getattr(cost, name) for name in (*_MOVES, "equations")}
+
+
+def _moved(before: LineCost | None, after: LineCost | None, totals: Mapping[str, float]) -> float:
+    """How much a line moved: shares of the totals, summed over the costs."""
+    return sum(
+        abs((getattr(after, name, 0) or 0) - (getattr(before, name, 0) or 0)) / totals[name]
+        for name in _MOVES
+        if totals[name]
+    )
+
+
+def _equations(before: Report, after: Report, partners: Mapping[int, int]) -> dict[str, Any]:
+    paired = set(partners.values())
+    changed = [[b, a] for a, b in sorted(partners.items()) if key_of(before, b) != key_of(after, a)]
+    return {
+        "same": len(partners) - len(changed),
+        "changed": changed,
+        "lost": [row for row in final_rows(before) if row not in paired],
+        "new": [row for row in final_rows(after) if row not in partners],
+    }
+
+
+def _kernels(before: Target, after: Target, partners: Mapping[int, int]) -> dict[str, Any]:
+    olds, news = before["kernels"] or [], after["kernels"] or []
+    pairs = match_kernels(olds, news, partners)
+    paired, changed = {*pairs.values()}, []
+    for a, b in sorted(pairs.items()):
+        inside, earlier = {partners.get(row) for row in news[a]["rows"]}, set(olds[b]["rows"])
+        joined = [row for row in news[a]["rows"] if partners.get(row) not in earlier]
+        left = [row for row in olds[b]["rows"] if row not in inside]
+        if joined or left:
+            changed.append({"before": b, "after": a, "left": left, "joined": joined})
+    return {
+        "target": after["name"],
+        "same": len(pairs) - len(changed),
+        "changed": changed,
+        "lost": [b for b in range(len(olds)) if b not in paired],
+        "new": [a for a in range(len(news)) if a not in pairs],
+    }

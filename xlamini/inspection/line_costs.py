@@ -1,0 +1,129 @@
+"""What each line of the user's files costs, summed over the equations of the final program that come from it.
+
+The seconds of a kernel are shared among the equations inside in proportion to their FLOPs plus bytes, or equally where
+all have none; a kernel without equations has no line.
+"""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from xlamini.inspection.equations import NOWHERE, Place, Report, base_name, final_rows, place_of
+
+Key = tuple[Any, ...]
+"""What names a line in two reports: the key of its place."""
+Amounts = dict[Key, tuple[Place, float]]
+"""How much of something each line has."""
+
+
+class LineCost(NamedTuple):
+    """The sums of a line; `seconds` is None if no kernel of the target has a time."""
+
+    place: Place
+    equations: int
+    flops: float
+    bytes: float
+    held: float
+    seconds: float | None
+
+
+def line_costs(report: Report, target: Mapping[str, Any] | None = None) -> dict[Key, LineCost]:
+    """The cost of each line, by the key of its place; times are those of the target's kernels."""
+    columns, seconds = report["equations"], row_seconds(report, target)
+    found: dict[Key, LineCost] = {}
+    for row in final_rows(report):
+        place = place_of(report, row)
+        old = found.get(place.key) or LineCost(place, 0, 0, 0, 0, 0.0 if seconds else None)
+        found[place.key] = LineCost(
+            old.place,
+            old.equations + 1,
+            old.flops + columns["flops"][row],
+            old.bytes + columns["bytes"][row],
+            old.held + columns["held"][row],
+            None if old.seconds is None else old.seconds + seconds.get(row, 0.0),
+        )
+    return found
+
+
+def row_seconds(report: Report, target: Mapping[str, Any] | None) -> dict[int, float]:
+    """The seconds of each equation that is in a kernel with a time; empty if no kernel has one."""
+    columns, found = report["equations"], Counter[int]()
+    for kernel in (target or {}).get("kernels") or ():
+        if kernel["seconds"] is None or not kernel["rows"]:
+            continue
+        work = [columns["flops"][row] + columns["bytes"][row] for row in kernel["rows"]]
+        whole = sum(work)
+        for row, share in zip(kernel["rows"], work, strict=True):
+            found[row] += kernel["seconds"] * (share / whole if whole else 1 / len(work))
+    return dict(found)
+
+
+def amounts(report: Report, quantity: str, target: Mapping[str, Any] | None) -> Amounts:
+    """How much of a quantity of `quantities.py` each line has, by the key of its place."""
+    if quantity in _BY_ROW:
+        costs = line_costs(report, target).values()
+        return {c.place.key: (c.place, getattr(c, quantity) or 0) for c in costs}
+    found: Amounts = {}
+    for place, amount in _PARTS[quantity](report, target or {}):
+        found[place.key] = place, found.get(place.key, (place, 0))[1] + amount
+    return found
+
+
+_BY_ROW = ("flops", "bytes", "seconds", "equations")
+
+
+def _alive_at_peak(report: Report, _: Mapping[str, Any]) -> list[tuple[Place, float]]:
+    """The values of xlamini's own plan that are alive at its peak: the compiler's buffers have no lines."""
+    memory = report["memory"]
+    if memory is None or not memory["moments"]:
+        return []
+    peak = max(range(len(memory["moments"])), key=lambda i: memory["moments"][i]["bytes"])
+    alive = [v for v in memory["values"] if v["first"] <= peak <= v["until"]]
+    return [(place_of(report, v["made"]), v["bytes"]) for v in alive if v["made"] is not None]
+
+
+def _kernels(report: Report, target: Mapping[str, Any]) -> list[tuple[Place, float]]:
+    return [(place_of(report, next(iter(k["rows"]), None)), 1) for k in target.get("kernels") or ()]
+
+
+def _collectives(report: Report, target: Mapping[str, Any]) -> list[tuple[Place, float]]:
+    return [(_collective_place(report, c), 1) for c in target.get("collectives") or ()]
+
+
+def _collective_place(report: Report, collective: Mapping[str, Any]) -> Place:
+    if collective["row"] is not None:
+        return place_of(report, collective["row"])
+    file, _, line = collective["line"].rpartition(":")
+    return Place(file, "", int(line), "") if file and line.isdigit() else NOWHERE
+
+
+_PARTS: dict[str, Callable[[Report, Mapping[str, Any]], list[tuple[Place, float]]]] = {
+    "peak": _alive_at_peak,
+    "temporaries": _alive_at_peak,
+    "kernels": _kernels,
+    "collectives": _collectives,
+}
+
+
+class Mover(NamedTuple):
+    """The line whose share of a quantity has changed most, or that has the most where there is no earlier report."""
+
+    place: Place
+    before: float | None
+    after: float
+
+    @property
+    def gain(self) -> float:
+        return self.after - (self.before or 0)
+
+
+def movers(before: Amounts | None, after: Amounts) -> list[Mover]:
+    """The lines whose amounts differ, those that differ most first; without `before`, the lines with the most."""
+    found = []
+    for key in dict.fromkeys([*after, *(before or ())]):
+        place, new = after.get(key) or ((before or {})[key][0], 0)
+        old = None if before is None else before.get(key, (place, 0))[1]
+        if place.file and new != old:
+            found.append(Mover(place, old, new))
+    return sorted(found, key=lambda m: (-abs(m.gain), base_name(m.place.file), m.place.line))

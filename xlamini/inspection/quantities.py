@@ -1,0 +1,74 @@
+"""The quantities of a report that limits and comparisons speak of, each a number for a target."""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from xlamini.core.variables import near
+from xlamini.inspection.equations import Report
+
+Target = Mapping[str, Any]
+
+
+class Quantity(NamedTuple):
+    """What it is in words, the family of its units, and how a target's is read: None where it is not known."""
+
+    words: str
+    family: str
+    read: Callable[[Report, Target], float | None]
+    of_target: bool = True
+
+
+def _of(part: str, field: str) -> Callable[[Report, Target], float | None]:
+    return lambda _, target: (target.get(part) or {}).get(field)
+
+
+def _count(part: str) -> Callable[[Report, Target], float | None]:
+    def count(_: Report, target: Target) -> float | None:
+        known = target["hlo"] is not None and part not in (target["unavailable"] or ())
+        return len(target[part] or ()) if known else None
+
+    return count
+
+
+def _equations(report: Report, _: Target) -> float | None:
+    return None if report["final"] is None else report["stages"][report["final"]]["count"]
+
+
+QUANTITIES = {
+    "peak": Quantity("peak memory, as the compiler reports it", "bytes", _of("memory", "peak")),
+    "temporaries": Quantity("temporary buffers, as the compiler reports them", "bytes", _of("memory", "temporaries")),
+    "flops": Quantity("floating-point operations of a call", "count", _of("cost", "flops")),
+    "bytes": Quantity("bytes that a call moves", "bytes", _of("cost", "bytes")),
+    "kernels": Quantity("kernels in the optimized program", "count", _count("kernels")),
+    "collectives": Quantity("collectives in the optimized program", "count", _count("collectives")),
+    "seconds": Quantity("predicted time of a call", "seconds", _of("prediction", "seconds")),
+    "equations": Quantity("equations of the program that is lowered", "count", _equations, of_target=False),
+}
+"""By the names that `check` takes."""
+
+
+def value_of(report: Report, target: Target | None, name: str) -> float | None:
+    """A quantity of a target, or of the whole report if it is the same for all; None where it is not known."""
+    if target is None or not QUANTITIES[name].of_target:
+        return QUANTITIES[name].read(report, {})
+    return None if target["error"] else QUANTITIES[name].read(report, target)
+
+
+def why_unknown(report: Report, target: Target | None) -> str:
+    """Why a quantity of this target is not known, in words."""
+    failure = report["failure"]
+    if target is not None and target["error"]:
+        return target["error"]
+    if failure:
+        return f"{failure['stage']} failed: {failure['error']}"
+    return "; ".join(((target or {}).get("unavailable") or {}).values()) or "its compiler does not report it"
+
+
+def find_target(report: Report, name: str) -> Target:
+    """The target of this name; ValueError with the nearest name if there is none."""
+    for target in report["targets"]:
+        if target["name"] == name:
+            return target
+    names = [t["name"] for t in report["targets"]]
+    raise ValueError(f"target: the report has no {name!r}, only {', '.join(names) or 'none at all'}{near(name, names)}")

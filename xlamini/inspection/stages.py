@@ -1,0 +1,92 @@
+"""The stages that do not depend on a compiler: the jaxprs that rewrites took and gave, and StableHLO."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from xlamini.core import Equation, Jaxpr
+from xlamini.core.printing import lines_with_equations
+from xlamini.inspection.recording import Rewrite
+from xlamini.inspection.stablehlo import text_of
+from xlamini.inspection.table import Table
+from xlamini.inspection.xla.hlo import label_of
+from xlamini.staging.aot.stages import Lowered
+
+WIDTH = 100
+NAMES = {"dce": "unused equations dropped", "batch": "vmap", "expand": "primitives expanded"}
+"""Titles of rewrites whose name is not a word of users."""
+
+
+class Stages:
+    """The stages so far, as the schema has them, with the table of their equations."""
+
+    def __init__(self) -> None:
+        self.table = Table()
+        self.found: list[dict[str, Any]] = []
+        self._numbers: dict[Jaxpr, int] = {}
+        self._rows: dict[Jaxpr, dict[Equation, int]] = {}
+
+    def add(self, program: Jaxpr, title: str, **facts: Any) -> int:
+        """Add a program as a stage, unless it is one already; the number of its stage."""
+        known = self._numbers.get(program)
+        if known is not None:
+            return known
+        number = self._numbers[program] = len(self.found)
+        rows = self._rows[program] = self.table.add(number, program)
+        lines, marks = [], []
+        for text, equations in lines_with_equations(program, WIDTH):
+            lines.append(text)
+            marks.append([rows[eqn] for eqn in equations])
+            for row in marks[-1]:
+                self.table.rows[row].text = text.strip()
+        self.found.append(_stage("jaxpr", title, lines, marks, len(rows), **facts))
+        return number
+
+    def add_rewrite(self, rewrite: Rewrite) -> None:
+        """Add the programs that a rewrite gave, and the one that it took if it is not there."""
+        taken = self.add(rewrite.taken, self._traced(rewrite.taken.name))
+        for part, program in zip(_parts(rewrite), rewrite.given, strict=True):
+            title = f"{rewrite.taken.name}: {NAMES.get(rewrite.name, rewrite.name)}{part}"
+            self.add(program, title, of=taken, rewrite=rewrite.name, seconds=rewrite.seconds)
+
+    def _traced(self, name: str) -> str:
+        """The title of a program that no rewrite gave; one around a function that was rewritten may have its name."""
+        title = f"{name}: traced"
+        return f"{title}, with what rewrites gave" if any(s["title"] == title for s in self.found) else title
+
+    def add_stablehlo(self, lowered: Lowered, final: int, target: int, seconds: float) -> int:
+        """Add the module that was made of the stage `final` for a target; the number of its stage."""
+        text, row_of = text_of(lowered), self.row_of_label(final)
+        marks = [_numbers(row_of(label) for label in [label_of(name)] if label) for name in text.names]
+        title, facts = f"StableHLO for {lowered._program.device.platform}", {"target": target, "seconds": seconds}
+        self.found.append(_stage("stablehlo", title, text.lines, marks, text.count, of=final, **facts))
+        return len(self.found) - 1
+
+    def rows_of(self, program: Jaxpr) -> dict[Equation, int]:
+        """The rows of a program that is a stage."""
+        return self._rows[program]
+
+    def row_of_label(self, stage: int) -> Callable[[str], int | None]:
+        """A function that finds the row with a label among those of a stage; of equal labels the first."""
+        found: dict[str, int] = {}
+        for number, row in enumerate(self.table.rows):
+            if row.stage == stage:
+                found.setdefault(row.label, number)
+                found.setdefault(row.label.rpartition("/")[2], number)
+        return lambda label: found.get(label, found.get(label.rpartition("/")[2]))
+
+
+def _stage(kind: str, title: str, lines: list[str], rows: list[list[int]], count: int, **facts: Any) -> dict[str, Any]:
+    defaults = {"target": None, "of": None, "rewrite": None, "changed": True, "seconds": None}
+    return {"kind": kind, "title": title, "count": count, "lines": lines, "rows": rows, **defaults, **facts}
+
+
+def _numbers(rows: Iterable[int | None]) -> list[int]:
+    return [row for row in rows if row is not None]
+
+
+def _parts(rewrite: Rewrite) -> list[str]:
+    """What tells the programs of one rewrite apart: linearization gives two."""
+    if rewrite.name == "linearize" and len(rewrite.given) == 2:
+        return [", primal", ", tangent"]
+    return [""] if len(rewrite.given) == 1 else [f", part {i + 1}" for i in range(len(rewrite.given))]

@@ -1,0 +1,209 @@
+"""The table of equations: one row for each equation of each program of a function's life.
+
+A row's parent is the equation of an earlier program that it was derived from, so a row of the program that is lowered
+leads back to the user's line through every rewrite.
+"""
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from xlamini.core import Cost, Equation, Jaxpr, Literal, Var
+from xlamini.core.call_graph import call_graph, first_paths
+from xlamini.core.jaxpr import subjaxprs
+from xlamini.inspection.rules import Rule, rule_of
+from xlamini.staging.call.higher_order import HigherOrder
+from xlamini.staging.compile.cost_report import Place, direction_of
+
+NOTHING = Cost(0, 0)
+
+
+@dataclasses.dataclass(slots=True)
+class Row:
+    """One equation; the fields are those of the schema."""
+
+    stage: int
+    label: str
+    primitive: str
+    text: str
+    depth: int
+    source: int | None
+    line: int | None
+    function: str | None
+    variable: str | None
+    scope: str
+    direction: str
+    parent: int | None
+    rewrite: str | None
+    rule: Rule | None
+    runs: int
+    flops: int
+    bytes: int
+    held: int
+    operands: list[int]
+
+
+class Inner(NamedTuple):
+    """A jaxpr inside of a program: how deep it is, on whose behalf it runs, and the label of its branch."""
+
+    jaxpr: Jaxpr
+    depth: int
+    place: Place
+    branch: str
+
+
+class Files:
+    """The source files by number, in the order in which they are met."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+
+    def number(self, file: str) -> int:
+        return self.numbers.setdefault(file, len(self.numbers))
+
+
+class Table:
+    """All rows, and where each equation is among them: in the newest program that has it."""
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+        self.files = Files()
+        self.row_of: dict[Equation, int] = {}
+        self._programs: list[Jaxpr] = []  # whose equations are keys above; without them another could have their id
+        self._made_by: dict[tuple[int, str], list[int]] = defaultdict(list)
+        self._variables: dict[Any, str | None] = {}
+
+    def add(self, stage: int, program: Jaxpr) -> dict[Equation, int]:
+        """Add the equations of a program, those of inner jaxprs behind the equation that holds them; their rows."""
+        self._programs.append(program)
+        walk = _Walk(self, stage, program)
+        walk.visit(Inner(program, 0, Place(), ""))
+        self._made_by.update(walk.made_by)
+        return walk.rows
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The rows as the schema has them: a list for each field."""
+        names = [field.name for field in dataclasses.fields(Row)]
+        columns = {name: [getattr(row, name) for row in self.rows] for name in names}
+        columns["rule"] = [rule and rule._asdict() for rule in columns["rule"]]
+        return columns
+
+    def variable_of(self, eqn: Equation) -> str | None:
+        """The user's name for an equation's value; reading it from the bytecode is slow, so it is remembered."""
+        source = eqn.provenance.source
+        if source is not None and source not in self._variables:
+            self._variables[source] = source.target
+        return self._variables.get(source)
+
+    def parent_of(self, eqn: Equation, position: int) -> int | None:
+        """The row that an equation was copied or derived from; it is the one in `position` of those of one origin."""
+        if eqn in self.row_of:
+            return self.row_of[eqn]
+        provenance = eqn.provenance
+        copies = self._made_by.get((id(provenance), eqn.primitive.name), ())
+        if copies:
+            return copies[min(position, len(copies) - 1)]
+        here = provenance
+        while here.origin is not None:
+            if here.origin in self.row_of:
+                return self.row_of[here.origin]
+            here = here.origin.provenance
+        return None
+
+
+class _Walk:
+    """One pass over a program and the jaxprs in it."""
+
+    def __init__(self, table: Table, stage: int, program: Jaxpr):
+        self.table, self.stage, self.rows = table, stage, dict[Equation, int]()
+        graph = call_graph(program)
+        self.paths, self.runs = first_paths(graph), _runs(program)
+        self.made_by: dict[tuple[int, str], list[int]] = defaultdict(list)
+        self.makers: dict[Var, int] = {}
+        self.visited = {program}
+
+    def visit(self, inner: Inner) -> None:
+        for eqn in inner.jaxpr.eqns:
+            self._add(eqn, inner)
+            for found in _inside(eqn, inner):
+                if found.jaxpr not in self.visited:
+                    self.visited.add(found.jaxpr)
+                    self.visit(found)
+
+    def _add(self, eqn: Equation, inner: Inner) -> None:
+        table, key, number = self.table, (id(eqn.provenance), eqn.primitive.name), len(self.table.rows)
+        parent = table.parent_of(eqn, len(self.made_by[key]))
+        table.rows.append(self._row(eqn, inner, parent))
+        table.row_of[eqn] = number
+        self.made_by[key].append(number)
+        self.makers.update(dict.fromkeys(eqn.outvars, number))
+        self.rows[eqn] = number
+
+    def _row(self, eqn: Equation, inner: Inner, parent: int | None) -> Row:
+        provenance, source, runs = eqn.provenance, eqn.provenance.source, self.runs[inner.jaxpr]
+        cost = NOTHING if called(eqn) else eqn.primitive.cost(*[a.aval for a in eqn.invars], **eqn.params)
+        return Row(
+            stage=self.stage,
+            label=f"{inner.branch}{eqn.primitive.name}#e{self.paths[inner.jaxpr]}{eqn.id}",
+            primitive=eqn.primitive.name,
+            text="",
+            depth=inner.depth,
+            source=None if source is None else self.table.files.number(source.file),
+            line=source and source.line,
+            function=source and source.function,
+            variable=self.table.variable_of(eqn),
+            scope=provenance.name_stack,
+            direction=direction_of(eqn, inner.place),
+            parent=parent,
+            rewrite=provenance.rewrite,
+            rule=rule_of(provenance),
+            runs=runs,
+            flops=runs * cost.flops,
+            bytes=runs * cost.bytes,
+            held=0,
+            operands=[self.makers[a] for a in eqn.invars if type(a) is not Literal and a in self.makers],
+        )
+
+
+def called(eqn: Equation) -> list[tuple[Jaxpr, int]]:
+    """The jaxprs that one run of an equation runs, and how often; none where its cost counts them."""
+    primitive = eqn.primitive
+    return primitive.runs(eqn.params) if isinstance(primitive, HigherOrder) else []
+
+
+def _inside(eqn: Equation, outer: Inner) -> Iterator[Inner]:
+    """The jaxprs of an equation, with those that a call does not run, such as the branch that costs less."""
+    primitive = eqn.primitive
+    if not primitive.higher_order:
+        return
+    recomputes = outer.place.recomputes or (isinstance(primitive, HigherOrder) and primitive.recomputes(eqn.params))
+    place = Place(1, recomputes, direction_of(eqn, outer.place) == "backward")
+    for i, jaxpr in enumerate(subjaxprs(eqn)):
+        branch = f"{outer.branch}branch_{i}/" if "branches" in eqn.params else outer.branch
+        yield Inner(jaxpr, outer.depth + 1, place, branch)
+
+
+def _runs(program: Jaxpr) -> Counter[Jaxpr]:
+    """How often a call of the program runs each jaxpr in it."""
+    runs = Counter({program: 1})
+    for jaxpr in _callers_first(program):
+        for eqn in jaxpr.eqns:
+            for inner, trips in called(eqn):
+                runs[inner] += runs[jaxpr] * trips
+    return runs
+
+
+def _callers_first(program: Jaxpr) -> list[Jaxpr]:
+    """The jaxprs that are run, each behind all that call it."""
+    ended: dict[Jaxpr, None] = {}
+    waiting = [(program, False)]
+    while waiting:
+        jaxpr, is_ended = waiting.pop()
+        if is_ended:
+            ended[jaxpr] = None
+        elif jaxpr not in ended:
+            waiting.append((jaxpr, True))
+            waiting.extend((inner, False) for eqn in jaxpr.eqns for inner, _ in called(eqn))
+    return list(ended)[::-1]

@@ -1,0 +1,120 @@
+"""The rewrites of the program: xlamini's from jaxpr to jaxpr, then XLA's passes; one of them with before and after."""
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from typing import Any
+
+from xlamini.inspection.equations import Report, base_name, rows_of
+from xlamini.inspection.text.view import View, unavailable
+from xlamini.inspection.units import UNKNOWN, shown
+
+ABOUT = (
+    "Rewrites: the programs between yours and the kernels, with the equations that each rewrite added and removed. "
+    "stage=N shows one beside the program that it was made from."
+)
+
+
+def lines(view: View) -> Iterator[str]:
+    stages = view.report["stages"]
+    yield ""
+    if view.stage is None:
+        yield from _list(view)
+    elif not 0 <= view.stage < len(stages):
+        raise ValueError(f"stage: the report has stages 0 to {len(stages) - 1}, got {view.stage}")
+    elif stages[view.stage]["kind"] == "jaxpr":
+        yield from _aligned(view, view.stage)
+    else:
+        yield from _line_by_line(view, view.stage)
+
+
+def _list(view: View) -> Iterator[str]:
+    names = {t["name"] for t in view.targets}
+    rows, unchanged = [], 0
+    for number, stage in enumerate(view.report["stages"]):
+        target = None if stage["target"] is None else view.report["targets"][stage["target"]]["name"]
+        if target is not None and target not in names:
+            continue
+        if not stage["changed"]:
+            unchanged += 1
+            continue
+        sizes = [str(stage["count"]), *_delta(view.report, number), shown(stage["seconds"], "seconds")]
+        rows.append([str(number), stage["kind"], stage["title"], target or "all", *sizes])
+    head = ("stage", "kind", "title", "target", "count", "added", "removed", "took")
+    yield from view.table(head, rows, right=(0, 4, 5, 6, 7))
+    if unchanged:
+        yield f"hidden, as they changed nothing: {unchanged}"
+    for target in view.targets:
+        reason = view.missing(target) or (target["unavailable"] or {}).get("passes")
+        if reason is not None:
+            yield from view.say(unavailable(target, reason))
+
+
+def _delta(report: Report, number: int) -> list[str]:
+    """How many equations a rewrite added, and removed; `-` for what is no rewrite of a jaxpr."""
+    stage = report["stages"][number]
+    if stage["kind"] != "jaxpr" or stage["of"] is None or report["stages"][stage["of"]]["kind"] != "jaxpr":
+        return [UNKNOWN, UNKNOWN]
+    children = _children(report, number, stage["of"])
+    after = len(rows_of(report, number))
+    return [f"+{after - len(children)}", f"-{len(rows_of(report, stage['of'])) - len(children)}"]
+
+
+def _children(report: Report, number: int, of: int) -> dict[int, list[int]]:
+    """For each row of the stage `of` that has any: the rows of a stage that were derived from it."""
+    found: dict[int, list[int]] = {}
+    before = {*rows_of(report, of)}
+    for row in rows_of(report, number):
+        parent = report["equations"]["parent"][row]
+        if parent in before:
+            found.setdefault(parent, []).append(row)
+    return found
+
+
+def _aligned(view: View, number: int) -> Iterator[str]:
+    """Before and after, an equation beside its parent: `-` removed, `+` added, `~` changed, `=` the same text."""
+    report, stage = view.report, view.report["stages"][number]
+    yield f"{stage['title']} (stage {number})"
+    if stage["of"] is None or report["stages"][stage["of"]]["kind"] != "jaxpr":
+        yield from stage["lines"]
+        return
+    before = report["stages"][stage["of"]]["title"]
+    yield from view.table((before, "", stage["title"], "rule"), [*_pairs(report, number)])
+
+
+def _pairs(report: Report, number: int) -> Iterator[tuple[str, str, str, str]]:
+    """Text before, mark, text after, rule: in the order after, what was removed before its successor."""
+    of = report["stages"][number]["of"]
+    children, text = _children(report, number, of), report["equations"]["text"]
+    removed = [row for row in rows_of(report, of) if row not in children]
+    firsts = {rows[0]: parent for parent, rows in children.items()}
+    for row in rows_of(report, number):
+        parent = firsts.get(row)
+        while parent is not None and removed and removed[0] < parent:
+            yield text[removed.pop(0)], "-", "", ""
+        before = "" if parent is None else text[parent]
+        mark = "+" if parent is None else "=" if before == text[row] else "~"
+        yield before, mark, text[row], _rule(report["equations"]["rule"][row])
+    for row in removed:
+        yield text[row], "-", "", ""
+
+
+def _rule(rule: Any) -> str:
+    return "" if rule is None else f"{rule['name']} {base_name(rule['file'])}:{rule['line']}"
+
+
+def _line_by_line(view: View, number: int) -> Iterator[str]:
+    """The lines of a pass that differ from those of the last stage before it that has text of the same kind."""
+    stages, stage = view.report["stages"], view.report["stages"][number]
+    of = stage["of"]
+    while of is not None and not stages[of]["changed"]:
+        of = stages[of]["of"]
+    yield f"{stage['title']} (stage {number})"
+    comparable = of is not None and stages[of]["kind"] in ("pass", "hlo") and stage["kind"] in ("pass", "hlo")
+    shown_lines = stage["lines"]
+    if comparable and of is not None:
+        diff = difflib.unified_diff(stages[of]["lines"], stage["lines"], n=1, lineterm="")
+        shown_lines = [line for line in diff if not line.startswith(("---", "+++"))] or ["nothing changed"]
+    yield from shown_lines[: view.limit]
+    if len(shown_lines) > view.limit:
+        yield f"… and {len(shown_lines) - view.limit} more lines; limit={len(shown_lines)} shows all"

@@ -1,0 +1,129 @@
+"""One compilation with XLA's dumps, in a temporary folder: the files that it writes, by what they hold.
+
+The options are given with this compilation, so that no other one writes files. They change nothing in the program.
+"""
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from xlamini.inspection.xla.fusion_choices import PASS as FUSION_PASS
+from xlamini.inspection.xla.passes import PassFile, pass_file
+from xlamini.staging.compile.lowered_program import LoweredProgram, Options
+from xlamini.staging.compile.program import check_nest, compiled_anew, with_flags
+
+if TYPE_CHECKING:
+    from xlamini.runtime.executable import CompiledModule
+
+_MODULE = re.compile(r"(module_\d+\..*?)\.(?:cl_\d+\.)?before_optimizations\.txt")
+_LLVM = re.compile(r"(.+)\.ir-with-opt\.ll")
+_PTX = re.compile(r".*\.ptx")
+
+
+class Missing(Exception):
+    """A dump lacks a file; the text says which in a sentence."""
+
+
+class Dump:
+    """The files of a folder that XLA wrote for one module."""
+
+    def __init__(self, folder: Path):
+        names = sorted(path.name for path in folder.iterdir())
+        modules = [found[1] for name in names if (found := _MODULE.fullmatch(name))]
+        if not modules:
+            raise Missing("XLA's compiler for this device wrote no dump")
+        self._folder, self._prefix = folder, f"{modules[-1]}."
+        self._names = [name.removeprefix(self._prefix) for name in names if name.startswith(self._prefix)]
+        found = [(about, name) for name in self._names if (about := pass_file(re.sub(r"^cl_\d+\.", "", name)))]
+        self._passes = sorted(found)
+
+    def passes(self) -> Iterator[tuple[PassFile, bytes]]:
+        """The program after each pass, in order."""
+        if not self._passes:
+            raise Missing("XLA's compiler for this device did not write the program after its passes")
+        for about, name in self._passes:
+            yield about, self._bytes(name)
+
+    def before_fusion(self) -> str:
+        """The program before the GPU compiler's main fusion."""
+        for (_, before), (about, _) in zip(self._passes, self._passes[1:], strict=False):
+            if about.name == FUSION_PASS:
+                return self._text(before)
+        raise Missing("XLA's compiler did not write the program before its main fusion")
+
+    def only(self, ending: str, what: str) -> str:
+        """The text of the one file with an ending; `what` says what it holds, for the error."""
+        found = [name for name in self._names if name.endswith(ending)]
+        if not found:
+            raise Missing(f"XLA's compiler for this device does not write {what}")
+        return self._text(found[-1])
+
+    def assembly(self) -> tuple[str, list[str]]:
+        """The name of the assembly, and its texts: PTX of a GPU, LLVM's IR of a CPU."""
+        ptx = [self._text(name) for name in self._names if _PTX.fullmatch(name)]
+        if ptx:
+            return "PTX", ptx
+        llvm = [self._text(name) for name in self._names if _LLVM.fullmatch(name)]
+        if llvm:
+            return "LLVM", llvm
+        raise Missing("XLA's compiler for this device writes no assembly")
+
+    def _bytes(self, name: str) -> bytes:
+        return (self._folder / f"{self._prefix}{name}").read_bytes()
+
+    def _text(self, name: str) -> str:
+        return self._bytes(name).decode("utf-8", "replace")
+
+
+class Compiled(NamedTuple):
+    """A compiled program, the seconds that it took, and its dump, or why there is none."""
+
+    executable: CompiledModule
+    seconds: float
+    dump: Dump | None
+    why_none: str
+
+
+@contextmanager
+def compiled_with_dump(program: LoweredProgram, options: Options) -> Iterator[Compiled]:
+    """Compile a program with dumps, which are there until the block ends; the disk cache is neither read nor written.
+
+    Raises what the compiler raises.
+    """
+    check_nest(program)
+    given = dict(with_flags(program, options) or {})
+    with _temporary_folder() as folder:
+        if folder is not None:
+            given |= {"xla_dump_to": str(folder), "xla_dump_hlo_pass_re": ".*", "xla_dump_hlo_as_text": True}
+        start = time.monotonic()
+        executable = compiled_anew(program, given)
+        seconds = time.monotonic() - start
+        yield Compiled(executable, seconds, *_read(folder))
+
+
+def _read(folder: Path | None) -> tuple[Dump | None, str]:
+    if folder is None:
+        return None, "no temporary folder can be made for XLA's dumps"
+    try:
+        return Dump(folder), ""
+    except Missing as error:
+        return None, str(error)
+
+
+@contextmanager
+def _temporary_folder() -> Iterator[Path | None]:
+    """A folder that is removed in the end; None if the machine allows none."""
+    try:
+        made = tempfile.TemporaryDirectory(prefix="xlamini-inspect-", ignore_cleanup_errors=True)
+    except OSError:
+        yield None
+        return
+    with made as name:
+        yield Path(name)
+
+

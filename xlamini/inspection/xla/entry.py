@@ -1,0 +1,95 @@
+"""An examined program as an entry of the report's `targets`, with its stages: passes, optimized HLO, assembly."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from xlamini.inspection.xla.examined import Buffer, Examined, ExchangedData, Kernel, Pass, ProgramText
+
+RowOf = Callable[[str], int | None]
+"""The row of the equation that has a label; None if there is none."""
+Stage = dict[str, Any]
+
+
+def entry_of(found: Examined, row_of: RowOf, stages: list[Stage], target: int, of: int | None) -> dict[str, Any]:
+    """The entry of `targets` for a program; its stages are appended to `stages`.
+
+    Args:
+      found: the examined program.
+      row_of: the row of the final jaxpr for a label.
+      stages: the report's stages, in order.
+      target: the index that the entry will have in `targets`.
+      of: the stage that was compiled, StableHLO; None if there is none.
+    """
+    before = of
+    for each in found.passes:
+        stages.append(_pass_stage(each, row_of, target, before))
+        before = len(stages) - 1
+    hlo = _added(stages, found.hlo, "hlo", row_of, target, before)
+    return {
+        "name": found.name,
+        "platform": found.platform,
+        "device": found.device,
+        "devices": found.devices,
+        "error": found.error,
+        "unavailable": dict(found.unavailable),
+        "seconds": {"lower": found.lower_seconds, "compile": found.compile_seconds},
+        "cost": None if found.cost is None else found.cost._asdict(),
+        "memory": None if found.memory is None else found.memory._asdict(),
+        "prediction": found.prediction and dict(zip(("seconds", "source"), found.prediction, strict=True)),
+        "roof": None if found.roof is None else found.roof._asdict(),
+        "kernels": [_kernel(each, row_of) for each in found.kernels],
+        "boundaries": [{**b._asdict(), "consumers": list(b.consumers)} for b in found.boundaries],
+        "coverage": found.coverage and {**found.coverage._asdict(), "inserted": list(found.coverage.inserted)},
+        "moments": [moment._asdict() for moment in found.moments],
+        "buffers": [_with_row(each, row_of) for each in found.buffers],
+        "collectives": [_with_row(each, row_of) for each in found.collectives],
+        "hlo": hlo,
+        "assembly": _added(stages, found.assembly, "assembly", row_of, target, hlo),
+    }
+
+
+def rows_of(labels: Iterable[str], row_of: RowOf) -> list[int]:
+    """The rows of labels, in order, each once; labels without a row are left out."""
+    return sorted({row for row in map(row_of, labels) if row is not None})
+
+
+def _pass_stage(found: Pass, row_of: RowOf, target: int, of: int | None) -> Stage:
+    return _stage(found.text, "pass", row_of, target, of) | {"rewrite": found.name, "changed": found.changed}
+
+
+def _added(
+    stages: list[Stage], text: ProgramText | None, kind: str, row_of: RowOf, target: int, of: int | None
+) -> int | None:
+    """The index of the stage of a text, which is appended; None for no text."""
+    if text is None:
+        return None
+    stages.append(_stage(text, kind, row_of, target, of))
+    return len(stages) - 1
+
+
+def _stage(text: ProgramText, kind: str, row_of: RowOf, target: int, of: int | None) -> Stage:
+    return {
+        "kind": kind,
+        "title": text.title,
+        "target": target,
+        "of": of,
+        "rewrite": None,
+        "changed": True,
+        "seconds": None,
+        "count": text.count,
+        "lines": list(text.lines),
+        "rows": [rows_of(labels, row_of) for labels in text.labels],
+    }
+
+
+def _kernel(kernel: Kernel, row_of: RowOf) -> dict[str, Any]:
+    shown = kernel._asdict()
+    rows = rows_of(shown.pop("labels"), row_of)
+    return {**shown, "rows": rows}
+
+
+def _with_row(found: Buffer | ExchangedData, row_of: RowOf) -> dict[str, Any]:
+    shown = found._asdict()
+    label = shown.pop("label")
+    return {**shown, "row": None if label is None else row_of(label)}

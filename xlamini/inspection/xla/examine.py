@@ -1,0 +1,167 @@
+"""Compile a lowered program for one target, and read what XLA says about it."""
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from xlamini.inspection.xla.assembly import assembly_of
+from xlamini.inspection.xla.boundaries import boundaries_of
+from xlamini.inspection.xla.buffers import LabelOf, Liveness, labels_by_name, memory_by_schedule, memory_of
+from xlamini.inspection.xla.collectives import exchanges_of
+from xlamini.inspection.xla.dump import Compiled, Dump, Missing, compiled_with_dump
+from xlamini.inspection.xla.examined import Cost, Examined, Kernel, Memory, Roof
+from xlamini.inspection.xla.fusion_choices import FusionChoices
+from xlamini.inspection.xla.hlo import Module
+from xlamini.inspection.xla.kernels import Kernels
+from xlamini.inspection.xla.labels import Labelling
+from xlamini.inspection.xla.passes import passes_of
+from xlamini.inspection.xla.roofs import roof_of, roof_of_this_cpu
+from xlamini.inspection.xla.texts import program_text
+from xlamini.runtime.executable import CompiledModule
+from xlamini.runtime.hlo.translation import optimized_cost
+from xlamini.runtime.host_memory import total_bytes
+from xlamini.runtime.meshes.program_placement import devices_of
+from xlamini.staging.compile.prediction import predicted
+
+if TYPE_CHECKING:
+    from xlamini.runtime.targets.topology import Target
+    from xlamini.staging.aot.stages import Lowered
+
+T = TypeVar("T")
+
+
+def examine(lowered: Lowered, name: str, target: Target | None = None) -> Examined:
+    """The program compiled for a target, or for the devices it was lowered for, and all that XLA says about it.
+
+    The disk cache is neither read nor written. What cannot be read makes that part alone unavailable.
+
+    Args:
+      lowered: `jit(f).lower(…)`.
+      name: the target's name in the report, such as "here".
+      target: the device to compile for, from `xlamini.target`; None for the program's own devices.
+
+    Raises:
+      PlatformError: a program with Python callbacks, and a target.
+      JaxRuntimeError: XLA cannot compile it.
+    """
+    start = time.monotonic()
+    there = lowered if target is None else lowered._for_target(target)
+    program = there._program
+    _ = program.module
+    lower_seconds = time.monotonic() - start
+    devices = devices_of(program.device)
+    found = Examined(name, program.device.platform, devices[0].device_kind, len(devices), lower_seconds=lower_seconds)
+    with compiled_with_dump(program, there._options) as compiled:
+        found.compile_seconds = compiled.seconds
+        _Reading(found, compiled, there).read()
+    return found
+
+
+def unexamined(name: str, error: str) -> Examined:
+    """The column of a target that cannot be compiled for, with the reason: what to install, or the compiler's error."""
+    return Examined(name, error=error)
+
+
+class _Reading:
+    """The reading of one compiled program into an `Examined`, part by part."""
+
+    def __init__(self, found: Examined, compiled: Compiled, lowered: Lowered):
+        self._found, self._executable, self._jaxpr = found, compiled.executable, lowered._call.trace.jaxpr
+        self._dump, self._why_none = compiled.dump, compiled.why_none
+        self._target: Target | None = getattr(compiled.executable, "target", None)
+        self._text = compiled.executable.as_text()
+
+    def read(self) -> None:
+        found = self._found
+        found.cost = self._part("cost", lambda: _cost(self._executable))
+        found.memory = self._part("memory totals", lambda: _memory(self._executable, self._target, found.platform))
+        found.prediction = self._part("prediction", lambda: predicted(self._executable, self._jaxpr))
+        found.roof = self._part("roof", self._roof)
+        found.passes = self._part("passes", lambda: passes_of(self._files().passes())) or ()
+        module = self._part("hlo", lambda: Module(self._text))
+        if module is not None and module.entry is not None:
+            self._read_module(module, Labelling(module))
+
+    def _read_module(self, module: Module, labelling: Labelling) -> None:
+        found = self._found
+        found.hlo = self._part("hlo", lambda: program_text("optimized HLO", module, labelling))
+        found.coverage = self._part("coverage", labelling.coverage)
+        kernels = Kernels(module, labelling, found.roof, self._target.clock if self._target else None)
+        found.kernels = self._part("kernels", kernels.read) or ()
+        if kernels.failures:
+            names = ", ".join(kernels.failures[:3])
+            found.unavailable["costs"] = f"XLA cannot analyze {len(kernels.failures)} kernels alone, such as {names}"
+        found.prediction = found.prediction or _sum_of_bounds(found.kernels)
+        choices = self._part("reasons", self._choices)
+        found.boundaries = self._part("boundaries", lambda: boundaries_of(module, found.kernels, choices)) or ()
+        label_of = labels_by_name(module, labelling)
+        found.collectives = self._part("collectives", lambda: exchanges_of(self._text, label_of)) or ()
+        moments = self._moments(module, label_of)
+        if moments is not None:
+            found.moments, found.buffers = moments
+        found.assembly = self._part("assembly", lambda: assembly_of(*self._files().assembly(), found.kernels))
+
+    def _part(self, name: str, read: Callable[[], T]) -> T | None:
+        """A part of the report; None, and a sentence in `unavailable`, if it cannot be read."""
+        try:
+            return read()
+        except Missing as error:
+            self._found.unavailable[name] = f"{error}."
+        except Exception as error:  # XLA's texts may change in any way, and the other parts can still be read
+            self._found.unavailable[name] = f"XLA's output could not be read: {type(error).__name__}: {error}."
+        return None
+
+    def _files(self) -> Dump:
+        if self._dump is None:
+            raise Missing(self._why_none)
+        return self._dump
+
+    def _roof(self) -> Roof | None:
+        if self._target is not None:
+            return roof_of(self._target, self._text)
+        if self._found.platform != "cpu":
+            raise Missing(f"the peaks of a {self._found.device} are not known; a target of this device has them")
+        return roof_of_this_cpu()
+
+    def _choices(self) -> FusionChoices:
+        files = self._files()
+        text = files.only("priority_fusion_dump.txt", "why it did not fuse kernels")
+        return FusionChoices(text, files.before_fusion())
+
+    def _moments(self, module: Module, label_of: LabelOf) -> Liveness | None:
+        kernels = self._found.kernels
+        found = self._part("live ranges", lambda: self._live_ranges(kernels, label_of))
+        return found or self._part("buffers", lambda: memory_by_schedule(module, kernels, label_of))
+
+    def _live_ranges(self, kernels: tuple[Kernel, ...], label_of: LabelOf) -> Liveness:
+        files = self._files()
+        live = files.only("-live-range.txt", "the live ranges of its buffers")
+        assignment = files.only("-buffer-assignment.txt", "its buffer assignment")
+        return memory_of(live, assignment, kernels, label_of)
+
+
+def _sum_of_bounds(kernels: Sequence[Kernel]) -> tuple[float, str] | None:
+    """The time of a program by its kernels, where the compiler predicts none."""
+    seconds = [kernel.seconds for kernel in kernels if kernel.seconds is not None]
+    return (sum(seconds), "xlamini's bound: the sum of the kernels' lower bounds") if seconds else None
+
+
+def _cost(executable: CompiledModule) -> Cost:
+    """XLA's generic analysis, which can be compared between targets and is the sum of the kernels'."""
+    cost = optimized_cost(executable.loaded)
+    return Cost(max(cost.get("flops", 0.0), 0.0), max(cost.get("bytes accessed", 0.0), 0.0), "xla")
+
+
+def _memory(executable: CompiledModule, target: Target | None, platform: str) -> Memory:
+    stats = executable.memory_analysis()
+    arguments, outputs, temporaries = (
+        stats.argument_size_in_bytes,
+        stats.output_size_in_bytes,
+        stats.temp_size_in_bytes,
+    )
+    # The CPU compiler's own peak leaves the temporaries out.
+    needed = arguments + outputs + temporaries - stats.alias_size_in_bytes
+    peak = max(stats.peak_memory_in_bytes, needed)
+    capacity = target.memory if target is not None else total_bytes() if platform == "cpu" else None
+    return Memory(peak, arguments, outputs, temporaries, stats.generated_code_size_in_bytes, capacity)

@@ -1,0 +1,154 @@
+"""What is known of a program after XLA compiled it for one target; the fields are those of the report's schema.
+
+A label is the end of an operation's name in XLA, "tanh#e0.2": the equation that it comes from. An index of a kernel is
+one into `Examined.kernels`, a moment is an index into `Examined.moments`.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class Cost(NamedTuple):
+    """Operations and bytes of one call on one device."""
+
+    flops: float
+    bytes: float
+    source: str
+
+
+class Memory(NamedTuple):
+    """Bytes on one device, as the compiler reports them; `capacity` is the device's memory, where known."""
+
+    peak: int
+    arguments: int
+    outputs: int
+    temporaries: int
+    code: int
+    capacity: int | None
+
+
+class Roof(NamedTuple):
+    """Peak operations a second, and peak bytes a second between the device and its memory."""
+
+    flops: float
+    bandwidth: float
+    source: str
+
+
+class Kernel(NamedTuple):
+    """One instruction of the optimized program that runs by itself; costs and seconds are those of all its runs.
+
+    If it is `inserted`, no equation is inside, and the labels are those of the equations that it serves.
+    """
+
+    name: str
+    kind: str
+    opcode: str
+    type: str
+    runs: int
+    flops: float
+    bytes: float
+    seconds: float | None
+    time: str | None
+    labels: tuple[str, ...]
+    inserted: bool
+    line: int
+    hlo: str
+
+
+class Boundary(NamedTuple):
+    """A value that one kernel writes to memory and others read; `gain` is in seconds."""
+
+    value: str
+    bytes: int
+    producer: int
+    consumers: tuple[int, ...]
+    reason: str | None
+    gain: float | None
+
+
+class Coverage(NamedTuple):
+    """Of the instructions that are no plumbing, how many have a label; the names of those that have none."""
+
+    instructions: int
+    with_id: int
+    inserted: tuple[str, ...]
+
+
+class Moment(NamedTuple):
+    """A step of the program's order: the kernel that runs, and the bytes that are live."""
+
+    kernel: int | None
+    bytes: int
+
+
+class Buffer(NamedTuple):
+    """A value in memory, from the moment it is made to the last one that reads it."""
+
+    name: str
+    bytes: int
+    first: int
+    last: int
+    label: str | None
+
+
+class ExchangedData(NamedTuple):
+    """A collective: `asked` if an equation of the user's is one, else the partitioner inserted it."""
+
+    kind: str
+    bytes: int
+    times: int
+    group: int
+    label: str | None
+    op: str
+    line: str
+    asked: bool
+
+
+class ProgramText(NamedTuple):
+    """A text with the labels of each of its lines; `count` is its number of instructions."""
+
+    title: str
+    lines: tuple[str, ...]
+    labels: tuple[tuple[str, ...], ...]
+    count: int
+
+
+class Pass(NamedTuple):
+    """The program after one pass of the compiler; without lines if the pass changed nothing."""
+
+    name: str
+    changed: bool
+    text: ProgramText
+
+
+@dataclass
+class Examined:
+    """A program compiled for one target, or the reason why it was not.
+
+    `unavailable` says in a sentence why a part is missing: "passes", "assembly", "kernels", "boundaries", "buffers",
+    "collectives".
+    """
+
+    name: str
+    platform: str = ""
+    device: str = ""
+    devices: int = 1
+    error: str | None = None
+    unavailable: dict[str, str] = field(default_factory=dict)
+    lower_seconds: float | None = None
+    compile_seconds: float | None = None
+    cost: Cost | None = None
+    memory: Memory | None = None
+    prediction: tuple[float, str] | None = None
+    roof: Roof | None = None
+    kernels: tuple[Kernel, ...] = ()
+    boundaries: tuple[Boundary, ...] = ()
+    coverage: Coverage | None = None
+    moments: tuple[Moment, ...] = ()
+    buffers: tuple[Buffer, ...] = ()
+    collectives: tuple[ExchangedData, ...] = ()
+    passes: tuple[Pass, ...] = ()
+    hlo: ProgramText | None = None
+    assembly: ProgramText | None = None

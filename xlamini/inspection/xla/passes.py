@@ -1,0 +1,123 @@
+"""The program after each pass of the compiler, from the files of a dump.
+
+The text of a pass has the lines that it changed and those that the next one changes, so that any two neighbours can be
+compared, under the first line of their computation; a line that begins with … stands for lines as before. All texts
+together grow with the changes, not with the program.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from xlamini.inspection.xla.examined import Pass, ProgramText
+from xlamini.inspection.xla.texts import is_instruction, labels_in, shortened
+
+_FILE = re.compile(r"(?:cl_\d+\.)?(\d{4,})\.(.*?)\.after_(.*?)(?:\.before_(.*))?\.txt")
+_START, _END = "pipeline-start", "pipeline-end"
+BEFORE = "before the first pass"
+
+
+class PassFile(NamedTuple):
+    """A file of a dump: the program after a pass; the number counts the files."""
+
+    number: int
+    pipeline: str
+    name: str
+    file: str
+
+
+def pass_file(name: str) -> PassFile | None:
+    """What a file's name, without that of its module, says; None if it is not the program after a pass.
+
+    >>> pass_file("0012.simplification.after_dce.before_cse.txt")
+    PassFile(number=12, pipeline='simplification', name='dce', file='0012.simplification.after_dce.before_cse.txt')
+    """
+    found = _FILE.fullmatch(name)
+    return PassFile(int(found[1]), found[2], found[3], name) if found else None
+
+
+class _State(NamedTuple):
+    """The program after a pass, its lines as a set, and those of them that are shown, with their short form."""
+
+    name: str
+    title: str
+    lines: list[str]
+    every: frozenset[str]
+    shown: dict[str, str]
+
+
+def passes_of(files: Iterable[tuple[PassFile, bytes]]) -> tuple[Pass, ...]:
+    """The passes, from the files in the order of their numbers and their contents."""
+    return tuple(_passes(files))
+
+
+def _passes(files: Iterable[tuple[PassFile, bytes]]) -> Iterator[Pass]:
+    last: _State | None = None
+    content, unchanged = b"", list[Pass]()
+    for about, raw in files:
+        if last is None:
+            last, content = _state(BEFORE, "HLO before the first pass", raw), raw
+            continue
+        title = f"{about.name} (pass {about.number})"
+        after = _state(about.name, title, raw) if raw != content else None
+        if after is None or not _compare(last, after):
+            if about.name not in (_START, _END):
+                unchanged.append(Pass(about.name, False, ProgramText(title, (), (), _count(last.lines))))
+            continue
+        yield _shown(last)
+        yield from unchanged
+        last, content, unchanged = after, raw, []
+    if last is not None:
+        yield _shown(last)
+        yield from unchanged
+
+
+def _state(name: str, title: str, raw: bytes) -> _State:
+    lines = raw.decode("utf-8", "replace").split("\n")
+    start = next((i for i, line in enumerate(lines) if line.endswith("{") and ") -> " in line), len(lines))
+    lines = lines[start:]
+    return _State(name, title, lines, frozenset(lines), {})
+
+
+def _compare(before: _State, after: _State) -> bool:
+    """Whether a pass changed what is shown; marks the lines that it took away and those that it made."""
+    gone = {line: shortened(line) for line in before.every - after.every}
+    made = {line: shortened(line) for line in after.every - before.every}
+    gone_as_shown, made_as_shown = set(gone.values()), set(made.values())
+    before.shown.update((line, short) for line, short in gone.items() if short not in made_as_shown)
+    after.shown.update((line, short) for line, short in made.items() if short not in gone_as_shown)
+    is_other_order = not gone and not made and before.lines != after.lines
+    return gone_as_shown != made_as_shown or is_other_order
+
+
+def _shown(state: _State) -> Pass:
+    lines, labels = list[str](), list[tuple[str, ...]]()
+    for text, found in _hunks(state):
+        lines.append(text)
+        labels.append(found)
+    text = ProgramText(state.title, tuple(lines), tuple(labels), _count(state.lines))
+    return Pass(state.name, True, text)
+
+
+def _hunks(state: _State) -> Iterator[tuple[str, tuple[str, ...]]]:
+    head, skipped = "", 0
+    for line in state.lines:
+        short = state.shown.get(line)
+        if short is not None:
+            if skipped:
+                yield f"  … {skipped} lines", ()
+            if head and is_instruction(line):
+                yield shortened(head), ()
+            head, skipped = "", 0
+            yield short, labels_in(line)
+        elif line.endswith("{") and not is_instruction(line):
+            head = line
+        else:
+            skipped += is_instruction(line)
+    if skipped:
+        yield f"  … {skipped} lines", ()
+
+
+def _count(lines: list[str]) -> int:
+    return sum(map(is_instruction, lines))
