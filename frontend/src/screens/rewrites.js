@@ -23,9 +23,21 @@ export const rewrites = {
 export function steps(app, all) {
   const { model, state } = app;
   return model.stages.flatMap((stage, i) => {
-    const here = stage.kind !== "source" && stage.of !== null && (stage.target === null || stage.target === state.target) && stage.kind !== "assembly";
-    return here && (all || stage.changed) ? [i] : [];
+    const here = ["jaxpr", "stablehlo", "pass", "hlo"].includes(stage.kind) && (stage.target === null || stage.target === state.target);
+    return here && beforeOf(model, i) !== null && (all || stage.changed) ? [i] : [];
   });
+}
+
+/**
+ * The stage that a step is compared with. A pass has only the lines that it made and that the next one takes away: it is compared with the
+ * pass before it that changed something, and what is whole with what is whole.
+ */
+function beforeOf(model, stage) {
+  const { stages } = model, whole = (i) => stages[i].kind !== "pass" || stages[i].gone === undefined;
+  let of = stages[stage].of;
+  if (whole(stage)) while (of !== null && !whole(of)) of = stages[of].of;
+  else if (of === null || stages[of].kind !== "pass") return null; // the program as the compiler got it
+  return of;
 }
 
 class Rewrites {
@@ -66,7 +78,7 @@ class Rewrites {
   fillSteps() {
     const { model } = this.app, current = this.current();
     put(this.list, this.stages().map((i) => {
-      const stage = model.stages[i], delta = stage.count - (model.stages[stage.of]?.count ?? 0);
+      const stage = model.stages[i], delta = stage.count - (model.stages[beforeOf(model, i)]?.count ?? 0);
       return h("li", null, h("button", { class: "step-line", "aria-current": i === current ? "step" : "false", click: () => this.app.set({ stage: i }) },
         h("span", { class: "step-name", title: stage.title }, stage.title), h("span", { class: "num soft" }, stage.changed ? `${delta > 0 ? "+" : delta < 0 ? "−" : "±"}${count(Math.abs(delta))}` : "unchanged")));
     }));
@@ -84,7 +96,7 @@ class Rewrites {
     this.items = unified ? shown.flatMap(inOneColumn) : shown;
     this.list2 = new VirtualList({ count: this.items.length, label: "Before and after", draw: (i) => this.line(this.items[i]), paint: (el, i) => this.light(el, this.items[i]),
       enter: (i) => this.enter(this.items[i]), hover: (i) => app.hover(i === null ? null : this.items[i].rows) });
-    const names = [["before", app.model.stages[stage].of], ["after", stage]].map(([word, i]) => h("span", null, `${word}: ${app.model.stages[i].title}`));
+    const names = [["before", beforeOf(app.model, stage)], ["after", stage]].map(([word, i]) => h("span", null, `${word}: ${app.model.stages[i].title}`));
     put(this.main, this.tools(stage, unified), h("div", { class: "pair-head" }, names), h("div", { class: `fill ${unified ? "unified" : ""}` }, this.list2.element));
     this.reveal();
   }
@@ -164,9 +176,13 @@ class Rewrites {
 
 /** The pairs of a step as {left, right, kind, rows}: texts or null. */
 export function align(model, stage) {
-  const its = model.stages[stage], before = model.stages[its.of];
-  return model.isJaxpr(stage) && model.isJaxpr(its.of) ? alignEquations(model, stage, its.of) : alignTexts(before, its);
+  const its = model.stages[stage], of = beforeOf(model, stage), before = model.stages[of];
+  if (model.isJaxpr(stage) && model.isJaxpr(of)) return alignEquations(model, stage, of);
+  if (its.made) return its.changed ? alignTexts(part(before, before.gone), part(its, its.made)) : [];
+  return alignTexts(before, its);
 }
+
+const part = ({ lines, rows }, some) => ({ lines: some.map((i) => lines[i]), rows: some.map((i) => rows[i]) });
 
 function alignEquations(model, stage, of) {
   const { eq } = model;
@@ -219,10 +235,11 @@ function marked(text, other) {
 }
 
 function caption(model, stage, pairs) {
-  const its = model.stages[stage], of = model.stages[its.of], what = model.isJaxpr(stage) ? "equation" : "instruction";
+  const its = model.stages[stage], of = model.stages[beforeOf(model, stage)], what = model.isJaxpr(stage) ? "equation" : "instruction";
   const rules = model.isJaxpr(stage) ? common(model.rowsOf[stage].map((row) => model.eq.rule[row]?.name).filter(Boolean)) : "";
   const kept = pairs.filter((pair) => pair.kind === "same").length;
-  return `${its.rewrite ?? its.title} made ${plural(its.count, what)} of ${count(of?.count)}: ${plural(kept, "line")} stayed as they were${rules ? `; rules that wrote most: ${rules}` : ""}.`;
+  const same = its.made ? "the rest stayed as it was" : `${plural(kept, "line")} stayed as they were`;
+  return `${its.rewrite ?? its.title} made ${plural(its.count, what)} of ${count(of?.count)}: ${same}${rules ? `; rules that wrote most: ${rules}` : ""}.`;
 }
 
 function common(names) {
