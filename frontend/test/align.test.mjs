@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { alignLines, alignRows, increasing, nameless, variableless } from "../src/align.js";
+import { alignLines, alignRows, alignTranslated, increasing, nameless, variableless } from "../src/align.js";
 
 const kinds = (pairs) => pairs.map(({ left, right, kind }) => `${left ?? ""}>${right ?? ""} ${kind}`);
 const texts = { 0: "a", 1: "b", 2: "c", 10: "a", 11: "x", 12: "b", 13: "C", 14: "c" };
@@ -37,4 +37,9 @@ test("texts are aligned by line, equations keep changed lines together, moved li
   assert.deepEqual(kinds(pairs), ["0>0 same", "1>1 changed", "2>2 same"]);
   assert.deepEqual(kinds(alignLines(["first", "second", "third"], ["second", "third", "first"])), ["1>0 same", "2>1 same", "0>2 moved"]);
   assert.deepEqual(kinds(alignLines([], ["x"])), [">0 added"]);
+});
+
+test("of two languages, an equation's lines stand beside each other, and none is lost", () => {
+  const pairs = alignTranslated([[], [1], [1], [2]], [[], [2], [1], [1], [1], [9]]).map(({ left, right }) => [left, right]);
+  assert.deepEqual(pairs, [[0, 0], [1, 2], [2, 3], [null, 4], [3, 1], [null, 5]]);
 });

@@ -1,7 +1,7 @@
 // Screen 3: what each step changed. Ours are matched by equation, XLA's by line.
 
 import { h, put } from "../dom.js";
-import { alignLines, alignRows, variableless } from "../align.js";
+import { alignLines, alignRows, alignTranslated, variableless } from "../align.js";
 import { count, plural, seconds } from "../format.js";
 import { check, switcher } from "../grid.js";
 import { program, withoutMetadata } from "../highlight.js";
@@ -92,7 +92,7 @@ class Rewrites {
     this.aligned ??= new Map();
     if (!this.aligned.has(stage)) this.aligned.set(stage, align(app.model, stage));
     this.pairs = this.aligned.get(stage);
-    const unified = this.unified ?? !app.model.isJaxpr(stage), shown = this.only ? nearChanges(this.pairs) : this.pairs;
+    const unified = this.unified ?? app.model.stages[stage].kind === "pass", shown = this.only ? nearChanges(this.pairs) : this.pairs;
     this.items = unified ? shown.flatMap(inOneColumn) : shown;
     this.list2 = new VirtualList({ count: this.items.length, label: "Before and after", draw: (i) => this.line(this.items[i]), paint: (el, i) => this.light(el, this.items[i]),
       enter: (i) => this.enter(this.items[i]), hover: (i) => app.hover(i === null ? null : this.items[i].rows) });
@@ -105,7 +105,7 @@ class Rewrites {
     const tally = (kind) => this.pairs.filter((pair) => pair.kind === kind).length;
     const its = this.app.model.stages[stage];
     return [h("div", { class: "tools" }, h("button", { class: "button", id: "play", click: () => this.play(), "aria-pressed": String(Boolean(this.playing)) }, this.playing ? "❚❚ Pause" : "▶ Play"),
-      ["added", "removed", "changed", "moved"].map((kind) => h("span", { class: `tally ${kind}` }, `${count(tally(kind))} ${kind}`)), h("span", { class: "gap" }),
+      this.pairs[0]?.kind !== "became" && ["added", "removed", "changed", "moved"].map((kind) => h("span", { class: `tally ${kind}` }, `${count(tally(kind))} ${kind}`)), h("span", { class: "gap" }),
       switcher("Columns", [[false, "beside"], [true, "below"]], unified, (it) => ((this.unified = it), this.compare())), switcher("Lines", [[true, "changes"], [false, "all"]], this.only, (only) => ((this.only = only), this.compare()))),
     h("p", { class: "caption", "aria-live": "polite" }, caption(this.app.model, stage, this.pairs), its.seconds !== null && h("span", { class: "soft" }, ` (${seconds(its.seconds)})`))];
   }
@@ -179,8 +179,10 @@ export function align(model, stage) {
   const its = model.stages[stage], of = beforeOf(model, stage), before = model.stages[of];
   if (model.isJaxpr(stage) && model.isJaxpr(of)) return alignEquations(model, stage, of);
   if (its.made) return its.changed ? alignTexts(part(before, before.gone), part(its, its.made)) : [];
-  return alignTexts(before, its);
+  return alignTexts(before, its, language(before) === language(its) ? alignLines : (left, right, ...rows) => alignTranslated(...rows));
 }
+
+const language = ({ kind }) => (kind === "pass" ? "hlo" : kind);
 
 const part = ({ lines, rows }, some) => ({ lines: some.map((i) => lines[i]), rows: some.map((i) => rows[i]) });
 
@@ -197,8 +199,8 @@ function alignEquations(model, stage, of) {
     ({ left: text(left), right: text(right), kind, rows: [left, right].filter((row) => row !== null) }));
 }
 
-function alignTexts(before, after) {
-  return alignLines(before.lines, after.lines, before.rows, after.rows).map(({ left, right, kind }) => ({
+function alignTexts(before, after, how = alignLines) {
+  return how(before.lines, after.lines, before.rows, after.rows).map(({ left, right, kind }) => ({
     left: left === null ? null : before.lines[left], right: right === null ? null : after.lines[right], kind,
     rows: (right === null ? before.rows[left] : after.rows[right]) ?? [] }));
 }
@@ -238,7 +240,7 @@ function caption(model, stage, pairs) {
   const its = model.stages[stage], of = model.stages[beforeOf(model, stage)], what = model.isJaxpr(stage) ? "equation" : "instruction";
   const rules = model.isJaxpr(stage) ? common(model.rowsOf[stage].map((row) => model.eq.rule[row]?.name).filter(Boolean)) : "";
   const kept = pairs.filter((pair) => pair.kind === "same").length;
-  const same = its.made ? "the rest stayed as it was" : `${plural(kept, "line")} stayed as they were`;
+  const same = pairs[0]?.kind === "became" ? "each line stands beside what it became" : its.made ? "the rest stayed as it was" : `${plural(kept, "line")} stayed as they were`;
   return `${its.rewrite ?? its.title} made ${plural(its.count, what)} of ${count(of?.count)}: ${same}${rules ? `; rules that wrote most: ${rules}` : ""}.`;
 }
 
