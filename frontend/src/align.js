@@ -106,6 +106,26 @@ function moved(pairs, a, b) {
   return pairs.filter((pair) => pair.kind !== "gone");
 }
 
+/** Lines of two languages: beside the lines of an equation stand those that it became; a line without rows follows the one before it. */
+export function alignTranslated(leftRows, rightRows) {
+  const came = owners(leftRows), became = new Map(), out = [];
+  owners(rightRows).forEach((row, j) => became.set(row, [...(became.get(row) ?? []), j]));
+  for (let i = 0; i < came.length; ) {
+    const row = came[i], start = i;
+    while (i < came.length && came[i] === row) i++;
+    const right = became.get(row) ?? [];
+    became.delete(row);
+    for (let k = 0; k < Math.max(i - start, right.length); k++) out.push({ left: start + k < i ? start + k : null, right: right[k] ?? null, kind: "became" });
+  }
+  for (const rest of became.values()) out.push(...rest.map((right) => ({ left: null, right, kind: "became" })));
+  return out;
+}
+
+function owners(rows) {
+  let last;
+  return rows.map((its) => (last = its[0] ?? last));
+}
+
 /** A line of HLO or StableHLO without the numbers of its names, and without metadata. */
 export const nameless = (line) => line.replace(/, metadata=\{.*$/, "").replace(/([%#][A-Za-z_][\w-]*?)(\.\d+)+\b/g, "$1").replace(/%\d+/g, "%");
 

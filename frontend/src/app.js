@@ -84,8 +84,8 @@ export class App {
   }
 
   redraw(changed) {
+    this.dock.show(); // first, because its height decides what of a list is in sight
     if (REDRAWS.some((name) => changed.has(name)) || !this.view?.changed?.(changed)) return this.show();
-    this.dock.show();
     this.view.paint?.();
   }
 
@@ -100,10 +100,11 @@ export class App {
     const body = h("div", { class: `body ${screen.id}` });
     const why = screen.missing?.(this);
     put(this.main, h("header", { class: "screen-head" }, h("h1", null, screen.title), h("p", { class: "about" }, screen.about)), body);
+    this.dock.show();
     if (why) put(body, missing(why));
     else this.view = screen.draw(this, body) ?? {};
-    this.dock.show();
     this.view?.paint?.();
+    if (document.activeElement === document.body) this.main.focus({ preventScroll: true });
   }
 
   frame() {

@@ -12,7 +12,7 @@ export async function unpack(text) {
 
 /** The report of a file: what `report.save` or `report.json` wrote. */
 export async function fromFile(text) {
-  const inPage = HOLDER.exec(text.slice(0, 2000) + text.slice(text.indexOf('<script id="report"')));
+  const inPage = HOLDER.exec(text);
   if (inPage) return checked(await unpack(inPage[1]));
   let value;
   try {

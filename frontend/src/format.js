@@ -43,6 +43,7 @@ export function bytes(x) {
 /** 0.0000123 -> "12.3 µs". */
 export function seconds(x) {
   if (missing(x)) return NONE;
+  if (x < 0) return `−${seconds(-x)}`;
   if (x === 0) return "0 s";
   const size = Math.abs(x);
   if (size >= 0.9995) return `${digits(x)} s`;

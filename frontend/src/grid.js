@@ -41,6 +41,7 @@ export class Grid {
     }
     this.shown = sorted.flatMap((item) => [{ item }, ...(this.open.has(item) ? this.inside(item).map((under) => ({ item, under })) : [])]);
     [...this.head.children].forEach((cell, c) => cell.setAttribute("aria-sort", this.sort?.[0] === c ? (this.sort[1] ? "descending" : "ascending") : "none"));
+    this.element?.setAttribute("aria-rowcount", this.shown.length + 1);
     this.list.resize(this.shown.length);
   }
 

@@ -39,7 +39,8 @@ export function equation(app, step) {
   const { model, state } = app;
   const rows = model.rowsOf[model.isJaxpr(state.stage) ? state.stage : model.final] ?? [];
   if (!rows.length) return;
-  const at = rows.findIndex((row) => app.lit.has(row));
+  const exact = rows.indexOf(app.choice?.row);
+  const at = exact >= 0 ? exact : rows.findIndex((row) => app.lit.has(row));
   const next = at < 0 ? (step > 0 ? 0 : rows.length - 1) : at + step;
   if (rows[next] !== undefined) app.select(pickRow(rows[next]));
 }

@@ -8,13 +8,50 @@ const JAXPR = "jaxpr";
 export function build(report) {
   const eq = Object.fromEntries(COLUMNS.map((name) => [name, report.equations?.[name] ?? []]));
   const n = eq.stage.length;
-  const stages = report.stages ?? [];
-  const model = { report, eq, n, stages, final: report.final, targets: report.targets ?? [], sources: report.sources ?? [], memos: new Map() };
+  const stages = (report.stages ?? []).map((stage) => ({ ...stage, lines: stage.lines ?? [], rows: rowsOfLines(stage) }));
+  const model = { report, eq, n, stages, final: report.final, targets: (report.targets ?? []).map(whole), sources: report.sources ?? [], memos: new Map() };
+  eq.text = wholeTexts(eq.text, stages);
   model.rowsOf = grouped(n, stages.length, (row) => eq.stage[row]);
   model.children = grouped(n, n, (row) => eq.parent[row]);
   model.sites = bySite(eq, n);
   return Object.assign(model, methods(model));
 }
+
+/** The rows of each line; in a jaxpr, the further lines of an equation are its own. */
+function rowsOfLines(stage) {
+  const rows = (stage.lines ?? []).map((_, i) => stage.rows?.[i] ?? []), open = [];
+  if (stage.kind !== JAXPR) return rows;
+  let depth = 0;
+  return rows.map((its, i) => {
+    const before = depth, shown = its.length ? its : open.at(-1)?.its ?? its;
+    for (const c of stage.lines[i]) depth += "[{(".includes(c) ? 1 : "]})".includes(c) ? -1 : 0;
+    if (its.length && depth > before) open.push({ its, depth: before });
+    while (open.length && depth <= open.at(-1).depth) open.pop();
+    return shown;
+  });
+}
+
+const LONGEST = 300;
+
+/** Texts of equations that end at a bracket, with what the further lines of their stage say; long params and jaxprs are elided. */
+function wholeTexts(texts, stages) {
+  const further = new Map();
+  const add = (row, line) => further.set(row, [...(further.get(row) ?? []), line.trim()]);
+  for (const { kind, lines, rows } of stages) {
+    if (kind === JAXPR) lines.forEach((line, i) => rows[i].forEach((row) => texts[row]?.endsWith("[") && add(row, line)));
+  }
+  return texts.map((text, row) => {
+    const [, ...rest] = further.get(row) ?? [], close = rest.findLast((line) => line.startsWith("]"));
+    if (!close) return text;
+    const params = rest.slice(0, rest.lastIndexOf(close)).join(" ");
+    return `${text}${params.length > LONGEST || params.includes("{ lambda") ? "…" : params}${close}`;
+  });
+}
+
+const PARTS = { unavailable: {}, seconds: {}, kernels: [], boundaries: [], moments: [], buffers: [], collectives: [] };
+
+/** A target whose missing parts are empty. */
+const whole = (target) => Object.assign({ ...target }, Object.fromEntries(Object.entries(PARTS).map(([name, empty]) => [name, target[name] ?? empty])));
 
 function grouped(n, groups, key) {
   const out = Array.from({ length: groups }, () => []);
@@ -135,5 +172,5 @@ function unavailable(model, target, screen) {
   const it = model.targets[target];
   if (!it) return model.report.failure ? `the program stopped at “${model.report.failure.stage}”` : "the report has no targets";
   if (it.error) return it.error;
-  return it.unavailable?.[screen] ?? null;
+  return it.unavailable[screen] ?? null;
 }

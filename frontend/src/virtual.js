@@ -58,8 +58,8 @@ export class VirtualList {
       line.id = `${this.id}-${i}`;
       line.dataset.i = i;
       if (!line.hasAttribute("role")) line.setAttribute("role", this.item);
-      line.setAttribute("aria-posinset", i + 1);
-      line.setAttribute("aria-setsize", this.count);
+      if (this.item === "row") line.setAttribute("aria-rowindex", i + 2);
+      else for (const [name, value] of [["posinset", i + 1], ["setsize", this.count]]) line.setAttribute(`aria-${name}`, value);
       line.classList.toggle("cursor", i === this.cursor);
       this.paint?.(line, i);
       this.shown.set(i, line);

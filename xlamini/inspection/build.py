@@ -63,6 +63,7 @@ class Inspection:
                 self._add_target(target, recorder)
         except Exception as error:
             self.content["failure"] = {"stage": "lower", "error": f"{type(error).__name__}: {error}"}
+        if self.first is None:
             self._add_programs(recorder, self.traced.jaxpr.jaxpr)
         self._add_facts()
         return self.content

@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from xlamini.core import Primitive
-from xlamini.core.frames import definition
+from xlamini.core.frames import definition, own_files
 from xlamini.core.jaxpr import Provenance
 from xlamini.core.memo import memoised
 from xlamini.primitives.elementwise import Elementwise
@@ -42,8 +43,14 @@ def _written(primitive: Primitive, rewrite: str) -> Rule | None:
         function = _function(primitive, name)
         if function is not None:
             file, line = definition(inspect.unwrap(function))
-            return Rule(f"{primitive.name}.{name}", file, line)
+            return Rule(f"{primitive.name}.{name}", _shown(file), line)
     return None
+
+
+def _shown(file: str) -> str:
+    """The path of a file, from the package on if it is the library's."""
+    _, package, inside = file.rpartition(f"{os.sep}xlamini{os.sep}")
+    return f"xlamini/{inside}" if package and own_files[file] else file
 
 
 def _function(primitive: Primitive, name: str) -> Callable[..., Any] | None:

@@ -1,7 +1,8 @@
 // "Copy reproducer": a Python script that runs one equation or one kernel alone, on random inputs.
 
 const TYPED = /\b([a-z_][a-z0-9_]*):([a-z]\w*\[[^\]]*\])/g;
-const LITERAL = /^(-?[\d.]+(e[+-]?\d+)?|True|False|None|"[^"]*"|'[^']*'|[\d\s,()[\]-]+)$/;
+const NAME = /^[a-z]+$/;
+const LITERAL = /^(-?[\d.]+(e[+-]?\d+)?|True|False|None|"[^"\\\n]*"|'[^'\\\n]*'|[\d\s,()[\]-]+)$/;
 const DTYPES = { f16: "float16", bf16: "bfloat16", f32: "float32", f64: "float64", i8: "int8", i16: "int16", i32: "int32", i64: "int64", s8: "int8", s16: "int16", s32: "int32", s64: "int64",
   u8: "uint8", u16: "uint16", u32: "uint32", u64: "uint64", bool: "bool", pred: "bool", c64: "complex64", c128: "complex128" };
 const NAMES = new Set(Object.values(DTYPES));
@@ -59,13 +60,20 @@ function ofRow(model, row) {
   const text = lines.length ? lines.join("\n") : eq.text[row], types = new Map();
   for (const line of stage.lines) for (const [, name, type] of line.matchAll(TYPED)) types.set(name, type);
   const { params, operands } = parts(text, eq.primitive[row]);
-  const inputs = [...new Set(operands.filter((it) => /^[a-z]+$/.test(it)))];
-  const safe = (name) => `${name}_`;
-  const call = [...operands.map((it) => (/^[a-z]+$/.test(it) ? safe(it) : it.replace(/:.*$/, ""))), ...params.map(([name, value]) => `\n    ${name}=${python(value)}`)];
-  const name = /^[a-z_]\w*$/i.test(eq.primitive[row]) ? `xlamini.lax.${eq.primitive[row]}_p.bind` : "primitive.bind";
+  params.push(...unprinted(eq.primitive[row], text, new Set(params.map(([name]) => name))));
+  const inputs = [...new Set(operands.filter((it) => NAME.test(it)))];
+  const safe = (name) => `${name}_`; // `in` and `is` are names of variables too
+  const call = [...operands.map((it) => (NAME.test(it) ? safe(it) : literal(it))), ...params.map(([name, value]) => `\n    ${name}=${python(value)}`)];
   return [comment(`One equation of ${model.report.name}, alone, on random inputs (${versions(model.report)}).`), comment(text), comment(`${model.where(row)} ${eq.scope[row]}`.trim()),
-    "import ml_dtypes  # noqa: F401\nimport numpy\nimport xlamini\n", "random = numpy.random.default_rng(0)", ...inputs.map((it) => array(safe(it), types.get(it) ?? "f32[]")), "",
-    `print(${name}(${call.join(", ")}))`, ""].join("\n");
+    "import ml_dtypes  # noqa: F401\nimport numpy\nfrom xlamini.commands import rules\n", `primitive = next(row.primitive for row in rules.rows() if row.primitive.name == ${quoted(eq.primitive[row])})`, "random = numpy.random.default_rng(0)", ...inputs.map((it) => array(safe(it), types.get(it) ?? "f32[]")), "",
+    `print(primitive.bind(${call.join(", ")}))`, ""].join("\n");
+}
+
+/** Params that a jaxpr leaves out where the type of the result tells them. */
+function unprinted(primitive, text, printed) {
+  const shape = /:\w+\[([\d,]*)\]/.exec(text)?.[1] ?? "";
+  const all = { broadcast_in_dim: [["shape", `[${shape}]`], ["broadcast_dimensions", "()"]], dot_general: [["precision", "None"]] }[primitive] ?? [];
+  return all.filter(([name]) => !printed.has(name));
 }
 
 /** The params [[name, text]] and operands of the text of an equation. */
@@ -85,6 +93,12 @@ export function parts(text, primitive) {
   return { params, operands: rest.trim().split(/\s+/).filter(Boolean) };
 }
 
+/** A literal operand such as "1.0:f32[]" as Python; what is none is left to the reader, so that no text becomes code. */
+function literal(text) {
+  const value = text.replace(/:.*$/s, "");
+  return LITERAL.test(value) ? value : "...";
+}
+
 /** The value of a param as Python: literals and dtypes; anything else is left to the reader. */
 function python(text) {
   const value = text.trim();
@@ -94,7 +108,7 @@ function python(text) {
 }
 
 function ofKernel(kernel, report) {
-  const text = whole(kernel.hlo ?? "");
+  const text = portable(whole(kernel.hlo ?? ""));
   const parameters = [...entry(text).matchAll(/= (\S+?)(?:\{[^}]*\})? parameter\((\d+)\)/g)].sort((a, b) => a[2] - b[2]).map(([, type]) => type);
   return [comment(`The kernel ${kernel.name} of ${report.name}, alone, on random inputs (${versions(report)}).`),
     "import ml_dtypes  # noqa: F401\nimport numpy\nimport xlamini\nfrom jaxlib import _hlo, _jax\n",
@@ -112,6 +126,17 @@ export function whole(text) {
   const heads = [...out.matchAll(/^(?=%?[\w.-]+ (?:\(.*\) -> .*)?\{\s*$)/gm)];
   if (heads.length) return `${out.slice(0, heads.at(-1).index)}ENTRY ${out.slice(heads.at(-1).index)}`;
   return out;
+}
+
+/**
+ * HLO that any device takes: fusions, which only their own backend can read, become calls, which XLA fuses again; tiled layouts become
+ * plain; bitcasts between plain layouts become reshapes.
+ */
+export function portable(text) {
+  const calls = text.replace(/ fusion\(([^)]*)\), kind=k\w+, calls=(%?[\w.-]+)/g, " call($1), to_apply=$2");
+  const plain = calls.replace(/\{([\d,]*):[^}]*\}/g, "{$1}").replaceAll("[]{}", "[]");
+  const descending = (layout) => layout.split(",").every((x, i, all) => Number(x) === all.length - 1 - i);
+  return plain.replace(/(\{([\d,]+)\}) bitcast\(/g, (all, layout, order) => (descending(order) ? `${layout} reshape(` : all));
 }
 
 const entry = (text) => text.slice(Math.max(0, text.search(/^ENTRY\b/m)));

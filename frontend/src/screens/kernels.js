@@ -32,10 +32,11 @@ class Kernels {
     const { app, target } = this, tab = app.state.tab === "boundaries" ? "boundaries" : "kernels";
     this.grid?.dispose();
     this.grid = null;
-    const tabs = switcher("Table", [["kernels", `kernels (${format.count(target.kernels.length)})`], ["boundaries", `boundaries (${format.count(target.boundaries?.length ?? 0)})`]], tab, (it) => app.set({ tab: it === "kernels" ? null : it }));
+    const tabs = switcher("Table", [["kernels", `kernels (${format.count(target.kernels.length)})`], ["boundaries", `boundaries (${format.count(target.boundaries.length)})`]], tab, (it) => app.set({ tab: it === "kernels" ? null : it }));
     const why = tab === "boundaries" ? app.model.unavailable(app.state.target, "boundaries") : null;
+    const reasons = tab === "boundaries" && !why ? app.model.unavailable(app.state.target, "reasons") : null;
     if (!why) this.grid = tab === "kernels" ? kernelGrid(app, target) : boundaryGrid(app, target);
-    put(this.body, h("div", { class: "tools" }, tabs, tab === "kernels" && coverage(target)), why ? missing(why) : this.grid.element);
+    put(this.body, h("div", { class: "tools" }, tabs, tab === "kernels" && coverage(target), reasons && h("span", { class: "soft" }, reasons)), why ? missing(why) : this.grid.element);
     this.reveal();
   }
 
@@ -113,15 +114,16 @@ function inside(app, kernel) {
 function boundaryGrid(app, target) {
   const name = (k) => target.kernels[k]?.name ?? "argument";
   const go = (k) => h("button", { class: "link", click: (event) => (event.preventDefault(), app.select(pickKernel(app.state.target, k), { tab: null })) }, h("code", null, name(k)));
+  const told = target.boundaries.some((boundary) => boundary.reason !== null || boundary.gain !== null);
   const items = target.boundaries.map((boundary, index) => ({ boundary, index: -1 - index, kernel: target.kernels[boundary.producer] }));
   return new Grid({ label: "Boundaries", items, sort: [1, true], columns: [
-    { title: "value", width: "minmax(9rem, 1fr)", value: ({ boundary }) => boundary.value, show: ({ boundary }) => h("code", null, boundary.value) },
+    { title: "value", width: "minmax(9rem, 1fr)", value: ({ boundary }) => boundary.value, show: ({ boundary }) => h("code", { title: boundary.value }, boundary.value.replace(/\{[^}]*\}/g, "")) },
     { title: "bytes", width: "6rem", number: true, value: ({ boundary }) => boundary.bytes, show: ({ boundary }) => format.bytes(boundary.bytes) },
-    { title: "written by", width: "minmax(9rem, 1fr)", value: ({ boundary }) => name(boundary.producer), show: ({ boundary }) => go(boundary.producer) },
+    { title: "written by", width: "minmax(9rem, 1fr)", value: ({ boundary }) => name(boundary.producer), show: ({ boundary }) => (target.kernels[boundary.producer] ? go(boundary.producer) : "argument") },
     { title: "read by", width: "minmax(10rem, 1.4fr)", value: ({ boundary }) => boundary.consumers.length, show: ({ boundary }) => boundary.consumers.slice(0, 3).map((k, i) => [i > 0 && ", ", go(k)]).concat(boundary.consumers.length > 3 ? ` +${boundary.consumers.length - 3}` : "") },
-    { title: "gain if fused", width: "6rem", number: true, value: ({ boundary }) => boundary.gain, show: ({ boundary }) => format.seconds(boundary.gain) },
-    { title: "why it is not fused", width: "minmax(14rem, 3fr)", value: ({ boundary }) => boundary.reason ?? "", show: ({ boundary }) => h("span", { title: boundary.reason }, boundary.reason ?? "–") },
-  ], enter: (item) => app.select(pickKernel(app.state.target, item.boundary.producer)), paint: (element, item) => light(app, element, item.kernel?.rows ?? [], false) });
+    ...(!told ? [] : [{ title: "gain if fused", width: "6rem", number: true, value: ({ boundary }) => boundary.gain, show: ({ boundary }) => format.seconds(boundary.gain) },
+    { title: "why it is not fused", width: "minmax(14rem, 3fr)", value: ({ boundary }) => boundary.reason ?? "", show: ({ boundary }) => h("span", { title: boundary.reason }, boundary.reason ?? "–") }]),
+  ], enter: (item) => item.kernel && app.select(pickKernel(app.state.target, item.boundary.producer)), paint: (element, item) => light(app, element, item.kernel?.rows ?? [], false) });
 }
 
 function light(app, element, rows, chosen) {

@@ -153,13 +153,13 @@ function ownPlan(app) {
   const rows = plan.moments.map((it) => it.row), at = new Map(rows.map((row, i) => [row, i]));
   const bytes = plan.moments.map((it) => it.bytes), target = model.targets[app.state.target];
   const momentOf = (choice) => [...app.lit].reduce((best, row) => (at.has(row) && (best === null || at.get(row) < best) ? at.get(row) : best), null);
-  return { bytes, capacity: target?.memory?.capacity ?? null, peakAt: argmax(bytes), momentOf, pickOf: (i) => pickRow(rows[i]), nameOf: (i) => model.where(rows[i]) ? `${model.where(rows[i])}, ${model.eq.label[rows[i]]}` : model.eq.label[rows[i]],
+  return { bytes, capacity: target?.memory?.capacity ?? null, peakAt: argmax(bytes), momentOf, pickOf: (i) => (rows[i] === null ? null : pickRow(rows[i])), nameOf: (i) => [model.where(rows[i]), model.eq.label[rows[i]]].filter(Boolean).join(", ") || `moment ${i}`,
     values: plan.values.map((it) => ({ ...it, kept: it.kept_for_backward })),
     facts: [`peak ${format.bytes(plan.peak)}`, ` · arguments ${format.bytes(plan.arguments)} · results ${format.bytes(plan.results)} · temporaries ${format.bytes(plan.temporaries)}`, h("span", { class: "soft" }, ` Before compiling. ${(plan.left_out ?? []).join(" ")}`)] };
 }
 
 function compilerPlan(app) {
-  const { model } = app, target = model.targets[app.state.target], why = model.unavailable(app.state.target, "memory");
+  const { model } = app, target = model.targets[app.state.target], why = ["memory", "moments", "buffers"].map((part) => model.unavailable(app.state.target, part)).find(Boolean);
   if (why) return { why };
   if (!target.moments?.length) return { why: "the compiler did not tell its buffers" };
   const bytes = target.moments.map((it) => it.bytes), at = new Map(target.moments.map((it, i) => [it.kernel, i]).filter(([k]) => k !== null));

@@ -1,7 +1,7 @@
 // Screen 3: what each step changed. Ours are matched by equation, XLA's by line.
 
 import { h, put } from "../dom.js";
-import { alignLines, alignRows, variableless } from "../align.js";
+import { alignLines, alignRows, alignTranslated, variableless } from "../align.js";
 import { count, plural, seconds } from "../format.js";
 import { check, switcher } from "../grid.js";
 import { program, withoutMetadata } from "../highlight.js";
@@ -23,14 +23,26 @@ export const rewrites = {
 export function steps(app, all) {
   const { model, state } = app;
   return model.stages.flatMap((stage, i) => {
-    const here = stage.kind !== "source" && stage.of !== null && (stage.target === null || stage.target === state.target) && stage.kind !== "assembly";
-    return here && (all || stage.changed) ? [i] : [];
+    const here = ["jaxpr", "stablehlo", "pass", "hlo"].includes(stage.kind) && (stage.target === null || stage.target === state.target);
+    return here && beforeOf(model, i) !== null && (all || stage.changed) ? [i] : [];
   });
+}
+
+/**
+ * The stage that a step is compared with. A pass has only the lines that it made and that the next one takes away: it is compared with the
+ * pass before it that changed something, and what is whole with what is whole.
+ */
+function beforeOf(model, stage) {
+  const { stages } = model, whole = (i) => stages[i].kind !== "pass" || stages[i].gone === undefined;
+  let of = stages[stage].of;
+  if (whole(stage)) while (of !== null && !whole(of)) of = stages[of].of;
+  else if (of === null || stages[of].kind !== "pass") return null; // the program as the compiler got it
+  return of;
 }
 
 class Rewrites {
   constructor(app, body) {
-    Object.assign(this, { app, body, all: false, only: true, word: "", playing: null });
+    Object.assign(this, { app, body, all: false, only: true, unified: null, word: "", playing: null });
     this.side = h("div", { class: "side" });
     this.main = h("div", { class: "fill" });
     put(body, h("div", { class: "panes narrow-left" }, this.side, this.main));
@@ -66,9 +78,9 @@ class Rewrites {
   fillSteps() {
     const { model } = this.app, current = this.current();
     put(this.list, this.stages().map((i) => {
-      const stage = model.stages[i], delta = stage.count - (model.stages[stage.of]?.count ?? 0);
+      const stage = model.stages[i], delta = stage.count - (model.stages[beforeOf(model, i)]?.count ?? 0);
       return h("li", null, h("button", { class: "step-line", "aria-current": i === current ? "step" : "false", click: () => this.app.set({ stage: i }) },
-        h("span", { class: "step-name" }, stage.title), h("span", { class: "num soft" }, stage.changed ? `${delta > 0 ? "+" : delta < 0 ? "−" : "±"}${count(Math.abs(delta))}` : "unchanged")));
+        h("span", { class: "step-name", title: stage.title }, stage.title), h("span", { class: "num soft" }, stage.changed ? `${delta > 0 ? "+" : delta < 0 ? "−" : "±"}${count(Math.abs(delta))}` : "unchanged")));
     }));
   }
 
@@ -80,26 +92,31 @@ class Rewrites {
     this.aligned ??= new Map();
     if (!this.aligned.has(stage)) this.aligned.set(stage, align(app.model, stage));
     this.pairs = this.aligned.get(stage);
-    this.items = this.only ? nearChanges(this.pairs) : this.pairs;
+    const unified = this.unified ?? app.model.stages[stage].kind === "pass", shown = this.only ? nearChanges(this.pairs) : this.pairs;
+    this.items = unified ? shown.flatMap(inOneColumn) : shown;
     this.list2 = new VirtualList({ count: this.items.length, label: "Before and after", draw: (i) => this.line(this.items[i]), paint: (el, i) => this.light(el, this.items[i]),
       enter: (i) => this.enter(this.items[i]), hover: (i) => app.hover(i === null ? null : this.items[i].rows) });
-    put(this.main, this.tools(stage), h("div", { class: "pair-head" }, h("span", null, "before: ", app.model.stages[app.model.stages[stage].of].title), h("span", null, "after: ", app.model.stages[stage].title)), this.list2.element);
+    const names = [["before", beforeOf(app.model, stage)], ["after", stage]].map(([word, i]) => h("span", null, `${word}: ${app.model.stages[i].title}`));
+    put(this.main, this.tools(stage, unified), h("div", { class: "pair-head" }, names), h("div", { class: `fill ${unified ? "unified" : ""}` }, this.list2.element));
     this.reveal();
   }
 
-  tools(stage) {
+  tools(stage, unified) {
     const tally = (kind) => this.pairs.filter((pair) => pair.kind === kind).length;
     const its = this.app.model.stages[stage];
     return [h("div", { class: "tools" }, h("button", { class: "button", id: "play", click: () => this.play(), "aria-pressed": String(Boolean(this.playing)) }, this.playing ? "❚❚ Pause" : "▶ Play"),
-      ["added", "removed", "changed", "moved"].map((kind) => h("span", { class: `tally ${kind}` }, `${count(tally(kind))} ${kind}`)), h("span", { class: "gap" }),
-      switcher("Lines", [[true, "changes"], [false, "all"]], this.only, (only) => ((this.only = only), this.compare()))),
+      this.pairs[0]?.kind !== "became" && ["added", "removed", "changed", "moved"].map((kind) => h("span", { class: `tally ${kind}` }, `${count(tally(kind))} ${kind}`)), h("span", { class: "gap" }),
+      switcher("Columns", [[false, "beside"], [true, "below"]], unified, (it) => ((this.unified = it), this.compare())), switcher("Lines", [[true, "changes"], [false, "all"]], this.only, (only) => ((this.only = only), this.compare()))),
     h("p", { class: "caption", "aria-live": "polite" }, caption(this.app.model, stage, this.pairs), its.seconds !== null && h("span", { class: "soft" }, ` (${seconds(its.seconds)})`))];
   }
 
-  line({ left, right, kind, gap }) {
+  line({ left, right, kind, gap, one, other }) {
     if (gap) return h("div", { class: "pair gap-line" }, `${plural(gap, "unchanged line")}`);
-    const side = (text) => h("span", { class: "text" }, text === null ? "" : program(withoutMetadata(text)));
-    return h("div", { class: `pair ${kind}` }, h("span", { class: "mark", title: kind }, { added: "+", removed: "−", changed: "~", moved: "↕" }[kind] ?? ""), side(left), side(right));
+    const side = (text, beside) => h("span", { class: "text", title: text }, text === null ? "" : beside == null ? program(withoutMetadata(text)) : marked(withoutMetadata(text), withoutMetadata(beside)));
+    const sign = h("span", { class: "mark", title: kind }, { added: "+", removed: "−", changed: "~", moved: "↕" }[kind] ?? "");
+    if (one !== undefined) return h("div", { class: `pair one ${kind}` }, sign, side(one, other));
+    const changed = kind === "changed";
+    return h("div", { class: `pair ${kind}` }, sign, side(left, changed ? right : null), side(right, changed ? left : null));
   }
 
   light(element, { rows }) {
@@ -159,9 +176,15 @@ class Rewrites {
 
 /** The pairs of a step as {left, right, kind, rows}: texts or null. */
 export function align(model, stage) {
-  const its = model.stages[stage], before = model.stages[its.of];
-  return model.isJaxpr(stage) && model.isJaxpr(its.of) ? alignEquations(model, stage, its.of) : alignTexts(before, its);
+  const its = model.stages[stage], of = beforeOf(model, stage), before = model.stages[of];
+  if (model.isJaxpr(stage) && model.isJaxpr(of)) return alignEquations(model, stage, of);
+  if (its.made) return its.changed ? alignTexts(part(before, before.gone), part(its, its.made)) : [];
+  return alignTexts(before, its, language(before) === language(its) ? alignLines : (left, right, ...rows) => alignTranslated(...rows));
 }
+
+const language = ({ kind }) => (kind === "pass" ? "hlo" : kind);
+
+const part = ({ lines, rows }, some) => ({ lines: some.map((i) => lines[i]), rows: some.map((i) => rows[i]) });
 
 function alignEquations(model, stage, of) {
   const { eq } = model;
@@ -176,8 +199,8 @@ function alignEquations(model, stage, of) {
     ({ left: text(left), right: text(right), kind, rows: [left, right].filter((row) => row !== null) }));
 }
 
-function alignTexts(before, after) {
-  return alignLines(before.lines, after.lines, before.rows, after.rows).map(({ left, right, kind }) => ({
+function alignTexts(before, after, how = alignLines) {
+  return how(before.lines, after.lines, before.rows, after.rows).map(({ left, right, kind }) => ({
     left: left === null ? null : before.lines[left], right: right === null ? null : after.lines[right], kind,
     rows: (right === null ? before.rows[left] : after.rows[right]) ?? [] }));
 }
@@ -196,11 +219,29 @@ function nearChanges(pairs) {
   return out;
 }
 
+/** A pair as lines one below the other. */
+function inOneColumn(pair) {
+  if (pair.gap) return [pair];
+  const { left, right, kind, rows } = pair;
+  if (kind !== "changed") return [{ one: right ?? left, kind, rows }];
+  return [{ one: left, other: right, kind: "removed", rows }, { one: right, other: left, kind: "added", rows }];
+}
+
+/** A line with what differs from the other line marked. */
+function marked(text, other) {
+  let start = 0, end = 0;
+  const most = Math.min(text.length, other.length);
+  while (start < most && text[start] === other[start]) start++;
+  while (end < most - start && text.at(-1 - end) === other.at(-1 - end)) end++;
+  return [text.slice(0, start), h("mark", null, text.slice(start, text.length - end)), text.slice(text.length - end)];
+}
+
 function caption(model, stage, pairs) {
-  const its = model.stages[stage], of = model.stages[its.of], what = model.isJaxpr(stage) ? "equation" : "instruction";
+  const its = model.stages[stage], of = model.stages[beforeOf(model, stage)], what = model.isJaxpr(stage) ? "equation" : "instruction";
   const rules = model.isJaxpr(stage) ? common(model.rowsOf[stage].map((row) => model.eq.rule[row]?.name).filter(Boolean)) : "";
   const kept = pairs.filter((pair) => pair.kind === "same").length;
-  return `${its.rewrite ?? its.title} made ${plural(its.count, what)} of ${count(of?.count)}: ${plural(kept, "line")} stayed as they were${rules ? `; rules that wrote most: ${rules}` : ""}.`;
+  const same = pairs[0]?.kind === "became" ? "each line stands beside what it became" : its.made ? "the rest stayed as it was" : `${plural(kept, "line")} stayed as they were`;
+  return `${its.rewrite ?? its.title} made ${plural(its.count, what)} of ${count(of?.count)}: ${same}${rules ? `; rules that wrote most: ${rules}` : ""}.`;
 }
 
 function common(names) {

@@ -16,7 +16,7 @@ export const roofline = {
   title: "Roofline",
   about: "Each dot is a kernel: to the right, it computes more for each byte that it moves; higher up, it computes faster. A kernel cannot be above the line, which the device's bandwidth (the slope) and its arithmetic (the flat part) draw; a larger dot takes more of the time.",
   missing(app) {
-    const why = app.model.unavailable(app.state.target, "roofline");
+    const why = ["roofline", "kernels"].map((part) => app.model.unavailable(app.state.target, part)).find(Boolean);
     if (why) return why;
     const target = app.model.targets[app.state.target];
     if (!target.roof) return "the peaks of the device are not known";
@@ -26,7 +26,7 @@ export const roofline = {
 };
 
 /** Powers of ten around two numbers. */
-const decades = (low, high) => [10 ** Math.floor(Math.log10(low)), 10 ** Math.ceil(Math.log10(high))];
+const decades = (low, high) => [10 ** Math.floor(Math.log10(low * 0.7)), 10 ** Math.ceil(Math.log10(high))];
 
 class Roofline {
   constructor(app, body) {
@@ -50,7 +50,7 @@ class Roofline {
     const words = [...new Set(all.map((it) => it.kernel.time).filter(Boolean))].join(", ");
     return h("div", { class: "bounds" }, h("div", { class: "stack", role: "img", "aria-label": parts.map(([name, t]) => `${name}-bound ${format.percent(t / this.total)}`).join(", ") },
       [...parts, ["other", rest]].map(([name, t]) => css(h("span", { class: `stack-${name}` }), { width: `${(100 * t) / this.total}%` }))),
-    h("p", null, parts.map(([name, t]) => [h("span", { class: `key stack-${name}` }), `${name}-bound ${format.percent(t / this.total)} of ${format.seconds(this.total)}   `]),
+    h("p", null, parts.map(([name, t]) => h("span", { class: "bound" }, h("span", { class: `key stack-${name}` }), `${name}-bound ${format.percent(t / this.total)} of ${format.seconds(this.total)}`)),
       h("span", { class: "soft" }, ` Times: ${words}. Roof: ${format.flops(this.target.roof.flops)}/s, ${format.bytes(this.target.roof.bandwidth)}/s (${this.target.roof.source}).`, left > 0 && ` ${format.plural(left, "kernel")} without FLOPs ${left === 1 ? "is" : "are"} not drawn.`)));
   }
 

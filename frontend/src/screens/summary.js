@@ -33,7 +33,7 @@ function strip(app) {
 
 function stepCard(app, step, most) {
   const go = step.title === "kernels" ? { screen: "kernels" } : { screen: "source", ...(step.stage === null ? {} : { stage: step.stage }) };
-  return h("button", { class: "step", click: () => app.set(go) }, h("span", { class: "step-title" }, step.title), h("span", { class: "step-count" }, format.count(step.count)),
+  return h("button", { class: "step", click: () => app.set(go) }, h("span", { class: "step-title", title: step.title }, step.title), h("span", { class: "step-count" }, format.count(step.count)),
     h("span", { class: "step-time" }, step.seconds === null ? "\u00a0" : format.seconds(step.seconds)), bar((step.seconds ?? 0) / most, "thin"));
 }
 
@@ -67,7 +67,7 @@ function targetTable(app) {
 function numbers(target) {
   const { cost, memory, prediction } = target;
   return [`${target.devices > 1 ? `${target.devices} × ` : ""}${target.device ?? target.platform}`, h("span", { title: cost && `counted by ${cost.source}` }, format.flops(cost?.flops)), format.bytes(cost?.bytes),
-    peak(memory), format.count(target.kernels?.length), prediction ? h("span", { title: prediction.source }, format.seconds(prediction.seconds)) : "–"];
+    peak(memory), format.count(target.kernels.length), prediction ? h("span", { title: prediction.source }, format.seconds(prediction.seconds)) : "–"];
 }
 
 /** Peak memory beside the capacity, with a bar. */

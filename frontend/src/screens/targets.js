@@ -22,7 +22,7 @@ class Targets {
     const row = (name, show) => [name, ...its.map((target, t) => (target.error ? "" : show(target, t)))];
     const rows = [["", ...its.map((target) => (target.error ? h("span", { class: "soft" }, target.error) : `${target.devices > 1 ? `${target.devices} × ` : ""}${target.device ?? target.platform}`))],
       row("fits", fits), row("peak of capacity", (it) => peak(it.memory)), row("time of a call", (it) => it.prediction && [h("b", null, format.seconds(it.prediction.seconds)), h("span", { class: "soft" }, ` ${it.prediction.source}`)]),
-      row("FLOPs", (it) => format.flops(it.cost?.flops)), row("bytes", (it) => format.bytes(it.cost?.bytes)), row("kernels", (it) => format.count(it.kernels.length)), row("collectives", (it) => format.count(it.collectives?.length ?? 0)),
+      row("FLOPs", (it) => format.flops(it.cost?.flops)), row("bytes", (it) => format.bytes(it.cost?.bytes)), row("kernels", (it) => format.count(it.kernels.length)), row("collectives", (it) => format.count(it.collectives.length)),
       row("lower, compile", (it) => `${format.seconds(it.seconds?.lower)}, ${format.seconds(it.seconds?.compile)}`), row("peaks", (it) => it.roof && h("span", { title: it.roof.source }, `${format.flops(it.roof.flops)}/s, ${format.bytes(it.roof.bandwidth)}/s`)),
       row("longest kernels", (it, t) => top(app, it, t))];
     put(body, h("div", { class: "scroll-x flat" }, plain("Targets", ["", ...its.map((target, t) => h("button", { class: "link", click: () => app.set({ target: t }) }, target.name))], rows)), h("h2", null, "Time by source line"), this.lines(good));

@@ -1,6 +1,7 @@
 """A reader's way through the page: what is chosen travels, keys and search work, links keep the state."""
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -194,13 +195,16 @@ def test_in_a_frame_of_a_notebook(driver: Any, tmp_path: Path) -> None:
     assert driver.get_log("browser") == []
 
 
-@pytest.mark.parametrize("pick", ["row:20", "kernel:0:1"])
-def test_reproducers_are_python(opened: Open, pick: str) -> None:
-    driver = opened("mlp", f"pick={pick}")
+@pytest.mark.parametrize("report", ["mlp", "hostile"])
+@pytest.mark.parametrize("pick", ["row:20", "row:21", "kernel:0:0", "kernel:0:1"])
+def test_reproducers_are_python(opened: Open, report: str, pick: str) -> None:
+    driver = opened(report, f"pick={pick}")
     driver.execute_script("navigator.clipboard.writeText = async text => { globalThis.copied = text }")
     click(driver, ".actions button", 2)
     text = wait(driver, "globalThis.copied")
-    compile(text, "reproducer.py", "exec")
+    kinds = {type(it) for it in ast.parse(text).body}
+    assert kinds <= {ast.Import, ast.ImportFrom, ast.Assign, ast.Expr, ast.For}
+    assert {it.id for it in ast.walk(ast.parse(text)) if isinstance(it, ast.Name)}.isdisjoint({"globalThis", "onerror"})
 
 
 def test_graphs_are_downloads(opened: Open) -> None:

@@ -55,7 +55,8 @@ def rows_of(labels: Iterable[str], row_of: RowOf) -> list[int]:
 
 
 def _pass_stage(found: Pass, row_of: RowOf, target: int, of: int | None) -> Stage:
-    return _stage(found.text, "pass", row_of, target, of) | {"rewrite": found.name, "changed": found.changed}
+    facts = {"rewrite": found.name, "changed": found.changed, "made": list(found.made), "gone": list(found.gone)}
+    return _stage(found.text, "pass", row_of, target, of) | facts
 
 
 def _added(

@@ -116,11 +116,16 @@ class ProgramText(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """The program after one pass of the compiler; without lines if the pass changed nothing."""
+    """The program after one pass of the compiler; without lines if the pass changed nothing.
+
+    `made` are the indices of the lines that the pass made, `gone` of those that the next one takes away.
+    """
 
     name: str
     changed: bool
     text: ProgramText
+    made: tuple[int, ...] = ()
+    gone: tuple[int, ...] = ()
 
 
 @dataclass

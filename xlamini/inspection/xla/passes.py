@@ -1,8 +1,8 @@
 """The program after each pass of the compiler, from the files of a dump.
 
-The text of a pass has the lines that it changed and those that the next one changes, so that any two neighbours can be
-compared, under the first line of their computation; a line that begins with … stands for lines as before. All texts
-together grow with the changes, not with the program.
+The text of a pass has the lines that it made and those that the next one takes away, each under the first line of its
+computation; a line that begins with … stands for lines as before. What a pass did is what it made, beside what is gone
+of the text before it. All texts together grow with the changes, not with the program.
 """
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from xlamini.inspection.xla.facts import Pass, ProgramText
+from xlamini.inspection.xla.examined import Pass, ProgramText
 from xlamini.inspection.xla.texts import is_instruction, labels_in, shortened
 
 _FILE = re.compile(r"(?:cl_\d+\.)?(\d{4,})\.(.*?)\.after_(.*?)(?:\.before_(.*))?\.txt")
@@ -38,13 +38,14 @@ def pass_file(name: str) -> PassFile | None:
 
 
 class _State(NamedTuple):
-    """The program after a pass, its lines as a set, and those of them that are shown, with their short form."""
+    """The program after a pass, its lines as a set, and the short form of those that it made and that go next."""
 
     name: str
     title: str
     lines: list[str]
     every: frozenset[str]
-    shown: dict[str, str]
+    made: dict[str, str]
+    gone: dict[str, str]
     is_reordered: bool = False
 
 
@@ -79,7 +80,7 @@ def _state(name: str, title: str, raw: bytes) -> _State:
     lines = raw.decode("utf-8", "replace").split("\n")
     start = next((i for i, line in enumerate(lines) if line.endswith("{") and ") -> " in line), len(lines))
     lines = lines[start:]
-    return _State(name, title, lines, frozenset(lines), {})
+    return _State(name, title, lines, frozenset(lines), {}, {})
 
 
 def _compare(before: _State, after: _State) -> bool:
@@ -87,8 +88,8 @@ def _compare(before: _State, after: _State) -> bool:
     gone = {line: shortened(line) for line in before.every - after.every}
     made = {line: shortened(line) for line in after.every - before.every}
     gone_as_shown, made_as_shown = set(gone.values()), set(made.values())
-    before.shown.update((line, short) for line, short in gone.items() if short not in made_as_shown)
-    after.shown.update((line, short) for line, short in made.items() if short not in gone_as_shown)
+    before.gone.update((line, short) for line, short in gone.items() if short not in made_as_shown)
+    after.made.update((line, short) for line, short in made.items() if short not in gone_as_shown)
     return gone_as_shown != made_as_shown or _has_other_order(before, after)
 
 
@@ -97,31 +98,31 @@ def _has_other_order(before: _State, after: _State) -> bool:
 
 
 def _shown(state: _State) -> Pass:
-    lines, labels = list[str](), list[tuple[str, ...]]()
-    for text, found in _hunks(state):
-        lines.append(text)
-        labels.append(found)
-    text = ProgramText(state.title, tuple(lines), tuple(labels), _count(state.lines))
-    return Pass(state.name, True, text)
+    hunks = [*_hunks(state)]
+    labels = tuple(() if line is None else tuple(labels_in(line)) for _, line in hunks)
+    text = ProgramText(state.title, tuple(shown for shown, _ in hunks), labels, _count(state.lines))
+    made, gone = (tuple(i for i, (_, line) in enumerate(hunks) if line in part) for part in (state.made, state.gone))
+    return Pass(state.name, True, text, made, gone)
 
 
-def _hunks(state: _State) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _hunks(state: _State) -> Iterator[tuple[str, str | None]]:
+    """The lines of the text, each with the line of the program that it stands for, if any."""
     head, skipped = "", 0
     for line in state.lines:
-        short = state.shown.get(line)
+        short = state.made.get(line, state.gone.get(line))
         if short is not None:
             if skipped:
-                yield f"  … {skipped} lines", ()
+                yield f"  … {skipped} lines", None
             if head and is_instruction(line):
-                yield shortened(head), ()
+                yield shortened(head), None
             head, skipped = "", 0
-            yield short, labels_in(line)
-        elif line[:1] == " ":
-            skipped += 1
-        elif line.endswith("{"):
+            yield short, line
+        elif line.endswith("{") and not is_instruction(line):
             head = line
+        else:
+            skipped += is_instruction(line)
     if skipped:
-        yield f"  … {skipped} lines{', in another order' * state.is_reordered}", ()
+        yield f"  … {skipped} lines{', in another order' * state.is_reordered}", None
 
 
 def _count(lines: list[str]) -> int:
