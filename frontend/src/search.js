@@ -33,7 +33,8 @@ function matches(model, eq, row, [field, word]) {
 
 function haystack(model, eq, row) {
   const all = model.haystacks ??= [];
-  all[row] ??= [eq.text[row], eq.variable[row], eq.scope[row], eq.function[row], eq.label[row], model.where(row)].join(" ").toLowerCase();
+  const line = model.sources[eq.source[row]]?.lines?.[eq.line[row] - 1];
+  all[row] ??= [line, eq.text[row], eq.variable[row], eq.scope[row], eq.function[row], eq.label[row], model.where(row)].join(" ").toLowerCase();
   return all[row];
 }
 
@@ -103,6 +104,7 @@ export class Search {
       this.at = Math.max(0, Math.min(this.hits.length - 1, this.at + step));
       this.mark();
     } else if (event.key === "Enter") this.go(this.at);
+    else if (event.key === "Escape") this.element.close(); // the field alone would only become empty
     else return;
     event.preventDefault();
   }

@@ -60,7 +60,9 @@ test("search by text, line, function, primitive and scope", () => {
   assert.deepEqual(names("primitive:tanh"), new Set(["tanh"]));
   assert.deepEqual(names("line:19"), new Set(["sub", "integer_pow", "reduce_sum", "div"]));
   assert.deepEqual(names("function:loss"), new Set(["sub", "integer_pow", "reduce_sum", "div"]));
-  assert.equal(findRows(model, "scope:layer2 tanh", rows).length, 1);
+  assert.equal(findRows(model, "scope:layer2 primitive:tanh", rows).length, 1);
+  assert.deepEqual(names("named_scope"), new Set());
+  assert.deepEqual(names("jnp.mean((x"), names("line:19"));
   assert.deepEqual(findLines(model, "learning rate", 9), [[0, 4]]);
   assert.equal(findRows(model, "nothing has this", rows).length, 0);
 });

@@ -41,13 +41,14 @@ class Diff {
   result(before) {
     const after = this.app.model;
     this.partner = match(before, after);
-    const tabs = switcher("Part", [["cost", "cost by line"], ["kernels", "kernels"], ["text", "text"]], this.tab, (tab) => ((this.tab = tab), this.draw()));
+    const tabs = switcher("Part", [["cost", "cost"], ["kernels", "kernels"], ["text", "text"]], this.tab, (tab) => ((this.tab = tab), this.draw()));
     const area = h("div", { class: "fill" });
     this.fillTab = () => {
       this.view = { cost: () => costGrid(this.app, before, after), kernels: () => kernelChanges(before, after, this.partner), text: () => textDiff(this.app, before, after, this.partner) }[this.tab]();
       put(area, this.view.element);
     };
-    return [h("div", { class: "scroll-x flat" }, totalsTable(before, after, this.partner)), h("div", { class: "tools" }, tabs), area];
+    const totals = this.tab === "cost" && h("div", { class: "scroll-x flat" }, totalsTable(before, after, this.partner));
+    return [h("div", { class: "tools" }, tabs), totals, totals && h("h2", null, "By line"), area];
   }
 
   changed() {

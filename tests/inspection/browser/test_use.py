@@ -88,6 +88,8 @@ def test_search(opened: Open, query: str, expected: str) -> None:
     assert any(expected in text for text in texts(driver, ".hit")), texts(driver, ".hit")
     press(driver, "\ue007")
     assert state(driver, "pick") is not None
+    press(driver, "/", "x", "\ue00c")
+    assert texts(driver, "dialog[open]") == []
 
 
 def test_a_link_keeps_the_state(opened: Open) -> None:
