@@ -4,126 +4,19 @@ The values and gradients to compare with are those of the same function on one d
 """
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
 
 import xlamini
+from tests.support.hi_types import Boxed, BoxedP, Leading, Scaled, ScaledP, ScaledTy, box, pack, unbox, unpack
 from xlamini import P, grad, jit, lax, numpy as jnp, shard_map
 from xlamini.errors import ShardingError
-from xlamini.experimental.hijax import HiPspec, HiType, MappingSpec, ShapedArray, VJPHiPrimitive, register_hitype
+from xlamini.experimental.hijax import HiPspec, HiType
 from xlamini.sharding import AxisType, NamedSharding
-
-F32 = np.dtype(np.float32)
-
-# --- rows of numbers, each scaled: a type that says how its values are split, whose tangents are arrays
-
-
-@dataclass(frozen=True)
-class Scaled:
-    rows: Any
-    scale: Any
-
-
-@dataclass(frozen=True)
-class ScaledTy(HiType):
-    shape: tuple[int, int]
-    sharding: Any
-
-    def lo_ty(self) -> list[Any]:
-        of_scale = self.sharding.update(spec=P(self.sharding.spec[0]))
-        return [
-            ShapedArray(self.shape, F32, sharding=self.sharding),
-            ShapedArray(self.shape[:1], F32, sharding=of_scale),
-        ]
-
-    def lower_val(self, hi_val: Any) -> list[Any]:
-        return [hi_val.rows, hi_val.scale]
-
-    def raise_val(self, *lo_vals: Any) -> Scaled:
-        return Scaled(*lo_vals)
-
-    def to_tangent_aval(self) -> Any:
-        return ShapedArray(self.shape, F32, sharding=self.sharding)
-
-    def shard(self, mesh: Any, manual_axes: Any, check_vma: bool, spec: Any) -> Any:
-        found = self.lo_ty()[0].shard(mesh, manual_axes, check_vma, spec.rows)
-        return ScaledTy(found.shape, found.sharding)
-
-    def unshard(self, mesh: Any, check_vma: bool, spec: Any) -> Any:
-        found = self.lo_ty()[0].unshard(mesh, check_vma, spec.rows)
-        return ScaledTy(found.shape, found.sharding)
-
-    def nospec(self, mesh: Any, check_vma: bool, all_names: Any) -> Any:
-        return ScaledP(P(all_names))
-
-    def dec_rank(self, size: int | None, spec: Any) -> Any:
-        raise AssertionError("no values are mapped in a test")
-
-    def __repr__(self) -> str:
-        sizes = [f"{n}@{names}" if names else str(n) for n, names in zip(self.shape, self.sharding.spec, strict=True)]
-        return f"scaled[{','.join(sizes)}]"
-
-
-@dataclass(frozen=True)
-class ScaledP(HiPspec):
-    rows: Any
-
-    def to_lo(self) -> tuple[Any, ...]:
-        return self.rows, P(*self.rows[:1])
-
-    def to_tangent_spec(self) -> Any:
-        return self.rows
-
-    def to_ct_spec(self) -> Any:
-        return self.rows
-
-
-register_hitype(Scaled, lambda x: ScaledTy(x.rows.shape, xlamini.typeof(x.rows).sharding))
-
-
-class Identity(VJPHiPrimitive):
-    """Between an array and the values of the type that stand for it; its derivative is the identity."""
-
-    def vjp_fwd(self, nzs_in: Any, x: Any) -> Any:
-        return self(x), None
-
-    def vjp_bwd_retval(self, res: Any, ct: Any) -> Any:
-        return (ct,)
-
-    def jvp(self, primals: Any, tangents: Any) -> Any:
-        return self(*primals), tangents[0]
-
-
-class Pack(Identity):
-    def __init__(self, aval: Any):
-        self.in_avals, self.out_aval, self.params = (aval,), ScaledTy(aval.shape, aval.sharding), {}
-        super().__init__()
-
-    def expand(self, x: Any) -> Scaled:
-        scale = 1 + jnp.max(jnp.abs(x), axis=1)
-        return Scaled(x / scale[:, None], scale)
-
-
-class Unpack(Identity):
-    def __init__(self, ty: Any):
-        self.in_avals, self.out_aval, self.params = (ty,), ty.to_tangent_aval(), {}
-        super().__init__()
-
-    def expand(self, x: Any) -> Any:
-        return x.rows * x.scale[:, None]
-
-
-def pack(x: Any) -> Any:
-    return Pack(xlamini.typeof(x))(x)
-
-
-def unpack(x: Any) -> Any:
-    return Unpack(xlamini.typeof(x))(x)
-
 
 X = np.arange(24, dtype=np.float32).reshape(8, 3) - 7
 W = np.linspace(-1, 1, 24, dtype=np.float32).reshape(8, 3)
@@ -253,98 +146,68 @@ def test_a_batch_beside_a_sharded_value(mesh: Any) -> None:
     np.testing.assert_allclose(found, np.array([1, 2]) * (np.sin(X) * W).sum(), rtol=1e-4, atol=1e-5)
 
 
-# --- a type of tangents: one array, by name
+# --- a whole value that a loop or a branch makes vary
 
 
-@dataclass(frozen=True)
-class Boxed:
-    value: Any
+def added(q: Any, x: Any) -> Any:
+    return pack(unpack(q) + x)
 
 
-@dataclass(frozen=True)
-class BoxedTy(HiType):
-    inner: Any
-
-    def lo_ty(self) -> list[Any]:
-        return [self.inner]
-
-    def lower_val(self, hi_val: Any) -> list[Any]:
-        return [hi_val.value]
-
-    def raise_val(self, *lo_vals: Any) -> Boxed:
-        return Boxed(*lo_vals)
-
-    def to_tangent_aval(self) -> Any:
-        return BoxedTy(self.inner.to_tangent_aval())
-
-    def vspace_zero(self) -> Any:
-        return box(jnp.zeros(self.inner.shape, self.inner.dtype))
-
-    def vspace_add(self, x: Any, y: Any) -> Any:
-        return box(unbox(x) + unbox(y))
-
-    def shard(self, mesh: Any, manual_axes: Any, check_vma: bool, spec: Any) -> Any:
-        return BoxedTy(self.inner.shard(mesh, manual_axes, check_vma, spec.inner))
-
-    def unshard(self, mesh: Any, check_vma: bool, spec: Any) -> Any:
-        return BoxedTy(self.inner.unshard(mesh, check_vma, spec.inner))
-
-    def nospec(self, mesh: Any, check_vma: bool, all_names: Any) -> Any:
-        return BoxedP(self.inner.nospec(mesh, check_vma, all_names))
+def branched(q: Any, x: Any) -> Any:
+    return lax.cond(lax.axis_index("i") % 2 == 0, lambda q, x: q, lambda q, x: pack(x), q, x)
 
 
-@dataclass(frozen=True)
-class BoxedP(HiPspec):
-    inner: Any
-
-    def to_lo(self) -> list[Any]:
-        return self.inner.to_lo()
-
-    def to_tangent_spec(self) -> Any:
-        return BoxedP(self.inner.to_tangent_spec())
-
-    def to_ct_spec(self) -> Any:
-        return BoxedP(self.inner.to_ct_spec())
+def looped(q: Any, x: Any) -> Any:
+    return lax.while_loop(lambda c: c[1] < 3, lambda c: (added(c[0], x), c[1] + 1), (q, 0))[0]
 
 
-register_hitype(Boxed, lambda x: BoxedTy(xlamini.typeof(x.value)))
+def scanned(q: Any, x: Any) -> Any:
+    return lax.scan(lambda q, x: (added(q, x[None]), None), q, x)[0]
 
 
-class Linear(VJPHiPrimitive):
-    def jvp(self, primals: Any, tangents: Any) -> Any:
-        return self(*primals), self(*tangents)
+@xlamini.custom_vjp
+def fivefold(q: Any) -> Any:
+    return unpack(q)
 
 
-class MakeBox(Linear):
-    def __init__(self, aval: Any):
-        self.in_avals, self.out_aval, self.params = (aval,), BoxedTy(aval), {}
-        super().__init__()
-
-    def expand(self, x: Any) -> Boxed:
-        return Boxed(x)
-
-    def transpose(self, ct: Any, accumulator: Any) -> None:  # type: ignore[override]
-        accumulator.accum(unbox(ct))
+fivefold.defvjp(lambda q: (unpack(q), q), lambda q, ct: (5 * ct,))
+ONE, EVEN = X[:1], np.arange(8)[:, None] % 2 == 0
 
 
-class Unbox(Linear):
-    def __init__(self, ty: Any):
-        self.in_avals, self.out_aval, self.params = (ty,), ty.inner, {}
-        super().__init__()
-
-    def expand(self, x: Any) -> Any:
-        return x.value
-
-    def transpose(self, ct: Any, accumulator: Any) -> None:  # type: ignore[override]
-        accumulator.accum(box(ct))
+@pytest.mark.parametrize(
+    ("fun", "value"),
+    [(branched, np.where(EVEN, ONE, X)), (looped, ONE + 3 * X), (scanned, ONE + X)],
+    ids=["cond", "while_loop", "scan"],
+)
+def test_a_shared_value_that_comes_to_vary(mesh: Any, fun: Any, value: Any) -> None:
+    out = jit(shard_map(fun, mesh=mesh, in_specs=(P(), P("i")), out_specs=ROWS))(pack(ONE), X)
+    np.testing.assert_allclose(unpack(out), value, rtol=1e-4, atol=1e-4)
 
 
-def box(x: Any) -> Any:
-    return MakeBox(xlamini.typeof(x))(x)
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("fun", "of_q", "of_x"),
+    [(branched, W[::2].sum(0), np.where(EVEN, 0, W)), (scanned, W.sum(0), W)],
+    ids=["cond", "scan"],
+)
+def test_gradients_for_a_value_that_comes_to_vary(mesh: Any, fun: Any, of_q: Any, of_x: Any) -> None:
+    f = shard_map(lambda q, x: unpack(fun(q, x)), mesh=mesh, in_specs=(P(), P("i")), out_specs=P("i"))
+    for wrapped in (f, jit(f), xlamini.checkpoint(f)):
+        loss = functools.partial(lambda f, q, x: (f(q, x) * W).sum(), wrapped)
+        found = grad(loss, (0, 1))(pack(ONE), X)
+        np.testing.assert_allclose(found[0][0], of_q, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(found[1], of_x, rtol=1e-4, atol=1e-5)
 
 
-def unbox(x: Any) -> Any:
-    return Unbox(xlamini.typeof(x))(x)
+@pytest.mark.parametrize("spec", [ROWS, P()], ids=["split", "whole"])
+def test_custom_vjp_takes_values_of_a_type(mesh: Any, spec: Any) -> None:
+    rows = P("i") if spec is ROWS else P()
+    f = shard_map(fivefold, mesh=mesh, in_specs=spec, out_specs=rows)
+    for gradient in (grad(lambda q: (f(q) * W).sum()), jit(grad(lambda q: (fivefold(q) * W).sum()))):
+        np.testing.assert_allclose(gradient(pack(X)), 5 * W, rtol=1e-6)
+
+
+# --- a type whose cotangents are of its own kind
 
 
 def product(x: Any, y: Any) -> Any:
@@ -435,12 +298,9 @@ def test_specs_that_do_not_fit(mesh: Any, specs: Any, error: type[Exception], pr
 
 
 def test_what_is_missing_is_an_error_that_names_it(mesh: Any) -> None:
-    class Mapped(MappingSpec):
-        pass
-
     f = shard_map(unpack, mesh=mesh, in_specs=ROWS, out_specs=P("i"))
-    with pytest.raises((NotImplementedError, AssertionError)):
-        xlamini.vmap(f, in_axes=Mapped(), axis_size=8)(pack(X))
+    with pytest.raises(NotImplementedError, match=r"that shards a mapped value of a user's type, by .*vmap inside"):
+        xlamini.vmap(f, in_axes=Leading(), axis_size=1)(pack(X[None]))
     with pytest.raises(TypeError, match="it is its arrays that have shardings; place these, and write None"):
         jit(unpack, in_shardings=NamedSharding(mesh, P("i")))(pack(X))
     with pytest.raises(NotImplementedError, match=r"for sharded values in shard_map, write `def shard\("):

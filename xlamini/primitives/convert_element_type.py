@@ -31,6 +31,7 @@ from xlamini.core.hi_types import HiDType
 from xlamini.core.sharding.partial_sums import JOINTLY, Groups
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.elementwise import Elementwise, LinearMap, elementwise
+from xlamini.primitives.hi_values import retyped
 from xlamini.primitives.kinds import ANY, BOOL, COMPLEX, FLOAT, kind_of
 from xlamini.runtime import Array
 
@@ -102,8 +103,10 @@ convert_element_type_p.name = "convert_element_type"
 def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
     """`x` in `dtype`, or `x` itself if it is of that type already; a warning where the imaginary part is discarded."""
     aval = aval_of(x)
-    if (aval.dtype == dtype and aval.weak_type == weak_type) or type(dtype) is HiDType:
+    if aval.dtype == dtype and aval.weak_type == weak_type:
         return x
+    if type(dtype) is HiDType:
+        return retyped(x, dtype)
     if aval.dtype.kind == "c":
         warn_of_imaginary_part(dtype)
     return cast(x, dtype, weak_type)
@@ -112,8 +115,10 @@ def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
 def cast(x: Any, dtype: Any, weak_type: bool = False) -> Any:
     """`convert` without the warning: for derivatives, as the cotangent of a real value is a real part."""
     aval = aval_of(x)
-    if (aval.dtype == dtype and aval.weak_type == weak_type) or type(dtype) is HiDType:
+    if aval.dtype == dtype and aval.weak_type == weak_type:
         return x
+    if type(dtype) is HiDType:
+        return retyped(x, dtype)
     return convert_element_type_p.bind(x, new_dtype=np.dtype(dtype), weak_type=weak_type)
 
 

@@ -24,6 +24,7 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.core.frames import is_own
+from xlamini.core.hi_types import fits
 from xlamini.core.named_axes import divergent_along
 from xlamini.core.sharding.partial_sums import sums_of
 from xlamini.staging import LeafNames, Trace, checked_avals, name_of
@@ -194,7 +195,7 @@ def _check_types(what: str, functions: Functions, labels: tuple[str, str], trace
 
 def same_type(a: ShapedArray, b: ShapedArray) -> bool:
     """Whether two types are equal up to weak typing, and up to a split that only one of them has."""
-    if (a.shape, a.dtype, a.memory_space) != (b.shape, b.dtype, b.memory_space):
+    if not fits(a, b) or a.memory_space is not b.memory_space:
         return False
     if sums_of(a).unreduced != sums_of(b).unreduced:
         return False

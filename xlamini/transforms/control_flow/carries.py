@@ -25,6 +25,7 @@ from xlamini.core import (
     scalar_type_of,
 )
 from xlamini.core.errors import TypePromotionError
+from xlamini.core.hi_types import fits
 from xlamini.core.sharding.manual_axes import divergent
 from xlamini.core.tracer import build
 from xlamini.interpreters.evaluate import evaluate
@@ -197,7 +198,7 @@ def _fits(aval: ShapedArray, returned: ShapedArray) -> bool:
         return False
     if returned.split is not None and returned.split is not aval.split:
         return False
-    if aval.shape != returned.shape or aval.dtype == returned.dtype:
+    if aval.shape != returned.shape or fits(returned, aval):
         return aval.shape == returned.shape
     numbers = returned.weak_type and not hasattr(aval.dtype, "physical_shape")
     return numbers and scalar_type_of(aval.dtype) is scalar_type_of(returned.dtype)

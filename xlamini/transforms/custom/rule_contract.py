@@ -34,6 +34,7 @@ from xlamini.core import (
 )
 from xlamini.core.errors import UnexpectedTracerError
 from xlamini.core.frames import definition
+from xlamini.core.hi_types import fits, has_hi
 from xlamini.core.pytree import structure
 from xlamini.core.pytree.diff import LEAF
 from xlamini.interpreters.batch import batched_aval
@@ -162,7 +163,7 @@ class Contract(NamedTuple):
         check_outputs([0.0 if _is_zero(x) else x for x in leaves], tree, f"{self}, as {role},")
         for i, (x, aval) in enumerate(zip(leaves, avals, strict=True)):
             found = aval_of(x)
-            if (found.shape, found.dtype) != (aval.shape, aval.dtype):
+            if not fits(found, aval):
                 raise self._wrong_type(f"{role}{path_of(tree, i)}", found, aval, like)
 
     def _wrong_type(self, leaf: str, found: ShapedArray, due: ShapedArray, like: str) -> Exception:
@@ -221,16 +222,16 @@ class Contract(NamedTuple):
             return Zero(cotangent_aval(aval))
         name = self.call.names[index]
         check_outputs([ct], structure(0), f"{self}, for the argument {name!r},")
-        found = aval_of(ct)
+        found, due = aval_of(ct), cotangent_aval(aval) if has_hi([aval]) else aval
         problem = f"{self}: the argument {name!r} is {aval.str_long()}, but its cotangent "
-        if found.shape != aval.shape:
-            raise ShapeError(f"{problem}has shape {found.shape}, not {aval.shape}; sum over the axes it has too many")
-        if not is_differentiable(aval):
+        if found.shape != due.shape:
+            raise ShapeError(f"{problem}has shape {found.shape}, not {due.shape}; sum over the axes it has too many")
+        if not is_differentiable(due):
             return Zero(cotangent_aval(aval))
-        if not _converts(found, aval):
-            fix = f"convert it with .astype({aval.dtype.name!r}), or return None"
+        if not (fits(found, due) or _converts(found, due)):
+            fix = f"convert it with .astype({due.dtype.name!r}), or return None"
             raise TypeError(f"{problem}is {found.str_long()}; {fix}")
-        return convert(ct, aval.dtype, aval.weak_type)
+        return convert(ct, due.dtype, due.weak_type)
 
 
 def path_of(tree: Any, index: int) -> str:
