@@ -149,3 +149,15 @@ ERRORS: list[tuple[Callable[[], Any], type, str]] = [
 def test_errors(call: Callable[[], Any], kind: type[Exception], text: str) -> None:
     with pytest.raises(kind, match=re.escape(text)):
         call()
+
+
+def test_labels_may_be_any_that_can_be_sorted() -> None:
+    x, y = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
+    expected = np.einsum("ij,jk->ki", x, y)
+    np.testing.assert_array_equal(jnp.einsum(x, ["row", "in"], y, ["in", "out"], ["out", "row"]), expected)
+    np.testing.assert_array_equal(jnp.einsum(x, ["z", "m"], y, ["m", "a"]), expected)  # the output's order: a, z
+    np.testing.assert_array_equal(jnp.einsum(x, [..., 70], y, [70, 60], [60, ...]), expected)
+    with pytest.raises(ValueError, match="labels that can be sorted"):
+        jnp.einsum(x, [0, "a"])
+    with pytest.raises(ValueError, match="the output has the label 5, which no operand has"):
+        jnp.einsum(x, [0, 1], [5])
