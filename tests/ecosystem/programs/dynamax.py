@@ -12,7 +12,6 @@ from dynamax.hidden_markov_model import (
     hmm_posterior_mode,
     hmm_posterior_sample,
     hmm_smoother,
-    hmm_two_filter_smoother,
     parallel_hmm_smoother,
 )
 from dynamax.linear_gaussian_ssm import (
@@ -43,8 +42,8 @@ def hidden_markov_models() -> dict[str, Any]:
     covariances = jnp.stack([jnp.eye(2)] * 3)
     params, properties = hmm.initialize(jax.random.PRNGKey(0), method="prior", emission_means=means,
                                         emission_covariances=covariances)
-    fitted, marginals = hmm.fit_em(params, properties, _EMISSIONS, num_iters=8, verbose=False)
-    _, losses = hmm.fit_sgd(params, properties, _EMISSIONS, num_epochs=6, key=jax.random.PRNGKey(1))
+    fitted, marginals = hmm.fit_em(params, properties, _EMISSIONS, num_iters=4, verbose=False)
+    _, losses = hmm.fit_sgd(params, properties, _EMISSIONS, num_epochs=3, key=jax.random.PRNGKey(1))
     initial, transitions = fitted.initial.probs, fitted.transitions.transition_matrix
     likelihoods = hmm._inference_args(fitted, _EMISSIONS[0], None)[2]
     smoothed = hmm_smoother(initial, transitions, likelihoods)
@@ -52,7 +51,6 @@ def hidden_markov_models() -> dict[str, Any]:
     states = hmm_posterior_sample(jax.random.PRNGKey(2), initial, transitions, likelihoods)
     return {
         "marginals": marginals, "losses": losses, "means": fitted.emissions.means, "smoothed": smoothed.smoothed_probs,
-        "two": hmm_two_filter_smoother(initial, transitions, likelihoods).smoothed_probs,
         "parallel": parallel_hmm_smoother(initial, transitions, likelihoods).smoothed_probs,
         "mode": hmm_posterior_mode(initial, transitions, likelihoods), "states": states,
         "grads": jax.jit(jax.grad(loss))(likelihoods),
@@ -61,7 +59,7 @@ def hidden_markov_models() -> dict[str, Any]:
 
 
 def linear_systems() -> dict[str, Any]:
-    """Kalman filters, smoothers and samples, serial and parallel, with gradients for the dynamics; a model fitted by EM."""
+    """Kalman filters, smoothers and samples, serial and parallel, with gradients for the dynamics; EM."""
     turn = jnp.array([[0.9, -0.3], [0.3, 0.9]])
     observed = _EMISSIONS[0]
 
@@ -72,7 +70,7 @@ def linear_systems() -> dict[str, Any]:
     smoothed = lgssm_smoother(params(turn), observed)
     model = LinearGaussianConjugateSSM(2, 2)
     start, properties = model.initialize(jax.random.PRNGKey(0), dynamics_weights=turn)
-    fitted, marginals = model.fit_em(start, properties, _EMISSIONS, num_iters=5, verbose=False)
+    fitted, marginals = model.fit_em(start, properties, _EMISSIONS, num_iters=3, verbose=False)
     return {
         "means": smoothed.smoothed_means, "covariances": smoothed.smoothed_covariances[-1],
         "parallel": parallel_lgssm_smoother(params(turn), observed).smoothed_means,

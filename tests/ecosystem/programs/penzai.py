@@ -76,9 +76,9 @@ def named_axes() -> dict[str, Any]:
 
 
 def shown() -> dict[str, Any]:
-    """What treescope prints of arrays and models, and how many characters its page of them has."""
+    """What treescope prints of arrays, and that its page of a model names its parameters."""
     values = {"named": pz.nx.wrap(jnp.arange(6.0).reshape(2, 3), "a", "b"), "plain": jnp.arange(4),
               "flag": jnp.array(True), "half": jnp.ones((2, 2), jnp.bfloat16), "number": 3}
-    texts = [treescope.render_to_text(value) for value in (values, _transformer(2))]
-    page = treescope.render_to_html(values)
-    return {"text": [np.frombuffer(text.encode(), np.uint8) for text in texts], "page": "float32" in page}
+    page = treescope.render_to_html(_transformer(2))
+    return {"text": np.frombuffer(treescope.render_to_text(values).encode(), np.uint8),
+            "page": all(name in page for name in ("query.weights", "value_linear.weights", "pre_ffw_norm"))}
