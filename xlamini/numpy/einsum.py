@@ -213,7 +213,7 @@ def _from_sublists(arguments: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
 
 
 def _letters(sublists: Sequence[Any]) -> dict[Any, str]:
-    """A letter for each label of the operands. They have the order of the labels, which is that of an output not given."""
+    """A letter for each label of the operands, in the order of the labels: it is that of an output not given."""
     try:
         labels = sorted({label for sublist in sublists for label in sublist if label is not Ellipsis})
         return {**dict(zip(labels, sorted(_LETTERS)[: len(labels)], strict=True)), Ellipsis: "..."}

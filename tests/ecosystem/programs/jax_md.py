@@ -31,7 +31,8 @@ def energies() -> dict[str, Any]:
 def neighbors() -> dict[str, Any]:
     """Minimization by FIRE and motion at constant energy with a list of neighbors, like that without a list."""
     displacement, shift = space.periodic(_BOX)
-    neighbor_fn, near = energy.lennard_jones_neighbor_list(displacement, _BOX, r_onset=1.4, r_cutoff=1.8, dr_threshold=0.2)
+    neighbor_fn, near = energy.lennard_jones_neighbor_list(
+        displacement, _BOX, r_onset=1.4, r_cutoff=1.8, dr_threshold=0.2)
     every = energy.lennard_jones_pair(displacement, r_onset=1.4, r_cutoff=1.8)
     init, apply = minimize.fire_descent(every, shift, dt_start=0.01, dt_max=0.04)
     found = jax.jit(lambda r: jax.lax.fori_loop(0, 30, lambda i, s: apply(s), init(r)))(_START).position

@@ -55,7 +55,7 @@ def transformer() -> dict[str, Any]:
 
 
 def named_axes() -> dict[str, Any]:
-    """Arrays with named axes: lifted functions, products, slices, updates, under jit, vmap and grad; a small network."""
+    """Arrays with named axes: lifted functions, products, slices, updates, under jit and grad; a small network."""
     x = pz.nx.wrap(jnp.asarray(_RNG.standard_normal((3, 4, 5)), jnp.float32), "a", "b", "c")
     w = pz.nx.wrap(jnp.asarray(_RNG.standard_normal((5, 2)), jnp.float32), "c", "d")
     product = pz.nx.nmap(jnp.dot)(x.untag("c"), w.untag("c"))
