@@ -187,6 +187,8 @@ def test_what_cannot_be_used_raises_when_it_is_made() -> None:
                 lambda: size == 3, lambda: (size,) == (3,), lambda: 2 * other):
         assert error(fun).startswith("NotImplementedError: a symbolic size is not in xlamini"), error(fun)
     assert jax.export.export is xlamini.export.export
+    import sys
+    assert jax.tree_util is sys.modules["jax.tree_util"] is xlamini.tree_util
     assert "pallas_call is not in xlamini: write the kernel with" in error(lambda: pallas.pallas_call(print))
     assert "jax.experimental.pallas has no 'load'" in error(lambda: pallas.load)
     assert "use nn.dot_product_attention" in error(lambda: splash_attention_mask.CausalMask((4, 4)))

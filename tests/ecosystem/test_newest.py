@@ -8,8 +8,9 @@ from tests.ecosystem.newest import requirements, summary, unmet
 from tests.support.paths import ROOT
 
 
-def test_only_jaxlib_keeps_its_version() -> None:
-    assert requirements("# a comment\n\neinops==0.8.2\njaxlib==0.10.2\n") == ["einops", "jaxlib==0.10.2"]
+def test_few_packages_keep_their_versions() -> None:
+    text = "# a comment\n\neinops==0.8.2\nfastprogress==1.0.5\njaxlib==0.10.2\n"
+    assert requirements(text) == ["einops", "fastprogress==1.0.5", "jaxlib==0.10.2"]
 
 
 def test_a_report_is_summarized_by_its_last_error() -> None:

@@ -139,7 +139,7 @@ ERRORS: list[tuple[Callable[[], Any], type, str]] = [
     (lambda: jnp.einsum("ij->k", X), ValueError, "the output of 'ij->k' has 'k', which no operand has"),
     (lambda: jnp.einsum("ij->ii", X), ValueError, "the output of 'ij->ii' names a label twice"),
     (lambda: jnp.einsum("i.", X), ValueError, "'i.' in 'i.' must be labels"),
-    (lambda: jnp.einsum(X, [0, 99]), ValueError, "[0, 99] is no list of labels"),
+    (lambda: jnp.einsum(X, [0, "a"]), ValueError, "[0, 'a'] are no lists of labels"),
     (lambda: jnp.einsum("ij", X, out=X), NotImplementedError, "einsum: `out` must be None, because"),
     (lambda: jnp.einsum("ij", X, precision="exact"), ValueError, "einsum: unknown precision 'exact'"),
 ]
@@ -149,3 +149,13 @@ ERRORS: list[tuple[Callable[[], Any], type, str]] = [
 def test_errors(call: Callable[[], Any], kind: type[Exception], text: str) -> None:
     with pytest.raises(kind, match=re.escape(text)):
         call()
+
+
+def test_labels_may_be_any_that_can_be_sorted() -> None:
+    x, y = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
+    expected = np.einsum("ij,jk->ki", x, y)
+    np.testing.assert_array_equal(jnp.einsum(x, ["row", "in"], y, ["in", "out"], ["out", "row"]), expected)
+    np.testing.assert_array_equal(jnp.einsum(x, ["z", "m"], y, ["m", "a"]), expected)  # the output's order: a, z
+    np.testing.assert_array_equal(jnp.einsum(x, [..., 70], y, [70, 60], [60, ...]), expected)
+    with pytest.raises(ValueError, match="the output has the label 5, which no operand has"):
+        jnp.einsum(x, [0, 1], [5])

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -136,6 +136,21 @@ def test_all_running_results(n: int, reverse: bool) -> None:
     for k in elems:
         assert_close(found[k], [rows[i][k] for i in range(n)], EXACT)
         assert_close(jit(lambda e: lax.associative_scan(affine, e, reverse))(elems)[k], found[k], EXACT)
+
+
+class Affine(NamedTuple):
+    """Elements of a named type."""
+
+    s: Any
+    t: Any
+
+
+def test_a_tuple_stands_for_a_named_one() -> None:
+    elems = Affine(np.cos(np.arange(5.0)), np.sin(np.arange(5.0)))
+    found = lax.associative_scan(lambda a, b: (a.s * b.s, a.t * b.s + b.t), elems)
+    assert type(found) is Affine
+    expected = lax.associative_scan(affine, elems._asdict())
+    assert_close(found.t, expected["t"], EXACT)
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1, -2])

@@ -32,9 +32,10 @@ _NOTHING = object()
 
 def _found(name: str, jax_name: str, beneath: str) -> Any:
     answer = answer_to(f"{jax_name}.{name}")
-    if answer is not None and answer.startswith(OVERLAY):
-        return import_module(f"{jax_name}.{name}")
-    return getattr(import_module(beneath), name, _NOTHING) if beneath else _NOTHING
+    value = getattr(import_module(beneath), name, _NOTHING) if beneath else _NOTHING
+    if answer is not None and (answer.startswith(OVERLAY) or isinstance(value, ModuleType)):
+        return import_module(f"{jax_name}.{name}")  # so that `sys.modules` has it under JAX's name too
+    return value
 
 
 def _refuse(name: str, jax_name: str, module: ModuleType, caller: FrameType) -> NoReturn:

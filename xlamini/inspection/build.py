@@ -21,7 +21,7 @@ from xlamini.inspection.sources import sources_of
 from xlamini.inspection.stages import Stages
 from xlamini.inspection.xla.entry import entry_of
 from xlamini.inspection.xla.examine import examine, unexamined
-from xlamini.inspection.xla.examined import Examined
+from xlamini.inspection.xla.facts import Examined
 from xlamini.runtime.targets.topology import Target, target as target_of
 from xlamini.staging.aot.stages import Lowered, Traced
 from xlamini.staging.compile.ledger import Compilations

@@ -165,11 +165,12 @@ def give_methods(kind: type, names: Iterable[str]) -> None:
 
 _family_of = {function: family for family, functions in METHODS.items() for function in functions.split()}
 
-for _kind in (Tracer, ArrayImpl):
+for _kind in (Tracer, ArrayImpl, Array):
     give_methods(_kind, [*_family_of, *SYNONYMS])
 for _name, _member in _members(Methods).items():
     setattr(Tracer, _name, _member)
-    setattr(ArrayImpl, _name, _member if isinstance(_member, property) else api_boundary(_member))
+    for _kind in (ArrayImpl, Array):  # what is an Array has them; libraries read their names of the class
+        setattr(_kind, _name, _member if isinstance(_member, property) else api_boundary(_member))
 for _name, _member in _members(TracerMembers).items():
     setattr(Tracer, _name, _member)
 for _name in ("__array_namespace__", "__array_module__", "__numpy_dtype__", "__hex__", "__oct__"):

@@ -205,20 +205,30 @@ def _sizes(terms: Sequence[Labels], operands: Sequence[Any]) -> dict[Hashable, i
 
 def _from_sublists(arguments: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
     """Subscripts as text from alternating operands and lists of labels."""
-    output = arguments[-1] if len(arguments) % 2 else None
     pairs = arguments[: len(arguments) - len(arguments) % 2]
-    text = ",".join(map(_letters, pairs[1::2]))
-    return text if output is None else f"{text}->{_letters(output)}", tuple(pairs[::2])
+    letters = _letters(pairs[1::2])
+    text = ",".join(_written(sublist, letters) for sublist in pairs[1::2])
+    output = f"->{_written(arguments[-1], letters)}" if len(arguments) % 2 else ""
+    return text + output, tuple(pairs[::2])
 
 
-def _letters(sublist: Any) -> str:
+def _letters(sublists: Sequence[Any]) -> dict[Any, str]:
+    """A letter for each label of the operands, in the order of the labels: it is that of an output not given."""
     try:
-        return "".join("..." if i is Ellipsis else _LETTERS[i] for i in sublist)
-    except (TypeError, IndexError):
+        labels = sorted({label for sublist in sublists for label in sublist if label is not Ellipsis})
+        return {**dict(zip(labels, sorted(_LETTERS)[: len(labels)], strict=True)), Ellipsis: "..."}
+    except (TypeError, ValueError):
         raise ValueError(
-            f"einsum: {sublist!r} is no list of labels; write subscripts as text, or a list of integers below "
-            f"{len(_LETTERS)} after each operand"
+            f"einsum: {', '.join(map(repr, sublists))} are no lists of labels; write subscripts as text, or after each "
+            f"operand a list of labels that can be sorted, such as integers, of which there are at most {len(_LETTERS)}"
         ) from None
+
+
+def _written(sublist: Any, letters: dict[Any, str]) -> str:
+    unknown = [label for label in sublist if label not in letters]
+    if unknown:
+        raise ValueError(f"einsum: the output has the label {unknown[0]!r}, which no operand has")
+    return "".join(letters[label] for label in sublist)
 
 
 # --- the path

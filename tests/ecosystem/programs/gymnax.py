@@ -42,7 +42,7 @@ def environments() -> dict[str, Any]:
 
 
 def policy_gradient() -> dict[str, Any]:
-    """REINFORCE with a baseline on Catch, 64 episodes at a time spread over eight devices; the policy learns to catch."""
+    """REINFORCE with a baseline on Catch, 64 episodes at a time over eight devices; the policy learns to catch."""
     mesh = jax.make_mesh((8,), ("batch",), axis_types=(jax.sharding.AxisType.Auto,))
     spread = NamedSharding(mesh, PartitionSpec("batch"))
     base, env_params = gymnax.make("Catch-bsuite")

@@ -30,13 +30,13 @@ def _filled(model: Any) -> Any:
 
 def _classifier() -> Any:
     keras.utils.set_random_seed(0)
-    steps = [layers.Conv2D(4, 3, padding="same", use_bias=False), layers.BatchNormalization(), layers.Activation("gelu"),
-             layers.MaxPooling2D(), layers.Flatten(), layers.Dropout(0.2), layers.Dense(2)]
+    steps = [layers.Conv2D(4, 3, padding="same", use_bias=False), layers.BatchNormalization(),
+             layers.Activation("gelu"), layers.MaxPooling2D(), layers.Flatten(), layers.Dropout(0.2), layers.Dense(2)]
     return _filled(keras.Sequential([keras.Input((8, 8, 1)), *steps]))
 
 
 def fitting() -> dict[str, Any]:
-    """`compile` and `fit` of a convolutional network, a model saved, loaded and fitted further, `evaluate`, `predict`."""
+    """`compile` and `fit` of a convolutional network; it is saved, loaded and fitted further; `evaluate`, `predict`."""
     model = _classifier()
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(keras.optimizers.AdamW(1e-2), loss, metrics=["accuracy"])

@@ -14,7 +14,7 @@ _TARGETS = jnp.asarray(np.random.default_rng(0).uniform(0.1, 1.0, _LENGTH), jnp.
 
 
 def _walk(params: Any, key: Any, action: Any, position: Any) -> Any:
-    """A step to the left, to the right, or of two places; the places pay what `_TARGETS` says, the ends end the walk."""
+    """A step to the left, to the right, or of two places; places pay what `_TARGETS` says, the ends end the walk."""
     following = jnp.clip(position + jnp.array([-1, 1, 2])[action], 0, _LENGTH - 1)
     done = (following == 0) | (following == _LENGTH - 1)
     logits, value = _network(params, following)
@@ -47,7 +47,7 @@ def _found(policy: Any) -> dict[str, Any]:
 
 
 def searches() -> dict[str, Any]:
-    """MuZero's search, Gumbel's with two ways to complete values, one with chance nodes and one with forbidden moves."""
+    """MuZero's search, Gumbel's with two ways to complete values, one with chance nodes, one with forbidden moves."""
     params, start = _params(1), jnp.array([2, 4, 5, 7])
     transforms = {"gumbel": mctx.qtransform_completed_by_mix_value, "gumbel_min_max": mctx.qtransform_by_min_max}
     forbidden = jnp.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]])

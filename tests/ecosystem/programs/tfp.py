@@ -65,7 +65,7 @@ def flows_and_joint_models() -> dict[str, Any]:
         return _tfd.TransformedDistribution(_tfd.MultivariateNormalDiag(jnp.zeros(2), jnp.ones(2)), _tfb.Chain(steps))
 
     def loss(shift: Any, entries: Any) -> Any:
-        # an array of its own at each call: for one that it has seen, the library may answer with values of another trace
+        # an array of its own at each call: for one that it has seen, the library may answer from another trace
         return -flow(shift, entries).log_prob(jnp.array(data)).mean()
 
     init = (jnp.zeros(2), jnp.zeros(3))

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from xlamini.inspection.xla.examined import Pass, ProgramText
+from xlamini.inspection.xla.facts import Pass, ProgramText
 from xlamini.inspection.xla.texts import is_instruction, labels_in, shortened
 
 _FILE = re.compile(r"(?:cl_\d+\.)?(\d{4,})\.(.*?)\.after_(.*?)(?:\.before_(.*))?\.txt")

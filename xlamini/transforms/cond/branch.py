@@ -29,7 +29,7 @@ class Branch(Call):
     shares_names = False
 
     def key_uses(self, eqn: Any) -> KeyUses:
-        """It uses the keys of the lanes that chose it: another branch, which has another mask, may use those of others."""
+        """Those of the lanes that chose it: another branch, which has another mask, may use those of others."""
         uses = super().key_uses(eqn)
         consumed = tuple(use._replace(path=(eqn.invars[0], *use.path)) for use in uses.consumed)
         return uses._replace(consumed=consumed)

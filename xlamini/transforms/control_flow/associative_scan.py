@@ -71,12 +71,12 @@ def _check_axis(leaves: Values, tree: Any, axis: int) -> int:
 
 
 def _combine_leaves(fn: Callable[[Any, Any], Any], tree: Any) -> Callable[[Sequence[Any], Sequence[Any]], list[Any]]:
-    """`fn` as a function of flat leaves, with a check of the structure and types that it returns."""
+    """`fn` as a function of flat leaves, with a check of what it returns: a plain tuple may stand for a named one."""
 
     def combine(left: Values, right: Values) -> list[Any]:
         outs, out_tree = flatten_from_user(fn(unflatten(tree, left), unflatten(tree, right)))
-        where = first_difference(tree, out_tree, ("elems", f"the output of {name_of(fn)}"))
-        if where is not None:
+        if len(outs) != len(left):
+            where = first_difference(tree, out_tree, ("elems", f"the output of {name_of(fn)}"))
             raise TypeError(f"associative_scan: fn must return the structure that it takes, but {where}")
         _check_types(fn, tree, [aval_of(x) for x in left], [aval_of(x) for x in outs])
         return outs

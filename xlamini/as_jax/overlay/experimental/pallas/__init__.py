@@ -1,4 +1,4 @@
-"""`jax.experimental.pallas`: what libraries name of it when they are imported; there are no kernels, and calls refuse."""
+"""`jax.experimental.pallas`: what libraries name when they are imported; there are no kernels, and calls refuse."""
 
 from xlamini.as_jax.missing_names import fall_through
 from xlamini.as_jax.overlay.refusals import refusing
