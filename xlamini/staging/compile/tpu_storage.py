@@ -115,7 +115,7 @@ class TpuStorage(Storage):
             return self._is_rounded(reader.outvars[0])
         if isinstance(primitive, HigherOrder):
             return all(self._body(jaxpr).rounds_input(reader, var) for jaxpr, _ in primitive.runs(reader.params))
-        return None if traits & READS else False
+        return None if traits & READS and not traits & UPDATES else False
 
     def rounds_input(self, caller: Equation, var: Var) -> bool:
         """Whether a body reads the operand `var` of its caller as bfloat16."""
