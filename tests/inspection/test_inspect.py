@@ -46,7 +46,7 @@ def test_a_jitted_function_keeps_its_options() -> None:
 
 def test_the_compilations_are_those_before() -> None:
     f = xlamini.jit(lambda x: x + 1)
-    f(jnp.ones(2)), f(jnp.ones(3))  # noqa: B018
+    f(jnp.ones(2)), f(jnp.ones(3))
     found = xlamini.inspect(f)(jnp.ones(4)).json()["compilations"]
     assert [entry["cause"]["kind"] for entry in found] == ["first call", "shape"]
 
