@@ -41,15 +41,19 @@ def environments() -> dict[str, Any]:
     return out
 
 
+def _over_eight_devices() -> Any:
+    mesh = jax.make_mesh((8,), ("batch",), axis_types=(jax.sharding.AxisType.Auto,))
+    return NamedSharding(mesh, PartitionSpec("batch"))
+
+
 def policy_gradient() -> dict[str, Any]:
     """REINFORCE with a baseline on Catch, 64 episodes at a time over eight devices; the policy learns to catch."""
-    mesh = jax.make_mesh((8,), ("batch",), axis_types=(jax.sharding.AxisType.Auto,))
-    spread = NamedSharding(mesh, PartitionSpec("batch"))
+    spread = _over_eight_devices()
     base, env_params = gymnax.make("Catch-bsuite")
     env = LogWrapper(FlattenObservationWrapper(base))
     rng = np.random.default_rng(0)
-    shapes = {"in": (50, 32), "out": (32, 3)}
-    params = {name: jnp.asarray(0.2 * rng.standard_normal(shape), jnp.float32) for name, shape in shapes.items()}
+    params = {name: jnp.asarray(0.2 * rng.standard_normal(shape), jnp.float32)
+              for name, shape in {"in": (50, 32), "out": (32, 3)}.items()}
     tx = optax.adam(2e-2)
 
     def episode(params: Any, key: Any) -> Any:
@@ -75,14 +79,12 @@ def policy_gradient() -> dict[str, Any]:
         updates, moments = tx.update(grads, moments)
         return optax.apply_updates(params, updates), moments, reward, returns, grads
 
-    moments, rewards = tx.init(params), []
-    first = None
+    moments, rewards, slopes = tx.init(params), [], []
     for key in jax.random.split(jax.random.key(1), 40):
         keys = jax.device_put(jax.random.split(key, 64), spread)
         params, moments, reward, returns, grads = update(params, moments, keys)
-        first = grads if first is None else first
-        rewards.append(reward)
-    return {"rewards": jnp.stack(rewards), "returns": returns, "grads": first, "learned": rewards[-1] > 0.5}
+        rewards, slopes = [*rewards, reward], [*slopes, grads]
+    return {"rewards": jnp.stack(rewards), "returns": returns, "grads": slopes[0], "learned": rewards[-1] > 0.5}
 
 
 def through_the_dynamics() -> dict[str, Any]:

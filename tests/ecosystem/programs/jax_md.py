@@ -47,7 +47,7 @@ def neighbors() -> dict[str, Any]:
         return (state, listed), near(state.position, neighbor=listed)
 
     (state, listed), values = jax.jit(lambda c: jax.lax.scan(step, c, None, 20))((state, listed))
-    return {"minimum": [every(found), found], "listed": near(found, neighbor=listed), "energies": values,
+    return {"minimum": [every(found), found], "listed": jax.jit(near)(found, neighbor=listed), "energies": values,
             "positions": state.position, "overflow": listed.did_buffer_overflow}
 
 
@@ -70,7 +70,7 @@ def ensembles() -> dict[str, Any]:
     def end(sigma: Any) -> Any:
         begin, move = simulate.nve(energy.soft_sphere_pair(displacement, sigma=sigma), shift, 5e-3)
         state = begin(jax.random.PRNGKey(2), _START, kT=0.1)
-        return jax.lax.fori_loop(0, 10, lambda i, s: move(s), state).position.sum(0)
+        return jax.lax.fori_loop(0, 10, lambda i, s: move(s), state).position[:3]
 
     quaternion = rigid_body.Quaternion(jnp.array([0.6, 0.8, 0.0, 0.0]))
     turned = lambda v: rigid_body.quaternion_rotate(quaternion, v)
