@@ -4,7 +4,7 @@ import { h, put } from "./dom.js";
 import * as format from "./format.js";
 import { base } from "./model.js";
 import { pickKernel, pickLine, pickRow } from "./state.js";
-import { copyReproducer } from "./exports/reproducer.js";
+import { copied, copyReproducer } from "./exports/reproducer.js";
 
 const FEW = 3;
 
@@ -55,7 +55,7 @@ export class Dock {
     const text = `${base(rule.file)}:${rule.line}`;
     const go = () => this.app.set({ screen: "source", source, pick: pickLine(source, rule.line) });
     return h("span", { class: "fact" }, h("span", { class: "fact-name" }, "written by"), h("b", null, rule.name), " ",
-      source >= 0 ? h("button", { class: "link", click: go }, text) : h("span", { class: "soft", title: `${rule.file}:${rule.line}` }, text));
+      source >= 0 ? h("button", { class: "link", click: go }, text) : h("button", { class: "link", title: `Copy ${rule.file}:${rule.line}`, click: (event) => copied(`${rule.file}:${rule.line}`, event.currentTarget) }, text));
   }
 
   actions(choice) {

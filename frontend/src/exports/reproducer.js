@@ -8,10 +8,13 @@ const DTYPES = { f16: "float16", bf16: "bfloat16", f32: "float32", f64: "float64
 const NAMES = new Set(Object.values(DTYPES));
 
 /** Copies the script of what is chosen, and says on the button how it went. */
-export async function copyReproducer(app, choice, button) {
-  const done = await copy(reproducer(app.model, choice));
-  button.textContent = done ? "Copied" : "Copying failed";
-  setTimeout(() => (button.textContent = "Copy reproducer"), 1500);
+export const copyReproducer = (app, choice, button) => copied(reproducer(app.model, choice), button);
+
+/** Copies a text; the button says for a moment how it went. */
+export async function copied(text, button) {
+  const title = (button.dataset.title ??= button.textContent); // a second click comes while it says "Copied"
+  button.textContent = (await copy(text)) ? "Copied" : "Copying failed";
+  setTimeout(() => (button.textContent = title), 1500);
 }
 
 /** The script for a choice: the kernel, or the first of its equations. */

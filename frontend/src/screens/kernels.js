@@ -49,7 +49,8 @@ class Kernels {
   reveal() {
     const { choice, lit } = this.app;
     if (!choice || !this.grid) return;
-    const item = this.grid.items.find((it) => (choice.kind === "kernel" ? it.index === choice.index : it.kernel?.rows.some((row) => lit.has(row))));
+    const shown = this.grid.shown.filter((it) => !it.under).map((it) => it.item);
+    const item = shown.find((it) => (choice.kind === "kernel" ? it.index === choice.index : it.kernel?.rows.some((row) => lit.has(row))));
     if (item) this.grid.reveal(item);
   }
 
@@ -83,16 +84,17 @@ function kernelColumns(app, target, all) {
   const words = [...new Set(target.kernels.map((kernel) => kernel.time).filter(Boolean))];
   const title = `time${words.length === 1 ? `, ${words[0]}` : ""}`;
   return [
-    { title: "kernel", width: "minmax(9rem, 2fr)", value: its("name"), show: ({ kernel }) => [h("code", null, kernel.name), kernel.runs > 1 && h("span", { class: "soft" }, ` ×${format.count(kernel.runs)}`), kernel.inserted && h("span", { class: "badge" }, "by XLA")] },
+    { title: "kernel", width: "minmax(11rem, 2fr)", value: its("name"), show: ({ kernel }) => [h("code", null, kernel.name), kernel.runs > 1 && h("span", { class: "soft" }, ` ×${format.count(kernel.runs)}`), kernel.inserted && h("span", { class: "badge" }, "by XLA")] },
     { title: "kind", width: "5rem", value: its("kind") },
-    { title, width: "minmax(8rem, 0.8fr)", number: true, value: its("seconds"), show: ({ kernel }) => [format.seconds(kernel.seconds), words.length > 1 && h("span", { class: "soft" }, ` ${kernel.time ?? ""}`)] },
-    { title: "share", width: "6.2rem", value: its("seconds"), number: true, show: ({ kernel }) => [bar(all ? (kernel.seconds ?? 0) / all : 0), format.percent(all ? (kernel.seconds ?? 0) / all : null)] },
+    { title, width: words.length > 1 ? "5rem" : "minmax(8rem, 0.8fr)", number: true, value: its("seconds"), show: ({ kernel }) => format.seconds(kernel.seconds) },
+    ...(words.length > 1 ? [{ title: "which is", width: "6.6rem", value: its("time"), show: ({ kernel }) => h("span", { class: "soft" }, kernel.time ?? "") }] : []),
+    { title: "share", width: "5.4rem", value: its("seconds"), number: true, show: ({ kernel }) => [bar(all ? (kernel.seconds ?? 0) / all : 0), format.percent(all ? (kernel.seconds ?? 0) / all : null)] },
     { title: "FLOPs", width: "4.2rem", number: true, value: its("flops"), show: ({ kernel }) => format.count(kernel.flops) },
     { title: "bytes", width: "4.8rem", number: true, value: its("bytes"), show: ({ kernel }) => format.bytes(kernel.bytes) },
     { title: "FLOP/byte", width: "4.4rem", number: true, value: (item) => item.intensity, show: (item) => format.count(item.intensity) },
     { title: "of roof", about: "The least time that the peaks of the device allow, as a share of the kernel's time", width: "3.8rem", number: true, value: (item) => item.share, show: (item) => format.percent(item.share) },
     { title: "eqns", about: "Equations inside", width: "2.4rem", number: true, value: ({ kernel }) => kernel.rows.length },
-    { title: "line", width: "minmax(7rem, 1fr)", value: ({ kernel }) => firstLine(app, kernel), show: ({ kernel }) => lines(app, kernel) },
+    { title: "line", width: "minmax(6rem, 1fr)", value: ({ kernel }) => firstLine(app, kernel), show: ({ kernel }) => lines(app, kernel) },
   ];
 }
 
