@@ -82,13 +82,14 @@ function kernelGrid(app, target) {
 function kernelColumns(app, target, all) {
   const its = (name) => (item) => item.kernel[name];
   const words = [...new Set(target.kernels.map((kernel) => kernel.time).filter(Boolean))];
+  const most = Math.max(Number.MIN_VALUE, ...target.kernels.map((kernel) => kernel.seconds ?? 0));
   const title = `time${words.length === 1 ? `, ${words[0]}` : ""}`;
   return [
-    { title: "kernel", width: "minmax(11rem, 2fr)", value: its("name"), show: ({ kernel }) => [h("code", null, kernel.name), kernel.runs > 1 && h("span", { class: "soft" }, ` ×${format.count(kernel.runs)}`), kernel.inserted && h("span", { class: "badge" }, "by XLA")] },
+    { title: "kernel", width: "minmax(9.5rem, 2fr)", value: its("name"), show: ({ kernel }) => [h("code", null, kernel.name), kernel.runs > 1 && h("span", { class: "soft" }, ` ×${format.count(kernel.runs)}`), kernel.inserted && h("span", { class: "badge" }, "by XLA")] },
     { title: "kind", width: "5rem", value: its("kind") },
-    { title, width: words.length > 1 ? "5rem" : "minmax(8rem, 0.8fr)", number: true, value: its("seconds"), show: ({ kernel }) => format.seconds(kernel.seconds) },
-    ...(words.length > 1 ? [{ title: "which is", width: "6.6rem", value: its("time"), show: ({ kernel }) => h("span", { class: "soft" }, kernel.time ?? "") }] : []),
-    { title: "share", width: "5.4rem", value: its("seconds"), number: true, show: ({ kernel }) => [bar(all ? (kernel.seconds ?? 0) / all : 0), format.percent(all ? (kernel.seconds ?? 0) / all : null)] },
+    { title, width: words.length > 1 ? "4.5rem" : "minmax(8rem, 0.8fr)", number: true, value: its("seconds"), show: ({ kernel }) => format.seconds(kernel.seconds) },
+    ...(words.length > 1 ? [{ title: "which is", width: "7rem", value: its("time"), show: ({ kernel }) => h("span", { class: "soft" }, kernel.time ?? "") }] : []),
+    { title: "share", width: "5rem", value: its("seconds"), number: true, show: ({ kernel }) => [bar((kernel.seconds ?? 0) / most), format.percent(all ? (kernel.seconds ?? 0) / all : null)] },
     { title: "FLOPs", width: "4.2rem", number: true, value: its("flops"), show: ({ kernel }) => format.count(kernel.flops) },
     { title: "bytes", width: "4.8rem", number: true, value: its("bytes"), show: ({ kernel }) => format.bytes(kernel.bytes) },
     { title: "FLOP/byte", width: "4.4rem", number: true, value: (item) => item.intensity, show: (item) => format.count(item.intensity) },

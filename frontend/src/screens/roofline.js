@@ -64,7 +64,7 @@ class Roofline {
   }
 
   line({ kernel, bound, share }) {
-    return h("div", { class: "kernel-line" }, bar(kernel.seconds / this.total), h("code", null, kernel.name), h("span", { class: "num" }, format.seconds(kernel.seconds)), h("span", { class: "num soft" }, bound ? `${format.percent(share)}, ${bound}` : ""));
+    return h("div", { class: "kernel-line" }, bar(kernel.seconds / this.byTime[0].kernel.seconds), h("code", null, kernel.name), h("span", { class: "num" }, format.seconds(kernel.seconds)), h("span", { class: "num soft" }, bound ? `${format.percent(share)}, ${bound}` : ""));
   }
 
   isLit({ kernel, index }) {
