@@ -13,7 +13,15 @@ const LIBRARIES = ["uplot", "@dagrejs/dagre", "@dagrejs/graphlib", "diff"];
 const here = (path) => new URL(path, import.meta.url);
 
 async function bundled(entry, options) {
-  const result = await build({ entryPoints: [fileURLToPath(here(entry))], bundle: true, minify: true, write: false, charset: "utf8", legalComments: "none", ...options });
+  const result = await build({
+    entryPoints: [fileURLToPath(here(entry))],
+    bundle: true,
+    minify: true,
+    write: false,
+    charset: "utf8",
+    legalComments: "none",
+    ...options,
+  });
   return result.outputFiles[0].text.trim();
 }
 
@@ -23,7 +31,10 @@ const hashed = (text) => `'sha256-${createHash("sha256").update(text).digest("ba
 async function licences() {
   const texts = new Map();
   for (const name of LIBRARIES) {
-    const text = (await readFile(here(`node_modules/${name}/LICENSE`), "utf8")).replace(/\r/g, "").trim().replaceAll("--", "- -");
+    const text = (await readFile(here(`node_modules/${name}/LICENSE`), "utf8"))
+      .replace(/\r/g, "")
+      .trim()
+      .replaceAll("--", "- -");
     texts.set(text, [...(texts.get(text) ?? []), name]);
   }
   return [...texts].map(([text, names]) => `${names.join(", ")}\n\n${text}`).join("\n\n\n");
@@ -41,7 +52,10 @@ async function page() {
 
 async function check(text) {
   const committed = await readFile(PAGE, "utf8").catch(() => "");
-  if (committed !== text) throw new Error("xlamini/inspection/assets/page.html is not what the sources in frontend/ give: run `npm run build` there.");
+  if (committed !== text)
+    throw new Error(
+      "xlamini/inspection/assets/page.html is not what the sources in frontend/ give: run `npm run build` there.",
+    );
   console.log("the committed page is what the sources give");
 }
 

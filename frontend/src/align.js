@@ -14,7 +14,11 @@ export function alignRows(left, right, parentOf, alike) {
   const first = new Map();
   right.forEach((row, j) => {
     const i = position.get(parentOf(row));
-    if (i !== undefined && (!first.has(i) || (!alike(left[first.get(i)[0]], right[first.get(i)[1]]) && alike(left[i], row)))) first.set(i, [i, j]);
+    if (
+      i !== undefined &&
+      (!first.has(i) || (!alike(left[first.get(i)[0]], right[first.get(i)[1]]) && alike(left[i], row)))
+    )
+      first.set(i, [i, j]);
   });
   const pairs = [...first.values()].sort((a, b) => a[1] - b[1]);
   const inOrder = new Set(increasing(pairs.map(([i]) => i)).map((at) => pairs[at][1]));
@@ -22,7 +26,8 @@ export function alignRows(left, right, parentOf, alike) {
 }
 
 function merge(left, right, partner, inOrder, alike) {
-  const out = [], taken = new Set(partner.values());
+  const out = [],
+    taken = new Set(partner.values());
   let at = 0;
   const removedUpTo = (end) => {
     for (; at < end; at++) if (!taken.has(at)) out.push({ left: left[at], right: null, kind: "removed" });
@@ -30,7 +35,8 @@ function merge(left, right, partner, inOrder, alike) {
   right.forEach((row, j) => {
     const i = partner.get(j);
     if (i === undefined) return out.push({ left: null, right: row, kind: "added" });
-    if (!inOrder.has(j)) return out.push({ left: left[i], right: row, kind: alike(left[i], row) ? "moved" : "changed" });
+    if (!inOrder.has(j))
+      return out.push({ left: left[i], right: row, kind: alike(left[i], row) ? "moved" : "changed" });
     removedUpTo(i);
     at = i + 1;
     out.push({ left: left[i], right: row, kind: alike(left[i], row) ? "same" : "changed" });
@@ -41,9 +47,11 @@ function merge(left, right, partner, inOrder, alike) {
 
 /** Indexes of a longest increasing subsequence of distinct numbers. */
 export function increasing(numbers) {
-  const ends = [], before = [];
+  const ends = [],
+    before = [];
   numbers.forEach((x, i) => {
-    let low = 0, high = ends.length;
+    let low = 0,
+      high = ends.length;
     while (low < high) {
       const middle = (low + high) >> 1;
       if (numbers[ends[middle]] < x) low = middle + 1;
@@ -59,10 +67,16 @@ export function increasing(numbers) {
 
 /** Pairs of lines of two texts, as `alignRows` gives them; lines with equal `rows` beside each other are "changed". */
 export function alignLines(left, right, leftRows = [], rightRows = []) {
-  const a = left.map(nameless), b = right.map(nameless);
-  const parts = diffArrays(a, b, PATIENCE) ?? [{ removed: true, count: a.length }, { added: true, count: b.length }];
+  const a = left.map(nameless),
+    b = right.map(nameless);
+  const parts = diffArrays(a, b, PATIENCE) ?? [
+    { removed: true, count: a.length },
+    { added: true, count: b.length },
+  ];
   const out = [];
-  let i = 0, j = 0, gone = [];
+  let i = 0,
+    j = 0,
+    gone = [];
   for (const part of [...parts, {}]) {
     if (part.removed) {
       for (let k = 0; k < part.count; k++) gone.push(i++);
@@ -89,8 +103,12 @@ function hunk(gone, come, leftRows, rightRows) {
     }
   }
   const paired = new Set(pairs.values());
-  return [...gone.filter((i) => !paired.has(i)).map((i) => ({ left: i, right: null, kind: "removed" })),
-    ...come.map((j) => (pairs.has(j) ? { left: pairs.get(j), right: j, kind: "changed" } : { left: null, right: j, kind: "added" }))];
+  return [
+    ...gone.filter((i) => !paired.has(i)).map((i) => ({ left: i, right: null, kind: "removed" })),
+    ...come.map((j) =>
+      pairs.has(j) ? { left: pairs.get(j), right: j, kind: "changed" } : { left: null, right: j, kind: "added" },
+    ),
+  ];
 }
 
 function moved(pairs, a, b) {
@@ -108,14 +126,18 @@ function moved(pairs, a, b) {
 
 /** Lines of two languages: beside the lines of an equation stand those that it became; a line without rows follows the one before it. */
 export function alignTranslated(leftRows, rightRows) {
-  const came = owners(leftRows), became = new Map(), out = [];
+  const came = owners(leftRows),
+    became = new Map(),
+    out = [];
   owners(rightRows).forEach((row, j) => became.set(row, [...(became.get(row) ?? []), j]));
-  for (let i = 0; i < came.length; ) {
-    const row = came[i], start = i;
+  for (let i = 0; i < came.length;) {
+    const row = came[i],
+      start = i;
     while (i < came.length && came[i] === row) i++;
     const right = became.get(row) ?? [];
     became.delete(row);
-    for (let k = 0; k < Math.max(i - start, right.length); k++) out.push({ left: start + k < i ? start + k : null, right: right[k] ?? null, kind: "became" });
+    for (let k = 0; k < Math.max(i - start, right.length); k++)
+      out.push({ left: start + k < i ? start + k : null, right: right[k] ?? null, kind: "became" });
   }
   for (const rest of became.values()) out.push(...rest.map((right) => ({ left: null, right, kind: "became" })));
   return out;
@@ -127,9 +149,16 @@ function owners(rows) {
 }
 
 /** A line of HLO or StableHLO without the numbers of its names, and without metadata. */
-export const nameless = (line) => line.replace(/, metadata=\{.*$/, "").replace(/([%#][A-Za-z_][\w-]*?)(\.\d+)+\b/g, "$1").replace(/%\d+/g, "%");
+export const nameless = (line) =>
+  line
+    .replace(/, metadata=\{.*$/, "")
+    .replace(/([%#][A-Za-z_][\w-]*?)(\.\d+)+\b/g, "$1")
+    .replace(/%\d+/g, "%");
 
 /** The text of an equation without the names of its variables: "_:f32[4] = mul _ _". */
-export const variableless = (text) => text.replace(/(^|[\s(])([a-z]{1,4}|_)(?=:|\s|$|\))/g, (all, before, name, at, whole) => (isOperation(whole, at + before.length) ? all : `${before}_`));
+export const variableless = (text) =>
+  text.replace(/(^|[\s(])([a-z]{1,4}|_)(?=:|\s|$|\))/g, (all, before, name, at, whole) =>
+    isOperation(whole, at + before.length) ? all : `${before}_`,
+  );
 
 const isOperation = (whole, at) => /=\s$/.test(whole.slice(Math.max(0, at - 2), at));

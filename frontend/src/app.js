@@ -33,7 +33,7 @@ export class App {
     if (!SCREENS.some((screen) => screen.id === state.screen)) state.screen = "summary";
     if (state.target >= model.targets.length) state.target = 0;
     const stages = model.stagesFor(state.target);
-    if (!stages.includes(state.stage)) state.stage = stages.includes(model.final) ? model.final : stages[0] ?? null;
+    if (!stages.includes(state.stage)) state.stage = stages.includes(model.final) ? model.final : (stages[0] ?? null);
     if (!model.sources[state.source]) state.source = firstSource(model);
     return state;
   }
@@ -99,7 +99,11 @@ export class App {
     this.picker.hidden = this.model.targets.length < 2;
     const body = h("div", { class: `body ${screen.id}` });
     const why = screen.missing?.(this);
-    put(this.main, h("header", { class: "screen-head" }, h("h1", null, screen.title), h("p", { class: "about" }, screen.about)), body);
+    put(
+      this.main,
+      h("header", { class: "screen-head" }, h("h1", null, screen.title), h("p", { class: "about" }, screen.about)),
+      body,
+    );
     this.dock.show();
     if (why) put(body, missing(why));
     else this.view = screen.draw(this, body) ?? {};
@@ -108,29 +112,70 @@ export class App {
   }
 
   frame() {
-    this.tabs = SCREENS.map((screen, i) => h("button", { class: "tab", "data-screen": screen.id, click: () => this.set({ screen: screen.id, tab: null }) },
-      h("span", { class: "tab-number", "aria-hidden": "true" }, i + 1), screen.title));
-    this.picker = h("select", { "aria-label": "Target", change: () => this.set({ target: Number(this.picker.value) }) },
-      this.model.targets.map((target, i) => h("option", { value: i }, target.name)));
+    this.tabs = SCREENS.map((screen, i) =>
+      h(
+        "button",
+        { class: "tab", "data-screen": screen.id, click: () => this.set({ screen: screen.id, tab: null }) },
+        h("span", { class: "tab-number", "aria-hidden": "true" }, i + 1),
+        screen.title,
+      ),
+    );
+    this.picker = h(
+      "select",
+      { "aria-label": "Target", change: () => this.set({ target: Number(this.picker.value) }) },
+      this.model.targets.map((target, i) => h("option", { value: i }, target.name)),
+    );
     this.main = h("main", { id: "main", tabindex: -1 });
-    put(this.root, this.head(), h("nav", { class: "tabs", "aria-label": "Screens" }, this.tabs), this.main, this.dock.element, this.search.element);
+    put(
+      this.root,
+      this.head(),
+      h("nav", { class: "tabs", "aria-label": "Screens" }, this.tabs),
+      this.main,
+      this.dock.element,
+      this.search.element,
+    );
   }
 
   head() {
     const { report } = this.model;
-    const made = Object.entries(report.made_with ?? {}).map(([name, version]) => `${name} ${version}`).join(" · ");
-    return h("header", { class: "bar" },
+    const made = Object.entries(report.made_with ?? {})
+      .map(([name, version]) => `${name} ${version}`)
+      .join(" · ");
+    return h(
+      "header",
+      { class: "bar" },
       h("span", { class: "brand" }, "xlamini", h("span", { class: "brand-thin" }, "inspect")),
       h("span", { class: "program-name", title: made }, report.name),
-      this.model.sources.some((source) => source.lines) && h("span", { class: "notice", title: "Whoever gets this file can read the source lines in it. source=False (--no-source) leaves them out." }, "contains source code"),
-      h("span", { class: "gap" }), this.picker,
-      h("button", { class: "quiet wide", click: () => this.search.open(), "aria-keyshortcuts": "/" }, "Search", h("kbd", null, "/")),
+      this.model.sources.some((source) => source.lines) &&
+        h(
+          "span",
+          {
+            class: "notice",
+            title:
+              "Whoever gets this file can read the source lines in it. source=False (--no-source) leaves them out.",
+          },
+          "contains source code",
+        ),
+      h("span", { class: "gap" }),
+      this.picker,
+      h(
+        "button",
+        { class: "quiet wide", click: () => this.search.open(), "aria-keyshortcuts": "/" },
+        "Search",
+        h("kbd", null, "/"),
+      ),
       themeButton(this),
-      h("button", { class: "quiet", click: () => openHelp(this), "aria-label": "Help", "aria-keyshortcuts": "?" }, "?"));
+      h("button", { class: "quiet", click: () => openHelp(this), "aria-label": "Help", "aria-keyshortcuts": "?" }, "?"),
+    );
   }
 }
 
-const firstSource = (model) => Math.max(0, model.sources.findIndex((source) => !source.library));
+const firstSource = (model) =>
+  Math.max(
+    0,
+    model.sources.findIndex((source) => !source.library),
+  );
 
 /** What a screen shows in place of its data. */
-export const missing = (why) => h("p", { class: "missing", role: "note" }, h("strong", null, "Not available for this target: "), why);
+export const missing = (why) =>
+  h("p", { class: "missing", role: "note" }, h("strong", null, "Not available for this target: "), why);

@@ -18,7 +18,9 @@ export async function fromFile(text) {
   try {
     value = JSON.parse(text);
   } catch {
-    throw new Error("This file is neither a page nor the JSON of a report. Choose what report.save or report.json wrote.");
+    throw new Error(
+      "This file is neither a page nor the JSON of a report. Choose what report.save or report.json wrote.",
+    );
   }
   return checked(value);
 }
@@ -29,7 +31,9 @@ export function checked(report) {
     throw new Error("This JSON is not a report of xlamini.inspect: it has no schema.");
   }
   if (report.schema !== SCHEMA) {
-    throw new Error(`The report has schema ${report.schema}, and this page reads schema ${SCHEMA}. Use the page of the version that made it.`);
+    throw new Error(
+      `The report has schema ${report.schema}, and this page reads schema ${SCHEMA}. Use the page of the version that made it.`,
+    );
   }
   return report;
 }

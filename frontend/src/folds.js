@@ -30,7 +30,7 @@ function common(a, b) {
 }
 
 function runs(paths, from, to, depth, open, items) {
-  for (let i = from; i < to; ) {
+  for (let i = from; i < to;) {
     const scope = paths[i][depth];
     if (scope === undefined) {
       items.push({ line: i++ });
@@ -38,7 +38,8 @@ function runs(paths, from, to, depth, open, items) {
     }
     let end = i;
     while (end < to && paths[end][depth] === scope) end++;
-    const key = `${i}/${depth}`, isOpen = open.has(key);
+    const key = `${i}/${depth}`,
+      isOpen = open.has(key);
     items.push({ scope, key, depth, open: isOpen, lines: Array.from({ length: end - i }, (_, k) => i + k) });
     if (isOpen) runs(paths, i, end, depth + 1, open, items);
     i = end;

@@ -11,18 +11,34 @@ export class Grid {
   constructor({ label, columns, items, sort = null, enter, hover, paint, inside, height = 24 }) {
     Object.assign(this, { columns, items, inside, enterItem: enter, paintItem: paint, open: new Set(), sort });
     this.template = columns.map((column) => column.width).join(" ");
-    this.head = h("div", { class: "grid-head", role: "row", css: { "grid-template-columns": this.template } }, columns.map((column, c) => this.heading(column, c)));
-    this.list = new VirtualList({ count: 0, height, label, role: "rowgroup", item: "row", draw: (i) => this.draw(this.shown[i]),
-      paint: (element, i) => this.paintItem?.(element, this.shown[i].item, this.shown[i].under), enter: (i) => this.enter(this.shown[i]),
+    this.head = h(
+      "div",
+      { class: "grid-head", role: "row", css: { "grid-template-columns": this.template } },
+      columns.map((column, c) => this.heading(column, c)),
+    );
+    this.list = new VirtualList({
+      count: 0,
+      height,
+      label,
+      role: "rowgroup",
+      item: "row",
+      draw: (i) => this.draw(this.shown[i]),
+      paint: (element, i) => this.paintItem?.(element, this.shown[i].item, this.shown[i].under),
+      enter: (i) => this.enter(this.shown[i]),
       hover: hover && ((i) => hover(i === null ? null : this.shown[i].item, i === null ? null : this.shown[i].under)),
-      fold: inside && ((i, open) => this.unfold(this.shown[i].item, open)) });
+      fold: inside && ((i, open) => this.unfold(this.shown[i].item, open)),
+    });
     this.element = h("div", { class: "grid", role: "table", "aria-label": label }, this.head, this.list.element);
     this.arrange();
   }
 
   heading(column, c) {
     if (!column.value) return h("span", { role: "columnheader", class: column.number ? "num" : "" }, column.title);
-    return h("button", { role: "columnheader", class: column.number ? "num" : "", title: column.about, click: () => this.sortBy(c) }, column.title);
+    return h(
+      "button",
+      { role: "columnheader", class: column.number ? "num" : "", title: column.about, click: () => this.sortBy(c) },
+      column.title,
+    );
   }
 
   sortBy(c) {
@@ -36,26 +52,51 @@ export class Grid {
     this.items = items;
     const sorted = [...items];
     if (this.sort) {
-      const [c, down] = this.sort, { value } = this.columns[c];
+      const [c, down] = this.sort,
+        { value } = this.columns[c];
       sorted.sort((a, b) => compare(value(a), value(b)) * (down ? -1 : 1));
     }
-    this.shown = sorted.flatMap((item) => [{ item }, ...(this.open.has(item) ? this.inside(item).map((under) => ({ item, under })) : [])]);
-    [...this.head.children].forEach((cell, c) => cell.setAttribute("aria-sort", this.sort?.[0] === c ? (this.sort[1] ? "descending" : "ascending") : "none"));
+    this.shown = sorted.flatMap((item) => [
+      { item },
+      ...(this.open.has(item) ? this.inside(item).map((under) => ({ item, under })) : []),
+    ]);
+    [...this.head.children].forEach((cell, c) =>
+      cell.setAttribute("aria-sort", this.sort?.[0] === c ? (this.sort[1] ? "descending" : "ascending") : "none"),
+    );
     this.element?.setAttribute("aria-rowcount", this.shown.length + 1);
     this.list.resize(this.shown.length);
   }
 
   draw({ item, under }) {
     if (under) return h("div", { class: "grid-line under", role: "row" }, under.draw());
-    const line = h("div", { class: "grid-line", role: "row" }, this.columns.map((column, c) => h("span", { role: "cell", class: column.number ? "num" : "" },
-      c === 0 && this.inside && this.twisty(item), column.show ? column.show(item) : String(column.value(item) ?? ""))));
+    const line = h(
+      "div",
+      { class: "grid-line", role: "row" },
+      this.columns.map((column, c) =>
+        h(
+          "span",
+          { role: "cell", class: column.number ? "num" : "" },
+          c === 0 && this.inside && this.twisty(item),
+          column.show ? column.show(item) : String(column.value(item) ?? ""),
+        ),
+      ),
+    );
     return css(line, { "grid-template-columns": this.template });
   }
 
   twisty(item) {
     const open = this.open.has(item);
-    return h("button", { class: "twisty", tabindex: -1, "aria-expanded": String(open), "aria-label": open ? "Fold" : "Unfold",
-      click: (event) => (event.preventDefault(), this.unfold(item, !open)) }, open ? "▾" : "▸");
+    return h(
+      "button",
+      {
+        class: "twisty",
+        tabindex: -1,
+        "aria-expanded": String(open),
+        "aria-label": open ? "Fold" : "Unfold",
+        click: (event) => (event.preventDefault(), this.unfold(item, !open)),
+      },
+      open ? "▾" : "▸",
+    );
   }
 
   unfold(item, open) {
@@ -95,21 +136,57 @@ function compare(a, b) {
 /** A small table of texts: rows are arrays of children; numbers of columns in `numeric` are set flush right. */
 export function plain(label, heads, rows, numeric = []) {
   const side = (c) => (numeric.includes(c) ? "num" : "");
-  return put(h("table", { class: "plain", "aria-label": label }),
-    h("thead", null, h("tr", null, heads.map((head, c) => h("th", { scope: "col", class: side(c) }, head)))),
-    h("tbody", null, rows.map((row) => h("tr", null, row.map((cell, c) => h(c ? "td" : "th", { class: side(c), scope: c ? null : "row",
-      colspan: c === row.length - 1 && row.length < heads.length ? heads.length - c : null }, cell))))));
+  return put(
+    h("table", { class: "plain", "aria-label": label }),
+    h(
+      "thead",
+      null,
+      h(
+        "tr",
+        null,
+        heads.map((head, c) => h("th", { scope: "col", class: side(c) }, head)),
+      ),
+    ),
+    h(
+      "tbody",
+      null,
+      rows.map((row) =>
+        h(
+          "tr",
+          null,
+          row.map((cell, c) =>
+            h(
+              c ? "td" : "th",
+              {
+                class: side(c),
+                scope: c ? null : "row",
+                colspan: c === row.length - 1 && row.length < heads.length ? heads.length - c : null,
+              },
+              cell,
+            ),
+          ),
+        ),
+      ),
+    ),
+  );
 }
 
 /** A bar for a share from 0 to 1. */
 export function bar(share, kind = "") {
-  return h("span", { class: `share ${kind}`, "aria-hidden": "true" }, css(h("i"), { width: `${Math.max(0, Math.min(1, share || 0)) * 100}%` }));
+  return h(
+    "span",
+    { class: `share ${kind}`, "aria-hidden": "true" },
+    css(h("i"), { width: `${Math.max(0, Math.min(1, share || 0)) * 100}%` }),
+  );
 }
 
 /** Buttons of which one is pressed: options are [value, title]. */
 export function switcher(label, options, value, choose) {
-  return h("span", { class: "switch", role: "group", "aria-label": label },
-    options.map(([it, title]) => h("button", { "aria-pressed": String(it === value), click: () => choose(it) }, title)));
+  return h(
+    "span",
+    { class: "switch", role: "group", "aria-label": label },
+    options.map(([it, title]) => h("button", { "aria-pressed": String(it === value), click: () => choose(it) }, title)),
+  );
 }
 
 /** A check box with its words. */

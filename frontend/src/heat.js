@@ -11,7 +11,12 @@ export function heatScale(numbers) {
 /** The cell for one number; empty for zero. */
 export function gutter(value, scale, show) {
   if (!value) return h("span", { class: "heat" });
-  return h("span", { class: "heat", title: show(value) }, css(h("i"), { width: `${scale(value) * 100}%` }), h("b", null, short(show(value))));
+  return h(
+    "span",
+    { class: "heat", title: show(value) },
+    css(h("i"), { width: `${scale(value) * 100}%` }),
+    h("b", null, short(show(value))),
+  );
 }
 
 /** "3.14 GFLOP" -> "3.14 G": the switch above names the unit. */

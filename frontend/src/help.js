@@ -17,11 +17,29 @@ const KEYS = [
 /** Opens the list of keys as a dialog. */
 export function openHelp(app) {
   const close = h("button", { class: "button", click: () => dialog.close() }, "Close");
-  const dialog = h("dialog", { class: "dialog", "aria-label": "Keys", close: () => dialog.remove() },
+  const dialog = h(
+    "dialog",
+    { class: "dialog", "aria-label": "Keys", close: () => dialog.remove() },
     h("h2", null, "Keys"),
-    h("dl", { class: "keys" }, KEYS.map(([key, what]) => [h("dt", null, key.split("  ").map((k) => h("kbd", null, k))), h("dd", null, what)])),
-    h("p", { class: "soft" }, "What is chosen on one screen is chosen on all. The address keeps the screen, stage, target and choice, so a link points at one finding."),
-    close);
+    h(
+      "dl",
+      { class: "keys" },
+      KEYS.map(([key, what]) => [
+        h(
+          "dt",
+          null,
+          key.split("  ").map((k) => h("kbd", null, k)),
+        ),
+        h("dd", null, what),
+      ]),
+    ),
+    h(
+      "p",
+      { class: "soft" },
+      "What is chosen on one screen is chosen on all. The address keeps the screen, stage, target and choice, so a link points at one finding.",
+    ),
+    close,
+  );
   app.root.append(dialog);
   dialog.showModal();
 }

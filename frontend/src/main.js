@@ -16,6 +16,9 @@ async function start() {
 }
 
 start().catch((error) => {
-  put(root, h("p", { class: "missing", role: "alert" }, h("strong", null, "This report cannot be shown: "), error.message));
+  put(
+    root,
+    h("p", { class: "missing", role: "alert" }, h("strong", null, "This report cannot be shown: "), error.message),
+  );
   console.error(error);
 });

@@ -1,15 +1,47 @@
 // The report with the indexes that the screens need: one table of equations, and from each row to its line, stages and kernels.
 
-const COLUMNS = ["stage", "label", "primitive", "text", "depth", "source", "line", "function", "variable", "scope", "direction", "parent",
-  "rewrite", "rule", "runs", "flops", "bytes", "held", "operands"];
+const COLUMNS = [
+  "stage",
+  "label",
+  "primitive",
+  "text",
+  "depth",
+  "source",
+  "line",
+  "function",
+  "variable",
+  "scope",
+  "direction",
+  "parent",
+  "rewrite",
+  "rule",
+  "runs",
+  "flops",
+  "bytes",
+  "held",
+  "operands",
+];
 const JAXPR = "jaxpr";
 
 /** The model of a report. */
 export function build(report) {
   const eq = Object.fromEntries(COLUMNS.map((name) => [name, report.equations?.[name] ?? []]));
   const n = eq.stage.length;
-  const stages = (report.stages ?? []).map((stage) => ({ ...stage, lines: stage.lines ?? [], rows: rowsOfLines(stage) }));
-  const model = { report, eq, n, stages, final: report.final, targets: (report.targets ?? []).map(whole), sources: report.sources ?? [], memos: new Map() };
+  const stages = (report.stages ?? []).map((stage) => ({
+    ...stage,
+    lines: stage.lines ?? [],
+    rows: rowsOfLines(stage),
+  }));
+  const model = {
+    report,
+    eq,
+    n,
+    stages,
+    final: report.final,
+    targets: (report.targets ?? []).map(whole),
+    sources: report.sources ?? [],
+    memos: new Map(),
+  };
   eq.text = wholeTexts(eq.text, stages);
   model.rowsOf = grouped(n, stages.length, (row) => eq.stage[row]);
   model.children = grouped(n, n, (row) => eq.parent[row]);
@@ -19,11 +51,13 @@ export function build(report) {
 
 /** The rows of each line; in a jaxpr, the further lines of an equation are its own. */
 function rowsOfLines(stage) {
-  const rows = (stage.lines ?? []).map((_, i) => stage.rows?.[i] ?? []), open = [];
+  const rows = (stage.lines ?? []).map((_, i) => stage.rows?.[i] ?? []),
+    open = [];
   if (stage.kind !== JAXPR) return rows;
   let depth = 0;
   return rows.map((its, i) => {
-    const before = depth, shown = its.length ? its : open.at(-1)?.its ?? its;
+    const before = depth,
+      shown = its.length ? its : (open.at(-1)?.its ?? its);
     for (const c of stage.lines[i]) depth += "[{(".includes(c) ? 1 : "]})".includes(c) ? -1 : 0;
     if (its.length && depth > before) open.push({ its, depth: before });
     while (open.length && depth <= open.at(-1).depth) open.pop();
@@ -38,10 +72,12 @@ function wholeTexts(texts, stages) {
   const further = new Map();
   const add = (row, line) => further.set(row, [...(further.get(row) ?? []), line.trim()]);
   for (const { kind, lines, rows } of stages) {
-    if (kind === JAXPR) lines.forEach((line, i) => rows[i].forEach((row) => texts[row]?.endsWith("[") && add(row, line)));
+    if (kind === JAXPR)
+      lines.forEach((line, i) => rows[i].forEach((row) => texts[row]?.endsWith("[") && add(row, line)));
   }
   return texts.map((text, row) => {
-    const [, ...rest] = further.get(row) ?? [], close = rest.findLast((line) => line.startsWith("]"));
+    const [, ...rest] = further.get(row) ?? [],
+      close = rest.findLast((line) => line.startsWith("]"));
     if (!close) return text;
     const params = rest.slice(0, rest.lastIndexOf(close)).join(" ");
     return `${text}${params.length > LONGEST || params.includes("{ lambda") ? "…" : params}${close}`;
@@ -51,7 +87,11 @@ function wholeTexts(texts, stages) {
 const PARTS = { unavailable: {}, seconds: {}, kernels: [], boundaries: [], moments: [], buffers: [], collectives: [] };
 
 /** A target whose missing parts are empty. */
-const whole = (target) => Object.assign({ ...target }, Object.fromEntries(Object.entries(PARTS).map(([name, empty]) => [name, target[name] ?? empty])));
+const whole = (target) =>
+  Object.assign(
+    { ...target },
+    Object.fromEntries(Object.entries(PARTS).map(([name, empty]) => [name, target[name] ?? empty])),
+  );
 
 function grouped(n, groups, key) {
   const out = Array.from({ length: groups }, () => []);
@@ -82,7 +122,8 @@ function methods(model) {
     linesOf: (stage) => memo(`lines ${stage}`, () => linesOf(model, stage)),
     stagesFor: (target) => memo(`stages ${target}`, () => stagesFor(model, target)),
     kernelsOf: (target) => memo(`kernels ${target}`, () => kernelsOf(model, target)),
-    measure: (name, target) => memo(`measure ${name} ${name === "time" ? target : ""}`, () => measure(model, name, target)),
+    measure: (name, target) =>
+      memo(`measure ${name} ${name === "time" ? target : ""}`, () => measure(model, name, target)),
     siteHeat: (name, target) => memo(`sites ${name} ${target}`, () => siteHeat(model, name, target)),
     unavailable: (target, screen) => unavailable(model, target, screen),
   };
@@ -92,7 +133,8 @@ function methods(model) {
 function lineage(model, rows) {
   const found = new Set(rows);
   for (const row of rows) {
-    for (let up = model.eq.parent[row]; up !== null && up !== undefined && !found.has(up); up = model.eq.parent[up]) found.add(up);
+    for (let up = model.eq.parent[row]; up !== null && up !== undefined && !found.has(up); up = model.eq.parent[up])
+      found.add(up);
   }
   const open = [...rows];
   while (open.length) {
@@ -130,7 +172,8 @@ function linesOf(model, stage) {
 /** The stages that have text for a target, in order. */
 function stagesFor(model, target) {
   return model.stages.flatMap((stage, i) =>
-    stage.kind !== "source" && (stage.target === null || stage.target === target) && stage.lines?.length ? [i] : []);
+    stage.kind !== "source" && (stage.target === null || stage.target === target) && stage.lines?.length ? [i] : [],
+  );
 }
 
 function kernelsOf(model, target) {
@@ -151,7 +194,8 @@ function measure(model, name, target) {
   for (const kernel of model.targets[target]?.kernels ?? []) {
     if (!kernel.seconds || !kernel.rows.length) continue;
     const all = kernel.rows.reduce((sum, row) => sum + model.eq.bytes[row], 0);
-    for (const row of kernel.rows) out[row] += kernel.seconds * (all ? model.eq.bytes[row] / all : 1 / kernel.rows.length);
+    for (const row of kernel.rows)
+      out[row] += kernel.seconds * (all ? model.eq.bytes[row] / all : 1 / kernel.rows.length);
   }
   return out;
 }
@@ -170,7 +214,10 @@ function siteHeat(model, name, target) {
 /** Why a target cannot show a screen, or null. */
 function unavailable(model, target, screen) {
   const it = model.targets[target];
-  if (!it) return model.report.failure ? `the program stopped at “${model.report.failure.stage}”` : "the report has no targets";
+  if (!it)
+    return model.report.failure
+      ? `the program stopped at “${model.report.failure.stage}”`
+      : "the report has no targets";
   if (it.error) return it.error;
   return it.unavailable[screen] ?? null;
 }

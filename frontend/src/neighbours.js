@@ -6,10 +6,11 @@ const STEPS = 2;
 /** Users of each row of a stage. */
 export function users(model, stage) {
   const out = new Map();
-  for (const row of model.rowsOf[stage]) for (const operand of model.eq.operands[row]) {
-    if (!out.has(operand)) out.set(operand, []);
-    out.get(operand).push(row);
-  }
+  for (const row of model.rowsOf[stage])
+    for (const operand of model.eq.operands[row]) {
+      if (!out.has(operand)) out.set(operand, []);
+      out.get(operand).push(row);
+    }
   return out;
 }
 
@@ -31,7 +32,9 @@ export function around(model, row, using, steps = STEPS) {
  * scope, when there are too many or `fold` is set; then rows of one primitive at one distance; `left` counts what is not shown.
  */
 export function neighbourhood(model, row, using, { fold = false, limit = LIMIT } = {}) {
-  const distance = around(model, row, using), rows = [...distance.keys()], { eq } = model;
+  const distance = around(model, row, using),
+    rows = [...distance.keys()],
+    { eq } = model;
   const own = (it) => `row ${it}`;
   const scoped = (it) => (eq.scope[it] === eq.scope[row] || !eq.scope[it] ? own(it) : `scope ${eq.scope[it]}`);
   const alike = (it) => (distance.get(it) < 2 ? scoped(it) : `${eq.primitive[it]} ${distance.get(it)} ${eq.scope[it]}`);
@@ -39,12 +42,19 @@ export function neighbourhood(model, row, using, { fold = false, limit = LIMIT }
   const way = ways.find((key) => new Set(rows.map(key)).size <= limit) ?? alike;
   const groups = new Map();
   for (const it of rows) groups.set(way(it), [...(groups.get(way(it)) ?? []), it]);
-  const kept = [...groups].sort((a, b) => Math.min(...a[1].map((it) => distance.get(it))) - Math.min(...b[1].map((it) => distance.get(it)))).slice(0, limit);
+  const kept = [...groups]
+    .sort((a, b) => Math.min(...a[1].map((it) => distance.get(it))) - Math.min(...b[1].map((it) => distance.get(it))))
+    .slice(0, limit);
   const owner = new Map(kept.flatMap(([id, its]) => its.map((it) => [it, id])));
   const edges = new Map();
-  for (const it of rows) for (const operand of eq.operands[it]) {
-    const [from, to] = [owner.get(operand), owner.get(it)];
-    if (from !== undefined && to !== undefined && from !== to) edges.set(`${from}\n${to}`, [from, to]);
-  }
-  return { nodes: kept.map(([id, its]) => ({ id, rows: its, scope: id.startsWith("scope ") ? eq.scope[its[0]] : null })), edges: [...edges.values()], left: rows.length - owner.size };
+  for (const it of rows)
+    for (const operand of eq.operands[it]) {
+      const [from, to] = [owner.get(operand), owner.get(it)];
+      if (from !== undefined && to !== undefined && from !== to) edges.set(`${from}\n${to}`, [from, to]);
+    }
+  return {
+    nodes: kept.map(([id, its]) => ({ id, rows: its, scope: id.startsWith("scope ") ? eq.scope[its[0]] : null })),
+    edges: [...edges.values()],
+    left: rows.length - owner.size,
+  };
 }

@@ -7,8 +7,26 @@ import { colour } from "./theme.js";
 /** A plot that fills `host` and follows its size; `options` are uPlot's. */
 export function plot(host, options, data, label) {
   const size = () => ({ width: Math.max(240, host.clientWidth), height: Math.max(160, host.clientHeight) });
-  const axis = (its) => ({ stroke: colour("soft"), grid: { stroke: colour("rule"), width: 1 }, ticks: { stroke: colour("rule-strong"), width: 1 }, font: "11px system-ui, sans-serif", labelFont: "11px system-ui, sans-serif", labelSize: 18, ...its });
-  const it = new uPlot({ ...size(), legend: { show: false }, ...options, axes: options.axes.map(axis), cursor: { drag: { x: false, y: false }, ...options.cursor } }, data, host);
+  const axis = (its) => ({
+    stroke: colour("soft"),
+    grid: { stroke: colour("rule"), width: 1 },
+    ticks: { stroke: colour("rule-strong"), width: 1 },
+    font: "11px system-ui, sans-serif",
+    labelFont: "11px system-ui, sans-serif",
+    labelSize: 18,
+    ...its,
+  });
+  const it = new uPlot(
+    {
+      ...size(),
+      legend: { show: false },
+      ...options,
+      axes: options.axes.map(axis),
+      cursor: { drag: { x: false, y: false }, ...options.cursor },
+    },
+    data,
+    host,
+  );
   it.root.setAttribute("role", "img");
   it.root.setAttribute("aria-label", label);
   const observer = new ResizeObserver(() => it.setSize(size()));

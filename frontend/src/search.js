@@ -5,19 +5,32 @@ import { base } from "./model.js";
 import { pickKernel, pickLine, pickRow } from "./state.js";
 
 const MOST = { equations: 60, lines: 12, kernels: 8 };
-const FIELDS = { line: "line", function: "function", fn: "function", primitive: "primitive", prim: "primitive", scope: "scope" };
+const FIELDS = {
+  line: "line",
+  function: "function",
+  fn: "function",
+  primitive: "primitive",
+  prim: "primitive",
+  scope: "scope",
+};
 
 /** Tests that a row must pass: [[field | null, word]]. */
 export function terms(query) {
-  return query.toLowerCase().split(/\s+/).filter(Boolean).map((word) => {
-    const [field, rest] = word.split(/:(.*)/s);
-    return FIELDS[field] && rest ? [FIELDS[field], rest] : [null, word];
-  });
+  return query
+    .toLowerCase()
+    .split(/\s+/)
+    .filter(Boolean)
+    .map((word) => {
+      const [field, rest] = word.split(/:(.*)/s);
+      return FIELDS[field] && rest ? [FIELDS[field], rest] : [null, word];
+    });
 }
 
 /** Rows of the table that a query finds, in `rows`. */
 export function findRows(model, query, rows, most = Infinity) {
-  const tests = terms(query), { eq } = model, out = [];
+  const tests = terms(query),
+    { eq } = model,
+    out = [];
   for (const row of rows) {
     if (tests.every((test) => matches(model, eq, row, test)) && out.push(row) >= most) break;
   }
@@ -32,9 +45,11 @@ function matches(model, eq, row, [field, word]) {
 }
 
 function haystack(model, eq, row) {
-  const all = model.haystacks ??= [];
+  const all = (model.haystacks ??= []);
   const line = model.sources[eq.source[row]]?.lines?.[eq.line[row] - 1];
-  all[row] ??= [line, eq.text[row], eq.variable[row], eq.scope[row], eq.function[row], eq.label[row], model.where(row)].join(" ").toLowerCase();
+  all[row] ??= [line, eq.text[row], eq.variable[row], eq.scope[row], eq.function[row], eq.label[row], model.where(row)]
+    .join(" ")
+    .toLowerCase();
   return all[row];
 }
 
@@ -56,8 +71,17 @@ export function findLines(model, query, most) {
 export class Search {
   constructor(app) {
     this.app = app;
-    this.input = h("input", { type: "search", "aria-label": "Search", placeholder: "text, line:12, function:loss, primitive:tanh, scope:model", spellcheck: "false",
-      input: () => this.find(), keydown: (event) => this.key(event), role: "combobox", "aria-expanded": "true", "aria-controls": "found" });
+    this.input = h("input", {
+      type: "search",
+      "aria-label": "Search",
+      placeholder: "text, line:12, function:loss, primitive:tanh, scope:model",
+      spellcheck: "false",
+      input: () => this.find(),
+      keydown: (event) => this.key(event),
+      role: "combobox",
+      "aria-expanded": "true",
+      "aria-controls": "found",
+    });
     this.list = h("div", { class: "found", id: "found", role: "listbox", "aria-label": "Found" });
     this.element = h("dialog", { class: "dialog search", "aria-label": "Search" }, this.input, this.list);
   }
@@ -69,33 +93,64 @@ export class Search {
   }
 
   find() {
-    const { model, state } = this.app, query = this.input.value;
-    this.hits = terms(query).length ? [...this.kernels(query), ...this.lines(model, query), ...this.equations(model, state, query)] : [];
+    const { model, state } = this.app,
+      query = this.input.value;
+    this.hits = terms(query).length
+      ? [...this.kernels(query), ...this.lines(model, query), ...this.equations(model, state, query)]
+      : [];
     this.at = 0;
-    const drawn = this.hits.map((hit, i) => h("div", { class: "hit", role: "option", id: `hit-${i}`, click: () => this.go(i) },
-      h("span", { class: "hit-kind" }, hit.kind), h("code", null, hit.text), h("span", { class: "soft" }, hit.where)));
-    put(this.list, drawn.length ? drawn : h("p", { class: "soft" }, query ? "Nothing found." : "Type to search equations, source lines and kernels."));
+    const drawn = this.hits.map((hit, i) =>
+      h(
+        "div",
+        { class: "hit", role: "option", id: `hit-${i}`, click: () => this.go(i) },
+        h("span", { class: "hit-kind" }, hit.kind),
+        h("code", null, hit.text),
+        h("span", { class: "soft" }, hit.where),
+      ),
+    );
+    put(
+      this.list,
+      drawn.length
+        ? drawn
+        : h("p", { class: "soft" }, query ? "Nothing found." : "Type to search equations, source lines and kernels."),
+    );
     this.mark();
   }
 
   kernels(query) {
-    const { targets } = this.app.model, target = this.app.state.target, words = terms(query);
+    const { targets } = this.app.model,
+      target = this.app.state.target,
+      words = terms(query);
     if (words.some(([field]) => field)) return [];
-    const found = (targets[target]?.kernels ?? []).flatMap((kernel, i) => (words.every(([, word]) => kernel.name.toLowerCase().includes(word)) ? [i] : []));
-    return found.slice(0, MOST.kernels).map((i) => ({ kind: "kernel", text: targets[target].kernels[i].name, where: targets[target].kernels[i].type ?? "",
-      go: { pick: pickKernel(target, i), screen: "kernels" } }));
+    const found = (targets[target]?.kernels ?? []).flatMap((kernel, i) =>
+      words.every(([, word]) => kernel.name.toLowerCase().includes(word)) ? [i] : [],
+    );
+    return found.slice(0, MOST.kernels).map((i) => ({
+      kind: "kernel",
+      text: targets[target].kernels[i].name,
+      where: targets[target].kernels[i].type ?? "",
+      go: { pick: pickKernel(target, i), screen: "kernels" },
+    }));
   }
 
   lines(model, query) {
-    return findLines(model, query, MOST.lines).map(([source, line]) => ({ kind: "line", text: model.sources[source].lines[line - 1].trim(),
-      where: `${base(model.sources[source].file)}:${line}`, go: { pick: pickLine(source, line), screen: "source", source } }));
+    return findLines(model, query, MOST.lines).map(([source, line]) => ({
+      kind: "line",
+      text: model.sources[source].lines[line - 1].trim(),
+      where: `${base(model.sources[source].file)}:${line}`,
+      go: { pick: pickLine(source, line), screen: "source", source },
+    }));
   }
 
   equations(model, state, query) {
     const stage = model.isJaxpr(state.stage) ? state.stage : model.final;
     const screen = ["summary", "targets", "compilations", "diff"].includes(state.screen) ? "source" : state.screen;
-    return findRows(model, query, model.rowsOf[stage] ?? [], MOST.equations).map((row) => ({ kind: "equation", text: model.eq.text[row], where: model.where(row),
-      go: { pick: pickRow(row), screen } }));
+    return findRows(model, query, model.rowsOf[stage] ?? [], MOST.equations).map((row) => ({
+      kind: "equation",
+      text: model.eq.text[row],
+      where: model.where(row),
+      go: { pick: pickRow(row), screen },
+    }));
   }
 
   key(event) {
@@ -104,7 +159,8 @@ export class Search {
       this.at = Math.max(0, Math.min(this.hits.length - 1, this.at + step));
       this.mark();
     } else if (event.key === "Enter") this.go(this.at);
-    else if (event.key === "Escape") this.element.close(); // the field alone would only become empty
+    else if (event.key === "Escape")
+      this.element.close(); // the field alone would only become empty
     else return;
     event.preventDefault();
   }

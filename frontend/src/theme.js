@@ -8,7 +8,11 @@ const KEY = "xlamini-inspect-theme";
 
 /** The switch; it calls for a new drawing, because plots take their colours from the style. */
 export function themeButton(app) {
-  const button = h("button", { class: "quiet", id: "theme", click: () => apply(NEXT[document.documentElement.dataset.theme]) });
+  const button = h("button", {
+    class: "quiet",
+    id: "theme",
+    click: () => apply(NEXT[document.documentElement.dataset.theme]),
+  });
   const apply = (theme, drawn = true) => {
     document.documentElement.dataset.theme = theme;
     button.textContent = SIGNS[theme];

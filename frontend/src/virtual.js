@@ -10,13 +10,37 @@ const OVERSCAN = 12;
  */
 export class VirtualList {
   constructor({ count, height = 20, label, role = "listbox", item = "option", draw, paint, enter, hover, fold }) {
-    Object.assign(this, { count, height, draw, paint, enter, hover, fold, item, first: 0, cursor: -1, shown: new Map() });
+    Object.assign(this, {
+      count,
+      height,
+      draw,
+      paint,
+      enter,
+      hover,
+      fold,
+      item,
+      first: 0,
+      cursor: -1,
+      shown: new Map(),
+    });
     this.id = `list${VirtualList.made++}`;
     this.window = h("div", { class: "v-window", role: "presentation" });
     this.spacer = h("div", { class: "v-spacer", role: "presentation" }, this.window);
-    this.element = h("div", { class: "v-list", role, tabindex: 0, "aria-label": label, scroll: () => this.update(),
-      keydown: (event) => this.key(event), click: (event) => this.click(event), mouseover: (event) => this.point(event),
-      mouseleave: () => this.hover?.(null) }, this.spacer);
+    this.element = h(
+      "div",
+      {
+        class: "v-list",
+        role,
+        tabindex: 0,
+        "aria-label": label,
+        scroll: () => this.update(),
+        keydown: (event) => this.key(event),
+        click: (event) => this.click(event),
+        mouseover: (event) => this.point(event),
+        mouseleave: () => this.hover?.(null),
+      },
+      this.spacer,
+    );
     this.observer = new ResizeObserver(() => this.update());
     this.observer.observe(this.element);
     this.resize(count);
@@ -59,7 +83,12 @@ export class VirtualList {
       line.dataset.i = i;
       if (!line.hasAttribute("role")) line.setAttribute("role", this.item);
       if (this.item === "row") line.setAttribute("aria-rowindex", i + 2);
-      else for (const [name, value] of [["posinset", i + 1], ["setsize", this.count]]) line.setAttribute(`aria-${name}`, value);
+      else
+        for (const [name, value] of [
+          ["posinset", i + 1],
+          ["setsize", this.count],
+        ])
+          line.setAttribute(`aria-${name}`, value);
       line.classList.toggle("cursor", i === this.cursor);
       this.paint?.(line, i);
       this.shown.set(i, line);
@@ -75,7 +104,8 @@ export class VirtualList {
 
   /** Makes line i visible: where it is if it is in sight already, otherwise a third from the top. */
   reveal(i) {
-    const top = i * this.height, room = this.element.clientHeight;
+    const top = i * this.height,
+      room = this.element.clientHeight;
     if (top < this.element.scrollTop || top + this.height > this.element.scrollTop + room) {
       this.element.scrollTop = Math.max(0, top - room / 3);
     }

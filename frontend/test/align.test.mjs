@@ -4,10 +4,23 @@ import { alignLines, alignRows, alignTranslated, increasing, nameless, variablel
 
 const kinds = (pairs) => pairs.map(({ left, right, kind }) => `${left ?? ""}>${right ?? ""} ${kind}`);
 const texts = { 0: "a", 1: "b", 2: "c", 10: "a", 11: "x", 12: "b", 13: "C", 14: "c" };
-const align = (left, right, parents) => kinds(alignRows(left, right, (row) => parents[row] ?? null, (a, b) => texts[a] === texts[b]));
+const align = (left, right, parents) =>
+  kinds(
+    alignRows(
+      left,
+      right,
+      (row) => parents[row] ?? null,
+      (a, b) => texts[a] === texts[b],
+    ),
+  );
 
 test("rows are paired with what they come from; the rest is added or removed", () => {
-  assert.deepEqual(align([0, 1, 2], [10, 11, 12, 13], { 10: 0, 12: 1, 13: 2 }), ["0>10 same", ">11 added", "1>12 same", "2>13 changed"]);
+  assert.deepEqual(align([0, 1, 2], [10, 11, 12, 13], { 10: 0, 12: 1, 13: 2 }), [
+    "0>10 same",
+    ">11 added",
+    "1>12 same",
+    "2>13 changed",
+  ]);
   assert.deepEqual(align([0, 1, 2], [10], { 10: 0 }), ["0>10 same", "1> removed", "2> removed"]);
 });
 
@@ -21,7 +34,10 @@ test("of several rows made of one, the one with its text is its partner", () => 
 
 test("increasing subsequences", () => {
   const numbers = [3, 0, 1, 7, 2, 4];
-  assert.deepEqual(increasing(numbers).map((i) => numbers[i]), [0, 1, 2, 4]);
+  assert.deepEqual(
+    increasing(numbers).map((i) => numbers[i]),
+    [0, 1, 2, 4],
+  );
   assert.deepEqual(increasing([]), []);
 });
 
@@ -35,11 +51,25 @@ test("names of variables and numbers of instructions are no change", () => {
 test("texts are aligned by line, equations keep changed lines together, moved lines are found", () => {
   const pairs = alignLines(["a", "%x = add(b)", "z"], ["a", "%x = sub(b)", "z"], [[], [4], []], [[], [4], []]);
   assert.deepEqual(kinds(pairs), ["0>0 same", "1>1 changed", "2>2 same"]);
-  assert.deepEqual(kinds(alignLines(["first", "second", "third"], ["second", "third", "first"])), ["1>0 same", "2>1 same", "0>2 moved"]);
+  assert.deepEqual(kinds(alignLines(["first", "second", "third"], ["second", "third", "first"])), [
+    "1>0 same",
+    "2>1 same",
+    "0>2 moved",
+  ]);
   assert.deepEqual(kinds(alignLines([], ["x"])), [">0 added"]);
 });
 
 test("of two languages, an equation's lines stand beside each other, and none is lost", () => {
-  const pairs = alignTranslated([[], [1], [1], [2]], [[], [2], [1], [1], [1], [9]]).map(({ left, right }) => [left, right]);
-  assert.deepEqual(pairs, [[0, 0], [1, 2], [2, 3], [null, 4], [3, 1], [null, 5]]);
+  const pairs = alignTranslated([[], [1], [1], [2]], [[], [2], [1], [1], [1], [9]]).map(({ left, right }) => [
+    left,
+    right,
+  ]);
+  assert.deepEqual(pairs, [
+    [0, 0],
+    [1, 2],
+    [2, 3],
+    [null, 4],
+    [3, 1],
+    [null, 5],
+  ]);
 });

@@ -14,7 +14,8 @@ const model = build(mlp());
 const find = (stage, primitive) => model.rowsOf[stage].find((row) => model.eq.primitive[row] === primitive);
 
 test("the lineage of a row goes to what it came from and to what it became, not to its sisters", () => {
-  const row = find(2, "tanh"), lit = model.lineage([row]);
+  const row = find(2, "tanh"),
+    lit = model.lineage([row]);
   assert.ok(lit.has(find(1, "tanh")) && lit.has(find(model.final, "tanh")));
   assert.ok([...lit].every((it) => model.eq.primitive[it] === "tanh"));
 });
@@ -23,7 +24,9 @@ test("heat adds up the final program by line, and time adds up to that of the ke
   const all = model.rowsOf[model.final].reduce((sum, row) => sum + model.eq.flops[row], 0);
   const sum = (heat) => [...heat.values()].reduce((a, b) => a + b, 0);
   assert.equal(sum(model.siteHeat("flops", 0)), all);
-  const traced = model.targets[2].kernels.filter((kernel) => kernel.rows.length).reduce((total, kernel) => total + kernel.seconds, 0);
+  const traced = model.targets[2].kernels
+    .filter((kernel) => kernel.rows.length)
+    .reduce((total, kernel) => total + kernel.seconds, 0);
   assert.ok(Math.abs(sum(model.siteHeat("time", 2)) / traced - 1) < 1e-9);
 });
 
@@ -52,11 +55,13 @@ test("a choice is resolved to rows, or to nothing", () => {
   assert.ok(resolve(model, "line:0:9").rows.length > 4);
   assert.ok(resolve(model, "scope:model/layer1").rows.every((row) => model.eq.scope[row] === "model/layer1"));
   assert.equal(resolve(model, "kernel:2:1").kernel, model.targets[2].kernels[1]);
-  for (const nothing of ["row:999999", "row:x", "kernel:9:1", "what", null]) assert.equal(resolve(model, nothing), null);
+  for (const nothing of ["row:999999", "row:x", "kernel:9:1", "what", null])
+    assert.equal(resolve(model, nothing), null);
 });
 
 test("search by text, line, function, primitive and scope", () => {
-  const rows = model.rowsOf[model.final], names = (query) => new Set(findRows(model, query, rows).map((row) => model.eq.primitive[row]));
+  const rows = model.rowsOf[model.final],
+    names = (query) => new Set(findRows(model, query, rows).map((row) => model.eq.primitive[row]));
   assert.deepEqual(names("primitive:tanh"), new Set(["tanh"]));
   assert.deepEqual(names("line:19"), new Set(["sub", "integer_pow", "reduce_sum", "div"]));
   assert.deepEqual(names("function:loss"), new Set(["sub", "integer_pow", "reduce_sum", "div"]));
@@ -69,24 +74,41 @@ test("search by text, line, function, primitive and scope", () => {
 
 test("further lines of an equation belong to it, those of a nested one to that", () => {
   const report = bare();
-  const lines = ["{ lambda ; a:f32[]. let", "  b:f32[] = scan[", "    jaxpr={ lambda ; c:f32[]. let", "      d:f32[] = dot[", "        x=(1, 2)", "      ] c", "    in (d,) }", "    length=3", "  ] a", "  in (b,) }"];
+  const lines = [
+    "{ lambda ; a:f32[]. let",
+    "  b:f32[] = scan[",
+    "    jaxpr={ lambda ; c:f32[]. let",
+    "      d:f32[] = dot[",
+    "        x=(1, 2)",
+    "      ] c",
+    "    in (d,) }",
+    "    length=3",
+    "  ] a",
+    "  in (b,) }",
+  ];
   Object.assign(report.stages[0], { lines, rows: [[], [7], [], [8], [], [], [], [], [], []] });
   assert.deepEqual(build(report).stages[0].rows, [[], [7], [7], [8], [8], [8], [7], [7], [7], []]);
 });
 
 test("an equation of several lines has one text", () => {
-  const report = bare(), text = (lines) => {
-    Object.assign(report.stages[0], { lines, rows: lines.map((_, i) => (i ? [] : [0])) });
-    report.equations.text[0] = lines[0];
-    return build(report).eq.text[0];
-  };
+  const report = bare(),
+    text = (lines) => {
+      Object.assign(report.stages[0], { lines, rows: lines.map((_, i) => (i ? [] : [0])) });
+      report.equations.text[0] = lines[0];
+      return build(report).eq.text[0];
+    };
   assert.equal(text(["b:f32[] = dot[", "  x=(1, 2)", "  y=3", "] a c"]), "b:f32[] = dot[x=(1, 2) y=3] a c");
-  assert.equal(text(["b:f32[] = scan[", "  jaxpr={ lambda ; c:f32[]. let", "    in (c,) }", "] a"]), "b:f32[] = scan[…] a");
+  assert.equal(
+    text(["b:f32[] = scan[", "  jaxpr={ lambda ; c:f32[]. let", "    in (c,) }", "] a"]),
+    "b:f32[] = scan[…] a",
+  );
   assert.equal(text(["b:f32[] = neg a"]), "b:f32[] = neg a");
 });
 
 test("lines fold by scope, at each depth", () => {
-  const scopes = ["", "a/x", "a/x", "a/y", "", "a"], rows = scopes.map((_, i) => [i]), scopeOf = (row) => scopes[row];
+  const scopes = ["", "a/x", "a/x", "a/y", "", "a"],
+    rows = scopes.map((_, i) => [i]),
+    scopeOf = (row) => scopes[row];
   const shown = (open) => folded(rows, scopeOf, new Set(open)).map((it) => it.scope ?? it.line);
   assert.deepEqual(shown([]), [0, "a", 4, "a"]);
   assert.deepEqual(shown(["1/0"]), [0, "a", "x", "y", 4, "a"]);
@@ -94,7 +116,8 @@ test("lines fold by scope, at each depth", () => {
 });
 
 test("equations of two reports are matched; what differs is counted by line", () => {
-  const other = build(mlp(5)), partner = match(other, model);
+  const other = build(mlp(5)),
+    partner = match(other, model);
   assert.equal(partner.size, model.rowsOf[model.final].length);
   for (const [row, its] of partner) assert.equal(model.eq.scope[row], other.eq.scope[its]);
   const changed = movers(other, model);
@@ -107,11 +130,14 @@ test("equations of two reports are matched; what differs is counted by line", ()
 test("a neighbourhood has at most 60 nodes, and folds scopes", () => {
   const wide = mlp(1);
   wide.equations.operands = wide.equations.operands.map((_, row) => (row ? [0] : []));
-  for (const it of [model, build(wide)]) for (const row of [it.rowsOf[it.final][0], it.rowsOf[it.final].at(-1), 0]) {
-    const graph = neighbourhood(it, row, users(it, it.eq.stage[row]));
-    assert.ok(graph.nodes.length <= 60 && graph.nodes.some((node) => node.rows.includes(row)));
-  }
-  const row = find(model.final, "integer_pow"), plain = neighbourhood(model, row, users(model, model.final)), folded = neighbourhood(model, row, users(model, model.final), { fold: true });
+  for (const it of [model, build(wide)])
+    for (const row of [it.rowsOf[it.final][0], it.rowsOf[it.final].at(-1), 0]) {
+      const graph = neighbourhood(it, row, users(it, it.eq.stage[row]));
+      assert.ok(graph.nodes.length <= 60 && graph.nodes.some((node) => node.rows.includes(row)));
+    }
+  const row = find(model.final, "integer_pow"),
+    plain = neighbourhood(model, row, users(model, model.final)),
+    folded = neighbourhood(model, row, users(model, model.final), { fold: true });
   assert.ok(folded.nodes.length <= plain.nodes.length);
   const few = neighbourhood(model, row, users(model, model.final), { limit: 2 });
   assert.ok(few.nodes.length <= 2 && few.left > 0);
@@ -120,7 +146,10 @@ test("a neighbourhood has at most 60 nodes, and folds scopes", () => {
 test("reports are read from a page and from JSON; others are errors", async () => {
   const text = gzipSync(JSON.stringify(bare())).toString("base64");
   assert.deepEqual(await unpack(text), bare());
-  assert.equal((await fromFile(`<html><script id="report" type="application/octet-stream">${text}</script>`)).name, "f");
+  assert.equal(
+    (await fromFile(`<html><script id="report" type="application/octet-stream">${text}</script>`)).name,
+    "f",
+  );
   assert.equal((await fromFile(JSON.stringify(bare()))).name, "f");
   await assert.rejects(fromFile("x"), /neither a page nor the JSON/);
   assert.throws(() => checked({ schema: 2 }), /has schema 2/);

@@ -11,11 +11,18 @@ const STEPS = ["trace", "lower", "compile"];
 export const compilations = {
   id: "compilations",
   title: "Compilations",
-  about: "Each compilation of this function in the process that made the report, by the line that called it and by what made an earlier program unfit. The times add up what a cause has cost; where an edit would avoid it, it is named.",
-  missing: (app) => (app.model.report.compilations?.length ? null : "this process had compiled the function for no call"),
+  about:
+    "Each compilation of this function in the process that made the report, by the line that called it and by what made an earlier program unfit. The times add up what a cause has cost; where an edit would avoid it, it is named.",
+  missing: (app) =>
+    app.model.report.compilations?.length ? null : "this process had compiled the function for no call",
   draw(app, body) {
-    const all = app.model.report.compilations, sites = by(all, (it) => it.site);
-    put(body, h("p", null, `${format.plural(all.length, "compilation")}, ${format.seconds(cost(all))} in all.`), [...sites].sort((a, b) => cost(b[1]) - cost(a[1])).map(([site, its]) => siteBlock(app, site, its)));
+    const all = app.model.report.compilations,
+      sites = by(all, (it) => it.site);
+    put(
+      body,
+      h("p", null, `${format.plural(all.length, "compilation")}, ${format.seconds(cost(all))} in all.`),
+      [...sites].sort((a, b) => cost(b[1]) - cost(a[1])).map(([site, its]) => siteBlock(app, site, its)),
+    );
   },
 };
 
@@ -28,14 +35,47 @@ function by(items, key) {
 }
 
 function siteBlock(app, site, its) {
-  const [, file, line] = /^(.*):(\d+)$/.exec(site) ?? [], source = app.model.sources.findIndex((it) => file && base(it.file) === base(file));
-  const title = source >= 0 ? h("button", { class: "link", click: () => app.set({ screen: "source", source, pick: pickLine(source, Number(line)) }) }, site) : h("span", null, site || "no line");
+  const [, file, line] = /^(.*):(\d+)$/.exec(site) ?? [],
+    source = app.model.sources.findIndex((it) => file && base(it.file) === base(file));
+  const title =
+    source >= 0
+      ? h(
+          "button",
+          { class: "link", click: () => app.set({ screen: "source", source, pick: pickLine(source, Number(line)) }) },
+          site,
+        )
+      : h("span", null, site || "no line");
   const causes = [...by(its, (it) => it.cause?.kind ?? "")].sort((a, b) => cost(b[1]) - cost(a[1]));
-  return h("details", { class: "site", open: true }, h("summary", null, title, h("span", { class: "soft" }, ` ${its[0].function} · ${format.plural(its.length, "compilation")} · ${format.seconds(cost(its))}`)), causes.map(([kind, some]) => causeBlock(kind, some)));
+  return h(
+    "details",
+    { class: "site", open: true },
+    h(
+      "summary",
+      null,
+      title,
+      h(
+        "span",
+        { class: "soft" },
+        ` ${its[0].function} · ${format.plural(its.length, "compilation")} · ${format.seconds(cost(its))}`,
+      ),
+    ),
+    causes.map(([kind, some]) => causeBlock(kind, some)),
+  );
 }
 
 function causeBlock(kind, its) {
   const edits = [...new Set(its.map((it) => it.cause?.edit).filter(Boolean))];
   const rows = its.map((it) => [it.cause?.text ?? "", ...STEPS.map((step) => format.seconds(it.seconds?.[step]))]);
-  return h("div", { class: "cause" }, h("p", null, h("span", { class: "badge strong" }, kind || "unknown"), ` ${format.plural(its.length, "time")}, ${format.seconds(cost(its))}`, edits.map((edit) => h("span", { class: "edit" }, ` — ${edit}`))), plain(`Compilations: ${kind}`, ["", ...STEPS], rows, [1, 2, 3]));
+  return h(
+    "div",
+    { class: "cause" },
+    h(
+      "p",
+      null,
+      h("span", { class: "badge strong" }, kind || "unknown"),
+      ` ${format.plural(its.length, "time")}, ${format.seconds(cost(its))}`,
+      edits.map((edit) => h("span", { class: "edit" }, ` — ${edit}`)),
+    ),
+    plain(`Compilations: ${kind}`, ["", ...STEPS], rows, [1, 2, 3]),
+  );
 }

@@ -15,7 +15,8 @@ const MOST = 12;
 export const diff = {
   id: "diff",
   title: "Diff",
-  about: "This report (after) against another one (before), of an earlier commit, another shape or another target: drop a page or a JSON file here. Equations are matched by named scope, primitive and type; what has no partner counts as added or removed.",
+  about:
+    "This report (after) against another one (before), of an earlier commit, another shape or another target: drop a page or a JSON file here. Equations are matched by named scope, primitive and type; what has no partner counts as added or removed.",
   draw: (app, body) => new Diff(app, body),
 };
 
@@ -26,28 +27,66 @@ class Diff {
   }
 
   draw() {
-    const { app } = this, before = app.other;
+    const { app } = this,
+      before = app.other;
     this.dispose();
-    put(this.body, this.chooser(), app.loadError && h("p", { class: "missing", role: "alert" }, app.loadError), before && this.result(before));
+    put(
+      this.body,
+      this.chooser(),
+      app.loadError && h("p", { class: "missing", role: "alert" }, app.loadError),
+      before && this.result(before),
+    );
     this.fillTab?.();
   }
 
   chooser() {
-    const { app } = this, input = h("input", { type: "file", id: "other-file", accept: ".json,.html", "aria-label": "The other report", change: () => input.files[0] && load(app, input.files[0]) });
+    const { app } = this,
+      input = h("input", {
+        type: "file",
+        id: "other-file",
+        accept: ".json,.html",
+        "aria-label": "The other report",
+        change: () => input.files[0] && load(app, input.files[0]),
+      });
     const name = app.other && [app.otherName ?? app.other.report.name, made(app.other)];
-    return h("div", { class: `drop ${app.other ? "filled" : ""}` }, h("label", { for: "other-file" }, app.other ? ["before: ", h("b", null, name), " · after: ", h("b", null, app.model.report.name, made(app.model))] : "Drop the other report here, or choose its file: "), input);
+    return h(
+      "div",
+      { class: `drop ${app.other ? "filled" : ""}` },
+      h(
+        "label",
+        { for: "other-file" },
+        app.other
+          ? ["before: ", h("b", null, name), " · after: ", h("b", null, app.model.report.name, made(app.model))]
+          : "Drop the other report here, or choose its file: ",
+      ),
+      input,
+    );
   }
 
   result(before) {
     const after = this.app.model;
     this.partner = match(before, after);
-    const tabs = switcher("Part", [["cost", "cost"], ["kernels", "kernels"], ["text", "text"]], this.tab, (tab) => ((this.tab = tab), this.draw()));
+    const tabs = switcher(
+      "Part",
+      [
+        ["cost", "cost"],
+        ["kernels", "kernels"],
+        ["text", "text"],
+      ],
+      this.tab,
+      (tab) => ((this.tab = tab), this.draw()),
+    );
     const area = h("div", { class: "fill" });
     this.fillTab = () => {
-      this.view = { cost: () => costGrid(this.app, before, after), kernels: () => kernelChanges(before, after, this.partner), text: () => textDiff(this.app, before, after, this.partner) }[this.tab]();
+      this.view = {
+        cost: () => costGrid(this.app, before, after),
+        kernels: () => kernelChanges(before, after, this.partner),
+        text: () => textDiff(this.app, before, after, this.partner),
+      }[this.tab]();
       put(area, this.view.element);
     };
-    const totals = this.tab === "cost" && h("div", { class: "scroll-x flat" }, totalsTable(before, after, this.partner));
+    const totals =
+      this.tab === "cost" && h("div", { class: "scroll-x flat" }, totalsTable(before, after, this.partner));
     return [h("div", { class: "tools" }, tabs), totals, totals && h("h2", null, "By line"), area];
   }
 
@@ -65,20 +104,42 @@ class Diff {
   }
 }
 
-const made = ({ report }) => h("span", { class: "soft" }, ` (xlamini ${report.made_with?.xlamini ?? "?"}, jaxlib ${report.made_with?.jaxlib ?? "?"})`);
+const made = ({ report }) =>
+  h(
+    "span",
+    { class: "soft" },
+    ` (xlamini ${report.made_with?.xlamini ?? "?"}, jaxlib ${report.made_with?.jaxlib ?? "?"})`,
+  );
 
 function totalsTable(before, after, partner) {
-  const a = before.report, b = after.report;
+  const a = before.report,
+    b = after.report;
   const row = (name, x, y, show) => [name, show(x), show(y), h("span", { class: worse(x, y) }, format.change(x, y))];
-  const rows = [row("equations", before.rowsOf[before.final]?.length, after.rowsOf[after.final]?.length, format.count), row("FLOPs", a.totals?.flops, b.totals?.flops, format.flops), row("bytes", a.totals?.bytes, b.totals?.bytes, format.bytes), row("peak, planned", a.memory?.peak, b.memory?.peak, format.bytes)];
+  const rows = [
+    row("equations", before.rowsOf[before.final]?.length, after.rowsOf[after.final]?.length, format.count),
+    row("FLOPs", a.totals?.flops, b.totals?.flops, format.flops),
+    row("bytes", a.totals?.bytes, b.totals?.bytes, format.bytes),
+    row("peak, planned", a.memory?.peak, b.memory?.peak, format.bytes),
+  ];
   for (const target of after.targets.filter((it) => !it.error)) {
     const other = before.targets.find((it) => it.name === target.name && !it.error);
     if (!other) continue;
-    const its = [["time", other.prediction?.seconds, target.prediction?.seconds, format.seconds], ["peak", other.memory?.peak, target.memory?.peak, format.bytes], ["kernels", other.kernels.length, target.kernels.length, format.count]];
+    const its = [
+      ["time", other.prediction?.seconds, target.prediction?.seconds, format.seconds],
+      ["peak", other.memory?.peak, target.memory?.peak, format.bytes],
+      ["kernels", other.kernels.length, target.kernels.length, format.count],
+    ];
     rows.push(...its.filter(([, x, y]) => x !== y).map(([name, ...rest]) => row(`${target.name}: ${name}`, ...rest)));
   }
-  const pairs = partner.size, lost = (before.rowsOf[before.final]?.length ?? 0) - pairs, made = (after.rowsOf[after.final]?.length ?? 0) - pairs;
-  rows.push(["matched equations", format.count(pairs), format.count(pairs), `${format.count(lost)} removed, ${format.count(made)} added`]);
+  const pairs = partner.size,
+    lost = (before.rowsOf[before.final]?.length ?? 0) - pairs,
+    made = (after.rowsOf[after.final]?.length ?? 0) - pairs;
+  rows.push([
+    "matched equations",
+    format.count(pairs),
+    format.count(pairs),
+    `${format.count(lost)} removed, ${format.count(made)} added`,
+  ]);
   return plain("Totals", ["", "before", "after", "change"], rows, [1, 2, 3]);
 }
 
@@ -87,29 +148,117 @@ const worse = (x, y) => (Number.isFinite(x) && Number.isFinite(y) && x !== y ? (
 function costGrid(app, before, after) {
   const items = movers(before, after);
   if (!items.length) return { element: h("p", { class: "soft" }, "No line changed its cost.") };
-  const change = (name, show, title) => ({ title, width: "minmax(7rem, 0.8fr)", number: true, value: (it) => it.after[name] - it.before[name], show: (it) => (it.after[name] === it.before[name] ? h("span", { class: "soft" }, "=") : [h("span", { class: worse(it.before[name], it.after[name]) }, format.change(it.before[name], it.after[name])), h("span", { class: "soft" }, ` ${show(it.before[name])} → ${show(it.after[name])}`)]) });
-  return new Grid({ label: "Cost by line", items, columns: [{ title: "line", width: "minmax(7rem, 0.5fr)", value: (it) => it.where.after ?? it.where.before }, { title: "text", width: "minmax(10rem, 1.2fr)", value: (it) => it.text, show: (it) => h("code", null, it.text) },
-    change("flops", format.count, "FLOPs"), change("bytes", format.bytes, "bytes"), change("held", format.bytes, "held for backward")], enter: (it) => it.rows.length && app.select(pickRow(it.rows[0])), paint: (element, it) => element.classList.toggle("lit", it.rows.some((row) => app.lit.has(row))) });
+  const change = (name, show, title) => ({
+    title,
+    width: "minmax(7rem, 0.8fr)",
+    number: true,
+    value: (it) => it.after[name] - it.before[name],
+    show: (it) =>
+      it.after[name] === it.before[name]
+        ? h("span", { class: "soft" }, "=")
+        : [
+            h(
+              "span",
+              { class: worse(it.before[name], it.after[name]) },
+              format.change(it.before[name], it.after[name]),
+            ),
+            h("span", { class: "soft" }, ` ${show(it.before[name])} → ${show(it.after[name])}`),
+          ],
+  });
+  return new Grid({
+    label: "Cost by line",
+    items,
+    columns: [
+      { title: "line", width: "minmax(7rem, 0.5fr)", value: (it) => it.where.after ?? it.where.before },
+      { title: "text", width: "minmax(10rem, 1.2fr)", value: (it) => it.text, show: (it) => h("code", null, it.text) },
+      change("flops", format.count, "FLOPs"),
+      change("bytes", format.bytes, "bytes"),
+      change("held", format.bytes, "held for backward"),
+    ],
+    enter: (it) => it.rows.length && app.select(pickRow(it.rows[0])),
+    paint: (element, it) =>
+      element.classList.toggle(
+        "lit",
+        it.rows.some((row) => app.lit.has(row)),
+      ),
+  });
 }
 
 function kernelChanges(before, after, partner) {
-  const parts = after.targets.filter((it) => !it.error).flatMap((target) => {
-    const other = before.targets.find((it) => it.name === target.name && !it.error);
-    if (!other) return [h("h2", null, target.name), h("p", { class: "soft" }, "The other report does not have this target.")];
-    const { lost, made } = fusions(other.kernels, target.kernels, partner);
-    const list = (kernels, which) => plain("Kernels", ["kernel", "equations", "bytes", "time"], which.slice(0, MOST).map((k) => [h("code", null, kernels[k].name), format.count(kernels[k].rows.length), format.bytes(kernels[k].bytes), format.seconds(kernels[k].seconds)]), [1, 2, 3]);
-    return [h("h2", null, target.name), h("div", { class: "columns even" }, h("section", null, h("p", null, `${format.plural(lost.length, "kernel")} only before`), list(other.kernels, lost)), h("section", null, h("p", null, `${format.plural(made.length, "kernel")} only after`), list(target.kernels, made)))];
-  });
-  return { element: h("div", { class: "scroll" }, parts.length ? parts : h("p", { class: "soft" }, "There is no target to compare.")) };
+  const parts = after.targets
+    .filter((it) => !it.error)
+    .flatMap((target) => {
+      const other = before.targets.find((it) => it.name === target.name && !it.error);
+      if (!other)
+        return [h("h2", null, target.name), h("p", { class: "soft" }, "The other report does not have this target.")];
+      const { lost, made } = fusions(other.kernels, target.kernels, partner);
+      const list = (kernels, which) =>
+        plain(
+          "Kernels",
+          ["kernel", "equations", "bytes", "time"],
+          which
+            .slice(0, MOST)
+            .map((k) => [
+              h("code", null, kernels[k].name),
+              format.count(kernels[k].rows.length),
+              format.bytes(kernels[k].bytes),
+              format.seconds(kernels[k].seconds),
+            ]),
+          [1, 2, 3],
+        );
+      return [
+        h("h2", null, target.name),
+        h(
+          "div",
+          { class: "columns even" },
+          h(
+            "section",
+            null,
+            h("p", null, `${format.plural(lost.length, "kernel")} only before`),
+            list(other.kernels, lost),
+          ),
+          h(
+            "section",
+            null,
+            h("p", null, `${format.plural(made.length, "kernel")} only after`),
+            list(target.kernels, made),
+          ),
+        ),
+      ];
+    });
+  return {
+    element: h(
+      "div",
+      { class: "scroll" },
+      parts.length ? parts : h("p", { class: "soft" }, "There is no target to compare."),
+    ),
+  };
 }
 
 function textDiff(app, before, after, partner) {
   const alike = (x, y) => variableless(before.eq.text[x]) === variableless(after.eq.text[y]);
-  const pairs = alignRows(before.rowsOf[before.final] ?? [], after.rowsOf[after.final] ?? [], (row) => partner.get(row) ?? null, alike);
+  const pairs = alignRows(
+    before.rowsOf[before.final] ?? [],
+    after.rowsOf[after.final] ?? [],
+    (row) => partner.get(row) ?? null,
+    alike,
+  );
   const shown = pairs.filter((pair) => pair.kind !== "same");
   if (!shown.length) return { element: h("p", { class: "soft" }, "The final programs are the same, up to names.") };
   const text = (model, row) => h("span", { class: "text" }, row === null ? "" : program(model.eq.text[row]));
-  const list = new VirtualList({ count: shown.length, label: "Before and after", enter: (i) => shown[i].right !== null && app.select(pickRow(shown[i].right)), paint: (element, i) => element.classList.toggle("lit", shown[i].right !== null && app.lit.has(shown[i].right)),
-    draw: (i) => h("div", { class: `pair ${shown[i].kind}` }, h("span", { class: "mark" }, { added: "+", removed: "−", changed: "~", moved: "↕" }[shown[i].kind]), text(before, shown[i].left), text(after, shown[i].right)) });
+  const list = new VirtualList({
+    count: shown.length,
+    label: "Before and after",
+    enter: (i) => shown[i].right !== null && app.select(pickRow(shown[i].right)),
+    paint: (element, i) => element.classList.toggle("lit", shown[i].right !== null && app.lit.has(shown[i].right)),
+    draw: (i) =>
+      h(
+        "div",
+        { class: `pair ${shown[i].kind}` },
+        h("span", { class: "mark" }, { added: "+", removed: "−", changed: "~", moved: "↕" }[shown[i].kind]),
+        text(before, shown[i].left),
+        text(after, shown[i].right),
+      ),
+  });
   return { element: list.element, repaint: () => list.repaint(), dispose: () => list.dispose() };
 }

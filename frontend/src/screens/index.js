@@ -13,4 +13,17 @@ import { summary } from "./summary.js";
 import { targets } from "./targets.js";
 import { values } from "./values.js";
 
-export const SCREENS = [summary, source, rewrites, kernels, roofline, memory, sharding, targets, compilations, diff, values, neighbourhood];
+export const SCREENS = [
+  summary,
+  source,
+  rewrites,
+  kernels,
+  roofline,
+  memory,
+  sharding,
+  targets,
+  compilations,
+  diff,
+  values,
+  neighbourhood,
+];

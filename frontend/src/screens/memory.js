@@ -13,7 +13,8 @@ const FAR = 8;
 export const memory = {
   id: "memory",
   title: "Memory",
-  about: "How many bytes are alive at each moment of a call, in program order. Choose a moment to see what is alive then, which line made it and which line still needs it.",
+  about:
+    "How many bytes are alive at each moment of a call, in program order. Choose a moment to see what is alive then, which line made it and which line still needs it.",
   draw: (app, body) => new Memory(app, body),
 };
 
@@ -30,25 +31,67 @@ class Memory {
   draw() {
     const { app } = this;
     this.dispose();
-    const tabs = switcher("Plan", [["plan", "xlamini's plan"], ["compiler", "the compiler's buffers"]], this.compiler ? "compiler" : "plan", (tab) => app.set({ tab: tab === "plan" ? null : tab }));
+    const tabs = switcher(
+      "Plan",
+      [
+        ["plan", "xlamini's plan"],
+        ["compiler", "the compiler's buffers"],
+      ],
+      this.compiler ? "compiler" : "plan",
+      (tab) => app.set({ tab: tab === "plan" ? null : tab }),
+    );
     this.data = this.compiler ? compilerPlan(app) : ownPlan(app);
     if (this.data.why) return put(this.body, h("div", { class: "tools" }, tabs), missing(this.data.why));
-    this.host = h("div", { class: "plot memory-plot", tabindex: 0, "aria-label": "Live bytes; arrow keys move through the moments", keydown: (event) => this.key(event) });
+    this.host = h("div", {
+      class: "plot memory-plot",
+      tabindex: 0,
+      "aria-label": "Live bytes; arrow keys move through the moments",
+      keydown: (event) => this.key(event),
+    });
     this.title = h("h2", { "aria-live": "polite" });
     this.alive = h("div", { class: "fill" });
-    put(this.body, h("div", { class: "tools" }, tabs, h("span", null, this.data.facts)), this.host, h("div", { class: "columns memory-columns" }, h("section", { class: "fill" }, this.title, this.alive), h("section", null, this.compiler ? null : groups(app))));
+    put(
+      this.body,
+      h("div", { class: "tools" }, tabs, h("span", null, this.data.facts)),
+      this.host,
+      h(
+        "div",
+        { class: "columns memory-columns" },
+        h("section", { class: "fill" }, this.title, this.alive),
+        h("section", null, this.compiler ? null : groups(app)),
+      ),
+    );
     this.moment = this.fromChoice() ?? this.data.peakAt;
     this.plot = this.chart();
     this.show();
   }
 
   chart() {
-    const { bytes, capacity } = this.data, most = bytes.reduce((a, b) => Math.max(a, b), 0);
-    const near = capacity && capacity < most * FAR, top = near ? Math.max(capacity, most) * 1.08 : most * 1.08 || 1;
-    const options = { scales: { x: { time: false }, y: { range: [0, top] } }, series: [{}, { stroke: colour("accent"), width: 1.5, fill: colour("lit"), paths: stepped(), points: { show: false } }],
-      axes: [{ label: this.compiler ? "kernels, in the compiler's order" : "equations, in program order", values: (_, splits) => splits.map((it) => (Number.isInteger(it) ? format.count(it) : null)) },
-        { label: "live bytes", size: 76, values: (_, splits) => splits.map(format.bytes), splits: (u) => binarySteps(top) }], cursor: { y: false, points: { show: false } },
-      hooks: { draw: [(u) => this.lines(u, near ? capacity : null)] } };
+    const { bytes, capacity } = this.data,
+      most = bytes.reduce((a, b) => Math.max(a, b), 0);
+    const near = capacity && capacity < most * FAR,
+      top = near ? Math.max(capacity, most) * 1.08 : most * 1.08 || 1;
+    const options = {
+      scales: { x: { time: false }, y: { range: [0, top] } },
+      series: [
+        {},
+        { stroke: colour("accent"), width: 1.5, fill: colour("lit"), paths: stepped(), points: { show: false } },
+      ],
+      axes: [
+        {
+          label: this.compiler ? "kernels, in the compiler's order" : "equations, in program order",
+          values: (_, splits) => splits.map((it) => (Number.isInteger(it) ? format.count(it) : null)),
+        },
+        {
+          label: "live bytes",
+          size: 76,
+          values: (_, splits) => splits.map(format.bytes),
+          splits: (u) => binarySteps(top),
+        },
+      ],
+      cursor: { y: false, points: { show: false } },
+      hooks: { draw: [(u) => this.lines(u, near ? capacity : null)] },
+    };
     const it = plot(this.host, options, [bytes.map((_, i) => i), bytes], "Live bytes over program order");
     it.over.addEventListener("click", () => it.cursor.idx !== null && this.choose(it.cursor.idx));
     return it;
@@ -105,7 +148,8 @@ class Memory {
     }
     if (this.data.why) return true;
     const moment = this.fromChoice();
-    if (moment !== null && moment !== this.moment && this.data.pickOf(this.moment) !== this.app.state.pick) this.moment = moment;
+    if (moment !== null && moment !== this.moment && this.data.pickOf(this.moment) !== this.app.state.pick)
+      this.moment = moment;
     this.show();
     this.plot?.redraw(false);
     return true;
@@ -115,14 +159,24 @@ class Memory {
   show() {
     const { moment, data, app } = this;
     if (data.why) return;
-    put(this.title, `Alive at ${data.nameOf(moment)}: ${format.bytes(data.bytes[moment])}${moment === data.peakAt ? ", the peak" : ""}`);
+    put(
+      this.title,
+      `Alive at ${data.nameOf(moment)}: ${format.bytes(data.bytes[moment])}${moment === data.peakAt ? ", the peak" : ""}`,
+    );
     this.grid?.dispose();
     const items = data.values.filter((value) => value.first <= moment && moment <= value.until);
-    this.grid = new Grid({ label: "Alive", items, sort: [1, true], columns: columns(app), enter: (value) => value.made !== null && app.select(pickRow(value.made)), hover: (value) => app.hover(value?.made == null ? null : [value.made]),
+    this.grid = new Grid({
+      label: "Alive",
+      items,
+      sort: [1, true],
+      columns: columns(app),
+      enter: (value) => value.made !== null && app.select(pickRow(value.made)),
+      hover: (value) => app.hover(value?.made == null ? null : [value.made]),
       paint: (element, value) => {
         element.classList.toggle("lit", value.made !== null && app.lit.has(value.made));
         element.classList.toggle("hot", value.made !== null && app.hot.has(value.made));
-      } });
+      },
+    });
     put(this.alive, this.grid.element);
   }
 
@@ -138,36 +192,115 @@ class Memory {
 }
 
 function columns(app) {
-  const { model } = app, place = (row) => (row === null ? "" : `${model.where(row) || model.eq.label[row]}`);
+  const { model } = app,
+    place = (row) => (row === null ? "" : `${model.where(row) || model.eq.label[row]}`);
   return [
-    { title: "value", width: "minmax(8rem, 1.4fr)", value: (it) => it.variable ?? it.type, show: (it) => [h("code", null, it.type), it.variable && h("span", { class: "soft" }, ` ${it.variable}`)] },
+    {
+      title: "value",
+      width: "minmax(8rem, 1.4fr)",
+      value: (it) => it.variable ?? it.type,
+      show: (it) => [h("code", null, it.type), it.variable && h("span", { class: "soft" }, ` ${it.variable}`)],
+    },
     { title: "bytes", width: "5rem", number: true, value: (it) => it.bytes, show: (it) => format.bytes(it.bytes) },
-    { title: "made by", width: "minmax(8rem, 1fr)", value: (it) => place(it.made), show: (it) => (it.made === null ? h("span", { class: "soft" }, it.origin ?? "argument") : [place(it.made), h("span", { class: "soft" }, ` ${model.eq.primitive[it.made]}`)]) },
-    { title: "needed until", width: "minmax(9rem, 1.2fr)", value: (it) => it.until, show: (it) => [it.untilName ?? (it.last === null ? "the end" : [place(it.last), h("span", { class: "soft" }, ` ${model.eq.primitive[it.last]}`)]), it.kept && h("span", { class: "badge strong" }, it.last === null ? "kept for the backward pass" : `for the backward of ${place(it.made)}`)] },
+    {
+      title: "made by",
+      width: "minmax(8rem, 1fr)",
+      value: (it) => place(it.made),
+      show: (it) =>
+        it.made === null
+          ? h("span", { class: "soft" }, it.origin ?? "argument")
+          : [place(it.made), h("span", { class: "soft" }, ` ${model.eq.primitive[it.made]}`)],
+    },
+    {
+      title: "needed until",
+      width: "minmax(9rem, 1.2fr)",
+      value: (it) => it.until,
+      show: (it) => [
+        it.untilName ??
+          (it.last === null
+            ? "the end"
+            : [place(it.last), h("span", { class: "soft" }, ` ${model.eq.primitive[it.last]}`)]),
+        it.kept &&
+          h(
+            "span",
+            { class: "badge strong" },
+            it.last === null ? "kept for the backward pass" : `for the backward of ${place(it.made)}`,
+          ),
+      ],
+    },
   ];
 }
 
 function ownPlan(app) {
-  const { model } = app, plan = model.report.memory;
+  const { model } = app,
+    plan = model.report.memory;
   if (!plan?.moments?.length) return { why: "xlamini made no plan for this program" };
-  const rows = plan.moments.map((it) => it.row), at = new Map(rows.map((row, i) => [row, i]));
-  const bytes = plan.moments.map((it) => it.bytes), target = model.targets[app.state.target];
-  const momentOf = (choice) => [...app.lit].reduce((best, row) => (at.has(row) && (best === null || at.get(row) < best) ? at.get(row) : best), null);
-  return { bytes, capacity: target?.memory?.capacity ?? null, peakAt: argmax(bytes), momentOf, pickOf: (i) => (rows[i] === null ? null : pickRow(rows[i])), nameOf: (i) => [model.where(rows[i]), model.eq.label[rows[i]]].filter(Boolean).join(", ") || `moment ${i}`,
+  const rows = plan.moments.map((it) => it.row),
+    at = new Map(rows.map((row, i) => [row, i]));
+  const bytes = plan.moments.map((it) => it.bytes),
+    target = model.targets[app.state.target];
+  const momentOf = (choice) =>
+    [...app.lit].reduce(
+      (best, row) => (at.has(row) && (best === null || at.get(row) < best) ? at.get(row) : best),
+      null,
+    );
+  return {
+    bytes,
+    capacity: target?.memory?.capacity ?? null,
+    peakAt: argmax(bytes),
+    momentOf,
+    pickOf: (i) => (rows[i] === null ? null : pickRow(rows[i])),
+    nameOf: (i) => [model.where(rows[i]), model.eq.label[rows[i]]].filter(Boolean).join(", ") || `moment ${i}`,
     values: plan.values.map((it) => ({ ...it, kept: it.kept_for_backward })),
-    facts: [`peak ${format.bytes(plan.peak)}`, ` · arguments ${format.bytes(plan.arguments)} · results ${format.bytes(plan.results)} · temporaries ${format.bytes(plan.temporaries)}`, h("span", { class: "soft" }, ` Before compiling. ${(plan.left_out ?? []).join(" ")}`)] };
+    facts: [
+      `peak ${format.bytes(plan.peak)}`,
+      ` · arguments ${format.bytes(plan.arguments)} · results ${format.bytes(plan.results)} · temporaries ${format.bytes(plan.temporaries)}`,
+      h("span", { class: "soft" }, ` Before compiling. ${(plan.left_out ?? []).join(" ")}`),
+    ],
+  };
 }
 
 function compilerPlan(app) {
-  const { model } = app, target = model.targets[app.state.target], why = ["memory", "moments", "buffers"].map((part) => model.unavailable(app.state.target, part)).find(Boolean);
+  const { model } = app,
+    target = model.targets[app.state.target],
+    why = ["memory", "moments", "buffers"].map((part) => model.unavailable(app.state.target, part)).find(Boolean);
   if (why) return { why };
   if (!target.moments?.length) return { why: "the compiler did not tell its buffers" };
-  const bytes = target.moments.map((it) => it.bytes), at = new Map(target.moments.map((it, i) => [it.kernel, i]).filter(([k]) => k !== null));
-  const momentOf = (choice) => (choice.kind === "kernel" ? at.get(choice.index) : [...app.lit].flatMap((row) => model.kernelsOf(app.state.target).get(row) ?? []).map((k) => at.get(k)).find((i) => i !== undefined)) ?? null;
+  const bytes = target.moments.map((it) => it.bytes),
+    at = new Map(target.moments.map((it, i) => [it.kernel, i]).filter(([k]) => k !== null));
+  const momentOf = (choice) =>
+    (choice.kind === "kernel"
+      ? at.get(choice.index)
+      : [...app.lit]
+          .flatMap((row) => model.kernelsOf(app.state.target).get(row) ?? [])
+          .map((k) => at.get(k))
+          .find((i) => i !== undefined)) ?? null;
   const m = target.memory;
-  return { bytes, capacity: m?.capacity ?? null, peakAt: argmax(bytes), momentOf, pickOf: (i) => (target.moments[i].kernel === null ? null : pickKernel(app.state.target, target.moments[i].kernel)),
-    nameOf: (i) => target.kernels[target.moments[i].kernel]?.name ?? `moment ${i}`, values: (target.buffers ?? []).map((it) => ({ type: it.name, variable: null, bytes: it.bytes, made: it.row, last: null, first: it.first, until: it.last, kept: false, origin: "XLA", untilName: target.kernels[target.moments[it.last]?.kernel]?.name ?? "the end" })),
-    facts: m ? [`peak ${format.bytes(m.peak)}${m.capacity ? ` of ${format.bytes(m.capacity)}` : ""} · arguments ${format.bytes(m.arguments)} · outputs ${format.bytes(m.outputs)} · temporaries ${format.bytes(m.temporaries)} · code ${format.bytes(m.code)}`] : [] };
+  return {
+    bytes,
+    capacity: m?.capacity ?? null,
+    peakAt: argmax(bytes),
+    momentOf,
+    pickOf: (i) => (target.moments[i].kernel === null ? null : pickKernel(app.state.target, target.moments[i].kernel)),
+    nameOf: (i) => target.kernels[target.moments[i].kernel]?.name ?? `moment ${i}`,
+    values: (target.buffers ?? []).map((it) => ({
+      type: it.name,
+      variable: null,
+      bytes: it.bytes,
+      made: it.row,
+      last: null,
+      first: it.first,
+      until: it.last,
+      kept: false,
+      origin: "XLA",
+      untilName: target.kernels[target.moments[it.last]?.kernel]?.name ?? "the end",
+    })),
+    facts: m
+      ? [
+          `peak ${format.bytes(m.peak)}${m.capacity ? ` of ${format.bytes(m.capacity)}` : ""} · arguments ${format.bytes(m.arguments)} · outputs ${format.bytes(m.outputs)} · temporaries ${format.bytes(m.temporaries)} · code ${format.bytes(m.code)}`,
+        ]
+      : [],
+  };
 }
 
 const argmax = (numbers) => numbers.reduce((best, x, i) => (x > numbers[best] ? i : best), 0);
@@ -181,6 +314,13 @@ function binarySteps(top) {
 function groups(app) {
   const its = app.model.report.memory?.groups ?? [];
   if (!its.length) return null;
-  const rows = its.map((group) => [h("button", { class: "link", click: () => app.select(`scope:${group.scope}`) }, group.scope), `−${format.bytes(group.saves)}`, `+${format.flops(group.adds)}`]);
-  return [h("h2", null, "If a group were recomputed in the backward pass"), plain("Recomputing", ["group", "bytes", "arithmetic"], rows, [1, 2])];
+  const rows = its.map((group) => [
+    h("button", { class: "link", click: () => app.select(`scope:${group.scope}`) }, group.scope),
+    `−${format.bytes(group.saves)}`,
+    `+${format.flops(group.adds)}`,
+  ]);
+  return [
+    h("h2", null, "If a group were recomputed in the backward pass"),
+    plain("Recomputing", ["group", "bytes", "arithmetic"], rows, [1, 2]),
+  ];
 }

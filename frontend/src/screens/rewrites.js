@@ -1,11 +1,11 @@
 // Screen 3: what each step changed. Ours are matched by equation, XLA's by line.
 
 import { h, put } from "../dom.js";
-import { alignLines, alignRows, alignTranslated, variableless } from "../align.js";
 import { count, plural, seconds } from "../format.js";
 import { check, switcher } from "../grid.js";
 import { program, withoutMetadata } from "../highlight.js";
 import { pickRow } from "../state.js";
+import { align, beforeOf, steps } from "../steps.js";
 import { VirtualList } from "../virtual.js";
 
 const BEAT = 2200;
@@ -14,31 +14,14 @@ const CONTEXT = 3;
 export const rewrites = {
   id: "rewrites",
   title: "Rewrites",
-  about: "Each step that changed the program: xlamini's rewrites first, then the passes of the target's compiler. Before and after are matched by equation, so that a new name alone is no change; choose an equation to see the rule that wrote it.",
-  missing: (app) => (steps(app, true).length ? null : app.model.unavailable(app.state.target, "passes") ?? "the report has one stage only"),
+  about:
+    "Each step that changed the program: xlamini's rewrites first, then the passes of the target's compiler. Before and after are matched by equation, so that a new name alone is no change; choose an equation to see the rule that wrote it.",
+  missing: (app) =>
+    steps(app, true).length
+      ? null
+      : (app.model.unavailable(app.state.target, "passes") ?? "the report has one stage only"),
   draw: (app, body) => new Rewrites(app, body),
 };
-
-/** The stages that were made of another stage with text; those that changed nothing only if `all`. */
-export function steps(app, all) {
-  const { model, state } = app;
-  return model.stages.flatMap((stage, i) => {
-    const here = ["jaxpr", "stablehlo", "pass", "hlo"].includes(stage.kind) && (stage.target === null || stage.target === state.target);
-    return here && beforeOf(model, i) !== null && (all || stage.changed) ? [i] : [];
-  });
-}
-
-/**
- * The stage that a step is compared with. A pass has only the lines that it made and that the next one takes away: it is compared with the
- * pass before it that changed something, and what is whole with what is whole.
- */
-function beforeOf(model, stage) {
-  const { stages } = model, whole = (i) => stages[i].kind !== "pass" || stages[i].gone === undefined;
-  let of = stages[stage].of;
-  if (whole(stage)) while (of !== null && !whole(of)) of = stages[of].of;
-  else if (of === null || stages[of].kind !== "pass") return null; // the program as the compiler got it
-  return of;
-}
 
 class Rewrites {
   constructor(app, body) {
@@ -60,63 +43,172 @@ class Rewrites {
 
   /** The step of the state: the stage itself, or the nearest step before it. */
   current() {
-    const found = this.stages(), { stage } = this.app.state;
+    const found = this.stages(),
+      { stage } = this.app.state;
     return found.includes(stage) ? stage : found[0];
   }
 
   listSteps() {
-    const field = h("input", { type: "search", placeholder: "name of a step", "aria-label": "Filter steps", input: () => ((this.word = field.value.toLowerCase()), this.fillSteps(), this.compare()) });
+    const field = h("input", {
+      type: "search",
+      placeholder: "name of a step",
+      "aria-label": "Filter steps",
+      input: () => ((this.word = field.value.toLowerCase()), this.fillSteps(), this.compare()),
+    });
     field.value = this.word;
     const unchanged = steps(this.app, true).length - steps(this.app, false).length;
     const why = this.app.model.unavailable(this.app.state.target, "passes");
     this.list = h("ol", { class: "steps", "aria-label": "Steps" });
-    put(this.side, h("div", { class: "tools" }, field), check(`unchanged (${count(unchanged)})`, this.all, (on) => ((this.all = on), this.draw())), this.list,
-      why && h("p", { class: "missing small-missing" }, h("strong", null, "XLA's passes are not available for this target: "), why));
+    put(
+      this.side,
+      h("div", { class: "tools" }, field),
+      check(`unchanged (${count(unchanged)})`, this.all, (on) => ((this.all = on), this.draw())),
+      this.list,
+      why &&
+        h(
+          "p",
+          { class: "missing small-missing" },
+          h("strong", null, "XLA's passes are not available for this target: "),
+          why,
+        ),
+    );
     this.fillSteps();
   }
 
   fillSteps() {
-    const { model } = this.app, current = this.current();
-    put(this.list, this.stages().map((i) => {
-      const stage = model.stages[i], delta = stage.count - (model.stages[beforeOf(model, i)]?.count ?? 0);
-      return h("li", null, h("button", { class: "step-line", "aria-current": i === current ? "step" : "false", click: () => this.app.set({ stage: i }) },
-        h("span", { class: "step-name", title: stage.title }, stage.title), h("span", { class: "num soft" }, stage.changed ? `${delta > 0 ? "+" : delta < 0 ? "−" : "±"}${count(Math.abs(delta))}` : "unchanged")));
-    }));
+    const { model } = this.app,
+      current = this.current();
+    put(
+      this.list,
+      this.stages().map((i) => {
+        const stage = model.stages[i],
+          delta = stage.count - (model.stages[beforeOf(model, i)]?.count ?? 0);
+        return h(
+          "li",
+          null,
+          h(
+            "button",
+            {
+              class: "step-line",
+              "aria-current": i === current ? "step" : "false",
+              click: () => this.app.set({ stage: i }),
+            },
+            h("span", { class: "step-name", title: stage.title }, stage.title),
+            h(
+              "span",
+              { class: "num soft" },
+              stage.changed ? `${delta > 0 ? "+" : delta < 0 ? "−" : "±"}${count(Math.abs(delta))}` : "unchanged",
+            ),
+          ),
+        );
+      }),
+    );
   }
 
   compare() {
-    const { app } = this, stage = this.current();
+    const { app } = this,
+      stage = this.current();
     this.list2?.dispose();
     this.list2 = null;
     if (stage === undefined) return put(this.main, h("p", { class: "missing" }, "No step has this name."));
     this.aligned ??= new Map();
     if (!this.aligned.has(stage)) this.aligned.set(stage, align(app.model, stage));
     this.pairs = this.aligned.get(stage);
-    const unified = this.unified ?? app.model.stages[stage].kind === "pass", shown = this.only ? nearChanges(this.pairs) : this.pairs;
+    const unified = this.unified ?? app.model.stages[stage].kind === "pass",
+      shown = this.only ? nearChanges(this.pairs) : this.pairs;
     this.items = unified ? shown.flatMap(inOneColumn) : shown;
-    this.list2 = new VirtualList({ count: this.items.length, label: "Before and after", draw: (i) => this.line(this.items[i]), paint: (el, i) => this.light(el, this.items[i]),
-      enter: (i) => this.enter(this.items[i]), hover: (i) => app.hover(i === null ? null : this.items[i].rows) });
-    const names = [["before", beforeOf(app.model, stage)], ["after", stage]].map(([word, i]) => h("span", null, `${word}: ${app.model.stages[i].title}`));
-    put(this.main, this.tools(stage, unified), h("div", { class: "pair-head" }, names), h("div", { class: `fill ${unified ? "unified" : ""}` }, this.list2.element));
+    this.list2 = new VirtualList({
+      count: this.items.length,
+      label: "Before and after",
+      draw: (i) => this.line(this.items[i]),
+      paint: (el, i) => this.light(el, this.items[i]),
+      enter: (i) => this.enter(this.items[i]),
+      hover: (i) => app.hover(i === null ? null : this.items[i].rows),
+    });
+    const names = [
+      ["before", beforeOf(app.model, stage)],
+      ["after", stage],
+    ].map(([word, i]) => h("span", null, `${word}: ${app.model.stages[i].title}`));
+    put(
+      this.main,
+      this.tools(stage, unified),
+      h("div", { class: "pair-head" }, names),
+      h("div", { class: `fill ${unified ? "unified" : ""}` }, this.list2.element),
+    );
     this.reveal();
   }
 
   tools(stage, unified) {
     const tally = (kind) => this.pairs.filter((pair) => pair.kind === kind).length;
     const its = this.app.model.stages[stage];
-    return [h("div", { class: "tools" }, h("button", { class: "button", id: "play", click: () => this.play(), "aria-pressed": String(Boolean(this.playing)) }, this.playing ? "❚❚ Pause" : "▶ Play"),
-      this.pairs[0]?.kind !== "became" && ["added", "removed", "changed", "moved"].map((kind) => h("span", { class: `tally ${kind}` }, `${count(tally(kind))} ${kind}`)), h("span", { class: "gap" }),
-      switcher("Columns", [[false, "beside"], [true, "below"]], unified, (it) => ((this.unified = it), this.compare())), switcher("Lines", [[true, "changes"], [false, "all"]], this.only, (only) => ((this.only = only), this.compare()))),
-    h("p", { class: "caption", "aria-live": "polite" }, caption(this.app.model, stage, this.pairs), its.seconds !== null && h("span", { class: "soft" }, ` (${seconds(its.seconds)})`))];
+    return [
+      h(
+        "div",
+        { class: "tools" },
+        h(
+          "button",
+          { class: "button", id: "play", click: () => this.play(), "aria-pressed": String(Boolean(this.playing)) },
+          this.playing ? "❚❚ Pause" : "▶ Play",
+        ),
+        this.pairs[0]?.kind !== "became" &&
+          ["added", "removed", "changed", "moved"].map((kind) =>
+            h("span", { class: `tally ${kind}` }, `${count(tally(kind))} ${kind}`),
+          ),
+        h("span", { class: "gap" }),
+        switcher(
+          "Columns",
+          [
+            [false, "beside"],
+            [true, "below"],
+          ],
+          unified,
+          (it) => ((this.unified = it), this.compare()),
+        ),
+        switcher(
+          "Lines",
+          [
+            [true, "changes"],
+            [false, "all"],
+          ],
+          this.only,
+          (only) => ((this.only = only), this.compare()),
+        ),
+      ),
+      h(
+        "p",
+        { class: "caption", "aria-live": "polite" },
+        caption(this.app.model, stage, this.pairs),
+        its.seconds !== null && h("span", { class: "soft" }, ` (${seconds(its.seconds)})`),
+      ),
+    ];
   }
 
   line({ left, right, kind, gap, one, other }) {
     if (gap) return h("div", { class: "pair gap-line" }, `${plural(gap, "unchanged line")}`);
-    const side = (text, beside) => h("span", { class: "text", title: text }, text === null ? "" : beside == null ? program(withoutMetadata(text)) : marked(withoutMetadata(text), withoutMetadata(beside)));
-    const sign = h("span", { class: "mark", title: kind }, { added: "+", removed: "−", changed: "~", moved: "↕" }[kind] ?? "");
+    const side = (text, beside) =>
+      h(
+        "span",
+        { class: "text", title: text },
+        text === null
+          ? ""
+          : beside == null
+            ? program(withoutMetadata(text))
+            : marked(withoutMetadata(text), withoutMetadata(beside)),
+      );
+    const sign = h(
+      "span",
+      { class: "mark", title: kind },
+      { added: "+", removed: "−", changed: "~", moved: "↕" }[kind] ?? "",
+    );
     if (one !== undefined) return h("div", { class: `pair one ${kind}` }, sign, side(one, other));
     const changed = kind === "changed";
-    return h("div", { class: `pair ${kind}` }, sign, side(left, changed ? right : null), side(right, changed ? left : null));
+    return h(
+      "div",
+      { class: `pair ${kind}` },
+      sign,
+      side(left, changed ? right : null),
+      side(right, changed ? left : null),
+    );
   }
 
   light(element, { rows }) {
@@ -174,37 +266,6 @@ class Rewrites {
   }
 }
 
-/** The pairs of a step as {left, right, kind, rows}: texts or null. */
-export function align(model, stage) {
-  const its = model.stages[stage], of = beforeOf(model, stage), before = model.stages[of];
-  if (model.isJaxpr(stage) && model.isJaxpr(of)) return alignEquations(model, stage, of);
-  if (its.made) return its.changed ? alignTexts(part(before, before.gone), part(its, its.made)) : [];
-  return alignTexts(before, its, language(before) === language(its) ? alignLines : (left, right, ...rows) => alignTranslated(...rows));
-}
-
-const language = ({ kind }) => (kind === "pass" ? "hlo" : kind);
-
-const part = ({ lines, rows }, some) => ({ lines: some.map((i) => lines[i]), rows: some.map((i) => rows[i]) });
-
-function alignEquations(model, stage, of) {
-  const { eq } = model;
-  const ancestor = (row) => {
-    let up = eq.parent[row];
-    while (up !== null && eq.stage[up] > of) up = eq.parent[up];
-    return up !== null && eq.stage[up] === of ? up : null;
-  };
-  const alike = (a, b) => variableless(eq.text[a]) === variableless(eq.text[b]);
-  const text = (row) => (row === null ? null : "  ".repeat(eq.depth[row]) + eq.text[row]);
-  return alignRows(model.rowsOf[of], model.rowsOf[stage], ancestor, alike).map(({ left, right, kind }) =>
-    ({ left: text(left), right: text(right), kind, rows: [left, right].filter((row) => row !== null) }));
-}
-
-function alignTexts(before, after, how = alignLines) {
-  return how(before.lines, after.lines, before.rows, after.rows).map(({ left, right, kind }) => ({
-    left: left === null ? null : before.lines[left], right: right === null ? null : after.lines[right], kind,
-    rows: (right === null ? before.rows[left] : after.rows[right]) ?? [] }));
-}
-
 function nearChanges(pairs) {
   const near = new Uint8Array(pairs.length);
   pairs.forEach((pair, i) => {
@@ -224,12 +285,16 @@ function inOneColumn(pair) {
   if (pair.gap) return [pair];
   const { left, right, kind, rows } = pair;
   if (kind !== "changed") return [{ one: right ?? left, kind, rows }];
-  return [{ one: left, other: right, kind: "removed", rows }, { one: right, other: left, kind: "added", rows }];
+  return [
+    { one: left, other: right, kind: "removed", rows },
+    { one: right, other: left, kind: "added", rows },
+  ];
 }
 
 /** A line with what differs from the other line marked. */
 function marked(text, other) {
-  let start = 0, end = 0;
+  let start = 0,
+    end = 0;
   const most = Math.min(text.length, other.length);
   while (start < most && text[start] === other[start]) start++;
   while (end < most - start && text.at(-1 - end) === other.at(-1 - end)) end++;
@@ -237,15 +302,28 @@ function marked(text, other) {
 }
 
 function caption(model, stage, pairs) {
-  const its = model.stages[stage], of = model.stages[beforeOf(model, stage)], what = model.isJaxpr(stage) ? "equation" : "instruction";
-  const rules = model.isJaxpr(stage) ? common(model.rowsOf[stage].map((row) => model.eq.rule[row]?.name).filter(Boolean)) : "";
+  const its = model.stages[stage],
+    of = model.stages[beforeOf(model, stage)],
+    what = model.isJaxpr(stage) ? "equation" : "instruction";
+  const rules = model.isJaxpr(stage)
+    ? common(model.rowsOf[stage].map((row) => model.eq.rule[row]?.name).filter(Boolean))
+    : "";
   const kept = pairs.filter((pair) => pair.kind === "same").length;
-  const same = pairs[0]?.kind === "became" ? "each line stands beside what it became" : its.made ? "the rest stayed as it was" : `${plural(kept, "line")} stayed as they were`;
+  const same =
+    pairs[0]?.kind === "became"
+      ? "each line stands beside what it became"
+      : its.made
+        ? "the rest stayed as it was"
+        : `${plural(kept, "line")} stayed as they were`;
   return `${its.rewrite ?? its.title} made ${plural(its.count, what)} of ${count(of?.count)}: ${same}${rules ? `; rules that wrote most: ${rules}` : ""}.`;
 }
 
 function common(names) {
   const tally = new Map();
   for (const name of names) tally.set(name, (tally.get(name) ?? 0) + 1);
-  return [...tally].sort((a, b) => b[1] - a[1]).slice(0, 4).map(([name, n]) => (n > 1 ? `${name} ×${n}` : name)).join(", ");
+  return [...tally]
+    .sort((a, b) => b[1] - a[1])
+    .slice(0, 4)
+    .map(([name, n]) => (n > 1 ? `${name} ×${n}` : name))
+    .join(", ");
 }

@@ -14,13 +14,16 @@ const NEAR = 18;
 export const roofline = {
   id: "roofline",
   title: "Roofline",
-  about: "Each dot is a kernel: to the right, it computes more for each byte that it moves; higher up, it computes faster. A kernel cannot be above the line, which the device's bandwidth (the slope) and its arithmetic (the flat part) draw; a larger dot takes more of the time.",
+  about:
+    "Each dot is a kernel: to the right, it computes more for each byte that it moves; higher up, it computes faster. A kernel cannot be above the line, which the device's bandwidth (the slope) and its arithmetic (the flat part) draw; a larger dot takes more of the time.",
   missing(app) {
     const why = ["roofline", "kernels"].map((part) => app.model.unavailable(app.state.target, part)).find(Boolean);
     if (why) return why;
     const target = app.model.targets[app.state.target];
     if (!target.roof) return "the peaks of the device are not known";
-    return target.kernels.some((kernel) => kernel.seconds && kernel.flops) ? null : "no kernel has both a time and FLOPs";
+    return target.kernels.some((kernel) => kernel.seconds && kernel.flops)
+      ? null
+      : "no kernel has both a time and FLOPs";
   },
   draw: (app, body) => new Roofline(app, body),
 };
@@ -32,62 +35,154 @@ class Roofline {
   constructor(app, body) {
     const target = app.model.targets[app.state.target];
     const all = target.kernels.map((kernel, index) => ({ kernel, index, ...roofed(kernel, target.roof) }));
-    Object.assign(this, { app, target, dots: all.filter((it) => it.kernel.seconds && it.kernel.flops && it.kernel.bytes).sort((a, b) => a.intensity - b.intensity) });
+    Object.assign(this, {
+      app,
+      target,
+      dots: all
+        .filter((it) => it.kernel.seconds && it.kernel.flops && it.kernel.bytes)
+        .sort((a, b) => a.intensity - b.intensity),
+    });
     this.total = all.reduce((sum, it) => sum + (it.kernel.seconds ?? 0), 0);
     this.host = h("div", { class: "plot" });
     this.tip = h("p", { class: "tip", "aria-live": "off" }, "\u00a0");
     this.byTime = [...all].sort((a, b) => (b.kernel.seconds ?? 0) - (a.kernel.seconds ?? 0));
-    put(body, this.bounds(all), h("div", { class: "panes narrow-right" }, h("section", { class: "pane" }, this.host, this.tip), h("section", { class: "pane" }, h("p", { class: "pane-title" }, "kernels by time"), this.side().element)));
+    put(
+      body,
+      this.bounds(all),
+      h(
+        "div",
+        { class: "panes narrow-right" },
+        h("section", { class: "pane" }, this.host, this.tip),
+        h("section", { class: "pane" }, h("p", { class: "pane-title" }, "kernels by time"), this.side().element),
+      ),
+    );
     this.draw();
   }
 
   /** The share of the time that memory and arithmetic bound. */
   bounds(all) {
-    const time = (bound) => all.reduce((sum, it) => sum + (it.bound === bound ? it.kernel.seconds ?? 0 : 0), 0);
-    const parts = [["memory", time("memory")], ["compute", time("compute")]];
+    const time = (bound) => all.reduce((sum, it) => sum + (it.bound === bound ? (it.kernel.seconds ?? 0) : 0), 0);
+    const parts = [
+      ["memory", time("memory")],
+      ["compute", time("compute")],
+    ];
     const rest = this.total - parts[0][1] - parts[1][1];
     const left = all.length - this.dots.length;
     const words = [...new Set(all.map((it) => it.kernel.time).filter(Boolean))].join(", ");
-    return h("div", { class: "bounds" }, h("div", { class: "stack", role: "img", "aria-label": parts.map(([name, t]) => `${name}-bound ${format.percent(t / this.total)}`).join(", ") },
-      [...parts, ["other", rest]].map(([name, t]) => css(h("span", { class: `stack-${name}` }), { width: `${(100 * t) / this.total}%` }))),
-    h("p", null, parts.map(([name, t]) => h("span", { class: "bound" }, h("span", { class: `key stack-${name}` }), `${name}-bound ${format.percent(t / this.total)} of ${format.seconds(this.total)}`)),
-      h("span", { class: "soft" }, ` Times: ${words}. Roof: ${format.flops(this.target.roof.flops)}/s, ${format.bytes(this.target.roof.bandwidth)}/s (${this.target.roof.source}).`, left > 0 && ` ${format.plural(left, "kernel")} without FLOPs ${left === 1 ? "is" : "are"} not drawn.`)));
+    return h(
+      "div",
+      { class: "bounds" },
+      h(
+        "div",
+        {
+          class: "stack",
+          role: "img",
+          "aria-label": parts.map(([name, t]) => `${name}-bound ${format.percent(t / this.total)}`).join(", "),
+        },
+        [...parts, ["other", rest]].map(([name, t]) =>
+          css(h("span", { class: `stack-${name}` }), { width: `${(100 * t) / this.total}%` }),
+        ),
+      ),
+      h(
+        "p",
+        null,
+        parts.map(([name, t]) =>
+          h(
+            "span",
+            { class: "bound" },
+            h("span", { class: `key stack-${name}` }),
+            `${name}-bound ${format.percent(t / this.total)} of ${format.seconds(this.total)}`,
+          ),
+        ),
+        h(
+          "span",
+          { class: "soft" },
+          ` Times: ${words}. Roof: ${format.flops(this.target.roof.flops)}/s, ${format.bytes(this.target.roof.bandwidth)}/s (${this.target.roof.source}).`,
+          left > 0 && ` ${format.plural(left, "kernel")} without FLOPs ${left === 1 ? "is" : "are"} not drawn.`,
+        ),
+      ),
+    );
   }
 
   side() {
     const { app } = this;
-    this.list = new VirtualList({ count: this.byTime.length, label: "Kernels by time", height: 22, draw: (i) => this.line(this.byTime[i]), paint: (el, i) => {
-      el.classList.toggle("lit", this.isLit(this.byTime[i]));
-      el.setAttribute("aria-selected", String(this.isLit(this.byTime[i])));
-    }, enter: (i) => app.select(pickKernel(app.state.target, this.byTime[i].index)), hover: (i) => app.hover(i === null ? null : this.byTime[i].kernel.rows) });
+    this.list = new VirtualList({
+      count: this.byTime.length,
+      label: "Kernels by time",
+      height: 22,
+      draw: (i) => this.line(this.byTime[i]),
+      paint: (el, i) => {
+        el.classList.toggle("lit", this.isLit(this.byTime[i]));
+        el.setAttribute("aria-selected", String(this.isLit(this.byTime[i])));
+      },
+      enter: (i) => app.select(pickKernel(app.state.target, this.byTime[i].index)),
+      hover: (i) => app.hover(i === null ? null : this.byTime[i].kernel.rows),
+    });
     return this.list;
   }
 
   line({ kernel, bound, share }) {
-    return h("div", { class: "kernel-line" }, bar(kernel.seconds / this.total), h("code", null, kernel.name), h("span", { class: "num" }, format.seconds(kernel.seconds)), h("span", { class: "num soft" }, bound ? `${format.percent(share)}, ${bound}` : ""));
+    return h(
+      "div",
+      { class: "kernel-line" },
+      bar(kernel.seconds / this.byTime[0].kernel.seconds),
+      h("code", null, kernel.name),
+      h("span", { class: "num" }, format.seconds(kernel.seconds)),
+      h("span", { class: "num soft" }, bound ? `${format.percent(share)}, ${bound}` : ""),
+    );
   }
 
   isLit({ kernel, index }) {
     const { choice, lit } = this.app;
-    return choice?.kind === "kernel" ? choice.index === index && choice.target === this.app.state.target : kernel.rows.some((row) => lit.has(row));
+    return choice?.kind === "kernel"
+      ? choice.index === index && choice.target === this.app.state.target
+      : kernel.rows.some((row) => lit.has(row));
   }
 
   ranges() {
-    const { roof } = this.target, ridge = roof.flops / roof.bandwidth, x = this.dots.map((it) => it.intensity), y = this.dots.map((it) => it.kernel.flops / it.kernel.seconds);
-    return { x: decades(Math.min(...x, ridge), Math.max(...x, ridge * 2)), y: decades(Math.min(...y), roof.flops * 1.2) };
+    const { roof } = this.target,
+      ridge = roof.flops / roof.bandwidth,
+      x = this.dots.map((it) => it.intensity),
+      y = this.dots.map((it) => it.kernel.flops / it.kernel.seconds);
+    return {
+      x: decades(Math.min(...x, ridge), Math.max(...x, ridge * 2)),
+      y: decades(Math.min(...y), roof.flops * 1.2),
+    };
   }
 
   draw() {
-    const { x, y } = this.ranges(), values = (_, splits) => splits.map((it) => (it === null ? null : format.count(it)));
-    const options = { scales: { x: { time: false, distr: 3, range: x }, y: { distr: 3, range: y } }, series: [{}, { paths: () => null, points: { show: false } }],
-      axes: [{ label: "FLOP for each byte", values }, { label: "FLOP/s", values, size: 60 }], cursor: { points: { show: false }, x: false, y: false },
-      hooks: { draw: [(u) => this.paintDots(u)], setCursor: [(u) => this.point(u)] } };
-    this.plot = plot(this.host, options, [this.dots.map((it) => it.intensity), this.dots.map((it) => it.kernel.flops / it.kernel.seconds)], "Roofline of the kernels");
-    this.plot.over.addEventListener("click", () => this.near && this.app.select(pickKernel(this.app.state.target, this.near.index)));
+    const { x, y } = this.ranges(),
+      values = (_, splits) => splits.map((it) => (it === null ? null : format.count(it)));
+    const options = {
+      scales: { x: { time: false, distr: 3, range: x }, y: { distr: 3, range: y } },
+      series: [{}, { paths: () => null, points: { show: false } }],
+      axes: [
+        { label: "FLOP for each byte", values },
+        { label: "FLOP/s", values, size: 60 },
+      ],
+      cursor: { points: { show: false }, x: false, y: false },
+      hooks: { draw: [(u) => this.paintDots(u)], setCursor: [(u) => this.point(u)] },
+    };
+    this.plot = plot(
+      this.host,
+      options,
+      [this.dots.map((it) => it.intensity), this.dots.map((it) => it.kernel.flops / it.kernel.seconds)],
+      "Roofline of the kernels",
+    );
+    this.plot.over.addEventListener(
+      "click",
+      () => this.near && this.app.select(pickKernel(this.app.state.target, this.near.index)),
+    );
   }
 
   paintDots(u) {
-    const { ctx } = u, { roof } = this.target, px = (x) => u.valToPos(x, "x", true), py = (y) => u.valToPos(y, "y", true), { x: [low, high] } = this.ranges();
+    const { ctx } = u,
+      { roof } = this.target,
+      px = (x) => u.valToPos(x, "x", true),
+      py = (y) => u.valToPos(y, "y", true),
+      {
+        x: [low, high],
+      } = this.ranges();
     ctx.save();
     ctx.beginPath();
     ctx.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height);
@@ -106,7 +201,8 @@ class Roofline {
   }
 
   dot(ctx, x, y, it, some) {
-    const radius = (3 + 12 * Math.sqrt(it.kernel.seconds / this.total)) * devicePixelRatio, on = this.isLit(it);
+    const radius = (3 + 12 * Math.sqrt(it.kernel.seconds / this.total)) * devicePixelRatio,
+      on = this.isLit(it);
     ctx.beginPath();
     ctx.arc(x, y, radius, 0, 2 * Math.PI);
     ctx.globalAlpha = some && !on ? 0.25 : 0.6;
@@ -121,15 +217,21 @@ class Roofline {
   /** The dot under the pointer. */
   point(u) {
     const { left, top } = u.cursor;
-    let best = null, least = NEAR;
+    let best = null,
+      least = NEAR;
     for (const it of left < 0 ? [] : this.dots) {
-      const away = Math.hypot(u.valToPos(it.intensity, "x") - left, u.valToPos(it.kernel.flops / it.kernel.seconds, "y") - top);
+      const away = Math.hypot(
+        u.valToPos(it.intensity, "x") - left,
+        u.valToPos(it.kernel.flops / it.kernel.seconds, "y") - top,
+      );
       if (away < least) [best, least] = [it, away];
     }
     if (best === this.near) return;
     this.near = best;
     u.over.style.cursor = best ? "pointer" : "default";
-    this.tip.textContent = best ? `${best.kernel.name}: ${format.seconds(best.kernel.seconds)}, ${format.count(best.intensity)} FLOP/byte, ${format.percent(best.share)} of the roof, ${best.bound}-bound` : "\u00a0";
+    this.tip.textContent = best
+      ? `${best.kernel.name}: ${format.seconds(best.kernel.seconds)}, ${format.count(best.intensity)} FLOP/byte, ${format.percent(best.share)} of the roof, ${best.bound}-bound`
+      : "\u00a0";
     this.app.hover(best?.kernel.rows ?? null);
   }
 

@@ -8,8 +8,10 @@ import { pickRow } from "../state.js";
 export const sharding = {
   id: "sharding",
   title: "Sharding",
-  about: "The mesh as a grid of devices, and the value of choice cut into shards: a device and the part of the array that it holds have one colour. Below: the collectives that move data between devices, what caused each, and whether you asked for it or the partitioner put it in.",
-  missing: (app) => (app.model.report.mesh || collectivesOf(app).length ? null : "the program runs on one device and has no mesh"),
+  about:
+    "The mesh as a grid of devices, and the value of choice cut into shards: a device and the part of the array that it holds have one colour. Below: the collectives that move data between devices, what caused each, and whether you asked for it or the partitioner put it in.",
+  missing: (app) =>
+    app.model.report.mesh || collectivesOf(app).length ? null : "the program runs on one device and has no mesh",
   draw: (app, body) => new Sharding(app, body),
 };
 
@@ -26,11 +28,50 @@ class Sharding {
 
   show() {
     if (!this.mesh) return;
-    const { values, axes } = this.mesh, value = values[this.at], colours = shardColours(value);
-    const list = h("div", { class: "choices", role: "listbox", "aria-label": "Values" }, values.map((it, i) => h("button", { role: "option", "aria-selected": String(i === this.at), class: i === this.at ? "lit" : "", click: () => this.choose(i) },
-      h("code", null, it.name), " ", h("span", { class: "soft" }, it.type), " ", h("code", null, specText(it.spec)))));
-    put(this.top, h("section", null, h("h2", null, "Mesh ", h("span", { class: "soft" }, axes.map((axis) => `${axis.name}: ${axis.size} (${axis.type})`).join(" × "))), grid(this.mesh, colours)),
-      h("section", null, h("h2", null, value ? [value.name, " ", h("code", null, value.type)] : "No sharded value"), value && arrayPicture(value, colours)), h("section", { class: "across" }, h("h2", null, "Values"), list));
+    const { values, axes } = this.mesh,
+      value = values[this.at],
+      colours = shardColours(value);
+    const list = h(
+      "div",
+      { class: "choices", role: "listbox", "aria-label": "Values" },
+      values.map((it, i) =>
+        h(
+          "button",
+          {
+            role: "option",
+            "aria-selected": String(i === this.at),
+            class: i === this.at ? "lit" : "",
+            click: () => this.choose(i),
+          },
+          h("code", null, it.name),
+          " ",
+          h("span", { class: "soft" }, it.type),
+          " ",
+          h("code", null, specText(it.spec)),
+        ),
+      ),
+    );
+    put(
+      this.top,
+      h(
+        "section",
+        null,
+        h(
+          "h2",
+          null,
+          "Mesh ",
+          h("span", { class: "soft" }, axes.map((axis) => `${axis.name}: ${axis.size} (${axis.type})`).join(" × ")),
+        ),
+        grid(this.mesh, colours),
+      ),
+      h(
+        "section",
+        null,
+        h("h2", null, value ? [value.name, " ", h("code", null, value.type)] : "No sharded value"),
+        value && arrayPicture(value, colours),
+      ),
+      h("section", { class: "across" }, h("h2", null, "Values"), list),
+    );
   }
 
   choose(i) {
@@ -41,14 +82,57 @@ class Sharding {
   }
 
   collectives() {
-    const { app } = this, items = collectivesOf(app);
-    if (!items.length) return h("p", { class: "soft" }, app.model.unavailable(app.state.target, "collectives") ?? "This target runs no collective.");
-    this.table = new Grid({ label: "Collectives", items, sort: [1, true], columns: [
-      { title: "kind", width: "minmax(8rem, 1fr)", value: (it) => it.kind }, { title: "bytes", width: "6rem", number: true, value: (it) => it.bytes, show: (it) => format.bytes(it.bytes) },
-      { title: "times", width: "4rem", number: true, value: (it) => it.times, show: (it) => format.count(it.times) }, { title: "devices in a group", width: "8rem", number: true, value: (it) => it.group, show: (it) => format.count(it.group) },
-      { title: "cause", width: "minmax(8rem, 1fr)", value: (it) => it.line, show: (it) => (it.row === null ? it.line : app.model.where(it.row) || it.line) }, { title: "operation", width: "minmax(10rem, 2fr)", value: (it) => it.op, show: (it) => h("code", { title: it.op }, it.op) },
-      { title: "", width: "9rem", value: (it) => Number(it.asked), show: (it) => h("span", { class: `badge ${it.asked ? "" : "strong"}` }, it.asked ? "you asked for it" : "by the partitioner") }],
-    enter: (it) => it.row !== null && app.select(pickRow(it.row)), hover: (it) => app.hover(it?.row == null ? null : [it.row]), paint: (element, it) => element.classList.toggle("lit", it.row !== null && app.lit.has(it.row)) });
+    const { app } = this,
+      items = collectivesOf(app);
+    if (!items.length)
+      return h(
+        "p",
+        { class: "soft" },
+        app.model.unavailable(app.state.target, "collectives") ?? "This target runs no collective.",
+      );
+    this.table = new Grid({
+      label: "Collectives",
+      items,
+      sort: [1, true],
+      columns: [
+        { title: "kind", width: "minmax(8rem, 1fr)", value: (it) => it.kind },
+        { title: "bytes", width: "6rem", number: true, value: (it) => it.bytes, show: (it) => format.bytes(it.bytes) },
+        { title: "times", width: "4rem", number: true, value: (it) => it.times, show: (it) => format.count(it.times) },
+        {
+          title: "devices in a group",
+          width: "8rem",
+          number: true,
+          value: (it) => it.group,
+          show: (it) => format.count(it.group),
+        },
+        {
+          title: "cause",
+          width: "minmax(8rem, 1fr)",
+          value: (it) => it.line,
+          show: (it) => (it.row === null ? it.line : app.model.where(it.row) || it.line),
+        },
+        {
+          title: "operation",
+          width: "minmax(10rem, 2fr)",
+          value: (it) => it.op,
+          show: (it) => h("code", { title: it.op }, it.op),
+        },
+        {
+          title: "",
+          width: "9rem",
+          value: (it) => Number(it.asked),
+          show: (it) =>
+            h(
+              "span",
+              { class: `badge ${it.asked ? "" : "strong"}` },
+              it.asked ? "you asked for it" : "by the partitioner",
+            ),
+        },
+      ],
+      enter: (it) => it.row !== null && app.select(pickRow(it.row)),
+      hover: (it) => app.hover(it?.row == null ? null : [it.row]),
+      paint: (element, it) => element.classList.toggle("lit", it.row !== null && app.lit.has(it.row)),
+    });
     return h("div", { class: "fill short" }, this.table.element);
   }
 
@@ -65,11 +149,13 @@ class Sharding {
   }
 }
 
-const specText = (spec) => `P(${(spec ?? []).map((part) => (part === null ? "None" : Array.isArray(part) ? `(${part.join(", ")})` : part)).join(", ")})`;
+const specText = (spec) =>
+  `P(${(spec ?? []).map((part) => (part === null ? "None" : Array.isArray(part) ? `(${part.join(", ")})` : part)).join(", ")})`;
 
 /** A colour for each device: devices that hold the same part share it. */
 function shardColours(value) {
-  const parts = [...new Set((value?.shards ?? []).map((shard) => JSON.stringify(shard.index)))], colours = new Map();
+  const parts = [...new Set((value?.shards ?? []).map((shard) => JSON.stringify(shard.index)))],
+    colours = new Map();
   for (const shard of value?.shards ?? []) {
     const i = parts.indexOf(JSON.stringify(shard.index));
     colours.set(shard.device, { hue: parts.length > 1 ? (i * 360) / parts.length + 190 : 190, part: i });
@@ -81,8 +167,16 @@ const tint = (it) => (it ? { "--hue": it.hue } : {});
 
 function grid(mesh, colours) {
   const rows = nested(mesh.devices);
-  const cell = (device) => css(h("div", { class: `device ${colours.has(device) ? "tinted" : ""}`, role: "cell" }, `${device}`), tint(colours.get(device)));
-  return h("div", { class: "mesh", role: "table", "aria-label": "Devices of the mesh" }, rows.map((row) => h("div", { class: "mesh-row", role: "row" }, row.map(cell))));
+  const cell = (device) =>
+    css(
+      h("div", { class: `device ${colours.has(device) ? "tinted" : ""}`, role: "cell" }, `${device}`),
+      tint(colours.get(device)),
+    );
+  return h(
+    "div",
+    { class: "mesh", role: "table", "aria-label": "Devices of the mesh" },
+    rows.map((row) => h("div", { class: "mesh-row", role: "row" }, row.map(cell))),
+  );
 }
 
 /** Device ids as rows: the last axis lies, all before it stand. */
@@ -93,19 +187,48 @@ function nested(devices) {
 
 /** The array as a rectangle of its two most divided dimensions. */
 function arrayPicture(value, colours) {
-  const shape = (/\[([^\]]*)\]/.exec(value.type)?.[1] ?? "").split(",").map((dim) => Number.parseInt(dim, 10)).filter((dim) => dim > 0);
+  const shape = (/\[([^\]]*)\]/.exec(value.type)?.[1] ?? "")
+    .split(",")
+    .map((dim) => Number.parseInt(dim, 10))
+    .filter((dim) => dim > 0);
   const cut = shape.map((_, d) => new Set(value.shards.map((shard) => shard.index[d]?.join())).size);
-  const order = shape.map((_, d) => d).sort((a, b) => cut[b] - cut[a] || a - b).slice(0, 2).sort((a, b) => a - b);
+  const order = shape
+    .map((_, d) => d)
+    .sort((a, b) => cut[b] - cut[a] || a - b)
+    .slice(0, 2)
+    .sort((a, b) => a - b);
   const [down, across] = shape.length > 1 ? order : [null, 0];
   const span = (shard, d) => (d === null || !shard.index[d] ? [0, 1] : shard.index[d].map((x) => x / shape[d]));
   const parts = new Map();
-  for (const shard of value.shards) parts.set(JSON.stringify(shard.index), [...(parts.get(JSON.stringify(shard.index)) ?? []), shard]);
+  for (const shard of value.shards)
+    parts.set(JSON.stringify(shard.index), [...(parts.get(JSON.stringify(shard.index)) ?? []), shard]);
   const cells = [...parts.values()].map((shards) => {
-    const [top, bottom] = span(shards[0], down), [left, right] = span(shards[0], across), names = shards.map((shard) => shard.device).join(" ");
-    const box = s("rect", { x: left * 360, y: top * 200, width: (right - left) * 360, height: (bottom - top) * 200, class: "tinted" }, s("title", null, `devices ${names}: ${JSON.stringify(shards[0].index)}`));
-    return s("g", { css: tint(colours.get(shards[0].device)) }, box, s("text", { x: (left + right) * 180, y: (top + bottom) * 100 + 4 }, names.length > 14 ? `${shards.length} devices` : names));
+    const [top, bottom] = span(shards[0], down),
+      [left, right] = span(shards[0], across),
+      names = shards.map((shard) => shard.device).join(" ");
+    const box = s(
+      "rect",
+      { x: left * 360, y: top * 200, width: (right - left) * 360, height: (bottom - top) * 200, class: "tinted" },
+      s("title", null, `devices ${names}: ${JSON.stringify(shards[0].index)}`),
+    );
+    return s(
+      "g",
+      { css: tint(colours.get(shards[0].device)) },
+      box,
+      s(
+        "text",
+        { x: (left + right) * 180, y: (top + bottom) * 100 + 4 },
+        names.length > 14 ? `${shards.length} devices` : names,
+      ),
+    );
   });
   const axis = (d) => (d === undefined || d === null ? "" : `dimension ${d}: ${shape[d]}, ${cut[d]} parts`);
-  return [s("svg", { class: "array", viewBox: "-2 -2 364 204", role: "img", "aria-label": `Shards of ${value.name}` }, cells), h("p", { class: "soft" }, [axis(down) && `down ${axis(down)}`, axis(across) && `across ${axis(across)}`].filter(Boolean).join("; "))];
+  return [
+    s("svg", { class: "array", viewBox: "-2 -2 364 204", role: "img", "aria-label": `Shards of ${value.name}` }, cells),
+    h(
+      "p",
+      { class: "soft" },
+      [axis(down) && `down ${axis(down)}`, axis(across) && `across ${axis(across)}`].filter(Boolean).join("; "),
+    ),
+  ];
 }
-

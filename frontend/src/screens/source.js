@@ -14,7 +14,8 @@ import { Listing } from "../listing.js";
 export const source = {
   id: "source",
   title: "Source and IR",
-  about: "Your file on the left, and what it became on the right: choose a stage with [ and ]. Pointing at a line lights the same equations in both; the coloured column says what each line costs in one call.",
+  about:
+    "Your file on the left, and what it became on the right: choose a stage with [ and ]. Pointing at a line lights the same equations in both; the coloured column says what each line costs in one call.",
   draw: (app, body) => new SourceScreen(app, body),
 };
 
@@ -30,17 +31,38 @@ class SourceScreen {
     this.file = new SourceFile(app);
     this.listing = new Listing(app, this.fold);
     const heats = Object.entries(MEASURES).map(([name, { title }]) => [name, title]);
-    put(this.body, h("div", { class: "tools" }, h("span", { class: "soft" }, "heat"), switcher("Heat", heats, app.state.heat, (heat) => app.set({ heat })), this.files(),
-      check("library frames", this.library, (on) => ((this.library = on), this.draw())), h("span", { class: "gap" }), stagePicker(app), check("fold by scope", this.fold, (on) => ((this.fold = on), this.draw()))),
-    h("div", { class: "panes" }, h("section", { class: "pane", "aria-label": "Source" }, this.file.element), h("section", { class: "pane", "aria-label": "Stage" }, this.listing.element)));
+    put(
+      this.body,
+      h(
+        "div",
+        { class: "tools" },
+        h("span", { class: "soft" }, "heat"),
+        switcher("Heat", heats, app.state.heat, (heat) => app.set({ heat })),
+        this.files(),
+        check("library frames", this.library, (on) => ((this.library = on), this.draw())),
+        h("span", { class: "gap" }),
+        stagePicker(app),
+        check("fold by scope", this.fold, (on) => ((this.fold = on), this.draw())),
+      ),
+      h(
+        "div",
+        { class: "panes" },
+        h("section", { class: "pane", "aria-label": "Source" }, this.file.element),
+        h("section", { class: "pane", "aria-label": "Stage" }, this.listing.element),
+      ),
+    );
     this.reveal();
   }
 
   files() {
-    const { app } = this, { sources } = app.model;
+    const { app } = this,
+      { sources } = app.model;
     const shown = sources.flatMap((it, i) => (!it.library || this.library ? [i] : []));
-    const select = h("select", { "aria-label": "File", class: "files", change: () => app.set({ source: Number(select.value) }) },
-      shown.map((i) => h("option", { value: i }, base(sources[i].file))));
+    const select = h(
+      "select",
+      { "aria-label": "File", class: "files", change: () => app.set({ source: Number(select.value) }) },
+      shown.map((i) => h("option", { value: i }, base(sources[i].file))),
+    );
     select.value = app.state.source;
     return select;
   }
@@ -52,9 +74,13 @@ class SourceScreen {
   }
 
   reveal() {
-    const { app } = this, { choice, model } = app;
+    const { app } = this,
+      { choice, model } = app;
     if (!choice) return;
-    const site = choice.kind === "line" ? choice : { source: model.eq.source[choice.rows[0]], line: model.eq.line[choice.rows[0]] };
+    const site =
+      choice.kind === "line"
+        ? choice
+        : { source: model.eq.source[choice.rows[0]], line: model.eq.line[choice.rows[0]] };
     if (site.source === app.state.source) this.file.reveal(site.line);
     this.listing.reveal();
   }
@@ -72,29 +98,68 @@ class SourceScreen {
 
 /** The select of stages, grouped by kind, with its two buttons. */
 export function stagePicker(app) {
-  const { model, state } = app, stages = model.stagesFor(state.target);
+  const { model, state } = app,
+    stages = model.stagesFor(state.target);
   const kinds = [...new Set(stages.map((i) => model.stages[i].kind))];
   const names = { jaxpr: "xlamini", stablehlo: "lowered", pass: "XLA's passes", hlo: "compiled", assembly: "assembly" };
-  const select = h("select", { "aria-label": "Stage", id: "stage", change: () => app.set({ stage: Number(select.value) }) },
-    kinds.map((kind) => h("optgroup", { label: names[kind] ?? kind }, stages.filter((i) => model.stages[i].kind === kind)
-      .map((i) => h("option", { value: i }, `${model.stages[i].title} (${model.stages[i].count})`)))));
+  const select = h(
+    "select",
+    { "aria-label": "Stage", id: "stage", change: () => app.set({ stage: Number(select.value) }) },
+    kinds.map((kind) =>
+      h(
+        "optgroup",
+        { label: names[kind] ?? kind },
+        stages
+          .filter((i) => model.stages[i].kind === kind)
+          .map((i) => h("option", { value: i }, `${model.stages[i].title} (${model.stages[i].count})`)),
+      ),
+    ),
+  );
   select.value = state.stage;
-  return h("span", { class: "stage-picker" }, h("button", { class: "small", "aria-label": "Previous stage", "aria-keyshortcuts": "[", click: () => stageKey(app, -1) }, "["), select,
-    h("button", { class: "small", "aria-label": "Next stage", "aria-keyshortcuts": "]", click: () => stageKey(app, 1) }, "]"));
+  return h(
+    "span",
+    { class: "stage-picker" },
+    h(
+      "button",
+      { class: "small", "aria-label": "Previous stage", "aria-keyshortcuts": "[", click: () => stageKey(app, -1) },
+      "[",
+    ),
+    select,
+    h(
+      "button",
+      { class: "small", "aria-label": "Next stage", "aria-keyshortcuts": "]", click: () => stageKey(app, 1) },
+      "]",
+    ),
+  );
 }
 
 /** One file with its heat; where the text is not embedded, the lines that equations name. */
 class SourceFile {
   constructor(app) {
-    const { model, state } = app, file = model.sources[state.source];
+    const { model, state } = app,
+      file = model.sources[state.source];
     Object.assign(this, { app, source: state.source });
-    if (!file) return Object.assign(this, { element: h("p", { class: "missing" }, "No equation has a line: the report knows no source file.") });
+    if (!file)
+      return Object.assign(this, {
+        element: h("p", { class: "missing" }, "No equation has a line: the report knows no source file."),
+      });
     this.lines = file.lines ? file.lines.map((text, i) => [i + 1, text]) : known(model, state.source);
     this.heat = model.siteHeat(state.heat, state.target);
     this.scale = heatScale([...this.heat.values()]);
-    this.list = new VirtualList({ count: this.lines.length, label: `Lines of ${base(file.file)}`, draw: (i) => this.line(i), paint: (el, i) => this.paint(el, i),
-      enter: (i) => app.select(pickLine(this.source, this.lines[i][0])), hover: (i) => app.hover(i === null ? null : this.rows(i)) });
-    this.element = h("div", { class: "fill" }, h("p", { class: "pane-title", title: file.file }, file.file, !file.lines && " — the text is not in the report"), this.list.element);
+    this.list = new VirtualList({
+      count: this.lines.length,
+      label: `Lines of ${base(file.file)}`,
+      draw: (i) => this.line(i),
+      paint: (el, i) => this.paint(el, i),
+      enter: (i) => app.select(pickLine(this.source, this.lines[i][0])),
+      hover: (i) => app.hover(i === null ? null : this.rows(i)),
+    });
+    this.element = h(
+      "div",
+      { class: "fill" },
+      h("p", { class: "pane-title", title: file.file }, file.file, !file.lines && " — the text is not in the report"),
+      this.list.element,
+    );
   }
 
   rows(i) {
@@ -102,15 +167,26 @@ class SourceFile {
   }
 
   line(i) {
-    const [line, text] = this.lines[i], value = this.heat.get(`${this.source}:${line}`) ?? 0;
-    return h("div", { class: `code ${this.rows(i).length ? "" : "plain-line"}` }, gutter(value, this.scale, MEASURES[this.app.state.heat].show), h("span", { class: "line-number" }, line), h("span", { class: "text" }, python(text)));
+    const [line, text] = this.lines[i],
+      value = this.heat.get(`${this.source}:${line}`) ?? 0;
+    return h(
+      "div",
+      { class: `code ${this.rows(i).length ? "" : "plain-line"}` },
+      gutter(value, this.scale, MEASURES[this.app.state.heat].show),
+      h("span", { class: "line-number" }, line),
+      h("span", { class: "text" }, python(text)),
+    );
   }
 
   paint(element, i) {
-    const rows = this.rows(i), { choice, lit, hot } = this.app;
+    const rows = this.rows(i),
+      { choice, lit, hot } = this.app;
     const here = choice?.kind === "line" && choice.source === this.source && choice.line === this.lines[i][0];
     element.classList.toggle("lit", here || rows.some((row) => lit.has(row)));
-    element.classList.toggle("hot", rows.some((row) => hot.has(row)));
+    element.classList.toggle(
+      "hot",
+      rows.some((row) => hot.has(row)),
+    );
     element.setAttribute("aria-selected", String(here));
   }
 
@@ -124,7 +200,11 @@ function known(model, source) {
   const lines = new Map();
   for (const [key, rows] of model.sites) {
     const [file, line] = key.split(":").map(Number);
-    if (file === source) lines.set(line, `${rows.length} equations${model.eq.function[rows[0]] ? ` in ${model.eq.function[rows[0]]}` : ""}`);
+    if (file === source)
+      lines.set(
+        line,
+        `${rows.length} equations${model.eq.function[rows[0]] ? ` in ${model.eq.function[rows[0]]}` : ""}`,
+      );
   }
   return [...lines].sort((a, b) => a[0] - b[0]);
 }
