@@ -33,11 +33,11 @@ export class Grid {
   }
 
   heading(column, c) {
-    if (!column.value) return h("span", { role: "columnheader", class: column.number ? "num" : "" }, column.title);
+    const sort = () => this.sortBy(c);
     return h(
-      "button",
-      { role: "columnheader", class: column.number ? "num" : "", title: column.about, click: () => this.sortBy(c) },
-      column.title,
+      "span",
+      { role: "columnheader", class: column.number ? "num" : "" },
+      column.value ? h("button", { title: column.about, click: sort }, column.title) : column.title,
     );
   }
 
@@ -144,7 +144,7 @@ export function plain(label, heads, rows, numeric = []) {
       h(
         "tr",
         null,
-        heads.map((head, c) => h("th", { scope: "col", class: side(c) }, head)),
+        heads.map((head, c) => h(head ? "th" : "td", { scope: head ? "col" : null, class: side(c) }, head)),
       ),
     ),
     h(

@@ -16,6 +16,8 @@ export const kernels = {
   draw: (app, body) => new Kernels(app, body),
 };
 
+export const LOWER_BOUND = "lower bound";
+
 /** Numbers of a kernel that need the roof: intensity, the least time, and the share of the roof that its time reaches. */
 export function roofed(kernel, roof) {
   const intensity = kernel.bytes ? kernel.flops / kernel.bytes : null;
@@ -23,7 +25,7 @@ export function roofed(kernel, roof) {
   return {
     intensity,
     least,
-    share: least !== null && kernel.seconds ? least / kernel.seconds : null,
+    share: least !== null && kernel.seconds && kernel.time !== LOWER_BOUND ? least / kernel.seconds : null, // a bound is on the roof by itself
     bound: roof && intensity !== null ? (intensity < roof.flops / roof.bandwidth ? "memory" : "compute") : null,
   };
 }
@@ -189,7 +191,8 @@ function kernelColumns(app, target, all) {
     },
     {
       title: "of roof",
-      about: "The least time that the peaks of the device allow, as a share of the kernel's time",
+      about:
+        "The least time that the peaks of the device allow, as a share of the kernel's time; empty where the time itself is that bound",
       width: "3.8rem",
       number: true,
       value: (item) => item.share,

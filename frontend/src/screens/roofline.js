@@ -7,7 +7,7 @@ import { plot } from "../plot.js";
 import { pickKernel } from "../state.js";
 import { colour } from "../theme.js";
 import { VirtualList } from "../virtual.js";
-import { roofed } from "./kernels.js";
+import { LOWER_BOUND, roofed } from "./kernels.js";
 
 const NEAR = 18;
 
@@ -98,6 +98,8 @@ class Roofline {
           "span",
           { class: "soft" },
           ` Times: ${words}. Roof: ${format.flops(this.target.roof.flops)}/s, ${format.bytes(this.target.roof.bandwidth)}/s (${this.target.roof.source}).`,
+          this.dots.some((it) => it.kernel.time === LOWER_BOUND) &&
+            " A lower bound is the time at the roof, so its dots lie on the line.",
           left > 0 && ` ${format.plural(left, "kernel")} without FLOPs ${left === 1 ? "is" : "are"} not drawn.`,
         ),
       ),
@@ -128,7 +130,7 @@ class Roofline {
       bar(kernel.seconds / this.byTime[0].kernel.seconds),
       h("code", null, kernel.name),
       h("span", { class: "num" }, format.seconds(kernel.seconds)),
-      h("span", { class: "num soft" }, bound ? `${format.percent(share)}, ${bound}` : ""),
+      h("span", { class: "num soft" }, [share !== null && format.percent(share), bound].filter(Boolean).join(", ")),
     );
   }
 
@@ -230,7 +232,7 @@ class Roofline {
     this.near = best;
     u.over.style.cursor = best ? "pointer" : "default";
     this.tip.textContent = best
-      ? `${best.kernel.name}: ${format.seconds(best.kernel.seconds)}, ${format.count(best.intensity)} FLOP/byte, ${format.percent(best.share)} of the roof, ${best.bound}-bound`
+      ? `${best.kernel.name}: ${format.seconds(best.kernel.seconds)}, ${format.count(best.intensity)} FLOP/byte, ${best.share === null ? "" : `${format.percent(best.share)} of the roof, `}${best.bound}-bound`
       : "\u00a0";
     this.app.hover(best?.kernel.rows ?? null);
   }

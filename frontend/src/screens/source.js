@@ -1,7 +1,7 @@
 // Screen 2: the user's file beside the stage of choice. The panes are views of the same rows, so what is lit in one is lit in the other.
 
 import { h, put } from "../dom.js";
-import { MEASURES } from "../format.js";
+import { MEASURES, plural } from "../format.js";
 import { check, switcher } from "../grid.js";
 import { python } from "../highlight.js";
 import { stage as stageKey } from "../keys.js";
@@ -196,15 +196,14 @@ class SourceFile {
   }
 }
 
+/** The lines of a file that equations name, each with what is known of it: [[line, text]]. */
 function known(model, source) {
-  const lines = new Map();
+  const lines = [];
   for (const [key, rows] of model.sites) {
     const [file, line] = key.split(":").map(Number);
-    if (file === source)
-      lines.set(
-        line,
-        `${rows.length} equations${model.eq.function[rows[0]] ? ` in ${model.eq.function[rows[0]]}` : ""}`,
-      );
+    const last = rows.filter((row) => model.eq.stage[row] === model.final).length;
+    const inside = model.eq.function[rows[0]];
+    if (file === source) lines.push([line, `${plural(last, "equation")}${inside ? ` in ${inside}` : ""}`]);
   }
-  return [...lines].sort((a, b) => a[0] - b[0]);
+  return lines.sort((a, b) => a[0] - b[0]);
 }

@@ -24,7 +24,7 @@ class Targets {
     const row = (name, show) => [name, ...its.map((target, t) => (target.error ? "" : show(target, t)))];
     const rows = [
       [
-        "",
+        "device",
         ...its.map((target) =>
           target.error
             ? h("span", { class: "soft" }, target.error)

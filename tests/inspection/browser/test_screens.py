@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.inspection.browser.conftest import texts, wait
+from tests.inspection.browser.conftest import sample, texts, wait
 
 SCREENS = """summary source rewrites kernels roofline memory sharding targets compilations diff values
     neighbourhood""".split()
@@ -67,3 +67,16 @@ def test_nothing_can_be_fetched(opened: Callable[..., Any]) -> None:
     script = "const done = arguments[0]; fetch('data:text/plain,x').then(() => done('fetched'), () => done('refused'))"
     assert driver.execute_async_script(script) == "refused"
     assert "connect-src" in driver.get_log("browser")[0]["message"]
+
+
+def test_without_source_texts_the_lines_are_numbers(opened: Callable[..., Any]) -> None:
+    report = dict(sample("mlp"))
+    report["sources"] = [{**source, "lines": None} for source in report["sources"]]
+    driver = opened(report, "screen=source&pick=line:0:9")
+    assert texts(driver, ".notice") == []
+    assert "16 equations" in texts(driver, '[aria-label="Source"] .v-line.lit')[0]
+    assert texts(driver, '[aria-label="Stage"] .v-line.lit')
+
+
+def test_the_notice_says_that_source_text_is_inside(opened: Callable[..., Any]) -> None:
+    assert texts(opened("mlp"), ".notice") == ["contains source code"]
