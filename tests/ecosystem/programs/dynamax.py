@@ -35,21 +35,20 @@ _EMISSIONS = jnp.asarray(_MEANS[_STATES] + 0.3 * _RNG.standard_normal((3, 20, 2)
 
 
 def hidden_markov_models() -> dict[str, Any]:
-    """A Gaussian model fitted by EM and by gradients to three sequences; the kinds of inference, and a gradient."""
+    """A Gaussian model fitted by EM to three sequences; the kinds of inference, and a gradient."""
     hmm = GaussianHMM(3, 2)
     means = jnp.asarray(_MEANS + 0.5, jnp.float32)
     covariances = jnp.stack([jnp.eye(2)] * 3)
     params, properties = hmm.initialize(jax.random.PRNGKey(0), method="prior", emission_means=means,
                                         emission_covariances=covariances)
     fitted, marginals = hmm.fit_em(params, properties, _EMISSIONS, num_iters=4, verbose=False)
-    _, losses = hmm.fit_sgd(params, properties, _EMISSIONS, num_epochs=3, key=jax.random.PRNGKey(1))
     initial, transitions = fitted.initial.probs, fitted.transitions.transition_matrix
     likelihoods = hmm._inference_args(fitted, _EMISSIONS[0], None)[2]
     smoothed = hmm_smoother(initial, transitions, likelihoods)
     loss = lambda x: hmm_filter(initial, transitions, x).marginal_loglik
     states = hmm_posterior_sample(jax.random.PRNGKey(2), initial, transitions, likelihoods)
     return {
-        "marginals": marginals, "losses": losses, "means": fitted.emissions.means, "smoothed": smoothed.smoothed_probs,
+        "marginals": marginals, "means": fitted.emissions.means, "smoothed": smoothed.smoothed_probs,
         "parallel": parallel_hmm_smoother(initial, transitions, likelihoods).smoothed_probs,
         "mode": hmm_posterior_mode(initial, transitions, likelihoods), "states": states,
         "grads": jax.jit(jax.grad(loss))(likelihoods),
