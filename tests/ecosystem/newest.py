@@ -22,7 +22,7 @@ PINNED = ("jaxlib", "fastprogress")
 """jaxlib has the version of xlamini; a newer fastprogress asks for a web framework."""
 PACKAGES = {
     "flax_linen": "flax", "flax_nnx": "flax", "haiku": "dm-haiku", "orbax_checkpoint": "orbax-checkpoint",
-    "e3nn": "e3nn-jax", "tfp": "tfp-nightly",
+    "e3nn": "e3nn-jax", "tfp": "tfp-nightly", "jax_md": "jax-md",
 }  # fmt: skip
 """The packages whose names are not those of their files of programs."""
 

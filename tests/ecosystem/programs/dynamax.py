@@ -15,7 +15,6 @@ from dynamax.hidden_markov_model import (
     parallel_hmm_smoother,
 )
 from dynamax.linear_gaussian_ssm import (
-    LinearGaussianConjugateSSM,
     lgssm_filter,
     lgssm_posterior_sample,
     lgssm_smoother,
@@ -36,21 +35,20 @@ _EMISSIONS = jnp.asarray(_MEANS[_STATES] + 0.3 * _RNG.standard_normal((3, 20, 2)
 
 
 def hidden_markov_models() -> dict[str, Any]:
-    """A Gaussian model fitted by EM and by gradients to three sequences; the kinds of inference, and a gradient."""
+    """A Gaussian model fitted by EM to three sequences; the kinds of inference, and a gradient."""
     hmm = GaussianHMM(3, 2)
     means = jnp.asarray(_MEANS + 0.5, jnp.float32)
     covariances = jnp.stack([jnp.eye(2)] * 3)
     params, properties = hmm.initialize(jax.random.PRNGKey(0), method="prior", emission_means=means,
                                         emission_covariances=covariances)
     fitted, marginals = hmm.fit_em(params, properties, _EMISSIONS, num_iters=4, verbose=False)
-    _, losses = hmm.fit_sgd(params, properties, _EMISSIONS, num_epochs=3, key=jax.random.PRNGKey(1))
     initial, transitions = fitted.initial.probs, fitted.transitions.transition_matrix
     likelihoods = hmm._inference_args(fitted, _EMISSIONS[0], None)[2]
     smoothed = hmm_smoother(initial, transitions, likelihoods)
     loss = lambda x: hmm_filter(initial, transitions, x).marginal_loglik
     states = hmm_posterior_sample(jax.random.PRNGKey(2), initial, transitions, likelihoods)
     return {
-        "marginals": marginals, "losses": losses, "means": fitted.emissions.means, "smoothed": smoothed.smoothed_probs,
+        "marginals": marginals, "means": fitted.emissions.means, "smoothed": smoothed.smoothed_probs,
         "parallel": parallel_hmm_smoother(initial, transitions, likelihoods).smoothed_probs,
         "mode": hmm_posterior_mode(initial, transitions, likelihoods), "states": states,
         "grads": jax.jit(jax.grad(loss))(likelihoods),
@@ -59,7 +57,7 @@ def hidden_markov_models() -> dict[str, Any]:
 
 
 def linear_systems() -> dict[str, Any]:
-    """Kalman filters, smoothers and samples, serial and parallel, with gradients for the dynamics; EM."""
+    """Kalman filters, smoothers and samples, serial and parallel, with gradients for the dynamics."""
     turn = jnp.array([[0.9, -0.3], [0.3, 0.9]])
     observed = _EMISSIONS[0]
 
@@ -68,14 +66,11 @@ def linear_systems() -> dict[str, Any]:
 
     loss = lambda dynamics: -lgssm_filter(params(dynamics), observed).marginal_loglik
     smoothed = lgssm_smoother(params(turn), observed)
-    model = LinearGaussianConjugateSSM(2, 2)
-    start, properties = model.initialize(jax.random.PRNGKey(0), dynamics_weights=turn)
-    fitted, marginals = model.fit_em(start, properties, _EMISSIONS, num_iters=3, verbose=False)
     return {
         "means": smoothed.smoothed_means, "covariances": smoothed.smoothed_covariances[-1],
         "parallel": parallel_lgssm_smoother(params(turn), observed).smoothed_means,
         "sample": lgssm_posterior_sample(jax.random.PRNGKey(1), params(turn), observed),
-        "grads": jax.jit(jax.value_and_grad(loss))(turn), "marginals": marginals, "dynamics": fitted.dynamics.weights,
+        "grads": jax.jit(jax.value_and_grad(loss))(turn),
     }
 
 
