@@ -306,3 +306,28 @@ def test_errors_of_a_tree_that_is_no_prefix() -> None:
     (error,) = prefix_errors({"a": [1]}, {"a": 2})
     assert "in_axes['a'] is a list of length 1, but the full tree['a'] is a leaf of type int" in str(error("in_axes"))
     """)
+
+
+@pytest.mark.full
+def test_a_generator_of_ones_own() -> None:
+    passes("""
+    import xlamini.as_jax
+    import jax, jax.numpy as jnp
+    from jax.extend.random import define_prng_impl, seed_with_impl, threefry_prng_impl
+
+    rules = dict(
+        seed=lambda seed: jnp.full(3, seed, "uint32"),
+        split=lambda key, shape: jnp.broadcast_to(key + 1, (*shape, 3)),
+        random_bits=lambda key, width, shape: jnp.full(shape, key[0], f"uint{width}"),
+        fold_in=lambda key, data: key + data,
+    )
+    one, other = (define_prng_impl(key_shape=(3,), **rules) for _ in range(2))
+    assert one != other
+    key = jax.random.split(jax.random.key(7, impl=one))[0]
+    assert jax.random.bits(key, (2,)).tolist() == [8, 8]
+    assert jax.random.key_data(seed_with_impl(threefry_prng_impl, 5)).tolist() == [0, 5]
+    try:
+        define_prng_impl(key_shape=(3, 2), **rules)
+    except NotImplementedError as error:
+        assert "one dimension of words" in str(error)
+    """)

@@ -63,7 +63,10 @@ def test_weak_types_join() -> None:
     strong = jnp.float32(1)
     assert of(1.5, 2.5) == ("float32", True, 1.5)
     assert of(2.0, strong) == ("float32", False, 2.0)
-    assert of(strong, 2.0) == ("float32", False, 1.0)
+    assert of(strong, 2.0) == ("float32", True, 1.0)  # the type is that of the branch for False, as in JAX
+    for i in range(3):
+        weak = [lax.switch(i, [lambda x=x: x for x in xs]).weak_type for xs in ((strong, 1.0, 2.0), (1.0, 2.0, strong))]
+        assert weak == [False, True]
     assert of(1, 2) == ("int32", True, 1.0)
     for which in (False, True):
         half = jit(lambda p, x: lax.cond(p, lambda: x, lambda: 2.0) + jnp.float16(1))(which, 1.0)

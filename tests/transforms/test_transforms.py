@@ -364,6 +364,11 @@ def test_a_number_that_examples_share_may_be_static_inside() -> None:
             call()
 
 
+@pytest.mark.parametrize("dtype", [xlamini.numpy.uint32, np.uint32, np.dtype("uint32")])
+def test_a_dtype_may_be_shared_by_the_examples(dtype: Any) -> None:
+    assert xlamini.vmap(lambda x, dtype: x.astype(dtype), (0, None))(np.ones(2, F32), dtype).dtype == np.uint32
+
+
 def test_vmap_of_vmap_over_other_axes() -> None:
     x = np.arange(24, dtype=F32).reshape(2, 3, 4)
     out = xlamini.vmap(xlamini.vmap(lambda r, s: r * s[1], in_axes=(1, None)), in_axes=(0, 0), out_axes=2)(x, x[:, 0])

@@ -161,7 +161,10 @@ def _mapped(mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> Any:
 
 
 def _is_operand(x: Any) -> bool:
-    return isinstance(x, bool | int | float | complex) or hasattr(x, "dtype") or is_hi_value(x)
+    if isinstance(x, type):  # numpy's scalar types have dtypes too
+        return False
+    is_array = hasattr(x, "dtype") and hasattr(x, "shape")
+    return is_array or isinstance(x, bool | int | float | complex) or is_hi_value(x)
 
 
 def _without_objects(mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> Any:

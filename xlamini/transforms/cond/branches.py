@@ -1,7 +1,8 @@
 """Tracing of the branches of cond, switch and platform_dependent: functions with one list of operands and result types.
 
 Every branch is traced for the operands' types. The captured values of all branches form one list, which every branch
-takes before the operands. All branches must return the same types; a result is weakly typed if it is in all branches.
+takes before the operands. All branches must return the same types; a result is weakly typed if it is in the first
+branch, which is that of `cond` for false, as in JAX.
 """
 from __future__ import annotations
 
@@ -105,15 +106,14 @@ def widen_inputs(jaxpr: Jaxpr, avals: Avals, places: Sequence[int]) -> Jaxpr:
 
 
 def joined_avals(jaxprs: Sequence[Jaxpr]) -> list[ShapedArray]:
-    """The output types of branches: weak if weak in all of them; varying or sharded if so in any."""
+    """The output types of branches: weak as in the first of them; varying or sharded if so in any."""
     return list(map(_joined, zip(*[j.out_avals for j in jaxprs], strict=True)))
 
 
 def _joined(avals: Avals) -> ShapedArray:
-    weak, vma = all(a.weak_type for a in avals), frozenset().union(*[a.vma for a in avals])
+    vma = frozenset().union(*[a.vma for a in avals])
     split = next((a.split for a in avals if a.split is not None), None)
-    first = avals[0].varying(vma).with_sharding(split)
-    return first if first.weak_type == weak else first.update(weak_type=weak)
+    return avals[0].varying(vma).with_sharding(split)
 
 
 def forwarded_inputs(jaxprs: Sequence[Jaxpr]) -> list[int | None]:

@@ -36,7 +36,8 @@ class CustomRule(RewriteRule):
 
     def traced_early(self, nonzero: Mask) -> Any:
         """The rule as it was traced at its call for these tangents; None if it was not, or if that trace is over."""
-        context, traced = self._early() or (None, None)
+        early: tuple[Any, Any] = self._early() or (None, None)
+        context, traced = early
         if context != _context_of(nonzero):
             return None
         if Tracer not in map(type, traced.jaxpr.consts):
