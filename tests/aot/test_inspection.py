@@ -22,8 +22,8 @@ def check_platform(found: Examined) -> None:
     assert found.assembly is not None and any(".visible .entry" in line for line in found.assembly.lines)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["mlp", "conv", "rnn", "transformer"])
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["mlp", "conv", "rnn", pytest.param("transformer", marks=pytest.mark.slow)])
 def test_programs(name: str, target: Target) -> None:
     found = examine(getattr(programs, name)(), target.name, target)
     check(found)
@@ -31,7 +31,7 @@ def test_programs(name: str, target: Target) -> None:
     assert found.memory is not None and found.memory.capacity == target.memory
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("spec", ["tpu:v5e:2x4", "gpu:h200:8"])
 def test_a_sharded_step(spec: str) -> None:
     target = target_or_skip(spec)
@@ -42,7 +42,7 @@ def test_a_sharded_step(spec: str) -> None:
     assert entry["collectives"] and all(each["row"] is not None for each in entry["collectives"])
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_flops_are_those_of_the_tpus_compiler(tpu: Target) -> None:
     program = programs.mlp()
     cost = examine(program, "v5e", tpu).cost

@@ -98,6 +98,13 @@ def test_no_dumps(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.kernels and found.moments and found.coverage and found.boundaries  # memory is by the schedule
 
 
+def test_a_compiler_that_does_not_know_the_options_of_dumps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dump, "_WHAT", {"xla_dump_in_another_way": ".*"})
+    found = examine(lowered(), "here")
+    assert found.unavailable["passes"] == "XLA's compiler for this device does not take the options of dumps."
+    assert found.kernels and found.moments
+
+
 @pytest.mark.full
 @pytest.mark.parametrize(
     ("broken", "missing"),
