@@ -200,12 +200,13 @@ function measure(model, name, target) {
   return out;
 }
 
-/** The measure summed by source line over the final program: {"0:12": 3e9}. */
+/** The measure summed by source line over the final program, for a time that of the target: {"0:12": 3e9}. */
 function siteHeat(model, name, target) {
   const values = model.measure(name, target);
+  const final = name === "time" ? (model.targets[target]?.final ?? model.final) : model.final;
   const out = new Map();
   for (const [key, rows] of model.sites) {
-    const sum = rows.reduce((total, row) => total + (model.eq.stage[row] === model.final ? values[row] : 0), 0);
+    const sum = rows.reduce((total, row) => total + (model.eq.stage[row] === final ? values[row] : 0), 0);
     if (sum) out.set(key, sum);
   }
   return out;

@@ -30,6 +30,18 @@ test("heat adds up the final program by line, and time adds up to that of the ke
   assert.ok(Math.abs(sum(model.siteHeat("time", 2)) / traced - 1) < 1e-9);
 });
 
+test("the time of a line on a target is that of the program that was lowered for it", () => {
+  const report = mlp(1);
+  const [earlier, row] = [1, model.rowsOf[1].find((it) => model.eq.line[it] !== null)];
+  report.targets[2] = {
+    ...report.targets[2],
+    final: earlier,
+    kernels: [{ ...report.targets[2].kernels[0], rows: [row], seconds: 3 }],
+  };
+  const heat = build(report).siteHeat("time", 2);
+  assert.deepEqual([...heat.values()], [3]);
+});
+
 test("a target that cannot be shown says why", () => {
   assert.match(model.unavailable(3, "kernels"), /no topology is named v9/);
   assert.match(model.unavailable(0, "boundaries"), /gives no reasons/);
