@@ -150,14 +150,14 @@ HERE: dict[str, Any] = {
         {"name": "fusion.2", "bytes": 128, "first": 1, "last": 3, "row": 13},
         {"name": "copy.3", "bytes": 512, "first": 2, "last": 3, "row": None},
     ],
-    "collectives": [], "hlo": 7, "assembly": 8,
+    "collectives": [], "final": 3, "hlo": 7, "assembly": 8,
 }  # fmt: skip
 
 ABSENT: dict[str, Any] = {
     "name": "tpu:v5e:2x2", "platform": "tpu", "device": None, "devices": None,
     "error": "its compiler is missing: pip install libtpu", "unavailable": {}, "seconds": {}, "cost": None,
     "memory": None, "prediction": None, "roof": None, "kernels": [], "boundaries": [], "coverage": None, "moments": [],
-    "buffers": [], "collectives": [], "hlo": None, "assembly": None,
+    "buffers": [], "collectives": [], "final": None, "hlo": None, "assembly": None,
 }  # fmt: skip
 
 MEMORY: dict[str, Any] = {

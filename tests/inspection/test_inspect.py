@@ -98,6 +98,16 @@ def test_a_mesh_is_drawn_with_its_shards() -> None:
     assert found["targets"][0]["collectives"]
 
 
+@pytest.mark.full
+def test_a_program_on_a_mesh_that_is_here_has_a_column_for_a_target_elsewhere() -> None:
+    pytest.importorskip("libtpu")
+    mesh = xlamini.make_mesh((8,), ("x",))
+    a = xlamini.device_put(np.ones(8, np.float32), NamedSharding(mesh, P("x")))
+    here, there = xlamini.inspect(lambda a: a * 2, targets=["here", "tpu:v5e:2x2"])(a).json()["targets"]
+    assert here["error"] is None
+    assert "make the mesh of target.devices" in there["error"]
+
+
 def test_a_target_without_compiler_is_a_column_of_its_own() -> None:
     found = xlamini.inspect(loss, targets=["gpu:nothing", "here"])(W, X).json()
     assert not problems(found)

@@ -75,7 +75,9 @@ class Inspection:
             device = None if name == HERE else target_of(name)
             lowered = self.traced.lower() if device is None else self.traced.lower(target=device)
             seconds = time.perf_counter() - start
-        except NO_COMPILER as error:
+        except (*NO_COMPILER, ValueError) as error:
+            if name == HERE and isinstance(error, ValueError):
+                raise
             targets.append(self._entry(unexamined(name, str(error)), None))
             return
         self.first = self.first or lowered

@@ -52,7 +52,7 @@ TARGET: dict[str, Any] = {
     "buffers?": [{"name": "text", "bytes": "number", "first": "count", "last": "count", "row?": "row"}],
     "collectives?": [{"kind": "text", "bytes": "number", "times": "number", "group?": "count", "row?": "row",
                       "op?": "text", "line": "text", "asked": "flag"}],
-    "hlo?": "stage", "assembly?": "stage",
+    "final?": "stage", "hlo?": "stage", "assembly?": "stage",
 }  # fmt: skip
 
 MEMORY: dict[str, Any] = {
