@@ -386,7 +386,6 @@ forked = _cells.Config("forked", False, include_in_jit_key=True, include_in_trac
 devices_busy = _cells.Config("devices_busy", False, include_in_jit_key=True, include_in_trace_context=False)
 """True in a call into Python for which the devices of a program on several wait. Dispatch tells it from other calls."""
 
-
 recorder = _cells.Config("recorder", None, include_in_jit_key=False, include_in_trace_context=True)
 """What a thread that inspects a program tells of each rewrite and trace, else None. As a part of all keys of traces and
 rewrites it makes them anew."""
