@@ -149,7 +149,7 @@ def selu(x: ArrayLike) -> Array:
 def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """`x` where it is positive, `alpha * (exp(x / alpha) - 1)` otherwise."""
     array, _ = promoted("celu", x, 1.0)
-    positive = array > 0
+    positive = gt(array, 0)
     return where(positive, array, alpha * exponential.expm1(where(positive, 0.0, array) / alpha))
 
 

@@ -19,6 +19,7 @@ from xlamini.numpy.ufuncs.declaration import for_kinds, ufunc
 from xlamini.primitives import FLOAT, convert, promoted_inexact
 from xlamini.primitives.elementwise import spread
 from xlamini.primitives.kinds import Kinds
+from xlamini.staging.trace.tracing import visible
 from xlamini.transforms.custom.custom_jvp import custom_jvp
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -43,7 +44,7 @@ def _in_wide(inner: Callable[..., Any], weak: bool, *operands: Any) -> Any:
     dtype = avals[0].dtype
     wide = dtype if dtype.itemsize > 2 else np.dtype(np.float32)
     arrays = [convert(spread(x, whole), wide) for x in operands]
-    return convert(inner(*arrays), dtype, weak and all(a.weak_type for a in avals))
+    return convert(inner(*visible(arrays)), dtype, weak and all(a.weak_type for a in avals))
 
 
 def _with_partials(formula: Callable[..., Any], partials: Sequence[Callable[..., Any]]) -> Any:
