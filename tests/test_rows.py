@@ -42,6 +42,7 @@ ELSEWHERE = {
     **dict.fromkeys(("shard_map", "pvary", "unvary"), "multidevice/test_shard_map.py"),
     **dict.fromkeys(("addend", "own"), "multidevice/test_divergence.py"),
     **dict.fromkeys(("call_hi_primitive", "call_hi_primitive_linearized", "hi_zeros"), "experimental/test_hijax.py"),
+    **dict.fromkeys(("hi_value", "hi_retyped"), "experimental/test_hijax_types.py"),
     **dict.fromkeys(
         (
             "invarying_to_reduced",

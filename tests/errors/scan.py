@@ -46,7 +46,7 @@ ROWS = [
     row(
         "carry shapes", lambda: lax.scan(lambda c, x: ((c[0] + x, c[1][None]), None), (0.0, ones(2)), ones(3, 2)),
         TypeError,
-        "c[0] is given as float32[], returned as float32[2]",
+        "c[0] is given as float32[] (weakly typed), returned as float32[2]",
         "c[1] is given as float32[2], returned as float32[1,2]", "init[0]",
     ),
     row(

@@ -107,3 +107,20 @@ def test_rules_that_hold_a_tracer_in_a_slot() -> None:
 
     mapped = lambda x: vmap(lambda s, x: made(Held(s), x))(jnp.arange(3.0), jnp.ones(3) * x).sum()
     assert float(grad(mapped)(2.0)) == float(grad(jit(mapped))(2.0)) == 6.0
+
+
+def test_a_rule_is_not_run_where_no_tangent_reaches_it() -> None:
+    @xlamini.custom_jvp
+    def f(x: Any) -> Any:
+        return x
+
+    @f.defjvp
+    def _(primals: Any, tangents: Any) -> Any:
+        raise RuntimeError("it has no derivative")
+
+    x = jnp.linspace(0.5, 1.0, 3)
+    gradient = grad(lambda x: (x * jnp.sin(f(lax.stop_gradient(x)))).sum())
+    np.testing.assert_allclose(gradient(x), jnp.sin(x), rtol=1e-6)
+    np.testing.assert_allclose(jit(gradient)(x), jnp.sin(x), rtol=1e-6)
+    with pytest.raises(RuntimeError, match="it has no derivative"):
+        grad(lambda x: f(x).sum())(x)

@@ -54,7 +54,8 @@ def derivative_given_by_rule() -> Iterator[None]:
 def may_have_tangent(x: Any) -> bool:
     """Whether a value of the program being traced may depend on what its derivative differentiates.
 
-    Each equation is looked at once, however often this is asked: it takes all results of active operands for active.
+    Each equation is looked at once, however often this is asked. Of one that holds jaxprs, all results of active operands
+    are taken for active.
     """
     builder: Any = state.builder
     if type(x) is not Tracer or x.builder is not builder:
@@ -62,7 +63,9 @@ def may_have_tangent(x: Any) -> bool:
     active, start = builder.memo.get(may_have_tangent) or ({v for v in builder.inputs if is_differentiable(v.aval)}, 0)
     for eqn in builder.equations[start:]:
         if not active.isdisjoint(eqn.invars):
-            active.update(v for v in eqn.outvars if is_differentiable(v.aval))
+            passes_on = [True] * len(eqn.outvars) if eqn.primitive.higher_order else hooks.results_with_tangents(eqn)
+            pairs = zip(eqn.outvars, passes_on, strict=True)
+            active.update(v for v, passed in pairs if passed and is_differentiable(v.aval))
     builder.memo[may_have_tangent] = active, len(builder.equations)
     return x.variable in active
 

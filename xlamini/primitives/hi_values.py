@@ -32,7 +32,11 @@ class HiValue(Primitive):
     name = "hi_value"
     traits = 0
     expands = True
-    lacks: Mapping[str, str] = {"transpose": "it has no tangents", "lower": "the arrays replace it"}
+    lacks: Mapping[str, str] = {
+        "transpose": "it has no tangents",
+        "batch": "its type does not say how it is batched",
+        "lower": "the arrays replace it",
+    }
 
     def shape_rule(self, *avals: ShapedArray, ty: Any) -> HiAval:
         return HiAval(ty)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from xlamini.core import Avals, Jaxpr, Tracer, Values, config
@@ -25,13 +26,14 @@ class CustomRule(RewriteRule):
     def trace_early(self, operands: Values) -> None:
         """Trace the rule at its call if the program is being differentiated: what it reads in Python may change later.
 
-        `operands` are those of which the rule may get tangents.
+        `operands` are those of which the rule may get tangents. A rule that raises is traced again if the derivative
+        needs it, where the error belongs.
         """
         if state.builder.derivative_by in ("", A_RULE):
             return
         nonzero = tuple(map(may_have_tangent, operands))
         if any(nonzero):
-            with derivative_given_by_rule():
+            with suppress(Exception), derivative_given_by_rule():
                 self._early = held_by_trace([_context_of(nonzero), self.traced_anew(nonzero)])
 
     def traced_early(self, nonzero: Mask) -> Any:
