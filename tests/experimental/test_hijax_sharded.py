@@ -15,7 +15,7 @@ import xlamini
 from tests.support.hi_types import Boxed, BoxedP, Leading, Scaled, ScaledP, ScaledTy, box, pack, unbox, unpack
 from xlamini import P, grad, jit, lax, numpy as jnp, shard_map
 from xlamini.errors import ShardingError
-from xlamini.experimental.hijax import HiPspec, HiType
+from xlamini.experimental.hijax import HiPspec, HiType, VJPHiPrimitive
 from xlamini.sharding import AxisType, NamedSharding
 
 X = np.arange(24, dtype=np.float32).reshape(8, 3) - 7
@@ -254,6 +254,37 @@ def _check_arguments(mesh: Any) -> None:
     gradient = jit(grad(lambda q: jnp.sum(unpack(q) ** 2)))(q)
     assert gradient.sharding.is_equivalent_to(x.sharding, 2)
     np.testing.assert_allclose(gradient, 2 * X, rtol=1e-5, atol=1e-5)
+
+
+def test_tangents_are_split_as_types_say() -> None:
+    mesh = xlamini.make_mesh((8,), ("i",), axis_types=(AxisType.Explicit,))
+    x = split(X, mesh)
+    types = []
+    for f in (lambda x: unpack(pack(x)), ByLinearMap.of):
+        out, tangent = jit(lambda x, f=f: xlamini.jvp(f, (x,), (x,)))(x)
+        types += [str(xlamini.typeof(y)) for y in (out, tangent, jit(grad(lambda x, f=f: f(x).sum()))(x))]
+    assert set(types) == {"float32[8@i,3]"}
+
+
+class ByLinearMap(VJPHiPrimitive):
+    """The identity, whose derivative is written as a linear map."""
+
+    def __init__(self, aval: Any):
+        self.in_avals, self.out_aval, self.params = (aval,), aval, {}
+        super().__init__()
+
+    @classmethod
+    def of(cls, x: Any) -> Any:
+        return cls(xlamini.typeof(x))(x)
+
+    def expand(self, x: Any) -> Any:
+        return x
+
+    def lin(self, nzs_in: Any, x: Any) -> Any:  # type: ignore[override]
+        return self(x), None
+
+    def linearized(self, residuals: Any, t: Any) -> Any:  # type: ignore[override]
+        return 1 * t
 
 
 def test_types_tell_shardings() -> None:

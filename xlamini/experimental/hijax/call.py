@@ -8,8 +8,6 @@ from xlamini.core import (
     Avals,
     Axis,
     Dims,
-    Params,
-    Primitive,
     ShapedArray,
     Values,
     aval_of,
@@ -19,19 +17,17 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.core.hi_types import HiAval
-from xlamini.core.sharding.partial_sums import Sums, sums_of
-from xlamini.core.sharding.propagation import Splits
 from xlamini.core.state import state
 from xlamini.core.tracer import build
 from xlamini.experimental.hijax.accumulators import Accumulator
-from xlamini.experimental.hijax.hi_call import HiCall, spread_dims
+from xlamini.experimental.hijax.hi_call import HiCall, OfUsersTypes, spread_dims
 from xlamini.experimental.hijax.linear import LinearRule, linear_map
 from xlamini.extend.rules import as_values
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.staging import nonzero_of
 
 
-class CallHiPrimitive(Primitive):
+class CallHiPrimitive(OfUsersTypes):
     """A call of a user's `VJPHiPrimitive`; its operands are the leaves of the arguments."""
 
     name = "call_hi_primitive"
@@ -42,13 +38,6 @@ class CallHiPrimitive(Primitive):
 
     def shape_rule(self, *avals: ShapedArray, call: HiCall) -> Avals:
         return call.out_avals
-
-    def splits(self, avals: Avals, outs: Avals, params: Params) -> Splits:
-        """As the user's `out_aval` says, whatever the operands are."""
-        return Splits([a.split for a in outs])
-
-    def sums(self, avals: Avals, outs: Avals, params: Params) -> list[Sums]:
-        return list(map(sums_of, outs))
 
     def jvp(self, primals: Values, tangents: Values, *, call: HiCall) -> Any:
         """By the user's `jvp`; without one, by the linear map of `linearize`."""

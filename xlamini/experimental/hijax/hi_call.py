@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core import (
+    Avals,
+    Params,
+    Primitive,
     ShapedArray,
     Values,
     Zero,
@@ -16,6 +19,8 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.core.hi_types import HiAval, as_aval, fits
+from xlamini.core.sharding.partial_sums import Sums, sums_of
+from xlamini.core.sharding.propagation import Splits
 from xlamini.core.structure import RewriteRule
 from xlamini.extend.rules import as_values
 from xlamini.primitives import convert
@@ -75,6 +80,16 @@ class HiCall(RewriteRule):
 
     def __repr__(self) -> str:
         return repr(self.primitive)
+
+
+class OfUsersTypes(Primitive):
+    """A primitive whose results are split as the types say that the user gave, whatever the operands are."""
+
+    def splits(self, avals: Avals, outs: Avals, params: Params) -> Splits:
+        return Splits([a.split for a in outs])
+
+    def sums(self, avals: Avals, outs: Avals, params: Params) -> list[Sums]:
+        return list(map(sums_of, outs))
 
 
 def check_type(what: str, found: ShapedArray, where: str, due: ShapedArray) -> None:

@@ -12,7 +12,6 @@ from xlamini.core import (
     Avals,
     Axis,
     Dims,
-    Primitive,
     ShapedArray,
     Values,
     Zero,
@@ -29,7 +28,7 @@ from xlamini.core.state import state
 from xlamini.core.structure import RewriteRule
 from xlamini.core.tracer import build
 from xlamini.experimental.hijax.accumulators import Accumulator
-from xlamini.experimental.hijax.hi_call import HiCall
+from xlamini.experimental.hijax.hi_call import HiCall, OfUsersTypes
 from xlamini.extend.rules import as_values
 from xlamini.interpreters.batch import batch, batched_aval
 from xlamini.interpreters.evaluate import evaluate
@@ -139,7 +138,7 @@ def linear_map(rule: LinearRule, residuals: Values, tangents: Values) -> list[An
     return with_zeros(avals, [is_differentiable(a) for a in avals], outs)
 
 
-class Linearized(Primitive):
+class Linearized(OfUsersTypes):
     """A linear map of the operands after the first `num_res`, by the user's rules."""
 
     name = "call_hi_primitive_linearized"
