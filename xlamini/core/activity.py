@@ -54,8 +54,8 @@ def derivative_given_by_rule() -> Iterator[None]:
 def may_have_tangent(x: Any) -> bool:
     """Whether a value of the program being traced may depend on what its derivative differentiates.
 
-    Each equation is looked at once, however often this is asked. Of one that holds jaxprs, all results of active operands
-    are taken for active.
+    Each equation is looked at once, however often this is asked. Of one that holds jaxprs, all results of active
+    operands are taken for active.
     """
     builder: Any = state.builder
     if type(x) is not Tracer or x.builder is not builder:
