@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,25 +49,35 @@ def _rnn(params: Any, xs: Any) -> Any:
     return jnp.mean(lax.scan(cell, jnp.zeros((8, 32)), xs)[1] ** 2)
 
 
-def mlp() -> Any:
+class Step(NamedTuple):
+    """A jitted step of training, and its arguments."""
+
+    fun: Any
+    args: tuple[Any, ...]
+
+    def lower(self) -> Any:
+        return self.fun.lower(*self.args)
+
+
+def mlp_step() -> Step:
     params = [(ones(a, b), ones(b)) for a, b in ((64, 128), (128, 128), (128, 10))]
-    return xlamini.jit(descent(_mlp)).lower(params, ones(32, 64), ones(32, 10))
+    return Step(xlamini.jit(descent(_mlp)), (params, ones(32, 64), ones(32, 10)))
 
 
-def conv() -> Any:
+def conv_step() -> Step:
     params = [ones(3, 3, 3, 16), ones(3, 3, 16, 32), ones(7 * 7 * 32, 10)]
-    return xlamini.jit(descent(_conv)).lower(params, ones(8, 28, 28, 3), ones(8, 10))
+    return Step(xlamini.jit(descent(_conv)), (params, ones(8, 28, 28, 3), ones(8, 10)))
 
 
-def rnn() -> Any:
-    return xlamini.jit(descent(_rnn)).lower((ones(32, 32), ones(16, 32)), ones(20, 8, 16))
+def rnn_step() -> Step:
+    return Step(xlamini.jit(descent(_rnn)), ((ones(32, 32), ones(16, 32)), ones(20, 8, 16)))
 
 
-def transformer(depth: int = 12) -> Any:
-    return xlamini.jit(model.make_step(xlamini)).lower(model.init_params(depth), model.make_batch())
+def transformer_step(depth: int = 12) -> Step:
+    return Step(xlamini.jit(model.make_step(xlamini)), (model.init_params(depth), model.make_batch()))
 
 
-def sharded(devices: Sequence[Any]) -> Any:
+def sharded_step(devices: Sequence[Any]) -> Step:
     """An MLP's step, over a mesh of eight devices."""
     mesh = Mesh(np.array(devices[:8]).reshape(4, 2), ("data", "model"))
 
@@ -80,4 +90,24 @@ def sharded(devices: Sequence[Any]) -> Any:
     weights = (split(None, "model"), split("model", None))
     step = xlamini.jit(descent(loss), in_shardings=(weights, split("data"), split("data")))
     shapes = [xlamini.ShapeDtypeStruct(s, np.float32) for s in ((64, 128), (128, 32), (64, 64), (64, 32))]
-    return step.lower(tuple(shapes[:2]), *shapes[2:])
+    return Step(step, (tuple(shapes[:2]), *shapes[2:]))
+
+
+def mlp() -> Any:
+    return mlp_step().lower()
+
+
+def conv() -> Any:
+    return conv_step().lower()
+
+
+def rnn() -> Any:
+    return rnn_step().lower()
+
+
+def transformer(depth: int = 12) -> Any:
+    return transformer_step(depth).lower()
+
+
+def sharded(devices: Sequence[Any]) -> Any:
+    return sharded_step(devices).lower()
