@@ -34,6 +34,5 @@ def test_every_screen_of_a_program_opens(opened: Callable[..., Any], name: str) 
             assert texts(driver, ".body")[0], screen
         driver.execute_script("inspector.set({screen: 'kernels'})")
         shown = texts(driver, ".body")[0]
-        longest = max((kernel["seconds"] or 0.0 for kernel in about["kernels"]), default=0.0)
-        names = [kernel["name"] for kernel in about["kernels"] if kernel["seconds"] == longest] or ["Not available"]
+        names = [kernel["name"] for kernel in about["kernels"]] or ["Not available"]
         assert any(name in shown for name in names)
