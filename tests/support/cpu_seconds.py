@@ -1,8 +1,9 @@
 """A plugin that measures the CPU time of each test: a test over `LIMIT` must have the mark `slow`.
 
 CPU time includes XLA's compiler threads and child processes that have ended. Unlike wall time, it hardly depends on the
-load of the machine. Every test over the limit without the mark is listed. With the environment variable CI, one that is
-over it by `SLACK` fails the run: machines differ in speed, and a test near the limit must not fail on the slower ones.
+load of the machine. Every test over the limit without the mark is listed. With the environment variable CI, one that
+takes `SLACK` times the limit fails the run. The slack is wide because a slow or shared machine must not fail a sound test:
+CPU time has been seen to double where two processes share a core.
 """
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ import pytest
 
 LIMIT = 5.0
 """Seconds of CPU time with an empty compile cache, fixtures included."""
-SLACK = 1.6
+SLACK = 5.0
 _SHOWN = 10
 
 _start: pytest.StashKey[float] = pytest.StashKey()
@@ -83,3 +84,5 @@ class _Reports:
             terminalreporter.write_line(f"{seconds:7.1f} {test}{' (slow)' if marked else ''}")
         for test in self._too_long():
             terminalreporter.write_line(f"over {LIMIT:g} s of CPU without the mark slow: {test}", red=True)
+        for test in self._too_long(SLACK * LIMIT):
+            terminalreporter.write_line(f"ERROR {test} needs the mark slow: it took over {SLACK * LIMIT:g} s of CPU")
