@@ -1,0 +1,51 @@
+"""The programs of the gallery, in a short run: their numbers lie where they should, and their pictures are drawn."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.support.paths import ROOT
+
+GALLERY = ROOT / "examples" / "gallery"
+PROGRAMS = sorted(p.stem for p in GALLERY.glob("*.py") if p.stem != "frame")
+
+
+@pytest.fixture
+def load(monkeypatch: pytest.MonkeyPatch):
+    """A module of the gallery by name; its folder is on the path, as it is when a script runs."""
+    monkeypatch.syspath_prepend(GALLERY)
+    return importlib.import_module
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_quick_run_gives_the_numbers_expected_and_a_picture(name: str, load, tmp_path: Path) -> None:
+    frame, program = load("frame"), load(name)
+    numbers, draw = program.run(True)
+    assert not frame.outside(numbers, program.EXPECTED_QUICK)
+    frame.save(draw, tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").stat().st_size > 10_000
+
+
+def test_numbers_out_of_range_are_named(load) -> None:
+    outside = load("frame").outside
+    assert outside({"a": 1.0, "b": float("nan")}, {"a": (0, 2), "b": (0, 2)}) == [
+        "b is nan, expected between (0, 2)"
+    ]
+    assert "expected were ['a', 'b']" in outside({"a": 1.0}, {"a": (0, 2), "b": (0, 2)})[0]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_is_short_and_has_a_place_in_the_docs(name: str) -> None:
+    source = (GALLERY / f"{name}.py").read_text()
+    assert 60 <= len(source.splitlines()) <= 200
+    assert f"examples/gallery/{name}.py" in (ROOT / "docs" / "gallery.md").read_text()
+
+
+def test_every_program_says_what_a_long_run_should_give(load) -> None:
+    programs: list[ModuleType] = [load(name) for name in PROGRAMS]
+    assert all(program.EXPECTED.keys() == program.EXPECTED_QUICK.keys() for program in programs)
