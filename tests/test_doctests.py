@@ -39,7 +39,7 @@ NAMES = {
     "tree": xlamini.tree,
 }
 SLOW_PAGES = {"caching.md"}
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
 
 
 def docstrings(tree: ast.Module) -> Iterator[tuple[str, int, str]]:

@@ -43,7 +43,7 @@ def test_numbers_out_of_range_are_named(load) -> None:
 def test_a_program_is_short_and_has_a_place_in_the_docs(name: str) -> None:
     source = (GALLERY / f"{name}.py").read_text()
     assert 60 <= len(source.splitlines()) <= 200
-    assert f"examples/gallery/{name}.py" in (ROOT / "docs" / "gallery.md").read_text()
+    assert f"examples/gallery/{name}.py" in (ROOT / "docs" / "gallery" / "index.md").read_text()
 
 
 def test_every_program_says_what_a_long_run_should_give(load) -> None:

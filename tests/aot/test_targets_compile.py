@@ -245,10 +245,11 @@ class _WithoutNumbers(doctest.OutputChecker):
 _NUMBER = re.compile(r"\b\d[\d.]*(e[+-]\d+)?")
 
 
-def test_the_page_about_targets(tpu: Target, gpu: Target) -> None:
-    """docs/targets.md prints what it says; elsewhere its examples are skipped, as they need compilers."""
-    text = (ROOT / "docs" / "targets.md").read_text().replace("  # doctest: +SKIP", "").replace("```", "")
-    page = doctest.DocTestParser().get_doctest(text, {}, "targets.md", "targets.md", 0)
-    runner = doctest.DocTestRunner(_WithoutNumbers())
+@pytest.mark.parametrize("name", ["targets.md", "tutorials/memory.md"])
+def test_a_page_about_targets(name: str, tpu: Target, gpu: Target) -> None:
+    """The page prints what it says; elsewhere its examples are skipped, as they need compilers."""
+    text = (ROOT / "docs" / name).read_text().replace("  # doctest: +SKIP", "").replace("```", "")
+    page = doctest.DocTestParser().get_doctest(text, {}, name, name, 0)
+    runner = doctest.DocTestRunner(_WithoutNumbers(), optionflags=doctest.ELLIPSIS)
     runner.run(page)
     assert runner.summarize().failed == 0
