@@ -2,8 +2,8 @@
 
 CPU time includes XLA's compiler threads and child processes that have ended. Unlike wall time, it hardly depends on the
 load of the machine. Every test over the limit without the mark is listed. With the environment variable CI, one that
-takes `SLACK` times the limit fails the run. The slack is wide because a slow or shared machine must not fail a sound test:
-CPU time has been seen to double where two processes share a core.
+takes `SLACK` times the limit fails the run: no sound test should fail because a machine is slow, or because others
+share its cores.
 """
 from __future__ import annotations
 
