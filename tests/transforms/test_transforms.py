@@ -399,7 +399,7 @@ def test_make_jaxpr_shows_what_was_captured() -> None:
 # --- what happens once
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_equal_loops_share_one_program(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = []
     monkeypatch.setattr(program_cache, "LoweredProgram", lambda *args: compiled.append(args) or LoweredProgram(*args))

@@ -36,5 +36,8 @@ def _say_goodbye(group: Group) -> None:
 def finish(client: Any) -> None:
     """Wait for running programs on this process's devices: collectives of the others may depend on them."""
     for x in client.live_arrays():
-        if not x.is_deleted():
+        try:
             x.block_until_ready()
+        except RuntimeError:
+            if not x.is_deleted():  # another thread may delete it at any time
+                raise
