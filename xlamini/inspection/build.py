@@ -9,7 +9,7 @@ from importlib import metadata
 from typing import Any, NamedTuple
 
 from xlamini.analysis.lints.lint import found_in, program_of
-from xlamini.core import Jaxpr, Values
+from xlamini.core import Jaxpr, Values, paused_gc
 from xlamini.core.errors import JaxRuntimeError, PlatformError, TargetError
 from xlamini.core.version import __version__
 from xlamini.inspection.findings import findings_of
@@ -145,7 +145,8 @@ def build_report(jitted: Any, args: Values, kwargs: dict[str, Any], options: Opt
         start = time.perf_counter()
         traced = fresh.traced(*args, **kwargs)
         inspection = Inspection(fresh.fun, traced, time.perf_counter() - start, compilations, options)
-        content = inspection.run(recorder)
+        with paused_gc():
+            content = inspection.run(recorder)
         if options.values and content["failure"] is None:
             from xlamini.inspection.values import values_of  # for those who asked
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from xlamini.core.memo import memoised
 from xlamini.runtime.hlo.computations import ENTRY, computations_of
 from xlamini.runtime.hlo.instructions import Instruction, instruction
 
@@ -33,6 +34,7 @@ def label_of(op_name: str) -> str:
     return "/".join([*_BRANCH.findall(op_name[: found[-1].start() + 1]), found[-1][1]]) if found else ""
 
 
+@memoised("inspection: labels in op names", 16384)
 def labels_of(op_name: str) -> tuple[str, ...]:
     """The labels of an op name, each once. XLA joins the names of several operations by semicolons, or in a group.
 
