@@ -166,6 +166,15 @@ class Provenance:
         return steps[::-1]
 
     @property
+    def rewrites(self) -> set[str | None]:
+        """The names of those rewrites."""
+        names, here = set[str | None](), self
+        while here.origin is not None:
+            names.add(here.rewrite)
+            here = here.origin.provenance
+        return names
+
+    @property
     def name_stack(self) -> str:
         """The names of `named_scope` around the equation, outermost first: `model/layer`."""
         return "/".join(self.scope)

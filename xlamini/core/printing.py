@@ -120,7 +120,8 @@ class _Printer:
     def params(self, eqn: Equation, unwanted: Set[Var]) -> Doc:
         """`[key=value key=value]`, or nothing if there is nothing to show."""
         shown = eqn.primitive.shown_params(eqn.params)
-        pairs = [concat(f"{key}=", self.value(value, unwanted)) for key, value in shown.items()]
+        values = [(f"{key}=", self.value(value, unwanted)) for key, value in shown.items()]
+        pairs = [key + value if isinstance(value, str) else concat(key, value) for key, value in values]
         return bracketed("[", pairs, "]") if pairs else ""
 
     def value(self, value: Any, unwanted: Set[Var] = _nobody) -> Doc:
