@@ -63,6 +63,7 @@ class Cond(HigherOrder):
     """A conditional over n branches; with `branches_platforms` the lowering platform chooses the branch."""
 
     name = "cond"
+    jaxpr_names = {"branches": "branch"}
 
     def key_uses(self, eqn: Any) -> KeyUses:
         """One branch runs, so that all of them may use the same key."""

@@ -40,6 +40,7 @@ class While(HigherOrder):
     """The while loop; its rules copy the params that they do not name (such as `max_steps`) to the loops they bind."""
 
     name = "while"
+    jaxpr_names = {"cond_jaxpr": "cond", "body_jaxpr": "body"}
     carries_lanes = True
     """Whether a batched loop carries the consts that differ between its lanes."""
     unknown_trips = True
