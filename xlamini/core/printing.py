@@ -35,8 +35,8 @@ def format_jaxpr(
 ) -> str:
     """A jaxpr as text of about `width` columns, with remarks on each equation in a comment.
 
-    `ids`: its id, `#e17` (`#e3.17` inside equation 3, `#e3.cond.17` in the condition of a loop); `names`: the name that the user gave the value; `source`: the
-    user's line; `provenance`: the rewrites that made it, oldest first.
+    `ids`: its id, `#e17` (`#e3.17` inside equation 3, `#e3.cond.17` in the condition of a loop); `names`: the name that
+    the user gave the value; `source`: the user's line; `provenance`: the rewrites that made it, oldest first.
     """
     with paused_gc():
         printer = _Printer(jaxpr)
