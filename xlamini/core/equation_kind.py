@@ -52,7 +52,7 @@ def _is_ambiguous(param: Any) -> bool:
     return isinstance(param, float | complex) and (param == 0 or param != param)
 
 
-def cost_of(eqn: Equation) -> Cost:
+def equation_cost(eqn: Equation) -> Cost:
     """The operations and bytes of an equation, counted once for its kind."""
     kind = eqn.kind
     if kind is None or not kind.shared:

@@ -5,7 +5,6 @@ import dataclasses
 import platform
 import time
 from collections.abc import Callable, Sequence
-from importlib import metadata
 from typing import Any, NamedTuple
 
 from xlamini.analysis.lints.lint import found_in, program_of
@@ -23,6 +22,7 @@ from xlamini.inspection.xla.entry import entry_of
 from xlamini.inspection.xla.examine import examine, unexamined
 from xlamini.inspection.xla.facts import Examined
 from xlamini.runtime.targets.topology import Target, target as target_of
+from xlamini.runtime.versions import JAXLIB
 from xlamini.staging.aot.stages import Lowered, Traced
 from xlamini.staging.compile.ledger import Compilations
 from xlamini.staging.run.jit import Jitted
@@ -169,7 +169,7 @@ def _examined(lowered: Lowered, name: str, device: Target | None) -> Examined:
 
 
 def _versions() -> dict[str, str]:
-    return {"xlamini": __version__, "jaxlib": metadata.version("jaxlib"), "python": platform.python_version()}
+    return {"xlamini": __version__, "jaxlib": JAXLIB, "python": platform.python_version()}
 
 
 def _totals(traced: Traced) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from xlamini.core import Cost, Equation, Jaxpr, Literal, Var
 from xlamini.core.call_graph import call_graph, first_paths
-from xlamini.core.equation_kind import cost_of
+from xlamini.core.equation_kind import equation_cost
 from xlamini.core.jaxpr import subjaxprs
 from xlamini.inspection.rules import Rule, rule_of
 from xlamini.staging.call.higher_order import HigherOrder
@@ -143,7 +143,7 @@ class _Walk:
 
     def _row(self, eqn: Equation, inner: Inner, parent: int | None) -> Row:
         provenance, source, runs = eqn.provenance, eqn.provenance.source, self.runs[inner.jaxpr]
-        cost = NOTHING if called(eqn) else cost_of(eqn)
+        cost = NOTHING if called(eqn) else equation_cost(eqn)
         return Row(
             stage=self.stage,
             label=f"{eqn.primitive.name}#e{self.paths[inner.jaxpr]}{eqn.id}",

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from xlamini.inspection.xla.facts import Pass, ProgramText
-from xlamini.inspection.xla.texts import all_shortened, is_instruction, labels_in, shortened
+from xlamini.inspection.xla.texts import INDENT, all_shortened, is_instruction, labels_in, shortened
 
 _FILE = re.compile(r"(?:cl_\d+\.)?(\d{4,})\.(.*?)\.after_(.*?)(?:\.before_(.*))?\.txt")
 _START, _END = "pipeline-start", "pipeline-end"
@@ -87,7 +87,7 @@ def _state(name: str, title: str, raw: bytes) -> _State:
     lines = raw.decode("utf-8", "replace").split("\n")
     start = next((i for i, line in enumerate(lines) if line.endswith("{") and ") -> " in line), len(lines))
     lines = lines[start:]
-    outside = [i for i, line in enumerate(lines) if not is_instruction(line)]
+    outside = [i for i, line in enumerate(lines) if not line.startswith(INDENT)]
     return _State(name, title, lines, frozenset(lines), outside, {}, {})
 
 

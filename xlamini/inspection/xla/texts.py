@@ -10,6 +10,7 @@ from xlamini.inspection.xla.hlo import Module, labels_of
 from xlamini.inspection.xla.labels import Labelling
 from xlamini.runtime.hlo.instructions import op_name_in
 
+INDENT = "  "
 _HIDDEN = re.compile(r", (?:metadata=\{|backend_config=|sharding=\{|frontend_attributes=|origin=\{).*")
 _USUAL_LAYOUT = re.compile(r"\]\{(?:0|1,0|2,1,0|3,2,1,0)?\}")
 _LAYOUT = re.compile(r"\]\{([\d,]*)(?::([^}]*))?\}")
@@ -50,7 +51,7 @@ def _shown_layout(order: str, more: str | None) -> str:
 
 def is_instruction(line: str) -> bool:
     """Whether a line of HLO text is inside a computation, where each has one instruction."""
-    return line.startswith("  ")
+    return line.startswith(INDENT)
 
 
 def labels_in(line: str) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from xlamini.core import Cost, Equation, Jaxpr
-from xlamini.core.equation_kind import cost_of
+from xlamini.core.equation_kind import equation_cost
 from xlamini.staging.call.higher_order import HigherOrder, total
 from xlamini.staging.compile.cost import needed
 
@@ -62,7 +62,7 @@ class Walk:
         return 1
 
     def _count(self, eqn: Equation, place: Place) -> None:
-        cost = cost_of(eqn)
+        cost = equation_cost(eqn)
         if eqn.primitive.opaque:
             self._leave_out(eqn, "is counted without its operations, which are not known")
         scope = eqn.provenance.name_stack
