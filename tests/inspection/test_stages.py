@@ -96,7 +96,7 @@ def test_a_body_runs_as_often_as_its_loop() -> None:
     runs = {row.label: row.runs for row in staged(xlamini.grad(loops), X, WS).rows}
     assert runs["reduce_sum#e0.1"] == 3
     assert runs["tanh#e0.0.1"] == 4  # in the loop, and behind it
-    assert runs["branch_0/sin#e5.0"] + runs["branch_1/mul#e5.0"] == 1  # the most expensive branch counts
+    assert runs["sin#e5.branch_0.0"] + runs["mul#e5.branch_1.0"] == 1  # the most expensive branch counts
 
 
 def test_each_equation_leads_back_to_one_that_the_user_wrote() -> None:

@@ -131,6 +131,12 @@ def test_what_is_not_known_is_said() -> None:
     assert "Left out: " in repr(plan_of(program, MATRIX))
 
 
+def test_a_loop_whose_condition_holds_as_much_as_its_body() -> None:
+    norm = xlamini.jit(lambda x: jnp.sqrt((x * x).sum()))
+    plan = plan_of(lambda x: lax.while_loop(lambda x: norm(x) < 9, lambda x: jnp.exp(x) * norm(x), x), MATRIX)
+    assert plan.peak >= 2 * BYTES
+
+
 @pytest.mark.full
 def test_recomputation_saves_on_accelerators_only() -> None:
     """On the CPU XLA removes the barriers and merges the recomputation with the forward pass."""

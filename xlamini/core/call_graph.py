@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Iterator, Sequence
 
-from xlamini.core.jaxpr import Equation, Jaxpr, subjaxprs
+from xlamini.core.jaxpr import Equation, Jaxpr, named_jaxprs, place_inside, subjaxprs
 
 CallGraph = dict[Jaxpr, list[tuple[Equation, Jaxpr]]]
 
@@ -35,19 +36,26 @@ def named_apart(graph: CallGraph) -> dict[Jaxpr, str]:
 
 
 def first_paths(graph: CallGraph) -> dict[Jaxpr, str]:
-    """For each jaxpr the ids of the equations through which a run first reaches it: `3.17.`."""
+    """For each jaxpr the ids of the equations through which a run first reaches it: `3.17.`, `3.cond.17.`."""
     root = next(iter(graph))
     paths = {root: ""}
-    waiting = [(root, iter(graph[root]))]
+    waiting = [(root, _in_order(graph[root]))]
     while waiting:
         jaxpr, calls = waiting[-1]
         eqn, inner = next(calls, (None, None))
         if eqn is None or inner is None:
             waiting.pop()
         elif inner not in paths:
-            paths[inner] = f"{paths[jaxpr]}{eqn.id}."
-            waiting.append((inner, iter(graph[inner])))
+            paths[inner] = f"{paths[jaxpr]}{place_inside(eqn, inner)}"
+            waiting.append((inner, _in_order(graph[inner])))
     return paths
+
+
+def _in_order(calls: Sequence[tuple[Equation, Jaxpr]]) -> Iterator[tuple[Equation, Jaxpr]]:
+    """Those calls, of each equation in the order of a run: a loop's condition before its body."""
+    for eqn in dict.fromkeys(eqn for eqn, _ in calls):
+        for _, inner in named_jaxprs(eqn):
+            yield eqn, inner
 
 
 def _call_names(graph: CallGraph) -> dict[Jaxpr, str]:

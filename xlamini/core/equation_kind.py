@@ -12,7 +12,7 @@ from xlamini.core.avals import Avals, Params
 from xlamini.core.jaxpr import Equation, EquationKind, Jaxpr, Provenance, Var
 from xlamini.core.memo import Memo, OwnedMemo
 from xlamini.core.memory_space import DEVICE, in_memory
-from xlamini.core.primitive import HAS_OWN_SHARDING_RULE
+from xlamini.core.primitive import HAS_OWN_SHARDING_RULE, Cost
 from xlamini.core.sharding.manual_axes import result_types
 from xlamini.core.sharding.propagation import divided
 
@@ -21,6 +21,9 @@ kinds = Memo("kind: equations", 4096, counted=False)
 
 derived = OwnedMemo("kind: rewrites of one equation", 64, "derived", counted=True)
 """On each kind; the limit is there because an equation may have another literal each time."""
+
+
+_COST = ("cost",)
 
 
 def new_kind(
@@ -47,6 +50,17 @@ def _is_ambiguous(param: Any) -> bool:
     if isinstance(param, tuple | list):
         return any(map(_is_ambiguous, param))
     return isinstance(param, float | complex) and (param == 0 or param != param)
+
+
+def equation_cost(eqn: Equation) -> Cost:
+    """The operations and bytes of an equation, counted once for its kind."""
+    kind = eqn.kind
+    if kind is None or not kind.shared:
+        return eqn.primitive.cost(*[a.aval for a in eqn.invars], **eqn.params)
+    found = kind.derived.get(_COST)
+    if found is None:
+        found = derived.keep(kind, _COST, eqn.primitive.cost(*[a.aval for a in eqn.invars], **eqn.params))
+    return found
 
 
 def as_jaxpr(eqn: Equation) -> Jaxpr:

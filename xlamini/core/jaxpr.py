@@ -166,6 +166,15 @@ class Provenance:
         return steps[::-1]
 
     @property
+    def rewrites(self) -> set[str | None]:
+        """The names of those rewrites."""
+        names, here = set[str | None](), self
+        while here.origin is not None:
+            names.add(here.rewrite)
+            here = here.origin.provenance
+        return names
+
+    @property
     def name_stack(self) -> str:
         """The names of `named_scope` around the equation, outermost first: `model/layer`."""
         return "/".join(self.scope)
@@ -343,6 +352,27 @@ def _closed(jaxpr: Jaxpr) -> Jaxpr:
 def subjaxprs(eqn: Equation) -> list[Jaxpr]:
     """The jaxprs inside an equation's params, in the order of the params."""
     return jaxprs_in(eqn.params)
+
+
+def named_jaxprs(eqn: Equation) -> list[tuple[str, Jaxpr]]:
+    """The jaxprs inside an equation's params, each with its name in the ids of its equations: "" for the only one.
+
+    The name is that of the param, such as "cond" for `cond_jaxpr`, or the primitive's own (`jaxpr_names`); the items
+    of a tuple are numbered, "branch_0".
+    """
+    own, params, found = eqn.primitive.jaxpr_names, eqn.params, []
+    for key in [*own, *(key for key in params if key not in own)]:
+        name, value = own.get(key, key.removesuffix("_jaxpr")), params.get(key)
+        if isinstance(value, Jaxpr):
+            found.append((name, value))
+        elif isinstance(value, tuple | list):
+            found += [(f"{name}_{i}", item) for i, item in enumerate(value) if isinstance(item, Jaxpr)]
+    return found if len(found) > 1 else [("", jaxpr) for _, jaxpr in found]
+
+
+def place_inside(eqn: Equation, jaxpr: Jaxpr) -> str:
+    """How the ids of the equations of a jaxpr in an equation's params begin: `3.`, or `3.cond.` in one of several."""
+    return next((f"{eqn.id}.{name}." for name, inner in named_jaxprs(eqn) if name and inner is jaxpr), f"{eqn.id}.")
 
 
 def jaxprs_in(params: Params) -> list[Jaxpr]:

@@ -85,6 +85,8 @@ class Primitive:
     name: str
     multiple_results = False
     higher_order = False
+    jaxpr_names: Mapping[str, str] = {}
+    """In an equation's id, what stands for each param that is a jaxpr or a tuple of jaxprs, in the order of a run."""
     """Whether its params contain jaxprs."""
     traits = PURE
     """What holds of every equation of it, as an int: `PURE | REMATERIALIZABLE`."""

@@ -35,8 +35,8 @@ def format_jaxpr(
 ) -> str:
     """A jaxpr as text of about `width` columns, with remarks on each equation in a comment.
 
-    `ids`: its id, `#e17` (`#e3.17` inside equation 3); `names`: the name that the user gave the value; `source`: the
-    user's line; `provenance`: the rewrites that made it, oldest first.
+    `ids`: its id, `#e17` (`#e3.17` inside equation 3, `#e3.cond.17` in the condition of a loop); `names`: the name that
+    the user gave the value; `source`: the user's line; `provenance`: the rewrites that made it, oldest first.
     """
     with paused_gc():
         printer = _Printer(jaxpr)
@@ -120,7 +120,8 @@ class _Printer:
     def params(self, eqn: Equation, unwanted: Set[Var]) -> Doc:
         """`[key=value key=value]`, or nothing if there is nothing to show."""
         shown = eqn.primitive.shown_params(eqn.params)
-        pairs = [concat(f"{key}=", self.value(value, unwanted)) for key, value in shown.items()]
+        values = [(f"{key}=", self.value(value, unwanted)) for key, value in shown.items()]
+        pairs = [key + value if isinstance(value, str) else concat(key, value) for key, value in values]
         return bracketed("[", pairs, "]") if pairs else ""
 
     def value(self, value: Any, unwanted: Set[Var] = _nobody) -> Doc:

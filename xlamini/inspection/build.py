@@ -5,11 +5,10 @@ import dataclasses
 import platform
 import time
 from collections.abc import Callable, Sequence
-from importlib import metadata
 from typing import Any, NamedTuple
 
 from xlamini.analysis.lints.lint import found_in, program_of
-from xlamini.core import Jaxpr, Values
+from xlamini.core import Jaxpr, Values, paused_gc
 from xlamini.core.errors import JaxRuntimeError, PlatformError, TargetError
 from xlamini.core.version import __version__
 from xlamini.inspection.findings import findings_of
@@ -23,6 +22,7 @@ from xlamini.inspection.xla.entry import entry_of
 from xlamini.inspection.xla.examine import examine, unexamined
 from xlamini.inspection.xla.facts import Examined
 from xlamini.runtime.targets.topology import Target, target as target_of
+from xlamini.runtime.versions import JAXLIB
 from xlamini.staging.aot.stages import Lowered, Traced
 from xlamini.staging.compile.ledger import Compilations
 from xlamini.staging.run.jit import Jitted
@@ -145,7 +145,8 @@ def build_report(jitted: Any, args: Values, kwargs: dict[str, Any], options: Opt
         start = time.perf_counter()
         traced = fresh.traced(*args, **kwargs)
         inspection = Inspection(fresh.fun, traced, time.perf_counter() - start, compilations, options)
-        content = inspection.run(recorder)
+        with paused_gc():
+            content = inspection.run(recorder)
         if options.values and content["failure"] is None:
             from xlamini.inspection.values import values_of  # for those who asked
 
@@ -168,7 +169,7 @@ def _examined(lowered: Lowered, name: str, device: Target | None) -> Examined:
 
 
 def _versions() -> dict[str, str]:
-    return {"xlamini": __version__, "jaxlib": metadata.version("jaxlib"), "python": platform.python_version()}
+    return {"xlamini": __version__, "jaxlib": JAXLIB, "python": platform.python_version()}
 
 
 def _totals(traced: Traced) -> dict[str, Any]:

@@ -67,13 +67,8 @@ class Stages:
         return self._rows[program]
 
     def row_of_label(self, stage: int) -> Callable[[str], int | None]:
-        """A function that finds the row with a label among those of a stage; of equal labels the first."""
-        found: dict[str, int] = {}
-        for number, row in enumerate(self.table.rows):
-            if row.stage == stage:
-                found.setdefault(row.label, number)
-                found.setdefault(row.label.rpartition("/")[2], number)
-        return lambda label: found.get(label, found.get(label.rpartition("/")[2]))
+        """A function that finds the row with a label among those of a stage."""
+        return {row.label: number for number, row in enumerate(self.table.rows) if row.stage == stage}.get
 
 
 def _stage(kind: str, title: str, lines: list[str], rows: list[list[int]], count: int, **facts: Any) -> dict[str, Any]:

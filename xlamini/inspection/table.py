@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from xlamini.core import Cost, Equation, Jaxpr, Literal, Var
 from xlamini.core.call_graph import call_graph, first_paths
+from xlamini.core.equation_kind import equation_cost
 from xlamini.core.jaxpr import subjaxprs
 from xlamini.inspection.rules import Rule, rule_of
 from xlamini.staging.call.higher_order import HigherOrder
@@ -46,12 +47,11 @@ class Row:
 
 
 class Inner(NamedTuple):
-    """A jaxpr inside of a program: how deep it is, on whose behalf it runs, and the label of its branch."""
+    """A jaxpr inside of a program: how deep it is, and on whose behalf it runs."""
 
     jaxpr: Jaxpr
     depth: int
     place: Place
-    branch: str
 
 
 class Files:
@@ -79,7 +79,7 @@ class Table:
         """Add the equations of a program, those of inner jaxprs behind the equation that holds them; their rows."""
         self._programs.append(program)
         walk = _Walk(self, stage, program)
-        walk.visit(Inner(program, 0, Place(), ""))
+        walk.visit(Inner(program, 0, Place()))
         self._made_by.update(walk.made_by)
         return walk.rows
 
@@ -143,10 +143,10 @@ class _Walk:
 
     def _row(self, eqn: Equation, inner: Inner, parent: int | None) -> Row:
         provenance, source, runs = eqn.provenance, eqn.provenance.source, self.runs[inner.jaxpr]
-        cost = NOTHING if called(eqn) else eqn.primitive.cost(*[a.aval for a in eqn.invars], **eqn.params)
+        cost = NOTHING if called(eqn) else equation_cost(eqn)
         return Row(
             stage=self.stage,
-            label=f"{inner.branch}{eqn.primitive.name}#e{self.paths[inner.jaxpr]}{eqn.id}",
+            label=f"{eqn.primitive.name}#e{self.paths[inner.jaxpr]}{eqn.id}",
             primitive=eqn.primitive.name,
             text="",
             depth=inner.depth,
@@ -180,9 +180,8 @@ def _inside(eqn: Equation, outer: Inner) -> Iterator[Inner]:
         return
     recomputes = outer.place.recomputes or (isinstance(primitive, HigherOrder) and primitive.recomputes(eqn.params))
     place = Place(1, recomputes, direction_of(eqn, outer.place) == "backward")
-    for i, jaxpr in enumerate(subjaxprs(eqn)):
-        branch = f"{outer.branch}branch_{i}/" if "branches" in eqn.params else outer.branch
-        yield Inner(jaxpr, outer.depth + 1, place, branch)
+    for jaxpr in subjaxprs(eqn):
+        yield Inner(jaxpr, outer.depth + 1, place)
 
 
 def _runs(program: Jaxpr) -> Counter[Jaxpr]:

@@ -14,6 +14,7 @@ from xlamini.core import ELEMENTWISE, Atom, Avals, Equation, Jaxpr, Literal, Sha
 from xlamini.core.config import trace_context_key
 from xlamini.core.effects import any_ordered
 from xlamini.core.frames import Source
+from xlamini.core.jaxpr import place_inside
 from xlamini.core.primitive import HAS_OWN_SHARDING_RULE
 from xlamini.core.tracer import build
 from xlamini.lowering.call_depth import is_too_deep
@@ -181,7 +182,7 @@ class Context:
     def body(self, jaxpr: Jaxpr, operands: Sequence[Value], scope: str) -> list[Value]:
         """Lower a jaxpr of the current equation's params inline, under `scope`; its equations keep their locations."""
         eqn, here, outer, prefix, location = self.eqn, self.here, self.scope, self.prefix, self.location
-        self.scope, self.prefix = f"{self._scope(eqn)}/{scope}", f"{self.path()}."
+        self.scope, self.prefix = f"{self._scope(eqn)}/{scope}", self.path(jaxpr)
         del self.eqn
         outs = self.run(jaxpr, operands)
         self.eqn, self.here, self.scope, self.prefix, self.location = eqn, here, outer, prefix, location
@@ -251,12 +252,12 @@ class Context:
     def function(self, jaxpr: Jaxpr, name: str) -> ir.Attribute:
         """The symbol of the module's function for a jaxpr, emitted at its first use."""
         self.forbid_repetition()
-        function = self.module.function(jaxpr, name, f"{self._scope(self.eqn)}/{name}", self.path())
+        function = self.module.function(jaxpr, name, f"{self._scope(self.eqn)}/{name}", self.path(jaxpr))
         return ir.FlatSymbolRefAttr.get(function, self.mlir.context)
 
-    def path(self) -> str:
-        """The current equation's id, prefixed with the ids of the enclosing equations: `3.17`."""
-        return f"{self.prefix}{self.eqn.id}"
+    def path(self, jaxpr: Jaxpr) -> str:
+        """How the ids in a jaxpr of the current equation's params begin: as where the module's code first has it."""
+        return self.module.paths.setdefault(jaxpr, f"{self.prefix}{place_inside(self.eqn, jaxpr)}")
 
     def run(self, jaxpr: Jaxpr, operands: Sequence[Value]) -> list[Value]:
         """Lower the equations of a jaxpr into the current block; returns the values of its outputs."""

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence, Set
 from typing import Any, NamedTuple
 
 from xlamini.core import ELEMENTWISE, CallLike, Equation, Jaxpr, Var, once
+from xlamini.core.equation_kind import equation_cost
 from xlamini.core.primitive import HAS_CPU_LOWERING
 
 _IN_PLACE = -1
@@ -130,5 +131,5 @@ def _is_kernel(eqn: Equation) -> bool:
     """Whether XLA computes the equation as a kernel, not in a fusion: a product, a reduction, a loop; not a move."""
     if eqn.primitive.higher_order:
         return True
-    flops = eqn.primitive.cost(*[a.aval for a in eqn.invars], **eqn.params).flops
+    flops = equation_cost(eqn).flops
     return flops > sum(v.aval.size for v in eqn.outvars)

@@ -42,6 +42,7 @@ class ModuleBuilder:
         self.partitioners: list[Any] = []
         """The objects that XLA's partitioner refers to, which must live until the module has been compiled."""
         self._functions: dict[Jaxpr, str] = {}
+        self.paths: dict[Jaxpr, str] = {}
         self._parts: dict[Jaxpr, ir.Attribute] = {}
         self._counts: dict[str, int] = {}
         self._taken: set[str] = set()
@@ -64,7 +65,7 @@ class ModuleBuilder:
         known = self._functions.get(jaxpr)
         if known is None:
             known = self._functions[jaxpr] = self.unused(name)
-            self.define(jaxpr, known, scope, f"{path}.", "private")
+            self.define(jaxpr, known, scope, path, "private")
         return known
 
     def part(self, jaxpr: Jaxpr, name: str, eqn: Equation) -> ir.Attribute:

@@ -18,7 +18,10 @@ from xlamini.core.real_jax import imported_jax, installed_jax
 LOWEST, BEYOND = (0, 10, 2), (0, 13)
 
 
-def check_jaxlib(version: str = jaxlib.version.__version__) -> None:
+JAXLIB: str = jaxlib.version.__version__
+
+
+def check_jaxlib(version: str = JAXLIB) -> None:
     """Raise ImportError unless jaxlib's version is supported."""
     found = tuple(int(part) for part in version.split(".") if part.isdigit())
     if not LOWEST <= found < BEYOND:

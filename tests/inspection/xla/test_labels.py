@@ -13,8 +13,9 @@ from xlamini.inspection.xla.labels import Labelling
     [
         ("jit(f)/tanh#e0.2", "tanh#e0.2"),
         ("jit(f)/jit#e8/jit(f)/body/block/add#e0.0.2", "add#e0.0.2"),
-        ("jit(f)/branch_0_fun/sin#e5.1", "branch_0/sin#e5.1"),
-        ("jit(f)/branch_1_fun/scope/branch_0_fun/sin#e5.1.0", "branch_1/branch_0/sin#e5.1.0"),
+        ("jit(f)/branch_0_fun/sin#e5.branch_0.1", "sin#e5.branch_0.1"),
+        ("jit(f)/scope/body/mul#e5.branch_1.1.body.0", "mul#e5.branch_1.1.body.0"),
+        ("jit(f)/while#e5/cond/tanh#e5.cond", "while#e5"),
         ("jit(f)/sort#e3/comparator", "sort#e3"),
         ("jit(f)/a scope with \"quotes\"\nand lines/tanh#e0", "tanh#e0"),
         ("jit(f)/</script>/tanh#e0", "tanh#e0"),
@@ -31,7 +32,7 @@ def test_labels(op_name: str, label: str) -> None:
 
 def test_joined_names() -> None:
     assert labels_of("jit(f)/mul#e10;jit(f)/broadcast_in_dim#e9;jit(f)/mul#e10") == ("mul#e10", "broadcast_in_dim#e9")
-    assert labels_of("jit(f)/branch_1_fun/(dot#e5.1:sin#e5.2)") == ("branch_1/dot#e5.1", "branch_1/sin#e5.2")
+    assert labels_of("jit(f)/cond/(dot#e5.cond.1:sin#e5.cond.2)") == ("dot#e5.cond.1", "sin#e5.cond.2")
     assert labels_of("jit(f)/;no label;jit(f)/sin#e1") == ("sin#e1",)
 
 

@@ -7,6 +7,7 @@ from xlamini.analysis.lints.finding import Finding, finding
 from xlamini.analysis.lints.program import Body, Program, apart, is_written
 from xlamini.analysis.lints.registry import lint_rule
 from xlamini.core import Atom, Equation, Var
+from xlamini.core.equation_kind import equation_cost
 
 _SHARE = 4
 """A sort is too much for a part of at most one in so many."""
@@ -115,7 +116,7 @@ def _is_last(body: Body, eqn: Equation) -> bool:
 def _flops(eqn: Equation) -> int:
     if eqn.primitive.higher_order:
         return 0
-    return eqn.primitive.cost(*[a.aval for a in eqn.invars], **eqn.params).flops
+    return equation_cost(eqn).flops
 
 
 @lint_rule

@@ -70,6 +70,7 @@ def _added(
 
 
 def _stage(text: ProgramText, kind: str, row_of: RowOf, target: int, of: int | None) -> Stage:
+    known = {labels: rows_of(labels, row_of) for labels in set(text.labels)}
     return {
         "kind": kind,
         "title": text.title,
@@ -80,7 +81,7 @@ def _stage(text: ProgramText, kind: str, row_of: RowOf, target: int, of: int | N
         "seconds": None,
         "count": text.count,
         "lines": list(text.lines),
-        "rows": [rows_of(labels, row_of) for labels in text.labels],
+        "rows": [list(known[labels]) for labels in text.labels],
     }
 
 

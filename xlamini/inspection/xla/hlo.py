@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from xlamini.core.memo import memoised
 from xlamini.runtime.hlo.computations import ENTRY, computations_of
 from xlamini.runtime.hlo.instructions import Instruction, instruction
 
@@ -14,8 +15,7 @@ PLUMBING = frozenset({"parameter", "constant", "tuple", "get-tuple-element", "bi
 BODIES = frozenset({"while", "conditional", "call"})
 """Opcodes whose called computations consist of kernels."""
 
-_LABEL = re.compile(r"(?:^|/)([^/;#]+#e\d+(?:\.\d+)*)(?=$|[/;])")
-_BRANCH = re.compile(r"(?:^|/)(branch_\d+)_fun(?=/)")
+_LABEL = re.compile(r"(?:^|/)([^/;#]+#e\d+(?:(?:\.[^\W\d]\w*)?\.\d+)*)(?=$|[/;])")
 _INDEX = re.compile(r"\bindex=(\d+)")
 
 
@@ -24,15 +24,14 @@ def label_of(op_name: str) -> str:
 
     >>> label_of("jit(f)/jit#e8/jit(f)/body/block/add#e0.0.2")
     'add#e0.0.2'
-    >>> label_of("jit(f)/branch_0_fun/sin#e5.1")
-    'branch_0/sin#e5.1'
+    >>> label_of("jit(f)/branch_0_fun/sin#e5.branch_0.1")
+    'sin#e5.branch_0.1'
     """
-    if "#e" not in op_name:
-        return ""
-    found = list(_LABEL.finditer(op_name))
-    return "/".join([*_BRANCH.findall(op_name[: found[-1].start() + 1]), found[-1][1]]) if found else ""
+    found = _LABEL.findall(op_name) if "#e" in op_name else ()
+    return found[-1] if found else ""
 
 
+@memoised("inspection: labels in op names", 16384)
 def labels_of(op_name: str) -> tuple[str, ...]:
     """The labels of an op name, each once. XLA joins the names of several operations by semicolons, or in a group.
 

@@ -28,6 +28,7 @@ _COLLECTIVES = (
 _MOVES = frozenset({"copy", "copy-start", "transpose", "reshape"})
 _FREE_TARGETS = frozenset({"AllocateBuffer", "AssumeGatherIndicesInBound"})
 _METADATA = re.compile(r', (?:metadata|origin|frontend_attributes)=\{(?:[^{}"]|"(?:[^"\\]|\\.)*"|\{[^{}]*\})*\}')
+_NAME = re.compile(r"%[\w.\-]+")
 _CONTROL = re.compile(r", control-predecessors=\{[^}]*\}")
 
 
@@ -65,6 +66,7 @@ class Kernels:
         self.failures: list[str] = []
         self.uncounted: list[str] = []
         self.library_flops = 0.0
+        self._costs: dict[str, dict[str, float]] = {}
         self._first = min(map(module.start, module.computations), default=0)
 
     def read(self) -> tuple[Kernel, ...]:
@@ -113,11 +115,19 @@ class Kernels:
         types = [o.type for name in found.each.operands if (o := found.around.instructions.get(name))]
         called = self._library_flops(found.each, types) if is_library_call(found.each) else 0.0
         try:
-            cost = text_cost(text)
+            cost = self._counted(text)
         except (RuntimeError, ValueError):  # XLA's parser
             self.failures.append(found.each.name)
             return called, float(sum(map(bytes_of, [*types, found.each.type])))
         return max(cost.get("flops", 0.0), 0.0) + called, max(cost.get("bytes accessed", 0.0), 0.0)
+
+    def _counted(self, text: str) -> dict[str, float]:
+        """XLA's analysis, once for all kernels that differ in names alone, such as those of a model's layers."""
+        numbers: dict[str, str] = {}
+        key = _NAME.sub(lambda name: numbers.setdefault(name[0], f"%{len(numbers)}"), text.partition("\n")[2])
+        if key not in self._costs:
+            self._costs[key] = text_cost(text)
+        return self._costs[key]
 
     def _library_flops(self, each: Instruction, operands: list[str]) -> float:
         flops = library_flops(each, operands)
@@ -158,10 +168,9 @@ class Kernels:
         return f"HloModule {each.name}\n\n{called}ENTRY %main {{\n{lines}\n}}\n"
 
     def _computation_text(self, name: str) -> str:
-        start = self._module.start(name)
         lines = [_bare(self._module.lines[each.line]) for each in self._module.computations[name].instructions.values()]
         inside = "\n".join(f"  {line}" for line in lines)
-        return f"{self._module.lines[start]}\n{inside}\n}}\n\n"
+        return f"%{name} {{\n{inside}\n}}\n\n"
 
     def _needed(self, each: Instruction) -> list[str]:
         """The computations that an instruction calls, and those that they call, callees first."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from xlamini.inspection.xla.facts import Pass, ProgramText
-from xlamini.inspection.xla.texts import is_instruction, labels_in, shortened
+from xlamini.inspection.xla.texts import INDENT, all_shortened, is_instruction, labels_in, shortened
 
 _FILE = re.compile(r"(?:cl_\d+\.)?(\d{4,})\.(.*?)\.after_(.*?)(?:\.before_(.*))?\.txt")
 _START, _END = "pipeline-start", "pipeline-end"
@@ -38,15 +38,21 @@ def pass_file(name: str) -> PassFile | None:
 
 
 class _State(NamedTuple):
-    """The program after a pass, its lines as a set, and the short form of those that it made and that go next."""
+    """The program after a pass: its lines, also as a set, and the numbers of those that are no instructions; the short
+    form of those that it made, and of those that go next."""
 
     name: str
     title: str
     lines: list[str]
     every: frozenset[str]
+    outside: list[int]
     made: dict[str, str]
     gone: dict[str, str]
-    is_reordered: bool = False
+
+    @property
+    def count(self) -> int:
+        """The number of instructions."""
+        return len(self.lines) - len(self.outside)
 
 
 def passes_of(files: Iterable[tuple[PassFile, bytes]]) -> tuple[Pass, ...]:
@@ -56,7 +62,7 @@ def passes_of(files: Iterable[tuple[PassFile, bytes]]) -> tuple[Pass, ...]:
 
 def _passes(files: Iterable[tuple[PassFile, bytes]]) -> Iterator[Pass]:
     last: _State | None = None
-    content, unchanged = b"", list[Pass]()
+    content, unchanged, is_reordered = b"", list[Pass](), False
     for about, raw in files:
         if last is None:
             last, content = _state(BEFORE, "HLO before the first pass", raw), raw
@@ -66,13 +72,14 @@ def _passes(files: Iterable[tuple[PassFile, bytes]]) -> Iterator[Pass]:
         after = _state(name, title, raw) if raw != content else None
         if after is None or not _compare(last, after):
             if about.name not in (_START, _END):
-                unchanged.append(Pass(name, False, ProgramText(title, (), (), _count(last.lines))))
+                unchanged.append(Pass(name, False, ProgramText(title, (), (), last.count)))
             continue
-        yield _shown(last)
+        yield _shown(last, is_reordered)
         yield from unchanged
-        last, content, unchanged = after._replace(is_reordered=_has_other_order(last, after)), raw, []
+        is_reordered = not (last.gone or after.made)
+        last, content, unchanged = after, raw, []
     if last is not None:
-        yield _shown(last)
+        yield _shown(last, is_reordered)
         yield from unchanged
 
 
@@ -80,50 +87,51 @@ def _state(name: str, title: str, raw: bytes) -> _State:
     lines = raw.decode("utf-8", "replace").split("\n")
     start = next((i for i, line in enumerate(lines) if line.endswith("{") and ") -> " in line), len(lines))
     lines = lines[start:]
-    return _State(name, title, lines, frozenset(lines), {}, {})
+    outside = [i for i, line in enumerate(lines) if not line.startswith(INDENT)]
+    return _State(name, title, lines, frozenset(lines), outside, {}, {})
 
 
 def _compare(before: _State, after: _State) -> bool:
     """Whether a pass changed what is shown; marks the lines that it took away and those that it made."""
-    gone = {line: shortened(line) for line in before.every - after.every}
-    made = {line: shortened(line) for line in after.every - before.every}
+    gone, made = _as_shown(before.every - after.every), _as_shown(after.every - before.every)
     gone_as_shown, made_as_shown = set(gone.values()), set(made.values())
     before.gone.update((line, short) for line, short in gone.items() if short not in made_as_shown)
     after.made.update((line, short) for line, short in made.items() if short not in gone_as_shown)
-    return gone_as_shown != made_as_shown or _has_other_order(before, after)
+    if gone or made:
+        return gone_as_shown != made_as_shown
+    return before.lines != after.lines
 
 
-def _has_other_order(before: _State, after: _State) -> bool:
-    return before.every == after.every and before.lines != after.lines
+def _as_shown(lines: Iterable[str]) -> dict[str, str]:
+    every = list(lines)
+    return dict(zip(every, all_shortened(every), strict=True))
 
 
-def _shown(state: _State) -> Pass:
-    hunks = [*_hunks(state)]
-    labels = tuple(() if line is None else tuple(labels_in(line)) for _, line in hunks)
-    text = ProgramText(state.title, tuple(shown for shown, _ in hunks), labels, _count(state.lines))
+def _shown(state: _State, is_reordered: bool) -> Pass:
+    hunks = [*_hunks(state, ", in another order" * is_reordered)]
+    labels = tuple(() if line is None else labels_in(line) for _, line in hunks)
+    text = ProgramText(state.title, tuple(shown for shown, _ in hunks), labels, state.count)
     made, gone = (tuple(i for i, (_, line) in enumerate(hunks) if line in part) for part in (state.made, state.gone))
     return Pass(state.name, True, text, made, gone)
 
 
-def _hunks(state: _State) -> Iterator[tuple[str, str | None]]:
+def _hunks(state: _State, about_the_rest: str) -> Iterator[tuple[str, str | None]]:
     """The lines of the text, each with the line of the program that it stands for, if any."""
-    head, skipped = "", 0
-    for line in state.lines:
-        short = state.made.get(line, state.gone.get(line))
-        if short is not None:
+    shown = {**state.gone, **state.made}
+    changed = [i for i, line in enumerate(state.lines) if line in shown]
+    head, skipped, end = "", 0, 0
+    for i in sorted({*changed, *state.outside}):  # all between are instructions as before
+        line = state.lines[i]
+        skipped, end = skipped + i - end, i + 1
+        if line in shown:
             if skipped:
                 yield f"  … {skipped} lines", None
             if head and is_instruction(line):
                 yield shortened(head), None
             head, skipped = "", 0
-            yield short, line
-        elif line.endswith("{") and not is_instruction(line):
+            yield shown[line], line
+        elif line.endswith("{"):
             head = line
-        else:
-            skipped += is_instruction(line)
+    skipped += len(state.lines) - end
     if skipped:
-        yield f"  … {skipped} lines{', in another order' * state.is_reordered}", None
-
-
-def _count(lines: list[str]) -> int:
-    return sum(map(is_instruction, lines))
+        yield f"  … {skipped} lines{about_the_rest}", None

@@ -17,12 +17,14 @@ ENTRY = "ENTRY"
 
 
 class Computations(NamedTuple):
-    """The lines of each computation by name, the line that calls it, and the source location of each stack frame.
+    """The lines of each computation by name, its lines that call others, with the names of those, the line that calls
+    it, and the source location of each stack frame.
 
     `starts` has the number of each computation's first line in the text, from 0; that line has its name and types.
     """
 
     lines: dict[str, list[str]]
+    calls: dict[str, list[tuple[str, tuple[str, ...]]]]
     callers: dict[str, str]
     places: dict[int, str]
     starts: dict[str, int]
@@ -31,8 +33,8 @@ class Computations(NamedTuple):
         """The executions of each computation in a call, by the trip counts of `trip_count`; each branch counts once."""
         found = {ENTRY: 1}
         for name in reversed(self.lines):  # a caller is printed after its callees
-            for line in self.lines[name] if name in found else ():
-                for called in called_in(line):
+            for line, every in self.calls[name] if name in found else ():
+                for called in every:
                     found[called] = found.get(called, 0) + found[name] * trip_count(self.lines, name, line)
         return {name: times for name, times in found.items() if name in self.lines}
 
@@ -58,8 +60,9 @@ def computations_of(text: str) -> Computations:
             starts[name] = number
         else:
             lines.append(line)
-    callers = {name: line for body in found.values() for line in body for name in called_in(line)}
-    return Computations(found, callers, _places(text), starts)
+    calls = {name: [(line, every) for line in body if (every := called_in(line))] for name, body in found.items()}
+    callers = {name: line for those in calls.values() for line, every in those for name in every}
+    return Computations(found, calls, callers, _places(text), starts)
 
 
 def _places(text: str) -> dict[int, str]:

@@ -39,7 +39,8 @@ _NO_ESTIMATE = 2**62
 
 
 class Instruction(NamedTuple):
-    """One instruction; `attributes` is the text behind its operands, and `line` its number in the program's text.
+    """One instruction; `attributes` is the text behind its operands, `called` the computations that it calls, and
+    `line` its number in the program's text.
 
     `value` is what stands in place of the operands of a constant and of a parameter: its elements, its number.
     """
@@ -50,13 +51,9 @@ class Instruction(NamedTuple):
     operands: tuple[str, ...]
     attributes: str
     is_root: bool
+    called: tuple[str, ...]
     line: int = 0
     value: str = ""
-
-    @property
-    def called(self) -> tuple[str, ...]:
-        """The computations that it calls."""
-        return called_in(self.attributes)
 
     @property
     def op_name(self) -> str:
@@ -111,16 +108,21 @@ def _made(
     if "/*" in of_type:
         of_type = _COMMENT.sub("", of_type)
     if opcode in _NO_OPERANDS:
-        return Instruction(name, of_type, opcode, (), attributes, bool(root), line, inside)
+        return Instruction(name, of_type, opcode, (), attributes, bool(root), (), line, inside)
     operands = tuple(_operands(inside)) if inside else ()
-    return Instruction(name, of_type, opcode, operands, attributes, bool(root), line)
+    return Instruction(name, of_type, opcode, operands, attributes, bool(root), called_in(attributes), line)
 
 
 def called_in(text: str) -> tuple[str, ...]:
     """The computations that an instruction with this text calls, in order, each once."""
     # A search for words is ten times as fast as one for a pattern, and most lines are long and call nothing.
-    if not any(word in text for word in _CALL_WORDS):
-        return ()
+    for word in _CALL_WORDS:
+        if word in text:
+            return _called_in(text)
+    return ()
+
+
+def _called_in(text: str) -> tuple[str, ...]:
     plain = _STRING.sub('""', text)
     several = [name.strip(" %") for names in _SEVERAL.findall(plain) for name in names.split(",")]
     return tuple(dict.fromkeys([*_CALLS.findall(plain), *filter(None, several)]))
@@ -128,8 +130,13 @@ def called_in(text: str) -> tuple[str, ...]:
 
 def op_name_in(line: str) -> str:
     """The op name in the metadata of an instruction's text; "" for none."""
-    start = line.find(_OP_NAME)
-    found = _STRING.match(line, start + len(_OP_NAME) - 1) if start >= 0 else None
+    _, named, rest = line.partition(_OP_NAME)
+    if not named:
+        return ""
+    plain, end, _ = rest.partition('"')
+    if end and "\\" not in plain:
+        return plain
+    found = _STRING.match(f'"{rest}')
     return unquoted(found[0]) if found else ""
 
 

@@ -25,6 +25,7 @@ from xlamini.core import (
     subjaxprs,
     tangent_aval,
 )
+from xlamini.core.equation_kind import equation_cost
 from xlamini.core.jaxpr import jaxprs_in
 from xlamini.core.key_uses import KeyUses
 from xlamini.interpreters.key_reuse import key_uses, uses_of_call
@@ -98,7 +99,7 @@ def names_in(jaxpr: Jaxpr) -> tuple[Any, ...]:
 
 def cost_of(jaxpr: Jaxpr) -> Cost:
     """The cost of running a jaxpr once."""
-    return total(eqn.primitive.cost(*[a.aval for a in eqn.invars], **eqn.params) for eqn in jaxpr.eqns)
+    return total(map(equation_cost, jaxpr.eqns))
 
 
 def total(costs: Iterable[Cost]) -> Cost:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from xlamini.core import Cost, Equation, Jaxpr
+from xlamini.core.equation_kind import equation_cost
 from xlamini.staging.call.higher_order import HigherOrder, total
 from xlamini.staging.compile.cost import needed
 
@@ -61,7 +62,7 @@ class Walk:
         return 1
 
     def _count(self, eqn: Equation, place: Place) -> None:
-        cost = eqn.primitive.cost(*[a.aval for a in eqn.invars], **eqn.params)
+        cost = equation_cost(eqn)
         if eqn.primitive.opaque:
             self._leave_out(eqn, "is counted without its operations, which are not known")
         scope = eqn.provenance.name_stack
@@ -80,7 +81,7 @@ def line_of(eqn: Equation) -> str:
 
 def direction_of(eqn: Equation, place: Place) -> str:
     """A transpose at any order makes an equation backward; what else a checkpoint runs again is recomputation."""
-    rewrites = {step.split(" ", 1)[0] for step in eqn.provenance.path}
+    rewrites = eqn.provenance.rewrites
     if "transpose" in rewrites:
         return "backward"
     if place.recomputes:

@@ -152,7 +152,8 @@ def inner_peak(eqn: Equation, platform: str) -> Moment:
     """The most that the jaxprs of an equation hold beside its operands and results."""
     if not isinstance(eqn.primitive, HigherOrder):
         return NOTHING
-    return max((_of_body(eqn, jaxpr, platform) for jaxpr, _ in eqn.primitive.runs(eqn.params)), default=NOTHING)
+    moments = [_of_body(eqn, jaxpr, platform) for jaxpr, _ in eqn.primitive.runs(eqn.params)]
+    return max(moments, key=lambda moment: moment.bytes, default=NOTHING)
 
 
 def _of_body(eqn: Equation, jaxpr: Jaxpr, platform: str) -> Moment:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from xlamini.core import REMATERIALIZABLE, Atom, Equation, Jaxpr, Params, Var, subjaxprs
+from xlamini.core.equation_kind import equation_cost
 from xlamini.staging.call.call import jit_p
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def _worth(boundary: Boundary) -> bool:
 def _is_kernel(eqn: Equation) -> bool:
     if eqn.primitive.traits & REMATERIALIZABLE:
         return False
-    cost = eqn.primitive.cost(*(a.aval for a in eqn.invars), **eqn.params)
+    cost = equation_cost(eqn)
     return cost.flops >= _CONTRACTION * max(sum(v.aval.size for v in eqn.outvars), 1)
 
 

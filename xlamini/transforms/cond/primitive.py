@@ -5,7 +5,7 @@ the program is lowered, only that branch is lowered.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -63,6 +63,7 @@ class Cond(HigherOrder):
     """A conditional over n branches; with `branches_platforms` the lowering platform chooses the branch."""
 
     name = "cond"
+    jaxpr_names: Mapping[str, str] = {"branches": "branch"}
 
     def key_uses(self, eqn: Any) -> KeyUses:
         """One branch runs, so that all of them may use the same key."""

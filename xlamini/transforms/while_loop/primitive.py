@@ -6,7 +6,7 @@ predicate is true, and does not update the carry where the predicate is false.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,7 @@ class While(HigherOrder):
     """The while loop; its rules copy the params that they do not name (such as `max_steps`) to the loops they bind."""
 
     name = "while"
+    jaxpr_names: Mapping[str, str] = {"cond_jaxpr": "cond", "body_jaxpr": "body"}
     carries_lanes = True
     """Whether a batched loop carries the consts that differ between its lanes."""
     unknown_trips = True
