@@ -217,7 +217,7 @@ function unavailable(model, target, screen) {
   const it = model.targets[target];
   if (!it)
     return model.report.failure
-      ? `the program stopped at “${model.report.failure.stage}”`
+      ? `“${model.report.failure.stage}” failed: ${model.report.failure.error}`
       : "the report has no targets";
   if (it.error) return it.error;
   return it.unavailable[screen] ?? null;

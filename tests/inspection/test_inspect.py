@@ -172,4 +172,4 @@ def test_a_notebook_shows_it_in_a_frame() -> None:
 def test_without_any_target_there_is_the_traced_program() -> None:
     found = xlamini.inspect(loss, targets=["gpu:nothing"])(W, X).json()
     assert not problems(found)
-    assert found["stages"][found["final"]]["title"] == "loss: lowered"
+    assert found["stages"][found["final"]]["title"] == "loss: traced"

@@ -74,6 +74,7 @@ class Table:
         self._programs: list[Jaxpr] = []  # whose equations are keys above; without them another could have their id
         self._made_by: dict[tuple[int, str], list[int]] = defaultdict(list)
         self._variables: dict[Any, str | None] = {}
+        self.failure: Exception | None = None
 
     def add(self, stage: int, program: Jaxpr) -> dict[Equation, int]:
         """Add the equations of a program, those of inner jaxprs behind the equation that holds them; their rows."""
@@ -89,6 +90,14 @@ class Table:
         columns = {name: [getattr(row, name) for row in self.rows] for name in names}
         columns["rule"] = [rule and rule._asdict() for rule in columns["rule"]]
         return columns
+
+    def cost_of(self, eqn: Equation) -> Cost:
+        """What its rule says that an equation costs; nothing if the rule fails, and the first failure is kept."""
+        try:
+            return eqn.primitive.cost(*[a.aval for a in eqn.invars], **eqn.params)
+        except Exception as error:  # a report has the program all the same
+            self.failure = self.failure or error
+            return NOTHING
 
     def variable_of(self, eqn: Equation) -> str | None:
         """The user's name for an equation's value; reading it from the bytecode is slow, so it is remembered."""
@@ -143,7 +152,7 @@ class _Walk:
 
     def _row(self, eqn: Equation, inner: Inner, parent: int | None) -> Row:
         provenance, source, runs = eqn.provenance, eqn.provenance.source, self.runs[inner.jaxpr]
-        cost = NOTHING if called(eqn) else eqn.primitive.cost(*[a.aval for a in eqn.invars], **eqn.params)
+        cost = NOTHING if called(eqn) else self.table.cost_of(eqn)
         return Row(
             stage=self.stage,
             label=f"{inner.branch}{eqn.primitive.name}#e{self.paths[inner.jaxpr]}{eqn.id}",
