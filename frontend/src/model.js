@@ -42,7 +42,6 @@ export function build(report) {
     sources: report.sources ?? [],
     memos: new Map(),
   };
-  eq.text = wholeTexts(eq.text, stages);
   model.rowsOf = grouped(n, stages.length, (row) => eq.stage[row]);
   model.children = grouped(n, n, (row) => eq.parent[row]);
   model.sites = bySite(eq, n);
@@ -62,25 +61,6 @@ function rowsOfLines(stage) {
     if (its.length && depth > before) open.push({ its, depth: before });
     while (open.length && depth <= open.at(-1).depth) open.pop();
     return shown;
-  });
-}
-
-const LONGEST = 300;
-
-/** Texts of equations that end at a bracket, with what the further lines of their stage say; long params and jaxprs are elided. */
-function wholeTexts(texts, stages) {
-  const further = new Map();
-  const add = (row, line) => further.set(row, [...(further.get(row) ?? []), line.trim()]);
-  for (const { kind, lines, rows } of stages) {
-    if (kind === JAXPR)
-      lines.forEach((line, i) => rows[i].forEach((row) => texts[row]?.endsWith("[") && add(row, line)));
-  }
-  return texts.map((text, row) => {
-    const [, ...rest] = further.get(row) ?? [],
-      close = rest.findLast((line) => line.startsWith("]"));
-    if (!close) return text;
-    const params = rest.slice(0, rest.lastIndexOf(close)).join(" ");
-    return `${text}${params.length > LONGEST || params.includes("{ lambda") ? "…" : params}${close}`;
   });
 }
 

@@ -102,21 +102,6 @@ test("further lines of an equation belong to it, those of a nested one to that",
   assert.deepEqual(build(report).stages[0].rows, [[], [7], [7], [8], [8], [8], [7], [7], [7], []]);
 });
 
-test("an equation of several lines has one text", () => {
-  const report = bare(),
-    text = (lines) => {
-      Object.assign(report.stages[0], { lines, rows: lines.map((_, i) => (i ? [] : [0])) });
-      report.equations.text[0] = lines[0];
-      return build(report).eq.text[0];
-    };
-  assert.equal(text(["b:f32[] = dot[", "  x=(1, 2)", "  y=3", "] a c"]), "b:f32[] = dot[x=(1, 2) y=3] a c");
-  assert.equal(
-    text(["b:f32[] = scan[", "  jaxpr={ lambda ; c:f32[]. let", "    in (c,) }", "] a"]),
-    "b:f32[] = scan[…] a",
-  );
-  assert.equal(text(["b:f32[] = neg a"]), "b:f32[] = neg a");
-});
-
 test("lines fold by scope, at each depth", () => {
   const scopes = ["", "a/x", "a/x", "a/y", "", "a"],
     rows = scopes.map((_, i) => [i]),

@@ -18,6 +18,7 @@ from tests.support.paths import ROOT
 from xlamini import lax
 from xlamini.core import jaxpr
 from xlamini.core.jaxpr import jaxprs_in
+from xlamini.inspection import equations as column
 from xlamini.inspection.build import Inspection, Options
 from xlamini.inspection.memory import memory_of
 from xlamini.inspection.recording import Recorder, recording
@@ -205,3 +206,22 @@ def test_what_a_group_adds_depends_on_its_own_program_alone() -> None:
     assert before[0]["adds"] > 2 * 4 * 8 * 8
     stages.add(xlamini.make_jaxpr(jnp.sin)(X).jaxpr, "another")
     assert groups() == before
+
+
+def test_the_text_of_an_equation_is_all_of_it_on_one_line() -> None:
+    rows = {row.label: row for row in staged(loops, X, WS).rows}
+    text = {label: row.text for label, row in rows.items()}
+    assert text["scan#e0"].startswith("g:f32[4,8] h:f32[3] = scan[jaxpr={…} length=3 num_carry=1")
+    assert text["scan#e0"].endswith("unroll=1] e f")
+    assert "branches=({…} {…})" in next(t for label, t in text.items() if label.startswith("cond"))
+    assert text["branch_1/mul#e5.0"] == "u:f32[4,8] = mul t 2.0:f32[]"  # its line has the whole branch
+    types = [column.type_of(row.text) for row in rows.values() if row.primitive == "dot_general"]
+    assert types == ["f32[4,8]"]
+
+
+def test_long_params_of_an_equation_are_cut() -> None:
+    texts = [row.text for row in staged(lambda x: x[jnp.array([0, 1])], X).rows]
+    gather = next(text for text in texts if " = gather[" in text)
+    assert "dimension_numbers=GatherDimensionNumbers(" in gather
+    assert "…" in gather
+    assert len(gather) < 300

@@ -36,9 +36,9 @@ class Stages:
         lines, marks = [], []
         for text, equations in lines_with_equations(program, WIDTH):
             lines.append(text)
-            marks.append([rows[eqn] for eqn in equations])
-            for row in marks[-1]:
-                self.table.rows[row].text = text.strip()
+            marks.append([rows[eqn] for eqn, _ in equations])
+            for eqn, short in equations:
+                self.table.rows[rows[eqn]].text = short
         self.found.append(_stage("jaxpr", title, lines, marks, len(rows), **facts))
         return number
 
