@@ -167,15 +167,12 @@ function kernelsOf(model, target) {
   return kernels;
 }
 
-/** A number for each row. The time of a kernel is shared among its equations by the bytes that they would move alone. */
+/** A number for each row. A kernel's equations share its time as the report says. */
 function measure(model, name, target) {
   if (name !== "time") return model.eq[name];
   const out = new Array(model.n).fill(0);
   for (const kernel of model.targets[target]?.kernels ?? []) {
-    if (!kernel.seconds || !kernel.rows.length) continue;
-    const all = kernel.rows.reduce((sum, row) => sum + model.eq.bytes[row], 0);
-    for (const row of kernel.rows)
-      out[row] += kernel.seconds * (all ? model.eq.bytes[row] / all : 1 / kernel.rows.length);
+    kernel.rows.forEach((row, i) => (out[row] += (kernel.seconds ?? 0) * kernel.shares[i]));
   }
   return out;
 }

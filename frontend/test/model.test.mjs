@@ -36,10 +36,17 @@ test("the time of a line on a target is that of the program that was lowered for
   report.targets[2] = {
     ...report.targets[2],
     final: earlier,
-    kernels: [{ ...report.targets[2].kernels[0], rows: [row], seconds: 3 }],
+    kernels: [{ ...report.targets[2].kernels[0], rows: [row], shares: [1], seconds: 3 }],
   };
   const heat = build(report).siteHeat("time", 2);
   assert.deepEqual([...heat.values()], [3]);
+});
+
+test("equations share the time of their kernel as the report says", () => {
+  const report = bare();
+  for (const column of Object.values(report.equations)) column.push(column[0]);
+  report.targets = [{ name: "x", kernels: [{ rows: [0, 1], shares: [0.25, 0.75], seconds: 4 }] }];
+  assert.deepEqual(build(report).measure("time", 0), [1, 3]);
 });
 
 test("a target that cannot be shown says why", () => {

@@ -119,7 +119,12 @@ class Inspection:
     def _entry(self, examined: Examined, final: int | None, stablehlo: int | None = None) -> dict[str, Any]:
         row_of = self.stages.row_of_label(final) if final is not None else lambda label: None
         number = len(self.content["targets"])
-        return {**entry_of(examined, row_of, self.stages.found, number, stablehlo), "final": final}
+        rows = self.stages.table.rows
+
+        def work_of(row: int) -> float:
+            return rows[row].flops + rows[row].bytes
+
+        return {**entry_of(examined, row_of, work_of, self.stages.found, number, stablehlo), "final": final}
 
     def _add_facts(self) -> None:
         content, stages, lowered = self.content, self.stages, self.first
