@@ -60,7 +60,7 @@ def _lines(before: Report, after: Report, old: Target | None, new: Target | None
     for key, last in {**costs[0], **costs[1]}.items():
         b, a = costs[0].get(key), costs[1].get(key)
         pair = {"before": _plain(b), "after": _plain(a)}
-        if pair["before"] != pair["after"]:
+        if _differ(**pair):
             found.append((-_moved(b, a, totals), {**last.place._asdict(), **pair}))
     return [line for _, line in sorted(found, key=lambda entry: (entry[0], entry[1]["file"], entry[1]["line"]))]
 
@@ -71,6 +71,13 @@ def _total(costs: Any, name: str) -> float:
 
 def _plain(cost: LineCost | None) -> dict[str, Any] | None:
     return None if cost is None else {name: getattr(cost, name) for name in (*_MOVES, "equations")}
+
+
+def _differ(before: dict[str, Any] | None, after: dict[str, Any] | None) -> bool:
+    """Whether a line is in one report only, or a cost differs that both know."""
+    if before is None or after is None:
+        return True
+    return any(x != after[name] for name, x in before.items() if x is not None and after[name] is not None)
 
 
 def _moved(before: LineCost | None, after: LineCost | None, totals: Mapping[str, float]) -> float:
