@@ -4,6 +4,7 @@ import { gzipSync } from "node:zlib";
 import { checked, fromFile, unpack } from "../src/decode.js";
 import { folded } from "../src/folds.js";
 import { build } from "../src/model.js";
+import { perfetto } from "../src/exports/graphs.js";
 import { kernelDiff, match, movers } from "../src/match.js";
 import { neighbourhood, users } from "../src/neighbours.js";
 import { findLines, findRows } from "../src/search.js";
@@ -146,6 +147,16 @@ test("a neighbourhood has at most 60 nodes, and folds scopes", () => {
   assert.ok(folded.nodes.length <= plain.nodes.length);
   const few = neighbourhood(model, row, users(model, model.final), { limit: 2 });
   assert.ok(few.nodes.length <= 2 && few.left > 0);
+});
+
+test("slices for Perfetto do not overlap in whole nanoseconds", () => {
+  const report = mlp(1);
+  report.targets[0].kernels.forEach((kernel, k) => (kernel.seconds = 1e-9 * (500.6 + k / 7)));
+  const { traceEvents } = JSON.parse(perfetto(build(report)));
+  const spans = traceEvents.filter((it) => it.ph === "X" && it.tid === 2).map((it) => [1000 * it.ts, 1000 * it.dur]);
+  assert.equal(spans.length, report.targets[0].kernels.length);
+  for (const cut of [Math.trunc, Math.round])
+    spans.slice(1).forEach(([ts], k) => assert.ok(cut(spans[k][0]) + cut(spans[k][1]) <= cut(ts)));
 });
 
 test("reports are read from a page and from JSON; others are errors", async () => {
