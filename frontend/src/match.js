@@ -144,14 +144,19 @@ export function kernelDiff(before, after, partners) {
 
 const MEASURES = ["flops", "bytes", "held", "seconds"];
 
+/** Whether the times of two reports differ by the program alone. */
+export const sameRoof = (before, after) => JSON.stringify(before.roof) === JSON.stringify(after.roof);
+
 /**
  * Costs by source line of both final programs, where they differ: [{line, text, rows, before, after}], what moved most first. `before` and
- * `after` are null where the line is not there; seconds are those of the first target that both have.
+ * `after` are null where the line is not there; seconds are those of the first target that both have, if it has the same roof.
  */
 export function movers(before, after) {
-  const target = after.targets.find((it) => before.targets.some((other) => other.name === it.name));
+  const target = after.targets.find((it) => before.targets.some((other) => other.name === it.name)),
+    other = before.targets.find((it) => it.name === target?.name),
+    timed = target && sameRoof(other, target) ? target.name : null;
   const withText = [before, after].every(({ sources }) => sources.every((it) => it.library || it.lines?.length));
-  const sums = [before, after].map((model) => lineCosts(model, target?.name, withText));
+  const sums = [before, after].map((model) => lineCosts(model, timed, withText));
   const totals = MEASURES.map((name) =>
     Math.max(...sums.map((lines) => [...lines.values()].reduce((sum, it) => sum + it.cost[name], 0))),
   );

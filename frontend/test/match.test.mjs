@@ -37,9 +37,9 @@ for (const { case: name, before, after, equations, pairs } of golden.kernels)
 const COSTS = ["flops", "bytes", "held", "seconds", "equations"];
 
 /** A model with a kernel for each equation. */
-function timed({ sources, rows }) {
+function timed({ sources, rows, roof = null }) {
   const kernels = rows.map(({ seconds }, row) => ({ rows: [row], shares: [1], seconds }));
-  return program(rows, { sources, targets: [{ name: "here", kernels }] });
+  return program(rows, { sources, targets: [{ name: "here", kernels, roof }] });
 }
 
 for (const { case: name, before, after, moves } of golden.lines)

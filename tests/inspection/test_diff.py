@@ -89,7 +89,8 @@ def timed(side: dict[str, Any]) -> dict[str, Any]:
     rows = [{"scope": "", "text": "b:f32[8] = sin a", "operands": [], **row} for row in side["rows"]]
     sample = reports.kernel("k", "fusion", "f32[8]", [0]) | {"shares": [1]}
     kernels = [{**sample, "rows": [i], "seconds": row.pop("seconds")} for i, row in enumerate(rows)]
-    return {**program(*rows), "sources": side["sources"], "targets": [{**reports.HERE, "kernels": kernels}]}
+    here = {**reports.HERE, "kernels": kernels, "roof": side.get("roof")}
+    return {**program(*rows), "sources": side["sources"], "targets": [here]}
 
 
 @golden("lines")

@@ -103,10 +103,9 @@ class Inspection:
     def _add_programs(self, recorder: Recorder, *programs: Jaxpr) -> int:
         """Add the stages that are jaxprs; the number of the last one, which is lowered."""
         self._add_rewrites(recorder, *programs)
-        name, number = self.traced.fun_name, None
-        for program, what in zip(programs, ("lowered", "repeated blocks outlined"), strict=False):
-            number = self.stages.add(program, f"{name}: {what}", of=number)
-        assert number is not None
+        number = self.stages.add_traced(programs[0])
+        for outlined in programs[1:]:
+            number = self.stages.add(outlined, f"{self.traced.fun_name}: repeated blocks outlined", of=number)
         self.content.setdefault("final", number)
         return number
 

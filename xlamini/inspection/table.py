@@ -107,13 +107,16 @@ class Table:
         return self._variables.get(source)
 
     def parent_of(self, eqn: Equation, position: int) -> int | None:
-        """The row that an equation was copied or derived from; it is the one in `position` of those of one origin."""
+        """The row that an equation was copied or derived from.
+
+        Of rows of one origin it is the one in `position`; a program that was copied several times has them in turn.
+        """
         if eqn in self.row_of:
             return self.row_of[eqn]
         provenance = eqn.provenance
         copies = self._made_by.get((id(provenance), eqn.primitive.name), ())
         if copies:
-            return copies[min(position, len(copies) - 1)]
+            return copies[position % len(copies)]
         here = provenance
         while here.origin is not None:
             if here.origin in self.row_of:

@@ -6,7 +6,7 @@ import * as format from "../format.js";
 import { Grid, plain, switcher } from "../grid.js";
 import { program } from "../highlight.js";
 import { load } from "../loading.js";
-import { kernelDiff, match, movers } from "../match.js";
+import { kernelDiff, match, movers, sameRoof } from "../match.js";
 import { base } from "../model.js";
 import { pickRow } from "../state.js";
 import { VirtualList } from "../virtual.js";
@@ -126,10 +126,12 @@ function totalsTable(before, after, partner) {
     const other = before.targets.find((it) => it.name === target.name && !it.error);
     if (!other) continue;
     const its = [
-      ["time", other.prediction?.seconds, target.prediction?.seconds, format.seconds],
       ["peak", other.memory?.peak, target.memory?.peak, format.bytes],
       ["kernels", other.kernels.length, target.kernels.length, format.count],
     ];
+    const [x, y] = [other.prediction?.seconds, target.prediction?.seconds];
+    if (sameRoof(other, target)) its.unshift(["time", x, y, format.seconds]);
+    else rows.push([`${target.name}: time`, format.seconds(x), format.seconds(y), "not compared: another roof"]);
     rows.push(...its.filter(([, x, y]) => x !== y).map(([name, ...rest]) => row(`${target.name}: ${name}`, ...rest)));
   }
   const pairs = partner.size,

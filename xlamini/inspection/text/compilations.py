@@ -14,7 +14,7 @@ def lines(view: View) -> Iterator[str]:
     found = view.report["compilations"]
     yield ""
     if not found:
-        yield "The process compiled this function at no other place."
+        yield "This process had not compiled the function before."
         return
     rows, lost = [], defaultdict[tuple[str, str], list[float]](list)
     for entry in found:
