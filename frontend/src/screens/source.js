@@ -141,7 +141,7 @@ class SourceFile {
     Object.assign(this, { app, source: state.source });
     if (!file)
       return Object.assign(this, {
-        element: h("p", { class: "missing" }, "No equation has a line: the report knows no source file."),
+        element: h("p", { class: "missing" }, "No equation has a line of a file."),
       });
     this.lines = file.lines ? file.lines.map((text, i) => [i + 1, text]) : known(model, state.source);
     this.heat = model.siteHeat(state.heat, state.target);

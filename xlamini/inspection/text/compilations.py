@@ -25,5 +25,5 @@ def lines(view: View) -> Iterator[str]:
     yield from view.table(("function", "called at", "took", "cause"), rows, right=(2,))
     yield ""
     for (kind, edit), seconds in sorted(lost.items(), key=lambda item: -sum(item[1])):
-        advice = f": {edit}" if edit else ""
-        yield from view.say(f"{len(seconds)} for {kind or 'no known cause'}, {shown(sum(seconds), 'seconds')}{advice}")
+        advice, cause = f": {edit}" if edit else "", kind or "an unknown cause"
+        yield from view.say(f"{len(seconds)} for {cause}, {shown(sum(seconds), 'seconds')}{advice}")

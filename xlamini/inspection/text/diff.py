@@ -12,7 +12,7 @@ from xlamini.inspection.units import change, shown
 
 ABOUT = (
     "Diff: what has changed from an earlier report, costs first, then the lines that moved most, then kernels and "
-    "equations that are new, lost or changed. What has no partner by scope, primitive, type or neighbours is shown so."
+    "equations that are new, lost or changed. An equation without a partner counts as new or lost."
 )
 
 
