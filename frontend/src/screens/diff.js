@@ -159,6 +159,7 @@ function costGrid(app, before, after) {
     value: (it) => cost(it, "after", name) - cost(it, "before", name),
     show: (it) => {
       const [x, y] = [cost(it, "before", name), cost(it, "after", name)];
+      if ((it.after ?? it.before)[name] === null) return h("span", { class: "soft" }, "–");
       if (x === y) return h("span", { class: "soft" }, "=");
       return [
         h("span", { class: worse(x, y) }, format.change(x, y)),
