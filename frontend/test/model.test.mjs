@@ -170,4 +170,7 @@ test("reports are read from a page and from JSON; others are errors", async () =
   await assert.rejects(fromFile("x"), /neither a page nor the JSON/);
   assert.throws(() => checked({ schema: 2 }), /has schema 2/);
   assert.throws(() => checked(null), /has no schema/);
+  const old = mlp(1);
+  delete old.targets[0].kernels[0].shares;
+  await assert.rejects(fromFile(JSON.stringify(old)), /its kernels have no shares/);
 });
