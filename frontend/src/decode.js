@@ -35,5 +35,8 @@ export function checked(report) {
       `The report has schema ${report.schema}, and this page reads schema ${SCHEMA}. Use the page of the version that made it.`,
     );
   }
+  if (report.targets?.some((target) => target.kernels?.some((kernel) => !kernel.shares))) {
+    throw new Error("An earlier xlamini made this report: its kernels have no shares. Inspect the program again.");
+  }
   return report;
 }

@@ -23,7 +23,7 @@ export class Dock {
         h(
           "p",
           { class: "dock-empty" },
-          "Nothing chosen. Click a line, an equation or a kernel, or press ",
+          "You have not chosen anything. Click a line, an equation or a kernel, or press ",
           h("kbd", null, "j"),
           ".",
         ),

@@ -36,7 +36,7 @@ export function openHelp(app) {
     h(
       "p",
       { class: "soft" },
-      "What is chosen on one screen is chosen on all. The address keeps the screen, stage, target and choice, so a link points at one finding.",
+      "What you choose on one screen is chosen on all. The address keeps the screen, stage, target and choice, so a link points at one finding.",
     ),
     close,
   );

@@ -42,7 +42,6 @@ export function build(report) {
     sources: report.sources ?? [],
     memos: new Map(),
   };
-  eq.text = wholeTexts(eq.text, stages);
   model.rowsOf = grouped(n, stages.length, (row) => eq.stage[row]);
   model.children = grouped(n, n, (row) => eq.parent[row]);
   model.sites = bySite(eq, n);
@@ -62,25 +61,6 @@ function rowsOfLines(stage) {
     if (its.length && depth > before) open.push({ its, depth: before });
     while (open.length && depth <= open.at(-1).depth) open.pop();
     return shown;
-  });
-}
-
-const LONGEST = 300;
-
-/** Texts of equations that end at a bracket, with what the further lines of their stage say; long params and jaxprs are elided. */
-function wholeTexts(texts, stages) {
-  const further = new Map();
-  const add = (row, line) => further.set(row, [...(further.get(row) ?? []), line.trim()]);
-  for (const { kind, lines, rows } of stages) {
-    if (kind === JAXPR)
-      lines.forEach((line, i) => rows[i].forEach((row) => texts[row]?.endsWith("[") && add(row, line)));
-  }
-  return texts.map((text, row) => {
-    const [, ...rest] = further.get(row) ?? [],
-      close = rest.findLast((line) => line.startsWith("]"));
-    if (!close) return text;
-    const params = rest.slice(0, rest.lastIndexOf(close)).join(" ");
-    return `${text}${params.length > LONGEST || params.includes("{ lambda") ? "…" : params}${close}`;
   });
 }
 
@@ -187,15 +167,12 @@ function kernelsOf(model, target) {
   return kernels;
 }
 
-/** A number for each row. The time of a kernel is shared among its equations by the bytes that they would move alone. */
+/** A number for each row. A kernel's equations share its time as the report says. */
 function measure(model, name, target) {
   if (name !== "time") return model.eq[name];
   const out = new Array(model.n).fill(0);
   for (const kernel of model.targets[target]?.kernels ?? []) {
-    if (!kernel.seconds || !kernel.rows.length) continue;
-    const all = kernel.rows.reduce((sum, row) => sum + model.eq.bytes[row], 0);
-    for (const row of kernel.rows)
-      out[row] += kernel.seconds * (all ? model.eq.bytes[row] / all : 1 / kernel.rows.length);
+    kernel.rows.forEach((row, i) => (out[row] += (kernel.seconds ?? 0) * kernel.shares[i]));
   }
   return out;
 }
@@ -217,7 +194,7 @@ function unavailable(model, target, screen) {
   const it = model.targets[target];
   if (!it)
     return model.report.failure
-      ? `the program stopped at “${model.report.failure.stage}”`
+      ? `“${model.report.failure.stage}” failed: ${model.report.failure.error}`
       : "the report has no targets";
   if (it.error) return it.error;
   return it.unavailable[screen] ?? null;

@@ -6,7 +6,7 @@ const STEPS = 2;
 /** Users of each row of a stage. */
 export function users(model, stage) {
   const out = new Map();
-  for (const row of model.rowsOf[stage])
+  for (const row of model.rowsOf[stage] ?? [])
     for (const operand of model.eq.operands[row]) {
       if (!out.has(operand)) out.set(operand, []);
       out.get(operand).push(row);

@@ -112,7 +112,11 @@ export class Search {
       this.list,
       drawn.length
         ? drawn
-        : h("p", { class: "soft" }, query ? "Nothing found." : "Type to search equations, source lines and kernels."),
+        : h(
+            "p",
+            { class: "soft" },
+            query ? "No equation, line or kernel matches." : "Type to search equations, source lines and kernels.",
+          ),
     );
     this.mark();
   }

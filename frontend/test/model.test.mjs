@@ -4,7 +4,8 @@ import { gzipSync } from "node:zlib";
 import { checked, fromFile, unpack } from "../src/decode.js";
 import { folded } from "../src/folds.js";
 import { build } from "../src/model.js";
-import { match, movers, fusions } from "../src/match.js";
+import { perfetto } from "../src/exports/graphs.js";
+import { kernelDiff, match, movers } from "../src/match.js";
 import { neighbourhood, users } from "../src/neighbours.js";
 import { findLines, findRows } from "../src/search.js";
 import { DEFAULTS, fromFragment, resolve, toFragment } from "../src/state.js";
@@ -36,10 +37,17 @@ test("the time of a line on a target is that of the program that was lowered for
   report.targets[2] = {
     ...report.targets[2],
     final: earlier,
-    kernels: [{ ...report.targets[2].kernels[0], rows: [row], seconds: 3 }],
+    kernels: [{ ...report.targets[2].kernels[0], rows: [row], shares: [1], seconds: 3 }],
   };
   const heat = build(report).siteHeat("time", 2);
   assert.deepEqual([...heat.values()], [3]);
+});
+
+test("equations share the time of their kernel as the report says", () => {
+  const report = bare();
+  for (const column of Object.values(report.equations)) column.push(column[0]);
+  report.targets = [{ name: "x", kernels: [{ rows: [0, 1], shares: [0.25, 0.75], seconds: 4 }] }];
+  assert.deepEqual(build(report).measure("time", 0), [1, 3]);
 });
 
 test("a target that cannot be shown says why", () => {
@@ -102,21 +110,6 @@ test("further lines of an equation belong to it, those of a nested one to that",
   assert.deepEqual(build(report).stages[0].rows, [[], [7], [7], [8], [8], [8], [7], [7], [7], []]);
 });
 
-test("an equation of several lines has one text", () => {
-  const report = bare(),
-    text = (lines) => {
-      Object.assign(report.stages[0], { lines, rows: lines.map((_, i) => (i ? [] : [0])) });
-      report.equations.text[0] = lines[0];
-      return build(report).eq.text[0];
-    };
-  assert.equal(text(["b:f32[] = dot[", "  x=(1, 2)", "  y=3", "] a c"]), "b:f32[] = dot[x=(1, 2) y=3] a c");
-  assert.equal(
-    text(["b:f32[] = scan[", "  jaxpr={ lambda ; c:f32[]. let", "    in (c,) }", "] a"]),
-    "b:f32[] = scan[…] a",
-  );
-  assert.equal(text(["b:f32[] = neg a"]), "b:f32[] = neg a");
-});
-
 test("lines fold by scope, at each depth", () => {
   const scopes = ["", "a/x", "a/x", "a/y", "", "a"],
     rows = scopes.map((_, i) => [i]),
@@ -135,8 +128,9 @@ test("equations of two reports are matched; what differs is counted by line", ()
   const changed = movers(other, model);
   assert.equal(changed[0].after.flops / changed[0].before.flops, 0.8);
   assert.deepEqual(movers(model, build(mlp())), []);
-  const same = match(model, build(mlp()));
-  assert.deepEqual(fusions(model.targets[0].kernels, model.targets[0].kernels, same), { lost: [], made: [] });
+  const { kernels } = model.targets[0];
+  const found = kernelDiff(kernels, kernels, match(model, build(mlp())));
+  assert.deepEqual(found, { same: kernels.length, changed: [], lost: [], made: [] });
 });
 
 test("a neighbourhood has at most 60 nodes, and folds scopes", () => {
@@ -155,6 +149,16 @@ test("a neighbourhood has at most 60 nodes, and folds scopes", () => {
   assert.ok(few.nodes.length <= 2 && few.left > 0);
 });
 
+test("slices for Perfetto do not overlap in whole nanoseconds", () => {
+  const report = mlp(1);
+  report.targets[0].kernels.forEach((kernel, k) => (kernel.seconds = 1e-9 * (500.6 + k / 7)));
+  const { traceEvents } = JSON.parse(perfetto(build(report)));
+  const spans = traceEvents.filter((it) => it.ph === "X" && it.tid === 2).map((it) => [1000 * it.ts, 1000 * it.dur]);
+  assert.equal(spans.length, report.targets[0].kernels.length);
+  for (const cut of [Math.trunc, Math.round])
+    spans.slice(1).forEach(([ts], k) => assert.ok(cut(spans[k][0]) + cut(spans[k][1]) <= cut(ts)));
+});
+
 test("reports are read from a page and from JSON; others are errors", async () => {
   const text = gzipSync(JSON.stringify(bare())).toString("base64");
   assert.deepEqual(await unpack(text), bare());
@@ -166,4 +170,7 @@ test("reports are read from a page and from JSON; others are errors", async () =
   await assert.rejects(fromFile("x"), /neither a page nor the JSON/);
   assert.throws(() => checked({ schema: 2 }), /has schema 2/);
   assert.throws(() => checked(null), /has no schema/);
+  const old = mlp(1);
+  delete old.targets[0].kernels[0].shares;
+  await assert.rejects(fromFile(JSON.stringify(old)), /its kernels have no shares/);
 });

@@ -292,6 +292,8 @@ function kernelsOf(table, rows, speed, roof, time) {
       sum = (name) => inside.reduce((total, row) => total + columns[name][row], 0);
     const flops = sum("flops"),
       bytes = Math.round(sum("bytes") * 0.6),
+      work = (row) => columns.flops[row] + columns.bytes[row],
+      whole = inside.reduce((total, row) => total + work(row), 0),
       dot = inside.some((row) => columns.primitive[row] === "dot_general");
     kernels.push({
       name: `${dot ? "gemm_fusion" : "fusion"}.${i / 3}`,
@@ -304,6 +306,7 @@ function kernelsOf(table, rows, speed, roof, time) {
       seconds: (Math.max(flops / roof.flops, bytes / roof.bandwidth) * (1.3 + (i % 5) / 3)) / speed,
       time,
       rows: inside,
+      shares: inside.map((row) => work(row) / whole),
       inserted: false,
       line: i + 1,
       hlo: `%fused (p: ${ACT}) -> ${ACT} {\n  %p = ${ACT}{1,0} parameter(0)\n  ROOT %t = ${ACT}{1,0} tanh(%p)\n}`,
@@ -320,6 +323,7 @@ function kernelsOf(table, rows, speed, roof, time) {
     seconds: (2 * SIZES[MAT]) / roof.bandwidth,
     time,
     rows: [],
+    shares: [],
     inserted: true,
     line: 2,
     hlo: `%c = ${MAT}{0,1} copy(%p)`,

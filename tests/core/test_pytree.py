@@ -182,8 +182,10 @@ def test_transpose():
     assert tree.transpose(outer, inner, rows) == {"a": [1, 3], "b": [2, 4]}
     assert tree.transpose(outer, None, rows) == {"a": [1, 3], "b": [2, 4]}
     assert tree.transpose(tree.structure([]), tree.structure((0,)), []) == ([],)
-    with pytest.raises(ValueError, match=r"outer_treedef is a list of length 2, but the tree is a"):
+    with pytest.raises(TypeError, match=r"outer_treedef is a list of length 2, but the tree is a"):
         tree.transpose(outer, inner, (1, 2))
+    with pytest.raises(ValueError, match=r"outer_treedef is a list of length 2, but the tree is a"):
+        tree.transpose(outer, None, (1, 2))
     with pytest.raises(TypeError, match=r"inner_treedef has the keys 'b', which an inner tree"):
         tree.transpose(outer, inner, [{"a": 1, "b": 2}, {"a": 3}])
     with pytest.raises(ValueError, match="give inner_treedef"):
@@ -211,8 +213,19 @@ def test_transpose_of_a_node_whose_children_are_leaves():
     outer, inner = tree.structure(OfLeaves({"a": 1, "b": 2})), tree.structure([1, 2])
     turned = tree.transpose(outer, inner, OfLeaves({"a": [3, 4], "b": [5, 6]}))
     assert turned == [OfLeaves({"a": 3, "b": 5}), OfLeaves({"a": 4, "b": 6})]
-    with pytest.raises(ValueError, match="outer_treedef"):
+    with pytest.raises(TypeError, match="outer_treedef"):
         tree.transpose(outer, inner, OfLeaves({"a": [3, 4], "b": [5]}))
+
+
+def test_transpose_counts_leaves_and_asks_for_no_node_type():
+    outer, inner = tree.structure([0, 0]), tree.structure({"a": 0, "b": 0})
+    turned = {"a": [1, 3], "b": [2, 4]}
+    assert tree.transpose(outer, inner, ({"a": 1, "b": 2}, {"a": 3, "b": 4})) == turned
+    assert tree.transpose(outer, inner, [[1], [2, 3, 4]]) == turned
+    assert tree.transpose(outer, inner, [1, {"x": (2, 3), "y": 4}]) == turned
+    assert tree.transpose(tree.structure([0]), tree.structure([]), [[]]) == []
+    with pytest.raises(TypeError, match="an inner tree"):
+        tree.transpose(tree.structure([0]), tree.structure([0]), [[None]])
 
 
 def test_broadcast():

@@ -112,10 +112,16 @@ STAGES = [
 ]  # fmt: skip
 
 
+def _shares(rows: list[int], table: list[dict[str, Any]] = ROWS) -> list[float]:
+    """As `xla/entry.py` has them."""
+    work = [table[row]["flops"] + table[row]["bytes"] for row in rows]
+    return [each / sum(work) for each in work]
+
+
 def kernel(name: str, kind: str, type: str, rows: list[int], **more: Any) -> dict[str, Any]:
     base = {
         "name": name, "kind": kind, "opcode": kind, "type": type, "runs": 1, "flops": 0, "bytes": 0, "seconds": None,
-        "time": None, "rows": rows, "inserted": not rows, "line": None, "hlo": "",
+        "time": None, "rows": rows, "shares": _shares(rows), "inserted": not rows, "line": None, "hlo": "",
     }  # fmt: skip
     return base | more
 
@@ -272,6 +278,7 @@ def changed() -> dict[str, Any]:
     here = found["targets"][0]
     here["kernels"] = [k for k in here["kernels"] if k["name"] != "copy.3"]
     here["kernels"][1] |= {"rows": [10, 11, 12, 13, 17], "flops": 1056, "seconds": 2e-8}
+    here["kernels"][1]["shares"] = _shares([10, 11, 12, 13, 17], rows)
     here["boundaries"], here["moments"], here["buffers"] = [], [], []
     here["cost"] |= {"flops": 2720, "bytes": 2632}
     here["memory"] |= {"peak": 2304, "temporaries": 1280}

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from tests.inspection import reports
+from tests.support.paths import TESTS
 from xlamini.inspection.diff import diff
 from xlamini.inspection.matching import match_equations, match_kernels
 
 
-def program(*rows: tuple[str, str, list[int]]) -> dict[str, Any]:
-    """A report of one jaxpr: the scope, the text and the operands of each equation."""
-    made = [reports.equation(0, text, 5, operands, scope=scope) for scope, text, operands in rows]
+def program(*rows: dict[str, Any]) -> dict[str, Any]:
+    """A report of one jaxpr: each equation's text, operands, and what else differs from `reports.equation`."""
+    made = [reports.equation(0, **{"line": 5, **row}) for row in rows]
     return {**reports.report(), "equations": reports.table(made), "final": 0}
 
 
@@ -62,49 +63,53 @@ def test_a_failed_report_has_no_final_program() -> None:
     assert found["equations"]["lost"] == [*range(9, 17)] and found["equations"]["new"] == []
 
 
-SIN, COS = "b:f32[8] = sin a", "c:f32[8] = cos b"
+GOLDEN = json.loads((TESTS / "golden" / "report_matching.json").read_text())
+"""Cases that the page must get right too: frontend/test/match.test.mjs."""
 
 
-@pytest.mark.parametrize(("before", "after", "pairs"), [
-    # as often on both sides: in order
-    ([("", SIN, []), ("", SIN, [0])], [("", SIN, []), ("", SIN, [0])], {0: 0, 1: 1}),
-    # another type: by its operand, which has a partner
-    ([("", COS, []), ("", SIN, [0])], [("", COS, []), ("", "b:f16[8] = sin a", [0])], {0: 0, 1: 1}),
-    # another scope: by its user, which has a partner
-    ([("a", SIN, []), ("", COS, [0])], [("b", SIN, []), ("", COS, [0])], {0: 0, 1: 1}),
-    # one more of a key: its neighbour says which is new
-    ([("", SIN, []), ("", COS, [0])], [("", SIN, []), ("", SIN, []), ("", COS, [1])], {1: 0, 2: 1}),
-    # nothing but the key: in order, as far as they go
-    ([("", SIN, []), ("", SIN, [])], [("", SIN, []), ("", SIN, []), ("", SIN, [])], {0: 0, 1: 1}),
-    # another primitive has no partner
-    ([("", SIN, []), ("", COS, [0])], [("", SIN, []), ("", "c:f32[8] = tan b", [0])], {0: 0}),
-    # the same key goes before the same primitive
-    ([("", COS, []), ("x", SIN, [0]), ("", SIN, [0])], [("", COS, []), ("", SIN, [0]), ("y", SIN, [0])],
-     {0: 0, 1: 2, 2: 1}),
-])  # fmt: skip
-def test_pairs_of_equations(before: list[Any], after: list[Any], pairs: dict[int, int]) -> None:
-    assert match_equations(program(*before), program(*after)) == pairs
+def golden(part: str) -> Any:
+    cases = GOLDEN[part]
+    return pytest.mark.parametrize("case", cases, ids=[case["case"] for case in cases])
 
 
-def test_a_backward_equation_is_no_partner_of_a_forward_one() -> None:
-    before, after = program(("", SIN, []), ("", SIN, [])), program(("", SIN, []), ("", SIN, []))
-    before["equations"]["direction"], after["equations"]["direction"] = ["forward", "backward"], ["backward", "forward"]
-    assert match_equations(before, after) == {0: 1, 1: 0}
+@golden("equations")
+def test_pairs_of_equations(case: dict[str, Any]) -> None:
+    before, after = [program(*case[side]) for side in ("before", "after")]
+    assert match_equations(before, after) == {a: b for b, a in case["pairs"]}
 
 
-def test_kernels_are_paired_by_contents_then_by_type() -> None:
-    def kernel(*rows: int, type: str = "f32[8]") -> dict[str, Any]:
-        return reports.kernel("k", "fusion", type, [*rows])
+@golden("kernels")
+def test_pairs_of_kernels(case: dict[str, Any]) -> None:
+    partners = {a: b for b, a in case["equations"]}
+    assert match_kernels(case["before"], case["after"], partners) == {a: b for b, a in case["pairs"]}
 
-    before = [kernel(0, 1), kernel(2), kernel(), kernel(type="s32[]")]
-    after = [kernel(type="s32[]"), kernel(1, 2, 3), kernel(0), kernel(), kernel()]
-    partners = {0: 0, 1: 1, 2: 2}
-    # the fusion of rows 1 and 2 shares one with each kernel before: the first of them is its partner
-    assert match_kernels(before, after, partners) == {1: 0, 0: 3, 3: 2}
-    assert match_kernels(before, [kernel(0, 1), kernel(2)], partners) == {0: 0, 1: 1}
+
+def timed(side: dict[str, Any]) -> dict[str, Any]:
+    """A report with a kernel for each equation."""
+    rows = [{"scope": "", "text": "b:f32[8] = sin a", "operands": [], **row} for row in side["rows"]]
+    sample = reports.kernel("k", "fusion", "f32[8]", [0]) | {"shares": [1]}
+    kernels = [{**sample, "rows": [i], "seconds": row.pop("seconds")} for i, row in enumerate(rows)]
+    here = {**reports.HERE, "kernels": kernels, "roof": side.get("roof")}
+    return {**program(*rows), "sources": side["sources"], "targets": [here]}
+
+
+@golden("lines")
+def test_lines_that_moved(case: dict[str, Any]) -> None:
+    lines = diff(timed(case["before"]), timed(case["after"]))["lines"]
+    costs = ("flops", "bytes", "held", "seconds", "equations")
+    found = [
+        [line["file"], line["line"], line["text"], *(side and [side[name] for name in costs] for side in sides)]
+        for line in lines
+        for sides in [(line["before"], line["after"])]
+    ]
+    assert found == case["moves"]
+
+
+def _sin(text: str, operands: list[int]) -> dict[str, Any]:
+    return {"scope": "", "text": text, "operands": operands}
 
 
 def test_many_equations_of_one_key() -> None:
-    rows = [("", f"v:f32[8] = sin v{i}", [i - 1] if i else []) for i in range(10_000)]
-    partners = match_equations(program(*rows), program(*rows[:9_990], *[("", "c:f32[8] = cos b", [9_989])]))
+    rows = [_sin(f"v:f32[8] = sin v{i}", [i - 1] if i else []) for i in range(10_000)]
+    partners = match_equations(program(*rows), program(*rows[:9_990], _sin("c:f32[8] = cos b", [9_989])))
     assert len(partners) == 9_990

@@ -172,4 +172,30 @@ def test_a_notebook_shows_it_in_a_frame() -> None:
 def test_without_any_target_there_is_the_traced_program() -> None:
     found = xlamini.inspect(loss, targets=["gpu:nothing"])(W, X).json()
     assert not problems(found)
-    assert found["stages"][found["final"]]["title"] == "loss: lowered"
+    assert found["stages"][found["final"]]["title"] == "loss: traced"
+
+
+def test_values_of_equations_of_one_origin_are_those_of_their_own_rows() -> None:
+    layer = xlamini.checkpoint(lambda x: jnp.sin(x))
+
+    def f(x: Any) -> Any:
+        return layer(layer(x)) + jnp.eye(3)
+
+    found = xlamini.inspect(f, values=True)(np.ones((3, 3), np.float32)).json()
+    labels = [found["equations"]["label"][value["row"]] for value in found["values"]]
+    iotas = [label for label in labels if label.startswith("iota")]
+    assert len(iotas) == 2
+    assert len(set(iotas)) == 2
+
+
+def test_a_call_that_nobody_counts_has_no_time() -> None:
+    found = xlamini.inspect(jnp.linalg.cholesky)(np.eye(4, dtype=np.float32)).json()["targets"][0]
+    calls = [kernel for kernel in found["kernels"] if kernel["opcode"] == "custom-call"]
+    assert calls
+    assert all((kernel["seconds"], kernel["time"]) == (None, None) for kernel in calls)
+    assert "count no operations" in found["unavailable"]["costs"]
+
+
+def test_a_program_that_no_rewrite_gave_is_called_traced() -> None:
+    found = xlamini.inspect(jnp.sin)(np.float32(1)).json()
+    assert [stage["title"] for stage in found["stages"] if stage["kind"] == "jaxpr"] == ["sin: traced"]

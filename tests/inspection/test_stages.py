@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import linecache
 import re
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -15,7 +16,11 @@ from benchmarks import transformer
 from tests.support.higher_order import SIZE, WRAPS, base
 from tests.support.paths import ROOT
 from xlamini import lax
+from xlamini.core import jaxpr
+from xlamini.core.jaxpr import jaxprs_in
+from xlamini.inspection import equations as column
 from xlamini.inspection.build import Inspection, Options
+from xlamini.inspection.memory import memory_of
 from xlamini.inspection.recording import Recorder, recording
 from xlamini.inspection.stages import Stages
 
@@ -164,3 +169,58 @@ def test_what_is_inspected_is_no_compilation_and_leaves_no_trace() -> None:
     assert not inner.compilations()
     inner(X)
     assert [entry.cause.kind for entry in inner.compilations()] == ["first call"]
+
+
+def test_each_jaxpr_of_nested_calls_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def doubled(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        return xlamini.jit(lambda x: f(x) + f(x))
+
+    fun: Callable[[Any], Any] = jnp.sin
+    for _ in range(12):  # 2 ** 12 paths, 13 jaxprs
+        fun = doubled(fun)
+    recorder = Recorder()
+    with recording(recorder):
+        program = xlamini.jit(xlamini.grad(fun)).trace(0.5).jaxpr.jaxpr
+    looked = Counter[int]()
+    monkeypatch.setattr(jaxpr, "jaxprs_in", lambda params: [looked.update([id(params)]), jaxprs_in(params)][1])
+    assert recorder.of_programs([program])
+    assert max(looked.values()) < 100  # equations of one kind share their params
+
+
+def _kept(x: Any, w: Any) -> Any:
+    with xlamini.named_scope("kept"):
+        y = jnp.tanh(x @ w)
+    return (y @ w).sum()
+
+
+def test_what_a_group_adds_depends_on_its_own_program_alone() -> None:
+    found = staged(xlamini.grad(_kept), X, WS[0])
+    stages = found.stages
+    program = next(program for program, number in stages._numbers.items() if number == found.final)
+
+    def groups() -> Any:
+        return memory_of(found.traced.memory_plan(), program, stages.rows_of(program), stages.table)["groups"]
+
+    before = groups()
+    assert before[0]["scope"] == "kept"
+    assert before[0]["adds"] > 2 * 4 * 8 * 8
+    stages.add(xlamini.make_jaxpr(jnp.sin)(X).jaxpr, "another")
+    assert groups() == before
+
+
+def test_the_text_of_an_equation_is_all_of_it_on_one_line() -> None:
+    rows = staged(loops, X, WS).rows
+    text = {row.primitive: row.text for row in rows}
+    assert text["scan"].startswith("g:f32[4,8] h:f32[3] = scan[jaxpr={…} length=3 num_carry=1")
+    assert text["scan"].endswith("unroll=1] e f")
+    assert "branches=({…} {…})" in text["cond"]
+    assert text["mul"] == "u:f32[4,8] = mul t 2.0:f32[]"  # its line has the whole branch
+    assert column.type_of(text["dot_general"]) == "f32[4,8]"
+
+
+def test_long_params_of_an_equation_are_cut() -> None:
+    texts = [row.text for row in staged(lambda x: x[jnp.array([0, 1])], X).rows]
+    gather = next(text for text in texts if " = gather[" in text)
+    assert "dimension_numbers=GatherDimensionNumbers(" in gather
+    assert "…" in gather
+    assert len(gather) < 300

@@ -184,7 +184,7 @@ def test_a_while_loop_says_that_its_trips_are_unknown() -> None:
     once, many = xlamini.jit(f).trace(X).cost(), xlamini.jit(f).trace(X).cost(while_trips=10)
     assert many.flops == 10 * once.flops
     assert many.left_out == ()
-    assert "'while' at" in once.left_out[0] and "give while_trips" in once.left_out[0]
+    assert "'while' at" in once.left_out[0] and "cost(while_trips=...) takes their number" in once.left_out[0]
     assert "Left out: 'while'" in repr(once)
 
 

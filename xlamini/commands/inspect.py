@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
         help="exit with 1 if a limit is broken: 'peak<14GiB', or with --diff 'flops+5%%'")
     add("--no-source", action="store_true", help="leave the text of source files out of the report")
     add("--values", action="store_true",
-        help="run the program, on random floats and integers of zero where an argument is a type")
+        help="run the program; an argument that is a type gets random floats, or zeros if its dtype is an integer")
     return parser  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from xlamini.core.primitive import CallLike
 
 _nobody: Set[Var] = frozenset()
 _next_equation = Break("; ")
+_LONGEST_PARAM = 80
 
 
 def format_jaxpr(
@@ -44,18 +45,28 @@ def format_jaxpr(
         return render(printer.program([remark for remark, wanted in choices if wanted]), width)
 
 
-def lines_with_equations(jaxpr: Jaxpr, width: int = 80) -> list[tuple[str, list[Equation]]]:
-    """The lines of a jaxpr as text, each with the equations that begin on it."""
-    begun: list[Equation] = []
+Shown = tuple[str, list[tuple[Equation, str]]]
+"""A line, and the equations that begin on it, each with its own text."""
 
-    def number(_: Jaxpr, eqn: Equation) -> str:
-        begun.append(eqn)
+
+def lines_with_equations(jaxpr: Jaxpr, width: int = 80) -> list[Shown]:
+    """The lines of a jaxpr as text, each with the equations that begin on it.
+
+    The text beside an equation is all of it on one line, with its jaxprs as `{…}` and long params cut.
+    """
+    begun: list[tuple[Jaxpr, Equation]] = []
+
+    def number(inner: Jaxpr, eqn: Equation) -> str:
+        begun.append((inner, eqn))
         return f"#{len(begun) - 1}"
 
     with paused_gc():
-        page = layout(_Printer(jaxpr).program([number]), width)
+        printer = _Printer(jaxpr)
+        page = layout(printer.program([number]), width)
+        wanted = {inner: _wanted(inner) for inner in printer.graph}
+        texts = [(eqn, printer.short(eqn, wanted[inner])) for inner, eqn in begun]
     return [
-        (text, [begun[int(comment[1:])] for comment in comments])
+        (text, [texts[int(comment[1:])] for comment in comments])
         for text, comments in zip(page.lines, page.comments, strict=True)
     ]
 
@@ -88,7 +99,7 @@ class _Printer:
 
     def jaxpr(self, jaxpr: Jaxpr, unwanted: Set[Var] = _nobody) -> Doc:
         """`{ lambda captured; inputs. let equations in (outputs,) }`; nobody uses the outputs `unwanted`."""
-        used = _read(jaxpr) | (_variables(jaxpr.outvars) - unwanted)
+        used = _wanted(jaxpr, unwanted)
         head = concat("{ lambda ", self.typed(jaxpr.constvars), "; ", self.typed(jaxpr.invars), ". let")
         equations = join(_next_equation, [self.equation(jaxpr, eqn, used) for eqn in jaxpr.eqns])
         outputs = [self.atom(a) if a not in unwanted or a in used else "_" for a in jaxpr.outvars]
@@ -105,6 +116,22 @@ class _Printer:
         if eqn.params:
             parts.append(self.params(eqn, unwanted))
         return concat(*parts, " ", fill([self.atom(a) for a in eqn.invars]))
+
+    def short(self, eqn: Equation, used: Set[Var]) -> str:
+        """One equation on one line, its jaxprs as `{…}` and long params cut."""
+        results = f"{' '.join(self.typed_names(eqn.outvars, used))} = " if eqn.outvars else ""
+        shown = eqn.primitive.shown_params(eqn.params).items()
+        params = " ".join([f"{key}={self.short_value(value)}" for key, value in shown])
+        operands = "".join([f" {self.atom(a)}" for a in eqn.invars])
+        return f"{results}{eqn.primitive.name}{f'[{params}]' if params else ''}{operands}"
+
+    def short_value(self, value: Any) -> str:
+        if isinstance(value, Jaxpr):
+            return self.apart.get(value) or "{…}"
+        if isinstance(value, tuple) and value and all(isinstance(v, Jaxpr) for v in value):
+            return f"({' '.join(map(self.short_value, value))})"
+        text = " ".join(_text(value).split())
+        return text if len(text) <= _LONGEST_PARAM else f"{text[: _LONGEST_PARAM - 1]}…"
 
     def take_over_names(self, eqn: Equation, used: Set[Var]) -> Set[Var]:
         """Give a called jaxpr's inputs and outputs the names they have outside; which of its outputs nobody uses."""
@@ -134,10 +161,11 @@ class _Printer:
 
     def typed(self, variables: Sequence[Var], used: Set[Var] | None = None) -> Doc:
         """`a:f32[3] b:i32[]`; `_` for a variable that is not used."""
+        return fill(self.typed_names(variables, used))
+
+    def typed_names(self, variables: Sequence[Var], used: Set[Var] | None) -> list[str]:
         name = self.names.of
-        return fill([
-            f"{'_' if used is not None and v not in used else name(v)}:{v.aval.str_short()}" for v in variables
-        ])  # fmt: skip
+        return [f"{'_' if used is not None and v not in used else name(v)}:{v.aval.str_short()}" for v in variables]
 
     def atom(self, atom: Atom) -> str:
         """A variable's name, or a literal with its type."""
@@ -216,6 +244,11 @@ def _letters(number: int) -> str:
 
 def _variables(atoms: Iterable[Atom]) -> set[Var]:
     return {a for a in atoms if type(a) is Var}
+
+
+def _wanted(jaxpr: Jaxpr, unwanted: Set[Var] = _nobody) -> set[Var]:
+    """The variables that an equation reads, and the outputs that are not `unwanted`."""
+    return _read(jaxpr) | (_variables(jaxpr.outvars) - unwanted)
 
 
 def _read(jaxpr: Jaxpr) -> set[Var]:

@@ -5,8 +5,10 @@ import dataclasses
 import platform
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
+from xlamini.analysis.lints.finding import Finding
 from xlamini.analysis.lints.lint import found_in, program_of
 from xlamini.core import Jaxpr, Values, paused_gc
 from xlamini.core.errors import JaxRuntimeError, PlatformError, TargetError
@@ -28,6 +30,7 @@ from xlamini.staging.compile.ledger import Compilations
 from xlamini.staging.run.jit import Jitted
 from xlamini.staging.run.jit_caches import SharedCaches
 
+T = TypeVar("T")
 SCHEMA = 1
 HERE = "here"
 NO_COMPILER = (PlatformError, TargetError)
@@ -55,18 +58,28 @@ class Inspection:
         self.content: dict[str, Any] = {}
 
     def run(self, recorder: Recorder) -> dict[str, Any]:
-        """The report; a failure of lowering ends it early, and is part of it."""
+        """The report; what fails is left out of it, and the first failure is part of it."""
         name = self.traced.fun_name
         self.content = {"schema": SCHEMA, "made_with": _versions(), "name": name, "failure": None, "targets": []}
-        try:
-            for target in self.options.targets:
-                self._add_target(target, recorder)
-        except Exception as error:
-            self.content["failure"] = {"stage": "lower", "error": f"{type(error).__name__}: {error}"}
+        for target in self.options.targets:
+            self._add_target(target, recorder)
         if self.first is None:
-            self._add_programs(recorder, self.traced.jaxpr.jaxpr)
+            self._add_rewrites(recorder, self.traced.jaxpr.jaxpr)
+            self.content["final"] = self.stages.add_traced(self.traced.jaxpr.jaxpr)
         self._add_facts()
         return self.content
+
+    def part(self, stage: str, make: Callable[[], T], instead: T) -> T:
+        """A part of the report; if making it fails, what stands in its place."""
+        try:
+            return make()
+        except Exception as error:
+            self._failed(stage, error)
+            return instead
+
+    def _failed(self, stage: str, error: Exception) -> None:
+        """Note the first failure."""
+        self.content["failure"] = self.content["failure"] or {"stage": stage, "error": _named(error)}
 
     def _add_target(self, name: str, recorder: Recorder) -> None:
         targets = self.content["targets"]
@@ -75,10 +88,11 @@ class Inspection:
             device = None if name == HERE else target_of(name)
             lowered = self.traced.lower() if device is None else self.traced.lower(target=device)
             seconds = time.perf_counter() - start
-        except (*NO_COMPILER, ValueError) as error:
-            if name == HERE and isinstance(error, ValueError):
-                raise
-            targets.append(self._entry(unexamined(name, str(error)), None))
+        except Exception as error:
+            is_expected = isinstance(error, NO_COMPILER) or (isinstance(error, ValueError) and name != HERE)
+            if not is_expected:
+                self._failed("lower", error)
+            targets.append(self._entry(unexamined(name, str(error) if is_expected else _named(error)), None))
             return
         self.first = self.first or lowered
         final = self._add_programs(recorder, lowered._program.pruned, lowered._program.jaxpr)
@@ -88,50 +102,64 @@ class Inspection:
 
     def _add_programs(self, recorder: Recorder, *programs: Jaxpr) -> int:
         """Add the stages that are jaxprs; the number of the last one, which is lowered."""
+        self._add_rewrites(recorder, *programs)
+        number = self.stages.add_traced(programs[0])
+        for outlined in programs[1:]:
+            number = self.stages.add(outlined, f"{self.traced.fun_name}: repeated blocks outlined", of=number)
+        self.content.setdefault("final", number)
+        return number
+
+    def _add_rewrites(self, recorder: Recorder, *programs: Jaxpr) -> None:
+        """Add what rewrites took and gave until they gave these programs."""
         self.programs.extend(programs)
         for rewrite in recorder.of_programs(self.programs):
             self.stages.add_rewrite(rewrite)
-        name, number = self.traced.fun_name, None
-        for program, what in zip(programs, ("lowered", "repeated blocks outlined"), strict=False):
-            number = self.stages.add(program, f"{name}: {what}", of=number)
-        assert number is not None
-        self.content.setdefault("final", number)
-        return number
 
     def _entry(self, examined: Examined, final: int | None, stablehlo: int | None = None) -> dict[str, Any]:
         row_of = self.stages.row_of_label(final) if final is not None else lambda label: None
         number = len(self.content["targets"])
-        return {**entry_of(examined, row_of, self.stages.found, number, stablehlo), "final": final}
+        rows = self.stages.table.rows
+
+        def work_of(row: int) -> float:
+            return rows[row].flops + rows[row].bytes
+
+        return {**entry_of(examined, row_of, work_of, self.stages.found, number, stablehlo), "final": final}
 
     def _add_facts(self) -> None:
         content, stages, lowered = self.content, self.stages, self.first
-        plan = self.traced.memory_plan()
+        if stages.table.failure is not None:
+            self._failed("cost", stages.table.failure)
+        content |= {"memory": None, "arguments": [], "results": [], "mesh": None}
         if lowered is not None:
-            program = lowered._program.pruned
-            content["memory"] = memory_of(plan, program, stages.rows_of(program), stages.table)
+            content["memory"] = self.part("memory plan", partial(self._memory, lowered._program.pruned), None)
             content |= {"arguments": arguments_of(lowered), "results": results_of(lowered), "mesh": mesh_of(lowered)}
-        else:
-            content |= {"memory": None, "arguments": [], "results": [], "mesh": None}
         content |= {
             "sources": sources_of(list(stages.table.files.numbers), self.options.source),
             "equations": stages.table.columns(),
             "stages": stages.found,
             "program": self._strip(),
-            "totals": _totals(self.traced),
+            "totals": self.part("cost", partial(_totals, self.traced), None),
             "compilations": list(map(_compilation, self.compilations)),
             "values": None,
         }
-        lints = found_in(program_of(self.fun, self.traced))
-        content["findings"] = findings_of(content, list(lints))
+        content["findings"] = findings_of(content, self.part("lint", self._lints, []))
+
+    def _memory(self, program: Jaxpr) -> dict[str, Any]:
+        return memory_of(self.traced.memory_plan(), program, self.stages.rows_of(program), self.stages.table)
+
+    def _lints(self) -> list[Finding]:
+        return list(found_in(program_of(self.fun, self.traced)))
 
     def _strip(self) -> list[dict[str, Any]]:
-        """The way from Python to kernels, with counts and seconds."""
-        stages = self.stages.found
+        """The way from Python to the kernels of the first target that was lowered for, with counts and seconds."""
+        stages, targets = self.stages.found, self.content["targets"]
+        first = next((stage["target"] for stage in stages if stage["kind"] == "stablehlo"), None)
         steps = [{"title": "Python", "count": 1, "seconds": self.seconds, "stage": None}]
         for number, stage in enumerate(stages):
-            if stage["kind"] in ("jaxpr", "stablehlo", "hlo") and stage["target"] in (None, 0):
+            if stage["kind"] in ("jaxpr", "stablehlo", "hlo") and stage["target"] in (None, first):
                 steps.append({**{key: stage[key] for key in ("title", "count", "seconds")}, "stage": number})
-        for target in self.content["targets"][:1]:
+        if first is not None and targets[first]["error"] is None:
+            target = targets[first]
             kernels = {"title": "kernels", "count": len(target["kernels"]), "seconds": None, "stage": target["hlo"]}
             steps.append(kernels)
         return steps
@@ -150,7 +178,8 @@ def build_report(jitted: Any, args: Values, kwargs: dict[str, Any], options: Opt
         if options.values and content["failure"] is None:
             from xlamini.inspection.values import values_of  # for those who asked
 
-            content["values"] = values_of(traced, args, kwargs, fresh.traced, inspection.stages.table)
+            run = partial(values_of, traced, args, kwargs, fresh.traced, inspection.stages.table)
+            content["values"] = inspection.part("values", run, None)
     return content
 
 
@@ -166,6 +195,10 @@ def _examined(lowered: Lowered, name: str, device: Target | None) -> Examined:
         return examine(lowered, name, device)
     except (*NO_COMPILER, JaxRuntimeError) as error:
         return unexamined(name, str(error))
+
+
+def _named(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 def _versions() -> dict[str, str]:

@@ -6,7 +6,8 @@
                 `after` are {"flops", "bytes", "held", "seconds", "equations"}, or null where the line is not there.
                 A line is the same if file name, function and text are; its number stands for the text where one of the
                 reports has no source. How much it moved: the sum, over FLOPs, bytes, held bytes and seconds, of the
-                change's share in the larger of both reports' totals. Seconds are those of the first common target
+                change's share in the larger of both reports' totals. Seconds are those of the first common target.
+                Where the two have other roofs, as that of a CPU is measured anew, no times are compared
     equations   {"same": count, "changed": [[row before, row after]], "lost": [rows before], "new": [rows after]} of the
                 final programs, paired as `matching.py` says; changed are pairs whose keys differ
     kernels     [{"target", "same": count, "changed": [{"before": index, "after": index, "left": [rows before],
@@ -29,17 +30,27 @@ def diff(before: Report, after: Report) -> dict[str, Any]:
     """What has changed from one report to another; both as dicts that `schema.read_report` has accepted."""
     partners = match_equations(before, after)
     names = [[t["name"] for t in report["targets"]] for report in (before, after)]
-    common = [(b, a) for a in after["targets"] for b in before["targets"] if a["name"] == b["name"]]
+    common = pairs_of(before, after)
     return {
         "targets": {
             "lost": [name for name in names[0] if name not in names[1]],
             "new": [name for name in names[1] if name not in names[0]],
         },
         "costs": _costs(before, after, common),
-        "lines": _lines(*alike(before, after), *(common[0] if common else (None, None))),
+        "lines": _lines(*alike(before, after), *(common[0] if common and same_roof(*common[0]) else (None, None))),
         "equations": _equations(before, after, partners),
         "kernels": [_kernels(b, a, partners) for b, a in common],
     }
+
+
+def pairs_of(before: Report, after: Report) -> list[tuple[Target, Target]]:
+    """The targets that both reports have."""
+    return [(b, a) for a in after["targets"] for b in before["targets"] if a["name"] == b["name"]]
+
+
+def same_roof(before: Target, after: Target) -> bool:
+    """Whether the times of two reports differ by the program alone."""
+    return before["roof"] == after["roof"]
 
 
 def _costs(before: Report, after: Report, common: Sequence[tuple[Target, Target]]) -> list[dict[str, Any]]:
@@ -47,6 +58,8 @@ def _costs(before: Report, after: Report, common: Sequence[tuple[Target, Target]
     found = []
     for name, quantity in QUANTITIES.items():
         for b, a in common if quantity.of_target else [(None, None)]:
+            if name == "seconds" and a is not None and b is not None and not same_roof(b, a):
+                continue
             row = {"before": value_of(before, b, name), "after": value_of(after, a, name)}
             found.append({"quantity": name, "target": None if a is None else a["name"], **row})
     return found
@@ -60,7 +73,7 @@ def _lines(before: Report, after: Report, old: Target | None, new: Target | None
     for key, last in {**costs[0], **costs[1]}.items():
         b, a = costs[0].get(key), costs[1].get(key)
         pair = {"before": _plain(b), "after": _plain(a)}
-        if pair["before"] != pair["after"]:
+        if _differ(**pair):
             found.append((-_moved(b, a, totals), {**last.place._asdict(), **pair}))
     return [line for _, line in sorted(found, key=lambda entry: (entry[0], entry[1]["file"], entry[1]["line"]))]
 
@@ -71,6 +84,13 @@ def _total(costs: Any, name: str) -> float:
 
 def _plain(cost: LineCost | None) -> dict[str, Any] | None:
     return None if cost is None else {name: getattr(cost, name) for name in (*_MOVES, "equations")}
+
+
+def _differ(before: dict[str, Any] | None, after: dict[str, Any] | None) -> bool:
+    """Whether a line is in one report only, or a cost differs that both know."""
+    if before is None or after is None:
+        return True
+    return any(x != after[name] for name, x in before.items() if x is not None and after[name] is not None)
 
 
 def _moved(before: LineCost | None, after: LineCost | None, totals: Mapping[str, float]) -> float:

@@ -46,7 +46,7 @@ def _quoted(*lines: str) -> str:
 def model_explorer(report: Report) -> dict[str, Any]:
     """A graph for each jaxpr of the report, for Model Explorer: its namespaces are the named scopes."""
     stages = [(i, stage) for i, stage in enumerate(report["stages"]) if stage["kind"] == "jaxpr"]
-    graphs = [{"id": stage["title"], "nodes": [_explored(report, row) for row in rows_of(report, i)]}
+    graphs = [{"id": f"{stage['title']} (stage {i})", "nodes": [_explored(report, row) for row in rows_of(report, i)]}
               for i, stage in stages]  # fmt: skip
     return {"label": report["name"], "graphs": graphs}
 
@@ -112,8 +112,14 @@ def _track(number: int, name: str) -> dict[str, Any]:
 
 
 def _slices(number: int, slices: Iterator[Slice]) -> Iterator[dict[str, Any]]:
-    """Slices one after another; Perfetto counts in microseconds."""
-    start = 0.0
+    """Slices one after another, in microseconds.
+
+    Perfetto cuts them to whole nanoseconds, and drops one that then begins before the last ends. So each has whole
+    nanoseconds, at least one, and a tenth keeps its start from being cut to the nanosecond before.
+    """
+    start = 0
     for name, seconds, about in slices:
-        yield {"ph": "X", "name": name, "pid": number, "tid": 0, "ts": start, "dur": 1e6 * seconds, "args": about}
-        start += 1e6 * seconds
+        length = max(round(1e9 * seconds), 1)
+        when = {"ts": (start + 0.1) / 1000, "dur": length / 1000}
+        yield {"ph": "X", "name": name, "pid": number, "tid": 0, **when, "args": about}
+        start += length

@@ -1,7 +1,7 @@
 """What each line of the user's files costs, summed over the equations of the final program that come from it.
 
-The seconds of a kernel are shared among the equations inside in proportion to their FLOPs plus bytes, or equally where
-all have none; a kernel without equations has no line.
+A kernel's equations share its seconds in proportion to their FLOPs plus bytes: the report has the `shares`. A kernel
+without equations has no line.
 """
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class LineCost(NamedTuple):
 
 def line_costs(report: Report, target: Mapping[str, Any] | None = None) -> dict[Key, LineCost]:
     """The cost of each line, by the key of its place; times are those of the target's kernels."""
-    columns, seconds = report["equations"], row_seconds(report, target)
+    columns, seconds = report["equations"], row_seconds(target)
     found: dict[Key, LineCost] = {}
     for row in final_rows(report):
         place = place_of(report, row)
@@ -41,21 +41,22 @@ def line_costs(report: Report, target: Mapping[str, Any] | None = None) -> dict[
             old.flops + columns["flops"][row],
             old.bytes + columns["bytes"][row],
             old.held + columns["held"][row],
-            None if old.seconds is None else old.seconds + seconds.get(row, 0.0),
+            old.seconds,
         )
+    for row, time in seconds.items():  # of the program that was lowered for the target, which may be another one
+        place = place_of(report, row)
+        old = found.get(place.key) or LineCost(place, 0, 0, 0, 0, 0.0)
+        found[place.key] = old._replace(seconds=(old.seconds or 0.0) + time)
     return found
 
 
-def row_seconds(report: Report, target: Mapping[str, Any] | None) -> dict[int, float]:
+def row_seconds(target: Mapping[str, Any] | None) -> dict[int, float]:
     """The seconds of each equation that is in a kernel with a time; empty if no kernel has one."""
-    columns, found = report["equations"], Counter[int]()
+    found = Counter[int]()
     for kernel in (target or {}).get("kernels") or ():
-        if kernel["seconds"] is None or not kernel["rows"]:
-            continue
-        work = [columns["flops"][row] + columns["bytes"][row] for row in kernel["rows"]]
-        whole = sum(work)
-        for row, share in zip(kernel["rows"], work, strict=True):
-            found[row] += kernel["seconds"] * (share / whole if whole else 1 / len(work))
+        for row, share in zip(kernel["rows"], kernel["shares"], strict=True):
+            if kernel["seconds"] is not None:
+                found[row] += kernel["seconds"] * share
     return dict(found)
 
 

@@ -1,5 +1,7 @@
 """Which equation of one report is which of another, and which kernel: rules so simple that the page has the same.
 
+The page's are in frontend/src/match.js; tests/golden/report_matching.json has cases that both must get right.
+
 Equations of both final programs are paired by these steps, and an equation has at most one partner:
 
 1. A key is an equation's scope, its primitive, its direction and the types of its results. Where both programs have a
@@ -43,8 +45,8 @@ class _Program:
         self._operands, self._users = report["equations"]["operands"], users(report, self.rows)
 
     def free(self, rows: Iterable[int]) -> list[int]:
-        """Those of the rows that belong to the program and have no partner."""
-        return [row for row in rows if row in self.keys and row not in self.partners]
+        """Those of the rows that belong to the program and have no partner, each once."""
+        return [row for row in dict.fromkeys(rows) if row in self.keys and row not in self.partners]
 
     def neighbours(self, row: int) -> tuple[Iterable[int], Iterable[int]]:
         return self._operands[row], self._users.get(row, ())

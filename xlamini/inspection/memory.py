@@ -45,7 +45,7 @@ def memory_of(plan: MemoryPlan, program: Jaxpr, rows: dict[Equation, int], table
         "at": _row(at, rows, table),
         "moments": [{"row": _row(eqn, rows, table), "bytes": fixed + n} for eqn, n in timeline.moments],
         "values": values,
-        "groups": _groups(values, table),
+        "groups": _groups(values, rows, table),
         "left_out": list(plan.left_out),
     }
 
@@ -60,7 +60,9 @@ def _mark_held(values: Sequence[dict[str, Any]], peak: Any, timeline: Timeline, 
 
 def _row(eqn: Equation | None, rows: dict[Equation, int], table: Table) -> int | None:
     """The row of an equation of the program, or the nearest one that it comes from."""
-    return None if eqn is None else rows.get(eqn, table.parent_of(eqn, 0))
+    if eqn is None:
+        return None
+    return rows[eqn] if eqn in rows else table.parent_of(eqn, 0)
 
 
 def _values(timeline: Timeline, rows: dict[Equation, int], table: Table) -> list[dict[str, Any]]:
@@ -90,17 +92,16 @@ def _value(
     }
 
 
-def _groups(values: Sequence[dict[str, Any]], table: Table) -> list[dict[str, Any]]:
+def _groups(values: Sequence[dict[str, Any]], rows: dict[Equation, int], table: Table) -> list[dict[str, Any]]:
     """What recomputing a group in the backward pass saves and adds; a group is a named scope, or a line without one."""
     saves: dict[str, int] = defaultdict(int)
     for value in values:
         if value["kept_for_backward"]:
             saves[_group(table, value["made"])] += value["bytes"]
     adds: dict[str, int] = defaultdict(int)
-    stage = max((row.stage for row in table.rows), default=0)
-    for i, row in enumerate(table.rows):
-        if row.stage == stage and row.direction == "forward":
-            adds[_group(table, i)] += row.flops
+    for number in rows.values():
+        if table.rows[number].direction == "forward":
+            adds[_group(table, number)] += table.rows[number].flops
     order = sorted(saves, key=lambda group: -saves[group])
     return [{"scope": group, "saves": saves[group], "adds": adds[group]} for group in order]
 

@@ -11,7 +11,7 @@ Target = Mapping[str, Any]
 
 
 class Quantity(NamedTuple):
-    """What it is in words, the family of its units, and how a target's is read: None where it is not known."""
+    """What it is in words, the family of its units, and how a target's is read: None where the report lacks it."""
 
     words: str
     family: str
@@ -49,14 +49,14 @@ QUANTITIES = {
 
 
 def value_of(report: Report, target: Target | None, name: str) -> float | None:
-    """A quantity of a target, or of the whole report if it is the same for all; None where it is not known."""
+    """A quantity of a target, or of the whole report if it is the same for all; None where the report lacks it."""
     if target is None or not QUANTITIES[name].of_target:
         return QUANTITIES[name].read(report, {})
     return None if target["error"] else QUANTITIES[name].read(report, target)
 
 
 def why_unknown(report: Report, target: Target | None) -> str:
-    """Why a quantity of this target is not known, in words."""
+    """Why the report does not have a quantity of this target, in words."""
     failure = report["failure"]
     if target is not None and target["error"]:
         return target["error"]

@@ -8,9 +8,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any, NamedTuple
 
-from xlamini.core import Jaxpr, config, subjaxprs
+from xlamini.core import Jaxpr, config
+from xlamini.core.call_graph import call_graph
 
 
 class Rewrite(NamedTuple):
@@ -58,7 +60,7 @@ class Recorder:
         """The rewrites of whole programs that changed something, in their order; `programs` are those lowered."""
         changing = [r for r in self.rewrites if r.taken.name and any(made is not r.taken for made in r.given)]
         every = [*programs, *(program for r in changing for program in (r.taken, *r.given))]
-        inner = {id(jaxpr) for program in every for jaxpr in _inside(program)}
+        inner = {id(jaxpr) for program in every for jaxpr in islice(call_graph(program), 1, None)}
         return [r for r in changing if inner.isdisjoint(map(id, (r.taken, *r.given)))]
 
 
@@ -75,10 +77,3 @@ def recording(recorder: Recorder) -> Iterator[None]:
 
 def _jaxprs(result: Any) -> tuple[Jaxpr, ...]:
     return tuple(x for x in (result if isinstance(result, tuple) else (result,)) if isinstance(x, Jaxpr))
-
-
-def _inside(program: Jaxpr) -> Iterator[Jaxpr]:
-    for eqn in program.eqns:
-        for inner in subjaxprs(eqn):
-            yield inner
-            yield from _inside(inner)

@@ -32,7 +32,8 @@ COLUMNS: dict[str, Any] = {
 
 KERNEL: dict[str, Any] = {
     "name": "text", "kind": "text", "opcode": "text", "type": "text", "runs": "count", "flops": "number",
-    "bytes": "number", "seconds?": "number", "time?": "text", "rows": ["row"], "inserted": "flag", "line?": "count",
+    "bytes": "number", "seconds?": "number", "time?": "text", "rows": ["row"], "shares": ["number"],
+    "inserted": "flag", "line?": "count",
     "hlo?": "text",
 }  # fmt: skip
 
@@ -220,6 +221,11 @@ def _wrong_lengths(report: Mapping[str, Any]) -> Iterator[str]:
     for i, stage in enumerate(report["stages"]):
         if len(stage["rows"]) != len(stage["lines"]):
             yield f"stages[{i}] has {len(stage['lines'])} lines, and rows for {len(stage['rows'])}"
+    for target in report["targets"]:
+        for i, kernel in enumerate(target["kernels"] or ()):
+            rows, shares = len(kernel["rows"]), len(kernel["shares"])
+            if rows != shares:
+                yield f"kernels[{i}] of {target['name']} has {rows} rows, and {shares} shares"
     memory = report["memory"] or {"values": (), "moments": ()}
     end = len(memory["moments"])
     for i, value in enumerate(memory["values"]):

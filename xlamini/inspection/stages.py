@@ -36,23 +36,24 @@ class Stages:
         lines, marks = [], []
         for text, equations in lines_with_equations(program, WIDTH):
             lines.append(text)
-            marks.append([rows[eqn] for eqn in equations])
-            for row in marks[-1]:
-                self.table.rows[row].text = text.strip()
+            marks.append([rows[eqn] for eqn, _ in equations])
+            for eqn, short in equations:
+                self.table.rows[rows[eqn]].text = short
         self.found.append(_stage("jaxpr", title, lines, marks, len(rows), **facts))
         return number
 
     def add_rewrite(self, rewrite: Rewrite) -> None:
         """Add the programs that a rewrite gave, and the one that it took if it is not there."""
-        taken = self.add(rewrite.taken, self._traced(rewrite.taken.name))
+        taken = self.add_traced(rewrite.taken)
         for part, program in zip(_parts(rewrite), rewrite.given, strict=True):
             title = f"{rewrite.taken.name}: {NAMES.get(rewrite.name, rewrite.name)}{part}"
             self.add(program, title, of=taken, rewrite=rewrite.name, seconds=rewrite.seconds)
 
-    def _traced(self, name: str) -> str:
-        """The title of a program that no rewrite gave; one around a function that was rewritten may have its name."""
-        title = f"{name}: traced"
-        return f"{title}, with what rewrites gave" if any(s["title"] == title for s in self.found) else title
+    def add_traced(self, program: Jaxpr) -> int:
+        """Add a program that no rewrite gave; one around a function that was rewritten may have that one's name."""
+        title = f"{program.name}: traced"
+        has_name = any(stage["title"] == title for stage in self.found)
+        return self.add(program, f"{title}, with what rewrites gave" if has_name else title)
 
     def add_stablehlo(self, lowered: Lowered, final: int, target: int, seconds: float) -> int:
         """Add the module that was made of the stage `final` for a target; the number of its stage."""

@@ -74,6 +74,7 @@ class Table:
         self._programs: list[Jaxpr] = []  # whose equations are keys above; without them another could have their id
         self._made_by: dict[tuple[int, str], list[int]] = defaultdict(list)
         self._variables: dict[Any, str | None] = {}
+        self.failure: Exception | None = None
 
     def add(self, stage: int, program: Jaxpr) -> dict[Equation, int]:
         """Add the equations of a program, those of inner jaxprs behind the equation that holds them; their rows."""
@@ -90,6 +91,14 @@ class Table:
         columns["rule"] = [rule and rule._asdict() for rule in columns["rule"]]
         return columns
 
+    def cost_of(self, eqn: Equation) -> Cost:
+        """What its rule says that an equation costs; nothing if the rule fails, and the first failure is kept."""
+        try:
+            return equation_cost(eqn)
+        except Exception as error:  # a report has the program all the same
+            self.failure = self.failure or error
+            return NOTHING
+
     def variable_of(self, eqn: Equation) -> str | None:
         """The user's name for an equation's value; reading it from the bytecode is slow, so it is remembered."""
         source = eqn.provenance.source
@@ -98,13 +107,16 @@ class Table:
         return self._variables.get(source)
 
     def parent_of(self, eqn: Equation, position: int) -> int | None:
-        """The row that an equation was copied or derived from; it is the one in `position` of those of one origin."""
+        """The row that an equation was copied or derived from.
+
+        Of rows of one origin it is the one in `position`; a program that was copied several times has them in turn.
+        """
         if eqn in self.row_of:
             return self.row_of[eqn]
         provenance = eqn.provenance
         copies = self._made_by.get((id(provenance), eqn.primitive.name), ())
         if copies:
-            return copies[min(position, len(copies) - 1)]
+            return copies[position % len(copies)]
         here = provenance
         while here.origin is not None:
             if here.origin in self.row_of:
@@ -143,7 +155,7 @@ class _Walk:
 
     def _row(self, eqn: Equation, inner: Inner, parent: int | None) -> Row:
         provenance, source, runs = eqn.provenance, eqn.provenance.source, self.runs[inner.jaxpr]
-        cost = NOTHING if called(eqn) else equation_cost(eqn)
+        cost = NOTHING if called(eqn) else self.table.cost_of(eqn)
         return Row(
             stage=self.stage,
             label=f"{eqn.primitive.name}#e{self.paths[inner.jaxpr]}{eqn.id}",

@@ -13,7 +13,7 @@ SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 FAMILIES = {"bytes": BYTES, "count": COUNT, "seconds": SECONDS}
 
 UNKNOWN = "-"
-"""What stands in a table where a thing is not known."""
+"""What stands in a table where the report does not have a number."""
 
 
 def parsed(text: str, family: str) -> float:
@@ -33,7 +33,7 @@ def parsed(text: str, family: str) -> float:
 
 
 def shown(number: float | None, family: str) -> str:
-    """A quantity with the unit that suits it; `-` where it is not known.
+    """A quantity with the unit that suits it; `-` for None.
 
     >>> shown(1536, "bytes"), shown(3_200_000, "count"), shown(0.0015, "seconds"), shown(None, "bytes")
     ('1.5 KiB', '3.2 M', '1.5 ms', '-')
@@ -65,7 +65,7 @@ def _digits(number: float) -> str:
 
 
 def change(before: float | None, after: float | None) -> str:
-    """How much a quantity has changed: `+5 %`, `same`, `new`; `-` where one of the two is not known."""
+    """How much a quantity has changed: `+5 %`, `same`, `new`; `-` where one of the two is None."""
     if before is None or after is None:
         return UNKNOWN
     if before == after:

@@ -1,6 +1,8 @@
 """The values of a run, equation by equation: their range, their NaN and zeros, their distance to float64."""
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,11 +21,21 @@ def values_of(traced: Traced, args: Values, kwargs: dict[str, Any], again: Any, 
     precise = _precise(again, args, kwargs)
     found = _results(traced, flatten((args, kwargs))[0])
     exact = precise if precise is not None and len(precise) == len(found) else [None] * len(found)
+    rows = _rows(found, table)
     return [
-        {"row": table.parent_of(eqn, 0), "iteration": list(loops), **_facts(values[0], other and other[2][0])}
-        for (eqn, loops, values), other in zip(found, exact, strict=True)
+        {"row": row, "iteration": list(loops), **_facts(values[0], other and other[2][0])}
+        for row, (_, loops, values), other in zip(rows, found, exact, strict=True)
         if values
     ]
+
+
+def _rows(results: Results, table: Table) -> Iterator[int | None]:
+    """The row of each equation of a run; those of one origin are told apart by their order in an iteration."""
+    met = Counter[Any]()
+    for eqn, loops, _ in results:
+        key = id(eqn.provenance), eqn.primitive.name, loops
+        yield table.parent_of(eqn, met[key])
+        met[key] += 1
 
 
 def _results(traced: Traced, leaves: Values) -> Results:

@@ -71,6 +71,7 @@ export function perfetto(model) {
   return JSON.stringify({ traceEvents: events, displayTimeUnit: "ms" });
 }
 
+/** Steps one after another; xlamini/inspection/exports.py says why in whole nanoseconds and a tenth. */
 function track(model, tid, name, steps) {
   let at = 0;
   return [
@@ -78,8 +79,9 @@ function track(model, tid, name, steps) {
     ...steps
       .filter(([, seconds]) => seconds)
       .map(([title, seconds, args]) => {
-        const event = { ph: "X", pid: 1, tid, name: title, ts: at, dur: seconds * 1e6, args };
-        at += seconds * 1e6;
+        const length = Math.max(Math.round(seconds * 1e9), 1);
+        const event = { ph: "X", pid: 1, tid, name: title, ts: (at + 0.1) / 1000, dur: length / 1000, args };
+        at += length;
         return event;
       }),
   ];

@@ -12,9 +12,9 @@ export const compilations = {
   id: "compilations",
   title: "Compilations",
   about:
-    "Each compilation of this function in the process that made the report, by the line that called it and by what made an earlier program unfit. The times add up what a cause has cost; where an edit would avoid it, it is named.",
+    "Each compilation of this function in the process that made the report: the line that called it, and why no earlier program would do. Below, the time that each cause has cost, and the edit that avoids it.",
   missing: (app) =>
-    app.model.report.compilations?.length ? null : "this process had compiled the function for no call",
+    app.model.report.compilations?.length ? null : "this process had not compiled the function before",
   draw(app, body) {
     const all = app.model.report.compilations,
       sites = by(all, (it) => it.site);

@@ -6,7 +6,8 @@ import * as format from "../format.js";
 import { Grid, plain, switcher } from "../grid.js";
 import { program } from "../highlight.js";
 import { load } from "../loading.js";
-import { fusions, match, movers } from "../match.js";
+import { kernelDiff, match, movers, sameRoof } from "../match.js";
+import { base } from "../model.js";
 import { pickRow } from "../state.js";
 import { VirtualList } from "../virtual.js";
 
@@ -16,7 +17,7 @@ export const diff = {
   id: "diff",
   title: "Diff",
   about:
-    "This report (after) against another one (before), of an earlier commit, another shape or another target: drop a page or a JSON file here. Equations are matched by named scope, primitive and type; what has no partner counts as added or removed.",
+    "This report (after) against another one (before), of an earlier commit, another shape or another target: drop a page or a JSON file here. Equations are matched by named scope, primitive, direction and type, then by their neighbours; what has no partner counts as added or removed.",
   draw: (app, body) => new Diff(app, body),
 };
 
@@ -125,10 +126,12 @@ function totalsTable(before, after, partner) {
     const other = before.targets.find((it) => it.name === target.name && !it.error);
     if (!other) continue;
     const its = [
-      ["time", other.prediction?.seconds, target.prediction?.seconds, format.seconds],
       ["peak", other.memory?.peak, target.memory?.peak, format.bytes],
       ["kernels", other.kernels.length, target.kernels.length, format.count],
     ];
+    const [x, y] = [other.prediction?.seconds, target.prediction?.seconds];
+    if (sameRoof(other, target)) its.unshift(["time", x, y, format.seconds]);
+    else rows.push([`${target.name}: time`, format.seconds(x), format.seconds(y), "not compared: another roof"]);
     rows.push(...its.filter(([, x, y]) => x !== y).map(([name, ...rest]) => row(`${target.name}: ${name}`, ...rest)));
   }
   const pairs = partner.size,
@@ -148,32 +151,41 @@ const worse = (x, y) => (Number.isFinite(x) && Number.isFinite(y) && x !== y ? (
 function costGrid(app, before, after) {
   const items = movers(before, after);
   if (!items.length) return { element: h("p", { class: "soft" }, "No line changed its cost.") };
+  const cost = (it, side, name) => it[side]?.[name] ?? 0;
   const change = (name, show, title) => ({
     title,
     width: "minmax(7rem, 0.8fr)",
     number: true,
-    value: (it) => it.after[name] - it.before[name],
-    show: (it) =>
-      it.after[name] === it.before[name]
-        ? h("span", { class: "soft" }, "=")
-        : [
-            h(
-              "span",
-              { class: worse(it.before[name], it.after[name]) },
-              format.change(it.before[name], it.after[name]),
-            ),
-            h("span", { class: "soft" }, ` ${show(it.before[name])} → ${show(it.after[name])}`),
-          ],
+    value: (it) => cost(it, "after", name) - cost(it, "before", name),
+    show: (it) => {
+      const [x, y] = [cost(it, "before", name), cost(it, "after", name)];
+      if ((it.after ?? it.before)[name] === null) return h("span", { class: "soft" }, "–");
+      if (x === y) return h("span", { class: "soft" }, "=");
+      return [
+        h("span", { class: worse(x, y) }, format.change(x, y)),
+        h("span", { class: "soft" }, ` ${show(x)} → ${show(y)}`),
+      ];
+    },
   });
   return new Grid({
     label: "Cost by line",
     items,
     columns: [
-      { title: "line", width: "minmax(7rem, 0.5fr)", value: (it) => it.where.after ?? it.where.before },
-      { title: "text", width: "minmax(10rem, 1.2fr)", value: (it) => it.text, show: (it) => h("code", null, it.text) },
+      {
+        title: "line",
+        width: "minmax(7rem, 0.5fr)",
+        value: (it) => (it.file ? `${base(it.file)}:${it.line}` : "no line"),
+      },
+      {
+        title: "text",
+        width: "minmax(10rem, 1.2fr)",
+        value: (it) => it.text || it.function,
+        show: (it) => h("code", null, it.text || it.function),
+      },
       change("flops", format.count, "FLOPs"),
       change("bytes", format.bytes, "bytes"),
       change("held", format.bytes, "held for backward"),
+      change("seconds", format.seconds, "time"),
     ],
     enter: (it) => it.rows.length && app.select(pickRow(it.rows[0])),
     paint: (element, it) =>
@@ -191,40 +203,7 @@ function kernelChanges(before, after, partner) {
       const other = before.targets.find((it) => it.name === target.name && !it.error);
       if (!other)
         return [h("h2", null, target.name), h("p", { class: "soft" }, "The other report does not have this target.")];
-      const { lost, made } = fusions(other.kernels, target.kernels, partner);
-      const list = (kernels, which) =>
-        plain(
-          "Kernels",
-          ["kernel", "equations", "bytes", "time"],
-          which
-            .slice(0, MOST)
-            .map((k) => [
-              h("code", null, kernels[k].name),
-              format.count(kernels[k].rows.length),
-              format.bytes(kernels[k].bytes),
-              format.seconds(kernels[k].seconds),
-            ]),
-          [1, 2, 3],
-        );
-      return [
-        h("h2", null, target.name),
-        h(
-          "div",
-          { class: "columns even" },
-          h(
-            "section",
-            null,
-            h("p", null, `${format.plural(lost.length, "kernel")} only before`),
-            list(other.kernels, lost),
-          ),
-          h(
-            "section",
-            null,
-            h("p", null, `${format.plural(made.length, "kernel")} only after`),
-            list(target.kernels, made),
-          ),
-        ),
-      ];
+      return [h("h2", null, target.name), ...kernelLists(before, after, other, target, partner)];
     });
   return {
     element: h(
@@ -233,6 +212,54 @@ function kernelChanges(before, after, partner) {
       parts.length ? parts : h("p", { class: "soft" }, "There is no target to compare."),
     ),
   };
+}
+
+function kernelLists(before, after, other, target, partner) {
+  const { same, changed, lost, made } = kernelDiff(other.kernels, target.kernels, partner);
+  const list = (kernels, which) =>
+    plain(
+      "Kernels",
+      ["kernel", "equations", "bytes", "time"],
+      which
+        .slice(0, MOST)
+        .map((k) => [
+          h("code", null, kernels[k].name),
+          format.count(kernels[k].rows.length),
+          format.bytes(kernels[k].bytes),
+          format.seconds(kernels[k].seconds),
+        ]),
+      [1, 2, 3],
+    );
+  const labels = (model, rows) => h("code", null, rows.map((row) => model.eq.label[row]).join(" "));
+  const section = (text, ...children) => h("section", null, h("p", null, text), ...children);
+  return [
+    h(
+      "p",
+      null,
+      `${format.plural(same, "kernel")} with the same equations, ${format.count(changed.length)} with others`,
+    ),
+    changed.length > 0 &&
+      plain(
+        "Changed kernels",
+        ["kernel", "joined by", "left by", "time before", "time"],
+        changed
+          .slice(0, MOST)
+          .map((it) => [
+            h("code", null, target.kernels[it.after].name),
+            labels(after, it.joined),
+            labels(before, it.left),
+            format.seconds(other.kernels[it.before].seconds),
+            format.seconds(target.kernels[it.after].seconds),
+          ]),
+        [3, 4],
+      ),
+    h(
+      "div",
+      { class: "columns even" },
+      section(`${format.plural(lost.length, "kernel")} only before`, list(other.kernels, lost)),
+      section(`${format.plural(made.length, "kernel")} only after`, list(target.kernels, made)),
+    ),
+  ];
 }
 
 function textDiff(app, before, after, partner) {

@@ -9,7 +9,7 @@ export const sharding = {
   id: "sharding",
   title: "Sharding",
   about:
-    "The mesh as a grid of devices, and the value of choice cut into shards: a device and the part of the array that it holds have one colour. Below: the collectives that move data between devices, what caused each, and whether you asked for it or the partitioner put it in.",
+    "The mesh as a grid of devices, and the value that you choose, cut into shards: a device and the part of the array that it holds have one colour. Below: the collectives that move data between devices, what caused each, and whether you asked for it or the partitioner put it in.",
   missing: (app) =>
     app.model.report.mesh || collectivesOf(app).length ? null : "the program runs on one device and has no mesh",
   draw: (app, body) => new Sharding(app, body),

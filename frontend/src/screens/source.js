@@ -15,7 +15,7 @@ export const source = {
   id: "source",
   title: "Source and IR",
   about:
-    "Your file on the left, and what it became on the right: choose a stage with [ and ]. Pointing at a line lights the same equations in both; the coloured column says what each line costs in one call.",
+    "Your file on the left, and what it became on the right: choose a stage with [ and ]. Pointing at a line lights the same equations in both; the coloured column says what each line costs in one call. A kernel's equations share its time in proportion to their FLOPs plus bytes.",
   draw: (app, body) => new SourceScreen(app, body),
 };
 
@@ -141,7 +141,7 @@ class SourceFile {
     Object.assign(this, { app, source: state.source });
     if (!file)
       return Object.assign(this, {
-        element: h("p", { class: "missing" }, "No equation has a line: the report knows no source file."),
+        element: h("p", { class: "missing" }, "No equation has a line of a file."),
       });
     this.lines = file.lines ? file.lines.map((text, i) => [i + 1, text]) : known(model, state.source);
     this.heat = model.siteHeat(state.heat, state.target);

@@ -48,7 +48,7 @@ function failure(report) {
   return h(
     "p",
     { class: "missing", role: "alert" },
-    h("strong", null, `The program stopped at “${report.failure.stage}”: `),
+    h("strong", null, `The report is incomplete, as “${report.failure.stage}” failed: `),
     report.failure.error,
   );
 }

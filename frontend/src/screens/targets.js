@@ -11,7 +11,7 @@ export const targets = {
   id: "targets",
   title: "Targets",
   about:
-    "The same program on each target, side by side: whether it fits, what it costs and how long a call takes, predicted where the machine is not at hand. Below: the time of each source line on every target.",
+    "The same program on each target, side by side: whether it fits, what it costs and how long a call should take; no target runs the program. Below: the time of each source line on every target.",
   missing: (app) => (app.model.targets.length ? null : app.model.unavailable(0, "targets")),
   draw: (app, body) => new Targets(app, body),
 };

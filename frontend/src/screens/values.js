@@ -11,9 +11,9 @@ export const values = {
   id: "values",
   title: "Values",
   about:
-    "The least, greatest and mean value of each equation's result on the inputs that were given, how many are NaN or infinite, and how far they are from the same program in float64. The first suspicious equation is where a NaN or an infinity first appears.",
+    "The least, greatest and mean value of each equation's result on the inputs that you gave, how many are NaN or infinite, and how far they are from the same program in float64. The first suspicious equation is where a NaN or an infinity first appears.",
   missing: (app) =>
-    app.model.report.values?.length ? null : "values are recorded only on request: inspect(f, values=True)",
+    app.model.report.values?.length ? null : "xlamini records values only if you ask for them: inspect(f, values=True)",
   draw: (app, body) => new Values(app, body),
 };
 

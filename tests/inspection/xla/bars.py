@@ -25,7 +25,7 @@ def check_entry(found: Examined) -> dict[str, Any]:
     assert found.coverage.with_id + len(found.coverage.inserted) == found.coverage.instructions
     labels: dict[str, int] = {}
     stages: list[dict[str, Any]] = [{"kind": "stablehlo"}]
-    entry = entry_of(found, lambda label: labels.setdefault(label, len(labels)), stages, 2, 0)
+    entry = entry_of(found, lambda label: labels.setdefault(label, len(labels)), lambda row: row + 1, stages, 2, 0)
     json.dumps([entry, stages], allow_nan=False)
     check_stages(stages, entry)
     check_indices(entry)

@@ -126,7 +126,7 @@ def test_a_format_that_changes_spoils_one_part(broken: str, missing: str, monkey
     found = examine(lowered(), "here")
     assert set(found.unavailable) == {"reasons", missing}
     assert "KeyError" in found.unavailable[missing] and "a new format" in found.unavailable[missing]
-    json.dumps(entry_of(found, lambda _: None, [], 0, None), allow_nan=False)
+    json.dumps(entry_of(found, lambda _: None, lambda _: 0, [], 0, None), allow_nan=False)
 
 
 @pytest.mark.full
@@ -144,7 +144,7 @@ def test_a_text_that_is_no_module(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not found.kernels and found.hlo is None and found.memory and found.passes
     assert "no computations" in found.unavailable["hlo"]
     assert {"kernels", "boundaries", "coverage", "buffers"} <= found.unavailable.keys()
-    json.dumps(entry_of(found, lambda _: None, [], 0, None), allow_nan=False)
+    json.dumps(entry_of(found, lambda _: None, lambda _: 0, [], 0, None), allow_nan=False)
 
 
 HOSTILE = (
@@ -188,7 +188,7 @@ def test_branches_and_calls() -> None:
 @pytest.mark.full
 def test_programs_without_kernels() -> None:
     found = examine(xlamini.jit(lambda x: x).lower(X), "here")
-    entry = entry_of(found, lambda _: None, [], 0, None)
+    entry = entry_of(found, lambda _: None, lambda _: 0, [], 0, None)
     assert entry["coverage"] is not None and set(found.unavailable) <= {"reasons", "assembly"}
 
 
@@ -199,7 +199,7 @@ def test_the_compilers_error_is_raised() -> None:
 
 
 def test_a_target_that_cannot_be_compiled_for() -> None:
-    entry = entry_of(unexamined("tpu:v5e:2x2", "pip install libtpu"), lambda _: None, [], 0, None)
+    entry = entry_of(unexamined("tpu:v5e:2x2", "pip install libtpu"), lambda _: None, lambda _: 0, [], 0, None)
     assert (entry["error"], entry["kernels"], entry["hlo"], entry["cost"]) == ("pip install libtpu", [], None, None)
 
 

@@ -248,51 +248,43 @@ def tree_transpose(
 ) -> Any:
     """A tree of trees turned inside out; `inner_treedef` is found in the tree when None.
 
+    Of the tree only the number and the order of its leaves matter: it may be of other nodes than `outer_treedef`, such
+    as a node whose children are the leaves of its values. TypeError if the number is wrong; ValueError, without
+    `inner_treedef`, if `outer_treedef` is no prefix of the tree or has no leaves.
+
     >>> tree_transpose(tree_structure([0, 0]), None, [{"a": 1}, {"a": 2}])
     {'a': [1, 2]}
     """
     check_treedef("tree.transpose", "outer_treedef", outer_treedef)
+    inner = _inner_structure(outer_treedef, pytree_to_transpose) if inner_treedef is None else inner_treedef
+    leaves, count = tree_leaves(pytree_to_transpose), inner.num_leaves
+    if len(leaves) != outer_treedef.num_leaves * count:
+        raise TypeError(f"tree.transpose: {_not_of_trees(outer_treedef, inner, pytree_to_transpose)}")
+    return inner.unflatten(outer_treedef.unflatten(leaves[i::count]) for i in range(count))
+
+
+def _inner_structure(outer: PyTreeDef, tree: Any) -> PyTreeDef:
+    """The structure of the first of the inner trees."""
     try:
-        rows = outer_treedef.flatten_up_to(pytree_to_transpose)
+        inner_trees = outer.flatten_up_to(tree)
     except ValueError:
-        rows = _rows_by_count(outer_treedef, inner_treedef, pytree_to_transpose)
-        if rows is None:
-            names = ("outer_treedef", "the tree")
-            raise mismatch("tree.transpose", outer_treedef, pytree_to_transpose, names) from None
-    inner = _common_structure(rows) if inner_treedef is None else inner_treedef
-    row_leaves = [tree_leaves(row) for row in rows]
-    for row, leaves in zip(rows, row_leaves, strict=True):
-        if len(leaves) != inner.num_leaves:
-            raise TypeError(_not_inner(inner, row))
-    return inner.unflatten(
-        outer_treedef.unflatten(leaves[i] for leaves in row_leaves) for i in range(inner.num_leaves)
-    )
-
-
-def _rows_by_count(outer: PyTreeDef, inner: PyTreeDef | None, tree: Any) -> list[Any] | None:
-    """The inner trees' leaves, by number, in a node of a class that has the structure of its values as metadata.
-
-    A tree of such nodes, whose children are the leaves of the values, is no prefix of a tree of trees.
-    """
-    leaves, found = tree_flatten(tree)
-    own, other = outer.node_data(), found.node_data()
-    if inner is None or not own or not other or own[0] is not other[0] or issubclass(own[0], list | tuple | dict):
-        return None
-    if len(leaves) != outer.num_leaves * inner.num_leaves:
-        return None
-    count = inner.num_leaves
-    return [leaves[i * count : (i + 1) * count] for i in range(outer.num_leaves)]
-
-
-def _common_structure(rows: Sequence[Any]) -> PyTreeDef:
-    if not rows:
+        raise mismatch("tree.transpose", outer, tree, ("outer_treedef", "the tree")) from None
+    if not inner_trees:
         raise ValueError("tree.transpose: the outer tree has no leaves; give inner_treedef")
-    return tree_structure(rows[0])
+    return tree_structure(inner_trees[0])
 
 
-def _not_inner(inner: PyTreeDef, row: Any) -> str:
-    where = first_difference(inner, row, ("inner_treedef", "an inner tree"))
-    return f"tree.transpose: {where or 'an inner tree is larger than inner_treedef'}"
+def _not_of_trees(outer: PyTreeDef, inner: PyTreeDef, tree: Any) -> str:
+    """Where a tree, whose number of leaves is wrong, differs from an outer tree of inner trees."""
+    try:
+        inner_trees = outer.flatten_up_to(tree)
+    except ValueError:
+        where = first_difference(outer, tree, ("outer_treedef", "the tree"), prefix=True)
+        count, wanted = tree_structure(tree).num_leaves, outer.num_leaves * inner.num_leaves
+        return where or f"the tree has {count} leaves, and must have {wanted}"
+    wrong = next(x for x in inner_trees if tree_structure(x).num_leaves != inner.num_leaves)
+    names = ("inner_treedef", "an inner tree")
+    return first_difference(inner, wrong, names) or "an inner tree is larger than inner_treedef"
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:

@@ -64,6 +64,6 @@ def text(
     chosen = report["targets"] if target is None else [find_target(report, target)]
     view = View(report, width, limit, chosen, row, stage, against)
     failure = report["failure"]
-    failed = view.say(f"The report ends here, as {failure['stage']} failed: {failure['error']}") if failure else []
+    failed = view.say(f"The report is incomplete, as {failure['stage']} failed: {failure['error']}") if failure else []
     lines = [*view.say(SCREENS[screen].ABOUT), *failed, *SCREENS[screen].lines(view)]
     return "\n".join(cut(line, width) for line in lines).rstrip()

@@ -14,7 +14,7 @@ def lines(view: View) -> Iterator[str]:
     found = view.report["compilations"]
     yield ""
     if not found:
-        yield "The process compiled this function at no other place."
+        yield "This process had not compiled the function before."
         return
     rows, lost = [], defaultdict[tuple[str, str], list[float]](list)
     for entry in found:
@@ -25,5 +25,5 @@ def lines(view: View) -> Iterator[str]:
     yield from view.table(("function", "called at", "took", "cause"), rows, right=(2,))
     yield ""
     for (kind, edit), seconds in sorted(lost.items(), key=lambda item: -sum(item[1])):
-        advice = f": {edit}" if edit else ""
-        yield from view.say(f"{len(seconds)} for {kind or 'no known cause'}, {shown(sum(seconds), 'seconds')}{advice}")
+        advice, cause = f": {edit}" if edit else "", kind or "an unknown cause"
+        yield from view.say(f"{len(seconds)} for {cause}, {shown(sum(seconds), 'seconds')}{advice}")

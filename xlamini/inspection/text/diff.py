@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from xlamini.inspection import diff as difference
+from xlamini.inspection.diff import diff, pairs_of, same_roof
 from xlamini.inspection.equations import Report, base_name, place_of
 from xlamini.inspection.quantities import QUANTITIES, Target, find_target
 from xlamini.inspection.text.view import View
@@ -12,7 +12,7 @@ from xlamini.inspection.units import change, shown
 
 ABOUT = (
     "Diff: what has changed from an earlier report, costs first, then the lines that moved most, then kernels and "
-    "equations that are new, lost or changed. What has no partner by scope, primitive, type or neighbours is shown so."
+    "equations that are new, lost or changed. An equation without a partner counts as new or lost."
 )
 
 
@@ -21,9 +21,12 @@ def lines(view: View) -> Iterator[str]:
     if view.against is None:
         yield from view.say("not available: there is no earlier report; give against= (--diff)")
         return
-    found = difference.diff(view.against, view.report)
+    found = diff(view.against, view.report)
     names = {t["name"] for t in view.targets}
     yield from _costs(view, [c for c in found["costs"] if c["target"] is None or c["target"] in names])
+    for before, after in pairs_of(view.against, view.report):
+        if after["name"] in names and not same_roof(before, after):
+            yield from view.say(f"The times of {after['name']} are not compared: the reports have other roofs for it.")
     for state, targets in found["targets"].items():
         yield from view.say(f"{state} targets: {', '.join(targets)}") if targets else ()
     yield ""

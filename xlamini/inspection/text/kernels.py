@@ -21,9 +21,9 @@ def lines(view: View) -> Iterator[str]:
 
 def _kernels(view: View, target: Target) -> Iterator[str]:
     kernels = sorted(target["kernels"], key=lambda k: (-(k["seconds"] or 0), -k["bytes"], -k["flops"]))
-    sources = {k["time"] for k in kernels}
-    if len(sources) == 1 and kernels[0]["time"]:
-        yield f"times: {kernels[0]['time']}"
+    sources = {k["time"] for k in kernels if k["time"]}
+    if len(sources) == 1:
+        yield f"times: {min(sources)}"
     head = ("kernel", "kind", "time", "", "FLOPs", "bytes", "of roof", "runs", "from")
     yield from view.table(head, [_row(view, target, k, len(sources) > 1) for k in kernels], right=(2, 4, 5, 6, 7))
     coverage = target["coverage"]

@@ -67,7 +67,7 @@ def _target(view: View, target: Target) -> Iterator[str]:
     names = ("peak", "arguments", "outputs", "temporaries", "code", "capacity")
     yield from view.say(", ".join(f"{name} {shown(memory[name], 'bytes')}" for name in names))
     if not target["moments"]:
-        yield from view.say((target["unavailable"] or {}).get("moments") or "Its compiler's buffers are not known.")
+        yield from view.say((target["unavailable"] or {}).get("moments") or "Its compiler does not report its buffers.")
         return
     sizes = [m["bytes"] for m in target["moments"]]
     yield from plot(sizes, memory["capacity"], view.width)

@@ -43,7 +43,7 @@ def _list(view: View) -> Iterator[str]:
     head = ("stage", "kind", "title", "target", "count", "added", "removed", "took")
     yield from view.table(head, rows, right=(0, 4, 5, 6, 7))
     if unchanged:
-        yield f"hidden, as they changed nothing: {unchanged}"
+        yield f"passes that changed nothing and are not in the list: {unchanged}"
     for target in view.targets:
         reason = view.missing(target) or (target["unavailable"] or {}).get("passes")
         if reason is not None:

@@ -33,7 +33,7 @@ def lines(view: View) -> Iterator[str]:
 def _roofline(view: View, target: Target) -> Iterator[str]:
     roof = target["roof"]
     if not (roof["flops"] > 0 and roof["bandwidth"] > 0):
-        yield from view.say(unavailable(target, "its peaks are not known"))
+        yield from view.say(unavailable(target, "xlamini does not know its peaks"))
         return
     dots = _dots(target["kernels"], view.limit)
     yield from view.say(

@@ -13,6 +13,7 @@ ABOUT = (
     "Source: your lines, each with the FLOPs, bytes and time of the equations that come from it, and the bytes that it "
     "holds at the peak for the backward pass."
 )
+SHARED = "A kernel's equations share its time in proportion to their FLOPs plus bytes."
 _AROUND = 1
 """So many lines before and after one that costs something are shown."""
 
@@ -25,7 +26,7 @@ def lines(view: View) -> Iterator[str]:
     timed = any(c.seconds is not None for costs in by_file.values() for c in costs)
     if target is not None and timed:
         yield ""
-        yield from view.say(f"Times are those of {target['name']}, shared among the equations of a kernel.")
+        yield from view.say(f"Times are those of {target['name']}. {SHARED}")
     for source in view.report["sources"]:
         costs = by_file.pop(source["file"], [])
         if costs and not source["library"]:

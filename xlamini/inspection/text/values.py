@@ -9,8 +9,8 @@ from xlamini.inspection.text.view import View
 from xlamini.inspection.units import UNKNOWN
 
 ABOUT = (
-    "Values: what each equation computed when the program ran one by one on your arguments, and how many units in the "
-    "last place it is from the same in float64."
+    "Values: what each equation computed when your program ran equation by equation on your arguments, and how many "
+    "units in the last place its result is from that of the same equation in float64."
 )
 
 

@@ -48,7 +48,7 @@ class View(NamedTuple):
             return why_unknown(self.report, target)
         named = next((reasons[part] for part in parts if part in reasons), None)
         lacks = next((part for part in parts if target.get(part) is None), None)
-        return named or (lacks and f"its {lacks} is not known")
+        return named or (lacks and f"the report does not have its {lacks}")
 
 
 def unavailable(target: Mapping[str, Any], reason: str) -> str:

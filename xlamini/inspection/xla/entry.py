@@ -1,22 +1,27 @@
 """An examined program as an entry of the report's `targets`, with its stages: passes, optimized HLO, assembly."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from xlamini.inspection.xla.facts import Buffer, Examined, ExchangedData, Kernel, Pass, ProgramText
 
 RowOf = Callable[[str], int | None]
 """The row of the equation that has a label; None if there is none."""
+WorkOf = Callable[[int], float]
+"""The FLOPs plus the bytes of a row: in proportion to it, the equations of a kernel share its time."""
 Stage = dict[str, Any]
 
 
-def entry_of(found: Examined, row_of: RowOf, stages: list[Stage], target: int, of: int | None) -> dict[str, Any]:
+def entry_of(
+    found: Examined, row_of: RowOf, work_of: WorkOf, stages: list[Stage], target: int, of: int | None
+) -> dict[str, Any]:
     """The entry of `targets` for a program; its stages are appended to `stages`.
 
     Args:
       found: the examined program.
       row_of: the row of the final jaxpr for a label.
+      work_of: the FLOPs plus bytes of a row.
       stages: the report's stages, in order.
       target: the index that the entry will have in `targets`.
       of: the stage that was compiled, StableHLO; None if there is none.
@@ -38,7 +43,7 @@ def entry_of(found: Examined, row_of: RowOf, stages: list[Stage], target: int, o
         "memory": None if found.memory is None else found.memory._asdict(),
         "prediction": found.prediction and dict(zip(("seconds", "source"), found.prediction, strict=True)),
         "roof": None if found.roof is None else found.roof._asdict(),
-        "kernels": [_kernel(each, row_of) for each in found.kernels],
+        "kernels": [_kernel(each, row_of, work_of) for each in found.kernels],
         "boundaries": [{**b._asdict(), "consumers": list(b.consumers)} for b in found.boundaries],
         "coverage": found.coverage and {**found.coverage._asdict(), "inserted": list(found.coverage.inserted)},
         "moments": [moment._asdict() for moment in found.moments],
@@ -85,10 +90,16 @@ def _stage(text: ProgramText, kind: str, row_of: RowOf, target: int, of: int | N
     }
 
 
-def _kernel(kernel: Kernel, row_of: RowOf) -> dict[str, Any]:
+def _kernel(kernel: Kernel, row_of: RowOf, work_of: WorkOf) -> dict[str, Any]:
     shown = kernel._asdict()
     rows = rows_of(shown.pop("labels"), row_of)
-    return {**shown, "rows": rows}
+    return {**shown, "rows": rows, "shares": _shares([*map(work_of, rows)])}
+
+
+def _shares(work: Sequence[float]) -> list[float]:
+    """The share of each; equal ones where there is no work."""
+    whole = sum(work)
+    return [each / whole if whole else 1 / len(work) for each in work]
 
 
 def _with_row(found: Buffer | ExchangedData, row_of: RowOf) -> dict[str, Any]:

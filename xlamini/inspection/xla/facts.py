@@ -1,4 +1,4 @@
-"""What is known of a program after XLA compiled it for one target; the fields are those of the report's schema.
+"""What XLA says about a program that it compiled for one target; the fields are those of the report's schema.
 
 A label is the end of an operation's name in XLA, "tanh#e0.2": the equation that it comes from. An index of a kernel is
 one into `Examined.kernels`, a moment is an index into `Examined.moments`.
@@ -18,7 +18,7 @@ class Cost(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """Bytes on one device, as the compiler reports them; `capacity` is the device's memory, where known."""
+    """Bytes on one device, as the compiler reports them; `capacity` is the device's memory, if it has a size."""
 
     peak: int
     arguments: int

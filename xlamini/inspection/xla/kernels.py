@@ -58,7 +58,7 @@ class Kernels:
 
     `failures` are the names of those that XLA could not analyze; they count no operations, and the bytes of their
     operands and results. `library_flops` is what `library_calls.py` counts for calls that XLA counts as no operations,
-    and `uncounted` has the calls that nothing counts.
+    and `uncounted` has the calls that nothing counts, which have no time.
     """
 
     def __init__(self, module: Module, labelling: Labelling, roof: Roof | None, clock: float | None):
@@ -106,6 +106,9 @@ class Kernels:
         """The time of a run, and what it is."""
         if self._clock is not None and each.cycles is not None:
             return each.cycles / self._clock, PREDICTED
+        if each.opcode == "custom-call" and not flops and not moved:
+            self.uncounted.append(each.target)  # a call of LAPACK, of which XLA knows nothing, takes some time
+            return None, None
         if self._roof is None:
             return None, None
         return max(flops / self._roof.flops, moved / self._roof.bandwidth), BOUND

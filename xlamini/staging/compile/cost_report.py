@@ -58,7 +58,8 @@ class Walk:
     def _trips(self, eqn: Equation) -> int:
         if self.while_trips is not None:
             return self.while_trips
-        self._leave_out(eqn, "counts as one iteration, as its trips are not known; give while_trips")
+        why = "counts as one iteration, as its trips are not known; cost(while_trips=...) takes their number"
+        self._leave_out(eqn, why)
         return 1
 
     def _count(self, eqn: Equation, place: Place) -> None:
