@@ -39,6 +39,7 @@ FOLDERS = {"flax": "tests"}
 REQUIREMENTS = {
     "distrax": ("mock==5.2.0",),
     "dm-haiku": ("dill==0.4.1",),
+    "numpyro": ("funsor==0.4.8", "makefun==1.16.0"),
     "optax": ("joblib==1.6.0", "narwhals==2.29.0", "scikit-learn==1.9.1", "threadpoolctl==3.8.0"),
 }
 """What suites need beside their library, installed for the run only."""

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -162,3 +163,26 @@ def test_dtype_functions() -> None:
     assert jnp.finfo(jnp.float32).eps == np.finfo(np.float32).eps
     assert jnp.iscomplexobj(jnp.array(1j))
     assert isinstance(jnp.ones(1), jnp.ndarray)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_an_array_of_numpy_is_reshaped_to_one_that_python_reads_in_jit(order: str) -> None:
+    read = []
+
+    def halved(x: Any) -> Any:
+        rows = jnp.reshape(MATRIX, (3, -1), order=order)
+        read.append(bool((rows < 0).any()))
+        return x * rows
+
+    np.testing.assert_array_equal(xlamini.jit(halved)(0.5), 0.5 * MATRIX.reshape(3, 2, order=order))
+    assert read == [True]
+    assert type(jnp.reshape(MATRIX, 6)) is np.ndarray and isinstance(jnp.ravel(MATRIX), xlamini.Array)
+    with pytest.raises(ValueError, match="does not fit into shape"):
+        jnp.reshape(MATRIX, (4, 2))
+
+
+def test_neither_arrays_nor_keys_nor_traced_values_say_that_they_are_hashable() -> None:
+    traced = []
+    xlamini.jit(lambda x: traced.append(isinstance(x, Hashable)))(1.0)
+    assert traced == [False]
+    assert not isinstance(jnp.ones(3), Hashable) and not isinstance(xlamini.random.key(0), Hashable)
