@@ -66,7 +66,7 @@ def _resolved(own: tuple[int, ...], shape: Any) -> tuple[int, ...]:
 
 def _misfit(own: tuple[int, ...], total: int, sizes: tuple[int, ...], needed: str) -> str:
     return (
-        f"reshape: an array of shape {own} has {total} elements and does not fit into shape {sizes}, which needs "
+        f"reshape: cannot reshape array of shape {own}, which has {total} elements, into shape {sizes}, which needs "
         f"{needed}; give sizes with the same product, or one of -1"
     )
 
