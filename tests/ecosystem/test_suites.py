@@ -56,7 +56,7 @@ def test_suites_to_which_warnings_are_errors_see_none_of_narrowing(pytester: pyt
         def test_wanted():
             with pytest.raises(UserWarning): warnings.warn("other")
     """)
-    pytester.runpytest_inprocess("-p", "tests.ecosystem.share").assert_outcomes(passed=2)
+    pytester.runpytest_subprocess("-p", "tests.ecosystem.share").assert_outcomes(passed=2)
 
 
 def test_tests_that_want_warnings_get_them(tmp_path: Path) -> None:
