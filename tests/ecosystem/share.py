@@ -1,7 +1,5 @@
 """A pytest plugin that runs a share of the tests: `-p tests.ecosystem.share --share 25 --share-from 50`.
 
-It silences the warning that float64 is narrowed, which JAX does not give, for suites to which a warning is an error.
-
 Which tests are run depends on their names only, so that xlamini and JAX run the same ones. Every test has a number from
 0 to 99; a share of 25 from 50 has those of 50 to 74. Shares that lie side by side have no test in common.
 """
@@ -15,10 +13,6 @@ import pytest
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--share", type=int, default=100, help="how many tests of a hundred are run")
     parser.addoption("--share-from", type=int, default=0, help="how many of a hundred are passed over before those")
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("filterwarnings", r"ignore:\w+. the \w+ array is narrowed to:UserWarning")
 
 
 def belongs(name: str, percent: int, start: int = 0) -> bool:

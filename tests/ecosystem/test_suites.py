@@ -48,17 +48,6 @@ def test_the_plugin_runs_a_share_from_where_another_ends(pytester: pytest.Pytest
     ran.assert_outcomes(passed=chosen, deselected=40 - chosen)
 
 
-def test_suites_to_which_warnings_are_errors_see_none_of_narrowing(pytester: pytest.Pytester) -> None:
-    pytester.makeini("[pytest]\nfilterwarnings = error")
-    pytester.makepyfile("""
-        import warnings, numpy, pytest, xlamini
-        def test_narrowed(): xlamini.numpy.asarray(numpy.ones(2))
-        def test_wanted():
-            with pytest.raises(UserWarning): warnings.warn("other")
-    """)
-    pytester.runpytest_subprocess("-p", "tests.ecosystem.share").assert_outcomes(passed=2)
-
-
 def test_tests_that_want_warnings_get_them(tmp_path: Path) -> None:
     for library, silenced in (("numpyro", False), ("optax", True)):
         assert ("ignore" in suites.command(suites.Choice(library, False, 25, 600, 50), tmp_path)) is silenced

@@ -11,6 +11,7 @@ import pytest
 import xlamini
 import xlamini.nn
 import xlamini.numpy as jnp
+from xlamini.core.jax_flags import warn_of_narrowing
 
 # --- the same inside transformations
 
@@ -104,6 +105,8 @@ def test_a_64_bit_array_is_narrowed_with_a_warning_at_the_users_line() -> None:
     assert seen[0].filename == __file__
     with pytest.warns(UserWarning, match="array: the int64 array is narrowed to int32"):
         jnp.array(np.array([2**40]))
+    with warn_of_narrowing(False):
+        assert jnp.asarray(np.ones(2)).dtype == np.float32
 
 
 def test_nothing_is_said_of_python_numbers_lists_and_wishes() -> None:
