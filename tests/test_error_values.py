@@ -89,7 +89,7 @@ TRACERS = [
     row("NumPy's index", lambda: jit(lambda i: np.arange(3)[i])(1), TracerArrayConversionError, "xlamini.numpy"),
     row("iteration", lambda: jit(lambda x: list(x))(1.0), TypeError, "iteration over a 0-d array"),
     row("length", lambda: jit(lambda x: len(x))(1.0), TypeError, "len() of unsized object"),
-    row("hash", lambda: jit(lambda x: {x: 1})(1.0), TypeError, "unhashable type: JitTracer(~float32[])"),
+    row("hash", lambda: jit(lambda x: {x: 1})(1.0), TypeError, "unhashable type: 'Tracer'"),
     row("pickle", lambda: jit(lambda x: pickle.dumps(x))(1.0), TypeError, "cannot be pickled", "return it"),
     row("assignment", lambda: jit(assigned)(ones(3)), TypeError, "immutable", "x.at[index].set(value)"),
     row("array assignment", lambda: assigned(ones(3)), TypeError, "immutable", "x.at[0].set(value)"),
@@ -99,7 +99,7 @@ TRACERS = [
         "float as index", lambda: [1, 2][ones()], TypeError, "only an integer scalar", "float32[]",  # type: ignore[call-overload]
         "x.astype(int)",
     ),
-    row("hash of an array", lambda: hash(ones(3)), TypeError, "unhashable type: 'Array'", "x.tobytes()"),
+    row("hash of an array", lambda: hash(ones(3)), TypeError, "unhashable type: 'jaxlib._jax.ArrayImpl'"),
 ]
 
 

@@ -39,6 +39,24 @@ def test_an_installed_jax_is_not_used_and_a_warning_says_so(with_jax: Path) -> N
 
 
 @pytest.mark.full
+def test_indices_out_of_bounds_and_narrowing_are_as_in_jax() -> None:
+    program = """
+        import warnings
+        import numpy as np
+        import xlamini.as_jax
+        import jax.numpy as jnp
+        warnings.simplefilter("error")
+        assert jnp.asarray(np.arange(3.0))[5] == 2
+        import jax
+        jax.config.update("warn_of_narrowing", True)
+        try: jnp.asarray(np.arange(3.0))
+        except UserWarning: pass
+        else: raise AssertionError
+    """
+    passes(program)
+
+
+@pytest.mark.full
 def test_an_imported_jax_is_an_error_that_names_who_did_it(with_jax: Path) -> None:
     late = "jax has been imported already by module 'user', so xlamini cannot answer for it; import xlamini.as_jax"
     assert f"{late} before that" in fails("import user, xlamini.as_jax", with_jax)

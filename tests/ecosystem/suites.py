@@ -2,7 +2,8 @@
 
 With `--jax` they run over JAX, in the environment of `python -m tests.ecosystem.environment --jax`. The last line has
 the counts; `--report FILE` keeps pytest's whole output, which names the failures. Each file of tests is a process of
-its own, because some set the number of devices, and ends after `--limit` seconds. `--share 25` runs a quarter.
+its own, because some set the number of devices, and ends after `--limit` seconds. `--share 25` runs a quarter, with
+`--share-from 25` the next one.
 """
 from __future__ import annotations
 
@@ -31,11 +32,14 @@ VARIABLES = {
     "rlax": {"XLA_FLAGS": "--xla_force_host_platform_device_count=4"},
 }
 """What the suites ask of their environment."""
+WARNINGS = {"numpyro": ()}
+"""Pytest's options about warnings, for suites with tests that want some. Those of the others are silenced."""
 FOLDERS = {"flax": "tests"}
 """Where the tests are of a library whose examples have tests too, which need TensorFlow."""
 REQUIREMENTS = {
     "distrax": ("mock==5.2.0",),
     "dm-haiku": ("dill==0.4.1",),
+    "numpyro": ("funsor==0.4.8", "makefun==1.16.0"),
     "optax": ("joblib==1.6.0", "narwhals==2.29.0", "scikit-learn==1.9.1", "threadpoolctl==3.8.0"),
 }
 """What suites need beside their library, installed for the run only."""
@@ -49,6 +53,7 @@ class Choice:
     with_jax: bool
     share: int
     limit: float
+    start: int = 0
 
 
 def version_of(library: str) -> str:
@@ -91,10 +96,11 @@ def variables(choice: Choice, packages: Path) -> dict[str, str]:
 
 def command(choice: Choice, path: Path) -> list[str | Path]:
     """Pytest for one file of tests."""
-    options = ["-q", "--tb=short", "-W", "ignore", "-p", "no:cacheprovider", "-p", PLUGIN]
+    chosen = [f"--share={choice.share}", f"--share-from={choice.start}"]
+    options = ["-q", "--tb=short", *WARNINGS.get(choice.library, ("-W", "ignore")), "-p", "no:cacheprovider"]
     drop_in = [] if choice.with_jax else ["-p", "xlamini.as_jax"]
     python = environment.python(environment.FOLDERS[choice.with_jax])
-    return [python, "-m", "pytest", *options, f"--share={choice.share}", *drop_in, path]
+    return [python, "-m", "pytest", *options, "-p", PLUGIN, *chosen, *drop_in, path]
 
 
 def output_of(choice: Choice, path: Path, source: Path, packages: Path) -> str:
@@ -132,10 +138,11 @@ def main() -> None:
     parser.add_argument("files", nargs="*", help="parts of the paths of files; all files if there are none")
     parser.add_argument("--jax", action="store_true", help="over JAX, to compare the counts")
     parser.add_argument("--share", type=int, default=100, help="how many tests of a hundred are run")
+    parser.add_argument("--share-from", type=int, default=0, help="how many of a hundred are passed over before those")
     parser.add_argument("--limit", type=float, default=600, help="the seconds that one file may take")
     parser.add_argument("--report", type=Path, help="a file for the whole output")
     arguments = parser.parse_args()
-    choice = Choice(arguments.library, arguments.jax, arguments.share, arguments.limit)
+    choice = Choice(arguments.library, arguments.jax, arguments.share, arguments.limit, arguments.share_from)
     counts = Counter[str]()
     with arguments.report.open("w") if arguments.report else nullcontext() as report:
         for output in outputs(choice, arguments.files):

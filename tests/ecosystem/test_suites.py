@@ -34,6 +34,25 @@ def test_a_larger_share_has_the_tests_of_a_smaller_one() -> None:
     assert all(belongs(name, 100) for name in names) and not any(belongs(name, 0) for name in names)
 
 
+def test_shares_side_by_side_are_apart() -> None:
+    names = [f"test_{k}" for k in range(1000)]
+    parts = [[name for name in names if belongs(name, 25, start)] for start in range(0, 100, 25)]
+    assert sorted(name for part in parts for name in part) == sorted(names) and min(map(len, parts)) > 200
+    assert parts[0] == [name for name in names if belongs(name, 25)]
+
+
+def test_the_plugin_runs_a_share_from_where_another_ends(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("import pytest\n@pytest.mark.parametrize('k', range(40))\ndef test_it(k): pass\n")
+    chosen = sum(belongs(f"test_it[{k}]", 25, 50) for k in range(40))
+    ran = pytester.runpytest_inprocess("-p", "tests.ecosystem.share", "--share=25", "--share-from=50")
+    ran.assert_outcomes(passed=chosen, deselected=40 - chosen)
+
+
+def test_tests_that_want_warnings_get_them(tmp_path: Path) -> None:
+    for library, silenced in (("numpyro", False), ("optax", True)):
+        assert ("ignore" in suites.command(suites.Choice(library, False, 25, 600, 50), tmp_path)) is silenced
+
+
 def test_the_plugin_runs_a_share_and_reports_the_rest(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("import pytest\n@pytest.mark.parametrize('k', range(40))\ndef test_it(k): pass\n")
     chosen = sum(belongs(f"test_it[{k}]", 25) for k in range(40))

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import xlamini
 import xlamini.nn
 import xlamini.numpy as jnp
+from xlamini.core.jax_flags import warn_of_narrowing
 
 # --- the same inside transformations
 
@@ -103,6 +105,8 @@ def test_a_64_bit_array_is_narrowed_with_a_warning_at_the_users_line() -> None:
     assert seen[0].filename == __file__
     with pytest.warns(UserWarning, match="array: the int64 array is narrowed to int32"):
         jnp.array(np.array([2**40]))
+    with warn_of_narrowing(False):
+        assert jnp.asarray(np.ones(2)).dtype == np.float32
 
 
 def test_nothing_is_said_of_python_numbers_lists_and_wishes() -> None:
@@ -162,3 +166,26 @@ def test_dtype_functions() -> None:
     assert jnp.finfo(jnp.float32).eps == np.finfo(np.float32).eps
     assert jnp.iscomplexobj(jnp.array(1j))
     assert isinstance(jnp.ones(1), jnp.ndarray)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_an_array_of_numpy_is_reshaped_to_one_that_python_reads_in_jit(order: str) -> None:
+    read = []
+
+    def halved(x: Any) -> Any:
+        rows = jnp.reshape(MATRIX, (3, -1), order=order)
+        read.append(bool((rows < 0).any()))
+        return x * rows
+
+    np.testing.assert_array_equal(xlamini.jit(halved)(0.5), 0.5 * MATRIX.reshape(3, 2, order=order))
+    assert read == [True]
+    assert type(jnp.reshape(MATRIX, 6)) is np.ndarray and isinstance(jnp.ravel(MATRIX), xlamini.Array)
+    with pytest.raises(ValueError, match="cannot reshape array"):
+        jnp.reshape(MATRIX, (4, 2))
+
+
+def test_neither_arrays_nor_keys_nor_traced_values_say_that_they_are_hashable() -> None:
+    traced = []
+    xlamini.jit(lambda x: traced.append(isinstance(x, Hashable)))(1.0)
+    assert traced == [False]
+    assert not isinstance(jnp.ones(3), Hashable) and not isinstance(xlamini.random.key(0), Hashable)

@@ -99,7 +99,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "reshape": (
         lambda: X.reshape(4),
         TypeError,
-        r"reshape: an array of shape \(2, 3\) has 6 elements .* \(4,\), which needs 4",
+        r"cannot reshape array of shape \(2, 3\), which has 6 elements, .* \(4,\), which needs 4",
     ),
     "reshape to a rest": (lambda: X.reshape(-1, 4), TypeError, r"which needs a multiple of 4"),
     "reshape to two rests": (lambda: X.reshape(-1, -1), TypeError, r"only one size can follow from the others"),

@@ -6,14 +6,15 @@ import warnings
 from importlib import import_module
 
 from xlamini.as_jax.finder import JaxFinder
-from xlamini.core.jax_flags import check_static_indices
+from xlamini.core.jax_flags import check_static_indices, warn_of_narrowing
 from xlamini.core.real_jax import imported_jax, importer_of, installed_jax
 
 
 def turn_on() -> None:
     """Answer `import jax` from now on; ImportError if this process has imported the real JAX already.
 
-    Libraries written for JAX rely on its meaning of indices out of bounds, so their check is off by default.
+    Libraries written for JAX rely on its meaning of indices out of bounds, and their tests take a warning that JAX does
+    not give for an error, so these checks are off by default.
     """
     jax = imported_jax()
     if jax is not None:
@@ -24,6 +25,7 @@ def turn_on() -> None:
             f"jax is installed too ({where}); in this process `import jax` gives xlamini", RuntimeWarning, stacklevel=3
         )
     check_static_indices.set_default(False)
+    warn_of_narrowing.set_default(False)
     sys.meta_path.insert(0, JaxFinder())
     if "jax" in sys.modules:  # the wheel, which is importing this
         sys.modules["jax"] = import_module("xlamini.as_jax.overlay")

@@ -201,6 +201,11 @@ check_static_indices = Flag(
     "an index out of bounds is an error if its number is known; off, as in JAX: a read is clamped, an update dropped",
     affects=TRACE,
 )
+warn_of_narrowing = Flag(
+    "warn_of_narrowing",
+    True,
+    "warn where array or asarray narrows an array of NumPy's that loses digits or values; off, as in JAX: be silent",
+)
 debug_nans = Flag(
     "debug_nans", False, "look for NaN in all results, and raise an error that says where it began", affects=DISPATCH
 )

@@ -59,8 +59,7 @@ class Tracer:
         weak = "~" if self.aval.weak_type else ""
         return f"JitTracer({weak}{self.aval.str_short(short_dtypes=False)})"
 
-    def __hash__(self) -> int:
-        raise TypeError(f"unhashable type: {self!r}; a traced value has no number to hash")
+    __hash__: Any = None  # so that libraries which ask are told that it is not Hashable
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         seal(cls)

@@ -18,6 +18,7 @@ from xlamini.core import (
     user_stacklevel,
 )
 from xlamini.core.dtypes import dtype_of
+from xlamini.core.jax_flags import warn_of_narrowing
 from xlamini.core.state import state
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.joining import stack
@@ -120,7 +121,7 @@ def _value(name: str, x: Any, dtype: Any) -> Any:
 def _warned_of(name: str, x: np.ndarray) -> np.ndarray:
     """The array, which is narrowed when it is put onto a device, with a warning if digits or values are lost."""
     narrow = canonicalize_dtype(x.dtype)
-    if x.dtype != narrow and not _fits(x, narrow):
+    if x.dtype != narrow and warn_of_narrowing.value and not _fits(x, narrow):
         warnings.warn(
             f"{name}: the {x.dtype} array is narrowed to {narrow}, because 64-bit dtypes are off. Pass "
             f"dtype={str(narrow)!r} to say that this is meant, or turn them on with "

@@ -21,15 +21,20 @@ def reshape(
     """The elements of `a` in another shape; one size may be -1, which follows from the others.
 
     They are read and written in row-major order, or with order "F" in column-major order. `out_sharding`, a
-    PartitionSpec or NamedSharding, says how the result is split over a mesh. ShapeError where the sizes don't fit.
+    PartitionSpec or NamedSharding, says how the result is split over a mesh. As in JAX, a NumPy array stays one, which
+    Python may read in a traced function. ShapeError where the sizes don't fit.
 
     >>> reshape(xlamini.numpy.arange(6), (2, -1)).shape
     (2, 3)
     """
     if out_sharding is not None:
         return in_sharding(out_sharding, reshape, a, shape, order)
-    x = as_operand("reshape", a)
+    x: Any = a if isinstance(a, np.ndarray) and is_operand(a) else as_operand("reshape", a)
     sizes = _resolved(x.shape, shape)
+    return x.reshape(sizes, order=order) if isinstance(x, np.ndarray) else _reshape(x, sizes, order)
+
+
+def _reshape(x: Any, sizes: tuple[int, ...], order: str) -> Array:
     if order == "C":
         return _shape.reshape(x, sizes)
     if order != "F":
@@ -61,7 +66,7 @@ def _resolved(own: tuple[int, ...], shape: Any) -> tuple[int, ...]:
 
 def _misfit(own: tuple[int, ...], total: int, sizes: tuple[int, ...], needed: str) -> str:
     return (
-        f"reshape: an array of shape {own} has {total} elements and does not fit into shape {sizes}, which needs "
+        f"reshape: cannot reshape array of shape {own}, which has {total} elements, into shape {sizes}, which needs "
         f"{needed}; give sizes with the same product, or one of -1"
     )
 
@@ -70,7 +75,8 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
     """The elements of `a` in one dimension; in row-major order, or with order "F" in column-major order."""
     if out_sharding is not None:
         return in_sharding(out_sharding, ravel, a, order)
-    return reshape(a, -1 if np.size(a) else 0, order)
+    x = as_operand("ravel", a)
+    return _reshape(x, (math.prod(x.shape),), order)
 
 
 def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:

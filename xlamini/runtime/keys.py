@@ -152,8 +152,7 @@ class PRNGKeyArray:
     def __reduce__(self) -> tuple:
         return _rebuild, (self.dtype, to_numpy(self.words))
 
-    def __hash__(self) -> int:
-        raise TypeError("unhashable type: 'PRNGKeyArray'; use random.key_data(key).tobytes() as the key")
+    __hash__: Any = None  # as arrays have it
 
     def __bool__(self) -> NoReturn:
         raise TypeError("a key has no truth value; random.bernoulli(key) draws one")

@@ -156,8 +156,9 @@ def _mapped(mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> Any:
     dims = axis_leaves("in_axes", mapping.in_axes, structure(args), kwargs, avals, names, fun_name)
     size = mapped_size(avals, dims, names, mapping.axis_size, fun_name)
     axis = Axis(size, mapping.axis_name, along=mapping.along, placed=_axis_sharding(avals, dims))
-    traced = _trace_example(fun, in_tree, leaves, avals, dims, names, axis)
-    return _run(traced, axis, leaves, dims, mapping)
+    mapped = [i for i, dim in enumerate(dims) if dim is not None]
+    traced = _trace_example(fun, in_tree, leaves, mapped, avals, dims, names, axis)
+    return _run(traced, axis, [leaves[i] for i in mapped], [dims[i] for i in mapped], mapping)
 
 
 def _is_operand(x: Any) -> bool:
@@ -227,16 +228,25 @@ def _trace_example(
     fun: Callable[..., Any],
     in_tree: Any,
     leaves: Values,
-    avals: Sequence[Any],
+    mapped: Sequence[int],
+    avals: Avals,
     dims: Dims,
     names: Sequence[str],
     axis: Axis,
 ) -> Trace:
-    """Trace the function for one example; Python control flow may read the values of unmapped arguments only."""
-    single = [unbatched_aval(a, d, axis.size) for a, d in zip(avals, dims, strict=True)]
-    values = [x if d is None else None for x, d in zip(leaves, dims, strict=True)]
+    """Trace the function of the mapped leaves, for one example; what the examples share it gets as it is, as in JAX.
+
+    So Python control flow may read a shared number, and a class may keep it among its metadata.
+    """
+
+    def of_mapped(*tracers: Any) -> Any:
+        args, kwargs = unflatten(in_tree, replaced(leaves, mapped, tracers))
+        return fun(*args, **kwargs)
+
+    single = [unbatched_aval(avals[i], dims[i], axis.size) for i in mapped]
+    tree = structure((tuple(mapped), {}))
     with named_axis(axis):
-        return trace(fun, in_tree, single, values, names, reuse_equal=True)
+        return trace(of_mapped, tree, single, None, [names[i] for i in mapped], name_of(fun), reuse_equal=True)
 
 
 def _run(traced: Trace, axis: Axis, leaves: Values, dims: Dims, mapping: Mapping) -> Any:

@@ -6,9 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from xlamini.core import Tracer, Unknown, Values, value_of
-from xlamini.core.activity import differentiated_input
-from xlamini.core.avals import SCALAR_TYPES
+from xlamini.core import Values
 from xlamini.staging.trace.arguments import name_of
 
 Numbers = int | Sequence[int] | None
@@ -121,22 +119,11 @@ class StaticArgs:
 def take_out(selected: Selected, args: Values, kwargs: dict[str, Any]) -> tuple[StaticArgs, list[Any], dict[str, Any]]:
     """Split a call's arguments into static and dynamic ones."""
     nums = {n % len(args) if n < 0 else n for n in selected.nums} if selected.nums else ()
-    by_num = tuple((i, _plain(args[i])) for i in sorted(nums) if i < len(args))
-    by_name = tuple((n, _plain(kwargs[n])) for n in selected.names if n in kwargs)
+    by_num = tuple((i, args[i]) for i in sorted(nums) if i < len(args))
+    by_name = tuple((n, kwargs[n]) for n in selected.names if n in kwargs)
     dynamic = [x for i, x in enumerate(args) if i not in nums]
     names = {n for n, _ in by_name}
     return StaticArgs(by_num, by_name), dynamic, {k: v for k, v in kwargs.items() if k not in names}
-
-
-def _plain(x: Any) -> Any:
-    """A static argument, with the number itself for a traced one that `vmap` was given to share among all examples."""
-    if type(x) is not Tracer:
-        return x
-    try:
-        value = value_of(x)
-    except Unknown:
-        return x
-    return value if type(value) in SCALAR_TYPES and differentiated_input(x) is None else x
 
 
 def check_hashable(fun: Callable[..., Any], statics: StaticArgs) -> None:
