@@ -33,9 +33,9 @@ class Side:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment variables of its processes."""
+        """The environment variables of its processes; they compile, unless a case names a folder of programs."""
         platforms = dict.fromkeys(("JAX_PLATFORMS", "XLAMINI_PLATFORMS"), self.platform)
-        return {**os.environ, **platforms, "PYTHONPATH": str(ROOT)}
+        return {**os.environ, **platforms, "XLAMINI_COMPILATION_CACHE_DIR": "", "PYTHONPATH": str(ROOT)}
 
 
 @dataclass

@@ -37,7 +37,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if not config.getoption("--all-rows"):
         xlamini.config.update("disable_most_optimizations", True)
         os.environ["XLAMINI_DISABLE_MOST_OPTIMIZATIONS"] = "1"  # for the processes that tests start
-    if not (config.getoption("--cold") or config.getoption("--all-rows")):
+    if config.getoption("--cold") or config.getoption("--all-rows"):
+        xlamini.config.update("compilation_cache_dir", None)
+    else:
         _enable_cache()
 
 
@@ -59,7 +61,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture
 def no_cache() -> Iterator[None]:
-    """The default flags of the compile cache: nothing is read from disk, and no program is lowered for its key."""
+    """The compile cache is off: nothing is read from disk, and no program is lowered for its key."""
     before = {name: xlamini.config.read(name) for name in CACHE_FLAGS}
     for name, value in zip(CACHE_FLAGS, (None, "source", False), strict=True):
         xlamini.config.update(name, value)

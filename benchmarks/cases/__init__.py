@@ -11,6 +11,7 @@ NAMES = (
     "import_time",
     "transformer",
     "second_process",
+    "second_process_unasked",
     "memory",
     "chain",
     "rewrites",

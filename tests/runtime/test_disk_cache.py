@@ -11,6 +11,7 @@ import sys
 import time
 import weakref
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ import pytest
 import xlamini
 from tests.support.paths import ROOT
 from xlamini import cache, config, lax, numpy as jnp, random
+from xlamini.runtime.devices.nvidia import LIBRARIES, LibraryVersion
 from xlamini.runtime.executable import Executable
 from xlamini.runtime.files import disk_cache, disk_entry, disk_key
 from xlamini.staging.run import jit_caches
@@ -127,8 +129,7 @@ def test_other_processes_at_once_and_later(tmp_path: Path) -> None:
 def test_a_hit_is_not_lowered(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = number(step, X)
     monkeypatch.setattr("xlamini.lowering.module.lower_jaxpr", None)
-    lowered = xlamini.jit(step).lower(X)
-    assert float(lowered.compile()(X)) == expected
+    assert number(step, X) == expected and hits_and_misses() == (1, 1)
 
 
 @pytest.mark.full
@@ -152,6 +153,14 @@ def test_stages_while_the_cache_is_on(folder: Path) -> None:
     assert "stablehlo.reduce" in lowered.as_text() and "HloModule" in compiled.as_text()
     assert compiled.cost_analysis()["flops"] > 0
     assert hits_and_misses() == (1, 1)
+
+
+def test_an_error_of_a_lowering_rule_is_raised_where_users_lower(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call lowers only what is not on disk; `lower` lowers."""
+    traced = xlamini.jit(lambda x: step(x) - 3).trace(X)
+    monkeypatch.setattr("xlamini.lowering.module.lower_jaxpr", lambda *args: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        traced.lower()
 
 
 def test_what_is_lowered_later_is_lowered_as_it_was_traced(folder: Path) -> None:
@@ -286,6 +295,13 @@ def test_features_of_the_processor(tmp_path: Path) -> None:
     assert "of machine" in disk_key.cpu(str(tmp_path / "none"))
 
 
+def test_what_accelerators_depend_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disk_key.nvidia, "versions", lambda: [LibraryVersion(LIBRARIES[1], 91200, 91000)])
+    monkeypatch.setenv("LIBTPU_INIT_ARGS", "--a=1")
+    found = {name: disk_key._beside_jaxlib(SimpleNamespace(platform=name)) for name in ("gpu", "tpu", "cpu")}  # type: ignore[arg-type]
+    assert found == {"gpu": {"libraries": "cuDNN 91200"}, "tpu": {"LIBTPU_INIT_ARGS": "--a=1"}, "cpu": {}}
+
+
 # What is not kept.
 
 
@@ -331,7 +347,8 @@ def stored(folder: Path) -> tuple[Path, disk_key.Key]:
     run_fresh(step, X)
     path = only_entry(folder)
     header = disk_entry.unpacked(path.read_bytes())[0]
-    return path, disk_key.Key(header["name"], header["parts"])
+    naming = {name: value for name, value in header["parts"].items() if name != "source"}
+    return path, disk_key.Key(header["name"], naming, of_source=True)
 
 
 def test_every_damaged_byte_is_noticed(stored: tuple[Path, disk_key.Key]) -> None:

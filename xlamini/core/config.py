@@ -319,33 +319,6 @@ strict_sharding = Flag(
     affects=TRACE,
 )
 print_start = Flag("print_start", True, "process 0 prints a line when processes have come together")
-compilation_cache_dir = Flag(
-    "compilation_cache_dir",
-    None,
-    "a folder where compiled programs are kept for later processes",
-    type=str,
-    optional=True,
-)
-enable_compilation_cache = Flag("enable_compilation_cache", True, "use the folder that compilation_cache_dir names")
-compilation_cache_max_size = Flag(
-    "compilation_cache_max_size", 4 * 2**30, "bytes of programs to keep in the folder; -1 for any number"
-)
-persistent_cache_min_compile_time_secs = Flag(
-    "persistent_cache_min_compile_time_secs", 0.0, "programs that compile faster are not kept in the folder"
-)
-persistent_cache_min_entry_size_bytes = Flag(
-    "persistent_cache_min_entry_size_bytes", 0, "programs whose files would be smaller are not kept in the folder"
-)
-compilation_cache_key = Flag(
-    "compilation_cache_key",
-    "source",
-    "the cache key of a program: 'source' is its equations and a digest of xlamini's own source, 'module' its "
-    "StableHLO text",
-    choices=("source", "module"),
-)
-raise_persistent_cache_errors = Flag(
-    "raise_persistent_cache_errors", False, "raise what goes wrong with the folder instead of warning of it"
-)
 
 
 def trace_flags() -> dict[str, Any]:
@@ -361,16 +334,6 @@ def under(values: dict[str, Any]) -> Generator[None]:
             if flags[name].value != value:
                 stack.enter_context(flags[name](value))
         yield
-
-
-def programs_are_kept() -> bool:
-    """Whether compiled programs are kept on disk."""
-    return bool(compilation_cache_dir.value) and enable_compilation_cache.value
-
-
-def programs_are_keyed_by_module() -> bool:
-    """Whether the cache key is a program's StableHLO text, for which every program is lowered."""
-    return compilation_cache_key.value == "module"
 
 
 tracing = _cells.Config("tracing", False, include_in_jit_key=True, include_in_trace_context=False)

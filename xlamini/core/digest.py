@@ -16,7 +16,7 @@ import numpy as np
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes.table import ExtendedDType
-from xlamini.core.jaxpr import Jaxpr, Literal, Var, once
+from xlamini.core.jaxpr import Equation, EquationKind, Jaxpr, Literal, Var, once
 from xlamini.core.memory_space import DEVICE
 from xlamini.core.primitive import Primitive
 from xlamini.core.structure import RewriteRule
@@ -40,17 +40,26 @@ def _written(jaxpr: Jaxpr) -> str:
     inputs = (*jaxpr.constvars, *jaxpr.invars)
     numbers: dict[Var, str] = {var: str(i) for i, var in enumerate(inputs)}
     lines = [" ".join([str(len(jaxpr.constvars)), *[_aval(v.aval) for v in inputs]])]
+    operations: dict[EquationKind | None, str] = {}
     for eqn in jaxpr.eqns:
-        line = [_primitive(eqn.primitive)]
-        line += [numbers[a] if type(a) is Var else _literal(a) for a in eqn.invars]
-        for name, value in eqn.params.items():
-            line += (name, write(value))
+        operation = operations.get(eqn.kind)
+        if operation is None:
+            operation = _operation(eqn)
+            if eqn.kind is not None and eqn.kind.shared:  # whose rule of lowering runs once, too
+                operations[eqn.kind] = operation
+        lines.append(" ".join([operation, *[numbers[a] if type(a) is Var else _literal(a) for a in eqn.invars]]))
         for var in eqn.outvars:
             numbers[var] = str(len(numbers))
-            line.append(_aval(var.aval))
-        lines.append(" ".join(line))
     lines.append(" ".join([numbers[a] if type(a) is Var else _literal(a) for a in jaxpr.outvars]))
     return "\n".join(lines)
+
+
+def _operation(eqn: Equation) -> str:
+    """The primitive, the params and the result types."""
+    found = [_primitive(eqn.primitive)]
+    for name, value in eqn.params.items():
+        found += (name, write(value))
+    return " ".join([*found, *[_aval(var.aval) for var in eqn.outvars]])
 
 
 def write(value: Any) -> str:

@@ -215,9 +215,6 @@ debug_infs = Flag(
 debug_purity = Flag(
     "debug_purity", False, "warn where a value that a function read while it was traced has changed", affects=TRACE
 )
-compilation_cache_check_contents = Flag(
-    "compilation_cache_check_contents", False, "compile a program that is on disk too, and compare"
-)
 explicit_x64_dtypes = Flag(
     "explicit_x64_dtypes",
     "warn",

@@ -9,7 +9,10 @@ import sys
 from pathlib import Path
 
 import xlamini
+from xlamini.core.cache_flags import least_seconds, most_bytes
 from xlamini.runtime.devices.plugins import WHEELS, Plugin
+from xlamini.runtime.files.cache_folder import folder, why_off
+from xlamini.runtime.files.disk_cache import files_in
 
 VARIABLES = re.compile(
     r"(XLAMINI|XLA|JAX|TPU|LIBTPU|CUDA|NVIDIA|HIP|ROCR|PJRT|TF_CPP|NCCL)_|LD_LIBRARY_PATH$|LD_PRELOAD$|MALLOC_"
@@ -49,6 +52,23 @@ def environment() -> dict[str, str]:
         name: "(set)" if _SECRET.search(name) else value
         for name, value in sorted(os.environ.items())
         if VARIABLES.match(name)
+    }
+
+
+def programs_on_disk() -> dict[str, str]:
+    """The folder of compiled programs, what is in it, and how to do without; or why there is none."""
+    try:
+        where = folder()
+    except ValueError as error:
+        return {"off": str(error)}
+    if where is None:
+        return {"off": why_off()}
+    files, most = list(files_in(where)), most_bytes()
+    limit = f" of {most / 2**20:.0f} MB at most" if most >= 0 else ""
+    return {
+        "folder": where,
+        "size": f"{len(files)} programs, {sum(file.size for file in files) / 2**20:.1f} MB{limit}",
+        "kept": f"what takes {least_seconds():g} s to compile; XLAMINI_ENABLE_COMPILATION_CACHE=0 turns it off",
     }
 
 

@@ -75,8 +75,12 @@ def try_platform(platform: str, timeout: float) -> Outcome:
 
 
 def _environment(platform: str) -> dict[str, str]:
-    """The environment of a trial: this process's, with the platform, its flags, and PJRT's versions logged."""
+    """The environment of a trial: this process's, with the platform, its flags, and PJRT's versions logged.
+
+    The trial compiles: a program from disk would say nothing about the compiler.
+    """
     here = {**os.environ, "XLAMINI_PLATFORMS": platform, "TF_CPP_MIN_LOG_LEVEL": "0", "PYTHONWARNINGS": "ignore"}
+    here["XLAMINI_ENABLE_COMPILATION_CACHE"] = "0"
     here.pop("XLAMINI_DEFAULT_DEVICE", None)
     here["PYTHONPATH"] = os.pathsep.join(path or os.getcwd() for path in sys.path)
     if device_flags.pjrt_plugins.value:

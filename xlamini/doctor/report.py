@@ -15,12 +15,13 @@ WIDTH = 110
 
 
 def report(found: Examination) -> str:
-    """The report: versions, environment, platforms, problems with fixes, and the default platform."""
+    """The report: versions, environment, platforms, programs on disk, problems with fixes, and the default platform."""
     parts = [
         _section("versions", _columns(facts.versions())),
         [f"  {facts.machine()}"],
         _section("environment", _columns(facts.environment()) or ["  nothing that matters is set"]),
         _section("platforms", [line for name in found.outcomes for line in _platform(found, name)]),
+        _section("programs kept on disk (docs/cache.md)", _columns(facts.programs_on_disk())),
         _section("problems", list(_problems(found)) or ["  none"]),
         ["", _verdict(found)],
     ]

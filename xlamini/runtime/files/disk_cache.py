@@ -2,12 +2,13 @@
 
 An entry is one file, named by the hash of its key. It is written under a temporary name and then renamed, so that
 readers see all of it or nothing and writers need no lock: the last writer wins, with an equal program. A file's
-modification time is its last use; eviction removes the least recently used. A damaged file or folder causes one
-warning, and the program is compiled as on a miss.
+modification time is its last use; eviction removes the least recently used. A damaged file causes one warning, and the
+program is compiled as on a miss. So does a folder that cannot be written, if somebody named it; it is not tried again.
 """
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import threading
@@ -17,7 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from xlamini.core import config, user_stacklevel
+from xlamini.core import cache_flags, user_stacklevel
+from xlamini.runtime.files.cache_folder import folder
 from xlamini.runtime.files.disk_entry import Damaged, Header, packed, unpacked
 from xlamini.runtime.files.disk_key import Key
 from xlamini.runtime.files.file_format import open_regular, replace_file
@@ -44,13 +46,17 @@ class Stats(NamedTuple):
 
 
 class _Memory:
-    """State of this process: statistics, warnings already given, bytes left before each folder is scanned again."""
+    """State of this process: statistics, warnings already given, bytes left before each folder is scanned again.
+
+    `unwritable` are the folders where a file could not be written.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.stats = Stats()
         self.said: set[str] = set()
         self.room: dict[str, int] = {}
+        self.unwritable: set[str] = set()
 
     def count(self, **more: float) -> None:
         with self.lock:
@@ -63,16 +69,6 @@ _memory = _Memory()
 def stats() -> Stats:
     """The cache statistics of this process so far."""
     return _memory.stats
-
-
-def folder() -> str | None:
-    """The absolute path of the cache folder; None while the cache is off."""
-    if not config.programs_are_kept():
-        return None
-    named = config.compilation_cache_dir.value
-    if "://" in named:
-        raise ValueError(f"compilation_cache_dir must be a folder that this machine's system can open, got {named!r}")
-    return os.path.abspath(os.path.expanduser(named))
 
 
 def path_of(key: Key) -> str:
@@ -89,8 +85,9 @@ def find(key: Key) -> tuple[Header, bytes] | None:
             _memory.count(misses=1)
             return None
         header, program = unpacked(data)
-        if header["parts"] != key.parts:
-            raise Damaged("is of another program than its name says")
+        if not _is_current(key, header):
+            _memory.count(misses=1)
+            return None
     except (Damaged, OSError) as error:
         reject(key, error)
         return None
@@ -98,14 +95,25 @@ def find(key: Key) -> tuple[Header, bytes] | None:
     return header, program
 
 
+def _is_current(key: Key, header: Header) -> bool:
+    """Whether a file is the key's; not so if another source of the library made it. Damaged if it is another's."""
+    if header["parts"] == key.parts:
+        return True
+    if key.is_outdated(header["parts"]):
+        return False
+    raise Damaged("is of another program than its name says")
+
+
 def _read(path: str) -> bytes | None:
     """The bytes of a file; None if it does not exist. Raises Damaged if another user may have written it."""
     try:
-        with open_regular(path, _LARGEST_ENTRY) as file:
+        with open_regular(path, _LARGEST_ENTRY, getattr(os, "O_NOFOLLOW", 0)) as file:
             _check_owner(os.fstat(file.fileno()))
             return file.read()
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise Damaged("is a link") if error.errno == errno.ELOOP else error from None
 
 
 def _check_owner(status: os.stat_result) -> None:
@@ -127,8 +135,9 @@ def reject(key: Key, error: Exception) -> None:
     """Report a damaged entry, and remove its file."""
     _memory.count(misses=1, refused=1)
     path = path_of(key)
-    report(path, f"the entry {path}, {key.name}, {_describe(error)}; it is compiled anew", error)
-    _remove(path)
+    _remove(path)  # first, as a warning may be an error
+    say = report_unkept if isinstance(error, OSError) else report
+    say(path, f"the entry {path}, {key.name}, {_describe(error)}; it is compiled anew", error)
 
 
 def _describe(error: Exception) -> str:
@@ -137,27 +146,40 @@ def _describe(error: Exception) -> str:
 
 def report(about: str, text: str, error: Exception) -> None:
     """Warn once per subject, or raise if `raise_persistent_cache_errors` is set."""
-    if config.raise_persistent_cache_errors.value:
+    if cache_flags.raise_persistent_cache_errors.value:
         raise RuntimeError(f"compilation cache: {text}") from error
     if about not in _memory.said:
         _memory.said.add(about)
         warnings.warn(f"compilation cache: {text}", UserWarning, user_stacklevel())
 
 
+def report_unkept(about: str, text: str, error: Exception) -> None:
+    """Report that programs cannot be stored, unless nobody asked for that."""
+    if cache_flags.folder_is_named() or cache_flags.raise_persistent_cache_errors.value:
+        report(about, text, error)
+
+
+def takes(seconds: float) -> bool:
+    """Whether a program that took so long to compile is to be stored."""
+    return seconds >= cache_flags.least_seconds() and folder() not in _memory.unwritable
+
+
 def store(key: Key, program: bytes, seconds: float, about: dict[str, Any]) -> None:
     """Write a serialized program that took `seconds` to compile; `about` describes it in the cache report."""
     where = folder()
-    assert where is not None
+    if where is None:
+        return
     header = {"name": key.name, "made": time.time(), "seconds": seconds, "parts": key.parts, "about": about}
     data = packed(header, program)
-    if len(data) < config.persistent_cache_min_entry_size_bytes.value:
+    if len(data) < cache_flags.persistent_cache_min_entry_size_bytes.value:
         return
     try:
         os.makedirs(where, mode=0o700, exist_ok=True)
         _write(where, path_of(key), data)
         _make_room(where, len(data))
     except OSError as error:
-        report(where, f"nothing can be stored in {where}: {error}; programs are compiled and not kept", error)
+        report_unkept(where, f"nothing can be stored in {where}: {error}; programs are compiled and not kept", error)
+        _memory.unwritable.add(where)
         return
     _memory.count(stored=1, bytes_written=len(data))
 
@@ -192,7 +214,7 @@ def files_in(where: str, suffix: str = SUFFIX) -> Iterator[CacheFile]:
 
 def _make_room(where: str, added: int) -> None:
     """Evict least recently used entries if the folder is full; the folder is scanned only when it may be full."""
-    limit = config.compilation_cache_max_size.value
+    limit = cache_flags.most_bytes()
     with _memory.lock:
         left = _memory.room.get(where, 0) - added
         if left < 0:

@@ -1,4 +1,8 @@
-"""The cache key of a compiled program: each part is a short text, so that two keys can be compared by eye."""
+"""The cache key of a compiled program: each part is a short text, so that two keys can be compared by eye.
+
+A file is named by all parts but the library's source, whose digest takes longer than all the rest: so a program that is
+not there is looked up without it, and one that is there must have been made by the same source.
+"""
 from __future__ import annotations
 
 import contextlib
@@ -14,23 +18,36 @@ from typing import Any, NamedTuple
 
 import jaxlib.version
 
+from xlamini.core.version import __version__
+from xlamini.runtime.devices import nvidia
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.devices.processor import cpu
 
-_DEFINITION = re.compile(r'^ *(?:module|func\.func(?: public| private)?) (@(?:[\w.$-]+|"[^"\n]*"))', re.MULTILINE)
-_SYMBOL = re.compile(r'@(?:[\w.$-]+|"[^"\n]*")')
+_DEFINITION = r'^ *(?:module|func\.func(?: public| private)?) (@(?:[\w.$-]+|"[^"\n]*"))'
+_SYMBOL = r'@(?:[\w.$-]+|"[^"\n]*")'
+_SOURCE = "source"
 
 
 class Key(NamedTuple):
-    """A cache key: the program's name, for messages, and the parts that are hashed, by name."""
+    """A cache key: the program's name, for messages, the parts that name its file, and whether its source counts."""
 
     name: str
-    parts: dict[str, str]
+    naming: dict[str, str]
+    of_source: bool = False
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """All parts by name."""
+        return {**self.naming, _SOURCE: source()} if self.of_source else self.naming
 
     @property
     def hash(self) -> str:
-        """SHA-256 of the parts."""
-        return hashlib.sha256(json.dumps(self.parts, sort_keys=True).encode()).hexdigest()
+        """SHA-256 of the parts that name the file."""
+        return hashlib.sha256(json.dumps(self.naming, sort_keys=True).encode()).hexdigest()
+
+    def is_outdated(self, parts: Mapping[str, str]) -> bool:
+        """Whether a file of this name, with other parts, was made by another source of the library."""
+        return self.of_source and {**parts, _SOURCE: source()} == self.parts
 
 
 def key(
@@ -58,7 +75,7 @@ def key(
         "flags": _shown(flags),
         "XLA_FLAGS": xla_flags(),
     }
-    return Key(name, {**own, **_surroundings(device)})
+    return Key(name, {**own, **_surroundings(device)}, of_source=True)
 
 
 def module_key(
@@ -82,8 +99,9 @@ def module_key(
 
 def without_names(module: str) -> str:
     """Normalize a module's text: numbers replace its name and the names of its functions."""
-    numbers = {name: f"@{i}" for i, name in enumerate(dict.fromkeys(_DEFINITION.findall(module)))}
-    return _SYMBOL.sub(lambda symbol: numbers.get(symbol[0], symbol[0]), module)
+    found = re.findall(_DEFINITION, module, re.MULTILINE)
+    numbers = {name: f"@{i}" for i, name in enumerate(dict.fromkeys(found))}
+    return re.sub(_SYMBOL, lambda symbol: numbers.get(symbol[0], symbol[0]), module)
 
 
 def _shown(values: Mapping[str, Any]) -> str:
@@ -101,19 +119,27 @@ def xla_flags() -> str:
 
 @functools.cache
 def _surroundings(device: Device) -> dict[str, str]:
-    return {**_machine(device), "xlamini": f"source {_source()}"}
+    return {**_machine(device), "xlamini": __version__}
 
 
 @functools.cache
 def _machine(*devices: Device) -> dict[str, str]:
     device, numbers = devices[0], " ".join(str(d.id) for d in devices)
-    return {
+    found = {
         "platform": " ".join(f"{device.client.platform} {device.client.platform_version}".split()),
         "device": f"{device.device_kind} {getattr(device, 'compute_capability', '')} number {numbers}",
         "cpu": cpu(),
         "threads": f"{os.environ.get('NPROC', '')} {_threads()}".strip(),
         "jaxlib": jaxlib.version.__version__,
     }
+    return found | _beside_jaxlib(device)
+
+
+def _beside_jaxlib(device: Device) -> dict[str, str]:
+    """What else a program depends on: algorithms of NVIDIA's libraries, which XLA chooses; the flags of TPUs."""
+    if device.platform in ("gpu", "cuda"):
+        return {"libraries": " ".join(f"{found.library.name} {found.version}" for found in nvidia.versions())}
+    return {"LIBTPU_INIT_ARGS": os.environ.get("LIBTPU_INIT_ARGS", "")} if device.platform == "tpu" else {}
 
 
 def _threads() -> int:
@@ -125,7 +151,8 @@ _FLOORS = ("core", "runtime", "lowering", "primitives", "interpreters", "staging
 """The packages that determine what an equation is lowered to; the public faces above only make equations."""
 
 
-def _source() -> str:
+@functools.cache
+def source() -> str:
     """A digest of the library's source, because any line of it may change what a program is lowered to."""
     package = sys.modules["xlamini"].__path__[0]
     digest = hashlib.sha256()

@@ -157,9 +157,9 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
         raise error.with_traceback(None) from None
 
 
-def open_regular(path: str, most: int = _LARGEST_BODY) -> BinaryIO:
+def open_regular(path: str, most: int = _LARGEST_BODY, flags: int = 0) -> BinaryIO:
     """Open a file for reading; Damaged for a pipe, on which a read would wait, and for more than `most` bytes."""
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    descriptor = os.open(path, flags | os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode) or status.st_size > most:
         os.close(descriptor)

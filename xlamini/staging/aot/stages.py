@@ -157,7 +157,9 @@ class Traced(Stage):
         an object that is no target.
         """
         where = destination(self.fun_name, lowering_platforms, target)
-        return Lowered(self._lowered_call(), self._lower(where), self._options, self._lower)
+        program = self._lower(where)
+        _ = program.module  # a call lowers only what is not on disk; here an error of a lowering rule is raised
+        return Lowered(self._lowered_call(), program, self._options, self._lower)
 
 
 class Lowered(Stage):

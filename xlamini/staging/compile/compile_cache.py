@@ -1,7 +1,8 @@
 """The compile cache: executables on disk, keyed by a digest of the program's equations.
 
-As the key needs no StableHLO, a cache hit skips lowering. A program that calls Python functions is never stored,
-because another process does not have these functions.
+As the key needs no StableHLO, a cache hit skips lowering. A program for several devices is lowered, as its inputs'
+shardings are only part of its module. One that calls Python functions is never stored, because another process does not
+have these functions.
 """
 from __future__ import annotations
 
@@ -13,10 +14,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from xlamini.core import Jaxpr, monitoring, subjaxprs
-from xlamini.core.config import persistent_cache_min_compile_time_secs, programs_are_keyed_by_module
+from xlamini.core.cache_flags import compilation_cache_check_contents, programs_are_keyed_by_module
 from xlamini.core.digest import NoDigest, digest
 from xlamini.core.errors import FfiTargetError, JaxRuntimeError
-from xlamini.core.jax_flags import compilation_cache_check_contents
 from xlamini.core.phases import LOAD, Phase
 from xlamini.runtime.executable import Executable, check_options, load_program
 from xlamini.runtime.files import disk_cache
@@ -26,12 +26,12 @@ from xlamini.runtime.host_memory import memory_needed
 from xlamini.runtime.meshes.program_placement import devices_of
 from xlamini.staging.compile.lowered_program import LoweredProgram, Options, backend_compile, interface_of
 
-_METADATA = re.compile(r", metadata=\{[^}]*\}")
+_METADATA = r", metadata=\{[^}]*\}"
 
 
 def cached_executable(program: LoweredProgram, options: Options) -> Executable:
     """Load a program from disk, or compile it and put it there."""
-    known = key_of(program, options)
+    known = None if disk_cache.folder() is None else key_of(program, options)
     if known is None:
         return backend_compile(program, options)
     found = _loaded(program, options, known)
@@ -44,7 +44,7 @@ def cached_executable(program: LoweredProgram, options: Options) -> Executable:
 def key_of(program: LoweredProgram, options: Options) -> Key | None:
     """The program's key in the compile cache; None for one that calls Python functions."""
     check_options(options or {})
-    if programs_are_keyed_by_module():
+    if program.spread or programs_are_keyed_by_module():
         return _module_key(program, options)
     try:
         code = digest(program.pruned)
@@ -100,7 +100,7 @@ def _differs(one: Executable, other: Executable) -> bool:
 def _without_metadata(hlo: str) -> str:
     """The text of a module without source lines: those of its instructions, and the tables before the first one."""
     start, end = hlo.find("\nFileNames"), hlo.find("\n\n\n")
-    return _METADATA.sub("", hlo if start < 0 else hlo[:start] + hlo[end:])
+    return re.sub(_METADATA, "", hlo if start < 0 else hlo[:start] + hlo[end:])
 
 
 def _kept(program: LoweredProgram, options: Options, known: Key) -> Executable:
@@ -108,7 +108,7 @@ def _kept(program: LoweredProgram, options: Options, known: Key) -> Executable:
     start = time.perf_counter()
     executable = backend_compile(program, options)
     seconds = time.perf_counter() - start
-    if seconds >= persistent_cache_min_compile_time_secs.value:
+    if disk_cache.takes(seconds):
         _store(program, executable, known, seconds)
     return executable
 
@@ -120,7 +120,7 @@ def _store(program: LoweredProgram, executable: Executable, known: Key, seconds:
     try:
         serialized = executable.serialize()
     except JaxRuntimeError as error:
-        disk_cache.report(platform, f"programs of platform {platform} cannot be stored: {error}", error)
+        disk_cache.report_unkept(platform, f"programs of platform {platform} cannot be stored: {error}", error)
         return
     disk_cache.store(known, serialized, seconds, described)
 

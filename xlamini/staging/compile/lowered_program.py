@@ -18,8 +18,9 @@ from xlamini.core import (
     rewrite,
     subjaxprs,
 )
+from xlamini.core.cache_flags import programs_are_kept, programs_are_keyed_by_module
 from xlamini.core.compile_flags import outlining
-from xlamini.core.config import programs_are_kept, programs_are_keyed_by_module, trace_flags, under
+from xlamini.core.config import trace_flags, under
 from xlamini.core.effects import ffi_effect
 from xlamini.core.hi_types import HiAval
 from xlamini.core.jax_flags import log_compiles

@@ -11,7 +11,6 @@ import numpy as np
 
 from xlamini.core import Values, float0
 from xlamini.core.compile_flags import compile_key, disable_most_optimizations, options_of
-from xlamini.core.config import programs_are_keyed_by_module
 from xlamini.core.errors import DeletedArrayError
 from xlamini.core.jax_flags import dump_ir_to, no_execution
 from xlamini.core.phases import COMPILE, Phase
@@ -87,10 +86,7 @@ def compiled_anew(program: LoweredProgram, options: Options) -> Executable | Com
 
 
 def _may_be_cached(program: LoweredProgram) -> bool:
-    if not program.uses_disk_cache or program.spread is None:
-        return program.uses_disk_cache
-    # The shardings of the inputs are part of the module's text, but not of the digest of the equations.
-    return programs_are_keyed_by_module() and not spans_processes(program.spread.devices)
+    return program.uses_disk_cache and not (program.spread and spans_processes(program.spread.devices))
 
 
 def _check_of_others(lowered: LoweredProgram) -> Callable[[], None] | None:

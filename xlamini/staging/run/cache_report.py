@@ -1,10 +1,7 @@
 """A look into the folder of compiled programs that processes share, why a program is not in it, and how to empty it.
 
-The folder is what flag `compilation_cache_dir` names, or the environment variable XLAMINI_COMPILATION_CACHE_DIR;
-`docs/cache.md` has the other flags and what a program is known by.
-
->>> xlamini.cache.directory() is None  # off, as it is unless somebody asks for it
-True
+The folder is among the user's caches, or what flag `compilation_cache_dir` names; `docs/cache.md` has the other flags
+and what a program is known by.
 """
 from __future__ import annotations
 
@@ -14,8 +11,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from xlamini.core.config import programs_are_kept
+from xlamini.core.cache_flags import least_seconds
 from xlamini.runtime.files import disk_cache as _disk
+from xlamini.runtime.files.cache_folder import folder, why_off
 from xlamini.runtime.files.disk_cache import Stats as Stats
 from xlamini.runtime.files.disk_entry import Damaged, read_header
 from xlamini.runtime.files.disk_key import Key
@@ -59,9 +57,11 @@ class Entry(NamedTuple):
 def directory() -> str | None:
     """The folder's absolute path; None while the cache is off. ValueError for an address that is no folder.
 
-    >>> xlamini.cache.directory()
+    >>> xlamini.config.update("jax_compilation_cache_dir", None)
+    >>> xlamini.cache.directory() is None
+    True
     """
-    return _disk.folder()
+    return folder()
 
 
 def stats() -> Stats:
@@ -103,8 +103,8 @@ def explain(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
     >>> xlamini.cache.explain(lambda x: x + 1, 2.0)
     'the cache is off: name a folder with config.update("jax_compilation_cache_dir", ...)'
     """
-    if not programs_are_kept():
-        return 'the cache is off: name a folder with config.update("jax_compilation_cache_dir", ...)'
+    if folder() is None:
+        return f"the cache is off: {why_off()}"
     check_callable("explain", fun)
     function: Any = fun if isinstance(fun, Wrapped) else jit(fun)
     lowered = function.trace(*args, **kwargs).lower()
@@ -115,18 +115,20 @@ def explain(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
     everything = entries()
     here = _disk.path_of(known)
     for entry in everything:
-        if entry.path == here:
+        if entry.path == here and entry.parts == known.parts:
             return f"{program.name} is in the cache: {entry}"
     return _missed(program, known, everything)
 
 
 def _missed(program: LoweredProgram, known: Key, others: list[Entry]) -> str:
+    least = least_seconds()
+    kept = f" (programs that compile in less than {least:g} s are not kept)" if least else ""
     if not others:
-        return f"{known.name} is not in the cache, which is empty"
+        return f"{known.name} is not in the cache, which is empty{kept}"
     described = about(program.pruned)
     nearest = min(others, key=lambda entry: _distance(entry, known, described))
     differences = "\n".join(f"  {line}" for line in _differences(nearest, known, described))
-    return f"{known.name} is not in the cache; most like it is {nearest}, which differs in\n{differences}"
+    return f"{known.name} is not in the cache{kept}; most like it is {nearest}, which differs in\n{differences}"
 
 
 def _distance(entry: Entry, known: Key, described: dict[str, Any]) -> tuple:
@@ -171,7 +173,7 @@ def _more(described: dict[str, Any], entry: Entry) -> Counter[str]:
 def _where(what: str, given: Path | None) -> str:
     if given is not None and not isinstance(given, str | os.PathLike):
         raise TypeError(f"{what}: directory must be a path, such as '/path/of/a/folder', got {given!r}")
-    found = _disk.folder() if given is None else os.fspath(given)
+    found = folder() if given is None else os.fspath(given)
     if found is None:
         raise ValueError(f"{what}: the cache is off; name a folder: {what}('/path/of/a/folder')")
     return found
