@@ -39,7 +39,7 @@ python_maximum_signature_line_length = 88
 suppress_warnings = ["ref.python"]  # a type in a signature, such as `type`, may be the name of a method too
 
 html_theme = "furo"
-html_title = "xlamini"
+html_title, html_favicon = "xlamini", "static/icon.svg"
 html_static_path, templates_path = ["static"], ["templates"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False

@@ -23,12 +23,12 @@ def write(folder: Path) -> None:
     """Write all pages into `folder`, leave those that are the same, and delete those that no module has any more."""
     seen: set[int] = set()
     pages = {f"{page}.rst": text for module in _shown() for page, text in _pages(module, seen).items()}
-    folder.mkdir(parents=True, exist_ok=True)
-    for path in folder.glob("*.rst"):
-        if path.name not in pages:
+    for path in folder.rglob("*.rst"):
+        if str(path.relative_to(folder)) not in pages:
             path.unlink()
     for name, text in pages.items():
         path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists() or path.read_text() != text:
             path.write_text(text)
 
@@ -50,7 +50,7 @@ def _pages(module: ModuleType, seen: set[int]) -> dict[str, str]:
     topics = topics_of(module)
     if "" in topics:
         return {module.__name__: _page(module.__name__, _about(module), module, topics[""], seen)}
-    of_topic = {title: f"{module.__name__}-{_slug(title)}" for title in topics}
+    of_topic = {title: f"{module.__name__}/{_slug(title)}" for title in topics}
     entries = "\n".join(f"   {title} <{page}>" for title, page in of_topic.items())
     overview = _heading(module.__name__) + _about(module) + f"\n.. toctree::\n\n{entries}\n"
     return {module.__name__: overview} | {

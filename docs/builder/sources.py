@@ -12,6 +12,9 @@ from docs.builder.names import sources_of
 _PLAIN = re.compile(r'<span class="(?:n|nn|o|p|w)">([^<]*)</span>')
 """Marks of names, signs and spaces, which the style shows like text: more than half of the bytes of a page."""
 
+_BACK = re.compile(r'<a class="viewcode-back"[^>]*>[^<]*</a>')
+"""Links back to the reference, which Sphinx makes for one of the modules that export a name, with another one's name."""
+
 
 def defining_module(app: Any, module: str, attribute: str) -> str | None:
     """Sphinx's event `viewcode-follow-imported`: the module that defines a name, not the one that exports it."""
@@ -24,5 +27,5 @@ def lighten(app: Any, page: str, template: str, context: dict[str, Any], doctree
     """Sphinx's event `html-page-context`: source code has a page without the sidebars."""
     if not page.startswith("_modules/"):
         return None
-    context["body"] = _PLAIN.sub(r"\1", context["body"])
+    context["body"] = _PLAIN.sub(r"\1", _BACK.sub("", context["body"]))
     return "source.html"
