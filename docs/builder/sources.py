@@ -13,14 +13,18 @@ _PLAIN = re.compile(r'<span class="(?:n|nn|o|p|w)">([^<]*)</span>')
 """Marks of names, signs and spaces, which the style shows like text: more than half of the bytes of a page."""
 
 _BACK = re.compile(r'<a class="viewcode-back"[^>]*>[^<]*</a>')
-"""Links back to the reference, which Sphinx makes for one of the modules that export a name, with another one's name."""
+"""Links back to the reference: Sphinx makes them for one of the modules that export a name, with another's name."""
 
 
-def defining_module(app: Any, module: str, attribute: str) -> str | None:
-    """Sphinx's event `viewcode-follow-imported`: the module that defines a name, not the one that exports it."""
+def defining_module(app: Any, module: str, attribute: str) -> str:
+    """Sphinx's event `viewcode-follow-imported`: the module that defines a name, not the one that exports it.
+
+    What jaxlib defines has no source to show, so its public module stands for it, where Sphinx finds none.
+    """
     face = importlib.import_module(module)
     name = attribute.partition(".")[0]
-    return sources_of(face).get(name) or getattr(inspect.unwrap(getattr(face, name)), "__module__", None)
+    source = sources_of(face).get(name) or getattr(inspect.unwrap(getattr(face, name)), "__module__", "")
+    return source if source.startswith("xlamini") else module
 
 
 def lighten(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> str | None:
