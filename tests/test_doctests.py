@@ -38,8 +38,8 @@ NAMES = {
     "random": xlamini.random,
     "tree": xlamini.tree,
 }
-SLOW_PAGES = {"caching.md"}
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
+SLOW_PAGES = {"docs/caching.md"}
+PAGES = {str(p.relative_to(ROOT)): p for kind in ("*.md", "docs/**/*.md") for p in sorted(ROOT.glob(kind))}
 
 
 def docstrings(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
@@ -110,8 +110,8 @@ def files_of_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("page", [
-    pytest.param(page, id=page.name, marks=[pytest.mark.slow] if page.name in SLOW_PAGES else [])
-    for page in PAGES
+    pytest.param(page, id=name, marks=[pytest.mark.slow] if name in SLOW_PAGES else [])
+    for name, page in PAGES.items()
     if ">>>" in page.read_text()
 ])
 def test_page(page: Path, no_new_primitives: None, cache_as_for_users: None, files_of_page: None) -> None:

@@ -19,10 +19,12 @@ from tests.support.paths import ROOT
 from xlamini.commands import rules
 
 PACKAGE = sorted((ROOT / "xlamini").rglob("*.py"))
-CODE = [p for folder in ("xlamini", "tests", "examples", "benchmarks") for p in sorted((ROOT / folder).rglob("*.py"))]
+CODE_FOLDERS = ("xlamini", "tests", "examples", "benchmarks", "docs")
+CODE = [p for folder in CODE_FOLDERS for p in sorted((ROOT / folder).rglob("*.py"))]
 PAGES = [p for kind in ("*.md", "*/*.md", "pyproject.toml", ".ci/run") for p in sorted(ROOT.glob(kind))]
 FOLDERS = ("xlamini", "tests", "benchmarks", "examples")
-PROSE = [p for kind in ("*.md", "docs/*.md", *(f"{f}/**/README.md" for f in FOLDERS)) for p in sorted(ROOT.glob(kind))]
+PROSE_KINDS = ("*.md", "docs/**/*.md", *(f"{folder}/**/README.md" for folder in FOLDERS))
+PROSE = [p for kind in PROSE_KINDS for p in sorted(ROOT.glob(kind))]
 
 LONGEST_FUNCTION, USUAL_FUNCTION, MEDIAN_FUNCTION = 40, 20, 7
 LONGEST_FILE, LONGEST_TEST_FILE = 400, 500

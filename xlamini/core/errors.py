@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from jaxlib._jax import JaxRuntimeError
 
+from xlamini.core.call_errors import CallbackError, FfiTargetError
+from xlamini.core.platform_errors import ForkError, PlatformError, ProcessError
+
 __all__ = [
     "CallbackError",
     "ConcretizationTypeError",
     "DeletedArrayError",
     "DeviceNotHereError",
     "FfiTargetError",
+    "ForkError",
     "InconclusiveDimensionOperation",
     "JAXIndexError",
     "JAXTypeError",
@@ -49,38 +53,43 @@ class ConcretizationTypeError(JAXTypeError):
 
     Under `jit` a function is traced once for all values; an argument has a shape and a dtype only:
 
-        @jit
-        def head(x, n):
-            return x[: int(n)]  # fails: n is traced
+    >>> x = jnp.arange(5.0)
+    >>> xlamini.jit(lambda x, n: x[: int(n)])(x, 2)
+    Traceback (most recent call last):
+        ...
+    xlamini.core.errors.ConcretizationTypeError: The int of a traced value of type int32[] is needed ...
 
     Declare an argument that decides shapes or Python control flow static:
 
-        head = jit(lambda x, n: x[:n], static_argnames="n")
+    >>> xlamini.jit(lambda x, n: x[:n], static_argnums=1)(x, 2)
+    Array([0., 1.], dtype=float32)
 
-    Under `grad` and the other derivatives a number is known outside of `jit`, but has no derivative:
+    Under `grad` and the other derivatives a number is known outside of `jit`, but has no derivative. Keep it an array,
+    or say that it is constant:
 
-        grad(lambda x: float(x) * x)(2.0)  # fails: the derivative of float(x) would be lost
-
-    Keep it an array, or say that it is constant: `float(lax.stop_gradient(x))`.
+    >>> xlamini.grad(lambda x: float(x) * x)(2.0)
+    Traceback (most recent call last):
+        ...
+    xlamini.core.errors.ConcretizationTypeError: The float of a traced value ... a number has no derivative...
+    >>> xlamini.grad(lambda x: float(lax.stop_gradient(x)) * x)(2.0)
+    Array(2., dtype=float32, weak_type=True)
     """
 
 
 class TracerBoolConversionError(ConcretizationTypeError):
     """A traced value was used as the condition of `if`, `while`, `and`, `or`, `not` or `assert`.
 
-        @jit
-        def size(x):
-            return x if x > 0 else -x  # fails: the sign is not known while tracing
+    >>> xlamini.jit(lambda x: x if x > 0 else -x)(-1.0)
+    Traceback (most recent call last):
+        ...
+    xlamini.core.errors.TracerBoolConversionError: The truth value of a traced value of type bool[] is needed ...
 
     Compute both and select, or let the program choose when it runs:
 
-        @jit
-        def size(x):
-            return jnp.where(x > 0, x, -x)
-
-        @jit
-        def size(x):
-            return lax.cond(x > 0, lambda: x, lambda: -x)
+    >>> xlamini.jit(lambda x: jnp.where(x > 0, x, -x))(-1.0)
+    Array(1., dtype=float32, weak_type=True)
+    >>> xlamini.jit(lambda x: lax.cond(x > 0, lambda: x, lambda: -x))(-1.0)
+    Array(1., dtype=float32, weak_type=True)
 
     `lax.while_loop` does so for `while`. An argument that only chooses what to compute belongs in `static_argnames`.
     """
@@ -89,25 +98,34 @@ class TracerBoolConversionError(ConcretizationTypeError):
 class TracerIntegerConversionError(JAXTypeError):
     """A traced value was used where Python needs an integer: a list index, `range`, a shape.
 
-        names = [10, 20, 30]
-        jit(lambda i: names[i])(1)  # fails: a list can't be indexed by a traced value
+    >>> prices = [10, 20, 30]
+    >>> xlamini.jit(lambda i: prices[i])(1)
+    Traceback (most recent call last):
+        ...
+    xlamini.core.errors.TracerIntegerConversionError: The integer of a traced value of type int32[] is needed ...
 
     Make the sequence an array, or the index static:
 
-        jit(lambda i: jnp.array(names)[i])(1)
-        jit(lambda i: names[i], static_argnums=0)(1)
+    >>> xlamini.jit(lambda i: jnp.array(prices)[i])(1)
+    Array(20, dtype=int32)
+    >>> xlamini.jit(lambda i: prices[i], static_argnums=0)(1)
+    Array(20, dtype=int32, weak_type=True)
     """
 
 
 class TracerArrayConversionError(JAXTypeError):
     """A traced value was handed to NumPy, which needs its numbers.
 
-        jit(lambda x: np.sin(x))(1.0)  # fails: np.sin runs now, x exists later
+    >>> xlamini.jit(lambda x: np.sin(x))(1.0)
+    Traceback (most recent call last):
+        ...
+    xlamini.core.errors.TracerArrayConversionError: A NumPy array of a traced value of type float32[] is needed ...
 
-    Call the function of the same name in `xlamini.numpy`; for NumPy code that has no such function,
-    call it from the program with `pure_callback`:
+    Call the function of the same name in `xlamini.numpy`; for NumPy code that has no such function, call it from the
+    program with `pure_callback`:
 
-        jit(lambda x: jnp.sin(x))(1.0)
+    >>> xlamini.jit(lambda x: jnp.sin(x))(1.0)
+    Array(0.84147096, dtype=float32, weak_type=True)
 
     Indexing a NumPy array with a traced value fails likewise: write `jnp.asarray(table)[i]`. Under `grad` the numbers
     are known outside of `jit`, but have no derivative: `np.asarray(lax.stop_gradient(x))` says that none is wanted.
@@ -117,59 +135,38 @@ class TracerArrayConversionError(JAXTypeError):
 class NonConcreteBooleanIndexError(JAXIndexError):
     """A traced boolean mask was used as an index, so the size of the result is not known.
 
-        jit(lambda x: x[x > 0].sum())(x)  # fails: how many elements are positive?
+    >>> x = jnp.arange(3.0)
+    >>> xlamini.jit(lambda x: x[x > 0].sum())(x)
+    Traceback (most recent call last):
+        ...
+    xlamini.core.errors.NonConcreteBooleanIndexError: index 0 is the traced mask JitTracer(bool[3]) ...
 
     Keep the shape and neutralise what the mask excludes:
 
-        jit(lambda x: jnp.where(x > 0, x, 0).sum())(x)
+    >>> xlamini.jit(lambda x: jnp.where(x > 0, x, 0).sum())(x)
+    Array(3., dtype=float32)
     """
 
 
 class UnexpectedTracerError(JAXTypeError):
     """A traced value was used after its trace had ended.
 
-        seen = []
-
-        @jit
-        def f(x):
-            seen.append(x * 2)  # keeps a traced value
-            return x
-
-        f(1.0)
-        seen[0] + 1  # fails: it never was a number
+    >>> seen = []
+    >>> @xlamini.jit
+    ... def f(x):
+    ...     seen.append(x * 2)
+    ...     return x
+    >>> _ = f(1.0)
+    >>> seen[0] + 1
+    Traceback (most recent call last):
+        ...
+    xlamini.core.errors.UnexpectedTracerError: JitTracer(~float32[]), given as the argument 'operands[0]' of add, was
+    made while tracing f, at ..., and is used after that trace ended, at ...
 
     Return the value instead:
 
-        @jit
-        def f(x):
-            return x, x * 2
-    """
-
-
-class PlatformError(RuntimeError):
-    """A platform was asked for that is not there or does not start.
-
-        XLAMINI_PLATFORMS=cuda python train.py  # fails where no GPU is attached
-
-    The message says what is missing; `python -m xlamini doctor` looks at everything a platform needs and has one fix
-    for each problem. Nothing falls back to the CPU in silence: name it to allow it.
-
-        XLAMINI_PLATFORMS=cpu python train.py
-    """
-
-
-class ProcessError(RuntimeError):
-    """Processes that compute together did not come together: one is missing, or they run different programs.
-
-        distributed.initialize()
-        if process_index() == 0:
-            total = jnp.sum(x)  # fails: x lies on devices of all processes, and the others do not compute its sum
-
-    All processes run the same program on what they share; what one does alone comes after:
-
-        total = jnp.sum(x)
-        if process_index() == 0:
-            print(total)
+    >>> xlamini.jit(lambda x: (x, x * 2))(1.0)
+    (Array(1., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
 
 
@@ -189,22 +186,35 @@ class DeviceNotHereError(PlatformError):
 class TargetError(ValueError):
     """There is no such target to compile for.
 
-        xlamini.target("tpu:v5e:3x3")  # fails: v5e does not come in slices of 3x3
+    >>> xlamini.target("tpu:v5e:3x3")
+    Traceback (most recent call last):
+        ...
+    xlamini.core.errors.TargetError: target: there is no 'tpu:v5e:3x3': v5e does not come in slices of 3x3; the
+    nearest is 'tpu:v5e:2x4'
 
-    The message names the nearest one that there is: xlamini.target("tpu:v5e:2x4").
+    The message names the nearest one that there is.
     """
 
 
 class KeyReuseError(JAXTypeError):
     """A random key was used twice, which gives the same "random" numbers twice.
 
-        a = random.normal(key)
-        b = random.uniform(key)  # fails under debug_key_reuse; within one program a KeyReuseWarning without it
+    It is raised under the flag `debug_key_reuse`. Without it, a program that uses a key twice gives a
+    `KeyReuseWarning`.
+
+    >>> key = random.key(0)
+    >>> with xlamini.debug_key_reuse(True):
+    ...     random.normal(key) + random.uniform(key)
+    Traceback (most recent call last):
+        ...
+    xlamini.core.errors.KeyReuseError: uniform at ... uses a random key that was used before, at ...
 
     Split the key first:
 
-        key_a, key_b = random.split(key)
-        a, b = random.normal(key_a), random.uniform(key_b)
+    >>> key_a, key_b = random.split(random.key(1))
+    >>> with xlamini.debug_key_reuse(True):
+    ...     (random.normal(key_a) + random.uniform(key_b)).shape
+    ()
     """
 
 
@@ -230,12 +240,14 @@ class StaleValueWarning(UserWarning):
 class TooManyCompilationsError(RuntimeError):
     """A function was compiled more often than its option `max_compiles` allows.
 
-        @jit(max_compiles=1)
-        def step(batch):
-            ...
-
-        step(jnp.ones(64))
-        step(jnp.ones(17))  # fails: the last batch has another shape
+    >>> step = xlamini.jit(lambda batch: batch.sum(), max_compiles=1)
+    >>> step(jnp.ones(64))
+    Array(64., dtype=float32)
+    >>> step(jnp.ones(17))
+    Traceback (most recent call last):
+        ...
+    xlamini.core.errors.TooManyCompilationsError: <lambda> would be compiled once more, but max_compiles=1.
+    shape: batch is float32[17], before float32[64]. To avoid it, pad batch to a few shapes, such as (64,)
 
     The message says what differs from the nearest earlier call, and what to write instead; `step.compilations()` lists
     the earlier ones.
@@ -245,12 +257,15 @@ class TooManyCompilationsError(RuntimeError):
 class ShapeError(TypeError, ValueError):
     """Shapes that don't fit the operation.
 
-        jnp.ones((2, 3)) @ jnp.ones((2, 3))  # fails: 3 columns against 2 rows
+    >>> jnp.ones((2, 3)) @ jnp.ones((2, 3))
+    Traceback (most recent call last):
+        ...
+    xlamini.core.errors.ShapeError: matmul: contracting dimensions differ: float32[2,3] has (3,) at (1,),
+    float32[2,3] has (2,) at (0,); transpose the right operand (.T)
+    >>> (jnp.ones((2, 3)) @ jnp.ones((2, 3)).T).shape
+    (2, 2)
 
-    It is a ValueError too, because JAX raises now the one, now the other. The message names the operands and their
-    shapes. Here the right operand needs a transpose:
-
-        jnp.ones((2, 3)) @ jnp.ones((2, 3)).T
+    It is a ValueError too, because JAX raises now the one, now the other.
     """
 
 
@@ -271,95 +286,80 @@ class ShardingError(ValueError):
 class ShardingTypeError(ShardingError, TypeError):
     """Operands of an operation are split over a mesh in ways that do not go together, or leave the result open.
 
-        jnp.ones((8, 4), device=NamedSharding(mesh, P("x"))) + jnp.ones((8, 4), device=NamedSharding(mesh, P("y")))
+    On a mesh whose axes are of type Explicit a value's type says how it is split, such as `f32[8@x,4]`. Without the
+    flag `strict_sharding` the compiler decides, with a warning.
 
-    On a mesh whose axes are of type Explicit a value's type says how it is split, such as `f32[8@x,4]`. Move one of the
-    operands with `xlamini.reshard(x, P(...))`, say with `out_sharding=` how the result shall be split, or let the
-    compiler decide with `xlamini.sharding.auto_axes`.
+    >>> from xlamini.sharding import AxisType, NamedSharding, PartitionSpec as P
+    >>> mesh = xlamini.make_mesh((1, 1), ("x", "y"), axis_types=(AxisType.Explicit, AxisType.Explicit))
+    >>> rows = jnp.ones((8, 4), device=NamedSharding(mesh, P("x")))
+    >>> others = jnp.ones((8, 4), device=NamedSharding(mesh, P("y")))
+    >>> xlamini.config.update("strict_sharding", True)
+    >>> rows + others
+    Traceback (most recent call last):
+        ...
+    xlamini.core.errors.ShardingTypeError: add: operands are split differently, f32[8@x,4] and f32[8@y,4]: ...
+    >>> xlamini.typeof(rows + xlamini.reshard(others, NamedSharding(mesh, P("x"))))
+    ShapedArray(float32[8@x,4])
+    >>> xlamini.config.update("strict_sharding", False)
+
+    Move one of the operands as here, say with `out_sharding=` how the result shall be split, or let the compiler decide
+    with `xlamini.sharding.auto_axes`.
     """
 
 
 class TypePromotionError(ValueError):
     """Dtypes that have no common dtype.
 
-        jnp.ones(3, jnp.float8_e4m3fn) + jnp.ones(3)  # fails: would lose or invent precision
+    >>> narrow = jnp.ones(3, jnp.float8_e4m3fn)
+    >>> narrow + jnp.ones(3)
+    Traceback (most recent call last):
+        ...
+    xlamini.core.errors.TypePromotionError: float32, float8_e4m3fn have no common dtype: ...
 
     Say which one you mean:
 
-        jnp.ones(3, jnp.float8_e4m3fn).astype(jnp.float32) + jnp.ones(3)
+    >>> narrow.astype(jnp.float32) + jnp.ones(3)
+    Array([2., 2., 2.], dtype=float32)
     """
 
 
 class DeletedArrayError(RuntimeError):
     """An array was used after its memory was given away, by `delete()` or by donation.
 
-        step = jit(update, donate_argnums=0)
-        new = step(params, grads)
-        params["w"]  # fails: its buffer now holds new["w"]
+    >>> step = xlamini.jit(lambda w, gradient: w - 0.1 * gradient, donate_argnums=0)
+    >>> w = jnp.ones(3)
+    >>> updated = step(w, jnp.ones(3))
+    >>> w + 1
+    Traceback (most recent call last):
+        ...
+    xlamini.core.errors.DeletedArrayError: Array has been deleted: the argument 'operands[0]' of add, an array
+    float32[3], was deleted or donated, and its memory holds something else by now; ...
 
     Use what the function returned, and keep no other name for a donated argument:
 
-        params = step(params, grads)
-    """
-
-
-class CallbackError(JaxRuntimeError):
-    """A Python function that a program calls raised, or returned something else than it was announced to return.
-
-        def load(i):
-            return np.load(f"part-{i}.npy")  # fails: there is no such file, or it holds other shapes
-
-        jit(lambda i: pure_callback(load, ShapeDtypeStruct((8,), "float32"), i))(3)
-
-    The message has the function's name, the line that put the callback into the program, and the traceback of the
-    function's own error, which is also the `__cause__`. Mend the function, or announce what it does return:
-
-        pure_callback(load, ShapeDtypeStruct((16,), "float32"), i)
-    """
-
-    def __str__(self) -> str:
-        return str(self.args[0]) if self.args else ""
-
-
-class ForkError(RuntimeError):
-    """An operation in a process that was forked after its parent had used a device.
-
-        jnp.ones(3)  # starts XLA's threads
-        if os.fork() == 0:
-            jnp.ones(3) + 1  # fails: the threads that would compute it are the parent's
-
-    Start processes anew, which also multiprocessing and PyTorch's DataLoader can:
-
-        multiprocessing.get_context("spawn").Process(target=work).start()
-        DataLoader(data, num_workers=4, multiprocessing_context="spawn")
-
-    or use NumPy in the child; reading arrays that the parent has computed works.
-    """
-
-
-class FfiTargetError(JaxRuntimeError):
-    """A program calls an FFI target that is not registered, when it is compiled or loaded.
-
-        ffi.ffi_call("rms_norm", ShapeDtypeStruct((8,), "float32"))(x)  # fails: no function has this name yet
-
-    Register the function of the compiled library under that name, for the platform the program runs on:
-
-        library = ctypes.CDLL("./librms.so")
-        ffi.register_ffi_target("rms_norm", ffi.pycapsule(library.RmsNorm), platform="cpu")
+    >>> w = jnp.ones(3)
+    >>> w = step(w, jnp.ones(3))
     """
 
 
 class MissingRule(NotImplementedError):
     """A primitive lacks the rule that a transformation needs.
 
-        class Twice(Primitive):  # has a shape_rule and lower, but no jvp
-            ...
+    >>> from xlamini import extend
+    >>> twice_p = extend.Primitive("twice")
+    >>> @extend.shape_rule(twice_p)
+    ... def _(x):
+    ...     return x
+    >>> xlamini.grad(twice_p.bind)(1.0)
+    Traceback (most recent call last):
+        ...
+    xlamini.core.errors.MissingRule: primitive 'twice' has no jvp rule; give it one: ...
 
-        grad(twice)(1.0)  # fails
+    Write the function that the message names; for a class of primitives, the method:
 
-    Write the method that the message names, next to the primitive's other rules:
-
-        def jvp(self, primals, tangents): ...
+    >>> @extend.jvp_rule(twice_p)
+    ... def _(primals, tangents):
+    ...     return twice_p.bind(*primals), twice_p.bind(*tangents)
     """
 
 

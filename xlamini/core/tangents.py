@@ -45,10 +45,12 @@ class NonlinearError(TypeError):
 
 
 def is_linear(operand: Any) -> bool:
+    """Whether an operand of a transpose rule has no value, because its cotangent is asked for."""
     return type(operand) is Linear
 
 
 def is_zero(tangent: Any) -> bool:
+    """Whether a tangent or cotangent is a symbolic zero."""
     return type(tangent) is Zero
 
 

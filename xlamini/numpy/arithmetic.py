@@ -36,7 +36,11 @@ def multiply(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 @ufunc(arithmetic.div, promoted_inexact)
 def true_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Quotient of each pair of elements: `x1 / x2`, a float even for integers."""
+    """Quotient of each pair of elements: `x1 / x2`, a float even for integers.
+
+    >>> jnp.true_divide(jnp.array([1, 2]), 4)
+    Array([0.25, 0.5 ], dtype=float32)
+    """
     ...
 
 
@@ -68,7 +72,11 @@ mod = remainder
 
 @ufunc(operators.divmod, unpromoted)
 def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
-    """The quotient rounded down, and the remainder: `(x1 // x2, x1 % x2)`."""
+    """The quotient rounded down, and the remainder: `(x1 // x2, x1 % x2)`.
+
+    >>> jnp.divmod(7, 3)
+    (Array(2, dtype=int32, weak_type=True), Array(1, dtype=int32, weak_type=True))
+    """
     ...
 
 
@@ -83,7 +91,11 @@ def _fmod(x: Any, y: Any) -> Any:
 
 @ufunc(_fmod, promoted_numeric)
 def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The remainder of division rounded towards zero, with the sign of x1; 0 for integers and x2 = 0."""
+    """The remainder of division rounded towards zero, with the sign of x1; 0 for integers and x2 = 0.
+
+    >>> jnp.fmod(-7, 3)
+    Array(-1, dtype=int32, weak_type=True)
+    """
     ...
 
 
@@ -95,7 +107,11 @@ def negative(x: ArrayLike, /) -> Array:
 
 @ufunc(operators.positive, unpromoted)
 def positive(x: ArrayLike, /) -> Array:
-    """The array itself: `+x`."""
+    """The array itself: `+x`.
+
+    >>> jnp.positive(jnp.array([1, -2]))
+    Array([ 1, -2], dtype=int32)
+    """
     ...
 
 
@@ -114,25 +130,41 @@ abs = absolute
 
 @ufunc(arithmetic.abs, for_kinds(REAL, promoted_inexact))
 def fabs(x: ArrayLike, /) -> Array:
-    """Absolute value of each element, as a float; TypeError for complex numbers."""
+    """Absolute value of each element, as a float; TypeError for complex numbers.
+
+    >>> jnp.fabs(-2)
+    Array(2., dtype=float32, weak_type=True)
+    """
     ...
 
 
 @ufunc(arithmetic.sign)
 def sign(x: ArrayLike, /) -> Array:
-    """-1, 0 or 1 for each element, in its dtype; for complex numbers, the one of modulus 1 in the same direction."""
+    """-1, 0 or 1 for each element, in its dtype; for complex numbers, the one of modulus 1 in the same direction.
+
+    >>> jnp.sign(jnp.array([-3.0, 0.0, 2.0]))
+    Array([-1.,  0.,  1.], dtype=float32)
+    """
     ...
 
 
 @ufunc(_square, promoted_numeric)
 def square(x: ArrayLike, /) -> Array:
-    """Square of each element: `x * x`."""
+    """Square of each element: `x * x`.
+
+    >>> jnp.square(jnp.array([1, -2]))
+    Array([1, 4], dtype=int32)
+    """
     ...
 
 
 @ufunc(lambda x: integer_pow(x, -1), promoted_inexact)
 def reciprocal(x: ArrayLike, /) -> Array:
-    """`1 / x` of each element, as a float."""
+    """`1 / x` of each element, as a float.
+
+    >>> jnp.reciprocal(jnp.array([2.0, 4.0]))
+    Array([0.5 , 0.25], dtype=float32)
+    """
     ...
 
 
@@ -158,7 +190,11 @@ pow = power
 
 @ufunc(_pow, promoted_inexact)
 def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Each element of x to the power of that of y, as a float."""
+    """Each element of x to the power of that of y, as a float.
+
+    >>> jnp.float_power(2, 3)
+    Array(8., dtype=float32, weak_type=True)
+    """
     ...
 
 
@@ -184,13 +220,21 @@ def _fmin(x: Any, y: Any) -> Any:
 
 @ufunc(_fmax)
 def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """The larger of each pair of elements; where one of them is NaN, the other."""
+    """The larger of each pair of elements; where one of them is NaN, the other.
+
+    >>> jnp.fmax(jnp.nan, 1.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
     ...
 
 
 @ufunc(_fmin)
 def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """The smaller of each pair of elements; where one of them is NaN, the other."""
+    """The smaller of each pair of elements; where one of them is NaN, the other.
+
+    >>> jnp.fmin(jnp.nan, 1.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
     ...
 
 

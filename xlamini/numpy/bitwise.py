@@ -33,7 +33,11 @@ def bitwise_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 @ufunc(bitwise.bitwise_not)
 def bitwise_not(x: ArrayLike, /) -> Array:
-    """The bitwise complement of each element: `~x`."""
+    """The bitwise complement of each element: `~x`.
+
+    >>> jnp.bitwise_not(6)
+    Array(-7, dtype=int32, weak_type=True)
+    """
     ...
 
 
@@ -42,7 +46,11 @@ bitwise_invert = invert = bitwise_not
 
 @ufunc(bitwise.shift_left)
 def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """The bits of each x moved up by y places: `x << y`."""
+    """The bits of each x moved up by y places: `x << y`.
+
+    >>> jnp.left_shift(3, 2)
+    Array(12, dtype=int32, weak_type=True)
+    """
     ...
 
 
@@ -69,5 +77,9 @@ def _count(x: Any) -> Any:
 
 @ufunc(_count, for_kinds(INTEGER))
 def bitwise_count(x: ArrayLike, /) -> Array:
-    """The number of bits set in the absolute value of each element, as uint8."""
+    """The number of bits set in the absolute value of each element, as uint8.
+
+    >>> jnp.bitwise_count(jnp.array([6, 7]))
+    Array([2, 3], dtype=uint8)
+    """
     ...

@@ -37,37 +37,61 @@ from xlamini.typing import ArrayLike
 
 @ufunc(comparison.eq)
 def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Test elementwise whether `x == y`."""
+    """Test elementwise whether `x == y`.
+
+    >>> jnp.equal(jnp.array([1, 2]), 1)
+    Array([ True, False], dtype=bool)
+    """
     ...
 
 
 @ufunc(comparison.ne)
 def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Test elementwise whether `x != y`."""
+    """Test elementwise whether `x != y`.
+
+    >>> jnp.not_equal(jnp.array([1, 2]), 1)
+    Array([False,  True], dtype=bool)
+    """
     ...
 
 
 @ufunc(operators.less, unpromoted)
 def less(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Test elementwise whether `x < y`; complex numbers compare by real, then imaginary part."""
+    """Test elementwise whether `x < y`; complex numbers compare by real, then imaginary part.
+
+    >>> jnp.less(jnp.array([1, 2]), 2)
+    Array([ True, False], dtype=bool)
+    """
     ...
 
 
 @ufunc(operators.less_equal, unpromoted)
 def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Test elementwise whether `x <= y`."""
+    """Test elementwise whether `x <= y`.
+
+    >>> jnp.less_equal(jnp.array([1, 2]), 1)
+    Array([ True, False], dtype=bool)
+    """
     ...
 
 
 @ufunc(operators.greater, unpromoted)
 def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Test elementwise whether `x > y`."""
+    """Test elementwise whether `x > y`.
+
+    >>> jnp.greater(jnp.array([1, 2]), 1)
+    Array([False,  True], dtype=bool)
+    """
     ...
 
 
 @ufunc(operators.greater_equal, unpromoted)
 def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Test elementwise whether `x >= y`."""
+    """Test elementwise whether `x >= y`.
+
+    >>> jnp.greater_equal(jnp.array([1, 2]), 1)
+    Array([ True,  True], dtype=bool)
+    """
     ...
 
 
@@ -100,7 +124,11 @@ def logical_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 @ufunc(bitwise.bitwise_not, _truths)
 def logical_not(x: ArrayLike, /) -> Array:
-    """Test elementwise whether x is 0."""
+    """Test elementwise whether x is 0.
+
+    >>> jnp.logical_not(jnp.array([True, False]))
+    Array([False,  True], dtype=bool)
+    """
     ...
 
 
@@ -127,19 +155,31 @@ def _isinf(x: Any) -> Any:
 
 @ufunc(lambda x: operators.not_equal(x, x), unpromoted)
 def isnan(x: ArrayLike, /) -> Array:
-    """Test elementwise whether x is NaN."""
+    """Test elementwise whether x is NaN.
+
+    >>> jnp.isnan(jnp.array([1.0, jnp.inf, jnp.nan]))
+    Array([False, False,  True], dtype=bool)
+    """
     ...
 
 
 @ufunc(_isfinite, unpromoted)
 def isfinite(x: ArrayLike, /) -> Array:
-    """Test elementwise whether x is neither infinite nor NaN."""
+    """Test elementwise whether x is neither infinite nor NaN.
+
+    >>> jnp.isfinite(jnp.array([1.0, jnp.inf, jnp.nan]))
+    Array([ True, False, False], dtype=bool)
+    """
     ...
 
 
 @ufunc(_isinf, unpromoted)
 def isinf(x: ArrayLike, /) -> Array:
-    """Test elementwise whether x is infinite; a complex number is if one of its parts is."""
+    """Test elementwise whether x is infinite; a complex number is if one of its parts is.
+
+    >>> jnp.isinf(jnp.array([1.0, jnp.inf, jnp.nan]))
+    Array([False,  True, False], dtype=bool)
+    """
     ...
 
 
@@ -152,14 +192,22 @@ def _equals(x: Any, number: float) -> Any:
 
 @composite()
 def isposinf(x: ArrayLike, /, out: None = None) -> Array:
-    """Test elementwise whether x is plus infinity; TypeError for complex numbers."""
+    """Test elementwise whether x is plus infinity; TypeError for complex numbers.
+
+    >>> jnp.isposinf(jnp.array([-jnp.inf, jnp.inf]))
+    Array([False,  True], dtype=bool)
+    """
     refuse_out("isposinf", out)
     return _equals(_real("isposinf", x)[0], math.inf)
 
 
 @composite()
 def isneginf(x: ArrayLike, /, out: None = None) -> Array:
-    """Test elementwise whether x is minus infinity; TypeError for complex numbers."""
+    """Test elementwise whether x is minus infinity; TypeError for complex numbers.
+
+    >>> jnp.isneginf(jnp.array([-jnp.inf, jnp.inf]))
+    Array([ True, False], dtype=bool)
+    """
     refuse_out("isneginf", out)
     return _equals(_real("isneginf", x)[0], -math.inf)
 
@@ -170,13 +218,21 @@ def _isreal(x: Any) -> Any:
 
 @ufunc(_isreal, unpromoted)
 def isreal(x: ArrayLike) -> Array:
-    """Test elementwise whether the imaginary part is 0."""
+    """Test elementwise whether the imaginary part is 0.
+
+    >>> jnp.isreal(jnp.array([1 + 1j, 1 + 0j]))
+    Array([False,  True], dtype=bool)
+    """
     ...
 
 
 @ufunc(lambda x: bitwise_not(_isreal(x)), unpromoted)
 def iscomplex(x: ArrayLike) -> Array:
-    """Test elementwise whether the imaginary part is not 0."""
+    """Test elementwise whether the imaginary part is not 0.
+
+    >>> jnp.iscomplex(jnp.array([1 + 1j, 1 + 0j]))
+    Array([ True, False], dtype=bool)
+    """
     ...
 
 
@@ -189,7 +245,11 @@ def _signbit(x: Any) -> Any:
 
 @ufunc(_signbit, for_kinds(REAL))
 def signbit(x: ArrayLike, /) -> Array:
-    """Test elementwise whether the sign bit is set; -0.0 has one. TypeError for complex numbers."""
+    """Test elementwise whether the sign bit is set; -0.0 has one. TypeError for complex numbers.
+
+    >>> jnp.signbit(jnp.array([-1.0, 0.0]))
+    Array([ True, False], dtype=bool)
+    """
     ...
 
 
@@ -226,7 +286,11 @@ def isclose(
 def allclose(
     a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08, equal_nan: bool = False
 ) -> Array:
-    """Test whether all pairs of elements are close to each other, as `isclose` defines it."""
+    """Test whether all pairs of elements are close to each other, as `isclose` defines it.
+
+    >>> jnp.allclose(jnp.array([1.0, 2.0]), jnp.array([1.0, 2.0 + 1e-6]))
+    Array(True, dtype=bool)
+    """
     return _all(_is_close(a, b, rtol, atol, equal_nan))
 
 
@@ -248,7 +312,11 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
 
 @composite()
 def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
-    """Test whether two arrays have equal elements after broadcasting; False where they cannot broadcast."""
+    """Test whether two arrays have equal elements after broadcasting; False where they cannot broadcast.
+
+    >>> jnp.array_equiv(jnp.array([1, 1]), 1)
+    Array(True, dtype=bool)
+    """
     check_operands("array_equiv", (a1, a2))
     try:
         np.broadcast_shapes(aval_of(a1).shape, aval_of(a2).shape)

@@ -20,13 +20,21 @@ def _is_complex(x: Any) -> bool:
 
 @ufunc(lambda x: complex.real(x) if _is_complex(x) else x, unpromoted)
 def real(val: ArrayLike, /) -> Array:
-    """The real part of each element: itself if it is real."""
+    """The real part of each element: itself if it is real.
+
+    >>> jnp.real(jnp.array([1 + 2j]))
+    Array([1.], dtype=float32)
+    """
     ...
 
 
 @ufunc(lambda x: complex.imag(x) if _is_complex(x) else zeros_like(x), unpromoted)
 def imag(val: ArrayLike, /) -> Array:
-    """The imaginary part of each element: 0 if it is real."""
+    """The imaginary part of each element: 0 if it is real.
+
+    >>> jnp.imag(jnp.array([1 + 2j]))
+    Array([2.], dtype=float32)
+    """
     ...
 
 

@@ -217,7 +217,11 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, devi
 
 
 def copy(a: ArrayLike, order: str | None = None) -> Array:
-    """An array of its own with the values of `a`."""
+    """An array of its own with the values of `a`.
+
+    >>> jnp.copy(np.arange(2))
+    Array([0, 1], dtype=int32)
+    """
     return array(a, copy=True, order=order)
 
 
@@ -231,12 +235,20 @@ def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: i
 
 
 def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
-    """An array of the numbers that a text lists, parted by `sep`."""
+    """An array of the numbers that a text lists, parted by `sep`.
+
+    >>> jnp.fromstring("1 2 3", "int32", sep=" ")
+    Array([1, 2, 3], dtype=int32)
+    """
     return device_put_value(np.fromstring(string, np.dtype(dtype), count, sep=sep))
 
 
 def fromiter(iter: Any, dtype: DTypeLike, count: int = -1) -> Array:
-    """An array of the numbers that an iterable gives."""
+    """An array of the numbers that an iterable gives.
+
+    >>> jnp.fromiter((i * i for i in range(3)), "int32")
+    Array([0, 1, 4], dtype=int32)
+    """
     return device_put_value(np.fromiter(iter, np.dtype(dtype), count))
 
 

@@ -48,14 +48,22 @@ def zeros(
 def ones(
     shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None, out_sharding: Any = None
 ) -> Array:
-    """An array of ones; of floats, if no dtype is given."""
+    """An array of ones; of floats, if no dtype is given.
+
+    >>> jnp.ones((1, 3))
+    Array([[1., 1., 1.]], dtype=float32)
+    """
     return _filled("ones", shape, 1, dtype, as_place("ones", device, out_sharding))
 
 
 def empty(
     shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None, out_sharding: Any = None
 ) -> Array:
-    """An array of any values: of zeros."""
+    """An array of any values: of zeros.
+
+    >>> jnp.empty((2, 3)).shape
+    (2, 3)
+    """
     return _filled("empty", shape, 0, dtype, as_place("empty", device, out_sharding))
 
 
@@ -92,7 +100,11 @@ def zeros_like(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """An array of zeros of the shape and dtype of `a`, where no others are given; without `shape`, split as `a` is."""
+    """An array of zeros of the shape and dtype of `a`, where no others are given; without `shape`, split as `a` is.
+
+    >>> jnp.zeros_like(jnp.arange(3))
+    Array([0, 0, 0], dtype=int32)
+    """
     return _filled_like("zeros_like", a, 0, dtype, shape, as_place("zeros_like", device, out_sharding))
 
 
@@ -104,14 +116,22 @@ def ones_like(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """An array of ones of the shape and dtype of `a`, where no others are given."""
+    """An array of ones of the shape and dtype of `a`, where no others are given.
+
+    >>> jnp.ones_like(jnp.arange(3))
+    Array([1, 1, 1], dtype=int32)
+    """
     return _filled_like("ones_like", a, 1, dtype, shape, as_place("ones_like", device, out_sharding))
 
 
 def empty_like(
     prototype: Any, dtype: DTypeLike | None = None, shape: ShapeLike | None = None, *, device: Any = None
 ) -> Array:
-    """An array of any values, of the shape and dtype of `prototype`, where no others are given: of zeros."""
+    """An array of any values, of the shape and dtype of `prototype`, where no others are given: of zeros.
+
+    >>> jnp.empty_like(jnp.ones((2, 3))).shape
+    (2, 3)
+    """
     return _filled_like("empty_like", prototype, 0, dtype, shape, device)
 
 

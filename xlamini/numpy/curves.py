@@ -72,7 +72,11 @@ def _neighbours(x: Any, axis: int) -> Any:
 
 @composite()
 def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None) -> Array:
-    """The differences between neighbors of the flattened `ary`, between `to_begin` and `to_end`."""
+    """The differences between neighbors of the flattened `ary`, between `to_begin` and `to_end`.
+
+    >>> jnp.ediff1d(jnp.array([1, 4, 9]))
+    Array([3, 5], dtype=int32)
+    """
     parts = [to_begin, diff(ravel(ary)), to_end]
     return concatenate([ravel(part) for part in parts if part is not None])
 

@@ -96,11 +96,19 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
 
 
 def iscomplexobj(x: Any) -> bool:
-    """Test whether an array's dtype is complex, whatever its values."""
+    """Test whether an array's dtype is complex, whatever its values.
+
+    >>> jnp.iscomplexobj(jnp.array([1 + 0j]))
+    True
+    """
     dtype = _dtypes.result_type(*tree_leaves(x)) if isinstance(x, list | tuple) and x else _dtypes.dtype_of(x)
     return issubdtype(dtype, np.complexfloating)
 
 
 def isrealobj(x: Any) -> bool:
-    """Test whether an array's dtype is not complex."""
+    """Test whether an array's dtype is not complex.
+
+    >>> jnp.isrealobj(jnp.array([1 + 0j]))
+    False
+    """
     return not iscomplexobj(x)

@@ -13,55 +13,91 @@ from xlamini.typing import ArrayLike
 
 @ufunc(exponential.exp, promoted_inexact)
 def exp(x: ArrayLike, /) -> Array:
-    """Exponential of each element: `e ** x`."""
+    """Exponential of each element: `e ** x`.
+
+    >>> jnp.exp(0.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
     ...
 
 
 @ufunc(exponential.exp2, promoted_inexact)
 def exp2(x: ArrayLike, /) -> Array:
-    """2 to the power of each element: `2 ** x`."""
+    """2 to the power of each element: `2 ** x`.
+
+    >>> jnp.exp2(3.0)
+    Array(8., dtype=float32, weak_type=True)
+    """
     ...
 
 
 @ufunc(exponential.expm1, promoted_inexact)
 def expm1(x: ArrayLike, /) -> Array:
-    """`exp(x) - 1` of each element, precise for small x."""
+    """`exp(x) - 1` of each element, precise for small x.
+
+    >>> jnp.expm1(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
     ...
 
 
 @ufunc(exponential.log, promoted_inexact)
 def log(x: ArrayLike, /) -> Array:
-    """Natural logarithm of each element; NaN for negative reals."""
+    """Natural logarithm of each element; NaN for negative reals.
+
+    >>> jnp.log(jnp.array([1.0, 0.0]))
+    Array([  0., -inf], dtype=float32)
+    """
     ...
 
 
 @ufunc(exponential.log1p, promoted_inexact)
 def log1p(x: ArrayLike, /) -> Array:
-    """`log(1 + x)` of each element, precise for small x."""
+    """`log(1 + x)` of each element, precise for small x.
+
+    >>> jnp.log1p(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
     ...
 
 
 @ufunc(lambda x: exponential.log.bind(x) / math.log(2), promoted_inexact)
 def log2(x: ArrayLike, /) -> Array:
-    """Logarithm of each element to base 2."""
+    """Logarithm of each element to base 2.
+
+    >>> jnp.log2(8.0)
+    Array(3., dtype=float32, weak_type=True)
+    """
     ...
 
 
 @ufunc(lambda x: exponential.log.bind(x) * (1 / math.log(10)), promoted_inexact)
 def log10(x: ArrayLike, /) -> Array:
-    """Logarithm of each element to base 10."""
+    """Logarithm of each element to base 10.
+
+    >>> jnp.log10(jnp.array([1.0, 0.1]))
+    Array([ 0., -1.], dtype=float32)
+    """
     ...
 
 
 @ufunc(power.sqrt, promoted_inexact)
 def sqrt(x: ArrayLike, /) -> Array:
-    """Square root of each element; NaN for negative reals."""
+    """Square root of each element; NaN for negative reals.
+
+    >>> jnp.sqrt(jnp.array([4.0, 9.0]))
+    Array([2., 3.], dtype=float32)
+    """
     ...
 
 
 @ufunc(power.cbrt, promoted_inexact)
 def cbrt(x: ArrayLike, /) -> Array:
-    """Cube root of each element; negative for negative ones."""
+    """Cube root of each element; negative for negative ones.
+
+    >>> jnp.cbrt(jnp.array([8.0, -27.0]))
+    Array([ 2., -3.], dtype=float32)
+    """
     ...
 
 

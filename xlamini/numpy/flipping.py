@@ -27,12 +27,22 @@ def flip(m: ArrayLike, axis: AxisLike = None) -> Array:
 
 
 def fliplr(m: ArrayLike) -> Array:
-    """The elements in reverse order along the second axis."""
+    """The elements in reverse order along the second axis.
+
+    >>> jnp.fliplr(jnp.array([[1, 2], [3, 4]]))
+    Array([[2, 1],
+           [4, 3]], dtype=int32)
+    """
     return _flipped("fliplr", m, 1)
 
 
 def flipud(m: ArrayLike) -> Array:
-    """The elements in reverse order along the first axis."""
+    """The elements in reverse order along the first axis.
+
+    >>> jnp.flipud(jnp.array([[1, 2], [3, 4]]))
+    Array([[3, 4],
+           [1, 2]], dtype=int32)
+    """
     return _flipped("flipud", m, 0)
 
 

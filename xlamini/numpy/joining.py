@@ -31,7 +31,11 @@ def concatenate(arrays: Sequence[ArrayLike], axis: int | None = 0, dtype: DTypeL
 
 
 def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0) -> Array:
-    """Join arrays along an existing axis: the array API's name of `concatenate`."""
+    """Join arrays along an existing axis: the array API's name of `concatenate`.
+
+    >>> jnp.concat([jnp.arange(2), jnp.arange(2)])
+    Array([0, 1, 0, 1], dtype=int32)
+    """
     return concatenate(arrays, axis)
 
 
@@ -54,20 +58,33 @@ def stack(arrays: Sequence[ArrayLike], axis: int = 0, out: None = None, dtype: D
 
 @composite(static=("dtype",))
 def vstack(tup: Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
-    """Arrays joined along the first axis; those of one dimension are rows."""
+    """Arrays joined along the first axis; those of one dimension are rows.
+
+    >>> jnp.vstack([jnp.arange(2), jnp.arange(2)])
+    Array([[0, 1],
+           [0, 1]], dtype=int32)
+    """
     return _joined("vstack", _prepared("vstack", tup, atleast_2d, dtype), 0)
 
 
 @composite(static=("dtype",))
 def hstack(tup: Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
-    """Arrays joined along the second axis; those of one dimension along their only one."""
+    """Arrays joined along the second axis; those of one dimension along their only one.
+
+    >>> jnp.hstack([jnp.arange(2), jnp.arange(2)])
+    Array([0, 1, 0, 1], dtype=int32)
+    """
     operands = _prepared("hstack", tup, atleast_1d, dtype)
     return _joined("hstack", operands, 0 if operands[0].ndim == 1 else 1)
 
 
 @composite(static=("dtype",))
 def dstack(tup: Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
-    """Arrays joined along the third axis, which they get if they have none."""
+    """Arrays joined along the third axis, which they get if they have none.
+
+    >>> jnp.dstack([jnp.ones(3), jnp.ones(3)]).shape
+    (1, 3, 2)
+    """
     return _joined("dstack", _prepared("dstack", tup, atleast_3d, dtype), 2)
 
 
@@ -88,7 +105,11 @@ def _as_columns(x: Any) -> Any:
 
 @composite(static=("axis",))
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
-    """`values` joined to `arr` along an axis; both are flattened first, if it is None."""
+    """`values` joined to `arr` along an axis; both are flattened first, if it is None.
+
+    >>> jnp.append(jnp.array([1, 2]), 3)
+    Array([1, 2, 3], dtype=int32)
+    """
     return concatenate([arr, values], axis)
 
 

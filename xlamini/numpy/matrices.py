@@ -46,12 +46,22 @@ def eye(
 
 
 def identity(n: int, dtype: DTypeLike | None = None) -> Array:
-    """The identity matrix of n rows."""
+    """The identity matrix of n rows.
+
+    >>> jnp.identity(2)
+    Array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    """
     return _matrix("identity", n, None, 0, dtype, operators.equal)
 
 
 def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
-    """A matrix with ones on and below its k-th diagonal, zeros above."""
+    """A matrix with ones on and below its k-th diagonal, zeros above.
+
+    >>> jnp.tri(2)
+    Array([[1., 0.],
+           [1., 1.]], dtype=float32)
+    """
     return _matrix("tri", N, M, k, dtype, operators.less_equal)
 
 
@@ -87,7 +97,12 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
 
 @composite()
 def triu(m: ArrayLike, k: int = 0) -> Array:
-    """`m` with zeros below the k-th diagonal of its last two axes; ValueError for fewer than two dimensions."""
+    """`m` with zeros below the k-th diagonal of its last two axes; ValueError for fewer than two dimensions.
+
+    >>> jnp.triu(jnp.ones((2, 2)))
+    Array([[1., 1.],
+           [0., 1.]], dtype=float32)
+    """
     return _kept("triu", m, k, operators.greater_equal)
 
 
@@ -118,7 +133,12 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
 
 @composite(static=("k",))
 def diagflat(v: ArrayLike, k: int = 0) -> Array:
-    """The matrix with the elements of `v`, flattened, on its k-th diagonal."""
+    """The matrix with the elements of `v`, flattened, on its k-th diagonal.
+
+    >>> jnp.diagflat(jnp.array([1, 2]))
+    Array([[1, 0],
+           [0, 2]], dtype=int32)
+    """
     x = as_operand("diagflat", v)
     return _with_diagonal(reshape(x, (x.size,)), k)
 
@@ -166,30 +186,50 @@ def trace(
     dtype: DTypeLike | None = None,
     out: None = None,
 ) -> Array:
-    """The sum of the diagonals of the planes of two axes."""
+    """The sum of the diagonals of the planes of two axes.
+
+    >>> jnp.trace(jnp.array([[1, 2], [3, 4]]))
+    Array(5, dtype=int32)
+    """
     refuse_out("trace", out)
     values = diagonal(a, offset, axis1, axis2)
     return sum(values, aval_of(values).ndim - 1, dtype)
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """The rows and columns of the elements on and below the k-th diagonal of a matrix, n rows by m (or n) columns."""
+    """The rows and columns of the elements on and below the k-th diagonal of a matrix, n rows by m (or n) columns.
+
+    >>> jnp.tril_indices(2)
+    (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
+    """
     return _as_arrays(np.tril_indices(n, k, m))
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """The rows and columns of the elements on and above the k-th diagonal of a matrix, n rows by m (or n) columns."""
+    """The rows and columns of the elements on and above the k-th diagonal of a matrix, n rows by m (or n) columns.
+
+    >>> jnp.triu_indices(2)
+    (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
+    """
     return _as_arrays(np.triu_indices(n, k, m))
 
 
 def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
-    """The `tril_indices` of a matrix."""
+    """The `tril_indices` of a matrix.
+
+    >>> jnp.tril_indices_from(jnp.ones((2, 2)))
+    (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
+    """
     rows, columns = _sizes_of("tril_indices_from", arr)
     return tril_indices(rows, k, columns)
 
 
 def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
-    """The `triu_indices` of a matrix."""
+    """The `triu_indices` of a matrix.
+
+    >>> jnp.triu_indices_from(jnp.ones((2, 2)))
+    (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
+    """
     rows, columns = _sizes_of("triu_indices_from", arr)
     return triu_indices(rows, k, columns)
 
@@ -202,7 +242,11 @@ def _sizes_of(name: str, arr: Any) -> tuple[int, int]:
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
-    """The indices of the diagonal of an array of `ndim` axes of length n."""
+    """The indices of the diagonal of an array of `ndim` axes of length n.
+
+    >>> jnp.diag_indices(2)
+    (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
+    """
     return _as_arrays(np.diag_indices(n, ndim))
 
 

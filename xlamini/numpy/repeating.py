@@ -55,7 +55,11 @@ def broadcast_shapes(*shapes: ShapeLike) -> tuple[int, ...]:
 
 
 def broadcast_arrays(*args: ArrayLike) -> list[Array]:
-    """Arrays repeated into the one shape that they broadcast to."""
+    """Arrays repeated into the one shape that they broadcast to.
+
+    >>> jnp.broadcast_arrays(jnp.arange(2), 5)
+    [Array([0, 1], dtype=int32), Array([5, 5], dtype=int32, weak_type=True)]
+    """
     operands = [as_operand("broadcast_arrays", x) for x in args]
     shape = broadcast_shapes(*(x.shape for x in operands))
     return [broadcast_to(x, shape) for x in operands]

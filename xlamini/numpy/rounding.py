@@ -50,25 +50,41 @@ def _towards_zero(x: Any) -> Any:
 
 @ufunc(_of_floats(rounding.floor), unpromoted)
 def floor(x: ArrayLike, /) -> Array:
-    """The largest whole number that is not above each element, in its dtype; TypeError for complex numbers."""
+    """The largest whole number that is not above each element, in its dtype; TypeError for complex numbers.
+
+    >>> jnp.floor(jnp.array([-1.5, 1.5]))
+    Array([-2.,  1.], dtype=float32)
+    """
     ...
 
 
 @ufunc(_of_floats(rounding.ceil), unpromoted)
 def ceil(x: ArrayLike, /) -> Array:
-    """The smallest whole number that is not below each element, in its dtype; TypeError for complex numbers."""
+    """The smallest whole number that is not below each element, in its dtype; TypeError for complex numbers.
+
+    >>> jnp.ceil(jnp.array([-1.5, 1.5]))
+    Array([-1.,  2.], dtype=float32)
+    """
     ...
 
 
 @ufunc(_of_floats(_towards_zero), unpromoted)
 def trunc(x: ArrayLike) -> Array:
-    """Round each element towards 0, in its dtype; TypeError for complex numbers."""
+    """Round each element towards 0, in its dtype; TypeError for complex numbers.
+
+    >>> jnp.trunc(jnp.array([-1.5, 1.5]))
+    Array([-1.,  1.], dtype=float32)
+    """
     ...
 
 
 @ufunc(_nearest_even, as_strong_floats)
 def rint(x: ArrayLike, /) -> Array:
-    """The nearest whole number to each element, as a float; halves go to the even one."""
+    """The nearest whole number to each element, as a float; halves go to the even one.
+
+    >>> jnp.rint(jnp.array([0.5, 1.5]))
+    Array([0., 2.], dtype=float32)
+    """
     ...
 
 
@@ -103,7 +119,11 @@ def _at_place(x: Any, decimals: int) -> Any:
 
 @composite()
 def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
-    """The fractional and the integral part of each element; both have its sign."""
+    """The fractional and the integral part of each element; both have its sign.
+
+    >>> jnp.modf(2.5)
+    (Array(0.5, dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
+    """
     refuse_out("modf", out)
     (array,) = for_kinds(FLOAT, promoted_inexact)("modf", x)
     whole = _towards_zero(array)
@@ -116,19 +136,31 @@ def _copysign(x: Any, y: Any) -> Any:
 
 @ufunc(_copysign, for_kinds(FLOAT, promoted_inexact))
 def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The absolute value of each x1 with the sign of x2."""
+    """The absolute value of each x1 with the sign of x2.
+
+    >>> jnp.copysign(3.0, -1.0)
+    Array(-3., dtype=float32, weak_type=True)
+    """
     ...
 
 
 @ufunc(rounding.nextafter, for_kinds(FLOAT, promoted_inexact))
 def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """The float after each x in the direction of y."""
+    """The float after each x in the direction of y.
+
+    >>> jnp.nextafter(1.0, 2.0) > 1
+    Array(True, dtype=bool)
+    """
     ...
 
 
 @composite()
 def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """`x1 * 2 ** x2` of each pair of elements; x2 must be of integers (TypeError)."""
+    """`x1 * 2 ** x2` of each pair of elements; x2 must be of integers (TypeError).
+
+    >>> jnp.ldexp(3.0, 2)
+    Array(12., dtype=float32, weak_type=True)
+    """
     if not np.issubdtype(aval_of(x2).dtype, np.integer):
         raise TypeError(f"ldexp: x2 must be of integers, got {aval_of(x2).dtype}; round it, then .astype(int)")
     x, power = promoted_inexact("ldexp", x1, x2)

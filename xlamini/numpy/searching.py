@@ -97,13 +97,22 @@ def _nonzero(x: Any, size: int, fills: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Array:
-    """The indices of the elements that differ from 0 in `a` flattened; see `nonzero`."""
+    """The indices of the elements that differ from 0 in `a` flattened; see `nonzero`.
+
+    >>> jnp.flatnonzero(jnp.array([0, 3, 5]))
+    Array([1, 2], dtype=int32)
+    """
     x = as_operand("flatnonzero", a)
     return nonzero(reshape(x, (x.size,)), size=size, fill_value=fill_value)[0]
 
 
 def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Array:
-    """The indices of the elements that differ from 0, one row for each of them; see `nonzero`."""
+    """The indices of the elements that differ from 0, one row for each of them; see `nonzero`.
+
+    >>> jnp.argwhere(jnp.array([0, 3, 5]))
+    Array([[1],
+           [2]], dtype=int32)
+    """
     x = as_operand("argwhere", a)
     found = nonzero(x, size=size, fill_value=fill_value)
     return _columns(list(found))

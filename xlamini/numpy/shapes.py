@@ -72,7 +72,11 @@ def _misfit(own: tuple[int, ...], total: int, sizes: tuple[int, ...], needed: st
 
 
 def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
-    """The elements of `a` in one dimension; in row-major order, or with order "F" in column-major order."""
+    """The elements of `a` in one dimension; in row-major order, or with order "F" in column-major order.
+
+    >>> jnp.ravel(jnp.array([[1, 2], [3, 4]]))
+    Array([1, 2, 3, 4], dtype=int32)
+    """
     if out_sharding is not None:
         return in_sharding(out_sharding, ravel, a, order)
     x = as_operand("ravel", a)
@@ -96,12 +100,20 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
 
 
 def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
-    """The axes of `a` in the order of `axes`."""
+    """The axes of `a` in the order of `axes`.
+
+    >>> jnp.permute_dims(jnp.ones((2, 3)), (1, 0)).shape
+    (3, 2)
+    """
     return transpose(a, axes)
 
 
 def matrix_transpose(x: ArrayLike, /) -> Array:
-    """The last two axes exchanged; ValueError for fewer than two dimensions."""
+    """The last two axes exchanged; ValueError for fewer than two dimensions.
+
+    >>> jnp.matrix_transpose(jnp.ones((5, 2, 3))).shape
+    (5, 3, 2)
+    """
     array = as_operand("matrix_transpose", x)
     if array.ndim < 2:
         raise ValueError(f"matrix_transpose: at least two dimensions are needed, got shape {array.shape}")
@@ -109,7 +121,11 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 
 
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
-    """Two axes exchanged."""
+    """Two axes exchanged.
+
+    >>> jnp.swapaxes(jnp.ones((2, 3, 4)), 0, 2).shape
+    (4, 3, 2)
+    """
     x = as_operand("swapaxes", a)
     order = list(range(x.ndim))
     i, j = as_axis("swapaxes", axis1, x.ndim), as_axis("swapaxes", axis2, x.ndim)
@@ -134,7 +150,11 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
 
 
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
-    """Move one axis to the position before axis `start`."""
+    """Move one axis to the position before axis `start`.
+
+    >>> jnp.rollaxis(jnp.ones((2, 3, 4)), 2).shape
+    (4, 2, 3)
+    """
     x = as_operand("rollaxis", a)
     source = as_axis("rollaxis", axis, x.ndim)
     place = start if start == x.ndim else as_axis("rollaxis", start, x.ndim)
@@ -203,12 +223,20 @@ def _each(name: str, arrays: Sequence[Any], change: Any) -> Any:
 
 
 def shape(a: Any) -> tuple[int, ...]:
-    """The length of each axis."""
+    """The length of each axis.
+
+    >>> jnp.shape(jnp.ones((2, 3)))
+    (2, 3)
+    """
     return tuple(a.shape) if hasattr(a, "shape") else np.shape(a)
 
 
 def ndim(a: Any) -> int:
-    """The number of axes."""
+    """The number of axes.
+
+    >>> jnp.ndim(jnp.ones((2, 3)))
+    2
+    """
     return len(shape(a))
 
 
@@ -231,6 +259,10 @@ def iterable(y: Any) -> bool:
 
 
 def size(a: Any, axis: AxisLike = None) -> int:
-    """The number of elements, in all or along some axes."""
+    """The number of elements, in all or along some axes.
+
+    >>> jnp.size(jnp.ones((2, 3)))
+    6
+    """
     lengths = shape(a)
     return math.prod(lengths[d] for d in as_axes("size", axis, len(lengths)))

@@ -30,22 +30,38 @@ def split(ary: ArrayLike, indices_or_sections: Places, axis: int = 0) -> list[Ar
 
 
 def array_split(ary: ArrayLike, indices_or_sections: Places, axis: int = 0) -> list[Array]:
-    """Like `split`, but the first of the parts may be longer by one, where there is a rest."""
+    """Like `split`, but the first of the parts may be longer by one, where there is a rest.
+
+    >>> jnp.array_split(jnp.arange(5), 2)
+    [Array([0, 1, 2], dtype=int32), Array([3, 4], dtype=int32)]
+    """
     return _parted("array_split", ary, indices_or_sections, axis, even=False)
 
 
 def hsplit(ary: ArrayLike, indices_or_sections: Places) -> list[Array]:
-    """`ary` parted along its second axis, or its only one."""
+    """`ary` parted along its second axis, or its only one.
+
+    >>> jnp.hsplit(jnp.arange(4), 2)
+    [Array([0, 1], dtype=int32), Array([2, 3], dtype=int32)]
+    """
     return _parted("hsplit", ary, indices_or_sections, 0 if np.ndim(ary) == 1 else 1, even=True)
 
 
 def vsplit(ary: ArrayLike, indices_or_sections: Places) -> list[Array]:
-    """`ary` parted along its first axis."""
+    """`ary` parted along its first axis.
+
+    >>> [part.shape for part in jnp.vsplit(jnp.ones((4, 2)), 2)]
+    [(2, 2), (2, 2)]
+    """
     return _parted("vsplit", ary, indices_or_sections, 0, even=True)
 
 
 def dsplit(ary: ArrayLike, indices_or_sections: Places) -> list[Array]:
-    """`ary` parted along its third axis."""
+    """`ary` parted along its third axis.
+
+    >>> [part.shape for part in jnp.dsplit(jnp.ones((1, 2, 4)), 2)]
+    [(1, 2, 2), (1, 2, 2)]
+    """
     return _parted("dsplit", ary, indices_or_sections, 2, even=True)
 
 

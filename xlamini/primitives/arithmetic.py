@@ -24,7 +24,11 @@ __all__ = ["abs", "add", "div", "max", "min", "mul", "mulhi", "neg", "rem", "sig
 
 @elementwise(hlo="stablehlo.add", accepts=ANY, linear=JOINTLY)
 def add(x: Any, y: Any) -> Any:
-    """Addition, elementwise: `x + y`."""
+    """Addition, elementwise: `x + y`.
+
+    >>> lax.add(1.0, 2.0)
+    Array(3., dtype=float32, weak_type=True)
+    """
 
 
 add.keeps_nan = True
@@ -38,7 +42,11 @@ def _(ct: Any, x: Any, y: Any) -> Any:
 
 @elementwise(hlo="stablehlo.subtract", linear=JOINTLY)
 def sub(x: Any, y: Any) -> Any:
-    """Subtraction, elementwise: `x - y`."""
+    """Subtraction, elementwise: `x - y`.
+
+    >>> lax.sub(3.0, 1.0)
+    Array(2., dtype=float32, weak_type=True)
+    """
 
 
 sub.keeps_nan = True
@@ -145,6 +153,9 @@ def abs(x: Any) -> Any:
     """Absolute value, elementwise; of a complex number its length, which is real.
 
     The derivative at 0 is 1 for real numbers and 0 for complex ones.
+
+    >>> lax.abs(-2.0)
+    Array(2., dtype=float32, weak_type=True)
     """
 
 
@@ -161,7 +172,11 @@ class Sign(Elementwise):
 
 @elementwise(family=Sign, hlo="stablehlo.sign")
 def sign(x: Any) -> Any:
-    """-1, 0 or 1 as x is negative, zero or positive, elementwise; x / |x| for complex x. Its derivative is 0."""
+    """-1, 0 or 1 as x is negative, zero or positive, elementwise; x / |x| for complex x. Its derivative is 0.
+
+    >>> lax.sign(-2.0)
+    Array(-1., dtype=float32, weak_type=True)
+    """
 
 
 sign.derivatives(lambda x, out: 0)
@@ -193,7 +208,11 @@ def _share(x: Any, y: Any, out: Any) -> Any:
 
 @elementwise(family=Extremum, hlo="stablehlo.maximum", accepts=ANY)
 def max(x: Any, y: Any) -> Any:
-    """The larger of two values, elementwise; NaN if either is NaN. Equal ones share the derivative."""
+    """The larger of two values, elementwise; NaN if either is NaN. Equal ones share the derivative.
+
+    >>> lax.max(1.0, 2.0)
+    Array(2., dtype=float32, weak_type=True)
+    """
 
 
 max.derivatives(lambda x, y, out: _share(x, y, out), lambda x, y, out: _share(y, x, out))
@@ -201,7 +220,11 @@ max.derivatives(lambda x, y, out: _share(x, y, out), lambda x, y, out: _share(y,
 
 @elementwise(family=Extremum, hlo="stablehlo.minimum", accepts=ANY)
 def min(x: Any, y: Any) -> Any:
-    """The smaller of two values, elementwise; NaN if either is NaN. Equal ones share the derivative."""
+    """The smaller of two values, elementwise; NaN if either is NaN. Equal ones share the derivative.
+
+    >>> lax.min(1.0, 2.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
 
 
 min.derivatives(lambda x, y, out: _share(x, y, out), lambda x, y, out: _share(y, x, out))

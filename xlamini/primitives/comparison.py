@@ -53,32 +53,56 @@ class Equality(Comparison):
 
 @elementwise(family=Equality, hlo="EQ", accepts=ANY | EXTENDED)
 def eq(x: Any, y: Any) -> Any:
-    """Test elementwise whether `x == y`."""
+    """Test elementwise whether `x == y`.
+
+    >>> lax.eq(1.0, 1.0)
+    Array(True, dtype=bool)
+    """
 
 
 @elementwise(family=Equality, hlo="NE", accepts=ANY | EXTENDED)
 def ne(x: Any, y: Any) -> Any:
-    """Test elementwise whether `x != y`."""
+    """Test elementwise whether `x != y`.
+
+    >>> lax.ne(1.0, 2.0)
+    Array(True, dtype=bool)
+    """
 
 
 @elementwise(family=Comparison, hlo="LT", accepts=REAL | BOOL)
 def lt(x: Any, y: Any) -> Any:
-    """Test elementwise whether `x < y`."""
+    """Test elementwise whether `x < y`.
+
+    >>> lax.lt(1.0, 2.0)
+    Array(True, dtype=bool)
+    """
 
 
 @elementwise(family=Comparison, hlo="LE", accepts=REAL | BOOL)
 def le(x: Any, y: Any) -> Any:
-    """Test elementwise whether `x <= y`."""
+    """Test elementwise whether `x <= y`.
+
+    >>> lax.le(1.0, 2.0)
+    Array(True, dtype=bool)
+    """
 
 
 @elementwise(family=Comparison, hlo="GT", accepts=REAL | BOOL)
 def gt(x: Any, y: Any) -> Any:
-    """Test elementwise whether `x > y`."""
+    """Test elementwise whether `x > y`.
+
+    >>> lax.gt(1.0, 2.0)
+    Array(False, dtype=bool)
+    """
 
 
 @elementwise(family=Comparison, hlo="GE", accepts=REAL | BOOL)
 def ge(x: Any, y: Any) -> Any:
-    """Test elementwise whether `x >= y`."""
+    """Test elementwise whether `x >= y`.
+
+    >>> lax.ge(1.0, 2.0)
+    Array(False, dtype=bool)
+    """
 
 
 @elementwise(family=TotalOrder, hlo="EQ", accepts=REAL | BOOL)

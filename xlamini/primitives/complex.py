@@ -35,7 +35,11 @@ class Part(LinearMap):
 
 @elementwise(family=Part, hlo="stablehlo.real", accepts=COMPLEX)
 def real(x: Any) -> Any:
-    """The real part of a complex array."""
+    """The real part of a complex array.
+
+    >>> lax.real(jnp.array(1 + 2j))
+    Array(1., dtype=float32, weak_type=True)
+    """
 
 
 @real.transposed
@@ -45,7 +49,11 @@ def _(ct: Any, x: Any) -> Any:
 
 @elementwise(family=Part, hlo="stablehlo.imag", accepts=COMPLEX)
 def imag(x: Any) -> Any:
-    """The imaginary part of a complex array."""
+    """The imaginary part of a complex array.
+
+    >>> lax.imag(jnp.array(1 + 2j))
+    Array(2., dtype=float32, weak_type=True)
+    """
 
 
 @imag.transposed

@@ -58,7 +58,11 @@ def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
 
 
 def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
-    """The running product along `axis`, from its end if `reverse`; TypeError for booleans."""
+    """The running product along `axis`, from its end if `reverse`; TypeError for booleans.
+
+    >>> lax.cumprod(jnp.array([1, 2, 3]))
+    Array([1, 2, 6], dtype=int32)
+    """
     return _bind(cumprod_p, operand, axis, reverse)
 
 
@@ -72,12 +76,20 @@ def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
 
 
 def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
-    """The smallest element so far along `axis`, from its end if `reverse`."""
+    """The smallest element so far along `axis`, from its end if `reverse`.
+
+    >>> lax.cummin(jnp.array([3, 1, 2]))
+    Array([3, 1, 1], dtype=int32)
+    """
     return _bind(cummin_p, operand, axis, reverse)
 
 
 def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
-    """The running `log(sum(exp(x)))` along `axis`, without overflow; TypeError unless the operand is floating point."""
+    """The running `log(sum(exp(x)))` along `axis`, without overflow; TypeError unless the operand is floating point.
+
+    >>> jnp.exp(lax.cumlogsumexp(jnp.zeros(3))).round(2)
+    Array([1., 2., 3.], dtype=float32)
+    """
     return _bind(cumlogsumexp_p, operand, axis, reverse)
 
 

@@ -14,7 +14,11 @@ TRANSCENDENTAL = 10
 
 @elementwise(family=Accurate, hlo="stablehlo.exponential", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
 def exp(x: Any, *, accuracy: Accuracy = None) -> Any:
-    """Exponential, elementwise: `e ** x`."""
+    """Exponential, elementwise: `e ** x`.
+
+    >>> lax.exp(0.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
 
 
 @exp.derivative
@@ -32,7 +36,11 @@ class Exp2(Accurate):
 
 @elementwise(family=Exp2, accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
 def exp2(x: Any, *, accuracy: Accuracy = None) -> Any:
-    """Power of two, elementwise: `2 ** x`."""
+    """Power of two, elementwise: `2 ** x`.
+
+    >>> lax.exp2(3.0)
+    Array(8., dtype=float32, weak_type=True)
+    """
 
 
 @exp2.derivative
@@ -42,7 +50,11 @@ def _(x: Any, *, out: Any) -> Any:
 
 @elementwise(family=Accurate, hlo="stablehlo.exponential_minus_one", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
 def expm1(x: Any, *, accuracy: Accuracy = None) -> Any:
-    """`e ** x - 1`, elementwise; precise also where x is small."""
+    """`e ** x - 1`, elementwise; precise also where x is small.
+
+    >>> lax.expm1(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
 
 
 @expm1.derivative
@@ -52,7 +64,11 @@ def _(x: Any, *, out: Any) -> Any:
 
 @elementwise(family=Accurate, hlo="stablehlo.log", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
 def log(x: Any, *, accuracy: Accuracy = None) -> Any:
-    """Natural logarithm, elementwise; NaN for negative reals."""
+    """Natural logarithm, elementwise; NaN for negative reals.
+
+    >>> lax.log(1.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
 
 
 @log.derivative
@@ -62,7 +78,11 @@ def _(x: Any, *, out: Any) -> Any:
 
 @elementwise(family=Accurate, hlo="stablehlo.log_plus_one", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
 def log1p(x: Any, *, accuracy: Accuracy = None) -> Any:
-    """Natural logarithm of `1 + x`, elementwise; precise also where x is small."""
+    """Natural logarithm of `1 + x`, elementwise; precise also where x is small.
+
+    >>> lax.log1p(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
 
 
 @log1p.derivative
@@ -72,7 +92,11 @@ def _(x: Any, *, out: Any) -> Any:
 
 @elementwise(family=Accurate, hlo="stablehlo.logistic", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
 def logistic(x: Any, *, accuracy: Accuracy = None) -> Any:
-    """The logistic function, elementwise: `1 / (1 + e ** -x)`."""
+    """The logistic function, elementwise: `1 / (1 + e ** -x)`.
+
+    >>> lax.logistic(0.0)
+    Array(0.5, dtype=float32, weak_type=True)
+    """
 
 
 @logistic.derivative

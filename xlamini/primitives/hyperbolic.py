@@ -12,7 +12,11 @@ from xlamini.primitives.power import rsqrt, square
 
 @elementwise(hlo="chlo.sinh", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
 def sinh(x: Any) -> Any:
-    """Hyperbolic sine, elementwise."""
+    """Hyperbolic sine, elementwise.
+
+    >>> lax.sinh(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
 
 
 @sinh.derivative
@@ -22,7 +26,11 @@ def _(x: Any, *, out: Any) -> Any:
 
 @elementwise(hlo="chlo.cosh", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
 def cosh(x: Any) -> Any:
-    """Hyperbolic cosine, elementwise."""
+    """Hyperbolic cosine, elementwise.
+
+    >>> lax.cosh(0.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
 
 
 @cosh.derivative
@@ -32,7 +40,11 @@ def _(x: Any, *, out: Any) -> Any:
 
 @elementwise(family=Accurate, hlo="stablehlo.tanh", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
 def tanh(x: Any, *, accuracy: Accuracy = None) -> Any:
-    """Hyperbolic tangent, elementwise."""
+    """Hyperbolic tangent, elementwise.
+
+    >>> lax.tanh(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
 
 
 @tanh.derivative
@@ -43,7 +55,11 @@ def _(x: Any, *, out: Any) -> Any:
 
 @elementwise(hlo="chlo.asinh", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
 def asinh(x: Any) -> Any:
-    """Inverse hyperbolic sine, elementwise."""
+    """Inverse hyperbolic sine, elementwise.
+
+    >>> lax.asinh(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
 
 
 @asinh.derivative
@@ -53,7 +69,11 @@ def _(x: Any, *, out: Any) -> Any:
 
 @elementwise(hlo="chlo.acosh", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
 def acosh(x: Any) -> Any:
-    """Inverse hyperbolic cosine, elementwise; NaN for reals below 1."""
+    """Inverse hyperbolic cosine, elementwise; NaN for reals below 1.
+
+    >>> lax.acosh(1.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
 
 
 @acosh.derivative
@@ -64,7 +84,11 @@ def _(x: Any, *, out: Any) -> Any:
 
 @elementwise(hlo="chlo.atanh", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
 def atanh(x: Any) -> Any:
-    """Inverse hyperbolic tangent, elementwise; NaN for reals outside [-1, 1]."""
+    """Inverse hyperbolic tangent, elementwise; NaN for reals outside [-1, 1].
+
+    >>> lax.atanh(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
 
 
 @atanh.derivative

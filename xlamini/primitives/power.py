@@ -74,7 +74,11 @@ def integer_pow(x: Any, y: int) -> Array:
 
 
 def reciprocal(x: Any) -> Array:
-    """`1 / x`, elementwise."""
+    """`1 / x`, elementwise.
+
+    >>> lax.reciprocal(4.0)
+    Array(0.25, dtype=float32, weak_type=True)
+    """
     return integer_pow(x, -1)
 
 
@@ -125,7 +129,11 @@ pow.derivatives(_in_base, _in_exponent)
 
 @elementwise(family=Accurate, hlo="stablehlo.sqrt", accepts=FLOAT | COMPLEX)
 def sqrt(x: Any, *, accuracy: Accuracy = None) -> Any:
-    """Square root, elementwise; NaN for negative reals."""
+    """Square root, elementwise; NaN for negative reals.
+
+    >>> lax.sqrt(4.0)
+    Array(2., dtype=float32, weak_type=True)
+    """
 
 
 @sqrt.derivative
@@ -135,7 +143,11 @@ def _(x: Any, *, out: Any) -> Any:
 
 @elementwise(family=Accurate, hlo="stablehlo.rsqrt", accepts=FLOAT | COMPLEX)
 def rsqrt(x: Any, *, accuracy: Accuracy = None) -> Any:
-    """Reciprocal of the square root, elementwise; NaN for negative reals."""
+    """Reciprocal of the square root, elementwise; NaN for negative reals.
+
+    >>> lax.rsqrt(4.0)
+    Array(0.5, dtype=float32, weak_type=True)
+    """
 
 
 @rsqrt.derivative
@@ -147,7 +159,11 @@ def _(x: Any, *, out: Any) -> Any:
     family=Accurate, hlo="stablehlo.cbrt", on_cpu=formula("cube_root.cube_root"), accepts=FLOAT, flops=TRANSCENDENTAL
 )
 def cbrt(x: Any, *, accuracy: Accuracy = None) -> Any:
-    """Cube root, elementwise; that of a negative number is negative."""
+    """Cube root, elementwise; that of a negative number is negative.
+
+    >>> lax.cbrt(8.0)
+    Array(2., dtype=float32, weak_type=True)
+    """
 
 
 @cbrt.derivative
@@ -166,7 +182,11 @@ class Square(Elementwise):
 
 @elementwise(family=Square)
 def square(x: Any) -> Any:
-    """Square, elementwise: `x * x`."""
+    """Square, elementwise: `x * x`.
+
+    >>> lax.square(3.0)
+    Array(9., dtype=float32, weak_type=True)
+    """
 
 
 @square.derivative

@@ -53,7 +53,11 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
 
 
 def reduce_prod(operand: Any, axes: Sequence[int]) -> Array:
-    """The product over `axes`, in the operand's dtype; TypeError for booleans."""
+    """The product over `axes`, in the operand's dtype; TypeError for booleans.
+
+    >>> lax.reduce_prod(jnp.array([3, 1, 2]), (0,))
+    Array(6, dtype=int32)
+    """
     return reduce_prod_p.bind(operand, axes=tuple(axes))
 
 
@@ -67,22 +71,38 @@ def reduce_max(operand: Any, axes: Sequence[int]) -> Array:
 
 
 def reduce_min(operand: Any, axes: Sequence[int]) -> Array:
-    """The smallest element over `axes`; NaN if one is NaN; the dtype's highest value where there is no element."""
+    """The smallest element over `axes`; NaN if one is NaN; the dtype's highest value where there is no element.
+
+    >>> lax.reduce_min(jnp.array([3, 1, 2]), (0,))
+    Array(1, dtype=int32)
+    """
     return reduce_min_p.bind(operand, axes=tuple(axes))
 
 
 def reduce_and(operand: Any, axes: Sequence[int]) -> Array:
-    """The bits that all elements over `axes` have; for booleans, whether all hold."""
+    """The bits that all elements over `axes` have; for booleans, whether all hold.
+
+    >>> lax.reduce_and(jnp.array([True, False]), (0,))
+    Array(False, dtype=bool)
+    """
     return reduce_and_p.bind(operand, axes=tuple(axes))
 
 
 def reduce_or(operand: Any, axes: Sequence[int]) -> Array:
-    """The bits that some element over `axes` has; for booleans, whether one holds."""
+    """The bits that some element over `axes` has; for booleans, whether one holds.
+
+    >>> lax.reduce_or(jnp.array([True, False]), (0,))
+    Array(True, dtype=bool)
+    """
     return reduce_or_p.bind(operand, axes=tuple(axes))
 
 
 def reduce_xor(operand: Any, axes: Sequence[int]) -> Array:
-    """The bits that an odd number of elements over `axes` have; for booleans, whether an odd number holds."""
+    """The bits that an odd number of elements over `axes` have; for booleans, whether an odd number holds.
+
+    >>> lax.reduce_xor(jnp.array([6, 3]), (0,))
+    Array(5, dtype=int32)
+    """
     return reduce_xor_p.bind(operand, axes=tuple(axes))
 
 

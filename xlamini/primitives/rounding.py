@@ -15,7 +15,11 @@ from xlamini.runtime import Array
 
 @elementwise(hlo="stablehlo.floor", accepts=FLOAT)
 def floor(x: Any) -> Any:
-    """The largest whole number that is not above x, elementwise."""
+    """The largest whole number that is not above x, elementwise.
+
+    >>> lax.floor(1.5)
+    Array(1., dtype=float32, weak_type=True)
+    """
 
 
 floor.makes_nan = False
@@ -24,7 +28,11 @@ floor.derivatives(lambda x, out: 0)
 
 @elementwise(hlo="stablehlo.ceil", accepts=FLOAT)
 def ceil(x: Any) -> Any:
-    """The smallest whole number that is not below x, elementwise."""
+    """The smallest whole number that is not below x, elementwise.
+
+    >>> lax.ceil(1.5)
+    Array(2., dtype=float32, weak_type=True)
+    """
 
 
 ceil.makes_nan = False
@@ -77,12 +85,20 @@ class IsFinite(Elementwise):
 
 @elementwise(family=IsFinite, hlo="stablehlo.is_finite", accepts=FLOAT)
 def is_finite(x: Any) -> Any:
-    """Test elementwise whether x is neither infinite nor NaN."""
+    """Test elementwise whether x is neither infinite nor NaN.
+
+    >>> lax.is_finite(jnp.array([1.0, jnp.inf]))
+    Array([ True, False], dtype=bool)
+    """
 
 
 @elementwise(hlo="chlo.next_after", accepts=FLOAT)
 def nextafter(x1: Any, x2: Any) -> Any:
-    """The floating-point number after x1 in the direction of x2, elementwise."""
+    """The floating-point number after x1 in the direction of x2, elementwise.
+
+    >>> lax.gt(lax.nextafter(1.0, 2.0), 1.0)
+    Array(True, dtype=bool)
+    """
 
 
 nextafter.lacks = {"jvp": "about the grid of numbers, not their size"}

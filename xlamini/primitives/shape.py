@@ -166,7 +166,12 @@ broadcast_in_dim_p = BroadcastInDim()
 
 
 def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
-    """Repeat an array along new leading dimensions of these sizes."""
+    """Repeat an array along new leading dimensions of these sizes.
+
+    >>> lax.broadcast(jnp.arange(3), (2,))
+    Array([[0, 1, 2],
+           [0, 1, 2]], dtype=int32)
+    """
     if out_sharding is not None:
         return in_sharding(out_sharding, broadcast, operand, sizes)
     shape = aval_of(operand).shape

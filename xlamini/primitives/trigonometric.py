@@ -16,7 +16,11 @@ from xlamini.primitives.power import rsqrt, square
     accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL,
 )
 def sin(x: Any, *, accuracy: Accuracy = None) -> Any:
-    """Sine, elementwise."""
+    """Sine, elementwise.
+
+    >>> lax.sin(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
 
 
 @sin.derivative
@@ -29,7 +33,11 @@ def _(x: Any, *, out: Any) -> Any:
     accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL,
 )
 def cos(x: Any, *, accuracy: Accuracy = None) -> Any:
-    """Cosine, elementwise."""
+    """Cosine, elementwise.
+
+    >>> lax.cos(0.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
 
 
 @cos.derivative
@@ -42,7 +50,11 @@ def _(x: Any, *, out: Any) -> Any:
     accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL,
 )
 def tan(x: Any, *, accuracy: Accuracy = None) -> Any:
-    """Tangent, elementwise."""
+    """Tangent, elementwise.
+
+    >>> lax.tan(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
 
 
 @tan.derivative
@@ -52,7 +64,11 @@ def _(x: Any, *, out: Any) -> Any:
 
 @elementwise(hlo="chlo.asin", on_cpu=formula("arcsine.arcsine"), accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
 def asin(x: Any) -> Any:
-    """Inverse sine, elementwise, between -pi/2 and pi/2; NaN for reals outside [-1, 1]."""
+    """Inverse sine, elementwise, between -pi/2 and pi/2; NaN for reals outside [-1, 1].
+
+    >>> lax.asin(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
 
 
 @asin.derivative
@@ -62,7 +78,11 @@ def _(x: Any, *, out: Any) -> Any:
 
 @elementwise(hlo="chlo.acos", on_cpu=formula("arcsine.arccosine"), accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
 def acos(x: Any) -> Any:
-    """Inverse cosine, elementwise, between 0 and pi; NaN for reals outside [-1, 1]."""
+    """Inverse cosine, elementwise, between 0 and pi; NaN for reals outside [-1, 1].
+
+    >>> lax.acos(1.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
 
 
 @acos.derivative
@@ -72,7 +92,11 @@ def _(x: Any, *, out: Any) -> Any:
 
 @elementwise(hlo="chlo.atan", on_cpu=formula("arctangent.arctangent"), accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
 def atan(x: Any) -> Any:
-    """Inverse tangent, elementwise, between -pi/2 and pi/2."""
+    """Inverse tangent, elementwise, between -pi/2 and pi/2.
+
+    >>> lax.atan(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
 
 
 @atan.derivative

@@ -12,7 +12,11 @@ from xlamini.primitives.power import square
 
 @elementwise(hlo="chlo.erf", accepts=FLOAT, flops=TRANSCENDENTAL)
 def erf(x: Any) -> Any:
-    """The error function, elementwise: the integral of `2 / sqrt(pi) * exp(-t ** 2)` from 0 to x."""
+    """The error function, elementwise: the integral of `2 / sqrt(pi) * exp(-t ** 2)` from 0 to x.
+
+    >>> lax.erf(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
 
 
 @erf.derivative
@@ -22,7 +26,11 @@ def _(x: Any, *, out: Any) -> Any:
 
 @elementwise(hlo="chlo.erfc", accepts=FLOAT, flops=TRANSCENDENTAL)
 def erfc(x: Any) -> Any:
-    """The complement of the error function, elementwise: `1 - erf(x)`, precise also where x is large."""
+    """The complement of the error function, elementwise: `1 - erf(x)`, precise also where x is large.
+
+    >>> lax.erfc(0.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
 
 
 @erfc.derivative
@@ -32,7 +40,11 @@ def _(x: Any, *, out: Any) -> Any:
 
 @elementwise(hlo="chlo.erf_inv", accepts=FLOAT, flops=TRANSCENDENTAL)
 def erf_inv(x: Any) -> Any:
-    """The inverse of the error function, elementwise; NaN outside [-1, 1]."""
+    """The inverse of the error function, elementwise; NaN outside [-1, 1].
+
+    >>> lax.erf_inv(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
 
 
 @erf_inv.derivative

@@ -12,7 +12,11 @@ from xlamini.primitives.kinds import FLOAT
 
 @elementwise(hlo="chlo.lgamma", on_cpu=on_cpu.log_gamma, accepts=FLOAT, flops=TRANSCENDENTAL)
 def lgamma(x: Any) -> Any:
-    """The logarithm of the magnitude of the gamma function, elementwise."""
+    """The logarithm of the magnitude of the gamma function, elementwise.
+
+    >>> lax.lgamma(1.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
 
 
 @lgamma.derivative
@@ -22,7 +26,11 @@ def _(x: Any, *, out: Any) -> Any:
 
 @elementwise(hlo="chlo.digamma", on_cpu=on_cpu.digamma, accepts=FLOAT, flops=TRANSCENDENTAL)
 def digamma(x: Any) -> Any:
-    """The derivative of the logarithm of the gamma function, elementwise."""
+    """The derivative of the logarithm of the gamma function, elementwise.
+
+    >>> lax.digamma(1.0).round(3)
+    Array(-0.577, dtype=float32, weak_type=True)
+    """
 
 
 @digamma.derivative
@@ -41,7 +49,11 @@ def not_differentiable(operation: str, argument: str, error: type[Exception] = M
 
 @elementwise(hlo="chlo.polygamma", accepts=FLOAT, flops=4 * TRANSCENDENTAL)
 def polygamma(m: Any, x: Any) -> Any:
-    """The m-th derivative of `digamma` at x, elementwise; m is a whole number in the dtype of x."""
+    """The m-th derivative of `digamma` at x, elementwise; m is a whole number in the dtype of x.
+
+    >>> round(float(lax.polygamma(1.0, 1.0)), 3)
+    1.645
+    """
 
 
 polygamma.derivatives(not_differentiable("polygamma", "m"), lambda m, x, out: polygamma(m + 1, x))
@@ -49,7 +61,11 @@ polygamma.derivatives(not_differentiable("polygamma", "m"), lambda m, x, out: po
 
 @elementwise(hlo="chlo.zeta", accepts=FLOAT, flops=4 * TRANSCENDENTAL)
 def zeta(x: Any, q: Any) -> Any:
-    """Hurwitz' zeta function, elementwise: the sum of `(q + k) ** -x` over k = 0, 1, 2, …"""
+    """Hurwitz' zeta function, elementwise: the sum of `(q + k) ** -x` over k = 0, 1, 2, …
+
+    >>> round(float(lax.zeta(2.0, 1.0)), 3)
+    1.645
+    """
 
 
 zeta.derivatives(not_differentiable("zeta", "x"), lambda x, q, out: -x * zeta(x + 1, q))

@@ -1,0 +1,1 @@
+"""What turns the pages and the docstrings into a site."""
