@@ -22,7 +22,8 @@ def report(comparisons: Sequence[Comparison]) -> str:
         for each in comparisons
         for library, error in each.errors.items()
     ]
-    return "\n".join([*aligned([COLUMNS, *map(_cells, comparisons)]), "", *summaries, *([""] if errors else []), *errors])
+    table = aligned([COLUMNS, *map(_cells, comparisons)])
+    return "\n".join([*table, "", *summaries, *([""] if errors else []), *errors])
 
 
 def missed(each: Comparison) -> list[str]:

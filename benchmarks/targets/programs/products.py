@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from benchmarks.targets.program import Program, Spec, bf16, f32, i32
+from benchmarks.targets.program import Program, Spec, f32, i32
 
 EXPERTS, CHOSEN, CAPACITY = 8, 2, 1024
 
