@@ -1,0 +1,46 @@
+"""What made programs slower on accelerators than they need to be, one test for each cause.
+
+The expected count is that of the program written by hand as the accelerator likes it, or what the result alone takes.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import xlamini
+import xlamini.numpy as jnp
+from tests.aot.counts import compiled, cycles, kernels, memory, shaped
+from xlamini import lax, nn
+from xlamini.runtime.targets.topology import Target
+
+
+@pytest.mark.parametrize("dtype", ("bfloat16", "float16", "int8"))
+def test_a_wide_result_leaves_narrow_operands_as_they_are(dtype: str, gpu: Target) -> None:
+    wide = "int32" if dtype == "int8" else "float32"
+    x = shaped(256, 256, dtype=dtype)
+    text = compiled(lambda x, y: lax.dot(x, y, preferred_element_type=wide), gpu, x, x).as_text()
+    assert " convert(" not in text
+
+
+@pytest.mark.full
+def test_the_gradient_of_softmax_divides_nothing(gpu: Target) -> None:
+    """The quotient itself is in two fusions; those of the products would compute further ones over and over."""
+
+    def loss(q: Any, k: Any, v: Any) -> Any:
+        return nn.dot_product_attention(q, k, v, is_causal=True).astype("float32").sum()
+
+    x = shaped(1, 512, 2, 64, dtype="bfloat16")
+    text = compiled(xlamini.grad(loss, argnums=(0, 1, 2)), gpu, x, x, x).as_text()
+    assert text.count(" divide(") <= 2
+
+
+def test_the_gradient_of_average_pooling_has_no_short_dimensions(tpu: Target) -> None:
+    """A TPU pads the last dimension of an array to 128 elements."""
+
+    def pooled(x: Any) -> Any:
+        return lax.reduce_window(x, 0.0, lax.add, (4, 4), (4, 4), "VALID")
+
+    x = shaped(512, 512)
+    forward = cycles(lambda x: pooled(x) ** 2, tpu, x)
+    assert cycles(xlamini.grad(lambda x: (pooled(x) ** 2).sum()), tpu, x) <= 4 * forward
