@@ -44,3 +44,21 @@ def test_the_gradient_of_average_pooling_has_no_short_dimensions(tpu: Target) ->
     x = shaped(512, 512)
     forward = cycles(lambda x: pooled(x) ** 2, tpu, x)
     assert cycles(xlamini.grad(lambda x: (pooled(x) ** 2).sum()), tpu, x) <= 4 * forward
+
+
+@pytest.mark.parametrize(("function", "count"), ((jnp.sort, 1), (jnp.argsort, 1), (lambda x: jnp.median(x, -1), 2)))
+def test_a_sort_moves_its_operands_only(function: Any, count: int, gpu: Target) -> None:
+    """One kernel, which sorts floats by themselves and not by integers made of them."""
+    assert len(kernels(function, gpu, shaped(256, 1024))) == count
+    assert memory(jnp.sort, gpu, shaped(1024, 1024)) < 3.1 * 4 * 1024**2
+
+
+def test_a_sort_by_several_keys_makes_no_others(tpu: Target) -> None:
+    x = shaped(1024)
+    assert kernels(lambda x, y: jnp.lexsort((x, y)), tpu, x, x).count("fusion") <= 1
+
+
+def test_einsum_moves_no_element_out_of_its_row(tpu: Target) -> None:
+    x, y = shaped(2, 1024, 1024), shaped(1024, 1024)
+    in_order = cycles(lambda x, y: jnp.einsum("bij,jk->bik", x, y), tpu, x, y)
+    assert cycles(lambda x, y: jnp.einsum("bij,jk->bki", x, y), tpu, x, y) <= 1.05 * in_order
