@@ -62,3 +62,13 @@ def test_einsum_moves_no_element_out_of_its_row(tpu: Target) -> None:
     x, y = shaped(2, 1024, 1024), shaped(1024, 1024)
     in_order = cycles(lambda x, y: jnp.einsum("bij,jk->bik", x, y), tpu, x, y)
     assert cycles(lambda x, y: jnp.einsum("bij,jk->bki", x, y), tpu, x, y) <= 1.05 * in_order
+
+
+def test_an_associative_scan_copies_no_pairs(gpu: Target) -> None:
+    assert len(kernels(lambda x: lax.associative_scan(jnp.multiply, x), gpu, shaped(256, 256))) <= 8
+
+
+def test_a_triangle_needs_no_mask_in_memory(tpu: Target) -> None:
+    """The batch of triangles is one kernel beside those of the decomposition."""
+    assert kernels(lambda x: jnp.linalg.qr(x)[1], tpu, shaped(8, 64, 64)).count("fusion") == 1
+    assert kernels(lambda x: jnp.linalg.cholesky(x), tpu, shaped(8, 64, 64)).count("fusion") <= 2
