@@ -252,7 +252,7 @@ def _scattered(ctx: Any, source: Any, x: Any, aval: ShapedArray, select_prim: An
 
 
 def _scattered_in_padded(ctx: Any, source: Any, x: Any, select_prim: Any, windows: Windows) -> Any:
-    """The same, with the operand padded first: but for a TPU, XLA may pick, and so lose, an element of its own padding."""
+    """The same, with the operand padded: but for a TPU, XLA may pick, and so lose, an element of its own padding."""
     of, padding = ctx.avals_in[1].update(weak_type=False), windows.padding
     filler = literal(_start(select_prim)(of.dtype), of.dtype)
     around = [(low, high, 0) for low, high in padding]
