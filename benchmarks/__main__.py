@@ -17,6 +17,11 @@ from benchmarks.environments import JAX_PYTHON_VARIABLE, compile_bytecode, find_
 from benchmarks.harness import ROOT, Results, Side, run_alternately
 from benchmarks.plot import save_plot
 from benchmarks.table import table
+from benchmarks.targets.compare import compare, names_of
+from benchmarks.targets.counts import Comparison
+from benchmarks.targets.lower import load
+from benchmarks.targets.programs import programs
+from benchmarks.targets.report import report
 from benchmarks.worker import AS_JAX
 
 
@@ -30,7 +35,8 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     add("--quick", action="store_true", help="one round of short measurements")
     add("--full", action="store_true", help=f"also {', '.join(SLOW_NAMES)}")
     add("--ecosystem", action="store_true", help=f"only {', '.join(ECOSYSTEM_NAMES)}")
-    add("--only", action="append", choices=NAMES + SLOW_NAMES + ECOSYSTEM_NAMES, metavar="NAME", help="repeatable")
+    add("--only", action="append", metavar="NAME", help="a case, or with --targets a program; repeatable")
+    add("--targets", metavar="TARGET,…", help="compile programs for devices that need not be here, such as gpu:h200")
     add("--platform", default="cpu", help="platform of both libraries: cpu, cuda, tpu (%(default)s)")
     add("--jax-python", metavar="PATH", help=f"Python interpreter with JAX (or {JAX_PYTHON_VARIABLE})")
     add("--plot", metavar="PATH", help="write a picture of the ratios")
@@ -38,6 +44,9 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     args = parser.parse_args(argv)
     if args.rounds < 1:
         parser.error("--rounds must be at least 1")
+    unknown = set(args.only or ()) - {*NAMES, *SLOW_NAMES, *ECOSYSTEM_NAMES}
+    if unknown and not args.targets:
+        parser.error(f"--only: there is no case {min(unknown)!r}")
     return args
 
 
@@ -72,10 +81,30 @@ def measure(args: argparse.Namespace) -> Results:
     return results
 
 
+def compare_targets(args: argparse.Namespace) -> list[Comparison]:
+    """Compile the selected programs of both libraries for every target, with a progress bar."""
+    sides = _sides(sys.executable, find_jax_python(args.jax_python, ROOT), args.platform)
+    targets = args.targets.split(",")
+    names = names_of(args.only, list(programs(load("xlamini"))))
+    found = compare(sides, names, targets)
+    return list(tqdm(found, total=len(names) * len(targets), unit="program"))
+
+
+def main_of_targets(args: argparse.Namespace) -> int:
+    """Compare for targets, print the table and write the requested file; return 1 if xlamini's side failed."""
+    comparisons = compare_targets(args)
+    print(report(comparisons))
+    if args.json:
+        Path(args.json).write_text(json.dumps([dataclasses.asdict(each) for each in comparisons], indent=1) + "\n")
+    return 1 if any("xlamini" in each.errors for each in comparisons) else 0
+
+
 def main(argv: list[str] | None = None) -> int:
     """Measure, print the table and write the requested files; return 1 if a case failed to run."""
     args = parse_args(argv)
     try:
+        if args.targets:
+            return main_of_targets(args)
         compile_bytecode(ROOT)
         rows = measure(args).rows()
     except RuntimeError as error:

@@ -95,10 +95,17 @@ def run_alternately(
 
 def run_worker(side: Side, case: str, *, quick: bool) -> list[dict[str, Any]]:
     """Run one case with one library in a new process; a worker that fails gives an error row."""
-    command = [side.python, "-m", "benchmarks.worker", side.module or side.library, case]
+    try:
+        return answer(side, "benchmarks.worker", side.module or side.library, case, *["--quick"] * quick)
+    except RuntimeError as error:
+        return [_failure(case, str(error))]
+
+
+def answer(side: Side, module: str, *arguments: str) -> Any:
+    """What `python -m module` prints as JSON on its last line, in a new process; RuntimeError if it fails."""
     try:
         done = subprocess.run(
-            command + ["--quick"] * quick,
+            [side.python, "-m", module, *arguments],
             cwd=ROOT,
             env=side.environment,
             capture_output=True,
@@ -106,9 +113,9 @@ def run_worker(side: Side, case: str, *, quick: bool) -> list[dict[str, Any]]:
             timeout=WORKER_SECONDS,
         )
     except subprocess.TimeoutExpired:
-        return [_failure(case, f"no result after {WORKER_SECONDS} s")]
+        raise RuntimeError(f"no result after {WORKER_SECONDS} s") from None
     if done.returncode != 0:
-        return [_failure(case, _last_line(done.stderr) or f"exit status {done.returncode}")]
+        raise RuntimeError(_last_line(done.stderr) or f"exit status {done.returncode}")
     return json.loads(_last_line(done.stdout))
 
 

@@ -13,11 +13,15 @@ SCALES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 def table(rows: Sequence[Row]) -> str:
     """Return all rows, one line each, followed by the errors of missing values."""
-    cells = [COLUMNS, *(_cells(row) for row in rows)]
+    return "\n".join([*aligned([COLUMNS, *(_cells(row) for row in rows)]), *_reasons(rows)])
+
+
+def aligned(cells: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a table of these cells, of which the first are the heads."""
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     head, *body = (_line(line, widths) for line in cells)
     rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
-    return "\n".join([head, rule, *body, *_reasons(rows)])
+    return [head, rule, *body]
 
 
 def format_value(value: float, unit: str) -> str:

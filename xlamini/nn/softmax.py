@@ -22,6 +22,7 @@ from xlamini.primitives import (
     sum_over,
 )
 from xlamini.primitives.reductions import reduce_max
+from xlamini.primitives.softmax import softmax_p
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, AxisLike
@@ -37,8 +38,7 @@ def softmax(x: ArrayLike, axis: AxisLike = -1, where: ArrayLike | None = None) -
     Array([0.5, 0.5], dtype=float32)
     """
     array, axes = _prepared("softmax", x, axis, where)
-    powers = exponential.exp(array - _largest(array, axes))
-    return _held(where, powers / _summed(powers, axes), 0)
+    return _held(where, softmax_p.bind(array, axes=axes), 0)
 
 
 @composite(static=("axis",))

@@ -106,8 +106,8 @@ def product(x: Labelled, y: Labelled, kept: Labels, how: Arithmetic) -> Labelled
         if set(y.labels) <= set(x.labels):
             return Labelled(_multiplied(x, y, how), x.labels)
     batch = sorted((label for label in shared if label in kept), key=kept.index)
-    if (*batch, *_free(y, shared), *_free(x, shared)) == kept:
-        x, y = y, x
+    if kept and (*batch, *_free(x, shared), *_free(y, shared))[-1:] != kept[-1:] == _free(x, shared)[-1:]:
+        x, y = y, x  # A transpose that leaves the last axis in its place costs a TPU less, or nothing.
     return Labelled(_dot(x, y, contracted, batch, how), (*batch, *_free(x, shared), *_free(y, shared)))
 
 

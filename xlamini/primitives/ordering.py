@@ -27,14 +27,27 @@ def sort_keys(x: Any) -> list[Any]:
     return [_float_key(x) if kind is FLOAT else convert(x, np.uint8) if kind is BOOL else x]
 
 
-def _float_key(x: Any) -> Any:
-    """The bits of the float as a signed integer, turned over where the sign is set."""
+def ordered_values(x: Any) -> list[Any]:
+    """What `sort_keys` orders by, as values that XLA's total order puts in order."""
+    kind = kind_of(aval_of(x).dtype)
+    if kind is COMPLEX:
+        return [_canonical(real(x)), _canonical(imag(x))]
+    return [_canonical(x) if kind is FLOAT else x]
+
+
+def _canonical(x: Any) -> Any:
+    """The float with one zero and one NaN."""
     if aval_of(x).dtype.itemsize < 2:  # whose NaNs and zeros differ from dtype to dtype
         x = convert(x, np.float32)
     dtype = aval_of(x).dtype
-    integer = np.dtype(f"int{8 * dtype.itemsize}")
     x = where(eq(x, literal(0, dtype)), literal(0, dtype), x)
-    x = where(ne(x, x), literal(np.nan, dtype), x)
+    return where(ne(x, x), literal(np.nan, dtype), x)
+
+
+def _float_key(x: Any) -> Any:
+    """The bits of the float as a signed integer, turned over where the sign is set."""
+    x = _canonical(x)
+    integer = np.dtype(f"int{8 * aval_of(x).dtype.itemsize}")
     bits = bitcast_convert_type(x, integer)
     turned = bitwise_xor(bits, literal(iinfo(integer).max, integer))
     return where(lt(bits, literal(0, integer)), turned, bits)

@@ -12,7 +12,7 @@ from typing import Any
 
 from xlamini.core import Values, aval_of
 from xlamini.primitives.concatenate import concatenate
-from xlamini.primitives.shape import reshape
+from xlamini.primitives.interleave import interleave_p
 from xlamini.primitives.slice import slice_in_dim
 
 Combine = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
@@ -31,19 +31,8 @@ def prefix_scan(combine: Combine, elements: Values, axis: int) -> list[Any]:
         return [concatenate(xs, axis) for xs in zip(first, odd, strict=True)]
     later = combine(cut(odd, 0, (n - 1) // 2), cut(elements, 2, n, 2))
     even = [concatenate(xs, axis) for xs in zip(first, later, strict=True)]
-    return [_interleaved(x, y, axis) for x, y in zip(even, odd, strict=True)]
+    return [interleave_p.bind(x, y, axis=axis) for x, y in zip(even, odd, strict=True)]
 
 
 def _cut(elements: Values, start: int, stop: int, stride: int = 1, *, axis: int) -> list[Any]:
     return [slice_in_dim(x, start, stop, stride, axis) for x in elements]
-
-
-def _interleaved(even: Any, odd: Any, axis: int) -> Any:
-    """even[0], odd[0], even[1], odd[1], … along an axis; `even` may have one element more."""
-    shape = aval_of(odd).shape
-    pairs = (*shape[:axis], shape[axis], 1, *shape[axis + 1 :])
-    paired = concatenate([reshape(slice_in_dim(even, 0, shape[axis], axis=axis), pairs), reshape(odd, pairs)], axis + 1)
-    mixed = reshape(paired, (*shape[:axis], 2 * shape[axis], *shape[axis + 1 :]))
-    if aval_of(even).shape[axis] == shape[axis]:
-        return mixed
-    return concatenate([mixed, slice_in_dim(even, shape[axis], None, axis=axis)], axis)

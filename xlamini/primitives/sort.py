@@ -1,8 +1,10 @@
 """sort: several arrays put in the order of the first ones.
 
-Comparators see integers only (`ordering.sort_keys`). The CPU sorts long rows without comparisons (digit_sort.py). In
-shorter ones a key of at most 32 bits is packed into one 64-bit integer with its place: XLA sorts plain integers several
-times faster than anything with a comparator of its own, and the sorted places say where every operand's elements go.
+On accelerators the comparator makes zeros and NaNs one, so that nothing is sorted beside the operands, and a GPU's
+library recognises the comparison. On the CPU comparators see integers only (`ordering.sort_keys`); long rows are sorted
+without comparisons (digit_sort.py). In shorter ones a key of at most 32 bits is packed into one 64-bit integer with its
+place: XLA sorts plain integers several times faster than anything with a comparator of its own, and the sorted places
+say where every operand's elements go.
 """
 
 from __future__ import annotations
@@ -33,12 +35,12 @@ from xlamini.core import (
 from xlamini.primitives.arithmetic import sub
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.bitwise import bitwise_and, bitwise_or, shift_left
-from xlamini.primitives.comparison import eq, lt
+from xlamini.primitives.comparison import eq_to, lt_to
 from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.digit_sort import fits_digits, sorted_by_digits
 from xlamini.primitives.iota import iota_p
 from xlamini.primitives.kinds import ANY, COMPLEX, INTEGER, UNSIGNED, kind_of
-from xlamini.primitives.ordering import sort_keys
+from xlamini.primitives.ordering import ordered_values, sort_keys
 from xlamini.primitives.reductions import check_kind
 from xlamini.primitives.reorder import permuted
 from xlamini.primitives.whole_bytes import has_part_bytes, in_whole_bytes
@@ -131,13 +133,13 @@ class Sort(Primitive):
         size = key.shape[dimension]
         if ctx.platform == "cpu" and fits_digits(ctx.avals_in[:num_keys], dimension):
             return ctx.inline(functools.partial(sorted_by_digits, axis=dimension, num_keys=num_keys), *operands)
-        if num_keys == 1 and len(operands) == 1 and kind_of(key.dtype) in INTEGER:
-            return [_emit(ctx, operands, ctx.avals_in, dimension, is_stable, 1)]
-        if ctx.platform == "cpu" and num_keys == 1 and _fits_packing(key) and size > PACKED_ABOVE:
+        if ctx.platform != "cpu" or (num_keys == 1 and len(operands) == 1 and kind_of(key.dtype) in INTEGER):
+            return _emit(ctx, operands, ctx.avals_in, dimension, is_stable, num_keys)
+        if num_keys == 1 and _fits_packing(key) and size > PACKED_ABOVE:
             return ctx.inline(functools.partial(_sorted_packed, axis=dimension), *operands)
         keys, avals = _lowered_keys(ctx, operands[:num_keys])
         outs = _emit(ctx, (*keys, *operands), (*avals, *ctx.avals_in), dimension, is_stable, len(keys))
-        return list(outs[len(keys) :])
+        return outs[len(keys) :]
 
     def cost(self, *avals: ShapedArray, **params: Any) -> Cost:
         comparisons = avals[0].size * max(avals[0].shape[params["dimension"]] - 1, 0).bit_length()
@@ -180,28 +182,26 @@ def _lowered_keys(ctx: Any, operands: Values) -> tuple[list[Any], list[ShapedArr
     return ctx.inline(keys, *operands, avals=avals), types
 
 
-def _emit(
-    ctx: Any, operands: Values, avals: Avals, axis: int, stable: bool, num_keys: int
-) -> Any:
-    """`stablehlo.sort` by the first `num_keys` operands, which are integers."""
+def _emit(ctx: Any, operands: Values, avals: Avals, axis: int, stable: bool, num_keys: int) -> list[Any]:
+    """`stablehlo.sort` by the first `num_keys` operands."""
     scalars = [ShapedArray((), a.dtype) for a in avals for _ in range(2)]
     body = ctx.scalar_region(
         scalars,
-        lambda *xs: [ctx.inline(_precedes, *xs[: 2 * num_keys], avals=scalars[: 2 * num_keys])],
+        lambda *xs: [ctx.inline(_comparator, *xs[: 2 * num_keys], avals=scalars[: 2 * num_keys])],
     )
-    return ctx.op(
-        "stablehlo.sort",
-        *operands,
-        avals=avals,
-        regions=[body],
-        dimension=f"{axis} : i64",
-        is_stable=stable,
-    )
+    types = [ctx.mlir.type(a) for a in avals]
+    return ctx.many("stablehlo.sort", operands, types, [body], dimension=f"{axis} : i64", is_stable=stable)
+
+
+def _comparator(*pairs: Any) -> Any:
+    """Whether the first members of pairs of keys come first."""
+    firsts, seconds = ([v for x in side for v in ordered_values(x)] for side in (pairs[::2], pairs[1::2]))
+    return _precedes(*(value for pair in zip(firsts, seconds, strict=True) for value in pair))
 
 
 def _precedes(*pairs: Any) -> Any:
-    """The comparator of a sort: the first pair that differs decides whether the first members come first."""
+    """The first pair that differs decides."""
     x, y, *rest = pairs
     if not rest:
-        return lt(x, y)
-    return bitwise_or(lt(x, y), bitwise_and(eq(x, y), _precedes(*rest)))
+        return lt_to(x, y)
+    return bitwise_or(lt_to(x, y), bitwise_and(eq_to(x, y), _precedes(*rest)))

@@ -23,7 +23,7 @@ from xlamini.core import (
 )
 from xlamini.lowering.ffi_calls import is_gpu, lapack
 from xlamini.primitives.batch_ops import with_batch_first
-from xlamini.primitives.comparison import eq, ge
+from xlamini.primitives.comparison import eq, ge, gt
 from xlamini.primitives.complex import conj
 from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.dot_general import batch_matmul
@@ -135,12 +135,14 @@ def matmul(x: Any, y: Any) -> Any:
 
 def tril(x: Any, k: int = 0) -> Any:
     """The matrices with zeros above diagonal `k`."""
-    return select_n(_above(aval_of(x), k), x, full(aval_of(x), 0))
+    rows, columns = _indices(aval_of(x))
+    return _kept(x, _at_least(rows, columns, -k))
 
 
 def triu(x: Any, k: int = 0) -> Any:
     """The matrices with zeros below diagonal `k`."""
-    return select_n(_above(aval_of(x), k - 1), full(aval_of(x), 0), x)
+    rows, columns = _indices(aval_of(x))
+    return _kept(x, _at_least(columns, rows, k))
 
 
 def eye(aval: ShapedArray) -> Any:
@@ -163,13 +165,21 @@ def succeeded(info: Any, *outs: Any) -> list[Any]:
     return [or_nan(valid, x) for x in outs]
 
 
-def _above(aval: ShapedArray, k: int) -> Any:
-    """A mask of the elements above diagonal `k`."""
-    matrix = aval.shape[-2:]
-    rows, columns = (broadcasted_iota(_INDEX, matrix, d) for d in (0, 1))
-    shifted = full(ShapedArray(matrix, _INDEX), k + 1)
-    above = ge(columns, rows + shifted if k + 1 else rows)
-    return above if aval.ndim == 2 else broadcast_in_dim(above, aval.shape, (aval.ndim - 2, aval.ndim - 1))
+def _indices(aval: ShapedArray) -> list[Any]:
+    """The row and the column of each element: a TPU would store a mask that is made for one matrix of many."""
+    return [broadcasted_iota(_INDEX, aval.shape, aval.ndim - d) for d in (2, 1)]
+
+
+def _at_least(x: Any, y: Any, more: int) -> Any:
+    """A mask of `x >= y + more`, without a sum where there need not be one: a TPU gives it a kernel of its own."""
+    if more == 1:
+        return gt(x, y)
+    return ge(x, y + full(aval_of(y), more) if more else y)
+
+
+def _kept(x: Any, mask: Any) -> Any:
+    """The matrices with zeros where the mask does not hold."""
+    return select_n(mask, full(aval_of(x), 0), x)
 
 
 # --- lowering

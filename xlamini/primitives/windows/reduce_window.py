@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from xlamini.core import (
+    MOVES,
     PURE,
     READS,
     Axis,
@@ -32,6 +33,7 @@ from xlamini.primitives.comparison import eq, ge, le
 from xlamini.primitives.elementwise import Elementwise
 from xlamini.primitives.iota import iota_p
 from xlamini.primitives.kinds import ANY, NUMERIC, Kinds
+from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.primitives.ordering import highest, lowest
 from xlamini.primitives.pad import pad
 from xlamini.primitives.reductions import check_kind
@@ -112,7 +114,8 @@ class WindowSum(ReduceWindow):
     ) -> Values:
         ones = (1,) * len(window_strides)
         if window_strides == window_dimensions and base_dilation == window_dilation == ones and aval_of(ct).size:
-            return [_repeated(ct, x.aval.shape, window_dimensions, padding)]
+            whole = window_repeat_p.bind(ct, window_dimensions=window_dimensions)
+            return [_cropped(whole, x.aval.shape, padding)]
         sizes, apart = dilated(x.aval.shape, base_dilation), dilated(aval_of(ct).shape, window_strides)
         reach = dilated(window_dimensions, window_dilation)
         around = [
@@ -129,6 +132,31 @@ class WindowSum(ReduceWindow):
             window_dilation=window_dilation,
         )
         return [back]
+
+
+class WindowRepeat(LinearUnary):
+    """Each element repeated over a window of its own: the transpose of the sums over windows side by side."""
+
+    traits = PURE | MOVES
+    name = "window_repeat"
+    makes_nan = False
+
+    def shape_rule(self, x: ShapedArray, *, window_dimensions: Shape) -> ShapedArray:
+        return x.update(shape=tuple(n * k for n, k in zip(x.shape, window_dimensions, strict=True)))
+
+    factors = same_dimensions
+
+    def transpose(self, ct: Any, x: Any, *, window_dimensions: Shape) -> Values:
+        return [reduce_window_sum_p.bind(ct, **_plain_windows(window_dimensions, window_dimensions))]
+
+    def batch(self, axis: Axis, operands: Any, dims: Any, *, window_dimensions: Shape) -> Any:
+        (x,), (dim,) = operands, dims
+        return self.bind(x, window_dimensions=(*window_dimensions[:dim], 1, *window_dimensions[dim:])), dim
+
+    def lower(self, ctx: Any, x: Any, *, window_dimensions: Shape) -> Any:
+        # A TPU would pad the short dimensions of the broadcast array to tiles of 128.
+        repeated = _repeated_by_sums if ctx.platform == "tpu" else _repeated
+        return ctx.inline(lambda x: repeated(x, window_dimensions), x)
 
 
 class WindowExtremum(ReduceWindow):
@@ -162,6 +190,7 @@ def _zero(dtype: Any) -> int:
 
 
 reduce_window_sum_p = WindowSum("reduce_window_sum", add, start=_zero, accepts=NUMERIC)
+window_repeat_p = WindowRepeat()
 reduce_window_max_p = WindowExtremum("reduce_window_max", max, start=lowest, accepts=ANY)
 reduce_window_min_p = WindowExtremum("reduce_window_min", min, start=highest, accepts=ANY)
 
@@ -217,11 +246,26 @@ def window_attributes(params: Params) -> dict[str, Any]:
     }
 
 
-def _repeated(ct: Any, shape: Shape, window: Shape, padding: Pads) -> Any:
-    """Each cotangent repeated for the elements of its window, for windows that tile the array."""
-    counts = aval_of(ct).shape
-    pairs = [n for pair in zip(counts, window, strict=True) for n in pair]
-    whole = [n * k for n, k in zip(counts, window, strict=True)]
-    tiled = reshape(broadcast_in_dim(ct, pairs, range(0, len(pairs), 2)), whole)
-    around = [(-low, n + low - m, 0) for n, m, (low, _) in zip(shape, whole, padding, strict=True)]
-    return tiled if not any(map(any, around)) else pad(tiled, literal(0, aval_of(ct).dtype), around)
+def _plain_windows(window: Shape, strides: Shape) -> dict[str, Any]:
+    """The params of windows without padding or dilation."""
+    ones = (1,) * len(window)
+    plain = {"padding": ((0, 0),) * len(window), "base_dilation": ones, "window_dilation": ones}
+    return {"window_dimensions": window, "window_strides": strides, **plain}
+
+
+def _repeated(x: Any, window: Shape) -> Any:
+    pairs = [n for pair in zip(aval_of(x).shape, window, strict=True) for n in pair]
+    whole = [n * k for n, k in zip(aval_of(x).shape, window, strict=True)]
+    return reshape(broadcast_in_dim(x, pairs, range(0, len(pairs), 2)), whole)
+
+
+def _repeated_by_sums(x: Any, window: Shape) -> Any:
+    """As sums over windows, each of which holds one of the elements, that are as far apart as windows are wide."""
+    apart = pad(x, literal(0, aval_of(x).dtype), [(k - 1, k - 1, k - 1) for k in window])
+    return reduce_window_sum_p.bind(apart, **_plain_windows(window, (1,) * len(window)))
+
+
+def _cropped(x: Any, shape: Shape, padding: Pads) -> Any:
+    """What windows side by side hold of an array of this shape, without their padding."""
+    around = [(-low, n + low - m, 0) for n, m, (low, _) in zip(shape, aval_of(x).shape, padding, strict=True)]
+    return x if not any(map(any, around)) else pad(x, literal(0, aval_of(x).dtype), around)

@@ -6,7 +6,11 @@ minimum) picks; the second adds a cotangent to that element. They are each other
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from xlamini.core import (
     Avals,
@@ -26,12 +30,15 @@ from xlamini.core import (
     tangent_aval,
 )
 from xlamini.primitives.batch_ops import with_batch_first
-from xlamini.primitives.comparison import ge
+from xlamini.primitives.comparison import eq, ge
+from xlamini.primitives.elementwise import add_any
 from xlamini.primitives.ordering import highest, lowest
 from xlamini.primitives.pad import pad
 from xlamini.primitives.select import where
+from xlamini.primitives.shape import broadcast_in_dim
 from xlamini.primitives.slice import slice
-from xlamini.primitives.windows.geometry import Pads, pads_attribute, window_counts
+from xlamini.primitives.windows.geometry import Pads, dilated, pads_attribute, window_counts
+from xlamini.primitives.windows.views import offsets, views_of
 
 
 class SelectAndGatherAdd(Primitive):
@@ -167,30 +174,12 @@ class SelectAndScatterAdd(Primitive):
         window_strides: Shape,
         padding: Pads,
     ) -> Any:
-        """The operand is padded first: XLA may pick, and so lose, an element of its own padding."""
-        of = ctx.avals_in[1].update(weak_type=False)
-        out = ctx.aval_out
-        if any(map(any, padding)):
-            around = [(low, high, 0) for low, high in padding]
-            filler = literal(_start(select_prim)(of.dtype), of.dtype)
-            x = ctx.inline(lambda x: pad(x, filler, around), x, avals=[of])
-            of = of.update(shape=tuple(low + n + high for n, (low, high) in zip(of.shape, padding, strict=True)))
-        scalar, added = of.update(shape=()), out.update(shape=(), weak_type=False)
-        keys = [scalar] * 2
-        picks = ctx.scalar_region(keys, lambda a, b: [ctx.inline(select_prim, a, b, avals=keys)])
-        adds = ctx.scalar_region([added] * 2, lambda a, b: [ctx.op("stablehlo.add", a, b, avals=[added])])
-        back = ctx.op(
-            "stablehlo.select_and_scatter",
-            x,
-            source,
-            ctx.constant(0, added),
-            avals=[out.update(shape=of.shape)],
-            regions=[picks, adds],
-            window_dimensions=window_dimensions,
-            window_strides=window_strides,
-            padding=pads_attribute(((0, 0),) * len(padding)),
-        )
-        return _cut(ctx, back, of, padding) if any(map(any, padding)) else back
+        windows = Windows(window_dimensions, window_strides, padding)
+        if ctx.platform == "tpu" and windows.leave_too_few_dimensions and ctx.avals_in[0].size:
+            return ctx.inline(lambda source, x: _by_views(source, x, select_prim, windows), source, x)
+        if ctx.platform == "tpu" or not any(map(any, padding)):
+            return _scattered(ctx, source, x, ctx.avals_in[1], select_prim, windows)
+        return _scattered_in_padded(ctx, source, x, select_prim, windows)
 
 
 select_and_gather_add_p = SelectAndGatherAdd()
@@ -220,6 +209,82 @@ def _batched(primitive: Primitive, axis: Axis, operands: Any, dims: Any, params:
         for name, value in params.items()
     }
     return primitive.bind(*with_batch_first(operands, dims, axis.size), **more), 0
+
+
+class Windows(NamedTuple):
+    """Where windows are."""
+
+    dimensions: Shape
+    strides: Shape
+    padding: Pads
+
+    @property
+    def leave_too_few_dimensions(self) -> bool:
+        """True if fewer than two dimensions have no windows: a TPU's compiler needs two that it makes the minor ones.
+
+        False for windows of so many elements that a program with a slice for each would be too long.
+        """
+        free = sum(n == stride == 1 for n, stride in zip(self.dimensions, self.strides, strict=True))
+        return free < 2 and math.prod(self.dimensions) <= _MOST_VIEWS
+
+
+_MOST_VIEWS = 64
+
+
+def _scattered(ctx: Any, source: Any, x: Any, aval: ShapedArray, select_prim: Any, windows: Windows) -> Any:
+    """`stablehlo.select_and_scatter` over an operand of type `aval`."""
+    out = ctx.aval_out
+    scalar, added = aval.update(shape=(), weak_type=False), out.update(shape=(), weak_type=False)
+    keys = [scalar] * 2
+    picks = ctx.scalar_region(keys, lambda a, b: [ctx.inline(select_prim, a, b, avals=keys)])
+    adds = ctx.scalar_region([added] * 2, lambda a, b: [ctx.op("stablehlo.add", a, b, avals=[added])])
+    return ctx.op(
+        "stablehlo.select_and_scatter",
+        x,
+        source,
+        ctx.constant(0, added),
+        avals=[out.update(shape=aval.shape)],
+        regions=[picks, adds],
+        window_dimensions=windows.dimensions,
+        window_strides=windows.strides,
+        padding=pads_attribute(windows.padding),
+    )
+
+
+def _scattered_in_padded(ctx: Any, source: Any, x: Any, select_prim: Any, windows: Windows) -> Any:
+    """The same, with the operand padded: but for a TPU, XLA may pick, and so lose, an element of its own padding."""
+    of, padding = ctx.avals_in[1].update(weak_type=False), windows.padding
+    filler = literal(_start(select_prim)(of.dtype), of.dtype)
+    around = [(low, high, 0) for low, high in padding]
+    x = ctx.inline(lambda x: pad(x, filler, around), x, avals=[of])
+    padded = of.update(shape=tuple(low + n + high for n, (low, high) in zip(of.shape, padding, strict=True)))
+    back = _scattered(ctx, source, x, padded, select_prim, windows._replace(padding=((0, 0),) * len(padding)))
+    return _cut(ctx, back, padded, padding)
+
+
+def _by_views(source: Any, x: Any, select_prim: Any, windows: Windows) -> Any:
+    """The same by slices: find the place in each window that is picked, then spread the cotangents of each place."""
+    ones, dtype = (1,) * len(windows.strides), aval_of(source).dtype
+    counts = aval_of(source).shape
+    filler = literal(_start(select_prim)(aval_of(x).dtype), aval_of(x).dtype)
+    best, *views = views_of(x, filler, counts, *windows, ones, ones)
+    place = broadcast_in_dim(literal(0, np.dtype(np.int32)), counts, ())
+    for i, view in enumerate(views, 1):
+        kept = select_prim(best, view)
+        best, place = where(kept, best, view), where(kept, place, literal(i, np.dtype(np.int32)))
+    spread = []
+    for i, at in enumerate(offsets(windows.dimensions, ones)):
+        moved = where(eq(place, literal(i, np.dtype(np.int32))), source, literal(0, dtype))
+        spread.append(pad(moved, literal(0, dtype), _back_to(aval_of(x).shape, counts, at, windows)))
+    return functools.reduce(add_any, spread)
+
+
+def _back_to(shape: Shape, counts: Shape, at: Shape, windows: Windows) -> list[tuple[int, int, int]]:
+    """How elements at one offset of all windows are padded to lie where they do in the array."""
+    lows = [offset - low for offset, (low, _) in zip(at, windows.padding, strict=True)]
+    reach = dilated(counts, windows.strides)
+    sizes = zip(shape, lows, reach, windows.strides, strict=True)
+    return [(low, n - low - end, stride - 1) for n, low, end, stride in sizes]
 
 
 def _cut(ctx: Any, x: Any, padded: ShapedArray, padding: Pads) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from xlamini.core import aval_of
@@ -31,10 +31,31 @@ def window_views(
     )
     if 0 in counts:
         return zeros(aval_of(x).update(shape=(math.prod(window_dimensions), *counts)))
+    views = views_of(x, filler, counts, window_dimensions, window_strides, padding, base_dilation, window_dilation)
+    return concatenate([expand_dims(view, (0,)) for view in views], 0)
+
+
+def views_of(
+    x: Any,
+    filler: Any,
+    counts: Sequence[int],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Pads,
+    base_dilation: Sequence[int],
+    window_dilation: Sequence[int],
+) -> list[Any]:
+    """For each offset in the window, the elements there of all windows; there are `counts` of these, and none is 0."""
     config = [(low, high, base - 1) for (low, high), base in zip(padding, base_dilation, strict=True)]
     around = pad(x, filler, config)
-    steps = zip(window_dimensions, window_dilation, strict=True)
-    places = itertools.product(*(range(0, n * hole, hole) for n, hole in steps))
     reach = dilated(counts, window_strides)
-    views = [slice(around, at, [a + r for a, r in zip(at, reach, strict=True)], window_strides) for at in places]
-    return concatenate([expand_dims(view, (0,)) for view in views], 0)
+    return [
+        slice(around, at, [a + r for a, r in zip(at, reach, strict=True)], window_strides)
+        for at in offsets(window_dimensions, window_dilation)
+    ]
+
+
+def offsets(window_dimensions: Sequence[int], window_dilation: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """The places in a window, in the order of its elements."""
+    steps = zip(window_dimensions, window_dilation, strict=True)
+    return itertools.product(*(range(0, n * hole, hole) for n, hole in steps))

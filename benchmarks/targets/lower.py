@@ -1,0 +1,63 @@
+"""Lowers one program with one library for targets, and writes its StableHLO into a folder; one process each.
+
+    python -m benchmarks.targets.lower LIBRARY PROGRAM FOLDER TARGET…
+
+prints as JSON, for each target, the file or the error. JAX lowers for the target's platform, as it knows no targets.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from benchmarks.targets.counts import failure
+from benchmarks.targets.program import Program, Spec
+from benchmarks.targets.programs import programs
+
+MODULES = ("numpy", "lax", "nn", "ops", "image", "random", "scipy.linalg", "scipy.special")
+PLATFORMS = {"tpu": "tpu", "gpu": "cuda"}
+
+
+def load(library: str) -> ModuleType:
+    """The library, with the modules that programs use."""
+    for name in MODULES:
+        importlib.import_module(f"{library}.{name}")
+    return importlib.import_module(library)
+
+
+def stablehlo(jax: ModuleType, program: Program, target: str) -> str:
+    """The text of the program's StableHLO for a target."""
+    args = jax.tree.map(lambda spec: jax.ShapeDtypeStruct(spec.shape, spec.dtype), program.args, is_leaf=_is_spec)
+    traced = jax.jit(program.fun, donate_argnums=program.donated).trace(*args)
+    if hasattr(jax, "target"):
+        lowered = traced.lower(target=jax.target(target))
+    else:
+        lowered = traced.lower(lowering_platforms=(PLATFORMS[target.partition(":")[0]],))
+    return lowered.compiler_ir("stablehlo").operation.get_asm()
+
+
+def _is_spec(x: Any) -> bool:
+    return isinstance(x, Spec)
+
+
+def main(library: str, name: str, folder: str, *targets: str) -> None:
+    """Write each target's file, or say why there is none."""
+    jax = load(library)
+    program = programs(jax)[name]
+    found = {}
+    for target in targets:
+        path = Path(folder) / f"{name}.{target.replace(':', '_')}.{library}.mlir"
+        try:
+            path.write_text(stablehlo(jax, program, target))
+            found[target] = {"path": str(path)}
+        except Exception as error:
+            found[target] = failure(error)
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,88 @@
+"""What made programs slower on accelerators than they need to be, one test for each cause.
+
+The expected count is that of the program written by hand as the accelerator likes it, or what the result alone takes.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import xlamini
+import xlamini.numpy as jnp
+from tests.aot.counts import compiled, cycles, kernels, memory, shaped
+from xlamini import lax, nn
+from xlamini.runtime.targets.topology import Target
+
+
+@pytest.mark.parametrize("dtype", ("bfloat16", "float16", "int8"))
+def test_a_wide_result_leaves_narrow_operands_as_they_are(dtype: str, gpu: Target) -> None:
+    wide = "int32" if dtype == "int8" else "float32"
+    x = shaped(256, 256, dtype=dtype)
+    text = compiled(lambda x, y: lax.dot(x, y, preferred_element_type=wide), gpu, x, x).as_text()
+    assert " convert(" not in text
+
+
+@pytest.mark.full
+def test_the_gradient_of_softmax_divides_nothing(gpu: Target) -> None:
+    """The quotient itself is in two fusions; those of the products would compute further ones over and over."""
+
+    def loss(q: Any, k: Any, v: Any) -> Any:
+        return nn.dot_product_attention(q, k, v, is_causal=True).astype("float32").sum()
+
+    x = shaped(1, 512, 2, 64, dtype="bfloat16")
+    text = compiled(xlamini.grad(loss, argnums=(0, 1, 2)), gpu, x, x, x).as_text()
+    assert text.count(" divide(") <= 2
+
+
+def test_the_gradient_of_average_pooling_has_no_short_dimensions(tpu: Target) -> None:
+    """A TPU pads the last dimension of an array to 128 elements."""
+
+    def pooled(x: Any) -> Any:
+        return lax.reduce_window(x, 0.0, lax.add, (4, 4), (4, 4), "VALID")
+
+    x = shaped(512, 512)
+    forward = cycles(lambda x: pooled(x) ** 2, tpu, x)
+    assert cycles(xlamini.grad(lambda x: (pooled(x) ** 2).sum()), tpu, x) <= 4 * forward
+
+
+@pytest.mark.parametrize(("function", "count"), ((jnp.sort, 1), (jnp.argsort, 1), (lambda x: jnp.median(x, -1), 2)))
+def test_a_sort_moves_its_operands_only(function: Any, count: int, gpu: Target) -> None:
+    """One kernel, which sorts floats by themselves and not by integers made of them."""
+    assert len(kernels(function, gpu, shaped(256, 1024))) == count
+    assert memory(jnp.sort, gpu, shaped(1024, 1024)) < 3.1 * 4 * 1024**2
+
+
+def test_a_sort_by_several_keys_makes_no_others(tpu: Target) -> None:
+    x = shaped(1024)
+    assert kernels(lambda x, y: jnp.lexsort((x, y)), tpu, x, x).count("fusion") <= 1
+
+
+def test_einsum_moves_no_element_out_of_its_row(tpu: Target) -> None:
+    x, y = shaped(2, 1024, 1024), shaped(1024, 1024)
+    in_order = cycles(lambda x, y: jnp.einsum("bij,jk->bik", x, y), tpu, x, y)
+    assert cycles(lambda x, y: jnp.einsum("bij,jk->bki", x, y), tpu, x, y) <= 1.05 * in_order
+
+
+def test_an_associative_scan_copies_no_pairs(gpu: Target) -> None:
+    assert len(kernels(lambda x: lax.associative_scan(jnp.multiply, x), gpu, shaped(256, 256))) <= 8
+
+
+def test_a_triangle_needs_no_mask_in_memory(tpu: Target) -> None:
+    """The triangles of a batch are one kernel beside the decomposition."""
+    assert kernels(lambda x: jnp.linalg.qr(x)[1], tpu, shaped(8, 64, 64)).count("fusion") == 1
+
+
+@pytest.mark.full
+def test_the_gradient_of_max_pooling_pads_nothing_on_a_tpu(tpu: Target) -> None:
+    """Padding that the scatter itself skips is no array; JAX's programs give it too."""
+
+    def loss(x: Any, window: tuple[int, ...], strides: tuple[int, ...], padding: str) -> Any:
+        return (lax.reduce_window(x, -jnp.inf, lax.max, window, strides, padding) ** 2).sum()
+
+    def count(padding: str) -> int:
+        gradient = xlamini.grad(lambda x: loss(x, (1, 3, 3, 1), (1, 2, 2, 1), padding))
+        return cycles(gradient, tpu, shaped(8, 64, 64, 64))
+
+    assert count("SAME") <= 1.2 * count("VALID")
+    assert cycles(xlamini.grad(lambda x: loss(x, (3, 3), (2, 2), "SAME")), tpu, shaped(256, 256)) > 0

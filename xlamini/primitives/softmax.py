@@ -1,0 +1,76 @@
+"""softmax: exponentials over their sum, a primitive for the sake of its derivative, `y * (t - sum(y * t))`.
+
+That of the formula divides by the sum in two places, each over the whole array. XLA computes both again inside every
+product that takes the result, as the two of attention's gradient do.
+"""
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from xlamini.core import (
+    PURE,
+    READS,
+    Avals,
+    Axis,
+    Cost,
+    Factors,
+    Params,
+    Primitive,
+    Shape,
+    ShapedArray,
+    Values,
+    alike,
+    aval_of,
+)
+from xlamini.primitives.arithmetic import div, sub
+from xlamini.primitives.elementwise import mul
+from xlamini.primitives.exponential import TRANSCENDENTAL, exp
+from xlamini.primitives.kinds import COMPLEX, FLOAT
+from xlamini.primitives.reductions import check_kind, reduce_max
+from xlamini.primitives.shape import broadcast_in_dim, sum_over
+
+
+class Softmax(Primitive):
+    traits = PURE | READS
+    name = "softmax"
+
+    def shape_rule(self, x: ShapedArray, *, axes: Shape) -> ShapedArray:
+        check_kind(self.name, x, FLOAT | COMPLEX)
+        return x
+
+    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
+        return alike(avals, outs)
+
+    def jvp(self, primals: Values, tangents: Values, *, axes: Shape) -> Any:
+        y, (tangent,) = self.bind(*primals, axes=axes), tangents
+        return y, mul(y, sub(tangent, _everywhere(sum_over(mul(y, tangent), axes), axes, aval_of(y))))
+
+    def transpose(self, ct: Any, x: Any, **params: Any) -> NoReturn:
+        raise AssertionError("softmax is not linear, and its derivative is made of other primitives")
+
+    def batch(self, axis: Axis, operands: Any, dims: Any, *, axes: Shape) -> Any:
+        (x,), (dim,) = operands, dims
+        return self.bind(x, axes=tuple(a + (a >= dim) for a in axes)), dim
+
+    def lower(self, ctx: Any, x: Any, *, axes: Shape) -> Any:
+        return ctx.inline(lambda x: _formula(x, axes), x)
+
+    def cost(self, x: ShapedArray, *, axes: Shape) -> Cost:
+        return Cost(x.size * (TRANSCENDENTAL + 4), 2 * x.nbytes)
+
+
+softmax_p = Softmax()
+
+
+# --- helpers
+
+
+def _formula(x: Any, axes: Shape) -> Any:
+    aval = aval_of(x)
+    powers = exp(sub(x, _everywhere(reduce_max(x, axes), axes, aval)))
+    return div(powers, _everywhere(sum_over(powers, axes), axes, aval))
+
+
+def _everywhere(x: Any, axes: Shape, aval: ShapedArray) -> Any:
+    """What was found along the axes, for each element of an array of this type."""
+    return broadcast_in_dim(x, aval.shape, [d for d in range(aval.ndim) if d not in axes])
