@@ -44,7 +44,7 @@ from xlamini.staging.run.call_plan import CallPlan
 from xlamini.staging.run.donation import donated_leaves, warn_of_unusable
 from xlamini.staging.run.estimates import Estimated
 from xlamini.staging.run.hi_calls import plan_in_arrays, takes_or_returns_values, trace_in_arrays
-from xlamini.staging.run.jit_caches import programs, shared_caches, traces, unshare, with_refs
+from xlamini.staging.run.jit_caches import program_of, programs, shared_caches, traces, unshare, with_refs
 from xlamini.staging.run.jit_options import Options
 from xlamini.staging.run.large_captures import warn_of_large_captures
 from xlamini.staging.run.queued_calls import QueuedCalls
@@ -255,10 +255,10 @@ class Jitted(Estimated):
 
     def _program(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
         keeps_donated = self.donates and (debug_nans.value or debug_infs.value)
-        key = (traced.jaxpr, device, plan.tree, compile_key(), keeps_donated)
+        key = (traced.jaxpr, device, plan.tree, compile_key(), config.trace_context_key(), keeps_donated)
 
         def find() -> Program | None:
-            return programs.newest(self.caches, key)  # the oldest are the first to be evicted
+            return program_of(self.caches, key)
 
         def make() -> Program:
             return programs.keep(self.caches, key, self.compiled(plan, traced, device))
