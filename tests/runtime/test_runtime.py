@@ -19,7 +19,7 @@ from xlamini.runtime import versions
 from xlamini.runtime.array import Array, ArrayImpl, install
 from xlamini.runtime.conversions import device_get
 from xlamini.runtime.devices import platforms
-from xlamini.runtime.lifetime import explain_failure
+from xlamini.runtime.lifetime import explain_failure, wait_for
 from xlamini.runtime.sharding import SingleDeviceSharding, on_device
 from xlamini.runtime.to_device import copy_of, device_put_value
 
@@ -256,6 +256,7 @@ def test_single_device_sharding_compares_by_device():
         np.asarray,
         ArrayImpl.tolist,
         ArrayImpl.block_until_ready,
+        lambda x: wait_for([device_put_value(2.0), x]),
         pickle.dumps,
         copy_of,
         device_put_value,

@@ -13,6 +13,7 @@ from xlamini.core.api_boundary import api_boundary
 from xlamini.core.config import callback_depth, forked
 from xlamini.runtime.call_failures import MAX_FAILURES, failure_of
 from xlamini.runtime.collective_callbacks import run_with_collective_callbacks
+from xlamini.runtime.lifetime import wait_for
 
 MAX_PENDING = 64
 
@@ -39,8 +40,7 @@ def run_with_callbacks(loaded: Any, arrays: Sequence[Any], ordered: bool, severa
     """
     if ordered and not callback_depth.value and _here.last_ordered is not None:
         _failure_of(_here.last_ordered)
-    for x in arrays:
-        x.block_until_ready()
+    wait_for(arrays)
     if several:
         return run_with_collective_callbacks(loaded, arrays)
     results = loaded.execute_sharded(arrays, with_tokens=True)

@@ -1,4 +1,4 @@
-"""Deleted and donated arrays: detection, and the errors for their use."""
+"""Arrays that are not there yet, or not any more: waiting, deletion and donation, and the errors for their use."""
 
 from __future__ import annotations
 
@@ -14,6 +14,16 @@ def check_alive(x: Any) -> None:
     """Raise DeletedArrayError if the array was deleted or donated."""
     if x.is_deleted():
         raise deleted_error(x)
+
+
+def wait_for(arrays: Sequence[Any]) -> None:
+    """Wait until these arrays have been computed, in one call into C++; DeletedArrayError for one that was deleted."""
+    try:
+        _jax.batched_block_until_ready(arrays)
+    except _jax.JaxRuntimeError:
+        for x in arrays:
+            check_alive(x)
+        raise
 
 
 def deleted_error(x: Any, name: str = "") -> DeletedArrayError:

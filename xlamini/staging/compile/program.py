@@ -120,16 +120,11 @@ class Program:
         self._check_others = check_others
 
     @property
-    def is_queued(self) -> bool:
-        """Whether it starts only after the program before it has ended (runtime/serial_execution.py)."""
-        return self.executable.runs_alone
-
-    @property
     def runs_in_cpp(self) -> bool:
         """Whether C++ dispatch can run it by itself.
 
         It cannot run a program that calls Python functions, or FFI targets with side effects: their effects are waited
-        for, and their failures explained; one that is queued; and one with outputs of dtype float0, which are NumPy's.
+        for, and their failures explained; one that runs alone; and one with outputs of dtype float0, which are NumPy's.
         """
         return not (self.executable.is_awaited or self.executable.runs_alone) and all(self.computed)
 
@@ -176,11 +171,15 @@ class Program:
 
     def fast_path(self, captured: Values, out_tree: Any, committed: bool) -> FastPath:
         """The fast path by which C++ dispatch runs this program; `out_tree` is the output's structure there."""
-        shardings = iter(self.executable.in_shardings)
-        constants = [
-            device_put_value(key_words(x), next(shardings) if is_used else None)
-            for x, is_used in zip(captured, self.used_inputs, strict=False)
-        ]
+        constants = self.constants(captured)
         return fast_path(
             self.executable, out_tree, used_inputs=self.used_inputs, const_args=constants, committed=committed
         )
+
+    def constants(self, captured: Values) -> list[Any]:
+        """The captured values as arrays on the program's devices, so that no call moves them."""
+        shardings = iter(self.executable.in_shardings)
+        return [
+            device_put_value(key_words(x), next(shardings) if is_used else None)
+            for x, is_used in zip(captured, self.used_inputs, strict=False)
+        ]

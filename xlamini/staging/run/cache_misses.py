@@ -317,7 +317,7 @@ def _of_program(jitted: Jitted, traced: Any, plan: CallPlan, device: Any) -> Cau
     if not earlier:
         seen = jitted.caches.seen.get(hash(jitted.key(plan)))
         return EVICTED if jitted.caches.said_many or seen is None else seen.cause
-    _, before, _, flags, _ = earlier[-1]
+    _, before, _, flags, *_ = earlier[-1]
     changed = zip(compile_names, flags, compile_key(), strict=True)
     for name, old, new in changed:
         if old != new:

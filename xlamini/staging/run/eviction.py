@@ -40,7 +40,7 @@ def evict_programs(most: int) -> None:
         count = len(caches.programs)
         surplus -= _drop_oldest(caches, min(count - count // 2, surplus))
         for jitted in by_caches[caches]:
-            jitted.queued.calls.clear()
+            jitted.in_python.calls.clear()
             jitted.clear_dispatch()
 
 

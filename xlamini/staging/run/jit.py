@@ -44,10 +44,10 @@ from xlamini.staging.run.call_plan import CallPlan
 from xlamini.staging.run.donation import donated_leaves, warn_of_unusable
 from xlamini.staging.run.estimates import Estimated
 from xlamini.staging.run.hi_calls import plan_in_arrays, takes_or_returns_values, trace_in_arrays
-from xlamini.staging.run.jit_caches import programs, shared_caches, traces, unshare, with_refs
+from xlamini.staging.run.jit_caches import program_of, programs, shared_caches, traces, unshare, with_refs
 from xlamini.staging.run.jit_options import Options
 from xlamini.staging.run.large_captures import warn_of_large_captures
-from xlamini.staging.run.queued_calls import QueuedCalls
+from xlamini.staging.run.python_calls import PythonCalls
 from xlamini.staging.trace.arguments import ArgNames, avals_of, check_values, has_refs, name_of, refuse_leaked
 from xlamini.staging.trace.hi_arguments import with_values
 from xlamini.staging.trace.ref_arguments import pure, run_with_values
@@ -82,13 +82,13 @@ class Jitted(Estimated):
         self.fun, self.name, self.options = fun, name_of(fun), options
         self.caches = shared_caches(fun, options.key)
         self.takes_static, self.donates = bool(options.static), bool(options.donate)
-        self.queued = QueuedCalls()
+        self.in_python = PythonCalls(options.static)
         self.function: Any = None
         jitted_functions.add(self)
 
     def on_miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """The outputs, and the fast path by which C++ runs this signature from now on."""
-        cached = self.queued.run(args, kwargs) if self.queued.calls else None
+        cached = self.in_python.run(args, kwargs) if self.in_python.calls else None
         if cached is not None:
             return cached
         try:
@@ -140,9 +140,8 @@ class Jitted(Estimated):
         out = unflatten(traced.out_tree, outs)
         if plan is not given:
             return with_values(out), None, False
-        if program.is_queued and not self.takes_static:
-            self.queued.add(plan.leaves, plan.tree, program, traced, plan.names)
         if not program.runs_in_cpp:
+            self.in_python.add(plan, traced, program, where.committed)
             return out, None, False
         return out, program.fast_path(traced.captured, dispatch_registry.flatten(out)[1], where.committed), False
 
@@ -255,10 +254,10 @@ class Jitted(Estimated):
 
     def _program(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
         keeps_donated = self.donates and (debug_nans.value or debug_infs.value)
-        key = (traced.jaxpr, device, plan.tree, compile_key(), keeps_donated)
+        key = (traced.jaxpr, device, plan.tree, compile_key(), config.trace_context_key(), keeps_donated)
 
         def find() -> Program | None:
-            return programs.newest(self.caches, key)  # the oldest are the first to be evicted
+            return program_of(self.caches, key)
 
         def make() -> Program:
             return programs.keep(self.caches, key, self.compiled(plan, traced, device))
@@ -351,7 +350,7 @@ class Jitted(Estimated):
         """Drop all traces and programs."""
         self.caches.traces.clear()
         self.caches.programs.clear()
-        self.queued.calls.clear()
+        self.in_python.calls.clear()
         self.clear_dispatch()
 
     def clear_dispatch(self) -> None:

@@ -7,7 +7,9 @@ from collections.abc import Callable, Hashable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from xlamini.core import OwnedMemo
+from xlamini.core import Jaxpr, OwnedMemo
+from xlamini.core.memo import alive
+from xlamini.core.structure import executable_key
 
 if TYPE_CHECKING:
     from xlamini.staging.compile.program import Program
@@ -50,9 +52,30 @@ class SharedCaches:
 
 
 traces = OwnedMemo("program: traces of jitted functions", _MOST, "traces")
-programs = OwnedMemo("program: jitted functions", None, "programs")
+programs = OwnedMemo("program: jitted functions", _MOST, "programs")
 with_refs = OwnedMemo("program: jitted functions with refs", None, "memo")
 """On the first ref cell that a function touches: the function with its refs as arguments and results."""
+
+
+
+def program_of(caches: SharedCaches, key: tuple) -> Program | None:
+    """The program of a key whose first part is a jaxpr, or that of a jaxpr with equal equations.
+
+    Another static argument, such as a function made anew for each call, may give the same equations.
+    """
+    known = programs.newest(caches, key)  # the oldest are the first to be evicted
+    if known is not None:
+        return known
+    for other in alive(caches.programs):
+        if other[1:] == key[1:] and _run_alike(other[0], key[0]) and (found := caches.programs.get(other)) is not None:
+            return programs.keep(caches, key, found)
+    return None
+
+
+def _run_alike(a: Jaxpr, b: Jaxpr) -> bool:
+    alike = len(a.eqns) == len(b.eqns) and a.in_avals == b.in_avals  # keys take time, so most are told apart by these
+    return alike and executable_key(a) == executable_key(b)
+
 
 _shared: weakref.WeakKeyDictionary[Any, dict[Hashable, SharedCaches]] = weakref.WeakKeyDictionary()
 

@@ -24,6 +24,7 @@ from xlamini.primitives import in_space
 from xlamini.primitives.sharding_constraint import moved_to
 from xlamini.runtime import Array, ArrayImpl, Device, NamedSharding, Sharding, device_put_value, key_words, named
 from xlamini.runtime.keys import PRNGKeyArray
+from xlamini.runtime.lifetime import wait_for
 from xlamini.runtime.memory_space import sharding_in
 from xlamini.runtime.meshes.current_mesh import as_here
 from xlamini.runtime.processes.agreement import check_same_value
@@ -215,7 +216,9 @@ def _program(sharding: Any, donated: bool) -> Any:
 
 def block_until_ready(x: T) -> T:
     """Wait until all arrays in a tree have been computed, and return the tree."""
-    for leaf in tree_leaves(x):
-        if hasattr(leaf, "block_until_ready"):
+    leaves = tree_leaves(x)
+    wait_for([leaf for leaf in leaves if type(leaf) is ArrayImpl])
+    for leaf in leaves:
+        if type(leaf) is not ArrayImpl and hasattr(leaf, "block_until_ready"):
             leaf.block_until_ready()
     return x
