@@ -9,7 +9,6 @@ from xlamini.inspection.diff import diff
 from xlamini.inspection.limits import Check, check
 from xlamini.inspection.page import framed, page
 from xlamini.inspection.schema import read_report
-from xlamini.inspection.text import text
 
 
 class Report:
@@ -32,7 +31,9 @@ class Report:
         values and neighbourhood. Options are `width`, `target`, `limit` (rows of a table), `stage` of the rewrites,
         `row` of the neighbourhood, and `against`, the earlier report of a diff.
         """
-        return text(self._content, screen, against=_content_of(against), **options)
+        from xlamini.inspection.text import text as shown  # for those who read it in a terminal
+
+        return shown(self._content, screen, against=_content_of(against), **options)
 
     def save(self, path: str | os.PathLike[str], *, against: Any = None) -> None:
         """Write a page that opens in any browser (`.html`), or the report as JSON (`.json`); ValueError otherwise.
