@@ -56,15 +56,15 @@ def hits_and_misses() -> tuple[int, int]:
     ("system", "environment", "expected"),
     [
         ("linux", {"XDG_CACHE_HOME": "/caches"}, "/caches/xlamini/programs"),
-        ("linux", {"XDG_CACHE_HOME": "caches"}, "/home/me/.cache/xlamini/programs"),
-        ("linux", {}, "/home/me/.cache/xlamini/programs"),
-        ("darwin", {}, "/home/me/Library/Caches/xlamini/programs"),
+        ("linux", {"XDG_CACHE_HOME": "caches"}, "/me/.cache/xlamini/programs"),
+        ("linux", {}, "/me/.cache/xlamini/programs"),
+        ("darwin", {}, "/me/Library/Caches/xlamini/programs"),
         ("win32", {"LOCALAPPDATA": "/local"}, "/local/xlamini/programs"),
         ("win32", {}, None),
     ],
 )
 def test_where_it_is(system: str, environment: dict[str, str], expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.setenv("HOME", "/me")
     assert cache_flags.users_folder(environment, system) == expected
 
 
