@@ -11,7 +11,6 @@ import sys
 import time
 import weakref
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ import pytest
 import xlamini
 from tests.support.paths import ROOT
 from xlamini import cache, config, lax, numpy as jnp, random
-from xlamini.runtime.devices.nvidia import LIBRARIES, LibraryVersion
 from xlamini.runtime.executable import Executable
 from xlamini.runtime.files import disk_cache, disk_entry, disk_key
 from xlamini.staging.run import jit_caches
@@ -155,14 +153,6 @@ def test_stages_while_the_cache_is_on(folder: Path) -> None:
     assert hits_and_misses() == (1, 1)
 
 
-def test_an_error_of_a_lowering_rule_is_raised_where_users_lower(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A call lowers only what is not on disk; `lower` lowers."""
-    traced = xlamini.jit(lambda x: step(x) - 3).trace(X)
-    monkeypatch.setattr("xlamini.lowering.module.lower_jaxpr", lambda *args: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        traced.lower()
-
-
 def test_what_is_lowered_later_is_lowered_as_it_was_traced(folder: Path) -> None:
     def fun(x: Any) -> Any:
         return jnp.tanh(x * random.uniform(random.key(0), (3,)))
@@ -293,13 +283,6 @@ def test_features_of_the_processor(tmp_path: Path) -> None:
     plain = cpu("model\t: 1\nflags\t: sse avx\n\nmodel\t: 2\n")
     assert plain == cpu("model\t: 1\ncpu MHz\t: 2599\nflags\t: avx sse\n") != cpu("model\t: 1\nflags\t: sse avx avx2\n")
     assert "of machine" in disk_key.cpu(str(tmp_path / "none"))
-
-
-def test_what_accelerators_depend_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disk_key.nvidia, "versions", lambda: [LibraryVersion(LIBRARIES[1], 91200, 91000)])
-    monkeypatch.setenv("LIBTPU_INIT_ARGS", "--a=1")
-    found = {name: disk_key._beside_jaxlib(SimpleNamespace(platform=name)) for name in ("gpu", "tpu", "cpu")}  # type: ignore[arg-type]
-    assert found == {"gpu": {"libraries": "cuDNN 91200"}, "tpu": {"LIBTPU_INIT_ARGS": "--a=1"}, "cpu": {}}
 
 
 # What is not kept.

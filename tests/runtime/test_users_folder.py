@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from tests.support.paths import ROOT
 from xlamini import P, cache, config, lax, make_mesh, numpy as jnp
 from xlamini.core import cache_flags
 from xlamini.doctor import facts
+from xlamini.runtime.devices.nvidia import LIBRARIES, LibraryVersion
 from xlamini.runtime.executable import Executable
 from xlamini.runtime.files import cache_folder, disk_cache, disk_key
 from xlamini.staging.run import jit_caches
@@ -56,15 +58,15 @@ def hits_and_misses() -> tuple[int, int]:
     ("system", "environment", "expected"),
     [
         ("linux", {"XDG_CACHE_HOME": "/caches"}, "/caches/xlamini/programs"),
-        ("linux", {"XDG_CACHE_HOME": "caches"}, "/me/.cache/xlamini/programs"),
-        ("linux", {}, "/me/.cache/xlamini/programs"),
-        ("darwin", {}, "/me/Library/Caches/xlamini/programs"),
+        ("linux", {"XDG_CACHE_HOME": "caches"}, "/users/me/.cache/xlamini/programs"),
+        ("linux", {}, "/users/me/.cache/xlamini/programs"),
+        ("darwin", {}, "/users/me/Library/Caches/xlamini/programs"),
         ("win32", {"LOCALAPPDATA": "/local"}, "/local/xlamini/programs"),
         ("win32", {}, None),
     ],
 )
 def test_where_it_is(system: str, environment: dict[str, str], expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/me")
+    monkeypatch.setenv("HOME", "/users/me")
     assert cache_flags.users_folder(environment, system) == expected
 
 
@@ -212,6 +214,21 @@ def test_programs_over_a_mesh(folder: Path) -> None:
     for expected in ((0, 1), (1, 1)):
         found = xlamini.jit(xlamini.shard_map(lambda a: total(a), mesh=mesh, in_specs=P("x"), out_specs=P()))(x)
         assert hits_and_misses() == expected and np.asarray(found) == 140
+
+
+def test_what_accelerators_depend_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disk_key.nvidia, "versions", lambda: [LibraryVersion(LIBRARIES[1], 91200, 91000)])
+    monkeypatch.setenv("LIBTPU_INIT_ARGS", "--a=1")
+    found = {name: disk_key._beside_jaxlib(SimpleNamespace(platform=name)) for name in ("gpu", "tpu", "cpu")}  # type: ignore[arg-type]
+    assert found == {"gpu": {"libraries": "cuDNN 91200"}, "tpu": {"LIBTPU_INIT_ARGS": "--a=1"}, "cpu": {}}
+
+
+def test_an_error_of_a_lowering_rule_is_raised_where_users_lower(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call lowers only what is not on disk; `lower` lowers."""
+    traced = xlamini.jit(lambda x: step(x) - 3).trace(X)
+    monkeypatch.setattr("xlamini.lowering.module.lower_jaxpr", lambda *args: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        traced.lower()
 
 
 # Other processes.
