@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core import OwnedMemo, Values, flatten, unflatten
+from xlamini.core import OwnedMemo, Values, aval_of, flatten, float0, unflatten
 from xlamini.core.compile_flags import compile_key
 from xlamini.core.config import default_device, trace_context_key
 from xlamini.core.jax_flags import debug_infs, debug_nans
@@ -45,8 +45,8 @@ class PythonCalls:
         self.calls: dict[Any, PythonCall] = {}
 
     def add(self, plan: CallPlan, traced: Trace, program: Program, committed: bool) -> None:
-        """Remember a call, unless an argument is no Array."""
-        if not _are_arrays(plan.leaves):
+        """Remember a call, unless an argument is no Array, or a captured value is one of dtype float0."""
+        if not _are_arrays(plan.leaves) or any(aval_of(x).dtype == float0 for x in traced.captured):
             return
         shardings = [x._sharding for x in plan.leaves]
         constants = program.constants(traced.captured)
