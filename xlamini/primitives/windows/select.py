@@ -31,6 +31,8 @@ from xlamini.primitives.ordering import highest, lowest
 from xlamini.primitives.pad import pad
 from xlamini.primitives.select import where
 from xlamini.primitives.slice import slice
+from xlamini.primitives.windows.cpu import winners
+from xlamini.primitives.windows.cpu.choice import Formulation, by_formulation
 from xlamini.primitives.windows.geometry import Pads, pads_attribute, window_counts
 
 
@@ -168,6 +170,9 @@ class SelectAndScatterAdd(Primitive):
         padding: Pads,
     ) -> Any:
         """The operand is padded first: XLA may pick, and so lose, an element of its own padding."""
+        formulated = by_formulation(ctx, _FORMULATIONS, (source, x))
+        if formulated is not None:
+            return formulated
         of = ctx.avals_in[1].update(weak_type=False)
         out = ctx.aval_out
         if any(map(any, padding)):
@@ -195,6 +200,8 @@ class SelectAndScatterAdd(Primitive):
 
 select_and_gather_add_p = SelectAndGatherAdd()
 select_and_scatter_add_p = SelectAndScatterAdd()
+
+_FORMULATIONS = (Formulation(winners.fits, winners.to_winners),)
 
 
 # --- helpers

@@ -1,7 +1,6 @@
 """The choice of a formulation for an equation, by its params and shapes, when it is lowered for a CPU.
 
-A formulation is emitted as a function that XLA does not inline: all equations of a kind share it, and XLA cannot fuse
-it into a consumer that would compute it again for each index that it reads.
+A formulation is emitted as a function that XLA does not inline (`stages.py`), which all equations of a kind share.
 """
 
 from __future__ import annotations
@@ -38,5 +37,5 @@ def _traced(formulation: Formulation, avals: Sequence[ShapedArray], params: Sequ
     given: Params = dict(params)
     jaxpr, captured = build(lambda *operands: [formulation.compute(*operands, **given)], avals)
     if captured:
-        raise TypeError(f"the formulation {formulation.compute.__name__} captured arrays; write them as literals")
+        raise TypeError(f"the formulation {formulation.compute} captured arrays; write them as literals")
     return jaxpr
