@@ -13,7 +13,7 @@ FORWARD, INPUT, KERNEL = "forward", "input gradient", "kernel gradient"
 class Layer:
     """One layer: its kind, its operand's shape (batch, channels, space…), and what the kind needs.
 
-    `of` says what is computed: the result, or the cotangent of the input or of the kernel for a cotangent of the result.
+    `of` says what is computed: the result, or the cotangent of the input or of the kernel.
     """
 
     network: str

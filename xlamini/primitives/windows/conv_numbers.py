@@ -163,7 +163,7 @@ def numbers_for(name: str, lhs_shape: Sequence[int], rhs_shape: Sequence[int], g
 
 
 def placed(values: Sequence[T], spec: Sequence[int]) -> tuple[T, ...]:
-    """The tuple in which entry `spec[i]` is `values[i]`, such as a shape of sizes in the order batch, features, space."""
+    """The tuple in which entry `spec[i]` is `values[i]`, such as a shape by sizes of batch, features, space."""
     return tuple(values[spec.index(d)] for d in range(len(spec)))
 
 

@@ -50,7 +50,7 @@ from xlamini.primitives.windows.conv_numbers import (
     placed,
 )
 from xlamini.primitives.windows.conv_transposes import kernel_cotangent, operand_cotangent
-from xlamini.primitives.windows.cpu import joint_products, multiply_adds, pointwise
+from xlamini.primitives.windows.cpu import joint_products, multiply_adds, spread_products, tile_gradient, tile_products
 from xlamini.primitives.windows.cpu.choice import Formulation, by_formulation
 from xlamini.primitives.windows.geometry import Pads, as_numbers, as_pads, dilated, pads_attribute, window_counts
 from xlamini.runtime import Array
@@ -246,8 +246,9 @@ conv_general_dilated_p = ConvGeneralDilated()
 _FORMULATIONS = (
     Formulation(multiply_adds.fits, multiply_adds.multiply_adds),
     Formulation(joint_products.fits, joint_products.joint_products),
-    Formulation(pointwise.fits, pointwise.pointwise),
-    Formulation(pointwise.fits_gradient, pointwise.pointwise_gradient),
+    Formulation(tile_products.fits, tile_products.tile_products),
+    Formulation(tile_gradient.fits, tile_gradient.tile_gradient),
+    Formulation(spread_products.fits, spread_products.spread_products),
 )
 
 

@@ -5,7 +5,7 @@ in each window is computed elementwise over strided slices. An element at distan
 the windows p, p - 1, … as well, at r + stride, r + 2 stride, …; where that is the place of the extremum, it takes the
 cotangent. So all windows of one such offset are one comparison of whole arrays, and nothing is scattered.
 
-Milliseconds, XLA's select_and_scatter / this: 3×3 with stride 2 of 8×64×112×112 139 / 16; 2×2 of 2×64×128×128 14 / 4.
+Milliseconds, XLA's select_and_scatter / this: 3×3 with stride 2 of 8×64×112×112 139 / 10; 2×2 of 2×64×128×128 14 / 1.0.
 ONNX has no such operator.
 """
 
