@@ -233,20 +233,20 @@ class Context:
         jaxpr, number = self.here
         return number in noinline_calls(jaxpr) and self.platform == "cpu"
 
-    def part(self, jaxpr: Jaxpr, operands: Sequence[Value], name: str) -> list[Value]:
+    def part(self, jaxpr: Jaxpr, operands: Sequence[Value], name: str, noinline: bool = False) -> list[Value]:
         """Call a jaxpr that implements the current equation, as a function shared by all equations of that kind.
 
-        XLA inlines the calls, except those read at several indices (fusion_cuts.py), and gives operations without a
-        location that of the call, so that each equation's operations have its own.
+        XLA inlines the calls, unless `noinline` is set or they are read at several indices (fusion_cuts.py), and gives
+        operations without a location that of the call, so that each equation's operations have its own.
         """
         types = [self.mlir.type(a) for a in jaxpr.out_avals]
-        attributes = _NOINLINE if self.is_noinline() else {}
+        attributes = _NOINLINE if noinline or self.is_noinline() else {}
         symbol = self.module.part(jaxpr, name, self.eqn)
         tape, self.tape = self.tape, None
         results = self.many("func.call", operands, types, callee=symbol, **attributes)
         self.tape = tape
         if tape is not None:
-            tape.operation(Part(jaxpr, (), name), operands, results)
+            tape.operation(Part(jaxpr, (), name, noinline), operands, results)
         return results
 
     def function(self, jaxpr: Jaxpr, name: str) -> ir.Attribute:
@@ -326,7 +326,7 @@ class Context:
 
     def _follow_step(self, step: Constant | Part, values: list[Value]) -> None:
         if isinstance(step, Part):
-            values.extend(self.part(step.jaxpr, [values[i] for i in step.operands], step.name))
+            values.extend(self.part(step.jaxpr, [values[i] for i in step.operands], step.name, step.noinline))
         else:
             found = self.constants.get(step.key)
             values.append(self.constant(step.array, step.aval) if found is None else found)

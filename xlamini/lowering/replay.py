@@ -40,6 +40,7 @@ class Part(NamedTuple):
     jaxpr: Jaxpr
     operands: Sequence[int]
     name: str
+    noinline: bool
 
 
 class Body(NamedTuple):

@@ -7,10 +7,12 @@ space); as a string it has a letter for each dimension.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from xlamini.core import Shape, ShapeError
 from xlamini.primitives.windows.geometry import as_pads, window_counts
+
+T = TypeVar("T")
 
 
 class ConvDimensionNumbers(NamedTuple):
@@ -160,12 +162,9 @@ def numbers_for(name: str, lhs_shape: Sequence[int], rhs_shape: Sequence[int], g
     return ConvDimensionNumbers(*map(tuple, conv_general_permutations(given)))
 
 
-def placed(sizes: Sequence[int], spec: Sequence[int]) -> Shape:
-    """The shape in which dimension `spec[i]` has `sizes[i]`."""
-    shape = [0] * len(spec)
-    for size, d in zip(sizes, spec, strict=True):
-        shape[d] = size
-    return tuple(shape)
+def placed(values: Sequence[T], spec: Sequence[int]) -> tuple[T, ...]:
+    """The tuple in which entry `spec[i]` is `values[i]`, such as a shape by sizes of batch, features, space."""
+    return tuple(values[spec.index(d)] for d in range(len(spec)))
 
 
 def _check_letters(name: str, lhs: str, rhs: str, out: str) -> None:

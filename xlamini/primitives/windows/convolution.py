@@ -50,6 +50,8 @@ from xlamini.primitives.windows.conv_numbers import (
     placed,
 )
 from xlamini.primitives.windows.conv_transposes import kernel_cotangent, operand_cotangent
+from xlamini.primitives.windows.cpu import joint_products, multiply_adds, spread_products, tile_gradient, tile_products
+from xlamini.primitives.windows.cpu.choice import Formulation, by_formulation
 from xlamini.primitives.windows.geometry import Pads, as_numbers, as_pads, dilated, pads_attribute, window_counts
 from xlamini.runtime import Array
 
@@ -143,8 +145,8 @@ class ConvGeneralDilated(Primitive):
         one_group = params["feature_group_count"] == params["batch_group_count"] == 1
         features = "features" if one_group else None
         kernel = [features if d == rhs_spec[0] else None for d in range(len(rhs_spec))]
-        lhs, out = _ordered(["batch", None, *space], lhs_spec), _ordered(["batch", features, *space], out_spec)
-        return Factors([lhs, kernel], [out])
+        lhs, out = placed(["batch", None, *space], lhs_spec), placed(["batch", features, *space], out_spec)
+        return Factors([list(lhs), kernel], [list(out)])
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         (lhs, rhs), (lhs_dot, rhs_dot) = primals, tangents
@@ -181,6 +183,9 @@ class ConvGeneralDilated(Primitive):
         if kind_of(ctx.avals_in[0].dtype) is COMPLEX:
             params = ctx.eqn.params
             return ctx.inline(lambda x, y: self._of_parts(x, y, params), lhs, rhs)
+        formulated = by_formulation(ctx, _FORMULATIONS, (lhs, rhs))
+        if formulated is not None:
+            return formulated
         if needs_features_last(ctx.platform, ctx.avals_in[0], ctx.eqn.params):
             params = ctx.eqn.params
             return ctx.inline(lambda x, y: with_features_last(self.bind, x, y, params), lhs, rhs)
@@ -238,6 +243,14 @@ class ConvGeneralDilated(Primitive):
 
 conv_general_dilated_p = ConvGeneralDilated()
 
+_FORMULATIONS = (
+    Formulation(multiply_adds.fits, multiply_adds.multiply_adds),
+    Formulation(joint_products.fits, joint_products.joint_products),
+    Formulation(tile_products.fits, tile_products.tile_products),
+    Formulation(tile_gradient.fits, tile_gradient.tile_gradient),
+    Formulation(spread_products.fits, spread_products.spread_products),
+)
+
 
 # --- helpers
 
@@ -245,11 +258,6 @@ conv_general_dilated_p = ConvGeneralDilated()
 def _shapes(avals: Avals, numbers: ConvDimensionNumbers) -> list[list[int]]:
     """The shapes of lhs, rhs and result, in the order batch, features, space."""
     return [[aval.shape[d] for d in spec] for aval, spec in zip(avals, numbers, strict=True)]
-
-
-def _ordered(labels: Sequence[Any], spec: Shape) -> Values:
-    """Labels in the order batch, features, space, as the dimensions lie."""
-    return [labels[spec.index(d)] for d in range(len(spec))]
 
 
 def _pads(

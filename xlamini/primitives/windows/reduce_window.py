@@ -7,6 +7,7 @@ is that of the first element that is the maximum (`select.py`).
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -39,6 +40,8 @@ from xlamini.primitives.pad import pad
 from xlamini.primitives.reductions import check_kind
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast_in_dim, reshape, sum_over
+from xlamini.primitives.windows.cpu import folds
+from xlamini.primitives.windows.cpu.choice import Formulation, by_formulation
 from xlamini.primitives.windows.geometry import (
     MOST_PLACES,
     Pads,
@@ -73,6 +76,7 @@ class ReduceWindow(Primitive):
     traits = PURE | READS
     def __init__(self, name: str, combine: Elementwise, *, start: Callable[[Any], Any], accepts: Kinds):
         self.combine, self.start, self.accepts = combine, start, accepts
+        self.formulations = (Formulation(folds.fits, functools.partial(folds.fold, combine=combine, start=start)),)
         super().__init__(name)
 
     def shape_rule(self, x: ShapedArray, **params: Any) -> ShapedArray:
@@ -86,6 +90,9 @@ class ReduceWindow(Primitive):
         return self.bind(x, **with_dimension(dim, params)), dim
 
     def lower(self, ctx: Any, x: Any, **params: Any) -> Any:
+        formulated = by_formulation(ctx, self.formulations, (x,))
+        if formulated is not None:
+            return formulated
         scalar = ctx.aval_out.update(shape=(), weak_type=False)
         body = ctx.scalar_region([scalar] * 2, lambda a, b: [ctx.inline(self.combine, a, b, avals=[scalar] * 2)])
         start = ctx.constant(self.start(scalar.dtype), scalar)

@@ -37,8 +37,10 @@ from xlamini.primitives.pad import pad
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast_in_dim
 from xlamini.primitives.slice import slice
+from xlamini.primitives.windows.cpu import winners
+from xlamini.primitives.windows.cpu.choice import Formulation, by_formulation
 from xlamini.primitives.windows.geometry import Pads, dilated, pads_attribute, window_counts
-from xlamini.primitives.windows.views import offsets, views_of
+from xlamini.primitives.windows.views import each_view, offsets
 
 
 class SelectAndGatherAdd(Primitive):
@@ -174,6 +176,9 @@ class SelectAndScatterAdd(Primitive):
         window_strides: Shape,
         padding: Pads,
     ) -> Any:
+        formulated = by_formulation(ctx, _FORMULATIONS, (source, x))
+        if formulated is not None:
+            return formulated
         windows = Windows(window_dimensions, window_strides, padding)
         if ctx.platform == "tpu" and windows.leave_too_few_dimensions and ctx.avals_in[0].size:
             return ctx.inline(lambda source, x: _by_views(source, x, select_prim, windows), source, x)
@@ -184,6 +189,8 @@ class SelectAndScatterAdd(Primitive):
 
 select_and_gather_add_p = SelectAndGatherAdd()
 select_and_scatter_add_p = SelectAndScatterAdd()
+
+_FORMULATIONS = (Formulation(winners.fits, winners.to_winners),)
 
 
 # --- helpers
@@ -267,7 +274,7 @@ def _by_views(source: Any, x: Any, select_prim: Any, windows: Windows) -> Any:
     ones, dtype = (1,) * len(windows.strides), aval_of(source).dtype
     counts = aval_of(source).shape
     filler = literal(_start(select_prim)(aval_of(x).dtype), aval_of(x).dtype)
-    best, *views = views_of(x, filler, counts, *windows, ones, ones)
+    best, *views = each_view(x, filler, *windows, ones, ones)
     place = broadcast_in_dim(literal(0, np.dtype(np.int32)), counts, ())
     for i, view in enumerate(views, 1):
         kept = select_prim(best, view)

@@ -1,4 +1,4 @@
-"""All windows of an array, stacked by strided slices: one for each offset in the window."""
+"""All windows of an array as strided slices: one for each offset in the window."""
 
 from __future__ import annotations
 
@@ -31,23 +31,25 @@ def window_views(
     )
     if 0 in counts:
         return zeros(aval_of(x).update(shape=(math.prod(window_dimensions), *counts)))
-    views = views_of(x, filler, counts, window_dimensions, window_strides, padding, base_dilation, window_dilation)
+    views = each_view(x, filler, window_dimensions, window_strides, padding, base_dilation, window_dilation)
     return concatenate([expand_dims(view, (0,)) for view in views], 0)
 
 
-def views_of(
+def each_view(
     x: Any,
     filler: Any,
-    counts: Sequence[int],
     window_dimensions: Sequence[int],
     window_strides: Sequence[int],
     padding: Pads,
     base_dilation: Sequence[int],
     window_dilation: Sequence[int],
 ) -> list[Any]:
-    """For each offset in the window, the elements there of all windows; there are `counts` of these, and none is 0."""
+    """For each offset in the window, the last dimension's fastest, an array of the elements there, of all windows."""
+    counts = window_counts(
+        aval_of(x).shape, window_dimensions, window_strides, padding, base_dilation, window_dilation
+    )
     config = [(low, high, base - 1) for (low, high), base in zip(padding, base_dilation, strict=True)]
-    around = pad(x, filler, config)
+    around = pad(x, filler, config) if any(map(any, config)) else x
     reach = dilated(counts, window_strides)
     return [
         slice(around, at, [a + r for a, r in zip(at, reach, strict=True)], window_strides)

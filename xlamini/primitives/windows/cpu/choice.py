@@ -1,0 +1,41 @@
+"""The choice of a formulation for an equation, by its params and shapes, when it is lowered for a CPU.
+
+A formulation is emitted as a function that XLA does not inline (`stages.py`), which all equations of a kind share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from xlamini.core import Jaxpr, Params, Primitive, ShapedArray, memoised
+from xlamini.core.tracer import build
+
+
+class Formulation(NamedTuple):
+    """`compute(*operands, **params)` gives what the primitive gives, if `fits(*avals, **params)`."""
+
+    fits: Callable[..., bool]
+    compute: Callable[..., Any]
+
+
+def by_formulation(ctx: Any, formulations: Sequence[Formulation], operands: Sequence[Any]) -> Any:
+    """The result by the first formulation that fits; None if none does, or for another platform than the CPU."""
+    if ctx.platform != "cpu" or not all(a.size for a in (*ctx.avals_in, ctx.aval_out)):
+        return None
+    avals, params = [ShapedArray(a.shape, a.dtype) for a in ctx.avals_in], ctx.eqn.params
+    chosen = next((f for f in formulations if f.fits(*avals, **params)), None)
+    if chosen is None:
+        return None
+    primitive: Primitive = ctx.eqn.primitive
+    jaxpr = _traced(chosen, tuple(avals), tuple(params.items()))
+    return ctx.part(jaxpr, operands, primitive.name, noinline=True)[0]
+
+
+@memoised("call: formulations of convolutions and pools", 512)
+def _traced(formulation: Formulation, avals: Sequence[ShapedArray], params: Sequence[tuple[str, Any]]) -> Jaxpr:
+    given: Params = dict(params)
+    jaxpr, captured = build(lambda *operands: [formulation.compute(*operands, **given)], avals)
+    if captured:
+        raise TypeError(f"the formulation {formulation.compute} captured arrays; write them as literals")
+    return jaxpr

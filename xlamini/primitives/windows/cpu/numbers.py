@@ -1,0 +1,18 @@
+"""What a formulation must not change: the dtype of the sums."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xlamini.core import ShapedArray
+
+_DTYPES = ("float32", "float64")
+
+
+def is_plain(lhs: ShapedArray, *, preferred_element_type: Any, **_: Any) -> bool:
+    """Whether products and sums have the operands' dtype.
+
+    Of narrower floats XLA adds the products in float32.
+    """
+    same = preferred_element_type is None or preferred_element_type == lhs.dtype
+    return lhs.dtype.name in _DTYPES and same
