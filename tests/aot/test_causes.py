@@ -11,7 +11,7 @@ import pytest
 import xlamini
 import xlamini.numpy as jnp
 from tests.aot.counts import compiled, cycles, kernels, memory, shaped
-from xlamini import lax, nn
+from xlamini import lax, nn, random
 from xlamini.runtime.targets.topology import Target
 
 
@@ -86,3 +86,13 @@ def test_the_gradient_of_max_pooling_pads_nothing_on_a_tpu(tpu: Target) -> None:
 
     assert count("SAME") <= 1.2 * count("VALID")
     assert cycles(xlamini.grad(lambda x: loss(x, (3, 3), (2, 2), "SAME")), tpu, shaped(256, 256)) > 0
+
+
+def test_many_keys_are_made_and_used_in_two_kernels(tpu: Target) -> None:
+    """But for the sums of words of the key itself."""
+
+    def drawn(words: Any) -> Any:
+        keys = random.split(random.wrap_key_data(words), 256)
+        return xlamini.vmap(lambda key: random.bits(key, (64,)))(keys)
+
+    assert kernels(drawn, tpu, shaped(2, dtype="uint32")).count("fusion") <= 4
