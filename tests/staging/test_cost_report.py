@@ -85,8 +85,8 @@ def test_attention_is_exact() -> None:
     # the scale, and of softmax max, sub, exp (10), sum, div
     assert xlamini.jit(nn.dot_product_attention).cost(q, k, k).flops == 2 * one + 15 * scores
     assert directions(nn.dot_product_attention, q, k, k) == {
-        "forward": 2 * one + 17 * scores,  # two more for the derivative of softmax
-        "backward": 4 * one + 6 * scores + scores // keys,
+        "forward": 2 * one + 15 * scores,
+        "backward": 4 * one + 6 * scores,  # of softmax two products, a sum, its sign, and a sum; the scale
     }
 
 
