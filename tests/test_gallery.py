@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -16,9 +17,16 @@ PROGRAMS = sorted(p.stem for p in GALLERY.glob("*.py") if p.stem != "frame")
 
 @pytest.fixture
 def load(monkeypatch: pytest.MonkeyPatch):
-    """A module of the gallery by name; its folder is on the path, as it is when a script runs."""
+    """A program of the gallery by name; its folder is on the path, as it is when a script runs."""
     monkeypatch.syspath_prepend(GALLERY)
-    return importlib.import_module
+
+    def load(name: str) -> ModuleType:
+        spec: Any = importlib.util.spec_from_file_location(f"gallery_{name}", GALLERY / f"{name}.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return load
 
 
 @pytest.mark.full

@@ -9,6 +9,7 @@ same program gives the same digits everywhere.
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 from frame import main, steps
@@ -80,7 +81,7 @@ def train(params, images, count, batch=128):
 
 def run(quick=False):
     """Learn a plane of handwritten digits with a variational autoencoder."""
-    digits = load_digits()
+    digits: Any = load_digits()
     images, labels = (digits["data"] / 16).astype(np.float32), digits["target"]
     encoder, decoder = random.split(random.key(0))
     params = {

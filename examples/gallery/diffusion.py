@@ -27,7 +27,7 @@ WIDTH, SMALLEST, LARGEST = 96, 0.02, 3.0
 
 def moons(count):
     """Points on two half circles [count, 2], standardized, and the half circle of each."""
-    points, labels = make_moons(count, noise=0.05, random_state=0)
+    points, labels = map(np.asarray, make_moons(count, noise=0.05, random_state=0))
     return ((points - points.mean(0)) / points.std(0)).astype(np.float32), labels
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from tqdm import tqdm
 
 Numbers = dict[str, float]
 Draw = Callable[[Figure], Any]
-Ranges = dict[str, tuple[float, float]]
+Ranges = Mapping[str, tuple[float, float]]
 
 
 def steps(count: int, unit: str = "step") -> Iterable[int]:

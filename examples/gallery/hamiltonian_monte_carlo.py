@@ -9,6 +9,7 @@ runs the chains side by side.
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 from frame import main
@@ -87,7 +88,7 @@ def neck_and_mouth(z):
 
 def cancer_data():
     """Ten standardized measurements of 569 tumours, with a column of ones, and whether each is benign."""
-    data = load_breast_cancer()
+    data: Any = load_breast_cancer()
     features = data["data"][:, :10]
     features = (features - features.mean(0)) / features.std(0)
     return np.insert(features, 0, 1, axis=1).astype(np.float32), data["target"].astype(np.float32)

@@ -9,6 +9,8 @@ error of the validation set. A third of the training labels is wrong; the weight
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from frame import main, steps
 from sklearn.datasets import load_digits
@@ -31,7 +33,7 @@ RIDGE = 3.0
 
 def load(rng):
     """Training digits, a third of them with a wrong label; clean validation and test digits; which labels are wrong."""
-    digits = load_digits()
+    digits: Any = load_digits()
     order = rng.permutation(len(digits["target"]))
     images, labels = (digits["data"][order] / 16 - 0.3).astype(np.float32), digits["target"][order]
     features = np.insert(images, 0, 1, axis=1)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from functools import partial
 from math import comb, exp, log
+from typing import Any
 
 import numpy as np
 from frame import main, steps
@@ -26,7 +27,7 @@ BATCH, CLIP, NOISE, RATE, DELTA, HELD_OUT = 128, 1.0, 1.5, 0.5, 1e-3, 360
 
 def load():
     """Training and test digits, images of 64 pixels with their labels."""
-    digits = load_digits()
+    digits: Any = load_digits()
     order = np.random.default_rng(0).permutation(len(digits["target"]))
     images = (digits["data"][order] / 16).astype(np.float32)
     labels = digits["target"][order].astype(np.int32)
@@ -109,7 +110,7 @@ def epsilon(count, rate):
 
 def train(gradient_of, train_data, test_data, count):
     """The accuracy on held-out digits every ten steps, and the lengths of the last batch's gradients."""
-    params, history = init(random.key(0)), []
+    params, history, lengths = init(random.key(0)), [], None
     for i in steps(count):
         params, lengths = step(gradient_of, params, random.fold_in(random.key(1), i), *train_data)
         if i % 10 == 9:

@@ -11,7 +11,7 @@ import pytest
 import xlamini
 import xlamini.numpy as jnp
 from tests.aot.counts import compiled, cycles, kernels, memory, shaped
-from xlamini import lax, nn
+from xlamini import lax, nn, random
 from xlamini.runtime.targets.topology import Target
 
 
@@ -65,7 +65,10 @@ def test_einsum_moves_no_element_out_of_its_row(tpu: Target) -> None:
 
 
 def test_an_associative_scan_copies_no_pairs(gpu: Target) -> None:
-    assert len(kernels(lambda x: lax.associative_scan(jnp.multiply, x), gpu, shaped(256, 256))) <= 8
+    def affine(a: Any, b: Any) -> Any:
+        return a[0] * b[0], a[1] * b[0] + b[1]
+
+    assert len(kernels(lambda x: lax.associative_scan(affine, (x, x)), gpu, shaped(1024, 512))) <= 6
 
 
 def test_a_triangle_needs_no_mask_in_memory(tpu: Target) -> None:
@@ -73,16 +76,32 @@ def test_a_triangle_needs_no_mask_in_memory(tpu: Target) -> None:
     assert kernels(lambda x: jnp.linalg.qr(x)[1], tpu, shaped(8, 64, 64)).count("fusion") == 1
 
 
+def largest(x: Any, window: tuple[int, ...], strides: tuple[int, ...], padding: str) -> Any:
+    return (lax.reduce_window(x, -jnp.inf, lax.max, window, strides, padding) ** 2).sum()
+
+
 @pytest.mark.full
 def test_the_gradient_of_max_pooling_pads_nothing_on_a_tpu(tpu: Target) -> None:
     """Padding that the scatter itself skips is no array; JAX's programs give it too."""
 
-    def loss(x: Any, window: tuple[int, ...], strides: tuple[int, ...], padding: str) -> Any:
-        return (lax.reduce_window(x, -jnp.inf, lax.max, window, strides, padding) ** 2).sum()
-
     def count(padding: str) -> int:
-        gradient = xlamini.grad(lambda x: loss(x, (1, 3, 3, 1), (1, 2, 2, 1), padding))
+        gradient = xlamini.grad(lambda x: largest(x, (1, 3, 3, 1), (1, 2, 2, 1), padding))
         return cycles(gradient, tpu, shaped(8, 64, 64, 64))
 
     assert count("SAME") <= 1.2 * count("VALID")
-    assert cycles(xlamini.grad(lambda x: loss(x, (3, 3), (2, 2), "SAME")), tpu, shaped(256, 256)) > 0
+
+
+@pytest.mark.full
+def test_max_pooling_over_both_dimensions_of_a_matrix_has_a_gradient_on_a_tpu(tpu: Target) -> None:
+    """XLA's scatter needs two dimensions without windows."""
+    assert cycles(xlamini.grad(lambda x: largest(x, (3, 3), (2, 2), "SAME")), tpu, shaped(128, 128)) > 0
+
+
+def test_many_keys_are_made_and_used_in_two_kernels(tpu: Target) -> None:
+    """But for the sums of words of the key itself."""
+
+    def drawn(words: Any) -> Any:
+        keys = random.split(random.wrap_key_data(words), 256)
+        return xlamini.vmap(lambda key: random.bits(key, (64,)))(keys)
+
+    assert kernels(drawn, tpu, shaped(2, dtype="uint32")).count("fusion") <= 4

@@ -86,7 +86,7 @@ def test_attention_is_exact() -> None:
     assert xlamini.jit(nn.dot_product_attention).cost(q, k, k).flops == 2 * one + 15 * scores
     assert directions(nn.dot_product_attention, q, k, k) == {
         "forward": 2 * one + 15 * scores,
-        "backward": 4 * one + 6 * scores,  # the scale, and of softmax two products, a sum, its sign, a difference
+        "backward": 4 * one + 6 * scores,  # of softmax two products, a sum, its sign, and a sum; the scale
     }
 
 

@@ -21,7 +21,7 @@ from xlamini.primitives.bitwise import bitwise_or, bitwise_xor, shift_left, shif
 from xlamini.primitives.concatenate import concatenate
 from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.iota import iota, iota_p
-from xlamini.primitives.optimization_barrier import optimization_barrier
+from xlamini.primitives.optimization_barrier import cpu_barrier_p
 from xlamini.primitives.promotion import broadcast_to
 from xlamini.primitives.rng_bit_generator import RNG_DEFAULT, rng_bit_generator_p
 from xlamini.primitives.shape import broadcast_in_dim, expand_dims, moveaxis, reshape
@@ -66,8 +66,7 @@ def _split(words: Any, shape: Shape) -> Any:
         made = _stacked(*_hashed(words, shape))
     else:
         made = reshape(_in_halves(words, 2 * math.prod(shape)), (*aval_of(words).shape[:-1], *shape, 2))
-    # Else XLA would compute a key again, in full, within each loop that draws from it.
-    return optimization_barrier(made)
+    return cpu_barrier_p.bind(made)[0]
 
 
 def _fold_in(words: Any, data: Any) -> Any:
@@ -75,7 +74,7 @@ def _fold_in(words: Any, data: Any) -> Any:
     shape = np.broadcast_shapes(first.shape, aval_of(data).shape)
     first, second, data = (broadcast_to(x, shape) if aval_of(x).ndim else x for x in (first, second, data))
     hashed = threefry2x32((first, second), (_word(0), data))
-    return optimization_barrier(_stacked(*hashed))
+    return cpu_barrier_p.bind(_stacked(*hashed))[0]
 
 
 def _bits(words: Any, width: int, shape: Shape) -> Any:

@@ -68,3 +68,15 @@ class OptimizationBarrier(Primitive):
 
 
 optimization_barrier_p = OptimizationBarrier()
+
+
+class CpuBarrier(OptimizationBarrier):
+    """A barrier on the CPU alone, whose compiler computes again, in full, what several loops read."""
+
+    name = "cpu_barrier"
+
+    def lower(self, ctx: Any, *operands: Any) -> Any:
+        return super().lower(ctx, *operands) if ctx.platform == "cpu" else list(operands)
+
+
+cpu_barrier_p = CpuBarrier()

@@ -87,7 +87,7 @@ def _rounds(k0: Any, k1: Any, x0: Any, x1: Any) -> list[Any]:
             x0 = add(x0, x1)
             x1 = bitwise_xor(x0, _rotated(x1, distance))
         x0 = add(x0, schedule[(group + 1) % 3])
-        x1 = add(x1, add(schedule[(group + 2) % 3], _word(group + 1)))
+        x1 = add(add(x1, schedule[(group + 2) % 3]), _word(group + 1))
     return [x0, x1]
 
 
