@@ -96,3 +96,33 @@ def test_flags_that_lowering_reads_are_another_program(no_cache: None) -> None:
         with xlamini.default_matmul_precision(precision):
             jitted(lambda x: x, jnp.ones((2, 2)))
     assert [entry.compiled for entry in jitted.compilations()] == [True, True]
+
+
+class Sorted:
+    """A node whose children are those of its values that are arrays; the others are metadata."""
+
+    def __init__(self, *values: Any):
+        self.values = values
+
+    def tree_flatten(self) -> Any:
+        places = [i for i, x in enumerate(self.values) if hasattr(x, "shape")]
+        rest = tuple(None if i in places else x for i, x in enumerate(self.values))
+        return [self.values[i] for i in places], (tuple(places), rest)
+
+    @classmethod
+    def tree_unflatten(cls, metadata: Any, children: Any) -> Any:
+        values = list(metadata[1])
+        for place, child in zip(metadata[0], children, strict=True):
+            values[place] = child
+        return cls(*values)
+
+
+xlamini.tree_util.register_pytree_node_class(Sorted)
+
+
+def test_a_class_that_makes_other_leaves_of_numbers_is_an_argument() -> None:
+    x = np.arange(3, dtype=np.float32)
+    found = xlamini.jit(lambda s, y: s.values[0] * s.values[1] + y)(Sorted(x, 2.0), x)
+    np.testing.assert_array_equal(found, 3 * x)
+    with pytest.raises(TypeError, match="argument 'leaf 1' of <lambda> is 'text'"):
+        xlamini.jit(lambda s, y: s)(Sorted(x, 2.0), "text")

@@ -90,3 +90,21 @@ def test_a_value_that_is_not_there_is_an_error(around: Callable[[Any], Any], x: 
     f.defvjp(lambda x: (f(x), None), lambda _, ct: (ct * 2 if ct > 0 else ct,))
     with pytest.raises(TracerBoolConversionError, match="is not known while"):
         around(f)(x)
+
+
+def test_a_rule_runs_where_the_next_one_returns_none() -> None:
+    """A rule may give numbers that are no gradients, such as the statistics of scaled 8-bit floats."""
+
+    @xlamini.custom_vjp
+    def kept(x: Any, largest: Any) -> Any:
+        return x * 1.0
+
+    @xlamini.custom_vjp
+    def product(x: Any, y: Any) -> Any:
+        return x * y
+
+    kept.defvjp(lambda x, largest: (x * 1.0, x.max()), lambda largest, ct: (None, largest))
+    product.defvjp(lambda x, y: (x * y, x), lambda x, ct: (None, x * ct))
+    x = np.arange(3, dtype=np.float32)
+    slope = xlamini.grad(lambda largest: product(kept(x, largest), x).sum())
+    assert slope(0.0) == xlamini.jit(slope)(0.0) == 2  # as JAX gives

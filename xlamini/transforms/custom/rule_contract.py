@@ -38,7 +38,7 @@ from xlamini.core.hi_types import fits, has_hi
 from xlamini.core.pytree import structure
 from xlamini.core.pytree.diff import LEAF
 from xlamini.interpreters.batch import batched_aval
-from xlamini.primitives import convert
+from xlamini.primitives import convert, zeros
 from xlamini.staging import ArgNames, name_of
 from xlamini.staging.trace.arguments import check_outputs
 from xlamini.transforms.custom.symbolic_zero import SymbolicZero
@@ -218,6 +218,8 @@ class Contract(NamedTuple):
         )
 
     def _cotangent(self, index: int, ct: Any, aval: ShapedArray) -> Any:
+        if ct is None and is_differentiable(aval) and not has_hi([aval]):
+            return zeros(cotangent_aval(aval))  # an array, as in JAX, so that a rule in front of it runs
         if ct is None or isinstance(ct, SymbolicZero):
             return Zero(cotangent_aval(aval))
         name = self.call.names[index]
