@@ -1,8 +1,8 @@
 """The kernel's gradient of a grouped convolution: for each offset in the kernel, a sum of products of whole arrays.
 
 It is a convolution of the operand with a kernel as large as an image, grouped by batch (`conv_transposes.py`), which
-XLA's CPU backend computes in a loop over scalars. Here the sums are taken side by side in one loop, which reads an image
-once for all of them.
+XLA's CPU backend computes in a loop over scalars. Here the sums are taken side by side in one loop, which reads an
+image once for all of them.
 
 Milliseconds, XLA's convolution / this: depthwise 3×3 of 8×96×56×56 39 / 3.6, 7×7 136 / 20; 3×3 with stride 2 of
 8×96×112×112 54 / 5.8; 32 groups of 4 features, 3×3, of 8×128×28×28 2400 / 3.6. ONNX has no such operator.

@@ -30,7 +30,12 @@ _MOST_TERMS = 128
 
 
 def fits(
-    lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers: ConvDimensionNumbers, feature_group_count: int, **params: Any
+    lhs: ShapedArray,
+    rhs: ShapedArray,
+    *,
+    dimension_numbers: ConvDimensionNumbers,
+    feature_group_count: int,
+    **params: Any,
 ) -> bool:
     """Feature groups, with few products for each result."""
     terms = math.prod(rhs.shape[d] for d in dimension_numbers.rhs_spec[1:])

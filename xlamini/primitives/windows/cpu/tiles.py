@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -37,7 +38,7 @@ def cut(x: Any, spec: Shape, counts: Shape, sizes: Shape, taken: Shape, lows: Se
         around[d] = (low, count * size - low - shape[d], 0)
         split[d], limits[d] = [count, size], [count, part]
     x = pad(x, literal(0, aval_of(x).dtype), around) if any(map(any, around)) else x
-    apart, limit = sum(split, []), sum(limits, [])
+    apart, limit = [*itertools.chain(*split)], [*itertools.chain(*limits)]
     x = reshape(x, apart)
     x = x if apart == limit else slice(x, (0,) * len(limit), limit)
     at = [d + sum(d > other for other in space) for d in range(len(shape))]
@@ -46,7 +47,7 @@ def cut(x: Any, spec: Shape, counts: Shape, sizes: Shape, taken: Shape, lows: Se
 
 
 def joined(tiles: Tiles, spec: Shape, sizes: Shape, whole: Shape, lows: Sequence[int]) -> Any:
-    """The array of tiles enlarged by zeros to `sizes`, in the order `spec`, without its first `lows`, of size `whole`."""
+    """The array in the order `spec`, of tiles that zeros enlarge to `sizes`; cropped by `lows` in front, to `whole`."""
     x, zero = tiles.array, literal(0, aval_of(tiles.array).dtype)
     around = [(0, 0, 0)] * aval_of(x).ndim
     for d, size in zip(tiles.inside, sizes, strict=True):
@@ -55,7 +56,7 @@ def joined(tiles: Tiles, spec: Shape, sizes: Shape, whole: Shape, lows: Sequence
     pairs = [(tiles.batch,), (tiles.features,), *zip(tiles.which, tiles.inside, strict=True)]
     order = [pairs[spec.index(d)] for d in range(len(spec))]
     joint = [math.prod(aval_of(x).shape[d] for d in pair) for pair in order]
-    x = reshape(transpose(x, sum(order, ())), joint)
+    x = reshape(transpose(x, [*itertools.chain(*order)]), joint)
     cropped = [(0, 0, 0)] * len(spec)
     for d, low, size in zip(spec[2:], lows, whole, strict=True):
         cropped[d] = (-low, size + low - joint[d], 0)
