@@ -60,26 +60,27 @@ def _run(library: str, python: str, only: Sequence[str], best: Best) -> None:
 
 
 def _table(best: Best) -> str:
-    """Markdown: milliseconds by the processor's time, then by the clock in brackets; ratios of the former."""
+    """Markdown: milliseconds by the clock, then by the processor's time in brackets; ratios of the former."""
     head = ["layer", *LIBRARIES, "/ JAX", "/ ONNX Runtime", "compile / JAX"]
     lines = [head, ["---"] * len(head)]
     lines += [_line(layer.name, best) for layer in LAYERS if (layer.name, "xlamini") in best]
+    bars = []
     for library, bar in BARS.items():
         ratios = [r for layer in LAYERS if (r := _ratio(best, layer.name, library)) is not None]
         if ratios:
             met, mean = sum(r <= bar for r in ratios), statistics.geometric_mean(ratios)
-            lines.append([f"at most {bar} of {library}: {met} of {len(ratios)}, geometric mean {mean:.2f}"])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+            bars.append(f"At most {bar} of {library}: {met} of {len(ratios)}, geometric mean {mean:.2f}.")
+    return "\n".join([*(f"| {' | '.join(line)} |" for line in lines), "", *bars])
 
 
 def _line(name: str, best: Best) -> list[str]:
     times = [best.get((name, library)) for library in LIBRARIES]
-    cells = [f"{t[1] * 1e3:.3g} [{t[0] * 1e3:.3g}]" if t else "-" for t in times]
+    cells = [f"{t[0] * 1e3:.3g} [{t[1] * 1e3:.3g}]" if t else "-" for t in times]
     ratios = [_shown(_ratio(best, name, library), bar) for library, bar in (("jax", 1.0), ("onnxruntime", 1.2))]
     return [name, *cells, *ratios, _shown(_ratio(best, name, "jax", 2), None)]
 
 
-def _ratio(best: Best, name: str, library: str, number: int = 1) -> float | None:
+def _ratio(best: Best, name: str, library: str, number: int = 0) -> float | None:
     ours, other = best.get((name, "xlamini")), best.get((name, library))
     return ours[number] / other[number] if ours and other else None
 

@@ -5,5 +5,6 @@ and what is grouped by batch, dilated or pooled in a loop over scalars. Each fil
 the condition under which it computes the same and is faster, and the figures that say so. `choice.py` picks the first
 that fits; where none does, and on other platforms, XLA's own operation stays.
 
-The figures are milliseconds of the processor's time on one core of an AMD EPYC with AVX-512, of `benchmarks.networks`.
+The figures are of a busy machine: milliseconds of the processor's time on an AMD EPYC with AVX-512. Those of
+`benchmarks/RESULTS.md` are of a quiet one.
 """

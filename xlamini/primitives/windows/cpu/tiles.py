@@ -56,7 +56,7 @@ def joined(tiles: Tiles, spec: Shape, sizes: Shape, whole: Shape, lows: Sequence
     pairs = [(tiles.batch,), (tiles.features,), *zip(tiles.which, tiles.inside, strict=True)]
     order = [pairs[spec.index(d)] for d in range(len(spec))]
     joint = [math.prod(aval_of(x).shape[d] for d in pair) for pair in order]
-    x = reshape(transpose(x, sum(order, ())), joint)
+    x = reshape(transpose(x, [*itertools.chain(*order)]), joint)
     cropped = [(0, 0, 0)] * len(spec)
     for d, low, size in zip(spec[2:], lows, whole, strict=True):
         cropped[d] = (-low, size + low - joint[d], 0)
