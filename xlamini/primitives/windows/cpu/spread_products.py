@@ -3,8 +3,8 @@
 So U-Nets enlarge images, and so is the input's gradient of `tile_products.py`. As a convolution the operand is dilated,
 and most products are with its holes. Here each element of the operand gives a tile of the result.
 
-Milliseconds, XLA's convolution / this: the input's gradient of 16×16 patches of 8×3×224×224, to 768 features 190 / 10; of
-4×4 patches, to 96 features 4.1 / 1.4; of 2×2 windows of 8×96×56×56, to 192 features 7.1 / 5.6.
+Milliseconds, XLA's convolution / this: the input's gradient of 16×16 patches of 8×3×224×224, to 768 features 190 / 10;
+of 4×4 patches, to 96 features 4.1 / 1.4; of 2×2 windows of 8×96×56×56, to 192 features 7.1 / 5.6.
 """
 
 from __future__ import annotations

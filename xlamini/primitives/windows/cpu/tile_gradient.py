@@ -2,9 +2,9 @@
 
 It is a convolution with an image as the kernel, dilated by the stride, of as few places as the kernel had elements
 (`conv_transposes.py`): for each of them a product over all tiles and images. If images come first in memory and their
-products are small, they are batches of a product, which are added; otherwise all are contracted at once.
+products are small, those are batches, which are added; otherwise all are contracted at once.
 
-Milliseconds, XLA's convolution / this: 1×1 of 8×64×56×56 to 256 features 26 / 5.9, with features last 24 / 6.2; 1×1 with
+Milliseconds, XLA's convolution / this: 1×1 of 8×64×56×56 to 256 features 26 / 5.9, with features last 24 / 6.2; with
 stride 2 of 8×256×56×56 to 512 82 / 15; 2×2 with stride 2 of 8×96×56×56 to 192 15 / 8.6. ONNX has no such operator.
 """
 

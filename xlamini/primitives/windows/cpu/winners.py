@@ -26,7 +26,7 @@ from xlamini.primitives.pad import pad
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast_in_dim, reshape, transpose
 from xlamini.primitives.slice import slice
-from xlamini.primitives.windows.cpu.stages import stage
+from xlamini.primitives.windows.cpu.unfused import unfused
 from xlamini.primitives.windows.geometry import Pads
 from xlamini.primitives.windows.views import each_view
 
@@ -49,8 +49,8 @@ def to_winners(
 ) -> Any:
     """`source`, a cotangent for each window, added to the element that `select_prim` picks from the window."""
     grid = _grid(window_dimensions, window_strides)
-    places = stage(lambda x: _places(x, grid, select_prim, window_dimensions, window_strides, padding), x)
-    by_cell = stage(lambda source, places: _by_cell(source, places, grid), source, places)
+    places = unfused(lambda x: _places(x, grid, select_prim, window_dimensions, window_strides, padding), x)
+    by_cell = unfused(lambda source, places: _by_cell(source, places, grid), source, places)
     cells, zero = _cells(aval_of(source).shape, grid), literal(0, aval_of(source).dtype)
     whole = [n * stride for n, stride in zip(cells, grid.strides, strict=True)]
     rest = zip(padding, aval_of(x).shape, whole, strict=True)
