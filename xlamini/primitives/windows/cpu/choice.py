@@ -1,6 +1,6 @@
 """The choice of a formulation for an equation, by its params and shapes, when it is lowered for a CPU.
 
-A formulation is emitted as a function that XLA does not inline (`unfused.py`), which all equations of a kind share.
+A formulation is emitted as a function that XLA does not inline (`parts.py`), which all equations of a kind share.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from xlamini.primitives.pad import pad
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast_in_dim, reshape, transpose
 from xlamini.primitives.slice import slice
-from xlamini.primitives.windows.cpu.unfused import unfused
+from xlamini.primitives.windows.cpu.parts import unfused
 from xlamini.primitives.windows.geometry import Pads
 from xlamini.primitives.windows.views import each_view
 
