@@ -244,7 +244,7 @@ def _trace_example(
         return fun(*args, **kwargs)
 
     single = [unbatched_aval(avals[i], dims[i], axis.size) for i in mapped]
-    tree = structure((tuple(mapped), {}))
+    tree = flatten((tuple(mapped), {}))[1]
     with named_axis(axis):
         return trace(of_mapped, tree, single, None, [names[i] for i in mapped], name_of(fun), reuse_equal=True)
 
