@@ -29,9 +29,10 @@ def reshape(
     """
     if out_sharding is not None:
         return in_sharding(out_sharding, reshape, a, shape, order)
-    x: Any = a if isinstance(a, np.ndarray) and is_operand(a) else as_operand("reshape", a)
+    of_numpy = isinstance(a, np.ndarray) and is_operand(a)
+    x: Any = a if of_numpy else as_operand("reshape", a)
     sizes = _resolved(x.shape, shape)
-    return x.reshape(sizes, order=order) if isinstance(x, np.ndarray) else _reshape(x, sizes, order)
+    return x.reshape(sizes, order=order) if of_numpy else _reshape(x, sizes, order)
 
 
 def _reshape(x: Any, sizes: tuple[int, ...], order: str) -> Array:
