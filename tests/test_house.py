@@ -235,7 +235,7 @@ FILES_CROSSED = {
     "jit, second call": 0,
     "eager grad, first call": 68,
     "eager grad, third call": 37,
-    "eager vmap, third call": 37,
+    "eager vmap, third call": 36,
     "make_jaxpr(grad(scan))": 64,
     "device_put(ndarray)": 8,
     "jnp.sinh, first call": 42,

@@ -42,7 +42,7 @@ from xlamini.staging import (
     transformed,
     values_of,
 )
-from xlamini.staging.trace.arguments import brief
+from xlamini.staging.trace.arguments import SomeNames, brief
 from xlamini.staging.trace.ref_arguments import OpenedRefs, pure
 from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.axes import axis_leaves, unbatched_aval
@@ -244,9 +244,9 @@ def _trace_example(
         return fun(*args, **kwargs)
 
     single = [unbatched_aval(avals[i], dims[i], axis.size) for i in mapped]
-    tree = structure((tuple(mapped), {}))
+    tree = flatten((tuple(mapped), {}))[1]
     with named_axis(axis):
-        return trace(of_mapped, tree, single, None, [names[i] for i in mapped], name_of(fun), reuse_equal=True)
+        return trace(of_mapped, tree, single, None, SomeNames(names, mapped), name_of(fun), reuse_equal=True)
 
 
 def _run(traced: Trace, axis: Axis, leaves: Values, dims: Dims, mapping: Mapping) -> Any:

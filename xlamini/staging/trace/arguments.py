@@ -65,6 +65,19 @@ class ArgNames(Sequence[str]):
         return [_name(path, parameters, self.positions) for path, leaf in paths if not has_refs((leaf,))]
 
 
+class SomeNames(Sequence[str]):
+    """The names of some of the leaves, those at `positions`; computed on use."""
+
+    def __init__(self, names: Sequence[str], positions: Sequence[int]):
+        self.names, self.positions = names, positions
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.names[self.positions[index]]
+
+
 def refuse_leaked(values: Values) -> None:
     """UnexpectedTracerError for a tracer among values that are to be run."""
     for tracer in [x for x in values if type(x) is Tracer]:
