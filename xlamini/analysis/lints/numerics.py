@@ -62,13 +62,19 @@ def exp_minus_one(program: Program) -> Iterator[Finding]:
 def log_of_softmax(program: Program) -> Iterator[Finding]:
     """The logarithm of a softmax is -inf where the softmax is 0 in floating point."""
     for body, eqn in program.equations("log"):
-        div = body.root_maker(eqn.invars[0], "div")
-        if div is None or not _is_of_user(div, eqn) or body.root_maker(div.invars[0], "exp") is None:
-            continue
-        total = body.root_maker(div.invars[1], "reduce_sum")
-        if total is not None and body.root(total.invars[0]) is body.root(div.invars[0]):
+        softmax = body.root_maker(eqn.invars[0], "softmax") or _written_softmax(body, eqn.invars[0])
+        if softmax is not None and _is_of_user(softmax, eqn):
             message = "the logarithm of a softmax is -inf where the softmax rounds to 0"
             yield finding(eqn, message, "Use xlamini.nn.log_softmax(x).")
+
+
+def _written_softmax(body: Body, atom: Atom) -> Equation | None:
+    """The division of exponentials by their sum that an atom is the result of."""
+    div = body.root_maker(atom, "div")
+    if div is None or body.root_maker(div.invars[0], "exp") is None:
+        return None
+    total = body.root_maker(div.invars[1], "reduce_sum")
+    return div if total is not None and body.root(total.invars[0]) is body.root(div.invars[0]) else None
 
 
 def _has_one(body: Body, add: Equation) -> bool:
