@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from xlamini.core import Shape, ShapeError
-from xlamini.primitives.windows.geometry import as_pads, window_counts
+from xlamini.core import Shape, ShapedArray, ShapeError
+from xlamini.primitives.windows.geometry import Pads, as_pads, window_counts
 
 T = TypeVar("T")
 
@@ -160,6 +160,27 @@ def numbers_for(name: str, lhs_shape: Sequence[int], rhs_shape: Sequence[int], g
         raise ShapeError(f"{name}: dimension_numbers {tuple(given)} must name the {rank} dimensions of the operands")
     _check_letters(name, *given)
     return ConvDimensionNumbers(*map(tuple, conv_general_permutations(given)))
+
+
+def space_of(aval: ShapedArray, spec: Shape) -> Shape:
+    """The sizes of an array's spatial dimensions."""
+    return tuple(aval.shape[d] for d in spec[2:])
+
+
+def result_space(
+    lhs: ShapedArray,
+    rhs: ShapedArray,
+    *,
+    window_strides: Shape,
+    padding: Pads,
+    lhs_dilation: Shape,
+    rhs_dilation: Shape,
+    dimension_numbers: ConvDimensionNumbers,
+    **_: Any,
+) -> Shape:
+    """The sizes of the spatial dimensions of a convolution's result, from its operands and params."""
+    sizes, window = space_of(lhs, dimension_numbers[0]), space_of(rhs, dimension_numbers[1])
+    return window_counts(sizes, window, window_strides, padding, lhs_dilation, rhs_dilation)
 
 
 def placed(values: Sequence[T], spec: Sequence[int]) -> tuple[T, ...]:

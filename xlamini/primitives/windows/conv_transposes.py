@@ -15,7 +15,7 @@ from xlamini.primitives.convert_element_type import cast, convert
 from xlamini.primitives.precision import swapped
 from xlamini.primitives.shape import rev
 from xlamini.primitives.tangent_ops import zeros
-from xlamini.primitives.windows.conv_numbers import ConvDimensionNumbers
+from xlamini.primitives.windows.conv_numbers import ConvDimensionNumbers, space_of
 from xlamini.primitives.windows.geometry import Pads, dilated
 from xlamini.primitives.windows.grouping import merged_into, split_off
 
@@ -43,9 +43,9 @@ def operand_cotangent(
     if aval_of(ct).size == 0 or aval_of(rhs).size == 0 or lhs.size == 0:
         return zeros(lhs)
     around = _operand_padding(
-        dilated(_space(lhs, lhs_spec), lhs_dilation),
-        dilated(_space(aval_of(rhs), rhs_spec), rhs_dilation),
-        dilated(_space(aval_of(ct), out_spec), window_strides),
+        dilated(space_of(lhs, lhs_spec), lhs_dilation),
+        dilated(space_of(aval_of(rhs), rhs_spec), rhs_dilation),
+        dilated(space_of(aval_of(ct), out_spec), window_strides),
         padding,
     )
     kernel = _regrouped(rhs, rhs_spec, groups)
@@ -84,9 +84,9 @@ def kernel_cotangent(
     if aval_of(ct).size == 0 or aval_of(lhs).size == 0 or rhs.size == 0:
         return zeros(rhs)
     around = _kernel_padding(
-        dilated(_space(aval_of(lhs), lhs_spec), lhs_dilation),
-        dilated(_space(rhs, rhs_spec), rhs_dilation),
-        dilated(_space(aval_of(ct), out_spec), window_strides),
+        dilated(space_of(aval_of(lhs), lhs_spec), lhs_dilation),
+        dilated(space_of(rhs, rhs_spec), rhs_dilation),
+        dilated(space_of(aval_of(ct), out_spec), window_strides),
         padding,
     )
     back = bind(
@@ -105,10 +105,6 @@ def kernel_cotangent(
 
 
 # --- helpers
-
-
-def _space(aval: ShapedArray, spec: Shape) -> Shape:
-    return tuple(aval.shape[d] for d in spec[2:])
 
 
 def _exchanged(spec: Shape) -> Shape:

@@ -48,6 +48,7 @@ from xlamini.primitives.windows.conv_numbers import (
     ConvGeneralDilatedDimensionNumbers,
     numbers_for,
     placed,
+    space_of,
 )
 from xlamini.primitives.windows.conv_transposes import kernel_cotangent, operand_cotangent
 from xlamini.primitives.windows.cpu import joint_products, multiply_adds, spread_products, tile_gradient, tile_products
@@ -133,7 +134,7 @@ class ConvGeneralDilated(Primitive):
         sides = (lhs_dilation, rhs_dilation)
         check_operands(self.name, lhs, rhs, dimension_numbers, window_strides, padding, *sides, groups)
         lhs_spec, rhs_spec, out_spec = dimension_numbers
-        sizes, window = [lhs.shape[d] for d in lhs_spec[2:]], [rhs.shape[d] for d in rhs_spec[2:]]
+        sizes, window = space_of(lhs, lhs_spec), space_of(rhs, rhs_spec)
         space = window_counts(sizes, window, window_strides, padding, *sides)
         shape = (lhs.shape[lhs_spec[0]] // batch_group_count, rhs.shape[rhs_spec[0]], *space)
         dtype = _result_dtype(self.name, lhs, rhs, preferred_element_type)

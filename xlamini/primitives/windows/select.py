@@ -10,8 +10,6 @@ import functools
 import math
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from xlamini.core import (
     Avals,
     Axis,
@@ -30,17 +28,16 @@ from xlamini.core import (
     tangent_aval,
 )
 from xlamini.primitives.batch_ops import with_batch_first
-from xlamini.primitives.comparison import eq, ge
+from xlamini.primitives.comparison import eq
 from xlamini.primitives.elementwise import add_any
-from xlamini.primitives.ordering import highest, lowest
 from xlamini.primitives.pad import pad
 from xlamini.primitives.select import where
-from xlamini.primitives.shape import broadcast_in_dim
 from xlamini.primitives.slice import slice
 from xlamini.primitives.windows.cpu import winners
 from xlamini.primitives.windows.cpu.choice import Formulation, by_formulation
 from xlamini.primitives.windows.geometry import Pads, dilated, pads_attribute, window_counts
-from xlamini.primitives.windows.views import each_view, offsets
+from xlamini.primitives.windows.places import PLACE, places_of, unpicked
+from xlamini.primitives.windows.views import offsets
 
 
 class SelectAndGatherAdd(Primitive):
@@ -82,7 +79,7 @@ class SelectAndGatherAdd(Primitive):
         if all(d == 1 for d in base_dilation):
             return [select_and_scatter_add_p.bind(ct, x, **params), None]
         dtype = aval_of(x).dtype
-        spread = pad(x, literal(_start(params["select_prim"])(dtype), dtype), [(0, 0, d - 1) for d in base_dilation])
+        spread = pad(x, literal(unpicked(params["select_prim"], dtype), dtype), [(0, 0, d - 1) for d in base_dilation])
         back = select_and_scatter_add_p.bind(ct, spread, **params)
         shape = aval_of(back).shape
         return [slice(back, (0,) * len(shape), shape, base_dilation), None]
@@ -101,7 +98,7 @@ class SelectAndGatherAdd(Primitive):
             [of, moved, of, moved],
             lambda a, s, b, t: ctx.inline(chosen, a, b, s, t, avals=[of, of, moved, moved]),
         )
-        starts = ctx.constant(_start(select_prim)(of.dtype), of), ctx.constant(0, moved)
+        starts = ctx.constant(unpicked(select_prim, of.dtype), of), ctx.constant(0, moved)
         out = ctx.aval_out
         return ctx.op(
             "stablehlo.reduce_window",
@@ -199,10 +196,6 @@ _FORMULATIONS = (Formulation(winners.fits, winners.to_winners),)
 # --- helpers
 
 
-def _start(select_prim: Any) -> Any:
-    return lowest if select_prim is ge else highest
-
-
 def _linear_in_first(
     primitive: Primitive, primals: Values, tangents: Values, params: Params
 ) -> Any:
@@ -264,7 +257,7 @@ def _scattered(ctx: Any, source: Any, x: Any, aval: ShapedArray, select_prim: An
 def _scattered_in_padded(ctx: Any, source: Any, x: Any, select_prim: Any, windows: Windows) -> Any:
     """The same, with the operand padded: but for a TPU, XLA may pick, and so lose, an element of its own padding."""
     of, padding = ctx.avals_in[1].update(weak_type=False), windows.padding
-    filler = literal(_start(select_prim)(of.dtype), of.dtype)
+    filler = literal(unpicked(select_prim, of.dtype), of.dtype)
     around = [(low, high, 0) for low, high in padding]
     x = ctx.inline(lambda x: pad(x, filler, around), x, avals=[of])
     padded = of.update(shape=tuple(low + n + high for n, (low, high) in zip(of.shape, padding, strict=True)))
@@ -276,15 +269,10 @@ def _by_views(source: Any, x: Any, select_prim: Any, windows: Windows) -> Any:
     """The same by slices: find the place in each window that is picked, then spread the cotangents of each place."""
     ones, dtype = (1,) * len(windows.strides), aval_of(source).dtype
     counts = aval_of(source).shape
-    filler = literal(_start(select_prim)(aval_of(x).dtype), aval_of(x).dtype)
-    best, *views = each_view(x, filler, *windows, ones, ones)
-    place = broadcast_in_dim(literal(0, np.dtype(np.int32)), counts, ())
-    for i, view in enumerate(views, 1):
-        kept = select_prim(best, view)
-        best, place = where(kept, best, view), where(kept, place, literal(i, np.dtype(np.int32)))
+    place = places_of(x, select_prim, range(math.prod(windows.dimensions)), *windows)
     spread = []
     for i, at in enumerate(offsets(windows.dimensions, ones)):
-        moved = where(eq(place, literal(i, np.dtype(np.int32))), source, literal(0, dtype))
+        moved = where(eq(place, literal(i, PLACE)), source, literal(0, dtype))
         spread.append(pad(moved, literal(0, dtype), _back_to(aval_of(x).shape, counts, at, windows)))
     return functools.reduce(add_any, spread)
 

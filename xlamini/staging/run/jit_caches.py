@@ -57,7 +57,6 @@ with_refs = OwnedMemo("program: jitted functions with refs", None, "memo")
 """On the first ref cell that a function touches: the function with its refs as arguments and results."""
 
 
-
 def program_of(caches: SharedCaches, key: tuple) -> Program | None:
     """The program of a key whose first part is a jaxpr, or that of a jaxpr with equal equations.
 

@@ -5,11 +5,12 @@ A formulation is emitted as a function that XLA does not inline (`noinline.py`),
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core import Jaxpr, Params, Primitive, ShapedArray, memoised
-from xlamini.core.tracer import build
+from xlamini.core import Jaxpr, Primitive, ShapedArray, memoised
+from xlamini.primitives.windows.cpu.noinline import traced_alone
 
 
 class Formulation(NamedTuple):
@@ -34,8 +35,4 @@ def by_formulation(ctx: Any, formulations: Sequence[Formulation], operands: Sequ
 
 @memoised("call: formulations of convolutions and pools", 512)
 def _traced(formulation: Formulation, avals: Sequence[ShapedArray], params: Sequence[tuple[str, Any]]) -> Jaxpr:
-    given: Params = dict(params)
-    jaxpr, captured = build(lambda *operands: [formulation.compute(*operands, **given)], avals)
-    if captured:
-        raise TypeError(f"the formulation {formulation.compute} captured arrays; write them as literals")
-    return jaxpr
+    return traced_alone(functools.partial(formulation.compute, **dict(params)), avals)

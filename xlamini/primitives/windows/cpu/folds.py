@@ -15,15 +15,15 @@ from typing import Any
 
 from xlamini.core import Params, Shape, ShapedArray, aval_of, literal
 from xlamini.primitives.kinds import INTEGER, kind_of
+from xlamini.primitives.windows.cpu.numbers import PLAIN_FLOATS
 from xlamini.primitives.windows.views import each_view
 
 _MOST_VIEWS = 32
-_FLOATS = ("float32", "float64")
 
 
 def fits(x: ShapedArray, *, window_dimensions: Shape, **_: Any) -> bool:
     """Windows of few elements along each dimension; not of narrow floats, of which XLA may add in a wider dtype."""
-    plain = x.dtype.name in _FLOATS or kind_of(x.dtype) in INTEGER
+    plain = x.dtype.name in PLAIN_FLOATS or kind_of(x.dtype) in INTEGER
     return plain and sum(window_dimensions) - x.ndim <= _MOST_VIEWS
 
 

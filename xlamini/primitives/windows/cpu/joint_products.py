@@ -17,10 +17,10 @@ from xlamini.core import Shape, ShapedArray, aval_of, literal
 from xlamini.primitives.concatenate import concatenate
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.shape import broadcast_in_dim, expand_dims, reshape, sum_over, transpose
-from xlamini.primitives.windows.conv_numbers import ConvDimensionNumbers, placed
+from xlamini.primitives.windows.conv_numbers import ConvDimensionNumbers, placed, result_space, space_of
 from xlamini.primitives.windows.cpu.joint_sums import joint_sums
 from xlamini.primitives.windows.cpu.numbers import is_plain
-from xlamini.primitives.windows.geometry import Pads, dilated, window_counts
+from xlamini.primitives.windows.geometry import Pads, dilated
 from xlamini.primitives.windows.grouping import split_off
 from xlamini.primitives.windows.views import each_view
 
@@ -40,16 +40,19 @@ def fits(
     if batch_group_count == 1 or not is_plain(lhs, **params):
         return False
     pairs = lhs.shape[lhs_spec[0]] * rhs.shape[rhs_spec[0]] // batch_group_count**2
-    offsets = math.prod(_offsets(lhs, rhs, dimension_numbers, **params))
+    offsets = math.prod(result_space(lhs, rhs, dimension_numbers=dimension_numbers, **params))
     return pairs <= _MOST_PAIRS and offsets <= _MOST_OFFSETS
 
 
 def joint_products(
     lhs: Any, rhs: Any, *, dimension_numbers: ConvDimensionNumbers, batch_group_count: int, **params: Any
 ) -> Any:
-    """The convolution. Arrays have the operand's order of dimensions, with its batch split into groups and features."""
+    """The convolution. Arrays have the operand's order of dimensions, with its batch split into groups and features.
+
+    The result has a place for each offset that an image, the kernel of this convolution, takes.
+    """
     lhs_spec, rhs_spec, out_spec = dimension_numbers
-    offsets = _offsets(aval_of(lhs), aval_of(rhs), dimension_numbers, **params)
+    offsets = result_space(aval_of(lhs), aval_of(rhs), dimension_numbers=dimension_numbers, **params)
     views = _views(lhs, aval_of(rhs), offsets, dimension_numbers, **params)
     batch, groups = lhs_spec[0], batch_group_count
     y = split_off(transpose(rhs, [rhs_spec[lhs_spec.index(d)] for d in range(len(lhs_spec))]), batch, groups)
@@ -63,26 +66,6 @@ def joint_products(
 
 
 # --- helpers
-
-
-def _space(aval: ShapedArray, spec: Shape) -> Shape:
-    return tuple(aval.shape[d] for d in spec[2:])
-
-
-def _offsets(
-    lhs: ShapedArray,
-    rhs: ShapedArray,
-    numbers: ConvDimensionNumbers,
-    *,
-    window_strides: Shape,
-    padding: Pads,
-    lhs_dilation: Shape,
-    rhs_dilation: Shape,
-    **_: Any,
-) -> Shape:
-    """The result's size in space: how many offsets an image, the kernel of this convolution, takes."""
-    sizes, image = _space(lhs, numbers.lhs_spec), _space(rhs, numbers.rhs_spec)
-    return window_counts(sizes, image, window_strides, padding, lhs_dilation, rhs_dilation)
 
 
 def _views(
@@ -99,8 +82,8 @@ def _views(
 ) -> list[Any]:
     """The operand at each offset, as large as the image: the offsets are a window, which slides over the image."""
     spec = numbers.lhs_spec
-    sizes = dilated(_space(aval_of(lhs), spec), lhs_dilation)
-    image, reach = dilated(_space(rhs, numbers.rhs_spec), rhs_dilation), dilated(offsets, window_strides)
+    sizes = dilated(space_of(aval_of(lhs), spec), lhs_dilation)
+    image, reach = dilated(space_of(rhs, numbers.rhs_spec), rhs_dilation), dilated(offsets, window_strides)
     spread = zip(padding, sizes, image, reach, strict=True)
     around = [(low, k + n - 1 - low - size) for (low, _), size, k, n in spread]
     space = {

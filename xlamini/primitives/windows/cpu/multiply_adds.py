@@ -10,6 +10,8 @@ Milliseconds, XLA's convolution / this / ONNX Runtime: depthwise 3×3 of 8×96×
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 from typing import Any
 
@@ -19,7 +21,7 @@ from xlamini.core import Shape, ShapedArray, aval_of, literal
 from xlamini.primitives.elementwise import add_any, mul
 from xlamini.primitives.shape import broadcast_in_dim, reshape, transpose
 from xlamini.primitives.slice import index_in_dim
-from xlamini.primitives.windows.conv_numbers import ConvDimensionNumbers, placed
+from xlamini.primitives.windows.conv_numbers import ConvDimensionNumbers, placed, space_of
 from xlamini.primitives.windows.cpu.numbers import is_plain
 from xlamini.primitives.windows.geometry import Pads
 from xlamini.primitives.windows.grouping import split_off
@@ -65,7 +67,7 @@ def multiply_adds(
         numbers = placed((neither, of_features, *of_space), out_spec)
         return (*numbers[:features], neither, *numbers[features:])
 
-    window = [aval_of(rhs).shape[d] for d in rhs_spec[2:]]
+    window = space_of(aval_of(rhs), rhs_spec)
     views = each_view(
         x,
         literal(0, aval_of(x).dtype),
@@ -94,12 +96,12 @@ def _sum_of_products(views: list[Any], weights: Any, features: int, outputs: int
     """The views, each times the weights at its offset, which differ by group and output feature."""
     shape = np.array(aval_of(views[0]).shape)
     shape[features + 1] = outputs
-    total = None
-    for i, view in enumerate(views):
+
+    def term(i: int, view: Any) -> Any:
         over_outputs = broadcast_in_dim(view, shape.tolist(), range(len(shape)))
         factor = broadcast_in_dim(index_in_dim(weights, i, 0, False), shape.tolist(), (features, features + 1))
-        term = mul(over_outputs, factor)
-        total = term if total is None else add_any(total, term)
-    return total
+        return mul(over_outputs, factor)
+
+    return functools.reduce(add_any, itertools.starmap(term, enumerate(views)))
 
 

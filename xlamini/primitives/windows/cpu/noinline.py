@@ -9,17 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xlamini.core import Jaxpr, Primitive, ShapedArray, aval_of
+from xlamini.core import Avals, Jaxpr, Primitive, ShapedArray, aval_of
 from xlamini.core.tracer import build
 
 
 def noinline(fun: Callable[..., Any], *operands: Any) -> Any:
     """The array `fun(*operands)`, fused neither with what gives the operands nor with what reads the result."""
-    avals = [ShapedArray(a.shape, a.dtype) for a in map(aval_of, operands)]
-    jaxpr, captured = build(lambda *values: [fun(*values)], avals)
+    return noinline_p.bind(*operands, jaxpr=traced_alone(fun, list(map(aval_of, operands))))
+
+
+def traced_alone(fun: Callable[..., Any], avals: Avals) -> Jaxpr:
+    """The program of a function with one result, for operands without weak types; TypeError if it captures arrays."""
+    jaxpr, captured = build(lambda *values: [fun(*values)], [ShapedArray(a.shape, a.dtype) for a in avals])
     if captured:
-        raise TypeError("a function captured arrays; give them as operands, or write them as literals")
-    return noinline_p.bind(*operands, jaxpr=jaxpr)
+        raise TypeError(f"{fun} captured arrays; give them as operands, or write them as literals")
+    return jaxpr
 
 
 class NoInline(Primitive):

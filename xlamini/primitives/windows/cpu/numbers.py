@@ -6,7 +6,8 @@ from typing import Any
 
 from xlamini.core import ShapedArray
 
-_DTYPES = ("float32", "float64")
+PLAIN_FLOATS = ("float32", "float64")
+"""The floats of which XLA computes sums in their own dtype."""
 
 
 def is_plain(lhs: ShapedArray, *, preferred_element_type: Any, **_: Any) -> bool:
@@ -15,4 +16,4 @@ def is_plain(lhs: ShapedArray, *, preferred_element_type: Any, **_: Any) -> bool
     Of narrower floats XLA adds the products in float32.
     """
     same = preferred_element_type is None or preferred_element_type == lhs.dtype
-    return lhs.dtype.name in _DTYPES and same
+    return lhs.dtype.name in PLAIN_FLOATS and same

@@ -16,7 +16,7 @@ from xlamini.core import Shape, ShapedArray, aval_of
 from xlamini.primitives.dot_general import dot_general
 from xlamini.primitives.precision import swapped
 from xlamini.primitives.shape import broadcast_in_dim, reshape, rev, transpose
-from xlamini.primitives.windows.conv_numbers import ConvDimensionNumbers
+from xlamini.primitives.windows.conv_numbers import ConvDimensionNumbers, space_of
 from xlamini.primitives.windows.cpu.numbers import is_plain
 from xlamini.primitives.windows.cpu.tiles import Tiles, joined
 from xlamini.primitives.windows.geometry import Pads, window_counts
@@ -35,7 +35,7 @@ def fits(
     **params: Any,
 ) -> bool:
     """One group, an operand dilated by at least the kernel's size, and nothing else."""
-    window = [rhs.shape[d] for d in dimension_numbers.rhs_spec[2:]]
+    window = space_of(rhs, dimension_numbers.rhs_spec)
     apart = all(n <= hole for n, hole in zip(window, lhs_dilation, strict=True)) and any(d > 1 for d in lhs_dilation)
     plain = all(d == 1 for d in (*window_strides, *rhs_dilation)) and feature_group_count == batch_group_count == 1
     return apart and plain and is_plain(lhs, **params)
@@ -53,8 +53,8 @@ def spread_products(
 ) -> Any:
     """The convolution. Element p of the operand gives the places from `p * dilation + low - (size - 1)` on."""
     lhs_spec, rhs_spec, out_spec = dimension_numbers
-    window = tuple(aval_of(rhs).shape[d] for d in rhs_spec[2:])
-    sizes, ones = [aval_of(lhs).shape[d] for d in lhs_spec[2:]], (1,) * len(window)
+    sizes, window = space_of(aval_of(lhs), lhs_spec), space_of(aval_of(rhs), rhs_spec)
+    ones = (1,) * len(window)
     whole = window_counts(sizes, window, ones, padding, lhs_dilation, ones)
     x, kernel = transpose(lhs, lhs_spec), transpose(rev(rhs, rhs_spec[2:]), rhs_spec)
     features_last = lhs_spec[1] == len(lhs_spec) - 1 or math.prod(window) * aval_of(kernel).shape[0] > math.prod(sizes)

@@ -16,10 +16,10 @@ from typing import Any
 from xlamini.core import Shape, ShapedArray, aval_of
 from xlamini.primitives.dot_general import dot_general
 from xlamini.primitives.shape import reshape, sum_over, transpose
-from xlamini.primitives.windows.conv_numbers import ConvDimensionNumbers, placed
+from xlamini.primitives.windows.conv_numbers import ConvDimensionNumbers, placed, result_space, space_of
 from xlamini.primitives.windows.cpu.numbers import is_plain
 from xlamini.primitives.windows.cpu.tiles import Tiles, cut
-from xlamini.primitives.windows.geometry import Pads, window_counts
+from xlamini.primitives.windows.geometry import Pads
 
 
 def fits(
@@ -36,9 +36,17 @@ def fits(
     **params: Any,
 ) -> bool:
     """One group, and a result no larger in space than the image's dilation; more than one place in an image."""
-    offsets = _offsets(lhs, rhs, dimension_numbers, padding, rhs_dilation)
+    offsets = result_space(
+        lhs,
+        rhs,
+        window_strides=window_strides,
+        padding=padding,
+        lhs_dilation=lhs_dilation,
+        rhs_dilation=rhs_dilation,
+        dimension_numbers=dimension_numbers,
+    )
     apart = all(n <= hole for n, hole in zip(offsets, rhs_dilation, strict=True))
-    image = math.prod(rhs.shape[d] for d in dimension_numbers.rhs_spec[2:])
+    image = math.prod(space_of(rhs, dimension_numbers.rhs_spec))
     unmoved = all(d == 1 for d in (*window_strides, *lhs_dilation))
     one_group = feature_group_count == batch_group_count == 1
     return apart and image > 1 and unmoved and one_group and is_plain(lhs, **params)
@@ -52,12 +60,13 @@ def tile_gradient(
     rhs_dilation: Shape,
     dimension_numbers: ConvDimensionNumbers,
     precision: Any,
-    **_: Any,
+    **params: Any,
 ) -> Any:
     """The convolution. Of the operand's features, which are the images, and of places the sum is taken."""
     lhs_spec, rhs_spec, out_spec = dimension_numbers
-    offsets = _offsets(aval_of(lhs), aval_of(rhs), dimension_numbers, padding, rhs_dilation)
-    counts = tuple(aval_of(rhs).shape[d] for d in rhs_spec[2:])
+    more = {"padding": padding, "rhs_dilation": rhs_dilation, "dimension_numbers": dimension_numbers}
+    offsets = result_space(aval_of(lhs), aval_of(rhs), **more, **params)
+    counts = space_of(aval_of(rhs), rhs_spec)
     tiles = cut(lhs, lhs_spec, counts, rhs_dilation, offsets, [low for low, _ in padding])
     shape = (aval_of(lhs).shape[lhs_spec[0]], *offsets, aval_of(rhs).shape[rhs_spec[0]])
     images_first = lhs_spec[:2] == rhs_spec[:2] == (1, 0)
@@ -69,15 +78,6 @@ def tile_gradient(
 
 
 # --- helpers
-
-
-def _offsets(
-    lhs: ShapedArray, rhs: ShapedArray, numbers: ConvDimensionNumbers, padding: Pads, rhs_dilation: Shape
-) -> Shape:
-    """The result's size in space."""
-    sizes, image = ([x.shape[d] for d in spec[2:]] for x, spec in ((lhs, numbers.lhs_spec), (rhs, numbers.rhs_spec)))
-    ones = (1,) * len(image)
-    return window_counts(sizes, image, ones, padding, ones, rhs_dilation)
 
 
 def _of_images(tiles: Tiles, rhs: Any, spec: Shape, precision: Any) -> Any:

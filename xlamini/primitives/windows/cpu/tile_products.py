@@ -17,7 +17,7 @@ from xlamini.core import Shape, ShapedArray, aval_of
 from xlamini.primitives.dot_general import dot_general
 from xlamini.primitives.precision import swapped
 from xlamini.primitives.shape import broadcast_in_dim, reshape, transpose
-from xlamini.primitives.windows.conv_numbers import ConvDimensionNumbers, placed
+from xlamini.primitives.windows.conv_numbers import ConvDimensionNumbers, placed, space_of
 from xlamini.primitives.windows.cpu.numbers import is_plain
 from xlamini.primitives.windows.cpu.tiles import Tiles, cut
 from xlamini.primitives.windows.geometry import Pads, window_counts
@@ -36,7 +36,7 @@ def fits(
     **params: Any,
 ) -> bool:
     """One group, no dilation, and a kernel no larger than the stride."""
-    window = [rhs.shape[d] for d in dimension_numbers.rhs_spec[2:]]
+    window = space_of(rhs, dimension_numbers.rhs_spec)
     apart = all(n <= stride for n, stride in zip(window, window_strides, strict=True))
     undilated = all(d == 1 for d in (*lhs_dilation, *rhs_dilation))
     one_group = feature_group_count == batch_group_count == 1
@@ -55,9 +55,9 @@ def tile_products(
 ) -> Any:
     """The convolution."""
     lhs_spec, rhs_spec, out_spec = dimension_numbers
-    window = [aval_of(rhs).shape[d] for d in rhs_spec[2:]]
-    counts = window_counts([aval_of(lhs).shape[d] for d in lhs_spec[2:]], window, window_strides, padding)
-    tiles = cut(lhs, lhs_spec, counts, window_strides, tuple(window), [low for low, _ in padding])
+    window = space_of(aval_of(rhs), rhs_spec)
+    counts = window_counts(space_of(aval_of(lhs), lhs_spec), window, window_strides, padding)
+    tiles = cut(lhs, lhs_spec, counts, window_strides, window, [low for low, _ in padding])
     features_last = out_spec[1] == len(out_spec) - 1 or aval_of(rhs).shape[rhs_spec[0]] > math.prod(counts)
     product = (_features_last if features_last else _features_second)(tiles, rhs, rhs_spec, precision)
     space = range(1, 1 + len(counts)) if features_last else range(2, 2 + len(counts))

@@ -11,28 +11,25 @@ ONNX has no such operator.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from xlamini.core import Shape, ShapedArray, aval_of, literal
-from xlamini.primitives.comparison import eq, ge
+from xlamini.primitives.comparison import eq
 from xlamini.primitives.elementwise import add_any
 from xlamini.primitives.iota import iota_p
-from xlamini.primitives.ordering import highest, lowest
 from xlamini.primitives.pad import pad
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast_in_dim, reshape, transpose
 from xlamini.primitives.slice import slice
 from xlamini.primitives.windows.cpu.noinline import noinline
+from xlamini.primitives.windows.cpu.numbers import PLAIN_FLOATS
 from xlamini.primitives.windows.geometry import Pads
-from xlamini.primitives.windows.views import each_view
+from xlamini.primitives.windows.places import PLACE, places_of
 
-_PLACE = np.dtype(np.int32)
 _MOST_PLACES, _MOST_OVERLAPS = 64, 16
-_FLOATS = ("float32", "float64")
 
 
 def fits(
@@ -41,7 +38,7 @@ def fits(
     """Windows of few elements, of which few overlap."""
     overlaps = [-(-n // stride) for n, stride in zip(window_dimensions, window_strides, strict=True)]
     few = math.prod(window_dimensions) <= _MOST_PLACES and math.prod(overlaps) <= _MOST_OVERLAPS
-    return few and source.dtype.name in _FLOATS and x.dtype == source.dtype
+    return few and source.dtype.name in PLAIN_FLOATS and x.dtype == source.dtype
 
 
 def to_winners(
@@ -49,7 +46,8 @@ def to_winners(
 ) -> Any:
     """`source`, a cotangent for each window, added to the element that `select_prim` picks from the window."""
     grid = _grid(window_dimensions, window_strides)
-    places = noinline(lambda x: _places(x, grid, select_prim, window_dimensions, window_strides, padding), x)
+    numbers, windows = _numbers(window_dimensions, grid), (window_dimensions, window_strides, padding)
+    places = noinline(lambda x: places_of(x, select_prim, numbers, *windows), x)
     by_cell = noinline(lambda source, places: _by_cell(source, places, grid), source, places)
     cells, zero = _cells(aval_of(source).shape, grid), literal(0, aval_of(source).dtype)
     whole = [n * stride for n, stride in zip(cells, grid.strides, strict=True)]
@@ -80,18 +78,10 @@ def _grid(window: Shape, strides: Shape) -> _Grid:
     return _Grid(strides, overlaps, tuple(math.prod(widths[d + 1 :]) for d in range(len(widths))))
 
 
-def _places(x: Any, grid: _Grid, select_prim: Any, window: Shape, strides: Shape, padding: Pads) -> Any:
-    """The place of the element in each window that a comparison of one after another with the best before leaves."""
-    ones, dtype = (1,) * len(window), aval_of(x).dtype
-    filler = literal((lowest if select_prim is ge else highest)(dtype), dtype)
-    best, *others = each_view(x, filler, window, strides, padding, ones, ones)
+def _numbers(window: Shape, grid: _Grid) -> list[int]:
+    """The number of each place in a window."""
     offsets = itertools.product(*map(range, window))
-    numbers = [sum(n * step for n, step in zip(offset, grid.steps, strict=True)) for offset in offsets]
-    places = broadcast_in_dim(literal(0, _PLACE), aval_of(best).shape, ())
-    for number, other in zip(numbers[1:], others, strict=True):
-        stays = select_prim(best, other)
-        best, places = where(stays, best, other), where(stays, places, literal(number, _PLACE))
-    return places
+    return [sum(n * step for n, step in zip(offset, grid.steps, strict=True)) for offset in offsets]
 
 
 def _cells(windows: Shape, grid: _Grid) -> Shape:
@@ -105,14 +95,11 @@ def _by_cell(source: Any, places: Any, grid: _Grid) -> Any:
     order all is vectorised along the last dimension.
     """
     around = [(n - 1, n - 1, 0) for n in grid.overlaps]
-    places = pad(places, literal(-1, _PLACE), around)
+    places = pad(places, literal(-1, PLACE), around)
     cotangents = pad(source, literal(0, aval_of(source).dtype), around)
     cells = _cells(aval_of(source).shape, grid)
-    total = None
-    for back in itertools.product(*map(range, grid.overlaps)):
-        term = _taken(cotangents, places, grid, cells, back)
-        total = term if total is None else add_any(total, term)
-    return total
+    backs = itertools.product(*map(range, grid.overlaps))
+    return functools.reduce(add_any, (_taken(cotangents, places, grid, cells, back) for back in backs))
 
 
 def _taken(cotangents: Any, places: Any, grid: _Grid, cells: Shape, back: Shape) -> Any:
@@ -125,12 +112,12 @@ def _taken(cotangents: Any, places: Any, grid: _Grid, cells: Shape, back: Shape)
     def of_windows(values: Any) -> Any:
         return broadcast_in_dim(slice(values, start, limit), shape, range(1, len(shape), 2))
 
-    here = literal(sum(n * s * step for n, s, step in zip(back, grid.strides, grid.steps, strict=True)), _PLACE)
+    here = literal(sum(n * s * step for n, s, step in zip(back, grid.strides, grid.steps, strict=True)), PLACE)
     here = broadcast_in_dim(here, shape, ())
     for d, (stride, step) in enumerate(zip(grid.strides, grid.steps, strict=True)):
         if stride > 1:
             dim = 2 * d + 2 if d < len(cells) - 1 else 0
-            here = here + iota_p.bind(dtype=_PLACE, shape=shape, dimension=dim) * step
+            here = here + iota_p.bind(dtype=PLACE, shape=shape, dimension=dim) * step
     zero = literal(0, aval_of(cotangents).dtype)
     return where(eq(of_windows(places), here), of_windows(cotangents), zero)
 
