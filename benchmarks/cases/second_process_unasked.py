@@ -1,4 +1,4 @@
-"""The transformer's first step in a second process, with the cache on disk as it is unless somebody sets it.
+"""The transformer's first step in a second process, with the default settings of the cache on disk.
 
 xlamini keeps programs that took long to compile among the user's caches, JAX keeps none. The user's caches are in a
 temporary folder, which a child process fills; this process, the second, is measured.

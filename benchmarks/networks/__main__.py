@@ -9,19 +9,16 @@ runs in it too. A library without an interpreter is left out.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
-import subprocess
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
+from benchmarks.harness import Side, answer
 from benchmarks.networks.layers import LAYERS
 
-ROOT = Path(__file__).resolve().parents[2]
 THREADS = 2
-BARS = {"onnxruntime": 1.2, "jax": 1.0}
+BARS = {"jax": 1.0, "onnxruntime": 1.2}
 LIBRARIES = ("xlamini", "jax", "onnxruntime", "numpy")
 
 Best = dict[tuple[str, str], list[float]]
@@ -37,25 +34,21 @@ def main() -> None:
     args = parser.parse_args()
     found = (sys.executable, args.jax_python, args.onnx_python, args.onnx_python)
     pythons = {library: python for library, python in zip(LIBRARIES, found, strict=True) if python}
+    os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(THREADS))
     best: Best = {}
     for _ in range(args.rounds):
         for library, python in pythons.items():
-            _run(library, python, args.only, best)
+            try:
+                _run(library, python, args.only, best)
+            except RuntimeError as error:
+                sys.exit(f"{library} failed: {error}")
     print(_table(best))
 
 
 def _run(library: str, python: str, only: Sequence[str], best: Best) -> None:
-    """One process of one library; the least of each number is kept."""
+    """Run one process of one library, and put the least of each number into `best`."""
     words = [argument for word in only for argument in ("--only", word)]
-    command = [python, "-m", "benchmarks.networks.worker", library, *words]
-    threads = {"OMP_NUM_THREADS": str(THREADS), "OPENBLAS_NUM_THREADS": str(THREADS)}
-    platforms = dict.fromkeys(("JAX_PLATFORMS", "XLAMINI_PLATFORMS"), "cpu")
-    environment = {**os.environ, **threads, **platforms, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f"{library} failed:\n{done.stderr}")
-    for line in done.stdout.splitlines():
-        name, *numbers = json.loads(line)
+    for name, *numbers in answer(Side(library, python), "benchmarks.networks.worker", library, *words):
         best[name, library] = [min(pair) for pair in zip(numbers, best.get((name, library), numbers), strict=True)]
 
 
@@ -76,7 +69,7 @@ def _table(best: Best) -> str:
 def _line(name: str, best: Best) -> list[str]:
     times = [best.get((name, library)) for library in LIBRARIES]
     cells = [f"{t[0] * 1e3:.3g} [{t[1] * 1e3:.3g}]" if t else "-" for t in times]
-    ratios = [_shown(_ratio(best, name, library), bar) for library, bar in (("jax", 1.0), ("onnxruntime", 1.2))]
+    ratios = [_shown(_ratio(best, name, library), bar) for library, bar in BARS.items()]
     return [name, *cells, *ratios, _shown(_ratio(best, name, "jax", 2), None)]
 
 

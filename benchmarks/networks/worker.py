@@ -1,4 +1,4 @@
-"""Measures the layers with one library in this process, and prints a line of JSON for each.
+"""Measures the layers with one library in this process, and prints the numbers of all as a line of JSON.
 
     python -m benchmarks.networks.worker LIBRARY [--only WORD]…
 
@@ -58,12 +58,14 @@ def main() -> None:
     parser.add_argument("library")
     parser.add_argument("--only", action="append", help="only layers whose name has this word")
     args = parser.parse_args()
+    found = []
     for layer in LAYERS:
         if args.only and not any(word in layer.name for word in args.only):
             continue
         call = call_of(args.library, layer)
         if call is not None:
-            print(json.dumps([layer.name, *measure(call)]), flush=True)
+            found.append([layer.name, *measure(call)])
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

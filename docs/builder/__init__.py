@@ -1,1 +1,1 @@
-"""What turns the pages and the docstrings into a site."""
+"""The extension of Sphinx that makes the site from pages and docstrings."""

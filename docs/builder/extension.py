@@ -7,7 +7,6 @@ from typing import Any
 
 from docs.builder import docstrings, reference, sources
 from docs.builder.flags import FlagTable
-from docs.builder.pages import Pages
 
 COPIES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md", "SECURITY.md": "security.md"}
 
@@ -20,7 +19,6 @@ def setup(app: Any) -> dict[str, Any]:
     app.connect("viewcode-follow-imported", sources.defining_module)
     app.connect("html-page-context", sources.lighten)
     app.add_directive("flags", FlagTable)
-    app.add_directive("pages", Pages)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
 
 

@@ -1,4 +1,4 @@
-"""interleave: the elements of two arrays in turn, along an axis."""
+"""interleave: the elements of two arrays alternately, along an axis."""
 from __future__ import annotations
 
 from typing import Any

@@ -72,5 +72,5 @@ def _formula(x: Any, axes: Shape) -> Any:
 
 
 def _everywhere(x: Any, axes: Shape, aval: ShapedArray) -> Any:
-    """What was found along the axes, for each element of an array of this type."""
+    """The result of a reduction along the axes, for each element of an array of this type."""
     return broadcast_in_dim(x, aval.shape, [d for d in range(aval.ndim) if d not in axes])
