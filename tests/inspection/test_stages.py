@@ -22,6 +22,7 @@ from xlamini.inspection import equations as column
 from xlamini.inspection.build import Inspection, Options
 from xlamini.inspection.memory import memory_of
 from xlamini.inspection.recording import Recorder, recording
+from xlamini.inspection.stablehlo import text_of
 from xlamini.inspection.stages import Stages
 
 
@@ -69,7 +70,7 @@ def staged(fun: Callable[..., Any], *args: Any) -> Staged:
         lowered = traced.lower()
         inspection = Inspection(fun, traced, 0.0, xlamini.debug.compilations(), Options())
         final = inspection._add_programs(recorder, lowered._program.pruned, lowered._program.jaxpr)
-        inspection.stages.add_stablehlo(lowered, final, 0, 0.0)
+        inspection.stages.add_stablehlo(text_of(lowered), "cpu", final, target=0, seconds=0.0)
     return Staged(traced, inspection.stages, final, names_and_program(lowered))
 
 

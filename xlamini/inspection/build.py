@@ -19,9 +19,10 @@ from xlamini.inspection.recording import Recorder, recording
 from xlamini.inspection.shardings import mesh_of
 from xlamini.inspection.signature import arguments_of, results_of
 from xlamini.inspection.sources import sources_of
+from xlamini.inspection.stablehlo import text_of
 from xlamini.inspection.stages import Stages
 from xlamini.inspection.xla.entry import entry_of
-from xlamini.inspection.xla.examine import examine, unexamined
+from xlamini.inspection.xla.examine import examination, unexamined
 from xlamini.inspection.xla.facts import Examined
 from xlamini.runtime.targets.topology import Target, target as target_of
 from xlamini.runtime.versions import JAXLIB
@@ -31,6 +32,8 @@ from xlamini.staging.run.jit import Jitted
 from xlamini.staging.run.jit_caches import SharedCaches
 
 T = TypeVar("T")
+Place = tuple[str, Target | None]
+"""The name of a target, and the target itself unless it is the program's own devices."""
 SCHEMA = 1
 HERE = "here"
 NO_COMPILER = (PlatformError, TargetError)
@@ -95,10 +98,18 @@ class Inspection:
             targets.append(self._entry(unexamined(name, str(error) if is_expected else _named(error)), None))
             return
         self.first = self.first or lowered
-        final = self._add_programs(recorder, lowered._program.pruned, lowered._program.jaxpr)
-        stablehlo = self.stages.add_stablehlo(lowered, final, len(targets), seconds)
-        examined = dataclasses.replace(_examined(lowered, name, device), lower_seconds=seconds)
-        targets.append(self._entry(examined, final, stablehlo))
+        self._add_lowered((name, device), lowered, seconds, recorder)
+
+    def _add_lowered(self, place: Place, lowered: Lowered, seconds: float, recorder: Recorder) -> None:
+        """Add the stages of a program while XLA compiles it, then what XLA says."""
+        (name, device), targets, program = place, self.content["targets"], lowered._program
+        text = text_of(lowered)  # before the compiler takes the module, as MLIR's context is not for two threads
+        with examination(lowered, name, device) as examined:
+            final = self._add_programs(recorder, program.pruned, program.jaxpr)
+            facts = {"target": len(targets), "seconds": seconds}
+            stablehlo = self.stages.add_stablehlo(text, program.device.platform, final, **facts)
+            found = dataclasses.replace(_result(examined, name), lower_seconds=seconds)
+        targets.append(self._entry(found, final, stablehlo))
 
     def _add_programs(self, recorder: Recorder, *programs: Jaxpr) -> int:
         """Add the stages that are jaxprs; the number of the last one, which is lowered."""
@@ -190,9 +201,10 @@ def _anew(jitted: Jitted) -> Jitted:
     return fresh
 
 
-def _examined(lowered: Lowered, name: str, device: Target | None) -> Examined:
+def _result(examined: Callable[[], Examined], name: str) -> Examined:
+    """What XLA says about a program, or why it did not compile it."""
     try:
-        return examine(lowered, name, device)
+        return examined()
     except (*NO_COMPILER, JaxRuntimeError) as error:
         return unexamined(name, str(error))
 

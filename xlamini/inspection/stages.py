@@ -7,10 +7,9 @@ from typing import Any
 from xlamini.core import Equation, Jaxpr
 from xlamini.core.printing import lines_with_equations
 from xlamini.inspection.recording import Rewrite
-from xlamini.inspection.stablehlo import text_of
+from xlamini.inspection.stablehlo import Text
 from xlamini.inspection.table import Table
 from xlamini.inspection.xla.hlo import label_of
-from xlamini.staging.aot.stages import Lowered
 
 WIDTH = 100
 NAMES = {"dce": "unused equations dropped", "batch": "vmap", "expand": "primitives expanded"}
@@ -55,11 +54,11 @@ class Stages:
         has_name = any(stage["title"] == title for stage in self.found)
         return self.add(program, f"{title}, with what rewrites gave" if has_name else title)
 
-    def add_stablehlo(self, lowered: Lowered, final: int, target: int, seconds: float) -> int:
+    def add_stablehlo(self, text: Text, platform: str, final: int, **facts: Any) -> int:
         """Add the module that was made of the stage `final` for a target; the number of its stage."""
-        text, row_of = text_of(lowered), self.row_of_label(final)
+        row_of = self.row_of_label(final)
         marks = [_numbers(row_of(label) for label in [label_of(name)] if label) for name in text.names]
-        title, facts = f"StableHLO for {lowered._program.device.platform}", {"target": target, "seconds": seconds}
+        title = f"StableHLO for {platform}"
         self.found.append(_stage("stablehlo", title, text.lines, marks, text.count, of=final, **facts))
         return len(self.found) - 1
 

@@ -72,9 +72,16 @@ def test_costs_are_those_of_the_compiled_program() -> None:
 def test_dumps_change_nothing() -> None:
     program = lowered()._program
     text = compiled_anew(program, with_flags(program, None)).as_text()
-    with dump.compiled_with_dump(program, None) as compiled:
+    with dump.compilation_with_dump(program, None) as compilation:
+        compiled = compilation.result()
         assert compiled.executable.as_text() == text
         assert compiled.dump is not None and len(list(compiled.dump.passes())) > 10
+
+
+def test_flags_of_this_thread_hold_in_the_thread_that_compiles(caplog: pytest.LogCaptureFixture) -> None:
+    with xlamini.log_compiles():
+        examine(lowered(), "here")
+    assert "Finished XLA compilation of jit(" in caplog.text
 
 
 def test_the_disk_cache_is_neither_read_nor_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

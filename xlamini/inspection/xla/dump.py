@@ -8,11 +8,13 @@ import re
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from xlamini.core.errors import JaxRuntimeError
+from xlamini.core.jax_flags import log_compiles
 from xlamini.inspection.xla.fusion_choices import PASS as FUSION_PASS
 from xlamini.inspection.xla.passes import PassFile, pass_file
 from xlamini.staging.compile.lowered_program import LoweredProgram, Options
@@ -95,18 +97,22 @@ class Compiled(NamedTuple):
 
 
 @contextmanager
-def compiled_with_dump(program: LoweredProgram, options: Options) -> Iterator[Compiled]:
-    """Compile a program with dumps, which are there until the block ends; the disk cache is neither read nor written.
+def compilation_with_dump(program: LoweredProgram, options: Options) -> Iterator[Future[Compiled]]:
+    """Compile a program with dumps in a thread of its own; the disk cache is neither read nor written.
 
-    Raises what the compiler raises.
+    The dumps are there until the block ends. The result of the future raises what the compiler raises.
     """
-    check_nest(program)
-    given = with_flags(program, options)
-    with _temporary_folder() as folder:
-        if folder is None:
-            yield _compiled_without(program, given, "no temporary folder can be made for XLA's dumps")
-        else:
-            yield _compiled_to(folder, program, given)
+    given, logs = with_flags(program, options), log_compiles.value
+
+    def compiled(folder: Path | None) -> Compiled:
+        check_nest(program)
+        with log_compiles(logs):  # a thread has its own value of a flag
+            if folder is None:
+                return _compiled_without(program, given, "no temporary folder can be made for XLA's dumps")
+            return _compiled_to(folder, program, given)
+
+    with _temporary_folder() as folder, ThreadPoolExecutor(1, "xlamini-inspect") as thread:
+        yield thread.submit(compiled, folder)
 
 
 def _compiled_to(folder: Path, program: LoweredProgram, options: Options) -> Compiled:

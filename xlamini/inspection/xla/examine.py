@@ -2,14 +2,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from xlamini.inspection.xla.assembly import assembly_of
 from xlamini.inspection.xla.boundaries import boundaries_of
 from xlamini.inspection.xla.buffers import LabelOf, Liveness, labels_by_name, memory_by_schedule, memory_of
 from xlamini.inspection.xla.collectives import exchanges_of
-from xlamini.inspection.xla.dump import Compiled, Dump, Missing, compiled_with_dump
+from xlamini.inspection.xla.dump import Compiled, Dump, Missing, compilation_with_dump
 from xlamini.inspection.xla.facts import Cost, Examined, Kernel, Memory, Roof
 from xlamini.inspection.xla.fusion_choices import FusionChoices
 from xlamini.inspection.xla.hlo import Module
@@ -34,6 +35,16 @@ T = TypeVar("T")
 def examine(lowered: Lowered, name: str, target: Target | None = None) -> Examined:
     """The program compiled for a target, or for the devices it was lowered for, and all that XLA says about it.
 
+    Arguments and errors are those of `examination`.
+    """
+    with examination(lowered, name, target) as examined:
+        return examined()
+
+
+@contextmanager
+def examination(lowered: Lowered, name: str, target: Target | None = None) -> Iterator[Callable[[], Examined]]:
+    """Compile in a thread while the block runs; the function that the block gets waits for it and reads the rest.
+
     The disk cache is neither read nor written. What cannot be read makes that part alone unavailable.
 
     Args:
@@ -52,10 +63,15 @@ def examine(lowered: Lowered, name: str, target: Target | None = None) -> Examin
     lower_seconds = time.monotonic() - start
     devices = devices_of(program.device)
     found = Examined(name, program.device.platform, devices[0].device_kind, len(devices), lower_seconds=lower_seconds)
-    with compiled_with_dump(program, there._options) as compiled:
+
+    def examined() -> Examined:
+        compiled = compilation.result()
         found.compile_seconds = compiled.seconds
         _Reading(found, compiled, there).read()
-    return found
+        return found
+
+    with compilation_with_dump(program, there._options) as compilation:
+        yield examined
 
 
 def unexamined(name: str, error: str) -> Examined:
