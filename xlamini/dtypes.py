@@ -1,6 +1,6 @@
 """Dtypes: extended types, names and limits, and type promotion."""
 
-from ml_dtypes import bfloat16
+import ml_dtypes as _ml_dtypes
 
 from xlamini.core import (
     canonicalize_dtype,
@@ -14,6 +14,15 @@ from xlamini.core import (
 )
 from xlamini.core.dtypes import extended, prng_key
 from xlamini.core.errors import TypePromotionError
+
+bfloat16 = _ml_dtypes.bfloat16
+"""The scalar type of 16 bits with the exponent of float32 and 8 bits of precision; `jnp.bfloat16` makes an Array.
+
+>>> jnp.array([1.0, 1.001], bfloat16)
+Array([1, 1], dtype=bfloat16)
+>>> float(bfloat16(1.001))
+1.0
+"""
 
 __all__ = [
     "TypePromotionError",

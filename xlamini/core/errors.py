@@ -6,9 +6,7 @@ carry over.
 
 from __future__ import annotations
 
-from jaxlib._jax import JaxRuntimeError
-
-from xlamini.core.call_errors import CallbackError, FfiTargetError
+from xlamini.core.call_errors import CallbackError, FfiTargetError, JaxRuntimeError
 from xlamini.core.platform_errors import ForkError, PlatformError, ProcessError
 
 __all__ = [

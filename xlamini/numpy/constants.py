@@ -3,7 +3,10 @@ import math
 
 import numpy as np
 
-pi, e, inf, nan = math.pi, math.e, math.inf, math.nan
+pi = math.pi
+e = math.e
+inf = math.inf
+nan = math.nan
 euler_gamma = 0.5772156649015329
 newaxis = None
 ComplexWarning = np.exceptions.ComplexWarning

@@ -15,7 +15,11 @@ _integer_limits = memoised("helper: limits of integer dtypes", None)(ml_dtypes.i
 
 
 def itemsize_bits(dtype: Any) -> int:
-    """How many bits an element holds: 4 for int4, 8 for bool."""
+    """How many bits an element holds: 4 for int4, 8 for bool.
+
+    >>> itemsize_bits("int4"), itemsize_bits("bfloat16"), itemsize_bits(bool)
+    (4, 16, 8)
+    """
     found = as_dtype(dtype)
     kind = scalar_types.get(found)
     if kind is int:
