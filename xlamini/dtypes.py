@@ -1,7 +1,5 @@
 """Dtypes: extended types, names and limits, and type promotion."""
 
-import ml_dtypes as _ml_dtypes
-
 from xlamini.core import (
     canonicalize_dtype,
     finfo,
@@ -13,16 +11,8 @@ from xlamini.core import (
     scalar_type_of,
 )
 from xlamini.core.dtypes import extended, prng_key
+from xlamini.core.dtypes.table import bfloat16
 from xlamini.core.errors import TypePromotionError
-
-bfloat16 = _ml_dtypes.bfloat16
-"""The scalar type of 16 bits with the exponent of float32 and 8 bits of precision; `jnp.bfloat16` makes an Array.
-
->>> jnp.array([1.0, 1.001], bfloat16)
-Array([1, 1], dtype=bfloat16)
->>> float(bfloat16(1.001))
-1.0
-"""
 
 __all__ = [
     "TypePromotionError",

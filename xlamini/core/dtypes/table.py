@@ -22,6 +22,15 @@ small_floats = _dtypes(
 floats = _dtypes("bfloat16 float16 float32 float64")
 complexes = _dtypes("complex64 complex128")
 
+bfloat16 = ml_dtypes.bfloat16
+"""The scalar type of 16 bits with the exponent of float32 and 8 bits of precision; `jnp.bfloat16` makes an Array.
+
+>>> jnp.array([1.0, 1.001], bfloat16)
+Array([1, 1], dtype=bfloat16)
+>>> float(bfloat16(1.001))
+1.0
+"""
+
 float0 = np.dtype([("float0", np.void)])
 """The dtype of a tangent that holds nothing: an integer's or a boolean's.
 
