@@ -15,7 +15,6 @@ from xlamini import errors
 from xlamini.core.config import Flag
 
 IN_DEBT = (
-    "xlamini.errors",
     "xlamini.example_libraries",
     "xlamini.experimental",
     "xlamini.export",
