@@ -20,7 +20,6 @@ IN_DEBT = (
     "xlamini.export",
     "xlamini.extend",
     "xlamini.image",
-    "xlamini.lax",
     "xlamini.monitoring",
     "xlamini.nn",
     "xlamini.numpy",
