@@ -17,13 +17,7 @@ from xlamini.core.config import Flag
 IN_DEBT = (
     "xlamini.example_libraries",
     "xlamini.experimental",
-    "xlamini.export",
     "xlamini.extend",
-    "xlamini.image",
-    "xlamini.monitoring",
-    "xlamini.nn",
-    "xlamini.numpy",
-    "xlamini.random",
     "xlamini.ref",
     "xlamini.scipy",
     "xlamini.sharding",
