@@ -57,7 +57,7 @@ def docstrings(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
 def sessions() -> list[Any]:
     """Every docstring with an example, as a test's parameter."""
     found = []
-    for path in sorted((ROOT / "xlamini").rglob("*.py")):
+    for path in sorted([*(ROOT / "xlamini").rglob("*.py"), *(ROOT / "docs/builder").glob("*.py")]):
         module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
         for name, line, text in docstrings(ast.parse(path.read_text())):
             if ">>>" in text:

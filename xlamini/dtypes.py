@@ -1,7 +1,5 @@
 """Dtypes: extended types, names and limits, and type promotion."""
 
-from ml_dtypes import bfloat16
-
 from xlamini.core import (
     canonicalize_dtype,
     finfo,
@@ -13,6 +11,7 @@ from xlamini.core import (
     scalar_type_of,
 )
 from xlamini.core.dtypes import extended, prng_key
+from xlamini.core.dtypes.table import bfloat16
 from xlamini.core.errors import TypePromotionError
 
 __all__ = [

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import re
+import sys
 from collections.abc import Iterator
 from typing import Any
 
-from docs.builder.jaxlib_names import text_of
 from docs.builder.names import is_value
-from xlamini.core.config import Flag
-from xlamini.core.primitive import Primitive
+from docs.builder.texts import text
 
 _SPECIAL = re.compile(r"([\\*_|`<>\[\]:])")
 _SECTION = re.compile(r"[A-Z][a-z]+:")
@@ -28,18 +26,11 @@ def to_rst(lines: list[str]) -> list[str]:
 
 def process(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Sphinx's event `autodoc-process-docstring`, which changes `lines` in place."""
-    lines[:] = [] if is_value(obj) else to_rst(_instead(obj) or lines)
-
-
-def _instead(obj: Any) -> list[str]:
-    """The text of an object whose class has one, but not for it: a flag, a primitive, or what is jaxlib's."""
-    if isinstance(obj, Flag):
-        return [f"Flag: {obj.help}."]
-    if isinstance(obj, Primitive) and not inspect.getdoc(obj):
-        return [f"The primitive of equations `{obj.name}`."]
-    if not inspect.getdoc(obj):
-        return [text_of(obj)]
-    return []
+    if name.rpartition(".")[0] in sys.modules:
+        lines[:] = text(name, obj).splitlines()
+    elif is_value(obj):
+        lines[:] = []
+    lines[:] = to_rst(lines)
 
 
 def _blocks(lines: list[str]) -> Iterator[list[str]]:

@@ -6,10 +6,9 @@ carry over.
 
 from __future__ import annotations
 
-from jaxlib._jax import JaxRuntimeError
-
-from xlamini.core.call_errors import CallbackError, FfiTargetError
-from xlamini.core.platform_errors import ForkError, PlatformError, ProcessError
+from xlamini.core.call_errors import CallbackError, FfiTargetError, JaxRuntimeError
+from xlamini.core.platform_errors import DeviceNotHereError, ForkError, PlatformError, ProcessError
+from xlamini.core.rule_errors import JaxprError, JaxprTypeError, MissingRule
 
 __all__ = [
     "CallbackError",
@@ -23,6 +22,7 @@ __all__ = [
     "JAXTypeError",
     "JaxRuntimeError",
     "JaxprError",
+    "JaxprTypeError",
     "KeyReuseError",
     "MissingRule",
     "NonConcreteBooleanIndexError",
@@ -41,11 +41,25 @@ __all__ = [
 
 
 class JAXTypeError(TypeError):
-    """Base of the errors about a value of the wrong kind."""
+    """Base of the errors about a value of the wrong kind: a TypeError.
+
+    >>> try:
+    ...     xlamini.jit(lambda x: x if x > 0 else -x)(1.0)
+    ... except JAXTypeError as error:
+    ...     print(type(error).__name__)
+    TracerBoolConversionError
+    """
 
 
 class JAXIndexError(IndexError):
-    """Base of the errors about an index."""
+    """Base of the errors about an index: an IndexError.
+
+    >>> try:
+    ...     xlamini.jit(lambda x: x[x > 0])(jnp.ones(3))
+    ... except JAXIndexError as error:
+    ...     print(type(error).__name__)
+    NonConcreteBooleanIndexError
+    """
 
 
 class ConcretizationTypeError(JAXTypeError):
@@ -170,19 +184,6 @@ class UnexpectedTracerError(JAXTypeError):
     """
 
 
-class DeviceNotHereError(PlatformError):
-    """A program that was compiled for a target was called.
-
-        step = jit(f).lower(x).compile(target=xlamini.target("tpu:v5e:2x2"))
-        step(x)  # fails: the TPU is not here
-
-    It can be looked at; to run it, take it to a machine that has the device:
-
-        open("step.bin", "wb").write(step.serialize())
-        step = xlamini.load("step.bin")  # there
-    """
-
-
 class TargetError(ValueError):
     """There is no such target to compile for.
 
@@ -221,19 +222,35 @@ class KeyReuseError(JAXTypeError):
 class KeyReuseWarning(UserWarning):
     """A program uses a random key twice; see `KeyReuseError`.
 
-    Where it is meant, write random.clone(key); in a library of others, filter out this category of warnings.
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as seen:
+    ...     warnings.simplefilter("always")
+    ...     _ = xlamini.jit(lambda key: random.normal(key) + random.uniform(key))(random.key(0))
+    >>> print(seen[0].message)
+    <lambda>: a random key is used twice, and gives the same numbers: ...; split it before: ...
+
+    Where it is meant, clone the key; in a library of others, filter out this category of warnings:
+
+    >>> _ = xlamini.jit(lambda key: random.normal(random.clone(key)) + random.uniform(key))(random.key(0))
     """
 
 
 class StaleValueWarning(UserWarning):
     """A compiled program uses a value that has changed since its function was traced; under flag `debug_purity`.
 
-        step = jit(lambda x: x - rate * x)
-        step(1.0)
-        rate = 0.01
-        step(1.0)  # goes on with the old rate: warns under debug_purity
+    >>> import warnings
+    >>> rate = 0.1
+    >>> step = xlamini.jit(lambda x: x - rate * x)
+    >>> with xlamini.debug_purity(True), warnings.catch_warnings(record=True) as seen:
+    ...     warnings.simplefilter("always")
+    ...     _ = step(1.0)
+    ...     rate = 0.01
+    ...     _ = step(1.0)  # goes on with the old rate
+    >>> print(seen[0].message)
+    <lambda>: rate was 0.1 when the function was traced, and is 0.01 now, but the compiled program goes on with the
+    former; ... reads it. ...
 
-    Pass the value as an argument: jit(lambda x, rate: x - rate * x).
+    Pass the value as an argument: `jit(lambda x, rate: x - rate * x)`.
     """
 
 
@@ -342,43 +359,15 @@ class DeletedArrayError(RuntimeError):
     """
 
 
-class MissingRule(NotImplementedError):
-    """A primitive lacks the rule that a transformation needs.
-
-    >>> from xlamini import extend
-    >>> twice_p = extend.Primitive("twice")
-    >>> @extend.shape_rule(twice_p)
-    ... def _(x):
-    ...     return x
-    >>> xlamini.grad(twice_p.bind)(1.0)
-    Traceback (most recent call last):
-        ...
-    xlamini.core.errors.MissingRule: primitive 'twice' has no jvp rule; give it one: ...
-
-    Write the function that the message names; for a class of primitives, the method:
-
-    >>> @extend.jvp_rule(twice_p)
-    ... def _(primals, tangents):
-    ...     return twice_p.bind(*primals), twice_p.bind(*tangents)
-    """
-
-
 class InconclusiveDimensionOperation(Exception):
     """Symbolic sizes were compared, and the result depends on their values.
 
     Sizes are static here, so nothing raises it; it exists so that `except` clauses of programs for JAX carry over.
+
+    >>> try:
+    ...     fits = jnp.ones((3, 4)).shape[0] <= 8  # may be undecided in JAX, where a size may be symbolic
+    ... except InconclusiveDimensionOperation:
+    ...     fits = False
+    >>> fits
+    True
     """
-
-
-class JaxprError(TypeError):
-    """A jaxpr is not well formed: a variable out of scope, or a type its rule does not give.
-
-    A rewrite or a shape rule is wrong, not the user's program. The checker runs under
-
-        config.update("enable_checks", True)
-
-    and its message shows the equation, and the rewrites that led to it.
-    """
-
-
-JaxprTypeError = JaxprError

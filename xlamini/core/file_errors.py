@@ -15,6 +15,16 @@ class LoadError(ValueError):
 
         blob = export.export(jit(step), platforms=("cpu", "cuda"))(x).serialize()
         step = export.deserialize(blob).call
+
+    What is no such file, or was cut off, is refused too:
+
+    >>> blob = xlamini.export.export(xlamini.jit(jnp.sin))(1.0).serialize()
+    >>> xlamini.export.deserialize(blob).call(0.0)
+    Array(0., dtype=float32, weak_type=True)
+    >>> xlamini.export.deserialize(blob[:100])
+    Traceback (most recent call last):
+        ...
+    xlamini.core.file_errors.LoadError: deserialize: it has another checksum than it should; ...
     """
 
 
@@ -27,4 +37,10 @@ class ReportFormatError(ValueError):
 
         python -m xlamini inspect train.py:step --arg 'f32[8]' --json old.json
         python -m xlamini inspect train.py:step --arg 'f32[8]' --diff old.json
+
+    >>> from xlamini.inspection.schema import read_report
+    >>> read_report({"losses": [1.0, 0.5]})
+    Traceback (most recent call last):
+        ...
+    xlamini.core.file_errors.ReportFormatError: the dict is not a report of xlamini.inspect: it has no ...
     """

@@ -235,7 +235,20 @@ softmax_custom_jvp = flags["softmax_custom_jvp"]
 
 
 def checking_leaks() -> AbstractContextManager[None]:
-    """A context manager in which flag `check_tracer_leaks` is set."""
+    """A context manager in which flag `check_tracer_leaks` is set.
+
+    A leak is a traced value that outlives its trace, as in a list of the caller's: an UnexpectedTracerError where it
+    occurs, not where the value is used.
+
+    >>> seen = []
+    >>> with checking_leaks():
+    ...     xlamini.jit(lambda x: seen.append(x))(1.0)
+    Traceback (most recent call last):
+        ...
+    xlamini.core.errors.UnexpectedTracerError: Leaked tracers: 1 of <lambda> are referenced after its trace has ended:
+      JitTracer(~float32[]), made as its argument 'x', is in a list in the variable 'seen' of <module>
+    A traced value must not be kept in a global, an attribute or a closure: return it from the traced function instead.
+    """
     return check_tracer_leaks(True)
 
 

@@ -251,6 +251,16 @@ def clear_caches() -> None:
     """Empty all caches in memory: traces, rewrites, compiled programs. The next call traces and compiles again.
 
     Programs on disk stay; see `xlamini.cache.clear`.
+
+    >>> def double(x):
+    ...     print("traced")
+    ...     return 2 * x
+    >>> program = xlamini.jit(double)
+    >>> _ = program(1.0), program(2.0)
+    traced
+    >>> xlamini.clear_caches()
+    >>> _ = program(3.0)
+    traced
     """
     for memo in list(_registry.values()):
         memo.clear()

@@ -43,62 +43,145 @@ def register_event_listener(callback: Listener) -> None:
 
 
 def register_event_duration_secs_listener(callback: Listener) -> None:
-    """Call `callback(event, seconds, **metadata)` for every duration."""
+    """Call `callback(event, seconds, **metadata)` for every duration.
+
+    >>> from xlamini import monitoring
+    >>> monitoring.register_event_duration_secs_listener(lambda event, seconds, **metadata: print(event, metadata))
+    >>> _ = xlamini.make_jaxpr(lambda x: x + 1)(1.0)
+    /jax/core/compile/jaxpr_trace_duration {'fun_name': '<lambda>'}
+    >>> monitoring.clear_event_listeners()
+    """
     _register("duration", callback)
 
 
 def register_event_time_span_listener(callback: Listener) -> None:
-    """Call `callback(event, start, end, **metadata)` for every time span; both are seconds, as of `time.time()`."""
+    """Call `callback(event, start, end, **metadata)` for every time span; both are seconds, as of `time.time()`.
+
+    >>> from xlamini import monitoring
+    >>> monitoring.register_event_time_span_listener(lambda event, start, end, **metadata: print(event, end - start))
+    >>> monitoring.record_event_time_span("/my/span", 10.0, 12.5)
+    /my/span 2.5
+    >>> monitoring.clear_event_listeners()
+    """
     _register("span", callback)
 
 
 def register_scalar_listener(callback: Listener) -> None:
-    """Call `callback(event, value, **metadata)` for every scalar."""
+    """Call `callback(event, value, **metadata)` for every scalar.
+
+    >>> from xlamini import monitoring
+    >>> monitoring.register_scalar_listener(lambda event, value, **metadata: print(event, value, metadata))
+    >>> monitoring.record_scalar("/my/loss", 0.25, step=3)
+    /my/loss 0.25 {'step': 3}
+    >>> monitoring.clear_event_listeners()
+    """
     _register("scalar", callback)
 
 
 def unregister_event_listener(callback: Listener) -> None:
-    """Undo `register_event_listener`; ValueError for a function that is not registered."""
+    """Undo `register_event_listener`; ValueError for a function that is not registered.
+
+    >>> seen = []
+    >>> def listener(event, **metadata):
+    ...     seen.append(event)
+    >>> register_event_listener(listener)
+    >>> record_event("/my/event")
+    >>> unregister_event_listener(listener)
+    >>> record_event("/my/event")
+    >>> seen
+    ['/my/event']
+    """
     _unregister("event", callback)
 
 
 def unregister_event_duration_listener(callback: Listener) -> None:
-    """Undo `register_event_duration_secs_listener`; ValueError for a function that is not registered."""
+    """Undo `register_event_duration_secs_listener`; ValueError for a function that is not registered.
+
+    >>> def listener(event, seconds, **metadata):
+    ...     print(event, seconds)
+    >>> register_event_duration_secs_listener(listener)
+    >>> unregister_event_duration_listener(listener)
+    >>> record_event_duration_secs("/my/duration", 0.5)  # nobody listens
+    """
     _unregister("duration", callback)
 
 
 def unregister_event_time_span_listener(callback: Listener) -> None:
-    """Undo `register_event_time_span_listener`; ValueError for a function that is not registered."""
+    """Undo `register_event_time_span_listener`; ValueError for a function that is not registered.
+
+    >>> def listener(event, start, end, **metadata):
+    ...     print(event, start, end)
+    >>> register_event_time_span_listener(listener)
+    >>> unregister_event_time_span_listener(listener)
+    >>> record_event_time_span("/my/span", 10.0, 12.5)  # nobody listens
+    """
     _unregister("span", callback)
 
 
 def unregister_scalar_listener(callback: Listener) -> None:
-    """Undo `register_scalar_listener`; ValueError for a function that is not registered."""
+    """Undo `register_scalar_listener`; ValueError for a function that is not registered.
+
+    >>> def listener(event, value, **metadata):
+    ...     print(event, value)
+    >>> register_scalar_listener(listener)
+    >>> unregister_scalar_listener(listener)
+    >>> record_scalar("/my/loss", 0.25)  # nobody listens
+    """
     _unregister("scalar", callback)
 
 
 def clear_event_listeners() -> None:
-    """Remove the listeners of all kinds."""
+    """Remove the listeners of all kinds.
+
+    >>> register_event_listener(print)
+    >>> register_scalar_listener(print)
+    >>> clear_event_listeners()
+    >>> record_event("/my/event")  # nobody listens
+    """
     listeners.clear()
 
 
 def record_event(event: str, **kwargs: str | int) -> None:
-    """Report an event to its listeners, with metadata."""
+    """Report an event to its listeners, with metadata.
+
+    >>> register_event_listener(lambda event, **metadata: print(event, metadata))
+    >>> record_event("/my/checkpoint", step=3)
+    /my/checkpoint {'step': 3}
+    >>> clear_event_listeners()
+    """
     _call("event", event, (), kwargs)
 
 
 def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
-    """Report how long something took, in seconds."""
+    """Report how long something took, in seconds.
+
+    >>> register_event_duration_secs_listener(lambda event, seconds, **metadata: print(event, seconds, metadata))
+    >>> record_event_duration_secs("/my/epoch", 2.5, number=1)
+    /my/epoch 2.5 {'number': 1}
+    >>> clear_event_listeners()
+    """
     _call("duration", event, (duration,), kwargs)
 
 
 def record_event_time_span(event: str, start_time: float, end_time: float, **kwargs: str | int) -> None:
-    """Report when something began and ended, in seconds, as of `time.time()`."""
+    """Report when something began and ended, in seconds, as of `time.time()`.
+
+    >>> register_event_time_span_listener(lambda event, start, end, **metadata: print(event, start, end))
+    >>> record_event_time_span("/my/epoch", 10.0, 12.5)
+    /my/epoch 10.0 12.5
+    >>> clear_event_listeners()
+    """
     _call("span", event, (start_time, end_time), kwargs)
 
 
 def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
-    """Report a number."""
+    """Report a number.
+
+    >>> register_scalar_listener(lambda event, value, **metadata: print(event, value))
+    >>> record_scalar("/my/loss", 0.25)
+    /my/loss 0.25
+    >>> clear_event_listeners()
+    """
     _call("scalar", event, (value,), kwargs)
 
 

@@ -1,8 +1,8 @@
-"""The errors about where a program runs: a platform that does not start, processes apart, a fork."""
+"""The errors about where a program runs: a platform or a device that is not there, processes apart, a fork."""
 
 from __future__ import annotations
 
-__all__ = ["ForkError", "PlatformError", "ProcessError"]
+__all__ = ["DeviceNotHereError", "ForkError", "PlatformError", "ProcessError"]
 
 
 class PlatformError(RuntimeError):
@@ -14,6 +14,30 @@ class PlatformError(RuntimeError):
     for each problem. Nothing falls back to the CPU in silence: name it to allow it.
 
         XLAMINI_PLATFORMS=cpu python train.py
+
+    >>> xlamini.devices("abacus")
+    Traceback (most recent call last):
+        ...
+    xlamini.core.platform_errors.PlatformError: Unknown backend abacus: there is no platform 'abacus'; xlamini
+    knows cpu, cuda, rocm, tpu, ...
+    """
+
+
+class DeviceNotHereError(PlatformError):
+    """A program that was compiled for a target was called.
+
+    >>> step = xlamini.jit(jnp.sin).lower(1.0).compile(target=xlamini.target("tpu:v5e:2x2"))  # doctest: +SKIP
+    >>> step(1.0)  # doctest: +SKIP
+    Traceback (most recent call last):
+        ...
+    xlamini.core.platform_errors.DeviceNotHereError: sin was compiled for tpu:v5e:2x2 (TPU v5 lite), which is not here,
+    so it cannot be called; write serialize() to a file and xlamini.load it on a machine that has the device, or
+    compile() without a target to run it here
+
+    It can be looked at; to run it, take it to a machine that has the device:
+
+        open("step.bin", "wb").write(step.serialize())
+        step = xlamini.load("step.bin")  # there
     """
 
 
@@ -29,15 +53,33 @@ class ProcessError(RuntimeError):
         total = jnp.sum(x)
         if process_index() == 0:
             print(total)
+
+    A process that is missing at the start is named:
+
+    >>> xlamini.distributed.initialize(  # doctest: +SKIP
+    ...     "localhost:1234", num_processes=2, process_id=0, initialization_timeout=1
+    ... )
+    Traceback (most recent call last):
+        ...
+    xlamini.core.platform_errors.ProcessError: distributed.initialize: process 1 did not come within 1 s; this is
+    process 0 of 2, the coordinator is at localhost:1234. Look at the output of the missing, or wait longer with
+    initialization_timeout
     """
 
 
 class ForkError(RuntimeError):
     """An operation in a process that was forked after its parent had used a device.
 
-        jnp.ones(3)  # starts XLA's threads
-        if os.fork() == 0:
-            jnp.ones(3) + 1  # fails: the threads that would compute it are the parent's
+    >>> import subprocess, sys
+    >>> program = '''
+    ... import os
+    ... import xlamini.numpy as jnp
+    ... x = jnp.ones(3)  # starts XLA's threads
+    ... if os.fork() == 0:
+    ...     x + 1  # fails: the threads that would compute it are the parent's
+    ... '''
+    >>> print(subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stderr.split("\\n")[-2])
+    xlamini.core.platform_errors.ForkError: this process was forked from one that had used a device, ...
 
     Start processes anew, which also multiprocessing and PyTorch's DataLoader can:
 

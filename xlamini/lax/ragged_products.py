@@ -44,6 +44,11 @@ class RaggedDotDimensionNumbers:
         dimension.
       rhs_group_dimensions: the one dimension of the right operand that counts the groups, if the ragged one is free;
         none otherwise.
+
+    >>> groups = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), [0], [0])
+    >>> rows, weights = jnp.ones((4, 2)), jnp.stack([jnp.ones((2, 3)), jnp.zeros((2, 3))])
+    >>> lax.ragged_dot_general(rows, weights, jnp.array([3, 1]), groups)[:, 0]
+    Array([2., 2., 2., 0.], dtype=float32)
     """
 
     def __init__(

@@ -38,7 +38,11 @@ def relu(x: ArrayLike) -> Array:
 
 @ufunc(lambda x: _between(x, 0.0, 6.0))
 def relu6(x: ArrayLike) -> Array:
-    """`min(max(x, 0), 6)`; its derivative at 0 and at 6 is 0."""
+    """`min(max(x, 0), 6)`; its derivative at 0 and at 6 is 0.
+
+    >>> relu6(jnp.array([-1.0, 2.0, 8.0]))
+    Array([0., 2., 6.], dtype=float32)
+    """
     ...
 
 
@@ -48,19 +52,31 @@ def _between(x: Any, low: float, high: float) -> Any:
 
 @ufunc(lambda x: where(x > 1, 1, where(x < -1, -1, x)))
 def hard_tanh(x: ArrayLike) -> Array:
-    """`x` between -1 and 1, and the nearer of them outside."""
+    """`x` between -1 and 1, and the nearer of them outside.
+
+    >>> hard_tanh(jnp.array([-2.0, 0.5, 2.0]))
+    Array([-1. ,  0.5,  1. ], dtype=float32)
+    """
     ...
 
 
 @ufunc(lambda x: _between(x + 3.0, 0.0, 6.0) / 6.0)
 def hard_sigmoid(x: ArrayLike) -> Array:
-    """A sigmoid made of straight lines: `relu6(x + 3) / 6`."""
+    """A sigmoid made of straight lines: `relu6(x + 3) / 6`.
+
+    >>> hard_sigmoid(jnp.array([-4.0, 0.0, 1.5, 4.0]))
+    Array([0.  , 0.5 , 0.75, 1.  ], dtype=float32)
+    """
     ...
 
 
 @ufunc(lambda x: x * (_between(x + 3.0, 0.0, 6.0) / 6.0))
 def hard_silu(x: ArrayLike) -> Array:
-    """`x * hard_sigmoid(x)`."""
+    """`x * hard_sigmoid(x)`.
+
+    >>> hard_silu(jnp.array([-4.0, 0.0, 3.0]))
+    Array([-0.,  0.,  3.], dtype=float32)
+    """
     ...
 
 
@@ -69,13 +85,23 @@ hard_swish = hard_silu
 
 @ufunc(exponential.logistic, promoted_inexact)
 def sigmoid(x: ArrayLike) -> Array:
-    """`1 / (1 + exp(-x))`."""
+    """`1 / (1 + exp(-x))`.
+
+    >>> sigmoid(jnp.array([-100.0, 0.0, 100.0]))
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
     ...
 
 
 @ufunc(lambda x: x * exponential.logistic(x), promoted_inexact)
 def silu(x: ArrayLike) -> Array:
-    """`x * sigmoid(x)`."""
+    """`x * sigmoid(x)`.
+
+    >>> silu(jnp.array([-100.0, 0.0, 100.0]))
+    Array([ -0.,   0., 100.], dtype=float32)
+    >>> xlamini.grad(silu)(0.0)
+    Array(0.5, dtype=float32, weak_type=True)
+    """
     ...
 
 
@@ -94,19 +120,31 @@ def softplus(x: ArrayLike) -> Array:
 
 @ufunc(lambda x: -logaddexp(-x, 0.0), promoted_inexact)
 def log_sigmoid(x: ArrayLike) -> Array:
-    """`log(sigmoid(x))`, without overflow."""
+    """`log(sigmoid(x))`, without overflow; TypeError for complex numbers.
+
+    >>> log_sigmoid(jnp.array([-1000.0, 1000.0]))
+    Array([-1000.,    -0.], dtype=float32)
+    """
     ...
 
 
 @ufunc(lambda x: x / (abs(x) + 1), lambda name, x: promoted_inexact(name, x, 1)[:1])
 def soft_sign(x: ArrayLike) -> Array:
-    """`x / (|x| + 1)`."""
+    """`x / (|x| + 1)`.
+
+    >>> soft_sign(jnp.array([-3.0, 0.0, 1.0]))
+    Array([-0.75,  0.  ,  0.5 ], dtype=float32)
+    """
     ...
 
 
 @ufunc(lambda x: x * tanh(logaddexp(x, 0.0)), promoted_inexact)
 def mish(x: ArrayLike) -> Array:
-    """`x * tanh(softplus(x))`."""
+    """`x * tanh(softplus(x))`; TypeError for complex numbers.
+
+    >>> mish(jnp.array([-100.0, 0.0, 100.0]))
+    Array([ -0.,   0., 100.], dtype=float32)
+    """
     ...
 
 
@@ -132,7 +170,11 @@ def _over(x: Any, alpha: Any) -> Any:
 
 @composite()
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
-    """`x` where it is positive, `alpha * (exp(x) - 1)` otherwise."""
+    """`x` where it is positive, `alpha * (exp(x) - 1)` otherwise; TypeError for complex numbers.
+
+    >>> elu(jnp.array([-100.0, 0.0, 2.0]), alpha=0.5)
+    Array([-0.5,  0. ,  2. ], dtype=float32)
+    """
     return _over(promoted("elu", x, 1.0)[0], alpha)
 
 
@@ -141,13 +183,21 @@ _SCALE, _ALPHA = 1.0507009873554805, 1.6732632423543772
 
 @ufunc(lambda x: _SCALE * _over(x + 0.0, _ALPHA))
 def selu(x: ArrayLike) -> Array:
-    """A scaled `elu` that keeps normal inputs normal, layer after layer."""
+    """A scaled `elu` that keeps normal inputs normal, layer after layer; TypeError for complex numbers.
+
+    >>> selu(jnp.array([-100.0, 0.0, 1.0]))
+    Array([-1.7580993,  0.       ,  1.050701 ], dtype=float32)
+    """
     ...
 
 
 @composite()
 def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
-    """`x` where it is positive, `alpha * (exp(x / alpha) - 1)` otherwise."""
+    """`x` where it is positive, `alpha * (exp(x / alpha) - 1)` otherwise; TypeError for complex numbers.
+
+    >>> celu(jnp.array([-100.0, 0.0, 2.0]), alpha=0.5)
+    Array([-0.5,  0. ,  2. ], dtype=float32)
+    """
     array, _ = promoted("celu", x, 1.0)
     positive = gt(array, 0)
     return where(positive, array, alpha * exponential.expm1(where(positive, 0.0, array) / alpha))
@@ -155,27 +205,43 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
 
 @composite()
 def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Array:
-    """`x` where it is not negative, `negative_slope * x` otherwise."""
+    """`x` where it is not negative, `negative_slope * x` otherwise.
+
+    >>> leaky_relu(jnp.array([-2.0, 3.0]), negative_slope=0.5)
+    Array([-1.,  3.], dtype=float32)
+    """
     array = as_operand("leaky_relu", x)
     return where(array >= 0, array, negative_slope * array)
 
 
 @composite()
 def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
-    """`(x + sqrt(x ** 2 + b)) / 2`: softplus without exponentials."""
+    """`(x + sqrt(x ** 2 + b)) / 2`: softplus without exponentials.
+
+    >>> squareplus(jnp.array([-1.5, 0.0, 1.5]))
+    Array([0.5, 1. , 2. ], dtype=float32)
+    """
     values, curvature = promoted_inexact("squareplus", *promoted_inexact("squareplus", x), b)
     return (values + sqrt(values * values + curvature)) / 2
 
 
 @ufunc(lambda x: where(x <= -1.0, 0.0, where(x >= 1.0, x, (x + 1.0) ** 2 / 4)), _beside(1.0))
 def sparse_plus(x: ArrayLike) -> Array:
-    """0 up to -1, `x` from 1 on, and between them the parabola that meets both."""
+    """0 up to -1, `x` from 1 on, and between them the parabola that meets both.
+
+    >>> sparse_plus(jnp.array([-2.0, 0.0, 2.0]))
+    Array([0.  , 0.25, 2.  ], dtype=float32)
+    """
     ...
 
 
 @ufunc(lambda x: 0.5 * min(max(x + 1.0, 0.0), 2.0), _beside(1.0))
 def sparse_sigmoid(x: ArrayLike) -> Array:
-    """0 up to -1, 1 from 1 on, a straight line between: the derivative of `sparse_plus`. Its own at -1 and 1 is 1/4."""
+    """0 up to -1, 1 from 1 on, a straight line between: the derivative of `sparse_plus`. Its own at -1 and 1 is 1/4.
+
+    >>> sparse_sigmoid(jnp.array([-2.0, 0.0, 2.0]))
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
     ...
 
 
@@ -187,13 +253,21 @@ def _log1mexp(x: Any) -> Any:
 
 @ufunc(_log1mexp, promoted_inexact)
 def log1mexp(x: ArrayLike) -> Array:
-    """`log(1 - exp(-x))` of each element, precise for small and for large x."""
+    """`log(1 - exp(-x))` of each element, precise for small and for large x.
+
+    >>> log1mexp(jnp.array([1e-10, 100.0]))
+    Array([-23.02585,  -0.     ], dtype=float32)
+    """
     ...
 
 
 @ufunc(lambda x: x, unpromoted)
 def identity(x: ArrayLike) -> Array:
-    """`x` itself."""
+    """`x` itself.
+
+    >>> identity(jnp.array([1, 2]))
+    Array([1, 2], dtype=int32)
+    """
     ...
 
 

@@ -39,7 +39,15 @@ _COMPLEX_TRUNCATED = 0.95311164380491208
 
 @runtime_checkable
 class Initializer(Protocol):
-    """The type of initializers."""
+    """The type of initializers: what is called with a key, a shape and a dtype, and returns an array of these.
+
+    >>> def layer(key, make: Initializer = nn.initializers.glorot_normal()):
+    ...     return {"w": make(key, (3, 2), "float32"), "b": jnp.zeros(2)}
+    >>> layer(random.key(0), nn.initializers.ones)["w"].shape
+    (3, 2)
+    >>> isinstance(nn.initializers.he_uniform(), Initializer)
+    True
+    """
 
     def __call__(self, key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
         """An array of this shape and dtype."""

@@ -93,7 +93,19 @@ def logsumexp(
 def logmeanexp(
     x: ArrayLike, axis: AxisLike = None, where: ArrayLike | None = None, keepdims: bool = False
 ) -> Array:
-    """The logarithm of the mean of `exp(x)` along an axis, several, or all."""
+    """The logarithm of the mean of `exp(x)` along an axis, several, or all, without overflow.
+
+    Args:
+      x: an array; integers become floats.
+      axis: an axis, a tuple of axes, or None for all.
+      where: a mask; what is not in it counts neither in the sum nor in the number of elements.
+      keepdims: whether the axes stay, with size 1.
+
+    >>> nn.logmeanexp(jnp.array([1000.0, 1000.0]))
+    Array(1000., dtype=float32)
+    >>> nn.logmeanexp(jnp.array([[0.0, 5.0], [2.0, 7.0]]), axis=1, where=jnp.array([True, False]))
+    Array([0., 2.], dtype=float32)
+    """
     shape = aval_of(x).shape
     axes = as_axes("logmeanexp", axis, len(shape))
     total = logsumexp(x, axes, keepdims=keepdims, where=where)

@@ -18,19 +18,34 @@ from xlamini.typing import ArrayLike
 
 @ufunc(arithmetic.add)
 def add(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Sum of each pair of elements: `x + y`; for bools, whether either holds."""
+    """Sum of each pair of elements: `x + y`; for bools, whether either holds.
+
+    >>> jnp.add(jnp.array([1, 2]), 0.5)
+    Array([1.5, 2.5], dtype=float32, weak_type=True)
+    """
     ...
 
 
 @ufunc(arithmetic.sub)
 def subtract(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Difference of each pair of elements: `x - y`; TypeError for bools."""
+    """Difference of each pair of elements: `x - y`; TypeError for bools.
+
+    >>> jnp.subtract(jnp.array([1, 2]), jnp.array([[1], [2]]))
+    Array([[ 0,  1],
+           [-1,  0]], dtype=int32)
+    """
     ...
 
 
 @ufunc(arithmetic.mul)
 def multiply(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Product of each pair of elements: `x * y`; for bools, whether both hold."""
+    """Product of each pair of elements: `x * y`; for bools, whether both hold.
+
+    >>> jnp.multiply(jnp.array([1, 2, 3]), 2)
+    Array([2, 4, 6], dtype=int32)
+    >>> jnp.multiply.reduce(jnp.array([1, 2, 3]))
+    Array(6, dtype=int32)
+    """
     ...
 
 
@@ -101,7 +116,13 @@ def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @ufunc(arithmetic.neg)
 def negative(x: ArrayLike, /) -> Array:
-    """The number of the other sign: `-x`; TypeError for bools."""
+    """The number of the other sign: `-x`; TypeError for bools.
+
+    >>> jnp.negative(jnp.array([1, -2]))
+    Array([-1,  2], dtype=int32)
+    >>> jnp.negative(jnp.array([1, 2], "uint8"))
+    Array([255, 254], dtype=uint8)
+    """
     ...
 
 
@@ -200,13 +221,21 @@ def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 @ufunc(arithmetic.max)
 def maximum(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """The larger of each pair of elements; NaN where one of them is NaN."""
+    """The larger of each pair of elements; NaN where one of them is NaN.
+
+    >>> jnp.maximum(jnp.array([1.0, jnp.nan, 3.0]), 2.0)
+    Array([ 2., nan,  3.], dtype=float32)
+    """
     ...
 
 
 @ufunc(arithmetic.min)
 def minimum(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """The smaller of each pair of elements; NaN where one of them is NaN."""
+    """The smaller of each pair of elements; NaN where one of them is NaN.
+
+    >>> jnp.minimum(jnp.array([1.0, jnp.nan, 3.0]), 2.0)
+    Array([ 1., nan,  2.], dtype=float32)
+    """
     ...
 
 

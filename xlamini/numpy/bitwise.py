@@ -15,19 +15,31 @@ from xlamini.typing import ArrayLike
 
 @ufunc(bitwise.bitwise_and)
 def bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """The bits that are set in both of each pair: `x & y`."""
+    """The bits that are set in both of each pair: `x & y`.
+
+    >>> jnp.bitwise_and(0b1100, jnp.array([0b1010, 0b0011]))
+    Array([8, 0], dtype=int32)
+    """
     ...
 
 
 @ufunc(bitwise.bitwise_or)
 def bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """The bits that are set in either of each pair: `x | y`."""
+    """The bits that are set in either of each pair: `x | y`.
+
+    >>> jnp.bitwise_or(0b1100, jnp.array([0b1010, 0b0011]))
+    Array([14, 15], dtype=int32)
+    """
     ...
 
 
 @ufunc(bitwise.bitwise_xor)
 def bitwise_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """The bits that are set in exactly one of each pair: `x ^ y`."""
+    """The bits that are set in exactly one of each pair: `x ^ y`.
+
+    >>> jnp.bitwise_xor(0b1100, jnp.array([0b1010, 0b0011]))
+    Array([ 6, 15], dtype=int32)
+    """
     ...
 
 

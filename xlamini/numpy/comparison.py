@@ -106,19 +106,31 @@ def _truths(name: str, *operands: Any) -> Any:
 
 @ufunc(bitwise.bitwise_and, _truths)
 def logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Test elementwise whether both operands differ from 0."""
+    """Test elementwise whether both operands differ from 0.
+
+    >>> jnp.logical_and(jnp.array([0.0, 0.5, 2.0]), jnp.array([True, False, True]))
+    Array([False, False,  True], dtype=bool)
+    """
     ...
 
 
 @ufunc(bitwise.bitwise_or, _truths)
 def logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Test elementwise whether at least one operand differs from 0."""
+    """Test elementwise whether at least one operand differs from 0.
+
+    >>> jnp.logical_or(jnp.array([0.0, 0.5, 2.0]), jnp.array([False, False, True]))
+    Array([False,  True,  True], dtype=bool)
+    """
     ...
 
 
 @ufunc(bitwise.bitwise_xor, _truths)
 def logical_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Test elementwise whether exactly one operand differs from 0."""
+    """Test elementwise whether exactly one operand differs from 0.
+
+    >>> jnp.logical_xor(jnp.array([0.0, 0.5, 2.0]), jnp.array([True, False, True]))
+    Array([ True,  True, False], dtype=bool)
+    """
     ...
 
 

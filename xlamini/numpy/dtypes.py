@@ -47,10 +47,91 @@ int_, uint, float_, complex_ = int64, uint64, float64, complex128
 single, double, csingle, cdouble = float32, float64, complex64, complex128
 
 dtype = np.dtype
-generic, number, inexact = np.generic, np.number, np.inexact
-integer, signedinteger, unsignedinteger = np.integer, np.signedinteger, np.unsignedinteger
-floating, complexfloating = np.floating, np.complexfloating
-flexible, character, object_ = np.flexible, np.character, np.object_
+"""NumPy's class of dtypes, which is that of an array's `dtype`.
+
+>>> jnp.ones(2).dtype == dtype("float32"), isinstance(jnp.ones(2, "bfloat16").dtype, dtype)
+(True, True)
+"""
+generic = np.generic
+"""The class of all dtypes, for `issubdtype`; it is NumPy's, as are those below it.
+
+>>> issubdtype("bfloat16", generic)
+True
+"""
+number = np.number
+"""The class of all dtypes of numbers: integers, floats and complex numbers; not of bool.
+
+>>> issubdtype("int4", number), issubdtype("complex64", number), issubdtype(bool, number)
+(True, True, False)
+"""
+inexact = np.inexact
+"""The class of floating and complex dtypes.
+
+>>> issubdtype("float8_e5m2", inexact), issubdtype("complex64", inexact), issubdtype("int32", inexact)
+(True, True, False)
+"""
+integer = np.integer
+"""The class of integer dtypes, signed and unsigned; not of bool.
+
+>>> issubdtype("int4", integer), issubdtype("uint8", integer), issubdtype(bool, integer)
+(True, True, False)
+"""
+signedinteger = np.signedinteger
+"""The class of signed integer dtypes.
+
+>>> issubdtype("int4", signedinteger), issubdtype("uint8", signedinteger)
+(True, False)
+"""
+unsignedinteger = np.unsignedinteger
+"""The class of unsigned integer dtypes.
+
+>>> issubdtype("int4", unsignedinteger), issubdtype("uint8", unsignedinteger)
+(False, True)
+"""
+floating = np.floating
+"""The class of real floating dtypes, those that NumPy lacks among them.
+
+>>> def checked(x):
+...     if not jnp.issubdtype(x.dtype, jnp.floating):
+...         raise TypeError(f"a float is needed, got {x.dtype}")
+...     return x
+>>> checked(jnp.ones(2, "bfloat16"))
+Array([1, 1], dtype=bfloat16)
+>>> checked(jnp.ones(2, "int32"))
+Traceback (most recent call last):
+    ...
+TypeError: a float is needed, got int32
+"""
+complexfloating = np.complexfloating
+"""The class of complex dtypes.
+
+>>> issubdtype("complex64", complexfloating), issubdtype("float32", complexfloating)
+(True, False)
+"""
+flexible = np.flexible
+"""NumPy's class of dtypes whose elements have a size of their own, such as texts. No Array has one of these.
+
+>>> issubdtype(np.array(["a", "bc"]).dtype, flexible), issubdtype("float32", flexible)
+(True, False)
+"""
+character = np.character
+"""NumPy's class of dtypes of texts. No Array has one of these.
+
+>>> jnp.asarray(np.array(["a", "bc"]))
+Traceback (most recent call last):
+    ...
+TypeError: ndarray: no array can have dtype <U2; ...
+"""
+object_ = np.object_
+"""NumPy's class of the dtype of Python objects. No Array has it.
+
+>>> issubdtype(np.array([None]).dtype, object_)
+True
+>>> jnp.asarray(np.array([None, "a"]))
+Traceback (most recent call last):
+    ...
+TypeError: ndarray: no array can have dtype object; ...
+"""
 
 
 def result_type(*args: Any) -> np.dtype:

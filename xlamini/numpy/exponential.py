@@ -117,5 +117,9 @@ def _logaddexp2(x: Any, y: Any) -> Any:
 
 @ufunc(_logaddexp2, promoted_inexact)
 def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """`log2(2 ** x1 + 2 ** x2)` of each pair of elements, without overflow; TypeError for complex numbers."""
+    """`log2(2 ** x1 + 2 ** x2)` of each pair of elements, without overflow; TypeError for complex numbers.
+
+    >>> jnp.logaddexp2(jnp.array([1000.0]), 1000.0)
+    Array([1001.], dtype=float32)
+    """
     ...

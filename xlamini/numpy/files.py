@@ -17,7 +17,16 @@ File = IO[bytes] | str | os.PathLike[Any]
 
 
 def save(file: File, arr: Any, allow_pickle: bool = True) -> None:
-    """Write an array into a file in NumPy's format; a name without a suffix gets ".npy"."""
+    """Write an array into a file in NumPy's format; a name without a suffix gets ".npy".
+
+    `file` may also be a file object that is open for writing. `load` reads it.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(f"{folder}/weights", jnp.arange(3))
+    ...     load(f"{folder}/weights.npy")
+    Array([0, 1, 2], dtype=int32)
+    """
     np.save(file, np.asarray(arr), allow_pickle=allow_pickle)
 
 
@@ -25,6 +34,14 @@ def savez(file: File, *args: Any, allow_pickle: bool = True, **kwds: Any) -> Non
     """Write several arrays into one file, under their keywords, or as "arr_0", "arr_1" and so on.
 
     A name without a suffix gets ".npz". `allow_pickle` makes no difference, because arrays hold numbers.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> savez(file, w=jnp.arange(3), b=jnp.zeros(2))
+    >>> _ = file.seek(0)
+    >>> saved = load(file)
+    >>> sorted(saved), saved["w"]
+    (['b', 'w'], array([0, 1, 2], dtype=int32))
     """
     arrays: dict[str, Any] = {name: np.asarray(x) for name, x in kwds.items()}
     np.savez(file, *map(np.asarray, args), **arrays)
@@ -51,7 +68,13 @@ def load(file: File, *args: Any, **kwargs: Any) -> Any:
 
 
 def fromfile(*args: Any, **kwargs: Any) -> Array:
-    """Not supported, since a file may change between tracing and running: NotImplementedError."""
+    """Not supported, since a file may change between tracing and running: NotImplementedError.
+
+    >>> fromfile("numbers.bin")
+    Traceback (most recent call last):
+        ...
+    NotImplementedError: fromfile: a program must not depend on a file; use jnp.asarray(np.fromfile(...))
+    """
     raise NotImplementedError("fromfile: a program must not depend on a file; use jnp.asarray(np.fromfile(...))")
 
 

@@ -10,7 +10,14 @@ from xlamini.numpy.arguments import as_operand
 
 
 def set_printoptions(*args: Any, **kwargs: Any) -> None:
-    """Say how arrays are printed, NumPy's among them; the options are those of `numpy.set_printoptions`."""
+    """Say how arrays are printed, NumPy's among them; the options are those of `numpy.set_printoptions`.
+
+    >>> before = get_printoptions()
+    >>> set_printoptions(precision=2)
+    >>> jnp.array([1.23456])
+    Array([1.23], dtype=float32)
+    >>> set_printoptions(**before)
+    """
     np.set_printoptions(*args, **kwargs)
 
 

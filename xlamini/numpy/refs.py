@@ -31,6 +31,15 @@ class Ref(Holder, Viewed):
     `ref[index]` reads, `ref[index] = value` writes, `ref[index] += value` adds; an index is what an array takes, `...`
     for all of it. A ref may be closed over or passed as an argument, and is a leaf of pytrees; it has no arithmetic of
     its own.
+
+    >>> ref = xlamini.new_ref(jnp.zeros(3))
+    >>> ref[1] += 5.0
+    >>> ref[...], ref.shape
+    (Array([0., 5., 0.], dtype=float32), (3,))
+    >>> ref[...] = jnp.ones(4)
+    Traceback (most recent call last):
+        ...
+    xlamini.core.errors.ShapeError: ref of shape (3,) cannot take a value of shape (4,) as a whole; ...
     """
 
     __slots__ = ()

@@ -34,6 +34,11 @@ class ResizeMethod(enum.Enum):
 
     NEAREST takes the nearest one, LINEAR weighs two, CUBIC four (Keys, "Cubic convolution interpolation", 1981),
     CUBIC_PYTORCH too, as PyTorch does, LANCZOS3 and LANCZOS5 six and ten; AREA weighs by the common area.
+
+    >>> xlamini.image.resize(jnp.array([[0.0, 1.0]]), (1, 4), ResizeMethod.NEAREST)
+    Array([[0., 0., 1., 1.]], dtype=float32)
+    >>> xlamini.image.resize(jnp.array([[0.0, 1.0]]), (1, 4), ResizeMethod.LINEAR)
+    Array([[0.  , 0.25, 0.75, 1.  ]], dtype=float32)
     """
 
     NEAREST = 0

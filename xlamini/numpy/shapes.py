@@ -195,7 +195,13 @@ def atleast_1d(ary: ArrayLike, /) -> Array: ...
 @overload
 def atleast_1d(first: ArrayLike, second: ArrayLike, /, *rest: ArrayLike) -> list[Array]: ...
 def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
-    """Each array with at least one dimension."""
+    """Each array with at least one dimension.
+
+    >>> atleast_1d(3.0)
+    Array([3.], dtype=float32, weak_type=True)
+    >>> [x.shape for x in atleast_1d(3.0, jnp.ones((2, 2)))]
+    [(1,), (2, 2)]
+    """
     return _each("atleast_1d", arys, lambda x: _shape.reshape(x, (1,)) if x.ndim == 0 else x)
 
 
@@ -204,7 +210,11 @@ def atleast_2d(ary: ArrayLike, /) -> Array: ...
 @overload
 def atleast_2d(first: ArrayLike, second: ArrayLike, /, *rest: ArrayLike) -> list[Array]: ...
 def atleast_2d(*arys: ArrayLike) -> Array | list[Array]:
-    """Each array with at least two dimensions; new ones come first."""
+    """Each array with at least two dimensions; new ones come first.
+
+    >>> atleast_2d(jnp.array([1, 2]))
+    Array([[1, 2]], dtype=int32)
+    """
     return _each("atleast_2d", arys, lambda x: _shape.reshape(x, (1,) * (2 - x.ndim) + x.shape) if x.ndim < 2 else x)
 
 
@@ -213,7 +223,11 @@ def atleast_3d(ary: ArrayLike, /) -> Array: ...
 @overload
 def atleast_3d(first: ArrayLike, second: ArrayLike, /, *rest: ArrayLike) -> list[Array]: ...
 def atleast_3d(*arys: ArrayLike) -> Array | list[Array]:
-    """Each array with at least three dimensions: `n` becomes `(1, n, 1)`, `(m, n)` becomes `(m, n, 1)`."""
+    """Each array with at least three dimensions: `n` becomes `(1, n, 1)`, `(m, n)` becomes `(m, n, 1)`.
+
+    >>> atleast_3d(jnp.ones(2)).shape, atleast_3d(jnp.ones((2, 4))).shape
+    ((1, 2, 1), (2, 4, 1))
+    """
     new = {0: (0, 1, 2), 1: (0, 2), 2: (2,)}
     return _each("atleast_3d", arys, lambda x: _shape.expand_dims(x, new[x.ndim]) if x.ndim < 3 else x)
 

@@ -35,7 +35,12 @@ class DotAlgorithm:
 
 
 class DotAlgorithmPreset(Enum):
-    """An exact recipe: dtypes of left and right operand and of the sum, and how many products make one (X3, X6, X9)."""
+    """An exact recipe: dtypes of left and right operand and of the sum, and how many products make one (X3, X6, X9).
+
+    >>> x = jnp.array([1.001])
+    >>> jnp.dot(x, x), jnp.dot(x, x, precision=DotAlgorithmPreset.BF16_BF16_F32)
+    (Array(1.002001, dtype=float32), Array(1., dtype=float32))
+    """
 
     DEFAULT = "DEFAULT"
     ANY_F8_ANY_F8_F32 = "ANY_F8_ANY_F8_F32"

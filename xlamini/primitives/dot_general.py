@@ -49,6 +49,13 @@ from xlamini.primitives.tangent_ops import add_tangents
 from xlamini.runtime import Array
 
 DotDimensionNumbers = tuple[tuple[Shape, Shape], tuple[Shape, Shape]]
+"""What `dot_general` takes as `dimension_numbers`: the contracting dimensions of both operands, then their batch
+dimensions.
+
+>>> numbers: DotDimensionNumbers = (((2,), (1,)), ((0,), (0,)))
+>>> lax.dot_general(jnp.ones((5, 2, 3)), jnp.ones((5, 3, 4)), numbers).shape
+(5, 2, 4)
+"""
 
 
 def dot_general(

@@ -20,17 +20,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar, overload
 
 from xlamini.core import (
-    ELEMENTWISE,
-    PURE,
-    REMATERIALIZABLE,
     Avals,
-    Axis,
     Cost,
     Dims,
     Factors,
     MissingRule,
     Params,
-    Primitive,
     Shape,
     ShapedArray,
     ShapeError,
@@ -46,7 +41,7 @@ from xlamini.core import (
     trim,
 )
 from xlamini.core.frames import definition
-from xlamini.core.primitive import HAS_CPU_LOWERING
+from xlamini.core.primitive import ELEMENTWISE, HAS_CPU_LOWERING, PURE, REMATERIALIZABLE, Axis, Primitive
 from xlamini.core.sharding.factors import broadcasting
 from xlamini.core.sharding.partial_sums import IN_EACH, JOINTLY, Groups
 from xlamini.core.tangents import Linear
@@ -373,7 +368,11 @@ def _(ct: Any, x: Any, y: Any) -> Any:
 
 @elementwise(hlo="stablehlo.negate", linear=JOINTLY)
 def neg(x: Any) -> Any:
-    """Negation, elementwise: `-x`."""
+    """Negation, elementwise: `-x`.
+
+    >>> neg(jnp.array([1.0, -2.0]))
+    Array([-1.,  2.], dtype=float32)
+    """
 
 
 neg.makes_nan, neg.keeps_nan = False, True

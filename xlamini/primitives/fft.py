@@ -41,7 +41,11 @@ from xlamini.runtime import Array
 
 
 class FftType(enum.IntEnum):
-    """The kind of transform: complex (FFT), its inverse (IFFT), of real numbers (RFFT), and its inverse (IRFFT)."""
+    """The kind of transform: complex (FFT), its inverse (IFFT), of real numbers (RFFT), and its inverse (IRFFT).
+
+    >>> lax.fft(jnp.array([1.0, 0.0, 0.0, 0.0]), FftType.RFFT, (4,))
+    Array([1.+0.j, 1.+0.j, 1.+0.j], dtype=complex64)
+    """
 
     FFT = 0
     IFFT = 1

@@ -26,6 +26,11 @@ class GatherDimensionNumbers(NamedTuple):
     `offset_dims` are the output's dimensions that a window fills, `collapsed_slice_dims` the operand's that it lacks,
     and component i of an index vector is a place in dimension `start_index_map[i]` of the operand. Batching dimensions
     run along, pair by pair.
+
+    >>> rows = GatherDimensionNumbers(offset_dims=(1,), collapsed_slice_dims=(0,), start_index_map=(0,))
+    >>> lax.gather(jnp.eye(3), jnp.array([[2], [0]]), rows, slice_sizes=(1, 3))
+    Array([[0., 0., 1.],
+           [1., 0., 0.]], dtype=float32)
     """
 
     offset_dims: Shape
@@ -41,6 +46,14 @@ class ScatterDimensionNumbers(NamedTuple):
     `update_window_dims` are the updates' dimensions that hold a window, `inserted_window_dims` the operand's that it
     lacks, and component i of an index vector is a place in dimension `scatter_dims_to_operand_dims[i]` of the operand.
     Batching dimensions run along, pair by pair.
+
+    >>> rows = ScatterDimensionNumbers(
+    ...     update_window_dims=(1,), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
+    ... )
+    >>> lax.scatter(jnp.zeros((3, 2)), jnp.array([[2]]), jnp.ones((1, 2)), rows)
+    Array([[0., 0.],
+           [0., 0.],
+           [1., 1.]], dtype=float32)
     """
 
     update_window_dims: Shape
@@ -56,6 +69,10 @@ class GatherScatterMode(Enum):
     CLIP moves its window inside. FILL_OR_DROP makes gather return a fill value, and scatter ignore the update.
     PROMISE_IN_BOUNDS is the caller's word that there is none, and the fastest; where the word is broken gather clips,
     and scatter ignores the update.
+
+    >>> x = jnp.arange(3.0)
+    >>> x.at[5].get(mode=GatherScatterMode.CLIP), x.at[5].get(mode=GatherScatterMode.FILL_OR_DROP)
+    (Array(2., dtype=float32), Array(nan, dtype=float32))
     """
 
     CLIP = "clip"

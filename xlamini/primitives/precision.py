@@ -14,6 +14,16 @@ class Precision(Enum):
     """The rounding that accelerators may apply to operands of a product; on the CPU all three are equal.
 
     DEFAULT is the fastest (one bfloat16 or TF32 pass), HIGH slower and closer, HIGHEST the full precision of the dtype.
+
+    >>> x = jnp.ones((2, 2))
+    >>> print(xlamini.make_jaxpr(lambda x: jnp.matmul(x, x, precision=Precision.HIGH))(x))
+    { lambda ; a:f32[2,2]. let
+        b:f32[2,2] = dot_general[
+          dimension_numbers=(([1], [0]), ([], []))
+          precision=(Precision.HIGH, Precision.HIGH)
+          preferred_element_type=float32
+        ] a a
+      in (b,) }
     """
 
     DEFAULT = 0
@@ -28,6 +38,13 @@ class Precision(Enum):
 
 
 PrecisionLike = str | Precision | tuple[str, str] | tuple[Precision, Precision] | Algorithm | None
+"""What products take as `precision`: a Precision or its name, a pair, a DotAlgorithm or the preset of one.
+
+>>> def square(x, precision: PrecisionLike = None):
+...     return jnp.matmul(x, x, precision=precision)
+>>> square(jnp.ones((2, 2)), "highest")[0], square(jnp.ones((2, 2)), "BF16_BF16_F32")[0]
+(Array([2., 2.], dtype=float32), Array([2., 2.], dtype=float32))
+"""
 CanonicalPrecision = tuple[Precision, Precision] | Algorithm | None
 
 _NAMES: dict[Any, Any] = {

@@ -40,7 +40,13 @@ _ZERO_INDEX = np.dtype(np.int32)
 
 
 class RandomAlgorithm(enum.IntEnum):
-    """The algorithm of `rng_bit_generator`."""
+    """The algorithm of `rng_bit_generator`.
+
+    >>> state = jnp.zeros(4, "uint32")
+    >>> _, bits = lax.rng_bit_generator(state, (2,), algorithm=RandomAlgorithm.RNG_THREE_FRY)
+    >>> bits
+    Array([1797259609, 2579123966], dtype=uint32)
+    """
 
     RNG_DEFAULT = 0
     RNG_THREE_FRY = 1

@@ -40,7 +40,12 @@ ceil.derivatives(lambda x, out: 0)
 
 
 class RoundingMethod(enum.IntEnum):
-    """The rule by which `round` rounds halves: away from zero, or to even."""
+    """The rule by which `round` rounds halves: away from zero, or to even.
+
+    >>> x = jnp.array([0.5, 1.5, 2.5])
+    >>> lax.round(x, RoundingMethod.AWAY_FROM_ZERO), lax.round(x, RoundingMethod.TO_NEAREST_EVEN)
+    (Array([1., 2., 3.], dtype=float32), Array([0., 2., 2.], dtype=float32))
+    """
 
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1

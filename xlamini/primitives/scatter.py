@@ -87,34 +87,104 @@ def scatter_apply(
     return scatter_apply_p.bind(operand, scatter_indices, updates, update_jaxpr=jaxpr, **options)
 
 
-def _combining(name: str, does: str) -> Callable[..., Any]:
-    """The public function of a scatter in which updates and elements are combined."""
+def scatter_add(
+    operand: Any,
+    scatter_indices: Any,
+    updates: Any,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Array:
+    """The operand with `updates` added to its windows at `scatter_indices`; arguments and errors: `scatter`.
 
-    def function(
-        operand: Any,
-        scatter_indices: Any,
-        updates: Any,
-        dimension_numbers: ScatterDimensionNumbers,
-        *,
-        indices_are_sorted: bool = False,
-        unique_indices: bool = False,
-        mode: str | GatherScatterMode | None = None,
-    ) -> Any:
-        options = _options(dimension_numbers, indices_are_sorted, unique_indices, mode)
-        return _combiners[name].bind(*_operands(operand, scatter_indices, updates), **options)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        f"The operand with `updates` {does} its windows at `scatter_indices`; arguments and errors as in `scatter`."
-    )
-    return function
+    >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter_add(jnp.ones(3), jnp.array([[2], [2]]), jnp.array([5.0, 7.0]), numbers)
+    Array([ 1.,  1., 13.], dtype=float32)
+    """
+    options = _options(dimension_numbers, indices_are_sorted, unique_indices, mode)
+    return scatter_add_p.bind(*_operands(operand, scatter_indices, updates), **options)
 
 
-scatter_add = _combining("scatter_add", "added to")
-scatter_sub = _combining("scatter_sub", "subtracted from")
-scatter_mul = _combining("scatter_mul", "multiplied into")
-scatter_min = _combining("scatter_min", "in the place of larger elements of")
-scatter_max = _combining("scatter_max", "in the place of smaller elements of")
+def scatter_sub(
+    operand: Any,
+    scatter_indices: Any,
+    updates: Any,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Array:
+    """The operand with `updates` subtracted from its windows at `scatter_indices`; arguments and errors: `scatter`.
+
+    >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter_sub(jnp.ones(3), jnp.array([[2], [2]]), jnp.array([5.0, 7.0]), numbers)
+    Array([  1.,   1., -11.], dtype=float32)
+    """
+    options = _options(dimension_numbers, indices_are_sorted, unique_indices, mode)
+    return scatter_sub_p.bind(*_operands(operand, scatter_indices, updates), **options)
+
+
+def scatter_mul(
+    operand: Any,
+    scatter_indices: Any,
+    updates: Any,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Array:
+    """The operand with its windows at `scatter_indices` multiplied by `updates`; arguments and errors: `scatter`.
+
+    >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter_mul(jnp.ones(3), jnp.array([[2], [2]]), jnp.array([5.0, 7.0]), numbers)
+    Array([ 1.,  1., 35.], dtype=float32)
+    """
+    options = _options(dimension_numbers, indices_are_sorted, unique_indices, mode)
+    return scatter_mul_p.bind(*_operands(operand, scatter_indices, updates), **options)
+
+
+def scatter_min(
+    operand: Any,
+    scatter_indices: Any,
+    updates: Any,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Array:
+    """The operand with `updates` in the place of larger elements of its windows; arguments and errors: `scatter`.
+
+    >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter_min(jnp.ones(3), jnp.array([[2], [0]]), jnp.array([-5.0, 7.0]), numbers)
+    Array([ 1.,  1., -5.], dtype=float32)
+    """
+    options = _options(dimension_numbers, indices_are_sorted, unique_indices, mode)
+    return scatter_min_p.bind(*_operands(operand, scatter_indices, updates), **options)
+
+
+def scatter_max(
+    operand: Any,
+    scatter_indices: Any,
+    updates: Any,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Array:
+    """The operand with `updates` in the place of smaller elements of its windows; arguments and errors: `scatter`.
+
+    >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter_max(jnp.ones(3), jnp.array([[2], [0]]), jnp.array([-5.0, 7.0]), numbers)
+    Array([7., 1., 1.], dtype=float32)
+    """
+    options = _options(dimension_numbers, indices_are_sorted, unique_indices, mode)
+    return scatter_max_p.bind(*_operands(operand, scatter_indices, updates), **options)
 
 
 def _options(
@@ -278,12 +348,3 @@ scatter_mul_p = ScatterMul("scatter-mul", "stablehlo.multiply")
 scatter_min_p = ScatterExtremum("scatter-min", "stablehlo.minimum")
 scatter_max_p = ScatterExtremum("scatter-max", "stablehlo.maximum")
 scatter_apply_p = ScatterApply("scatter-apply")
-
-
-_combiners = {
-    "scatter_add": scatter_add_p,
-    "scatter_sub": scatter_sub_p,
-    "scatter_mul": scatter_mul_p,
-    "scatter_min": scatter_min_p,
-    "scatter_max": scatter_max_p,
-}

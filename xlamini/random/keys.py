@@ -121,7 +121,13 @@ def _fold_in(key: Any, data: Any) -> Any:
 
 
 def clone(key: Any) -> Array:
-    """A copy of the key, declared to be used a second time on purpose."""
+    """A copy of the key, declared to be used a second time on purpose.
+
+    >>> key = random.key(0)
+    >>> with xlamini.debug_key_reuse(True):
+    ...     bool(random.normal(key) == random.normal(random.clone(key)))
+    True
+    """
     if not is_typed(key):
         check_words("clone", key, default_kind())
         generator = default_kind().generator

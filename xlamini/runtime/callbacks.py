@@ -55,7 +55,13 @@ class HostCall:
         return f"{self.what} raised {type(error).__name__}: {error}\nIt is called at {self.place}\n{text}"
 
 
-Buffer, ExecutionContext, ExecutionStage = _jax.ffi.Buffer, _jax.ffi.ExecutionContext, _jax.ffi.ExecutionStage
+Buffer = _jax.ffi.Buffer
+"""An operand or a result of a callback: its `shape`, `dtype`, `ndim`, and whether it is `writeable`."""
+
+ExecutionContext = _jax.ffi.ExecutionContext
+"""What XLA tells a callback of its call: the `stage`, and on a GPU the `stream`."""
+
+ExecutionStage = _jax.ffi.ExecutionStage
 """What XLA passes to a callback on device buffers."""
 
 

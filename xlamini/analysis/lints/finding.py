@@ -43,7 +43,19 @@ class Findings(NamedTuple):
 
 
 def finding(where: Equation | Place, message: str, fix: str, ratio: float | None = None) -> Finding:
-    """A finding of a rule, at an equation of the program or at a place; `fix` is one edit, in a sentence."""
+    """A finding of a rule, at an equation of the program or at a place; `fix` is one edit, in a sentence.
+
+    >>> from xlamini.debug import finding, lint_rule
+    >>> @lint_rule
+    ... def sines(program):
+    ...     for body, eqn in program.equations():
+    ...         if eqn.primitive.name == "sin":
+    ...             yield finding(eqn, "a sine", "Look it up in a table.", ratio=2.0)
+    >>> found = xlamini.lint(jnp.sin, rules=["sines"])(1.0).found[0]
+    >>> found.message, found.fix, found.ratio, found.rule
+    ('a sine', 'Look it up in a table.', 2.0, 'sines')
+    >>> del xlamini.debug.lint_rules["sines"]
+    """
     return Finding(place_of(where) if isinstance(where, Equation) else where, message, fix, ratio)
 
 

@@ -9,7 +9,13 @@ from xlamini.analysis.lints.program import Program
 Rule = Callable[[Program], Iterable[Finding]]
 
 rules: dict[str, Rule] = {}
-"""Each rule by the name of its function."""
+"""Each rule by the name of its function; `lint` applies all of them, unless it is told which.
+
+>>> sorted(xlamini.debug.lint_rules)[:2]
+['broadcast_blows_up', 'callback_in_a_loop']
+>>> xlamini.lint(lambda x: x + 1, rules=["broadcast_blows_up"])(2.0)
+nothing found
+"""
 
 
 def lint_rule(rule: Rule) -> Rule:

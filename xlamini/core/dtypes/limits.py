@@ -15,7 +15,11 @@ _integer_limits = memoised("helper: limits of integer dtypes", None)(ml_dtypes.i
 
 
 def itemsize_bits(dtype: Any) -> int:
-    """How many bits an element holds: 4 for int4, 8 for bool."""
+    """How many bits an element holds: 4 for int4, 8 for bool.
+
+    >>> itemsize_bits("int4"), itemsize_bits("bfloat16"), itemsize_bits(bool)
+    (4, 16, 8)
+    """
     found = as_dtype(dtype)
     kind = scalar_types.get(found)
     if kind is int:
@@ -48,7 +52,13 @@ def iinfo(dtype: Any) -> Any:
 
 
 def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
-    """Whether NumPy's casting rule allows `from_` to become `to`; dtypes only, as they are."""
+    """Whether NumPy's casting rule allows `from_` to become `to`; dtypes only, as they are.
+
+    `casting` is "no", "equiv", "safe", "same_kind" or "unsafe".
+
+    >>> can_cast("int8", "float32"), can_cast("float32", "int8"), can_cast("float32", "float16", "same_kind")
+    (True, False, True)
+    """
     return bool(np.can_cast(as_dtype(from_), as_dtype(to), casting))
 
 

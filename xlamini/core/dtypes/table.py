@@ -22,8 +22,22 @@ small_floats = _dtypes(
 floats = _dtypes("bfloat16 float16 float32 float64")
 complexes = _dtypes("complex64 complex128")
 
+bfloat16 = ml_dtypes.bfloat16
+"""The scalar type of 16 bits with the exponent of float32 and 8 bits of precision; `jnp.bfloat16` makes an Array.
+
+>>> jnp.array([1.0, 1.001], bfloat16)
+Array([1, 1], dtype=bfloat16)
+>>> float(bfloat16(1.001))
+1.0
+"""
+
 float0 = np.dtype([("float0", np.void)])
-"""The dtype of a tangent that holds nothing: an integer's or a boolean's."""
+"""The dtype of a tangent that holds nothing: an integer's or a boolean's.
+
+>>> slope = xlamini.grad(lambda n: n * 1.0, allow_int=True)(3)
+>>> slope.dtype == float0
+True
+"""
 
 scalar_types: dict[np.dtype, type] = {
     **dict.fromkeys((*small_ints, *unsigned, *signed), int),
@@ -47,11 +61,21 @@ ml_classes: dict[type, type] = {
 
 
 class extended(np.generic):
-    """The class of all dtypes that are no NumPy dtype."""
+    """The class of all dtypes that are no NumPy dtype.
+
+    >>> jnp.issubdtype(random.key(0).dtype, extended), jnp.issubdtype(jnp.float32, extended)
+    (True, False)
+    """
 
 
 class prng_key(extended):
-    """The class of the dtypes of random keys."""
+    """The class of the dtypes of random keys.
+
+    >>> def checked(key):
+    ...     return jnp.issubdtype(key.dtype, xlamini.dtypes.prng_key)
+    >>> checked(random.key(0)), checked(random.PRNGKey(0))
+    (True, False)
+    """
 
 
 class ExtendedDType:

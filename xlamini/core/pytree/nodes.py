@@ -12,15 +12,7 @@ import weakref
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from jaxlib._jax.pytree import (
-    DictKey,
-    FlattenedIndexKey,
-    GetAttrKey,
-    PyTreeDef,
-    PyTreeRegistry,
-    SequenceKey,
-    default_registry as _default_registry,
-)
+from jaxlib._jax import pytree as _pytree
 
 from xlamini.core.real_jax import imported_jax, importer_of
 
@@ -46,13 +38,74 @@ __all__ = [
 
 T = TypeVar("T")
 KeyEntry = TypeVar("KeyEntry", bound=Hashable)
-KeyPath = tuple[KeyEntry, ...]
+"""The type of a step of a key path: `DictKey`, `SequenceKey`, `GetAttrKey`, `FlattenedIndexKey`, or what a class of the
+user's names its children by. It is hashable.
 
-default_registry = _default_registry()
+>>> paths, _ = xlamini.tree_util.tree_flatten_with_path({"w": [1, 2]})
+>>> step: KeyEntry = paths[0][0][0]
+>>> step
+DictKey(key='w')
+"""
+KeyPath = tuple[KeyEntry, ...]
+"""The type of the path from a tree to a leaf: a tuple of steps.
+
+>>> def name(path: KeyPath, leaf):
+...     return xlamini.tree_util.keystr(path)
+>>> tree.map_with_path(name, {"w": [1, 2]})
+{'w': ["['w'][0]", "['w'][1]"]}
+"""
+
+PyTreeDef = _pytree.PyTreeDef
+"""The structure of a pytree without its leaves: what `tree.structure` returns. It is hashable and compared by value.
+
+>>> structure = tree.structure({"w": [1, 2], "b": 3})
+>>> structure, structure.num_leaves
+(PyTreeDef({'b': *, 'w': [*, *]}), 3)
+>>> structure.unflatten([10, 20, 30])
+{'b': 10, 'w': [20, 30]}
+"""
+DictKey = _pytree.DictKey
+"""The step of a path from a dict to its value at `key`.
+
+>>> paths, _ = tree.flatten_with_path({"w": 1.0})
+>>> paths
+[((DictKey(key='w'),), 1.0)]
+>>> xlamini.tree_util.keystr((DictKey("w"),))
+"['w']"
+"""
+FlattenedIndexKey = _pytree.FlattenedIndexKey
+"""The step of a path to a child that has no name, of a class registered without keys: its number, `key`.
+
+>>> xlamini.tree_util.keystr((FlattenedIndexKey(1),))
+'[<flat index 1>]'
+"""
+GetAttrKey = _pytree.GetAttrKey
+"""The step of a path from an object to its attribute `name`, as of a dataclass or a named tuple.
+
+>>> import collections
+>>> Point = collections.namedtuple("Point", "x y")
+>>> tree.flatten_with_path(Point(1, 2))[0]
+[((GetAttrKey(name='x'),), 1), ((GetAttrKey(name='y'),), 2)]
+"""
+SequenceKey = _pytree.SequenceKey
+"""The step of a path from a list or tuple to its element `idx`.
+
+>>> tree.flatten_with_path(["a", "b"])[0]
+[((SequenceKey(idx=0),), 'a'), ((SequenceKey(idx=1),), 'b')]
+"""
+
+default_registry = _pytree.default_registry()
+"""The classes that are nodes of pytrees, and how each is flattened: jaxlib's own object, which its C++ reads too.
+
+>>> default_registry.flatten({"w": [1, 2]})
+([1, 2], PyTreeDef({'w': [*, *]}))
+>>> default_registry.flatten_one_level(3) is None
+True
+"""
 # A pickled treedef holds its registry by this name.
 default_registry.__module__, default_registry.__name__ = __name__, "default_registry"
 
-dispatch_registry = PyTreeRegistry(
+dispatch_registry = _pytree.PyTreeRegistry(
     enable_none=True, enable_tuple=True, enable_namedtuple=True, enable_list=True, enable_dict=True
 )
 """What C++ dispatch takes arguments apart with: it sees through leaves that overlay an Array too."""

@@ -98,25 +98,47 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None)
 
 @composite(static=("s", "axes", "norm"))
 def fft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = None) -> Array:
-    """`fft` along two axes, which are cut off or filled with zeros to the lengths `s`."""
+    """`fft` along two axes, which are cut off or filled with zeros to the lengths `s`; ValueError unless there are two.
+
+    >>> fft2(jnp.array([[1.0, 2.0], [3.0, 4.0]]))
+    Array([[10.+0.j, -2.+0.j],
+           [-4.+0.j,  0.+0.j]], dtype=complex64)
+    """
     return _along("fft2", FFT, a, s, _two("fft2", axes), norm)
 
 
 @composite(static=("s", "axes", "norm"))
 def ifft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = None) -> Array:
-    """The inverse of `fft2`, with the same arguments."""
+    """The inverse of `fft2`, with the same arguments.
+
+    >>> ifft2(jnp.array([[4.0, 0.0], [0.0, 0.0]]))
+    Array([[1.+0.j, 1.+0.j],
+           [1.+0.j, 1.+0.j]], dtype=complex64)
+    """
     return _along("ifft2", IFFT, a, s, _two("ifft2", axes), norm)
 
 
 @composite(static=("s", "axes", "norm"))
 def rfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = None) -> Array:
-    """`fft2` of real numbers; of the last axis, the first half."""
+    """`fft2` of real numbers; of the last axis, the first half. TypeError for complex numbers.
+
+    >>> rfft2(jnp.ones((2, 4))).shape
+    (2, 3)
+    >>> rfft2(jnp.array([[1.0, 2.0], [3.0, 4.0]]))
+    Array([[10.+0.j, -2.+0.j],
+           [-4.+0.j,  0.+0.j]], dtype=complex64)
+    """
     return _along("rfft2", RFFT, a, s, _two("rfft2", axes), norm)
 
 
 @composite(static=("s", "axes", "norm"))
 def irfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = None) -> Array:
-    """The inverse of `rfft2`; `s` are the lengths of the result."""
+    """The inverse of `rfft2`; `s` are the lengths of the result.
+
+    >>> irfft2(rfft2(jnp.array([[1.0, 2.0], [3.0, 4.0]])))
+    Array([[1., 2.],
+           [3., 4.]], dtype=float32)
+    """
     return _along("irfft2", IRFFT, a, s, _two("irfft2", axes), norm)
 
 
@@ -133,7 +155,11 @@ def fftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Axes = None, norm: 
 
 @composite(static=("s", "axes", "norm"))
 def ifftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Axes = None, norm: Norm = None) -> Array:
-    """The inverse of `fftn`, with the same arguments."""
+    """The inverse of `fftn`, with the same arguments.
+
+    >>> ifftn(fftn(jnp.array([1.0, 2.0])))
+    Array([1.+0.j, 2.+0.j], dtype=complex64)
+    """
     return _along("ifftn", IFFT, a, s, axes, norm)
 
 
@@ -150,7 +176,13 @@ def rfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Axes = None, norm:
 
 @composite(static=("s", "axes", "norm"))
 def irfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Axes = None, norm: Norm = None) -> Array:
-    """The inverse of `rfftn`; `s` are the lengths of the result."""
+    """The inverse of `rfftn`; `s` are the lengths of the result.
+
+    >>> irfftn(rfftn(jnp.ones((2, 3))), s=(2, 3)).shape
+    (2, 3)
+    >>> irfftn(jnp.array([6.0, 0.0]))
+    Array([3., 3.], dtype=float32)
+    """
     return _along("irfftn", IRFFT, a, s, axes, norm)
 
 

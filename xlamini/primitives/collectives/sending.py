@@ -33,6 +33,12 @@ def precv(token: Any, out_shape: Any, axis_name: AxisName, perm: Any) -> Any:
 
     `out_shape` has the shape and dtype of each leaf; ShapeError where another arrives. NameError if there is no such
     axis.
+
+    >>> forward = [(0, 1)]
+    >>> def from_before(x):
+    ...     return precv(psend(x, "i", forward), xlamini.ShapeDtypeStruct((), "float32"), "i", forward)
+    >>> xlamini.vmap(from_before, axis_name="i")(jnp.array([1.0, 2.0]))
+    Array([0., 1.], dtype=float32)
     """
     axis_size(names_of("precv", axis_name))
     return tree_map(_received, out_shape, token)

@@ -31,7 +31,12 @@ _INDEX = np.dtype(np.int32)
 
 
 class EigImplementation(Enum):
-    """Who computes `eig` for a GPU: LAPACK on the host's CPU, or MAGMA; on a CPU it is LAPACK."""
+    """Who computes `eig` for a GPU: LAPACK on the host's CPU, or MAGMA; on a CPU it is LAPACK.
+
+    >>> values, *_ = lax.linalg.eig(jnp.array([[0.0, 1.0], [-1.0, 0.0]]), implementation=EigImplementation.LAPACK)
+    >>> values
+    Array([0.+1.j, 0.-1.j], dtype=complex64)
+    """
 
     CUSOLVER = "cusolver"
     MAGMA = "magma"

@@ -33,7 +33,12 @@ Subset = tuple[int, int]
 
 
 class EighImplementation(Enum):
-    """Algorithms of `eigh`: QR on the CPU and on GPUs, Jacobi's on GPUs and TPUs; QDWH is there for its name."""
+    """Algorithms of `eigh`: QR on the CPU and on GPUs, Jacobi's on GPUs and TPUs; QDWH is there for its name.
+
+    >>> vectors, values = lax.linalg.eigh(jnp.diag(jnp.array([3.0, 1.0])), implementation=EighImplementation.QR)
+    >>> values
+    Array([1., 3.], dtype=float32)
+    """
 
     QR = "qr"
     JACOBI = "jacobi"

@@ -48,7 +48,12 @@ Subset = tuple[int, int]
 
 class SvdAlgorithm(Enum):
     """Algorithms of `svd`: QR and DIVIDE_AND_CONQUER (the default) on the CPU; QR, JACOBI (the default up to a size of
-    1024) and POLAR on a GPU; POLAR on a TPU."""
+    1024) and POLAR on a GPU; POLAR on a TPU.
+
+    >>> u, s, vt = lax.linalg.svd(jnp.diag(jnp.array([1.0, 3.0])), algorithm=SvdAlgorithm.QR)
+    >>> s
+    Array([3., 1.], dtype=float32)
+    """
 
     DEFAULT = "default"
     QR = "QR"

@@ -28,6 +28,13 @@ class ConvDimensionNumbers(NamedTuple):
 
 
 ConvGeneralDilatedDimensionNumbers = tuple[str, str, str] | ConvDimensionNumbers | None
+"""What `conv_general_dilated` takes as `dimension_numbers`: three strings, ConvDimensionNumbers, or None for NCHW.
+
+>>> numbers: ConvGeneralDilatedDimensionNumbers = ("NHWC", "HWIO", "NHWC")
+>>> image, kernel = jnp.ones((1, 4, 4, 3)), jnp.ones((2, 2, 3, 5))
+>>> lax.conv_general_dilated(image, kernel, (1, 1), "VALID", dimension_numbers=numbers).shape
+(1, 3, 3, 5)
+"""
 
 
 def conv_dimension_numbers(

@@ -25,6 +25,15 @@ from xlamini.runtime.devices.plugins import (
 from xlamini.runtime.processes import group as processes
 
 Device = _jax.Device
+"""A device of a platform: its `platform`, its number `id`, the rank of its process, `process_index`, the vendor's name
+for it, `device_kind`. `device_put` and shardings take it, and `memory_stats()` tells what is allocated.
+
+>>> device = xlamini.devices()[0]
+>>> device, device.platform, device.id, device.process_index
+(CpuDevice(id=0), 'cpu', 0, 0)
+>>> xlamini.device_put(1.0, device).device == device
+True
+"""
 Client = _jax.Client
 
 BUILT_IN = ("cpu", "cuda", "rocm", "tpu")

@@ -133,7 +133,22 @@ _BY_PROCESS, _BY_ID = operator.attrgetter("process_index", "id"), operator.attrg
 def local_devices(
     process_index: int | None = None, backend: str | Client | None = None, host_id: int | None = None
 ) -> list[Device]:
-    """The devices of one process, by default of this one."""
+    """The devices of one process, by default of this one.
+
+    Args:
+      process_index: the rank of the process; None for this one.
+      backend: a platform's name, such as "cpu", "gpu" or "tpu"; None for the default one.
+      host_id: `process_index` under its older name.
+
+    Raises ValueError if there is no such process, PlatformError as `devices` does.
+
+    >>> local_devices()[0]
+    CpuDevice(id=0)
+    >>> local_devices(process_index=7)
+    Traceback (most recent call last):
+        ...
+    ValueError: there is no process 7; process_count() is 1
+    """
     rank = host_id if process_index is None else process_index
     if rank is None:
         return client(backend).local_devices()
@@ -145,22 +160,41 @@ def local_devices(
 
 
 def device_count(backend: str | Client | None = None) -> int:
-    """The number of devices of a platform in all processes."""
+    """The number of devices of a platform in all processes; PlatformError as `devices` raises it.
+
+    >>> device_count("cpu") == len(xlamini.devices("cpu"))
+    True
+    """
     return client(backend).device_count()
 
 
 def local_device_count(backend: str | Client | None = None) -> int:
-    """The number of devices of a platform in this process."""
+    """The number of devices of a platform in this process; PlatformError as `devices` raises it.
+
+    >>> local_device_count() == len(xlamini.local_devices())
+    True
+    """
     return client(backend).local_device_count()
 
 
 def process_index(backend: str | Client | None = None) -> int:
-    """The rank of this process."""
+    """The rank of this process, from 0; without `distributed.initialize` it is 0.
+
+    >>> process_index()
+    0
+    >>> if process_index() == 0:
+    ...     print("one process of all writes the log")
+    one process of all writes the log
+    """
     return client(backend).process_index()
 
 
 def process_count(backend: str | Client | None = None) -> int:
-    """The number of processes."""
+    """The number of processes that compute together: 1 without `distributed.initialize`.
+
+    >>> process_count()
+    1
+    """
     return 1 + max(d.process_index for d in devices(backend))
 
 
@@ -174,17 +208,29 @@ def process_indices(backend: str | Client | None = None) -> list[int]:
 
 
 def host_id(backend: str | Client | None = None) -> int:
-    """`process_index` under its older name."""
+    """`process_index` under its older name.
+
+    >>> host_id() == xlamini.process_index()
+    True
+    """
     return process_index(backend)
 
 
 def host_ids(backend: str | Client | None = None) -> list[int]:
-    """`process_indices` under its older name."""
+    """`process_indices` under its older name.
+
+    >>> host_ids() == xlamini.process_indices()
+    True
+    """
     return process_indices(backend)
 
 
 def host_count(backend: str | Client | None = None) -> int:
-    """`process_count` under its older name."""
+    """`process_count` under its older name.
+
+    >>> host_count() == xlamini.process_count()
+    True
+    """
     return process_count(backend)
 
 

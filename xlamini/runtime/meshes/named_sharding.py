@@ -20,6 +20,15 @@ from xlamini.runtime.placeholders import call_with_modules, placeholders
 from xlamini.runtime.sharding import Index
 
 NamedSharding = _jax.NamedSharding
+"""How an array lies on a mesh: a PartitionSpec names an axis of the mesh, or None, for each dimension.
+
+>>> mesh = xlamini.sharding.AbstractMesh((4,), ("x",))
+>>> NamedSharding(mesh, xlamini.P("x", None)).shard_shape((8, 2))
+(2, 2)
+>>> mesh = xlamini.make_mesh((1,), ("x",))
+>>> xlamini.device_put(jnp.ones((8, 2)), NamedSharding(mesh, xlamini.P("x"))).sharding.spec
+P('x',)
+"""
 
 
 @api_boundary

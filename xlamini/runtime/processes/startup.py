@@ -63,6 +63,17 @@ def initialize(
       RuntimeError: called a second time, or after a device has been used.
       ProcessError: not all processes connected in time; the message lists the missing ones. It is a RuntimeError.
       ValueError: a number or an address is invalid, or missing both in the arguments and in the environment.
+
+    A program with these lines, run once on each of two machines, computes on the devices of both:
+
+        xlamini.distributed.initialize("10.0.0.1:1234", num_processes=2, process_id=0)  # 1 on the other
+        total = xlamini.numpy.arange(4.0, device=NamedSharding(mesh, P("x"))).sum()
+
+    >>> device = xlamini.devices()[0]
+    >>> initialize("10.0.0.1:1234", num_processes=2, process_id=0)
+    Traceback (most recent call last):
+        ...
+    RuntimeError: distributed.initialize was called after devices had been used (cpu): ...
     """
     _check_first()
     method, found = clusters.detect(os.environ, cluster_detection_method)

@@ -68,6 +68,14 @@ def start_trace(
       profiler_options: the profiler's options, such as the tracer levels.
 
     Raises RuntimeError while a trace is being recorded, TypeError for a folder or options of a wrong type.
+
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     start_trace(folder)
+    ...     _ = jnp.sin(1.0).block_until_ready()
+    ...     stop_trace()
+    ...     os.listdir(folder)
+    ['plugins']
     """
     folder = os.fspath(log_dir)
     if profiler_options is not None and not isinstance(profiler_options, ProfileOptions):
@@ -79,7 +87,13 @@ def start_trace(
 
 
 def stop_trace() -> None:
-    """Stop the trace and write it; RuntimeError if no trace is being recorded."""
+    """Stop the trace and write it; RuntimeError if no trace is being recorded.
+
+    >>> stop_trace()
+    Traceback (most recent call last):
+        ...
+    RuntimeError: stop_trace: no trace is being recorded; call start_trace(folder) first
+    """
     folder = recorder.stop()
     if _perfetto_outputs["link"] or _perfetto_outputs["file"]:
         file = _perfetto_file(folder)
@@ -166,6 +180,17 @@ def start_server(port: int, requires_backend: bool = True) -> ProfilerServer:
 
     With `requires_backend` the default platform is started first, so that its devices are traced too. ValueError if a
     server already runs, or for an invalid port.
+
+    >>> import socket
+    >>> with socket.socket() as probe:
+    ...     probe.bind(("localhost", 0))
+    ...     port = probe.getsockname()[1]
+    >>> server = start_server(port)
+    >>> start_server(port)
+    Traceback (most recent call last):
+        ...
+    ValueError: start_server: a profiler server runs already; call stop_server() first
+    >>> stop_server()
     """
     if not 0 < port < 2**16:
         raise ValueError(f"start_server: a port is a number from 1 to 65535, got {port}")
@@ -173,7 +198,13 @@ def start_server(port: int, requires_backend: bool = True) -> ProfilerServer:
 
 
 def stop_server() -> None:
-    """Stop the profiler server; ValueError if none runs."""
+    """Stop the profiler server; ValueError if none runs.
+
+    >>> stop_server()
+    Traceback (most recent call last):
+        ...
+    ValueError: stop_server: no profiler server runs; start_server(port) starts one
+    """
     recorder.stop_serving()
 
 
@@ -187,5 +218,13 @@ def device_memory_profile(backend: str | None = None) -> bytes:
 
 
 def save_device_memory_profile(filename: os.PathLike[str] | str, backend: str | None = None) -> None:
-    """Write `device_memory_profile` to a file; `pprof -http=: FILE` shows it."""
+    """Write `device_memory_profile` to a file; `pprof -http=: FILE` shows it.
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "memory.prof"
+    ...     save_device_memory_profile(file)
+    ...     print(file.stat().st_size > 0)
+    True
+    """
     Path(filename).write_bytes(heap_profile(backend))

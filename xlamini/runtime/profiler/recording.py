@@ -10,12 +10,55 @@ from jaxlib import _profile_data, _profiler
 from xlamini.runtime.devices.platforms import client
 
 ProfileOptions = _profiler.ProfileOptions
+"""What a profile records: `host_tracer_level`, `python_tracer_level` and others, as attributes; `start_trace` takes it.
+
+>>> options = ProfileOptions()
+>>> options.python_tracer_level = 0  # no event for each call of a Python function
+>>> options.host_tracer_level
+2
+"""
 ProfileData = _profile_data.ProfileData
+"""The contents of an `.xplane.pb` file that `trace` wrote: its `planes`, each with `lines` of `events`.
+
+>>> import pathlib, tempfile
+>>> with tempfile.TemporaryDirectory() as folder:
+...     with xlamini.profiler.trace(folder):
+...         _ = jnp.sin(1.0)
+...     data = ProfileData.from_file(str(next(pathlib.Path(folder).rglob("*.xplane.pb"))))
+>>> data.find_plane_with_name("/host:CPU").name
+'/host:CPU'
+"""
 ProfileEvent = _profile_data.ProfileEvent
+"""Something that ran: its `name`, `start_ns`, `end_ns`, `duration_ns` and `stats`.
+
+>>> data = ProfileData.from_text_proto('''planes { name: "/host:CPU" lines { name: "python" events {
+...     metadata_id: 1 duration_ps: 2500000 } } event_metadata { key: 1 value { id: 1 name: "step" } } }''')
+>>> [(event.name, event.duration_ns) for plane in data.planes for line in plane.lines for event in line.events]
+[('step', 2500.0)]
+"""
 ProfilePlane = _profile_data.ProfilePlane
+"""What was recorded of a device, or of the host: its `name`, its `stats`, and `lines` of events, one for each thread.
+
+>>> data = ProfileData.from_text_proto('planes { name: "/host:CPU" lines { name: "python" } }')
+>>> [(plane.name, [line.name for line in plane.lines]) for plane in data.planes]
+[('/host:CPU', ['python'])]
+"""
 ProfilerServer = _profiler.ProfilerServer
 TraceMe = _profiler.TraceMe
 register_subprocess = _profiler.register_subprocess
+"""`register_subprocess(pid, port)`: trace a process together with this one, through its profiler server at `port`.
+
+It returns a function that undoes it; JaxRuntimeError if no server answers.
+
+>>> import os, socket
+>>> with socket.socket() as probe:
+...     probe.bind(("localhost", 0))
+...     port = probe.getsockname()[1]
+>>> server = xlamini.profiler.start_server(port)  # the other process does this
+>>> undo = register_subprocess(os.getppid(), port)
+>>> undo()
+>>> xlamini.profiler.stop_server()
+"""
 
 
 class Recorder:

@@ -36,6 +36,10 @@ class Target:
       peaks: peak operations a second of a device, by dtype, from the vendor's data sheet.
       clock: cycles a second of a TPU; None for a GPU.
       scratch: bytes of memory on the chip in which the compiler keeps values; 0 for a GPU.
+
+    >>> v5e = Target("tpu:v5e:1x1", "tpu", "TPU v5 lite", (), 2**34, 8.19e11, {"bfloat16": 1.97e14})
+    >>> round(v5e.peaks["bfloat16"] / v5e.bandwidth)  # with fewer operations a byte, memory is the limit
+    241
     """
 
     name: str

@@ -36,6 +36,14 @@ class Entry(NamedTuple):
     `name` is the function's; `size` is in bytes; `made` and `used` are seconds since 1970; `compile_seconds` is what it
     took to lower and compile. `parts` is all that it depends on, by name; `about` are its types and how many equations
     of each kind it has.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     xlamini.config.update("compilation_cache_dir", folder)
+    ...     _ = xlamini.jit(lambda x: x + 41)(1.0)
+    ...     [entry.about["equations"] for entry in xlamini.cache.entries()]
+    ...     xlamini.config.update("compilation_cache_dir", None)
+    [{'add': 1}]
     """
 
     name: str

@@ -59,6 +59,17 @@ class CustomVJPPrimal:
     """What a fwd rule with `symbolic_zeros` gets for a leaf of an argument: its `value`, and whether it is `perturbed`.
 
     What is not perturbed is not differentiated: its cotangent will not be used.
+
+    >>> @xlamini.custom_vjp
+    ... def times(x, y):
+    ...     return x * y
+    >>> def forward(x, y):
+    ...     print(x.perturbed, y.perturbed)
+    ...     return x.value * y.value, y.value
+    >>> times.defvjp(forward, lambda y, g: (g * y, None), symbolic_zeros=True)
+    >>> xlamini.grad(times)(2.0, 3.0)
+    True False
+    Array(3., dtype=float32, weak_type=True)
     """
 
     __slots__ = ("perturbed", "value")

@@ -49,7 +49,19 @@ from xlamini.transforms.export.safety import DisabledSafetyCheck
 from xlamini.transforms.export.shardings import Shardings, over
 
 minimum_supported_calling_convention_version = LEAST_CONVENTION
+"""The oldest version of the format of exported functions that `deserialize` reads.
+
+>>> exported = xlamini.export.export(xlamini.jit(jnp.sin))(1.0)
+>>> exported.calling_convention_version >= minimum_supported_calling_convention_version
+True
+"""
 maximum_supported_calling_convention_version = CALLING_CONVENTION
+"""The newest version of the format of exported functions: the one that `export` writes.
+
+>>> exported = xlamini.export.export(xlamini.jit(jnp.sin))(1.0)
+>>> exported.calling_convention_version == maximum_supported_calling_convention_version
+True
+"""
 
 
 @dataclass(frozen=True)
@@ -70,6 +82,16 @@ class Exported:
       mlir_module_serialized: the module as a portable artifact.
       disabled_safety_checks: the `disabled_checks` that were passed to `export`.
       nr_devices: the number of devices that it runs on. One exported for one device may be called on several.
+
+    >>> exported = xlamini.export.export(xlamini.jit(lambda x: 2 * x))(jnp.ones(3))
+    >>> exported.in_avals, exported.out_avals, exported.platforms
+    ((ShapedArray(float32[3]),), (ShapedArray(float32[3]),), ('cpu',))
+    >>> exported.call(jnp.arange(3.0))
+    Array([0., 2., 4.], dtype=float32)
+    >>> exported.call(jnp.arange(4.0))
+    Traceback (most recent call last):
+        ...
+    xlamini.core.errors.ShapeError: exported <lambda> was called with other shapes: ...
     """
 
     fun_name: str

@@ -27,13 +27,37 @@ class Answer:
         return self.name
 
 
-Saveable, Recompute = Answer("Saveable"), Answer("Recompute")
+Saveable = Answer("Saveable")
+"""The answer of a policy that a value may be stored; True means the same.
+
+>>> from xlamini.ad_checkpoint import Recompute, Saveable, saved_residuals
+>>> def policy(primitive, *avals, **params):
+...     return Saveable if primitive.name == "sin" else Recompute
+>>> f = xlamini.checkpoint(lambda x: jnp.cos(jnp.sin(x)), policy=policy)
+>>> [residual.origin[:13] for residual in saved_residuals(f, 1.0)]
+['output of sin', 'from the argu']
+"""
+Recompute = Answer("Recompute")
+"""The answer of a policy that a value is computed again in the backward pass; False means the same.
+
+>>> from xlamini.ad_checkpoint import Recompute, saved_residuals
+>>> f = xlamini.checkpoint(lambda x: jnp.cos(jnp.sin(x)), policy=lambda *_, **params: Recompute)
+>>> [residual.origin for residual in saved_residuals(f, 1.0)]
+['from the argument x']
+"""
 
 
 class Offloadable(NamedTuple):
     """The answer that a value may be stored in another memory: moved from `src` to `dst`, and back when it is needed.
 
     Both are memory kinds, "device" or "pinned_host".
+
+    >>> from xlamini.ad_checkpoint import Offloadable, saved_residuals
+    >>> def policy(primitive, *avals, **params):
+    ...     return Offloadable("device", "pinned_host") if primitive.name == "sin" else False
+    >>> f = xlamini.checkpoint(lambda x: jnp.cos(jnp.sin(x)), policy=policy)
+    >>> [residual.aval for residual in saved_residuals(f, jnp.ones(3))]
+    [ShapedArray(float32<host>[3]), ShapedArray(float32[3])]
     """
 
     src: str

@@ -215,7 +215,15 @@ def _program(sharding: Any, donated: bool) -> Any:
 
 
 def block_until_ready(x: T) -> T:
-    """Wait until all arrays in a tree have been computed, and return the tree."""
+    """Wait until all arrays in a tree have been computed, and return the tree.
+
+    Calls return before their results are computed: measure a time with this around the result. An error of the program
+    is raised here. Leaves that are no arrays stay as they are.
+
+    >>> results = {"w": jnp.ones(2) * 3, "step": 1}
+    >>> block_until_ready(results)
+    {'w': Array([3., 3.], dtype=float32), 'step': 1}
+    """
     leaves = tree_leaves(x)
     wait_for([leaf for leaf in leaves if type(leaf) is ArrayImpl])
     for leaf in leaves:
