@@ -21,6 +21,12 @@ def FanOut(num: int) -> Layer:
 
 
 FanInSum = without_params(lambda shapes: shapes[0], functools.partial(functools.reduce, jnp.add))
+"""The layer that adds its inputs, a list of arrays of one shape.
+
+>>> init_fun, apply_fun = FanInSum
+>>> apply_fun((), [jnp.array([1.0, 2.0]), jnp.array([3.0, 4.0])])
+Array([4., 6.], dtype=float32)
+"""
 
 
 def FanInConcat(axis: int = -1) -> Layer:
