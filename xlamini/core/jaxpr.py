@@ -25,7 +25,12 @@ rewrites = OwnedMemo("jaxpr: rewrites and facts", None, "memo", counted=True)
 
 @final
 class Var:
-    """A variable: assigned once, compared by identity."""
+    """A variable: assigned once, compared by identity.
+
+    >>> x = xlamini.make_jaxpr(lambda x: x + 1)(jnp.ones(3)).jaxpr.invars[0]
+    >>> x.aval, x == Var(x.aval)
+    (ShapedArray(float32[3]), False)
+    """
 
     __slots__ = ("aval",)
 
@@ -38,7 +43,12 @@ class Var:
 
 @final
 class Literal:
-    """A scalar constant in a program."""
+    """A scalar constant in a program.
+
+    >>> _, one = xlamini.make_jaxpr(lambda x: x + 1)(2.0).eqns[0].invars
+    >>> one, float(one.val), one.aval
+    (Literal(1.0:f32[]), 1.0, ShapedArray(float32[], weak_type=True))
+    """
 
     __slots__ = ("aval", "val")
 
@@ -55,6 +65,11 @@ class Literal:
 
 
 Atom = Var | Literal
+"""An operand of an equation, or an output of a program: a variable, or a constant.
+
+>>> [isinstance(atom, Atom) for atom in xlamini.make_jaxpr(lambda x: x + 1)(2.0).eqns[0].invars]
+[True, True]
+"""
 
 
 class EquationKind:
@@ -90,6 +105,10 @@ class Equation:
     """`outvars = primitive[params] invars`, with its provenance and its index in the jaxpr (`id`).
 
     `kind` is shared by all equations of its kind, in all programs; None in a program of one equation.
+
+    >>> eqn = xlamini.make_jaxpr(lambda x: lax.reduce_sum(x, (0,)))(jnp.ones(3)).eqns[0]
+    >>> eqn, eqn.primitive.name, eqn.params["axes"]
+    (a:f32[] = reduce_sum[axes=(0,)] b, 'reduce_sum', (0,))
     """
 
     __slots__ = ("effects", "id", "invars", "kind", "outvars", "params", "primitive", "provenance")
@@ -210,6 +229,20 @@ class Jaxpr:
 
     `constvars` are the variables of captured values, whose values are `consts`. A jaxpr in an equation's params has
     none: its captured values are operands of the equation.
+
+    >>> jaxpr = xlamini.make_jaxpr(lambda x: (x * 2, x + 1))(2.0).jaxpr
+    >>> jaxpr
+    { lambda ; a:f32[]. let
+        b:f32[] = mul a 2.0:f32[]
+        c:f32[] = add a 1.0:f32[]
+      in (b, c) }
+    >>> len(jaxpr.eqns), jaxpr.in_avals
+    (2, [ShapedArray(float32[], weak_type=True)])
+    >>> jaxpr.replace(outvars=jaxpr.outvars[:1])
+    { lambda ; a:f32[]. let
+        b:f32[] = mul a 2.0:f32[]
+        _:f32[] = add a 1.0:f32[]
+      in (b,) }
     """
 
     __slots__ = ("__weakref__", "consts", "constvars", "effects", "eqns", "invars", "memo", "name", "outvars")
@@ -265,7 +298,16 @@ class Jaxpr:
 
 
 class ClosedJaxpr:
-    """A jaxpr with its captured values."""
+    """A jaxpr with its captured values.
+
+    >>> from xlamini import extend
+    >>> w = jnp.array([1.0, 2.0])
+    >>> program = xlamini.make_jaxpr(lambda x: w * x)(w)
+    >>> program, program.consts
+    ({ lambda a:f32[2]; b:f32[2]. let c:f32[2] = mul a b in (c,) }, [Array([1., 2.], dtype=float32)])
+    >>> extend.jaxpr_as_fun(program)(jnp.array([3.0, 4.0]))
+    [Array([3., 8.], dtype=float32)]
+    """
 
     __slots__ = ("consts", "jaxpr")
 
@@ -333,7 +375,12 @@ def subjaxprs(eqn: Equation) -> list[Jaxpr]:
 
 
 def jaxprs_in(params: Params) -> list[Jaxpr]:
-    """The jaxprs that are params or items of tuple params, in the order of the params."""
+    """The jaxprs that are params or items of tuple params, in the order of the params.
+
+    >>> loop = xlamini.make_jaxpr(lambda x: lax.fori_loop(0, 3, lambda i, x: x * 2, x))(1.0).eqns[0]
+    >>> [len(inner.eqns) for inner in jaxprs_in(loop.params)]
+    [2]
+    """
     found = []
     for value in params.values():
         for item in value if isinstance(value, tuple | list) else (value,):

@@ -33,7 +33,15 @@ A_RULE = "a rule"
 
 
 class Tracer:
-    """A value of the program being traced: it has a type (`aval`), but no number."""
+    """A value of the program being traced: it has a type (`aval`), but no number.
+
+    >>> def f(x):
+    ...     print(x, x.shape, isinstance(x, xlamini.Array))
+    ...     return x
+    >>> xlamini.eval_shape(f, jnp.ones(3)).shape
+    JitTracer(float32[3]) (3,) True
+    (3,)
+    """
 
     __slots__ = ("__weakref__", "aval", "builder", "variable")
 
