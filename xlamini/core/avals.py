@@ -34,6 +34,12 @@ class ShapedArray:
 
     `vma` are the manual axes of shard_map along which the value varies; along all others, devices hold equal values.
     `split` is the sharding along explicit mesh axes; None if the value is not split.
+
+    >>> aval = xlamini.typeof(jnp.ones((2, 3)))
+    >>> aval, aval.shape, aval.nbytes
+    (ShapedArray(float32[2,3]), (2, 3), 24)
+    >>> aval is ShapedArray((2, 3), "float32"), xlamini.typeof(1.0).weak_type
+    (True, True)
     """
 
     __slots__ = ("dtype", "memory_space", "nbytes", "shape", "size", "split", "vma", "weak_type")

@@ -4,7 +4,8 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 
-from xlamini.core.jaxpr import Equation, Jaxpr, named_jaxprs, place_inside, subjaxprs
+from xlamini.core.jaxpr import Equation, Jaxpr, subjaxprs
+from xlamini.core.nested_jaxprs import named_jaxprs, place_inside
 
 CallGraph = dict[Jaxpr, list[tuple[Equation, Jaxpr]]]
 

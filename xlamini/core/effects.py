@@ -10,7 +10,14 @@ from typing import NamedTuple
 
 
 class Effect(NamedTuple):
-    """A kind of effect. A rewrite may repeat or drop an `observing` one, such as printing."""
+    """A kind of effect. A rewrite may repeat or drop an `observing` one, such as printing.
+
+    >>> program = xlamini.make_jaxpr(lambda x: xlamini.debug.print("{}", x, ordered=True))(1.0)
+    >>> program.effects
+    frozenset({ordered debug})
+    >>> Effect("log", ordered=True)
+    ordered log
+    """
 
     name: str
     ordered: bool = False

@@ -14,7 +14,6 @@ from xlamini.core import hooks
 from xlamini.core.avals import Dims, Params, ShapedArray, Values
 from xlamini.core.effects import Effects, no_effects
 from xlamini.core.frames import Source
-from xlamini.core.hi_types import HiAval
 from xlamini.core.memo import OwnedMemo
 from xlamini.core.primitive import Primitive
 
@@ -26,7 +25,12 @@ rewrites = OwnedMemo("jaxpr: rewrites and facts", None, "memo", counted=True)
 
 @final
 class Var:
-    """A variable: assigned once, compared by identity."""
+    """A variable: assigned once, compared by identity.
+
+    >>> x = xlamini.make_jaxpr(lambda x: x + 1)(jnp.ones(3)).jaxpr.invars[0]
+    >>> x.aval, x == Var(x.aval)
+    (ShapedArray(float32[3]), False)
+    """
 
     __slots__ = ("aval",)
 
@@ -39,7 +43,12 @@ class Var:
 
 @final
 class Literal:
-    """A scalar constant in a program."""
+    """A scalar constant in a program.
+
+    >>> _, one = xlamini.make_jaxpr(lambda x: x + 1)(2.0).eqns[0].invars
+    >>> one, float(one.val), one.aval
+    (Literal(1.0:f32[]), 1.0, ShapedArray(float32[], weak_type=True))
+    """
 
     __slots__ = ("aval", "val")
 
@@ -56,6 +65,11 @@ class Literal:
 
 
 Atom = Var | Literal
+"""An operand of an equation, or an output of a program: a variable, or a constant.
+
+>>> [isinstance(atom, Atom) for atom in xlamini.make_jaxpr(lambda x: x + 1)(2.0).eqns[0].invars]
+[True, True]
+"""
 
 
 class EquationKind:
@@ -91,6 +105,10 @@ class Equation:
     """`outvars = primitive[params] invars`, with its provenance and its index in the jaxpr (`id`).
 
     `kind` is shared by all equations of its kind, in all programs; None in a program of one equation.
+
+    >>> eqn = xlamini.make_jaxpr(lambda x: lax.reduce_sum(x, (0,)))(jnp.ones(3)).eqns[0]
+    >>> eqn, eqn.primitive.name, eqn.params["axes"]
+    (a:f32[] = reduce_sum[axes=(0,)] b, 'reduce_sum', (0,))
     """
 
     __slots__ = ("effects", "id", "invars", "kind", "outvars", "params", "primitive", "provenance")
@@ -211,6 +229,20 @@ class Jaxpr:
 
     `constvars` are the variables of captured values, whose values are `consts`. A jaxpr in an equation's params has
     none: its captured values are operands of the equation.
+
+    >>> jaxpr = xlamini.make_jaxpr(lambda x: (x * 2, x + 1))(2.0).jaxpr
+    >>> jaxpr
+    { lambda ; a:f32[]. let
+        b:f32[] = mul a 2.0:f32[]
+        c:f32[] = add a 1.0:f32[]
+      in (b, c) }
+    >>> len(jaxpr.eqns), jaxpr.in_avals
+    (2, [ShapedArray(float32[], weak_type=True)])
+    >>> jaxpr.replace(outvars=jaxpr.outvars[:1])
+    { lambda ; a:f32[]. let
+        b:f32[] = mul a 2.0:f32[]
+        _:f32[] = add a 1.0:f32[]
+      in (b,) }
     """
 
     __slots__ = ("__weakref__", "consts", "constvars", "effects", "eqns", "invars", "memo", "name", "outvars")
@@ -266,7 +298,16 @@ class Jaxpr:
 
 
 class ClosedJaxpr:
-    """A jaxpr with its captured values."""
+    """A jaxpr with its captured values.
+
+    >>> from xlamini import extend
+    >>> w = jnp.array([1.0, 2.0])
+    >>> program = xlamini.make_jaxpr(lambda x: w * x)(w)
+    >>> program, program.consts
+    ({ lambda a:f32[2]; b:f32[2]. let c:f32[2] = mul a b in (c,) }, [Array([1., 2.], dtype=float32)])
+    >>> extend.jaxpr_as_fun(program)(jnp.array([3.0, 4.0]))
+    [Array([3., 8.], dtype=float32)]
+    """
 
     __slots__ = ("consts", "jaxpr")
 
@@ -318,27 +359,6 @@ def once(fun: Callable[[Jaxpr], R]) -> Callable[[Jaxpr], R]:
     return memoised
 
 
-@once
-def is_expanded(jaxpr: Jaxpr) -> bool:
-    """Whether no equation is to be replaced before lowering, in the jaxpr and in those inside its equations."""
-    ends = (*jaxpr.invars, *jaxpr.outvars)
-    return not (any(map(expands, jaxpr.eqns)) or any(type(v.aval) is HiAval for v in ends))
-
-
-def expands(eqn: Equation) -> bool:
-    """Whether an equation is to be replaced before lowering, or one in its jaxprs."""
-    primitive = eqn.primitive
-    if primitive.expands:
-        return primitive.expands_on([a.aval for a in eqn.invars], eqn.params)
-    return primitive.higher_order and not all(map(is_expanded, subjaxprs(eqn)))
-
-
-@once
-def is_eager(jaxpr: Jaxpr) -> bool:
-    """Whether it has a primitive that only Python can run, so that no program can be compiled of it."""
-    return any(eqn.primitive.eager_only for eqn in jaxpr.eqns)
-
-
 def close_over(jaxpr: Jaxpr) -> Jaxpr:
     """The jaxpr with its captured values as leading inputs; memoised."""
     return _closed(jaxpr) if jaxpr.constvars else jaxpr
@@ -354,29 +374,13 @@ def subjaxprs(eqn: Equation) -> list[Jaxpr]:
     return jaxprs_in(eqn.params)
 
 
-def named_jaxprs(eqn: Equation) -> list[tuple[str, Jaxpr]]:
-    """The jaxprs inside an equation's params, each with its name in the ids of its equations: "" for the only one.
-
-    The name is that of the param, such as "cond" for `cond_jaxpr`, or the primitive's own (`jaxpr_names`); the items
-    of a tuple are numbered, "branch_0".
-    """
-    own, params, found = eqn.primitive.jaxpr_names, eqn.params, []
-    for key in [*own, *(key for key in params if key not in own)]:
-        name, value = own.get(key, key.removesuffix("_jaxpr")), params.get(key)
-        if isinstance(value, Jaxpr):
-            found.append((name, value))
-        elif isinstance(value, tuple | list):
-            found += [(f"{name}_{i}", item) for i, item in enumerate(value) if isinstance(item, Jaxpr)]
-    return found if len(found) > 1 else [("", jaxpr) for _, jaxpr in found]
-
-
-def place_inside(eqn: Equation, jaxpr: Jaxpr) -> str:
-    """How the ids of the equations of a jaxpr in an equation's params begin: `3.`, or `3.cond.` in one of several."""
-    return next((f"{eqn.id}.{name}." for name, inner in named_jaxprs(eqn) if name and inner is jaxpr), f"{eqn.id}.")
-
-
 def jaxprs_in(params: Params) -> list[Jaxpr]:
-    """The jaxprs that are params or items of tuple params, in the order of the params."""
+    """The jaxprs that are params or items of tuple params, in the order of the params.
+
+    >>> loop = xlamini.make_jaxpr(lambda x: lax.fori_loop(0, 3, lambda i, x: x * 2, x))(1.0).eqns[0]
+    >>> [len(inner.eqns) for inner in jaxprs_in(loop.params)]
+    [2]
+    """
     found = []
     for value in params.values():
         for item in value if isinstance(value, tuple | list) else (value,):

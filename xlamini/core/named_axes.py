@@ -15,6 +15,18 @@ class Axis(NamedTuple):
     `divergent` along it in a branch or a loop that a varying value decides on. What a vmap
     adds may lie `along` axes of a mesh, where a program says how values lie; and `placed`, a mesh and some of its
     explicit axes, is what types of mapped arguments say of it.
+
+    >>> from xlamini import extend
+    >>> seen = []
+    >>> copy_p = extend.Primitive("copied")
+    >>> extend.shape_rule[copy_p] = extend.expand_rule[copy_p] = lambda x: x
+    >>> @extend.batch_rule(copy_p)
+    ... def _(axis, operands, dims):
+    ...     seen.append((axis.size, axis.name))
+    ...     return copy_p.bind(*operands), dims[0]
+    >>> _ = xlamini.vmap(copy_p.bind, axis_name="batch")(jnp.ones((3, 2)))
+    >>> seen
+    [(3, 'batch')]
     """
 
     size: int

@@ -31,7 +31,12 @@ from xlamini.core.state import state
 
 
 class Cost(NamedTuple):
-    """The cost of one evaluation: floating-point operations, and bytes read and written."""
+    """The cost of one evaluation: floating-point operations, and bytes read and written.
+
+    >>> from xlamini import extend
+    >>> extend.cost_rule[lax.add_p](*[extend.ShapedArray((10,), "float32")] * 2)
+    Cost(flops=10, bytes=120)
+    """
 
     flops: int
     bytes: int

@@ -142,7 +142,11 @@ class Holder:
 
 @dataclass(frozen=True, repr=False)
 class AbstractRef:
-    """The type of a ref, as `typeof` gives it; it prints as `Ref{float32[3]}`."""
+    """The type of a ref, as `typeof` gives it; it prints as `Ref{float32[3]}`.
+
+    >>> xlamini.typeof(xlamini.new_ref(jnp.zeros(3)))
+    Ref{float32[3]}
+    """
 
     inner_aval: ShapedArray
     memory_space: Any = None

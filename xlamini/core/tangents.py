@@ -12,7 +12,15 @@ from xlamini.core.memo import memoised
 
 
 class Zero:
-    """A tangent or cotangent known to be zero without computing anything."""
+    """A tangent or cotangent known to be zero without computing anything.
+
+    >>> from xlamini import extend
+    >>> zero = extend.Zero(extend.ShapedArray((2,), "float32"))
+    >>> zero, extend.is_zero(zero), extend.instantiated(zero)
+    (Zero(f32[2]), True, Array([0., 0.], dtype=float32))
+    >>> extend.Zero.from_primal_value(jnp.arange(3)).aval.dtype == xlamini.float0
+    True
+    """
 
     __slots__ = ("aval",)
 
@@ -29,7 +37,13 @@ class Zero:
 
 
 class Linear:
-    """In a transpose rule, an operand that the equation is linear in: without a value, and asked for its cotangent."""
+    """In a transpose rule, an operand that the equation is linear in: without a value, and asked for its cotangent.
+
+    >>> from xlamini import extend
+    >>> x = extend.Linear(extend.ShapedArray((), "float32"))
+    >>> extend.transpose_rule[lax.mul_p](1.0, 3.0, x)
+    [None, Array(3., dtype=float32, weak_type=True)]
+    """
 
     __slots__ = ("aval",)
 
@@ -45,12 +59,20 @@ class NonlinearError(TypeError):
 
 
 def is_linear(operand: Any) -> bool:
-    """Whether an operand of a transpose rule has no value, because its cotangent is asked for."""
+    """Whether an operand of a transpose rule has no value, because its cotangent is asked for.
+
+    >>> is_linear(Linear(ShapedArray((), "float32"))), is_linear(3.0)
+    (True, False)
+    """
     return type(operand) is Linear
 
 
 def is_zero(tangent: Any) -> bool:
-    """Whether a tangent or cotangent is a symbolic zero."""
+    """Whether a tangent or cotangent is a symbolic zero.
+
+    >>> is_zero(Zero(ShapedArray((), "float32"))), is_zero(0.0)
+    (True, False)
+    """
     return type(tangent) is Zero
 
 

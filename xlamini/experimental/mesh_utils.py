@@ -66,6 +66,12 @@ def create_hybrid_device_mesh(
 
     `mesh_shape` is the mesh of a granule and `dcn_mesh_shape` the mesh of granules, of one length; the result's shape
     is their product. ValueError where the number of granules, or of devices in one, is another one.
+
+    >>> from types import SimpleNamespace
+    >>> devices = [SimpleNamespace(id=i, platform="gpu", slice_index=i // 4) for i in range(8)]
+    >>> grid = create_hybrid_device_mesh((2, 2), (2, 1), devices)
+    >>> [[device.id for device in row] for row in grid]
+    [[0, 1], [2, 3], [4, 5], [6, 7]]
     """
     name = "process_index" if process_is_granule else "slice_index"
     every = list(all_devices() if devices is None else devices)

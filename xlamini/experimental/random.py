@@ -39,6 +39,10 @@ class StatefulPRNG:
     As it holds a ref, it may be an argument of transformed functions and be closed over, but not returned from them.
     `vmap` takes a generator from `split`; with another one, all examples get the same numbers. `size` is the shape of
     what is drawn; by default it is that of the other arguments together.
+
+    >>> rng = stateful_rng(0)
+    >>> rng.integers(10, size=5), rng.normal(size=(2, 3)).shape
+    (Array([1, 1, 7, 7, 6], dtype=int32), (2, 3))
     """
 
     _base_key: Array

@@ -76,7 +76,16 @@ def lstm_ref(
     dropout: float = 0.0,
     bidirectional: bool = False,
 ) -> tuple[Array, Array, Array]:
-    """`lstm` with the weights of each pseudo-layer apart, as `unpack_lstm_weights` returns them."""
+    """`lstm` with the weights of each pseudo-layer apart, as `unpack_lstm_weights` returns them.
+
+    The other arguments, the results and the errors are those of `lstm`.
+
+    >>> x, state = jnp.ones((4, 5, 3)), jnp.zeros((1, 4, 2))
+    >>> weights = unpack_lstm_weights(jnp.zeros(56), 3, 2, 1, False)
+    >>> y, h_n, c_n = lstm_ref(x, state, state, *weights, jnp.full(4, 5), 3, 2, 1)
+    >>> y.shape, h_n.shape
+    ((4, 5, 2), (1, 4, 2))
+    """
     return _run(x, h_0, c_0, W_ih, W_hh, b_ih, b_hh, seq_lengths, input_size, hidden_size, dropout, bidirectional)
 
 
@@ -119,7 +128,14 @@ def unpack_lstm_weights(
 def swap_lstm_gates(
     weights: Array, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
 ) -> Array:
-    """The vector of weights with the cell gate and the output gate exchanged: the order of MIOpen."""
+    """The vector of weights with the cell gate and the output gate exchanged: the order of MIOpen.
+
+    ShapeError for a vector of another length than `get_num_params_in_lstm(...)`.
+
+    >>> weights = jnp.arange(16.0)  # W_ih, W_hh, b_ih and b_hh, each of the gates i, f, g, o
+    >>> swap_lstm_gates(weights, 1, 1, 1, False)[:8]
+    Array([0., 1., 3., 2., 4., 5., 7., 6.], dtype=float32)
+    """
     gates = [jnp.split(w, 4) for w in _parts(weights, input_size, hidden_size, num_layers, bidirectional)]
     return jnp.concatenate([part.ravel() for i, f, g, o in gates for part in (i, f, o, g)])
 

@@ -37,6 +37,11 @@ def deserialize_and_load(
     """The compiled function that `serialize` took apart, on the first device of `execution_devices` or `backend`.
 
     LoadError where the bytes are damaged, or were made for another jaxlib, device or processor.
+
+    >>> compiled = xlamini.jit(lambda x: {"half": x / 2}).lower(1.0).compile()
+    >>> loaded = deserialize_and_load(*serialize(compiled))
+    >>> loaded(3.0)
+    {'half': Array(1.5, dtype=float32, weak_type=True)}
     """
     return _load_apart(serialized, in_tree, out_tree, backend, execution_devices)
 

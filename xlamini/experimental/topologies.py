@@ -43,6 +43,12 @@ def get_topology_desc(topology_name: str = "", platform: str | None = None, **kw
     `platform` is "tpu" or "gpu"; without one it is the beginning of the name, as in "tpu:v5e:2x2". TargetError, or
     PlatformError where the platform's compiler is not installed, as `xlamini.target` raises; options of a plugin
     (`kwargs`) are not supported.
+
+    >>> try:
+    ...     get_topology_desc("v5e:3x3", "tpu")
+    ... except TargetError as error:
+    ...     print(error)
+    target: there is no 'tpu:v5e:3x3': v5e does not come in slices of 3x3; the nearest is 'tpu:v5e:2x4'
     """
     if kwargs:
         raise TargetError(f"get_topology_desc: options of plugins are not supported, got {', '.join(kwargs)}")

@@ -77,6 +77,11 @@ def packed(parts: Any, dtype: ExtendedDType) -> Any:
     """Elements of an extended dtype; the last dimensions of `parts` are those of one element.
 
     TypeError unless `parts` has these dimensions, and the dtype that elements are made of.
+
+    >>> interval = define_dtype("interval", (2,), "float32")
+    >>> x = packed([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]], interval)
+    >>> x.shape, x.dtype, x[::-1].shape
+    ((3,), interval, (3,))
     """
     parts = parts if hasattr(parts, "dtype") else device_put_value(np.asarray(parts, dtype.physical_dtype))
     aval = aval_of(parts)
@@ -88,7 +93,13 @@ def packed(parts: Any, dtype: ExtendedDType) -> Any:
 
 
 def unpacked(elements: Any) -> Any:
-    """What elements of an extended dtype are made of, in its last dimensions; TypeError for any other dtype."""
+    """What elements of an extended dtype are made of, in its last dimensions; TypeError for any other dtype.
+
+    >>> interval = define_dtype("interval", (2,), "float32")
+    >>> x = packed([[0.0, 1.0], [2.0, 3.0]], interval)
+    >>> unpacked(x[1])
+    Array([2., 3.], dtype=float32)
+    """
     aval = aval_of(elements)
     if not isinstance(aval.dtype, ExtendedDType):
         raise TypeError(f"unpacked takes an array of an extended dtype, got {aval.str_long()}")

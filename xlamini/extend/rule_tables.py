@@ -30,6 +30,21 @@ class RuleTable(MutableMapping[Primitive, Rule]):
 
     `as_method` makes the primitive's method of a rule that is given, `as_rule` makes a rule of a method. A library with
     another calling convention makes a table of its own of the same `name`; both show the same rules.
+
+    KeyError for a primitive without the rule, TypeError for what is no primitive or no function.
+
+    >>> from xlamini import extend
+    >>> extend.jvp_rule[xlamini.lax.sin_p]((0.0,), (2.0,))
+    (Array(0., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
+    >>> xlamini.lax.sin_p in extend.transpose_rule, xlamini.lax.neg_p in extend.transpose_rule
+    (False, True)
+    >>> swapped = extend.RuleTable("jvp", lambda p, rule: lambda primals, tangents: rule(tangents, primals))
+    >>> negate_p = extend.Primitive("negated")
+    >>> @swapped(negate_p)
+    ... def _(tangents, primals):
+    ...     return -primals[0], -tangents[0]
+    >>> negate_p in extend.jvp_rule
+    True
     """
 
     def __init__(self, name: str, as_method: Convention, as_rule: Convention | None = None):

@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 
 from xlamini.core import Avals, Literal, Params, Primitive, ShapedArray, Tracer, Values, aval_of, has_shape_and_dtype
 from xlamini.core.state import state
+from xlamini.core.tangent_builder import TangentBuilder
 from xlamini.core.tangents import Linear, Zero, cotangent_aval, is_zero, tangent_aval
-from xlamini.core.tracer import TangentBuilder
 from xlamini.extend.primitive import Primitive as NamedPrimitive
 from xlamini.extend.rule_tables import Rule, RuleTable
 from xlamini.runtime import device_put_value
@@ -213,15 +213,171 @@ def _without_literals(found: Any) -> Any:
 
 
 shape_rule = RuleTable("shape_rule", _shape_method)
+"""The type of the result from the types of the operands, and params by name; the rule raises where they do not fit.
+
+>>> from xlamini import extend
+>>> first_p = extend.Primitive("first")
+>>> @extend.shape_rule(first_p)
+... def _(x):
+...     return extend.ShapedArray(x.shape[1:], x.dtype)
+>>> xlamini.eval_shape(first_p.bind, jnp.ones((3, 2)))
+ShapeDtypeStruct(shape=(2,), dtype=float32)
+"""
+
 effects_rule = RuleTable("effects_on", _effects_method, _effects_rule)
+"""The effects of an equation, a set of `Effect`, from what `shape_rule` takes; an equation with one is never removed.
+
+>>> from xlamini import extend
+>>> log_p = extend.Primitive("log_value")
+>>> extend.shape_rule[log_p] = lambda x: x
+>>> extend.effects_rule[log_p] = lambda x: {extend.Effect("log")}
+>>> xlamini.make_jaxpr(lambda x: (log_p.bind(x), x)[1])(1.0)
+{ lambda ; a:f32[]. let _:f32[] = log_value a in (a,) }
+"""
+
 implementation = RuleTable("implementation", _implementation_method)
+"""The result from arrays and params, where nothing is traced: in Python, so that it needs no other rule to run.
+
+>>> from xlamini import extend
+>>> sorted_p = extend.Primitive("sorted_by_numpy")
+>>> extend.implementation[sorted_p] = lambda x: jnp.asarray(np.sort(x))
+>>> sorted_p.bind(jnp.array([3, 1, 2]))
+Array([1, 2, 3], dtype=int32)
+"""
+
 jvp_rule = RuleTable("jvp", _jvp_method, _seen)
+"""The result and its tangent from primals and tangents, two tuples, and params; a tangent may be a `Zero`.
+
+>>> from xlamini import extend
+>>> cube_p = extend.Primitive("cubed")
+>>> extend.shape_rule[cube_p] = lambda x: x
+>>> extend.expand_rule[cube_p] = lambda x: x * x * x
+>>> @extend.jvp_rule(cube_p)
+... def _(primals, tangents):
+...     (x,), (t,) = primals, tangents
+...     return cube_p.bind(x), 3 * x * x * extend.instantiated(t)
+>>> xlamini.grad(cube_p.bind)(2.0)
+Array(12., dtype=float32, weak_type=True)
+"""
+
 linearize_rule = RuleTable("linearize", _linearize_method)
+"""In place of `jvp_rule` in reverse mode: the result, residuals, and a linear function of residuals and tangents.
+
+The rule takes a tuple of which operands have a tangent, the primals, and params.
+
+>>> from xlamini import extend
+>>> cube_p = extend.Primitive("cubed")
+>>> extend.shape_rule[cube_p] = lambda x: x
+>>> extend.expand_rule[cube_p] = lambda x: x * x * x
+>>> @extend.linearize_rule(cube_p)
+... def _(nonzero, primals):
+...     (x,) = primals
+...     return cube_p.bind(x), 3 * x * x, lambda slope, t: slope * t
+>>> xlamini.grad(cube_p.bind)(2.0)
+Array(12., dtype=float32, weak_type=True)
+"""
+
 partial_eval_rule = RuleTable("partial_eval", _partial_eval_method)
+"""The result from a tuple of which operands are unknown, the operands, and params.
+
+What it computes from known operands alone is known.
+
+>>> from xlamini import extend
+>>> weighted_p = extend.Primitive("weighted")
+>>> @extend.partial_eval_rule(weighted_p)
+... def _(unknown, operands):
+...     w, x = operands
+...     return jnp.exp(w) * x
+>>> extend.shape_rule[weighted_p] = lambda w, x: x
+>>> x = extend.Unknown(extend.ShapedArray((), "float32"))
+>>> extend.trace_partly(lambda x: [weighted_p.bind(0.0, x)], [x]).jaxpr
+{ lambda a:f32[]; b:f32[]. let c:f32[] = mul a b in (c,) }
+"""
+
 transpose_rule = RuleTable("transpose", _transpose_method, _seen)
+"""A list of a cotangent for each operand, from that of the result, the operands, and params.
+
+An operand that has no value is a `Linear`; the others need no cotangent, which is None.
+
+>>> from xlamini import extend
+>>> twice_p = extend.Primitive("doubled")
+>>> extend.shape_rule[twice_p] = lambda x: x
+>>> extend.expand_rule[twice_p] = lambda x: x + x
+>>> extend.transpose_rule[twice_p] = lambda ct, x: [twice_p.bind(ct)]
+>>> xlamini.linear_transpose(twice_p.bind, 1.0)(3.0)
+(Array(6., dtype=float32, weak_type=True),)
+"""
+
 batch_rule = RuleTable("batch", _batch_method, _seen)
+"""The result and its batch dimension from the axis, a tuple of operands and one of their dims, and params.
+
+>>> from xlamini import extend
+>>> flip_p = extend.Primitive("flipped")
+>>> extend.shape_rule[flip_p] = lambda x, axis: x
+>>> extend.expand_rule[flip_p] = lambda x, axis: lax.rev(x, (axis,))
+>>> @extend.batch_rule(flip_p)
+... def _(mapped, operands, dims, axis):
+...     (x,), (dim,) = operands, dims
+...     return flip_p.bind(x, axis=axis + (dim <= axis)), dim
+>>> xlamini.vmap(lambda x: flip_p.bind(x, axis=0))(jnp.array([[1, 2], [3, 4]]))
+Array([[2, 1],
+       [4, 3]], dtype=int32)
+"""
+
 expand_rule = RuleTable("expand", _expand_method)
+"""The result by other operations, from the operands and params; they replace the equation when a program is lowered.
+
+>>> from xlamini import extend
+>>> cube_p = extend.Primitive("cubed")
+>>> extend.shape_rule[cube_p] = lambda x: x
+>>> extend.expand_rule[cube_p] = lambda x: x * x * x
+>>> xlamini.jit(cube_p.bind)(2.0)
+Array(8., dtype=float32, weak_type=True)
+"""
+
 lower_rule = RuleTable("lower", _lower_method)
+"""The result as a value of MLIR, from a context, such values, and params; `ctx.op` makes an operation of its type.
+
+>>> from xlamini import extend
+>>> twice_p = extend.Primitive("doubled")
+>>> extend.shape_rule[twice_p] = lambda x: x
+>>> extend.lower_rule[twice_p] = lambda ctx, x: ctx.op("stablehlo.add", x, x)
+>>> twice_p.bind(jnp.array([1.0, 2.0]))
+Array([2., 4.], dtype=float32)
+"""
+
 cost_rule = RuleTable("cost", _as_it_is)
+"""A `Cost` from what `shape_rule` takes; without the rule it is that of an operation on each element of the result.
+
+>>> from xlamini import extend
+>>> extend.cost_rule[lax.sin_p](extend.ShapedArray((10,), "float32"))
+Cost(flops=100, bytes=80)
+"""
+
 dce_rule = RuleTable("dce", _dce_method, _dce_rule)
+"""Which operands stay, which results stay, and the new params; None if all stay as they are.
+
+The rule takes a list of which results are used, and params.
+
+>>> from xlamini import extend
+>>> both_p = extend.Primitive("sin_and_cos", multiple_results=True)
+>>> extend.shape_rule[both_p] = lambda x, wanted: [x] * len(wanted)
+>>> extend.expand_rule[both_p] = lambda x, wanted: [getattr(jnp, name)(x) for name in wanted]
+>>> @extend.dce_rule(both_p)
+... def _(used, wanted):
+...     return [True], used, {"wanted": [name for name, is_used in zip(wanted, used) if is_used]}
+>>> text = xlamini.jit(lambda x: both_p.bind(x, wanted=["sin", "cos"])[1]).lower(1.0).as_text()
+>>> "stablehlo.cosine" in text, "stablehlo.sine" in text
+(True, False)
+"""
+
 sharding_rule = RuleTable("factors", _sharding_method, _sharding_rule)
+"""The `Factors` of an operation, from the types of the operands, those of the results, and params.
+
+>>> from xlamini import extend
+>>> cube_p = extend.Primitive("cubed")
+>>> extend.sharding_rule[cube_p] = lambda avals, outs: extend.alike(avals, outs)
+>>> x = extend.ShapedArray((8, 4), "float32")
+>>> extend.sharding_rule[cube_p]([x], [x])
+Factors(operands=[[0, 1]], results=[[0, 1]], contracted=())
+"""

@@ -33,7 +33,15 @@ def instantiated(tangent: Any) -> Any:
 
 
 def sum_of_tangents(x: Any, y: Any) -> Any:
-    """The sum of two tangents or cotangents of one value, either of which may be None or a symbolic zero."""
+    """The sum of two tangents or cotangents of one value, either of which may be None or a symbolic zero.
+
+    Their shapes and dtypes are equal, as those of the value's tangents are.
+
+    >>> from xlamini import extend
+    >>> zero = extend.Zero(extend.ShapedArray((), "float32"))
+    >>> sum_of_tangents(2.0, None), sum_of_tangents(zero, 3.0), sum_of_tangents(2.0, 3.0)
+    (2.0, 3.0, Array(5., dtype=float32, weak_type=True))
+    """
     if x is None or y is None:
         return y if x is None else x
     return add_tangents(x, y)

@@ -13,12 +13,27 @@ from xlamini.interpreters.environment import bound, read
 
 
 def trace_is_clean() -> bool:
-    """Whether nothing is being traced, so that operations run now; so they do in `ensure_compile_time_eval`."""
+    """Whether nothing is being traced, so that operations run now; so they do in `ensure_compile_time_eval`.
+
+    >>> seen = []
+    >>> def f(x):
+    ...     seen.append(trace_is_clean())
+    ...     return x
+    >>> _ = f(1.0), xlamini.jit(f)(1.0)
+    >>> seen
+    [True, False]
+    """
     return state.builder is None or state.builder.evaluates
 
 
 class TraceState:
-    """The trace going on, to be compared with another time; it keeps nothing alive, and copies are equal."""
+    """The trace going on, to be compared with another time; it keeps nothing alive, and copies are equal.
+
+    >>> trace_state()
+    TraceState(clean)
+    >>> trace_state() == trace_state()
+    True
+    """
 
     __slots__ = ("_trace",)
 
@@ -54,7 +69,13 @@ def trace_state() -> TraceState:
 
 
 def trace_of(x: Any) -> TraceState:
-    """The trace that a traced value belongs to; that of no trace for any other value."""
+    """The trace that a traced value belongs to; that of no trace for any other value.
+
+    >>> trace_of(1.0)
+    TraceState(clean)
+    >>> xlamini.eval_shape(lambda x: x * (trace_of(x) == trace_state()), 1.0).dtype
+    dtype('float32')
+    """
     return TraceState(x.builder if type(x) is Tracer else None)
 
 
@@ -70,7 +91,12 @@ def program_of(fun: Callable[..., Sequence[Any]], avals: Avals, name: str = "") 
 
 
 class Unknown(NamedTuple):
-    """A value of which only the type is known."""
+    """A value of which only the type is known.
+
+    >>> from xlamini import extend
+    >>> trace_partly(lambda x, y: [x + y], [1.0, Unknown(extend.ShapedArray((2,), "float32"))]).outs
+    [Unknown(aval=ShapedArray(float32[2]))]
+    """
 
     aval: ShapedArray
 
@@ -79,6 +105,12 @@ class PartialTrace(NamedTuple):
     """A partly known call: `outs` has values, and `Unknown`s, which `jaxpr` computes of the unknown arguments.
 
     The values that `jaxpr` captures, its `consts`, are what the known part hands to the unknown one.
+
+    >>> from xlamini import extend
+    >>> x = Unknown(extend.ShapedArray((), "float32"))
+    >>> jaxpr, consts, outs = trace_partly(lambda w, x: [jnp.exp(w) * x], [0.0, x])
+    >>> extend.eval_jaxpr(jaxpr, consts, 5.0)
+    [Array(5., dtype=float32)]
     """
 
     jaxpr: Jaxpr

@@ -14,7 +14,7 @@ from xlamini.core import ELEMENTWISE, Atom, Avals, Equation, Jaxpr, Literal, Sha
 from xlamini.core.config import trace_context_key
 from xlamini.core.effects import any_ordered
 from xlamini.core.frames import Source
-from xlamini.core.jaxpr import place_inside
+from xlamini.core.nested_jaxprs import place_inside
 from xlamini.core.primitive import HAS_OWN_SHARDING_RULE
 from xlamini.core.tracer import build
 from xlamini.lowering.call_depth import is_too_deep

@@ -20,10 +20,22 @@ class SupportsDType(Protocol):
 
 
 ArrayLike = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
-"""An array, or a number; not a list."""
+"""An array, or a number; not a list.
+
+>>> def double(x: ArrayLike) -> Array:
+...     return xlamini.numpy.multiply(x, 2)
+>>> double(np.float32(1.5)), isinstance(1.5, ArrayLike), isinstance([1.5], ArrayLike)
+(Array(3., dtype=float32), True, False)
+"""
 
 DTypeLike = str | type[Any] | np.dtype | SupportsDType
-"""What names a dtype: `"float32"`, `np.float32`, `jnp.float32`, `float`, an np.dtype, or something that has one."""
+"""What names a dtype: `"float32"`, `np.float32`, `jnp.float32`, `float`, an np.dtype, or something that has one.
+
+>>> def empty(dtype: DTypeLike) -> Array:
+...     return xlamini.numpy.zeros((0,), dtype)
+>>> [empty(d).dtype.name for d in ("bfloat16", np.int8, float, xlamini.numpy.ones(1))]
+['bfloat16', 'int8', 'float32', 'float32']
+"""
 
 ShapeLike = int | Sequence[int]
 """A shape, or the length of the only axis."""

@@ -74,7 +74,12 @@ def dctn(
 def idctn(
     x: ArrayLike, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = None
 ) -> Array:
-    """The inverse of `dctn`, with the same arguments."""
+    """The inverse of `dctn`, with the same arguments and errors; the result has the shape and inexact dtype of `x`.
+
+    >>> idctn(jnp.array([[16.0, 0.0], [0.0, 0.0]]))
+    Array([[1., 1.],
+           [1., 1.]], dtype=float32)
+    """
     return _along("idctn", x, type, s, axes, norm)
 
 

@@ -82,6 +82,10 @@ class ExtendedDType:
     """A dtype whose elements are small arrays of another dtype. Subclasses are hashable.
 
     `physical_shape` and `physical_dtype` tell what one element is made of, `type` its class.
+
+    >>> dtype = random.key(0).dtype
+    >>> isinstance(dtype, ExtendedDType), dtype.physical_shape, dtype.physical_dtype
+    (True, (2,), dtype('uint32'))
     """
 
     name: str

@@ -18,6 +18,11 @@ class Factors(NamedTuple):
     A dimension of an operand that is labelled None must be whole; one of a result is whole. A label that only operands
     have stands for a dimension that is computed away; where it is `contracted`, and split in every operand that has it,
     the result could be split in several ways, so that the user must say which.
+
+    >>> from xlamini import extend
+    >>> x = extend.ShapedArray((8, 4), "float32")
+    >>> extend.sharding_rule[lax.transpose_p]([x], [extend.ShapedArray((4, 8), "float32")], permutation=(1, 0))
+    Factors(operands=[range(0, 2)], results=[(1, 0)], contracted=())
     """
 
     operands: Sequence[Labels]
@@ -42,18 +47,33 @@ def where_split(x: ShapedArray) -> Labels:
 
 
 def alike(avals: Avals, outs: Avals, whole: Sequence[int] = ()) -> Factors:
-    """The factors of an operation that leaves dimensions where they are; those in `whole` must not be split."""
+    """The factors of an operation that leaves dimensions where they are; those in `whole` must not be split.
+
+    >>> x = ShapedArray((8, 4), "float32")
+    >>> alike([x], [x], whole=[1])
+    Factors(operands=[[0, None]], results=[[0, None]], contracted=())
+    """
     labels = [[None if d in whole else d for d in dims(a)] for a in (*avals, *outs)]
     return Factors(labels[: len(avals)], labels[len(avals) :])
 
 
 def in_front(avals: Avals, outs: Avals, count: int) -> Factors:
-    """The factors of an operation on stacks: the first `count` dimensions stay, all others must be whole."""
+    """The factors of an operation on stacks: the first `count` dimensions stay, all others must be whole.
+
+    >>> x, norm = ShapedArray((8, 4, 4), "float32"), ShapedArray((8,), "float32")
+    >>> in_front([x], [norm], 1)
+    Factors(operands=[[0, None, None]], results=[[0]], contracted=())
+    """
     return alike(avals, outs, range(count, max(a.ndim for a in (*avals, *outs))))
 
 
 def broadcasting(avals: Avals, out: ShapedArray) -> Factors:
-    """The factors of an operation on elements: dimensions are paired from the last on, those of size 1 stretch."""
+    """The factors of an operation on elements: dimensions are paired from the last on, those of size 1 stretch.
+
+    >>> x, y = ShapedArray((8, 4), "float32"), ShapedArray((1, 4), "float32")
+    >>> broadcasting([x, y], x)
+    Factors(operands=[[0, 1], [(1, 0), 1]], results=[range(0, 2)], contracted=())
+    """
     operands = []
     for i, aval in enumerate(avals):
         places = range(out.ndim - aval.ndim, out.ndim)
@@ -62,7 +82,11 @@ def broadcasting(avals: Avals, out: ShapedArray) -> Factors:
 
 
 def reducing(x: ShapedArray, axes: Sequence[int], results: int = 1) -> Factors:
-    """The factors of an operation that computes `axes` away and leaves the other dimensions."""
+    """The factors of an operation that computes `axes` away and leaves the other dimensions.
+
+    >>> reducing(ShapedArray((8, 4), "float32"), axes=[1])
+    Factors(operands=[range(0, 2)], results=[[0]], contracted=())
+    """
     return Factors([dims(x)], [[d for d in dims(x) if d not in axes]] * results)
 
 

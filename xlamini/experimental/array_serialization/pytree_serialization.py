@@ -57,6 +57,12 @@ def load(directory: _Path, shardings: Any, *, mask: Any = None, ts_specs: Any = 
     is False, the result is None. `ts_specs` has to be None.
 
     LoadError for a folder that is incomplete or damaged; ShardingError where an array cannot be split so.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save({"w": jnp.arange(3), "b": 1.5}, folder + "/state")
+    ...     load(folder + "/state", xlamini.devices()[0], mask={"w": True, "b": False})
+    {'b': None, 'w': Array([0, 1, 2], dtype=int32)}
     """
     _check_no_specs("load", ts_specs)
     folder = Path(directory)
@@ -69,7 +75,16 @@ def load(directory: _Path, shardings: Any, *, mask: Any = None, ts_specs: Any = 
 
 
 def load_pytreedef(directory: _Path) -> Any:
-    """The saved pytree with a ShapeDtypeStruct in place of each array."""
+    """The saved pytree with a ShapeDtypeStruct in place of each array.
+
+    LoadError for a folder that is incomplete or damaged.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save({"w": jnp.arange(3)}, folder + "/state")
+    ...     load_pytreedef(folder + "/state")
+    {'w': ShapeDtypeStruct(shape=(3,), dtype=int32)}
+    """
     tree, leaves = _folder.read_index(Path(directory))
     return unflatten(tree, [ShapeDtypeStruct(leaf.shape, as_dtype(leaf.dtype)) for leaf in leaves])
 
@@ -100,7 +115,15 @@ class PyTreeFuture:
 def nonblocking_save(data: Any, directory: _Path, *, overwrite: bool = True, ts_specs: Any = None) -> PyTreeFuture:
     """`save` in a thread. The arrays' values are copied to the host first, so that they may be donated or deleted.
 
-    With several processes it has ended when this returns, since they wait for one another.
+    With several processes it has ended when this returns, since they wait for one another. Errors of the arguments are
+    raised at once, those of the files by `result()`.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     saving = nonblocking_save({"w": jnp.arange(3)}, folder + "/state")
+    ...     saving.result()
+    ...     load(folder + "/state", xlamini.devices()[0])
+    {'w': Array([0, 1, 2], dtype=int32)}
     """
     types = tree_map(lambda x: ShapeDtypeStruct(jnp.shape(x), jnp.result_type(x)), data)
     return PyTreeFuture(_started(_prepared(data, directory, overwrite, ts_specs)), types)
@@ -109,7 +132,18 @@ def nonblocking_save(data: Any, directory: _Path, *, overwrite: bool = True, ts_
 def nonblocking_load(
     directory: _Path, shardings: Any, *, mask: Any = None, ts_specs: Any = None
 ) -> PyTreeFuture:
-    """`load` in a thread."""
+    """`load` in a thread, with the same arguments.
+
+    The types of the arrays are known at once, as `pytree` of the result; `result()` waits, and raises what `load`
+    raises.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save({"w": jnp.arange(3)}, folder + "/state")
+    ...     loading = nonblocking_load(folder + "/state", xlamini.devices()[0])
+    ...     loading.pytree, loading.result()
+    ({'w': ShapeDtypeStruct(shape=(3,), dtype=int32)}, {'w': Array([0, 1, 2], dtype=int32)})
+    """
     types = load_pytreedef(directory)
     return PyTreeFuture(_started(lambda: load(directory, shardings, mask=mask, ts_specs=ts_specs)), types)
 

@@ -18,14 +18,27 @@ from xlamini.staging.trace.arguments import LeafNames, checked_avals
 
 @dataclass(frozen=True)
 class BoxTy:
-    """The type of all boxes, as `typeof` gives it; what one holds now, `cur_qdd(box)` says."""
+    """The type of all boxes, as `typeof` gives it; what one holds now, `cur_qdd(box)` says.
+
+    >>> xlamini.typeof(Box(1.0)) == xlamini.typeof(Box()) == BoxTy()
+    True
+    """
 
     is_high = has_qdd = True
 
 
 @dataclass(frozen=True)
 class BoxTypeState:
-    """The types of the leaves that a box holds now, and their structure."""
+    """The types of the leaves that a box holds now, and their structure.
+
+    >>> box = Box({"w": xlamini.numpy.ones(3)})
+    >>> cur_qdd(box)
+    BoxTypeState(leaf_avals=(ShapedArray(float32[3]),), treedef=PyTreeDef({'w': *}))
+    >>> before = cur_qdd(box)
+    >>> box.set({"w": xlamini.numpy.zeros(3)})
+    >>> cur_qdd(box) == before
+    True
+    """
 
     leaf_avals: tuple[Any, ...]
     treedef: PyTreeDef

@@ -22,6 +22,19 @@ class HiPrimitive(Primitive):
     A subclass writes `abstract_eval`, from the types of the operands to that of the result (with `multiple_results` a
     list) and a set of effects; `to_lojax`, what it computes, by other operations on arrays and values; and for
     derivatives `jvp` and `transpose`, as in docs/extending.md. It needs no lowering.
+
+    >>> class Scale(HiPrimitive):
+    ...     def abstract_eval(self, x, *, factor):
+    ...         return x, set()
+    ...     def to_lojax(self, x, *, factor):
+    ...         return x * factor
+    ...     def jvp(self, primals, tangents, *, factor):
+    ...         return self.bind(*primals, factor=factor), self.bind(*tangents, factor=factor)
+    >>> scale_p = Scale("scale")
+    >>> scale_p.bind(2.0, factor=3.0), xlamini.jvp(lambda x: scale_p.bind(x, factor=3.0), (2.0,), (1.0,))
+    (6.0, (Array(6., dtype=float32, weak_type=True), Array(3., dtype=float32, weak_type=True)))
+    >>> print(xlamini.make_jaxpr(lambda x: scale_p.bind(x, factor=3.0))(2.0))
+    { lambda ; a:f32[]. let b:f32[] = scale[factor=3.0] a in (b,) }
     """
 
     expands = True

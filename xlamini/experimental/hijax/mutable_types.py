@@ -15,6 +15,36 @@ class MutableHiType:
     hashed and compared. The type says by the methods below which arrays these are. Primitives that make, read and
     write values are `HiPrimitive`s; while a program is traced, their `to_lojax` runs on the values themselves. Like a
     `Box`, a value may be closed over or passed as an argument, but not returned.
+
+    >>> from xlamini.experimental.hijax import HiPrimitive, register_hitype
+    >>> class Counter:
+    ...     def __init__(self, array):
+    ...         self.array = array
+    ...     def cur_qdd(self):
+    ...         return xlamini.typeof(self.array)
+    >>> class CounterTy(MutableHiType):
+    ...     def lo_ty_qdd(self, state):
+    ...         return [state]
+    ...     def new_from_loval(self, state, array):
+    ...         return Counter(array)
+    ...     def read_loval(self, state, counter):
+    ...         return [counter.array]
+    ...     def update_from_loval(self, state, counter, array):
+    ...         counter.array = array
+    >>> counter_ty = CounterTy()
+    >>> register_hitype(Counter, lambda counter: counter_ty)
+    >>> class Add(HiPrimitive):
+    ...     multiple_results = True
+    ...     def abstract_eval(self, counter, aval):
+    ...         return [], set()
+    ...     def to_lojax(self, counter, x):
+    ...         counter.array = counter.array + x
+    ...         return []
+    >>> add_p = Add("add_to_counter")
+    >>> counter = Counter(jnp.zeros(2))
+    >>> _ = xlamini.jit(lambda counter, x: add_p.bind(counter, x))(counter, jnp.array([1.0, 2.0]))
+    >>> counter.array
+    Array([1., 2.], dtype=float32)
     """
 
     is_mutable_type = is_high = has_qdd = True
@@ -48,7 +78,15 @@ class MutableHiType:
 
 @dataclass(frozen=True)
 class AvalQDD:
-    """What `abstract_eval` returns for a new value: its type, and what it holds."""
+    """What `abstract_eval` returns for a new value: its type, and what it holds.
+
+    >>> from xlamini.experimental.hijax import BoxTy, HiPrimitive
+    >>> class New(HiPrimitive):
+    ...     def abstract_eval(self, aval):
+    ...         return AvalQDD(BoxTy(), aval), set()
+    >>> New("new_box_like").abstract_eval(xlamini.typeof(1.0))[0]
+    AvalQDD(aval=BoxTy(), qdd=ShapedArray(float32[], weak_type=True))
+    """
 
     aval: Any
     qdd: Any
@@ -67,7 +105,19 @@ class MutableQDD:
 
 @dataclass(frozen=True)
 class AvalMutableQDD:
-    """What `abstract_eval` is given for a mutable operand: its type, and what it holds."""
+    """What `abstract_eval` is given for a mutable operand: its type, and what it holds.
+
+    >>> from xlamini.experimental.hijax import BoxTy, HiPrimitive
+    >>> class Write(HiPrimitive):
+    ...     multiple_results = True
+    ...     def abstract_eval(self, box, aval):
+    ...         box.mutable_qdd.update(aval)
+    ...         return [], set()
+    >>> box = AvalMutableQDD(BoxTy(), MutableQDD(xlamini.typeof(1.0)))
+    >>> _ = Write("write_box_like").abstract_eval(box, xlamini.typeof(jnp.ones(3)))
+    >>> box.mutable_qdd.init_val, box.mutable_qdd.cur_val
+    (ShapedArray(float32[], weak_type=True), ShapedArray(float32[3]))
+    """
 
     aval: Any
     mutable_qdd: MutableQDD
@@ -95,3 +145,9 @@ class AllowedEffects:
 
 
 control_flow_allowed_effects = AllowedEffects()
+"""Where libraries that are written for JAX note the effects that loops and branches may contain; here all are allowed.
+
+>>> class Logged:
+...     pass
+>>> control_flow_allowed_effects.add_type(Logged)
+"""

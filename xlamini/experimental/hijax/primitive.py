@@ -18,6 +18,20 @@ class VJPHiPrimitive(Operation):
     if it is missing: `vjp_fwd` and `vjp_bwd_retval` (or `vjp_bwd`) by reverse mode, `jvp` by forward mode, `lin` and
     `linearized` by `linearize`, `batch` or `batch_dim_rule` by `vmap`, `transpose` where it is linear in an argument.
     Where only `jvp` is written, reverse mode follows from it, if that rule is linear in the tangents.
+
+    >>> class Cube(VJPHiPrimitive):
+    ...     def __init__(self, x):
+    ...         self.in_avals, self.out_aval, self.params = (x,), x, {}
+    ...         super().__init__()
+    ...     def expand(self, x):
+    ...         return x * x * x
+    ...     def vjp_fwd(self, nzs_in, x):
+    ...         return self(x), x
+    ...     def vjp_bwd_retval(self, x, ct):
+    ...         return (3 * x * x * ct,)
+    >>> cube = Cube(xlamini.typeof(2.0))
+    >>> cube(2.0), xlamini.grad(cube)(2.0)
+    (8.0, Array(12., dtype=float32, weak_type=True))
     """
 
     def batch(self, axis_data: Any, args: Any, dims: Any) -> tuple[Any, Any]:

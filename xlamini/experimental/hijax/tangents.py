@@ -18,5 +18,11 @@ def instantiate_zeros(tangent: Any) -> Any:
 
 
 def is_undefined_primal(x: Any) -> bool:
-    """In a transpose rule, whether an operand has no value, as the operation is linear in it."""
+    """In a transpose rule, whether an operand has no value, as the operation is linear in it.
+
+    >>> from xlamini import extend
+    >>> x = extend.Linear(extend.ShapedArray((), "float32"))
+    >>> [is_undefined_primal(operand) for operand in (x, 3.0)]
+    [True, False]
+    """
     return is_linear(x)

@@ -12,13 +12,69 @@ from xlamini.core.tracer import Tracer
 
 
 class MappingSpec:
-    """How values of a user's type are mapped over by `vmap`: the base of what users pass as `in_axes`."""
+    """How values of a user's type are mapped over by `vmap`: the base of what users pass as `in_axes`.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Bits:
+    ...     bytes: xlamini.Array
+    >>> @dataclass(frozen=True)
+    ... class BitsTy(HiType):
+    ...     shape: tuple
+    ...     def lo_ty(self):
+    ...         return [ShapedArray(self.shape, "uint8")]
+    ...     def lower_val(self, x):
+    ...         return [x.bytes]
+    ...     def raise_val(self, array):
+    ...         return Bits(array)
+    ...     def dec_rank(self, size, spec):
+    ...         return BitsTy(self.shape[1:])
+    ...     def inc_rank(self, size, spec):
+    ...         return BitsTy((size, *self.shape))
+    >>> register_hitype(Bits, lambda x: BitsTy(x.bytes.shape))
+    >>> def f(x):
+    ...     print(xlamini.typeof(x))
+    ...     return x
+    >>> rows = MappingSpec()
+    >>> x = Bits(jnp.zeros((4, 2), "uint8"))
+    >>> xlamini.vmap(f, in_axes=rows, out_axes=rows, axis_size=4)(x).bytes.shape
+    BitsTy(shape=(2,))
+    (4, 2)
+    """
 
 
 class HiPspec:
     """How values of a user's type are sharded: the base of what users pass to `shard_map` as `in_specs`, `out_specs`.
 
     Like a type, it can be hashed and compared.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Bits:
+    ...     bytes: xlamini.Array
+    >>> @dataclass(frozen=True)
+    ... class Rows(HiPspec):
+    ...     axis: str
+    ...     def to_lo(self):
+    ...         return [xlamini.P(self.axis)]
+    >>> @dataclass(frozen=True)
+    ... class BitsTy(HiType):
+    ...     array: ShapedArray
+    ...     def lo_ty(self):
+    ...         return [self.array]
+    ...     def lower_val(self, x):
+    ...         return [x.bytes]
+    ...     def raise_val(self, array):
+    ...         return Bits(array)
+    ...     def shard(self, mesh, manual_axes, check_vma, spec):
+    ...         return BitsTy(self.array.shard(mesh, manual_axes, check_vma, xlamini.P(spec.axis)))
+    ...     def unshard(self, mesh, check_vma, spec):
+    ...         return BitsTy(self.array.unshard(mesh, check_vma, xlamini.P(spec.axis)))
+    >>> register_hitype(Bits, lambda x: BitsTy(xlamini.typeof(x.bytes)))
+    >>> mesh = xlamini.make_mesh((1,), ("i",), devices=xlamini.devices()[:1])
+    >>> f = xlamini.shard_map(lambda x: x, mesh=mesh, in_specs=Rows("i"), out_specs=Rows("i"))
+    >>> f(Bits(jnp.zeros(4, "uint8"))).bytes.shape
+    (4,)
     """
 
     is_hi_pspec = True
@@ -41,6 +97,27 @@ class HiType:
 
     A subclass can be hashed and compared, as a frozen dataclass can, and says at least what the arrays are: `lo_ty`,
     `lower_val` and `raise_val`. `register_hitype` tells the class of the values.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Scaled:
+    ...     whole: xlamini.Array
+    ...     step: xlamini.Array
+    >>> @dataclass(frozen=True)
+    ... class ScaledTy(HiType):
+    ...     shape: tuple
+    ...     def lo_ty(self):
+    ...         return [ShapedArray(self.shape, "int8"), ShapedArray((), "float32")]
+    ...     def lower_val(self, x):
+    ...         return [x.whole, x.step]
+    ...     def raise_val(self, whole, step):
+    ...         return Scaled(whole, step)
+    >>> register_hitype(Scaled, lambda x: ScaledTy(x.whole.shape))
+    >>> x = Scaled(jnp.array([1, 2], "int8"), jnp.float32(0.5))
+    >>> xlamini.typeof(x), xlamini.jit(lambda x: x)(x).whole
+    (ScaledTy(shape=(2,)), Array([1, 2], dtype=int8))
+    >>> len(xlamini.make_jaxpr(lambda x: x)(x).jaxpr.invars)
+    1
     """
 
     is_hi_type = is_high = True
@@ -113,7 +190,11 @@ def _missing(self: Any, signature: str, purpose: str) -> NoReturn:
 
 
 AbstractValue = ShapedArray | HiType
-"""A type: of an array, or a user's."""
+"""A type: of an array, or a user's.
+
+>>> isinstance(xlamini.typeof(1.0), AbstractValue), issubclass(HiType, AbstractValue)
+(True, True)
+"""
 
 
 def register_hitype(val_cls: type, typeof_fn: Callable[[Any], Any]) -> None:
@@ -150,7 +231,26 @@ def register_hitype(val_cls: type, typeof_fn: Callable[[Any], Any]) -> None:
 
 
 class aval_property:
-    """A property of the traced values of a type: `name = aval_property(fget)` in the class of the type."""
+    """A property of the traced values of a type: `name = aval_property(fget)` in the class of the type.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Bag:
+    ...     items: list
+    >>> @dataclass(frozen=True)
+    ... class BagTy(HiType):
+    ...     count: int
+    ...     length = aval_property(lambda bag: xlamini.typeof(bag).count)
+    ...     def lo_ty(self):
+    ...         return [ShapedArray((), "float32")] * self.count
+    ...     def lower_val(self, bag):
+    ...         return bag.items
+    ...     def raise_val(self, *items):
+    ...         return Bag(items)
+    >>> register_hitype(Bag, lambda bag: BagTy(len(bag.items)))
+    >>> print(xlamini.make_jaxpr(lambda bag: bag.length)(Bag([1.0, 2.0])))
+    { lambda ; a:BagTy(count=2). let  in (2:i32[],) }
+    """
 
     def __init__(self, fget: Callable[[Any], Any]):
         self.fget = fget
@@ -158,7 +258,28 @@ class aval_property:
 
 
 class aval_method:
-    """A method of the traced values of a type: `@aval_method` in the class of the type."""
+    """A method of the traced values of a type: `@aval_method` in the class of the type.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Bag:
+    ...     items: list
+    >>> @dataclass(frozen=True)
+    ... class BagTy(HiType):
+    ...     count: int
+    ...     @aval_method
+    ...     def times(bag, factor):
+    ...         return xlamini.typeof(bag).count * factor
+    ...     def lo_ty(self):
+    ...         return [ShapedArray((), "float32")] * self.count
+    ...     def lower_val(self, bag):
+    ...         return bag.items
+    ...     def raise_val(self, *items):
+    ...         return Bag(items)
+    >>> register_hitype(Bag, lambda bag: BagTy(len(bag.items)))
+    >>> print(xlamini.make_jaxpr(lambda bag: bag.times(3))(Bag([1.0, 2.0])))
+    { lambda ; a:BagTy(count=2). let  in (6:i32[],) }
+    """
 
     def __init__(self, fun: Callable[..., Any]):
         self.fun = fun

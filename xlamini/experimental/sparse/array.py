@@ -19,6 +19,13 @@ class JAXSparse(ABC):
     A subclass names its buffers, `data` first. The number of batch dimensions follows from the rank of `indices`, so
     that a transformation that adds or removes a leading dimension of all buffers, such as vmap or scan, gives a sparse
     array with one batch dimension more or fewer.
+
+    >>> from xlamini.experimental import sparse
+    >>> x = sparse.eye(3)
+    >>> isinstance(x, JAXSparse), isinstance(x.todense(), JAXSparse)
+    (True, False)
+    >>> x.shape, x.dtype, x.nse, x @ jnp.arange(3.0)
+    ((3, 3), dtype('float32'), 3, Array([0., 1., 2.], dtype=float32))
     """
 
     buffers: ClassVar[tuple[str, ...]]

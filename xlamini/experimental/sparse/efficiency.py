@@ -17,11 +17,24 @@ class SparseEfficiencyError(ValueError):
 
 
 class SparseEfficiencyWarning(UserWarning):
-    """An operation stores far more elements than the array has."""
+    """An operation stores far more elements than the array has.
+
+    >>> from xlamini.experimental.sparse import eye
+    >>> with warnings.catch_warnings(record=True) as seen:
+    ...     warnings.simplefilter("always")
+    ...     print(eye(3).update_layout(n_batch=1, on_inefficient="warn"))
+    BCOO(float32[3, 3], nse=3, n_batch=1)
+    >>> print(seen[0].message)
+    update_layout: increasing n_batch from 0 to 1 stores 3 times the elements of BCOO(float32[3, 3], nse=3); pass ...
+    """
 
 
 class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
-    """For programs that filter JAX's warning of this name; nothing here uses cuSPARSE."""
+    """For programs that filter JAX's warning of this name; nothing here uses cuSPARSE.
+
+    >>> issubclass(CuSparseEfficiencyWarning, SparseEfficiencyWarning)  # a filter for the base takes it too
+    True
+    """
 
 
 def object_to(text: str, on_inefficient: str | None) -> None:

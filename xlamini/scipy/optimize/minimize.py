@@ -25,7 +25,12 @@ class OptimizeResults(NamedTuple):
 
     The status is 0 where the gradient is small, 1 after `maxiter` iterations, 2 after too many evaluations, 3 or 5
     where the line search finds no lower point (with one too far, or without), 4 where the value hardly changes; 0 and
-    4 are successes.
+    4 are successes. For a vector x of n numbers, `x` and `jac` have the shape (n,) and `hess_inv` (n, n); it is None of
+    L-BFGS. All others are scalars.
+
+    >>> found = minimize(lambda x: ((x - 3) ** 2).sum(), jnp.zeros(2), method="BFGS")
+    >>> bool(found.success), int(found.status), found.x.round(), found.hess_inv.shape
+    (True, 0, Array([3., 3.], dtype=float32), (2, 2))
     """
 
     x: Array

@@ -1,11 +1,14 @@
-"""The Bernoulli distribution: 1 with probability `p`, else 0."""
+"""The Bernoulli distribution: 1 with probability `p`, else 0.
+
+Arguments broadcast, with ShapeError where they cannot; the result has their shape and their promoted inexact dtype.
+"""
 # Formulas are given arrays, whatever their callers give.
 # pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
-from xlamini.numpy import floor, inf, log, log1p, nan, where
+from xlamini.numpy import exp, floor, inf, log, log1p, nan, where
 from xlamini.runtime import Array
-from xlamini.scipy.stats.declaration import counting, mass
+from xlamini.scipy.stats.declaration import counting
 from xlamini.typing import ArrayLike
 
 
@@ -20,7 +23,14 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     return where(x == 0, log1p(-p), where(x == 1, log(p), -inf))
 
 
-pmf = mass(logpmf)
+@counting
+def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The probability of k.
+
+    >>> pmf(jnp.array([0, 1, 2]), 0.25)
+    Array([0.75, 0.25, 0.  ], dtype=float32)
+    """
+    return exp(logpmf(k, p, loc))
 
 
 @counting
@@ -37,6 +47,10 @@ def cdf(k: ArrayLike, p: ArrayLike) -> Array:
 
 @counting
 def ppf(q: ArrayLike, p: ArrayLike) -> Array:
-    """The smallest k of which `cdf` is at least q; NaN unless q and p are from 0 to 1."""
+    """The smallest k of which `cdf` is at least q; NaN unless q and p are from 0 to 1.
+
+    >>> ppf(jnp.array([0.5, 0.9]), 0.25)
+    Array([0., 1.], dtype=float32)
+    """
     k = where(q <= 1 - p, 0.0, 1.0)
     return where((q < 0) | (q > 1) | (p < 0) | (p > 1), nan, k)

@@ -1,12 +1,15 @@
-"""The beta distribution of shapes `a` and `b`, from `loc` to `loc + scale`."""
+"""The beta distribution of shapes `a` and `b`, from `loc` to `loc + scale`.
+
+Arguments broadcast, with ShapeError where they cannot; the result has their shape and their promoted inexact dtype.
+"""
 # Formulas are given arrays, whatever their callers give.
 # pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
-from xlamini.numpy import clip, inf, log, where
+from xlamini.numpy import clip, exp, inf, log, where
 from xlamini.runtime import Array
 from xlamini.scipy.special import betainc, betaln, xlog1py, xlogy
-from xlamini.scipy.stats.declaration import density, distribution, inside
+from xlamini.scipy.stats.declaration import distribution, inside
 from xlamini.typing import ArrayLike
 
 
@@ -23,7 +26,14 @@ def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: 
     return where(there, xlogy(a - 1, y) + xlog1py(b - 1, -y) - betaln(a, b) - log(scale), -inf)
 
 
-pdf = density(logpdf)
+@distribution
+def pdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The density.
+
+    >>> pdf(jnp.array([0.5, 2.0]), 2.0, 2.0)
+    Array([1.5, 0. ], dtype=float32)
+    """
+    return exp(logpdf(x, a, b, loc, scale))
 
 
 @distribution
@@ -38,17 +48,29 @@ def cdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arr
 
 @distribution
 def logcdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of `cdf`."""
+    """The logarithm of `cdf`.
+
+    >>> logcdf(0.25, 1.0, 1.0)
+    Array(-1.3862944, dtype=float32, weak_type=True)
+    """
     return log(cdf(x, a, b, loc, scale))
 
 
 @distribution
 def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of more than x: `1 - cdf`."""
+    """The probability of more than x: `1 - cdf`.
+
+    >>> sf(jnp.array([0.0, 0.75]), 1.0, 1.0)
+    Array([1.  , 0.25], dtype=float32)
+    """
     return betainc(b, a, 1 - clip((x - loc) / scale, 0, 1))
 
 
 @distribution
 def logsf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of `sf`."""
+    """The logarithm of `sf`.
+
+    >>> logsf(0.75, 1.0, 1.0)
+    Array(-1.3862944, dtype=float32, weak_type=True)
+    """
     return log(sf(x, a, b, loc, scale))

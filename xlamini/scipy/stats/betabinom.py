@@ -1,12 +1,15 @@
-"""The beta-binomial distribution: how many of `n` draws succeed, with a probability from a beta distribution."""
+"""The beta-binomial distribution: how many of `n` draws succeed, with a probability from a beta distribution.
+
+Arguments broadcast, with ShapeError where they cannot; the result has their shape and their promoted inexact dtype.
+"""
 # Formulas are given arrays, whatever their callers give.
 # pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
-from xlamini.numpy import inf, log1p, where
+from xlamini.numpy import exp, inf, log1p, where
 from xlamini.runtime import Array
 from xlamini.scipy.special import betaln
-from xlamini.scipy.stats.declaration import counting, inside, mass
+from xlamini.scipy.stats.declaration import counting, inside
 from xlamini.typing import ArrayLike
 
 
@@ -24,4 +27,11 @@ def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLik
     return where(there, ways + betaln(y + a, n - y + b) - betaln(a, b), -inf)
 
 
-pmf = mass(logpmf)
+@counting
+def pmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The probability of k.
+
+    >>> pmf(jnp.arange(3), 2, 1.0, 1.0)
+    Array([0.3333333, 0.3333333, 0.3333333], dtype=float32)
+    """
+    return exp(logpmf(k, n, a, b, loc))

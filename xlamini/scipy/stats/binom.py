@@ -1,4 +1,7 @@
-"""The binomial distribution: how many of `n` draws succeed, each with probability `p`."""
+"""The binomial distribution: how many of `n` draws succeed, each with probability `p`.
+
+Arguments broadcast, with ShapeError where they cannot; the result has their shape and their promoted inexact dtype.
+"""
 # Formulas are given arrays, whatever their callers give.
 # pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
@@ -26,5 +29,9 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
 
 @distribution
 def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The probability of k."""
+    """The probability of k.
+
+    >>> pmf(jnp.arange(3), 2, 0.5)
+    Array([0.25, 0.5 , 0.25], dtype=float32, weak_type=True)
+    """
     return exp(logpmf(k, n, p, loc))

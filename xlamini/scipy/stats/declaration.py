@@ -11,17 +11,15 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 from xlamini import numpy as jnp
 from xlamini.core import aval_of
 from xlamini.numpy.arguments import as_operand
 from xlamini.primitives import convert, promoted_inexact_dtypes
-from xlamini.runtime import Array
 from xlamini.staging import composite
 
 F = TypeVar("F", bound=Callable[..., Any])
-P = ParamSpec("P")
 
 
 def distribution(formula: F) -> F:
@@ -32,25 +30,6 @@ def distribution(formula: F) -> F:
 def counting(formula: F) -> F:
     """The same for a distribution of counts: the result is weakly typed only if the first operand is."""
     return _promoting(formula, lambda out, given: convert(out, out.dtype, out.weak_type and aval_of(given).weak_type))
-
-
-def density(logpdf: Callable[P, Array]) -> Callable[P, Array]:
-    """The density of a distribution, from its logarithm."""
-    return distribution(_exponential(logpdf, "pdf", "The density."))
-
-
-def mass(logpmf: Callable[P, Array]) -> Callable[P, Array]:
-    """The probability of a count, from its logarithm."""
-    return counting(_exponential(logpmf, "pmf", "The probability of k."))
-
-
-def _exponential(logarithm: Callable[P, Array], name: str, doc: str) -> Callable[P, Array]:
-    @functools.wraps(logarithm)
-    def formula(*args: P.args, **kwargs: P.kwargs) -> Array:
-        return jnp.exp(logarithm(*args, **kwargs))
-
-    formula.__name__, formula.__qualname__, formula.__doc__ = name, name, doc
-    return formula
 
 
 def inside(where: Any, x: Any, other: Any = 0.5) -> Any:

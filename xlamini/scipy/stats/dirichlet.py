@@ -6,10 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.core import ShapeError, finfo
-from xlamini.numpy import abs, concatenate, inf, where
+from xlamini.numpy import abs, concatenate, exp, inf, where
 from xlamini.runtime import Array
 from xlamini.scipy.special import gammaln, xlogy
-from xlamini.scipy.stats.declaration import density, distribution, inside
+from xlamini.scipy.stats.declaration import distribution, inside
 from xlamini.typing import ArrayLike
 
 
@@ -28,7 +28,14 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     return where(there, powers - gammaln(alpha).sum() + gammaln(alpha.sum()), -inf)
 
 
-pdf = density(logpdf)
+@distribution
+def pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
+    """The density at x, of the shapes that `logpdf` takes.
+
+    >>> pdf(jnp.array([0.5, 0.5]), jnp.array([2.0, 2.0]))
+    Array(1.5, dtype=float32)
+    """
+    return exp(logpdf(x, alpha))
 
 
 def _complete(x: Any, alpha: Any) -> Any:

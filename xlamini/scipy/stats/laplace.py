@@ -1,11 +1,14 @@
-"""The Laplace distribution about `loc`, whose density falls off by e over `scale`."""
+"""The Laplace distribution about `loc`, whose density falls off by e over `scale`.
+
+Arguments broadcast, with ShapeError where they cannot; the result has their shape and their promoted inexact dtype.
+"""
 # Formulas are given arrays, whatever their callers give.
 # pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
 from xlamini.numpy import abs, exp, log, where
 from xlamini.runtime import Array
-from xlamini.scipy.stats.declaration import density, distribution
+from xlamini.scipy.stats.declaration import distribution
 from xlamini.typing import ArrayLike
 
 
@@ -19,7 +22,14 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return -abs(x - loc) / scale - log(2 * scale)
 
 
-pdf = density(logpdf)
+@distribution
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The density.
+
+    >>> pdf(jnp.array([0.0, 1.0]))
+    Array([0.5       , 0.18393973], dtype=float32)
+    """
+    return exp(logpdf(x, loc, scale))
 
 
 @distribution

@@ -1,4 +1,7 @@
-"""The logistic distribution about `loc`, stretched by `scale`."""
+"""The logistic distribution about `loc`, stretched by `scale`.
+
+Arguments broadcast, with ShapeError where they cannot; the result has their shape and their promoted inexact dtype.
+"""
 # Formulas are given arrays, whatever their callers give.
 # pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
@@ -6,7 +9,7 @@ from __future__ import annotations
 from xlamini.numpy import abs, exp, log, log1p
 from xlamini.runtime import Array
 from xlamini.scipy.special import expit, logit
-from xlamini.scipy.stats.declaration import density, distribution
+from xlamini.scipy.stats.declaration import distribution
 from xlamini.typing import ArrayLike
 
 
@@ -21,7 +24,14 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return -z - 2 * log1p(exp(-z)) - log(scale)
 
 
-pdf = density(logpdf)
+@distribution
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The density.
+
+    >>> pdf(0.0)
+    Array(0.25, dtype=float32, weak_type=True)
+    """
+    return exp(logpdf(x, loc, scale))
 
 
 @distribution
@@ -36,17 +46,29 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 @distribution
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of more than x: `1 - cdf`."""
+    """The probability of more than x: `1 - cdf`.
+
+    >>> sf(jnp.array([0.0, 1.0]))
+    Array([0.5       , 0.26894143], dtype=float32)
+    """
     return expit((loc - x) / scale)
 
 
 @distribution
 def ppf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """Of which number `cdf` is x; NaN unless x is from 0 to 1."""
+    """Of which number `cdf` is x; NaN unless x is from 0 to 1.
+
+    >>> ppf(0.5, loc=2.0)
+    Array(2., dtype=float32, weak_type=True)
+    """
     return logit(x) * scale + loc
 
 
 @distribution
 def isf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """Of which number `sf` is x; NaN unless x is from 0 to 1."""
+    """Of which number `sf` is x; NaN unless x is from 0 to 1.
+
+    >>> isf(0.5, loc=2.0)
+    Array(2., dtype=float32, weak_type=True)
+    """
     return loc - logit(x) * scale

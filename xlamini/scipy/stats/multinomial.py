@@ -23,5 +23,9 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
 
 @distribution
 def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
-    """The probability of the counts x."""
+    """The probability of the counts x, along the last axis; 0 unless they sum to n.
+
+    >>> pmf(jnp.array([[2, 0], [1, 1]]), 2, jnp.array([0.5, 0.5]))
+    Array([0.25, 0.5 ], dtype=float32)
+    """
     return exp(logpmf(x, n, p))

@@ -32,7 +32,11 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None =
 
 @api_boundary
 def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
-    """The density."""
+    """The density at vectors x (..., n), for `mean` (..., n) and `cov` (..., n, n); ShapeError where they do not fit.
+
+    >>> pdf(jnp.zeros((3, 2)), jnp.zeros(2), jnp.eye(2))
+    Array([0.15915495, 0.15915495, 0.15915495], dtype=float32)
+    """
     return exp(_logpdf(x, mean, cov))
 
 

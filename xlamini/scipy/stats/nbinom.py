@@ -1,12 +1,15 @@
-"""The negative binomial distribution: how many draws fail before `n` have succeeded, each with probability `p`."""
+"""The negative binomial distribution: how many draws fail before `n` have succeeded, each with probability `p`.
+
+Arguments broadcast, with ShapeError where they cannot; the result has their shape and their promoted inexact dtype.
+"""
 # Formulas are given arrays, whatever their callers give.
 # pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
-from xlamini.numpy import inf, where
+from xlamini.numpy import exp, inf, where
 from xlamini.runtime import Array
 from xlamini.scipy.special import gammaln, xlog1py, xlogy
-from xlamini.scipy.stats.declaration import counting, inside, mass
+from xlamini.scipy.stats.declaration import counting, inside
 from xlamini.typing import ArrayLike
 
 
@@ -24,4 +27,11 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
     return where(there, ways + xlogy(n, p) + xlog1py(y, -p), -inf)
 
 
-pmf = mass(logpmf)
+@counting
+def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
+    """The probability of k.
+
+    >>> pmf(jnp.arange(3), 1, 0.5)
+    Array([0.5  , 0.25 , 0.125], dtype=float32)
+    """
+    return exp(logpmf(k, n, p, loc))

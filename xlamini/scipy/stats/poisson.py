@@ -1,4 +1,7 @@
-"""The Poisson distribution of mean `mu`."""
+"""The Poisson distribution of mean `mu`.
+
+Arguments broadcast, with ShapeError where they cannot; the result has their shape and their promoted inexact dtype.
+"""
 # Formulas are given arrays, whatever their callers give.
 # pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
@@ -31,7 +34,11 @@ def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
 
 @distribution
 def pmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The probability of k."""
+    """The probability of k.
+
+    >>> pmf(jnp.arange(3), 1.0)
+    Array([0.36787945, 0.36787945, 0.18393973], dtype=float32, weak_type=True)
+    """
     return exp(logpmf(k, mu, loc))
 
 

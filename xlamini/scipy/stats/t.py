@@ -1,14 +1,17 @@
-"""Student's t distribution of `df` degrees of freedom about `loc`, stretched by `scale`."""
+"""Student's t distribution of `df` degrees of freedom about `loc`, stretched by `scale`.
+
+Arguments broadcast, with ShapeError where they cannot; the result has their shape and their promoted inexact dtype.
+"""
 # Formulas are given arrays, whatever their callers give.
 # pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
 import math
 
-from xlamini.numpy import log, log1p
+from xlamini.numpy import exp, log, log1p
 from xlamini.runtime import Array
 from xlamini.scipy.special import gammaln
-from xlamini.scipy.stats.declaration import density, distribution
+from xlamini.scipy.stats.declaration import distribution
 from xlamini.typing import ArrayLike
 
 
@@ -24,4 +27,11 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
     return height - (df + 1) / 2 * log1p(z * z / df)
 
 
-pdf = density(logpdf)
+@distribution
+def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The density.
+
+    >>> pdf(jnp.array([0.0, 1.0]), 1.0)
+    Array([0.3183099 , 0.15915495], dtype=float32)
+    """
+    return exp(logpdf(x, df, loc, scale))

@@ -1,4 +1,7 @@
-"""The normal distribution between `loc + scale * a` and `loc + scale * b` alone."""
+"""The normal distribution between `loc + scale * a` and `loc + scale * b` alone.
+
+Arguments broadcast, with ShapeError where they cannot; the result has their shape and their promoted inexact dtype.
+"""
 # Formulas are given arrays, whatever their callers give.
 # pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
@@ -8,7 +11,7 @@ from xlamini.numpy import clip, exp, inf, log, minimum, nan, where
 from xlamini.runtime import Array
 from xlamini.scipy.special import log_ndtr
 from xlamini.scipy.stats import norm
-from xlamini.scipy.stats.declaration import density, distribution, inside
+from xlamini.scipy.stats.declaration import distribution, inside
 from xlamini.typing import ArrayLike
 
 
@@ -24,12 +27,23 @@ def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: 
     return where(a < b, where((z < a) | (z > b), -inf, density), nan)
 
 
-pdf = density(logpdf)
+@distribution
+def pdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The density.
+
+    >>> pdf(jnp.array([0.0, 3.0]), -1.0, 1.0)
+    Array([0.5843686, 0.       ], dtype=float32)
+    """
+    return exp(logpdf(x, a, b, loc, scale))
 
 
 @distribution
 def logcdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of `cdf`."""
+    """The logarithm of `cdf`.
+
+    >>> logcdf(0.0, -1.0, 1.0)
+    Array(-0.6931471, dtype=float32)
+    """
     return _log_share((x - loc) / scale, a, b, True)
 
 
@@ -45,13 +59,21 @@ def cdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arr
 
 @distribution
 def logsf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of `sf`."""
+    """The logarithm of `sf`.
+
+    >>> logsf(0.0, -1.0, 1.0)
+    Array(-0.69314724, dtype=float32)
+    """
     return _log_share((x - loc) / scale, a, b, False)
 
 
 @distribution
 def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of more than x: `1 - cdf`."""
+    """The probability of more than x: `1 - cdf`.
+
+    >>> sf(jnp.array([-1.0, 1.0]), -1.0, 1.0)
+    Array([1., 0.], dtype=float32)
+    """
     return exp(logsf(x, a, b, loc, scale))
 
 

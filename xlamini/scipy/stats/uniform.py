@@ -1,11 +1,14 @@
-"""The uniform distribution from `loc` to `loc + scale`."""
+"""The uniform distribution from `loc` to `loc + scale`.
+
+Arguments broadcast, with ShapeError where they cannot; the result has their shape and their promoted inexact dtype.
+"""
 # Formulas are given arrays, whatever their callers give.
 # pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
-from xlamini.numpy import inf, log, nan, where
+from xlamini.numpy import exp, inf, log, nan, where
 from xlamini.runtime import Array
-from xlamini.scipy.stats.declaration import density, distribution
+from xlamini.scipy.stats.declaration import distribution
 from xlamini.typing import ArrayLike
 
 
@@ -19,7 +22,14 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return where((x < loc) | (x > loc + scale), -inf, -log(scale))
 
 
-pdf = density(logpdf)
+@distribution
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The density.
+
+    >>> pdf(jnp.array([1.0, 5.0]), 0.0, 4.0)
+    Array([0.25, 0.  ], dtype=float32)
+    """
+    return exp(logpdf(x, loc, scale))
 
 
 @distribution
@@ -35,5 +45,9 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
 @distribution
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The x of which `cdf` is q; NaN unless q is from 0 to 1."""
+    """The x of which `cdf` is q; NaN unless q is from 0 to 1.
+
+    >>> ppf(0.25, 0.0, 4.0)
+    Array(1., dtype=float32, weak_type=True)
+    """
     return where((q < 0) | (q > 1), nan, loc + q * scale)

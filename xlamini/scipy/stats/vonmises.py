@@ -1,14 +1,17 @@
-"""The von Mises distribution of angles about 0, the more narrow the larger `kappa` is."""
+"""The von Mises distribution of angles about 0, the more narrow the larger `kappa` is.
+
+Arguments broadcast, with ShapeError where they cannot; the result has their shape and their promoted inexact dtype.
+"""
 # Formulas are given arrays, whatever their callers give.
 # pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
 import math
 
-from xlamini.numpy import cos, log, nan, where
+from xlamini.numpy import cos, exp, log, nan, where
 from xlamini.runtime import Array
 from xlamini.scipy.special import i0e
-from xlamini.scipy.stats.declaration import density, distribution
+from xlamini.scipy.stats.declaration import distribution
 from xlamini.typing import ArrayLike
 
 
@@ -22,4 +25,11 @@ def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     return where(kappa > 0, kappa * (cos(x) - 1) - math.log(2 * math.pi) - log(i0e(kappa)), nan)
 
 
-pdf = density(logpdf)
+@distribution
+def pdf(x: ArrayLike, kappa: ArrayLike) -> Array:
+    """The density.
+
+    >>> pdf(jnp.array([0.0, jnp.pi]), 2.0)
+    Array([0.5158854 , 0.00944877], dtype=float32)
+    """
+    return exp(logpdf(x, kappa))

@@ -1,13 +1,16 @@
-"""The Cauchy distribution wrapped round the circle, from 0 to 2 pi, the more narrow the nearer `c` is to 1."""
+"""The Cauchy distribution wrapped round the circle, from 0 to 2 pi, the more narrow the nearer `c` is to 1.
+
+Arguments broadcast, with ShapeError where they cannot; the result has their shape and their promoted inexact dtype.
+"""
 # Formulas are given arrays, whatever their callers give.
 # pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
 import math
 
-from xlamini.numpy import cos, inf, log, nan, where
+from xlamini.numpy import cos, exp, inf, log, nan, where
 from xlamini.runtime import Array
-from xlamini.scipy.stats.declaration import density, distribution
+from xlamini.scipy.stats.declaration import distribution
 from xlamini.typing import ArrayLike
 
 
@@ -22,4 +25,11 @@ def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
     return where((c > 0) & (c < 1), where((x >= 0) & (x <= 2 * math.pi), density, -inf), nan)
 
 
-pdf = density(logpdf)
+@distribution
+def pdf(x: ArrayLike, c: ArrayLike) -> Array:
+    """The density.
+
+    >>> pdf(jnp.array([0.0, jnp.pi]), 0.5)
+    Array([0.47746485, 0.05305165], dtype=float32)
+    """
+    return exp(logpdf(x, c))

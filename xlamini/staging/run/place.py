@@ -18,7 +18,16 @@ _PASSES = {PRIMAL: "", TANGENT: "in the derivative (a tangent)", COTANGENT: "in 
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """Where a program first failed. What is unknown, or does not apply, is None or empty."""
+    """Where a program first failed. What is unknown, or does not apply, is None or empty.
+
+    >>> from xlamini.experimental import checkify
+    >>> def decay(x):
+    ...     return xlamini.lax.fori_loop(0, 5, lambda i, x: xlamini.numpy.sqrt(x - 1), x)
+    >>> err, _ = checkify.checkify(decay, errors=checkify.nan_checks)(5.0)
+    >>> place = err.place()
+    >>> place.category, place.primitive, place.iterations
+    ('nan', 'sqrt', (3,))
+    """
 
     category: str
     """"nan", "inf", "div", "index" or "user"."""

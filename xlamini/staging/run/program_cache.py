@@ -30,9 +30,9 @@ from xlamini.core.compile_flags import compile_key
 from xlamini.core.errors import JAXTypeError
 from xlamini.core.hi_types import lowered, raised
 from xlamini.core.jax_flags import debug_infs, debug_key_reuse, debug_nans
-from xlamini.core.jaxpr import is_eager, is_expanded
 from xlamini.core.memo import Memo, made_once
 from xlamini.core.memory_space import DEVICE
+from xlamini.core.nested_jaxprs import is_eager, is_expanded
 from xlamini.core.state import state
 from xlamini.core.structure import executable_key, executable_params, hashable
 from xlamini.core.tracer import build

@@ -16,7 +16,12 @@ from typing import Any
 from xlamini.core import Shape
 
 BATCHING = "…"
-"""In an ArrayMapping, the leading dimensions that a rule does not name; followed by a number, one of several groups."""
+"""In an ArrayMapping, the leading dimensions that a rule does not name; followed by a number, one of several groups.
+
+>>> rows = ArrayMapping(BATCHING, "i")
+>>> SdyShardingRule((rows,), (rows,))
+SdyShardingRule((('…', 'i'),), (('…', 'i'),), {})
+"""
 
 _TOKEN = re.compile(r"\s*(?:(?P<dots>\.\.\.\d*)|(?P<name>\w+)|(?P<sign>[(),])|(?P<other>\S))")
 _KINDS = ("reduction_factors", "need_replication_factors", "permutation_factors")
