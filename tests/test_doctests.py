@@ -26,6 +26,7 @@ import xlamini.random
 import xlamini.tree
 from tests.support.ffi_library import COMPILER
 from tests.support.paths import ROOT
+from xlamini.core.error_page import PAGE
 from xlamini.core.primitive import primitives
 
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
@@ -65,11 +66,19 @@ def sessions() -> list[Any]:
     return found
 
 
+class Checker(doctest.OutputChecker):
+    """An example shows the message of an error, without the note that names the error's place in the documentation."""
+
+    def check_output(self, want: str, got: str, optionflags: int) -> bool:
+        message = re.sub(rf"^See {re.escape(PAGE)}#.*\n", "", got, flags=re.MULTILINE)
+        return super().check_output(want, message, optionflags)
+
+
 def run(text: str, names: dict[str, Any], file: str, line: int) -> None:
     """Run a session; fail with what it printed instead."""
     test = doctest.DocTestParser().get_doctest(text, names, Path(file).name, file, line)
     report = io.StringIO()
-    failed = doctest.DocTestRunner(optionflags=FLAGS).run(test, out=report.write).failed
+    failed = doctest.DocTestRunner(Checker(), optionflags=FLAGS).run(test, out=report.write).failed
     assert test.examples, f"{file}:{line} has no example"
     assert not failed, report.getvalue()
 

@@ -221,7 +221,15 @@ class KeyReuseError(JAXTypeError):
 class KeyReuseWarning(UserWarning):
     """A program uses a random key twice; see `KeyReuseError`.
 
-    Where it is meant, write random.clone(key); in a library of others, filter out this category of warnings.
+    >>> import warnings
+    >>> noise = xlamini.jit(lambda key: random.normal(key) + random.uniform(key))
+    >>> with warnings.catch_warnings(record=True) as warned:
+    ...     _ = noise(random.key(0))
+    >>> print(warned[0].message)
+    <lambda>: a random key is used twice, and gives the same numbers: ...; split it before: ...
+
+    Split the key. Where it is meant, write random.clone(key); in a library of others, filter out this category of
+    warnings.
     """
 
 
