@@ -223,7 +223,7 @@ class KeyReuseWarning(UserWarning):
 
     >>> import warnings
     >>> noise = xlamini.jit(lambda key: random.normal(key) + random.uniform(key))
-    >>> with warnings.catch_warnings(record=True) as warned:
+    >>> with warnings.catch_warnings(record=True, action="always") as warned:
     ...     _ = noise(random.key(0))
     >>> print(warned[0].message)
     <lambda>: a random key is used twice, and gives the same numbers: ...; split it before: ...
