@@ -26,7 +26,7 @@ import xlamini.random
 import xlamini.tree
 from tests.support.ffi_library import COMPILER
 from tests.support.paths import ROOT
-from xlamini.core.error_page import PAGE
+from tests.support.sessions import Checker
 from xlamini.core.primitive import primitives
 
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
@@ -64,14 +64,6 @@ def sessions() -> list[Any]:
             if ">>>" in text:
                 found.append(pytest.param(module, text, str(path), line, id=f"{module}{name}"))
     return found
-
-
-class Checker(doctest.OutputChecker):
-    """An example shows the message of an error, without the note that names the error's place in the documentation."""
-
-    def check_output(self, want: str, got: str, optionflags: int) -> bool:
-        message = re.sub(rf"^See {re.escape(PAGE)}#.*\n", "", got, flags=re.MULTILINE)
-        return super().check_output(want, message, optionflags)
 
 
 def run(text: str, names: dict[str, Any], file: str, line: int) -> None:
