@@ -12,8 +12,8 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 
-def save_plot(path: str, rows: Sequence[Row]) -> None:
-    """Write the ratios and their targets to the image file `path`."""
+def save_plot(path: str, rows: Sequence[Row], count: str = "time") -> None:
+    """Write the ratios and their targets to the image file `path`; `count` is what was measured."""
     shown = [(row, ratio) for row in rows if (ratio := row.ratio("xlamini", "jax")) is not None]
     if not shown:
         raise ValueError("there is nothing to plot: no row has a value for both libraries")
@@ -27,7 +27,7 @@ def save_plot(path: str, rows: Sequence[Row]) -> None:
         if row.target is not None:
             axes.plot([row.target] * 2, [y - 0.45, y + 0.45], color="black", linewidth=1.5)
     axes.axvline(1, color="gray", linewidth=0.8)
-    axes.set(xscale="log", xlabel="time of xlamini / time of JAX (black: target)")
+    axes.set(xscale="log", xlabel=f"{count} of xlamini / {count} of JAX (black: target)")
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter("{x:g}")
     axes.invert_yaxis()

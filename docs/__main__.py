@@ -18,7 +18,9 @@ from pathlib import Path
 
 from sphinx.cmd.build import build_main
 
-from docs.builder.links import broken
+from docs.builder.links import broken, leads_somewhere
+from xlamini import errors
+from xlamini.core.error_page import address
 
 HERE = Path(__file__).parent
 SITE = HERE / "_build" / "html"
@@ -42,8 +44,11 @@ def main() -> int:
 
 
 def check() -> int:
-    """The exit status: 1 if a link leads nowhere or the site is too large."""
+    """The exit status: 1 if a link or the address that an error names leads nowhere, or the site is too large."""
     problems = [f"broken link in {link}" for link in broken(SITE)]
+    places = [address(getattr(errors, name)) for name in errors.__all__]
+    lost = [place for place in places if not leads_somewhere(SITE / "index.html", place)]
+    problems += [f"errors name {place}, which is not there" for place in lost]
     size = sum(path.stat().st_size for path in SITE.rglob("*") if path.is_file())
     if size > LARGEST:
         problems.append(f"the site has {size / 1e6:.1f} MB, and may have {LARGEST / 1e6:.0f}")

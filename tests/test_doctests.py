@@ -26,6 +26,7 @@ import xlamini.random
 import xlamini.tree
 from tests.support.ffi_library import COMPILER
 from tests.support.paths import ROOT
+from tests.support.sessions import Checker
 from xlamini.core.primitive import primitives
 
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
@@ -69,7 +70,7 @@ def run(text: str, names: dict[str, Any], file: str, line: int) -> None:
     """Run a session; fail with what it printed instead."""
     test = doctest.DocTestParser().get_doctest(text, names, Path(file).name, file, line)
     report = io.StringIO()
-    failed = doctest.DocTestRunner(optionflags=FLAGS).run(test, out=report.write).failed
+    failed = doctest.DocTestRunner(Checker(), optionflags=FLAGS).run(test, out=report.write).failed
     assert test.examples, f"{file}:{line} has no example"
     assert not failed, report.getvalue()
 

@@ -1,7 +1,8 @@
 """`python -m xlamini COMMAND`.
 
-`doctor` says what works on this machine, `rules` lists primitives and their rules, `inspect` shows how a function
-becomes kernels, `run` runs a program written for JAX, and `jax-wheel` makes a package `jax` that is xlamini.
+`doctor` says what works on this machine, `explain` what an error means, `rules` lists primitives and their rules,
+`inspect` shows how a function becomes kernels, `run` runs a program written for JAX, and `jax-wheel` makes a package
+`jax` that is xlamini.
 """
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from xlamini.runtime.command_line import run_command
 
 COMMANDS = {
     "doctor": "xlamini.doctor",
+    "explain": "xlamini.commands.explain",
     "rules": "xlamini.rules",
     "inspect": "xlamini.commands.inspect",
     "run": "xlamini.commands.run",

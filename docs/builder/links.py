@@ -30,11 +30,12 @@ def broken(root: Path) -> Iterator[str]:
     """Each broken link under `root`, as `page: link`."""
     for path in sorted(root.rglob("*.html")):
         for link in sorted(_page(path).links):
-            if not urlsplit(link).scheme and not _leads_somewhere(path, link):
+            if not urlsplit(link).scheme and not leads_somewhere(path, link):
                 yield f"{path.relative_to(root)}: {link}"
 
 
-def _leads_somewhere(path: Path, link: str) -> bool:
+def leads_somewhere(path: Path, link: str) -> bool:
+    """Whether a link in the page at `path` leads to a file and, if it names a place, to that."""
     address, place = urldefrag(link)
     target = path.parent / unquote(address.partition("?")[0]) if address else path
     if target.is_dir():

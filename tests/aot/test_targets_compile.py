@@ -16,6 +16,7 @@ import xlamini
 import xlamini.numpy as jnp
 from tests.aot.conftest import target_or_skip
 from tests.support.paths import ROOT
+from tests.support.sessions import Checker
 from xlamini import config, debug, lax, random
 from xlamini.errors import DeviceNotHereError, JaxRuntimeError
 from xlamini.runtime.targets.topology import Target
@@ -235,7 +236,7 @@ def test_several_processes_compile_at_once(tpu: Target) -> None:
     assert found.stdout.strip() == repr(tpu), found.stderr
 
 
-class _WithoutNumbers(doctest.OutputChecker):
+class _WithoutNumbers(Checker):
     """Numbers are those of one version of the compilers."""
 
     def check_output(self, want: str, got: str, optionflags: int) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from xlamini.core import hooks
 from xlamini.core.config import traceback_filtering
+from xlamini.core.error_page import name_the_page
 from xlamini.core.frames import is_of_library
 from xlamini.core.stray_errors import name_the_call
 
@@ -89,9 +90,13 @@ _edges: dict[Any, Any] = {}
 
 
 def trim(error: BaseException) -> None:
-    """Explain an error, name the call if Python itself raised it, and drop the library's frames from its traceback."""
+    """Explain an error, name the call if Python itself raised it, and drop the library's frames from its traceback.
+
+    An error of the library also gets the note that names its place in the documentation.
+    """
     hooks.explain_error(error)
     name_the_call(error)
+    name_the_page(error)
     if traceback_filtering.value != "off":
         error.__traceback__ = _of_user(error.__traceback__)
 
