@@ -1,4 +1,4 @@
-"""What the site adds to Sphinx: the reference of all public names, tables of flags, links to the source."""
+"""What the site adds to Sphinx: a reference of all public names, tables of flags, drawn pictures, links to sources."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from docs.builder import docstrings, reference, sources
 from docs.builder.flags import FlagTable
+from docs.builder.picture_directive import Picture
 
 COPIES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md", "SECURITY.md": "security.md"}
 
@@ -19,6 +20,7 @@ def setup(app: Any) -> dict[str, Any]:
     app.connect("viewcode-follow-imported", sources.defining_module)
     app.connect("html-page-context", sources.lighten)
     app.add_directive("flags", FlagTable)
+    app.add_directive("picture", Picture)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
 
 
