@@ -15,10 +15,19 @@ import sys
 from pathlib import Path
 from typing import Any
 
-FENCE = re.compile(r"^```\{picture\} *(.*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+import matplotlib
+from cycler import cycler
+from matplotlib import pyplot as plt
+
+matplotlib.use("Agg")
+
+FENCE = re.compile(r"^```\{picture\} *([^\n]*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-MODES = {"light": ("#333333", "#dddddd"), "dark": ("#cccccc", "#444444")}
-"""Of each mode the colors of text and of the grid. The background is the page's."""
+MODES = {
+    "light": ("#333333", "#dddddd", ("#1f77b4", "#e8710a", "#2ca02c", "#c2255c")),
+    "dark": ("#cccccc", "#444444", ("#6cb0f0", "#ffa94d", "#69db7c", "#ff8787")),
+}
+"""Of each mode the colors of text, of the grid and of lines. The background is the page's."""
 
 
 def draw(page: Path, number: int, folder: Path) -> None:
@@ -32,8 +41,8 @@ def draw(page: Path, number: int, folder: Path) -> None:
     names: dict[str, Any] = {}
     _run(text[: found.start()], names, page)
     folder.mkdir(parents=True, exist_ok=True)
-    for mode, (ink, grid) in MODES.items():
-        _save(found[2], names, page, folder / f"{mode}.svg", _style(ink, grid))
+    for mode in MODES:
+        _save(found[2], names, page, folder / f"{mode}.svg", _style(*MODES[mode]))
 
 
 def _run(text: str, names: dict[str, Any], page: Path) -> None:
@@ -45,21 +54,17 @@ def _run(text: str, names: dict[str, Any], page: Path) -> None:
 
 
 def _save(session: str, names: dict[str, Any], page: Path, path: Path, style: dict[str, Any]) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
     with plt.rc_context(style):
         _run(session, names, page)
         plt.savefig(path, transparent=True, bbox_inches="tight", metadata={"Date": None})
         plt.close("all")
 
 
-def _style(ink: str, grid: str) -> dict[str, Any]:
+def _style(ink: str, grid: str, lines: tuple[str, ...]) -> dict[str, Any]:
     marks = dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), ink)
     size = {"figure.figsize": (6.4, 3.2), "figure.constrained_layout.use": True, "font.size": 9}
-    return marks | size | {"axes.grid": True, "grid.color": grid, "legend.framealpha": 0.0, "svg.hashsalt": "xlamini"}
+    colors = {"grid.color": grid, "axes.prop_cycle": cycler(color=lines), "legend.framealpha": 0.0}
+    return marks | size | colors | {"axes.grid": True, "svg.hashsalt": "xlamini"}
 
 
 if __name__ == "__main__":
