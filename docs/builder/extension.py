@@ -1,4 +1,4 @@
-"""What the site adds to Sphinx: the reference of all names, tables of flags, pictures of results, links to the source."""
+"""What the site adds to Sphinx: a reference of all public names, tables of flags, pictures, links to the source."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from docs.builder import docstrings, reference, sources
 from docs.builder.benchmarks import Results
 from docs.builder.flags import FlagTable
+from docs.builder.picture_directive import Picture
 
 COPIES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md", "SECURITY.md": "security.md"}
 
@@ -21,6 +22,7 @@ def setup(app: Any) -> dict[str, Any]:
     app.connect("html-page-context", sources.lighten)
     app.add_directive("flags", FlagTable)
     app.add_directive("results", Results)
+    app.add_directive("picture", Picture)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
 
 
