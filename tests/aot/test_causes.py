@@ -105,3 +105,12 @@ def test_many_keys_are_made_and_used_in_two_kernels(tpu: Target) -> None:
         return xlamini.vmap(lambda key: random.bits(key, (64,)))(keys)
 
     assert kernels(drawn, tpu, shaped(2, dtype="uint32")).count("fusion") <= 4
+
+
+def test_random_bits_are_not_stored_before_they_are_used(gpu: Target) -> None:
+    """The hash is computed in the shape of the result, so that one kernel makes the numbers."""
+
+    def drawn(words: Any) -> Any:
+        return random.normal(random.wrap_key_data(words), (256, 512))
+
+    assert kernels(drawn, gpu, shaped(2, dtype="uint32")) == ["fusion"]
