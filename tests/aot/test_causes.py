@@ -4,6 +4,7 @@ The expected count is that of the program written by hand as the accelerator lik
 """
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -105,3 +106,29 @@ def test_many_keys_are_made_and_used_in_two_kernels(tpu: Target) -> None:
         return xlamini.vmap(lambda key: random.bits(key, (64,)))(keys)
 
     assert kernels(drawn, tpu, shaped(2, dtype="uint32")).count("fusion") <= 4
+
+
+def test_random_bits_are_not_stored_before_they_are_used(gpu: Target) -> None:
+    """The hash is computed in the shape of the result, so that one kernel makes the numbers."""
+
+    def drawn(words: Any) -> Any:
+        return random.normal(random.wrap_key_data(words), (256, 512))
+
+    assert kernels(drawn, gpu, shaped(2, dtype="uint32")) == ["fusion"]
+
+
+def test_a_solution_by_lu_turns_no_factors_on_a_tpu(tpu: Target) -> None:
+    """XLA's kernels read the factors by rows, as the decomposition leaves them."""
+    text = compiled(jnp.linalg.solve, tpu, shaped(256, 256), shaped(256, 8)).as_text()
+    assert "f32[256,256]{0,1" not in text
+
+
+def test_a_solution_by_lu_turns_no_factors_on_a_gpu(gpu: Target) -> None:
+    """Its kernels read and write by columns: only the matrix itself comes by rows."""
+    text = compiled(jnp.linalg.solve, gpu, shaped(256, 256), shaped(256, 8)).as_text()
+    assert len(re.findall(r"f32\[256,256\]\S* transpose\(", text)) == 1
+
+
+def test_singular_vectors_that_nobody_asked_for_are_not_computed(gpu: Target) -> None:
+    tall = shaped(1024, 64)
+    assert memory(lambda x: jnp.linalg.svd(x, full_matrices=False), gpu, tall) < 4 * 1024**2

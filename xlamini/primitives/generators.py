@@ -181,13 +181,12 @@ NATIVE = frozenset(ALGORITHMS)
 
 def _hashed(words: Any, shape: Shape) -> Values:
     """Two hashed words for each key and each counter from 0 on, the counters arranged in `shape`."""
-    keys, size = aval_of(words).shape[:-1], math.prod(shape)
-    whole, rank = (*keys, size), len(keys)
+    keys = aval_of(words).shape[:-1]
+    whole, rank = (*keys, *shape), len(keys)
     if 0 in whole:
-        return [broadcast_in_dim(_word(0), (*keys, *shape), ())] * 2
+        return [broadcast_in_dim(_word(0), whole, ())] * 2
     key = [_along(w, whole, range(rank)) for w in _columns(words)]
-    hashed = threefry2x32(key, [_along(c, whole, (rank,)) for c in _counters(size)])
-    return [reshape(h, (*keys, *shape)) for h in hashed]
+    return threefry2x32(key, [_along(c, whole, range(rank, len(whole))) for c in _counters(shape)])
 
 
 def _along(x: Any, shape: Shape, dims: Sequence[int]) -> Any:
@@ -195,11 +194,12 @@ def _along(x: Any, shape: Shape, dims: Sequence[int]) -> Any:
     return broadcast_in_dim(x, shape, dims) if aval_of(x).ndim else x
 
 
-def _counters(size: int) -> tuple[Any, Any]:
-    """The high and the low word of 0, 1, 2…"""
+def _counters(shape: Shape) -> tuple[Any, Any]:
+    """The high and the low word of 0, 1, 2… in a shape."""
+    size = math.prod(shape)
     if size <= 2**32:
-        return _word(0), iota(_UINT32, size)
-    numbers = iota_p.bind(dtype=_UINT64, shape=(size,), dimension=0)
+        return _word(0), reshape(iota(_UINT32, size), shape)
+    numbers = reshape(iota_p.bind(dtype=_UINT64, shape=(size,), dimension=0), shape)
     high = shift_right_logical(numbers, literal(32, _UINT64))
     return convert(high, _UINT32), convert(numbers, _UINT32)
 

@@ -25,10 +25,9 @@ from xlamini.primitives import (
     zeros,
 )
 from xlamini.primitives.complex import complex
-from xlamini.primitives.linalg.lu import lu, rows_taken
+from xlamini.primitives.linalg.lu import lu, rows_taken, solve_with_factors
 from xlamini.primitives.linalg.qr import qr
-from xlamini.primitives.linalg.stacks import is_complex, mT
-from xlamini.primitives.linalg.triangular_solve import triangular_solve
+from xlamini.primitives.linalg.stacks import is_complex
 from xlamini.primitives.operators import less, not_equal
 from xlamini.runtime import Array
 from xlamini.staging import composite
@@ -121,14 +120,13 @@ def _(primals: Any, tangents: Any) -> Any:
     pivot = diagonal(factors, 0, -2, -1)
     lost = equal(pivot, 0)
     regular = factors + convert(_on_diagonal(lost), factors.dtype)
-    turned = mT(regular)
-    how = {"left_side": True, "transpose_a": True}
-    left = triangular_solve(turned, rows_taken(tangent, permutation), unit_diagonal=True, **how)
-    inner = triangular_solve(turned, left, lower=True, **how)
+    upper = {"lower": False, "unit_diagonal": False}
+    left = solve_with_factors(regular, rows_taken(tangent, permutation), lower=True, unit_diagonal=True)
+    inner = solve_with_factors(regular, left, **upper)
     others = reductions.prod(where(lost, full(aval_of(pivot), 1), pivot), -1)
     others = others * convert(_parity(pivots), others.dtype)
     chosen = expand_dims(convert(lost, factors.dtype), (aval_of(lost).ndim,))
-    column = triangular_solve(turned, chosen, lower=True, **how)
+    column = solve_with_factors(regular, chosen, **upper)
     row = reductions.sum(inner * chosen, -2)
     singular = reductions.sum(row * column[..., 0], -1)
     count = reductions.sum(convert(lost, _INDEX), -1)

@@ -22,14 +22,14 @@ from xlamini.primitives.linalg.stacks import (
     as_matrices,
     check_matrix,
     eye,
+    is_complex,
     kernel,
     matmul,
-    mT,
     status_aval,
     tril,
     triu,
 )
-from xlamini.primitives.linalg.triangular_solve import triangular_solve
+from xlamini.primitives.linalg.triangular_solve import triangular_solve, triangular_solve_p
 from xlamini.primitives.pad import pad
 from xlamini.primitives.shape import expand_dims
 from xlamini.primitives.slice import slice_in_dim
@@ -97,19 +97,38 @@ lu_p = Lu()
 
 
 def lu_solve(factors: Any, permutation: Any, b: Any, transpose: bool = False, conjugate: bool = False) -> Any:
-    """Solve `A x = b`, or for A transposed (and conjugated), from the result of `lu` for square A; b is [..., n, k].
-
-    The factors are passed on transposed: kernels give and take matrices by columns, so that then nothing is copied.
-    """
-    turned = mT(factors)
-    unit = {"left_side": True, "unit_diagonal": True, "lower": False}
-    full = {"left_side": True, "unit_diagonal": False, "lower": True}
+    """Solve `A x = b`, or for A transposed (and conjugated), from the result of `lu` for square A; b is [..., n, k]."""
+    lower = {"lower": True, "unit_diagonal": True}
+    upper = {"lower": False, "unit_diagonal": False}
     if not transpose:
-        y = triangular_solve(turned, rows_taken(b, permutation), transpose_a=True, **unit)
-        return triangular_solve(turned, y, transpose_a=True, **full)
-    y = triangular_solve(turned, b, conjugate_a=conjugate, **full)
-    z = triangular_solve(turned, y, conjugate_a=conjugate, **unit)
+        y = solve_with_factors(factors, rows_taken(b, permutation), **lower)
+        return solve_with_factors(factors, y, **upper)
+    how = {"transpose_a": True, "conjugate_a": conjugate}
+    y = solve_with_factors(factors, b, **upper, **how)
+    z = solve_with_factors(factors, y, **lower, **how)
     return rows_taken(z, inverse_permutation(permutation))
+
+
+def solve_with_factors(
+    factors: Any,
+    b: Any,
+    *,
+    lower: bool,
+    unit_diagonal: bool,
+    transpose_a: bool = False,
+    conjugate_a: bool = False,
+) -> Any:
+    """`op(L) x = b` or `op(U) x = b`, from the result of `lu`: kernels of LAPACK leave it by columns."""
+    return triangular_solve_p.bind(
+        factors,
+        b,
+        left_side=True,
+        lower=lower,
+        transpose_a=transpose_a,
+        conjugate_a=conjugate_a and is_complex(factors),
+        unit_diagonal=unit_diagonal,
+        by_columns=True,
+    )
 
 
 def rows_taken(x: Any, permutation: Any) -> Any:

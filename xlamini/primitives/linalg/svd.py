@@ -235,6 +235,9 @@ def _on_cpu(
     return decomposed(ctx, target, x, [aval, *whole], {"mode": np.uint8(ord(mode))})[1:]
 
 
+_JACOBI_BATCHES = 32
+"""Small matrices of a batch are decomposed at once, by a kernel that gives all of U and V."""
+
 _GPU = {SvdAlgorithm.QR: "gesvd", SvdAlgorithm.JACOBI: "gesvdj", SvdAlgorithm.POLAR: "gesvdp"}
 
 
@@ -247,9 +250,9 @@ def _on_gpu(
     target = kernel(ctx, _chosen(ctx, _GPU, algorithm))
     if algorithm is SvdAlgorithm.QR:
         return _gesvd(ctx, target, x, whole, vectors, full_matrices)
-    full = full_matrices or algorithm is SvdAlgorithm.JACOBI
     *outer, m, n = aval.shape
     size = min(m, n)
+    full = full_matrices or (algorithm is SvdAlgorithm.JACOBI and size <= _JACOBI_BATCHES)
     u = ShapedArray((*outer, m, m if full else size), aval.dtype)
     v = ShapedArray((*outer, n, n if full else size), aval.dtype)
     attributes = {"compute_uv": vectors, "full_matrices": full}

@@ -79,11 +79,14 @@ def triangular_solve(
         transpose_a=bool(transpose_a),
         conjugate_a=bool(conjugate_a) and is_complex(a),
         unit_diagonal=bool(unit_diagonal),
+        by_columns=False,
     )
     return squeeze(x, (axis,)) if vector else x
 
 
 class TriangularSolve(MatrixOperation):
+    """With `by_columns`, `a` lies by columns in memory, where the CPU's kernels read it without a copy."""
+
     name = "triangular_solve"
 
     def shape_rule(self, a: ShapedArray, b: ShapedArray, *, left_side: bool, **params: Any) -> ShapedArray:
@@ -174,16 +177,29 @@ def _how(*, transpose_a: bool, conjugate_a: bool, **params: Any) -> str:
     return "ADJOINT" if conjugate_a else "TRANSPOSE"
 
 
-def _by_kernel(ctx: Any, a: Any, b: Any, *, left_side: bool, lower: bool, unit_diagonal: bool, **params: Any) -> Any:
+def _by_kernel(ctx: Any, a: Any, b: Any, *, left_side: bool, unit_diagonal: bool, **params: Any) -> Any:
     """Lower to BLAS's trsm, which reads columns: rows read as columns are the system `X^T op(A)^T = B^T`."""
-    matrix, side = ctx.avals_in
+    side = ctx.avals_in[1]
+    matrix, lower, how = _read_by_columns(ctx, a, **params)
     attributes = {
         "side": np.uint8(ord("R" if left_side else "L")),
-        "uplo": np.uint8(ord("U" if lower else "L")),
-        "trans_x": np.uint8(ord(_how(**params)[0].replace("A", "C"))),
+        "uplo": np.uint8(ord("L" if lower else "U")),
+        "trans_x": np.uint8(ord(how)),
         "diag": np.uint8(ord("U" if unit_diagonal else "N")),
     }
-    operands = [turned(ctx, a, matrix), turned(ctx, b, side)]
+    operands = [matrix, turned(ctx, b, side)]
     out = turned_aval(side)
     (x,) = foreign_call(ctx, kernel(ctx, "trsm"), operands, [out], attributes=attributes, aliases={0: 1})
     return turned(ctx, x, out)
+
+
+def _read_by_columns(
+    ctx: Any, a: Any, *, lower: bool, transpose_a: bool, conjugate_a: bool, by_columns: bool
+) -> tuple[Any, bool, str]:
+    """M without a copy of A, whether it is lower triangular, and which of M, M^T and M^H is `op(A)^T`: N, T or C."""
+    aval = ctx.avals_in[0]
+    if not by_columns:
+        return turned(ctx, a, aval), not lower, "C" if conjugate_a else "T" if transpose_a else "N"
+    if conjugate_a:
+        a = ctx.inline(conj, a, avals=[aval])
+    return a, lower, "N" if transpose_a else "T"
