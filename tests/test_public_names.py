@@ -20,10 +20,6 @@ IN_DEBT = (
     "xlamini.extend",
     "xlamini.ref",
     "xlamini.scipy",
-    "xlamini.sharding",
-    "xlamini.stages",
-    "xlamini.tree",
-    "xlamini.tree_util",
     "xlamini.typing",
     "xlamini.version",
 )

@@ -56,13 +56,35 @@ class HostCall:
 
 
 Buffer = _jax.ffi.Buffer
-"""An operand or a result of a callback: its `shape`, `dtype`, `ndim`, and whether it is `writeable`."""
+"""An operand or a result of a callback: its `shape`, `dtype`, `ndim`, and whether it is `writeable`.
+
+>>> from xlamini.experimental.buffer_callback import buffer_callback
+>>> def double(ctx, out, x):
+...     print(x.shape, x.dtype, x.writeable, out.writeable)
+...     np.asarray(out)[:] = 2 * np.asarray(x)
+>>> buffer_callback(double, xlamini.ShapeDtypeStruct((3,), "float32"))(jnp.arange(3.0))
+(3,) float32 False True
+Array([0., 2., 4.], dtype=float32)
+"""
 
 ExecutionContext = _jax.ffi.ExecutionContext
-"""What XLA tells a callback of its call: the `stage`, and on a GPU the `stream`."""
+"""What XLA tells a callback of its call: the `stage`, and on a GPU the `stream`.
+
+>>> from xlamini.experimental.buffer_callback import buffer_callback
+>>> def double(ctx, out, x):
+...     print(ctx.stage)
+...     np.asarray(out)[:] = 2 * np.asarray(x)
+>>> buffer_callback(double, xlamini.ShapeDtypeStruct((3,), "float32"))(jnp.arange(3.0))
+ExecutionStage.EXECUTE
+Array([0., 2., 4.], dtype=float32)
+"""
 
 ExecutionStage = _jax.ffi.ExecutionStage
-"""What XLA passes to a callback on device buffers."""
+"""When XLA calls a callback on buffers: as it prepares a program, or, with EXECUTE, as it runs it.
+
+>>> list(ExecutionStage)[-1]
+ExecutionStage.EXECUTE
+"""
 
 
 class BufferCall(HostCall):

@@ -34,6 +34,12 @@ from xlamini.runtime.to_device import ArrayImpl, device_put_value
 from xlamini.runtime.versions import array_result_handler
 
 CompilerOptions = Mapping[str, bool | int | float | str]
+"""XLA's options by name, which `jit` and `Lowered.compile` take as `compiler_options`.
+
+>>> options: CompilerOptions = {"xla_cpu_enable_fast_math": False}
+>>> xlamini.jit(lambda x: x + 1, compiler_options=options)(1.0)
+Array(2., dtype=float32, weak_type=True)
+"""
 
 
 def compile_module(

@@ -150,7 +150,16 @@ def register_pytree_with_keys(
     unflatten_func: Callable[[Any, Any], T],
     flatten_func: Callable[[T], tuple[Iterable[Any], Hashable]] | None = None,
 ) -> None:
-    """Make a class a pytree node whose children have keys; see `register_pytree_node`."""
+    """Make a class a pytree node whose children have keys; see `register_pytree_node`.
+
+    >>> class Pair:
+    ...     def __init__(self, a, b): self.a, self.b = a, b
+    >>> register_pytree_with_keys(
+    ...     Pair, lambda p: (((GetAttrKey("a"), p.a), (GetAttrKey("b"), p.b)), None), lambda _, ab: Pair(*ab)
+    ... )
+    >>> [xlamini.tree_util.keystr(path) for path, _ in tree.leaves_with_path(Pair(1, [2]))]
+    ['.a', '.b[0]']
+    """
 
     def without_keys(node: T) -> tuple[Iterable[Any], Hashable]:
         pairs, metadata = flatten_with_keys(node)
@@ -160,7 +169,23 @@ def register_pytree_with_keys(
 
 
 def register_pytree_node_class(cls: type[T]) -> type[T]:
-    """Class decorator: a node by its methods `tree_flatten` and (class method) `tree_unflatten`."""
+    """Class decorator: a node by its methods `tree_flatten` and (class method) `tree_unflatten`.
+
+    ValueError if the class is registered already, AttributeError if a method is missing.
+
+    >>> @register_pytree_node_class
+    ... class Scaled:
+    ...     def __init__(self, value, factor):
+    ...         self.value, self.factor = value, factor
+    ...     def tree_flatten(self):
+    ...         return (self.value,), self.factor
+    ...     @classmethod
+    ...     def tree_unflatten(cls, factor, children):
+    ...         return cls(*children, factor)
+    >>> doubled = tree.map(lambda x: 2 * x, Scaled(3.0, "m"))
+    >>> doubled.value, doubled.factor
+    (6.0, 'm')
+    """
     _check_methods(cls, "tree_flatten", "tree_unflatten")
     methods: Any = cls
     register_pytree_node(cls, methods.tree_flatten, methods.tree_unflatten)
@@ -168,7 +193,22 @@ def register_pytree_node_class(cls: type[T]) -> type[T]:
 
 
 def register_pytree_with_keys_class(cls: type[T]) -> type[T]:
-    """Class decorator: a node by its methods `tree_flatten_with_keys` and `tree_unflatten`."""
+    """Class decorator: a node by its methods `tree_flatten_with_keys` and `tree_unflatten`.
+
+    ValueError if the class is registered already, AttributeError if a method is missing.
+
+    >>> @register_pytree_with_keys_class
+    ... class Box:
+    ...     def __init__(self, value):
+    ...         self.value = value
+    ...     def tree_flatten_with_keys(self):
+    ...         return ((GetAttrKey("value"), self.value),), None
+    ...     @classmethod
+    ...     def tree_unflatten(cls, _, children):
+    ...         return cls(*children)
+    >>> tree.leaves_with_path(Box(3))
+    [((GetAttrKey(name='value'),), 3)]
+    """
     _check_methods(cls, "tree_flatten_with_keys", "tree_unflatten")
     methods: Any = cls
     register_pytree_with_keys(
@@ -257,7 +297,17 @@ def static(**kwargs: Any) -> Any:
 
 
 def register_static(cls: type[T]) -> type[T]:
-    """Class decorator: a node with no children, itself the metadata; it must be hashable."""
+    """Class decorator: a node with no children, itself the metadata; it must be hashable.
+
+    >>> @register_static
+    ... @dataclasses.dataclass(frozen=True)
+    ... class Options:
+    ...     power: int
+    >>> tree.leaves(Options(3))
+    []
+    >>> xlamini.jit(lambda x, options: x**options.power)(2.0, Options(3))
+    Array(8., dtype=float32, weak_type=True)
+    """
     register_pytree_node(cls, _all_metadata, lambda node, _: node)
     return cls
 

@@ -74,7 +74,12 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], P
 
 
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
-    """The tree of that structure with these leaves; ValueError if their number is wrong."""
+    """The tree of that structure with these leaves; ValueError if their number is wrong.
+
+    >>> leaves, treedef = tree_flatten({"b": 1, "a": (2, 3)})
+    >>> tree_unflatten(treedef, [10 * leaf for leaf in leaves])
+    {'a': (20, 30), 'b': 10}
+    """
     check_treedef("tree.unflatten", "treedef", treedef)
     return treedef.unflatten(leaves)
 
@@ -104,7 +109,13 @@ def tree_leaves(tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
 
 
 def tree_structure(tree: Any, is_leaf: IsLeaf | None = None) -> PyTreeDef:
-    """The structure of a tree, comparable and hashable."""
+    """The structure of a tree, comparable and hashable.
+
+    >>> tree_structure({"b": 1, "a": (2, None)})
+    PyTreeDef({'a': (*, None), 'b': *})
+    >>> tree_structure([1, 2]) == tree_structure(["x", "y"])
+    True
+    """
     return flatten_from_user(tree, is_leaf)[1]
 
 
@@ -166,7 +177,11 @@ def tree_flatten_with_path(
 def tree_leaves_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[KeyPath, Any]]:
-    """The (key path, leaf) pairs of a tree; see `tree_flatten_with_path`."""
+    """The (key path, leaf) pairs of a tree; see `tree_flatten_with_path`.
+
+    >>> tree_leaves_with_path({"a": [5]})
+    [((DictKey(key='a'), SequenceKey(idx=0)), 5)]
+    """
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
@@ -299,12 +314,25 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:
 
 
 def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
-    """The children of a node and its metadata; ValueError for a leaf."""
+    """The children of a node and its metadata; ValueError for a leaf.
+
+    >>> flatten_one_level({"b": [1, 2], "a": 3})
+    ((3, [1, 2]), ('a', 'b'))
+    >>> flatten_one_level(3)
+    Traceback (most recent call last):
+        ...
+    ValueError: a leaf of type int has no children
+    """
     return _one_level(default_registry.flatten_one_level(tree), tree)
 
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Any]:
-    """The (key, child) pairs of a node and its metadata; ValueError for a leaf."""
+    """The (key, child) pairs of a node and its metadata; ValueError for a leaf.
+
+    >>> pairs, metadata = flatten_one_level_with_keys({"b": [1, 2], "a": 3})
+    >>> list(pairs)
+    [(DictKey(key='a'), 3), (DictKey(key='b'), [1, 2])]
+    """
     return _one_level(default_registry.flatten_one_level_with_keys(tree), tree)
 
 
@@ -315,24 +343,40 @@ def _one_level(level: Any, tree: Any) -> Any:
 
 
 def is_tree_node(typ: type) -> bool:
-    """Whether values of this class are pytree nodes."""
+    """Whether values of this class are pytree nodes.
+
+    >>> is_tree_node(dict), is_tree_node(set)
+    (True, False)
+    """
     return default_registry.is_node(typ)
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """Whether it is the structure of one leaf, or of a node without children."""
+    """Whether it is the structure of one leaf, or of a node without children.
+
+    >>> treedef_is_leaf(tree_structure(1.0)), treedef_is_leaf(tree_structure([1.0]))
+    (True, False)
+    """
     check_treedef("treedef_is_leaf", "treedef", treedef)
     return treedef.num_nodes == 1
 
 
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
-    """The structures of a node's children."""
+    """The structures of a node's children.
+
+    >>> treedef_children(tree_structure([1, {"a": 2}]))
+    [PyTreeDef(*), PyTreeDef({'a': *})]
+    """
     check_treedef("treedef_children", "treedef", treedef)
     return treedef.children()
 
 
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
-    """The structure of a tuple of trees of these structures."""
+    """The structure of a tuple of trees of these structures.
+
+    >>> treedef_tuple([tree_structure([1, 2]), tree_structure(3)])
+    PyTreeDef(([*, *], *))
+    """
     treedefs = list(treedefs)
     for treedef in treedefs:
         check_treedef("treedef_tuple", "each of treedefs", treedef)

@@ -15,7 +15,14 @@ AxisName = Hashable
 
 
 class AxisType(enum.Enum):
-    """Who says how a value is split along an axis of a mesh."""
+    """Who says how a value is split along an axis of a mesh.
+
+    >>> mesh = xlamini.make_mesh((1, 1), ("x", "y"), axis_types=(AxisType.Auto, AxisType.Explicit))
+    >>> mesh.axis_types
+    (Auto, Explicit)
+    >>> xlamini.typeof(xlamini.device_put(jnp.ones((4, 2)), xlamini.NamedSharding(mesh, xlamini.P("x", "y"))))
+    ShapedArray(float32[4,2@y])
+    """
 
     Auto = enum.auto()
     """The compiler, guided by the shardings of arguments and by constraints."""
@@ -33,6 +40,13 @@ class ManualAxisType(NamedTuple):
 
     Along the axes `unreduced` devices have the terms of the value, along the axes `reduced` the value itself, whose
     cotangent is unreduced.
+
+    >>> mesh = xlamini.make_mesh((1,), ("x",))
+    >>> def part(x):
+    ...     print(xlamini.typeof(x).manual_axis_type)
+    ...     return x
+    >>> _ = xlamini.shard_map(part, mesh=mesh, in_specs=xlamini.P("x"), out_specs=xlamini.P("x"))(jnp.ones(2))
+    ManualAxisType(varying=frozenset({'x'}), unreduced=frozenset(), reduced=frozenset())
     """
 
     varying: frozenset[AxisName] = frozenset()
@@ -41,7 +55,11 @@ class ManualAxisType(NamedTuple):
 
 
 class AbstractDevice(NamedTuple):
-    """What is known of the devices of a mesh that is not made of any: `AbstractDevice("TPU v5 lite", 1, "tpu")`."""
+    """What is known of the devices of a mesh that is not made of any: `AbstractDevice("TPU v5 lite", 1, "tpu")`.
+
+    >>> xlamini.sharding.AbstractMesh((4,), ("x",), abstract_device=AbstractDevice("TPU v5 lite", 1, "tpu"))
+    AbstractMesh('x': 4, axis_types=(Auto,), device_kind=TPU v5 lite, num_cores=1, platform=tpu)
+    """
 
     device_kind: str
     num_cores: int | None

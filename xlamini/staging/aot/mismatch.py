@@ -2,10 +2,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from xlamini.core import Avals, ShapedArray, Values, canonicalize_dtype
-from xlamini.staging.trace.arguments import checked_avals
+from xlamini.core import Avals, ShapedArray, Values, canonicalize_dtype, first_difference
+from xlamini.staging.trace.arguments import checked_avals, refuse_tracers
+from xlamini.staging.trace.tracing import TracedCall
 
 
 class Difference(NamedTuple):
@@ -38,3 +39,22 @@ def shown(wrong: Sequence[Difference], made: str) -> str:
     return "; ".join(
         f"{name}: {made} for {wanted.str_short()}, called with {found.str_short()}" for name, found, wanted in wrong
     )
+
+
+def check_arguments(call: TracedCall, leaves: Values, tree: Any) -> None:
+    """TypeError, with the difference, for arguments of another structure or of other types than the call's."""
+    if tree != call.in_tree:
+        raise TypeError(
+            f"compiled {call.name} was called with (args, kwargs) of another structure: "
+            f"{first_difference(call.in_tree, tree, ('expected', 'given'))}{_without_statics(call.statics)}"
+        )
+    refuse_tracers(leaves, call.trace.names, call.name)
+    if wrong := differences(leaves, call.trace.names, call.avals, call.name):
+        raise TypeError(
+            f"compiled {call.name} was called with arguments of other types: {shown(wrong, 'compiled')}; convert them, "
+            "or call the jitted function, which compiles for each type"
+        )
+
+
+def _without_statics(statics: Sequence[str]) -> str:
+    return f"; leave out the static arguments ({', '.join(statics)}), whose values are compiled in" if statics else ""

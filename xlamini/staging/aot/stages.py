@@ -5,34 +5,25 @@ import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xlamini.core import (
-    ShapedArray,
-    Values,
-    api_boundary_methods,
-    first_difference,
-    flatten_from_user,
-    float0,
-    unflatten,
-)
+from xlamini.core import ShapedArray, Values, api_boundary_methods, flatten_from_user, float0, unflatten
 from xlamini.core.hi_types import HiAval
 from xlamini.core.jaxpr import ClosedJaxpr
 from xlamini.runtime import device_put_value
+from xlamini.runtime.executable import CompilerOptions
 from xlamini.runtime.hlo.translation import hlo_cost, hlo_of, hlo_text
 from xlamini.runtime.layout import formats_of
 from xlamini.runtime.meshes.named_sharding import type_sharding
 from xlamini.staging.aot.estimates import Estimates
-from xlamini.staging.aot.mismatch import differences, shown
+from xlamini.staging.aot.mismatch import check_arguments
 from xlamini.staging.compile.cost import CostAnalysis, cost_of_program
-from xlamini.staging.compile.ledger import Compilations
 from xlamini.staging.compile.lowered_program import LoweredProgram
 from xlamini.staging.compile.lowering_target import Elsewhere, destination, device_of
 from xlamini.staging.compile.placement import AskedShardings
 from xlamini.staging.compile.program import Program, compile_lowered
-from xlamini.staging.trace.arguments import refuse_tracers
 from xlamini.staging.trace.hi_arguments import has_arrays_of, in_arrays, with_values
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.staging.trace.tracing import Trace, TracedCall
@@ -42,29 +33,18 @@ if TYPE_CHECKING:
     from xlamini.runtime.targets.topology import Target
     from xlamini.staging.compile.prediction import Prediction
 
-CompilerOptions = Mapping[str, str | bool | int | float]
 DIALECTS = ("stablehlo", "hlo")
-
-
-P = ParamSpec("P")
-R = TypeVar("R", covariant=True)
-
-
-@runtime_checkable
-class Wrapped(Protocol[P, R]):
-    """A jitted function, with the parameters and the result of the user's: it can be called, traced and lowered."""
-
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
-    def trace(self, *args: P.args, **kwargs: P.kwargs) -> Traced: ...
-    def lower(self, *args: P.args, **kwargs: P.kwargs) -> Lowered: ...
-    def eval_shape(self, *args: P.args, **kwargs: P.kwargs) -> Any: ...
-    def compilations(self) -> Compilations: ...
-    def clear_cache(self) -> None: ...
 
 
 @dataclass(frozen=True)
 class ArgInfo:
-    """The type of an argument, and whether it is donated."""
+    """The type of an argument, its `shape` and `dtype`, and whether it is `donated`.
+
+    >>> step = xlamini.jit(lambda w, g: w - g, donate_argnums=0).trace(jnp.ones(3), jnp.ones(3))
+    >>> (w, g), _ = step.args_info
+    >>> w.shape, w.dtype, w.donated, g.donated
+    ((3,), dtype('float32'), True, False)
+    """
 
     _aval: ShapedArray
     donated: bool
@@ -82,7 +62,12 @@ def _info(aval: ShapedArray) -> Any:
 
 
 class Stage(Estimates):
-    """The base class of all stages: the structure and types of the arguments and of the output."""
+    """The base class of all stages: the structure and types of the arguments and of the output.
+
+    >>> traced = xlamini.jit(lambda x: {"twice": 2 * x}).trace(jnp.ones(3))
+    >>> isinstance(traced, Stage), traced.in_avals, traced.out_info
+    (True, ((ShapedArray(float32[3]),), {}), {'twice': ShapeDtypeStruct(shape=(3,), dtype=float32)})
+    """
 
     def __init__(self, call: TracedCall):
         self._call = call
@@ -121,7 +106,14 @@ class Stage(Estimates):
 
 
 class Traced(Stage):
-    """A function traced for arguments of certain types."""
+    """A function traced for arguments of certain types.
+
+    >>> traced = xlamini.jit(lambda x: x + 1).trace(xlamini.ShapeDtypeStruct((3,), "float32"))
+    >>> traced
+    <Traced <lambda>(x: float32[3])>
+    >>> print(traced.jaxpr)
+    { lambda ; a:f32[3]. let b:f32[3] = add a 1.0:f32[] in (b,) }
+    """
 
     def __init__(
         self,
@@ -163,7 +155,14 @@ class Traced(Stage):
 
 
 class Lowered(Stage):
-    """A function as StableHLO."""
+    """A function as StableHLO.
+
+    >>> def successor(x):
+    ...     return x + 1
+    >>> lowered = xlamini.jit(successor).lower(jnp.ones(3))
+    >>> lowered, "stablehlo.add" in lowered.as_text()
+    (<Lowered successor(x: float32[3])>, True)
+    """
 
     def __init__(
         self,
@@ -247,7 +246,18 @@ def _checked_dialect(what: str, dialect: str | None) -> str:
 
 
 class Compiled(Stage):
-    """A compiled function, for arguments of exactly the types that it was compiled for."""
+    """A compiled function, for arguments of exactly the types that it was compiled for.
+
+    >>> compiled = xlamini.jit(lambda x: x + 1).lower(jnp.ones(3)).compile()
+    >>> compiled(jnp.arange(3.0))
+    Array([1., 2., 3.], dtype=float32)
+    >>> compiled.memory_analysis().argument_size_in_bytes
+    12
+    >>> compiled(jnp.arange(4.0))
+    Traceback (most recent call last):
+        ...
+    TypeError: compiled <lambda> was called with arguments of other types: ...
+    """
 
     def __init__(self, call: TracedCall, program: Program):
         super().__init__(call)
@@ -259,24 +269,10 @@ class Compiled(Stage):
         """Run it, without the static arguments; TypeError, with the difference, for arguments of other types."""
         given = (args, kwargs)
         leaves, tree = flatten_from_user(in_arrays(given) if self._takes_values else given)
-        self._check(leaves, tree)
+        check_arguments(self._call, leaves, tree)
         outs = self._program([*self._captured, *leaves], names=self._call.trace.names)
         out = unflatten(self.out_tree, outs)
         return with_values(out) if self._returns_values else out
-
-    def _check(self, leaves: Values, tree: Any) -> None:
-        name, names = self._call.name, self._call.trace.names
-        if tree != self.in_tree:
-            raise TypeError(
-                f"compiled {name} was called with (args, kwargs) of another structure: "
-                f"{first_difference(self.in_tree, tree, ('expected', 'given'))}{_without_statics(self._call.statics)}"
-            )
-        refuse_tracers(leaves, names, name)
-        if wrong := differences(leaves, names, self._call.avals, name):
-            raise TypeError(
-                f"compiled {name} was called with arguments of other types: {shown(wrong, 'compiled')}; convert them, "
-                "or call the jitted function, which compiles for each type"
-            )
 
     def as_text(self) -> str:
         """The optimised HLO."""
@@ -383,10 +379,6 @@ def _spread(mask: Sequence[bool], values: Values) -> list[Any]:
     """One entry for each flag: the next value where it is set, else None."""
     found = iter(values)
     return [next(found) if marked else None for marked in mask]
-
-
-def _without_statics(statics: Sequence[str]) -> str:
-    return f"; leave out the static arguments ({', '.join(statics)}), whose values are compiled in" if statics else ""
 
 
 def closed(traced: Trace) -> ClosedJaxpr:

@@ -13,7 +13,13 @@ SOURCES = (None, "xla", "xlamini")
 
 
 class CostAnalysis(dict[str, float]):
-    """Costs by name; `source` is "xla" for XLA's estimate, "xlamini" for the count of the equations."""
+    """Costs by name; `source` is "xla" for XLA's estimate, "xlamini" for the count of the equations.
+
+    >>> compiled = xlamini.jit(lambda x: x @ x).lower(jnp.ones((4, 4))).compile()
+    >>> cost = compiled.cost_analysis("xlamini")
+    >>> cost["flops"], cost.source
+    (128.0, 'xlamini')
+    """
 
     def __init__(self, costs: dict[str, float], source: str):
         super().__init__(costs)

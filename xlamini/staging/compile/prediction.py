@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 
 
 class Prediction(NamedTuple):
-    """The run time of a call in seconds, and the source of the prediction."""
+    """The run time of a call in seconds, and the source of the prediction.
+
+    >>> Prediction(seconds=8e-6, source="XLA's estimate of 12000 cycles, at 1.5 GHz")
+    Prediction(seconds=8e-06, source="XLA's estimate of 12000 cycles, at 1.5 GHz")
+    >>> xlamini.jit(jnp.sin).lower(1.0).compile().prediction() is None  # it is for the device that is here
+    True
+    """
 
     seconds: float
     source: str

@@ -18,7 +18,7 @@ from xlamini.runtime.files.disk_cache import Stats as Stats
 from xlamini.runtime.files.disk_entry import Damaged, read_header
 from xlamini.runtime.files.disk_key import Key
 from xlamini.runtime.files.file_format import open_regular
-from xlamini.staging.aot.stages import Wrapped
+from xlamini.staging.aot.jit_type import Wrapped
 from xlamini.staging.compile.compile_cache import about, key_of
 from xlamini.staging.compile.lowered_program import LoweredProgram
 from xlamini.staging.compile.program import with_flags

@@ -17,7 +17,8 @@ from xlamini.interpreters.physical import physical
 from xlamini.runtime.devices.platforms import default_backend
 from xlamini.staging import Trace, jit
 from xlamini.staging.aot.captured_arrays import ndarrays
-from xlamini.staging.aot.stages import Traced, Wrapped
+from xlamini.staging.aot.jit_type import Wrapped
+from xlamini.staging.aot.stages import Traced
 from xlamini.staging.compile.lowered_program import expanded
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.transforms.derivatives.vjp import vjp

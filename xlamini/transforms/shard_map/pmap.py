@@ -26,7 +26,7 @@ from xlamini.transforms.shard_map.refs import refuse_refs
 from xlamini.transforms.vmap import mapped_size
 
 if TYPE_CHECKING:
-    from xlamini.staging.aot.stages import Wrapped
+    from xlamini.staging.aot.jit_type import Wrapped
 
 P = ParamSpec("P")
 R = TypeVar("R")
