@@ -5,7 +5,6 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 
 from xlamini.core.jaxpr import Equation, Jaxpr, subjaxprs
-from xlamini.core.nested_jaxprs import named_jaxprs, place_inside
 
 CallGraph = dict[Jaxpr, list[tuple[Equation, Jaxpr]]]
 
@@ -22,6 +21,27 @@ def call_graph(root: Jaxpr) -> CallGraph:
             graph[jaxpr] = [(eqn, inner) for eqn in jaxpr.eqns for inner in subjaxprs(eqn)]
             waiting.extend(inner for _, inner in graph[jaxpr])
     return graph
+
+
+def named_jaxprs(eqn: Equation) -> list[tuple[str, Jaxpr]]:
+    """The jaxprs inside an equation's params, each with its name in the ids of its equations: "" for the only one.
+
+    The name is that of the param, such as "cond" for `cond_jaxpr`, or the primitive's own (`jaxpr_names`); the items
+    of a tuple are numbered, "branch_0".
+    """
+    own, params, found = eqn.primitive.jaxpr_names, eqn.params, []
+    for key in [*own, *(key for key in params if key not in own)]:
+        name, value = own.get(key, key.removesuffix("_jaxpr")), params.get(key)
+        if isinstance(value, Jaxpr):
+            found.append((name, value))
+        elif isinstance(value, tuple | list):
+            found += [(f"{name}_{i}", item) for i, item in enumerate(value) if isinstance(item, Jaxpr)]
+    return found if len(found) > 1 else [("", jaxpr) for _, jaxpr in found]
+
+
+def place_inside(eqn: Equation, jaxpr: Jaxpr) -> str:
+    """How the ids of the equations of a jaxpr in an equation's params begin: `3.`, or `3.cond.` in one of several."""
+    return next((f"{eqn.id}.{name}." for name, inner in named_jaxprs(eqn) if name and inner is jaxpr), f"{eqn.id}.")
 
 
 def named_apart(graph: CallGraph) -> dict[Jaxpr, str]:

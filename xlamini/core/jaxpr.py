@@ -14,6 +14,7 @@ from xlamini.core import hooks
 from xlamini.core.avals import Dims, Params, ShapedArray, Values
 from xlamini.core.effects import Effects, no_effects
 from xlamini.core.frames import Source
+from xlamini.core.hi_types import HiAval
 from xlamini.core.memo import OwnedMemo
 from xlamini.core.primitive import Primitive
 
@@ -230,19 +231,11 @@ class Jaxpr:
     `constvars` are the variables of captured values, whose values are `consts`. A jaxpr in an equation's params has
     none: its captured values are operands of the equation.
 
-    >>> jaxpr = xlamini.make_jaxpr(lambda x: (x * 2, x + 1))(2.0).jaxpr
-    >>> jaxpr
-    { lambda ; a:f32[]. let
-        b:f32[] = mul a 2.0:f32[]
-        c:f32[] = add a 1.0:f32[]
-      in (b, c) }
-    >>> len(jaxpr.eqns), jaxpr.in_avals
-    (2, [ShapedArray(float32[], weak_type=True)])
-    >>> jaxpr.replace(outvars=jaxpr.outvars[:1])
-    { lambda ; a:f32[]. let
-        b:f32[] = mul a 2.0:f32[]
-        _:f32[] = add a 1.0:f32[]
-      in (b,) }
+    >>> jaxpr = xlamini.make_jaxpr(lambda x: x * 2)(2.0).jaxpr
+    >>> jaxpr, jaxpr.in_avals
+    ({ lambda ; a:f32[]. let b:f32[] = mul a 2.0:f32[] in (b,) }, [ShapedArray(float32[], weak_type=True)])
+    >>> jaxpr.replace(eqns=[], outvars=jaxpr.invars)
+    { lambda ; a:f32[]. let in (a,) }
     """
 
     __slots__ = ("__weakref__", "consts", "constvars", "effects", "eqns", "invars", "memo", "name", "outvars")
@@ -357,6 +350,21 @@ def once(fun: Callable[[Jaxpr], R]) -> Callable[[Jaxpr], R]:
         return result
 
     return memoised
+
+
+@once
+def is_expanded(jaxpr: Jaxpr) -> bool:
+    """Whether no equation is to be replaced before lowering, in the jaxpr and in those inside its equations."""
+    ends = (*jaxpr.invars, *jaxpr.outvars)
+    return not (any(map(expands, jaxpr.eqns)) or any(type(v.aval) is HiAval for v in ends))
+
+
+def expands(eqn: Equation) -> bool:
+    """Whether an equation is to be replaced before lowering, or one in its jaxprs."""
+    primitive = eqn.primitive
+    if primitive.expands:
+        return primitive.expands_on([a.aval for a in eqn.invars], eqn.params)
+    return primitive.higher_order and not all(map(is_expanded, subjaxprs(eqn)))
 
 
 def close_over(jaxpr: Jaxpr) -> Jaxpr:

@@ -91,7 +91,7 @@ def program_of(fun: Callable[..., Sequence[Any]], avals: Avals, name: str = "") 
 
 
 class Unknown(NamedTuple):
-    """A value of which only the type is known.
+    """A value of which only the type is known, `aval`; `trace_partly` takes and returns such values.
 
     >>> from xlamini import extend
     >>> trace_partly(lambda x, y: [x + y], [1.0, Unknown(extend.ShapedArray((2,), "float32"))]).outs

@@ -16,8 +16,7 @@ from typing import Any
 
 from xlamini.core import Avals, Equation, Jaxpr, Params, ShapedArray, Values, aval_of, hooks, rewrite
 from xlamini.core.hi_types import HiAval, fits, has_hi, lo_avals, lo_types, lowered, raised
-from xlamini.core.jaxpr import derived
-from xlamini.core.nested_jaxprs import expands, is_expanded
+from xlamini.core.jaxpr import derived, expands, is_expanded
 from xlamini.core.tracer import build
 from xlamini.interpreters.environment import bound, builder, read
 from xlamini.primitives import convert, placed_as

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from xlamini.core import Builder, Equation, Jaxpr, Tracer, Values, active, close_over, is_zero, rewrite, tangent_aval
 from xlamini.core.jaxpr import derived
-from xlamini.core.tangent_builder import TangentBuilder
+from xlamini.core.tracer import TangentBuilder
 from xlamini.interpreters.environment import builder
 from xlamini.interpreters.jvp import Mask, instantiate_marked, push_forward, scatter_where, with_symbolic_zeros
 from xlamini.interpreters.residuals import gather_residuals, locate_residuals

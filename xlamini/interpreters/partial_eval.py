@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from xlamini.core import Builder, Jaxpr, Tracer, Values, Var, active, close_over, rewrite
 from xlamini.core.jaxpr import derived
-from xlamini.core.tangent_builder import TangentBuilder
+from xlamini.core.tracer import TangentBuilder
 from xlamini.interpreters.environment import read, write
 from xlamini.interpreters.jvp import Mask
 from xlamini.interpreters.residuals import gather_residuals, locate_residuals

@@ -11,10 +11,10 @@ import numpy as np
 from jaxlib.mlir import ir
 
 from xlamini.core import ELEMENTWISE, Atom, Avals, Equation, Jaxpr, Literal, Shape, ShapedArray, Values, Var, once
+from xlamini.core.call_graph import place_inside
 from xlamini.core.config import trace_context_key
 from xlamini.core.effects import any_ordered
 from xlamini.core.frames import Source
-from xlamini.core.nested_jaxprs import place_inside
 from xlamini.core.primitive import HAS_OWN_SHARDING_RULE
 from xlamini.core.tracer import build
 from xlamini.lowering.call_depth import is_too_deep

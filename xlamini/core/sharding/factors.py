@@ -49,6 +49,8 @@ def where_split(x: ShapedArray) -> Labels:
 def alike(avals: Avals, outs: Avals, whole: Sequence[int] = ()) -> Factors:
     """The factors of an operation that leaves dimensions where they are; those in `whole` must not be split.
 
+    `avals` are the types of the operands, `outs` those of the results, as a sharding rule is given them.
+
     >>> x = ShapedArray((8, 4), "float32")
     >>> alike([x], [x], whole=[1])
     Factors(operands=[[0, None]], results=[[0, None]], contracted=())
@@ -60,6 +62,8 @@ def alike(avals: Avals, outs: Avals, whole: Sequence[int] = ()) -> Factors:
 def in_front(avals: Avals, outs: Avals, count: int) -> Factors:
     """The factors of an operation on stacks: the first `count` dimensions stay, all others must be whole.
 
+    `avals` are the types of the operands, `outs` those of the results.
+
     >>> x, norm = ShapedArray((8, 4, 4), "float32"), ShapedArray((8,), "float32")
     >>> in_front([x], [norm], 1)
     Factors(operands=[[0, None, None]], results=[[0]], contracted=())
@@ -69,6 +73,8 @@ def in_front(avals: Avals, outs: Avals, count: int) -> Factors:
 
 def broadcasting(avals: Avals, out: ShapedArray) -> Factors:
     """The factors of an operation on elements: dimensions are paired from the last on, those of size 1 stretch.
+
+    `avals` are the types of the operands, of no more dimensions than the result, whose type is `out`.
 
     >>> x, y = ShapedArray((8, 4), "float32"), ShapedArray((1, 4), "float32")
     >>> broadcasting([x, y], x)
@@ -83,6 +89,8 @@ def broadcasting(avals: Avals, out: ShapedArray) -> Factors:
 
 def reducing(x: ShapedArray, axes: Sequence[int], results: int = 1) -> Factors:
     """The factors of an operation that computes `axes` away and leaves the other dimensions.
+
+    `x` is the type of the operand; `axes` count from the first, and `results` says how many there are.
 
     >>> reducing(ShapedArray((8, 4), "float32"), axes=[1])
     Factors(operands=[range(0, 2)], results=[[0]], contracted=())

@@ -26,7 +26,7 @@ def _derived(*rules: str) -> Callable[[F], F]:
 
 @_derived("jvp")
 def linearize_from_jvp(self: Any, nzs_in: Any, *primals: Any) -> tuple[Any, Any]:
-    """`lin` where `jvp` is written; the residuals are the arguments.
+    """`lin` where `jvp` is written, else NotImplementedError, as for all rules here; the residuals are the arguments.
 
     >>> from xlamini.experimental.hijax import VJPHiPrimitive
     >>> class Square(VJPHiPrimitive):

@@ -24,7 +24,7 @@ from xlamini.core.config import trace_flags, under
 from xlamini.core.effects import ffi_effect
 from xlamini.core.hi_types import HiAval
 from xlamini.core.jax_flags import log_compiles
-from xlamini.core.nested_jaxprs import is_expanded
+from xlamini.core.jaxpr import is_expanded
 from xlamini.core.phases import LOWER, Phase
 from xlamini.core.sharding.partial_sums import sums_of
 from xlamini.core.tracer import build

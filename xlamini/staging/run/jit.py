@@ -16,9 +16,9 @@ from xlamini.core.api_boundary import api_boundary
 from xlamini.core.compile_flags import compile_key
 from xlamini.core.frames import is_own
 from xlamini.core.jax_flags import debug_infs, debug_key_reuse, debug_nans, debug_purity
+from xlamini.core.jaxpr import is_expanded
 from xlamini.core.memo import alive, made_once, register
 from xlamini.core.mutable_values import first_holder
-from xlamini.core.nested_jaxprs import is_expanded
 from xlamini.core.phases import REWRITE, Phase
 from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.core.ref_cells import RefEscaped

@@ -30,9 +30,9 @@ from xlamini.core.compile_flags import compile_key
 from xlamini.core.errors import JAXTypeError
 from xlamini.core.hi_types import lowered, raised
 from xlamini.core.jax_flags import debug_infs, debug_key_reuse, debug_nans
+from xlamini.core.jaxpr import is_expanded
 from xlamini.core.memo import Memo, made_once
 from xlamini.core.memory_space import DEVICE
-from xlamini.core.nested_jaxprs import is_eager, is_expanded
 from xlamini.core.state import state
 from xlamini.core.structure import executable_key, executable_params, hashable
 from xlamini.core.tracer import build
@@ -135,8 +135,14 @@ def run(jaxpr: Jaxpr, inputs: Values) -> list[Any]:
 
 
 def _outputs(jaxpr: Jaxpr, inputs: Values) -> list[Any]:
-    found = evaluate(_needed(jaxpr), inputs) if is_eager(jaxpr) else _by_routes(_routed(jaxpr), inputs)
+    found = evaluate(_needed(jaxpr), inputs) if _is_eager(jaxpr) else _by_routes(_routed(jaxpr), inputs)
     return [_as_array(x, aval) for x, aval in zip(found, jaxpr.out_avals, strict=True)]
+
+
+@once
+def _is_eager(jaxpr: Jaxpr) -> bool:
+    """Whether it has a primitive that only Python can run, so that no program can be compiled of it."""
+    return any(eqn.primitive.eager_only for eqn in jaxpr.eqns)
 
 
 def _run_expanded(jaxpr: Jaxpr, inputs: Values) -> list[Any]:
