@@ -1,4 +1,4 @@
-"""Pictures of the last benchmark results on the page of benchmarks, drawn from the tables of `benchmarks/RESULTS.md`."""
+"""Pictures of the last results on the page of benchmarks, drawn from the tables of `benchmarks/RESULTS.md`."""
 
 from __future__ import annotations
 
@@ -32,11 +32,7 @@ GROUPS = {
 
 
 def last_results(text: str) -> list[Row]:
-    """The newest row of each name, with its ratio to JAX as the value; the newest section stands first.
-
-    >>> [row.what for row in last_results("| what | xlamini | JAX | ratio |\\n|--|--|--|--|\\n| sort | 1 s | 2 s | 0.5 |")]
-    ['sort']
-    """
+    """The newest row of each name, with its ratio to JAX as the value; the newest section stands first."""
     found: dict[str, Row] = {}
     for head, cells in _lines_of_tables(text):
         row = _row(head, cells)

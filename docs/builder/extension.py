@@ -1,4 +1,4 @@
-"""What the site adds to Sphinx: the reference of all names, tables of flags, pictures of results, links to the source."""
+"""What the site adds to Sphinx: the reference of all names, tables of flags, pictures of results, links to sources."""
 
 from __future__ import annotations
 
