@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from docs.builder.jaxlib_names import text_of
+from docs.builder.jaxprs import session
 from docs.builder.names import is_value
 from xlamini.core.config import Flag
 from xlamini.core.primitive import Primitive
@@ -29,6 +30,8 @@ def to_rst(lines: list[str]) -> list[str]:
 def process(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Sphinx's event `autodoc-process-docstring`, which changes `lines` in place."""
     lines[:] = [] if is_value(obj) else to_rst(_instead(obj) or lines)
+    if program := session(name, obj):
+        lines += ["**As a jaxpr**", "", *_code("pycon", program), ""]
 
 
 def _instead(obj: Any) -> list[str]:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from docs.builder import docstrings, reference, sources
-from docs.builder.benchmarks import Results
 from docs.builder.flags import FlagTable
+from docs.builder.pictures import Results
 
 COPIES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md", "SECURITY.md": "security.md"}
 
