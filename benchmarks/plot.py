@@ -10,6 +10,7 @@ from benchmarks.harness import Row
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from matplotlib.ticker import LogLocator
 
 
 def save_plot(path: str, rows: Sequence[Row], count: str = "time") -> None:
@@ -23,12 +24,13 @@ def save_plot(path: str, rows: Sequence[Row], count: str = "time") -> None:
     axes.barh(labels, [ratio - 1 for ratio in ratios], left=1, color=colors)
     for y, (row, ratio) in enumerate(shown):
         side = "left" if ratio > 1 else "right"
-        axes.text(ratio, y, f" {ratio:.2f} ", va="center", ha=side, fontsize=7)
+        axes.text(ratio, y, f" {ratio:.2f} " if ratio >= 0.01 else f" {ratio:.1g} ", va="center", ha=side, fontsize=7)
         if row.target is not None:
             axes.plot([row.target] * 2, [y - 0.45, y + 0.45], color="black", linewidth=1.5)
     axes.axvline(1, color="gray", linewidth=0.8)
     axes.set(xscale="log", xlabel=f"{count} of xlamini / {count} of JAX (black: target)")
     axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_locator(LogLocator(subs=(2, 5)))
     axes.xaxis.set_minor_formatter("{x:g}")
     axes.invert_yaxis()
     axes.margins(x=0.1, y=0.01)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from docs.builder.jaxprs import session
 from docs.builder.names import is_value
 from docs.builder.texts import text
 
@@ -31,6 +32,8 @@ def process(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[
     elif is_value(obj):
         lines[:] = []
     lines[:] = to_rst(lines)
+    if program := session(name, obj):
+        lines += ["**As a jaxpr**", "", *_code("pycon", program), ""]
 
 
 def _blocks(lines: list[str]) -> Iterator[list[str]]:

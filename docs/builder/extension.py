@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from docs.builder import docstrings, reference, sources
-from docs.builder.benchmarks import Results
 from docs.builder.flags import FlagTable
 from docs.builder.picture_directive import Picture
+from docs.builder.results_directive import Results
 
 COPIES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md", "SECURITY.md": "security.md"}
 

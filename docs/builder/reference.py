@@ -21,7 +21,7 @@ ON_OTHER_PAGES = {"xlamini.errors"}
 
 def write(folder: Path) -> None:
     """Write all pages into `folder`, leave those that are the same, and delete those that no module has any more."""
-    seen: set[int] = set()
+    seen = {id(getattr(module, name)) for module in _elsewhere() for name in names_of(module)}
     pages = {f"{page}.rst": text for module in _shown() for page, text in _pages(module, seen).items()}
     for path in folder.rglob("*.rst"):
         if str(path.relative_to(folder)) not in pages:
@@ -39,6 +39,10 @@ def directive(module: ModuleType, name: str) -> str:
     if inspect.isclass(member):
         return "autoexception" if issubclass(member, BaseException) else "autoclass"
     return "autofunction" if callable(member) and _has_signature(member) else "autodata"
+
+
+def _elsewhere() -> list[ModuleType]:
+    return [module for name, module in public_modules().items() if name in ON_OTHER_PAGES]
 
 
 def _shown() -> list[ModuleType]:
@@ -69,7 +73,7 @@ def _entry(module: ModuleType, name: str, seen: set[int]) -> str:
     """A class under its second name refers to the first, because Sphinx also lists it by the module that defines it."""
     member, kind = getattr(module, name), directive(module, name)
     options = ["   :no-value:"] if kind == "autodata" and not isinstance(member, int | float | str) else []
-    if kind == "autoclass" and id(member) in seen:
+    if kind in ("autoclass", "autoexception") and id(member) in seen:
         options.append("   :no-index:")
     elif kind == "autoclass" and member.__module__.startswith("xlamini"):
         options.append("   :members:")

@@ -1,13 +1,10 @@
-"""Pictures of the last benchmark results on the page of benchmarks, drawn from the tables of `benchmarks/RESULTS.md`."""
+"""The last results of the benchmarks, read from the tables of `benchmarks/RESULTS.md`, for the pictures of a page."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
-
-from docutils import nodes
-from sphinx.util.docutils import SphinxDirective
 
 from benchmarks.harness import Row
 from benchmarks.table import SCALES
@@ -32,11 +29,7 @@ GROUPS = {
 
 
 def last_results(text: str) -> list[Row]:
-    """The newest row of each name, with its ratio to JAX as the value; the newest section stands first.
-
-    >>> [row.what for row in last_results("| what | xlamini | JAX | ratio |\\n|--|--|--|--|\\n| sort | 1 s | 2 s | 0.5 |")]
-    ['sort']
-    """
+    """The newest row of each name, with its ratio to JAX as the value; the newest section stands first."""
     found: dict[str, Row] = {}
     for head, cells in _lines_of_tables(text):
         row = _row(head, cells)
@@ -56,23 +49,6 @@ def summary(rows: list[Row]) -> str:
     worst = sorted(slower, key=lambda pair: -pair[1])
     worse = "; ".join(f"{row.what} {ratio:.2f}" for row, ratio in worst) or "none"
     return f"{len(rows) - len(slower)} of {len(rows)} are at most 1.02 of JAX. Above it: {worse}."
-
-
-class Results(SphinxDirective):
-    """`{results} kernels`: the picture of one group, and the summary."""
-
-    required_arguments = 1
-
-    def run(self) -> list[nodes.Node]:
-        from benchmarks.plot import save_plot  # for this page only: it needs matplotlib
-
-        (group,) = self.arguments
-        rows, count = of_group(last_results(RESULTS.read_text()), group), COUNTS.get(group, "time")
-        if not rows:
-            raise self.error(f"no rows {group!r} in {RESULTS}; the groups are {', '.join(GROUPS)}")
-        self.env.note_dependency(str(RESULTS))
-        save_plot(str(Path(self.env.srcdir, "inside", f"results-{group}.png")), rows, count)
-        return self.parse_text_to_nodes(f"![{count} of xlamini by that of JAX](results-{group}.png)\n\n{summary(rows)}")
 
 
 def _lines_of_tables(text: str) -> Iterator[tuple[list[str], list[str]]]:
