@@ -11,6 +11,7 @@ import doctest
 import importlib
 import io
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,14 @@ def no_new_primitives() -> Iterator[None]:
 
 
 @pytest.fixture
+def no_figures() -> Iterator[None]:
+    """A page that draws begins without the figures of another one."""
+    yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")
+
+
+@pytest.fixture
 def files_of_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The page's C++ files, named by their first line, are in the current directory, for the page to compile."""
     sources = re.findall(r"^```cpp\n// (\S+)\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
@@ -115,7 +124,8 @@ def files_of_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     for name, page in PAGES.items()
     if ">>>" in page.read_text()
 ])
-def test_page(page: Path, no_new_primitives: None, cache_as_for_users: None, files_of_page: None) -> None:
+@pytest.mark.usefixtures("no_new_primitives", "no_figures", "cache_as_for_users", "files_of_page")
+def test_page(page: Path) -> None:
     names: dict[str, Any] = {}
     for code in re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE):
         exec(compile(code, page.name, "exec", dont_inherit=True), names)

@@ -63,8 +63,8 @@ def _save(session: str, names: dict[str, Any], page: Path, path: Path, style: di
 def _style(ink: str, grid: str, lines: tuple[str, ...]) -> dict[str, Any]:
     marks = dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), ink)
     size = {"figure.figsize": (6.4, 3.2), "figure.constrained_layout.use": True, "font.size": 9}
-    colors = {"grid.color": grid, "axes.prop_cycle": cycler(color=lines), "legend.framealpha": 0.0, "axes.axisbelow": True}
-    return marks | size | colors | {"axes.grid": True, "svg.hashsalt": "xlamini"}
+    colors = {"grid.color": grid, "axes.prop_cycle": cycler(color=lines), "legend.framealpha": 0.0}
+    return marks | size | colors | {"axes.grid": True, "axes.axisbelow": True, "svg.hashsalt": "xlamini"}
 
 
 if __name__ == "__main__":

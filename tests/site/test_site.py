@@ -11,8 +11,9 @@ from tests.inspection.browser.conftest import Driver, texts, wait
 PAGES = """index start/install start/ten-minutes start/from-jax start/from-numpy start/from-pytorch coming-from-jax
     debugging parallel reference/index reference/flags reference/errors reference/api/xlamini/derivatives
     reference/api/xlamini.numpy reference/api/xlamini.scipy.special inside/contributing
-    inside/gradient inside/caches inside/adding inside/benchmarks architecture tutorials/index gallery/index
-    _modules/xlamini/numpy/sorting genindex""".split()
+    inside/gradient inside/caches inside/adding inside/benchmarks architecture tutorials/index
+    tutorials/derivatives tutorials/from_jaxpr_to_kernel gallery/index _modules/xlamini/numpy/sorting
+    genindex""".split()
 PHONE = {"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": True}
 
 Open = Callable[[str], Driver]
