@@ -36,6 +36,19 @@ def test_the_gradient_of_softmax_divides_nothing(gpu: Target) -> None:
     assert text.count(" divide(") <= 2
 
 
+def test_attention_by_cudnn_writes_no_products(gpu: Target) -> None:
+    """A kernel for the forward pass, one for the gradient, and one that makes the cotangent of a sum."""
+
+    def loss(q: Any, k: Any, v: Any) -> Any:
+        return nn.dot_product_attention(q, k, v, is_causal=True, implementation="cudnn").astype("float32").sum()
+
+    x = shaped(1, 1024, 8, 64, dtype="bfloat16")
+    gradient = xlamini.grad(loss, argnums=(0, 1, 2))
+    assert kernels(gradient, gpu, x, x, x).count("custom-call") == 2
+    assert len(kernels(gradient, gpu, x, x, x)) == 3
+    assert memory(gradient, gpu, x, x, x) < 2 * 8 * 1024**2
+
+
 def test_the_gradient_of_average_pooling_has_no_short_dimensions(tpu: Target) -> None:
     """A TPU pads the last dimension of an array to 128 elements."""
 
