@@ -145,3 +145,8 @@ def test_a_solution_by_lu_turns_no_factors_on_a_gpu(gpu: Target) -> None:
 def test_singular_vectors_that_nobody_asked_for_are_not_computed(gpu: Target) -> None:
     tall = shaped(1024, 64)
     assert memory(lambda x: jnp.linalg.svd(x, full_matrices=False), gpu, tall) < 4 * 1024**2
+
+
+def test_a_product_over_a_middle_dimension_compiles_without_a_gpu(gpu: Target) -> None:
+    """XLA's first tiling does not fit it, and there is no device to try others on."""
+    assert kernels(lambda x, y: jnp.tensordot(x, y, (1, 0)), gpu, shaped(8, 96, 600), shaped(96, 64))
