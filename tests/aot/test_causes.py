@@ -150,3 +150,20 @@ def test_singular_vectors_that_nobody_asked_for_are_not_computed(gpu: Target) ->
 def test_a_product_over_a_middle_dimension_compiles_without_a_gpu(gpu: Target) -> None:
     """XLA's first tiling does not fit it, and there is no device to try others on."""
     assert kernels(lambda x, y: jnp.tensordot(x, y, (1, 0)), gpu, shaped(8, 96, 600), shaped(96, 64))
+
+
+def test_identities_of_a_stack_are_one(tpu: Target) -> None:
+    """Else each would be compared and multiplied, as a mask."""
+    x = shaped(32, 64, 64)
+    assert cycles(jnp.linalg.inv, tpu, x) <= 1.02 * cycles(jnp.linalg.solve, tpu, x, x)
+
+
+def test_the_places_of_nonzero_elements_need_no_count(gpu: Target) -> None:
+    """Three kernels rank them, and one fills the result, in which the places lie that no element takes."""
+    assert len(kernels(lambda x: jnp.nonzero(x, size=128), gpu, shaped(65536))) <= 5
+
+
+def test_bincount_compares_each_number_twice(tpu: Target) -> None:
+    """With 0 to clip it, and with 0 again, as the index that it is."""
+    text = compiled(lambda x: jnp.bincount(x, length=256), tpu, shaped(65536, dtype="int32")).as_text()
+    assert len(re.findall(r"s32\[65536\]\S* select\(", text)) <= 1
