@@ -25,11 +25,10 @@ from xlamini.inspection.xla.kernels import kernels_in
 from xlamini.inspection.xla.library_calls import is_library_call
 from xlamini.lowering.mlir import interned
 from xlamini.runtime.devices.ffi_targets import register_kernels
-from xlamini.runtime.executable import compile_options
 from xlamini.runtime.hlo.cycle_estimate import estimated_cycles
 from xlamini.runtime.hlo.instructions import Instruction
 from xlamini.runtime.hlo.translation import optimized_cost
-from xlamini.runtime.sharding import DeviceList
+from xlamini.runtime.targets.compile_only import compiled_ahead
 
 _ELEMENT = re.compile(r"^\(?([a-z]\w*)\[")
 PRODUCTS = ("dot", "convolution")
@@ -41,7 +40,7 @@ def compiled(target: str, text: str) -> Any:
     register_kernels(device.platform)
     with interned().context:
         module = ir.Module.parse(text)
-        return device.client.compile(module, DeviceList((device,)), compile_options((device,), {}))
+        return compiled_ahead(module, (device,), {})
 
 
 def counts(executable: Any) -> Counts:

@@ -36,6 +36,19 @@ def test_the_gradient_of_softmax_divides_nothing(gpu: Target) -> None:
     assert text.count(" divide(") <= 2
 
 
+def test_attention_by_cudnn_writes_no_products(gpu: Target) -> None:
+    """A kernel for the forward pass, one for the gradient, and one that makes the cotangent of a sum."""
+
+    def loss(q: Any, k: Any, v: Any) -> Any:
+        return nn.dot_product_attention(q, k, v, is_causal=True, implementation="cudnn").astype("float32").sum()
+
+    x = shaped(1, 1024, 8, 64, dtype="bfloat16")
+    gradient = xlamini.grad(loss, argnums=(0, 1, 2))
+    assert kernels(gradient, gpu, x, x, x).count("custom-call") == 2
+    assert len(kernels(gradient, gpu, x, x, x)) == 3
+    assert memory(gradient, gpu, x, x, x) < 2 * 8 * 1024**2
+
+
 def test_the_gradient_of_average_pooling_has_no_short_dimensions(tpu: Target) -> None:
     """A TPU pads the last dimension of an array to 128 elements."""
 
@@ -132,3 +145,25 @@ def test_a_solution_by_lu_turns_no_factors_on_a_gpu(gpu: Target) -> None:
 def test_singular_vectors_that_nobody_asked_for_are_not_computed(gpu: Target) -> None:
     tall = shaped(1024, 64)
     assert memory(lambda x: jnp.linalg.svd(x, full_matrices=False), gpu, tall) < 4 * 1024**2
+
+
+def test_a_product_over_a_middle_dimension_compiles_without_a_gpu(gpu: Target) -> None:
+    """XLA's first tiling does not fit it, and there is no device to try others on."""
+    assert kernels(lambda x, y: jnp.tensordot(x, y, (1, 0)), gpu, shaped(8, 96, 600), shaped(96, 64))
+
+
+def test_identities_of_a_stack_are_one(tpu: Target) -> None:
+    """Else each would be compared and multiplied, as a mask."""
+    x = shaped(32, 64, 64)
+    assert cycles(jnp.linalg.inv, tpu, x) <= 1.02 * cycles(jnp.linalg.solve, tpu, x, x)
+
+
+def test_the_places_of_nonzero_elements_need_no_count(gpu: Target) -> None:
+    """Three kernels rank them, and one fills the result, in which the places lie that no element takes."""
+    assert len(kernels(lambda x: jnp.nonzero(x, size=128), gpu, shaped(65536))) <= 5
+
+
+def test_bincount_compares_each_number_twice(tpu: Target) -> None:
+    """With 0 to clip it, and with 0 again, as the index that it is."""
+    text = compiled(lambda x: jnp.bincount(x, length=256), tpu, shaped(65536, dtype="int32")).as_text()
+    assert len(re.findall(r"s32\[65536\]\S* select\(", text)) <= 1

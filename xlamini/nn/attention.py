@@ -13,6 +13,7 @@ import numpy as np
 from xlamini import numpy as jnp
 from xlamini.core import ShapeError
 from xlamini.core.config import numpy_rank_promotion
+from xlamini.nn.cudnn_attention import cudnn_attention
 from xlamini.nn.softmax import logsumexp, softmax
 from xlamini.numpy.arguments import as_index, as_operand
 from xlamini.primitives import promoting_freely
@@ -24,7 +25,6 @@ _NAME = "dot_product_attention"
 _NEVER = -0.7 * float(np.finfo(np.float32).max)
 
 
-@composite(static=("is_causal", "local_window_size", "return_residual", "implementation"))
 def dot_product_attention(
     query: ArrayLike,
     key: ArrayLike,
@@ -38,7 +38,7 @@ def dot_product_attention(
     key_value_seq_lengths: ArrayLike | None = None,
     local_window_size: int | tuple[int, int] | None = None,
     return_residual: bool = False,
-    implementation: Literal["xla"] | None = None,
+    implementation: Literal["xla", "cudnn"] | None = None,
 ) -> Any:
     """`softmax(scale * query @ key + bias) @ value` for each head (Vaswani et al., 2017).
 
@@ -53,22 +53,53 @@ def dot_product_attention(
         for later queries is zero, and later keys are not seen.
       local_window_size: how many keys a query sees before and after its own place: a pair, or one number for both.
       return_residual: whether to return the logarithm of each softmax's denominator too, shape (batch, queries, heads).
+      implementation: "cudnn" for fused kernels of an NVIDIA GPU, which write no products to memory; they take bfloat16
+        and float16, a `scale` that is a Python number, and have first derivatives only, of the array alone. "xla" or
+        None for operations that XLA compiles, on every platform.
 
     Returns an array of the shape and dtype of `query`; products are summed and the softmax is taken in float32 or
-    wider. ShapeError and TypeError for arrays that do not fit, NotImplementedError for an `implementation` but "xla".
+    wider. ShapeError and TypeError for arrays that do not fit, ValueError for an unknown `implementation`,
+    NotImplementedError for what cuDNN lacks, PlatformError where it is not.
 
     >>> x = jnp.ones((4, 2, 8))
     >>> dot_product_attention(x, x, x, is_causal=True).shape
     (4, 2, 8)
     """
-    if implementation not in (None, "xla"):
-        raise NotImplementedError(f"{_NAME}: implementation must be 'xla' or None, got {implementation!r}")
-    q, k, v = (as_operand(_NAME, x) for x in (query, key, value))
-    outer = q.shape[:-1]
-    if q.ndim == 3:
-        q, k, v = (x[None] for x in (q, k, v))
-    _check(q, k, v)
-    sizes = (q.shape[0], q.shape[2], q.shape[1], k.shape[1])
+    if implementation not in (None, "xla", "cudnn"):
+        raise ValueError(f"{_NAME}: implementation must be 'xla', 'cudnn' or None, got {implementation!r}")
+    attend = _by_cudnn if implementation == "cudnn" else _by_xla
+    return attend(
+        query,
+        key,
+        value,
+        bias,
+        mask,
+        query_seq_lengths,
+        key_value_seq_lengths,
+        scale=scale,
+        is_causal=is_causal,
+        local_window_size=local_window_size,
+        return_residual=return_residual,
+    )
+
+
+@composite(static=("is_causal", "local_window_size", "return_residual"))
+def _by_xla(
+    query: Any,
+    key: Any,
+    value: Any,
+    bias: Any,
+    mask: Any,
+    query_seq_lengths: Any,
+    key_value_seq_lengths: Any,
+    *,
+    scale: Any,
+    is_causal: bool,
+    local_window_size: Any,
+    return_residual: bool,
+) -> Any:
+    q, k, v, outer = _operands(query, key, value)
+    sizes = _sizes(q, k)
     fit = _fits(q, k, bias, scale, sizes)
     seen = _seen(mask, is_causal, local_window_size, key_value_seq_lengths, sizes, k.shape[2])
     if seen is not None:
@@ -76,7 +107,7 @@ def dot_product_attention(
             fit = jnp.where(seen, fit, _NEVER)
     mean = _weighted(softmax(fit, axis=-1).astype(k.dtype), v)
     if query_seq_lengths is not None:
-        there = jnp.arange(q.shape[1]) < _lengths("query_seq_lengths", query_seq_lengths, q.shape[0])
+        there = jnp.arange(q.shape[1]) < _lengths("query_seq_lengths", query_seq_lengths, q.shape[0])[:, None]
         mean = mean * there[:, :, None, None]
     mean = mean.reshape(*outer, q.shape[-1])
     if not return_residual:
@@ -84,7 +115,55 @@ def dot_product_attention(
     return mean, logsumexp(fit, axis=-1).transpose(0, 2, 1, 3).reshape(outer).astype(k.dtype)
 
 
+@composite(static=("scale", "is_causal", "local_window_size", "return_residual"))
+def _by_cudnn(
+    query: Any,
+    key: Any,
+    value: Any,
+    bias: Any,
+    mask: Any,
+    query_seq_lengths: Any,
+    key_value_seq_lengths: Any,
+    *,
+    scale: float | None,
+    is_causal: bool,
+    local_window_size: Any,
+    return_residual: bool,
+) -> Any:
+    q, k, v, outer = _operands(query, key, value)
+    sizes = _sizes(q, k)
+    given = (("query_seq_lengths", query_seq_lengths), ("key_value_seq_lengths", key_value_seq_lengths))
+    mean, *logs = cudnn_attention(
+        q,
+        k,
+        v,
+        None if bias is None else _broadcasting("bias", bias, sizes),
+        None if mask is None else _checked_mask(mask, sizes),
+        tuple(None if x is None else _lengths(what, x, q.shape[0]) for what, x in given),
+        1 / math.sqrt(q.shape[3]) if scale is None else scale,
+        is_causal,
+        None if local_window_size is None else _window(local_window_size),
+        return_residual,
+    )
+    mean = mean.reshape(*outer, q.shape[-1])
+    return (mean, logs[0].transpose(0, 2, 1).reshape(outer).astype(k.dtype)) if return_residual else mean
+
+
 # --- helpers
+
+
+def _operands(query: Any, key: Any, value: Any) -> tuple[Any, Any, Any, tuple[int, ...]]:
+    """Queries, keys and values with a batch, checked, and the shape of the queries as given but for the features."""
+    q, k, v = (as_operand(_NAME, x) for x in (query, key, value))
+    outer = q.shape[:-1]
+    if q.ndim == 3:
+        q, k, v = (x[None] for x in (q, k, v))
+    _check(q, k, v)
+    return q, k, v, outer
+
+
+def _sizes(q: Any, k: Any) -> tuple[int, ...]:
+    return q.shape[0], q.shape[2], q.shape[1], k.shape[1]
 
 
 def _check(q: Any, k: Any, v: Any) -> None:
@@ -111,7 +190,7 @@ def _fits(q: Any, k: Any, bias: Any, scale: Any, sizes: tuple[int, ...]) -> Any:
     wide = jnp.promote_types(q.dtype, np.float32)
     fit = jnp.einsum("btkgh,bskh->bktgs", grouped, k, preferred_element_type=wide)
     fit = (fit * (1 / math.sqrt(q.shape[3]) if scale is None else scale)).astype(wide)
-    return fit if bias is None else (fit + _by_group("bias", bias, sizes, heads)).astype(wide)
+    return fit if bias is None else (fit + _by_group(_broadcasting("bias", bias, sizes), heads)).astype(wide)
 
 
 def _weighted(weights: Any, v: Any) -> Any:
@@ -120,8 +199,15 @@ def _weighted(weights: Any, v: Any) -> Any:
     return mean.reshape(*mean.shape[:2], -1, mean.shape[-1])
 
 
-def _by_group(what: str, x: Any, sizes: tuple[int, ...], heads: int) -> Any:
+def _by_group(x: Any, heads: int) -> Any:
     """An array for (batch, heads, queries, keys) in the order of axes b, k, t, g, s; axes of size 1 stay."""
+    b, n, t, s = x.shape
+    split = x.reshape(b, 1, 1, t, s) if n == 1 else x.reshape(b, heads, n // heads, t, s)
+    return split.transpose(0, 1, 3, 2, 4)
+
+
+def _broadcasting(what: str, x: Any, sizes: tuple[int, ...]) -> Any:
+    """An array of four dimensions that broadcasts to (batch, heads, queries, keys)."""
     given = as_operand(_NAME, x)
     x = given[None] if given.ndim == 3 else given
     if x.ndim != 4 or any(m not in (1, n) for m, n in zip(x.shape, sizes, strict=True)):
@@ -129,9 +215,13 @@ def _by_group(what: str, x: Any, sizes: tuple[int, ...], heads: int) -> Any:
             f"{_NAME}: {what} must have four dimensions, or three without the batch, that broadcast to "
             f"(batch, heads, queries, keys) = {sizes}, got {given.shape}"
         )
-    b, n, t, s = x.shape
-    split = x.reshape(b, 1, 1, t, s) if n == 1 else x.reshape(b, heads, n // heads, t, s)
-    return split.transpose(0, 1, 3, 2, 4)
+    return x
+
+
+def _checked_mask(mask: Any, sizes: tuple[int, ...]) -> Any:
+    if as_operand(_NAME, mask).dtype != bool:
+        raise TypeError(f"{_NAME}: mask must hold booleans, not {mask.dtype}; numbers are added as bias")
+    return _broadcasting("mask", mask, sizes)
 
 
 @promoting_freely
@@ -140,9 +230,7 @@ def _seen(mask: Any, is_causal: bool, window: Any, lengths: Any, sizes: tuple[in
     b, _, t, s = sizes
     found = []
     if mask is not None:
-        if as_operand(_NAME, mask).dtype != bool:
-            raise TypeError(f"{_NAME}: mask must hold booleans, not {mask.dtype}; numbers are added as bias")
-        found.append(_by_group("mask", mask, sizes, heads))
+        found.append(_by_group(_checked_mask(mask, sizes), heads))
     queries, keys = jnp.arange(t)[:, None, None], jnp.arange(s)
     if is_causal:
         found.append(keys <= queries)
@@ -150,7 +238,7 @@ def _seen(mask: Any, is_causal: bool, window: Any, lengths: Any, sizes: tuple[in
         before, after = _window(window)
         found.append((keys >= queries - before) & (keys <= queries + after))
     if lengths is not None:
-        found.append((keys < _lengths("key_value_seq_lengths", lengths, b))[:, None, None, None, :])
+        found.append((keys < _lengths("key_value_seq_lengths", lengths, b)[:, None])[:, None, None, None, :])
     seen = None
     for each in found:
         seen = each if seen is None else seen & each
@@ -163,8 +251,8 @@ def _window(window: Any) -> tuple[int, int]:
 
 
 def _lengths(what: str, lengths: Any, batch: int) -> Any:
-    """Lengths as a column, to be compared with places in a row."""
+    """Lengths, one for each example."""
     lengths = as_operand(_NAME, lengths)
     if lengths.shape != (batch,):
         raise ShapeError(f"{_NAME}: {what} must have shape ({batch},), one for each example; got {lengths.shape}")
-    return lengths[:, None]
+    return lengths

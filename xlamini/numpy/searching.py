@@ -15,6 +15,7 @@ from xlamini.core import (
 )
 from xlamini.core.concretization import values_for_a_shape
 from xlamini.numpy.arguments import as_operand
+from xlamini.numpy.arithmetic import maximum
 from xlamini.numpy.creation import full, zeros
 from xlamini.primitives import (
     INTEGER,
@@ -88,11 +89,10 @@ def _nonzero(x: Any, size: int, fills: tuple[Any, ...]) -> tuple[Any, ...]:
     found = reshape(convert(x, np.dtype(bool)), (x.size,))
     rank = cumsum(convert(found, _INDEX)) - 1
     slots = where(found, rank, in_dtype(size, _INDEX))  # the others fall off the end
-    taken = operators.less(broadcasted_iota(_INDEX, (size,), 0), found.sum())
     indices = []
     for axis, fill in enumerate(fills):
         values = reshape(broadcasted_iota(_INDEX, x.shape, axis), (x.size,))
-        indices.append(where(taken, zeros(size, _INDEX).at[slots].set(values, mode="drop"), in_dtype(fill, _INDEX)))
+        indices.append(full(size, fill, _INDEX).at[slots].set(values, mode="drop"))
     return tuple(indices)
 
 
@@ -231,5 +231,5 @@ def _bincount(numbers: Any, weights: Any, length: int) -> Any:
     shape = aval_of(weights).shape
     if shape not in ((), numbers.shape):
         raise ShapeError(f"bincount: weights of shape {shape} for x of shape {numbers.shape}; give one for each")
-    at = where(operators.less(numbers, 0), in_dtype(0, numbers.dtype), numbers)
+    at = maximum(numbers, in_dtype(0, numbers.dtype))
     return zeros(length, aval_of(weights).dtype).at[at].add(weights, mode="drop")

@@ -30,7 +30,7 @@ from xlamini.primitives.dot_general import batch_matmul
 from xlamini.primitives.iota import broadcasted_iota
 from xlamini.primitives.kinds import COMPLEX, FLOAT, Kinds, kind_of
 from xlamini.primitives.precision import Precision
-from xlamini.primitives.promotion import is_operand
+from xlamini.primitives.promotion import broadcast_to, is_operand
 from xlamini.primitives.reductions import check_kind
 from xlamini.primitives.select import select_n
 from xlamini.primitives.shape import broadcast_in_dim, transpose
@@ -146,9 +146,9 @@ def triu(x: Any, k: int = 0) -> Any:
 
 
 def eye(aval: ShapedArray) -> Any:
-    """Identity matrices of this type."""
-    rows, columns = (broadcasted_iota(_INDEX, aval.shape, aval.ndim - d) for d in (2, 1))
-    return convert(eq(rows, columns), aval.dtype)
+    """Identity matrices of this type; those of a stack are one, which no compiler takes for different ones."""
+    rows, columns = (broadcasted_iota(_INDEX, aval.shape[-2:], d) for d in (0, 1))
+    return broadcast_to(convert(eq(rows, columns), aval.dtype), aval.shape)
 
 
 def or_nan(valid: Any, x: Any) -> Any:

@@ -9,6 +9,7 @@ from jaxlib import _jax
 from xlamini.core import PlatformError, ShapedArray
 from xlamini.core.errors import DeviceNotHereError
 from xlamini.runtime.devices.ffi_targets import explained
+from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.executable import CompiledModule, CompilerOptions, compile_options
 from xlamini.runtime.hlo.translation import optimized_cost
 from xlamini.runtime.meshes.program_placement import Place, devices_of
@@ -40,15 +41,31 @@ def compile_for_target(
             f"{name} calls Python functions while it runs (pure_callback, io_callback, debug.print, …), which a device "
             "of another machine cannot; leave these calls out of what is compiled for a target"
         )
-    devices = devices_of(place)
-    options = compile_options(devices, compiler_options or {})
     try:
-        made = place.client.compile(module, DeviceList(devices), options)
+        made = compiled_ahead(module, devices_of(place), compiler_options or {})
     except _jax.JaxRuntimeError as error:
         raise explained(error, place.platform) from None
     compiled = CompileOnlyModule(made, place, in_avals, out_avals, frozenset(donated), name)
     compiled.effectful = effectful
     return compiled
+
+
+def compiled_ahead(module: Any, devices: Sequence[Device], options: CompilerOptions) -> Any:
+    """Compile a StableHLO module with XLA's compiler for the devices of a target.
+
+    On a GPU XLA tries several tilings of a matrix product. Without one it takes the first, which does not fit some
+    products over a middle dimension; then matrix products are left to libraries.
+    """
+    compiler, where = devices[0].client, DeviceList(devices)
+    try:
+        return compiler.compile(module, where, compile_options(devices, options))
+    except _jax.JaxRuntimeError as error:
+        if _NO_TILING not in str(error):
+            raise
+    return compiler.compile(module, where, compile_options(devices, {**_PRODUCTS_BY_LIBRARIES, **options}))
+
+
+_NO_TILING, _PRODUCTS_BY_LIBRARIES = "Couldn't find output tile sizes", {"xla_gpu_enable_triton_gemm": False}
 
 
 class CompileOnlyModule(CompiledModule):
