@@ -74,6 +74,8 @@ INDEXES = 8192
 """It reads its first operand at places that the other operands say."""
 JOINS = 16384
 """Its result consists of its operands, side by side."""
+HAS_DOUBLE_CPU_LOWERING = 32768
+"""What `HAS_CPU_LOWERING` says, of float64 only."""
 
 primitives: list[Primitive] = []
 RunBody = Callable[[Any, Sequence[Any], int | None], list[Any]]
