@@ -49,7 +49,7 @@ from xlamini.core.frames import definition
 from xlamini.core.sharding.factors import broadcasting
 from xlamini.core.sharding.partial_sums import IN_EACH, JOINTLY, Groups
 from xlamini.core.tangents import Linear
-from xlamini.primitives.cpu_math import formula
+from xlamini.primitives.cpu_math import DOUBLE, SINGLE, formula
 from xlamini.primitives.kinds import ANY, BOOL, COMPLEX, FLOAT, NUMERIC, SIGNED, UNSIGNED, Kinds, kind_of
 from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape, sum_over
 from xlamini.runtime import Array
@@ -68,7 +68,7 @@ class Elementwise(Primitive):
     ) -> None:
         functools.update_wrapper(self, declaration)
         self.hlo, self.accepts, self.flops, self.on_cpu = hlo, accepts, flops, on_cpu
-        self.traits |= (flops <= 1) * REMATERIALIZABLE | (0 if on_cpu is None else on_cpu.trait)
+        self.traits |= (flops <= 1) * REMATERIALIZABLE | (0 if on_cpu is None else on_cpu.traits)
         self.arity = declaration.__code__.co_argcount
         self.partials: Sequence[Callable[..., Any]] | None = None
         self.linear_rule: Callable[..., Any] | None = None
@@ -174,10 +174,11 @@ class Elementwise(Primitive):
     def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
         if self.hlo is None:
             super().lower(ctx, *operands, **params)
-        spread_out, on_cpu, dtype = self.spread_out(ctx, operands), self.on_cpu, ctx.avals_in[0].dtype
-        if on_cpu is None or ctx.platform != "cpu" or kind_of(dtype) is not FLOAT:
-            return self.by_xla(ctx, *spread_out)
-        return (self.by_xla if on_cpu.only_double and dtype.itemsize < 8 else on_cpu)(ctx, *spread_out)
+        spread_out, dtype = self.spread_out(ctx, operands), ctx.avals_in[0].dtype
+        trait = SINGLE if dtype.itemsize < 8 else DOUBLE
+        if self.on_cpu is not None and ctx.platform == "cpu" and kind_of(dtype) is FLOAT and self.traits & trait:
+            return self.on_cpu(ctx, *spread_out)
+        return self.by_xla(ctx, *spread_out)
 
     def by_xla(self, ctx: Any, *operands: Any, **attributes: Any) -> Any:
         """The StableHLO op, of operands in the shape of the result."""
@@ -197,9 +198,8 @@ class Elementwise(Primitive):
 
     def written(self, rule: str) -> Callable[..., Any] | None:
         own = {"jvp": self.partials and self.partials[0], "transpose": self.linear_rule}.get(rule)
-        found = own or super().written(rule)
         hollow = (Elementwise.jvp, Elementwise.transpose, *([Elementwise.lower] if self.hlo is None else []))
-        return None if found in hollow else found
+        return None if (found := own or super().written(rule)) in hollow else found
 
     def _check_kind(self, aval: ShapedArray) -> None:
         if kind_of(aval.dtype) not in self.accepts:

@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 from xlamini.primitives.accuracy import Accuracy, Accurate
-from xlamini.primitives.cpu_math import formula
+from xlamini.primitives.cpu_math import DOUBLE, formula
 from xlamini.primitives.elementwise import elementwise
 from xlamini.primitives.kinds import COMPLEX, FLOAT
 
@@ -36,7 +36,7 @@ class Exp2(Accurate):
 
 
 @elementwise(
-    family=Exp2, hlo="stablehlo.exponential", on_cpu=formula("exponential.power_of_two", only_double=True),
+    family=Exp2, hlo="stablehlo.exponential", on_cpu=formula("exponential.power_of_two", DOUBLE),
     accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL,
 )
 def exp2(x: Any, *, accuracy: Accuracy = None) -> Any:
@@ -81,7 +81,7 @@ def _(x: Any, *, out: Any) -> Any:
 
 
 @elementwise(
-    family=Accurate, hlo="stablehlo.log_plus_one", on_cpu=formula("logarithm.log_one_plus", only_double=True),
+    family=Accurate, hlo="stablehlo.log_plus_one", on_cpu=formula("logarithm.log_one_plus", DOUBLE),
     accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL,
 )
 def log1p(x: Any, *, accuracy: Accuracy = None) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.primitives.accuracy import Accuracy, Accurate
-from xlamini.primitives.cpu_math import formula
+from xlamini.primitives.cpu_math import DOUBLE, formula
 from xlamini.primitives.elementwise import elementwise
 from xlamini.primitives.exponential import TRANSCENDENTAL
 from xlamini.primitives.kinds import COMPLEX, FLOAT
@@ -12,7 +12,7 @@ from xlamini.primitives.power import rsqrt, square
 
 
 @elementwise(
-    hlo="chlo.sinh", on_cpu=formula("exponential.hyperbolic_sine", only_double=True),
+    hlo="chlo.sinh", on_cpu=formula("exponential.hyperbolic_sine", DOUBLE),
     accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL,
 )
 def sinh(x: Any) -> Any:
@@ -29,7 +29,7 @@ def _(x: Any, *, out: Any) -> Any:
 
 
 @elementwise(
-    hlo="chlo.cosh", on_cpu=formula("exponential.hyperbolic_cosine", only_double=True),
+    hlo="chlo.cosh", on_cpu=formula("exponential.hyperbolic_cosine", DOUBLE),
     accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL,
 )
 def cosh(x: Any) -> Any:
@@ -90,7 +90,7 @@ def _(x: Any, *, out: Any) -> Any:
 
 
 @elementwise(
-    hlo="chlo.atanh", on_cpu=formula("logarithm.inverse_hyperbolic_tangent", only_double=True),
+    hlo="chlo.atanh", on_cpu=formula("logarithm.inverse_hyperbolic_tangent", DOUBLE),
     accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL,
 )
 def atanh(x: Any) -> Any:

@@ -6,7 +6,7 @@ vectorises; the decorator `vectorised` makes a lowering of it, which an elementw
     @elementwise(hlo="stablehlo.sine", on_cpu=formula("circular.sine"), accepts=FLOAT | COMPLEX)
     def sin(x): ...
 
-Others are here because XLA's op loses many digits in float64; `formula(path, only_double=True)` leaves it the rest.
+Others are here because XLA's op loses many digits in float64; `formula(path, DOUBLE)` leaves it the other floats.
 """
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ import importlib
 from dataclasses import dataclass
 from typing import Any
 
-from xlamini.core.primitive import HAS_CPU_LOWERING, HAS_DOUBLE_CPU_LOWERING
+from xlamini.core.primitive import HAS_DOUBLE_CPU_LOWERING, HAS_SINGLE_CPU_LOWERING
+
+SINGLE, DOUBLE = HAS_SINGLE_CPU_LOWERING, HAS_DOUBLE_CPU_LOWERING
+"""Float32 and narrower floats, float64."""
 
 
 @dataclass(frozen=True)
@@ -22,12 +25,8 @@ class formula:
     """The lowering `file.name` of a file here, which is imported when the first program is lowered with it."""
 
     path: str
-    only_double: bool = False
-
-    @property
-    def trait(self) -> int:
-        """What it makes of the operation that it is given to."""
-        return HAS_DOUBLE_CPU_LOWERING if self.only_double else HAS_CPU_LOWERING
+    traits: int = SINGLE | DOUBLE
+    """For which floats the operation takes it."""
 
     def __call__(self, ctx: Any, *operands: Any) -> Any:
         file, _, name = self.path.partition(".")
