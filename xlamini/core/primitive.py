@@ -57,8 +57,8 @@ HAS_OWN_SHARDING_RULE = 8
 """It chooses its results' sharding itself, whatever the operands' shardings are."""
 IS_VMA_CAST = 16
 """It changes the manual axes along which a value varies (vma), so its operands are never cast."""
-HAS_CPU_LOWERING = 32
-"""On the CPU, a composition of simpler operations replaces XLA's own for floats."""
+HAS_SINGLE_CPU_LOWERING = 32
+"""On the CPU, a composition of simpler operations replaces XLA's own for float32 and narrower floats."""
 MOVES = 64
 """Each element of the result is one of an operand's, or a constant, so that a loop may compute it where it reads it."""
 READS = 128
@@ -79,6 +79,8 @@ INDEXES = 8192
 """It reads its first operand at places that the other operands say."""
 JOINS = 16384
 """Its result consists of its operands, side by side."""
+HAS_DOUBLE_CPU_LOWERING = 32768
+"""On the CPU, a composition of simpler operations replaces XLA's own for float64."""
 
 primitives: list[Primitive] = []
 RunBody = Callable[[Any, Sequence[Any], int | None], list[Any]]

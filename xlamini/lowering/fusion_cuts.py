@@ -16,10 +16,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from xlamini.core import ELEMENTWISE, CallLike, Equation, Jaxpr, Var, once
 from xlamini.core.equation_kind import equation_cost
-from xlamini.core.primitive import HAS_CPU_LOWERING
+from xlamini.core.primitive import HAS_DOUBLE_CPU_LOWERING, HAS_SINGLE_CPU_LOWERING
 
+_FLOAT64 = np.dtype(np.float64)
 _IN_PLACE = -1
 _LEAST_ELEMENTS = 64
 """The size below which a formula is not worth a call."""
@@ -124,7 +127,12 @@ def _moved(reads: _Reads, place: Any) -> _Reads:
 
 
 def _is_formula(eqn: Equation) -> bool:
-    return bool(eqn.primitive.traits & HAS_CPU_LOWERING) and eqn.outvars[0].aval.size >= _LEAST_ELEMENTS
+    traits = eqn.primitive.traits
+    if not traits & (HAS_SINGLE_CPU_LOWERING | HAS_DOUBLE_CPU_LOWERING):
+        return False
+    aval = eqn.outvars[0].aval
+    trait = HAS_DOUBLE_CPU_LOWERING if aval.dtype == _FLOAT64 else HAS_SINGLE_CPU_LOWERING
+    return bool(traits & trait) and aval.size >= _LEAST_ELEMENTS
 
 
 def _is_kernel(eqn: Equation) -> bool:

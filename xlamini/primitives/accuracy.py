@@ -67,8 +67,7 @@ class Accurate(Elementwise):
     def lower(self, ctx: Any, x: Any, *, accuracy: Accuracy = None) -> Any:
         if accuracy is None:
             return super().lower(ctx, x)
-        assert self.hlo is not None
-        return ctx.op(self.hlo, x, **hlo_accuracy(accuracy))
+        return self.by_xla(ctx, x, **hlo_accuracy(accuracy))
 
     def shown_params(self, params: Params) -> Params:
         return {name: value for name, value in params.items() if value is not None}

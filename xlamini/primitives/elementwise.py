@@ -41,16 +41,15 @@ from xlamini.core import (
     trim,
 )
 from xlamini.core.frames import definition
-from xlamini.core.primitive import ELEMENTWISE, HAS_CPU_LOWERING, PURE, REMATERIALIZABLE, Axis, Primitive
+from xlamini.core.primitive import ELEMENTWISE, PURE, REMATERIALIZABLE, Axis, Primitive
 from xlamini.core.sharding.factors import broadcasting
 from xlamini.core.sharding.partial_sums import IN_EACH, JOINTLY, Groups
 from xlamini.core.tangents import Linear
+from xlamini.primitives.cpu_math import DOUBLE, SINGLE, formula
 from xlamini.primitives.kinds import ANY, BOOL, COMPLEX, FLOAT, NUMERIC, SIGNED, UNSIGNED, Kinds, kind_of
 from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape, sum_over
 from xlamini.runtime import Array
 
-Lowering = Callable[..., Any]
-"""What writes an operation's StableHLO: `lowering(ctx, *operands)`, with operands in the shape of the result."""
 
 class Elementwise(Primitive):
     """An operation applied to each element; made by the decorator `elementwise`."""
@@ -61,11 +60,11 @@ class Elementwise(Primitive):
     __wrapped__: Callable[..., Any]
 
     def __init__(
-        self, declaration: Callable[..., Any], *, hlo: str | None, accepts: Kinds, flops: int, on_cpu: Lowering | None
+        self, declaration: Callable[..., Any], *, hlo: str | None, accepts: Kinds, flops: int, on_cpu: formula | None
     ) -> None:
         functools.update_wrapper(self, declaration)
         self.hlo, self.accepts, self.flops, self.on_cpu = hlo, accepts, flops, on_cpu
-        self.traits |= (flops <= 1) * REMATERIALIZABLE | (on_cpu is not None) * HAS_CPU_LOWERING
+        self.traits |= (flops <= 1) * REMATERIALIZABLE | (0 if on_cpu is None else on_cpu.traits)
         self.arity = declaration.__code__.co_argcount
         self.partials: Sequence[Callable[..., Any]] | None = None
         self.linear_rule: Callable[..., Any] | None = None
@@ -125,8 +124,7 @@ class Elementwise(Primitive):
         if shape is None:
             raise ShapeError(self._mismatch("shapes differ", avals, "broadcast them with broadcast_to first"))
         self._check_kind(first)
-        weak = all(a.weak_type for a in avals)
-        return self.result(ShapedArray(shape, first.dtype, weak), **params)
+        return self.result(ShapedArray(shape, first.dtype, all(a.weak_type for a in avals)), **params)
 
     def result(self, aval: ShapedArray, **params: Any) -> ShapedArray:
         """The type of the result, from the common type of the operands."""
@@ -172,15 +170,19 @@ class Elementwise(Primitive):
     def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
         if self.hlo is None:
             super().lower(ctx, *operands, **params)
-        spread_out = self.spread_out(ctx, operands)
-        if self.on_cpu is not None and ctx.platform == "cpu" and kind_of(ctx.avals_in[0].dtype) is FLOAT:
+        spread_out, dtype = self.spread_out(ctx, operands), ctx.avals_in[0].dtype
+        trait = SINGLE if dtype.itemsize < 8 else DOUBLE
+        if self.on_cpu is not None and ctx.platform == "cpu" and kind_of(dtype) is FLOAT and self.traits & trait:
             return self.on_cpu(ctx, *spread_out)
-        return ctx.op(self.hlo, *spread_out)
+        return self.by_xla(ctx, *spread_out)
+
+    def by_xla(self, ctx: Any, *operands: Any, **attributes: Any) -> Any:
+        """The StableHLO op, of operands in the shape of the result."""
+        return ctx.op(self.hlo, *operands, **attributes)
 
     def spread_out(self, ctx: Any, operands: Values) -> list[Any]:
         """Operands with scalars, and axes of size 1, broadcast to the shape of the result."""
-        shape = ctx.aval_out.shape
-        atoms = ctx.eqn.invars
+        shape, atoms = ctx.aval_out.shape, ctx.eqn.invars
         return [
             ctx.filled(x, a, shape) if shape and not a.aval.shape else stretched_out(ctx, x, a.aval)
             for x, a in zip(operands, atoms, strict=True)
@@ -192,9 +194,8 @@ class Elementwise(Primitive):
 
     def written(self, rule: str) -> Callable[..., Any] | None:
         own = {"jvp": self.partials and self.partials[0], "transpose": self.linear_rule}.get(rule)
-        found = own or super().written(rule)
         hollow = (Elementwise.jvp, Elementwise.transpose, *([Elementwise.lower] if self.hlo is None else []))
-        return None if found in hollow else found
+        return None if (found := own or super().written(rule)) in hollow else found
 
     def _check_kind(self, aval: ShapedArray) -> None:
         if kind_of(aval.dtype) not in self.accepts:
@@ -234,12 +235,12 @@ E = TypeVar("E", bound=Elementwise)
 
 @overload
 def elementwise(
-    *, family: type[E], hlo: str | None = ..., accepts: Kinds = ..., flops: int = ..., on_cpu: Lowering | None = ...,
+    *, family: type[E], hlo: str | None = ..., accepts: Kinds = ..., flops: int = ..., on_cpu: formula | None = ...,
     linear: Groups = ...,
 ) -> Callable[[Callable[..., Any]], E]: ...
 @overload
 def elementwise(
-    *, hlo: str | None = ..., accepts: Kinds = ..., flops: int = ..., on_cpu: Lowering | None = ...,
+    *, hlo: str | None = ..., accepts: Kinds = ..., flops: int = ..., on_cpu: formula | None = ...,
     linear: Groups = ...,
 ) -> Callable[[Callable[..., Any]], Elementwise]: ...
 def elementwise(
@@ -247,14 +248,14 @@ def elementwise(
     hlo: str | None = None,
     accepts: Kinds = NUMERIC,
     flops: int = 1,
-    on_cpu: Lowering | None = None,
+    on_cpu: formula | None = None,
     linear: Groups = (),
     family: type[Elementwise] = Elementwise,
 ) -> Callable[[Callable[..., Any]], Any]:
     """Declare an elementwise operation by its signature and docstring.
 
     `hlo` is the StableHLO (or chlo) op of the same meaning; `flops` the cost of one element; `on_cpu` the substitute
-    for the op for real floats on the CPU, where XLA is slow (a `cpu_math.vectorised` formula); `linear` the groups of
+    for the op for real floats on the CPU, where XLA is slow (cpu_math); `linear` the groups of
     operands in which it is linear; `family` a subclass with other rules.
     """
     def declared(declaration: Callable[..., Any]) -> Elementwise:

@@ -4,7 +4,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xlamini.primitives.accuracy import Accuracy, Accurate, hlo_accuracy
+from xlamini.primitives.accuracy import Accuracy, Accurate
+from xlamini.primitives.cpu_math import DOUBLE, formula
 from xlamini.primitives.elementwise import elementwise
 from xlamini.primitives.kinds import COMPLEX, FLOAT
 
@@ -29,12 +30,15 @@ def _(x: Any, *, out: Any) -> Any:
 class Exp2(Accurate):
     """StableHLO has the exponential to base e only."""
 
-    def lower(self, ctx: Any, x: Any, *, accuracy: Accuracy = None) -> Any:
-        scaled = ctx.op("stablehlo.multiply", x, ctx.constant(math.log(2), ctx.aval_out))
-        return ctx.op("stablehlo.exponential", scaled, **hlo_accuracy(accuracy))
+    def by_xla(self, ctx: Any, *operands: Any, **attributes: Any) -> Any:
+        scaled = ctx.op("stablehlo.multiply", *operands, ctx.constant(math.log(2), ctx.aval_out))
+        return super().by_xla(ctx, scaled, **attributes)
 
 
-@elementwise(family=Exp2, accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+@elementwise(
+    family=Exp2, hlo="stablehlo.exponential", on_cpu=formula("exponential.power_of_two", DOUBLE),
+    accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL,
+)
 def exp2(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Power of two, elementwise: `2 ** x`.
 
@@ -76,7 +80,10 @@ def _(x: Any, *, out: Any) -> Any:
     return 1 / x
 
 
-@elementwise(family=Accurate, hlo="stablehlo.log_plus_one", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+@elementwise(
+    family=Accurate, hlo="stablehlo.log_plus_one", on_cpu=formula("logarithm.log_one_plus", DOUBLE),
+    accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL,
+)
 def log1p(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Natural logarithm of `1 + x`, elementwise; precise also where x is small.
 

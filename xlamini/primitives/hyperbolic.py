@@ -4,13 +4,17 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.primitives.accuracy import Accuracy, Accurate
+from xlamini.primitives.cpu_math import DOUBLE, formula
 from xlamini.primitives.elementwise import elementwise
 from xlamini.primitives.exponential import TRANSCENDENTAL
 from xlamini.primitives.kinds import COMPLEX, FLOAT
 from xlamini.primitives.power import rsqrt, square
 
 
-@elementwise(hlo="chlo.sinh", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+@elementwise(
+    hlo="chlo.sinh", on_cpu=formula("exponential.hyperbolic_sine", DOUBLE),
+    accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL,
+)
 def sinh(x: Any) -> Any:
     """Hyperbolic sine, elementwise.
 
@@ -24,7 +28,10 @@ def _(x: Any, *, out: Any) -> Any:
     return cosh(x)
 
 
-@elementwise(hlo="chlo.cosh", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+@elementwise(
+    hlo="chlo.cosh", on_cpu=formula("exponential.hyperbolic_cosine", DOUBLE),
+    accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL,
+)
 def cosh(x: Any) -> Any:
     """Hyperbolic cosine, elementwise.
 
@@ -82,7 +89,10 @@ def _(x: Any, *, out: Any) -> Any:
     return rsqrt(x - 1) * rsqrt(x + 1)
 
 
-@elementwise(hlo="chlo.atanh", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+@elementwise(
+    hlo="chlo.atanh", on_cpu=formula("logarithm.inverse_hyperbolic_tangent", DOUBLE),
+    accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL,
+)
 def atanh(x: Any) -> Any:
     """Inverse hyperbolic tangent, elementwise; NaN for reals outside [-1, 1].
 

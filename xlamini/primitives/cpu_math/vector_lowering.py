@@ -24,10 +24,11 @@ from xlamini.primitives.bitwise import bitwise_and, bitwise_or, shift_right_logi
 from xlamini.primitives.comparison import gt, lt
 from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.cpu_math.floats import BITS, FLOAT32, FLOAT64, bits_of, from_bits
-from xlamini.primitives.elementwise import Lowering
 from xlamini.primitives.reductions import reduce_or
 
 Formula = Callable[..., Any]
+Lowering = Callable[..., Any]
+"""What writes an operation's StableHLO: `lowering(ctx, *operands)`, with operands in the shape of the result."""
 
 
 def vectorised(largest_float64: float | None = None, few: int = 0) -> Callable[[Formula], Lowering]:
@@ -69,7 +70,7 @@ def _vectorised(ctx: Any, formula: Formula, operands: Values) -> Any:
 
 
 def _xlas(ctx: Any, *operands: Any) -> Any:
-    return ctx.op(ctx.eqn.primitive.hlo, *operands)
+    return ctx.eqn.primitive.by_xla(ctx, *operands)
 
 
 def _up_to(largest: float, ctx: Any, formula: Formula, x: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from xlamini.primitives.cpu_math import SINGLE, formula
 from xlamini.primitives.elementwise import elementwise
 from xlamini.primitives.exponential import TRANSCENDENTAL, exp
 from xlamini.primitives.kinds import FLOAT
@@ -24,7 +25,9 @@ def _(x: Any, *, out: Any) -> Any:
     return 2 / math.sqrt(math.pi) * exp(-square(x))
 
 
-@elementwise(hlo="chlo.erfc", accepts=FLOAT, flops=TRANSCENDENTAL)
+@elementwise(
+    hlo="chlo.erfc", on_cpu=formula("error_function.complement", SINGLE), accepts=FLOAT, flops=TRANSCENDENTAL
+)
 def erfc(x: Any) -> Any:
     """The complement of the error function, elementwise: `1 - erf(x)`, precise also where x is large.
 

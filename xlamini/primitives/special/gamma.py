@@ -4,13 +4,13 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from xlamini.core import MissingRule
-from xlamini.primitives.cpu_math import gamma as on_cpu
+from xlamini.primitives.cpu_math import formula
 from xlamini.primitives.elementwise import elementwise
 from xlamini.primitives.exponential import TRANSCENDENTAL
 from xlamini.primitives.kinds import FLOAT
 
 
-@elementwise(hlo="chlo.lgamma", on_cpu=on_cpu.log_gamma, accepts=FLOAT, flops=TRANSCENDENTAL)
+@elementwise(hlo="chlo.lgamma", on_cpu=formula("gamma.log_gamma"), accepts=FLOAT, flops=TRANSCENDENTAL)
 def lgamma(x: Any) -> Any:
     """The logarithm of the magnitude of the gamma function, elementwise.
 
@@ -24,7 +24,7 @@ def _(x: Any, *, out: Any) -> Any:
     return digamma(x)
 
 
-@elementwise(hlo="chlo.digamma", on_cpu=on_cpu.digamma, accepts=FLOAT, flops=TRANSCENDENTAL)
+@elementwise(hlo="chlo.digamma", on_cpu=formula("gamma.digamma"), accepts=FLOAT, flops=TRANSCENDENTAL)
 def digamma(x: Any) -> Any:
     """The derivative of the logarithm of the gamma function, elementwise.
 
