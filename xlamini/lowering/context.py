@@ -284,8 +284,10 @@ class Context:
         if kind is None or not kind.shared or self.tape is not None:
             return self._by_rule(eqn, inputs)
         # The rule depends on the kind, on the literals, and on which operands are one variable.
-        atoms = eqn.invars
-        key = kind if len(atoms) == 1 else (kind, *[atoms.index(a) if type(a) is Var else a for a in atoms])
+        atoms, key = eqn.invars, kind
+        if len(atoms) > 1:
+            numbers: dict[Var, int] = {}
+            key = (kind, *[numbers.setdefault(a, len(numbers)) if type(a) is Var else a for a in atoms])
         recipe = self.recipes.table.get(key)
         if recipe:
             return self._follow(recipe.steps, inputs, recipe.results)

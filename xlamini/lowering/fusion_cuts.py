@@ -9,6 +9,9 @@ either.
 
 XLA inlines other calls and fuses through them. A call whose result contains formulas counts as a formula, and is cut as
 a whole.
+
+A value remembers all formulas that are fused into it. Of a long chain or sum that would be all of the program, so the
+formulas are cut where there are many: a fusion of so many is slow to compile, and gains nothing.
 """
 
 from __future__ import annotations
@@ -26,6 +29,8 @@ _FLOAT64 = np.dtype(np.float64)
 _IN_PLACE = -1
 _LEAST_ELEMENTS = 64
 """The size below which a formula is not worth a call."""
+_MOST_SOURCES = 64
+"""The number of formulas and inputs fused into one value, above which they are cut."""
 
 _Source = int
 """A source of reads: a formula, by the id of its equation, or an input of the jaxpr, by `_input(its position)`."""
@@ -63,7 +68,7 @@ def _itself(source: _Source) -> _Reads:
 
 
 def _input(position: int) -> _Source:
-    return -1 - position
+    return -1 - position  # its own inverse
 
 
 def _of(atoms: Iterable[Any], reads: dict[Any, _Reads]) -> list[_Reads]:
@@ -105,19 +110,22 @@ def _read_by_formula(operands: Sequence[_Reads], found: _Analysis) -> None:
 def _through(eqn: Equation, result: _Reads, operands: Sequence[_Reads]) -> list[_Reads]:
     """The reads of a call's result; any formula inside makes the call a source itself."""
     through = [_itself(eqn.id)] if any(source >= 0 for source in result) else []
-    for i, operand in enumerate(operands):
-        (place,) = result.get(_input(i), (None,))
-        if place is not None:
+    for source, (place,) in result.items():
+        if source < 0:
+            operand = operands[_input(source)]
             through.append(operand if place == _IN_PLACE else _moved(operand, (eqn.id, place)))
     return through
 
 
 def _merged(operands: Sequence[_Reads], found: _Analysis) -> _Reads:
-    """The union of reads, without the sources that would be read at several indices."""
+    """The union of reads, without the sources that would be read at several indices, and empty if it is too large."""
     reads: _Reads = {}
     for operand in operands:
         for source, places in operand.items():
             reads[source] = reads.get(source, frozenset()) | places
+    if len(reads) > _MOST_SOURCES:
+        found.several.update(reads)
+        return {}
     found.several.update(source for source, places in reads.items() if len(places) > 1)
     return {source: places for source, places in reads.items() if source not in found.several}
 
