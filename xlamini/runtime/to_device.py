@@ -26,6 +26,7 @@ ArrayImpl = _jax.ArrayImpl
 
 _NUMPY = (np.ndarray, np.generic)
 _NUMBERS = (bool, int, float, complex)
+_HOST_VALUES = (*_NUMPY, *_NUMBERS)
 _COPY = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _ALIGNMENT = 64
 """Alignment in bytes of host memory that XLA's CPU client uses without a copy."""
@@ -67,6 +68,13 @@ def device_put_value(
     if isinstance(x, int) and not -(2**31) <= x < 2**31:  # NumPy would wrap it around
         check_fits(x, aval.dtype)
     return _put_ndarray(number, sharding, bound, aval)
+
+
+def as_array(x: Any) -> Any:
+    """What an operation that changes nothing returns: an ndarray or a number as an Array, and anything else itself."""
+    if type(x) is ArrayImpl or not isinstance(x, _HOST_VALUES):
+        return x
+    return device_put_value(x)
 
 
 def _put(aval: ShapedArray, sharding: Any, *how: Any) -> ArrayImpl:
