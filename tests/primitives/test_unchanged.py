@@ -110,3 +110,9 @@ def test_an_array_comes_back_itself() -> None:
     assert lax.reshape(x, (2, 3)) is x
     assert lax.convert_element_type(x, x.dtype) is x
     assert lax.broadcast_in_dim(x, (2, 3), (0, 1)) is x
+
+
+def test_a_tangent_that_holds_nothing_comes_back_as_it_is() -> None:
+    nothing = np.zeros(3, xlamini.dtypes.float0)
+    assert lax.reshape(nothing, (3,)) is nothing
+    assert lax.reshape(nothing, (3, 1)).dtype == nothing.dtype
