@@ -37,8 +37,8 @@ def broadcast_to_rank(x: Any, rank: int) -> Array:
     (1, 3)
     """
     shape = aval_of(x).shape
-    missing = rank - len(shape)
-    return x if missing <= 0 else broadcast_in_dim(x, (1,) * missing + shape, range(missing, rank))
+    missing = max(rank - len(shape), 0)
+    return broadcast_in_dim(x, (1,) * missing + shape, range(missing, missing + len(shape)))
 
 
 def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:

@@ -32,7 +32,7 @@ from xlamini.primitives.optimization_barrier import optimization_barrier_p
 from xlamini.primitives.shape import moveaxis
 from xlamini.primitives.slice import checked_axis, inserted, slice_in_dim
 from xlamini.primitives.tangent_ops import instantiated
-from xlamini.runtime import Array
+from xlamini.runtime import Array, as_array
 
 
 def concatenate(operands: Values, dimension: int) -> Array:
@@ -47,7 +47,9 @@ def concatenate(operands: Values, dimension: int) -> Array:
     operands = list(operands)
     if not operands:
         raise ValueError("concatenate: there are no operands; give at least one array")
-    return operands[0] if len(operands) == 1 else concatenate_p.bind(*operands, dimension=operator.index(dimension))
+    if len(operands) == 1:
+        return as_array(operands[0])
+    return concatenate_p.bind(*operands, dimension=operator.index(dimension))
 
 
 class Concatenate(Primitive):
