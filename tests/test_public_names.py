@@ -51,7 +51,8 @@ def test_every_public_name_has_an_example() -> None:
 
 def test_every_module_in_debt_lacks_an_example() -> None:
     missing = without_example()
-    assert [module for module in IN_DEBT if not any(name.startswith(f"{module}.") for name in missing)] == []
+    paid = [module for module in IN_DEBT if not any(name.startswith(f"{module}.") for name in missing)]
+    assert not paid, "take these out of IN_DEBT, for good"
 
 
 def test_the_page_of_errors_has_every_class() -> None:

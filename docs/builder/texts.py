@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from docs.builder.names import is_value, sources_of
+from docs.builder.names import sources_of
 from xlamini.core.config import Flag
 from xlamini.core.primitive import Primitive
 
@@ -24,17 +24,21 @@ def text(name: str, member: Any) -> str:
         return f"Flag: {member.help}."
     if isinstance(member, Primitive):
         return inspect.getdoc(member) or f"The primitive of equations `{member.name}`."
-    return _own(member) or below_assignment(name) or _any(member)
+    return _own(member) or below_assignment(name) or _of_its_class(member)
 
 
 def _own(member: Any) -> str:
     """The docstring of a function or class of this package, or of an object that was given one."""
-    ours = (getattr(member, "__module__", None) or "").startswith("xlamini")
-    return _any(member) if ours and _any(member) != _any(type(member)) else ""
+    doc = inspect.getdoc(member) or ""
+    return doc if _is_ours(member) and doc != inspect.getdoc(type(member)) else ""
 
 
-def _any(member: Any) -> str:
-    return "" if is_value(member) else inspect.getdoc(member) or ""
+def _of_its_class(member: Any) -> str:
+    return inspect.getdoc(member) or "" if _is_ours(type(member)) else ""
+
+
+def _is_ours(member: Any) -> bool:
+    return (getattr(member, "__module__", None) or "").startswith("xlamini")
 
 
 def below_assignment(name: str) -> str:

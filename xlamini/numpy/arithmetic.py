@@ -18,7 +18,7 @@ from xlamini.typing import ArrayLike
 
 @ufunc(arithmetic.add)
 def add(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Sum of each pair of elements: `x + y`; for bools, whether either holds.
+    """Sum of each pair of elements: `x + y`; for bools, whether either holds. ShapeError if shapes do not broadcast.
 
     >>> jnp.add(jnp.array([1, 2]), 0.5)
     Array([1.5, 2.5], dtype=float32, weak_type=True)

@@ -15,7 +15,7 @@ from xlamini.typing import ArrayLike
 
 @ufunc(bitwise.bitwise_and)
 def bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """The bits that are set in both of each pair: `x & y`.
+    """The bits that are set in both of each pair: `x & y`; TypeError for floats.
 
     >>> jnp.bitwise_and(0b1100, jnp.array([0b1010, 0b0011]))
     Array([8, 0], dtype=int32)
@@ -25,7 +25,7 @@ def bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 @ufunc(bitwise.bitwise_or)
 def bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """The bits that are set in either of each pair: `x | y`.
+    """The bits that are set in either of each pair: `x | y`; TypeError for floats.
 
     >>> jnp.bitwise_or(0b1100, jnp.array([0b1010, 0b0011]))
     Array([14, 15], dtype=int32)
@@ -35,7 +35,7 @@ def bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 @ufunc(bitwise.bitwise_xor)
 def bitwise_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """The bits that are set in exactly one of each pair: `x ^ y`.
+    """The bits that are set in exactly one of each pair: `x ^ y`; TypeError for floats.
 
     >>> jnp.bitwise_xor(0b1100, jnp.array([0b1010, 0b0011]))
     Array([ 6, 15], dtype=int32)

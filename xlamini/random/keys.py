@@ -121,7 +121,7 @@ def _fold_in(key: Any, data: Any) -> Any:
 
 
 def clone(key: Any) -> Array:
-    """A copy of the key, declared to be used a second time on purpose.
+    """A copy of the key, declared to be used a second time on purpose; TypeError for what is no key.
 
     >>> key = random.key(0)
     >>> with xlamini.debug_key_reuse(True):

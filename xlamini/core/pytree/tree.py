@@ -74,7 +74,7 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], P
 
 
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
-    """The tree of that structure with these leaves; ValueError if their number is wrong.
+    """The tree of that structure with these leaves; ValueError if their number is wrong, TypeError for no structure.
 
     >>> leaves, treedef = tree_flatten({"b": 1, "a": (2, 3)})
     >>> tree_unflatten(treedef, [10 * leaf for leaf in leaves])
@@ -352,7 +352,7 @@ def is_tree_node(typ: type) -> bool:
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """Whether it is the structure of one leaf, or of a node without children.
+    """Whether it is the structure of one leaf, or of a node without children; TypeError for no structure.
 
     >>> treedef_is_leaf(tree_structure(1.0)), treedef_is_leaf(tree_structure([1.0]))
     (True, False)
@@ -362,7 +362,7 @@ def treedef_is_leaf(treedef: PyTreeDef) -> bool:
 
 
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
-    """The structures of a node's children.
+    """The structures of a node's children; TypeError for no structure.
 
     >>> treedef_children(tree_structure([1, {"a": 2}]))
     [PyTreeDef(*), PyTreeDef({'a': *})]
@@ -372,7 +372,7 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
 
 
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
-    """The structure of a tuple of trees of these structures.
+    """The structure of a tuple of trees of these structures; TypeError for what is none.
 
     >>> treedef_tuple([tree_structure([1, 2]), tree_structure(3)])
     PyTreeDef(([*, *], *))

@@ -100,6 +100,8 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None)
 def fft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = None) -> Array:
     """`fft` along two axes, which are cut off or filled with zeros to the lengths `s`; ValueError unless there are two.
 
+    The result is complex64, or complex128 for an operand of 64 bits.
+
     >>> fft2(jnp.array([[1.0, 2.0], [3.0, 4.0]]))
     Array([[10.+0.j, -2.+0.j],
            [-4.+0.j,  0.+0.j]], dtype=complex64)
@@ -120,7 +122,7 @@ def ifft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-
 
 @composite(static=("s", "axes", "norm"))
 def rfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = None) -> Array:
-    """`fft2` of real numbers; of the last axis, the first half. TypeError for complex numbers.
+    """`fft2` of real numbers; of the last axis, the first half. ValueError for complex numbers.
 
     >>> rfft2(jnp.ones((2, 4))).shape
     (2, 3)
