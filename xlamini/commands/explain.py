@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from xlamini import errors
 from xlamini.core.error_page import address
 
+NAMES: list[str] = vars(errors)["__all__"]
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the explanation, or without a name the list of classes; exit code 2 for a name that is none of them."""
@@ -18,10 +20,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("name", nargs="?", help="a class of xlamini.errors, such as ShapeError; without it, list them")
     name = parser.parse_args(argv).name
     if name is None:
-        print(*map(_line, errors.__all__), sep="\n")
+        print(*map(_line, NAMES), sep="\n")
         return 0
-    if name not in errors.__all__:
-        near = difflib.get_close_matches(name, errors.__all__, 1) or ["none is like it"]
+    if name not in NAMES:
+        near = difflib.get_close_matches(name, NAMES, 1) or ["none is like it"]
         print(f"explain: xlamini.errors has no class {name}; nearest: {near[0]}", file=sys.stderr)
         return 2
     cls = getattr(errors, name)
