@@ -14,6 +14,7 @@ import xlamini.numpy as jnp
 from tests.aot.counts import compiled, cycles, kernels, memory, shaped
 from xlamini import lax, nn, random
 from xlamini.runtime.targets.topology import Target
+from xlamini.scipy.linalg import expm
 
 
 @pytest.mark.parametrize("dtype", ("bfloat16", "float16", "int8"))
@@ -167,3 +168,8 @@ def test_bincount_compares_each_number_twice(tpu: Target) -> None:
     """With 0 to clip it, and with 0 again, as the index that it is."""
     text = compiled(lambda x: jnp.bincount(x, length=256), tpu, shaped(65536, dtype="int32")).as_text()
     assert len(re.findall(r"s32\[65536\]\S* select\(", text)) <= 1
+
+
+def test_the_matrix_exponential_solves_once(gpu: Target) -> None:
+    """The branches by degree give what is solved, so that the program has one decomposition and not three."""
+    assert compiled(expm, gpu, shaped(64, 64)).as_text().count("cusolver_getrf_ffi") == 1

@@ -25,7 +25,7 @@ def cudnn_attention(
     v: Any,
     bias: Any,
     mask: Any,
-    lengths: tuple[Any, Any],
+    lengths: tuple[Any, ...],
     scale: float,
     causal: bool,
     window: tuple[int, int] | None,

@@ -62,11 +62,13 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     norm = jnp.max(jnp.sum(jnp.abs(a), axis=-2), axis=-1)
     needed = jnp.log2(norm / degrees[-1][1])
     count = jnp.maximum(0, jnp.ceil(needed))
-    scaled = a / (2.0**count)[..., None, None].astype(a.dtype)
+    # NaN here, where it costs no pass over the result.
+    factor = jnp.where(needed < max_squarings + 1, 2.0**count, np.nan)
+    scaled = a / factor[..., None, None].astype(a.dtype)
     index = jnp.sum(jnp.array([bound for _, bound in degrees[:-1]], norm.dtype) < jnp.max(norm))
-    branches = [functools.partial(_pade, degree, upper_triangular) for degree, _ in degrees]
-    result = _squared(switch(index, branches, scaled), count, max_squarings + 1)
-    return jnp.where((needed < max_squarings + 1)[..., None, None], result, np.nan)
+    below, above = switch(index, [functools.partial(_pade, degree) for degree, _ in degrees], scaled)
+    solve = functools.partial(triangular_solve, left_side=True) if upper_triangular else solving.solve
+    return _squared(solve(below, above), count, max_squarings + 1)
 
 
 @composite(static=("method", "compute_expm"))
@@ -148,8 +150,8 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
 # --- the exponential
 
 
-def _pade(degree: int, upper_triangular: bool, a: Any) -> Any:
-    """The Pade approximant of exp(a): (V - U)^-1 (V + U), with the odd powers in U, the even ones in V."""
+def _pade(degree: int, a: Any) -> tuple[Any, Any]:
+    """The Pade approximant of exp(a): V - U and V + U, with the odd powers in U, the even ones in V."""
     b = _coefficients(degree)
     square = matmul(a, a)
     identity = jnp.broadcast_to(jnp.eye(a.shape[-1], dtype=a.dtype), a.shape)
@@ -158,9 +160,7 @@ def _pade(degree: int, upper_triangular: bool, a: Any) -> Any:
         powers.append(matmul(powers[-1], square))
     odd, even = (_in_blocks(b[first::2], powers) for first in (1, 0))
     odd = matmul(a, odd)
-    if upper_triangular:
-        return triangular_solve(even - odd, even + odd, left_side=True)
-    return solving.solve(even - odd, even + odd)
+    return even - odd, even + odd
 
 
 @memoised("helper: coefficients of expm", 64)
