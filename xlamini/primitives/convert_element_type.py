@@ -33,7 +33,8 @@ from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.elementwise import Elementwise, LinearMap, elementwise
 from xlamini.primitives.hi_values import retyped
 from xlamini.primitives.kinds import ANY, BOOL, COMPLEX, FLOAT, kind_of
-from xlamini.runtime import Array, as_array
+from xlamini.primitives.linear_unary import unchanged
+from xlamini.runtime import Array
 
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Array:
@@ -45,7 +46,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Array:
     >>> convert_element_type(-1.7, "int32")
     Array(-1, dtype=int32)
     """
-    return as_array(convert(operand, _requested(new_dtype, "convert_element_type")))
+    return unchanged(convert(operand, _requested(new_dtype, "convert_element_type")))
 
 
 def _requested(new_dtype: Any, name: str) -> Any:
