@@ -331,3 +331,50 @@ def test_a_generator_of_ones_own() -> None:
     except NotImplementedError as error:
         assert "one dimension of words" in str(error)
     """)
+
+
+LARGEST = PRIMITIVE + """
+    import dataclasses
+    from jax import lax
+    from jax._src import core, dtypes, earray
+
+    class Rules:
+        def physical_element_aval(dtype):
+            return core.ShapedArray((), dtype.float_dtype)
+        def convert_from(dtype, other):
+            return dtype.float_dtype == other
+        def convert_to(other, dtype):
+            return dtype.float_dtype == other
+        def add(dtype, x, y):
+            return to(lax.max(back(x), back(y)))
+        def zero(dtype):
+            return lax.convert_element_type(np.array(-np.inf, dtype.float_dtype), dtype)
+        def tangent_dtype(dtype):
+            return dtype
+
+    class largest(dtypes.extended): pass
+
+    @dataclasses.dataclass(frozen=True)
+    class Largest(dtypes.ExtendedDType):
+        float_dtype: dtypes.DType
+        _rules: type = Rules
+        type: type = largest
+        name = property(lambda self: "largest")
+
+    dtype = Largest(jnp.float32)
+    to, back = lambda x: lax.convert_element_type(x, dtype), lambda x: lax.convert_element_type(x, jnp.float32)
+"""
+
+
+@pytest.mark.full
+def test_a_dtype_whose_tangents_add_by_rules() -> None:
+    passes(LARGEST + """
+    def f(x):
+        y = to(x)
+        return lax.scan(lambda total, k: (total + k * back(y), None), 0.0, jnp.array([2.0, 7.0, 3.0]))[0]
+
+    assert jax.dtypes.issubdtype(dtype, largest) and jax.dtypes.issubdtype(dtype, dtypes.extended)
+    assert dtype == Largest(jnp.float32) and to(1.0).dtype == dtype
+    assert f(2.0) == 24 and jax.grad(f)(2.0) == jax.jit(jax.grad(f))(2.0) == 7
+    assert back(earray.EArray(core.ShapedArray((2,), dtype), jnp.arange(2.0))).tolist() == [0, 1]
+    """)

@@ -84,3 +84,71 @@ def test_bad_parts() -> None:
         extend.packed(jnp.ones(2, jnp.int32), INTERVAL)
     with pytest.raises(TypeError, match=r"unpacked takes an array of an extended dtype, got float32\[2\]"):
         extend.unpacked(jnp.ones(2))
+
+
+LARGEST = extend.define_dtype("largest", (), "float32", add=jnp.maximum, zero=-np.inf)
+"""Numbers whose tangents are not added: the largest is taken."""
+
+
+def number(x: Any) -> Any:
+    return lax.convert_element_type(x, "float32")
+
+
+def used_twice(x: Any) -> Any:
+    y = lax.convert_element_type(x, LARGEST)
+    return 2 * number(y) + 5 * number(y)
+
+
+def used_in_a_loop(x: Any) -> Any:
+    y = lax.convert_element_type(x, LARGEST)
+    return lax.scan(lambda total, factor: (total + factor * number(y), None), 0.0, jnp.array([2.0, 7.0, 3.0]))[0]
+
+
+def used_in_a_branch(x: Any) -> Any:
+    y = lax.convert_element_type(x, LARGEST)
+    return lax.cond(number(y) > 2, lambda: 4 * number(y), lambda: 0.0) + 3 * number(y)
+
+
+@pytest.mark.parametrize(
+    ("loss", "value", "slope"), [(used_twice, 21, 5), (used_in_a_loop, 36, 7), (used_in_a_branch, 21, 4)]
+)
+def test_cotangents_are_added_as_the_dtype_says(loss: Any, value: float, slope: float) -> None:
+    for transformed in (loss, jit(loss), lambda x: xlamini.checkpoint(loss)(x)):
+        assert transformed(3.0) == value
+        assert grad(transformed)(3.0) == slope
+    np.testing.assert_array_equal(vmap(grad(loss))(jnp.array([3.0, 4.0])), [slope, slope])
+    assert xlamini.jvp(loss, (3.0,), (1.0,))[1] == value / 3  # the tangents of numbers are added as ever
+
+
+def test_cotangents_of_a_custom_rule_are_elements() -> None:
+    @xlamini.custom_vjp
+    def scaled(x: Any, scale: Any) -> Any:
+        return x
+
+    scaled.defvjp(lambda x, s: (x, (x, s)), lambda kept, ct: (ct, lax.convert_element_type(2 * kept[0], LARGEST)))
+
+    def loss(x: Any, scale: Any) -> Any:
+        scale = lax.convert_element_type(scale, LARGEST)
+        return lax.scan(lambda c, _: (scaled(c, scale) - 1, None), x, length=3)[0]
+
+    assert grad(loss, argnums=1)(5.0, 1.0) == 10.0
+    assert jit(grad(loss, argnums=1))(-5.0, 1.0) == -10.0
+    # what is not used has the zero of the dtype
+    assert grad(lambda x: 0.0 * x + number(lax.convert_element_type(x, LARGEST)) * 0)(1.0) == 0.0
+
+
+def test_single_numbers_are_moved_and_converted() -> None:
+    x = lax.convert_element_type(np.arange(3, dtype=np.float32), LARGEST)
+    assert (x.dtype, x.shape) == (LARGEST, (3,))
+    for f in (lambda x: x[1:], jit(lambda x: x[1:])):
+        np.testing.assert_array_equal(extend.unpacked(f(x)), [1, 2])
+    np.testing.assert_array_equal(number(jnp.stack([x, x])), [[0, 1, 2]] * 2)
+    np.testing.assert_array_equal(number(extend.packed(jnp.ones(2), LARGEST)), [1, 1])
+
+
+def test_bad_conversions_and_dtypes(xs: Any) -> None:
+    for x, dtype in ((xs, "float32"), (jnp.arange(3), LARGEST), (jnp.zeros((3, 2)), INTERVAL)):
+        with pytest.raises(ValueError, match=r"convert_element_type: elements of .* are not converted to"):
+            lax.convert_element_type(x, dtype)
+    with pytest.raises(ValueError, match=r"physical_shape=\(\) is needed with add, got \(2,\)"):
+        extend.define_dtype("pair", (2,), "float32", add=jnp.add)

@@ -179,7 +179,7 @@ _families: dict[type, Writer] = {
     RewriteRule: lambda rule: "rule",
     np.dtype: _dtype,
     np.generic: _write_number,
-    ExtendedDType: repr,
+    ExtendedDType: lambda dtype: f"{dtype} {dtype.physical_shape} {dtype.physical_dtype}",
     enum.Enum: _write_enum,
     Primitive: _primitive,
     type: _write_type,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core.avals import ShapedArray, aval_of
-from xlamini.core.dtypes import float0
+from xlamini.core.dtypes import ExtendedDType, float0
 from xlamini.core.hi_types import HiAval
 from xlamini.core.memo import memoised
 
@@ -77,9 +77,11 @@ def is_zero(tangent: Any) -> bool:
 
 
 def is_differentiable(aval: ShapedArray) -> bool:
-    """Whether values of this type have tangents other than zero: floating point and complex."""
+    """Whether values of this type have tangents other than zero: floating point, complex, and as users' say."""
     dtype = aval.dtype
     if hasattr(dtype, "physical_shape"):
+        if isinstance(dtype, ExtendedDType):
+            return dtype.has_tangents
         return type(aval) is HiAval and aval.to_tangent_aval().dtype != float0
     return _is_inexact(dtype)
 

@@ -5,6 +5,7 @@ them is for primitives of the library that defines the dtype, written by `packed
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -57,8 +58,37 @@ class Unpack(Elements):
 pack_p, unpack_p = Pack(), Unpack()
 
 
-def define_dtype(name: str, physical_shape: tuple[int, ...], physical_dtype: Any) -> ExtendedDType:
+class Summed(ExtendedDType):
+    """A dtype of single numbers whose tangents are added by a function of the user's."""
+
+    has_tangents = True
+    physical_shape = ()
+    plus: Callable[[Any, Any], Any]
+    neutral: Any
+
+    def converts(self, dtype: Any) -> bool:
+        return dtype == self.physical_dtype
+
+    def add(self, x: Any, y: Any) -> Any:
+        return packed(self.plus(unpacked(x), unpacked(y)), self)
+
+    def zero(self) -> Any:
+        return packed(np.asarray(self.neutral, self.physical_dtype), self)
+
+
+def define_dtype(
+    name: str,
+    physical_shape: tuple[int, ...],
+    physical_dtype: Any,
+    *,
+    add: Callable[[Any, Any], Any] | None = None,
+    zero: Any = 0,
+) -> ExtendedDType:
     """A dtype whose elements are arrays of `physical_shape` and `physical_dtype`; `name` is how it prints.
+
+    With `add`, elements have tangents of their own dtype. Where a derivative would sum them it applies `add` to arrays
+    of what they are made of; `zero` is the number that `add` ignores. Such elements are single numbers, so
+    `physical_shape` must be (), else ValueError, and `convert_element_type` makes them of numbers, and back.
 
     >>> from xlamini import extend
     >>> interval = extend.define_dtype("interval", (2,), "float32")
@@ -66,11 +96,16 @@ def define_dtype(name: str, physical_shape: tuple[int, ...], physical_dtype: Any
     >>> x.dtype, x.shape, extend.unpacked(xlamini.jit(lambda x: x[1])(x))
     (interval, (2,), Array([2., 3.], dtype=float32))
     """
+    if add is not None and tuple(physical_shape):
+        raise ValueError(f"define_dtype: elements with tangents are numbers, so physical_shape=() is needed with add, "
+                         f"got {tuple(physical_shape)}")
     fields = {
         "name": name, "type": type(name, (extended,), {}), "physical_shape": tuple(physical_shape),
         "physical_dtype": np.dtype(physical_dtype),
     }  # fmt: skip
-    return type(name, (ExtendedDType,), fields)()
+    if add is None:
+        return type(name, (ExtendedDType,), fields)()
+    return type(name, (Summed,), fields | {"plus": staticmethod(add), "neutral": zero})()
 
 
 def packed(parts: Any, dtype: ExtendedDType) -> Any:
@@ -89,7 +124,7 @@ def packed(parts: Any, dtype: ExtendedDType) -> Any:
     if aval.shape[aval.ndim - len(shape) :] != shape or aval.dtype != dtype.physical_dtype:
         wanted = ShapedArray(shape, dtype.physical_dtype).str_long()
         raise TypeError(f"packed: an element of {dtype} is {wanted}, but the parts are {aval.str_long()}")
-    return pack_p.bind(as_value(parts), dtype=dtype)
+    return convert(parts, dtype) if dtype.has_tangents else pack_p.bind(as_value(parts), dtype=dtype)
 
 
 def unpacked(elements: Any) -> Any:
@@ -103,4 +138,4 @@ def unpacked(elements: Any) -> Any:
     aval = aval_of(elements)
     if not isinstance(aval.dtype, ExtendedDType):
         raise TypeError(f"unpacked takes an array of an extended dtype, got {aval.str_long()}")
-    return unpack_p.bind(elements)
+    return convert(elements, aval.dtype.physical_dtype) if aval.dtype.has_tangents else unpack_p.bind(elements)

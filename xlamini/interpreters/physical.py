@@ -93,8 +93,13 @@ def _param(value: Any) -> Any:
 
 
 def _word_by_word(eqn: Equation, inputs: Values) -> Any:
-    """The outputs of an equation that only moves keys, by batching it over their words."""
-    dims = [a.aval.ndim if is_extended(a.aval) else None for a in eqn.invars]
+    """The outputs of an equation that only moves keys, by batching it over their words.
+
+    It is applied as it is if they have no dimension of words, but one number each.
+    """
+    dims = [a.aval.ndim if _has_words(a.aval) else None for a in eqn.invars]
+    if dims.count(None) == len(dims):
+        return eqn.primitive.bind(*inputs, **eqn.params)
     count = next(x.shape[d] for x, d in zip(inputs, dims, strict=True) if d is not None)
     outs, found = eqn.primitive.batch(Axis(count), inputs, dims, **eqn.params)
     if not eqn.primitive.multiple_results:
@@ -102,8 +107,12 @@ def _word_by_word(eqn: Equation, inputs: Values) -> Any:
     return [_words_last(x, d, count, v.aval) for x, d, v in zip(outs, found, eqn.outvars, strict=True)]
 
 
+def _has_words(aval: ShapedArray) -> bool:
+    return is_extended(aval) and bool(aval.dtype.physical_shape)
+
+
 def _words_last(x: Any, dim: int | None, count: int, aval: ShapedArray) -> Any:
     """An output of type `aval` with its words along the last dimension; one without keys is equal for all words."""
-    if is_extended(aval):
+    if _has_words(aval):
         return move_batch_dim(x, count, dim, aval.ndim)
     return x if dim is None else index_in_dim(x, 0, dim, keepdims=False)

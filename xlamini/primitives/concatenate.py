@@ -27,12 +27,12 @@ from xlamini.core import (
 )
 from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.batch_ops import with_batch_first
-from xlamini.primitives.linear_unary import LinearUnary
+from xlamini.primitives.linear_unary import LinearUnary, unchanged
 from xlamini.primitives.optimization_barrier import optimization_barrier_p
 from xlamini.primitives.shape import moveaxis
 from xlamini.primitives.slice import checked_axis, inserted, slice_in_dim
 from xlamini.primitives.tangent_ops import instantiated
-from xlamini.runtime import Array, as_array
+from xlamini.runtime import Array
 
 
 def concatenate(operands: Values, dimension: int) -> Array:
@@ -48,7 +48,7 @@ def concatenate(operands: Values, dimension: int) -> Array:
     if not operands:
         raise ValueError("concatenate: there are no operands; give at least one array")
     if len(operands) == 1:
-        return as_array(operands[0])
+        return unchanged(operands[0])
     return concatenate_p.bind(*operands, dimension=operator.index(dimension))
 
 

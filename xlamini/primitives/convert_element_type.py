@@ -11,6 +11,7 @@ from xlamini.core import (
     Avals,
     Axis,
     Dims,
+    ExtendedDType,
     Factors,
     Params,
     Primitive,
@@ -32,8 +33,9 @@ from xlamini.core.sharding.partial_sums import JOINTLY, Groups
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.elementwise import Elementwise, LinearMap, elementwise
 from xlamini.primitives.hi_values import retyped
-from xlamini.primitives.kinds import ANY, BOOL, COMPLEX, FLOAT, kind_of
-from xlamini.runtime import Array, as_array
+from xlamini.primitives.kinds import ANY, BOOL, COMPLEX, EXTENDED, FLOAT, kind_of
+from xlamini.primitives.linear_unary import unchanged
+from xlamini.runtime import Array
 
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Array:
@@ -45,7 +47,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Array:
     >>> convert_element_type(-1.7, "int32")
     Array(-1, dtype=int32)
     """
-    return as_array(convert(operand, _requested(new_dtype, "convert_element_type")))
+    return unchanged(convert(operand, _requested(new_dtype, "convert_element_type")))
 
 
 def _requested(new_dtype: Any, name: str) -> Any:
@@ -72,6 +74,9 @@ class Convert(Elementwise):
             return out, Zero(aval)
         return out, cast(tangents[0], new_dtype)
 
+    def physical(self, operands: Values, avals: Avals, *, new_dtype: Any, weak_type: bool) -> Any:
+        return operands[0]  # the elements of a user's dtype are converted to what they are made of, and back
+
     def transpose(self, ct: Any, x: Any, *, new_dtype: Any, weak_type: bool) -> Any:
         return [cast(ct, x.aval.dtype)]
 
@@ -92,7 +97,7 @@ class Convert(Elementwise):
         return ctx.op("stablehlo.convert", x)
 
 
-@elementwise(family=Convert, accepts=ANY)
+@elementwise(family=Convert, accepts=ANY | EXTENDED)
 def convert_element_type_p(x: Any, *, new_dtype: Any, weak_type: bool) -> Any:
     """The values of `x` in `new_dtype`."""
 
@@ -119,7 +124,21 @@ def cast(x: Any, dtype: Any, weak_type: bool = False) -> Any:
         return x
     if type(dtype) is HiDType:
         return retyped(x, dtype)
+    if isinstance(dtype, ExtendedDType) or isinstance(aval.dtype, ExtendedDType):
+        return _converted_elements(x, aval.dtype, dtype)
     return convert_element_type_p.bind(x, new_dtype=np.dtype(dtype), weak_type=weak_type)
+
+
+def _converted_elements(x: Any, source: Any, dtype: Any) -> Any:
+    """Conversion to or from an extended dtype; ValueError unless that dtype says that its elements are converted."""
+    target = dtype if isinstance(dtype, ExtendedDType) else np.dtype(dtype)
+    pairs = ((source, target), (target, source))
+    if not any(isinstance(own, ExtendedDType) and own.converts(other) for own, other in pairs):
+        raise ValueError(
+            f"convert_element_type: elements of {source} are not converted to {target}; use the functions of the "
+            "library that defines the dtype"
+        )
+    return convert_element_type_p.bind(x, new_dtype=target, weak_type=False)
 
 
 def cast_on_host(x: np.ndarray, dtype: Any) -> np.ndarray:

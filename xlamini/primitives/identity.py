@@ -6,7 +6,7 @@ from typing import Any
 from xlamini.core import Tracer, tree_map
 from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.elementwise import Elementwise, LinearMap, elementwise
-from xlamini.primitives.kinds import ANY
+from xlamini.primitives.kinds import ANY, EXTENDED
 
 
 class Copy(LinearMap):
@@ -62,7 +62,7 @@ class StopGradient(Elementwise):
         return x
 
 
-@elementwise(family=StopGradient, accepts=ANY, flops=0)
+@elementwise(family=StopGradient, accepts=ANY | EXTENDED, flops=0)
 def stop_gradient_p(x: Any) -> Any:
     """An identity with zero derivative."""
 

@@ -1,10 +1,16 @@
-"""The base of primitives that are linear in their only operand."""
+"""Primitives that are linear in their only operand: their base, and what they return where there is nothing to do."""
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from xlamini.core import Cost, Primitive, ShapedArray, Values
+from xlamini.core.dtypes import float0
 from xlamini.core.sharding.partial_sums import JOINTLY
+from xlamini.runtime import ArrayImpl, device_put_value
+
+_HOST_VALUES = (np.ndarray, np.generic, bool, int, float, complex)
 
 
 class LinearUnary(Primitive):
@@ -18,3 +24,13 @@ class LinearUnary(Primitive):
 
     def cost(self, *avals: ShapedArray, **params: Any) -> Cost:
         return super().cost(*avals, **params)._replace(flops=0)
+
+
+def unchanged(x: Any) -> Any:
+    """What an operation that changes nothing returns: an ndarray or a number as an Array, and anything else itself.
+
+    A tangent of dtype float0 is an ndarray always.
+    """
+    if type(x) is ArrayImpl or not isinstance(x, _HOST_VALUES):
+        return x
+    return x if getattr(x, "dtype", None) == float0 else device_put_value(x)

@@ -33,10 +33,10 @@ from xlamini.core.avals import NOWHERE
 from xlamini.core.key_uses import FORWARDS, KeyUses
 from xlamini.core.sharding.partial_sums import Sums, left_open, split_along
 from xlamini.core.sharding.propagation import Splits
-from xlamini.primitives.linear_unary import LinearUnary
+from xlamini.primitives.linear_unary import LinearUnary, unchanged
 from xlamini.primitives.out_sharding import in_sharding
 from xlamini.primitives.reshape_sharding import splits_of_reshaped
-from xlamini.runtime import Array, as_array
+from xlamini.runtime import Array
 
 # --- transpose
 
@@ -51,7 +51,7 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Array:
     """
     permutation = tuple(int(i) for i in permutation)
     if permutation == tuple(range(aval_of(operand).ndim)):
-        return as_array(operand)
+        return unchanged(operand)
     return transpose_p.bind(operand, permutation=permutation)
 
 
@@ -113,7 +113,7 @@ def broadcast_in_dim(
         return in_sharding(out_sharding, broadcast_in_dim, operand, shape, broadcast_dimensions)
     shape, places = tuple(map(int, shape)), tuple(map(int, broadcast_dimensions))
     if shape == aval_of(operand).shape and places == tuple(range(len(shape))):
-        return as_array(operand)
+        return unchanged(operand)
     return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=places)
 
 
@@ -197,7 +197,7 @@ def reshape(
     if dimensions is not None:
         operand = transpose(operand, dimensions)
     new_sizes = tuple(map(int, new_sizes))
-    return as_array(operand) if aval_of(operand).shape == new_sizes else reshape_p.bind(operand, new_sizes=new_sizes)
+    return unchanged(operand) if aval_of(operand).shape == new_sizes else reshape_p.bind(operand, new_sizes=new_sizes)
 
 
 class Reshape(LinearUnary):
@@ -242,7 +242,7 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
     """
     ndim = aval_of(array).ndim
     dims = tuple(sorted(d + ndim if d < 0 else int(d) for d in dimensions))
-    return squeeze_p.bind(array, dimensions=dims) if dims else as_array(array)
+    return squeeze_p.bind(array, dimensions=dims) if dims else unchanged(array)
 
 
 class Squeeze(LinearUnary):

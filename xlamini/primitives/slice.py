@@ -18,9 +18,9 @@ from xlamini.core import (
     same_dimensions,
 )
 from xlamini.core.key_uses import KeyUses, Part
-from xlamini.primitives.linear_unary import LinearUnary
+from xlamini.primitives.linear_unary import LinearUnary, unchanged
 from xlamini.primitives.shape import squeeze
-from xlamini.runtime import Array, as_array
+from xlamini.runtime import Array
 
 
 def slice(
@@ -39,7 +39,7 @@ def slice(
     starts, limits = tuple(map(operator.index, start_indices)), tuple(map(operator.index, limit_indices))
     steps = None if strides is None or all(s == 1 for s in strides) else tuple(map(operator.index, strides))
     if steps is None and limits == aval_of(operand).shape and not any(starts):
-        return as_array(operand)
+        return unchanged(operand)
     return slice_p.bind(operand, start_indices=starts, limit_indices=limits, strides=steps)
 
 

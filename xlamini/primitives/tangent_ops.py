@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from xlamini.core import Primitive, ShapedArray, aval_of, hooks, is_zero, literal
+from xlamini.core import ExtendedDType, Primitive, ShapedArray, aval_of, hooks, is_zero, literal
 from xlamini.core.hi_types import HiAval
 from xlamini.core.state import state
 from xlamini.primitives.convert_element_type import cast
@@ -20,7 +20,9 @@ def add_tangents(x: Any, y: Any) -> Any:
     if is_zero(y):
         return x
     aval = aval_of(x)
-    return aval.ty.vspace_add(x, y) if type(aval) is HiAval else add_any(x, y)
+    if type(aval) is HiAval:
+        return aval.ty.vspace_add(x, y)
+    return aval.dtype.add(x, y) if isinstance(aval.dtype, ExtendedDType) else add_any(x, y)
 
 
 def of_type(aval: ShapedArray, tangent: Any) -> Any:
@@ -30,12 +32,18 @@ def of_type(aval: ShapedArray, tangent: Any) -> Any:
 
 def full(aval: ShapedArray, value: Any) -> Any:
     """An array of this type filled with one number."""
-    filled = broadcast_in_dim(literal(value, aval.dtype, aval.weak_type), aval.shape, ())
+    return _filled(aval, literal(value, aval.dtype, aval.weak_type))
+
+
+def _filled(aval: ShapedArray, element: Any) -> Any:
+    filled = broadcast_in_dim(element, aval.shape, ())
     return placed_as(hooks.cast_varying(filled, aval.vma) if aval.vma else filled, aval)
 
 
 def zeros(aval: ShapedArray) -> Any:
     """Zeros of this type."""
+    if isinstance(aval.dtype, ExtendedDType):
+        return _filled(aval, aval.dtype.zero())
     if type(aval) is not HiAval:
         return full(aval, 0)
     zero = hi_zeros_p.bind(ty=aval.ty)

@@ -7,4 +7,4 @@ from xlamini.runtime.meshes.current_mesh import named
 from xlamini.runtime.meshes.mesh import Mesh
 from xlamini.runtime.meshes.named_sharding import NamedSharding
 from xlamini.runtime.sharding import Sharding
-from xlamini.runtime.to_device import as_array, device_put_value
+from xlamini.runtime.to_device import device_put_value

@@ -68,7 +68,7 @@ class PRNGKeyArray:
     def __init__(self, dtype: ExtendedDType, words: ArrayImpl):
         self.words = words
         self.history: Any = None  # of its uses, under flag debug_key_reuse
-        shape = words.shape[: -len(dtype.physical_shape)]
+        shape = words.shape[: words.ndim - len(dtype.physical_shape)]
         split = split_in_type(words._sharding, len(shape))
         self.aval = ShapedArray(shape, dtype, split=split, memory_space=words.aval.memory_space)
 

@@ -12,7 +12,7 @@ import numpy as np
 from jaxlib import _jax
 
 from xlamini.core import ShapedArray, enable_x64, memoised
-from xlamini.core.dtypes import check_fits, dtype_of, float0, python_scalar_dtypes
+from xlamini.core.dtypes import check_fits, dtype_of, python_scalar_dtypes
 from xlamini.core.errors import DeviceNotHereError
 from xlamini.core.memory_space import DEVICE, HOST
 from xlamini.runtime.fork import process, refuse_fork
@@ -26,7 +26,6 @@ ArrayImpl = _jax.ArrayImpl
 
 _NUMPY = (np.ndarray, np.generic)
 _NUMBERS = (bool, int, float, complex)
-_HOST_VALUES = (*_NUMPY, *_NUMBERS)
 _COPY = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _ALIGNMENT = 64
 """Alignment in bytes of host memory that XLA's CPU client uses without a copy."""
@@ -68,16 +67,6 @@ def device_put_value(
     if isinstance(x, int) and not -(2**31) <= x < 2**31:  # NumPy would wrap it around
         check_fits(x, aval.dtype)
     return _put_ndarray(number, sharding, bound, aval)
-
-
-def as_array(x: Any) -> Any:
-    """What an operation that changes nothing returns: an ndarray or a number as an Array, and anything else itself.
-
-    A tangent of dtype float0 is an ndarray always.
-    """
-    if type(x) is ArrayImpl or not isinstance(x, _HOST_VALUES):
-        return x
-    return x if getattr(x, "dtype", None) == float0 else device_put_value(x)
 
 
 def _put(aval: ShapedArray, sharding: Any, *how: Any) -> ArrayImpl:

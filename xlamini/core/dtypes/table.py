@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 
@@ -81,7 +83,8 @@ class prng_key(extended):
 class ExtendedDType:
     """A dtype whose elements are small arrays of another dtype. Subclasses are hashable.
 
-    `physical_shape` and `physical_dtype` tell what one element is made of, `type` its class.
+    `physical_shape` and `physical_dtype` tell what one element is made of, `type` its class. Where `has_tangents`,
+    tangents of elements are elements too, and `add` and `zero` are their sum and its neutral element.
 
     >>> dtype = random.key(0).dtype
     >>> isinstance(dtype, ExtendedDType), dtype.physical_shape, dtype.physical_dtype
@@ -93,6 +96,19 @@ class ExtendedDType:
     type: type[extended] = extended
     physical_shape: tuple[int, ...]
     physical_dtype: np.dtype
+    has_tangents: bool = False
+
+    def add(self, x: Any, y: Any) -> Any:
+        """The sum of two arrays of tangents."""
+        raise TypeError(f"elements of {self} have no tangents")
+
+    def zero(self) -> Any:
+        """The tangent that changes no sum, as one element."""
+        raise TypeError(f"elements of {self} have no tangents")
+
+    def converts(self, dtype: Any) -> bool:
+        """Whether `convert_element_type` takes elements to another dtype, and back; if so they are the same bits."""
+        return False
 
     @property
     def itemsize(self) -> int:

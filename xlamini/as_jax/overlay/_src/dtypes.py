@@ -1,15 +1,44 @@
 """`jax._src.dtypes`."""
 
+from typing import Any
+
 import numpy as np
 
 from xlamini.as_jax.missing_names import fall_through
-from xlamini.core.dtypes import ExtendedDType as ExtendedDType, finfo as finfo
+from xlamini.core.dtypes import ExtendedDType as Extended, finfo as finfo
 from xlamini.core.errors import TypePromotionError as TypePromotionError
 from xlamini.typing import DTypeLike
 
 __getattr__ = fall_through(__name__, "xlamini.dtypes")
 
 DType = np.dtype
+
+
+class ExtendedDType(Extended):
+    """A dtype of which a library says by `_rules`, as in JAX, what it is made of and how its tangents add up."""
+
+    _rules: Any
+
+    @property
+    def physical_shape(self) -> tuple[int, ...]:  # type: ignore[override]
+        return self._rules.physical_element_aval(self).shape
+
+    @property
+    def physical_dtype(self) -> np.dtype:  # type: ignore[override]
+        return self._rules.physical_element_aval(self).dtype
+
+    @property
+    def has_tangents(self) -> bool:  # type: ignore[override]
+        return self._rules.tangent_dtype(self) == self
+
+    def converts(self, dtype: Any) -> bool:
+        return self._rules.convert_to(dtype, self) and self._rules.convert_from(self, dtype)
+
+    def add(self, x: Any, y: Any) -> Any:
+        return self._rules.add(self, x, y)
+
+    def zero(self) -> Any:
+        return self._rules.zero(self)
 
 
 def supports_inf(dtype: DTypeLike) -> bool:
