@@ -1,4 +1,4 @@
-"""Every public name has a text and an example; modules with a debt of examples are listed, and become fewer.
+"""Every public name has a text and an example.
 
 `python -m tests.test_public_names` lists the names without an example.
 """
@@ -14,17 +14,6 @@ from tests.support.paths import ROOT
 from xlamini import errors
 from xlamini.core.config import Flag
 
-IN_DEBT = (
-    "xlamini.example_libraries",
-    "xlamini.experimental",
-    "xlamini.extend",
-    "xlamini.ref",
-    "xlamini.scipy",
-    "xlamini.typing",
-    "xlamini.version",
-)
-"""Modules, each with those inside it, of which names may lack an example: the list only becomes shorter."""
-
 
 def members() -> dict[str, Any]:
     """Every public name, whole, with what it names."""
@@ -37,22 +26,12 @@ def without_example() -> list[str]:
     return [name for name, member in called.items() if ">>>" not in text(name, member)]
 
 
-def in_debt(name: str) -> bool:
-    return any(name.startswith(f"{module}.") for module in IN_DEBT)
-
-
 def test_every_public_name_has_a_text() -> None:
-    assert [name for name, member in members().items() if not text(name, member) and not in_debt(name)] == []
+    assert [name for name, member in members().items() if not text(name, member)] == []
 
 
 def test_every_public_name_has_an_example() -> None:
-    assert [name for name in without_example() if not in_debt(name)] == []
-
-
-def test_every_module_in_debt_lacks_an_example() -> None:
-    missing = without_example()
-    paid = [module for module in IN_DEBT if not any(name.startswith(f"{module}.") for name in missing)]
-    assert not paid, "take these out of IN_DEBT, for good"
+    assert without_example() == []
 
 
 def test_the_page_of_errors_has_every_class() -> None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from jaxlib.mlir import ir
 
-from xlamini.core import Atom, Jaxpr, ShapedArray
+from xlamini.core import Atom, Jaxpr, Literal, ShapedArray, Var
 
 Value = Any
 
@@ -55,6 +55,12 @@ class Recipe(NamedTuple):
 
     steps: Sequence[Step | Constant | Part]
     results: Sequence[int]
+
+
+def numbered(atoms: Sequence[Atom]) -> list[int | Literal]:
+    """Which atoms are one variable: each variable as a number, in order of first uses, each literal as it is."""
+    numbers: dict[Var, int] = {}
+    return [numbers.setdefault(a, len(numbers)) if type(a) is Var else a for a in atoms]
 
 
 class Tape:
