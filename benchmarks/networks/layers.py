@@ -40,6 +40,10 @@ def _with_gradients(*arguments: object, **more: object) -> list[Layer]:
     return [Layer(*arguments, **more, of=of) for of in (FORWARD, INPUT, KERNEL)]  # type: ignore[arg-type]
 
 
+def _with_input_gradient(*arguments: object, **more: object) -> list[Layer]:
+    return _with_gradients(*arguments, **more)[:2]
+
+
 LAYERS: tuple[Layer, ...] = (
     *_with_gradients("ResNet", "conv", (8, 3, 224, 224), (64, 3, 7, 7), stride=2, pad=(3, 3)),
     *_with_gradients("ResNet", "conv", (8, 64, 56, 56), (64, 64, 3, 3), pad=(1, 1)),
@@ -53,14 +57,15 @@ LAYERS: tuple[Layer, ...] = (
     *_with_gradients("MobileNet", "depthwise", (8, 96, 112, 112), (96, 1, 3, 3), stride=2, pad=(1, 1), groups=96),
     *_with_gradients("ConvNeXt", "depthwise", (8, 96, 56, 56), (96, 1, 7, 7), pad=(3, 3), groups=96),
     Layer("ConvNeXt", "conv", (8, 3, 224, 224), (96, 3, 4, 4), stride=4),
-    Layer("ConvNeXt", "layer norm", (8, 3136, 96)),
+    *_with_input_gradient("ConvNeXt", "layer norm", (8, 3136, 96)),
     Layer("ViT", "conv", (8, 3, 224, 224), (768, 3, 16, 16), stride=16),
-    Layer("ViT", "attention", (4, 12, 197, 64)),
-    Layer("ViT", "softmax", (4, 12, 197, 197)),
-    Layer("ViT", "gelu", (4, 197, 3072)),
+    *_with_input_gradient("ViT", "attention", (4, 12, 197, 64)),
+    *_with_input_gradient("ViT", "softmax", (4, 12, 197, 197)),
+    *_with_input_gradient("ViT", "gelu", (4, 197, 3072)),
     Layer("ViT", "matmul", (788, 768), (768, 3072)),
     *_with_gradients("WaveNet", "conv", (8, 64, 4096), (64, 64, 2), pad=(8, 0), dilation=8),
     Layer("U-Net", "conv", (2, 64, 128, 128), (64, 64, 3, 3), pad=(1, 1)),
+    *_with_input_gradient("U-Net", "group norm", (2, 320, 64, 64), groups=32),
     Layer("U-Net", "up-conv", (2, 128, 64, 64), (128, 64, 2, 2), stride=2),
     Layer("U-Net", "max pool", (2, 64, 128, 128), (2, 2), stride=2),
     Layer("U-Net", "max pool", (2, 64, 128, 128), (2, 2), stride=2, of=INPUT),

@@ -59,12 +59,17 @@ def _layer_norm(layer: Layer, x: np.ndarray) -> np.ndarray:
     return centred / np.sqrt((centred * centred).mean(-1, keepdims=True) + 1e-5)
 
 
+def _group_norm(layer: Layer, x: np.ndarray) -> np.ndarray:
+    return _layer_norm(layer, x.reshape(x.shape[0], layer.groups, -1)).reshape(x.shape)
+
+
 _KINDS: dict[str, Callable[..., np.ndarray]] = {
     "conv": _conv,
     "depthwise": _depthwise,
     "max pool": lambda layer, x: _windows(layer, x, -np.inf).max((-2, -1)),
     "average pool": lambda layer, x: _windows(layer, x).mean((-2, -1)),
     "layer norm": _layer_norm,
+    "group norm": _group_norm,
     "attention": lambda layer, q, k, v: _softmax(q @ np.swapaxes(k, -1, -2) / 8) @ v,
     "softmax": lambda layer, x: _softmax(x),
     "matmul": lambda layer, x, y: x @ y,

@@ -55,8 +55,8 @@ def _nodes(layer: Layer) -> list[Any] | None:
         return [helper.make_node(name, ["a"], ["y"], kernel_shape=list(layer.kernel), **window)]
     if layer.kind == "attention":
         return _attention()
-    if layer.kind == "layer norm":
-        return _layer_norm(layer)
+    if layer.kind in ("layer norm", "group norm"):
+        return _norm(layer)
     return [_OPERATORS[layer.kind](layer)]
 
 
@@ -80,12 +80,17 @@ def _attention() -> list[Any]:
     ]
 
 
-def _layer_norm(layer: Layer) -> list[Any]:
-    ones = helper.make_tensor("ones", onnx.TensorProto.FLOAT, layer.x[-1:], [1.0] * layer.x[-1])
-    return [
-        helper.make_node("Constant", [], ["scale"], value=ones),
-        helper.make_node("LayerNormalization", ["a", "scale"], ["y"], axis=-1),
-    ]
+def _norm(layer: Layer) -> list[Any]:
+    """Both norms scale and one shifts, here by 1 and 0: the operators cannot do without."""
+    size = layer.x[-1] if layer.kind == "layer norm" else layer.x[1]
+    nodes = []
+    for name, value in (("scale", 1.0), ("shift", 0.0)):
+        numbers = helper.make_tensor(name, onnx.TensorProto.FLOAT, [size], [value] * size)
+        nodes.append(helper.make_node("Constant", [], [name], value=numbers))
+    if layer.kind == "layer norm":
+        return [*nodes, helper.make_node("LayerNormalization", ["a", "scale"], ["y"], axis=-1)]
+    groups = {"num_groups": layer.groups}
+    return [*nodes, helper.make_node("GroupNormalization", ["a", "scale", "shift"], ["y"], **groups)]
 
 
 _OPERATORS: dict[str, Callable[[Layer], Any]] = {

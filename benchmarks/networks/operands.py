@@ -21,6 +21,8 @@ def operands(layer: Layer) -> list[np.ndarray]:
 
 
 def _result(layer: Layer) -> tuple[int, ...]:
+    if not layer.kernel:
+        return layer.x
     window = layer.kernel[-(len(layer.x) - 2) :]
     features = layer.kernel[0] if layer.kind in ("conv", "depthwise") else layer.x[1]
     sizes = zip(layer.x[2:], window, strict=True)

@@ -63,6 +63,11 @@ def _layer_norm(jax: ModuleType, layer: Layer) -> Callable[..., Any]:
     return norm
 
 
+def _group_norm(jax: ModuleType, layer: Layer) -> Callable[..., Any]:
+    norm = _layer_norm(jax, layer)
+    return lambda x: norm(x.reshape(x.shape[0], layer.groups, -1)).reshape(x.shape)
+
+
 def _attention(jax: ModuleType, layer: Layer) -> Callable[..., Any]:
     jnp = jax.numpy
 
@@ -80,6 +85,7 @@ _KINDS: dict[str, Callable[[ModuleType, Layer], Callable[..., Any]]] = {
     "max pool": _max_pool,
     "average pool": _average_pool,
     "layer norm": _layer_norm,
+    "group norm": _group_norm,
     "attention": _attention,
     "softmax": lambda jax, layer: lambda x: jax.nn.softmax(x, axis=-1),
     "gelu": lambda jax, layer: lambda x: jax.nn.gelu(x, approximate=False),
