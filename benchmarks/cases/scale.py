@@ -42,8 +42,8 @@ def measure(load: Callable[[], ModuleType], settings: Settings) -> list[Measurem
     for what, lower in kinds.items():
         sizes = QUICK_EQUATIONS if quick else EQUATIONS
         rows += _growing(f"trace + lower, {{:,}} equations: an {what}", sizes, lambda n, lower=lower: lower(jax, n))
-    rows += _growing("first call, {:,} of them: a leaf", QUICK_LEAVES if quick else LEAVES, lambda n: _first(jax, n))
-    rows += _growing("call, {:,} of them: a leaf", QUICK_LEAVES if quick else LEAVES, lambda n: _call(jax, n))
+    rows += _growing("trace + lower, {:,} leaves: a leaf", QUICK_LEAVES if quick else LEAVES, lambda n: _lower_leaves(jax, n))
+    rows += _growing("call, {:,} leaves: a leaf", QUICK_LEAVES if quick else LEAVES, lambda n: _call(jax, n))
     for devices in QUICK_DEVICES if quick else DEVICES:
         rows += _in_a_process(jax.__name__, devices)
     return rows
@@ -100,8 +100,8 @@ def _lower_gradient(jax: ModuleType, length: int) -> float:
     return _processor_time(lambda: jax.jit(jax.grad(total)).lower(x))
 
 
-def _first(jax: ModuleType, count: int) -> float:
-    """Tracing and lowering a function of many leaves that returns them all."""
+def _lower_leaves(jax: ModuleType, count: int) -> float:
+    """A function of many leaves that returns them all."""
     leaves = _leaves(jax, count)
     return _processor_time(lambda: jax.jit(_identity).lower(leaves))
 
