@@ -33,30 +33,48 @@ class NoDigest(Exception):
 @once
 def digest(jaxpr: Jaxpr) -> str:
     """SHA-256 of a program's equations and types; NoDigest if something in it is of this process alone."""
-    return hashlib.sha256(_written(jaxpr).encode()).hexdigest()
+    return hashlib.sha256(_written(jaxpr)).hexdigest()
 
 
-def _written(jaxpr: Jaxpr) -> str:
+def _written(jaxpr: Jaxpr) -> bytes:
+    """The texts of operations, literals and input types, and numbers: which is applied to which values.
+
+    A value has the number of its definition, a literal -1 less the number of its text. Formatting text for each
+    equation would take most of the time.
+    """
     inputs = (*jaxpr.constvars, *jaxpr.invars)
-    numbers: dict[Var, str] = {var: str(i) for i, var in enumerate(inputs)}
-    lines = [" ".join([str(len(jaxpr.constvars)), *[_aval(v.aval) for v in inputs]])]
-    operations: dict[EquationKind | None, str] = {}
+    numbers: dict[Any, int] = {var: i for i, var in enumerate(inputs)}
+    texts = _Texts()
+    flow = [len(jaxpr.constvars), len(inputs), *[texts[_aval(v.aval)] for v in inputs]]
+    by_kind: dict[EquationKind | None, int] = {}
+    add, number_of = flow.append, numbers.get
     for eqn in jaxpr.eqns:
-        operation = operations.get(eqn.kind)
+        operation = by_kind.get(eqn.kind)
         if operation is None:
-            operation = _operation(eqn)
+            operation = texts[_operation(eqn)]
             if eqn.kind is not None and eqn.kind.shared:  # whose rule of lowering runs once, too
-                operations[eqn.kind] = operation
-        lines.append(" ".join([operation, *[numbers[a] if type(a) is Var else _literal(a) for a in eqn.invars]]))
+                by_kind[eqn.kind] = operation
+        add(operation)
+        for atom in eqn.invars:
+            number = number_of(atom)
+            add(~texts[_literal(atom)] if number is None else number)
         for var in eqn.outvars:
-            numbers[var] = str(len(numbers))
-    lines.append(" ".join([numbers[a] if type(a) is Var else _literal(a) for a in jaxpr.outvars]))
-    return "\n".join(lines)
+            numbers[var] = len(numbers)
+    flow += [numbers[a] if type(a) is Var else ~texts[_literal(a)] for a in jaxpr.outvars]
+    return np.array([len(flow), *flow], "<i8").tobytes() + "\n".join(texts).encode()
+
+
+class _Texts(dict[str, int]):
+    """The numbers of texts, in the order in which they are first asked for."""
+
+    def __missing__(self, text: str) -> int:
+        number = self[text] = len(self)
+        return number
 
 
 def _operation(eqn: Equation) -> str:
-    """The primitive, the params and the result types."""
-    found = [_primitive(eqn.primitive)]
+    """The primitive, the params, the number of operands and the result types."""
+    found = [_primitive(eqn.primitive), str(len(eqn.invars))]
     for name, value in eqn.params.items():
         found += (name, write(value))
     return " ".join([*found, *[_aval(var.aval) for var in eqn.outvars]])
@@ -114,7 +132,7 @@ _dtype = _Table(repr).__getitem__
 
 def _literal(literal: Literal) -> str:
     value = literal.val
-    text = repr(value) if value.__class__ in _SIMPLE else np.asarray(value).tobytes().hex()
+    text = repr(value) if value.__class__ in _SIMPLE else value.tobytes().hex()
     return f"{text}:{_aval(literal.aval)}"
 
 

@@ -60,8 +60,8 @@ class Meshes:
 
     def numbers(self, mesh: Any) -> np.ndarray:
         """The program's device numbers of a mesh's devices, in the mesh's order."""
-        mesh = self._with_devices(mesh)
-        return np.array([self.devices.index(d) for d in _devices_of(mesh)])
+        numbers = {device: number for number, device in enumerate(self.devices)}
+        return np.array([numbers[device] for device in _devices_of(self._with_devices(mesh))])
 
     def linked(self, mesh: ir.Attribute) -> tuple[str, bool]:
         """The symbol for a mesh of a module that is linked into this one, and whether the module has that mesh."""

@@ -112,7 +112,8 @@ def _put_parts(x: np.ndarray, sharding: Any, committed: bool, aval: ShapedArray)
     """
     wanted = sharding.addressable_devices_indices_map(aval.shape)
     different = {str(index): index for index in wanted.values()}
-    copies = {name: _aligned_copy(x[index], aval.dtype) for name, index in different.items()}
+    with np.errstate(over="ignore", invalid="ignore"):
+        copies = {name: _aligned_copy(x[index], aval.dtype) for name, index in different.items()}
     parts = [copies[str(index)] for index in wanted.values()]
     return _put(aval, sharding, parts, list(wanted), committed, False, _jax.HostBufferSemantics.ZERO_COPY, True)
 
@@ -120,10 +121,9 @@ def _put_parts(x: np.ndarray, sharding: Any, committed: bool, aval: ShapedArray)
 def _aligned_copy(x: np.ndarray, dtype: Any) -> np.ndarray:
     """A copy, cast to a dtype, in aligned memory: XLA would copy unaligned memory again for each device."""
     held = np.empty(x.size * dtype.itemsize + _ALIGNMENT, np.uint8)
-    start = -held.ctypes.data % _ALIGNMENT
+    start = -held.__array_interface__["data"][0] % _ALIGNMENT  # in a tenth of the time of held.ctypes
     copy = held[start : start + x.size * dtype.itemsize].view(dtype).reshape(x.shape)
-    with np.errstate(over="ignore", invalid="ignore"):
-        np.copyto(copy, x, casting="unsafe")
+    np.copyto(copy, x, casting="unsafe")
     return copy
 
 

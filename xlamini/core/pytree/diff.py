@@ -127,8 +127,8 @@ def _sentence(
 
 
 def _key_sentence(one: _Node, other: _Node, first: str, second: str) -> str:
-    only_one = [key.key for key in one.keys if key not in other.keys]
-    only_other = [key.key for key in other.keys if key not in one.keys]
+    keys, others = ({key.key: None for key in node.keys} for node in (one, other))
+    only_one, only_other = [key for key in keys if key not in others], [key for key in others if key not in keys]
     if not only_other:
         return f"{first} has the keys {_some(only_one)}, which {second} lacks"
     if not only_one:

@@ -1,0 +1,58 @@
+"""The figures of the case `scale` as curves: the cost of one equation, leaf or device over their number.
+
+    python -m benchmarks --only scale --json scale.json
+    python -m benchmarks.growth scale.json docs/scale.svg
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+COLORS = {"xlamini": "tab:blue", "jax": "tab:gray"}
+_NAME = re.compile(r"(?P<work>.*), (?P<size>[\d,]+) (?P<things>\w+): (?P<unit>.*)")
+
+Curve = list[tuple[int, float]]
+
+
+def curves(rows: list[dict[str, Any]]) -> dict[str, dict[str, Curve]]:
+    """For each panel's title, the points of each library: size, and microseconds per unit."""
+    found: dict[str, dict[str, Curve]] = {}
+    for row in rows:
+        name = _NAME.fullmatch(row["what"])
+        if row["case"] != "scale" or name is None:
+            continue
+        size = int(name["size"].replace(",", ""))
+        for library, values in row["values"].items():
+            panel = found.setdefault(f"{name['work']}: {name['unit']}|{name['things']}", {})
+            panel.setdefault(library, []).append((size, min(values) * 1e6))
+    return found
+
+
+def save(path: str, rows: list[dict[str, Any]]) -> None:
+    """Draw one panel for each kind of work, with a curve for each library."""
+    panels = curves(rows)
+    figure, grid = plt.subplots(2, (len(panels) + 1) // 2, figsize=(13, 6), layout="constrained", squeeze=False)
+    for axes, (title, found) in zip(grid.flat, panels.items(), strict=False):
+        name, things = title.split("|")
+        for library, points in found.items():
+            axes.plot(*zip(*points, strict=True), marker="o", color=COLORS[library], label=library)
+        axes.set(xscale="log", yscale="log", title=name, xlabel=things, ylabel="µs")
+        axes.yaxis.set_major_formatter("{x:g}")
+    for axes in list(grid.flat)[len(panels) :]:
+        axes.remove()
+    grid[0, 0].legend()
+    plt.rcParams["svg.hashsalt"] = "scale"  # the same ids in every run
+    figure.savefig(path, metadata={"Date": None})
+
+
+if __name__ == "__main__":
+    save(sys.argv[2], json.loads(Path(sys.argv[1]).read_text())["rows"])
