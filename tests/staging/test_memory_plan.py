@@ -84,7 +84,7 @@ def test_a_value_kept_for_the_backward_pass_is_named() -> None:
     assert linecache.getline(file, int(number)).strip() == "hidden = jnp.tanh(x @ w)"
     assert (value.variable, value.direction, value.bytes) == ("hidden", "forward", BYTES)
     assert plan.kept_for_backward == BYTES
-    assert "kept for the backward pass of" in repr(plan) and "xlamini.checkpoint saves of them" in repr(plan)
+    assert "kept for the backward pass of" in repr(plan) and "xlamini.checkpoint keeps fewer of them" in repr(plan)
     assert json.loads(json.dumps(plan.as_dict()))["held"][0]["bytes"] == BYTES
 
 

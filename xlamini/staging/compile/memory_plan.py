@@ -132,7 +132,7 @@ class MemoryPlan:
             yield f"Of these {shown_bytes(self.on_chip)} are in memory on the chip, which is not counted."
         if self.kept_for_backward:
             kept = shown_bytes(self.kept_for_backward)
-            yield f"For the backward pass {kept} are kept; xlamini.checkpoint saves of them."
+            yield f"For the backward pass {kept} are kept; xlamini.checkpoint keeps fewer of them."
         if self.donation_saves > 0:
             yield f"Donating arguments saves up to {shown_bytes(self.donation_saves)}."
         yield from (f"Left out: {sentence}." for sentence in self.left_out)
