@@ -12,7 +12,7 @@ import sys
 from collections import OrderedDict, defaultdict
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from xlamini import tree, tree_util
 from xlamini.core import pytree
@@ -294,6 +294,7 @@ def test_first_difference_with_prefix():
     assert pytree.first_difference([(1,), 2], [(3, 4), 5], prefix=True) is not None
 
 
+UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine is no failure
 trees = st.recursive(
     st.integers(0, 3) | st.none(),
     lambda inner: (
@@ -305,12 +306,14 @@ trees = st.recursive(
 
 
 @pytest.mark.full
+@UNTIMED
 @given(trees, trees)
 def test_a_difference_is_found_exactly_when_the_structures_differ(a, b):
     same = tree.structure(a) == tree.structure(b)
     assert (pytree.first_difference(a, b) is None) is same
 
 
+@UNTIMED
 @given(trees)
 def test_map_keeps_structure(a):
     assert tree.map(lambda x: x, a) == a
