@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from jaxlib.mlir import ir
 
-from xlamini.core import Atom, Jaxpr, ShapedArray
+from xlamini.core import Atom, Jaxpr, ShapedArray, Var
+from xlamini.core.jaxpr import EquationKind
 
 Value = Any
 
@@ -55,6 +56,14 @@ class Recipe(NamedTuple):
 
     steps: Sequence[Step | Constant | Part]
     results: Sequence[int]
+
+
+def recipe_key(kind: EquationKind, atoms: Sequence[Atom]) -> Any:
+    """What a rule depends on: the kind, the literals, and which operands are one variable."""
+    if len(atoms) == 1:
+        return kind
+    numbers: dict[Var, int] = {}
+    return kind, *[numbers.setdefault(a, len(numbers)) if type(a) is Var else a for a in atoms]
 
 
 class Tape:
