@@ -17,6 +17,8 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
+REACH = 20.0
+"""How far a panel reaches above and below the middle of its costs."""
 COLORS = {"xlamini": "tab:blue", "jax": "tab:gray"}
 _NAME = re.compile(r"(?P<work>.*), (?P<size>[\d,]+) (?P<things>\w+): (?P<unit>.*)")
 
@@ -45,7 +47,10 @@ def save(path: str, rows: list[dict[str, Any]]) -> None:
         name, things = title.split("|")
         for library, points in found.items():
             axes.plot(*zip(*points, strict=True), marker="o", color=COLORS[library], label=library)
-        axes.set(xscale="log", yscale="log", title=name, xlabel=things, ylabel="µs")
+        costs = [cost for points in found.values() for _, cost in points]
+        middle = (min(costs) * max(costs)) ** 0.5
+        limits = middle / REACH, middle * REACH  # alike in all panels, so that slopes are
+        axes.set(xscale="log", yscale="log", ylim=limits, title=name, xlabel=things, ylabel="µs")
         axes.yaxis.set_major_formatter("{x:g}")
     for axes in list(grid.flat)[len(panels) :]:
         axes.remove()

@@ -42,8 +42,9 @@ def measure(load: Callable[[], ModuleType], settings: Settings) -> list[Measurem
     for what, lower in kinds.items():
         sizes = QUICK_EQUATIONS if quick else EQUATIONS
         rows += _growing(f"trace + lower, {{:,}} equations: an {what}", sizes, lambda n, lower=lower: lower(jax, n))
-    rows += _growing("trace + lower, {:,} leaves: a leaf", QUICK_LEAVES if quick else LEAVES, lambda n: _lower_leaves(jax, n))
-    rows += _growing("call, {:,} leaves: a leaf", QUICK_LEAVES if quick else LEAVES, lambda n: _call(jax, n))
+    leaves = QUICK_LEAVES if quick else LEAVES
+    rows += _growing("trace + lower, {:,} leaves: a leaf", leaves, lambda n: _lower_leaves(jax, n))
+    rows += _growing("call, {:,} leaves: a leaf", leaves, lambda n: _call(jax, n))
     for devices in QUICK_DEVICES if quick else DEVICES:
         rows += _in_a_process(jax.__name__, devices)
     return rows

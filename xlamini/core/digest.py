@@ -43,11 +43,11 @@ def _written(jaxpr: Jaxpr) -> bytes:
     equation would take most of the time.
     """
     inputs = (*jaxpr.constvars, *jaxpr.invars)
-    numbers: dict[Any, int] = {var: i for i, var in enumerate(inputs)}
+    numbers: dict[Var, int] = {var: i for i, var in enumerate(inputs)}
     texts = _Texts()
     flow = [len(jaxpr.constvars), len(inputs), *[texts[_aval(v.aval)] for v in inputs]]
     by_kind: dict[EquationKind | None, int] = {}
-    add, number_of = flow.append, numbers.get
+    add = flow.append
     for eqn in jaxpr.eqns:
         operation = by_kind.get(eqn.kind)
         if operation is None:
@@ -56,8 +56,7 @@ def _written(jaxpr: Jaxpr) -> bytes:
                 by_kind[eqn.kind] = operation
         add(operation)
         for atom in eqn.invars:
-            number = number_of(atom)
-            add(~texts[_literal(atom)] if number is None else number)
+            add(numbers[atom] if type(atom) is Var else ~texts[_literal(atom)])
         for var in eqn.outvars:
             numbers[var] = len(numbers)
     flow += [numbers[a] if type(a) is Var else ~texts[_literal(a)] for a in jaxpr.outvars]

@@ -21,7 +21,7 @@ from xlamini.lowering.call_depth import is_too_deep
 from xlamini.lowering.frontend_attributes import add_attributes
 from xlamini.lowering.fusion_cuts import noinline_calls
 from xlamini.lowering.mlir import Interned, lowering_recipes
-from xlamini.lowering.replay import Body, Constant, Part, Step, Tape, numbered
+from xlamini.lowering.replay import Body, Constant, Part, Step, Tape, recipe_key
 from xlamini.lowering.terms import as_terms
 
 Value = Any
@@ -283,9 +283,7 @@ class Context:
         kind = eqn.kind
         if kind is None or not kind.shared or self.tape is not None:
             return self._by_rule(eqn, inputs)
-        # The rule depends on the kind, on the literals, and on which operands are one variable.
-        atoms = eqn.invars
-        key = kind if len(atoms) == 1 else (kind, *numbered(atoms))
+        key = recipe_key(kind, eqn.invars)
         recipe = self.recipes.table.get(key)
         if recipe:
             return self._follow(recipe.steps, inputs, recipe.results)

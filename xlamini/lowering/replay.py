@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from jaxlib.mlir import ir
 
-from xlamini.core import Atom, Jaxpr, Literal, ShapedArray, Var
+from xlamini.core import Atom, Jaxpr, ShapedArray, Var
+from xlamini.core.jaxpr import EquationKind
 
 Value = Any
 
@@ -57,10 +58,12 @@ class Recipe(NamedTuple):
     results: Sequence[int]
 
 
-def numbered(atoms: Sequence[Atom]) -> list[int | Literal]:
-    """Which atoms are one variable: each variable as a number, in order of first uses, each literal as it is."""
+def recipe_key(kind: EquationKind, atoms: Sequence[Atom]) -> Any:
+    """What a rule depends on: the kind, the literals, and which operands are one variable."""
+    if len(atoms) == 1:
+        return kind
     numbers: dict[Var, int] = {}
-    return [numbers.setdefault(a, len(numbers)) if type(a) is Var else a for a in atoms]
+    return kind, *[numbers.setdefault(a, len(numbers)) if type(a) is Var else a for a in atoms]
 
 
 class Tape:
