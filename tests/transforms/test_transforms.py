@@ -1,6 +1,7 @@
 """The transformations by hand: jit, and what it keeps; vmap's axes; tracing to look at."""
 from __future__ import annotations
 
+import functools
 import gc
 import subprocess
 import sys
@@ -69,6 +70,20 @@ def test_static_arguments_reach_python_as_they_are() -> None:
     assert fun.calls == 2
     assert_close(jitted(4.0, 3, up=True), 12, 0)
     assert fun.calls == 3
+
+
+def test_where_positions_and_names_are_given_the_signature_adds_nothing() -> None:
+    def power(x: Any, n: int) -> Any:
+        return x**n
+
+    @functools.partial(xlamini.jit, static_argnums=(), static_argnames="n")
+    @functools.wraps(power)  # so that its signature is that of `power`, as flax has it
+    def scaled(scale: Any, x: Any, **options: Any) -> Any:
+        return scale * power(x, **options)
+
+    assert_close(scaled(2.0, RAMP, n=2), 2 * RAMP**2, 0)
+    with pytest.raises(xlamini.errors.ConcretizationTypeError):
+        xlamini.jit(lambda x, n: x[: int(n)], static_argnums=(), static_argnames="n")(np.ones(3), 2)
 
 
 def test_static_arguments_by_position_and_by_name_are_the_same_ones() -> None:

@@ -78,7 +78,7 @@ class ForkError(RuntimeError):
     ... if os.fork() == 0:
     ...     x + 1  # fails: the threads that would compute it are the parent's
     ... '''
-    >>> print(subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stderr.split("\\n")[-2])
+    >>> print(subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stderr.split("\\n")[-3])
     xlamini.core.platform_errors.ForkError: this process was forked from one that had used a device, ...
 
     Start processes anew, which also multiprocessing and PyTorch's DataLoader can:

@@ -61,7 +61,7 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of more than x: `1 - cdf`.
 
     >>> sf(jnp.array([0.0, 1.0]))
-    Array([0.5       , 0.15865527], dtype=float32)
+    Array([0.5       , 0.15865526], dtype=float32)
     """
     return ndtr((loc - x) / scale)
 

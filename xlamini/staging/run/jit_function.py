@@ -61,7 +61,8 @@ def jit(
     """Compile a function with XLA; it is traced once for each signature of its arguments.
 
     Arguments are arrays, numbers, or containers of them. Arguments in `static_argnums`/`static_argnames` are passed to
-    Python unchanged, must be hashable, and are part of the signature. Outputs may reuse the memory of arguments in
+    Python unchanged, must be hashable, and are part of the signature; where both are given, each is taken as it is, and
+    positions and names are not completed from the function's signature. Outputs may reuse the memory of arguments in
     `donate_argnums`/`donate_argnames`; those arrays cannot be used afterwards. `in_shardings` and `out_shardings` are
     shardings, or tree prefixes of them, for the tuple of arguments without the static ones and for the output; None
     leaves the choice to the arrays, and to the compiler. Inside another traced function the call becomes a `jit`

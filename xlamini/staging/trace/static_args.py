@@ -14,7 +14,10 @@ Names = str | Iterable[str] | None
 
 
 class Selected:
-    """Arguments selected by position or name; each has both where the function's signature tells."""
+    """Arguments selected by position or name; each has both where the function's signature tells.
+
+    Where both are given, they are taken as they are, as in JAX: the signature may be that of a function within.
+    """
 
     def __init__(self, what: str, fun: Callable[..., Any], argnums: Numbers, argnames: Names, api: str = "jit"):
         given = _several(argnums, int, f"{api}: {what}_argnums must be an int or a sequence of ints")
@@ -22,7 +25,7 @@ class Selected:
         parameters = _parameters(fun) if given or names else None
         nums = [_checked(f"{api}: {what}", fun, n, parameters) for n in given]
         _check_names(f"{api}: {what}", fun, names, parameters)
-        if parameters is None:
+        if parameters is None or (argnums is not None and argnames is not None):
             self.nums, self.names = tuple(nums), names
             return
         positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
