@@ -25,9 +25,9 @@ import xlamini.nn
 import xlamini.numpy
 import xlamini.random
 import xlamini.tree
+from docs.builder.sessions import Checker
 from tests.support.ffi_library import COMPILER
 from tests.support.paths import ROOT
-from tests.support.sessions import Checker
 from xlamini.core.primitive import primitives
 
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS

@@ -19,6 +19,8 @@ import matplotlib
 from cycler import cycler
 from matplotlib import pyplot as plt
 
+from docs.builder.sessions import Checker
+
 matplotlib.use("Agg")
 
 FENCE = re.compile(r"^```\{picture\} *([^\n]*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -48,7 +50,7 @@ def draw(page: Path, number: int, folder: Path) -> None:
 def _run(text: str, names: dict[str, Any], page: Path) -> None:
     session = re.sub(r"^```.*$", "", text, flags=re.MULTILINE)
     test = doctest.DocTestParser().get_doctest(session, names, page.name, str(page), 0)
-    if doctest.DocTestRunner(optionflags=FLAGS).run(test, clear_globs=False).failed:
+    if doctest.DocTestRunner(Checker(), optionflags=FLAGS).run(test, clear_globs=False).failed:
         raise RuntimeError(f"{page}: a session does not give what the page shows; see the lines above")
     names.update(test.globs)
 

@@ -14,9 +14,9 @@ import pytest
 
 import xlamini
 import xlamini.numpy as jnp
+from docs.builder.sessions import Checker
 from tests.aot.conftest import target_or_skip
 from tests.support.paths import ROOT
-from tests.support.sessions import Checker
 from xlamini import config, debug, lax, random
 from xlamini.errors import DeviceNotHereError, JaxRuntimeError
 from xlamini.runtime.targets.topology import Target
