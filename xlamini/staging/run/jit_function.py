@@ -84,8 +84,8 @@ def jit(
     if max_compiles is not None and (type(max_compiles) is not int or max_compiles < 0):
         raise TypeError(f"jit: max_compiles must be a number of compilations or None, got {max_compiles!r}")
     _check_bools(keep_unused=keep_unused, inline=inline)
-    static = Selected("static", fun, static_argnums, static_argnames)
-    donate = Selected("donate", fun, donate_argnums, donate_argnames)
+    static = Selected.of_jit("static", fun, static_argnums, static_argnames)
+    donate = Selected.of_jit("donate", fun, donate_argnums, donate_argnames)
     check_apart(fun, static, donate)
     where = asked_place(device, backend)
     shardings = in_shardings, out_shardings

@@ -14,10 +14,7 @@ Names = str | Iterable[str] | None
 
 
 class Selected:
-    """Arguments selected by position or name; each has both where the function's signature tells.
-
-    Where both are given, they are taken as they are, as in JAX: the signature may be that of a function within.
-    """
+    """Arguments selected by position or name; each has both where the function's signature tells."""
 
     def __init__(self, what: str, fun: Callable[..., Any], argnums: Numbers, argnames: Names, api: str = "jit"):
         given = _several(argnums, int, f"{api}: {what}_argnums must be an int or a sequence of ints")
@@ -25,7 +22,7 @@ class Selected:
         parameters = _parameters(fun) if given or names else None
         nums = [_checked(f"{api}: {what}", fun, n, parameters) for n in given]
         _check_names(f"{api}: {what}", fun, names, parameters)
-        if parameters is None or (argnums is not None and argnames is not None):
+        if parameters is None:
             self.nums, self.names = tuple(nums), names
             return
         positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
@@ -33,6 +30,17 @@ class Selected:
         self.nums = tuple(sorted({*nums, *(positional.index(n) for n in names if n in positional)}))
         named = {*names, *(positional[i] for i in nums if i < len(positional))}
         self.names = tuple(sorted(n for n in named if n in by_keyword or n not in positional))
+
+    @classmethod
+    def of_jit(cls, what: str, fun: Callable[..., Any], argnums: Numbers, argnames: Names) -> Selected:
+        """The selection for `jit`, which takes positions and names as they are where both are given, as in JAX.
+
+        Whoever gives both may have a function whose signature is that of another one, which it wraps.
+        """
+        found = cls(what, fun, argnums, argnames)
+        if argnums is not None and argnames is not None:
+            found.nums, found.names = cls(what, fun, argnums, None).nums, _several(argnames, str, "")
+        return found
 
     def __bool__(self) -> bool:
         return bool(self.nums or self.names)

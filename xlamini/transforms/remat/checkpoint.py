@@ -103,8 +103,7 @@ def checkpoint(
     check_callable("checkpoint", fun)
     if concrete:
         raise NotImplementedError("checkpoint: concrete must be False; name static arguments in static_argnums instead")
-    numbers = None if static_argnums == () else static_argnums  # of its two defaults neither counts as given
-    static = Selected("static", fun, numbers, static_argnames, "checkpoint")
+    static = Selected("static", fun, static_argnums, static_argnames, "checkpoint")
     if policy is not None:
         check_policy("checkpoint", policy)
     checked = Options(static, prevent_cse, policy)
