@@ -78,7 +78,8 @@ class ForkError(RuntimeError):
     ... if os.fork() == 0:
     ...     x + 1  # fails: the threads that would compute it are the parent's
     ... '''
-    >>> print(subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stderr.split("\\n")[-3])
+    >>> printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stderr
+    >>> print(next(line for line in printed.splitlines() if "ForkError: " in line))
     xlamini.core.platform_errors.ForkError: this process was forked from one that had used a device, ...
 
     Start processes anew, which also multiprocessing and PyTorch's DataLoader can:
