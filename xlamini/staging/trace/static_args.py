@@ -16,19 +16,31 @@ Names = str | Iterable[str] | None
 class Selected:
     """Arguments selected by position or name; each has both where the function's signature tells."""
 
-    def __init__(self, what: str, fun: Callable[..., Any], argnums: Numbers, argnames: Names, api: str = "jit"):
+    def __init__(
+        self,
+        what: str,
+        fun: Callable[..., Any],
+        argnums: Numbers,
+        argnames: Names,
+        api: str = "jit",
+        *,
+        completes: bool = True,
+    ):
         given = _several(argnums, int, f"{api}: {what}_argnums must be an int or a sequence of ints")
         names = _several(argnames, str, f"{api}: {what}_argnames must be a name or a sequence of names")
         parameters = _parameters(fun) if given or names else None
         nums = [_checked(f"{api}: {what}", fun, n, parameters) for n in given]
         _check_names(f"{api}: {what}", fun, names, parameters)
-        if parameters is None:
-            self.nums, self.names = tuple(nums), names
-            return
+        self.nums, self.names = tuple(sorted({*nums})), names
+        if completes and parameters is not None:
+            self._complete(parameters)
+
+    def _complete(self, parameters: list[inspect.Parameter]) -> None:
+        """Add the position of each name, and the name of each position."""
         positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         by_keyword = {p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD}
-        self.nums = tuple(sorted({*nums, *(positional.index(n) for n in names if n in positional)}))
-        named = {*names, *(positional[i] for i in nums if i < len(positional))}
+        named = {*self.names, *(positional[i] for i in self.nums if i < len(positional))}
+        self.nums = tuple(sorted({*self.nums, *(positional.index(n) for n in self.names if n in positional)}))
         self.names = tuple(sorted(n for n in named if n in by_keyword or n not in positional))
 
     @classmethod
@@ -37,10 +49,7 @@ class Selected:
 
         Whoever gives both may have a function whose signature is that of another one, which it wraps.
         """
-        found = cls(what, fun, argnums, argnames)
-        if argnums is not None and argnames is not None:
-            found.nums, found.names = cls(what, fun, argnums, None).nums, _several(argnames, str, "")
-        return found
+        return cls(what, fun, argnums, argnames, completes=argnums is None or argnames is None)
 
     def __bool__(self) -> bool:
         return bool(self.nums or self.names)
