@@ -12,8 +12,8 @@ import math
 from typing import Any
 
 from xlamini.primitives.arithmetic import abs
-from xlamini.primitives.bitwise import bitwise_and, shift_left
-from xlamini.primitives.cpu_math.floats import FLOAT32, bits_of, from_bits, horner
+from xlamini.primitives.bitwise import bitwise_and
+from xlamini.primitives.cpu_math.floats import FLOAT32, bits_of, from_bits, horner, times_power_of_two
 from xlamini.primitives.cpu_math.logarithm import LOG_2
 from xlamini.primitives.cpu_math.reduction import nearest
 from xlamini.primitives.cpu_math.vector_lowering import vectorised
@@ -33,8 +33,6 @@ _POWER = (0.5, 0.16666573381900845, 0.04166655011030512, 0.008363773874405574, 0
 # From here on the result is less than the smallest normal number.
 _LARGEST = 9.2
 
-# What leaves the nearest whole number in the lowest bits of a sum, and where the exponent begins.
-_WHOLE, _FRACTION = 1.5 * 2.0**23, 23
 
 
 @vectorised()
@@ -56,5 +54,4 @@ def _power_of_square(x: Any) -> Any:
     whole = nearest(square * (-1 / math.log(2)))
     upper, lower = LOG_2[FLOAT32]
     rest = (-square - whole * upper) - (whole * lower + low)
-    power = 1.0 + (rest + rest * rest * horner(rest, _POWER))
-    return from_bits(bits_of(power) + shift_left(bits_of(whole + _WHOLE), _FRACTION))
+    return times_power_of_two(1.0 + (rest + rest * rest * horner(rest, _POWER)), whole)

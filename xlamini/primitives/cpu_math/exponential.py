@@ -14,17 +14,14 @@ from typing import Any
 
 from xlamini.core import aval_of
 from xlamini.primitives.arithmetic import abs, max
-from xlamini.primitives.bitwise import shift_left
 from xlamini.primitives.comparison import le, ne
 from xlamini.primitives.cpu_math.floats import (
     FLOAT64,
     OWN_BELOW,
-    WHOLE,
-    bits_of,
-    from_bits,
     halved_horner,
     horner,
     sign_of,
+    times_power_of_two,
     to_subnormal,
     with_sign,
 )
@@ -48,15 +45,10 @@ def power_of_two(x: Any) -> Any:
     rest = x - whole
     power = 1.0 + rest * halved_horner(rest, rest * rest, _POWER)
     small = x < -1022.0
-    scaled = _times_power(power, where(small, whole + 1074.0, whole))
+    scaled = times_power_of_two(power, where(small, whole + 1074.0, whole))
     found = where(small, to_subnormal(scaled, FLOAT64), scaled)
     inside = where(x < 1024.0, where(x < -1075.0, 0.0, found), math.inf)
     return where(ne(x, x), x, inside)
-
-
-def _times_power(x: Any, whole: Any) -> Any:
-    """`x * 2**whole`, where both it and x are normal numbers."""
-    return from_bits(bits_of(x) + shift_left(bits_of(whole + WHOLE), 52))
 
 
 # (sinh(s) / s - 1) / v and (cosh(s) - 1 - v / 2) / v**2, with s = sqrt(v), for v in [0, 1.002 * (log(2) / 2)**2], 5
@@ -91,14 +83,14 @@ def _hyperbolic(size: Any, *, sine: bool) -> Any:
     """
     within = le(size, _LARGEST)
     whole, high, low = _multiple_of_log_2(where(within, size, 0.0))
-    inverse = _times_power(1.0, max(-2.0 * whole, -128.0))
+    inverse = times_power_of_two(1.0, max(-2.0 * whole, -128.0))
     larger, smaller = 1.0 + inverse, 1.0 - inverse
     first, second = (smaller, larger) if sine else (larger, smaller)
     v = high * high
     beyond_one = v * (0.5 + v * horner(v, _COSINE))
     beyond_rest = high * v * horner(v, _SINE) + low
     found = first + (second * high + (first * beyond_one + second * beyond_rest))
-    return where(within, _times_power(found, whole - 1.0), where(ne(size, size), size, math.inf))
+    return where(within, times_power_of_two(found, whole - 1.0), where(ne(size, size), size, math.inf))
 
 
 def _multiple_of_log_2(x: Any) -> tuple[Any, Any, Any]:

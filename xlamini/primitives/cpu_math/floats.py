@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import aval_of, literal
-from xlamini.primitives.bitwise import bitwise_and, bitwise_or, bitwise_xor
+from xlamini.primitives.bitwise import bitwise_and, bitwise_or, bitwise_xor, shift_left
 from xlamini.primitives.convert_element_type import bitcast_convert_type, convert
 from xlamini.primitives.select import where
 
@@ -21,11 +21,13 @@ class Bits(NamedTuple):
     width: int
     sign: int
     infinity: int
+    fraction: int
+    """How many of the bits are the fraction; the exponent is above them."""
 
 
 BITS = {
-    FLOAT32: Bits(np.dtype(np.uint32), 32, 1 << 31, 0x7F800000),
-    FLOAT64: Bits(np.dtype(np.uint64), 64, 1 << 63, 0x7FF0000000000000),
+    FLOAT32: Bits(np.dtype(np.uint32), 32, 1 << 31, 0x7F800000, 23),
+    FLOAT64: Bits(np.dtype(np.uint64), 64, 1 << 63, 0x7FF0000000000000, 52),
 }
 
 
@@ -63,6 +65,12 @@ def minus_where(condition: Any, x: Any) -> Any:
     """
     bits = BITS[aval_of(x).dtype]
     return with_sign(x, where(condition, literal(bits.sign, bits.dtype), literal(0, bits.dtype)))
+
+
+def times_power_of_two(x: Any, whole: Any) -> Any:
+    """`x * 2**whole`, where both it and x are normal numbers; the sum leaves `whole` in the lowest bits."""
+    fraction = BITS[aval_of(whole).dtype].fraction
+    return from_bits(bits_of(x) + shift_left(bits_of(whole + 1.5 * 2.0**fraction), fraction))
 
 
 def horner(x: Any, coefficients: Sequence[float]) -> Any:
