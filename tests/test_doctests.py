@@ -25,12 +25,11 @@ import xlamini.nn
 import xlamini.numpy
 import xlamini.random
 import xlamini.tree
-from docs.builder.sessions import Checker
+from docs.builder.sessions import FLAGS, Checker
 from tests.support.ffi_library import COMPILER
 from tests.support.paths import ROOT
 from xlamini.core.primitive import primitives
 
-FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 NAMES = {
     "xlamini": xlamini,
     "np": np,

@@ -64,20 +64,12 @@ def _growing(what: str, sizes: tuple[int, ...], seconds_of: Callable[[int], floa
 
 
 def _lower_chain(jax: ModuleType, length: int) -> float:
-    jnp, x = jax.numpy, np.linspace(0, 1, 16, dtype=np.float32)
-
-    def chain(x: Any) -> Any:
-        y = x
-        for _ in range(length // PER_ITERATION):
-            y = jnp.tanh(jnp.sin(y) * x + 0.5)
-        return y
-
-    return _processor_time(lambda: jax.jit(chain).lower(x))
+    return _processor_time(lambda: jax.jit(_chain(jax, length)).lower(_numbers(16)))
 
 
 def _lower_calls(jax: ModuleType, length: int) -> float:
     """Calls of one function, on arrays large enough for the formulas that xlamini has for the CPU."""
-    jnp, x = jax.numpy, np.linspace(0, 1, 128, dtype=np.float32)
+    jnp = jax.numpy
     block = jax.jit(lambda y: jnp.tanh(jnp.sin(y) * y + 0.5))
 
     def chain(x: Any) -> Any:
@@ -85,20 +77,30 @@ def _lower_calls(jax: ModuleType, length: int) -> float:
             x = block(x)
         return x
 
-    return _processor_time(lambda: jax.jit(chain).lower(x))
+    return _processor_time(lambda: jax.jit(chain).lower(_numbers(128)))
 
 
 def _lower_gradient(jax: ModuleType, length: int) -> float:
     """The gradient of a function of `length` equations."""
-    jnp, x = jax.numpy, np.linspace(0, 1, 16, dtype=np.float32)
+    chain = _chain(jax, length)
+    return _processor_time(lambda: jax.jit(jax.grad(lambda x: jax.numpy.sum(chain(x)))).lower(_numbers(16)))
 
-    def total(x: Any) -> Any:
+
+def _chain(jax: ModuleType, length: int) -> Callable[[Any], Any]:
+    """A function of `length` equations in a row."""
+    jnp = jax.numpy
+
+    def chain(x: Any) -> Any:
         y = x
         for _ in range(length // PER_ITERATION):
             y = jnp.tanh(jnp.sin(y) * x + 0.5)
-        return jnp.sum(y)
+        return y
 
-    return _processor_time(lambda: jax.jit(jax.grad(total)).lower(x))
+    return chain
+
+
+def _numbers(count: int) -> np.ndarray:
+    return np.linspace(0, 1, count, dtype=np.float32)
 
 
 def _lower_leaves(jax: ModuleType, count: int) -> float:
@@ -163,15 +165,7 @@ def devices(library: str, count: int) -> None:
 
 
 def _lower_on(jax: ModuleType, x: Any) -> float:
-    jnp = jax.numpy
-
-    def chain(x: Any) -> Any:
-        y = x
-        for _ in range(BODY // PER_ITERATION):
-            y = jnp.tanh(jnp.sin(y) * x + 0.5)
-        return y
-
-    return _processor_time(lambda: jax.jit(chain).lower(x))
+    return _processor_time(lambda: jax.jit(_chain(jax, BODY)).lower(x))
 
 
 def _processor_time(run: Callable[[], Any]) -> float:

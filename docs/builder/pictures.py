@@ -19,12 +19,11 @@ import matplotlib
 from cycler import cycler
 from matplotlib import pyplot as plt
 
-from docs.builder.sessions import Checker
+from docs.builder.sessions import FLAGS, Checker
 
 matplotlib.use("Agg")
 
 FENCE = re.compile(r"^```\{picture\} *([^\n]*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
-FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 MODES = {
     "light": ("#333333", "#dddddd", ("#1f77b4", "#e8710a", "#2ca02c", "#c2255c")),
     "dark": ("#cccccc", "#444444", ("#6cb0f0", "#ffa94d", "#69db7c", "#ff8787")),

@@ -29,7 +29,7 @@ GROUPS = {
 
 
 def last_results(text: str) -> list[Row]:
-    """The newest row of each name, with its ratio to JAX as the value; the newest section stands first."""
+    """The newest row of each name, with its ratio to JAX as the value; the newest section is the first."""
     found: dict[str, Row] = {}
     for head, cells in _lines_of_tables(text):
         row = _row(head, cells)
@@ -65,7 +65,7 @@ def _lines_of_tables(text: str) -> Iterator[tuple[list[str], list[str]]]:
 
 
 def _row(head: list[str], cells: list[str]) -> Row | None:
-    """A line that compares xlamini with JAX, which stands in the next column; None for any other."""
+    """A line that compares xlamini with JAX, whose column is the next; None for any other."""
     by_head = dict(zip(head, cells, strict=False))
     text = next((by_head[name] for name in RATIOS if name in by_head), "")
     if "jax" not in head or not re.match(r"[\d.]+( MISSED)?$", text):

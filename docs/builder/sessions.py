@@ -7,6 +7,7 @@ import re
 
 from xlamini.core.error_page import PAGE
 
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 _NOTE = re.compile(rf"^See {re.escape(PAGE)}#.*\n", re.MULTILINE)
 
 

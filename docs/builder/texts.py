@@ -1,4 +1,4 @@
-"""The text of a public name: its docstring, or what stands in the place of one.
+"""The text of a public name: its docstring, or the string that replaces one.
 
 An alias, a number or a class of another library's has no docstring of ours: its text is the string below its
 assignment, where editors look for it too.

@@ -1,6 +1,6 @@
 """Where an error is explained: the page of errors has a place for each class, and the errors raised name it.
 
-The place is in a note (PEP 678): it stands below the message in a traceback, and `str(error)` is the message alone.
+The place is in a note (PEP 678): a traceback prints it below the message, and `str(error)` is the message alone.
 """
 
 from __future__ import annotations

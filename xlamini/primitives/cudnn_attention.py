@@ -56,8 +56,7 @@ class CudnnAttention(Primitive):
         return [_parted(axis, out) for out in outs], [0] * len(outs)
 
     def lower(self, ctx: Any, *operands: Any, how: Fused, residual: bool) -> Any:
-        outs = _fmha(ctx, operands, how, "", {"bmm1": ((3, 3), (2, 2)), "bmm2": ((3, 1), (1, 2))})
-        return outs
+        return _fmha(ctx, operands, how, "", {"bmm1": ((3, 3), (2, 2)), "bmm2": ((3, 1), (1, 2))})
 
     def cost(self, q: ShapedArray, k: ShapedArray, *rest: ShapedArray, how: Fused, residual: bool) -> Cost:
         return super().cost(q, k, *rest, how=how, residual=residual)._replace(flops=4 * q.size * k.shape[1])

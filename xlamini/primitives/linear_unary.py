@@ -3,14 +3,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from xlamini.core import Cost, Primitive, ShapedArray, Values
 from xlamini.core.dtypes import float0
 from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.runtime import ArrayImpl, device_put_value
-
-_HOST_VALUES = (np.ndarray, np.generic, bool, int, float, complex)
+from xlamini.runtime.to_device import HOST_VALUES
 
 
 class LinearUnary(Primitive):
@@ -31,6 +28,6 @@ def unchanged(x: Any) -> Any:
 
     A tangent of dtype float0 is an ndarray always.
     """
-    if type(x) is ArrayImpl or not isinstance(x, _HOST_VALUES):
+    if type(x) is ArrayImpl or not isinstance(x, HOST_VALUES):
         return x
     return x if getattr(x, "dtype", None) == float0 else device_put_value(x)

@@ -26,6 +26,8 @@ ArrayImpl = _jax.ArrayImpl
 
 _NUMPY = (np.ndarray, np.generic)
 _NUMBERS = (bool, int, float, complex)
+HOST_VALUES = (*_NUMPY, *_NUMBERS)
+"""The classes of arrays and numbers of the host that `device_put_value` takes."""
 _COPY = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _ALIGNMENT = 64
 """Alignment in bytes of host memory that XLA's CPU client uses without a copy."""

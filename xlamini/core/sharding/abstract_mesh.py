@@ -55,7 +55,7 @@ class ManualAxisType(NamedTuple):
 
 
 class AbstractDevice(NamedTuple):
-    """What is known of the devices of a mesh that is not made of any: `AbstractDevice("TPU v5 lite", 1, "tpu")`.
+    """The kind, cores and platform of the devices of an abstract mesh: `AbstractDevice("TPU v5 lite", 1, "tpu")`.
 
     >>> xlamini.sharding.AbstractMesh((4,), ("x",), abstract_device=AbstractDevice("TPU v5 lite", 1, "tpu"))
     AbstractMesh('x': 4, axis_types=(Auto,), device_kind=TPU v5 lite, num_cores=1, platform=tpu)

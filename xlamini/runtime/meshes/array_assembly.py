@@ -18,10 +18,10 @@ from xlamini.runtime.keys import KeyType, as_keys, key_words
 from xlamini.runtime.lifetime import check_alive
 from xlamini.runtime.meshes.current_mesh import named
 from xlamini.runtime.sharding import Index, Sharding
-from xlamini.runtime.to_device import assemble_array, device_put_value
+from xlamini.runtime.to_device import HOST_VALUES, assemble_array, device_put_value
 
 Shape = tuple[int, ...]
-_VALUES = (Array, np.ndarray, np.generic, bool, int, float, complex)
+_VALUES = (Array, *HOST_VALUES)
 
 
 def make_array_from_callback(
