@@ -15,8 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, NoReturn
 
-import numpy as np
-
 from xlamini.core import hooks
 from xlamini.core.avals import Avals, Dims, Params, ShapedArray, Values
 from xlamini.core.effects import Effects, no_effects
@@ -30,8 +28,6 @@ from xlamini.core.sharding.factors import Factors
 from xlamini.core.sharding.partial_sums import Groups, Sums, sums_of_results
 from xlamini.core.sharding.propagation import Splits, split_results
 from xlamini.core.state import state
-
-_FLOAT64 = np.dtype(np.float64)
 
 
 class Cost(NamedTuple):
@@ -85,11 +81,6 @@ JOINS = 16384
 """Its result consists of its operands, side by side."""
 HAS_DOUBLE_CPU_LOWERING = 32768
 """On the CPU, a composition of simpler operations replaces XLA's own for float64."""
-
-
-def cpu_lowering_trait(dtype: Any) -> int:
-    """The trait of primitives that have such a composition for a float."""
-    return HAS_DOUBLE_CPU_LOWERING if dtype == _FLOAT64 else HAS_SINGLE_CPU_LOWERING
 
 primitives: list[Primitive] = []
 RunBody = Callable[[Any, Sequence[Any], int | None], list[Any]]

@@ -19,10 +19,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from xlamini.core import ELEMENTWISE, CallLike, Equation, Jaxpr, Var, once
 from xlamini.core.equation_kind import equation_cost
-from xlamini.core.primitive import HAS_DOUBLE_CPU_LOWERING, HAS_SINGLE_CPU_LOWERING, cpu_lowering_trait
+from xlamini.core.primitive import HAS_DOUBLE_CPU_LOWERING, HAS_SINGLE_CPU_LOWERING
 
+_FLOAT64 = np.dtype(np.float64)
 _IN_PLACE = -1
 _LEAST_ELEMENTS = 64
 """The size below which a formula is not worth a call."""
@@ -136,7 +139,8 @@ def _is_formula(eqn: Equation) -> bool:
     if not traits & (HAS_SINGLE_CPU_LOWERING | HAS_DOUBLE_CPU_LOWERING):
         return False
     aval = eqn.outvars[0].aval
-    return bool(traits & cpu_lowering_trait(aval.dtype)) and aval.size >= _LEAST_ELEMENTS
+    trait = HAS_DOUBLE_CPU_LOWERING if aval.dtype == _FLOAT64 else HAS_SINGLE_CPU_LOWERING
+    return bool(traits & trait) and aval.size >= _LEAST_ELEMENTS
 
 
 def _is_kernel(eqn: Equation) -> bool:

@@ -41,11 +41,11 @@ from xlamini.core import (
     trim,
 )
 from xlamini.core.frames import definition
-from xlamini.core.primitive import ELEMENTWISE, PURE, REMATERIALIZABLE, Axis, Primitive, cpu_lowering_trait
+from xlamini.core.primitive import ELEMENTWISE, PURE, REMATERIALIZABLE, Axis, Primitive
 from xlamini.core.sharding.factors import broadcasting
 from xlamini.core.sharding.partial_sums import IN_EACH, JOINTLY, Groups
 from xlamini.core.tangents import Linear
-from xlamini.primitives.cpu_math import formula
+from xlamini.primitives.cpu_math import DOUBLE, SINGLE, formula
 from xlamini.primitives.kinds import ANY, BOOL, COMPLEX, FLOAT, NUMERIC, SIGNED, UNSIGNED, Kinds, kind_of
 from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape, sum_over
 from xlamini.runtime import Array
@@ -171,8 +171,8 @@ class Elementwise(Primitive):
         if self.hlo is None:
             super().lower(ctx, *operands, **params)
         spread_out, dtype = self.spread_out(ctx, operands), ctx.avals_in[0].dtype
-        is_composed = kind_of(dtype) is FLOAT and self.traits & cpu_lowering_trait(dtype)
-        if self.on_cpu is not None and ctx.platform == "cpu" and is_composed:
+        trait = SINGLE if dtype.itemsize < 8 else DOUBLE
+        if self.on_cpu is not None and ctx.platform == "cpu" and kind_of(dtype) is FLOAT and self.traits & trait:
             return self.on_cpu(ctx, *spread_out)
         return self.by_xla(ctx, *spread_out)
 
