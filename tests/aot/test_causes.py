@@ -79,6 +79,7 @@ def test_einsum_moves_no_element_out_of_its_row(tpu: Target) -> None:
     assert cycles(lambda x, y: jnp.einsum("bij,jk->bki", x, y), tpu, x, y) <= 1.05 * in_order
 
 
+@pytest.mark.slow
 def test_an_associative_scan_copies_no_pairs(gpu: Target) -> None:
     def affine(a: Any, b: Any) -> Any:
         return a[0] * b[0], a[1] * b[0] + b[1]

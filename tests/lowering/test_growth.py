@@ -17,7 +17,7 @@ import xlamini as jax
 import xlamini.numpy as jnp
 from xlamini import lax
 
-SMALL, LARGE = 150, 600
+SMALL, LARGE = 100, 400
 X = np.linspace(0, 1, 128, dtype=np.float32)  # large enough for formulas
 
 Program = tuple[Callable[..., Any], tuple[Any, ...]]
