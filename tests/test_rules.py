@@ -4,10 +4,20 @@ from __future__ import annotations
 import pytest
 
 from xlamini.commands import rules
+from xlamini.core.primitive import primitives
 from xlamini.primitives.elementwise import LinearMap
 from xlamini.primitives.shape import LinearUnary
 
 TABLE = rules.rows()
+WITHOUT_MODULE = """
+from xlamini.core import Primitive
+
+class Odd(Primitive):
+    name = "odd"
+    __module__ = None
+
+Odd()
+"""
 BY_NAME = {row.primitive.name: dict(zip(rules.RULES, row.cells, strict=True)) for row in TABLE}
 
 
@@ -39,6 +49,16 @@ def test_cells_tell_own_rules_from_derived_ones() -> None:
     assert (sine["shape_rule"], sine["batch"], sine["transpose"]) == ("Elementwise", "Elementwise", "-")
     assert BY_NAME["and"]["jvp"] == "-"
     assert BY_NAME["reduce_xor"]["transpose"] == "-"
+
+
+def test_a_primitive_of_code_without_a_module_is_no_row() -> None:
+    """Such code is what `exec` runs in an empty namespace."""
+    before = len(primitives)
+    try:
+        exec(WITHOUT_MODULE, {})
+        assert len(rules.rows()) == len(TABLE)
+    finally:
+        del primitives[before:]
 
 
 @pytest.mark.full

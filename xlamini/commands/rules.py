@@ -59,10 +59,15 @@ def _load_names(face: ModuleType) -> None:
 def rows() -> list[Row]:
     """One row for each primitive of the library, by file and line."""
     load_vocabulary()
-    own = [p for p in primitives if all(m.startswith("xlamini.") for m in (p.__module__, type(p).__module__))]
+    own = [p for p in primitives if all(map(_is_ours, (p.__module__, type(p).__module__)))]
     members = Counter(map(type, own))
     found = [Row(p, declared(p), [_cell(p, rule, members) for rule in RULES]) for p in own]
     return sorted(found, key=lambda row: (row.place, row.primitive.name))
+
+
+def _is_ours(module: str | None) -> bool:
+    """Whether a module is the library's; code that `exec` runs may have none."""
+    return module is not None and module.startswith("xlamini.")
 
 
 def declared(primitive: Primitive) -> Place:
