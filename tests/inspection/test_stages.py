@@ -91,6 +91,16 @@ def _of_batch(x: Any, ws: Any) -> Any:
     return xlamini.vmap(xlamini.grad(loops), (None, 0))(x, ws)
 
 
+def test_vmap_is_a_stage_and_its_program_the_one_that_nobody_records() -> None:
+    found = staged(_of_batch, X, np.stack([WS, WS]))
+    titles = [stage["title"] for stage in found.stages.found]
+    taken = titles.index("loops: traced, with what rewrites gave")
+    assert titles[taken + 1] == "loops: vmap"
+    assert found.stages.found[taken + 1]["of"] == taken
+    alone = names_and_program(xlamini.jit(_of_batch).lower(X, np.stack([WS, WS])))
+    assert found.program == alone
+
+
 @pytest.mark.parametrize("fun", [loops, xlamini.grad(loops), _of_batch], ids=["plain", "grad", "vmap of grad"])
 def test_flops_and_bytes_are_those_of_the_cost_report(fun: Any) -> None:
     found = staged(fun, X, np.stack([WS, WS]) if fun is _of_batch else WS)

@@ -19,9 +19,11 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.core.api_boundary import api_boundary
+from xlamini.core.config import recorder
 from xlamini.core.hi_types import HiAval, is_hi_value
 from xlamini.core.pytree import structure
-from xlamini.interpreters.batch import Dims, push_batch
+from xlamini.interpreters.batch import Dims, batch, push_batch
+from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import BOOL, convert, kind_of, move_batch_dim, sum_over
 from xlamini.staging import (
     ArgNames,
@@ -273,11 +275,19 @@ def _batch(
     jaxpr: Jaxpr, axis: Axis, in_dims: Dims, out_dims: Dims, sums: Sequence[bool], operands: Values
 ) -> list[Any]:
     """The outputs of the batched `jaxpr`, with their batch dimensions moved to `out_dims`, or summed."""
-    outs, dims = push_batch(jaxpr, axis, operands, in_dims)
+    outs, dims = _pushed(jaxpr, axis, operands, in_dims)
     return [
         _summed(x, d) if summed and out_dim is None and d is not None else _move(x, axis, d, out_dim, number)
         for number, (x, d, out_dim, summed) in enumerate(zip(outs, dims, out_dims, sums, strict=True))
     ]
+
+
+def _pushed(jaxpr: Jaxpr, axis: Axis, operands: Values, dims: Dims) -> tuple[list[Any], Sequence[int | None]]:
+    """The batched outputs and their dimensions; for a recorder by a rewrite of its own, which so becomes a stage."""
+    if recorder.value is None:
+        return push_batch(jaxpr, axis, operands, dims)
+    batched, out_dims = batch(jaxpr, axis, dims)
+    return evaluate(batched, operands), out_dims
 
 
 def _summed(x: Any, dim: int) -> Any:
