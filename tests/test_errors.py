@@ -142,6 +142,7 @@ DTYPES = [
         ".astype",
     ),
     row("no dtype", lambda: jnp.zeros(3, "floaty"), TypeError, "'floaty' is not a dtype", "'float32'"),
+    row("array as dtype", lambda: jnp.zeros(3, jnp.ones(2)), ValueError, "zeros: an array was given", "x.dtype"),
     row("object dtype", lambda: jnp.zeros(3, object), TypeError, "zeros: no array can have dtype object"),
     row("negative power", lambda: jnp.arange(3) ** -1, TypeError, "integers have no power -1", "int32[3]", ".astype"),
     row(

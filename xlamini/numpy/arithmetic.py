@@ -7,7 +7,17 @@ from typing import Any
 from xlamini.core import aval_of
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.ufuncs.declaration import for_kinds, ufunc, unpromoted
-from xlamini.primitives import INTEGER, arithmetic, in_dtype, kind_of, operators, promoted, promoted_inexact, where
+from xlamini.primitives import (
+    COMPLEX,
+    INTEGER,
+    arithmetic,
+    in_dtype,
+    kind_of,
+    operators,
+    promoted,
+    promoted_inexact,
+    where,
+)
 from xlamini.primitives.kinds import REAL
 from xlamini.primitives.power import integer_pow, pow as _pow, square as _square
 from xlamini.primitives.promotion import promoted_numeric
@@ -278,7 +288,7 @@ def clip(arr: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None 
     for bound, limit in ((min, arithmetic.max), (max, arithmetic.min)):
         if bound is not None:
             operands = promoted("clip", x, bound)
-            if kind_of(aval_of(operands[0]).dtype) not in REAL:
+            if kind_of(aval_of(operands[0]).dtype) in COMPLEX:
                 raise ValueError("clip: the array and its bounds must be real; clip the real and imaginary parts apart")
             x = limit.bind(*operands)
     return x

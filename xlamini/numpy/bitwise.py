@@ -1,13 +1,14 @@
 """Operations on the bits of integers under NumPy's names; on bools they are logic. TypeError for floats."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import aval_of
-from xlamini.numpy.ufuncs.declaration import for_kinds, ufunc
-from xlamini.primitives import INTEGER, bitwise, convert, kind_of, operators
+from xlamini.core import aval_of, canonicalize_dtype
+from xlamini.numpy.ufuncs.declaration import for_kinds, ufunc, unpromoted
+from xlamini.primitives import BOOL, INTEGER, bitwise, convert, kind_of, operators, promoted
 from xlamini.primitives.kinds import SIGNED
 from xlamini.runtime import Array
 from xlamini.typing import ArrayLike
@@ -56,7 +57,15 @@ def bitwise_not(x: ArrayLike, /) -> Array:
 bitwise_invert = invert = bitwise_not
 
 
-@ufunc(bitwise.shift_left)
+def _integers(name: str, *operands: Any) -> Sequence[Any]:
+    """Promoted integers; booleans count as 0 and 1, as Python's `True << 1` has it."""
+    ready = promoted(name, *operands)
+    if kind_of(aval_of(ready[0]).dtype) is BOOL:
+        ready = [convert(x, canonicalize_dtype(int)) for x in ready]
+    return for_kinds(INTEGER, unpromoted)(name, *ready)
+
+
+@ufunc(bitwise.shift_left, _integers)
 def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The bits of each x moved up by y places: `x << y`.
 
@@ -69,7 +78,7 @@ def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
 bitwise_left_shift = left_shift
 
 
-@ufunc(operators.right_shift, for_kinds(INTEGER))
+@ufunc(operators.right_shift, _integers)
 def right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The bits of each x1 moved down by x2 places: `x1 >> x2`; the sign stays.
 
@@ -87,7 +96,7 @@ def _count(x: Any) -> Any:
     return convert(bitwise.population_count(magnitude), np.dtype("uint8"))
 
 
-@ufunc(_count, for_kinds(INTEGER))
+@ufunc(_count, _integers)
 def bitwise_count(x: ArrayLike, /) -> Array:
     """The number of bits set in the absolute value of each element, as uint8.
 

@@ -112,14 +112,26 @@ def _along(f: Any, spacing: Any, axis: int, order: int) -> Any:
     first, last = (slice_in_dim(slopes, i, i + 1, axis=axis) for i in (0, length - 2))
     if length == 2:
         return concatenate([first, last], axis=axis)
-    before, after = slice_in_dim(slopes, 0, length - 2, axis=axis), slice_in_dim(slopes, 1, length - 1, axis=axis)
-    # The parabola through three samples has this slope in the middle: each side weighs as much as the other is wide.
-    share = _columns(steps[1:] / (steps[1:] + steps[:-1]), f, axis)
-    inner = before * share + after * (1 - share)
+    inner = _inner(slopes, steps, axis) if h.ndim else _central(f, h, axis)
     if order == 2:
         at_ends = (slice_in_dim(inner, i, i + 1, axis=axis) for i in (0, length - 3))
         first, last = (2 * outer - at_end for outer, at_end in zip((first, last), at_ends, strict=True))
     return concatenate([first, inner, last], axis=axis)
+
+
+def _central(f: Any, distance: Any, axis: int) -> Any:
+    """The slopes between the neighbours of each inner sample, which itself may be infinite."""
+    length = f.shape[axis]
+    before, after = slice_in_dim(f, 0, length - 2, axis=axis), slice_in_dim(f, 2, length, axis=axis)
+    return (after - before) / (2 * distance)
+
+
+def _inner(slopes: Any, steps: Any, axis: int) -> Any:
+    """The slope in the middle of the parabola through three samples: each side weighs as much as the other is wide."""
+    length = slopes.shape[axis]
+    before, after = slice_in_dim(slopes, 0, length - 1, axis=axis), slice_in_dim(slopes, 1, length, axis=axis)
+    share = _columns(steps[1:] / (steps[1:] + steps[:-1]), slopes, axis)
+    return before * share + after * (1 - share)
 
 
 def _columns(x: Any, f: Any, axis: int) -> Any:

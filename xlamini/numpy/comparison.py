@@ -22,6 +22,7 @@ from xlamini.primitives import (
     comparison,
     complex,
     convert,
+    full,
     kind_of,
     operators,
     promoted_inexact,
@@ -225,7 +226,8 @@ def isneginf(x: ArrayLike, /, out: None = None) -> Array:
 
 
 def _isreal(x: Any) -> Any:
-    return operators.equal(complex.imag(x), 0) if kind_of(aval_of(x).dtype) in COMPLEX else operators.equal(x, x)
+    aval = aval_of(x)
+    return operators.equal(complex.imag(x) if kind_of(aval.dtype) in COMPLEX else full(aval, 0), 0)
 
 
 @ufunc(_isreal, unpromoted)
@@ -255,7 +257,7 @@ def _signbit(x: Any) -> Any:
     return operators.less(bitcast_convert_type(x, np.dtype(f"int{8 * dtype.itemsize}")), 0)
 
 
-@ufunc(_signbit, for_kinds(REAL))
+@ufunc(_signbit, for_kinds(REAL | BOOL))
 def signbit(x: ArrayLike, /) -> Array:
     """Test elementwise whether the sign bit is set; -0.0 has one. TypeError for complex numbers.
 

@@ -4,8 +4,19 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from xlamini.core import aval_of
 from xlamini.numpy.ufuncs.declaration import ufunc
-from xlamini.primitives import exponential, power, promoted_inexact
+from xlamini.primitives import (
+    COMPLEX,
+    complex as parts,
+    exponential,
+    kind_of,
+    operators,
+    power,
+    promoted_inexact,
+    rounding,
+    where,
+)
 from xlamini.primitives.logaddexp import logaddexp as _logaddexp
 from xlamini.runtime import Array
 from xlamini.typing import ArrayLike
@@ -101,9 +112,23 @@ def cbrt(x: ArrayLike, /) -> Array:
     ...
 
 
-@ufunc(_logaddexp, promoted_inexact)
+def _log_of_sum(x: Any, y: Any) -> Any:
+    if kind_of(aval_of(x).dtype) not in COMPLEX:
+        return _logaddexp(x, y)
+    first = operators.greater_equal(parts.real(x), parts.real(y))
+    larger, smaller = where(first, x, y), where(first, y, x)
+    gap = smaller - larger
+    total = where(operators.equal(gap, gap), larger + exponential.log1p(exponential.exp(gap)), larger + smaller)
+    angle = parts.imag(total)
+    turns = rounding.round(angle * (0.5 / math.pi))
+    return parts.complex(parts.real(total), angle - turns * (2 * math.pi))
+
+
+@ufunc(_log_of_sum, promoted_inexact)
 def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """`log(exp(x1) + exp(x2))` of each pair of elements, without overflow; TypeError for complex numbers.
+    """`log(exp(x1) + exp(x2))` of each pair of elements, without overflow.
+
+    Of complex numbers the imaginary part is that of the principal branch, from -pi to pi.
 
     >>> logaddexp(1000.0, 1000.0)
     Array(1000.6932, dtype=float32, weak_type=True)
@@ -112,12 +137,12 @@ def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 def _logaddexp2(x: Any, y: Any) -> Any:
-    return _logaddexp(x * math.log(2), y * math.log(2)) / math.log(2)
+    return _log_of_sum(x * math.log(2), y * math.log(2)) / math.log(2)
 
 
 @ufunc(_logaddexp2, promoted_inexact)
 def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """`log2(2 ** x1 + 2 ** x2)` of each pair of elements, without overflow; TypeError for complex numbers.
+    """`log2(2 ** x1 + 2 ** x2)` of each pair of elements, without overflow.
 
     >>> jnp.logaddexp2(jnp.array([1000.0]), 1000.0)
     Array([1001.], dtype=float32)

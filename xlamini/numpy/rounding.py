@@ -161,7 +161,7 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     >>> jnp.ldexp(3.0, 2)
     Array(12., dtype=float32, weak_type=True)
     """
-    if not np.issubdtype(aval_of(x2).dtype, np.integer):
+    if not np.issubdtype(aval_of(x2).dtype, np.integer) and aval_of(x2).dtype != np.bool_:
         raise TypeError(f"ldexp: x2 must be of integers, got {aval_of(x2).dtype}; round it, then .astype(int)")
     x, power = promoted_inexact("ldexp", x1, x2)
     # Two halves, so that 2 ** x2 may leave the range where the product does not.

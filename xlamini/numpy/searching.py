@@ -18,6 +18,7 @@ from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.arithmetic import maximum
 from xlamini.numpy.creation import full, zeros
 from xlamini.primitives import (
+    BOOL,
     INTEGER,
     broadcast_in_dim,
     broadcasted_iota,
@@ -114,6 +115,8 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -
            [2]], dtype=int32)
     """
     x = as_operand("argwhere", a)
+    if x.ndim == 0:
+        return argwhere(x.reshape(1), size=size, fill_value=fill_value)[:, :0]
     found = nonzero(x, size=size, fill_value=fill_value)
     return _columns(list(found))
 
@@ -216,13 +219,15 @@ def bincount(
     if out_sharding is not None:
         return in_sharding(out_sharding, bincount, x, weights, minlength, length=length)
     numbers = as_operand("bincount", x)
+    if kind_of(numbers.dtype) is BOOL:
+        numbers = numbers.astype(int)
     if kind_of(numbers.dtype) not in INTEGER:
         raise TypeError(f"bincount: x must be of integers, got {numbers.dtype}; convert it with .astype(int)")
     if numbers.ndim != 1:
         raise ValueError(f"bincount: x must be one-dimensional, got shape {numbers.shape}; use ravel")
     if length is None:
         known = concrete_values("bincount", numbers, "give it with the argument `length`")
-        length = max(minlength, int(known.max(initial=-1)) + 1)
+        length = max(minlength, int(known.max()) + 1) if known.size else minlength
     return _bincount(numbers, 1 if weights is None else weights, length)
 
 

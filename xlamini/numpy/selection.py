@@ -77,10 +77,11 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
     >>> select([xlamini.numpy.array([True, False])], [xlamini.numpy.array([1, 2])], 9)
     Array([1, 9], dtype=int32)
     """
-    if len(condlist) != len(choicelist) or not condlist:
-        raise ValueError(f"select: {len(condlist)} conditions, but {len(choicelist)} choices; give one for each")
+    conditions = list(condlist)
+    if len(conditions) != len(choicelist) or not conditions:
+        raise ValueError(f"select: {len(conditions)} conditions, but {len(choicelist)} choices; give one for each")
     *choices, chosen = promoted_dtypes(*choicelist, default)
-    for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
+    for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
         chosen = _where(condition, choice, chosen)
     return chosen
 

@@ -79,10 +79,13 @@ def check_user_dtype(dtype: Any, name: str) -> Any:
     """The canonical dtype for an explicit request made to the function `name`.
 
     Warns when a 64-bit dtype that was asked for by name is narrowed, or raises ValueError if flag
-    `explicit_x64_dtypes` is "error"; TypeError for a dtype that no array can have.
+    `explicit_x64_dtypes` is "error"; TypeError for a dtype that no array can have, ValueError for an array, whose dtype
+    NumPy would take.
     """
     if isinstance(dtype, ExtendedDType):
         return dtype
+    if isinstance(dtype, np.ndarray | np.generic) or hasattr(type(dtype), "aval"):
+        raise ValueError(f"{name}: an array was given as a dtype; write x.dtype for the dtype of an array x")
     asked = as_dtype(dtype)
     _check_known(asked, name)
     given = canonicalize_dtype(asked)

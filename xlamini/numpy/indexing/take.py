@@ -10,7 +10,7 @@ from xlamini.numpy.arguments import as_axis, as_operand, refuse_out
 from xlamini.numpy.indexing.operations import Options, get
 from xlamini.numpy.indexing.parse import plan_of
 from xlamini.numpy.indexing.plan import Rules
-from xlamini.primitives import INTEGER, broadcast_in_dim, in_dtype, kind_of, reshape, zeros
+from xlamini.primitives import BOOL, INTEGER, broadcast_in_dim, in_dtype, kind_of, reshape, zeros
 from xlamini.primitives.arithmetic import rem
 from xlamini.primitives.dynamic_slice import from_front
 from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
@@ -183,6 +183,8 @@ def _numbers_along(axis: int, ndim: int) -> GatherDimensionNumbers:
 def _integers(name: str, indices: Any) -> Any:
     indices = as_operand(name, indices)
     kind = kind_of(aval_of(indices).dtype)
+    if kind is BOOL:
+        return indices.astype(int)
     if kind is None or kind not in INTEGER:
         found = aval_of(indices).str_short()
         raise TypeError(f"{name}: indices must be integers, got {found}; convert with .astype(int)")
