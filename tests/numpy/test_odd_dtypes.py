@@ -64,21 +64,21 @@ def test_values_of_functions_that_need_a_length_are_those_of_numpy(name: str) ->
     is_numpys(call(jnp, *map(jnp.asarray, operands)), call, operands)
 
 
-X = np.array([1 + 2j, -3 + 4j, 0.5 - 9j, 80 + 1j, -np.inf], np.complex64)
-Y = np.array([2 - 1j, -3.5 + 1j, 0.5 + 3j, 79 - 3j, -np.inf], np.complex64)
+X = np.array([1 + 2j, -3 + 4j, 0.5 - 9j, 80 + 1j], np.complex64)
+Y = np.array([2 - 1j, -3.5 + 1j, 0.5 + 3j, 79 - 3j], np.complex64)
 
 
 @pytest.mark.parametrize(("ours", "base"), [(jnp.logaddexp, np.e), (jnp.logaddexp2, 2.0)])
 def test_logarithms_of_sums_of_complex_powers(ours: Callable[..., Any], base: float) -> None:
     rate, wide = np.log(base), np.complex128
-    with np.errstate(divide="ignore", invalid="ignore"):
-        expected = np.log(np.exp(X.astype(wide) * rate) + np.exp(Y.astype(wide) * rate)) / rate
-    found = np.asarray(ours(X, Y))
-    np.testing.assert_allclose(found[:-1], expected[:-1], 1e-5)
-    assert found[-1].real == -np.inf
+    expected = np.log(np.exp(X.astype(wide) * rate) + np.exp(Y.astype(wide) * rate)) / rate
+    np.testing.assert_allclose(ours(X, Y), expected, 1e-5)
+
+
+def test_the_logarithm_of_a_sum_of_zeros_is_minus_infinity() -> None:
+    assert jnp.logaddexp(jnp.complex64(-np.inf), jnp.complex64(-np.inf)).real == -np.inf
 
 
 def test_the_derivative_of_the_logarithm_of_a_sum_of_complex_powers() -> None:
-    x, y = X[:-1], Y[:-1]
-    found = xlamini.vmap(xlamini.grad(jnp.logaddexp, holomorphic=True))(x, y)
-    np.testing.assert_allclose(found, 1 / (1 + np.exp((y - x).astype(np.complex128))), 1e-5)
+    found = xlamini.vmap(xlamini.grad(jnp.logaddexp, holomorphic=True))(X, Y)
+    np.testing.assert_allclose(found, 1 / (1 + np.exp((Y - X).astype(np.complex128))), 1e-5)
