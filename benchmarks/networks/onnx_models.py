@@ -57,35 +57,30 @@ def _arrays(layer: Layer) -> list[np.ndarray]:
 
 
 def _nodes(layer: Layer) -> list[Any] | None:
+    make = _NODES.get(layer.kind if layer.of == FORWARD else f"{layer.kind}, {layer.of}")
+    made = None if make is None else make(layer)
+    return made if made is None or isinstance(made, list) else [made]
+
+
+def _window(layer: Layer) -> dict[str, Any]:
     space = len(layer.x) - 2
-    window = {"strides": [layer.stride] * space, "pads": [layer.pad[0]] * space + [layer.pad[1]] * space}
-    if layer.kind in ("conv", "depthwise"):
-        return _conv(layer, {**window, "group": layer.groups, "dilations": [layer.dilation] * space})
-    if layer.kind == "embedding" and layer.of == KERNEL:
-        return [helper.make_node("ScatterND", ["a", "b", "c"], ["y"], reduction="add")]
-    if layer.of != FORWARD:
-        return None
-    if layer.kind == "sort":
-        return _sort(layer)
-    if layer.kind in ("max pool", "average pool"):
-        name = {"max pool": "MaxPool", "average pool": "AveragePool"}[layer.kind]
-        return [helper.make_node(name, ["a"], ["y"], kernel_shape=list(layer.kernel), **window)]
-    if layer.kind == "attention":
-        return _attention()
-    if layer.kind in ("layer norm", "group norm"):
-        return _norm(layer)
-    return [_OPERATORS[layer.kind](layer)]
+    return {"strides": [layer.stride] * space, "pads": [layer.pad[0]] * space + [layer.pad[1]] * space}
 
 
-def _conv(layer: Layer, window: dict[str, Any]) -> list[Any] | None:
-    if layer.of == FORWARD:
-        return [helper.make_node("Conv", ["a", "b"], ["y"], **window)]
+def _conv(layer: Layer) -> Any:
+    more: dict[str, Any] = {"group": layer.groups, "dilations": [layer.dilation] * (len(layer.x) - 2)}
     if layer.of == INPUT:
-        return [helper.make_node("ConvTranspose", ["a", "b"], ["y"], output_shape=list(layer.x[2:]), **window)]
-    return None
+        more["output_shape"] = list(layer.x[2:])
+    name = "Conv" if layer.of == FORWARD else "ConvTranspose"
+    return helper.make_node(name, ["a", "b"], ["y"], **_window(layer), **more)
 
 
-def _attention() -> list[Any]:
+def _pool(layer: Layer) -> Any:
+    name = {"max pool": "MaxPool", "average pool": "AveragePool"}[layer.kind]
+    return helper.make_node(name, ["a"], ["y"], kernel_shape=list(layer.kernel), **_window(layer))
+
+
+def _attention(layer: Layer) -> list[Any]:
     scale = helper.make_tensor("scale", onnx.TensorProto.FLOAT, (), [1 / 8])
     return [
         helper.make_node("Constant", [], ["s"], value=scale),
@@ -125,7 +120,13 @@ def _norm(layer: Layer) -> list[Any]:
     return [*nodes, helper.make_node("GroupNormalization", ["a", "scale", "shift"], ["y"], **groups)]
 
 
-_OPERATORS: dict[str, Callable[[Layer], Any]] = {
+_NODES: dict[str, Callable[[Layer], Any]] = {
+    **dict.fromkeys(("conv", "depthwise", f"conv, {INPUT}", f"depthwise, {INPUT}"), _conv),
+    **dict.fromkeys(("max pool", "average pool"), _pool),
+    **dict.fromkeys(("layer norm", "group norm"), _norm),
+    "attention": _attention,
+    "sort": _sort,
+    f"embedding, {KERNEL}": lambda layer: helper.make_node("ScatterND", ["a", "b", "c"], ["y"], reduction="add"),
     "up-conv": lambda layer: helper.make_node("ConvTranspose", ["a", "b"], ["y"], strides=[layer.stride] * 2),
     "softmax": lambda layer: helper.make_node("Softmax", ["a"], ["y"], axis=-1),
     "gelu": lambda layer: helper.make_node("Gelu", ["a"], ["y"]),
