@@ -112,3 +112,12 @@ def test_vectors_and_fast_products_stay_as_they_are() -> None:
     assert "convert" not in lowered(lambda a, b: a @ b, "cpu", matrix, vector)
     narrow = xlamini.ShapeDtypeStruct((8, 8), "int8")
     assert "convert" not in lowered(lambda a, b: lax.dot(a, b, preferred_element_type="int32"), "cpu", narrow, narrow)
+
+
+def test_devices_do_not_gather_an_operand_to_make_rows_of_it() -> None:
+    mesh = xlamini.make_mesh((8,), ("x",), axis_types=(xlamini.sharding.AxisType.Auto,))
+    split = xlamini.sharding.NamedSharding(mesh, xlamini.sharding.PartitionSpec("x"))
+    x, y = (xlamini.device_put(np.ones((64, n), BFLOAT16), split) for n in (16, 24))
+    compiled = xlamini.jit(lambda a, b: lax.dot_general(a, b, (((0,), (0,)), ((), ())))).lower(x, y).compile()
+    assert "all-gather" not in compiled.as_text()
+    np.testing.assert_array_equal(np.asarray(compiled(x, y), np.float32), np.full((16, 24), 64.0))

@@ -45,11 +45,9 @@ class Form(NamedTuple):
     makes_rows: bool
 
 
-def fast_form(
-    lhs: ShapedArray, rhs: ShapedArray, out: ShapedArray, numbers: Numbers
-) -> Callable[[Callable[..., Any], Any, Any], Any] | None:
+def fast_form(ctx: Any, numbers: Numbers) -> Callable[[Callable[..., Any], Any, Any], Any] | None:
     """A function of `dot_general`'s `bind` and the operands; None where XLA's own form of the product is as fast."""
-    contract, batch = numbers
+    (lhs, rhs), out, (contract, batch) = ctx.avals_in, ctx.aval_out, numbers
     if not out.size or any(len(c) + len(b) == x.ndim for x, c, b in zip((lhs, rhs), contract, batch, strict=True)):
         return None
     terms = math.prod(lhs.shape[d] for d in contract[0])
@@ -58,7 +56,7 @@ def fast_form(
         return None
     if dtypes[0] == _INT8 and any(_shifts(lhs, rhs, out)) and out.size * terms < _REUSE * (lhs.size + rhs.size):
         return None
-    form = Form(*dtypes, makes_rows=dtypes[0] != _INT32 and _is_turned(lhs, contract[0], batch[0]))
+    form = Form(*dtypes, makes_rows=dtypes[0] != _INT32 and _is_turned(lhs, contract[0], batch[0]) and _is_alone(ctx))
     if not form.makes_rows and (lhs.dtype, rhs.dtype, out.dtype) == (form.narrow, form.narrow, form.wide):
         return None
     return functools.partial(_product, form, out, numbers)
@@ -88,6 +86,12 @@ def _shifts(lhs: ShapedArray, rhs: ShapedArray, out: ShapedArray) -> tuple[bool,
 def _is_turned(lhs: ShapedArray, contract: Shape, batch: Shape) -> bool:
     """Whether it is columns of matrices that are summed over; in other orders XLA transposes the operand itself."""
     return batch == tuple(range(lhs.ndim - 2)) and contract == (lhs.ndim - 2,)
+
+
+def _is_alone(ctx: Any) -> bool:
+    """Whether the program runs on one device; of several each would get all of an operand to make rows of it."""
+    ctx.forbid_repetition()
+    return not ctx.module.spans_devices
 
 
 def _product(form: Form, out: ShapedArray, numbers: Numbers, bind: Callable[..., Any], x: Any, y: Any) -> Any:

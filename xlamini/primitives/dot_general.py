@@ -375,10 +375,8 @@ def _transposed(
 
 def _form_on_cpu(ctx: Any, numbers: DotDimensionNumbers) -> Any:
     """`fast_form` of a product with narrow numbers."""
-    lhs, rhs = ctx.avals_in
-    if ctx.platform != "cpu" or min(a.dtype.itemsize for a in (lhs, rhs, ctx.aval_out)) >= _WIDE:
-        return None
-    return fast_form(lhs, rhs, ctx.aval_out, numbers)
+    narrow = min(a.dtype.itemsize for a in (*ctx.avals_in, ctx.aval_out)) < _WIDE
+    return fast_form(ctx, numbers) if narrow and ctx.platform == "cpu" else None
 
 
 _WIDE = 4  # bytes
