@@ -1,4 +1,6 @@
-"""The layers: ResNet, MobileNet, ConvNeXt, ViT, WaveNet and U-Net at the shapes at which they are used. Data only."""
+"""The layers: ResNet, MobileNet, ConvNeXt, ViT, WaveNet, U-Net, a GRU and a transformer's embedding at the shapes at
+which they are used; then single operations. Data only.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ FORWARD, INPUT, KERNEL = "forward", "input gradient", "kernel gradient"
 class Layer:
     """One layer: its kind, its operand's shape (batch, channels, space…), and what the kind needs.
 
-    `of` says what is computed: the result, or the cotangent of the input or of the kernel.
+    `of` says what is computed: the result, or the cotangent of the input or of the kernel. `dtypes` are those of the
+    first operands; the others are float32.
     """
 
     network: str
@@ -25,12 +28,14 @@ class Layer:
     dilation: int = 1
     groups: int = 1
     of: str = FORWARD
+    dtypes: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         """A line of the table."""
         window = "×".join(map(str, self.kernel[2:] or self.kernel))
-        parts = [self.network, self.kind, window, f"/{self.stride}" if self.stride > 1 else ""]
+        steps, dtypes = f"/{self.stride}" if self.stride > 1 else "", "×".join(dict.fromkeys(self.dtypes))
+        parts = [self.network, self.kind, dtypes, window, steps]
         shape = "×".join(map(str, self.x))
         what = "" if self.of == FORWARD else f", {self.of}"
         return f"{' '.join(filter(None, parts))}, {shape}{what}"
@@ -43,6 +48,8 @@ def _with_gradients(*arguments: object, **more: object) -> list[Layer]:
 def _with_input_gradient(*arguments: object, **more: object) -> list[Layer]:
     return _with_gradients(*arguments, **more)[:2]
 
+
+_PAIRS = (("bfloat16", "bfloat16"), ("int8", "int8"), ("uint8", "int8"))
 
 LAYERS: tuple[Layer, ...] = (
     *_with_gradients("ResNet", "conv", (8, 3, 224, 224), (64, 3, 7, 7), stride=2, pad=(3, 3)),
@@ -71,5 +78,13 @@ LAYERS: tuple[Layer, ...] = (
     Layer("U-Net", "max pool", (2, 64, 128, 128), (2, 2), stride=2, of=INPUT),
     Layer("U-Net", "average pool", (2, 64, 128, 128), (2, 2), stride=2),
     Layer("U-Net", "average pool", (2, 64, 128, 128), (2, 2), stride=2, of=INPUT),
+    *_with_gradients("Speech", "GRU", (64, 32, 128), (384, 128)),
+    Layer("Transformer", "embedding", (4096,), (8192, 512), dtypes=("int32",)),
+    Layer("Transformer", "embedding", (4096,), (8192, 512), dtypes=("int32",), of=KERNEL),
+    *(Layer("", "matmul", (1024, 1024), (1024, 1024), dtypes=dtypes) for dtypes in _PAIRS),
+    Layer("", "sort", (1 << 20,)),
+    Layer("", "FFT", (1 << 20,), dtypes=("complex64",)),
+    Layer("", "FFT", (256, 4096), dtypes=("complex64",)),
+    Layer("", "random normal", (1 << 20,)),
 )
 """In the order of the table."""

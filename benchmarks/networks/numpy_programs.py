@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from benchmarks.networks.layers import FORWARD, Layer
+from benchmarks.networks.layers import FORWARD, KERNEL, Layer
 from benchmarks.networks.operands import operands
 
 
 def program(layer: Layer) -> Callable[[], Any] | None:
-    """A call of the layer; None for derivatives and for what NumPy has no function of: erf."""
-    function = _KINDS.get(layer.kind)
-    if function is None or layer.of != FORWARD:
+    """A call of the layer; None for what NumPy has no function of: erf, bfloat16, derivatives but the embedding's."""
+    function = _KINDS.get(layer.kind if layer.of == FORWARD else f"{layer.kind}, {layer.of}")
+    if function is None or "bfloat16" in layer.dtypes:
         return None
     arrays = operands(layer)
     return lambda: function(layer, *arrays)
@@ -63,6 +63,26 @@ def _group_norm(layer: Layer, x: np.ndarray) -> np.ndarray:
     return _layer_norm(layer, x.reshape(x.shape[0], layer.groups, -1)).reshape(x.shape)
 
 
+def _gru(layer: Layer, x: np.ndarray, kernel: np.ndarray, recurrent: np.ndarray) -> np.ndarray:
+    states, state = [], np.zeros((x.shape[1], recurrent.shape[1]), x.dtype)
+    for given in x @ kernel.T:
+        (z, r, n), (kept_z, kept_r, kept_n) = (np.split(a, 3, -1) for a in (given, state @ recurrent.T))
+        new = np.tanh(n + kept_n / (1 + np.exp(-r - kept_r)))
+        state = new + (state - new) / (1 + np.exp(-z - kept_z))
+        states.append(state)
+    return np.stack(states)
+
+
+def _embedding_gradient(layer: Layer, ids: np.ndarray, table: np.ndarray, cotangent: np.ndarray) -> np.ndarray:
+    gradient = np.zeros_like(table)
+    np.add.at(gradient, ids, cotangent)
+    return gradient
+
+
+def _matmul(layer: Layer, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return np.matmul(x, y, dtype=np.int32 if x.dtype.kind in "iu" else None)
+
+
 _KINDS: dict[str, Callable[..., np.ndarray]] = {
     "conv": _conv,
     "depthwise": _depthwise,
@@ -72,5 +92,11 @@ _KINDS: dict[str, Callable[..., np.ndarray]] = {
     "group norm": _group_norm,
     "attention": lambda layer, q, k, v: _softmax(q @ np.swapaxes(k, -1, -2) / 8) @ v,
     "softmax": lambda layer, x: _softmax(x),
-    "matmul": lambda layer, x, y: x @ y,
+    "matmul": _matmul,
+    "GRU": _gru,
+    "embedding": lambda layer, ids, table: table[ids],
+    f"embedding, {KERNEL}": _embedding_gradient,
+    "sort": lambda layer, x: np.sort(x),
+    "FFT": lambda layer, x: np.fft.fft(x),
+    "random normal": lambda layer, seed: np.random.default_rng(seed.item()).standard_normal(layer.x, np.float32),
 }

@@ -78,6 +78,30 @@ def _attention(jax: ModuleType, layer: Layer) -> Callable[..., Any]:
     return attention
 
 
+def _gru(jax: ModuleType, layer: Layer) -> Callable[..., Any]:
+    """The inputs' products are taken at once, before the loop over the sequence."""
+    lax, jnp = jax.lax, jax.numpy
+
+    def gru(x: Any, kernel: Any, recurrent: Any) -> Any:
+        def step(state: Any, given: Any) -> tuple[Any, Any]:
+            (z, r, n), (kept_z, kept_r, kept_n) = (jnp.split(a, 3, -1) for a in (given, state @ recurrent.T))
+            keep = jax.nn.sigmoid(z + kept_z)
+            new = jnp.tanh(n + jax.nn.sigmoid(r + kept_r) * kept_n)
+            state = new + keep * (state - new)
+            return state, state
+
+        start = jnp.zeros((x.shape[1], recurrent.shape[1]), x.dtype)
+        return lax.scan(step, start, x @ kernel.T)[1]
+
+    return gru
+
+
+def _matmul(jax: ModuleType, layer: Layer) -> Callable[..., Any]:
+    """Integers give int32, floats their own dtype."""
+    result = "int32" if "int8" in layer.dtypes else None
+    return lambda x, y: jax.numpy.matmul(x, y, preferred_element_type=result)
+
+
 _KINDS: dict[str, Callable[[ModuleType, Layer], Callable[..., Any]]] = {
     "conv": _conv,
     "depthwise": _conv,
@@ -89,5 +113,10 @@ _KINDS: dict[str, Callable[[ModuleType, Layer], Callable[..., Any]]] = {
     "attention": _attention,
     "softmax": lambda jax, layer: lambda x: jax.nn.softmax(x, axis=-1),
     "gelu": lambda jax, layer: lambda x: jax.nn.gelu(x, approximate=False),
-    "matmul": lambda jax, layer: lambda x, y: x @ y,
+    "matmul": _matmul,
+    "GRU": _gru,
+    "embedding": lambda jax, layer: lambda ids, table: table[ids],
+    "sort": lambda jax, layer: jax.numpy.sort,
+    "FFT": lambda jax, layer: jax.numpy.fft.fft,
+    "random normal": lambda jax, layer: lambda seed: jax.random.normal(jax.random.key(seed), layer.x),
 }

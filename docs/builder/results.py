@@ -19,7 +19,7 @@ COUNTS = {"tpu": "estimated cycles", "gpu": "kernels"}
 GROUPS = {
     "tpu": r".*, v5e$",
     "gpu": r".*, h200$",
-    "layers": r"(ResN|MobileN|ConvN|ViT|WaveN|U-N)",
+    "layers": r"(ResN|MobileN|ConvN|ViT|WaveN|U-N|Speech|Transformer|matmul|sort,|FFT|random normal)",
     "kernels": r"(kernel|1M float32)",
     "eager": r"(eager|jit|the same grad)",
     "models": r"(12 layers|24 layers|48 layers|plain|nan checks|linen|nnx|neural ODE|NUTS|import|peak)",

@@ -53,6 +53,8 @@ NARROW = [
 def test_narrow_operands_remain_narrow(dtype: str, out: str, platform: str) -> None:
     if (dtype, platform) == ("float8_e8m0fnu", "cpu"):
         return  # XLA would round the sum to a power of 2
+    if platform == "cpu" and (dtype in INTEGERS or dtype == "bfloat16"):
+        return  # test_cpu_products.py
     assert dot(dtype, dtype, out, platform) == (SHORT[dtype], SHORT[dtype], SHORT[out])
     assert dot(dtype, dtype, None, platform) == (SHORT[dtype],) * 3
 

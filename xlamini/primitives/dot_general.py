@@ -7,6 +7,7 @@ operand, then those of the right one.
 
 from __future__ import annotations
 
+import functools
 import math
 from contextlib import nullcontext
 from typing import Any
@@ -40,6 +41,7 @@ from xlamini.core import (
 from xlamini.core.avals import NOWHERE
 from xlamini.core.sharding.partial_sums import Sums, left_open, split_along, sums_left_open
 from xlamini.primitives.convert_element_type import cast
+from xlamini.primitives.cpu_products import fast_form
 from xlamini.primitives.dot_algorithm import Algorithm, by_recipe, followed, recipe, supports
 from xlamini.primitives.dot_dtypes import mixed_product
 from xlamini.primitives.out_sharding import summed_in_sharding
@@ -232,6 +234,9 @@ class DotGeneral(Primitive):
         preferred_element_type: Any,
         unreduced: frozenset[Any] = NOWHERE,
     ) -> Any:
+        form = None if unreduced or isinstance(precision, Algorithm) else _form_on_cpu(ctx, dimension_numbers)
+        if form is not None:
+            return ctx.inline(functools.partial(form, functools.partial(self.bind, precision=precision)), *operands)
         attributes = {
             "dot_dimension_numbers": _numbers_attribute(dimension_numbers),
             "precision_config": precision_config(precision),
@@ -366,6 +371,15 @@ def _transposed(
     # The product's dimensions are batch, free, and the contracted ones in the order of the other operand.
     order = (*batch, *free, *(contract[other_contract.index(d)] for d in kept))
     return cast(transpose(product, np.argsort(order).tolist()), target.dtype)
+
+
+def _form_on_cpu(ctx: Any, numbers: DotDimensionNumbers) -> Any:
+    """`fast_form` of a product with narrow numbers."""
+    narrow = min(a.dtype.itemsize for a in (*ctx.avals_in, ctx.aval_out)) < _WIDE
+    return fast_form(ctx, numbers) if narrow and ctx.platform == "cpu" else None
+
+
+_WIDE = 4  # bytes
 
 
 def _numbers_attribute(numbers: DotDimensionNumbers) -> str:
