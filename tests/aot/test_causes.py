@@ -174,3 +174,8 @@ def test_bincount_compares_each_number_twice(tpu: Target) -> None:
 def test_the_matrix_exponential_solves_once(gpu: Target) -> None:
     """The branches by degree give what is solved, so that the program has one decomposition and not three."""
     assert compiled(expm, gpu, shaped(64, 64)).as_text().count("cusolver_getrf_ffi") == 1
+
+
+def test_the_matrix_exponential_adds_its_halves_once(gpu: Target) -> None:
+    """Sums inside a branch would keep the parts of two split products alive, each four matrices."""
+    assert memory(expm, gpu, shaped(512, 512)) <= 9.1 * 4 * 512**2
