@@ -179,3 +179,9 @@ def test_the_matrix_exponential_solves_once(gpu: Target) -> None:
 def test_the_matrix_exponential_adds_its_halves_once(gpu: Target) -> None:
     """Sums inside a branch would keep the parts of two split products alive, each four matrices."""
     assert memory(expm, gpu, shaped(512, 512)) <= 9.1 * 4 * 512**2
+
+
+def test_an_inverse_gathers_no_rows_of_the_identity(target: Target) -> None:
+    """They are a comparison with the permutation, which the decomposition itself may gather."""
+    inverse, decomposition = (compiled(f, target, shaped(8, 64, 64)).as_text() for f in (jnp.linalg.inv, lax.linalg.lu))
+    assert inverse.count(" gather(") <= decomposition.count(" gather(")
