@@ -185,3 +185,14 @@ def test_an_inverse_gathers_no_rows_of_the_identity(target: Target) -> None:
     """They are a comparison with the permutation, which the decomposition itself may gather."""
     inverse, decomposition = (compiled(f, target, shaped(8, 64, 64)).as_text() for f in (jnp.linalg.inv, lax.linalg.lu))
     assert inverse.count(" gather(") <= decomposition.count(" gather(")
+
+
+def test_few_keys_of_each_of_many_are_made_apart(tpu: Target) -> None:
+    """Side by side they would be copied to another tiling for whoever takes one of them."""
+
+    def drawn(words: Any) -> Any:
+        keys = random.wrap_key_data(words)
+        return xlamini.vmap(lambda key: random.bits(random.split(key, 3)[1]))(keys)
+
+    x = shaped(65536, 2, dtype="uint32")
+    assert "u32[65536,3" not in compiled(drawn, tpu, x).as_text()
