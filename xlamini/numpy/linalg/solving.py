@@ -70,8 +70,9 @@ def _inverse(a: Any) -> Any:
 
 @_inverse.defjvp
 def _(primals: Any, tangents: Any) -> Any:
-    x = _inverse(*primals)
-    return x, -matmul(x, matmul(*tangents, x))
+    (a,), (tangent,) = primals, tangents
+    x = _inverse(a)
+    return x, -matmul(x, matmul(tangent, x))
 
 
 @composite(static=("axes",))
