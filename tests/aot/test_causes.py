@@ -174,3 +174,25 @@ def test_bincount_compares_each_number_twice(tpu: Target) -> None:
 def test_the_matrix_exponential_solves_once(gpu: Target) -> None:
     """The branches by degree give what is solved, so that the program has one decomposition and not three."""
     assert compiled(expm, gpu, shaped(64, 64)).as_text().count("cusolver_getrf_ffi") == 1
+
+
+def test_the_matrix_exponential_adds_its_halves_once(gpu: Target) -> None:
+    """Sums inside a branch would keep the parts of two split products alive, each four matrices."""
+    assert memory(expm, gpu, shaped(512, 512)) <= 9.1 * 4 * 512**2
+
+
+def test_an_inverse_gathers_no_rows_of_the_identity(target: Target) -> None:
+    """They are a comparison with the permutation, which the decomposition itself may gather."""
+    inverse, decomposition = (compiled(f, target, shaped(8, 64, 64)).as_text() for f in (jnp.linalg.inv, lax.linalg.lu))
+    assert inverse.count(" gather(") <= decomposition.count(" gather(")
+
+
+def test_few_keys_of_each_of_many_are_made_apart(tpu: Target) -> None:
+    """Side by side they would be copied to another tiling for whoever takes one of them."""
+
+    def drawn(words: Any) -> Any:
+        keys = random.wrap_key_data(words)
+        return xlamini.vmap(lambda key: random.bits(random.split(key, 3)[1]))(keys)
+
+    x = shaped(65536, 2, dtype="uint32")
+    assert "u32[65536,3" not in compiled(drawn, tpu, x).as_text()

@@ -37,6 +37,8 @@ FRY = KeyType(THREEFRY)
 """The dtype of the keys of the default generator."""
 
 _UINT32, _UINT64 = np.dtype(np.uint32), np.dtype(np.uint64)
+_FEW = 4
+"""As many parts of each of many keys are made apart; more are one hash."""
 _STRIDE = 10
 """unsafe_rbg keeps every tenth of the keys that it makes."""
 
@@ -63,10 +65,19 @@ def _seed(high: Any, low: Any) -> Any:
 
 def _split(words: Any, shape: Shape) -> Any:
     if threefry_partitionable.value:
+        if aval_of(words).ndim > 1 and len(shape) == 1 and 0 < shape[0] <= _FEW:
+            return _split_in_few(words, *shape)
         made = _stacked(*_hashed(words, shape))
     else:
         made = reshape(_in_halves(words, 2 * math.prod(shape)), (*aval_of(words).shape[:-1], *shape, 2))
     return cpu_barrier_p.bind(made)[0]
+
+
+def _split_in_few(words: Any, count: int) -> Any:
+    """Each part of many keys by itself, so that who takes one of them moves no others."""
+    parts = [_fold_in(words, _word(i)) for i in range(count)]
+    rank = aval_of(words).ndim - 1
+    return concatenate([expand_dims(part, (rank,)) for part in parts], rank)
 
 
 def _fold_in(words: Any, data: Any) -> Any:

@@ -29,12 +29,12 @@ ArrayLike = Array | np.ndarray | np.bool_ | np.number | bool | int | float | com
 """
 
 DTypeLike = str | type[Any] | np.dtype | SupportsDType
-"""What names a dtype: `"float32"`, `np.float32`, `jnp.float32`, `float`, an np.dtype, or something that has one.
+"""What names a dtype: `"float32"`, `np.float32`, `jnp.float32`, `float`, an np.dtype, or something but an array that has one.
 
 >>> def empty(dtype: DTypeLike) -> Array:
 ...     return xlamini.numpy.zeros((0,), dtype)
->>> [empty(d).dtype.name for d in ("bfloat16", np.int8, float, xlamini.numpy.ones(1))]
-['bfloat16', 'int8', 'float32', 'float32']
+>>> [empty(d).dtype.name for d in ("bfloat16", np.int8, float, xlamini.ShapeDtypeStruct((), np.int32))]
+['bfloat16', 'int8', 'float32', 'int32']
 """
 
 ShapeLike = int | Sequence[int]

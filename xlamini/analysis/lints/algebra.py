@@ -31,12 +31,20 @@ def inverse_for_a_solve(program: Program) -> Iterator[Finding]:
     """A matrix is inverted only to be multiplied once."""
     for body, eqn in program.equations("dot_general"):
         for side, atom in zip(("left", "right"), eqn.invars, strict=True):
-            solve = body.root_maker(atom, "custom_linear_solve")
-            if solve is None or not apart(solve, eqn) or len(body.readers[solve.outvars[0]]) > 1:
+            inverse = body.root_maker(atom, "custom_jvp_call", "custom_linear_solve")
+            if inverse is None or not apart(inverse, eqn) or len(body.readers[inverse.outvars[0]]) > 1:
                 continue
-            if side == "left" and _is_identity(body, solve.invars[-1]):
+            if side == "left" and _is_inverse(body, inverse):
                 message = "the inverse is computed only to be multiplied, which costs more and loses digits"
                 yield finding(eqn, message, "Use jnp.linalg.solve(a, b) for inv(a) @ b.")
+
+
+def _is_inverse(body: Body, eqn: Equation) -> bool:
+    """Whether it is jnp.linalg.inv, or solves for the identity."""
+    if eqn.primitive.name == "custom_linear_solve":
+        return _is_identity(body, eqn.invars[-1])
+    inside = eqn.params["call_jaxpr"].eqns
+    return eqn.params["name"] == "_inverse" and any(each.primitive.name == "lu" for each in inside)
 
 
 def _is_identity(body: Body, atom: Atom) -> bool:

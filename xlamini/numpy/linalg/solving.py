@@ -18,9 +18,9 @@ from xlamini.numpy.linalg.factorizations import svd
 from xlamini.numpy.shapes import moveaxis, reshape
 from xlamini.primitives import abs, broadcast_to, convert, expand_dims, full, squeeze, stop_gradient, where, zeros
 from xlamini.primitives.linalg.cholesky import symmetrized
-from xlamini.primitives.linalg.lu import lu, lu_solve
+from xlamini.primitives.linalg.lu import lu, lu_inverse, lu_solve
 from xlamini.primitives.linalg.spectra import real_dtype
-from xlamini.primitives.linalg.stacks import eye, matmul, mH
+from xlamini.primitives.linalg.stacks import matmul, mH
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.transforms.custom.custom_jvp import custom_jvp
@@ -60,8 +60,19 @@ def inv(a: ArrayLike) -> Array:
     Array([[0.5 , 0.  ],
            [0.  , 0.25]], dtype=float32)
     """
-    x = squares("inv", a)
-    return solve_with(x, factored(x), eye(aval_of(x)))
+    return _inverse(squares("inv", a))
+
+
+@custom_jvp
+def _inverse(a: Any) -> Any:
+    return lu_inverse(*factored(a))
+
+
+@_inverse.defjvp
+def _(primals: Any, tangents: Any) -> Any:
+    (a,), (tangent,) = primals, tangents
+    x = _inverse(a)
+    return x, -matmul(x, matmul(tangent, x))
 
 
 @composite(static=("axes",))

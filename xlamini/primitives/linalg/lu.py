@@ -12,7 +12,7 @@ import numpy as np
 from xlamini.core import Avals, Cost, ShapedArray, Values, Zero, aval_of, is_zero, literal, tangent_aval
 from xlamini.lowering.ffi_calls import foreign_call, xla_call
 from xlamini.primitives.arithmetic import add, mul, sub
-from xlamini.primitives.comparison import ge
+from xlamini.primitives.comparison import eq, ge
 from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
 from xlamini.primitives.iota import broadcasted_iota
@@ -31,11 +31,13 @@ from xlamini.primitives.linalg.stacks import (
 )
 from xlamini.primitives.linalg.triangular_solve import triangular_solve, triangular_solve_p
 from xlamini.primitives.pad import pad
-from xlamini.primitives.shape import expand_dims
+from xlamini.primitives.shape import broadcast_in_dim, expand_dims
 from xlamini.primitives.slice import slice_in_dim
 from xlamini.primitives.tangent_ops import full
 
 _INDEX = np.dtype(np.int32)
+_LOWER = {"lower": True, "unit_diagonal": True}
+_UPPER = {"lower": False, "unit_diagonal": False}
 
 
 def lu(x: Any) -> tuple[Any, Any, Any]:
@@ -98,15 +100,20 @@ lu_p = Lu()
 
 def lu_solve(factors: Any, permutation: Any, b: Any, transpose: bool = False, conjugate: bool = False) -> Any:
     """Solve `A x = b`, or for A transposed (and conjugated), from the result of `lu` for square A; b is [..., n, k]."""
-    lower = {"lower": True, "unit_diagonal": True}
-    upper = {"lower": False, "unit_diagonal": False}
     if not transpose:
-        y = solve_with_factors(factors, rows_taken(b, permutation), **lower)
-        return solve_with_factors(factors, y, **upper)
+        return _solved(factors, rows_taken(b, permutation))
     how = {"transpose_a": True, "conjugate_a": conjugate}
-    y = solve_with_factors(factors, b, **upper, **how)
-    z = solve_with_factors(factors, y, **lower, **how)
+    y = solve_with_factors(factors, b, **_UPPER, **how)
+    z = solve_with_factors(factors, y, **_LOWER, **how)
     return rows_taken(z, inverse_permutation(permutation))
+
+
+def lu_inverse(factors: Any, permutation: Any) -> Any:
+    """The inverse of A, from the result of `lu` for square A; a comparison gives the rows of the identity in order."""
+    aval = aval_of(factors)
+    row = broadcast_in_dim(permutation, aval.shape, range(aval.ndim - 1))
+    ones = eq(row, broadcasted_iota(_INDEX, aval.shape, aval.ndim - 1))
+    return _solved(factors, convert(ones, aval.dtype))
 
 
 def solve_with_factors(
@@ -146,6 +153,11 @@ def rows_taken(x: Any, permutation: Any) -> Any:
 
 
 # --- helpers
+
+
+def _solved(factors: Any, b: Any) -> Any:
+    """Solve `L U x = b`."""
+    return solve_with_factors(factors, solve_with_factors(factors, b, **_LOWER), **_UPPER)
 
 
 def _tangent(factors: Any, moved: Any) -> Any:

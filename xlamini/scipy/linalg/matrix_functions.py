@@ -66,9 +66,9 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     factor = jnp.where(needed < max_squarings + 1, 2.0**count, np.nan)
     scaled = a / factor[..., None, None].astype(a.dtype)
     index = jnp.sum(jnp.array([bound for _, bound in degrees[:-1]], norm.dtype) < jnp.max(norm))
-    below, above = switch(index, [functools.partial(_pade, degree) for degree, _ in degrees], scaled)
+    odd, even = switch(index, [functools.partial(_pade, degree) for degree, _ in degrees], scaled)
     solve = functools.partial(triangular_solve, left_side=True) if upper_triangular else solving.solve
-    return _squared(solve(below, above), count, max_squarings + 1)
+    return _squared(solve(even - odd, even + odd), count, max_squarings + 1)
 
 
 @composite(static=("method", "compute_expm"))
@@ -151,7 +151,7 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
 
 
 def _pade(degree: int, a: Any) -> tuple[Any, Any]:
-    """The Pade approximant of exp(a): V - U and V + U, with the odd powers in U, the even ones in V."""
+    """The odd powers U and the even ones V of the numerator; the Pade approximant of exp(a) is (V + U) / (V - U)."""
     b = _coefficients(degree)
     square = matmul(a, a)
     identity = jnp.broadcast_to(jnp.eye(a.shape[-1], dtype=a.dtype), a.shape)
@@ -159,8 +159,7 @@ def _pade(degree: int, a: Any) -> tuple[Any, Any]:
     for _ in range(2 if degree == 13 else degree // 2 - 1):
         powers.append(matmul(powers[-1], square))
     odd, even = (_in_blocks(b[first::2], powers) for first in (1, 0))
-    odd = matmul(a, odd)
-    return even - odd, even + odd
+    return matmul(a, odd), even
 
 
 @memoised("helper: coefficients of expm", 64)
