@@ -29,7 +29,7 @@ ArrayLike = Array | np.ndarray | np.bool_ | np.number | bool | int | float | com
 """
 
 DTypeLike = str | type[Any] | np.dtype | SupportsDType
-"""What names a dtype: `"float32"`, `np.float32`, `jnp.float32`, `float`, an np.dtype, or something but an array that has one.
+"""What names a dtype: `"float32"`, `np.float32`, `float`, an np.dtype, or something that has one, but no array.
 
 >>> def empty(dtype: DTypeLike) -> Array:
 ...     return xlamini.numpy.zeros((0,), dtype)
