@@ -102,8 +102,15 @@ def vmap(
             return _with_refs_mapped(mapping, args, kwargs)
         return retry_with_refs(_mapped, _threading, mapping, args, kwargs)
 
-    text = f"{name_of(fun)} mapped over the axes {in_axes} of its arguments, which are batches of what it takes."
+    text = f"{name_of(fun)} mapped over {_shown(in_axes)} of its arguments, which are batches of what it takes."
     return describe_as(vmapped, text, fun)
+
+
+def _shown(in_axes: Any) -> str:
+    """The axes in words; a user's class that has axes for leaves may fail to print them."""
+    entries = in_axes if isinstance(in_axes, tuple) else (in_axes,)
+    plain = all(entry is None or isinstance(entry, int) for entry in entries)
+    return f"the axes {in_axes}" if plain else "axes"
 
 
 class Mapping(NamedTuple):

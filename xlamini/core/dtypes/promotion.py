@@ -84,7 +84,7 @@ def check_user_dtype(dtype: Any, name: str) -> Any:
     """
     if isinstance(dtype, ExtendedDType):
         return dtype
-    if isinstance(dtype, np.ndarray | np.generic) or hasattr(type(dtype), "aval"):
+    if hasattr(dtype, "__array__") and not isinstance(dtype, type):
         raise ValueError(f"{name}: an array was given as a dtype; write x.dtype for the dtype of an array x")
     asked = as_dtype(dtype)
     _check_known(asked, name)
