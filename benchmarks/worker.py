@@ -19,6 +19,7 @@ from benchmarks.timing import Measurement, Settings
 
 AS_JAX = "xlamini.as_jax"
 
+
 def measure(library: str, case: str, settings: Settings) -> list[Measurement]:
     """Run `case` with `library` and return its measurements."""
     if library == AS_JAX:

@@ -107,6 +107,7 @@ def assigned(x: Any) -> Any:
     x[0] = 1.0
     return x
 
+
 LEAKS = [
     row(
         "operator", lambda: leaked() + 1, UnexpectedTracerError, "made while tracing <lambda>", __file__,
@@ -135,6 +136,7 @@ class Keeper:
     def twice(self) -> Any:
         grad(self)(1.0)
         return self.kept * 2
+
 
 DELETED = [
     row("operator", lambda: deleted() + 1, DeletedArrayError, "an array float32[3], was deleted or donated"),

@@ -287,6 +287,7 @@ def endless() -> list[Any]:
     found.append(found)
     return found
 
+
 MAPPED = [
     row(
         "in_axes tree", lambda: vmap(doubled, in_axes=({"b": 0},))({"w": ones(3)}), ValueError,

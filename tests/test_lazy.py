@@ -80,7 +80,6 @@ def test_functions_are_edges_that_pickle_finds(face: ModuleType) -> None:
         assert pickle.loads(pickle.dumps(function)) is function
 
 
-
 @every_stub
 def test_a_stub_names_its_own_floor_or_those_beneath(stub: Path) -> None:
     """The layers of pyproject.toml hold for what is imported on demand, too."""

@@ -28,4 +28,3 @@ __all__ = [
     "result_type",
     "scalar_type_of",
 ]
-

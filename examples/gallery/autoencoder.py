@@ -67,6 +67,7 @@ def train(params, images, count, batch=128):
     def step(i, state):
         pick, draw = random.split(random.fold_in(random.key(1), i))
         chosen = images[random.randint(pick, (batch,), 0, len(images))]
+
         def loss(params):
             return -mean_bound(params, draw, chosen)
         value, grads = xlamini.value_and_grad(loss)(get_params(state))

@@ -70,6 +70,7 @@ def sample(log_density, key, size, step_size, leaps, count):
     """`CHAINS` chains from random starts: states [chains, count, size] and acceptance [chains, count]."""
     starts = random.normal(random.fold_in(key, 0), (CHAINS, size))
     keys = random.split(random.fold_in(key, 1), CHAINS)
+
     def chain(key, start):
         return sample_chain(log_density, key, start, step_size, leaps, count)
     return xlamini.vmap(chain)(keys, starts)

@@ -49,6 +49,7 @@ def fit(logits, features, labels):
     targets = weights[:, None] * features, nn.one_hot(labels, 10) - 0.1
     matrix = features.T @ targets[0] + RIDGE * jnp.eye(features.shape[1])
     factor = cho_factor(lax.stop_gradient(matrix))
+
     def solve(_, b):
         return cho_solve(factor, b)
     return lax.custom_linear_solve(lambda x: matrix @ x, targets[0].T @ targets[1], solve, symmetric=True)

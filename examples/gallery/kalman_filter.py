@@ -105,6 +105,7 @@ def run(quick=False):
     log_noise, history = learn(observed, 60)
     filtered = kalman(model(log_noise), observed)[0][:, :2]
     smoothed = xlamini.jit(smooth)(model(log_noise), observed)
+
     def error(estimate):
         return float(jnp.sqrt(jnp.mean((estimate - path[:, :2]) ** 2)))
     numbers = {

@@ -116,8 +116,6 @@ def make_step(config: Config, keep: Keep = lambda x: x, rate: float = 0.05) -> A
     return step
 
 
-
-
 def _by_width(name: str, ndim: int) -> P:
     """Tensor parallelism: one all-reduce after the attention, and one after the MLP."""
     last = {"qkv", "gate", "up", "unembed"}

@@ -35,12 +35,14 @@ def restored():
     for name, value in before.items():
         flags[name].set_global(value)
 
+
 @pytest.mark.parametrize("name", ["enable_x64", "jax_enable_x64"])
 def test_update_and_read_with_and_without_prefix(name):
     config.update(name, True)
     assert config.enable_x64 is config.jax_enable_x64 is config.read(name) is True
     assert enable_x64.value is True
     assert config.values["enable_x64"] is True
+
 
 def test_context_manager_restores_and_nests():
     with enable_x64(True):
@@ -49,16 +51,19 @@ def test_context_manager_restores_and_nests():
         assert enable_x64.value
     assert not enable_x64.value
 
+
 def test_context_manager_restores_after_an_error():
     with pytest.raises(KeyError), disable_jit():
         raise KeyError
     assert not disable_jit.value
+
 
 def test_override_hides_a_later_global_value_until_it_ends():
     with numpy_rank_promotion("raise"):
         config.update("numpy_rank_promotion", "warn")
         assert numpy_rank_promotion.value == "raise"
     assert numpy_rank_promotion.value == "warn"
+
 
 def test_flag_is_a_decorator():
     @default_matmul_precision("float32")
@@ -67,6 +72,7 @@ def test_flag_is_a_decorator():
 
     assert (read(), read(), default_matmul_precision.value) == ("float32", "float32", None)
 
+
 def test_override_is_of_one_thread_only():
     seen = []
     with enable_x64(True):
@@ -74,6 +80,7 @@ def test_override_is_of_one_thread_only():
         thread.start()
         thread.join()
     assert seen == [False]
+
 
 @pytest.mark.parametrize(
     "flag, value, in_key",
@@ -94,11 +101,13 @@ def test_trace_context_key_holds_what_changes_a_trace(flag, value, in_key):
     assert trace_context_key() == before
     hash(before)
 
+
 def test_a_rewrite_is_the_same_while_tracing_or_not():
     before = trace_context_key()
     tracing.set_local(True)
     assert trace_context_key() == before
     tracing.set_local(False)
+
 
 @pytest.mark.parametrize(
     "name, value, error, text",
@@ -116,6 +125,7 @@ def test_wrong_updates(name, value, error, text):
     with pytest.raises(error, match=text):
         config.update(name, value)
 
+
 def test_wrong_reads_and_writes():
     with pytest.raises(AttributeError, match="no flag 'enable_y64'"):
         _ = config.enable_y64
@@ -127,6 +137,7 @@ def test_wrong_reads_and_writes():
         numpy_rank_promotion()
     assert not hasattr(config, "__wrapped__")
 
+
 def read_in_new_process(code: str, **environment: str) -> subprocess.CompletedProcess:
     return subprocess.run(
         [sys.executable, "-c", f"from xlamini.core.config import config; {code}"],
@@ -134,6 +145,7 @@ def read_in_new_process(code: str, **environment: str) -> subprocess.CompletedPr
         capture_output=True,
         text=True,
     )
+
 
 @pytest.mark.full
 def test_environment_gives_the_first_value():
@@ -144,6 +156,7 @@ def test_environment_gives_the_first_value():
         XLAMINI_NUMPY_RANK_PROMOTION="warn",
     )
     assert result.stdout.split() == ["True", "8", "warn"]
+
 
 @pytest.mark.parametrize(
     "variable, value, accepted, default",

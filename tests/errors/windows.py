@@ -12,7 +12,6 @@ from xlamini.scipy import signal
 grad, jit, vmap = xlamini.grad, xlamini.jit, xlamini.vmap
 
 
-
 def image(features: int = 3) -> Any:
     return ones(1, features, 4, 4)
 

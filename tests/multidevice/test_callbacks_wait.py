@@ -78,6 +78,7 @@ def test_what_fails_on_one_device_does_not_hold_up_the_others(call: Any) -> None
 
 def test_after_a_failure_nothing_more_is_called() -> None:
     seen: list[Any] = []
+
     def step(c: Any, i: Any) -> Any:
         return io_callback(lambda i, c: seen.append(i) or raising_at_four(c), f32(16), i, c), None
 

@@ -93,6 +93,7 @@ SHARD_MAP = [
     row("scatter", lambda: mapped(lambda x: lax.psum_scatter(x, "x"))(ones(8)), ValueError, "size 4", "tiled=True"),
 ]
 
+
 def nested(inner: Any, **options: Any) -> Any:
     """`inner` within a shard_map over x alone."""
     return mapped(inner, axis_names={"x"}, **options)(np.ones((8, 8), np.float32))

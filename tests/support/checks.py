@@ -231,8 +231,6 @@ def _pairing(cotangents: Sequence[Any], tangents: Sequence[Any]) -> float:
     return sum((np.sum(np.asarray(c) * np.asarray(t)).real for c, t in pairs), 0.0)
 
 
-
-
 def _first_order(point: Point, primals: Any, tangents: Any, cotangents: Any) -> dict[str, Any]:
     """All ways to first derivatives."""
     outs, pushed = xlamini.jvp(point.fun, primals, tangents)

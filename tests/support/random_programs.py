@@ -36,6 +36,7 @@ EDGE = 0.0123
 UNEQUAL = np.array([1.0, 0.7, -0.4])
 """Spreads one number to a vector without equal elements, at which a maximum or a sort has no derivative."""
 
+
 def _regular(xnp: Any, x: Any) -> Any:
     """A positive definite matrix."""
     return xnp.outer(x, x) / (1 + xnp.sum(x * x)) + 2 * np.eye(SIZE)

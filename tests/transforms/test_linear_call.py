@@ -51,6 +51,7 @@ def test_inside_other_constructs() -> None:
     np.testing.assert_allclose(xlamini.vmap(xlamini.grad(div_add))(x, r), 1 + 10 / r, rtol=1e-6)
     total = xlamini.grad(lambda x: xlamini.vmap(div_add, (None, 0))(x, r).sum())(2.0)
     np.testing.assert_allclose(total, (1 + 10 / r).sum(), rtol=1e-6)
+
     def looped(x: Any) -> Any:
         return lax.scan(lambda c, _: (linear_call(divided, ten_times, 2.0, c), None), x, length=3)[0]
 

@@ -209,7 +209,6 @@ def _array_of(value: Any) -> Any:
     return value if hasattr(value, "__dlpack__") else np.asarray(value)
 
 
-
 values_for_a_shape = _asking(
     TracerArrayConversionError,
     "A NumPy array",

@@ -118,8 +118,6 @@ def _write_primitive(primitive: Primitive) -> str:
     return f"{kind.__module__}.{kind.__qualname__}:{primitive.name}"
 
 
-
-
 def _primitive(primitive: Primitive) -> str:
     return _refuse(primitive) if "lower" in primitive.given else _own_primitive(primitive)
 

@@ -104,6 +104,7 @@ NO_EFFECT: dict[str, tuple[Any, str]] = {
 }
 """Flags that ask for what is not done here: JAX's default, and what there is."""
 
+
 class AcceptedFlag(Flag):
     """A flag of JAX that is read back as it was set, and does nothing; it warns of that once, if `warns`."""
 

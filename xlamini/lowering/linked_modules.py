@@ -96,4 +96,3 @@ def _renumber_channels(module: ir.Module, builder: ModuleBuilder) -> None:
         return ir.WalkResult.ADVANCE
 
     module.operation.walk(renumber)
-

@@ -146,5 +146,3 @@ def _left_out(x: Any, mask: Any) -> Any:
 def _overflows(exponents: Any) -> Any:
     """A mask of the exponents whose power is infinite or NaN."""
     return ~(exponents < math.log(float(finfo(exponents.dtype).max)))
-
-

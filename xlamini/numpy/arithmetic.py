@@ -309,5 +309,3 @@ def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Array([0. , 0.5, 1. ], dtype=float32)
     """
     ...
-
-

@@ -100,4 +100,3 @@ for _name, _method in {**_operators(), "__contains__": _contains, "__reversed__"
 for _kind in (ArrayImpl, Tracer):
     for _name, _method in {"__matmul__": _matmul, "__rmatmul__": _rmatmul, "__round__": _round}.items():
         setattr(_kind, _name, _method)
-

@@ -138,5 +138,3 @@ def nan_to_num(
     ):
         array = _choose(found, in_dtype(number, array.dtype), array)
     return array
-
-

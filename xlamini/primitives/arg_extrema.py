@@ -69,6 +69,7 @@ def argmin(operand: Any, axis: int, index_dtype: Any) -> Array:
 
 class ArgExtremum(Primitive):
     traits = PURE | READS
+
     def __init__(self, name: str, *, extremum: Reduction, better: Any):
         self.extremum, self.start, self.better = extremum, extremum.start, better
         super().__init__(name)

@@ -110,6 +110,7 @@ class Reduction(Primitive):
     """`start` makes, from a dtype, the number that changes nothing."""
 
     traits = PURE | READS
+
     def __init__(self, name: str, *, hlo: str, start: Callable[[Any], Any], accepts: Kinds):
         self.hlo, self.start, self.accepts = hlo, start, accepts
         super().__init__(name)

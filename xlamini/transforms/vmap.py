@@ -339,5 +339,3 @@ def mapped_size(
 
     sizes = "; ".join(f"{where(i)} has size {size}" for size, i in first.items())
     raise ValueError(f"{caller} got inconsistent sizes for array axes to be mapped, of {fun_name}'s arguments: {sizes}")
-
-

@@ -298,4 +298,3 @@ def _attribute_of_type(tracer: Tracer, name: str) -> Any:
     if isinstance(found, aval_method):
         return partial(found.fun, tracer)
     return object.__getattribute__(tracer, name)  # raises what it raised before, which says why
-

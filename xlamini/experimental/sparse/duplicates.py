@@ -137,4 +137,3 @@ def lookup(indices: Any, data: Any, queries: Any) -> Any:
     total = segment_sum(jnp.concatenate([data, nothing])[groups.order], groups.numbers, count, indices_are_sorted=True)
     place = jnp.zeros(count, groups.order.dtype).at[groups.order].set(groups.numbers, unique_indices=True)
     return total[place[indices.shape[0] :]]
-

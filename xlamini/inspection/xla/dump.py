@@ -147,5 +147,3 @@ def _temporary_folder() -> Iterator[Path | None]:
         return
     with made as name:
         yield Path(name)
-
-

@@ -56,6 +56,7 @@ def _plan_of_key(key: tuple[Any, ...], shape: Shape, rules: Rules) -> Indexed:
     items = tuple(slice(*item) if type(item) is tuple else item for item in key)
     return _Reader(shape, rules).read(settled_items(items))
 
+
 class _Reader:
     """One pass over the items of an index, axis by axis."""
 

@@ -34,6 +34,7 @@ _BEYOND_IDENTITY = {
 
 _QUARTER, _QUARTER_LOW = 1.5707963267948966, 6.123233995736766e-17  # pi / 2
 
+
 @vectorised()
 def arcsine(x: Any) -> Any:
     """Between -pi/2 and pi/2; NaN beyond 1."""

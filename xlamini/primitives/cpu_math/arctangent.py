@@ -54,6 +54,7 @@ _SMALLEST_NORMAL = {FLOAT32: 2.0**-126, FLOAT64: 2.0**-1022}
 # pi / 4 as a sum of two numbers, the first so short that small multiples of it are exact.
 _EIGHTH, _EIGHTH_LOW = 0.7853981633974483, 3.061616997868383e-17
 
+
 @vectorised(few=512)
 def arctangent(x: Any) -> Any:
     """Between -pi/2 and pi/2."""

@@ -34,7 +34,6 @@ _POWER = (0.5, 0.16666573381900845, 0.04166655011030512, 0.008363773874405574, 0
 _LARGEST = 9.2
 
 
-
 @vectorised()
 def complement(x: Any) -> Any:
     """Between 0 and 2."""

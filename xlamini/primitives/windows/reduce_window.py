@@ -74,6 +74,7 @@ class ReduceWindow(Primitive):
     """`combine` joins two elements, `start` makes the one that changes nothing from a dtype."""
 
     traits = PURE | READS
+
     def __init__(self, name: str, combine: Elementwise, *, start: Callable[[Any], Any], accepts: Kinds):
         self.combine, self.start, self.accepts = combine, start, accepts
         self.formulations = (Formulation(folds.fits, functools.partial(folds.fold, combine=combine, start=start)),)

@@ -20,6 +20,7 @@ from xlamini.runtime.files import module_reader
 
 _PROGRAM = "import runpy, sys; sys.path[:] = {path!r}; runpy.run_path({file!r}, run_name='__main__')"
 
+
 class _Reader:
     """The process, if one runs, and the lock of those that ask it."""
 

@@ -79,8 +79,6 @@ def _solved_columns(r: Any, s: Any, right: Any) -> Any:
     return fori_loop(0, s.shape[-1], column, jnp.zeros_like(right))
 
 
-
-
 def _by_eigenvalues(a: Any, b: Any, c: Any, tol: Any) -> Any:
     """Solve in the bases of eigenvectors, which decouple the equation: each element is divided by an eigenvalue sum."""
     (left, p), (right, q) = (eig(x, compute_left_eigenvectors=False, enable_eigvec_derivs=True) for x in (a, b))

@@ -60,7 +60,6 @@ def _info(aval: ShapedArray) -> Any:
     return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=type_sharding(aval.split), weak_type=aval.weak_type)
 
 
-
 class Stage(Estimates):
     """The base class of all stages: the structure and types of the arguments and of the output.
 

@@ -198,5 +198,3 @@ def as_tangents(avals: Avals, dense: Values) -> list[Any]:
     """A tangent for every output: the dense ones, and float0 zeros for outputs that are not differentiable."""
     given = iter([t for t in dense if t is not None])
     return [next(given) if is_differentiable(a) else np.zeros(a.shape, float0) for a in avals]
-
-

@@ -146,4 +146,3 @@ def _block(ctx: Context, rows: Sequence[Value], aval: ShapedArray) -> Value:
 
 def _zeros(ctx: Context, aval: ShapedArray) -> Value:
     return as_terms(ctx, ctx.constant(0, aval), aval)
-

@@ -225,7 +225,6 @@ def _initial_tangents(tangents: Parts, nonzero: Mask) -> Parts:
     return Parts(given(tangents.consts), carry, given(tangents.xs))
 
 
-
 def _out_avals(jaxpr: Jaxpr, length: int, num_carry: int) -> list[ShapedArray]:
     outs = jaxpr.out_avals
     return [*outs[:num_carry], *(stack_of(a, length) for a in outs[num_carry:])]

@@ -78,5 +78,3 @@ def _length(what: str, length: Any) -> int | None:
     if number < 0:
         raise ValueError(f"{what}: length must be 0 or more, got {number}")
     return number
-
-

@@ -25,7 +25,6 @@ class Parts(NamedTuple):
     body: list[Any]
     carry: list[Any]
 
-
     def flat(self) -> tuple[Any, ...]:
         return *self.cond, *self.body, *self.carry
 

@@ -128,4 +128,3 @@ def emit_python_callback(
         return host_call(own, call, operands, token is not None, has_side_effect), token, None
     finally:
         own.eqn = eqn
-

@@ -103,5 +103,3 @@ def _sum_of_products(views: list[Any], weights: Any, features: int, outputs: int
         return mul(over_outputs, factor)
 
     return functools.reduce(add_any, itertools.starmap(term, enumerate(views)))
-
-

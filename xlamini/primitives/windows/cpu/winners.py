@@ -120,4 +120,3 @@ def _taken(cotangents: Any, places: Any, grid: _Grid, cells: Shape, back: Shape)
             here = here + iota_p.bind(dtype=PLACE, shape=shape, dimension=dim) * step
     zero = literal(0, aval_of(cotangents).dtype)
     return where(eq(of_windows(places), here), of_windows(cotangents), zero)
-
