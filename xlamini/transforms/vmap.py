@@ -18,7 +18,7 @@ from xlamini.core import (
     named_axis,
     unflatten,
 )
-from xlamini.core.api_boundary import api_boundary
+from xlamini.core.api_boundary import is_api_boundary, trim
 from xlamini.core.config import recorder
 from xlamini.core.hi_types import HiAval, is_hi_value
 from xlamini.core.pytree import structure
@@ -41,13 +41,14 @@ from xlamini.staging import (
     retry_with_refs,
     store,
     threaded,
-    transformed,
     values_of,
 )
+from xlamini.staging.run.program_cache import apply, transformed, transformed_jaxpr
 from xlamini.staging.trace.arguments import SomeNames, brief
 from xlamini.staging.trace.ref_arguments import OpenedRefs, pure
 from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.axes import axis_leaves, unbatched_aval
+from xlamini.transforms.vmap_plans import Plan, plan_key, plans
 
 if TYPE_CHECKING:
     from xlamini.transforms.cond.all_branches import OnCond
@@ -95,12 +96,16 @@ def vmap(
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     mapping = Mapping(fun, in_axes, out_axes, axis_name, axis_size, along, bool(sum_match), on_cond)
 
-    @api_boundary
+    @is_api_boundary
     @functools.wraps(fun)
     def vmapped(*args: Any, **kwargs: Any) -> Any:
-        if has_refs(flatten_from_user((args, kwargs))[0]):
-            return _with_refs_mapped(mapping, args, kwargs)
-        return retry_with_refs(_mapped, _threading, mapping, args, kwargs)
+        try:
+            if has_refs(flatten_from_user((args, kwargs))[0]):
+                return _with_refs_mapped(mapping, args, kwargs)
+            return retry_with_refs(_mapped, _threading, mapping, args, kwargs)
+        except Exception as error:  # in place of `api_boundary`, which would wrap each new function twice
+            trim(error)
+            raise
 
     text = f"{name_of(fun)} mapped over {_shown(in_axes)} of its arguments, which are batches of what it takes."
     return describe_as(vmapped, text, fun)
@@ -162,12 +167,19 @@ def _mapped(mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> Any:
         return _without_objects(mapping, args, kwargs)
     names = ArgNames(fun, in_tree)
     avals = checked_avals(leaves, names, fun_name, ", or close over it")
+    key = plan_key(mapping, in_tree, avals)
+    if key is not None and (plan := plans.get(key)) is not None:
+        return rebuilt(plan.out_tree, apply(plan.jaxpr, leaves))
     dims = axis_leaves("in_axes", mapping.in_axes, structure(args), kwargs, avals, names, fun_name)
     size = mapped_size(avals, dims, names, mapping.axis_size, fun_name)
     axis = Axis(size, mapping.axis_name, along=mapping.along, placed=_axis_sharding(avals, dims))
     mapped = [i for i, dim in enumerate(dims) if dim is not None]
     traced = _trace_example(fun, in_tree, leaves, mapped, avals, dims, names, axis)
-    return _run(traced, axis, [leaves[i] for i in mapped], [dims[i] for i in mapped], mapping)
+    options = _options(traced, axis, [dims[i] for i in mapped], mapping)
+    out = _run(traced, options, [leaves[i] for i in mapped], fun_name)
+    if key is not None and not traced.captured:
+        plans.keep(key, Plan(transformed_jaxpr(_batch, traced.jaxpr, options, avals), traced.out_tree))
+    return out
 
 
 def _is_operand(x: Any) -> bool:
@@ -258,7 +270,8 @@ def _trace_example(
         return trace(of_mapped, tree, single, None, SomeNames(names, mapped), name_of(fun), reuse_equal=True)
 
 
-def _run(traced: Trace, axis: Axis, leaves: Values, dims: Dims, mapping: Mapping) -> Any:
+def _options(traced: Trace, axis: Axis, dims: Dims, mapping: Mapping) -> tuple[Axis, Dims, Dims, Sequence[bool]]:
+    """The options of `_batch`."""
     in_dims, name = (*(None,) * len(traced.captured), *dims), name_of(mapping.fun)
     out_dims = axis_leaves("out_axes", mapping.out_axes, traced.out_tree, None, traced.jaxpr.out_avals, None, name)
     sums = tuple(flatten_axes("vmap", mapping.sum_match, traced.out_tree))
@@ -266,7 +279,10 @@ def _run(traced: Trace, axis: Axis, leaves: Values, dims: Dims, mapping: Mapping
         from xlamini.transforms.cond.all_branches import report_conds  # for those who ask only
 
         report_conds(traced.jaxpr, axis, in_dims, mapping.on_cond)
-    options = (axis, in_dims, tuple(out_dims), sums)
+    return axis, in_dims, tuple(out_dims), sums
+
+
+def _run(traced: Trace, options: tuple, leaves: Values, name: str) -> Any:
     try:
         outs = transformed(_batch, traced.jaxpr, options, [*traced.captured, *leaves])
     except MappedOutputError as error:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import functools
 import inspect
+import weakref
 from collections.abc import Callable, Hashable, Sequence
+from types import FunctionType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,6 +22,13 @@ from xlamini.staging.run.call_errors import Explain, guarded
 from xlamini.staging.run.jit import dispatched
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_composites: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def is_composite(fun: Callable[..., Any]) -> bool:
+    """Whether a function is a composite: what it adds to a program depends on its arguments and on flags alone."""
+    return type(fun) is FunctionType and fun in _composites
 
 
 def composite(*, static: Sequence[str] = ()) -> Callable[[F], F]:
@@ -53,6 +62,7 @@ def _composite(fun: Any, static: tuple[str, ...]) -> Any:
                 raise
         return guarded(compiled, explain)(*acceptable.args, **acceptable.kwargs)
 
+    _composites.add(call)
     return call
 
 
