@@ -32,6 +32,9 @@ class Traced(NamedTuple):
     tree: Any
 
 
+EAGER = "__eager__"
+"""The attribute of a library function that is called where nothing is traced in place of the function itself."""
+
 _OF_A_PROGRAM = frozenset({Tracer, Literal})
 _UNSEEN: Any = object()
 calls = Memo("call: library functions", 4096)

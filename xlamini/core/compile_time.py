@@ -7,7 +7,7 @@ from typing import Any
 
 from xlamini.core import hooks
 from xlamini.core.avals import Params, Values
-from xlamini.core.call_cache import repeated
+from xlamini.core.call_cache import EAGER, repeated
 from xlamini.core.jaxpr import Equation, Jaxpr, close_over
 from xlamini.core.pytree import tree_leaves
 from xlamini.core.state import state
@@ -59,4 +59,4 @@ class AtOnce(Builder):
     def call(self, fun: Callable[..., Any], args: Values, kwargs: Mapping[str, Any]) -> Any:
         builder = self.around(tree_leaves((args, kwargs)))
         with active(builder):
-            return fun(*args, **kwargs) if builder is None else repeated(fun, args, kwargs)
+            return getattr(fun, EAGER, fun)(*args, **kwargs) if builder is None else repeated(fun, args, kwargs)

@@ -120,6 +120,8 @@ def nan_to_num(
 ) -> Array:
     """`x` with numbers in the place of NaN and of the infinities: 0, and the dtype's largest and smallest.
 
+    As in JAX, and unlike NumPy, NaN goes first: an infinity given for it is replaced like the others.
+
     >>> nan_to_num(xlamini.numpy.array([math.nan, 1.0]))
     Array([0., 1.], dtype=float32)
     """
@@ -131,10 +133,8 @@ def nan_to_num(
     if kind not in FLOAT:
         return array
     limits = finfo(array.dtype)
-    for found, number in (
-        (operators.not_equal(array, array), nan),
-        (operators.equal(array, math.inf), float(limits.max) if posinf is None else posinf),
-        (operators.equal(array, -math.inf), float(limits.min) if neginf is None else neginf),
-    ):
-        array = _choose(found, in_dtype(number, array.dtype), array)
+    array = _choose(operators.not_equal(array, array), in_dtype(nan, array.dtype), array)
+    for infinity, given, largest in ((math.inf, posinf, limits.max), (-math.inf, neginf, limits.min)):
+        number = in_dtype(float(largest) if given is None else given, array.dtype)
+        array = _choose(operators.equal(array, infinity), number, array)
     return array

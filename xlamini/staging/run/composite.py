@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-import weakref
 from collections.abc import Callable, Hashable, Sequence
-from types import FunctionType
 from typing import Any, TypeVar
 
 import numpy as np
 
 from xlamini.core import repeated, tree_leaves, tree_map, trim
 from xlamini.core.api_boundary import is_api_boundary
+from xlamini.core.call_cache import EAGER
 from xlamini.core.state import state
 from xlamini.primitives import stands_for_array
 from xlamini.staging.run.call_errors import Explain, guarded
@@ -23,12 +22,10 @@ from xlamini.staging.run.jit import dispatched
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_composites: weakref.WeakSet[Any] = weakref.WeakSet()
-
 
 def is_composite(fun: Callable[..., Any]) -> bool:
     """Whether a function is a composite: what it adds to a program depends on its arguments and on flags alone."""
-    return type(fun) is FunctionType and fun in _composites
+    return getattr(getattr(fun, "__wrapped__", None), EAGER, None) is fun
 
 
 def composite(*, static: Sequence[str] = ()) -> Callable[[F], F]:
@@ -62,7 +59,7 @@ def _composite(fun: Any, static: tuple[str, ...]) -> Any:
                 raise
         return guarded(compiled, explain)(*acceptable.args, **acceptable.kwargs)
 
-    _composites.add(call)
+    setattr(fun, EAGER, call)
     return call
 
 
