@@ -68,6 +68,29 @@ def test_a_nested_function_sees_traced_values_around_it() -> None:
     np.testing.assert_allclose(grad(lambda x: f(x)[0])(2.0), 6.0)
 
 
+@pytest.mark.parametrize(
+    "call, expected",
+    [
+        (lambda: jnp.mod(jnp.array([3, -3, 4]), 2), [1, 1, 0]),
+        (lambda: jnp.floor_divide(jnp.array([3, -3]), 2), [1, -2]),
+        (lambda: jnp.divmod(jnp.array([7, -7]), 3), [[2, -3], [1, 2]]),
+        (lambda: jnp.arange(4.0).at[0].set(5), [5, 1, 2, 3]),
+        (lambda: jnp.median(jnp.arange(4.0)), 1.5),
+    ],
+)
+def test_library_functions_take_numbers_there(call: Any, expected: Any) -> None:
+    """Their programs are those that they have outside of traces, where a number is an operand like others."""
+
+    def f(x: Any) -> Any:
+        with ensure_compile_time_eval():
+            found = call()
+            np.testing.assert_array_equal(found, expected)
+        return x
+
+    assert jit(f)(1.0) == 1
+    vmap(f)(jnp.ones(2))
+
+
 def test_operations_of_a_named_call_have_its_name() -> None:
     @named_call
     def layer(x: Any) -> Any:

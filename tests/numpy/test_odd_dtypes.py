@@ -82,3 +82,11 @@ def test_the_logarithm_of_a_sum_of_zeros_is_minus_infinity() -> None:
 def test_the_derivative_of_the_logarithm_of_a_sum_of_complex_powers() -> None:
     found = xlamini.vmap(xlamini.grad(jnp.logaddexp, holomorphic=True))(X, Y)
     np.testing.assert_allclose(found, 1 / (1 + np.exp((Y - X).astype(np.complex128))), 1e-5)
+
+
+def test_nan_to_num_replaces_nan_first() -> None:
+    """As in JAX 0.10.2: an infinity that is given for NaN is replaced in its turn."""
+    x = np.array([np.nan, np.inf, -np.inf, 2], np.float32)
+    largest = np.finfo(np.float32).max
+    np.testing.assert_array_equal(jnp.nan_to_num(x, nan=-np.inf), [-largest, largest, -largest, 2])
+    np.testing.assert_array_equal(jnp.nan_to_num(x, nan=np.inf, posinf=7, neginf=-np.inf), [7, 7, -np.inf, 2])
