@@ -108,7 +108,7 @@ ROWS = [
     row(
         "letters",
         lambda: lax.conv_general_dilated(image(), KERNEL, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIX", "NHWC")),
-        ValueError, "the rhs string 'HWIX' must have O and I once",
+        TypeError, "the rhs string 'HWIX' must have O and I once",
     ),
     row(
         "spatial letters", lambda: lax.conv_dimension_numbers((1, 3, 4), (2, 3, 2), ("NCH", "OIW", "NCH")), ValueError,

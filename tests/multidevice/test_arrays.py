@@ -324,3 +324,16 @@ def test_a_function_is_traced_for_each_mesh() -> None:
     for mesh in (MESH, HALF, MESH):
         with xlamini.set_mesh(mesh):
             assert halve(table(4)).sharding == NamedSharding(mesh, P("y"))
+
+
+def test_the_local_mesh_of_one_process_is_the_mesh() -> None:
+    assert MESH.local_mesh is MESH
+    assert HALF.local_mesh == HALF
+
+
+def test_a_jitted_function_moves_nothing_to_other_devices() -> None:
+    other = NamedSharding(Mesh(np.array(DEVICES[:4]).reshape(2, 2), ("x", "y")), P("x"))
+    x = xlamini.device_put(np.arange(8.0, dtype=np.float32), NamedSharding(HALF, P("x")))
+    with pytest.raises(ValueError, match=r"a program runs on 4 devices, and cpu:0 .* move it by device_put outside"):
+        xlamini.jit(lambda x: xlamini.device_put(x, other))(x)
+    np.testing.assert_array_equal(xlamini.device_put(x, other), x)

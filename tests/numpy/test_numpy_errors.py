@@ -255,6 +255,7 @@ def test_strict_dtypes() -> None:
 def test_strict_ranks() -> None:
     with xlamini.numpy_rank_promotion("raise"):
         assert (X + 1).shape == (2, 3)
+        np.testing.assert_array_equal(jnp.where(np.arange(3) > 1, X, 0), np.where(np.arange(3) > 1, X, 0))
         with pytest.raises(ValueError, match=r"could not be broadcast together.*numpy_rank_promotion is 'raise'"):
             X + X[0]
     with xlamini.numpy_rank_promotion("warn"), pytest.warns(UserWarning, match="operands of different rank"):

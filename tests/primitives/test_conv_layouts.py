@@ -65,3 +65,9 @@ def test_float32_is_lowered_with_features_last_and_integers_as_they_are() -> Non
     x, kernel = np.ones((1, 3, 4, 4), np.float32), np.ones((2, 3, 3, 3), np.float32)
     assert _layouts(x, kernel) == {"[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]"}
     assert _layouts(x.astype(int), kernel.astype(int)) == {"[b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1]"}
+
+
+@pytest.mark.parametrize("letters", ["NHWX", "NHHC", "HWC"])
+def test_letters_that_name_no_layout_are_a_type_error(letters: str) -> None:
+    with pytest.raises(TypeError, match="conv_dimension_numbers"):
+        lax.conv_dimension_numbers(X.shape, KERNEL.shape, ("NHWC", "HWIO", letters))

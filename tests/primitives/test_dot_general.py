@@ -216,3 +216,15 @@ ERRORS: list[tuple[Callable[[], Any], type, str]] = [
 def test_errors(call: Callable[[], Any], kind: type[Exception], text: str) -> None:
     with pytest.raises(kind, match=re.escape(text)):
         call()
+
+
+def test_precision_by_its_other_names() -> None:
+    names = {None: "DEFAULT", "fastest": "DEFAULT", "bfloat16_3x": "HIGH", "float32": "HIGHEST", 1: "HIGH"}
+    assert {name: str(lax.Precision(name)) for name in names} == names
+    with pytest.raises(ValueError, match="'HIGHEST' is not a valid Precision"):
+        lax.Precision("HIGHEST")
+
+
+def test_the_preset_default_by_its_name() -> None:
+    x = np.arange(3, dtype=np.float32)
+    assert float(lax.dot(x, x, precision="DEFAULT")) == 5

@@ -196,3 +196,12 @@ def test_a_mapped_predicate_makes_a_branch_of_each_function() -> None:
     jaxpr = xlamini.make_jaxpr(xlamini.vmap(lambda p, x: lax.cond(p, lax.sin, lax.square, x)))
     names = [eqn.primitive.name for eqn in jaxpr(np.array([True, False]), np.ones(2, np.float32)).eqns]
     assert names.count("branch") == 2 and names[-1] == "select_n"
+
+
+@pytest.mark.parametrize("number", [3, 2.5, True, np.float32(2), np.ones(2)])
+def test_an_operand_that_all_branches_return_is_an_array(number: Any) -> None:
+    out, other = lax.cond(True, lambda x: (x, x * 2), lambda x: (x, x * 3), number)
+    assert isinstance(out, xlamini.Array)
+    assert (out.dtype, other.dtype) == (jnp.asarray(number).dtype, (jnp.asarray(number) * 2).dtype)
+    np.testing.assert_array_equal(out, number)
+    assert isinstance(lax.switch(1, [lambda x: x, lambda x: x], number), xlamini.Array)

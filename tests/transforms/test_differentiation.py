@@ -185,7 +185,7 @@ def test_vjp_with_auxiliary_data() -> None:
 
 def test_cotangents_that_do_not_fit() -> None:
     _, pull = xlamini.vjp(lambda x: (x, x), RAMP)
-    with pytest.raises(TypeError, match="structure"):
+    with pytest.raises(ValueError, match="structure"):
         pull(RAMP)
     with pytest.raises(TypeError, match="one type"):
         pull((RAMP, RAMP[:1]))

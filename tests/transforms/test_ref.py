@@ -10,6 +10,7 @@ import xlamini
 from tests.support.checks import assert_close
 from xlamini import lax, numpy as jnp
 from xlamini.core import close_over
+from xlamini.core.jax_flags import check_static_indices
 from xlamini.errors import ShapeError, UnexpectedTracerError
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.ref import Ref, addupdate, freeze, get, new_ref, set as set_ref, swap
@@ -26,6 +27,19 @@ def powers(x: Any) -> Any:
 
 
 # --- outside of any trace
+
+
+def test_static_indices_are_checked_whatever_the_flag_says() -> None:
+    r = new_ref(RAMP)
+    with check_static_indices(False):
+        assert [float(x) for x in r] == [0, 1, 2]
+        for use in (lambda: r[3], lambda: set_ref(r, 3, 1.0), lambda: get(r, (-4,)), lambda: r.at[1:].at[2][...]):
+            with pytest.raises(IndexError, match="out of bounds"):
+                use()
+        with pytest.raises(IndexError, match="out of bounds"):
+            xlamini.jit(lambda ref: addupdate(ref, 5, 1.0))(r)
+        assert_close(r[np.int32(1)], 1, 0)
+    assert_close(r[...], RAMP, 0)
 
 
 def test_reading_and_writing() -> None:

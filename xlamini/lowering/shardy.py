@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from jaxlib.mlir import ir
 
 from xlamini.core import AbstractMesh, AxisType, PartitionSpec, memoised
+from xlamini.core.errors import ShardingError
 from xlamini.lowering.mlir import Interned
 from xlamini.runtime.meshes.mesh import with_axes
 
@@ -61,7 +62,9 @@ class Meshes:
     def numbers(self, mesh: Any) -> np.ndarray:
         """The program's device numbers of a mesh's devices, in the mesh's order."""
         numbers = {device: number for number, device in enumerate(self.devices)}
-        return np.array([numbers[device] for device in _devices_of(self._with_devices(mesh))])
+        devices = _devices_of(self._with_devices(mesh))
+        _check_devices([device for device in devices if device not in numbers], len(numbers))
+        return np.array([numbers[device] for device in devices])
 
     def linked(self, mesh: ir.Attribute) -> tuple[str, bool]:
         """The symbol for a mesh of a module that is linked into this one, and whether the module has that mesh."""
@@ -133,3 +136,11 @@ def _entry(partition: Any, is_open: bool) -> str:
     names = () if partition is None else partition if isinstance(partition, tuple) else (partition,)
     further = ["?"] if is_open else []
     return "{" + ", ".join([f'"{name}"' for name in names] + further) + "}"
+
+
+def _check_devices(foreign: Sequence[Any], count: int) -> None:
+    if foreign:
+        raise ShardingError(
+            f"a program runs on {count} devices, and {foreign[0]} of a mesh named in it is none of them: a value stays "
+            "on the devices of its program; move it by device_put outside of the jitted function"
+        )

@@ -13,11 +13,18 @@ import numpy as np
 from xlamini.core import ShapedArray, api_boundary_methods, aval_of, register_pytree_node, result_type
 from xlamini.core.ref_cells import AbstractRef
 from xlamini.core.tracer import build
+from xlamini.numpy.indexing.parse import check_bounds
 from xlamini.numpy.repeating import broadcast_to as _broadcast_to
 from xlamini.numpy.shapes import reshape as _reshape, transpose as _transpose
 from xlamini.primitives.convert_element_type import bitcast_convert_type
 
 Index = Any
+
+
+def item_of(x: Any, index: Index) -> Any:
+    """`x[index]` of the value of a ref, for which a static index out of bounds is an error whatever the flags say."""
+    check_bounds(index, aval_of(x).shape)
+    return x[index]
 
 
 class Indexer(NamedTuple):
@@ -27,10 +34,11 @@ class Indexer(NamedTuple):
 
     def read(self, x: Any) -> Any:
         """The value after the step, from the one before."""
-        return x if self.index is ... else x[self.index]
+        return x if self.index is ... else item_of(x, self.index)
 
     def write(self, x: Any, new: Any) -> Any:
         """The value before the step, where the one after it is new."""
+        check_bounds(self.index, aval_of(x).shape)
         return x.at[self.index].set(new)
 
 
@@ -215,7 +223,7 @@ class TransformedRef(Viewed):
 
     def __getitem__(self, index: Index) -> Any:
         part = self._read(self.ref[...])
-        return part if index is ... else part[index]
+        return part if index is ... else item_of(part, index)
 
     def __setitem__(self, index: Index, value: Any) -> None:
         if index is not ...:

@@ -18,7 +18,8 @@ from xlamini.core import Cell, Holder, ShapedArray, ShapeError, api_boundary_met
 from xlamini.core.ref_cells import FREED, AbstractRef
 from xlamini.numpy.construction import array as _array
 from xlamini.numpy.creation import zeros as _zeros
-from xlamini.numpy.ref_views import Step, TransformedRef, Viewed, check_dtype
+from xlamini.numpy.indexing.parse import check_bounds
+from xlamini.numpy.ref_views import Step, TransformedRef, Viewed, check_dtype, item_of
 from xlamini.numpy.repeating import broadcast_to as _broadcast_to
 from xlamini.primitives import convert
 
@@ -58,7 +59,7 @@ class Ref(Holder, Viewed):
 
     def __getitem__(self, index: Index) -> Any:
         value = self._cell.read()
-        return value if index is ... else value[index]
+        return value if index is ... else item_of(value, index)
 
     def __setitem__(self, index: Index, value: Any) -> None:
         aval = self._cell.aval
@@ -67,6 +68,7 @@ class Ref(Holder, Viewed):
             _check_shape(aval, value)
             new = _spread(aval, value)
         else:
+            check_bounds(index, aval.shape)
             new = self._cell.read().at[index].set(value)
         self._cell.write(convert(new, aval.dtype, aval.weak_type))
 

@@ -12,7 +12,7 @@ from xlamini.numpy.arguments import as_operand
 from xlamini.primitives import (
     COMPLEX,
     FLOAT,
-    broadcasted,
+    broadcasted_freely,
     check_operands,
     complex,
     convert,
@@ -67,7 +67,7 @@ def where(
 def _where(condition: Any, x: Any, y: Any) -> Any:
     condition, x, y = check_operands("where", (condition, x, y))
     x, y = scalars_as_sums(promoted_dtypes(x, y))
-    return _choose(*broadcasted("where", convert(condition, np.dtype(bool)), x, y))
+    return _choose(*broadcasted_freely("where", convert(condition, np.dtype(bool)), x, y))
 
 
 @composite()

@@ -26,6 +26,7 @@ from xlamini.primitives.power import sqrt
 from xlamini.primitives.promotion import (
     broadcast_to,
     broadcasted,
+    broadcasted_freely,
     check_operands,
     in_dtype,
     is_operand,

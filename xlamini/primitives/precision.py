@@ -30,6 +30,13 @@ class Precision(Enum):
     HIGH = 1
     HIGHEST = 2
 
+    @classmethod
+    def _missing_(cls, value: object) -> Precision | None:
+        """The level of another name for it, such as 'float32'; None is the default."""
+        if value is None:
+            return cls.DEFAULT
+        return _LEVELS.get(value) if isinstance(value, str) else None
+
     def __repr__(self) -> str:
         return f"Precision.{self.name}"
 
@@ -47,14 +54,18 @@ PrecisionLike = str | Precision | tuple[str, str] | tuple[Precision, Precision] 
 """
 CanonicalPrecision = tuple[Precision, Precision] | Algorithm | None
 
-_NAMES: dict[Any, Any] = {
+_LEVELS = {
     **{p.name.lower(): p for p in Precision},
     "bfloat16": Precision.DEFAULT,
     "fastest": Precision.DEFAULT,
     "tensorfloat32": Precision.HIGH,
     "bfloat16_3x": Precision.HIGH,
     "float32": Precision.HIGHEST,
-    **{a.name: a for a in DotAlgorithmPreset if a.name != "DEFAULT"},
+}
+
+_NAMES: dict[Any, Any] = {
+    **_LEVELS,
+    **{a.name: a for a in DotAlgorithmPreset},
     **{p: p for p in (*Precision, *DotAlgorithmPreset)},
 }
 

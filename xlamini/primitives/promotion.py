@@ -167,6 +167,14 @@ def _number(x: Any, dtype: Any, weak: bool) -> Literal:
 def broadcasted(name: str, *operands: Any) -> Values:
     """Operands of rank 0, or of the one shape that NumPy's broadcasting gives them."""
     avals = [aval_of(x) for x in operands]
+    if numpy_rank_promotion.value != "allow" and len({len(aval.shape) for aval in avals if aval.shape}) > 1:
+        _refuse_ranks(name, avals)
+    return broadcasted_freely(name, *operands)
+
+
+def broadcasted_freely(name: str, *operands: Any) -> Values:
+    """The same for functions whose operands may differ in rank, whatever flag `numpy_rank_promotion` says."""
+    avals = [aval_of(x) for x in operands]
     shapes = {aval.shape for aval in avals} - {()}
     if len(shapes) < 2:
         return operands
@@ -177,8 +185,6 @@ def broadcasted(name: str, *operands: Any) -> Values:
             f"{name}: Incompatible shapes for broadcasting: {_listed(avals)}; sizes must be equal or 1, counted from "
             "the last axis"
         ) from None
-    if numpy_rank_promotion.value != "allow" and len({len(s) for s in shapes}) > 1:
-        _refuse_ranks(name, avals)
     return [broadcast_to(x, shape) for x in operands]
 
 

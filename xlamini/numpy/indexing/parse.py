@@ -37,6 +37,13 @@ def plan_of(index: Any, shape: Shape, rules: Rules) -> Indexed:
     return _Reader(shape, rules).read(settled_items(index)) if key is None else _plan_of_key(key, shape, rules)
 
 
+def check_bounds(index: Any, shape: Shape) -> None:
+    """IndexError for a static index out of bounds, also where flag `check_static_indices` is off."""
+    if not check_static_indices.value:
+        key, rules = _key(index), Rules(eager=True)
+        _ = _Reader(shape, rules).read(settled_items(index)) if key is None else _plan_of_key(key, shape, rules)
+
+
 def _key(index: Any) -> tuple[Any, ...] | None:
     """An index of Python numbers, slices, None and '...' in hashable form; None if there is anything else in it."""
     key = []

@@ -198,7 +198,7 @@ def placed(values: Sequence[T], spec: Sequence[int]) -> tuple[T, ...]:
 def _check_letters(name: str, lhs: str, rhs: str, out: str) -> None:
     for what, spec, first in (("lhs", lhs, "NC"), ("rhs", rhs, "OI"), ("out", out, "NC")):
         if any(spec.count(letter) != 1 for letter in first) or len(set(spec)) != len(spec):
-            raise ValueError(
+            raise TypeError(
                 f"{name}: the {what} string {spec!r} must have {first[0]} and {first[1]} once, and each letter once"
             )
     if not set(lhs) - {*"NC"} == set(rhs) - {*"OI"} == set(out) - {*"NC"}:

@@ -94,6 +94,15 @@ class Mesh(AxesOfMesh):
         return list(self._internal_device_list.addressable_device_list)
 
     @property
+    def local_mesh(self) -> Mesh:
+        """The part of the mesh whose devices belong to this process; a ValueError if these are no grid."""
+        local = np.isin(self.device_ids, [device.id for device in self.local_devices])
+        part = self.devices[np.ix_(*map(np.unique, np.nonzero(local)))]
+        if part.size != len(self.local_devices):
+            raise ValueError(f"Mesh.local_mesh: the {len(self.local_devices)} devices of this process are no grid")
+        return self if part.size == self.size else Mesh(part, self.axis_names, self.axis_types)
+
+    @property
     def is_multi_process(self) -> bool:
         """Whether the mesh has devices of other processes."""
         return len(self.local_devices) != self.size

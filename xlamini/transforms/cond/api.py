@@ -133,9 +133,11 @@ def applied(
 ) -> Any:
     """The outputs of the chosen branch, as a pytree; `index_of(*fixed, *chooser)` is the branch index.
 
-    An output that is one input in all branches is that operand, and no output of the primitive.
+    An output that is one input in all branches is that operand, and no output of the primitive; but a number of
+    Python's or NumPy's becomes an array.
     """
-    forwarded = forwarded_inputs(traced.jaxprs)
+    is_array = [hasattr(x, "aval") for x in traced.operands]
+    forwarded = [p if p is None or is_array[p] else None for p in forwarded_inputs(traced.jaxprs)]
     own = [place is None for place in forwarded]
     branches = tuple(_with_outputs(jaxpr, own) for jaxpr in traced.jaxprs)
 

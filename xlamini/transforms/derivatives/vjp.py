@@ -216,7 +216,7 @@ def _check_cotangents(rule: Rule, out_ct: Any) -> list[Any]:
     avals_of(leaves, names, f"the pullback of {rule.fun_name}")
     if tree != rule.out_tree:
         where = first_difference(rule.out_tree, tree, ("output", "cotangent"))
-        raise TypeError(f"vjp: the cotangent must have the structure of the output of {rule.fun_name}: {where}")
+        raise ValueError(f"vjp: the cotangent must have the structure of the output of {rule.fun_name}: {where}")
     checked = []
     for i, (ct, aval) in enumerate(zip(leaves, rule.out_avals, strict=False)):
         actual, expected = aval_of(ct), cotangent_aval(aval)
