@@ -13,6 +13,7 @@ def test_private_names_of_dtypes_trees_and_equations() -> None:
     import xlamini.as_jax
     import jax, numpy as np, jax.numpy as jnp
     from jax._src.ad_util import add_any_p
+    from jax._src.numpy.ufuncs import isnan
     from jax._src.numpy.util import promote_dtypes_complex
     from jax._src.scipy.special import gammaln
     from jax._src.tree_util import _registry
@@ -33,7 +34,7 @@ def test_private_names_of_dtypes_trees_and_equations() -> None:
     one, two = promote_dtypes_complex(1, np.float32(2.5))
     assert (one.dtype, one, two.dtype, two) == (np.complex64, 1, np.complex64, 2.5)
     assert Array is jax.Array and DType is np.dtype
-    assert gammaln is jax.scipy.special.gammaln
+    assert gammaln is jax.scipy.special.gammaln and isnan is jnp.isnan
     (eqn,) = jax.make_jaxpr(jnp.sin)(1.0).eqns
     assert summarize(eqn.source_info).endswith("(<module>)"), summarize(eqn.source_info)
     total = jax.make_jaxpr(jax.grad(lambda x: x * jnp.sin(x)))(1.0)
