@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import xlamini
+import xlamini.numpy as jnp
 from tests.support.paths import GOLDEN
 from xlamini.core import dtypes, hooks
 from xlamini.core.config import enable_x64, numpy_dtype_promotion
@@ -310,3 +311,11 @@ def test_scalar_constructor_is_a_dtype():
 def test_scalar_constructor_makes_arrays(monkeypatch):
     monkeypatch.setattr(hooks, "make_array", lambda x, dtype: np.asarray(x, dtype))
     assert constructors["bfloat16"](1.5).dtype == ml_dtypes.bfloat16
+
+
+def test_a_class_derived_from_a_constructor_makes_arrays():
+    class Kind(jnp.int8):
+        FIRST = jnp.int8(1)
+
+    assert Kind.FIRST.dtype == Kind(3).dtype == np.dtype(Kind) == jnp.zeros(2, Kind).dtype == np.int8
+    assert Kind(3) == 3

@@ -149,7 +149,7 @@ def test_parts_of_a_program() -> None:
         assert call.replace(params={**call.params, "name": "other"}).params["name"] == "other"
     assert call.replace(source_info=call.source_info, ctx=call.ctx).invars == call.invars
     assert inner.replace(debug_info=closed.debug_info, effects=inner.effects).name == "<lambda>"
-    assert call.primitive.get_bind_params(call.params) == ([], call.params)
+    assert call.primitive.get_bind_params(call.params) == call.params
 
 
 @pytest.mark.full
@@ -178,8 +178,7 @@ def test_an_equation_with_another_program() -> None:
         for eqn in jaxpr.eqns:
             params = {name: changed(value) for name, value in eqn.params.items()}
             operands = [a.val if isinstance(a, extend.Literal) else env[a] for a in eqn.invars]
-            subfuns, params = eqn.primitive.get_bind_params(params)
-            outs = eqn.primitive.bind(*subfuns, *operands, **params)
+            outs = eqn.primitive.bind(*operands, **eqn.primitive.get_bind_params(params))
             env.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else [outs], strict=True))
         return env[jaxpr.outvars[0]]
 

@@ -189,3 +189,17 @@ def test_neither_arrays_nor_keys_nor_traced_values_say_that_they_are_hashable() 
     xlamini.jit(lambda x: traced.append(isinstance(x, Hashable)))(1.0)
     assert traced == [False]
     assert not isinstance(jnp.ones(3), Hashable) and not isinstance(xlamini.random.key(0), Hashable)
+
+
+def test_axes_of_transpose_as_an_array() -> None:
+    x, axes = jnp.arange(6).reshape(1, 2, 3), np.array([2, 0, 1])
+    for turned in (x.transpose(axes), np.transpose(x, axes), x.transpose(2, 0, 1), x.transpose([2, 0, 1])):  # type: ignore[arg-type]
+        np.testing.assert_array_equal(turned, np.asarray(x).transpose(axes))
+    assert x.transpose(None).shape == x.transpose().shape == (3, 2, 1)
+
+
+def test_a_range_of_complex_numbers() -> None:
+    for made in (jnp.arange(-1, 3, dtype=complex), xlamini.jit(lambda: jnp.arange(-1, 3, dtype=jnp.complex64))()):
+        assert made.dtype == np.complex64
+        np.testing.assert_array_equal(made, [-1, 0, 1, 2])
+    np.testing.assert_array_equal(xlamini.jit(lambda: jnp.arange(3, dtype=jnp.complex64) * 1j)(), [0, 1j, 2j])

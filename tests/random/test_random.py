@@ -375,6 +375,16 @@ def test_frequencies(key):
         np.testing.assert_allclose(counts / SIZE, p, atol=0.006)
 
 
+def test_weights_that_are_no_floats(key):
+    weights = np.array([2, 0, 1, 0])
+    for replace in (True, False):
+        expected = random.choice(key, 4, (2,), replace, jnp.array(weights, "float32"))
+        for p in (jnp.array(weights), weights):
+            np.testing.assert_array_equal(random.choice(key, 4, (2,), replace, p), expected)
+    drawn = random.choice(key, 4, (50,), p=jnp.array([True, False, False, True]))
+    assert set(np.asarray(drawn).tolist()) == {0, 3}
+
+
 @pytest.mark.full
 def test_a_permutation_has_each_element_once(key):
     for size in (0, 1, 7, 2000):

@@ -147,9 +147,9 @@ class Primitive:
             return hooks.evaluate(self, operands, params)
         return builder.emit(self, operands, params)
 
-    def get_bind_params(self, params: Params) -> tuple[list[Any], Params]:
-        """What `bind` takes before an equation's operands, which is nothing, and after them: its params."""
-        return [], dict(params)
+    def get_bind_params(self, params: Params) -> Params:
+        """The params that `bind` takes after an equation's operands, to evaluate the equation again."""
+        return dict(params)
 
     def varying(self, vma: frozenset[Any], params: Params) -> frozenset[Any] | None:
         """The results' varying manual axes, where `vma` are the operands'; None: those of `shape_rule`'s types."""

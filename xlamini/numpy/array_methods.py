@@ -55,7 +55,7 @@ class Methods:
 
     def transpose(self: Any, *args: Any) -> Any:
         """The axes in another order, given as one argument or as several, or in the reverse one."""
-        return shapes.transpose(self, None if not args or args == (None,) else _one_or_several(args))
+        return shapes.transpose(self, _one_or_several(args) if args else None)
 
     def compress(self: Any, condition: Any, axis: int | None = None, **named: Any) -> Any:
         """The elements at which the condition holds, or their slices: see `xlamini.numpy.compress`."""

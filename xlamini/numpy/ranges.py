@@ -52,7 +52,7 @@ def arange(
 
     The bounds must be concrete while tracing. The dtype is that of the bounds, if none is given. The numbers lie on
     `device`, or are split over a mesh as `out_sharding` says, a PartitionSpec or NamedSharding. Raises ValueError for
-    complex numbers, ZeroDivisionError for a step of 0, OverflowError where no dtype is given
+    complex bounds, ZeroDivisionError for a step of 0, OverflowError where no dtype is given
     and the integers do not fit in the one of the bounds; in a given dtype they wrap around.
 
     >>> arange(3), arange(1, 2, 0.5)
@@ -63,7 +63,7 @@ def arange(
     check_operands("arange", bounds or (start,))
     wanted = result_type(*bounds) if dtype is None else check_user_dtype(dtype, "arange")
     is_integer = issubdtype(wanted, np.integer)
-    if not is_integer and not issubdtype(wanted, np.floating):
+    if not issubdtype(wanted, np.number) or issubdtype(result_type(*bounds), np.complexfloating):
         raise ValueError(f"arange: dtype {wanted} cannot count; ask for integers or floats with `dtype`")
     low, high, by = _bounds(start, stop, step)
     length = max(0, math.ceil((high - low) / by))

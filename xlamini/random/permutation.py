@@ -14,6 +14,7 @@ from xlamini.numpy.searching import searchsorted
 from xlamini.primitives import index_in_dim, log, reshape, slice_in_dim, split_p
 from xlamini.primitives.cumulative import cumsum
 from xlamini.primitives.iota import iota
+from xlamini.primitives.promotion import promoted_inexact_dtypes
 from xlamini.primitives.random_keys import bits_p
 from xlamini.primitives.sort import sort_key_val
 from xlamini.random.arguments import checked_shape, sampler
@@ -88,6 +89,8 @@ def choice(
     axis = as_axis("choice", axis, aval.ndim) if aval.ndim else 0
     count = aval.shape[axis] if aval.ndim else operator.index(a)
     _check_choice(count, math.prod(shape), replace, p)
+    if p is not None:
+        (p,) = promoted_inexact_dtypes(p)
     return _choice(key, a if aval.ndim else None, p, count, shape, bool(replace), axis, mode)
 
 

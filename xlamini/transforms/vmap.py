@@ -1,7 +1,6 @@
 """vmap: automatic batching, from a function of single examples to a function of a batch."""
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
@@ -22,6 +21,7 @@ from xlamini.core.api_boundary import is_api_boundary, trim
 from xlamini.core.config import recorder
 from xlamini.core.hi_types import HiAval, is_hi_value
 from xlamini.core.pytree import structure
+from xlamini.core.wrapping import wraps
 from xlamini.interpreters.batch import Dims, batch, push_batch
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import BOOL, convert, kind_of, move_batch_dim, sum_over
@@ -97,7 +97,7 @@ def vmap(
     mapping = Mapping(fun, in_axes, out_axes, axis_name, axis_size, along, bool(sum_match), on_cond)
 
     @is_api_boundary
-    @functools.wraps(fun)
+    @wraps(fun)
     def vmapped(*args: Any, **kwargs: Any) -> Any:
         try:
             if has_refs(flatten_from_user((args, kwargs))[0]):

@@ -36,6 +36,10 @@ class ScalarConstructor:
     def __instancecheck__(self, instance: object) -> bool:
         return isinstance(instance, self.type)
 
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type]:
+        """The base of a class derived from `jnp.int8`: a call of it makes an array, as one of `jnp.int8` does."""
+        return (type(self.__name__, (), {"__new__": lambda cls, x: self(x), "dtype": self.dtype}),)
+
     def __repr__(self) -> str:
         return f"<class 'xlamini.numpy.{self.__name__}'>"
 

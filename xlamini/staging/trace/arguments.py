@@ -250,7 +250,7 @@ def brief(x: Any) -> str:
 def name_of(fun: Callable[..., Any]) -> str:
     """The name of a function in programs and messages."""
     name = getattr(fun, "__name__", None)
-    if name is not None:
+    if isinstance(name, str):
         return name if name.isascii() else name.encode(errors="replace").decode()  # C++ takes no lone surrogates
     inner = getattr(fun, "func", None)
     return name_of(inner) if inner is not None else type(fun).__name__

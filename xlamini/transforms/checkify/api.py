@@ -1,7 +1,6 @@
 """The public functions: `checkify`, `checked`, and the checks that users write."""
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
@@ -13,6 +12,7 @@ from xlamini.core.effects import more_than_observing
 from xlamini.core.pytree import structure
 from xlamini.core.state import state
 from xlamini.core.tracer import build
+from xlamini.core.wrapping import wraps
 from xlamini.interpreters.check import SOMEWHERE, Errors, check as check_jaxpr
 from xlamini.interpreters.error_values import Part, Site
 from xlamini.interpreters.physical import is_extended
@@ -124,7 +124,7 @@ def checkify(f: Callable[P, R], errors: Errors = user_checks) -> Callable[P, tup
 
 
 def _with_error(f: Callable[..., R], wanted: Errors) -> Callable[..., tuple[Error, R]]:
-    @functools.wraps(f)
+    @wraps(f)
     def checkified(*args: Any, **kwargs: Any) -> tuple[Error, R]:
         leaves, tree = flatten((args, kwargs))
         places = [i for i, x in enumerate(leaves) if isinstance(x, _ARRAYS)]
@@ -178,7 +178,7 @@ def checked(
     )
 
     @api_boundary
-    @functools.wraps(f)
+    @wraps(f)
     def raising(*args: P.args, **kwargs: P.kwargs) -> R:
         if state.builder is not None:
             error, out = exact(*args, **kwargs)

@@ -13,6 +13,7 @@ import numpy as np
 from xlamini.core import Avals, Jaxpr, ShapedArray, Unknown, Values, aval_of, disable_jit, issubdtype, rewrite, value_of
 from xlamini.core.pytree import structure
 from xlamini.core.tracer import build
+from xlamini.core.wrapping import wraps
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import add, in_dtype, lt
 from xlamini.primitives.promotion import number
@@ -75,7 +76,7 @@ def fori_loop(
 def _threading(cells: Cells, lower: Any, upper: Any, body_fun: Callable, init_val: Any, unroll: Any) -> Any:
     """The loop with the refs that its body writes as part of the carry."""
 
-    @functools.wraps(body_fun)
+    @wraps(body_fun)
     def iteration(i: Any, state: Any) -> Any:
         values, val = state
         val, values = threaded(body_fun, cells)(values, i, val)

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, ParamSpec, TypeVar
 from xlamini.core import Jaxpr, Tracer, Values, api_boundary_methods, flatten_call
 from xlamini.core.state import state
 from xlamini.core.tracer import A_RULE
+from xlamini.core.wrapping import wraps
 from xlamini.staging import ArgNames, Trace, check_callable, checked_avals, name_of, rebuilt
 from xlamini.staging.trace.static_args import Names, Numbers, Selected
 from xlamini.staging.trace.tracing import trace
@@ -62,7 +63,7 @@ class CustomFunction(Generic[P, R]):
 
     def __init__(self, fun: Callable[P, R], nondiff_argnums: Numbers = (), nondiff_argnames: Names = ()):
         check_callable(self.what, fun)
-        functools.update_wrapper(self, fun)
+        wraps(fun)(self)
         self.fun = fun
         self.nondiff_argnums = Selected("nondiff", fun, nondiff_argnums, nondiff_argnames, self.what).nums
 

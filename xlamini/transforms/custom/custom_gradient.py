@@ -1,13 +1,13 @@
 """custom_gradient: a function that returns its value together with the function that pulls cotangents back."""
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 from xlamini.core import close_over, flatten_from_user, is_differentiable, unflatten
 from xlamini.core.pytree.nodes import Partial
 from xlamini.core.tracer import build
+from xlamini.core.wrapping import wraps
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.staging import check_callable, chosen, given, inverse, merged, name_of, nonzero_of, with_none
 from xlamini.transforms.custom.custom_function import P, R
@@ -31,7 +31,7 @@ def custom_gradient(fun: Callable[P, tuple[R, Any]]) -> custom_vjp[P, R]:
     """
     check_callable("custom_gradient", fun)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def value(*args: P.args, **kwargs: P.kwargs) -> R:
         return _pair(fun, fun(*args, **kwargs))[0]
 

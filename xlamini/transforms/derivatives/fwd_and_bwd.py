@@ -1,12 +1,12 @@
 """fwd_and_bwd: the two passes of reverse mode as two functions, each compiled once."""
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 from xlamini.core import unflatten
 from xlamini.core.api_boundary import api_boundary
+from xlamini.core.wrapping import wraps
 from xlamini.staging import check_callable, jit, name_of
 from xlamini.transforms.derivatives.diff_args import Argnums, DiffArgs
 from xlamini.transforms.derivatives.vjp import VJP, vjp
@@ -31,10 +31,10 @@ def fwd_and_bwd(
     name, single = name_of(fun), isinstance(argnums, int)
 
     @api_boundary
-    @functools.wraps(fun)
+    @wraps(fun)
     def fwd(*args: Any, **kwargs: Any) -> Any:
         diff = DiffArgs(fun, argnums, args, kwargs, "fwd_and_bwd")
-        of_chosen = functools.wraps(fun)(lambda *chosen: diff.of_chosen(*chosen))
+        of_chosen = wraps(fun)(lambda *chosen: diff.of_chosen(*chosen))
         return vjp(of_chosen, *unflatten(diff.tree, diff.leaves), has_aux=has_aux)
 
     @api_boundary

@@ -5,7 +5,6 @@ jacrev batches its transpose over the standard basis of the outputs.
 """
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, ParamSpec, TypeVar, overload
@@ -26,6 +25,7 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.core.api_boundary import api_boundary
+from xlamini.core.wrapping import wraps
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import linearize
@@ -62,7 +62,7 @@ def jacfwd(
     check_callable("jacfwd", fun)
 
     @api_boundary
-    @functools.wraps(fun)
+    @wraps(fun)
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
         diff = DiffArgs(fun, argnums, args, kwargs, "jacfwd")
         _check_inputs(diff, holomorphic)
@@ -108,7 +108,7 @@ def jacrev(
     check_callable("jacrev", fun)
 
     @api_boundary
-    @functools.wraps(fun)
+    @wraps(fun)
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
         diff = DiffArgs(fun, argnums, args, kwargs, "jacrev")
         _check_inputs(diff, holomorphic, allow_int)

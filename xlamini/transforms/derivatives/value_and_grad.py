@@ -5,13 +5,13 @@ program.
 """
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from xlamini.core import Jaxpr, ShapedArray, ShapeError, Values, Zero, cotangent_aval, is_differentiable, unflatten
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.errors import JAXTypeError
+from xlamini.core.wrapping import wraps
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import linearize
 from xlamini.primitives import full, instantiated
@@ -45,7 +45,7 @@ def value_and_grad(
     check_callable("value_and_grad", fun)
 
     @api_boundary
-    @functools.wraps(fun)
+    @wraps(fun)
     def value_and_grad_of(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         diff = DiffArgs(fun, argnums, args, kwargs, "grad")
         value, aux, gradient = _differentiate(diff, has_aux, holomorphic, allow_int)
@@ -93,7 +93,7 @@ def grad(
     check_callable("grad", fun)
 
     @api_boundary
-    @functools.wraps(fun)
+    @wraps(fun)
     def grad_of(*args: Any, **kwargs: Any) -> Any:
         diff = DiffArgs(fun, argnums, args, kwargs, "grad")
         _, aux, gradient = _differentiate(diff, has_aux, holomorphic, allow_int)

@@ -1,7 +1,6 @@
 """Reverse mode for functions with any output: vjp, and linear_transpose for linear functions."""
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar, overload
 
@@ -29,6 +28,7 @@ from xlamini.core.api_boundary import api_boundary
 from xlamini.core.errors import JAXTypeError
 from xlamini.core.hi_types import fits
 from xlamini.core.tangents import NonlinearError
+from xlamini.core.wrapping import wraps
 from xlamini.interpreters.linearize import Linearized, linearize
 from xlamini.interpreters.transpose import transpose
 from xlamini.primitives import convert, instantiated, zeros
@@ -107,7 +107,7 @@ def _of_values(fun: Callable[..., Any], has_aux: bool) -> Callable[..., Any]:
     """`fun` of opened arguments; the final values of the refs are auxiliary data."""
     of_values = pure(fun)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def paired(*opened: Any) -> Any:
         result, values = of_values(*opened)
         out, aux = split_aux(result, "vjp", name_of(fun)) if has_aux else (result, None)

@@ -1,7 +1,6 @@
 """custom_partitioning: a function whose division among the devices of a mesh the user writes."""
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 from xlamini.core import Tracer, flatten_from_user, tree_leaves
 from xlamini.core.api_boundary import api_boundary_methods
 from xlamini.core.errors import UnexpectedTracerError
+from xlamini.core.wrapping import wraps
 from xlamini.staging import ArgNames, avals_of, check_callable, check_values, name_of, rebuilt
 from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.partitioning.partitioning import Partitioning
@@ -48,7 +48,7 @@ class custom_partitioning:
         self.sharding_rule: Any = None
         self.propagates = False
         """Whether it has callbacks of the older partitioner, which propagate shardings instead of a rule."""
-        functools.update_wrapper(self, fun)
+        wraps(fun)(self)
 
     def def_partition(
         self,

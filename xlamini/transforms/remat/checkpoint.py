@@ -18,6 +18,7 @@ from xlamini.core.effects import more_than_observing
 from xlamini.core.jax_flags import log_checkpoint_residuals
 from xlamini.core.key_uses import KeyUses
 from xlamini.core.pytree.prefix import broadcast_prefix
+from xlamini.core.wrapping import wraps
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import linearize
 from xlamini.interpreters.partial_eval import partial_eval
@@ -109,7 +110,7 @@ def checkpoint(
     checked = Options(static, prevent_cse, policy)
 
     @api_boundary
-    @functools.wraps(fun)
+    @wraps(fun)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         return retry_with_refs(_call, _threading, fun, checked, args, kwargs)
 

@@ -19,6 +19,7 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.core.pytree import structure
+from xlamini.core.wrapping import wraps
 from xlamini.primitives import index_in_dim, reshape
 from xlamini.primitives.concatenate import concatenate
 from xlamini.runtime import Array, device_put_value
@@ -130,7 +131,7 @@ def looped(loop: Loop, init: Any, xs: Any, length: Any = None) -> tuple[Any, Any
         return retry_with_refs(_run, _threading, loop, init, xs, length)
     refs = OpenedRefs(f"{name_of(loop.f)} for {loop.what}", xs)
 
-    @functools.wraps(loop.f)
+    @wraps(loop.f)
     def body(carry: Any, x: Any) -> Any:
         x, cells = closed(x)
         new, y = _pair(loop, loop.f(carry, x))

@@ -21,6 +21,7 @@ from xlamini.core import (
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.errors import ShardingTypeError
 from xlamini.core.sharding.partial_sums import sums_of
+from xlamini.core.wrapping import wraps
 from xlamini.primitives import divided_as
 from xlamini.primitives.collectives.varying import varying_along
 from xlamini.runtime import ArrayImpl, Mesh, NamedSharding, device_put_value
@@ -100,7 +101,7 @@ def shard_map(
     mapping = {**options, "axis_names": frozenset(axis_names)}
 
     @api_boundary
-    @functools.wraps(f)
+    @wraps(f)
     def mapped(*args: Any) -> Any:
         return with_parts_of_refs(_mapped, f, args, **mapping)
 

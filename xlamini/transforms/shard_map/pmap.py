@@ -13,6 +13,7 @@ import numpy as np
 
 from xlamini.core import Avals, PartitionSpec, ShardingError, Values, aval_of, flatten, flatten_from_user, unflatten
 from xlamini.core.pytree import structure
+from xlamini.core.wrapping import wraps
 from xlamini.primitives import expand_dims, squeeze
 from xlamini.runtime import Device, Mesh
 from xlamini.runtime.devices.platforms import devices as all_devices, local_devices, process_index
@@ -93,7 +94,7 @@ class Mapping(NamedTuple):
 
 
 def _compiled(mapping: Mapping, donate: Any, instead: Callable[[], Any] = lambda: None) -> Any:
-    mapped = functools.wraps(mapping.fun)(functools.partial(_mapped, mapping))
+    mapped = wraps(mapping.fun)(functools.partial(_mapped, mapping))
     return jit_anew(mapped, mapping.static, donate, instead)
 
 

@@ -7,6 +7,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from xlamini.core import PartitionSpec, ShapedArray, ShardingError, Values, flatten_axes
 from xlamini.core.api_boundary import api_boundary
+from xlamini.core.wrapping import wraps
 from xlamini.runtime.meshes.mesh import AnyMesh
 from xlamini.staging import Trace, check_callable, name_of
 from xlamini.transforms.shard_map.api import checked_mesh, inferred, on_each, operands_of
@@ -58,7 +59,7 @@ def smap(
     _check_options(**options)
 
     @api_boundary
-    @functools.wraps(f)
+    @wraps(f)
     def mapped(*args: Any) -> Any:
         return _mapped(f, args, **options)
 

@@ -9,6 +9,7 @@ from xlamini.core import AbstractMesh, AxisType, Values, aval_of, flatten_from_u
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.sharding.abstract_mesh import AxisName
 from xlamini.core.state import state
+from xlamini.core.wrapping import wraps
 from xlamini.primitives import divided_as
 from xlamini.runtime.meshes.current_mesh import get_abstract_mesh, use_abstract_mesh
 from xlamini.staging import check_callable, jit
@@ -54,7 +55,7 @@ def auto_axes(
     call = _on_mesh("auto_axes", changed)
 
     @api_boundary
-    @functools.wraps(f)
+    @wraps(f)
     def with_auto_axes(*args: Any, out_sharding: Any = out_sharding, **kwargs: Any) -> Any:
         return call(args, kwargs, out_sharding)
 
@@ -97,7 +98,7 @@ def explicit_axes(
     call = _on_mesh("explicit_axes", changed)
 
     @api_boundary
-    @functools.wraps(f)
+    @wraps(f)
     def with_explicit_axes(*args: Any, in_sharding: Any = in_sharding, **kwargs: Any) -> Any:
         if in_sharding is None:
             raise ValueError("explicit_axes: in_sharding is missing; say how the arguments are split, as with P('x')")

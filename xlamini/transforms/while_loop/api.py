@@ -11,6 +11,7 @@ from xlamini.core import ConcretizationTypeError, disable_jit
 from xlamini.core.avals import NOWHERE, Avals
 from xlamini.core.named_axes import divergent_along
 from xlamini.core.pytree import structure, treedef_is_leaf
+from xlamini.core.wrapping import wraps
 from xlamini.runtime import Array
 from xlamini.staging import Cells, Trace, name_of, rebuilt, retry_with_refs, store, threaded, values_of
 from xlamini.staging.trace.trace_cache import body_trace
@@ -73,11 +74,11 @@ def while_loop(
 def _threading(cells: Cells, cond_fun: Callable, body_fun: Callable, init_val: Any, max_steps: int | None) -> Any:
     """The loop with the refs that its functions read or write as part of the carry."""
 
-    @functools.wraps(cond_fun)
+    @wraps(cond_fun)
     def holds(state: Any) -> Any:
         return threaded(cond_fun, cells)(*state)[0]
 
-    @functools.wraps(body_fun)
+    @wraps(body_fun)
     def iteration(state: Any) -> Any:
         val, values = threaded(body_fun, cells)(*state)
         return values, val

@@ -44,3 +44,11 @@ class ExtendedDType(Extended):
 def supports_inf(dtype: DTypeLike) -> bool:
     """Whether a dtype of floats has infinities."""
     return bool(np.isinf(np.asarray(np.inf).astype(np.dtype(dtype)).astype(np.float64)))
+
+
+_EIGHT_BYTES = {np.dtype(name) for name in ("int64", "uint64", "float64", "complex128")}
+
+
+def to_complex_dtype(dtype: DTypeLike) -> np.dtype:
+    """The complex dtype of which the numbers have the precision of `dtype`."""
+    return np.dtype(np.complex128 if np.dtype(dtype) in _EIGHT_BYTES else np.complex64)

@@ -1,0 +1,22 @@
+"""wraps: `functools.wraps` for callables of any kind, whose names may be no strings."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def wraps(fun: Callable[..., Any]) -> Callable[[F], F]:
+    """Give a function the name and the documentation of `fun`, as far as it has them.
+
+    A library may give its objects placeholders for names, as equinox does where a module went through `jit`.
+    """
+    named = [a for a in functools.WRAPPER_ASSIGNMENTS if isinstance(getattr(fun, a, None), str | dict | tuple | None)]
+
+    def wrapped(made: F) -> F:
+        functools.update_wrapper(made, fun, named)
+        return made
+
+    return wrapped
