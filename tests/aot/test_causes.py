@@ -214,10 +214,3 @@ def test_masks_of_rows_that_are_set_take_no_memory(gpu: Target) -> None:
     """Beside arguments and results there are the numbers, and the rows that the gradient begins with."""
     args = shaped(4096, 512), shaped(4096, dtype="int32"), shaped(4096, 512)
     assert memory(set_rows, gpu, *args) <= 5.1 * 4 * 4096 * 512
-
-
-def test_a_search_reads_its_first_element_once(target: Target) -> None:
-    """All values are compared with the same one, so that it is a slice; each of the other steps gathers."""
-    table, values = shaped(1024), shaped(65536)
-    text = compiled(jnp.searchsorted, target, table, values).as_text()
-    assert len(re.findall(r"f32\[65536\]\S* gather\(", text)) <= (1024).bit_length() - 1

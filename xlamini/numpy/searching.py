@@ -161,11 +161,9 @@ def places(table: Any, values: Any, side: str) -> Any:
     """The number of elements before each value, by binary search from the highest bit."""
     table = as_operand("searchsorted", table)
     length = aval_of(table).shape[0]
-    if not length:
-        return full(aval_of(values).shape, 0, _INDEX)
-    count = _INDEX.type(0)  # a number: the element that is compared first is read once, not for each value
+    count = full(aval_of(values).shape, 0, _INDEX)
     for bit in reversed(range(length.bit_length())):
-        tried = count + _INDEX.type(1 << bit)
+        tried = count + (1 << bit)
         last = table.at[tried - 1].get(mode="clip")
         before = _precedes(last, values) if side == "left" else operators.bitwise_not(_precedes(values, last))
         count = where(operators.bitwise_and(operators.less_equal(tried, length), before), tried, count)
