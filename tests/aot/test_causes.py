@@ -196,3 +196,21 @@ def test_few_keys_of_each_of_many_are_made_apart(tpu: Target) -> None:
 
     x = shaped(65536, 2, dtype="uint32")
     assert "u32[65536,3" not in compiled(drawn, tpu, x).as_text()
+
+
+def set_rows(x: Any, rows: Any, updates: Any) -> Any:
+    return xlamini.grad(lambda x, u: (x.at[rows].set(u) ** 2).sum(), (0, 1))(x, updates)
+
+
+def test_rows_that_are_set_are_numbered_as_rows(gpu: Target) -> None:
+    """Which of them wins where two are set in one place is told by a number for each, not for each of its elements."""
+    args = shaped(512, 256), shaped(384, dtype="int32"), shaped(384, 256)
+    text = compiled(set_rows, gpu, *args).as_text()
+    assert "u32[512]" in text and "u32[384]" in text
+    assert not re.search(r"u32\[(512|384),256", text)
+
+
+def test_masks_of_rows_that_are_set_take_no_memory(gpu: Target) -> None:
+    """Beside arguments and results there are the numbers, and the rows that the gradient begins with."""
+    args = shaped(4096, 512), shaped(4096, dtype="int32"), shaped(4096, 512)
+    assert memory(set_rows, gpu, *args) <= 5.1 * 4 * 4096 * 512

@@ -231,6 +231,8 @@ class Gather(Primitive):
             fill_value=None,
             **params,
         )
+        if not dimension_numbers.start_index_map:
+            return read
         inside = _in_bounds(aval_of(x), indices, dimension_numbers.start_index_map, slice_sizes)
         shape = aval_of(read).shape
         places = [d for d in range(len(shape)) if d not in dimension_numbers.offset_dims]

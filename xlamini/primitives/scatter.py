@@ -7,8 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from xlamini.core import (
     Jaxpr,
     Params,
@@ -23,15 +21,14 @@ from xlamini.core import (
     tangent_aval,
 )
 from xlamini.core.tracer import build
-from xlamini.primitives.arithmetic import add, div, mul
+from xlamini.primitives.arithmetic import div, mul
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.elementwise import like_dtypes, neg
 from xlamini.primitives.gather_numbers import GatherScatterMode, ScatterDimensionNumbers
-from xlamini.primitives.iota import broadcasted_iota
 from xlamini.primitives.scatter_family import Scatter, windows_at
+from xlamini.primitives.scatter_winners import ScatterWinners
 from xlamini.primitives.select import where
-from xlamini.primitives.shape import reshape
 from xlamini.primitives.tangent_ops import instantiated, zeros
 from xlamini.runtime import Array
 
@@ -250,22 +247,9 @@ class ScatterSet(Scatter):
         moved = [instantiated(t) for t in (tangents[0], tangents[2])]
         if params["unique_indices"]:
             return self.bind(*primals, **params), self.bind(moved[0], indices, moved[1], **params)
-        kept, won = self._winners(x, indices, updates, **params)
+        kept, won = scatter_winners_p.of(x, indices, updates, **params)
         out = _merged(kept, won, x, indices, updates, params)
         return out, _merged(kept, won, moved[0], indices, moved[1], params)
-
-    def _winners(self, x: Any, indices: Any, updates: Any, **params: Any) -> tuple[Any, Any]:
-        """Masks of the elements without updates and of the winning updates; each update's number is scattered."""
-        shape = aval_of(updates).shape
-        count = max(1, aval_of(updates).size)
-        one = literal(1, np.dtype(np.uint32))
-        numbers = add(reshape(broadcasted_iota(np.uint32, (count,), 0), shape), one) if 0 not in shape else zeros(
-            ShapedArray(shape, np.dtype(np.uint32))
-        )
-        nobody = zeros(ShapedArray(aval_of(x).shape, np.dtype(np.uint32)))
-        owner = self.bind(nobody, indices, numbers, **params)
-        won = eq(windows_at(owner, indices, updates, **params), numbers)
-        return eq(owner, literal(0, np.dtype(np.uint32))), won
 
     def transpose(self, ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> Values:
         nothing = zeros(cotangent_aval(aval_of(updates)))
@@ -342,6 +326,7 @@ class ScatterApply(Scatter):
 
 
 scatter_p = ScatterSet("scatter")
+scatter_winners_p = ScatterWinners("scatter-winners", scatter_p.bind)
 scatter_add_p = LinearScatter("scatter-add", "stablehlo.add", 1)
 scatter_sub_p = LinearScatter("scatter-sub", "stablehlo.subtract", -1)
 scatter_mul_p = ScatterMul("scatter-mul", "stablehlo.multiply")
