@@ -12,12 +12,29 @@ import numpy as np
 
 from xlamini.core import ShapedArray, api_boundary_methods, aval_of, register_pytree_node, result_type
 from xlamini.core.ref_cells import AbstractRef
+from xlamini.core.state import state
 from xlamini.core.tracer import build
+from xlamini.numpy.indexing.parse import out_of_bounds
 from xlamini.numpy.repeating import broadcast_to as _broadcast_to
 from xlamini.numpy.shapes import reshape as _reshape, transpose as _transpose
 from xlamini.primitives.convert_element_type import bitcast_convert_type
 
 Index = Any
+
+
+def check_numbers(index: Index, shape: tuple[int, ...]) -> None:
+    """IndexError for a number at or behind the end of its axis, which a ref refuses whatever `check_static_indices` is.
+
+    Not in a traced function, where such an index is clamped or dropped as one into an array.
+    """
+    if state.builder is not None:
+        return
+    for axis, (item, size) in enumerate(zip(index if type(index) is tuple else (index,), shape, strict=False)):
+        if isinstance(item, int | np.integer) and item is not True and item is not False:
+            if item >= size:
+                raise out_of_bounds(int(item), axis, size)
+        elif type(item) is not slice:
+            return
 
 
 class Indexer(NamedTuple):

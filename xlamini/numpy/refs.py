@@ -18,7 +18,7 @@ from xlamini.core import Cell, Holder, ShapedArray, ShapeError, api_boundary_met
 from xlamini.core.ref_cells import FREED, AbstractRef
 from xlamini.numpy.construction import array as _array
 from xlamini.numpy.creation import zeros as _zeros
-from xlamini.numpy.ref_views import Step, TransformedRef, Viewed, check_dtype
+from xlamini.numpy.ref_views import Step, TransformedRef, Viewed, check_dtype, check_numbers
 from xlamini.numpy.repeating import broadcast_to as _broadcast_to
 from xlamini.primitives import convert
 
@@ -58,7 +58,10 @@ class Ref(Holder, Viewed):
 
     def __getitem__(self, index: Index) -> Any:
         value = self._cell.read()
-        return value if index is ... else value[index]
+        if index is ...:
+            return value
+        check_numbers(index, self._cell.aval.shape)
+        return value[index]
 
     def __setitem__(self, index: Index, value: Any) -> None:
         aval = self._cell.aval
@@ -67,6 +70,7 @@ class Ref(Holder, Viewed):
             _check_shape(aval, value)
             new = _spread(aval, value)
         else:
+            check_numbers(index, aval.shape)
             new = self._cell.read().at[index].set(value)
         self._cell.write(convert(new, aval.dtype, aval.weak_type))
 
