@@ -12,6 +12,9 @@ class GradAccum:
     """The cotangent of one leaf of an argument, whose type is `aval`; `accum(ct)` adds to it.
 
     None and symbolic zeros add nothing.
+
+    >>> isinstance(ValAccum(xlamini.typeof(1.0)), GradAccum)
+    True
     """
 
     def __init__(self, aval: ShapedArray):
