@@ -92,6 +92,7 @@ from xlamini.staging.aot.load import load as load
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct as ShapeDtypeStruct
 from xlamini.transforms.sharding.constraint import reshard as reshard
 from xlamini.staging.trace.typeof import typeof as typeof
+from xlamini.transforms.derivatives.linear_transpose import linear_transpose as linear_transpose
 from xlamini.transforms.derivatives.value_and_grad import grad as grad, value_and_grad as value_and_grad
-from xlamini.transforms.derivatives.vjp import linear_transpose as linear_transpose, vjp as vjp
+from xlamini.transforms.derivatives.vjp import vjp as vjp
 from xlamini.transforms.vmap import vmap as vmap

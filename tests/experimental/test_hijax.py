@@ -118,6 +118,40 @@ def test_params_are_attributes_and_cotangents_go_into_accumulators() -> None:
     assert xlamini.grad(lambda x: 5 * Clipped.apply(x, bound=2.0))(1.0) == 2.0
 
 
+class Scaled(hijax.HiPrim):
+    """x y, whose rule notes the accumulators that it is given."""
+
+    given: list[str]
+
+    def __init__(self, x_aval: Any, y_aval: Any):
+        self.in_avals, self.out_aval, self.params = (x_aval, y_aval), x_aval, {}
+        super().__init__()
+
+    def expand(self, x: Any, y: Any) -> Any:
+        return x * y
+
+    def vjp_fwd(self, nzs_in: Any, x: Any, y: Any) -> Any:
+        return self(x, y), (x, y)
+
+    def vjp_bwd(self, res: Any, ct: Any, x_acc: Any, y_acc: Any) -> None:  # type: ignore[override]
+        Scaled.given = [type(a).__name__ for a in (x_acc, y_acc)]
+        x_acc.accum(ct * res[1])
+        y_acc.accum(ct * res[0])
+
+
+@pytest.mark.parametrize(
+    ("argnums", "gradients", "classes"),
+    [
+        (0, 3.0, ["ValAccum", "NullAccum"]), (1, 2.0, ["NullAccum", "ValAccum"]),
+        ((0, 1), (3.0, 2.0), ["ValAccum", "ValAccum"]),
+    ],
+)
+def test_what_is_not_differentiated_has_an_accumulator_that_drops(argnums: Any, gradients: Any, classes: Any) -> None:
+    scaled = Scaled(xlamini.typeof(2.0), xlamini.typeof(3.0))
+    assert xlamini.grad(scaled, argnums)(2.0, 3.0) == gradients
+    assert Scaled.given == classes
+
+
 class BySign(Unary):
     def expand(self, x: Any) -> Any:
         return jnp.sin(x) if x > 0 else jnp.cos(x)

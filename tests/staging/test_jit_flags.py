@@ -191,7 +191,7 @@ def test_levels_of_the_logger(caplog):
     with xlamini.explain_cache_misses():
         config.update("jax_logging_level", "ERROR")
         xlamini.jit(lambda x: x)(X)
-        config.update("jax_logging_level", "NOTSET")
-        assert caplog.messages == []
+        config.update("jax_logging_level", None)
+        assert caplog.messages == [] and config.logging_level == "NOTSET"
         xlamini.jit(lambda x: x)(X)
     assert len(caplog.messages) == 1

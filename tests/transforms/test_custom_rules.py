@@ -124,3 +124,18 @@ def test_a_rule_is_not_run_where_no_tangent_reaches_it() -> None:
     np.testing.assert_allclose(jit(gradient)(x), jnp.sin(x), rtol=1e-6)
     with pytest.raises(RuntimeError, match="it has no derivative"):
         grad(lambda x: f(x).sum())(x)
+
+
+@pytest.mark.parametrize("kind", [xlamini.custom_jvp, xlamini.custom_vjp])
+def test_a_keyword_only_argument_may_have_its_default(kind: Any) -> None:
+    @kind
+    def scaled(x: Any, *, scale: float = 3.0) -> Any:
+        return x * scale
+
+    if kind is xlamini.custom_jvp:
+        scaled.defjvp(lambda primals, tangents: (scaled(*primals), 5 * tangents[0]))
+    else:
+        scaled.defvjp(lambda x: (scaled(x), None), lambda _, ct: (5 * ct,))
+    assert (float(scaled(2.0)), float(xlamini.grad(scaled)(2.0)), float(xlamini.jit(scaled)(2.0))) == (6, 5, 6)
+    with pytest.raises(TypeError, match="keyword-only argument 'scale'"):
+        scaled(2.0, scale=1.0)

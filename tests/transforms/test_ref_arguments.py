@@ -12,6 +12,7 @@ import xlamini
 from tests.support.checks import assert_close
 from xlamini import lax, numpy as jnp
 from xlamini.ad import DidntWant, DontWant, GradRef, GradValue
+from xlamini.core.jax_flags import check_static_indices
 from xlamini.ref import AbstractRef, Ref, addupdate, empty_ref, free_ref, get, new_ref
 
 pytestmark = pytest.mark.sample(3)
@@ -309,3 +310,24 @@ def test_the_type_of_a_ref_is_made_from_an_arrays_type() -> None:
     assert repr(xlamini.ref.AbstractRef(xlamini.typeof(np.ones(2, np.float32)))) == "Ref{float32[2]}"
     with pytest.raises(TypeError, match=r"AbstractRef: inner_aval must be a ShapedArray, got 2; write xlamini.typeof"):
         xlamini.ref.AbstractRef(2)  # type: ignore[arg-type]
+
+
+# --- leaves that are no arrays, and numbers out of bounds
+
+
+def test_device_get_leaves_refs_as_they_are() -> None:
+    r = new_ref(RAMP)
+    got = xlamini.device_get({"a": r, "b": jnp.ones(2)})
+    assert got["a"] is r and type(got["b"]) is np.ndarray
+
+
+@pytest.mark.parametrize("index", [3, np.int32(3), (3,)])
+def test_a_ref_refuses_numbers_out_of_bounds_whatever_the_flag(index: Any) -> None:
+    r = new_ref(RAMP)
+    with check_static_indices(False):
+        assert_close(r[...][index], RAMP[2], 0)
+        for use in (lambda: r[index], lambda: r.__setitem__(index, 1.0), lambda: addupdate(r, index, 1.0)):
+            with pytest.raises(IndexError, match="index 3 is out of bounds for axis 0 with size 3"):
+                use()
+        assert_close(xlamini.jit(lambda r: r[index])(r), RAMP[2], 0)
+    assert_close(r[...], RAMP, 0)

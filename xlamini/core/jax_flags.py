@@ -135,6 +135,9 @@ class _LoggingLevel(Flag):
         if self.value != self.default:
             logging.getLogger("xlamini").setLevel(self.value)
 
+    def checked(self, value: Any) -> Any:
+        return super().checked(self.default if value is None else value)
+
     def set_global(self, value: str) -> None:
         super().set_global(value)
         logging.getLogger("xlamini").setLevel(value)

@@ -12,6 +12,7 @@ import numpy as np
 from jaxlib import _jax
 
 from xlamini.core import ShapedArray, Tracer, flatten
+from xlamini.core.ref_cells import is_holder
 from xlamini.runtime.dlpack_devices import dlpack_device, exportable
 from xlamini.runtime.lifetime import check_alive, describe
 from xlamini.runtime.to_device import copy_of, device_put_value
@@ -171,8 +172,8 @@ def copy_to_host_async(x: T) -> T:
 
 
 def _stays(leaf: Any) -> bool:
-    """Whether `device_get` returns a leaf as it is: traced values, and random keys."""
-    return type(leaf) is Tracer or hasattr(leaf, "put_words")
+    """Whether `device_get` returns a leaf as it is: traced values, refs, and random keys."""
+    return type(leaf) is Tracer or is_holder(leaf) or hasattr(leaf, "put_words")
 
 
 @overload
@@ -186,7 +187,7 @@ def device_get(x: list[Array]) -> list[np.ndarray]: ...
 @overload
 def device_get(x: Any) -> Any: ...
 def device_get(x: Any) -> Any:
-    """Copy a pytree to the host: its Arrays become ndarrays; traced values and other leaves stay as they are.
+    """Copy a pytree to the host: its Arrays become ndarrays; traced values, refs and other leaves stay as they are.
 
     >>> xlamini.device_get({"a": xlamini.numpy.ones(2), "b": 3})
     {'a': array([1., 1.], dtype=float32), 'b': 3}

@@ -2,6 +2,9 @@
 from xlamini.core.avals import ShapedArray as ShapedArray
 from xlamini.core.ref_cells import AbstractRef as AbstractRef
 from xlamini.core.tangents import Zero as Zero
+from xlamini.experimental.hijax.accumulators import (
+    GradAccum as GradAccum, NullAccum as NullAccum, RefAccum as RefAccum, ValAccum as ValAccum,
+)
 from xlamini.experimental.hijax.boxes import (
     Box as Box, box_get as box_get, box_set as box_set, BoxTy as BoxTy, BoxTypeState as BoxTypeState,
     new_box as new_box,
@@ -17,7 +20,7 @@ from xlamini.experimental.hijax.mutable_types import (
     AvalMutableQDD as AvalMutableQDD, AvalQDD as AvalQDD, MutableHiType as MutableHiType,
     control_flow_allowed_effects as control_flow_allowed_effects,
 )
-from xlamini.experimental.hijax.primitive import VJPHiPrimitive as VJPHiPrimitive
+from xlamini.experimental.hijax.primitive import HiPrim as HiPrim, VJPHiPrimitive as VJPHiPrimitive
 from xlamini.experimental.hijax.tangents import (
     instantiate_zeros as instantiate_zeros, is_undefined_primal as is_undefined_primal,
 )

@@ -1,4 +1,4 @@
-"""What the rules `vjp_bwd` and `transpose` put cotangents into, one for each argument."""
+"""What the rules `vjp_bwd` and `transpose` put cotangents into, one for each leaf of an argument."""
 from __future__ import annotations
 
 from typing import Any
@@ -8,8 +8,14 @@ from xlamini.core.hi_types import as_written
 from xlamini.primitives.tangent_ops import add_tangents
 
 
-class Accumulator:
-    """The cotangent of one leaf of an argument: `accum(ct)` adds to it; None and symbolic zeros add nothing."""
+class GradAccum:
+    """The cotangent of one leaf of an argument, whose type is `aval`; `accum(ct)` adds to it.
+
+    None and symbolic zeros add nothing.
+
+    >>> isinstance(ValAccum(xlamini.typeof(1.0)), GradAccum)
+    True
+    """
 
     def __init__(self, aval: ShapedArray):
         self._aval = aval
@@ -20,7 +26,52 @@ class Accumulator:
     def accum(self, ct: Any) -> None:
         """Add a cotangent."""
         if ct is not None and not is_zero(ct):
-            self.total = add_tangents(self.total, ct)
+            self._add(ct)
+
+    def _add(self, ct: Any) -> None:
+        raise NotImplementedError
 
     def __repr__(self) -> str:
-        return f"Accumulator({self.aval})"
+        return f"{type(self).__name__}({self.aval})"
+
+
+class ValAccum(GradAccum):
+    """A cotangent that is a value.
+
+    >>> acc = ValAccum(xlamini.typeof(1.0))
+    >>> acc.accum(2.0), acc.accum(3.0), acc.total
+    (None, None, 5.0)
+    """
+
+    def _add(self, ct: Any) -> None:
+        self.total = add_tangents(self.total, ct)
+
+
+class NullAccum(GradAccum):
+    """The cotangent of an argument that is not differentiated: what is added is dropped, and need not be computed.
+
+    >>> acc = NullAccum(xlamini.typeof(1.0))
+    >>> acc.accum(2.0), acc.total
+    (None, Zero(float32[]))
+    """
+
+    def _add(self, ct: Any) -> None:
+        pass
+
+
+class RefAccum(GradAccum):
+    """A cotangent that is added to a ref, `acc.ref`.
+
+    No rule is given one: a rule adds values, and the pullback of `vjp` adds the sum to the ref of `with_refs`.
+
+    >>> acc = RefAccum(xlamini.typeof(1.0), xlamini.new_ref(1.0))
+    >>> acc.accum(2.0), acc.ref[...]
+    (None, Array(3., dtype=float32))
+    """
+
+    def __init__(self, aval: ShapedArray, ref: Any):
+        super().__init__(aval)
+        self.ref = ref
+
+    def _add(self, ct: Any) -> None:
+        self.ref[...] += ct

@@ -7,7 +7,7 @@ from typing import Any
 
 from xlamini.core import Axis, flatten_from_user, is_zero, tree_map, unflatten
 from xlamini.core.hi_types import as_aval, as_written
-from xlamini.experimental.hijax.accumulators import Accumulator
+from xlamini.experimental.hijax.accumulators import ValAccum
 from xlamini.experimental.hijax.hi_call import spread_dims
 from xlamini.experimental.hijax.operation import Operation
 from xlamini.extend.tangents import instantiated
@@ -53,7 +53,7 @@ class Batched(Operation):
 
     def _cotangents(self, res: Any, outgrad: Any) -> Any:
         user = self.primitive
-        accumulators = [Accumulator(as_aval(t)) for t in user.in_avals_flat]
+        accumulators = [ValAccum(as_aval(t)) for t in user.in_avals_flat]
         user.vjp_bwd(res, outgrad, *unflatten(user.in_tree, accumulators))
         return unflatten(user.in_tree, [instantiated(a.total) for a in accumulators])
 

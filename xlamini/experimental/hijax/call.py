@@ -19,7 +19,7 @@ from xlamini.core import (
 from xlamini.core.hi_types import HiAval
 from xlamini.core.state import state
 from xlamini.core.tracer import build
-from xlamini.experimental.hijax.accumulators import Accumulator
+from xlamini.experimental.hijax.accumulators import ValAccum
 from xlamini.experimental.hijax.hi_call import HiCall, OfUsersTypes, spread_dims
 from xlamini.experimental.hijax.linear import LinearRule, linear_map
 from xlamini.extend.rules import as_values
@@ -66,7 +66,7 @@ class CallHiPrimitive(OfUsersTypes):
         return found[:count], linear_map(rule, found[count:], tangents)
 
     def transpose(self, cts: Values, *operands: Any, call: HiCall) -> Values:
-        accumulators = [Accumulator(x.aval) if is_linear(x) else None for x in operands]
+        accumulators = [ValAccum(x.aval) if is_linear(x) else None for x in operands]
         places = [x if a is None else a for x, a in zip(as_values(operands), accumulators, strict=True)]
         user = call.primitive
         user.transpose(unflatten(user.out_tree, as_values(cts)), *unflatten(user.in_tree, places))

@@ -27,7 +27,7 @@ from xlamini.core.hi_types import fits
 from xlamini.core.state import state
 from xlamini.core.structure import RewriteRule
 from xlamini.core.tracer import build
-from xlamini.experimental.hijax.accumulators import Accumulator
+from xlamini.experimental.hijax.accumulators import GradAccum, NullAccum, ValAccum
 from xlamini.experimental.hijax.hi_call import HiCall, OfUsersTypes
 from xlamini.extend.rules import as_values
 from xlamini.interpreters.batch import batch, batched_aval
@@ -63,7 +63,8 @@ class LinearRule(RewriteRule):
         """The cotangents of the arguments in `nonzero`, from those of the differentiable outputs."""
         call, user, found = self.call, self.call.primitive, iter(as_values(cts))
         every = [next(found) if is_differentiable(a) else Zero(cotangent_aval(a)) for a in call.out_avals]
-        accumulators = list(map(Accumulator, call.in_avals))
+        pairs = zip(call.in_avals, self.nonzero, strict=True)
+        accumulators = [(ValAccum if nz else NullAccum)(a) for a, nz in pairs]
         trees = unflatten(user.in_tree, accumulators)
         kept, _ = unflatten(self.tree, as_values(residuals))
         user.vjp_bwd(kept, unflatten(user.out_tree, every), *trees)
@@ -79,7 +80,7 @@ class LinearRule(RewriteRule):
         return repr(self.call)
 
 
-def _checked(rule: LinearRule, accumulator: Accumulator) -> Any:
+def _checked(rule: LinearRule, accumulator: GradAccum) -> Any:
     total = accumulator.total
     if is_zero(total):
         return total

@@ -40,3 +40,7 @@ class VJPHiPrimitive(Operation):
             return super().batch(axis_data, args, dims)
         out_dim = self.batch_dim_rule(axis_data, dims)
         return Batched(self, axis_data, dims, out_dim)(*args), out_dim
+
+
+HiPrim = VJPHiPrimitive
+"""Its name in the documentation of JAX."""

@@ -105,11 +105,12 @@ class CustomFunction(Generic[P, R]):
         except TypeError as error:
             raise TypeError(f"{self.what}: {name}: {error}") from None
         bound.apply_defaults()
-        if bound.kwargs:
-            raise TypeError(
-                f"{self.what}: {name} has the keyword-only argument {next(iter(bound.kwargs))!r}, but rules take all "
-                "arguments by position; make it a positional one"
-            )
+        for key in bound.kwargs:
+            if key in kwargs:
+                raise TypeError(
+                    f"{self.what}: {name} has the keyword-only argument {key!r}, but rules take all arguments by "
+                    "position; make it a positional one"
+                )
         return bound.args
 
     def _traced(self, args: Values, rules: Values) -> TracedCall:

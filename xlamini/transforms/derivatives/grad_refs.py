@@ -16,7 +16,7 @@ from xlamini.staging.trace.arguments import brief
 from xlamini.staging.trace.ref_arguments import RefArgument, is_ref_argument
 
 
-class _Marker:
+class Marker:
     """An object without content, equal to others of its class."""
 
     __slots__ = ()
@@ -31,7 +31,7 @@ class _Marker:
         return f"{type(self).__name__}()"
 
 
-class GradValue(_Marker):
+class GradValue(Marker):
     """An entry of `with_refs`: the pullback returns this gradient.
 
     >>> _, pullback = xlamini.vjp(lambda x, y: x * y, 2.0, 3.0)
@@ -43,7 +43,7 @@ class GradValue(_Marker):
     __slots__ = ()
 
 
-class DontWant(_Marker):
+class DontWant(Marker):
     """An entry of `with_refs`: this gradient is not computed.
 
     >>> _, pullback = xlamini.vjp(lambda x, y: x * y, 2.0, 3.0)
@@ -55,7 +55,7 @@ class DontWant(_Marker):
 
 
 @register_static
-class GradRef(_Marker):
+class GradRef(Marker):
     """The result of a pullback for a gradient that was added to a ref.
 
     >>> _, pullback = xlamini.vjp(lambda x: x * x, 3.0)
@@ -68,7 +68,7 @@ class GradRef(_Marker):
 
 
 @register_static
-class DidntWant(_Marker):
+class DidntWant(Marker):
     """The result of a pullback for a gradient with the entry `DontWant()`.
 
     >>> _, pullback = xlamini.vjp(lambda x: x * x, 3.0)

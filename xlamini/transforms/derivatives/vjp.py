@@ -1,13 +1,13 @@
-"""Reverse mode for functions with any output: vjp, and linear_transpose for linear functions."""
+"""Reverse mode for functions with any output: vjp."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar, overload
 
 from xlamini.core import (
     Avals,
     Jaxpr,
-    MissingRule,
     ShapedArray,
     ShapeError,
     Values,
@@ -16,7 +16,6 @@ from xlamini.core import (
     cotangent_aval,
     first_difference,
     flatten,
-    flatten_from_user,
     float0,
     is_differentiable,
     is_zero,
@@ -27,37 +26,38 @@ from xlamini.core import (
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.errors import JAXTypeError
 from xlamini.core.hi_types import fits
-from xlamini.core.tangents import NonlinearError
 from xlamini.core.wrapping import wraps
 from xlamini.interpreters.linearize import Linearized, linearize
-from xlamini.interpreters.transpose import transpose
-from xlamini.primitives import convert, instantiated, zeros
+from xlamini.primitives import convert, instantiated
 from xlamini.primitives.reshard import divided_as
 from xlamini.staging import (
-    ArgNames,
     LeafNames,
-    Trace,
     avals_of,
-    check_callable,
     has_refs,
     name_of,
     rebuilt,
     transformed,
 )
-from xlamini.staging.run.program_cache import apply
 from xlamini.staging.trace.ref_arguments import OpenedRefs, is_ref_argument, pure
-from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.derivatives.diff_args import DiffArgs, split_aux
 from xlamini.transforms.derivatives.grad_refs import (
     DontWant,
     GradValue,
+    Marker,
     check_refs_have_refs,
     checked_entries,
     delivered,
     without_nodes,
 )
-from xlamini.transforms.derivatives.linearity import nonlinear_part
 from xlamini.transforms.derivatives.pullback import as_gradients, evaluated, pull_back, pull_back_at, reads_values
+from xlamini.transforms.derivatives.saved_args import (
+    NotNeeded,
+    NotSaveable,
+    as_tuples,
+    check_restored,
+    leaves_of_args,
+    saveable_leaves,
+)
 
 R = TypeVar("R")
 A = TypeVar("A")
@@ -65,34 +65,58 @@ A = TypeVar("A")
 
 @overload
 def vjp(
-    fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False, reduce_axes: Sequence[Any] = ()
+    fun: Callable[..., R],
+    *primals: Any,
+    has_aux: Literal[False] = False,
+    reduce_axes: Sequence[Any] = (),
+    saveable_args: Any = True,
 ) -> tuple[R, VJP]: ...
 @overload
 def vjp(
-    fun: Callable[..., tuple[R, A]], *primals: Any, has_aux: Literal[True], reduce_axes: Sequence[Any] = ()
+    fun: Callable[..., tuple[R, A]],
+    *primals: Any,
+    has_aux: Literal[True],
+    reduce_axes: Sequence[Any] = (),
+    saveable_args: Any = True,
 ) -> tuple[R, VJP, A]: ...
 @overload
-def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool, reduce_axes: Sequence[Any] = ()) -> Any: ...
+def vjp(
+    fun: Callable[..., Any],
+    *primals: Any,
+    has_aux: bool,
+    reduce_axes: Sequence[Any] = (),
+    saveable_args: Any = True,
+) -> Any: ...
 @api_boundary
-def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()) -> Any:
+def vjp(
+    fun: Callable[..., Any],
+    *primals: Any,
+    has_aux: bool = False,
+    reduce_axes: Sequence[Any] = (),
+    saveable_args: Any = True,
+) -> Any:
     """The outputs of `fun(*primals)`, and the pullback: from cotangents of the outputs to cotangents of the primals.
 
     The function is evaluated once; the pullback stores its residuals. With `has_aux` the auxiliary data come third.
+
+    `pullback.args_res` has the arguments that the pullback reads, and `pullback.opaque_residuals` what was computed
+    for it. `saveable_args` is a bool, or a tuple of them for the arguments (and of tuples for containers): the pullback
+    does not store an argument with False, so that `args_res` has NotSaveable() there until the user assigns it.
 
     >>> y, pullback = xlamini.vjp(xlamini.numpy.sin, 0.0)
     >>> pullback(1.0)
     (Array(1., dtype=float32, weak_type=True),)
     """
     if not has_refs(flatten(primals)[0]):
-        return _vjp(fun, primals, has_aux)
+        return _vjp(fun, primals, has_aux, saveable_args)
     refs = OpenedRefs("vjp", primals)
     with refs.passed():
-        out, pullback, (aux, values) = _vjp(_of_values(fun, has_aux), refs.tree, True)
+        out, pullback, (aux, values) = _vjp(_of_values(fun, has_aux), refs.tree, True, saveable_args)
     refs.store(values)
     return (out, pullback, aux) if has_aux else (out, pullback)
 
 
-def _vjp(fun: Callable[..., Any], primals: Values, has_aux: bool) -> Any:
+def _vjp(fun: Callable[..., Any], primals: Values, has_aux: bool, saveable: Any) -> Any:
     diff = DiffArgs(fun, tuple(range(len(primals))), primals, {}, "vjp")
     traced = diff.trace(has_aux)
     lin = linearize(traced.jaxpr, diff.nonzero(traced))
@@ -100,7 +124,8 @@ def _vjp(fun: Callable[..., Any], primals: Values, has_aux: bool) -> Any:
     out_tree = treedef_children(traced.out_tree)[0]
     rule = Rule(lin, diff.tree, diff.avals, out_tree, traced.jaxpr.out_avals, diff.fun_name)
     out, aux = diff.split(traced, outs)
-    return (out, VJP(rule, residuals), aux) if has_aux else (out, VJP(rule, residuals))
+    pullback = VJP(rule, residuals if saveable is True else rule.saveable(residuals, saveable))
+    return (out, pullback, aux) if has_aux else (out, pullback)
 
 
 def _of_values(fun: Callable[..., Any], has_aux: bool) -> Callable[..., Any]:
@@ -132,6 +157,19 @@ class Rule:
         self.in_tree, self.in_avals = in_tree, in_avals
         self.out_tree, self.out_avals = out_tree, out_avals
 
+    @functools.cached_property
+    def places(self) -> tuple[int | None, ...]:
+        """For each residual the leaf of the arguments that it is; None for one that is computed or captured."""
+        count = len(self.in_avals)
+        first = len(self.lin.primal.in_avals) - count
+        return tuple(s - first if first <= s < first + count else None for s in self.lin.sources)
+
+    def saveable(self, residuals: Values, saveable: Any) -> list[Any]:
+        """The residuals without the arguments for which `saveable` is False."""
+        kept = saveable_leaves(saveable, self.in_tree)
+        pairs = zip(residuals, self.places, strict=True)
+        return [r if place is None or kept[place] else NotSaveable() for r, place in pairs]
+
 
 _VALUE = GradValue()
 
@@ -141,6 +179,56 @@ class VJP:
 
     def __init__(self, rule: Rule, residuals: Values):
         self.rule, self.residuals = rule, list(residuals)
+        self._args: list[Any] | None = None
+
+    @property
+    def args_res(self) -> list[Any]:
+        """What the pullback reads of each argument, in nested tuples: the values, NotNeeded() or NotSaveable().
+
+        The list may be changed, and is read when the pullback is called.
+        """
+        if self._args is None:
+            leaves: list[Any] = [NotNeeded()] * len(self.rule.in_avals)
+            for value, place in zip(self.residuals, self.rule.places, strict=True):
+                if place is not None:
+                    leaves[place] = value
+            self._args = list(as_tuples(self.rule.in_tree, leaves))
+        return self._args
+
+    @args_res.setter
+    def args_res(self, values: Sequence[Any]) -> None:
+        self._args = list(values)
+
+    @property
+    def opaque_residuals(self) -> list[Any]:
+        """The residuals that are no arguments."""
+        return [r for r, place in zip(self.residuals, self.rule.places, strict=True) if place is None]
+
+    in_tree = property(lambda self: self.rule.in_tree)
+    out_tree = property(lambda self: self.rule.out_tree)
+
+    def replace(self, *, args_res: Sequence[Any]) -> VJP:
+        """A pullback with other `args_res`."""
+        new = VJP(self.rule, self.residuals)
+        new.args_res = args_res
+        return new
+
+    def stored(self) -> list[Any]:
+        """The residuals, with the arguments that `args_res` has by now."""
+        if self._args is None:
+            return self.residuals
+        leaves = leaves_of_args(self._args, self.rule.in_tree, self.rule.fun_name)
+        return [r if p is None else leaves[p] for r, p in zip(self.residuals, self.rule.places, strict=True)]
+
+    def _restored(self) -> list[Any]:
+        """The residuals; an error for an argument that is not there, or not what it was."""
+        rule, residuals = self.rule, self.stored()
+        if self._args is None and not any(isinstance(r, NotSaveable) for r in residuals):
+            return residuals
+        for value, place in zip(residuals, rule.places, strict=True):
+            if place is not None:
+                check_restored(value, rule.in_avals[place], place, rule.in_tree, rule.fun_name)
+        return residuals
 
     @api_boundary
     def __call__(self, *cotangents: Any) -> tuple[Any, ...]:
@@ -180,20 +268,21 @@ class VJP:
         zero = tuple(ct.aval if is_zero(ct) else None for ct in cts)
         pairs = zip(entries, rule.in_avals, strict=True)
         wanted = tuple(not isinstance(entry, DontWant) for entry, aval in pairs if is_differentiable(aval))
-        operands, options = [*dense, *self.residuals], (rule.lin, zero, None if all(wanted) else wanted)
+        residuals = self._restored()
+        operands, options = [*dense, *residuals], (rule.lin, zero, None if all(wanted) else wanted)
         try:
             return transformed(_run_pullback, rule.lin.tangent, options, operands, f"vjp_{rule.fun_name}")
         except JAXTypeError:
             if not reads_values(rule.lin):
                 raise
-        return list(map(instantiated, pull_back_at(rule.lin, self.residuals, cts, options[2])))
+        return list(map(instantiated, pull_back_at(rule.lin, residuals, cts, options[2])))
 
     def __repr__(self) -> str:
-        residuals = ", ".join(aval_of(r).str_short() for r in self.residuals)
+        residuals = ", ".join(repr(r) if isinstance(r, Marker) else aval_of(r).str_short() for r in self.stored())
         return f"VJP({self.rule.fun_name}, residuals=[{residuals}])"
 
 
-register_pytree_node(VJP, lambda v: (v.residuals, v.rule), lambda rule, residuals: VJP(rule, residuals))
+register_pytree_node(VJP, lambda v: (v.stored(), v.rule), lambda rule, residuals: VJP(rule, residuals))
 
 
 def _run_pullback(
@@ -242,58 +331,3 @@ def _fits(actual: ShapedArray, expected: ShapedArray) -> bool:
         return actual.shape == expected.shape
     wider = actual.weak_type and (actual.dtype.kind != "c" or expected.dtype.kind == "c")
     return fits(actual, expected) or wider
-
-
-def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[Any] = ()) -> Callable[..., Any]:
-    """The transpose of a linear function; only the types of `primals` are used.
-
-    Returns a function from a cotangent of the output to a tuple of cotangents of the arguments.
-
-    >>> xlamini.linear_transpose(lambda x: 3 * x, 1.0)(2.0)
-    (Array(6., dtype=float32, weak_type=True),)
-    """
-    check_callable("linear_transpose", fun)
-    leaves, in_tree = flatten_from_user((primals, {}))
-    names, fun_name = ArgNames(fun, in_tree), name_of(fun)
-    avals = avals_of(leaves, names, fun_name)
-    traced = trace(fun, in_tree, avals, None, names, reuse_equal=True)
-    linear = (False,) * len(traced.captured) + (True,) * len(avals)
-
-    @api_boundary
-    def transposed(out_ct: Any) -> Any:
-        cts = _cotangents_of_linear(traced, fun_name, out_ct)
-        try:
-            backward, nonzero = transpose(traced.jaxpr, linear, (True,) * len(cts))
-        except (MissingRule, NonlinearError) as error:
-            raise _not_linear(traced.jaxpr, linear, fun_name, error) from None
-        outs = iter(apply(backward, [*traced.captured, *cts]))
-        dense = [next(outs) if nz else zeros(a) for nz, a in zip(nonzero, avals, strict=True)]
-        return rebuilt(flatten(primals)[1], dense)
-
-    return transposed
-
-
-def _cotangents_of_linear(traced: Trace, fun_name: str, out_ct: Any) -> list[Any]:
-    """The flat cotangents; TypeError unless they have the types of the outputs."""
-    cts, tree = flatten_from_user(out_ct)
-    names = LeafNames("cotangent", tree)
-    avals = avals_of(cts, names, f"the transpose of {fun_name}")
-    if tree != traced.out_tree:
-        where = first_difference(traced.out_tree, tree, ("output", "cotangent"))
-        raise TypeError(f"linear_transpose: the cotangent must have the structure of the output of {fun_name}: {where}")
-    for i, (ct, expected) in enumerate(zip(avals, traced.jaxpr.out_avals, strict=True)):
-        if not fits(ct, expected):
-            raise TypeError(
-                f"linear_transpose: {names[i]} is {ct.str_long()}, but that output is "
-                f"{expected.str_long()} for {fun_name}; they must be of one type"
-            )
-    return cts
-
-
-def _not_linear(jaxpr: Jaxpr, linear: Sequence[bool], fun_name: str, error: Exception) -> Exception:
-    """The error that names the nonlinear operation: one without a transpose rule, or the one in `error`."""
-    problem = nonlinear_part(jaxpr, linear) or str(error)
-    return (MissingRule if isinstance(error, MissingRule) else TypeError)(
-        f"linear_transpose: {fun_name} is not linear in its arguments: {problem}; for the derivative of a function "
-        "that is not linear use vjp"
-    )
