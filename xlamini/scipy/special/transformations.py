@@ -52,6 +52,8 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
 
 
 def _power_less_one(logarithm: Any, power: Any) -> Any:
-    safe = where(eq(power, 0), 1.0, power)
-    small = logarithm * (1 + power * logarithm / 2)
-    return where(eq(power, 0), small, expm1(safe * logarithm) / safe)
+    limit = eq(power, 0)
+    finite = where(eq(logarithm - logarithm, 0), logarithm, 0.0)
+    small = logarithm + power * finite * finite / 2
+    safe, exponent = where(limit, 1.0, power), where(limit, 0.0, logarithm)
+    return where(limit, small, expm1(safe * exponent) / safe)
