@@ -9,7 +9,10 @@ import xlamini.numpy as jnp
 from xlamini import random
 
 
-@pytest.mark.parametrize(("seed", "words"), [(2**63, [2**31, 0]), (2**63 + 5, [2**31, 5]), (2**64 - 1, [2**32 - 1] * 2)])
+SEEDS = [(2**63, [2**31, 0]), (2**63 + 5, [2**31, 5]), (2**64 - 1, [2**32 - 1] * 2)]
+
+
+@pytest.mark.parametrize(("seed", "words"), SEEDS)
 def test_seeds_of_dtype_uint64(seed: int, words: list[int]) -> None:
     np.testing.assert_array_equal(random.PRNGKey(np.uint64(seed)), [0, words[1]])
     with xlamini.enable_x64():
