@@ -8,7 +8,6 @@ import xlamini
 import xlamini.numpy as jnp
 from xlamini import random
 
-
 SEEDS = [(2**63, [2**31, 0]), (2**63 + 5, [2**31, 5]), (2**64 - 1, [2**32 - 1] * 2)]
 
 

@@ -8,7 +8,7 @@ import scipy.stats as reference
 import xlamini.numpy as jnp
 from xlamini.scipy import stats
 
-MEAN, X = np.array([1.0, 0.0, -1.0]), np.array([[1.0, 2.0, 3.0], [0.0, 1.0, 0.0]])
+MEAN, X = np.array([1, 0, -1], np.float32), np.array([[1, 2, 3], [0, 1, 0]], np.float32)
 
 
 def test_one_variance_for_all_elements_of_a_vector() -> None:

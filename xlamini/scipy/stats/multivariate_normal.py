@@ -19,8 +19,8 @@ from xlamini.typing import ArrayLike
 def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None = None) -> Array:
     """The logarithm of the density at vectors x along the last axis; of numbers, if `mean` is one and `cov` a variance.
 
-    `mean` has shape (..., n), `cov` (..., n, n) or (), the variance of each element, and they broadcast with x. ShapeError where they do not fit;
-    NotImplementedError for `allow_singular`.
+    `mean` has shape (..., n), `cov` (..., n, n) or (), the variance of each element, and they broadcast
+    with x. ShapeError where they do not fit; NotImplementedError for `allow_singular`.
 
     >>> logpdf(jnp.zeros(2), jnp.zeros(2), jnp.eye(2))
     Array(-1.837877, dtype=float32)
