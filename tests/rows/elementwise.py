@@ -208,7 +208,7 @@ SPECIALS = [
         "zeta",
         lax.zeta,
         scipy.special.zeta,
-        samples=[[Arg(domain=(1.5, 3), diff=False), Arg(domain=(0.6, 3))]],
+        samples=[[Arg(domain=(1.5, 3)), Arg(domain=(0.6, 3))]],
         dtypes=WIDE,
         tolerance=SPECIAL,
     ),

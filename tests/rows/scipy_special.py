@@ -53,6 +53,15 @@ ERRORS = [
 ]
 GAMMAS = [
     _row("gamma", (0.3, 4)),
+    Row(
+        "scipy.special.gamma: complex",
+        special.gamma,
+        reference.gamma,
+        samples=singles(),
+        dtypes=COMPLEXES,
+        differentiable=False,
+        tolerance={"complex64": 2e-5, "complex128": 1e-12},
+    ),
     _row("gammaln", (0.3, 4)),
     _row("gammasgn", (0.3, 4), differentiable=False),
     _row("loggamma", (0.3, 4)),
@@ -87,7 +96,7 @@ GAMMAS = [
         samples=[[Arg((2, 3), domain=(1.5, 6))]],
         tolerance=TOLERANCE,
     ),
-    _row("zeta", (1.3, 5), (0.5, 4), fixed=1, dtypes=WIDE, tolerance={"float32": 1e-4, "float64": 1e-11}),
+    _row("zeta", (1.3, 5), (0.5, 4), dtypes=WIDE, tolerance={"float32": 1e-4, "float64": 1e-11}),
     Row("scipy.special.bernoulli", lambda: special.bernoulli(6), lambda: reference.bernoulli(6), samples=[[]],
         dtypes=("float32",), differentiable=False, batched=False, tolerance=TOLERANCE),
 ]  # fmt: skip

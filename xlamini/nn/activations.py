@@ -10,11 +10,11 @@ from typing import Any
 
 from xlamini.core import aval_of
 from xlamini.numpy.arguments import as_axis, as_operand
+from xlamini.numpy.exponential import logaddexp
 from xlamini.numpy.selection import where
 from xlamini.numpy.ufuncs.declaration import Promotion, ufunc, unpromoted
-from xlamini.primitives import convert, exponential, gt, max, min, promoted, promoted_inexact, slice_in_dim, sqrt
+from xlamini.primitives import convert, exponential, max, min, promoted, promoted_inexact, slice_in_dim, sqrt
 from xlamini.primitives.hyperbolic import tanh
-from xlamini.primitives.logaddexp import logaddexp
 from xlamini.primitives.special import erfc
 from xlamini.runtime import Array
 from xlamini.staging import composite
@@ -120,7 +120,7 @@ def softplus(x: ArrayLike) -> Array:
 
 @ufunc(lambda x: -logaddexp(-x, 0.0), promoted_inexact)
 def log_sigmoid(x: ArrayLike) -> Array:
-    """`log(sigmoid(x))`, without overflow; TypeError for complex numbers.
+    """`log(sigmoid(x))`, without overflow.
 
     >>> log_sigmoid(jnp.array([-1000.0, 1000.0]))
     Array([-1000.,    -0.], dtype=float32)
@@ -140,7 +140,7 @@ def soft_sign(x: ArrayLike) -> Array:
 
 @ufunc(lambda x: x * tanh(logaddexp(x, 0.0)), promoted_inexact)
 def mish(x: ArrayLike) -> Array:
-    """`x * tanh(softplus(x))`; TypeError for complex numbers.
+    """`x * tanh(softplus(x))`.
 
     >>> mish(jnp.array([-100.0, 0.0, 100.0]))
     Array([ -0.,   0., 100.], dtype=float32)
@@ -164,13 +164,13 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
 
 def _over(x: Any, alpha: Any) -> Any:
     """`x` where it is positive, `alpha * (exp(x) - 1)` otherwise."""
-    positive = gt(x, 0)
+    positive = x > 0
     return where(positive, x, alpha * exponential.expm1(where(positive, 0.0, x)))
 
 
 @composite()
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
-    """`x` where it is positive, `alpha * (exp(x) - 1)` otherwise; TypeError for complex numbers.
+    """`x` where it is positive, `alpha * (exp(x) - 1)` otherwise.
 
     >>> elu(jnp.array([-100.0, 0.0, 2.0]), alpha=0.5)
     Array([-0.5,  0. ,  2. ], dtype=float32)
@@ -183,7 +183,7 @@ _SCALE, _ALPHA = 1.0507009873554805, 1.6732632423543772
 
 @ufunc(lambda x: _SCALE * _over(x + 0.0, _ALPHA))
 def selu(x: ArrayLike) -> Array:
-    """A scaled `elu` that keeps normal inputs normal, layer after layer; TypeError for complex numbers.
+    """A scaled `elu` that keeps normal inputs normal, layer after layer.
 
     >>> selu(jnp.array([-100.0, 0.0, 1.0]))
     Array([-1.7580993,  0.       ,  1.050701 ], dtype=float32)
@@ -193,13 +193,13 @@ def selu(x: ArrayLike) -> Array:
 
 @composite()
 def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
-    """`x` where it is positive, `alpha * (exp(x / alpha) - 1)` otherwise; TypeError for complex numbers.
+    """`x` where it is positive, `alpha * (exp(x / alpha) - 1)` otherwise.
 
     >>> celu(jnp.array([-100.0, 0.0, 2.0]), alpha=0.5)
     Array([-0.5,  0. ,  2. ], dtype=float32)
     """
     array, _ = promoted("celu", x, 1.0)
-    positive = gt(array, 0)
+    positive = array > 0
     return where(positive, array, alpha * exponential.expm1(where(positive, 0.0, array) / alpha))
 
 

@@ -53,7 +53,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low") -> A
 
 @sampler("shape", "dtype")
 def rademacher(key: Any, shape: Any = (), dtype: Any = None) -> Array:
-    """Signs, 1 and -1, each with probability 1/2.
+    """Signs, 1 and -1, each with probability 1/2; both are True as booleans.
 
     >>> xlamini.random.rademacher(xlamini.random.key(0), (3,))
     Array([-1, -1,  1], dtype=int32)
@@ -66,7 +66,7 @@ def signs(key: Any, shape: Shape, dtype: np.dtype) -> Any:
     """1 and -1, each with probability 1/2, for arguments that have been checked."""
     heads = lt(uniform_between(key, shape, result_type(float), 0.0, 1.0), 0.5)
     one: Any = literal(1, dtype)
-    return where(heads, one, -one)
+    return where(heads, one, one if dtype.kind == "b" else -one)
 
 
 @sampler("shape", "dtype")

@@ -33,6 +33,8 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
     [ 0 42]
     """
     kind = key_dtype(impl if dtype is None else dtype)
+    if isinstance(seed, np.integer) and seed.dtype == np.uint64:
+        seed = seed.astype(np.int64)  # the same 64 bits
     if isinstance(seed, int | np.integer):
         return _key_of_number(int(seed) + random_seed_offset.value, kind)
     _check_seed(seed)

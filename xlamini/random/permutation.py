@@ -11,7 +11,7 @@ from xlamini.core import Shape, aval_of, canonicalize_dtype, iinfo, issubdtype
 from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.indexing.take import take
 from xlamini.numpy.searching import searchsorted
-from xlamini.primitives import index_in_dim, log, reshape, slice_in_dim, split_p
+from xlamini.primitives import index_in_dim, log, promoted_inexact, reshape, slice_in_dim, split_p
 from xlamini.primitives.cumulative import cumsum
 from xlamini.primitives.iota import iota
 from xlamini.primitives.promotion import promoted_inexact_dtypes
@@ -85,6 +85,8 @@ def choice(
     (4,)
     """
     a = _count_or_array("choice", a)
+    if p is not None:
+        (p,) = promoted_inexact("choice", p)
     aval, shape = aval_of(a), checked_shape("choice", shape)
     axis = as_axis("choice", axis, aval.ndim) if aval.ndim else 0
     count = aval.shape[axis] if aval.ndim else operator.index(a)

@@ -21,7 +21,7 @@ from xlamini.numpy.joining import concatenate
 from xlamini.numpy.padding import pad
 from xlamini.numpy.selection import where
 from xlamini.numpy.shapes import moveaxis
-from xlamini.primitives import promoted_inexact, promoting_freely
+from xlamini.primitives import convert, promoted_inexact, promoting_freely
 from xlamini.primitives.complex import complex
 from xlamini.primitives.iota import iota
 from xlamini.runtime import Array
@@ -88,6 +88,7 @@ def idctn(
 
 def _along(name: str, x: Any, kind: int, s: Any, axes: Any, norm: Norm) -> Any:
     (x,) = promoted_inexact(name, as_operand(name, x))
+    x = convert(x, np.promote_types(aval_of(x).dtype, np.float32))  # no narrower floats make complex numbers
     if as_index(name, "type", kind) not in _INVERSE:
         raise ValueError(f"{name}: type must be 1, 2, 3 or 4, got {kind}")
     if norm not in (None, "backward", "ortho", "forward"):

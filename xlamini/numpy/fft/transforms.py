@@ -286,4 +286,5 @@ def _swapped(norm: Norm) -> Norm:
 
 
 def _conjugate(name: str, a: Any) -> Any:
-    return conj(as_operand(name, a))
+    array = as_operand(name, a)
+    return conj(array) if issubdtype(aval_of(array).dtype, np.complexfloating) else array

@@ -134,7 +134,7 @@ def matrix_rank(
     given = asarray(rtol if tol is None else tol, s.dtype)
     cutoff = expand_dims(given, (aval_of(given).ndim,))
     if tol is None:
-        cutoff = cutoff * reductions.max(s, -1, keepdims=True)
+        cutoff = cutoff * reductions.max(s, -1, keepdims=True, initial=0)
     return reductions.sum(convert(s > cutoff, _INDEX), -1)
 
 

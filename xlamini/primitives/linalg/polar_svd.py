@@ -3,9 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from xlamini.core import aval_of, literal
+from xlamini.core.dtypes.limits import finfo
 from xlamini.primitives.arithmetic import max, sub
 from xlamini.primitives.comparison import eq, lt
 from xlamini.primitives.complex import real
@@ -43,7 +42,7 @@ def svd_by_polar(x: Any, full_matrices: bool) -> list[Any]:
 
 def _of_square(x: Any) -> list[Any]:
     aval = aval_of(x)
-    factor = unitary_factor(x, list(weights(float(np.finfo(aval.dtype).eps))))
+    factor = unitary_factor(x, list(weights(float(finfo(aval.dtype).eps))))
     v, w = eigh(symmetrized(matmul(mH(factor), x)), symmetrize_input=False)
     last = aval.ndim - 1
     v, w = rev(v, (last,)), rev(w, (last - 1,))

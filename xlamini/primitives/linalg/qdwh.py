@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import ShapedArray, ShapeError, aval_of, canonicalize_dtype, literal
+from xlamini.core.dtypes.limits import finfo
 from xlamini.primitives.arithmetic import abs, add, div, sub
 from xlamini.primitives.bitwise import bitwise_and
 from xlamini.primitives.comparison import eq, gt, lt
@@ -63,7 +64,7 @@ def qdwh(
         raise ShapeError(f"qdwh: a matrix is needed that is not wider than tall, got {shown(aval)}; adjoin it")
     if dynamic_shape is not None:
         x = where(_inside(aval, dynamic_shape), x, literal(0, aval.dtype))
-    needed = list(weights(eps or float(np.finfo(aval.dtype).eps)))
+    needed = list(weights(eps or float(finfo(aval.dtype).eps)))
     steps = needed[: _STEPS if max_iterations is None else max_iterations]
     u = unitary_factor(x, steps)
     count = convert_element_type_p.bind(literal(len(steps)), new_dtype=canonicalize_dtype(int), weak_type=True)

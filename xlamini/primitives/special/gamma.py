@@ -8,6 +8,7 @@ from xlamini.primitives.cpu_math import formula
 from xlamini.primitives.elementwise import elementwise
 from xlamini.primitives.exponential import TRANSCENDENTAL
 from xlamini.primitives.kinds import FLOAT
+from xlamini.primitives.special.zeta_derivative import zeta_slope
 
 
 @elementwise(hlo="chlo.lgamma", on_cpu=formula("gamma.log_gamma"), accepts=FLOAT, flops=TRANSCENDENTAL)
@@ -68,4 +69,4 @@ def zeta(x: Any, q: Any) -> Any:
     """
 
 
-zeta.derivatives(not_differentiable("zeta", "x"), lambda x, q, out: -x * zeta(x + 1, q))
+zeta.derivatives(lambda x, q, out: zeta_slope(x, q), lambda x, q, out: -x * zeta(x + 1, q))

@@ -9,7 +9,8 @@ import numpy as np
 
 from xlamini.core import canonicalize_dtype
 from xlamini.numpy.arguments import as_count
-from xlamini.primitives import bitwise_and, bitwise_or, eq, exp, where
+from xlamini.primitives import bitwise_and, bitwise_or, eq, exp, stop_gradient, where
+from xlamini.primitives.bitwise import bitwise_not
 from xlamini.primitives.special.gamma import lgamma
 from xlamini.runtime import Array, device_put_value
 from xlamini.scipy.special.declaration import special
@@ -51,11 +52,16 @@ def _repeated(N: Any, k: Any) -> Any:
     return where(bitwise_and(eq(N, 0), eq(k, 0)), 1.0, _choices(N + k - 1, k))
 
 
+_LARGE = 1e30  # near the overflow of lgamma in float32
+
+
 def _choices(n: Any, k: Any) -> Any:
     valid = bitwise_and(bitwise_and(k >= 0, n >= 0), n >= k)
-    n, k = where(valid, n, 1.0), where(valid, k, 1.0)
+    edge = bitwise_or(eq(k, 0), eq(n, k))
+    finite = bitwise_and(valid, bitwise_not(bitwise_and(edge, n > _LARGE)))
+    n, k = where(finite, n, 1.0), where(finite, k, 1.0)
     out = exp(lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1))
-    return where(valid, where(bitwise_or(eq(k, 0), eq(n, k)), 1.0, out), 0.0)
+    return where(valid, where(edge, out + stop_gradient(1.0 - out), out), 0.0)
 
 
 def bernoulli(n: int) -> Array:

@@ -4,7 +4,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xlamini.primitives import COMPLEX, FLOAT, bitwise_and, eq, gt, log, log1p, lt, where
+from xlamini.core import aval_of, finfo
+from xlamini.primitives import COMPLEX, FLOAT, bitwise_and, bitwise_or, eq, gt, log, log1p, lt, where
 from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
 from xlamini.typing import ArrayLike
@@ -17,7 +18,7 @@ def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     >>> xlogy(0.0, 0.0)
     Array(0., dtype=float32, weak_type=True)
     """
-    return _product(x, log(y))
+    return _product(x, y, log(y))
 
 
 @special(lambda x, y, out: log1p(y), lambda x, y, out: x / (1 + y), accepts=FLOAT | COMPLEX, weak=True)
@@ -27,7 +28,7 @@ def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
     >>> xlog1py(2.0, 1.0)
     Array(1.3862944, dtype=float32, weak_type=True)
     """
-    return _product(x, log1p(y))
+    return _product(x, y, log1p(y))
 
 
 @special(lambda x, out: -log(x) - 1, weak=True)
@@ -37,7 +38,7 @@ def entr(x: ArrayLike) -> Array:
     >>> entr(0.5)
     Array(0.3465736, dtype=float32, weak_type=True)
     """
-    return where(lt(x, 0.0), -math.inf, -_product(x, log(x)))
+    return where(lt(x, 0.0), -math.inf, -_product(x, x, log(x)))
 
 
 @special(weak=True)
@@ -60,8 +61,8 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     return _relative(p, q) - p + q
 
 
-def _product(x: Any, logarithm: Any) -> Any:
-    empty = eq(x, 0)
+def _product(x: Any, y: Any, logarithm: Any) -> Any:
+    empty = bitwise_and(eq(x, 0), eq(y, y))
     return where(empty, 0.0, x * where(empty, 1.0, logarithm))
 
 
@@ -70,4 +71,10 @@ def _relative(p: Any, q: Any) -> Any:
     none = bitwise_and(eq(p, 0), q >= 0)
     safe_p, safe_q = where(both, p, 1.0), where(both, q, 1.0)
     undefined = where(bitwise_and(eq(p, p), eq(q, q)), math.inf, p + q)
-    return where(both, safe_p * log(safe_p / safe_q), where(none, 0.0, undefined))
+    return where(both, safe_p * _log_of_ratio(safe_p, safe_q), where(none, 0.0, undefined))
+
+
+def _log_of_ratio(p: Any, q: Any) -> Any:
+    ratio, least = p / q, float(finfo(aval_of(p).dtype).tiny)
+    extreme = bitwise_or(lt(ratio, least), gt(ratio, 1 / least))
+    return where(extreme, log(p) - log(q), log(where(extreme, 1.0, ratio)))

@@ -11,6 +11,8 @@ from xlamini.numpy.arguments import as_count
 from xlamini.numpy.ufuncs.declaration import ufunc
 from xlamini.primitives import (
     COMPLEX,
+    FLOAT,
+    bitwise_and,
     complex as complex_ops,
     convert,
     eq,
@@ -90,7 +92,7 @@ def sign_of_gamma(x: Any) -> Any:
     return where(x < 0, below, where(eq(x, 0), at_zero, where(eq(x, x), 1.0, x)))
 
 
-@special()
+@special(accepts=FLOAT | COMPLEX)
 def gamma(x: ArrayLike) -> Array:
     """The gamma function of each element: `factorial(x - 1)`; NaN at its poles below 0.
 
@@ -101,6 +103,10 @@ def gamma(x: ArrayLike) -> Array:
 
 
 def _gamma(x: Any) -> Any:
+    if kind_of(aval_of(x).dtype) in COMPLEX:
+        real, imaginary = complex_ops.real(x), complex_ops.imag(x)
+        pole = bitwise_and(eq(imaginary, 0), bitwise_and(real <= 0, eq(real, floor(real))))
+        return where(pole, math.nan, exp(_complex_loggamma(x)))
     return sign_of_gamma(stop_gradient(x)) * exp(primitives.lgamma(x))
 
 

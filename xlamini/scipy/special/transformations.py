@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.numpy.ufuncs.declaration import ufunc
-from xlamini.primitives import eq, log, log1p, promoted_inexact, where
+from xlamini.primitives import COMPLEX, FLOAT, eq, log, log1p, promoted_inexact, where
 from xlamini.primitives.exponential import expm1, logistic
 from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
@@ -21,7 +21,7 @@ def expit(x: ArrayLike) -> Array:
     ...
 
 
-@special(lambda x, out: 1 / (x * (1 - x)), weak=True)
+@special(lambda x, out: 1 / (x * (1 - x)), accepts=FLOAT | COMPLEX, weak=True)
 def logit(x: ArrayLike) -> Array:
     """The inverse of `expit`, `log(x / (1 - x))`, for elements from 0 to 1; NaN for others.
 
@@ -31,7 +31,7 @@ def logit(x: ArrayLike) -> Array:
     return log(x / (1 - x))
 
 
-@special(weak=True)
+@special(accepts=FLOAT | COMPLEX, weak=True)
 def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """Box' and Cox' transformation, `(x ** lmbda - 1) / lmbda`; its limit `log(x)` at lmbda = 0.
 
@@ -41,7 +41,7 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     return _power_less_one(log(x), lmbda)
 
 
-@special(weak=True)
+@special(accepts=FLOAT | COMPLEX, weak=True)
 def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """`boxcox(1 + x, lmbda)`, precise for small x.
 
@@ -52,6 +52,8 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
 
 
 def _power_less_one(logarithm: Any, power: Any) -> Any:
-    safe = where(eq(power, 0), 1.0, power)
-    small = logarithm * (1 + power * logarithm / 2)
-    return where(eq(power, 0), small, expm1(safe * logarithm) / safe)
+    limit = eq(power, 0)
+    finite = where(eq(logarithm - logarithm, 0), logarithm, 0.0)
+    small = logarithm + power * finite * finite / 2
+    safe, exponent = where(limit, 1.0, power), where(limit, 0.0, logarithm)
+    return where(limit, small, expm1(safe * exponent) / safe)

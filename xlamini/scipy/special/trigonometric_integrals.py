@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xlamini.primitives import abs, eq, floor, log, max, min, sign, where
+from xlamini.primitives import abs, bitwise_and, eq, floor, log, max, min, sign, where
 from xlamini.primitives.special.formula import horner
 from xlamini.primitives.trigonometric import cos, sin
 from xlamini.runtime import Array
@@ -109,7 +109,9 @@ def _fresnel_parts(x: Any) -> tuple[Any, Any, Any, Any]:
 
 
 def _phase(x: Any) -> Any:
-    """`pi * x ** 2 / 2` modulo 2 pi, reduced before the square loses its digits."""
+    """`pi * x ** 2 / 2` modulo 2 pi, reduced before the square loses its digits; large floats are multiples of 4."""
+    size = abs(x)
+    x = where(bitwise_and(size >= 2.0**60, size < math.inf), 0.0, x)
     whole = 2 * floor(x / 2 + 0.5)
     rest = x - whole
     part = 2 * whole * rest + rest * rest

@@ -52,5 +52,6 @@ def ppf(q: ArrayLike, p: ArrayLike) -> Array:
     >>> ppf(jnp.array([0.5, 0.9]), 0.25)
     Array([0., 1.], dtype=float32)
     """
-    k = where(q <= 1 - p, 0.0, 1.0)
+    zero = 0 * (q + p)
+    k = where(q <= 1 - p, zero, zero + 1)
     return where((q < 0) | (q > 1) | (p < 0) | (p > 1), nan, k)

@@ -9,7 +9,7 @@ from typing import Any
 from xlamini.core import ShapeError
 from xlamini.core.api_boundary import api_boundary
 from xlamini.lax.linalg import cholesky, triangular_solve
-from xlamini.numpy import broadcast_shapes, broadcast_to, diagonal, exp, log
+from xlamini.numpy import broadcast_shapes, broadcast_to, diagonal, exp, eye, log
 from xlamini.runtime import Array
 from xlamini.scipy.stats.declaration import distribution
 from xlamini.typing import ArrayLike
@@ -19,8 +19,8 @@ from xlamini.typing import ArrayLike
 def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None = None) -> Array:
     """The logarithm of the density at vectors x along the last axis; of numbers, if `mean` is one and `cov` a variance.
 
-    `mean` has shape (..., n), `cov` (..., n, n), and they broadcast with x. ShapeError where they do not fit;
-    NotImplementedError for `allow_singular`.
+    `mean` has shape (..., n), `cov` (..., n, n) or (), the variance of each element, and they broadcast
+    with x. ShapeError where they do not fit; NotImplementedError for `allow_singular`.
 
     >>> logpdf(jnp.zeros(2), jnp.zeros(2), jnp.eye(2))
     Array(-1.837877, dtype=float32)
@@ -46,7 +46,7 @@ def _logpdf(x: Any, mean: Any, cov: Any) -> Any:
         return -((x - mean) ** 2 / cov + log(cov) + math.log(2 * math.pi)) / 2
     n = mean.shape[-1]
     if cov.shape == ():
-        cov = cov.reshape(1, 1)
+        cov = cov * eye(n, dtype=cov.dtype)
     if cov.shape[-2:] != (n, n):
         raise ShapeError(f"multivariate_normal: mean {mean.shape} needs cov (..., {n}, {n}), got {cov.shape}")
     factor = cholesky(cov)

@@ -28,14 +28,15 @@ class ModeResult(NamedTuple):
 def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:
     """The most common value along an axis, or of all: the smallest one of several, and how often it occurs.
 
-    NaNs count as equal. NaN and a count of 0 where there is no element. NotImplementedError for a `nan_policy` but
-    "propagate".
+    NaNs count as equal. A number is an array of one. NaN and a count of 0 where there is no element.
+    NotImplementedError for a `nan_policy` but "propagate".
 
     >>> mode(jnp.array([3, 1, 3, 2]))
     ModeResult(mode=Array(3, dtype=int32), count=Array(2, dtype=int32))
     """
     _check_policy("mode", nan_policy, ("propagate",))
-    x, axis, n, shape = _rows("mode", a, axis)
+    a = as_operand("mode", a)
+    x, axis, n, shape = _rows("mode", a.reshape(a.shape or 1), axis)
     if n == 0:
         nothing = jnp.full(x.shape[:-1], np.nan, float)
         return ModeResult(*(_kept(v, axis, shape, keepdims) for v in (nothing, jnp.zeros_like(nothing))))
