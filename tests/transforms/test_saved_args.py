@@ -22,8 +22,6 @@ def product(tree: Any) -> Any:
     return tree["left"] @ tree["right"][0]
 
 
-
-
 def assert_all_close(actual: Any, expected: Any, tolerance: float) -> None:
     for pair in zip(actual, expected, strict=True):
         assert_close(*pair, tolerance)

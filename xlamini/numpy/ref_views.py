@@ -5,7 +5,7 @@ back, and writes the whole new value to the ref.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -133,6 +133,10 @@ class Viewed:
     def part(self, idx: Index) -> TransformedRef:
         """The view of a part."""
         return self.through(Indexer(idx))
+
+    def __iter__(self) -> Iterator[Any]:
+        # Python would count until an error, which a traced function raises for no index.
+        return iter([self[i] for i in range(self.shape[0])])  # type: ignore[attr-defined, index]
 
     at = property(_Indexable, doc="`at[index]` is a part, which is read and written like a ref.")
     T: Any = property(lambda self: self.transpose(), doc="A view with the dimensions in reverse order.")

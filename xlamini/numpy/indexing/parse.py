@@ -10,6 +10,7 @@ from xlamini.core import Shape, Tracer, Unknown, aval_of, memoised, value_of
 from xlamini.core.errors import NonConcreteBooleanIndexError
 from xlamini.core.frames import user_line
 from xlamini.core.jax_flags import check_static_indices
+from xlamini.core.state import state
 from xlamini.numpy.indexing.plan import Between, Entry, Indexed, NewAxis, Plan, Point, Points, Rules, Span, whole
 from xlamini.numpy.indexing.slices import Slice
 from xlamini.primitives import BOOL, INTEGER, kind_of
@@ -38,8 +39,11 @@ def plan_of(index: Any, shape: Shape, rules: Rules) -> Indexed:
 
 
 def check_bounds(index: Any, shape: Shape) -> None:
-    """IndexError for a static index out of bounds, also where flag `check_static_indices` is off."""
-    if not check_static_indices.value:
+    """IndexError for a static index out of bounds, also where flag `check_static_indices` is off.
+
+    Not in a traced function, where JAX clamps or drops such an index into a ref too.
+    """
+    if state.builder is None and not check_static_indices.value:
         key, rules = _key(index), Rules(eager=True)
         _ = _Reader(shape, rules).read(settled_items(index)) if key is None else _plan_of_key(key, shape, rules)
 
