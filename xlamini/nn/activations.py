@@ -13,7 +13,17 @@ from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.exponential import logaddexp
 from xlamini.numpy.selection import where
 from xlamini.numpy.ufuncs.declaration import Promotion, ufunc, unpromoted
-from xlamini.primitives import convert, exponential, max, min, promoted, promoted_inexact, slice_in_dim, sqrt
+from xlamini.primitives import (
+    convert,
+    exponential,
+    max,
+    min,
+    operators,
+    promoted,
+    promoted_inexact,
+    slice_in_dim,
+    sqrt,
+)
 from xlamini.primitives.hyperbolic import tanh
 from xlamini.primitives.special import erfc
 from xlamini.runtime import Array
@@ -164,7 +174,7 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
 
 def _over(x: Any, alpha: Any) -> Any:
     """`x` where it is positive, `alpha * (exp(x) - 1)` otherwise."""
-    positive = x > 0
+    positive = operators.greater(x, 0)
     return where(positive, x, alpha * exponential.expm1(where(positive, 0.0, x)))
 
 
@@ -199,7 +209,7 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     Array([-0.5,  0. ,  2. ], dtype=float32)
     """
     array, _ = promoted("celu", x, 1.0)
-    positive = array > 0
+    positive = operators.greater(array, 0)
     return where(positive, array, alpha * exponential.expm1(where(positive, 0.0, array) / alpha))
 
 
