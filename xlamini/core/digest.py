@@ -36,6 +36,12 @@ def digest(jaxpr: Jaxpr) -> str:
     return hashlib.sha256(_written(jaxpr)).hexdigest()
 
 
+def sketch(jaxpr: Jaxpr) -> str:
+    """A short text that equal programs share, and few others: of their types and their number of equations."""
+    texts = [str(len(jaxpr.eqns)), *map(_aval, jaxpr.in_avals), *map(_aval, jaxpr.out_avals)]
+    return hashlib.sha256(" ".join(texts).encode()).hexdigest()[:16]
+
+
 def _written(jaxpr: Jaxpr) -> bytes:
     """The texts of operations, literals and input types, and numbers: which is applied to which values.
 

@@ -60,7 +60,8 @@ class Stats(NamedTuple):
 class _Memory:
     """State of this process: statistics, warnings already given, bytes left before each folder is scanned again.
 
-    `unwritable` are the folders where a file could not be written.
+    `unwritable` are the folders where a file could not be written. `sketches` are those of the folder last looked at,
+    with its path and the time of its last change.
     """
 
     def __init__(self) -> None:
@@ -69,6 +70,7 @@ class _Memory:
         self.said: set[str] = set()
         self.room: dict[str, int] = {}
         self.unwritable: set[str] = set()
+        self.sketches: tuple[str | None, int, frozenset[str]] | None = None
 
     def count(self, **more: float) -> None:
         with self.lock:
@@ -85,7 +87,34 @@ def stats() -> Stats:
 
 def path_of(key: Key) -> str:
     """The path of the file for a key, whether or not it exists."""
-    return f"{folder()}/{key.hash}{SUFFIX}"
+    return f"{folder()}/{key.file_name}{SUFFIX}"
+
+
+def may_have(sketch: str) -> bool:
+    """Whether a file is named after this sketch; if not, that counts as a miss.
+
+    The names are read again when the folder has changed.
+    """
+    where = folder()
+    try:
+        changed = os.stat(where).st_mtime_ns if where else 0
+    except OSError:
+        changed = 0
+    known = _memory.sketches
+    if known is None or known[:2] != (where, changed):
+        found = frozenset(name[: len(sketch)] for name in _names(where))
+        known = _memory.sketches = where, changed, found
+    if sketch in known[2]:
+        return True
+    _memory.count(misses=1)
+    return False
+
+
+def _names(where: str | None) -> list[str]:
+    try:
+        return os.listdir(where) if where else []
+    except OSError:
+        return []
 
 
 def find(key: Key) -> tuple[Header, bytes] | None:
@@ -197,6 +226,7 @@ def store(key: Key, program: bytes, seconds: float, about: dict[str, Any]) -> No
 
 
 def _write(where: str, path: str, data: bytes) -> None:
+    _memory.sketches = None  # two changes at once may have one time
     temporary = f"{where}/writing-{os.getpid()}-{threading.get_ident()}-{time.time_ns()}.tmp"
     replace_file(path, data, temporary, 0o600)
 

@@ -1,7 +1,8 @@
 """The cache key of a compiled program: each part is a short text, so that two keys can be compared by eye.
 
 A file is named by all parts but the library's source, whose digest takes longer than all the rest: so a program that is
-not there is looked up without it, and one that is there must have been made by the same source.
+not there is looked up without it, and one that is there must have been made by the same source. The name begins with
+the sketch of the program, so that where no name does, the other parts need not be known.
 """
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from xlamini.runtime.devices.processor import cpu
 
 _DEFINITION = r'^ *(?:module|func\.func(?: public| private)?) (@(?:[\w.$-]+|"[^"\n]*"))'
 _SYMBOL = r'@(?:[\w.$-]+|"[^"\n]*")'
-_SOURCE = "source"
+_SOURCE, SKETCH = "source", "sketch"
 
 
 class Key(NamedTuple):
@@ -41,9 +42,10 @@ class Key(NamedTuple):
         return {**self.naming, _SOURCE: source()} if self.of_source else self.naming
 
     @property
-    def hash(self) -> str:
-        """SHA-256 of the parts that name the file."""
-        return hashlib.sha256(json.dumps(self.naming, sort_keys=True).encode()).hexdigest()
+    def file_name(self) -> str:
+        """The sketch, and SHA-256 of the parts that name the file."""
+        hashed = hashlib.sha256(json.dumps(self.naming, sort_keys=True).encode()).hexdigest()
+        return f"{self.naming.get(SKETCH, '')}{hashed}"
 
     def is_outdated(self, parts: Mapping[str, str]) -> bool:
         """Whether a file of this name, with other parts, was made by another source of the library."""
@@ -52,6 +54,7 @@ class Key(NamedTuple):
 
 def key(
     name: str,
+    sketch: str,
     program: str,
     donated: str,
     flags: Mapping[str, Any],
@@ -62,6 +65,7 @@ def key(
 
     Args:
       name: the program's name, for messages.
+      sketch: a short text that equal programs share.
       program: a digest of its equations.
       donated: the aliasing of donated inputs to outputs.
       flags: the options that change a program's meaning or its lowering, by name.
@@ -69,6 +73,7 @@ def key(
       compiler_options: XLA's options by name.
     """
     own = {
+        SKETCH: sketch,
         "program": program,
         "donated arguments": donated,
         "compiler options": _shown(compiler_options or {}),
@@ -79,17 +84,19 @@ def key(
 
 
 def module_key(
-    name: str, module: str, devices: tuple[Device, ...], compiler_options: Mapping[str, Any] | None
+    name: str, sketch: str, module: str, devices: tuple[Device, ...], compiler_options: Mapping[str, Any] | None
 ) -> Key:
     """The cache key of a program from the compiler's input alone, without xlamini's own source.
 
     Args:
       name: the program's name.
+      sketch: a short text that equal programs share.
       module: the text of its StableHLO module.
       devices: its devices in the order of the partitions.
       compiler_options: XLA's options by name.
     """
     own = {
+        SKETCH: sketch,
         "program": f"module {hashlib.sha256(without_names(module).encode()).hexdigest()}",
         "compiler options": _shown(compiler_options or {}),
         "XLA_FLAGS": xla_flags(),

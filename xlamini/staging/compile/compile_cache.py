@@ -1,8 +1,8 @@
 """The compile cache: executables on disk, keyed by a digest of the program's equations.
 
-As the key needs no StableHLO, a cache hit skips lowering. A program for several devices is lowered, as its inputs'
-shardings are only part of its module. One that calls Python functions is never stored, because another process does not
-have these functions.
+As the key needs no StableHLO, a cache hit skips lowering. Where no file has a program's sketch, its key is not computed
+until it is stored. A program for several devices is lowered, as its inputs' shardings are only part of its module. One
+that calls Python functions is never stored, because another process does not have these functions.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 
 from xlamini.core import Jaxpr, monitoring, subjaxprs
 from xlamini.core.cache_flags import compilation_cache_check_contents, programs_are_keyed_by_module
-from xlamini.core.digest import NoDigest, digest
+from xlamini.core.digest import NoDigest, digest, sketch
 from xlamini.core.errors import FfiTargetError, JaxRuntimeError
 from xlamini.core.phases import LOAD, Phase
 from xlamini.runtime.executable import Executable, check_options, load_program
@@ -31,10 +31,11 @@ _METADATA = r", metadata=\{[^}]*\}"
 
 def cached_executable(program: LoweredProgram, options: Options) -> Executable:
     """Load a program from disk, or compile it and put it there."""
-    known = None if disk_cache.folder() is None else key_of(program, options)
-    if known is None:
+    if disk_cache.folder() is None:
         return backend_compile(program, options)
-    found = _loaded(program, options, known)
+    check_options(options or {})
+    known = key_of(program, options) if disk_cache.may_have(sketch(program.pruned)) else None
+    found = None if known is None else _loaded(program, options, known)
     if monitoring.listeners:
         monitoring.record_event(monitoring.CACHE_ASKED)
         monitoring.record_event(monitoring.CACHE_MISS if found is None else monitoring.CACHE_HIT)
@@ -43,7 +44,6 @@ def cached_executable(program: LoweredProgram, options: Options) -> Executable:
 
 def key_of(program: LoweredProgram, options: Options) -> Key | None:
     """The program's key in the compile cache; None for one that calls Python functions."""
-    check_options(options or {})
     if program.spread or programs_are_keyed_by_module():
         return _module_key(program, options)
     try:
@@ -55,14 +55,14 @@ def key_of(program: LoweredProgram, options: Options) -> Key | None:
         text = program.module.operation.get_asm(enable_debug_info=False)
         code = f"module {hashlib.sha256(text.encode()).hexdigest()}"
     donated = " ".join(f"{i}->{a}" for i, a in enumerate(program.aliases) if a is not None)
-    return key(program.name, code, donated, _meaning(program), program.device, options)
+    return key(program.name, sketch(program.pruned), code, donated, _meaning(program), program.device, options)
 
 
 def _module_key(program: LoweredProgram, options: Options) -> Key | None:
     if program.host_callbacks or program.partitioners:
         return None
     text = program.module.operation.get_asm(enable_debug_info=False)
-    return module_key(program.name, text, devices_of(program.device), options)
+    return module_key(program.name, sketch(program.pruned), text, devices_of(program.device), options)
 
 
 def _meaning(program: LoweredProgram) -> dict[str, Any]:
@@ -103,12 +103,12 @@ def _without_metadata(hlo: str) -> str:
     return re.sub(_METADATA, "", hlo if start < 0 else hlo[:start] + hlo[end:])
 
 
-def _kept(program: LoweredProgram, options: Options, known: Key) -> Executable:
-    """Compile it, and put it on disk if that took long enough."""
+def _kept(program: LoweredProgram, options: Options, known: Key | None) -> Executable:
+    """Compile it, and put it on disk if that took long enough. The key may not be known before."""
     start = time.perf_counter()
     executable = backend_compile(program, options)
     seconds = time.perf_counter() - start
-    if disk_cache.takes(seconds):
+    if disk_cache.takes(seconds) and (known := known or key_of(program, options)) is not None:
         _store(program, executable, known, seconds)
     return executable
 

@@ -16,7 +16,7 @@ from xlamini.runtime.files import disk_cache as _disk
 from xlamini.runtime.files.cache_folder import folder, why_off
 from xlamini.runtime.files.disk_cache import Stats as Stats
 from xlamini.runtime.files.disk_entry import Damaged, read_header
-from xlamini.runtime.files.disk_key import Key
+from xlamini.runtime.files.disk_key import SKETCH, Key
 from xlamini.runtime.files.file_format import open_regular
 from xlamini.staging.aot.jit_type import Wrapped
 from xlamini.staging.compile.compile_cache import about, key_of
@@ -154,7 +154,7 @@ def _differences(entry: Entry, known: Key, described: dict[str, Any]) -> list[st
         other = entry.parts.get(name)
         if name == "program" and other != value:
             found += _of_programs(entry, described)
-        elif other != value:
+        elif other != value and name != SKETCH:  # which differs with the program
             found.append(f"{name}: {value or 'none'}; there {other or 'none'}")
     return found
 
