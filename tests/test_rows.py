@@ -41,6 +41,7 @@ ELSEWHERE = {
     "threefry2x32": "test_random.py",
     "cpu_barrier": "test_random.py, in what keys are split by",
     "window_repeat": "primitives/test_accelerator_forms.py",
+    "scatter-winners": "primitives/test_scatter_winners.py, in gradients of a set",
     **dict.fromkeys(("cudnn_attention", "cudnn_attention_backward"), "nn/test_cudnn_attention.py"),
     **dict.fromkeys(("joint_sums", "noinline"), "primitives/test_cpu_windows.py, in what gradients are lowered to"),
     **dict.fromkeys(("shard_map", "pvary", "unvary"), "multidevice/test_shard_map.py"),

@@ -39,7 +39,7 @@ class ValAccum(GradAccum):
     """A cotangent that is a value.
 
     >>> acc = ValAccum(xlamini.typeof(1.0))
-    >>> acc.accum(2.0), acc.accum(3.0), acc.total
+    >>> acc.accum(2.0), acc.accum(3.0), float(acc.total)
     (None, None, 5.0)
     """
 
@@ -52,7 +52,7 @@ class NullAccum(GradAccum):
 
     >>> acc = NullAccum(xlamini.typeof(1.0))
     >>> acc.accum(2.0), acc.total
-    (None, Zero(float32[]))
+    (None, Zero(f32[]))
     """
 
     def _add(self, ct: Any) -> None:
