@@ -91,10 +91,7 @@ def path_of(key: Key) -> str:
 
 
 def may_have(sketch: str) -> bool:
-    """Whether a file is named after this sketch; if not, that counts as a miss.
-
-    The names are read again when the folder has changed.
-    """
+    """Whether a file is named after this sketch. The names are read again when the folder has changed."""
     where = folder()
     try:
         changed = os.stat(where).st_mtime_ns if where else 0
@@ -104,10 +101,7 @@ def may_have(sketch: str) -> bool:
     if known is None or known[:2] != (where, changed):
         found = frozenset(name[: len(sketch)] for name in _names(where))
         known = _memory.sketches = where, changed, found
-    if sketch in known[2]:
-        return True
-    _memory.count(misses=1)
-    return False
+    return sketch in known[2]
 
 
 def _names(where: str | None) -> list[str]:
@@ -163,6 +157,11 @@ def _check_owner(status: os.stat_result) -> None:
         raise Damaged(f"belongs to another user (number {status.st_uid})")
     if os.name == "posix" and status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise Damaged("may be written by other users (chmod go-w makes it yours alone)")
+
+
+def record_miss() -> None:
+    """Record that no file has a program's sketch."""
+    _memory.count(misses=1)
 
 
 def record_hit(key: Key, header: Header, seconds: float) -> None:

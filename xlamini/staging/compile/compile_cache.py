@@ -50,7 +50,7 @@ def key_of(program: LoweredProgram, options: Options) -> Key | None:
         code = digest(program.pruned)
     except NoDigest:
         # A param has no digest that another process would compute too, so the key is a hash of the module's text.
-        if program.host_callbacks or program.partitioners:
+        if _is_of_this_process(program):
             return None
         text = program.module.operation.get_asm(enable_debug_info=False)
         code = f"module {hashlib.sha256(text.encode()).hexdigest()}"
@@ -59,7 +59,7 @@ def key_of(program: LoweredProgram, options: Options) -> Key | None:
 
 
 def _module_key(program: LoweredProgram, options: Options) -> Key | None:
-    if program.host_callbacks or program.partitioners:
+    if _is_of_this_process(program):
         return None
     text = program.module.operation.get_asm(enable_debug_info=False)
     return module_key(program.name, sketch(program.pruned), text, devices_of(program.device), options)
@@ -108,9 +108,16 @@ def _kept(program: LoweredProgram, options: Options, known: Key | None) -> Execu
     start = time.perf_counter()
     executable = backend_compile(program, options)
     seconds = time.perf_counter() - start
+    if known is None and not _is_of_this_process(program):
+        disk_cache.record_miss()
     if disk_cache.takes(seconds) and (known := known or key_of(program, options)) is not None:
         _store(program, executable, known, seconds)
     return executable
+
+
+def _is_of_this_process(program: LoweredProgram) -> bool:
+    """Whether it calls Python functions, which no other process has."""
+    return bool(program.host_callbacks or program.partitioners)
 
 
 def _store(program: LoweredProgram, executable: Executable, known: Key, seconds: float) -> None:
