@@ -70,7 +70,7 @@ class _Memory:
         self.said: set[str] = set()
         self.room: dict[str, int] = {}
         self.unwritable: set[str] = set()
-        self.sketches: tuple[str | None, int, frozenset[str]] | None = None
+        self.sketches: tuple[str, int, frozenset[str]] | None = None
 
     def count(self, **more: float) -> None:
         with self.lock:
@@ -91,24 +91,24 @@ def path_of(key: Key) -> str:
 
 
 def may_have(sketch: str) -> bool:
-    """Whether a file is named after this sketch. The names are read again when the folder has changed."""
+    """Whether a file is named after this sketch. The names are read again when the folder has changed.
+
+    True if they cannot be read: the look-up of the program says why.
+    """
     where = folder()
     try:
-        changed = os.stat(where).st_mtime_ns if where else 0
+        if where is None:
+            return False
+        changed = os.stat(where).st_mtime_ns
+        known = _memory.sketches
+        if known is None or known[:2] != (where, changed):
+            found = frozenset(name[: len(sketch)] for name in os.listdir(where))
+            known = _memory.sketches = where, changed, found
+    except FileNotFoundError:
+        return False
     except OSError:
-        changed = 0
-    known = _memory.sketches
-    if known is None or known[:2] != (where, changed):
-        found = frozenset(name[: len(sketch)] for name in _names(where))
-        known = _memory.sketches = where, changed, found
+        return True
     return sketch in known[2]
-
-
-def _names(where: str | None) -> list[str]:
-    try:
-        return os.listdir(where) if where else []
-    except OSError:
-        return []
 
 
 def find(key: Key) -> tuple[Header, bytes] | None:
