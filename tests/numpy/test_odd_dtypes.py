@@ -85,7 +85,7 @@ def test_the_derivative_of_the_logarithm_of_a_sum_of_complex_powers() -> None:
 
 
 def test_nan_to_num_replaces_nan_first() -> None:
-    """As in JAX 0.10.2: an infinity that is given for NaN is replaced in its turn."""
+    """As in JAX 0.10.2: an infinity given for NaN is replaced after it."""
     x = np.array([np.nan, np.inf, -np.inf, 2], np.float32)
     largest = np.finfo(np.float32).max
     np.testing.assert_array_equal(jnp.nan_to_num(x, nan=-np.inf), [-largest, largest, -largest, 2])

@@ -21,23 +21,8 @@ from tests.support.paths import ROOT
 from xlamini import cache, config, lax, numpy as jnp, random
 from xlamini.runtime.executable import Executable
 from xlamini.runtime.files import disk_cache, disk_entry, disk_key
-from xlamini.staging.run import jit_caches
 
 jit_module = importlib.import_module("xlamini.staging.run.jit")
-FLAGS = """compilation_cache_dir enable_compilation_cache compilation_cache_max_size raise_persistent_cache_errors
-persistent_cache_min_compile_time_secs persistent_cache_min_entry_size_bytes""".split()
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_cache: None):
-    """The cache is on, in an empty folder, in a process that has said, counted and jitted nothing yet."""
-    jit_caches.unshare()
-    before = {name: config.read(name) for name in FLAGS}
-    monkeypatch.setattr(disk_cache, "_memory", disk_cache._Memory())
-    config.update("jax_compilation_cache_dir", str(tmp_path / "programs"))
-    yield tmp_path / "programs"
-    for name, value in before.items():
-        config.update(name, value)
 
 
 def step(x: Any) -> Any:

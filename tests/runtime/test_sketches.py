@@ -1,7 +1,6 @@
 """Look-ups in the compile cache: names of files begin with a sketch, so that a program that is not there has no key."""
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,23 +11,8 @@ import xlamini
 from xlamini import cache, config, numpy as jnp
 from xlamini.core.digest import sketch
 from xlamini.core.jaxpr import close_over
-from xlamini.runtime.files import disk_cache
-from xlamini.staging.run import jit_caches
 
 X = np.arange(3, dtype=np.float32)
-FLAGS = "compilation_cache_dir", "persistent_cache_min_compile_time_secs"
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_cache: None) -> Iterator[Path]:
-    """The cache is on, in an empty folder, and has counted nothing."""
-    jit_caches.unshare()
-    before = {name: config.read(name) for name in FLAGS}
-    monkeypatch.setattr(disk_cache, "_memory", disk_cache._Memory())
-    config.update("jax_compilation_cache_dir", str(tmp_path / "programs"))
-    yield tmp_path / "programs"
-    for name, value in before.items():
-        config.update(name, value)
 
 
 def step(x: Any) -> Any:
