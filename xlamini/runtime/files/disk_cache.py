@@ -225,9 +225,9 @@ def store(key: Key, program: bytes, seconds: float, about: dict[str, Any]) -> No
 
 
 def _write(where: str, path: str, data: bytes) -> None:
-    _memory.sketches = None  # two changes at once may have one time
     temporary = f"{where}/writing-{os.getpid()}-{threading.get_ident()}-{time.time_ns()}.tmp"
     replace_file(path, data, temporary, 0o600)
+    _memory.sketches = None  # two changes at once may have one time
 
 
 class CacheFile(NamedTuple):
