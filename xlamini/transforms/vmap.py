@@ -178,7 +178,8 @@ def _mapped(mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> Any:
     options = _options(traced, axis, [dims[i] for i in mapped], mapping)
     out = _run(traced, options, [leaves[i] for i in mapped], fun_name)
     if key is not None and not traced.captured:
-        plans.keep(key, Plan(transformed_jaxpr(_batch, traced.jaxpr, options, avals), traced.out_tree))
+        jaxpr = transformed_jaxpr(traced.jaxpr, _batch, options, tuple(avals), traced.jaxpr.name)  # made by `_run`
+        plans.keep(key, Plan(jaxpr, traced.out_tree))
     return out
 
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import (
-    Avals,
     CallLike,
     Jaxpr,
     Literal,
@@ -96,23 +95,17 @@ def transformed(
     """
     if is_traced_once():
         return list(program(jaxpr, *options, operands))
-    whole = transformed_jaxpr(program, jaxpr, options, tuple(map(aval_of, operands)), name)
+    whole = transformed_jaxpr(jaxpr, program, options, tuple(map(aval_of, operands)), name or jaxpr.name)
     if state.builder is not None:
         return evaluate(whole, operands)
     return run(close_over(whole), [*whole.consts, *operands])
 
 
-def transformed_jaxpr(
-    program: Callable[..., Sequence[Any]], jaxpr: Jaxpr, options: tuple, avals: Avals, name: str = ""
-) -> Jaxpr:
-    """The jaxpr of `program(jaxpr, *options, operands)`, for operands of these types."""
-    return _whole(jaxpr, program, options, tuple(avals), name or jaxpr.name)
-
-
 @rewrite
-def _whole(
+def transformed_jaxpr(
     jaxpr: Jaxpr, program: Callable[..., Sequence[Any]], options: tuple, avals: tuple[ShapedArray, ...], name: str
 ) -> Jaxpr:
+    """The jaxpr of `program(jaxpr, *options, operands)`, for operands of these types."""
     return build(lambda *operands: program(jaxpr, *options, operands), avals, name)[0]
 
 
