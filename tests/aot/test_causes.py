@@ -50,6 +50,22 @@ def test_attention_by_cudnn_writes_no_products(gpu: Target) -> None:
     assert memory(gradient, gpu, x, x, x) < 2 * 8 * 1024**2
 
 
+def test_a_rectifier_is_part_of_the_product_before_it(gpu: Target) -> None:
+    """As a selection it was a kernel of its own, and so it was after a convolution by cuDNN."""
+    x, w = shaped(1024, 512), shaped(512, 512)
+    assert kernels(lambda x, w: nn.relu(x @ w + 1), gpu, x, w) == ["fusion"]
+    assert kernels(lambda x, w: nn.relu6(x @ w + 1), gpu, x, w) == ["fusion"]
+
+
+def test_a_rectifier_is_part_of_the_convolution_before_it(gpu: Target) -> None:
+    def layer(x: Any, kernel: Any, bias: Any) -> Any:
+        y = lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+        return nn.relu(y + bias)
+
+    x, kernel, bias = shaped(8, 28, 28, 64), shaped(3, 3, 64, 64), shaped(64)
+    assert kernels(layer, gpu, x, kernel, bias) == ["fusion", "custom-call"]
+
+
 def test_the_gradient_of_average_pooling_has_no_short_dimensions(tpu: Target) -> None:
     """A TPU pads the last dimension of an array to 128 elements."""
 

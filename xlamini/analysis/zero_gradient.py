@@ -18,6 +18,7 @@ from xlamini.analysis.unroll import Unrolled, unrolled
 from xlamini.core import Equation, Jaxpr, Var, is_differentiable
 from xlamini.core.api_boundary import api_boundary
 from xlamini.interpreters.jvp import jvp
+from xlamini.transforms.custom.custom_call import RuledCall
 from xlamini.transforms.derivatives.diff_args import DiffArgs
 
 UNUSED = "no result depends on it"
@@ -177,11 +178,13 @@ class _Search:
         return self._why_no_contribution(eqn, place)
 
     def _why_no_contribution(self, eqn: Equation, place: int) -> str:
+        by_rule = isinstance(eqn.primitive, RuledCall)
+        derivative = f"the derivative of {eqn.params['name']}" if by_rule else "its derivative"
         if not _has_tangent(eqn, place):
-            return "its derivative is zero everywhere"
+            return f"{derivative} is zero everywhere"
         others = [span(self.run.value(a)) for i, a in enumerate(eqn.invars) if i != place]
         beside = f", beside {'; '.join(others)}" if others else ""
-        return f"its derivative is zero at these values: {span(self.run.value(eqn.invars[place]))}{beside}"
+        return f"{derivative} is zero at these values: {span(self.run.value(eqn.invars[place]))}{beside}"
 
 
 def _used(jaxpr: Jaxpr) -> set[Var]:

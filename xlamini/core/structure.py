@@ -15,6 +15,9 @@ from xlamini.core.primitive import Primitive
 class RewriteRule:
     """Base of params that only rewrites read, as derivative rules: programs that differ in them alone run alike."""
 
+    is_fixed = False
+    """Whether it is a rule of a library function, which does the same every time."""
+
 
 def structural_key(jaxpr: Jaxpr) -> Hashable:
     """A key that two jaxprs share iff they have the same equations in the same order, whatever their variables are."""
@@ -27,7 +30,7 @@ def executable_key(jaxpr: Jaxpr) -> Hashable:
 
 
 def program_key(jaxpr: Jaxpr) -> Hashable:
-    """Like `structural_key`, but a program with rules in it is like no other: what a rule does may have changed."""
+    """Like `structural_key`, but a program with a user's rules is like no other: what a rule does may have changed."""
     return _key(jaxpr, program_key, _each_its_own)
 
 
@@ -73,8 +76,8 @@ _numbers = itertools.count()
 
 
 def _each_its_own(param: Any) -> Any:
-    is_rule = isinstance(param, RewriteRule) or (isinstance(param, Primitive) and param.given)
-    return (RewriteRule, next(_numbers)) if is_rule else param
+    changes = not param.is_fixed if isinstance(param, RewriteRule) else isinstance(param, Primitive) and param.given
+    return (RewriteRule, next(_numbers)) if changes else param
 
 
 def _key(jaxpr: Jaxpr, kind: Callable[[Jaxpr], Hashable], seen_as: Callable[[Any], Any]) -> Hashable:

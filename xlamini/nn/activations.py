@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from xlamini.core import aval_of
+from xlamini.nn import rectifiers
 from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.exponential import logaddexp
 from xlamini.numpy.selection import where
@@ -36,9 +37,9 @@ def _beside(number: float) -> Promotion:
     return lambda name, x: promoted(name, x, number)[:1]
 
 
-@ufunc(lambda x: where(x <= 0, 0, x))
+@ufunc(rectifiers.relu, _beside(0))
 def relu(x: ArrayLike) -> Array:
-    """`max(x, 0)`; its derivative at 0 is 0, and at NaN, which stays NaN, 1.
+    """`max(x, 0)`; its derivative at 0 is 0, and so it is at NaN, which stays NaN.
 
     >>> relu(xlamini.numpy.array([-1.0, 2.0]))
     Array([0., 2.], dtype=float32)
@@ -46,7 +47,7 @@ def relu(x: ArrayLike) -> Array:
     ...
 
 
-@ufunc(lambda x: _between(x, 0.0, 6.0))
+@ufunc(rectifiers.relu6, _beside(6.0))
 def relu6(x: ArrayLike) -> Array:
     """`min(max(x, 0), 6)`; its derivative at 0 and at 6 is 0.
 
@@ -54,10 +55,6 @@ def relu6(x: ArrayLike) -> Array:
     Array([0., 2., 6.], dtype=float32)
     """
     ...
-
-
-def _between(x: Any, low: float, high: float) -> Any:
-    return where(x <= low, low, where(x >= high, high, x))
 
 
 @ufunc(lambda x: where(x > 1, 1, where(x < -1, -1, x)))
@@ -70,7 +67,7 @@ def hard_tanh(x: ArrayLike) -> Array:
     ...
 
 
-@ufunc(lambda x: _between(x + 3.0, 0.0, 6.0) / 6.0)
+@ufunc(lambda x: rectifiers.relu6(x + 3.0) / 6.0)
 def hard_sigmoid(x: ArrayLike) -> Array:
     """A sigmoid made of straight lines: `relu6(x + 3) / 6`.
 
@@ -80,7 +77,7 @@ def hard_sigmoid(x: ArrayLike) -> Array:
     ...
 
 
-@ufunc(lambda x: x * (_between(x + 3.0, 0.0, 6.0) / 6.0))
+@ufunc(lambda x: x * (rectifiers.relu6(x + 3.0) / 6.0))
 def hard_silu(x: ArrayLike) -> Array:
     """`x * hard_sigmoid(x)`.
 

@@ -49,10 +49,12 @@ def _in_wide(inner: Callable[..., Any], weak: bool, *operands: Any) -> Any:
 
 def _with_partials(formula: Callable[..., Any], partials: Sequence[Callable[..., Any]]) -> Any:
     inner = custom_jvp(formula)
-    rules = [functools.partial(_rule, partial) for partial in partials]
-    inner.defjvps(*rules)
+    inner.defjvps(*map(_rule, partials))
     return inner
 
 
-def _rule(partial: Callable[..., Any], tangent: Any, out: Any, *operands: Any) -> Any:
-    return tangent * partial(*operands, out)
+def _rule(partial: Callable[..., Any]) -> Callable[..., Any]:
+    def rule(tangent: Any, out: Any, *operands: Any) -> Any:
+        return tangent * partial(*operands, out)
+
+    return rule

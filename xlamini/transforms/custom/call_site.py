@@ -8,6 +8,7 @@ from typing import Any
 
 from xlamini.core import Avals, Jaxpr, Tracer, Values, config
 from xlamini.core.activity import derivative_given_by_rule, may_have_tangent
+from xlamini.core.frames import is_own
 from xlamini.core.state import state
 from xlamini.core.structure import RewriteRule
 from xlamini.core.tracer import A_RULE, build
@@ -22,6 +23,10 @@ class CustomRule(RewriteRule):
 
     contract: Contract
     _early: Callable[[], Any] = staticmethod(lambda: None)
+
+    @property
+    def is_fixed(self) -> bool:  # type: ignore[override]
+        return is_own(self.contract.rule)
 
     def trace_early(self, operands: Values) -> None:
         """Trace the rule at its call if the program is being differentiated: what it reads in Python may change later.

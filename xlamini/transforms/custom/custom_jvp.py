@@ -18,6 +18,7 @@ from xlamini.core import (
     tree_map,
     unflatten,
 )
+from xlamini.core.frames import is_own
 from xlamini.interpreters.batch import batch
 from xlamini.primitives import convert
 from xlamini.primitives.elementwise import add_any
@@ -163,7 +164,8 @@ def _sum_of_rules(fun: custom_jvp, rules: Sequence[Callable[..., Any] | None]) -
                 total = list(map(_added, total, Contract("custom_jvp", rule, types).tangents(slope)))
         return out, unflatten(types.out_tree, total)
 
-    jvp.__wrapped__ = next((r for r in rules if r is not None), fun.fun)  # type: ignore[attr-defined]
+    # The rule that errors name; a user's, which is traced again where a library's is not.
+    jvp.__wrapped__ = min(filter(None, rules), key=is_own, default=fun.fun)  # type: ignore[attr-defined]
     return jvp
 
 
