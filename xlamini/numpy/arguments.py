@@ -29,20 +29,23 @@ def as_operand(name: str, x: Any) -> Array:
 
 def as_operands(name: str, arrays: Any) -> list[Array]:
     """The members of a list or tuple of arrays, or the rows of an array, as operands; ValueError if there are none."""
-    if type(arrays) is not list and type(arrays) is not tuple:
-        arrays = _rows(name, arrays)
-    if not len(arrays):
-        raise ValueError(f"{name}: at least one array is needed, got none")
-    return [as_operand(name, x) for x in arrays]
-
-
-def _rows(name: str, arrays: Any) -> list[Any]:
-    if not is_operand(arrays):
-        raise TypeError(f"{name}: a list or tuple of arrays is needed, got {type(arrays).__name__}")
-    array = as_operand(name, arrays)
-    if not array.shape:
-        raise TypeError(f"{name}: a list or tuple of arrays is needed, got a scalar")
+    array = as_rows(name, arrays)
+    if array is None:
+        return [as_operand(name, x) for x in arrays]
     return [index_in_dim(array, i, keepdims=False) for i in range(array.shape[0])]
+
+
+def as_rows(name: str, arrays: Any) -> Array | None:
+    """The array whose rows are joined; None for a list or tuple of arrays. ValueError if there are none."""
+    is_list = type(arrays) is list or type(arrays) is tuple
+    if not is_list and not is_operand(arrays):
+        raise TypeError(f"{name}: a list or tuple of arrays is needed, got {type(arrays).__name__}")
+    array = None if is_list else as_operand(name, arrays)
+    if array is not None and not array.shape:
+        raise TypeError(f"{name}: a list or tuple of arrays is needed, got a scalar")
+    if not (len(arrays) if array is None else array.shape[0]):
+        raise ValueError(f"{name}: at least one array is needed, got none")
+    return array
 
 
 def as_index(name: str, what: str, value: Any) -> int:
