@@ -40,7 +40,7 @@ def gradient(
     >>> gradient(jnp.array([1.0, 2.0, 4.0]))
     Array([1. , 1.5, 2. ], dtype=float32)
     """
-    (samples,) = promoted_inexact_dtypes(as_operand("gradient", f))
+    samples = as_operand("gradient", f)
     axes = as_axes("gradient", axis, samples.ndim)
     order = 1 if edge_order is None else edge_order
     if order not in (1, 2):
@@ -100,6 +100,7 @@ def _check_samples(f: Any, axes: Sequence[int], spacings: Sequence[Any], order: 
 
 @composite(static=("axes", "order"))
 def _gradients(f: Any, spacings: list[Any], axes: tuple[int, ...], order: int) -> list[Any]:
+    (f,) = promoted_inexact_dtypes(f)
     return [_along(f, as_operand("gradient", h), axis, order) for h, axis in zip(spacings, axes, strict=True)]
 
 

@@ -184,8 +184,14 @@ def logspace(
     >>> logspace(0, 2, 3)
     Array([  1.,  10., 100.], dtype=float32)
     """
+    wanted = None if dtype is None else check_user_dtype(dtype, "logspace")
+    return _logspace(start, stop, as_index("logspace", "num", num), endpoint, base, wanted, axis)
+
+
+@composite(static=("num", "endpoint", "dtype", "axis"))
+def _logspace(start: Any, stop: Any, num: int, endpoint: bool, base: Any, dtype: Any, axis: int) -> Any:
     powers = operators.power(as_operand("logspace", base), linspace(start, stop, num, endpoint, axis=axis))
-    return powers if dtype is None else convert(powers, check_user_dtype(dtype, "logspace"))
+    return powers if dtype is None else convert(powers, dtype)
 
 
 def geomspace(

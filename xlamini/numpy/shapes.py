@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -121,6 +121,7 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
     return swapaxes(array, -1, -2)
 
 
+@composite(static=("axis1", "axis2"))
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """Two axes exchanged.
 
@@ -202,7 +203,13 @@ def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
     >>> [x.shape for x in atleast_1d(3.0, jnp.ones((2, 2)))]
     [(1,), (2, 2)]
     """
-    return _each("atleast_1d", arys, lambda x: _shape.reshape(x, (1,)) if x.ndim == 0 else x)
+    return _each(_at_least_1d, arys)
+
+
+@composite()
+def _at_least_1d(x: Any) -> Any:
+    x = as_operand("atleast_1d", x)
+    return _shape.reshape(x, (1,)) if x.ndim == 0 else x
 
 
 @overload
@@ -215,7 +222,13 @@ def atleast_2d(*arys: ArrayLike) -> Array | list[Array]:
     >>> atleast_2d(jnp.array([1, 2]))
     Array([[1, 2]], dtype=int32)
     """
-    return _each("atleast_2d", arys, lambda x: _shape.reshape(x, (1,) * (2 - x.ndim) + x.shape) if x.ndim < 2 else x)
+    return _each(_at_least_2d, arys)
+
+
+@composite()
+def _at_least_2d(x: Any) -> Any:
+    x = as_operand("atleast_2d", x)
+    return _shape.reshape(x, (1,) * (2 - x.ndim) + x.shape) if x.ndim < 2 else x
 
 
 @overload
@@ -228,12 +241,18 @@ def atleast_3d(*arys: ArrayLike) -> Array | list[Array]:
     >>> atleast_3d(jnp.ones(2)).shape, atleast_3d(jnp.ones((2, 4))).shape
     ((1, 2, 1), (2, 4, 1))
     """
+    return _each(_at_least_3d, arys)
+
+
+@composite()
+def _at_least_3d(x: Any) -> Any:
+    x = as_operand("atleast_3d", x)
     new = {0: (0, 1, 2), 1: (0, 2), 2: (2,)}
-    return _each("atleast_3d", arys, lambda x: _shape.expand_dims(x, new[x.ndim]) if x.ndim < 3 else x)
+    return _shape.expand_dims(x, new[x.ndim]) if x.ndim < 3 else x
 
 
-def _each(name: str, arrays: Sequence[Any], change: Any) -> Any:
-    changed = [change(as_operand(name, x)) for x in arrays]
+def _each(change: Callable[[Any], Any], arrays: Sequence[Any]) -> Any:
+    changed = list(map(change, arrays))
     return changed[0] if len(changed) == 1 else changed
 
 
@@ -270,7 +289,7 @@ def iterable(y: Any) -> bool:
     >>> iterable(jnp.arange(2)), iterable(3)
     (True, False)
     """
-    return np.iterable(y)
+    return y.ndim > 0 if hasattr(y, "dtype") and hasattr(y, "ndim") else np.iterable(y)
 
 
 def size(a: Any, axis: AxisLike = None) -> int:

@@ -13,6 +13,7 @@ from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.primitives import squeeze
 from xlamini.primitives.concatenate import split as _split
 from xlamini.runtime import Array
+from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 Places = int | Sequence[int] | ArrayLike
@@ -65,6 +66,7 @@ def dsplit(ary: ArrayLike, indices_or_sections: Places) -> list[Array]:
     return _parted("dsplit", ary, indices_or_sections, 2, even=True)
 
 
+@composite(static=("axis",))
 def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     """The slices of `x` along an axis, which they lack.
 
