@@ -1,7 +1,6 @@
 """Arrays filled with one value: full, full_like, empty."""
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from xlamini.primitives import check_operands, checked_sharding, in_dtype
 from xlamini.primitives.identity import stage
 from xlamini.primitives.out_sharding import sharding_like
 from xlamini.primitives.shape import broadcast
+from xlamini.primitives.sizes import as_sizes
 from xlamini.runtime import Array
 from xlamini.transforms.sharding.device_put import device_put
 from xlamini.typing import ArrayLike, DTypeLike
@@ -76,7 +76,7 @@ def _filled(name: str, value: Any, aval: ShapedArray, sharding: Any) -> Any:
 
 
 def _as_shape(name: str, shape: Sequence[int]) -> tuple[int, ...]:
-    sizes = tuple(map(operator.index, shape))
+    sizes = as_sizes(shape)
     if any(n < 0 for n in sizes):
         raise ShapeError(f"{name}: a shape holds no negative size, got {sizes}")
     return sizes

@@ -47,6 +47,7 @@ from xlamini.primitives.dot_dtypes import mixed_product
 from xlamini.primitives.out_sharding import summed_in_sharding
 from xlamini.primitives.precision import CanonicalPrecision, Precision, canonical_precision, precision_config, swapped
 from xlamini.primitives.shape import transpose
+from xlamini.primitives.sizes import as_sizes
 from xlamini.primitives.tangent_ops import add_tangents
 from xlamini.runtime import Array
 
@@ -284,8 +285,7 @@ def canonical_numbers(name: str, numbers: Any) -> DotDimensionNumbers:
     """Dimension numbers as tuples of ints; TypeError, naming the function, for anything else."""
     try:
         (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = numbers
-        contract = tuple(map(int, lhs_contract)), tuple(map(int, rhs_contract))
-        return contract, (tuple(map(int, lhs_batch)), tuple(map(int, rhs_batch)))
+        return (as_sizes(lhs_contract), as_sizes(rhs_contract)), (as_sizes(lhs_batch), as_sizes(rhs_batch))
     except (TypeError, ValueError):
         raise TypeError(
             f"{name}: dimension_numbers is {numbers!r}; "

@@ -10,6 +10,7 @@ say where every operand's elements go.
 from __future__ import annotations
 
 import functools
+import operator
 from typing import Any, NoReturn
 
 import numpy as np
@@ -43,6 +44,7 @@ from xlamini.primitives.kinds import ANY, COMPLEX, INTEGER, UNSIGNED, kind_of
 from xlamini.primitives.ordering import ordered_values, sort_keys
 from xlamini.primitives.reductions import check_kind
 from xlamini.primitives.reorder import permuted
+from xlamini.primitives.sizes import as_dimension
 from xlamini.primitives.whole_bytes import has_part_bytes, in_whole_bytes
 
 PACKED_ABOVE = 32
@@ -66,9 +68,9 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     ndim = aval_of(operands[0]).ndim
     sorted_ = sort_p.bind(
         *operands,
-        dimension=dimension + ndim if dimension < 0 else int(dimension),
+        dimension=as_dimension(dimension, ndim),
         is_stable=bool(is_stable),
-        num_keys=int(num_keys),
+        num_keys=operator.index(num_keys),
     )
     return tuple(sorted_) if isinstance(operand, list | tuple) else sorted_[0]
 

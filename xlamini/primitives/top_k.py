@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from typing import Any, NoReturn
 
 import numpy as np
@@ -28,6 +29,7 @@ from xlamini.primitives.kinds import BOOL, REAL
 from xlamini.primitives.reductions import check_kind
 from xlamini.primitives.reorder import permuted
 from xlamini.primitives.shape import moveaxis
+from xlamini.primitives.sizes import as_dimension
 from xlamini.primitives.whole_bytes import has_part_bytes, in_whole_bytes
 
 
@@ -41,7 +43,7 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Any, Any]:
     (Array([4, 2], dtype=int32), Array([1, 2], dtype=int32))
     """
     ndim = aval_of(operand).ndim
-    values, indices = top_k_p.bind(operand, k=int(k), axis=axis + ndim if axis < 0 else int(axis))
+    values, indices = top_k_p.bind(operand, k=operator.index(k), axis=as_dimension(axis, ndim))
     return values, indices
 
 
