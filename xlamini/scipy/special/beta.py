@@ -14,7 +14,6 @@ from xlamini.scipy.special.declaration import special
 from xlamini.scipy.special.gamma import sign_of_gamma
 from xlamini.typing import ArrayLike
 
-
 _STEPS = 10
 _SERIES = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
 """Those of Stirling's series of digamma, which hold from `_STEPS` on."""
