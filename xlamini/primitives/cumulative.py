@@ -27,6 +27,7 @@ from xlamini.core import (
     aval_of,
     literal,
 )
+from xlamini.core.avals import as_dimension
 from xlamini.primitives.arithmetic import abs, add, max, min
 from xlamini.primitives.blocked_scan import Scan, blocked_scan
 from xlamini.primitives.comparison import lt
@@ -40,7 +41,6 @@ from xlamini.primitives.prefix_scan import prefix_scan
 from xlamini.primitives.reductions import check_kind, reduce_max_p, reduce_min_p, reduce_prod_p
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast_in_dim, reduce_sum_p, reshape, rev, squeeze
-from xlamini.primitives.sizes import as_dimension
 from xlamini.runtime import Array
 
 MANY, SHORT = 4096, 4

@@ -38,7 +38,7 @@ from xlamini.core import (
     result_type,
     tangent_aval,
 )
-from xlamini.core.avals import NOWHERE
+from xlamini.core.avals import NOWHERE, as_sizes
 from xlamini.core.sharding.partial_sums import Sums, left_open, split_along, sums_left_open
 from xlamini.primitives.convert_element_type import cast
 from xlamini.primitives.cpu_products import fast_form
@@ -47,7 +47,6 @@ from xlamini.primitives.dot_dtypes import mixed_product
 from xlamini.primitives.out_sharding import summed_in_sharding
 from xlamini.primitives.precision import CanonicalPrecision, Precision, canonical_precision, precision_config, swapped
 from xlamini.primitives.shape import transpose
-from xlamini.primitives.sizes import as_sizes
 from xlamini.primitives.tangent_ops import add_tangents
 from xlamini.runtime import Array
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import PURE, REMATERIALIZABLE, Primitive, Shape, ShapedArray, ShapeError, check_user_dtype
+from xlamini.core.avals import as_sizes
 from xlamini.primitives.kinds import NUMERIC, kind_of
 from xlamini.primitives.out_sharding import in_sharding
-from xlamini.primitives.sizes import as_sizes
 from xlamini.runtime import Array
 
 

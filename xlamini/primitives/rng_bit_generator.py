@@ -27,11 +27,11 @@ from xlamini.core import (
     issubdtype,
     literal,
 )
+from xlamini.core.avals import as_sizes
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.dynamic_update_slice import dynamic_update_slice
 from xlamini.primitives.out_sharding import checked_sharding, split_as
 from xlamini.primitives.shape import expand_dims
-from xlamini.primitives.sizes import as_sizes
 from xlamini.primitives.slice import index_in_dim
 
 _STATES = {np.dtype(np.uint32): (4,), np.dtype(np.uint64): (2,)}

@@ -29,14 +29,13 @@ from xlamini.core import (
     reducing,
     same_dimensions,
 )
-from xlamini.core.avals import NOWHERE
+from xlamini.core.avals import NOWHERE, as_sizes
 from xlamini.core.key_uses import FORWARDS, KeyUses
 from xlamini.core.sharding.partial_sums import Sums, left_open, split_along
 from xlamini.core.sharding.propagation import Splits
 from xlamini.primitives.linear_unary import LinearUnary, unchanged
 from xlamini.primitives.out_sharding import in_sharding
 from xlamini.primitives.reshape_sharding import splits_of_reshaped
-from xlamini.primitives.sizes import as_sizes
 from xlamini.runtime import Array
 
 # --- transpose

@@ -33,6 +33,7 @@ from xlamini.core import (
     literal,
     tangent_aval,
 )
+from xlamini.core.avals import as_dimension
 from xlamini.primitives.arithmetic import sub
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.bitwise import bitwise_and, bitwise_or, shift_left
@@ -44,7 +45,6 @@ from xlamini.primitives.kinds import ANY, COMPLEX, INTEGER, UNSIGNED, kind_of
 from xlamini.primitives.ordering import ordered_values, sort_keys
 from xlamini.primitives.reductions import check_kind
 from xlamini.primitives.reorder import permuted
-from xlamini.primitives.sizes import as_dimension
 from xlamini.primitives.whole_bytes import has_part_bytes, in_whole_bytes
 
 PACKED_ABOVE = 32

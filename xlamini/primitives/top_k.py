@@ -24,12 +24,12 @@ from xlamini.core import (
     is_zero,
     tangent_aval,
 )
+from xlamini.core.avals import as_dimension
 from xlamini.primitives.digit_sort import fits_digits, largest_by_digits
 from xlamini.primitives.kinds import BOOL, REAL
 from xlamini.primitives.reductions import check_kind
 from xlamini.primitives.reorder import permuted
 from xlamini.primitives.shape import moveaxis
-from xlamini.primitives.sizes import as_dimension
 from xlamini.primitives.whole_bytes import has_part_bytes, in_whole_bytes
 
 
