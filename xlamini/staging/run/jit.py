@@ -393,5 +393,6 @@ def _in_cpp(jitted: Jitted) -> Any:
     )
     jitted.function = weakref.ref(function)
     functools.update_wrapper(function, fun)
-    name_as_partial(function, fun)
+    if isinstance(fun, functools.partial):
+        name_as_partial(function, fun)
     return function
