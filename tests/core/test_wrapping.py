@@ -1,6 +1,7 @@
 """Callables whose names are no strings, under the transformations that name what they make after them."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -49,3 +50,18 @@ def test_names_that_are_strings_are_kept() -> None:
     made = wraps(named)(lambda x: x)
     assert (made.__name__, made.__doc__, made.__wrapped__) == ("named", "Its text.", named)  # type: ignore[attr-defined]
     assert wraps(Cube())(lambda x: x).__doc__ == "The cube."
+
+
+@pytest.mark.parametrize("transform", [xlamini.jit, xlamini.grad, xlamini.vmap, xlamini.checkpoint])
+def test_what_is_made_of_a_partial_has_the_name_of_its_function(transform: Any) -> None:
+    def power(n: int, x: Any) -> Any:
+        return x**n
+
+    made = transform(functools.partial(functools.partial(power), 2))
+    assert (made.__name__, made.__qualname__) == ("power", power.__qualname__)
+    assert made(jnp.ones(1)[0] if transform is xlamini.grad else jnp.ones(1)).sum() in (1.0, 2.0)
+
+
+def test_an_integer_that_is_not_known_is_a_value_that_is_not_known() -> None:
+    with pytest.raises(xlamini.errors.ConcretizationTypeError, match="The integer of a traced value"):
+        xlamini.jit(lambda n: jnp.arange(n))(3)

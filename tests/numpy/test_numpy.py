@@ -119,7 +119,8 @@ def test_64_bits_stay_with_x64() -> None:
     with xlamini.enable_x64(True):
         assert jnp.asarray(np.ones(2)).dtype == np.float64
         assert jnp.arange(2).dtype == np.int64
-        assert jnp.sin(jnp.int8(1)).dtype == np.float64
+        assert jnp.sin(jnp.int64(1)).dtype == np.float64
+        assert jnp.sin(jnp.int8(1)).dtype == np.float32  # as in JAX
         assert (jnp.ones(2) * 2).dtype == np.float64
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import xlamini
 import xlamini.numpy as jnp
+from xlamini import nn, scipy
 
 FLAGS = np.array([True, False, True])
 ODD = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, 1.0], np.float32)
@@ -90,3 +91,49 @@ def test_nan_to_num_replaces_nan_first() -> None:
     largest = np.finfo(np.float32).max
     np.testing.assert_array_equal(jnp.nan_to_num(x, nan=-np.inf), [-largest, largest, -largest, 2])
     np.testing.assert_array_equal(jnp.nan_to_num(x, nan=np.inf, posinf=7, neginf=-np.inf), [7, 7, -np.inf, 2])
+
+
+FLOATS_OF: dict[str, Callable[[Any], Any]] = {
+    "sin": jnp.sin,
+    "division": lambda x: x / x,
+    "mean": jnp.mean,
+    "std": jnp.std,
+    "quantile": lambda x: jnp.quantile(x, 0.5),
+    "norm": jnp.linalg.norm,
+    "rfft": lambda x: jnp.fft.rfft(x).real,
+    "gammaln": scipy.special.gammaln,
+    "softmax": nn.softmax,
+}
+
+
+@pytest.mark.parametrize("name", FLOATS_OF)
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint32", "int32", "int64", "uint64"])
+def test_functions_of_narrow_integers_are_float32_under_x64_too(name: str, dtype: str) -> None:
+    with xlamini.enable_x64(True):
+        found = FLOATS_OF[name](jnp.ones(3, dtype))
+    assert found.dtype == ("float64" if dtype.endswith("64") else "float32")
+    np.testing.assert_allclose(found, FLOATS_OF[name](jnp.ones(3)), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("function", [jnp.rint, jnp.angle])
+def test_functions_that_give_the_default_float_for_integers(function: Any) -> None:
+    with xlamini.enable_x64(True):
+        found = function(jnp.array([3, -1], "int32"))
+    assert found.dtype == "float64"
+    np.testing.assert_allclose(found, function(np.array([3.0, -1.0])))
+
+
+@pytest.mark.parametrize(
+    ("program", "dtype", "expected"),
+    [
+        (lambda: jnp.fft.fftfreq(4, 0.1, dtype=complex), "complex64", [0, 2.5, -5, -2.5]),
+        (lambda: jnp.fft.fftfreq(4, 0.1, dtype=int), "int32", [0, 2, -5, -2]),
+        (lambda: jnp.fft.fftfreq(4, 0.1, dtype="float16"), "float16", np.float16([0, 2.5, -5, -2.5])),
+        (lambda: jnp.fft.rfftfreq(4, 0.1, dtype=complex), "complex64", [0, 2.5, 5]),
+        (lambda: jnp.fft.rfftfreq(4, 0.1, dtype=int), "float32", [0, 2.5, 5]),
+    ],
+)
+def test_frequencies_have_the_dtype_that_is_asked_for(program: Any, dtype: str, expected: Any) -> None:
+    found = program()
+    assert (found.dtype, found.weak_type) == (dtype, False)
+    np.testing.assert_allclose(found, expected, rtol=1e-3)

@@ -258,6 +258,22 @@ def has_shape_and_dtype(x: Any) -> bool:
     return hasattr(x, "shape") and hasattr(x, "dtype")
 
 
+def as_sizes(given: int | Sequence[int]) -> Shape:
+    """A shape or a list of dimensions; one integer stands for a list of it. TypeError for what is no integer."""
+    try:
+        return tuple(map(operator.index, given))  # type: ignore[arg-type]
+    except TypeError:
+        if hasattr(given, "__iter__") and getattr(given, "ndim", 1):
+            raise
+    return (operator.index(given),)  # type: ignore[arg-type]
+
+
+def as_dimension(given: int, ndim: int) -> int:
+    """A dimension counted from the first, for the caller to check; TypeError for what is no integer."""
+    dimension = operator.index(given)
+    return dimension + ndim if -ndim <= dimension < 0 else dimension
+
+
 # The types in the signatures of rules.
 Avals = Sequence[ShapedArray]
 Values = Sequence[Any]

@@ -109,7 +109,7 @@ class TracerBoolConversionError(ConcretizationTypeError):
     """
 
 
-class TracerIntegerConversionError(JAXTypeError):
+class TracerIntegerConversionError(ConcretizationTypeError):
     """A traced value was used where Python needs an integer: a list index, `range`, a shape.
 
     >>> prices = [10, 20, 30]

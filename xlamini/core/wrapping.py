@@ -17,6 +17,18 @@ def wraps(fun: Callable[..., Any]) -> Callable[[F], F]:
 
     def wrapped(made: F) -> F:
         functools.update_wrapper(made, fun, named)
+        if isinstance(fun, functools.partial):
+            name_as_partial(made, fun)
         return made
 
     return wrapped
+
+
+def name_as_partial(made: Any, fun: functools.partial[Any]) -> None:
+    """Give what was made of a `functools.partial`, which has no name, the name of its function."""
+    inner: Any = fun
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    for name in ("__name__", "__qualname__"):
+        if isinstance(getattr(inner, name, None), str):
+            setattr(made, name, getattr(inner, name))

@@ -1,11 +1,11 @@
 """Arrays filled with one value: full, full_like, empty."""
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core import ShapedArray, ShapeError, aval_of, check_user_dtype, has_shape_and_dtype
+from xlamini.core.avals import as_sizes
 from xlamini.primitives import check_operands, checked_sharding, in_dtype
 from xlamini.primitives.identity import stage
 from xlamini.primitives.out_sharding import sharding_like
@@ -76,7 +76,7 @@ def _filled(name: str, value: Any, aval: ShapedArray, sharding: Any) -> Any:
 
 
 def _as_shape(name: str, shape: Sequence[int]) -> tuple[int, ...]:
-    sizes = tuple(map(operator.index, shape))
+    sizes = as_sizes(shape)
     if any(n < 0 for n in sizes):
         raise ShapeError(f"{name}: a shape holds no negative size, got {sizes}")
     return sizes

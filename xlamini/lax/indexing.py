@@ -29,7 +29,7 @@ def index_take(src: Any, idxs: Any, axes: Sequence[int]) -> Array:
         raise ShapeError(f"index_take: one vector of indices is needed for each of axes {along}, got shapes {shapes}")
     rank = aval_of(src).ndim
     if sorted(set(along)) != list(along) or not 0 <= along[0] <= along[-1] < rank:
-        raise ShapeError(f"index_take: axes {along} of an array of rank {rank} must be in ascending order")
+        raise ShapeError(f"index_take: axes {along} of an array of rank {rank} must be there, and in ascending order")
     return _taken(src, vectors, axes=along)
 
 

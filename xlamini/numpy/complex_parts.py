@@ -6,7 +6,7 @@ from typing import Any
 
 from xlamini.core import aval_of
 from xlamini.numpy.creation import zeros_like
-from xlamini.numpy.ufuncs.declaration import as_strong_floats, ufunc, unpromoted
+from xlamini.numpy.ufuncs.declaration import as_default_floats, ufunc, unpromoted
 from xlamini.primitives import COMPLEX, complex, kind_of
 from xlamini.primitives.trigonometric import atan2
 from xlamini.runtime import Array
@@ -58,6 +58,6 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     >>> angle(1j, deg=True)
     Array(90., dtype=float32, weak_type=True)
     """
-    (x,) = as_strong_floats("angle", z)
+    (x,) = as_default_floats("angle", z)
     radians = atan2(imag(x), real(x))
     return radians * (180 / math.pi) if deg else radians

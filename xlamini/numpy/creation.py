@@ -14,9 +14,9 @@ from xlamini.numpy.arguments import as_operand, as_shape
 from xlamini.numpy.out_placement import as_place, placed
 from xlamini.primitives import (
     broadcast_in_dim,
-    cast_on_host,
     check_operands,
     in_dtype,
+    number_on_host,
     warn_of_imaginary_part,
     wrap_p,
 )
@@ -202,7 +202,7 @@ def _on_host(value: Any, aval: ShapedArray) -> np.ndarray:
     number = np.asarray(value)
     if number.dtype.kind == "c":
         warn_of_imaginary_part(aval.dtype)
-    return np.full(aval.shape, cast_on_host(number, aval.dtype), aval.dtype)
+    return np.full(aval.shape, number_on_host(number, aval.dtype), aval.dtype)
 
 
 def _staged(value: Any, aval: ShapedArray) -> Any:

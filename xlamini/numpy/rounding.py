@@ -10,7 +10,7 @@ import numpy as np
 from xlamini.core import aval_of, finfo, issubdtype, result_type
 from xlamini.numpy.arguments import as_operand, refuse_out
 from xlamini.numpy.comparison import signbit
-from xlamini.numpy.ufuncs.declaration import as_strong_floats, for_kinds, ufunc, unpromoted
+from xlamini.numpy.ufuncs.declaration import as_default_floats, for_kinds, ufunc, unpromoted
 from xlamini.primitives import (
     COMPLEX,
     FLOAT,
@@ -78,7 +78,7 @@ def trunc(x: ArrayLike) -> Array:
     ...
 
 
-@ufunc(_nearest_even, as_strong_floats)
+@ufunc(_nearest_even, as_default_floats)
 def rint(x: ArrayLike, /) -> Array:
     """The nearest whole number to each element, as a float; halves go to the even one.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import ShapeError, aval_of, canonicalize_dtype, check_user_dtype, issubdtype, literal, result_type
+from xlamini.core import ShapeError, aval_of, check_user_dtype, issubdtype, literal, result_type
 from xlamini.numpy.arguments import as_axes, as_operand, refuse_out
 from xlamini.numpy.reductions import SUM, Axis, accumulator, as_mask, reduce
 from xlamini.primitives import (
@@ -29,6 +29,7 @@ from xlamini.primitives import (
     where as select,
 )
 from xlamini.primitives.arithmetic import div
+from xlamini.primitives.promotion import float_of
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
@@ -130,11 +131,11 @@ def average(
 
 
 def float_dtype(name: str, a: Any, dtype: Any) -> Any:
-    """The dtype of a mean: the one asked for, or the elements', float32 (float64 under x64) for integers."""
+    """The dtype of a mean: the one asked for, or the elements', float32 for integers (float64 for those of 64 bits)."""
     if dtype is not None:
         return check_user_dtype(dtype, name)
     given = aval_of(a).dtype
-    return given if issubdtype(given, np.inexact) else canonicalize_dtype(float)
+    return given if issubdtype(given, np.inexact) else float_of(given)
 
 
 def flat_rows(name: str, a: Any, axis: Axis) -> tuple[Any, tuple[int, ...], Any]:

@@ -10,6 +10,7 @@ from xlamini.primitives.convert_element_type import (
     cast,
     cast_on_host,
     convert,
+    number_on_host,
     warn_of_imaginary_part,
 )
 from xlamini.primitives.device_put import in_space, placed_as

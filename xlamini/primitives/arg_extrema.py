@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from typing import Any, NoReturn
 
 import numpy as np
@@ -53,7 +54,7 @@ def argmax(operand: Any, axis: int, index_dtype: Any) -> Array:
     >>> argmax(xlamini.numpy.array([[1, 5], [3, 2]]), 1, np.int32)
     Array([1, 0], dtype=int32)
     """
-    return argmax_p.bind(operand, axes=(axis,), index_dtype=check_user_dtype(index_dtype, "argmax"))
+    return argmax_p.bind(operand, axes=(operator.index(axis),), index_dtype=check_user_dtype(index_dtype, "argmax"))
 
 
 def argmin(operand: Any, axis: int, index_dtype: Any) -> Array:
@@ -64,7 +65,7 @@ def argmin(operand: Any, axis: int, index_dtype: Any) -> Array:
     >>> argmin(xlamini.numpy.array([[1, 5], [3, 2]]), 1, np.int32)
     Array([0, 1], dtype=int32)
     """
-    return argmin_p.bind(operand, axes=(axis,), index_dtype=check_user_dtype(index_dtype, "argmin"))
+    return argmin_p.bind(operand, axes=(operator.index(axis),), index_dtype=check_user_dtype(index_dtype, "argmin"))
 
 
 class ArgExtremum(Primitive):

@@ -21,9 +21,11 @@ from xlamini.core import (
     Zero,
     aval_of,
     check_user_dtype,
+    iinfo,
     in_front,
     is_differentiable,
     is_zero,
+    issubdtype,
     itemsize_bits,
     tangent_aval,
     user_stacklevel,
@@ -145,6 +147,14 @@ def cast_on_host(x: np.ndarray, dtype: Any) -> np.ndarray:
     """`cast` of an ndarray; of NumPy's own warning the place would be a line of the library."""
     real = x.dtype.kind == "c" and np.dtype(dtype).kind not in "cb"
     return (np.real(x) if real else x).astype(dtype)
+
+
+def number_on_host(x: np.ndarray, dtype: Any) -> np.ndarray:
+    """`cast_on_host` with the values that a program gives: the nearest end of an integer's range, and 0 for NaN."""
+    if x.dtype.kind not in "fc" or not issubdtype(dtype, np.integer):
+        return cast_on_host(x, dtype)
+    value, limits = float(np.nan_to_num(np.real(x), nan=0.0)), iinfo(dtype)
+    return np.asarray(sorted((int(limits.min), value, int(limits.max)))[1]).astype(dtype)
 
 
 def warn_of_imaginary_part(dtype: Any) -> None:

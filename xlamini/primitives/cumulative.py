@@ -27,12 +27,13 @@ from xlamini.core import (
     aval_of,
     literal,
 )
+from xlamini.core.avals import as_dimension
 from xlamini.primitives.arithmetic import abs, add, max, min
 from xlamini.primitives.blocked_scan import Scan, blocked_scan
 from xlamini.primitives.comparison import lt
 from xlamini.primitives.elementwise import Elementwise, mul
 from xlamini.primitives.exponential import exp, log
-from xlamini.primitives.kinds import FLOAT, INTEGER, NUMERIC, REAL, Kinds, kind_of
+from xlamini.primitives.kinds import FLOAT, INTEGER, NUMERIC, Kinds, kind_of
 from xlamini.primitives.lanes import reduced_by_lanes
 from xlamini.primitives.logaddexp import logaddexp
 from xlamini.primitives.ordering import from_keys, highest, keys, lowest
@@ -168,7 +169,7 @@ class CumSum(Cumulative):
 
 def _bind(primitive: Cumulative, operand: Any, axis: int, reverse: bool) -> Any:
     ndim = aval_of(operand).ndim
-    return primitive.bind(operand, axis=axis + ndim if axis < 0 else int(axis), reverse=bool(reverse))
+    return primitive.bind(operand, axis=as_dimension(axis, ndim), reverse=bool(reverse))
 
 
 def _zero(dtype: Any) -> int:
@@ -204,6 +205,6 @@ def _log_of_sum(x: Any) -> Any:
 
 cumsum_p = CumSum("cumsum", add, start=_zero, total=_reduced(reduce_sum_p), accepts=NUMERIC)
 cumprod_p = Cumulative("cumprod", mul, start=_one, total=_reduced(reduce_prod_p), accepts=NUMERIC)
-cummax_p = Cumulative("cummax", max, start=lowest, total=_extremum(reduce_max_p), accepts=REAL)
-cummin_p = Cumulative("cummin", min, start=highest, total=_extremum(reduce_min_p), accepts=REAL)
+cummax_p = Cumulative("cummax", max, start=lowest, total=_extremum(reduce_max_p), accepts=NUMERIC)
+cummin_p = Cumulative("cummin", min, start=highest, total=_extremum(reduce_min_p), accepts=NUMERIC)
 cumlogsumexp_p = Cumulative("cumlogsumexp", logaddexp, start=lowest, total=_log_of_sum, accepts=FLOAT)

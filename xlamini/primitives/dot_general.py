@@ -38,7 +38,7 @@ from xlamini.core import (
     result_type,
     tangent_aval,
 )
-from xlamini.core.avals import NOWHERE
+from xlamini.core.avals import NOWHERE, as_sizes
 from xlamini.core.sharding.partial_sums import Sums, left_open, split_along, sums_left_open
 from xlamini.primitives.convert_element_type import cast
 from xlamini.primitives.cpu_products import fast_form
@@ -284,8 +284,7 @@ def canonical_numbers(name: str, numbers: Any) -> DotDimensionNumbers:
     """Dimension numbers as tuples of ints; TypeError, naming the function, for anything else."""
     try:
         (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = numbers
-        contract = tuple(map(int, lhs_contract)), tuple(map(int, rhs_contract))
-        return contract, (tuple(map(int, lhs_batch)), tuple(map(int, rhs_batch)))
+        return (as_sizes(lhs_contract), as_sizes(rhs_contract)), (as_sizes(lhs_batch), as_sizes(rhs_batch))
     except (TypeError, ValueError):
         raise TypeError(
             f"{name}: dimension_numbers is {numbers!r}; "

@@ -175,6 +175,7 @@ def start_scalars(operand: Any, starts: Any, allow_negative: bool | Sequence[boo
             f"{name}: start_indices has {len(scalars)} indices, but the operand {aval_of(operand).str_short()} has "
             f"{len(shape)} dimensions; give one for each"
         )
+    _check_integers(name, scalars)
     allowed = [allow_negative] * len(shape) if isinstance(allow_negative, bool) else allow_negative
     dtype = _reaching(_common_dtype(scalars), max(shape, default=0))
     return [_start(i, n, dtype, ok) for i, n, ok in zip(scalars, shape, allowed, strict=True)]
@@ -193,8 +194,6 @@ def check_starts(name: str, x: ShapedArray, starts: Avals) -> None:
         raise ShapeError(
             f"{name}: {x.str_short()} needs {x.ndim} scalar start indices of one integer dtype, got {found or 'none'}"
         )
-    if starts and kind_of(starts[0].dtype) not in INTEGER:
-        raise TypeError(f"{name}: start indices must be integers, got {starts[0].dtype}; convert with .astype(int)")
 
 
 def start_vectors(axis: Axis, starts: Values, dims: Dims) -> tuple[Any, int]:
@@ -207,6 +206,13 @@ def _column(index: Any, dim: int | None, size: int) -> Any:
     if dim is None:
         return broadcast(index, (size, 1))
     return reshape(moveaxis(index, dim, 0), (size, 1))
+
+
+def _check_integers(name: str, scalars: Sequence[Any]) -> None:
+    dtypes = [aval_of(i).dtype for i in scalars if type(i) is not int]
+    wrong = next((d for d in dtypes if kind_of(d) not in INTEGER), None)
+    if wrong is not None:
+        raise TypeError(f"{name}: start indices must be integers, got {wrong}; convert with .astype(int)")
 
 
 def _unstacked(starts: Any) -> list[Any]:

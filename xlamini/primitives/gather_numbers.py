@@ -196,6 +196,8 @@ def _check_dims(name: str, numbers: Any, operand: ShapedArray, indices: ShapedAr
     for dims, rank in ((window, rank_out), ((*collapsed, *operand_batch), operand.ndim), (places, operand.ndim)):
         if len(set(dims)) != len(dims) or any(not 0 <= d < rank for d in dims):
             raise ShapeError(f"{name}: {numbers} names a dimension twice, or one that is not there")
+    if list(window) != sorted(window):
+        raise ShapeError(f"{name}: {type(numbers)._fields[0]} must be in ascending order, got {window}")
     sizes = [operand.shape[d] for d in operand_batch]
     if sizes != [indices.shape[d] for d in indices_batch]:
         raise ShapeError(

@@ -1,12 +1,14 @@
 """iota: counting along a dimension."""
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from xlamini.core import PURE, REMATERIALIZABLE, Primitive, Shape, ShapedArray, ShapeError, check_user_dtype
+from xlamini.core.avals import as_sizes
 from xlamini.primitives.kinds import NUMERIC, kind_of
 from xlamini.primitives.out_sharding import in_sharding
 from xlamini.runtime import Array
@@ -33,7 +35,7 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sh
     if out_sharding is not None:
         return in_sharding(out_sharding, broadcasted_iota, dtype, shape, dimension)
     known = check_user_dtype(dtype, "iota")
-    return iota_p.bind(dtype=known, shape=tuple(map(int, shape)), dimension=int(dimension))
+    return iota_p.bind(dtype=known, shape=as_sizes(shape), dimension=operator.index(dimension))
 
 
 class Iota(Primitive):

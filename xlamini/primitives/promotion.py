@@ -29,7 +29,7 @@ from xlamini.core import (
 from xlamini.core.config import numpy_dtype_promotion, numpy_rank_promotion
 from xlamini.core.dtypes import check_fits
 from xlamini.core.literals import interned
-from xlamini.primitives.convert_element_type import cast_on_host, convert, warn_of_imaginary_part
+from xlamini.primitives.convert_element_type import convert, number_on_host, warn_of_imaginary_part
 from xlamini.primitives.shape import broadcast_in_dim
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -95,8 +95,13 @@ def _promoted_at_least(kind: Any, default: type, name: str, operands: Values) ->
 def _dtypes_at_least(kind: Any, default: type, operands: Values) -> Values:
     dtype, weak = result_type(*operands, return_weak_type_flag=True)
     if not issubdtype(dtype, kind):
-        dtype = canonicalize_dtype(default)
+        dtype = float_of(dtype) if default is float else canonicalize_dtype(default)
     return [in_dtype(x, dtype, weak) for x in operands]
+
+
+def float_of(dtype: Any) -> np.dtype:
+    """The dtype of the values that a function of floats has for integers or booleans: float64 for those of 64 bits."""
+    return np.dtype(np.float64 if dtype.itemsize == 8 else np.float32)
 
 
 def _easy(operands: Values) -> Sequence[Any] | None:
@@ -161,7 +166,7 @@ def _number(x: Any, dtype: Any, weak: bool) -> Literal:
     if type(x) is int and not -(2**31) <= x < 2**31:
         wide = issubdtype(dtype, np.integer) and dtype.itemsize >= 4
         check_fits(x, dtype if wide else canonicalize_dtype(int))
-    return literal(cast_on_host(np.asarray(x), dtype), dtype, weak)
+    return literal(number_on_host(np.asarray(x), dtype), dtype, weak)
 
 
 def broadcasted(name: str, *operands: Any) -> Values:

@@ -5,7 +5,6 @@ Which bits come out is the platform's choice, so they may change with the device
 from __future__ import annotations
 
 import enum
-import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,6 +27,7 @@ from xlamini.core import (
     issubdtype,
     literal,
 )
+from xlamini.core.avals import as_sizes
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.dynamic_update_slice import dynamic_update_slice
 from xlamini.primitives.out_sharding import checked_sharding, split_as
@@ -83,7 +83,7 @@ def rng_bit_generator(
     there = None if out_sharding is None else checked_sharding("rng_bit_generator", out_sharding)
     state, bits = rng_bit_generator_p.bind(
         key,
-        shape=tuple(map(operator.index, shape)),
+        shape=as_sizes(shape),
         dtype=check_user_dtype(dtype, "rng_bit_generator"),
         algorithm=RandomAlgorithm(algorithm),
     )

@@ -24,9 +24,11 @@ from xlamini.core import (
 )
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.bitwise import bitwise_and
-from xlamini.primitives.comparison import gt, lt
+from xlamini.primitives.comparison import eq, lt
+from xlamini.primitives.complex import imag, real
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.elementwise import Elementwise, add_any, elementwise, like_dtypes, spread
-from xlamini.primitives.kinds import ANY
+from xlamini.primitives.kinds import ANY, BOOL, COMPLEX, INTEGER, kind_of
 from xlamini.primitives.reshard import scalars_as_sums
 from xlamini.primitives.shape import broadcast_in_dim
 from xlamini.primitives.tangent_ops import instantiated, zeros
@@ -34,13 +36,18 @@ from xlamini.runtime import Array
 
 
 def select_n(which: Any, *cases: Any) -> Array:
-    """Element i of the result is element i of `cases[which[i]]`; `which` is bool (two cases) or int32.
+    """Element i of the result is element i of `cases[which[i]]`; `which` is bool (two cases) or an integer.
 
-    `which` is a scalar or has the shape of the cases, which share one shape and dtype; else ShapeError.
+    `which` is a scalar or has the shape of the cases, which share one shape and dtype; else ShapeError. ValueError
+    where there are no cases.
 
     >>> select_n(xlamini.numpy.array([True, False]), xlamini.numpy.zeros(2), xlamini.numpy.ones(2))
     Array([1., 0.], dtype=float32)
     """
+    if not cases:
+        raise ValueError("select_n: there is no case to select; give at least one")
+    if kind_of(aval_of(which).dtype) in INTEGER:
+        which = convert(which, np.dtype(np.int32))
     return select_n_p.bind(which, *like_dtypes(cases))
 
 
@@ -87,7 +94,7 @@ class SelectN(Primitive):
                 f"select_n: `which` must be a scalar or of the cases' shape {first.shape}, got {which.shape}"
             )
         if which.dtype not in (np.bool_, np.int32) or (which.dtype == np.bool_ and len(cases) > 2):
-            raise TypeError(f"select_n: `which` must be bool with two cases, or int32; got {which.dtype}")
+            raise TypeError(f"select_n: `which` must be bool with at most two cases, or an integer; got {which.dtype}")
         return ShapedArray(first.shape, first.dtype, all(c.weak_type for c in cases))
 
     factors = same_dimensions
@@ -117,7 +124,7 @@ class SelectN(Primitive):
 
     def lower(self, ctx: Any, which: Any, *cases: Any) -> Any:
         kind = ctx.avals_in[0]
-        if kind.dtype == np.bool_:
+        if kind.dtype == np.bool_ and len(cases) == 2:
             return ctx.op("stablehlo.select", which, cases[1], cases[0])
         return self._among(ctx, kind, which, cases, 0)
 
@@ -150,21 +157,34 @@ class Clamp(Elementwise):
         low, x, high = primals
         out = self.bind(*primals)
         aval = tangent_aval(aval_of(out))
+        less = _is_less if kind_of(aval.dtype) in COMPLEX else lt
         decides = (
-            lambda: bitwise_and(gt(low, x), lt(low, high)),
-            lambda: bitwise_and(gt(x, low), lt(x, high)),
-            lambda: lt(high, x),
+            lambda: bitwise_and(less(x, low), less(low, high)),
+            lambda: bitwise_and(less(low, x), less(x, high)),
+            lambda: less(high, x),
         )
         terms = [where(d(), t, 0) for d, t in zip(decides, tangents, strict=True) if not is_zero(t)]
         return out, functools.reduce(add_any, [spread(t, aval) for t in terms]) if terms else Zero(aval)
 
     def lower(self, ctx: Any, low: Any, x: Any, high: Any) -> Any:
-        in_parts = ctx.platform == "tpu" and ctx.aval_out.dtype == bool  # which XLA's TPU compiler cannot clamp
-        if in_parts or ctx.avals_in[1].shape != ctx.aval_out.shape:
+        kind = kind_of(ctx.aval_out.dtype)  # XLA clamps no booleans and no complex numbers
+        if kind in BOOL | COMPLEX or ctx.avals_in[1].shape != ctx.aval_out.shape:
             low, x, high = self.spread_out(ctx, (low, x, high))
-        if in_parts:
+        if kind in BOOL:
             return ctx.op("stablehlo.and", ctx.op("stablehlo.or", x, low), high)
+        if kind in COMPLEX:
+            return ctx.inline(_within, low, x, high, avals=[ctx.aval_out] * 3)
         return ctx.op("stablehlo.clamp", low, x, high)
+
+
+def _within(low: Any, x: Any, high: Any) -> Any:
+    """The clamped complex numbers, ordered by real part, then by imaginary part."""
+    x = where(_is_less(x, low), low, x)
+    return where(_is_less(high, x), high, x)
+
+
+def _is_less(x: Any, y: Any) -> Any:
+    return where(eq(real(x), real(y)), lt(imag(x), imag(y)), lt(real(x), real(y)))
 
 
 @elementwise(family=Clamp, accepts=ANY)

@@ -29,7 +29,7 @@ from xlamini.core import (
     reducing,
     same_dimensions,
 )
-from xlamini.core.avals import NOWHERE
+from xlamini.core.avals import NOWHERE, as_sizes
 from xlamini.core.key_uses import FORWARDS, KeyUses
 from xlamini.core.sharding.partial_sums import Sums, left_open, split_along
 from xlamini.core.sharding.propagation import Splits
@@ -49,7 +49,7 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Array:
     >>> transpose(xlamini.numpy.ones((2, 3)), (1, 0)).shape
     (3, 2)
     """
-    permutation = tuple(int(i) for i in permutation)
+    permutation = as_sizes(permutation)
     if permutation == tuple(range(aval_of(operand).ndim)):
         return unchanged(operand)
     return transpose_p.bind(operand, permutation=permutation)
@@ -111,7 +111,7 @@ def broadcast_in_dim(
     """
     if out_sharding is not None:
         return in_sharding(out_sharding, broadcast_in_dim, operand, shape, broadcast_dimensions)
-    shape, places = tuple(map(int, shape)), tuple(map(int, broadcast_dimensions))
+    shape, places = as_sizes(shape), as_sizes(broadcast_dimensions)
     if shape == aval_of(operand).shape and places == tuple(range(len(shape))):
         return unchanged(operand)
     return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=places)
@@ -174,7 +174,7 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
     """
     if out_sharding is not None:
         return in_sharding(out_sharding, broadcast, operand, sizes)
-    shape = aval_of(operand).shape
+    sizes, shape = as_sizes(sizes), aval_of(operand).shape
     return broadcast_in_dim(operand, (*sizes, *shape), range(len(sizes), len(sizes) + len(shape)))
 
 
@@ -196,7 +196,7 @@ def reshape(
         return in_sharding(out_sharding, reshape, operand, new_sizes, dimensions)
     if dimensions is not None:
         operand = transpose(operand, dimensions)
-    new_sizes = tuple(map(int, new_sizes))
+    new_sizes = as_sizes(new_sizes)
     return unchanged(operand) if aval_of(operand).shape == new_sizes else reshape_p.bind(operand, new_sizes=new_sizes)
 
 
@@ -241,7 +241,7 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
     (3,)
     """
     ndim = aval_of(array).ndim
-    dims = tuple(sorted(d + ndim if d < 0 else int(d) for d in dimensions))
+    dims = tuple(sorted(d + ndim if d < 0 else d for d in as_sizes(dimensions)))
     return squeeze_p.bind(array, dimensions=dims) if dims else unchanged(array)
 
 
@@ -255,9 +255,9 @@ class Squeeze(LinearUnary):
         return FORWARDS
 
     def shape_rule(self, x: ShapedArray, *, dimensions: Shape) -> ShapedArray:
-        if any(not 0 <= d < x.ndim or x.shape[d] != 1 for d in dimensions):
+        if len(set(dimensions)) < len(dimensions) or any(not 0 <= d < x.ndim or x.shape[d] != 1 for d in dimensions):
             raise ShapeError(
-                f"squeeze: dimensions {dimensions} of {x.str_short()} are not all of size 1"
+                f"squeeze: dimensions {dimensions} of {x.str_short()} are not all of size 1, or one is named twice"
             )
         return x.update(shape=tuple(n for d, n in enumerate(x.shape) if d not in dimensions))
 
@@ -285,10 +285,11 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
     (1, 3)
     """
     shape = aval_of(array).shape
+    dimensions = as_sizes(dimensions)
     ndim = len(shape) + len(dimensions)
-    new = {d + ndim if d < 0 else int(d) for d in dimensions}
+    new = {d + ndim if d < 0 else d for d in dimensions}
     if len(new) != len(dimensions) or any(not 0 <= d < ndim for d in new):
-        raise ShapeError(f"expand_dims: dimensions {tuple(dimensions)} do not fit a result of rank {ndim}")
+        raise ShapeError(f"expand_dims: dimensions {dimensions} do not fit a result of rank {ndim}")
     kept = [d for d in range(ndim) if d not in new]
     full = [1] * ndim
     for d, n in zip(kept, shape, strict=True):
@@ -306,7 +307,7 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Array:
     Array([2, 1, 0], dtype=int32)
     """
     ndim = aval_of(operand).ndim
-    return rev_p.bind(operand, dimensions=tuple(d + ndim if d < 0 else int(d) for d in dimensions))
+    return rev_p.bind(operand, dimensions=tuple(d + ndim if d < 0 else d for d in as_sizes(dimensions)))
 
 
 class Rev(LinearUnary):

@@ -10,6 +10,7 @@ say where every operand's elements go.
 from __future__ import annotations
 
 import functools
+import operator
 from typing import Any, NoReturn
 
 import numpy as np
@@ -32,6 +33,7 @@ from xlamini.core import (
     literal,
     tangent_aval,
 )
+from xlamini.core.avals import as_dimension
 from xlamini.primitives.arithmetic import sub
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.bitwise import bitwise_and, bitwise_or, shift_left
@@ -66,9 +68,9 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     ndim = aval_of(operands[0]).ndim
     sorted_ = sort_p.bind(
         *operands,
-        dimension=dimension + ndim if dimension < 0 else int(dimension),
+        dimension=as_dimension(dimension, ndim),
         is_stable=bool(is_stable),
-        num_keys=int(num_keys),
+        num_keys=operator.index(num_keys),
     )
     return tuple(sorted_) if isinstance(operand, list | tuple) else sorted_[0]
 

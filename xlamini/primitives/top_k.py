@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from typing import Any, NoReturn
 
 import numpy as np
@@ -23,6 +24,7 @@ from xlamini.core import (
     is_zero,
     tangent_aval,
 )
+from xlamini.core.avals import as_dimension
 from xlamini.primitives.digit_sort import fits_digits, largest_by_digits
 from xlamini.primitives.kinds import BOOL, REAL
 from xlamini.primitives.reductions import check_kind
@@ -41,7 +43,7 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Any, Any]:
     (Array([4, 2], dtype=int32), Array([1, 2], dtype=int32))
     """
     ndim = aval_of(operand).ndim
-    values, indices = top_k_p.bind(operand, k=int(k), axis=axis + ndim if axis < 0 else int(axis))
+    values, indices = top_k_p.bind(operand, k=operator.index(k), axis=as_dimension(axis, ndim))
     return values, indices
 
 

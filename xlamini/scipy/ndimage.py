@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from xlamini import numpy as jnp
-from xlamini.core import canonicalize_dtype
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.numpy.arguments import as_operand
+from xlamini.primitives.promotion import float_of
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike
@@ -54,7 +54,7 @@ Node = tuple[Any, Any]
 
 
 def _floating(c: Any) -> Any:
-    return c if jnp.issubdtype(c.dtype, np.floating) else c.astype(canonicalize_dtype(float))
+    return c if jnp.issubdtype(c.dtype, np.floating) else c.astype(float_of(c.dtype))
 
 
 def _nearest(c: Any) -> Iterator[Node]:

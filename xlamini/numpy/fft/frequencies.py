@@ -4,11 +4,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import aval_of, canonicalize_dtype, check_user_dtype
+import numpy as np
+
+from xlamini.core import aval_of, canonicalize_dtype, check_user_dtype, issubdtype
 from xlamini.numpy.arguments import as_axes, as_index, as_operand
 from xlamini.numpy.arithmetic import multiply, true_divide
 from xlamini.numpy.flipping import roll
-from xlamini.primitives import gt, sub, where
+from xlamini.primitives import convert, gt, sub, where
 from xlamini.primitives.complex import part_dtype
 from xlamini.primitives.iota import iota
 from xlamini.runtime import Array
@@ -19,22 +21,25 @@ from xlamini.typing import ArrayLike, DTypeLike
 def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Any = None) -> Array:
     """The frequencies of the n elements of `fft` for sample spacing `d`: 0, 1, ... up to the half, then negative ones.
 
+    In a `dtype` of integers they are rounded towards 0.
+
     >>> fftfreq(4)
     Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float32)
     """
-    n = _count("fftfreq", n)
-    k = iota(_float(dtype, "fftfreq"), n)
-    return _frequencies(where(gt(k, (n - 1) // 2), sub(k, n), k), n, d, device)
+    n, wanted = _count("fftfreq", n), _dtype("fftfreq", dtype)
+    k = iota(_counting(wanted), n)
+    return _frequencies(where(gt(k, (n - 1) // 2), sub(k, n), k), n, d, wanted, device)
 
 
 def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Any = None) -> Array:
-    """The frequencies of the `n // 2 + 1` elements of `rfft` for n samples of spacing `d`.
+    """The frequencies of the `n // 2 + 1` elements of `rfft` for n samples of spacing `d`; floats for integer dtypes.
 
     >>> rfftfreq(4)
     Array([0.  , 0.25, 0.5 ], dtype=float32)
     """
-    n = _count("rfftfreq", n)
-    return _frequencies(iota(_float(dtype, "rfftfreq"), n // 2 + 1), n, d, device)
+    n, wanted = _count("rfftfreq", n), _dtype("rfftfreq", dtype)
+    k = iota(_counting(wanted), n // 2 + 1)
+    return _frequencies(k, n, d, wanted if issubdtype(wanted, np.inexact) else aval_of(k).dtype, device)
 
 
 def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
@@ -65,12 +70,19 @@ def _count(name: str, n: Any) -> int:
     return count
 
 
-def _float(dtype: Any, name: str) -> Any:
-    return canonicalize_dtype(float) if dtype is None else part_dtype(check_user_dtype(dtype, name))
+def _dtype(name: str, dtype: Any) -> Any:
+    return canonicalize_dtype(float) if dtype is None else check_user_dtype(dtype, name)
 
 
-def _frequencies(k: Any, n: int, d: Any, device: Any) -> Any:
+def _counting(dtype: Any) -> Any:
+    """The float dtype in which the frequencies of this dtype are computed."""
+    return part_dtype(dtype) if issubdtype(dtype, np.inexact) else canonicalize_dtype(float)
+
+
+def _frequencies(k: Any, n: int, d: Any, dtype: Any, device: Any) -> Any:
     found = true_divide(k, multiply(float(n), d))
+    if not issubdtype(dtype, np.floating):
+        found = convert(found, dtype)
     return found if device is None else device_put(found, device)
 
 

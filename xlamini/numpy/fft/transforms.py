@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import aval_of, canonicalize_dtype, issubdtype, literal
+from xlamini.core import aval_of, issubdtype, literal
 from xlamini.numpy.arguments import as_axes, as_index, as_operand
 from xlamini.numpy.shapes import moveaxis
 from xlamini.primitives import conj, convert, mul
 from xlamini.primitives.fft import FftType, fft as transform
 from xlamini.primitives.pad import pad
+from xlamini.primitives.promotion import float_of
 from xlamini.primitives.slice import slice
 from xlamini.runtime import Array
 from xlamini.staging import composite
@@ -221,8 +222,7 @@ def _numbers(name: str, kind: FftType, x: Any) -> Any:
         return x
     if issubdtype(dtype, np.complexfloating):
         raise ValueError(f"{name}: real numbers are needed, got {aval_of(x).str_short()}; take their .real, or use fft")
-    wide = canonicalize_dtype(float)
-    return x if dtype == wide or dtype == np.float32 else convert(x, np.float32 if dtype.itemsize < 4 else wide)
+    return convert(x, float_of(dtype))
 
 
 def _lengths(name: str, kind: FftType, found: Sequence[int], s: Sequence[int] | None) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from xlamini.core import Literal, Primitive, aval_of, issubdtype
+from xlamini.core import Literal, Primitive, aval_of, canonicalize_dtype, issubdtype
 from xlamini.primitives import check_operands, convert, kind_of, promoted, promoted_inexact
 from xlamini.primitives.kinds import Kinds
 from xlamini.staging import composite
@@ -59,6 +59,13 @@ def as_strong_floats(name: str, *operands: Any) -> Sequence[Any]:
     ready = promoted_inexact(name, *operands)
     whole = not any(issubdtype(aval_of(x).dtype, np.inexact) for x in operands)
     return [convert(x, aval_of(x).dtype) for x in ready] if whole else ready
+
+
+def as_default_floats(name: str, *operands: Any) -> Sequence[Any]:
+    """Like `as_strong_floats`, for functions that make all integers floats of the default dtype."""
+    whole = not any(issubdtype(aval_of(x).dtype, np.inexact) for x in check_operands(name, operands))
+    ready = promoted_inexact(name, *operands)
+    return [convert(x, canonicalize_dtype(float)) for x in ready] if whole else ready
 
 
 def for_kinds(kinds: Kinds, promote: Promotion = promoted) -> Promotion:

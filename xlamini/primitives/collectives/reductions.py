@@ -19,7 +19,7 @@ from xlamini.primitives.collectives.devices import all_reduced, groups_along
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.elementwise import mul
-from xlamini.primitives.kinds import ANY, REAL, kind_of
+from xlamini.primitives.kinds import ANY, BOOL, REAL, kind_of
 from xlamini.primitives.promotion import promoted_inexact
 from xlamini.primitives.reductions import reduce_max, reduce_min
 from xlamini.primitives.shape import reduce_sum_p
@@ -85,7 +85,7 @@ class Reduction(Collective):
         super().__init__(name)
 
     def shape_rule(self, x: ShapedArray, **params: Any) -> ShapedArray:
-        if kind_of(x.dtype) not in (ANY if self is psum_p else REAL):
+        if kind_of(x.dtype) not in (ANY if self is psum_p else REAL | BOOL):
             raise TypeError(f"{self.name} does not accept dtype {x.dtype.name}; convert it with .astype")
         return x
 

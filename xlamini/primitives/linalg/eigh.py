@@ -27,6 +27,7 @@ from xlamini.primitives.linalg.stacks import (
     mH,
     shown,
 )
+from xlamini.primitives.promotion import promoted_inexact
 from xlamini.primitives.slice import slice_in_dim
 
 Subset = tuple[int, int]
@@ -65,7 +66,7 @@ def eigh(
     >>> w
     Array([1., 2.], dtype=float32)
     """
-    (x,) = as_matrices("eigh", x)
+    (x,) = promoted_inexact("eigh", *as_matrices("eigh", x))
     check_matrix("eigh", aval_of(x), square=True)
     v, w = eigh_p.bind(
         symmetrized(x) if symmetrize_input else x,

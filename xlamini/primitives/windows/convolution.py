@@ -287,7 +287,7 @@ def _element_type(name: str, dtype: Any) -> Any:
     return None if dtype is None else check_user_dtype(dtype, name)
 
 
-_KINDS = (np.integer, np.floating, np.complexfloating)
+_KINDS = ((np.bool_, np.integer), (np.floating,), (np.complexfloating,))
 
 
 def _result_dtype(name: str, lhs: ShapedArray, rhs: ShapedArray, wanted: Any) -> Any:
@@ -297,7 +297,7 @@ def _result_dtype(name: str, lhs: ShapedArray, rhs: ShapedArray, wanted: Any) ->
         )
     if wanted is None or wanted == lhs.dtype:
         return lhs.dtype
-    given, kind = (next((i for i, k in enumerate(_KINDS) if issubdtype(d, k)), -1) for d in (lhs.dtype, wanted))
+    given, kind = (_kind(d) for d in (lhs.dtype, wanted))
     if (given, kind) not in ((0, 0), (0, 1), (1, 1), (2, 2)):
         raise TypeError(
             f"{name}: preferred_element_type {wanted} does not fit operands of {lhs.dtype}; integers give integers or "
@@ -309,6 +309,11 @@ def _result_dtype(name: str, lhs: ShapedArray, rhs: ShapedArray, wanted: Any) ->
             "result with .astype"
         )
     return wanted
+
+
+def _kind(dtype: Any) -> int:
+    """The place of a dtype among integers (and booleans), floats and complex numbers; -1 for others."""
+    return next((i for i, kinds in enumerate(_KINDS) if any(issubdtype(dtype, k) for k in kinds)), -1)
 
 
 def _numbers_attribute(numbers: ConvDimensionNumbers) -> str:

@@ -1,6 +1,7 @@
 """The beta function, its logarithm and the incomplete one."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from xlamini.numpy.ufuncs.declaration import ufunc
@@ -13,13 +14,39 @@ from xlamini.scipy.special.declaration import special
 from xlamini.scipy.special.gamma import sign_of_gamma
 from xlamini.typing import ArrayLike
 
+_STEPS = 10
+_SERIES = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
+"""Those of Stirling's series of digamma, which hold from `_STEPS` on."""
+
 
 def _in_a(a: Any, b: Any, out: Any) -> Any:
-    return digamma(a) - digamma(a + b)
+    return _digamma_fall(a, b)
 
 
 def _in_b(a: Any, b: Any, out: Any) -> Any:
-    return digamma(b) - digamma(a + b)
+    return _digamma_fall(b, a)
+
+
+def _digamma_fall(x: Any, step: Any) -> Any:
+    """`digamma(x) - digamma(x + step)`; where both are positive, without the loss of digits of that difference."""
+    positive = bitwise_and(bitwise_and(x > 0, step > 0), x + step < math.inf)
+    found = _positive_fall(where(positive, x, 1.0), where(positive, step, 1.0))
+    return where(positive, found, digamma(x) - digamma(x + step))
+
+
+def _positive_fall(x: Any, step: Any) -> Any:
+    """The recurrence of digamma takes both arguments up, to where the terms of Stirling's series are small."""
+    total = step / x / (x + step)
+    for k in range(1, _STEPS):
+        total = total + step / (x + k) / (x + step + k)
+    low, high = 1 / (x + _STEPS), 1 / (x + step + _STEPS)
+    squares = low * low, high * high
+    weight, power, series = squares[0] * 0 + 1, squares[1], 0.0
+    for coefficient in _SERIES:
+        series = series + coefficient * weight
+        weight, power = squares[0] * weight + power, power * squares[1]
+    gap = step * low * high
+    return -(total + log1p(step * low) + gap * (0.5 + (low + high) * series))
 
 
 @special(_in_a, _in_b, weak=True)
@@ -49,12 +76,12 @@ def _log_beta(a: Any, b: Any) -> Any:
     small = where(high >= LARGE, low, 1.0)
     total = small + large
     shared = remainder(large) - remainder(total) - (large - 0.5) * log1p(small / large)
-    one = lgamma(low) + low - low * log(total) + shared
+    one = where(high < math.inf, lgamma(low) + low - low * log(total) + shared, -low * high)
     wide_low = where(low >= LARGE, low, LARGE)
     # 0.9189… is log(2 * pi) / 2.
     both = remainder(wide_low) + 0.9189385332046728 - 0.5 * log(wide_low) + wide_low * log(wide_low / total) + shared
     plain = lgamma(a) + lgamma(b) - lgamma(a + b)
-    return where(low >= LARGE, both, where(bitwise_and(high >= LARGE, low > 0), one, plain))
+    return where(low >= LARGE, both, where(bitwise_and(high >= LARGE, total >= LARGE), one, plain))
 
 
 @ufunc(betainc_p, promoted_inexact)

@@ -23,6 +23,7 @@ from xlamini.core.phases import REWRITE, Phase
 from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.core.ref_cells import RefEscaped
 from xlamini.core.state import state
+from xlamini.core.wrapping import name_as_partial
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.runtime import key_words
 from xlamini.runtime.dispatch import CAPACITY, cached_signatures, clear_signatures, cpp_jit
@@ -392,4 +393,6 @@ def _in_cpp(jitted: Jitted) -> Any:
     )
     jitted.function = weakref.ref(function)
     functools.update_wrapper(function, fun)
+    if isinstance(fun, functools.partial):
+        name_as_partial(function, fun)
     return function

@@ -6,6 +6,7 @@ is a restriction, `folded` computes the reduction as a tree of elementwise opera
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from xlamini.core import (
     aval_of,
     first_difference,
     flatten_from_user,
+    literal,
     unflatten,
 )
 from xlamini.core.pytree import structure
@@ -32,6 +34,7 @@ from xlamini.interpreters.batch import batch
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import (
     BOOL,
+    INTEGER,
     add,
     bitwise_and,
     bitwise_or,
@@ -76,7 +79,7 @@ def traced(what: str, operands: Any, init_values: Any, computation: Callable[[An
         )
     names = LeafNames("operand", tree)
     avals = avals_of(leaves, names, what)
-    starts = [like_dtypes((start, leaf))[0] for start, leaf in zip(starts, leaves, strict=True)]
+    starts = [_like(start, leaf) for start, leaf in zip(starts, leaves, strict=True)]
     start_avals = avals_of(starts, LeafNames("init_value", start_tree), what)
     _check_types(what, avals, start_avals, names)
     scalars = [ShapedArray((), a.dtype) for a in avals]
@@ -180,6 +183,14 @@ def _elementwise(jaxpr: Jaxpr, captured: Values, arrays: Values) -> list[Any]:
     force: Mask = (True,) * len(jaxpr.outvars)
     batched, _ = batch(jaxpr, Axis(aval.size), dims, force)
     return [reshape(x, aval.shape) for x in evaluate(batched, [*captured, *flat])]
+
+
+def _like(start: Any, leaf: Any) -> Any:
+    """The initial value in the dtype of its operand; an infinity is the end of the range of integers and booleans."""
+    dtype = aval_of(leaf).dtype
+    if isinstance(start, float) and math.isinf(start) and kind_of(dtype) in BOOL | INTEGER:
+        return literal(lowest(dtype) if start < 0 else highest(dtype), dtype)
+    return like_dtypes((start, leaf))[0]
 
 
 def _check_types(
