@@ -289,7 +289,7 @@ def iterable(y: Any) -> bool:
     >>> iterable(jnp.arange(2)), iterable(3)
     (True, False)
     """
-    return y.ndim > 0 if hasattr(y, "dtype") and hasattr(y, "ndim") else np.iterable(y)
+    return y.ndim > 0 if isinstance(y, Array) else np.iterable(y)  # without slicing it
 
 
 def size(a: Any, axis: AxisLike = None) -> int:
