@@ -259,13 +259,10 @@ def has_shape_and_dtype(x: Any) -> bool:
 
 
 def as_sizes(given: int | Sequence[int]) -> Shape:
-    """A shape or a list of dimensions; one integer stands for a list of it. TypeError for what is no integer."""
-    try:
-        return tuple(map(operator.index, given))  # type: ignore[arg-type]
-    except TypeError:
-        if hasattr(given, "__iter__") and getattr(given, "ndim", 1):
-            raise
-    return (operator.index(given),)  # type: ignore[arg-type]
+    """Sizes or dimensions as a tuple of ints, of length one for an integer. TypeError for anything but integers."""
+    is_list = type(given) is tuple or (hasattr(given, "__iter__") and getattr(given, "ndim", 1))
+    listed: Any = given if is_list else (given,)
+    return tuple(map(operator.index, listed))
 
 
 def as_dimension(given: int, ndim: int) -> int:

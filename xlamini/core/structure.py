@@ -15,8 +15,10 @@ from xlamini.core.primitive import Primitive
 class RewriteRule:
     """Base of params that only rewrites read, as derivative rules: programs that differ in them alone run alike."""
 
-    is_fixed = False
-    """Whether it is a rule of a library function, which does the same every time."""
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it is a rule of a library function, which does the same every time."""
+        return False
 
 
 def structural_key(jaxpr: Jaxpr) -> Hashable:

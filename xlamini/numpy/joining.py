@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini.core import ShapeError, check_user_dtype, result_type
-from xlamini.numpy.arguments import as_axis, as_operand, as_operands, as_rows, refuse_out
+from xlamini.numpy.arguments import as_axis, as_operand, as_rows, refuse_out
 from xlamini.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, moveaxis, ravel
 from xlamini.primitives import expand_dims, in_dtype
 from xlamini.primitives.concatenate import concatenate as _concatenate
@@ -149,7 +149,7 @@ def _prepared(name: str, arrays: Any, change: Callable[[Any], Any] | None, dtype
     """The changed arrays in one dtype: a list, or one array with them as rows, which stay together for speed."""
     rows = as_rows(name, arrays)
     if rows is None:
-        operands = as_operands(name, arrays)
+        operands = [as_operand(name, x) for x in arrays]
         return _in_one_dtype(name, operands if change is None else list(map(change, operands)), dtype)
     return _in_one_dtype(name, [rows if change is None else vmap(change)(rows)], dtype)[0]
 

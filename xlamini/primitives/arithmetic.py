@@ -12,12 +12,12 @@ from xlamini.core import Literal, ShapedArray, Values, Zero, aval_of, is_zero, l
 from xlamini.core.failures import Failure
 from xlamini.core.sharding.partial_sums import IN_FIRST, JOINTLY
 from xlamini.primitives.comparison import eq, ge, gt, lt
-from xlamini.primitives.complex import conj, imag, part_dtype, real
+from xlamini.primitives.complex import conj, part_dtype, real
 from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.elementwise import Elementwise, elementwise, like_dtypes, mul, neg
 from xlamini.primitives.kinds import ANY, COMPLEX, FLOAT, INTEGER, REAL, SIGNED, UNSIGNED, kind_of
 from xlamini.primitives.rounding import floor
-from xlamini.primitives.select import where
+from xlamini.primitives.select import by_parts, where
 
 __all__ = ["abs", "add", "div", "max", "min", "mul", "mulhi", "neg", "rem", "sign", "sub"]
 
@@ -196,8 +196,7 @@ class Extremum(Elementwise):
 
 
 def _ordered(x: Any, y: Any, before: Any) -> Any:
-    wins = where(eq(real(x), real(y)), before(imag(x), imag(y)), before(real(x), real(y)))
-    return where(wins, x, y)
+    return where(by_parts(before, x, y), x, y)
 
 
 def _share(x: Any, y: Any, out: Any) -> Any:

@@ -154,7 +154,7 @@ def number_on_host(x: np.ndarray, dtype: Any) -> np.ndarray:
     if x.dtype.kind not in "fc" or not issubdtype(dtype, np.integer):
         return cast_on_host(x, dtype)
     value, limits = float(np.nan_to_num(np.real(x), nan=0.0)), iinfo(dtype)
-    return np.asarray(sorted((int(limits.min), value, int(limits.max)))[1]).astype(dtype)
+    return np.asarray(min(max(value, int(limits.min)), int(limits.max))).astype(dtype)
 
 
 def warn_of_imaginary_part(dtype: Any) -> None:

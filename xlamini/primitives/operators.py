@@ -12,7 +12,7 @@ import numpy as np
 
 from xlamini.core import Literal, Tracer, aval_of, issubdtype, repeated, trim
 from xlamini.core.dtypes import is_weak
-from xlamini.primitives import arithmetic, bitwise, comparison, complex, rounding
+from xlamini.primitives import arithmetic, bitwise, comparison, rounding
 from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.kinds import BOOL, COMPLEX, INTEGER, SIGNED, UNSIGNED, kind_of
 from xlamini.primitives.power import integer_pow, pow
@@ -26,7 +26,7 @@ from xlamini.primitives.promotion import (
     promoted_numeric,
     stands_for_array,
 )
-from xlamini.primitives.select import where
+from xlamini.primitives.select import by_parts, where
 
 Function = Callable[..., Any]
 
@@ -62,9 +62,7 @@ def _comparison(primitive: Any, name: str) -> Function:
         x, y = promoted(name, x, y)
         if kind_of(aval_of(x).dtype) not in COMPLEX:
             return primitive.bind(x, y)
-        left, right = complex.real(x), complex.real(y)
-        decided = primitive.bind(complex.imag(x), complex.imag(y))
-        return where(comparison.eq(left, right), decided, primitive.bind(left, right))
+        return by_parts(primitive.bind, x, y)
 
     operator.__name__ = name
     return operator

@@ -76,32 +76,36 @@ def promoted(name: str, *operands: Any) -> Values:
 
 def promoted_inexact(name: str, *operands: Any) -> Values:
     """Like `promoted`, with integers and booleans as floats."""
-    return _promoted_at_least(np.inexact, float, name, operands)
+    return _promoted_at_least(np.inexact, float_of, name, operands)
 
 
 def promoted_numeric(name: str, *operands: Any) -> Values:
     """Like `promoted`, with booleans as integers."""
-    return _promoted_at_least(np.number, int, name, operands)
+    return _promoted_at_least(np.number, _int_of, name, operands)
 
 
-def _promoted_at_least(kind: Any, default: type, name: str, operands: Values) -> Values:
+def _promoted_at_least(kind: Any, raised: Callable[[Any], Any], name: str, operands: Values) -> Values:
     easy = _easy(operands)
     if easy is not None and issubdtype(aval_of(easy[0]).dtype, kind):
         return easy
     operands = check_operands(name, operands)
-    return broadcasted(name, *_dtypes_at_least(kind, default, operands))
+    return broadcasted(name, *_dtypes_at_least(kind, raised, operands))
 
 
-def _dtypes_at_least(kind: Any, default: type, operands: Values) -> Values:
+def _dtypes_at_least(kind: Any, raised: Callable[[Any], Any], operands: Values) -> Values:
     dtype, weak = result_type(*operands, return_weak_type_flag=True)
     if not issubdtype(dtype, kind):
-        dtype = float_of(dtype) if default is float else canonicalize_dtype(default)
+        dtype = raised(dtype)
     return [in_dtype(x, dtype, weak) for x in operands]
 
 
 def float_of(dtype: Any) -> np.dtype:
     """The dtype of the values that a function of floats has for integers or booleans: float64 for those of 64 bits."""
     return np.dtype(np.float64 if dtype.itemsize == 8 else np.float32)
+
+
+def _int_of(dtype: Any) -> np.dtype:
+    return canonicalize_dtype(int)
 
 
 def _easy(operands: Values) -> Sequence[Any] | None:
@@ -142,7 +146,7 @@ def promoted_dtypes(*operands: Any) -> Values:
 
 def promoted_inexact_dtypes(*operands: Any) -> Values:
     """Like `promoted_dtypes`, with integers and booleans as floats."""
-    return _dtypes_at_least(np.inexact, float, operands)
+    return _dtypes_at_least(np.inexact, float_of, operands)
 
 
 def in_dtype(x: Any, dtype: Any, weak: bool = False) -> Any:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -157,7 +158,7 @@ class Clamp(Elementwise):
         low, x, high = primals
         out = self.bind(*primals)
         aval = tangent_aval(aval_of(out))
-        less = _is_less if kind_of(aval.dtype) in COMPLEX else lt
+        less = functools.partial(by_parts, lt) if kind_of(aval.dtype) in COMPLEX else lt
         decides = (
             lambda: bitwise_and(less(x, low), less(low, high)),
             lambda: bitwise_and(less(low, x), less(x, high)),
@@ -179,12 +180,15 @@ class Clamp(Elementwise):
 
 def _within(low: Any, x: Any, high: Any) -> Any:
     """The clamped complex numbers, ordered by real part, then by imaginary part."""
-    x = where(_is_less(x, low), low, x)
-    return where(_is_less(high, x), high, x)
+    x = where(by_parts(lt, x, low), low, x)
+    return where(by_parts(lt, high, x), high, x)
 
 
-def _is_less(x: Any, y: Any) -> Any:
-    return where(eq(real(x), real(y)), lt(imag(x), imag(y)), lt(real(x), real(y)))
+def by_parts(compare: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+    """The comparison of complex numbers by their real parts, and of those with equal ones by their imaginary parts."""
+    left, right = real(x), real(y)
+    decided = compare(imag(x), imag(y))
+    return where(eq(left, right), decided, compare(left, right))
 
 
 @elementwise(family=Clamp, accepts=ANY)

@@ -29,7 +29,7 @@ from xlamini.core import (
     reducing,
     same_dimensions,
 )
-from xlamini.core.avals import NOWHERE, as_sizes
+from xlamini.core.avals import NOWHERE, as_dimension, as_sizes
 from xlamini.core.key_uses import FORWARDS, KeyUses
 from xlamini.core.sharding.partial_sums import Sums, left_open, split_along
 from xlamini.core.sharding.propagation import Splits
@@ -241,7 +241,7 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
     (3,)
     """
     ndim = aval_of(array).ndim
-    dims = tuple(sorted(d + ndim if d < 0 else d for d in as_sizes(dimensions)))
+    dims = tuple(sorted(as_dimension(d, ndim) for d in as_sizes(dimensions)))
     return squeeze_p.bind(array, dimensions=dims) if dims else unchanged(array)
 
 
@@ -287,7 +287,7 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
     shape = aval_of(array).shape
     dimensions = as_sizes(dimensions)
     ndim = len(shape) + len(dimensions)
-    new = {d + ndim if d < 0 else d for d in dimensions}
+    new = {as_dimension(d, ndim) for d in dimensions}
     if len(new) != len(dimensions) or any(not 0 <= d < ndim for d in new):
         raise ShapeError(f"expand_dims: dimensions {dimensions} do not fit a result of rank {ndim}")
     kept = [d for d in range(ndim) if d not in new]
@@ -307,7 +307,7 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Array:
     Array([2, 1, 0], dtype=int32)
     """
     ndim = aval_of(operand).ndim
-    return rev_p.bind(operand, dimensions=tuple(d + ndim if d < 0 else d for d in as_sizes(dimensions)))
+    return rev_p.bind(operand, dimensions=tuple(as_dimension(d, ndim) for d in as_sizes(dimensions)))
 
 
 class Rev(LinearUnary):

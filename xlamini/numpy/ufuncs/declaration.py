@@ -54,15 +54,8 @@ def unpromoted(name: str, *operands: Any) -> Sequence[Any]:
     return operands
 
 
-def as_strong_floats(name: str, *operands: Any) -> Sequence[Any]:
-    """Like `promoted_inexact`, for functions that make Python integers floats that are not weakly typed."""
-    ready = promoted_inexact(name, *operands)
-    whole = not any(issubdtype(aval_of(x).dtype, np.inexact) for x in operands)
-    return [convert(x, aval_of(x).dtype) for x in ready] if whole else ready
-
-
 def as_default_floats(name: str, *operands: Any) -> Sequence[Any]:
-    """Like `as_strong_floats`, for functions that make all integers floats of the default dtype."""
+    """Like `promoted_inexact`, for functions that make all integers floats of the default dtype, not weakly typed."""
     whole = not any(issubdtype(aval_of(x).dtype, np.inexact) for x in check_operands(name, operands))
     ready = promoted_inexact(name, *operands)
     return [convert(x, canonicalize_dtype(float)) for x in ready] if whole else ready

@@ -30,13 +30,12 @@ from xlamini.core import (
     check_user_dtype,
     is_linear,
     is_zero,
-    issubdtype,
     tangent_aval,
 )
 from xlamini.primitives.arithmetic import add, sub
 from xlamini.primitives.complex import complex as complex_, imag, real
 from xlamini.primitives.elementwise import like_dtypes
-from xlamini.primitives.kinds import COMPLEX, kind_of
+from xlamini.primitives.kinds import BOOL, COMPLEX, FLOAT, INTEGER, kind_of
 from xlamini.primitives.out_sharding import in_sharding
 from xlamini.primitives.precision import CanonicalPrecision, canonical_precision, precision_config
 from xlamini.primitives.tangent_ops import add_tangents
@@ -287,7 +286,9 @@ def _element_type(name: str, dtype: Any) -> Any:
     return None if dtype is None else check_user_dtype(dtype, name)
 
 
-_KINDS = ((np.bool_, np.integer), (np.floating,), (np.complexfloating,))
+_WHOLE = BOOL | INTEGER
+_RESULTS = {**dict.fromkeys(_WHOLE, _WHOLE | FLOAT), FLOAT: FLOAT, COMPLEX: COMPLEX}
+"""The kinds of results that operands of each kind may be asked for."""
 
 
 def _result_dtype(name: str, lhs: ShapedArray, rhs: ShapedArray, wanted: Any) -> Any:
@@ -297,23 +298,18 @@ def _result_dtype(name: str, lhs: ShapedArray, rhs: ShapedArray, wanted: Any) ->
         )
     if wanted is None or wanted == lhs.dtype:
         return lhs.dtype
-    given, kind = (_kind(d) for d in (lhs.dtype, wanted))
-    if (given, kind) not in ((0, 0), (0, 1), (1, 1), (2, 2)):
+    given, kind = kind_of(lhs.dtype), kind_of(wanted)
+    if kind not in _RESULTS.get(given, ()):
         raise TypeError(
             f"{name}: preferred_element_type {wanted} does not fit operands of {lhs.dtype}; integers give integers or "
             "floats, floats give floats, complex numbers complex ones"
         )
-    if given == kind and wanted.itemsize < lhs.dtype.itemsize:
+    if (given in FLOAT) == (kind in FLOAT) and wanted.itemsize < lhs.dtype.itemsize:
         raise TypeError(
             f"{name}: preferred_element_type {wanted} is narrower than {lhs.dtype}, the operands' dtype; convert the "
             "result with .astype"
         )
     return wanted
-
-
-def _kind(dtype: Any) -> int:
-    """The place of a dtype among integers (and booleans), floats and complex numbers; -1 for others."""
-    return next((i for i, kinds in enumerate(_KINDS) if any(issubdtype(dtype, k) for k in kinds)), -1)
 
 
 def _numbers_attribute(numbers: ConvDimensionNumbers) -> str:

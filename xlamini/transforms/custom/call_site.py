@@ -25,7 +25,7 @@ class CustomRule(RewriteRule):
     _early: Callable[[], Any] = staticmethod(lambda: None)
 
     @property
-    def is_fixed(self) -> bool:  # type: ignore[override]
+    def is_fixed(self) -> bool:
         return is_own(self.contract.rule)
 
     def trace_early(self, operands: Values) -> None:

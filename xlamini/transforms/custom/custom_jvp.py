@@ -164,8 +164,9 @@ def _sum_of_rules(fun: custom_jvp, rules: Sequence[Callable[..., Any] | None]) -
                 total = list(map(_added, total, Contract("custom_jvp", rule, types).tangents(slope)))
         return out, unflatten(types.out_tree, total)
 
-    # The rule that errors name; a user's, which is traced again where a library's is not.
-    jvp.__wrapped__ = min(filter(None, rules), key=is_own, default=fun.fun)  # type: ignore[attr-defined]
+    given = [rule for rule in rules if rule is not None]
+    # The rule that errors name; a user's, if there is one, since a program with a library's is not rewritten again.
+    jvp.__wrapped__ = min(given, key=is_own, default=fun.fun)  # type: ignore[attr-defined]
     return jvp
 
 
