@@ -137,3 +137,9 @@ def test_frequencies_have_the_dtype_that_is_asked_for(program: Any, dtype: str, 
     found = program()
     assert (found.dtype, found.weak_type) == (dtype, False)
     np.testing.assert_allclose(found, expected, rtol=1e-3)
+
+
+def test_iterable_is_numpys() -> None:
+    shaped = xlamini.ShapeDtypeStruct((2,), "int8")
+    for value in (jnp.ones(2), jnp.float32(1), np.ones(2), np.float32(1), np.float32, shaped, 3):
+        assert jnp.iterable(value) is np.iterable(value)
