@@ -5,6 +5,7 @@ The rest of the library calls these functions and never checks a version.
 
 from __future__ import annotations
 
+import platform
 import sys
 import warnings
 from functools import partial
@@ -55,6 +56,14 @@ DISPATCH_ERRORS: tuple[type[Exception], ...] = (_jax.JaxRuntimeError, ValueError
 
 # Without its newer emitters XLA compiles for the CPU in half the time; from jaxlib 0.11 on it has no others.
 FAST_ON_CPU = {"xla_cpu_use_fusion_emitters": False} if jaxlib.version.__version_info__ < (0, 11) else {}
+
+# XLA's default without convolutions, which are then Eigen's. On other systems the default is another.
+_IS_X86_LINUX = sys.platform == "linux" and platform.machine() == "x86_64"
+_PRODUCTS_AND_SUMS = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_REDUCE"
+EIGEN_CONVOLUTIONS = {"xla_cpu_experimental_ynn_fusion_type": _PRODUCTS_AND_SUMS} if _IS_X86_LINUX else {}
+
+# Whether YNNPACK divides a convolution of small images with few features among threads.
+YNNPACK_SPLITS_IMAGES = jaxlib.version.__version_info__ >= (0, 11)
 
 
 _JAX_AND_XLAMINI = (

@@ -14,6 +14,7 @@ from xlamini.core.compile_flags import compile_key, disable_most_optimizations, 
 from xlamini.core.errors import DeletedArrayError
 from xlamini.core.jax_flags import dump_ir_to, no_execution
 from xlamini.core.phases import COMPILE, Phase
+from xlamini.primitives.windows.conv_library import suits_eigen
 from xlamini.runtime import device_put_value, key_words
 from xlamini.runtime.dispatch import FastPath, fast_path
 from xlamini.runtime.executable import Executable, check_options, is_compile_only
@@ -21,7 +22,7 @@ from xlamini.runtime.host_memory import check_fits_in_memory
 from xlamini.runtime.keys import as_keys
 from xlamini.runtime.lifetime import explain_failure, release
 from xlamini.runtime.processes.group import spans_processes
-from xlamini.runtime.versions import DISPATCH_ERRORS, FAST_ON_CPU
+from xlamini.runtime.versions import DISPATCH_ERRORS, EIGEN_CONVOLUTIONS, FAST_ON_CPU
 from xlamini.staging.compile.lowered_program import (
     LoweredProgram,
     Options,
@@ -57,14 +58,19 @@ def compile_lowered(lowered: LoweredProgram, options: Options = None) -> Program
 
 
 def with_flags(lowered: LoweredProgram, options: Options) -> Options:
-    """XLA's options for a program: those of the flags, and those given, which come first."""
+    """XLA's options for a program: those of the flags and of its convolutions, and those given, which come first."""
     by_flags = options_of(compile_key())
-    if disable_most_optimizations.value and lowered.device.platform == "cpu":
-        by_flags = by_flags | FAST_ON_CPU
+    if lowered.device.platform == "cpu":
+        by_flags = by_flags | _for_cpu(lowered)
     if not by_flags or options is None:
         return by_flags or options
     check_options(options)
     return {**by_flags, **options}
+
+
+def _for_cpu(lowered: LoweredProgram) -> dict[str, Any]:
+    fast = FAST_ON_CPU if disable_most_optimizations.value else {}
+    return fast | EIGEN_CONVOLUTIONS if suits_eigen(lowered.pruned) else fast
 
 
 def _executable_of(program: LoweredProgram, options: Options) -> Executable | CompileOnlyModule:
