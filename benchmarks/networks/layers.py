@@ -1,4 +1,4 @@
-"""The layers: ResNet, MobileNet, ConvNeXt, ViT, WaveNet, U-Net, a GRU and a transformer's embedding at the shapes at
+"""The layers: ResNet, MobileNet, ConvNeXt, ViT, WaveNet, U-Net, DCGAN, a GRU and a transformer's embedding at shapes at
 which they are used; then single operations. Data only.
 """
 
@@ -78,6 +78,7 @@ LAYERS: tuple[Layer, ...] = (
     Layer("U-Net", "max pool", (2, 64, 128, 128), (2, 2), stride=2, of=INPUT),
     Layer("U-Net", "average pool", (2, 64, 128, 128), (2, 2), stride=2),
     Layer("U-Net", "average pool", (2, 64, 128, 128), (2, 2), stride=2, of=INPUT),
+    *_with_gradients("DCGAN", "up-conv", (8, 256, 16, 16), (256, 128, 4, 4), stride=2),
     *_with_gradients("Speech", "GRU", (64, 32, 128), (384, 128)),
     Layer("Transformer", "embedding", (4096,), (8192, 512), dtypes=("int32",)),
     Layer("Transformer", "embedding", (4096,), (8192, 512), dtypes=("int32",), of=KERNEL),

@@ -128,6 +128,7 @@ _NODES: dict[str, Callable[[Layer], Any]] = {
     "sort": _sort,
     f"embedding, {KERNEL}": lambda layer: helper.make_node("ScatterND", ["a", "b", "c"], ["y"], reduction="add"),
     "up-conv": lambda layer: helper.make_node("ConvTranspose", ["a", "b"], ["y"], strides=[layer.stride] * 2),
+    f"up-conv, {INPUT}": lambda layer: helper.make_node("Conv", ["a", "b"], ["y"], strides=[layer.stride] * 2),
     "softmax": lambda layer: helper.make_node("Softmax", ["a"], ["y"], axis=-1),
     "gelu": lambda layer: helper.make_node("Gelu", ["a"], ["y"]),
     "matmul": _matmul,

@@ -48,6 +48,9 @@ def _result(layer: Layer) -> Shape:
     if not layer.kernel:
         return layer.x
     window = layer.kernel[-(len(layer.x) - 2) :]
+    if layer.kind == "up-conv":
+        space = [(n - 1) * layer.stride + k for n, k in zip(layer.x[2:], window, strict=True)]
+        return (layer.x[0], layer.kernel[1], *space)
     features = layer.kernel[0] if layer.kind in ("conv", "depthwise") else layer.x[1]
     sizes = zip(layer.x[2:], window, strict=True)
     space = [(n + sum(layer.pad) - layer.dilation * (k - 1) - 1) // layer.stride + 1 for n, k in sizes]

@@ -32,7 +32,6 @@ def _conv(jax: ModuleType, layer: Layer) -> Callable[..., Any]:
 
 
 def _up_conv(jax: ModuleType, layer: Layer) -> Callable[..., Any]:
-    """With windows as large as the stride, as U-Net has them."""
     steps, numbers = (layer.stride,) * 2, ("NCHW", "IOHW", "NCHW")
     return lambda x, kernel: jax.lax.conv_transpose(x, kernel, steps, "VALID", dimension_numbers=numbers)
 

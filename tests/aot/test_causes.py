@@ -230,3 +230,13 @@ def test_masks_of_rows_that_are_set_take_no_memory(gpu: Target) -> None:
     """Beside arguments and results there are the numbers, and the rows that the gradient begins with."""
     args = shaped(4096, 512), shaped(4096, dtype="int32"), shaped(4096, 512)
     assert memory(set_rows, gpu, *args) <= 5.1 * 4 * 4096 * 512
+
+
+def test_the_kernels_gradient_of_a_transposed_convolution_copies_nothing(gpu: Target) -> None:
+    """A convolution, and the turn of its result. With the cotangent as the kernel, padded copies of both were made."""
+
+    def gradient(x: Any, kernel: Any, ct: Any) -> Any:
+        return xlamini.vjp(lambda k: lax.conv_transpose(x, k, (2, 2), "SAME"), kernel)[1](ct)
+
+    given = shaped(8, 16, 16, 64), shaped(4, 4, 64, 32), shaped(8, 32, 32, 32)
+    assert len(kernels(gradient, gpu, *given)) == 2

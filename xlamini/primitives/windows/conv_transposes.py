@@ -7,8 +7,9 @@ cotangent, dilated by s, with the kernel turned about; for a fixed k it is one o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from xlamini.core import Shape, ShapedArray, aval_of
 from xlamini.primitives.convert_element_type import cast, convert
@@ -79,32 +80,54 @@ def kernel_cotangent(
     precision: Any,
     **params: Any,
 ) -> Any:
-    """The cotangent of the kernel: of the operand convolved with `ct`, batch and features exchanged."""
+    """The cotangent of the kernel: of the operand convolved with `ct`, batch and features exchanged.
+
+    If `ct` is the larger in space, as after a transposed convolution, it is convolved with the operand, and the result
+    turned about. The sums are the same, but no backend is fast for a kernel larger than what it slides over.
+    """
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     if aval_of(ct).size == 0 or aval_of(lhs).size == 0 or rhs.size == 0:
         return zeros(rhs)
-    around = _kernel_padding(
-        dilated(space_of(aval_of(lhs), lhs_spec), lhs_dilation),
-        dilated(space_of(rhs, rhs_spec), rhs_dilation),
-        dilated(space_of(aval_of(ct), out_spec), window_strides),
-        padding,
-    )
-    back = bind(
-        *_in_wider_dtype(lhs, ct),
-        window_strides=rhs_dilation,
-        padding=around,
-        lhs_dilation=lhs_dilation,
-        rhs_dilation=window_strides,
-        dimension_numbers=ConvDimensionNumbers(*map(_exchanged, (lhs_spec, out_spec, rhs_spec))),
-        feature_group_count=batch_group_count,
-        batch_group_count=feature_group_count,
-        precision=swapped(precision),
-        **params,
-    )
-    return cast(back, rhs.dtype)
+    operand = _Side(lhs, _exchanged(lhs_spec), lhs_dilation)
+    cotangent = _Side(ct, _exchanged(out_spec), window_strides)
+    window = dilated(space_of(rhs, rhs_spec), rhs_dilation)
+    lows = [low for low, _ in padding]
+    params |= {"window_strides": rhs_dilation, "feature_group_count": batch_group_count}
+    params |= {"batch_group_count": feature_group_count}
+    grouped = feature_group_count * batch_group_count > 1
+    if grouped or math.prod(cotangent.space) <= math.prod(operand.space):
+        params["precision"] = swapped(precision)
+        return cast(_slid(bind, operand, cotangent, _exchanged(rhs_spec), window, lows, **params), rhs.dtype)
+    lows = [n - 1 - low for n, low in zip(window, lows, strict=True)]
+    back = _slid(bind, cotangent, operand, rhs_spec, window, lows, precision=precision, **params)
+    return cast(rev(back, rhs_spec[2:]), rhs.dtype)
 
 
 # --- helpers
+
+
+class _Side(NamedTuple):
+    """The operand or the cotangent, with its dimensions, batch and features exchanged, and its dilation."""
+
+    array: Any
+    spec: Shape
+    dilation: Shape
+
+    @property
+    def space(self) -> Shape:
+        return dilated(space_of(aval_of(self.array), self.spec), self.dilation)
+
+
+def _slid(bind: Bind, one: _Side, other: _Side, spec: Shape, window: Shape, lows: Sequence[int], **params: Any) -> Any:
+    """`other`, as a kernel, slid over the window's places on `one`; the first place is at `-lows`."""
+    return bind(
+        *_in_wider_dtype(one.array, other.array),
+        padding=_kernel_padding(one.space, window, other.space, lows),
+        lhs_dilation=one.dilation,
+        rhs_dilation=other.dilation,
+        dimension_numbers=ConvDimensionNumbers(one.spec, other.spec, spec),
+        **params,
+    )
 
 
 def _exchanged(spec: Shape) -> Shape:
@@ -133,9 +156,9 @@ def _operand_padding(sizes: Shape, window: Shape, count: Shape, padding: Pads) -
     return tuple((k - 1 - low, n + low - out) for n, k, out, (low, _) in zip(*spread, strict=True))
 
 
-def _kernel_padding(sizes: Shape, window: Shape, count: Shape, padding: Sequence[tuple[int, int]]) -> Pads:
-    spread = (sizes, window, count, padding)
-    return tuple((low, out - n + k - low - 1) for n, k, out, (low, _) in zip(*spread, strict=True))
+def _kernel_padding(sizes: Shape, window: Shape, count: Shape, lows: Sequence[int]) -> Pads:
+    spread = (sizes, window, count, lows)
+    return tuple((low, out - n + k - low - 1) for n, k, out, low in zip(*spread, strict=True))
 
 
 def _in_wider_dtype(x: Any, y: Any) -> tuple[Any, Any]:
