@@ -11,26 +11,30 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Params, ShapedArray
+from xlamini.core import ShapedArray
 from xlamini.primitives.shape import transpose
 from xlamini.primitives.windows.conv_numbers import ConvDimensionNumbers
 
-_DTYPES = ("float16", "float32")
-_RANKS = range(3, 6)
+_RANKS = {"float32": (3, 4, 5), "float64": (4,)}
+"""The numbers of dimensions for which the compiler has a fast convolution."""
 
 
-def needs_features_last(platform: str, lhs: ShapedArray, params: Params) -> bool:
+def needs_features_last(
+    lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers: ConvDimensionNumbers, batch_group_count: int, **_: Any
+) -> bool:
     """Whether the convolution would be fast with its features last, and is not."""
-    fast = platform == "cpu" and lhs.dtype.name in _DTYPES and lhs.ndim in _RANKS and params["batch_group_count"] == 1
-    return fast and params["dimension_numbers"] != _features_last(lhs.ndim)
+    fast = lhs.ndim in _RANKS.get(lhs.dtype.name, ()) and batch_group_count == 1
+    return fast and dimension_numbers != _features_last(lhs.ndim)
 
 
-def with_features_last(bind: Callable[..., Any], lhs: Any, rhs: Any, params: Params) -> Any:
+def with_features_last(
+    bind: Callable[..., Any], lhs: Any, rhs: Any, *, dimension_numbers: ConvDimensionNumbers, **params: Any
+) -> Any:
     """The convolution of transposed operands, transposed back."""
-    lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
     numbers = _features_last(len(lhs_spec))
     lhs, rhs = transpose(lhs, _order(lhs_spec, numbers.lhs_spec)), transpose(rhs, _order(rhs_spec, numbers.rhs_spec))
-    out = bind(lhs, rhs, **{**params, "dimension_numbers": numbers})
+    out = bind(lhs, rhs, dimension_numbers=numbers, **params)
     return transpose(out, _order(numbers.out_spec, out_spec))
 
 

@@ -37,10 +37,10 @@ def _gain(jaxpr: Jaxpr) -> float:
 
 
 def _gain_of(eqn: Equation) -> float:
-    if not _is_for_either(eqn):
-        return 0
     if eqn.outvars[0].aval.dtype.name not in _FLOATS:
         return -math.inf  # Eigen has no integers and no float64: XLA's loops take ten times as long
+    if not _is_for_either(eqn):
+        return 0
     lhs, rhs = (v.aval for v in eqn.invars)
     products = eqn.primitive.cost(lhs, rhs, **eqn.params).flops // 2
     return products * _saved(eqn, products)

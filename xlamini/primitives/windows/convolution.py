@@ -50,8 +50,18 @@ from xlamini.primitives.windows.conv_numbers import (
     space_of,
 )
 from xlamini.primitives.windows.conv_transposes import kernel_cotangent, operand_cotangent
-from xlamini.primitives.windows.cpu import joint_products, multiply_adds, spread_products, tile_gradient, tile_products
-from xlamini.primitives.windows.cpu.choice import Formulation, by_formulation
+from xlamini.primitives.windows.cpu import (
+    float64_forms,
+    group_by_group,
+    joint_products,
+    multiply_adds,
+    narrow_floats,
+    places_as_features,
+    spread_products,
+    tile_gradient,
+    tile_products,
+)
+from xlamini.primitives.windows.cpu.choice import Formulation, Rewrite, by_formulation, by_rewrite
 from xlamini.primitives.windows.geometry import Pads, as_numbers, as_pads, dilated, pads_attribute, window_counts
 from xlamini.runtime import Array
 
@@ -186,9 +196,9 @@ class ConvGeneralDilated(Primitive):
         formulated = by_formulation(ctx, _FORMULATIONS, (lhs, rhs))
         if formulated is not None:
             return formulated
-        if needs_features_last(ctx.platform, ctx.avals_in[0], ctx.eqn.params):
-            params = ctx.eqn.params
-            return ctx.inline(lambda x, y: with_features_last(self.bind, x, y, params), lhs, rhs)
+        rewritten = by_rewrite(ctx, _REWRITES, (lhs, rhs))
+        if rewritten is not None:
+            return rewritten
         return ctx.op(
             "stablehlo.convolution",
             lhs,
@@ -249,6 +259,14 @@ _FORMULATIONS = (
     Formulation(tile_products.fits, tile_products.tile_products),
     Formulation(tile_gradient.fits, tile_gradient.tile_gradient),
     Formulation(spread_products.fits, spread_products.spread_products),
+)
+_REWRITES = (
+    Rewrite(narrow_floats.fits, narrow_floats.in_float32),
+    Rewrite(group_by_group.fits, group_by_group.group_by_group),
+    Rewrite(places_as_features.fits, places_as_features.places_as_features),
+    Rewrite(float64_forms.is_vector, float64_forms.as_row),
+    Rewrite(float64_forms.grows, float64_forms.padded_before),
+    Rewrite(needs_features_last, with_features_last),
 )
 
 

@@ -1,0 +1,131 @@
+"""Convolutions that are rewritten for the CPU: values and gradients are those of XLA's own operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xlamini as jax
+import xlamini.numpy as jnp
+from xlamini import lax
+from xlamini.primitives.windows import convolution
+from xlamini.primitives.windows.cpu.choice import Rewrite
+
+TOLERANCE = {"float64": 1e-12, "float32": 2e-5, "bfloat16": 0, "float16": 0}
+MANY = [0, 1, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(2, 12))]
+
+Case = tuple[tuple[int, ...], tuple[int, ...], str, dict[str, Any]]
+
+
+class Spy:
+    """The rewrites in their place, with the names of those used; `without()` takes them away."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch):
+        self.monkeypatch, self.used = monkeypatch, set()
+        monkeypatch.setattr(convolution, "_REWRITES", tuple(map(self._seen, convolution._REWRITES)))
+
+    def _seen(self, rewrite: Rewrite) -> Rewrite:
+        def compute(*operands: Any, **params: Any) -> Any:
+            self.used.add(rewrite.compute.__name__)
+            return rewrite.compute(*operands, **params)
+
+        return Rewrite(rewrite.fits, compute)
+
+    def without(self) -> None:
+        jax.clear_caches()
+        self.monkeypatch.setattr(convolution, "_REWRITES", ())
+
+
+@pytest.fixture
+def spy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Spy]:
+    jax.clear_caches()
+    with jax.enable_x64(True):
+        yield Spy(monkeypatch)
+    jax.clear_caches()
+
+
+def numbers(rng: np.random.Generator, least: int, most: int, count: int) -> list[int]:
+    return rng.integers(least, most + 1, count).tolist()
+
+
+def narrow(rng: np.random.Generator) -> Case:
+    """Groups, strides and dilations of narrow floats."""
+    rank, groups = int(rng.integers(1, 4)), int(rng.integers(1, 4))
+    window = {name: numbers(rng, 1, 2, rank) for name in ("window_strides", "lhs_dilation", "rhs_dilation")}
+    padding = rng.integers(0, 3, (rank, 2)).tolist()
+    dtype = ("bfloat16", "float16")[int(rng.integers(2))]
+    x, kernel = (2, 2 * groups, *numbers(rng, 3, 6, rank)), (3 * groups, 2, *numbers(rng, 1, 2, rank))
+    return x, kernel, dtype, {**window, "padding": padding, "feature_group_count": groups}
+
+
+def groups_of_images(rng: np.random.Generator) -> Case:
+    """Nine features in a group, more pairs than are summed at once."""
+    x, kernel = (18, 3, *numbers(rng, 4, 6, 2)), (18, 3, 2, 3)
+    params = {"window_strides": numbers(rng, 1, 2, 2), "padding": [(1, 0), (0, 2)], "batch_group_count": 2}
+    return x, kernel, "float32", params
+
+
+def dilated(rng: np.random.Generator) -> Case:
+    """Holes of all sizes in three dimensions of float32 and fewer of float64, with cropping; wider than the stride."""
+    rank = int(rng.integers(1, 4))
+    holes = numbers(rng, 2, 3, rank)
+    kernel = [hole + n for hole, n in zip(holes, numbers(rng, 1, 3, rank), strict=True)]
+    padding = [[-1, 4], *rng.integers(0, 5, (rank - 1, 2)).tolist()]
+    params = {"window_strides": [1] * rank, "lhs_dilation": holes, "padding": padding}
+    return (2, 3, *numbers(rng, 3, 5, rank)), (4, 3, *kernel), "float32" if rank == 3 else "float64", params
+
+
+def vector(rng: np.random.Generator) -> Case:
+    """Strides, holes and padding."""
+    params = {name: numbers(rng, 1, 2, 1) for name in ("window_strides", "rhs_dilation")}
+    return (2, 3, 17), (4, 3, 3), "float64", {**params, "padding": rng.integers(0, 5, (1, 2)).tolist()}
+
+
+def growing(rng: np.random.Generator) -> Case:
+    """Padding as of a full convolution, or wider; also cropping in the other dimension."""
+    padding = [(int(rng.integers(3, 6)), 3), (int(rng.integers(-1, 2)), 1)]
+    return (2, 3, 6, 7), (4, 3, 3, 2), "float64", {"window_strides": [1, 1], "padding": padding}
+
+
+KINDS: dict[str, Callable[[np.random.Generator], Case]] = {
+    "in_float32": narrow,
+    "group_by_group": groups_of_images,
+    "places_as_features": dilated,
+    "as_row": vector,
+    "padded_before": growing,
+}
+
+
+@pytest.mark.parametrize("seed", MANY)
+@pytest.mark.parametrize("name", KINDS)
+def test_values_and_gradients(spy: Spy, name: str, seed: int) -> None:
+    """In any order of dimensions; the gradients are for a cotangent that differs everywhere."""
+    rng = np.random.default_rng(seed)
+    x_shape, kernel_shape, dtype, params = KINDS[name](rng)
+    specs = [tuple(rng.permutation(len(x_shape)).tolist()) for _ in "lro"]
+    shapes = [
+        [shape[spec.index(d)] for d in range(len(spec))]
+        for shape, spec in zip((x_shape, kernel_shape), specs, strict=False)
+    ]
+    x, kernel = (jnp.asarray(rng.integers(-4, 5, shape) / 4).astype(dtype) for shape in shapes)
+
+    def conv(x: Any, kernel: Any) -> Any:
+        return lax.conv_general_dilated(x, kernel, dimension_numbers=lax.ConvDimensionNumbers(*specs), **params)
+
+    def both(x: Any, kernel: Any) -> list[Any]:
+        out, back = jax.vjp(conv, x, kernel)
+        return [out, *back(jnp.cos(jnp.arange(out.size)).reshape(out.shape).astype(out.dtype))]
+
+    ours = jax.jit(both)(x, kernel)
+    assert name in spy.used
+    spy.without()
+    theirs = jax.jit(lambda *xs: both(*xs))(x, kernel)
+    for one, other in zip(ours, theirs, strict=True):
+        assert one.dtype == other.dtype
+        one, other = (np.asarray(v, np.float64) for v in (one, other))
+        np.testing.assert_allclose(
+            one, other, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype] * np.abs(other).max(initial=1)
+        )
