@@ -171,19 +171,19 @@ def test_infinite_weights_meet_the_padding(spy: Spy) -> None:
 
 
 def test_what_no_formulation_fits(spy: Spy) -> None:
-    """Narrow floats, wider sums, no elements, large windows and dense kernels stay XLA's operations."""
+    """Wider sums, no elements, large windows, dense kernels and pools of narrow floats stay XLA's operations."""
 
     def groups(x: Any, weights: Any, **options: Any) -> Any:
         return lax.conv_general_dilated(x, weights, (1,), "SAME", feature_group_count=2, **options)
 
     x, weights = jnp.ones((1, 2, 5)), jnp.ones((2, 1, 3))
-    half = groups(x.astype("bfloat16"), weights.astype("bfloat16"))
-    wide = groups(x.astype("float16"), weights.astype("float16"), preferred_element_type=np.float32)
+    with jax.enable_x64(True):
+        wide = groups(x, weights, preferred_element_type=np.float64)
     empty = groups(x[:0], weights)
     dense = lax.conv_general_dilated(x, jnp.ones((4, 2, 3)), (1,), "SAME")
     largest = lax.reduce_window(jnp.ones(50), -np.inf, lax.max, (40,), (1,), "SAME")
     narrow = lax.reduce_window(jnp.ones(50, "bfloat16"), 0, lax.add, (2,), (1,), "SAME")
-    assert [out.shape for out in (half, wide, empty, dense, largest, narrow)]
+    assert [out.shape for out in (wide, empty, dense, largest, narrow)]
     assert spy.used == []
 
 
