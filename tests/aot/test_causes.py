@@ -230,3 +230,11 @@ def test_masks_of_rows_that_are_set_take_no_memory(gpu: Target) -> None:
     """Beside arguments and results there are the numbers, and the rows that the gradient begins with."""
     args = shaped(4096, 512), shaped(4096, dtype="int32"), shaped(4096, 512)
     assert memory(set_rows, gpu, *args) <= 5.1 * 4 * 4096 * 512
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", (lax.cummax, lax.cumprod))
+def test_running_results_and_their_gradient_share_one_tree(function: Any, gpu: Target) -> None:
+    """That of the derivatives has the results in it: a window beside it would compute them again, and store them."""
+    gradient = xlamini.grad(lambda x: (function(x) ** 2).sum())
+    assert memory(gradient, gpu, shaped(512, 512)) <= 3.7 * 4 * 512**2
