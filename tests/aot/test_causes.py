@@ -238,3 +238,10 @@ def test_running_results_and_their_gradient_share_one_tree(function: Any, gpu: T
     """That of the derivatives has the results in it: a window beside it would compute them again, and store them."""
     gradient = xlamini.grad(lambda x: (function(x) ** 2).sum())
     assert memory(gradient, gpu, shaped(512, 512)) <= 3.7 * 4 * 512**2
+
+
+def test_rows_that_are_joined_or_selected_stay_together(gpu: Target) -> None:
+    """A slice for each would be a copy, or a step of a chain."""
+    x, holds = shaped(64, 256), shaped(64, 256, dtype="bool")
+    assert kernels(lambda x: lax.stack(x, 1), gpu, x) == ["fusion"]
+    assert len(kernels(lambda holds, x: jnp.select(holds, x, 1.0), gpu, holds, x)) <= 3
