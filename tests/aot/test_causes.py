@@ -245,3 +245,13 @@ def test_rows_that_are_joined_or_selected_stay_together(gpu: Target) -> None:
     x, holds = shaped(64, 256), shaped(64, 256, dtype="bool")
     assert kernels(lambda x: lax.stack(x, 1), gpu, x) == ["fusion"]
     assert len(kernels(lambda holds, x: jnp.select(holds, x, 1.0), gpu, holds, x)) <= 3
+
+
+def test_the_gradient_of_a_product_takes_it_from_its_halves(gpu: Target) -> None:
+    """A reduction beside them would be one kernel more."""
+    assert len(kernels(xlamini.grad(lambda x: jnp.prod(x) ** 2), gpu, shaped(4096))) <= 4
+
+
+def test_a_spread_without_nans_stores_no_array_without_them(gpu: Target) -> None:
+    assert len(kernels(jnp.nanstd, gpu, shaped(4096))) <= 3
+    assert memory(jnp.nanstd, gpu, shaped(4096)) <= 1.1 * 4 * 4096
