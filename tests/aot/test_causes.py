@@ -255,3 +255,15 @@ def test_the_gradient_of_a_product_takes_it_from_its_halves(gpu: Target) -> None
 def test_a_spread_without_nans_stores_no_array_without_them(gpu: Target) -> None:
     assert len(kernels(jnp.nanstd, gpu, shaped(4096))) <= 3
     assert memory(jnp.nanstd, gpu, shaped(4096)) <= 1.1 * 4 * 4096
+
+
+def test_the_ends_of_a_range_are_joined_and_not_written_over(gpu: Target) -> None:
+    x = shaped(4096)
+    assert len(kernels(jnp.geomspace, gpu, x, x)) == 1
+    gradient = xlamini.grad(lambda x, y: (jnp.geomspace(x, y) ** 2).sum(), (0, 1))
+    assert len(kernels(gradient, gpu, x, x)) <= 3
+
+
+@pytest.mark.parametrize("function", (jnp.isfinite, jnp.isinf, jnp.isposinf, jnp.isneginf))
+def test_what_holds_for_all_integers_does_not_need_them(function: Any, gpu: Target) -> None:
+    assert memory(function, gpu, shaped(1024, 1024, dtype="int32")) == 1024**2
