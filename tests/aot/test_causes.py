@@ -267,3 +267,12 @@ def test_the_ends_of_a_range_are_joined_and_not_written_over(gpu: Target) -> Non
 @pytest.mark.parametrize("function", (jnp.isfinite, jnp.isinf, jnp.isposinf, jnp.isneginf))
 def test_what_holds_for_all_integers_does_not_need_them(function: Any, gpu: Target) -> None:
     assert memory(function, gpu, shaped(1024, 1024, dtype="int32")) == 1024**2
+
+
+def test_numbers_that_are_given_are_constants_of_the_program(gpu: Target) -> None:
+    """As arguments they would be divided by, and have a kernel for their logarithm."""
+    x = shaped(4096)
+    assert memory(jnp.gradient, gpu, x) == 2 * 4 * 4096
+    assert len(kernels(jnp.logspace, gpu, x, x)) == 1
+    gradient = xlamini.grad(lambda x, y: (jnp.logspace(x, y, 10) ** 2).sum(), (0, 1))
+    assert kernels(gradient, gpu, x, x).count("fusion") <= 3

@@ -190,7 +190,8 @@ def logspace(
 
 @composite(static=("num", "endpoint", "dtype", "axis"))
 def _logspace(start: Any, stop: Any, num: int, endpoint: bool, base: Any, dtype: Any, axis: int) -> Any:
-    powers = operators.power(as_operand("logspace", base), linspace(start, stop, num, endpoint, axis=axis))
+    (base,) = check_operands("logspace", (base,))  # a number stays one, of which the compiler knows the logarithm
+    powers = operators.power(base, linspace(start, stop, num, endpoint, axis=axis))
     return powers if dtype is None else convert(powers, dtype)
 
 
