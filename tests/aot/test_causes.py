@@ -276,3 +276,8 @@ def test_numbers_that_are_given_are_constants_of_the_program(gpu: Target) -> Non
     assert len(kernels(jnp.logspace, gpu, x, x)) == 1
     gradient = xlamini.grad(lambda x, y: (jnp.logspace(x, y, 10) ** 2).sum(), (0, 1))
     assert kernels(gradient, gpu, x, x).count("fusion") <= 3
+
+
+def test_the_gradient_of_singular_values_multiplies_once(gpu: Target) -> None:
+    """The decomposition, the matrix that it takes by columns, the vectors scaled, and their product."""
+    assert len(kernels(xlamini.grad(lambda x: jnp.linalg.svdvals(x).sum()), gpu, shaped(4, 64, 64))) <= 4
