@@ -281,3 +281,10 @@ def test_numbers_that_are_given_are_constants_of_the_program(gpu: Target) -> Non
 def test_the_gradient_of_singular_values_multiplies_once(gpu: Target) -> None:
     """The decomposition, the matrix that it takes by columns, the vectors scaled, and their product."""
     assert len(kernels(xlamini.grad(lambda x: jnp.linalg.svdvals(x).sum()), gpu, shaped(4, 64, 64))) <= 4
+
+
+def test_the_gradient_of_qr_has_no_product_of_its_own_for_r(gpu: Target) -> None:
+    """Else XLA makes one wide product of two, which take memory together."""
+    gradient = xlamini.grad(lambda x: sum((y**2).sum() for y in jnp.linalg.qr(x)))
+    assert len(kernels(gradient, gpu, shaped(16, 64, 64))) <= 11
+    assert memory(gradient, gpu, shaped(16, 64, 64)) <= 6.1 * 4 * 16 * 64 * 64
