@@ -288,3 +288,8 @@ def test_the_gradient_of_qr_has_no_product_of_its_own_for_r(gpu: Target) -> None
     gradient = xlamini.grad(lambda x: sum((y**2).sum() for y in jnp.linalg.qr(x)))
     assert len(kernels(gradient, gpu, shaped(16, 64, 64))) <= 11
     assert memory(gradient, gpu, shaped(16, 64, 64)) <= 6.1 * 4 * 16 * 64 * 64
+
+
+def test_the_gradient_of_a_pseudo_inverse_has_no_square_of_the_longer_side(gpu: Target) -> None:
+    """But for that of the decomposition itself, four times the matrix."""
+    assert memory(xlamini.grad(lambda x: (jnp.linalg.pinv(x) ** 2).sum()), gpu, shaped(32, 128)) <= 8 * 4 * 32 * 128
