@@ -293,3 +293,9 @@ def test_the_gradient_of_qr_has_no_product_of_its_own_for_r(gpu: Target) -> None
 def test_the_gradient_of_a_pseudo_inverse_has_no_square_of_the_longer_side(gpu: Target) -> None:
     """But for that of the decomposition itself, four times the matrix."""
     assert memory(xlamini.grad(lambda x: (jnp.linalg.pinv(x) ** 2).sum()), gpu, shaped(32, 128)) <= 8 * 4 * 32 * 128
+
+
+@pytest.mark.parametrize("function", (jnp.polyder, jnp.polyint))
+def test_the_powers_of_a_polynomial_are_counted_where_they_are_used(function: Any, gpu: Target) -> None:
+    """An array of them would be an argument of the program."""
+    assert memory(function, gpu, shaped(4096)) <= 2.01 * 4 * 4096
