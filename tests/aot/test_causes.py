@@ -299,3 +299,8 @@ def test_the_gradient_of_a_pseudo_inverse_has_no_square_of_the_longer_side(gpu: 
 def test_the_powers_of_a_polynomial_are_counted_where_they_are_used(function: Any, gpu: Target) -> None:
     """An array of them would be an argument of the program."""
     assert memory(function, gpu, shaped(4096)) <= 2.01 * 4 * 4096
+
+
+def test_the_gradient_of_a_real_transform_is_of_half_of_the_numbers(gpu: Target) -> None:
+    gradient = xlamini.grad(lambda x: (abs(jnp.fft.rfft(x)) ** 2).sum())
+    assert memory(gradient, gpu, shaped(512, 1024)) <= 3.1 * 4 * 512 * 1024
