@@ -240,3 +240,77 @@ def test_the_kernels_gradient_of_a_transposed_convolution_copies_nothing(gpu: Ta
 
     given = shaped(8, 16, 16, 64), shaped(4, 4, 64, 32), shaped(8, 32, 32, 32)
     assert len(kernels(gradient, gpu, *given)) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", (lax.cummax, lax.cumprod))
+def test_running_results_and_their_gradient_share_one_tree(function: Any, gpu: Target) -> None:
+    """That of the derivatives has the results in it: a window beside it would compute them again, and store them."""
+    gradient = xlamini.grad(lambda x: (function(x) ** 2).sum())
+    assert memory(gradient, gpu, shaped(512, 512)) <= 3.7 * 4 * 512**2
+
+
+def test_rows_that_are_joined_or_selected_stay_together(gpu: Target) -> None:
+    """A slice for each would be a copy, or a step of a chain."""
+    x, holds = shaped(64, 256), shaped(64, 256, dtype="bool")
+    assert kernels(lambda x: lax.stack(x, 1), gpu, x) == ["fusion"]
+    assert len(kernels(lambda holds, x: jnp.select(holds, x, 1.0), gpu, holds, x)) <= 3
+
+
+def test_the_gradient_of_a_product_takes_it_from_its_halves(gpu: Target) -> None:
+    """A reduction beside them would be one kernel more."""
+    assert len(kernels(xlamini.grad(lambda x: jnp.prod(x) ** 2), gpu, shaped(4096))) <= 4
+
+
+def test_a_spread_without_nans_stores_no_array_without_them(gpu: Target) -> None:
+    assert len(kernels(jnp.nanstd, gpu, shaped(4096))) <= 3
+    assert memory(jnp.nanstd, gpu, shaped(4096)) <= 1.1 * 4 * 4096
+
+
+def test_the_ends_of_a_range_are_joined_and_not_written_over(gpu: Target) -> None:
+    x = shaped(4096)
+    assert len(kernels(jnp.geomspace, gpu, x, x)) == 1
+    gradient = xlamini.grad(lambda x, y: (jnp.geomspace(x, y) ** 2).sum(), (0, 1))
+    assert len(kernels(gradient, gpu, x, x)) <= 3
+
+
+@pytest.mark.parametrize("function", (jnp.isfinite, jnp.isinf, jnp.isposinf, jnp.isneginf))
+def test_what_holds_for_all_integers_does_not_need_them(function: Any, gpu: Target) -> None:
+    assert memory(function, gpu, shaped(1024, 1024, dtype="int32")) == 1024**2
+
+
+def test_numbers_that_are_given_are_constants_of_the_program(gpu: Target) -> None:
+    """As arguments they would be divided by, and have a kernel for their logarithm."""
+    x = shaped(4096)
+    assert memory(jnp.gradient, gpu, x) == 2 * 4 * 4096
+    assert len(kernels(jnp.logspace, gpu, x, x)) == 1
+    gradient = xlamini.grad(lambda x, y: (jnp.logspace(x, y, 10) ** 2).sum(), (0, 1))
+    assert kernels(gradient, gpu, x, x).count("fusion") <= 3
+
+
+def test_the_gradient_of_singular_values_multiplies_once(gpu: Target) -> None:
+    """The decomposition, the matrix that it takes by columns, the vectors scaled, and their product."""
+    assert len(kernels(xlamini.grad(lambda x: jnp.linalg.svdvals(x).sum()), gpu, shaped(4, 64, 64))) <= 4
+
+
+def test_the_gradient_of_qr_has_no_product_of_its_own_for_r(gpu: Target) -> None:
+    """Else XLA makes one wide product of two, which take memory together."""
+    gradient = xlamini.grad(lambda x: sum((y**2).sum() for y in jnp.linalg.qr(x)))
+    assert len(kernels(gradient, gpu, shaped(16, 64, 64))) <= 11
+    assert memory(gradient, gpu, shaped(16, 64, 64)) <= 6.1 * 4 * 16 * 64 * 64
+
+
+def test_the_gradient_of_a_pseudo_inverse_has_no_square_of_the_longer_side(gpu: Target) -> None:
+    """But for that of the decomposition itself, four times the matrix."""
+    assert memory(xlamini.grad(lambda x: (jnp.linalg.pinv(x) ** 2).sum()), gpu, shaped(32, 128)) <= 8 * 4 * 32 * 128
+
+
+@pytest.mark.parametrize("function", (jnp.polyder, jnp.polyint))
+def test_the_powers_of_a_polynomial_are_counted_where_they_are_used(function: Any, gpu: Target) -> None:
+    """An array of them would be an argument of the program."""
+    assert memory(function, gpu, shaped(4096)) <= 2.01 * 4 * 4096
+
+
+def test_the_gradient_of_a_real_transform_is_of_half_of_the_numbers(gpu: Target) -> None:
+    gradient = xlamini.grad(lambda x: (abs(jnp.fft.rfft(x)) ** 2).sum())
+    assert memory(gradient, gpu, shaped(512, 1024)) <= 3.1 * 4 * 512 * 1024

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import xlamini.numpy as jnp
-from xlamini import grad, jit, make_jaxpr, vmap
+from xlamini import grad, jit, lax, make_jaxpr, vmap
+from xlamini.errors import ShapeError
 
 SHAPES = ((3,), (3, 2), (3, 2, 4), (2, 1, 3, 2), (1, 3), (3, 0))
 FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
@@ -18,6 +19,10 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     },
     "stack last": (lambda x: jnp.stack(x, -1), lambda x: np.stack(list(x), -1)),
     "concatenate last": (lambda x: jnp.concatenate(x, -1), lambda x: np.concatenate(list(x), -1)),
+    "lax.stack": (lax.stack, np.stack),
+    "lax.stack last": (lambda x: lax.stack(x, -1), lambda x: np.stack(list(x), -1)),
+    "lax.concatenate": (lambda x: lax.concatenate(x, 0), np.concatenate),
+    "lax.concatenate last": (lambda x: lax.concatenate(x, len(np.shape(x)) - 2), lambda x: np.concatenate(list(x), -1)),
     "concatenate flat": (lambda x: jnp.concatenate(x, None), lambda x: np.concatenate(list(x), None)),
 }
 
@@ -28,7 +33,7 @@ def cases() -> list[tuple[str, tuple[int, ...]]]:
         (name, shape)
         for name in FUNCTIONS
         for shape in SHAPES
-        if len(shape) > 1 or name not in ("concatenate", "concatenate last")
+        if len(shape) > 1 or "concatenate" not in name or name == "concatenate flat"
     ]
 
 
@@ -59,5 +64,9 @@ def test_dtypes_and_errors() -> None:
         jnp.stack(jnp.ones((0, 3)))
     with pytest.raises(TypeError, match="concatenate: a list or tuple of arrays is needed, got a scalar"):
         jnp.concatenate(jnp.float32(1))
+    with pytest.raises(TypeError, match="iteration over a 0-d array"):
+        lax.stack(jnp.float32(1))
+    with pytest.raises(ShapeError, match="do not join along dimension 1"):
+        lax.concatenate(jnp.ones((2, 3)), 1)
     with pytest.raises(ValueError, match="axis"):
         jnp.concatenate(jnp.ones((2, 3)), 1)

@@ -86,6 +86,23 @@ def test_derivative_of_a_product_beside_zeros() -> None:
     np.testing.assert_array_equal(gradient(np.array([0, 3, 0], np.float32)), [0, 0, 0])
 
 
+@pytest.mark.parametrize("function", (lax.reduce_prod, lax.reduce_max))
+def test_results_beside_a_tangent_have_the_type_that_they_have_without(function: Any) -> None:
+    weak = lax.broadcast(2.0, (3,))
+    out, tangent = xlamini.jvp(lambda x: function(x, (0,)), (weak,), (weak,))
+    assert out.aval == function(weak, (0,)).aval
+    assert float(tangent) == (24 if function is lax.reduce_prod else 2)
+
+
+@pytest.mark.parametrize("function", (jnp.var, jnp.std))
+def test_what_does_not_count_is_in_no_derivative_of_a_spread(function: Any) -> None:
+    """Not even NaN or an infinity."""
+    counts = np.array([True, False, True, False])
+    found = xlamini.grad(lambda x: function(x, where=counts))(np.array([1, NAN, 3, np.inf], np.float32))
+    part = xlamini.grad(function)(np.array([1, 3], np.float32))
+    np.testing.assert_array_equal(found, [part[0], 0, part[1], 0])
+
+
 @pytest.mark.parametrize("size", [8, 64])
 def test_first_nan_wins(size: int) -> None:
     x = np.arange(size, dtype=np.float32)

@@ -14,7 +14,7 @@ from xlamini.numpy.arguments import as_axes, as_axis, as_operand
 from xlamini.numpy.curves import diff
 from xlamini.numpy.joining import concatenate
 from xlamini.primitives import (
-    broadcast_in_dim,
+    check_operands,
     convert,
     in_dtype,
     operators,
@@ -101,30 +101,37 @@ def _check_samples(f: Any, axes: Sequence[int], spacings: Sequence[Any], order: 
 @composite(static=("axes", "order"))
 def _gradients(f: Any, spacings: list[Any], axes: tuple[int, ...], order: int) -> list[Any]:
     (f,) = promoted_inexact_dtypes(f)
-    return [_along(f, as_operand("gradient", h), axis, order) for h, axis in zip(spacings, axes, strict=True)]
+    distances = [in_dtype(h, aval_of(f).dtype) for h in check_operands("gradient", spacings)]
+    return [_along(f, h, axis, order) for h, axis in zip(distances, axes, strict=True)]
 
 
-def _along(f: Any, spacing: Any, axis: int, order: int) -> Any:
+def _along(f: Any, h: Any, axis: int, order: int) -> Any:
     """Differences along one axis."""
-    length = f.shape[axis]
-    h = convert(spacing, f.dtype)
-    steps = diff(h) if h.ndim else broadcast_in_dim(h, (length - 1,), ())
-    slopes = operators.true_divide(diff(f, axis=axis), _columns(steps, f, axis))
-    first, last = (slice_in_dim(slopes, i, i + 1, axis=axis) for i in (0, length - 2))
+    length, even = f.shape[axis], not aval_of(h).ndim
+
+    def at_end(i: int) -> Any:
+        return _slopes(slice_in_dim(f, i, i + 2, axis=axis), h if even else slice_in_dim(h, i, i + 2), axis)
+
+    first, last = at_end(0), at_end(length - 2)
     if length == 2:
         return concatenate([first, last], axis=axis)
-    inner = _inner(slopes, steps, axis) if h.ndim else _central(f, h, axis)
+    inner = _central(f, h, axis) if even else _inner(_slopes(f, h, axis), diff(h), axis)
     if order == 2:
-        at_ends = (slice_in_dim(inner, i, i + 1, axis=axis) for i in (0, length - 3))
-        first, last = (2 * outer - at_end for outer, at_end in zip((first, last), at_ends, strict=True))
+        beside = (slice_in_dim(inner, i, i + 1, axis=axis) for i in (0, length - 3))
+        first, last = (2 * outer - x for outer, x in zip((first, last), beside, strict=True))
     return concatenate([first, inner, last], axis=axis)
+
+
+def _slopes(f: Any, h: Any, axis: int) -> Any:
+    """The slopes between neighbours."""
+    return operators.true_divide(diff(f, axis=axis), _columns(diff(h), f, axis) if aval_of(h).ndim else h)
 
 
 def _central(f: Any, distance: Any, axis: int) -> Any:
     """The slopes between the neighbours of each inner sample, which itself may be infinite."""
     length = f.shape[axis]
     before, after = slice_in_dim(f, 0, length - 2, axis=axis), slice_in_dim(f, 2, length, axis=axis)
-    return (after - before) / (2 * distance)
+    return (after - before) / operators.multiply(2, distance)
 
 
 def _inner(slopes: Any, steps: Any, axis: int) -> Any:

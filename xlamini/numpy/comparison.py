@@ -148,22 +148,23 @@ def logical_not(x: ArrayLike, /) -> Array:
 # --- kinds of numbers
 
 
-def _all_false(x: Any) -> Any:
-    return operators.not_equal(x, x)
+def _everywhere(x: Any, truth: bool) -> Any:
+    """One truth for each element, which need not be there for it."""
+    return full(aval_of(x).update(dtype=np.dtype(bool), weak_type=False), truth)
 
 
 def _isfinite(x: Any) -> Any:
     kind = kind_of(aval_of(x).dtype)
     if kind in COMPLEX:
         return bitwise_and(is_finite(complex.real(x)), is_finite(complex.imag(x)))
-    return is_finite(x) if kind in FLOAT else operators.equal(x, x)
+    return is_finite(x) if kind in FLOAT else _everywhere(x, True)
 
 
 def _isinf(x: Any) -> Any:
     kind = kind_of(aval_of(x).dtype)
     if kind in COMPLEX:
         return bitwise_or(_isinf(complex.real(x)), _isinf(complex.imag(x)))
-    return operators.equal(abs(x), math.inf) if kind in FLOAT else _all_false(x)
+    return operators.equal(abs(x), math.inf) if kind in FLOAT else _everywhere(x, False)
 
 
 @ufunc(lambda x: operators.not_equal(x, x), unpromoted)
@@ -200,7 +201,7 @@ _real = for_kinds(REAL | BOOL)
 
 
 def _equals(x: Any, number: float) -> Any:
-    return operators.equal(x, number) if kind_of(aval_of(x).dtype) in FLOAT else _all_false(x)
+    return operators.equal(x, number) if kind_of(aval_of(x).dtype) in FLOAT else _everywhere(x, False)
 
 
 @composite()

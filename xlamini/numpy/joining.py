@@ -9,6 +9,7 @@ from xlamini.numpy.arguments import as_axis, as_operand, as_rows, refuse_out
 from xlamini.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, moveaxis, ravel
 from xlamini.primitives import expand_dims, in_dtype
 from xlamini.primitives.concatenate import concatenate as _concatenate
+from xlamini.primitives.joined_rows import merged_rows
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.transforms.vmap import vmap
@@ -164,7 +165,7 @@ def _in_one_dtype(name: str, operands: Sequence[Any], dtype: Any) -> list[Any]:
 
 def _joined(name: str, operands: Any, axis: int) -> Any:
     if not isinstance(operands, list):
-        return _merged(operands, as_axis(name, axis, operands.ndim - 1))
+        return merged_rows(operands, as_axis(name, axis, operands.ndim - 1))
     shapes = [x.shape for x in operands]
     if len({len(s) for s in shapes}) > 1:
         raise ShapeError(f"{name}: the arrays have different numbers of dimensions: {_listed(shapes)}; use expand_dims")
@@ -172,13 +173,6 @@ def _joined(name: str, operands: Any, axis: int) -> Any:
     if len({s[:along] + s[along + 1 :] for s in shapes}) > 1:
         raise ShapeError(f"{name}: the shapes differ in axes other than {along}: {_listed(shapes)}; make them equal")
     return _concatenate(operands, along)
-
-
-def _merged(rows: Any, axis: int) -> Any:
-    """The rows of an array, joined along one of their axes."""
-    moved = moveaxis(rows, 0, axis)
-    shape = moved.shape
-    return moved.reshape(*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :])
 
 
 def _listed(shapes: Sequence[tuple[int, ...]]) -> str:

@@ -141,7 +141,7 @@ def nanvar(
     Array(1., dtype=float32)
     """
     numbers = _numbers("nanvar", a, where)
-    return var(_without("nanvar", a), axis, dtype, out, ddof, keepdims, where=numbers, mean=mean)
+    return var(a, axis, dtype, out, ddof, keepdims, where=numbers, mean=mean)
 
 
 @composite(static=("axis", "dtype", "keepdims", "ddof"))
@@ -161,7 +161,7 @@ def nanstd(
     Array(1., dtype=float32)
     """
     numbers = _numbers("nanstd", a, where)
-    return std(_without("nanstd", a), axis, dtype, out, ddof, keepdims, where=numbers, mean=mean)
+    return std(a, axis, dtype, out, ddof, keepdims, where=numbers, mean=mean)
 
 
 @composite(static=("axis", "keepdims", "overwrite_input"))
@@ -218,11 +218,6 @@ def _replaced(name: str, a: Any, harmless: Any) -> Any:
     a = as_operand(name, a)
     dtype = aval_of(a).dtype
     return select(ne(a, a), literal(harmless(dtype), dtype), a) if _has_nans(a) else a
-
-
-def _without(name: str, a: Any) -> Any:
-    """The array with 0 for NaNs, whose squares' derivatives would be NaN though they are not counted."""
-    return _replaced(name, a, lambda dtype: 0)
 
 
 def _numbers(name: str, a: Any, where: Any) -> Any:

@@ -95,8 +95,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     order = as_count("polyder", "m", m)
     (found,) = _coefficients("polyder", p)
     for _ in range(order):
-        powers = np.arange(len(found) - 1, 0, -1)
-        found = mul(found[:-1], convert(as_operand("polyder", powers.astype(np.int32)), found.dtype))
+        found = mul(found[:-1], _powers(max(len(found) - 1, 0), found.dtype))
     return found
 
 
@@ -119,8 +118,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
         )
     constants = broadcast_to(constants, (order,))
     for i in range(order):
-        powers = convert(as_operand("polyint", np.arange(len(found), 0, -1, dtype=np.int32)), found.dtype)
-        found = concatenate([found / powers, constants[i : i + 1]])
+        found = concatenate([found / _powers(len(found), found.dtype), constants[i : i + 1]])
     return found
 
 
@@ -242,6 +240,11 @@ def _coefficients(name: str, *arrays: Any) -> list[Any]:
     found = [as_operand(name, a) for a in promoted_inexact_dtypes(*(as_operand(name, a) for a in arrays))]
     _check_rows(name, found)
     return found
+
+
+def _powers(highest: int, dtype: Any) -> Any:
+    """The powers of a polynomial's terms, from the highest down to 1."""
+    return convert(operators.subtract(highest, broadcasted_iota(np.dtype(np.int32), (highest,), 0)), dtype)
 
 
 def _check_rows(name: str, arrays: Any) -> None:

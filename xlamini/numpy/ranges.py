@@ -190,7 +190,8 @@ def logspace(
 
 @composite(static=("num", "endpoint", "dtype", "axis"))
 def _logspace(start: Any, stop: Any, num: int, endpoint: bool, base: Any, dtype: Any, axis: int) -> Any:
-    powers = operators.power(as_operand("logspace", base), linspace(start, stop, num, endpoint, axis=axis))
+    (base,) = check_operands("logspace", (base,))  # a number stays one, of which the compiler knows the logarithm
+    powers = operators.power(base, linspace(start, stop, num, endpoint, axis=axis))
     return powers if dtype is None else convert(powers, dtype)
 
 
@@ -221,15 +222,20 @@ def _geomspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis
     start, stop = _ends("geomspace", start, stop)
     sign = arithmetic.sign(start)
     along = as_axis("geomspace", axis, aval_of(start).ndim + 1)
-    exponents = linspace(exponential.log(start / sign), exponential.log(stop / sign), num, endpoint)
+    low, high = exponential.log(start / sign), exponential.log(stop / sign)
+    inner = linspace(low, high, num, endpoint)[1 : num - 1 if endpoint else num]
     with numpy_rank_promotion("allow"):
-        points = exponential.exp(exponents) * sign
-    ends = {0: start, -1: stop} if endpoint and num > 1 else {0: start} if num else {}
-    for place, exact in ends.items():
-        found = points[place]
-        points = points.at[place].set(where(operators.equal(found, found), exact, found))
+        inner = exponential.exp(inner) * sign
+    first = _exact(start, exponential.exp(low + 0 * high if num > 1 else low) * sign)
+    last = [_exact(stop, exponential.exp(high) * sign)] if endpoint and num > 1 else []
+    points = concatenate([first, inner, *last], 0)[:num]
     points = moveaxis(points, 0, along)
     return points if dtype is None else convert(points, dtype)
+
+
+def _exact(end: Any, rounded: Any) -> Any:
+    """An end itself along a new axis, which its exponential misses by rounding; NaN where that is NaN."""
+    return expand_dims(where(operators.equal(rounded, rounded), end, rounded), (0,))
 
 
 def indices(

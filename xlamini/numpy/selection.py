@@ -9,6 +9,7 @@ import numpy as np
 
 from xlamini.core import finfo
 from xlamini.numpy.arguments import as_operand
+from xlamini.numpy.indexing.take import take_along_axis
 from xlamini.primitives import (
     COMPLEX,
     FLOAT,
@@ -16,16 +17,24 @@ from xlamini.primitives import (
     check_operands,
     complex,
     convert,
+    expand_dims,
     in_dtype,
     kind_of,
     operators,
     promoted_dtypes,
+    squeeze,
     where as _choose,
 )
+from xlamini.primitives.arg_extrema import argmax
+from xlamini.primitives.joined_rows import is_rows
+from xlamini.primitives.reductions import reduce_or
 from xlamini.primitives.reshard import scalars_as_sums
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike
+
+FEW = 4
+"""So many rows `select` takes apart."""
 
 
 @overload
@@ -77,6 +86,8 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
     >>> select([xlamini.numpy.array([True, False])], [xlamini.numpy.array([1, 2])], 9)
     Array([1, 9], dtype=int32)
     """
+    if _many_rows(condlist, choicelist):
+        return _selected_rows(condlist, choicelist, default)
     conditions = list(condlist)
     if len(conditions) != len(choicelist) or not conditions:
         raise ValueError(f"select: {len(conditions)} conditions, but {len(choicelist)} choices; give one for each")
@@ -84,6 +95,22 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
     for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
         chosen = _where(condition, choice, chosen)
     return chosen
+
+
+def _many_rows(conditions: Any, choices: Any) -> bool:
+    """True for two arrays of equally many rows of one rank, more than a few of them: a chain is fastest for these."""
+    if not (is_rows(conditions) and is_rows(choices)) or np.ndim(conditions) != np.ndim(choices):
+        return False
+    return len(conditions) == len(choices) > FEW
+
+
+def _selected_rows(conditions: Any, choices: Any, default: Any) -> Any:
+    """The rows stay together: a slice for each would be copied, and each be a step of a chain."""
+    choices, default = promoted_dtypes(choices, default)
+    holds, choices = broadcasted_freely("select", convert(conditions, np.dtype(bool)), choices)
+    first = expand_dims(argmax(holds, 0, np.int32), (0,))
+    chosen = take_along_axis(choices, first, 0, "promise_in_bounds", wrap_negative_indices=False)
+    return _where(reduce_or(holds, (0,)), squeeze(chosen, (0,)), default)
 
 
 def piecewise(

@@ -191,15 +191,22 @@ def _variance(
     wide = accumulator(float_dtype(name, a, dtype))
     x = convert(a, wide)
     centre = _mean(name, x, axis, True, where) if centre is None else in_dtype(as_operand(name, centre), wide)
-    squares = _square_size(sub(*broadcasted(name, x, centre)))
+    distances = sub(*broadcasted(name, x, centre))
+    squares = _square_size(distances if where is None else _masked(name, where, distances))
     result = _over_freedom(name, squares, axis, keepdims, where, ddof if correction is None else correction)
     return convert(result, _part(float_dtype(name, a, dtype)))
+
+
+def _masked(name: str, where: Any, x: Any) -> Any:
+    """0 for elements that do not count, before they are squared: the derivative of a square of NaN is NaN."""
+    mask, x = broadcasted(name, as_mask(name, where), x)
+    return select(mask, x, literal(0, aval_of(x).dtype))
 
 
 def _over_freedom(name: str, squares: Any, axis: Axis, keepdims: bool, where: Any, ddof: int | float) -> Any:
     """The sum of squares over the number of elements minus `ddof`; NaN where that is not positive."""
     aval = aval_of(squares)
-    total = reduce(name, SUM, squares, axis, keepdims, None, where)
+    total = reduce(name, SUM, squares, axis, keepdims)
     if where is None:
         freedom = math.prod(aval.shape[d] for d in as_axes(name, axis, aval.ndim)) - ddof
         return div(total, literal(freedom if freedom > 0 else np.nan, aval.dtype))

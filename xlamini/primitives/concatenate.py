@@ -27,6 +27,7 @@ from xlamini.core import (
 )
 from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.batch_ops import with_batch_first
+from xlamini.primitives.joined_rows import is_rows, merged_rows
 from xlamini.primitives.linear_unary import LinearUnary, unchanged
 from xlamini.primitives.optimization_barrier import optimization_barrier_p
 from xlamini.primitives.shape import moveaxis
@@ -44,6 +45,8 @@ def concatenate(operands: Values, dimension: int) -> Array:
     >>> concatenate([xlamini.numpy.arange(2), xlamini.numpy.arange(3)], 0)
     Array([0, 1, 0, 1, 2], dtype=int32)
     """
+    if is_rows(operands) and dimension in range(aval_of(operands).ndim - 1):
+        return merged_rows(operands, dimension)
     operands = list(operands)
     if not operands:
         raise ValueError("concatenate: there are no operands; give at least one array")

@@ -116,11 +116,10 @@ class Cumulative(Primitive):
         return alike(avals, outs, [params["axis"]])
 
     def jvp(self, primals: Values, tangents: Values, *, axis: int, reverse: bool) -> Any:
-        out = self.bind(*primals, axis=axis, reverse=reverse)
         turned = (lambda x: rev(x, (axis,))) if reverse else (lambda x: x)
         pairs = [turned(primals[0]), turned(tangents[0])]
-        _, tangent = prefix_scan(self._combined_pairs, pairs, axis)
-        return out, turned(tangent)
+        out, tangent = prefix_scan(self._combined_pairs, pairs, axis)
+        return turned(out), turned(tangent)
 
     def _combined_pairs(self, left: Values, right: Values) -> tuple[Any, Any]:
         """`combine(x, y)` and its tangent, from pairs (x, tangent of x) and (y, tangent of y)."""

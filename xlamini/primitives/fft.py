@@ -131,6 +131,8 @@ class FFT(LinearUnary):
     def lower(self, ctx: Any, x: Any, *, fft_type: FftType, fft_lengths: Shape) -> Any:
         if 0 in (*ctx.avals_in[0].shape, *ctx.aval_out.shape):
             return ctx.constant(0, ctx.aval_out)
+        if ctx.platform == "tpu" and fft_type is FftType.IRFFT and len(fft_lengths) == 1:
+            return ctx.inline(lambda x: _irfft_as_ifft(x, fft_lengths), x)
         kind = f"#stablehlo<fft_type {fft_type.name}>"
         return ctx.op("stablehlo.fft", x, fft_type=kind, fft_length=list(fft_lengths))
 
@@ -146,26 +148,52 @@ class FFT(LinearUnary):
 fft_p = FFT()
 
 
+def _irfft_as_ifft(x: Any, lengths: Shape) -> Any:
+    """IRFFT along one dimension for a TPU, where XLA mirrors the half first: zeros for the other half will do."""
+    aval = aval_of(x)
+    double = mul(x, literal(2, aval.dtype))
+    numbers = where(_are_single(aval, lengths[0]), x, double)
+    return real(fft_p.bind(_filled(numbers, lengths[0]), fft_type=FftType.IFFT, fft_lengths=lengths))
+
+
 # --- transposes of the transforms with real numbers on one side
 
 
 def _transposed_rfft(ct: Any, lengths: Shape) -> Any:
-    """RFFT is FFT, and the first half of it: so zeros for the other half, and back."""
+    """RFFT is FFT, and the first half of it: so zeros for the other half, and back.
+
+    Along one dimension that is an IRFFT, in half of the work; along more, it would take symmetric numbers for granted.
+    """
     aval = aval_of(ct)
-    missing = lengths[-1] - aval.shape[-1]
-    config = [(0, 0, 0)] * (aval.ndim - 1) + [(0, missing, 0)]
-    whole = pad(ct, literal(0, aval.dtype), config)
-    return real(fft_p.bind(whole, fft_type=FftType.FFT, fft_lengths=lengths))
+    if len(lengths) == 1 and aval.size and lengths[0]:
+        n = lengths[0]
+        double = mul(conj(ct), literal(n / 2, aval.dtype))
+        single = convert(mul(real(ct), literal(n, part_dtype(aval.dtype))), aval.dtype)
+        numbers = where(_are_single(aval, n), single, double)
+        return fft_p.bind(numbers, fft_type=FftType.IRFFT, fft_lengths=lengths)
+    return real(fft_p.bind(_filled(ct, lengths[-1]), fft_type=FftType.FFT, fft_lengths=lengths))
+
+
+def _filled(half: Any, n: int) -> Any:
+    """The half of the numbers with zeros for the others."""
+    aval = aval_of(half)
+    config = [(0, 0, 0)] * (aval.ndim - 1) + [(0, n - aval.shape[-1], 0)]
+    return pad(half, literal(0, aval.dtype), config)
 
 
 def _transposed_irfft(ct: Any, lengths: Shape) -> Any:
-    """The transpose of irfft: numbers of the half count twice, but for the first and, in even lengths, the last."""
+    """The transpose of irfft: numbers of the half count twice, but for single ones."""
     half = fft_p.bind(ct, fft_type=FftType.RFFT, fft_lengths=lengths)
     aval = aval_of(half)
     if not aval.size or not math.prod(lengths):
         return zeros(aval)
-    n, share = lengths[-1], 1 / math.prod(lengths)
-    k = broadcasted_iota(_INT32, aval.shape, aval.ndim - 1)
-    single = eq(rem(k, literal(n // 2, _INT32)), literal(0, _INT32)) if n % 2 == 0 else eq(k, literal(0, _INT32))
+    share = 1 / math.prod(lengths)
+    single = _are_single(aval, lengths[-1])
     weights = where(single, literal(share, aval.dtype), literal(2 * share, aval.dtype))
     return mul(conj(half), weights)
+
+
+def _are_single(half: ShapedArray, n: int) -> Any:
+    """Where a number of the half stands for one of the whole, not two: at the first and, in even lengths, the last."""
+    k = broadcasted_iota(_INT32, half.shape, half.ndim - 1)
+    return eq(rem(k, literal(n // 2, _INT32)), literal(0, _INT32)) if n % 2 == 0 else eq(k, literal(0, _INT32))

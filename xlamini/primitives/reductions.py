@@ -147,16 +147,17 @@ class Reduction(Primitive):
 
 
 class Product(Reduction):
-    def tangent(self, x: Any, tangent: Any, out: Any, axes: Shape) -> Any:
-        """The tangent of a product by halves, which is right beside zeros too, where `out / x` is not."""
-        shape = aval_of(out)
+    def jvp(self, primals: Values, tangents: Values, *, axes: Shape) -> Any:
+        """The product by halves and its tangent, which is right beside zeros too, where `product / x` is not."""
+        (x,), (tangent,) = primals, tangents
         if aval_of(x).size == 0:
-            return zeros(shape)
+            return (out := self.bind(x, axes=axes)), zeros(aval_of(out))
+        shape = self.shape_rule(aval_of(x), axes=axes).shape
         for axis in axes:
             while aval_of(x).shape[axis] > 1:
                 (x, y), (tx, ty) = _halves(x, axis, 1), _halves(tangent, axis, 0)
                 x, tangent = mul(x, y), add_any(mul(tx, y), mul(ty, x))
-        return reshape(tangent, shape.shape)
+        return reshape(x, shape), reshape(tangent, shape)
 
 
 class Extremum(Reduction):
@@ -188,11 +189,12 @@ def check_kind(name: str, aval: ShapedArray, accepts: Kinds) -> None:
 
 def _halves(x: Any, axis: int, filler: int) -> tuple[Any, Any]:
     """Both halves along an axis; the second is padded where the size is odd."""
-    n = aval_of(x).shape[axis]
+    aval = aval_of(x)
+    n = aval.shape[axis]
     middle = (n + 1) // 2
-    config = [(0, 2 * middle - n if d == axis else 0, 0) for d in range(aval_of(x).ndim)]
+    config = [(0, 2 * middle - n if d == axis else 0, 0) for d in range(aval.ndim)]
     second = slice_in_dim(x, middle, n, axis=axis)
-    return slice_in_dim(x, 0, middle, axis=axis), pad(second, literal(filler, aval_of(x).dtype), config)
+    return slice_in_dim(x, 0, middle, axis=axis), pad(second, literal(filler, aval.dtype, aval.weak_type), config)
 
 
 def _all_bits(dtype: Any) -> int:

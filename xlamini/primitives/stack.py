@@ -27,6 +27,7 @@ from xlamini.core import (
 from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.concatenate import concatenate_p
+from xlamini.primitives.joined_rows import is_rows
 from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.primitives.shape import expand_dims, moveaxis
 from xlamini.primitives.slice import index_in_dim, inserted
@@ -43,6 +44,8 @@ def stack(operands: Values, axis: int = 0) -> Array:
     Array([[0, 0],
            [1, 1]], dtype=int32)
     """
+    if is_rows(operands):
+        return moveaxis(operands, 0, _checked_axis("stack", axis, aval_of(operands).ndim))
     operands = list(operands)
     if not operands:
         raise ValueError("stack: there are no operands; give at least one array")

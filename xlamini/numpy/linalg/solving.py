@@ -244,9 +244,13 @@ def _(hermitian: bool, primals: Any, tangents: Any) -> Any:
     p = _pinv(a, rtol, hermitian)
     if hermitian:
         a, da = symmetrized(a), symmetrized(da)
-    direct = matmul(matmul(p, da), p)
-    rows = matmul(mH(da), matmul(mH(p), p))
-    columns = matmul(matmul(p, mH(p)), mH(da))
-    rows = rows - matmul(p, matmul(a, rows))
-    columns = columns - matmul(matmul(columns, a), p)
-    return p, rows + columns - direct
+    rows, columns = _product(mH(da), mH(p), p), _product(p, mH(p), mH(da))
+    rows = rows - _product(p, a, rows)
+    columns = columns - _product(columns, a, p)
+    return p, rows + columns - _product(p, da, p)
+
+
+def _product(x: Any, y: Any, z: Any) -> Any:
+    """`x @ y @ z` of shapes [n, m], [m, n] and [n, m], by the smaller of the squares."""
+    n, m = aval_of(x).shape[-2:]
+    return matmul(x, matmul(y, z)) if m < n else matmul(matmul(x, y), z)

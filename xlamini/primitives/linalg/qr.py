@@ -121,7 +121,10 @@ def _tangents(q: Any, r: Any, tangent: Any) -> tuple[Any, Any]:
     moved = triangular_solve(leading, slice_in_dim(tangent, 0, k, axis=-1))
     inner = matmul(mH(q), moved)
     turn = _skew(_with_columns(inner, columns))
-    dr = triu(sub(matmul(mH(q), tangent), matmul(turn, r)))
+    if m < n:
+        dr = triu(sub(matmul(mH(q), tangent), matmul(turn, r)))
+    else:  # Q^H dA is `inner` times R, and nothing is below the diagonal of `inner` without the turn
+        dr = matmul(sub(inner, slice_in_dim(turn, 0, n, axis=-1)), leading)
     if columns == m:
         return matmul(q, turn), dr
     return add(matmul(q, sub(turn, inner)), moved), dr

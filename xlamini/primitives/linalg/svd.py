@@ -37,9 +37,11 @@ from xlamini.primitives.linalg.stacks import (
     kernel,
     matmul,
     mH,
+    mT,
     shown,
 )
 from xlamini.primitives.select import where
+from xlamini.primitives.shape import sum_over
 from xlamini.primitives.slice import slice_in_dim
 from xlamini.primitives.tangent_ops import zeros
 
@@ -125,7 +127,7 @@ class Svd(MatrixOperation):
         if is_zero(tangent):
             moved = [Zero(aval_of(y)) for y in (s, u, vh)]
         else:
-            moved = _tangents(s, u, mH(vh), tangent, compute_uv)
+            moved = _tangents(s, u, mH(vh), tangent) if compute_uv else [_tangent_of_values(u, vh, tangent)]
         return ([s, u, vh], moved) if compute_uv else ([s], moved[:1])
 
     def lower(
@@ -162,13 +164,17 @@ def _check_differentiable(x: ShapedArray, completed: bool, subset: Any) -> None:
         raise NotImplementedError("svd has no derivative with subset_by_index; ask for all, and slice")
 
 
-def _tangents(s: Any, u: Any, v: Any, dx: Any, vectors: bool) -> list[Any]:
-    """The tangents of s, U and V^H; of s alone without `vectors`."""
+def _tangent_of_values(u: Any, vh: Any, dx: Any) -> Any:
+    """That of s alone: the diagonal of U^H dx V takes one product of matrices."""
+    parts = mul(mT(u), matmul(vh, mH(dx)))
+    return sum_over(real(parts) if is_complex(parts) else parts, (aval_of(parts).ndim - 1,))
+
+
+def _tangents(s: Any, u: Any, v: Any, dx: Any) -> list[Any]:
+    """The tangents of s, U and V^H."""
     ds = matmul(matmul(mH(u), dx), v)
     moved = diagonal(ds)
     moved = real(moved) if is_complex(moved) else moved
-    if not vectors:
-        return [moved]
     inverse, rows, columns = _factors(s, aval_of(ds))
     right, left = mul(rows, ds), mul(columns, ds)
     du = matmul(u, add(mul(inverse, add(right, mH(right))), _phases(s, ds)))

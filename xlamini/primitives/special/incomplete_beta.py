@@ -76,10 +76,12 @@ def log_power(a: Any, b: Any, x: Any) -> Any:
 
 def _fraction(a: Any, b: Any, x: Any, y: Any) -> Any:
     """1 / (b1 + a2 / (b2 + a3 / (b3 + …))), summed as Steed does: its differences, one after the other."""
-    slant = a * y - b * x + 1
+
+    def slant(n: Any) -> Any:
+        return a * y - b * x + 1 + n * (1 + y)
 
     def denominator(n: Any, inverse: Any, before: Any) -> Any:
-        return n + n * (b - n) * x * before + (a + n) * inverse * (slant + n * (1 + y))
+        return n + n * (b - n) * x * before + (a + n) * inverse * slant(n)
 
     def step(n: Any, before: Any, ratio: Any, change: Any, total: Any) -> tuple[Any, ...]:
         inverse = 1 / (a + 2 * n + 1)
@@ -90,7 +92,7 @@ def _fraction(a: Any, b: Any, x: Any, y: Any) -> Any:
         return abs(change) > epsilon(x) * abs(total), inverse, ratio, change, total + change
 
     inverse = 1 / (a + 1)
-    first = 1 / (a * inverse * slant)
+    first = 1 / (a * inverse * slant(0))
     return iterate(step, inverse, first, first, first, limit=MOST_TERMS)[3]
 
 

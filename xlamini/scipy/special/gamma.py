@@ -89,7 +89,7 @@ def sign_of_gamma(x: Any) -> Any:
     one = full(aval_of(x), 1.0)
     below = where(eq(x, whole), math.nan, where(odd, -one, one))
     at_zero = sign(1 / where(eq(x, 0), x, 1.0))
-    return where(x < 0, below, where(eq(x, 0), at_zero, where(eq(x, x), 1.0, x)))
+    return where(x < 0, below, where(eq(x, 0), at_zero, where(eq(x, x), one, math.nan)))
 
 
 @special(accepts=FLOAT | COMPLEX)
