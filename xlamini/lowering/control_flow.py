@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from xlamini.lowering.bits import as_bits, from_bits
+
 if TYPE_CHECKING:  # primitives import this file, and so would MLIR's bindings with it
     from jaxlib.mlir import ir
 
@@ -18,10 +20,21 @@ Body = Callable[..., Sequence[Value]]
 
 def while_loop(ctx: Context, start: Sequence[Value], holds: Body, body: Body, ordered: bool = False) -> list[Value]:
     """The final state of `while holds(*state): state = body(*state)`. `ordered`: the body has ordered effects."""
-    first = [ctx.current_token(), *start] if ordered else list(start)
+    outside, carried = [x.type for x in start], as_bits(ctx, start)
+
+    def holds_of_carried(*state: Value) -> Sequence[Value]:
+        return holds(*from_bits(ctx, state, outside))
+
+    def body_of_carried(*state: Value) -> Sequence[Value]:
+        return as_bits(ctx, body(*from_bits(ctx, state, outside)))
+
+    first = [ctx.current_token(), *carried] if ordered else carried
     types = [x.type for x in first]
-    regions = [_without_token(ctx, types, holds, ordered), _with_token(ctx, types, body, ordered)]
-    return _results(ctx, ctx.many("stablehlo.while", first, types, regions), ordered)
+    regions = [
+        _without_token(ctx, types, holds_of_carried, ordered),
+        _with_token(ctx, types, body_of_carried, ordered),
+    ]
+    return from_bits(ctx, _results(ctx, ctx.many("stablehlo.while", first, types, regions), ordered), outside)
 
 
 def case(ctx: Context, index: Value, branches: Sequence[Body], avals: Sequence[Any], ordered: bool = False) -> Any:

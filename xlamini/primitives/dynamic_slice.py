@@ -35,7 +35,7 @@ from xlamini.core import (
 )
 from xlamini.core.failures import Failure
 from xlamini.core.sharding.partial_sums import IN_FIRST
-from xlamini.lowering.terms import on_terms
+from xlamini.lowering.bits import moved
 from xlamini.primitives.arithmetic import add
 from xlamini.primitives.comparison import lt
 from xlamini.primitives.concatenate import concatenate
@@ -148,7 +148,7 @@ class DynamicSlice(Primitive):
         )
 
     def lower(self, ctx: Any, x: Any, *starts: Any, slice_sizes: Shape) -> Any:
-        return on_terms(ctx, "stablehlo.dynamic_slice", x, *starts, out=ctx.aval_out, slice_sizes=slice_sizes)
+        return moved(ctx, "stablehlo.dynamic_slice", [x], *starts, out=ctx.aval_out, slice_sizes=slice_sizes)
 
     def failures(self, operands: Values, outs: Values, *, slice_sizes: Shape) -> Sequence[Failure]:
         from xlamini.primitives.index_failures import starts_outside  # for those who check only

@@ -34,7 +34,7 @@ from xlamini.core import (
 )
 from xlamini.core.failures import Failure
 from xlamini.core.sharding.factors import where_split
-from xlamini.lowering.terms import on_terms
+from xlamini.lowering.bits import moved
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.dynamic_slice import (
     check_starts,
@@ -156,7 +156,7 @@ class DynamicUpdateSlice(Primitive):
         )
 
     def lower(self, ctx: Any, x: Any, update: Any, *starts: Any) -> Any:
-        return on_terms(ctx, "stablehlo.dynamic_update_slice", x, update, *starts, out=ctx.aval_out)
+        return moved(ctx, "stablehlo.dynamic_update_slice", [x, update], *starts, out=ctx.aval_out)
 
     def failures(self, operands: Values, outs: Values) -> Sequence[Failure]:
         from xlamini.primitives.index_failures import starts_outside  # for those who check only

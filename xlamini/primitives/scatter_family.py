@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from xlamini.core import (
     PURE,
     UPDATES,
@@ -24,7 +26,9 @@ from xlamini.core import (
     aval_of,
 )
 from xlamini.core.failures import Failure
+from xlamini.lowering.bits import bits_of
 from xlamini.primitives.batch_ops import with_batch_first
+from xlamini.primitives.convert_element_type import bitcast_convert_type
 from xlamini.primitives.gather import gather_p
 from xlamini.primitives.gather_labels import scatter_factors
 from xlamini.primitives.gather_numbers import (
@@ -110,6 +114,10 @@ class Scatter(Primitive):
         if mode is GatherScatterMode.CLIP:
             moved = {**params, "dimension_numbers": dimension_numbers, "mode": GatherScatterMode.FILL_OR_DROP}
             return ctx.inline(lambda *operands: self._clipped(*operands, **moved), x, indices, updates)
+        bits = bits_of(ctx, x) if self.combine is None else None
+        if bits is not None:
+            moved = {**params, "dimension_numbers": dimension_numbers, "mode": mode}
+            return ctx.inline(lambda *operands: self._of_bits(bits, *operands, **moved), x, indices, updates)
         scalar = ctx.aval_out.update(shape=(), weak_type=False)
         body = ctx.scalar_region([scalar] * 2, lambda old, new: [self.combined(ctx, scalar, old, new, **params)])
         return ctx.op(
@@ -122,6 +130,11 @@ class Scatter(Primitive):
             indices_are_sorted=params["indices_are_sorted"],
             unique_indices=params["unique_indices"],
         )
+
+    def _of_bits(self, bits: np.dtype, x: Any, indices: Any, updates: Any, **params: Any) -> Any:
+        """The scatter of the bits of arrays with narrow floats (`lowering/bits.py`)."""
+        made = self.bind(bitcast_convert_type(x, bits), indices, bitcast_convert_type(updates, bits), **params)
+        return bitcast_convert_type(made, aval_of(x).dtype)
 
     def combined(self, ctx: Any, scalar: ShapedArray, old: Any, new: Any, **params: Any) -> Any:
         """The StableHLO scalar that takes the place of `old`."""

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import Jaxpr, ShapedArray, any_ordered
+from xlamini.lowering.bits import moved
 from xlamini.lowering.context import Context, Value
 from xlamini.lowering.control_flow import while_loop
-from xlamini.lowering.terms import as_terms, on_terms
+from xlamini.lowering.terms import as_terms
 from xlamini.primitives.concatenate import concatenate
 from xlamini.transforms.scan.rules import stack_of
 
@@ -106,13 +107,13 @@ def _start(ctx: Context, i: Value, steps: Steps) -> Value:
 def _read_block(ctx: Context, x: Value, at: Value, size: int, aval: ShapedArray) -> Value:
     block = stack_of(aval, size)
     starts = _starts(ctx, at, aval)
-    made = on_terms(ctx, "stablehlo.dynamic_slice", x, *starts, out=block, slice_sizes=block.shape)
+    made = moved(ctx, "stablehlo.dynamic_slice", [x], *starts, out=block, slice_sizes=block.shape)
     return as_terms(ctx, made, block)
 
 
 def _write_block(ctx: Context, buffer: Value, block: Value, at: Value, whole: ShapedArray) -> Value:
     row = whole.without(0)
-    made = on_terms(ctx, "stablehlo.dynamic_update_slice", buffer, block, *_starts(ctx, at, row), out=whole)
+    made = moved(ctx, "stablehlo.dynamic_update_slice", [buffer, block], *_starts(ctx, at, row), out=whole)
     return as_terms(ctx, made, whole)
 
 

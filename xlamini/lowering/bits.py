@@ -1,0 +1,54 @@
+"""Arrays of narrow floats as their bits, which the CPU moves as they are.
+
+XLA's compiler for the CPU computes in a wider dtype what it has no instructions for, and converts all that an operation
+reads and gives: the whole array for a `dynamic_update_slice` of one row, in each iteration of a loop. So loops carry
+such arrays as unsigned integers, and what moves elements only moves these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core import ShapedArray
+from xlamini.lowering.terms import on_terms
+
+Value = Any
+
+
+def bits_of(ctx: Any, x: Value) -> np.dtype | None:
+    """The dtype of the bits of an array of bfloat16 or of floats of 8 bits; None for others, and on other platforms."""
+    if ctx.platform != "cpu" or ctx.module.spans_devices or not x.type.shape:
+        return None
+    name = str(x.type.element_type)
+    return np.dtype(np.uint16) if name == "bf16" else np.dtype(np.uint8) if name.startswith("f8") else None
+
+
+def as_bits(ctx: Any, values: Sequence[Value]) -> list[Value]:
+    """The values, those of which there are bits as these."""
+    return [_bitcast(ctx, x, bits_of(ctx, x)) for x in values]
+
+
+def from_bits(ctx: Any, values: Sequence[Value], types: Sequence[Any]) -> list[Value]:
+    """What `as_bits` made of values with these types, as these again."""
+    pairs = zip(values, types, strict=True)
+    return [x if x.type == kind else ctx.many("stablehlo.bitcast_convert", [x], [kind])[0] for x, kind in pairs]
+
+
+def moved(ctx: Any, name: str, arrays: Sequence[Value], *others: Value, out: ShapedArray, **attributes: Any) -> Value:
+    """`ctx.op` with the arrays, then the others as operands, whose result has elements of the arrays, in bits."""
+    bits = bits_of(ctx, arrays[0])
+    if bits is None:
+        return on_terms(ctx, name, *arrays, *others, out=out, **attributes)
+    operands = [_bitcast(ctx, x, bits) for x in arrays]
+    made = ctx.op(name, *operands, *others, avals=[ShapedArray(out.shape, bits)], **attributes)
+    return from_bits(ctx, [made], [ctx.mlir.type(out)])[0]
+
+
+# --- helpers
+
+
+def _bitcast(ctx: Any, x: Value, dtype: np.dtype | None) -> Value:
+    return x if dtype is None else ctx.op("stablehlo.bitcast_convert", x, avals=[ShapedArray((*x.type.shape,), dtype)])
