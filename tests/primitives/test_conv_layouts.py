@@ -62,7 +62,7 @@ def _layouts(x: Any, kernel: Any) -> set[str]:
 
 
 def test_float32_is_lowered_with_features_last_and_integers_as_they_are() -> None:
-    x, kernel = np.ones((1, 3, 4, 4), np.float32), np.ones((2, 3, 3, 3), np.float32)
+    x, kernel = np.ones((1, 20, 4, 4), np.float32), np.ones((2, 20, 3, 3), np.float32)
     assert _layouts(x, kernel) == {"[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]"}
     assert _layouts(x.astype(int), kernel.astype(int)) == {"[b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1]"}
 

@@ -116,6 +116,26 @@ def test_convolutions(spy: Spy, kind: str, seed: int) -> None:
     compare(spy, {kind, KINDS[kind]} - {""}, with_gradients(function), x, weights)
 
 
+@pytest.mark.parametrize("features", [(1, 1), (2, 3)])
+def test_filters_of_few_features(spy: Spy, features: tuple[int, int]) -> None:
+    rng, (given, outputs) = np.random.default_rng(0), features
+    x = rng.standard_normal((2, given, 9, 8), np.float32)
+    kernel = rng.standard_normal((outputs, given, 3, 5), np.float32)
+    compare(spy, {"multiply_adds"}, with_gradients(lambda x, k: lax.conv(x, k, (1, 2), "SAME")), x, kernel)
+
+
+def test_groups_of_images_are_no_filter(spy: Spy) -> None:
+    x, kernel = np.ones((4, 2, 9), np.float32), np.ones((2, 2, 3), np.float32)
+    compare(
+        spy,
+        {"joint_products"},
+        lambda x, k: lax.conv_general_dilated(x, k, (1,), "SAME", batch_group_count=2),
+        x,
+        kernel,
+    )
+    assert "multiply_adds" not in spy.used
+
+
 def test_gradient_of_a_pointwise_kernel(spy: Spy) -> None:
     """In both common orders of dimensions, with a stride that leaves elements out."""
     rng = np.random.default_rng(0)
@@ -180,7 +200,7 @@ def test_what_no_formulation_fits(spy: Spy) -> None:
     with jax.enable_x64(True):
         wide = groups(x, weights, preferred_element_type=np.float64)
     empty = groups(x[:0], weights)
-    dense = lax.conv_general_dilated(x, jnp.ones((4, 2, 3)), (1,), "SAME")
+    dense = lax.conv_general_dilated(x, jnp.ones((120, 2, 3)), (1,), "SAME")
     largest = lax.reduce_window(jnp.ones(50), -np.inf, lax.max, (40,), (1,), "SAME")
     narrow = lax.reduce_window(jnp.ones(50, "bfloat16"), 0, lax.add, (2,), (1,), "SAME")
     assert [out.shape for out in (wide, empty, dense, largest, narrow)]

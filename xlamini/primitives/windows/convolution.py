@@ -254,11 +254,11 @@ class ConvGeneralDilated(Primitive):
 conv_general_dilated_p = ConvGeneralDilated()
 
 _FORMULATIONS = (
-    Formulation(multiply_adds.fits, multiply_adds.multiply_adds),
-    Formulation(joint_products.fits, joint_products.joint_products),
     Formulation(tile_products.fits, tile_products.tile_products),
     Formulation(tile_gradient.fits, tile_gradient.tile_gradient),
     Formulation(spread_products.fits, spread_products.spread_products),
+    Formulation(multiply_adds.fits, multiply_adds.multiply_adds),
+    Formulation(joint_products.fits, joint_products.joint_products),
 )
 _REWRITES = (
     Rewrite(narrow_floats.fits, narrow_floats.in_float32),
