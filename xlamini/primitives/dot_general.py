@@ -41,9 +41,11 @@ from xlamini.core import (
 from xlamini.core.avals import NOWHERE, as_sizes
 from xlamini.core.sharding.partial_sums import Sums, left_open, split_along, sums_left_open
 from xlamini.primitives.convert_element_type import cast
+from xlamini.primitives.cpu_complex_products import form_by_parts
 from xlamini.primitives.cpu_products import fast_form
 from xlamini.primitives.dot_algorithm import Algorithm, by_recipe, followed, recipe, supports
 from xlamini.primitives.dot_dtypes import mixed_product
+from xlamini.primitives.kinds import COMPLEX, kind_of
 from xlamini.primitives.out_sharding import summed_in_sharding
 from xlamini.primitives.precision import CanonicalPrecision, Precision, canonical_precision, precision_config, swapped
 from xlamini.primitives.shape import transpose
@@ -373,9 +375,13 @@ def _transposed(
 
 
 def _form_on_cpu(ctx: Any, numbers: DotDimensionNumbers) -> Any:
-    """`fast_form` of a product with narrow numbers."""
+    """The form of a product of narrow or complex numbers for which XLA has fast code."""
+    if ctx.platform != "cpu":
+        return None
+    if kind_of(ctx.aval_out.dtype) is COMPLEX:
+        return form_by_parts(ctx, numbers)
     narrow = min(a.dtype.itemsize for a in (*ctx.avals_in, ctx.aval_out)) < _WIDE
-    return fast_form(ctx, numbers) if narrow and ctx.platform == "cpu" else None
+    return fast_form(ctx, numbers) if narrow else None
 
 
 _WIDE = 4  # bytes
