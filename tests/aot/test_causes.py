@@ -233,7 +233,7 @@ def test_masks_of_rows_that_are_set_take_no_memory(gpu: Target) -> None:
 
 
 def test_the_kernels_gradient_of_a_transposed_convolution_copies_nothing(gpu: Target) -> None:
-    """A convolution, and the turn of its result. With the cotangent as the kernel, padded copies of both were made."""
+    """A convolution, and the reversal of its result. With the cotangent as the kernel, both were padded and copied."""
 
     def gradient(x: Any, kernel: Any, ct: Any) -> Any:
         return xlamini.vjp(lambda k: lax.conv_transpose(x, k, (2, 2), "SAME"), kernel)[1](ct)

@@ -10,9 +10,9 @@ import pytest
 
 import xlamini as jax
 import xlamini.numpy as jnp
+from tests.support.cpu_forms import Spy
 from xlamini import lax
 from xlamini.primitives.windows import convolution
-from xlamini.primitives.windows.cpu.choice import Rewrite
 
 TOLERANCE = {"float64": 1e-12, "float32": 2e-5, "bfloat16": 0, "float16": 0}
 MANY = [0, 1, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(2, 12))]
@@ -20,31 +20,12 @@ MANY = [0, 1, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(2, 
 Case = tuple[tuple[int, ...], tuple[int, ...], str, dict[str, Any]]
 
 
-class Spy:
-    """The rewrites in their place, with the names of those used; `without()` takes them away."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch):
-        self.monkeypatch, self.used = monkeypatch, set()
-        monkeypatch.setattr(convolution, "_REWRITES", tuple(map(self._seen, convolution._REWRITES)))
-        monkeypatch.setattr(convolution, "_FORMULATIONS", ())  # which come first, and fit most small arrays
-
-    def _seen(self, rewrite: Rewrite) -> Rewrite:
-        def compute(*operands: Any, **params: Any) -> Any:
-            self.used.add(rewrite.compute.__name__)
-            return rewrite.compute(*operands, **params)
-
-        return Rewrite(rewrite.fits, compute)
-
-    def without(self) -> None:
-        jax.clear_caches()
-        self.monkeypatch.setattr(convolution, "_REWRITES", ())
-
-
 @pytest.fixture
 def spy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Spy]:
     jax.clear_caches()
+    monkeypatch.setattr(convolution, "_FORMULATIONS", ())  # which come first, and fit most small arrays
     with jax.enable_x64(True):
-        yield Spy(monkeypatch)
+        yield Spy(monkeypatch, (convolution, "_REWRITES"))
     jax.clear_caches()
 
 

@@ -13,41 +13,20 @@ import pytest
 
 import xlamini as jax
 import xlamini.numpy as jnp
+from tests.support.cpu_forms import Spy
 from xlamini import lax
 from xlamini.primitives.windows import convolution, select
-from xlamini.primitives.windows.cpu.choice import Formulation
 from xlamini.primitives.windows.reduce_window import reduce_window_max_p, reduce_window_min_p, reduce_window_sum_p
 
 POOLS = (reduce_window_sum_p, reduce_window_max_p, reduce_window_min_p)
-
-
-class Spy:
-    """The formulations in their places, with a list of those used; `without()` takes them away."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch):
-        self.monkeypatch, self.used = monkeypatch, []
-        self.places = [(convolution, "_FORMULATIONS"), (select, "_FORMULATIONS"), *((p, "formulations") for p in POOLS)]
-        for place, name in self.places:
-            monkeypatch.setattr(place, name, tuple(map(self._seen, getattr(place, name))))
-
-    def _seen(self, formulation: Formulation) -> Formulation:
-        def compute(*operands: Any, **params: Any) -> Any:
-            self.used.append(getattr(formulation.compute, "__name__", "fold"))
-            return formulation.compute(*operands, **params)
-
-        return Formulation(formulation.fits, compute)
-
-    def without(self) -> None:
-        jax.clear_caches()
-        for place, name in self.places:
-            self.monkeypatch.setattr(place, name, ())
+PLACES = ((convolution, "_FORMULATIONS"), (select, "_FORMULATIONS"), *((p, "formulations") for p in POOLS))
 
 
 @pytest.fixture
 def spy(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Formulations that are seen; recipes of the lowering and traces are forgotten before and after."""
     jax.clear_caches()
-    yield Spy(monkeypatch)
+    yield Spy(monkeypatch, *PLACES)
     jax.clear_caches()
 
 

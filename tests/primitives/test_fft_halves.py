@@ -1,4 +1,4 @@
-"""Transforms of half of the numbers: the transpose of RFFT, and IRFFT as it is lowered for a TPU, against matrices."""
+"""Transforms of half spectra: the transpose of RFFT, and IRFFT as it is lowered for a TPU, against matrices."""
 from __future__ import annotations
 
 import numpy as np
@@ -23,5 +23,5 @@ def test_the_gradient_of_rfft(n: int) -> None:
 
 @pytest.mark.parametrize("n", (1, 2, 3, 8, 9))
 def test_irfft_by_zeros_for_the_other_half(n: int) -> None:
-    """The imaginary parts of numbers that stand for themselves count in neither."""
+    """The imaginary parts of self-conjugate coefficients count in neither."""
     np.testing.assert_allclose(_irfft_as_ifft(half_of(n), (n,)), np.fft.irfft(half_of(n), n), atol=1e-6)

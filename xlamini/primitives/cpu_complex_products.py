@@ -12,12 +12,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from xlamini.core import Shape
 from xlamini.primitives.arithmetic import add, sub
 from xlamini.primitives.complex import complex as complex_, imag, real
-
-Numbers = tuple[tuple[Shape, Shape], tuple[Shape, Shape]]
-"""Contracting dimensions of both operands, then their batch dimensions."""
+from xlamini.primitives.cpu_products import Numbers
 
 _LEAST = 64
 """The least number of rows, of columns and of terms."""

@@ -149,11 +149,11 @@ fft_p = FFT()
 
 
 def _irfft_as_ifft(x: Any, lengths: Shape) -> Any:
-    """IRFFT along one dimension for a TPU, where XLA mirrors the half first: zeros for the other half will do."""
+    """IRFFT along one dimension for a TPU, where XLA mirrors the half spectrum first: zero padding is enough."""
     aval = aval_of(x)
     double = mul(x, literal(2, aval.dtype))
-    numbers = where(_are_single(aval, lengths[0]), x, double)
-    return real(fft_p.bind(_filled(numbers, lengths[0]), fft_type=FftType.IFFT, fft_lengths=lengths))
+    numbers = where(_are_self_conjugate(aval, lengths[0]), x, double)
+    return real(fft_p.bind(_zero_padded(numbers, lengths[0]), fft_type=FftType.IFFT, fft_lengths=lengths))
 
 
 # --- transposes of the transforms with real numbers on one side
@@ -169,31 +169,31 @@ def _transposed_rfft(ct: Any, lengths: Shape) -> Any:
         n = lengths[0]
         double = mul(conj(ct), literal(n / 2, aval.dtype))
         single = convert(mul(real(ct), literal(n, part_dtype(aval.dtype))), aval.dtype)
-        numbers = where(_are_single(aval, n), single, double)
+        numbers = where(_are_self_conjugate(aval, n), single, double)
         return fft_p.bind(numbers, fft_type=FftType.IRFFT, fft_lengths=lengths)
-    return real(fft_p.bind(_filled(ct, lengths[-1]), fft_type=FftType.FFT, fft_lengths=lengths))
+    return real(fft_p.bind(_zero_padded(ct, lengths[-1]), fft_type=FftType.FFT, fft_lengths=lengths))
 
 
-def _filled(half: Any, n: int) -> Any:
-    """The half of the numbers with zeros for the others."""
+def _zero_padded(half: Any, n: int) -> Any:
+    """A half spectrum, with zeros up to its n coefficients."""
     aval = aval_of(half)
     config = [(0, 0, 0)] * (aval.ndim - 1) + [(0, n - aval.shape[-1], 0)]
     return pad(half, literal(0, aval.dtype), config)
 
 
 def _transposed_irfft(ct: Any, lengths: Shape) -> Any:
-    """The transpose of irfft: numbers of the half count twice, but for single ones."""
+    """The transpose of irfft: coefficients count twice, but for those that are their own conjugates."""
     half = fft_p.bind(ct, fft_type=FftType.RFFT, fft_lengths=lengths)
     aval = aval_of(half)
     if not aval.size or not math.prod(lengths):
         return zeros(aval)
     share = 1 / math.prod(lengths)
-    single = _are_single(aval, lengths[-1])
+    single = _are_self_conjugate(aval, lengths[-1])
     weights = where(single, literal(share, aval.dtype), literal(2 * share, aval.dtype))
     return mul(conj(half), weights)
 
 
-def _are_single(half: ShapedArray, n: int) -> Any:
-    """Where a number of the half stands for one of the whole, not two: at the first and, in even lengths, the last."""
+def _are_self_conjugate(half: ShapedArray, n: int) -> Any:
+    """Which coefficients of a half spectrum are their own conjugates: that of 0 and, where n is even, of n / 2."""
     k = broadcasted_iota(_INT32, half.shape, half.ndim - 1)
     return eq(rem(k, literal(n // 2, _INT32)), literal(0, _INT32)) if n % 2 == 0 else eq(k, literal(0, _INT32))

@@ -83,7 +83,7 @@ def kernel_cotangent(
     """The cotangent of the kernel: of the operand convolved with `ct`, batch and features exchanged.
 
     If `ct` is the larger in space, as after a transposed convolution, it is convolved with the operand, and the result
-    turned about. The sums are the same, but no backend is fast for a kernel larger than what it slides over.
+    reversed. The sums are the same, but no backend is fast for a kernel larger than what it slides over.
     """
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     if aval_of(ct).size == 0 or aval_of(lhs).size == 0 or rhs.size == 0:
@@ -92,8 +92,11 @@ def kernel_cotangent(
     cotangent = _Side(ct, _exchanged(out_spec), window_strides)
     window = dilated(space_of(rhs, rhs_spec), rhs_dilation)
     lows = [low for low, _ in padding]
-    params |= {"window_strides": rhs_dilation, "feature_group_count": batch_group_count}
-    params |= {"batch_group_count": feature_group_count}
+    params |= {
+        "window_strides": rhs_dilation,
+        "feature_group_count": batch_group_count,
+        "batch_group_count": feature_group_count,
+    }
     grouped = feature_group_count * batch_group_count > 1
     if grouped or math.prod(cotangent.space) <= math.prod(operand.space):
         params["precision"] = swapped(precision)

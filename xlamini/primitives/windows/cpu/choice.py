@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from xlamini.core import Jaxpr, Primitive, ShapedArray, memoised
 from xlamini.primitives.windows.cpu.noinline import traced_alone
@@ -21,19 +21,6 @@ class Formulation(NamedTuple):
     compute: Callable[..., Any]
 
 
-def by_formulation(ctx: Any, formulations: Sequence[Formulation], operands: Sequence[Any]) -> Any:
-    """The result by the first formulation that fits; None if none does, or for another platform than the CPU."""
-    if ctx.platform != "cpu" or not all(a.size for a in (*ctx.avals_in, ctx.aval_out)):
-        return None
-    avals, params = [ShapedArray(a.shape, a.dtype) for a in ctx.avals_in], ctx.eqn.params
-    chosen = next((f for f in formulations if f.fits(*avals, **params)), None)
-    if chosen is None:
-        return None
-    primitive: Primitive = ctx.eqn.primitive
-    jaxpr = _traced(chosen, tuple(avals), tuple(params.items()))
-    return ctx.part(jaxpr, operands, primitive.name, noinline=True)[0]
-
-
 class Rewrite(NamedTuple):
     """`compute(bind, *operands, **params)` is the primitive, applied by its `bind`, if `fits(*avals, **params)`."""
 
@@ -41,13 +28,35 @@ class Rewrite(NamedTuple):
     compute: Callable[..., Any]
 
 
+Form = TypeVar("Form", Formulation, Rewrite)
+
+
+def by_formulation(ctx: Any, formulations: Sequence[Formulation], operands: Sequence[Any]) -> Any:
+    """The result by the first formulation that fits; None if none does, or for another platform than the CPU."""
+    chosen = _first_that_fits(ctx, formulations)
+    if chosen is None:
+        return None
+    primitive: Primitive = ctx.eqn.primitive
+    avals = tuple(ShapedArray(a.shape, a.dtype) for a in ctx.avals_in)
+    jaxpr = _traced(chosen, avals, tuple(ctx.eqn.params.items()))
+    return ctx.part(jaxpr, operands, primitive.name, noinline=True)[0]
+
+
 def by_rewrite(ctx: Any, rewrites: Sequence[Rewrite], operands: Sequence[Any]) -> Any:
     """The result by the first rewrite that fits; None if none does, or for another platform than the CPU."""
+    params, bind = ctx.eqn.params, ctx.eqn.primitive.bind
+    chosen = _first_that_fits(ctx, rewrites)
+    return None if chosen is None else ctx.inline(lambda *xs: chosen.compute(bind, *xs, **params), *operands)
+
+
+# --- helpers
+
+
+def _first_that_fits(ctx: Any, forms: Sequence[Form]) -> Form | None:
+    """The first of the forms for the equation that is lowered; none for empty arrays, and only for the CPU."""
     if ctx.platform != "cpu" or not all(a.size for a in (*ctx.avals_in, ctx.aval_out)):
         return None
-    params, bind = ctx.eqn.params, ctx.eqn.primitive.bind
-    chosen = next((r for r in rewrites if r.fits(*ctx.avals_in, **params)), None)
-    return None if chosen is None else ctx.inline(lambda *xs: chosen.compute(bind, *xs, **params), *operands)
+    return next((f for f in forms if f.fits(*ctx.avals_in, **ctx.eqn.params)), None)
 
 
 @memoised("call: formulations of convolutions and pools", 512)
