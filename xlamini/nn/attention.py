@@ -1,7 +1,8 @@
 """Attention: each query takes the mean of the values, weighted by how well their keys fit it.
 
 Axes have one letter each: b the example, t the query, s the key and its value, k the head of keys, g one of the query
-heads that share it, h the features.
+heads that share it, h the features. Where each query head has keys of its own, g is left out: XLA's CPU compiler would
+copy the logits once more for an axis of size 1.
 """
 from __future__ import annotations
 
@@ -99,12 +100,11 @@ def _by_xla(
     return_residual: bool,
 ) -> Any:
     q, k, v, outer = _operands(query, key, value)
-    sizes = _sizes(q, k)
-    fit = _fits(q, k, bias, scale, sizes)
-    seen = _seen(mask, is_causal, local_window_size, key_value_seq_lengths, sizes, k.shape[2])
+    fit = _fits(q, k, bias, scale)
+    seen = _seen(mask, is_causal, local_window_size, key_value_seq_lengths, _sizes(q, k))
     if seen is not None:
         with numpy_rank_promotion("allow"):
-            fit = jnp.where(seen, fit, _NEVER)
+            fit = jnp.where(_by_group(seen, q, k), fit, _NEVER)
     mean = _weighted(softmax(fit, axis=-1).astype(k.dtype), v)
     if query_seq_lengths is not None:
         there = jnp.arange(q.shape[1]) < _lengths("query_seq_lengths", query_seq_lengths, q.shape[0])[:, None]
@@ -112,7 +112,7 @@ def _by_xla(
     mean = mean.reshape(*outer, q.shape[-1])
     if not return_residual:
         return mean
-    return mean, logsumexp(fit, axis=-1).transpose(0, 2, 1, 3).reshape(outer).astype(k.dtype)
+    return mean, logsumexp(fit, axis=-1).swapaxes(1, 2).reshape(outer).astype(k.dtype)
 
 
 @composite(static=("scale", "is_causal", "local_window_size", "return_residual"))
@@ -183,27 +183,37 @@ def _check(q: Any, k: Any, v: Any) -> None:
         )
 
 
-def _fits(q: Any, k: Any, bias: Any, scale: Any, sizes: tuple[int, ...]) -> Any:
+def _fits(q: Any, k: Any, bias: Any, scale: Any) -> Any:
     """The attention logits of each key for each query, in the order of axes b, k, t, g, s."""
-    heads = k.shape[2]
-    grouped = q.reshape(*q.shape[:2], heads, q.shape[2] // heads, q.shape[3])
     wide = jnp.promote_types(q.dtype, np.float32)
-    fit = jnp.einsum("btkgh,bskh->bktgs", grouped, k, preferred_element_type=wide)
+    if _share_keys(q, k):
+        grouped = q.reshape(*q.shape[:2], k.shape[2], -1, q.shape[3])
+        fit = jnp.einsum("btkgh,bskh->bktgs", grouped, k, preferred_element_type=wide)
+    else:
+        fit = jnp.einsum("btkh,bskh->bkts", q, k, preferred_element_type=wide)
     fit = (fit * (1 / math.sqrt(q.shape[3]) if scale is None else scale)).astype(wide)
-    return fit if bias is None else (fit + _by_group(_broadcasting("bias", bias, sizes), heads)).astype(wide)
+    return fit if bias is None else (fit + _by_group(_broadcasting("bias", bias, _sizes(q, k)), q, k)).astype(wide)
 
 
 def _weighted(weights: Any, v: Any) -> Any:
     """The weighted means of the values, for each query and head."""
+    if weights.ndim == 4:
+        return jnp.einsum("bkts,bskh->btkh", weights, v, preferred_element_type=v.dtype)
     mean = jnp.einsum("bktgs,bskh->btkgh", weights, v, preferred_element_type=v.dtype)
     return mean.reshape(*mean.shape[:2], -1, mean.shape[-1])
 
 
-def _by_group(x: Any, heads: int) -> Any:
+def _share_keys(q: Any, k: Any) -> bool:
+    return q.shape[2] > k.shape[2]
+
+
+def _by_group(x: Any, q: Any, k: Any) -> Any:
     """An array for (batch, heads, queries, keys) in the order of axes b, k, t, g, s; axes of size 1 stay."""
+    if not _share_keys(q, k):
+        return x
     b, n, t, s = x.shape
-    split = x.reshape(b, 1, 1, t, s) if n == 1 else x.reshape(b, heads, n // heads, t, s)
-    return split.transpose(0, 1, 3, 2, 4)
+    split = x.reshape(b, 1, 1, t, s) if n == 1 else x.reshape(b, k.shape[2], -1, t, s)
+    return split.swapaxes(2, 3)
 
 
 def _broadcasting(what: str, x: Any, sizes: tuple[int, ...]) -> Any:
@@ -225,20 +235,20 @@ def _checked_mask(mask: Any, sizes: tuple[int, ...]) -> Any:
 
 
 @promoting_freely
-def _seen(mask: Any, is_causal: bool, window: Any, lengths: Any, sizes: tuple[int, ...], heads: int) -> Any:
-    """The attention mask: the keys that each query may see, in the order of axes b, k, t, g, s; None for all."""
+def _seen(mask: Any, is_causal: bool, window: Any, lengths: Any, sizes: tuple[int, ...]) -> Any:
+    """The attention mask: the keys that each query may see, for (batch, heads, queries, keys); None for all."""
     b, _, t, s = sizes
     found = []
     if mask is not None:
-        found.append(_by_group(_checked_mask(mask, sizes), heads))
-    queries, keys = jnp.arange(t)[:, None, None], jnp.arange(s)
+        found.append(_checked_mask(mask, sizes))
+    queries, keys = jnp.arange(t)[None, None, :, None], jnp.arange(s)
     if is_causal:
         found.append(keys <= queries)
     if window is not None:
         before, after = _window(window)
         found.append((keys >= queries - before) & (keys <= queries + after))
     if lengths is not None:
-        found.append((keys < _lengths("key_value_seq_lengths", lengths, b)[:, None])[:, None, None, None, :])
+        found.append(keys < _lengths("key_value_seq_lengths", lengths, b)[:, None, None, None])
     seen = None
     for each in found:
         seen = each if seen is None else seen & each
