@@ -36,7 +36,7 @@ def elements(dtype: str, shape: Any, seed: int = 0) -> np.ndarray:
 def plain(x: Any) -> np.ndarray:
     """As an array of NumPy's own dtypes."""
     x = np.asarray(x)
-    return x.astype(np.float32) if x.dtype == ml_dtypes.bfloat16 else x
+    return x.astype(np.float32) if x.dtype.kind == "V" or x.dtype == ml_dtypes.bfloat16 else x
 
 
 def stable_order(x: np.ndarray, axis: int = -1) -> np.ndarray:
@@ -121,13 +121,25 @@ def stable_rank(x: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "uint8", "int32"])
 def test_many_largest(dtype: str) -> None:
-    x = elements(dtype, N)
+    assert_largest(dtype, N, 5000)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "uint16", "float16", "bfloat16", "float8_e5m2"])
+def test_the_few_largest_of_narrow_elements(dtype: str) -> None:
+    text = assert_largest(dtype, 300, 5)
+    assert "f32" in text
+
+
+def assert_largest(dtype: str, size: int, k: int) -> str:
+    """Compares with an order by NumPy in which 0.0 is larger than -0.0; returns the program."""
+    x = elements(dtype, size)
     x = np.where(np.isnan(plain(x)), np.asarray(1, x.dtype), x)
-    values, places = lax.top_k(x, 5000)
-    order = np.lexsort((~np.signbit(plain(x)), plain(x)))  # 0.0 is larger than -0.0
-    backwards = np.lexsort((np.arange(N), np.signbit(plain(x)), -plain(x).astype(float)))
-    np.testing.assert_array_equal(places, backwards[:5000])
-    np.testing.assert_array_equal(plain(values), plain(x)[order[::-1][:5000]])
+    step = xlamini.jit(lambda x: lax.top_k(x, k))
+    values, places = step(x)
+    backwards = np.lexsort((np.arange(size), np.signbit(plain(x)), -plain(x).astype(float)))[:k]
+    np.testing.assert_array_equal(places, backwards)
+    assert_same(values, x[backwards])
+    return step.lower(x).as_text()
 
 
 @pytest.mark.full

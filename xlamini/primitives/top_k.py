@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -25,6 +26,8 @@ from xlamini.core import (
     tangent_aval,
 )
 from xlamini.core.avals import as_dimension
+from xlamini.core.dtypes import can_cast
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.digit_sort import fits_digits, largest_by_digits
 from xlamini.primitives.kinds import BOOL, REAL
 from xlamini.primitives.reductions import check_kind
@@ -84,8 +87,10 @@ class TopK(Primitive):
         if has_part_bytes([aval]):
             again = functools.partial(self.bind, k=k, axis=axis)
             return ctx.inline(functools.partial(in_whole_bytes, again), x)
-        if ctx.platform == "cpu" and fits_digits([aval], axis) and not _is_quick(aval, k):
-            return ctx.inline(functools.partial(largest_by_digits, k=k), x)
+        if ctx.platform == "cpu":
+            form = _cpu_form(aval, k)
+            if form is not None:
+                return ctx.inline(functools.partial(form, k=k), x)
         return ctx.op("chlo.top_k", x, k=f"{k} : i64")
 
     def _moved(self, x: Any, *, k: int, axis: int) -> list[Any]:
@@ -99,6 +104,14 @@ class TopK(Primitive):
 top_k_p = TopK()
 
 
-def _is_quick(x: ShapedArray, k: int) -> bool:
-    """True if the CPU's own function applies: small k and float32; XLA sorts all others with a comparator."""
-    return x.dtype == np.float32 and 32 * k < x.shape[-1]
+def _cpu_form(x: ShapedArray, k: int) -> Callable[..., Any] | None:
+    """A formulation that is faster than XLA's operation, which sorts whole rows but for those of float32."""
+    as_float32 = can_cast(x.dtype, np.float32)
+    if fits_digits([x], x.ndim - 1) and not (as_float32 and 32 * k < x.shape[-1]):
+        return largest_by_digits
+    return _in_float32 if as_float32 and x.dtype != np.float32 else None
+
+
+def _in_float32(x: Any, *, k: int) -> list[Any]:
+    values, places = top_k_p.bind(convert(x, np.float32), k=k, axis=aval_of(x).ndim - 1)
+    return [convert(values, aval_of(x).dtype), places]
