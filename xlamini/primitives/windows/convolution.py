@@ -57,11 +57,13 @@ from xlamini.primitives.windows.cpu import (
     multiply_adds,
     narrow_floats,
     places_as_features,
+    runs_as_features,
     spread_products,
     tile_gradient,
     tile_products,
+    window_as_features,
 )
-from xlamini.primitives.windows.cpu.choice import Formulation, Rewrite, by_formulation, by_rewrite
+from xlamini.primitives.windows.cpu.choice import Formulation, Rewrite, by_formulation, by_rewrite, by_rewrite_if_finite
 from xlamini.primitives.windows.geometry import Pads, as_numbers, as_pads, dilated, pads_attribute, window_counts
 from xlamini.runtime import Array
 
@@ -174,7 +176,13 @@ class ConvGeneralDilated(Primitive):
     def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         return batched(self.bind, axis.size, operands, dims, **params)
 
-    def lower(
+    def lower(self, ctx: Any, lhs: Any, rhs: Any, **params: Any) -> Any:
+        if kind_of(ctx.avals_in[0].dtype) is COMPLEX:
+            return ctx.inline(lambda x, y: self._of_parts(x, y, params), lhs, rhs)
+        operands = (lhs, rhs)
+        return by_rewrite_if_finite(ctx, _OF_FINITE, operands, lambda: self._of_any(ctx, *operands, **params))
+
+    def _of_any(
         self,
         ctx: Any,
         lhs: Any,
@@ -188,11 +196,9 @@ class ConvGeneralDilated(Primitive):
         feature_group_count: int,
         batch_group_count: int,
         precision: CanonicalPrecision,
-        preferred_element_type: Any,
+        **_: Any,
     ) -> Any:
-        if kind_of(ctx.avals_in[0].dtype) is COMPLEX:
-            params = ctx.eqn.params
-            return ctx.inline(lambda x, y: self._of_parts(x, y, params), lhs, rhs)
+        """The convolution of operands that may have infinities and NaNs."""
         formulated = by_formulation(ctx, _FORMULATIONS, (lhs, rhs))
         if formulated is not None:
             return formulated
@@ -253,6 +259,10 @@ class ConvGeneralDilated(Primitive):
 
 conv_general_dilated_p = ConvGeneralDilated()
 
+_OF_FINITE = (
+    Rewrite(window_as_features.fits, window_as_features.window_as_features),
+    Rewrite(runs_as_features.fits, runs_as_features.runs_as_features),
+)
 _FORMULATIONS = (
     Formulation(tile_products.fits, tile_products.tile_products),
     Formulation(tile_gradient.fits, tile_gradient.tile_gradient),

@@ -10,7 +10,14 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from xlamini.core import Jaxpr, Primitive, ShapedArray, memoised
+import numpy as np
+
+from xlamini.core import Jaxpr, Primitive, ShapedArray, aval_of, memoised
+from xlamini.lowering.control_flow import case
+from xlamini.primitives.bitwise import bitwise_and
+from xlamini.primitives.convert_element_type import convert
+from xlamini.primitives.reductions import reduce_and
+from xlamini.primitives.rounding import is_finite
 from xlamini.primitives.windows.cpu.noinline import traced_alone
 
 
@@ -49,7 +56,23 @@ def by_rewrite(ctx: Any, rewrites: Sequence[Rewrite], operands: Sequence[Any]) -
     return None if chosen is None else ctx.inline(lambda *xs: chosen.compute(bind, *xs, **params), *operands)
 
 
+def by_rewrite_if_finite(
+    ctx: Any, rewrites: Sequence[Rewrite], operands: Sequence[Any], otherwise: Callable[[], Any]
+) -> Any:
+    """The result by the first rewrite that fits if all numbers are finite, and else `otherwise()`; both are lowered."""
+    if _first_that_fits(ctx, rewrites) is None:
+        return otherwise()
+    branches = [lambda: [otherwise()], lambda: [by_rewrite(ctx, rewrites, operands)]]
+    return case(ctx, ctx.inline(_all_finite, *operands), branches, [ctx.aval_out])[0]
+
+
 # --- helpers
+
+
+def _all_finite(*operands: Any) -> Any:
+    """1 if no operand has an infinity or NaN, else 0."""
+    finite = [reduce_and(is_finite(x), range(aval_of(x).ndim)) for x in operands]
+    return convert(functools.reduce(bitwise_and, finite), np.int32)
 
 
 def _first_that_fits(ctx: Any, forms: Sequence[Form]) -> Form | None:

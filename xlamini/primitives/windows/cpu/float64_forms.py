@@ -15,13 +15,9 @@ from typing import Any
 from xlamini.core import Shape, ShapedArray, aval_of, literal
 from xlamini.primitives.pad import pad
 from xlamini.primitives.shape import expand_dims, squeeze
-from xlamini.primitives.windows.conv_numbers import ConvDimensionNumbers, result_space, space_of
+from xlamini.primitives.windows.conv_numbers import OF_SPACE, ConvDimensionNumbers, result_space, space_of
 from xlamini.primitives.windows.cpu.noinline import noinline
 from xlamini.primitives.windows.geometry import Pads
-
-_OF_SPACE = {"window_strides": 1, "padding": (0, 0), "lhs_dilation": 1, "rhs_dilation": 1}
-"""The params with an item for each dimension of space, and the item for one of size 1."""
-
 
 def is_vector(lhs: ShapedArray, rhs: ShapedArray, *, feature_group_count: int, **_: Any) -> bool:
     """One dimension of float64, in one group."""
@@ -33,7 +29,7 @@ def as_row(
 ) -> Any:
     """The convolution of images with one row."""
     specs = [(*spec[:2], 3, *spec[2:]) for spec in dimension_numbers]
-    planar = {name: (item, *params[name]) for name, item in _OF_SPACE.items()}
+    planar = {name: (item, *params[name]) for name, item in OF_SPACE.items()}
     out = bind(
         *(expand_dims(x, (3,)) for x in (lhs, rhs)), **params | planar, dimension_numbers=ConvDimensionNumbers(*specs)
     )

@@ -1,0 +1,100 @@
+"""Convolution by a long window that leaves few results, with runs of the window as features that are contracted.
+
+So is the kernel's gradient of a filter, whose window is the cotangent, with holes if the filter has a stride. Result t
+sums x[i * hole + t] * y[i] over all i. With i = q * r + b, a matrix product over q gives the sum for each b and each
+a = b * hole + t, and a result is the sum of those on a diagonal. Up to twice as many products are computed as there are.
+
+Some are by zeros, which would be NaN for an infinity or NaN near a window. So operands must be finite.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core import ShapedArray, aval_of, literal
+from xlamini.primitives.concatenate import concatenate
+from xlamini.primitives.pad import pad
+from xlamini.primitives.shape import reshape, sum_over, transpose
+from xlamini.primitives.slice import slice_in_dim
+from xlamini.primitives.windows.conv_numbers import OF_SPACE, ConvDimensionNumbers, result_space, space_of
+from xlamini.primitives.windows.cpu.numbers import is_plain
+
+_MOST_RESULTS = 2048
+_RUNS = 16, 128
+"""The least and the greatest length of a run."""
+
+
+def fits(lhs: ShapedArray, rhs: ShapedArray, **params: Any) -> bool:
+    """One group of few images and outputs, and a plain dimension in which the window is longer than the result."""
+    lhs_spec, rhs_spec, _ = params["dimension_numbers"]
+    one_group = params["feature_group_count"] == params["batch_group_count"] == 1
+    if not is_plain(lhs, **params) or not one_group or max(lhs.shape[lhs_spec[0]], rhs.shape[rhs_spec[0]]) > 4:
+        return False
+    window = space_of(rhs, rhs_spec)
+    along = _longest(window)
+    plain = params["window_strides"][along] == params["lhs_dilation"][along] == 1
+    results = result_space(lhs, rhs, **params)[along]
+    return plain and 4 * _RUNS[0] <= window[along] > results <= _MOST_RESULTS
+
+
+def window_as_features(bind: Callable[..., Any], lhs: Any, rhs: Any, **params: Any) -> Any:
+    """The convolution; in the one that is computed, the dimension of the runs has size 1."""
+    lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
+    window = space_of(aval_of(rhs), rhs_spec)
+    along, rank = _longest(window), len(window)
+    results = result_space(aval_of(lhs), aval_of(rhs), **params)[along]
+    run = min(max(results, _RUNS[0]), _RUNS[1])
+    count, hole = math.ceil(window[along] / run), params["rhs_dilation"][along]
+
+    others = [d for d in range(rank) if d != along]
+    order = (0, *(2 + d for d in others), 1, 2 + along)
+    x, y = (transpose(a, [spec[d] for d in order]) for a, spec in ((lhs, lhs_spec), (rhs, rhs_spec)))
+    reach = (run - 1) * hole + results
+    x = _runs(x, params["padding"][along][0], count, run * hole, reach)
+    of_space = {name: (*(params[name][d] for d in others), one) for name, one in OF_SPACE.items()}
+    last = (0, rank + 1, *range(1, rank + 1))
+    numbers = {"dimension_numbers": ConvDimensionNumbers(last, last, last)}
+    out = bind(_with_features(x), _with_features(_runs(y, 0, count, run, run)), **params | of_space | numbers)
+
+    images, outputs = aval_of(lhs).shape[lhs_spec[0]], aval_of(rhs).shape[rhs_spec[0]]
+    sums = _sums_of_diagonals(reshape(out, (images, reach, *aval_of(out).shape[1:-2], outputs, run)), hole, results)
+    return transpose(sums, np.argsort([out_spec[d] for d in order]).tolist())
+
+
+# --- helpers
+
+
+def _longest(window: Sequence[int]) -> int:
+    return max(range(len(window)), key=lambda d: window[d])
+
+
+def _runs(x: Any, before: int, count: int, step: int, size: int) -> Any:
+    """Of an array (…, places), after `before` zeros, runs of `size` places from every `step`-th on: (…, count, size)."""
+    *outer, length = aval_of(x).shape
+    pieces, rank = math.ceil(size / step), len(outer)
+    around = [*((0, 0, 0) for _ in outer), (before, (count + pieces - 1) * step - before - length, 0)]
+    steps = reshape(pad(x, literal(0, aval_of(x).dtype), around), (*outer, count + pieces - 1, step))
+    joint = concatenate([slice_in_dim(steps, i, i + count, axis=rank) for i in range(pieces)], rank + 1)
+    return slice_in_dim(joint, 0, size, axis=rank + 1)
+
+
+def _with_features(runs: Any) -> Any:
+    """Runs (N, space…, C, count, size) as images of their own, with features last: (N * size, space…, 1, C * count)."""
+    first, *space, given, count, size = aval_of(runs).shape
+    rank = len(space)
+    moved = transpose(runs, (0, rank + 3, *range(1, rank + 3)))
+    return reshape(moved, (first * size, *space, 1, given * count))
+
+
+def _sums_of_diagonals(x: Any, hole: int, results: int) -> Any:
+    """Of (N, reach, space…, O, run) the sums of the (t + b * hole, b), for each result t: (N, space…, O, results)."""
+    images, reach, *inner, run = aval_of(x).shape
+    rank = len(inner)
+    rows = reshape(transpose(x, (0, *range(2, rank + 3), 1)), (images, *inner, run * reach))
+    around = [*((0, 0, 0) for _ in range(rank + 1)), (0, run * hole, 0)]
+    longer = reshape(pad(rows, literal(0, aval_of(x).dtype), around), (images, *inner, run, reach + hole))
+    return sum_over(slice_in_dim(longer, 0, results, axis=rank + 2), [rank + 1])
