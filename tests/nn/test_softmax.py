@@ -100,3 +100,17 @@ def test_focal_loss() -> None:
     """A loss with weights of 0 and 1: its second derivative far out is 0, not infinite."""
     loss = lambda x: logsumexp(jnp.stack([0.0 * x, -x]), b=f32(0, 1))
     assert hessian(loss)(50.0) == 0.0 and grad(loss)(50.0) == -1.0
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_sums_of_halves_are_rounded_once(dtype: str) -> None:
+    """By rounding each sum, the logarithm of 2**17 equal powers would be that of some thousands of them."""
+    x = jnp.asarray(np.random.default_rng(0).standard_normal(2**17), dtype)
+    wide = np.asarray(x, np.float64)
+    total = np.exp(wide).sum()
+    step = float(jnp.finfo(dtype).eps)
+    np.testing.assert_allclose(np.asarray(nn.logsumexp(x), np.float64), np.log(total), rtol=step)
+    np.testing.assert_allclose(np.asarray(nn.softmax(jnp.zeros(2**12, dtype)), np.float64), 2.0**-12, rtol=step)
+    np.testing.assert_allclose(np.asarray(nn.log_softmax(x), np.float64), wide - np.log(total), rtol=2 * step, atol=0.05)
+    _, derivative = xlamini.jvp(nn.softmax, (jnp.zeros(2**12, dtype),), (jnp.ones(2**12, dtype),))
+    assert not derivative.any()

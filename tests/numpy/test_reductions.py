@@ -214,3 +214,12 @@ ERRORS: list[tuple[Callable[[], Any], type, str]] = [
 def test_errors(call: Callable[[], Any], kind: type[Exception], text: str) -> None:
     with pytest.raises(kind, match=re.escape(text)):
         call()
+
+
+def test_averages_of_halves_are_rounded_once() -> None:
+    x = np.full((2**10, 3), 1.5, ml_dtypes.bfloat16)
+    for options in ({}, {"axis": 0}, {"axis": 0, "weights": np.full(2**10, 0.5, ml_dtypes.bfloat16)}):
+        average, total = jnp.average(x, **options, returned=True)
+        np.testing.assert_array_equal(average, np.full(average.shape, 1.5))
+        expected = 2**9 if "weights" in options else x.size // average.size
+        np.testing.assert_array_equal(total, np.full(average.shape, expected, ml_dtypes.bfloat16))

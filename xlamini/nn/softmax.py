@@ -19,9 +19,8 @@ from xlamini.primitives import (
     promoted_inexact,
     sign,
     stop_gradient,
-    sum_over,
 )
-from xlamini.primitives.reductions import reduce_max
+from xlamini.primitives.reductions import reduce_max, wide_sum
 from xlamini.primitives.softmax import softmax_p
 from xlamini.runtime import Array
 from xlamini.staging import composite
@@ -135,7 +134,7 @@ def _largest(x: Any, axes: tuple[int, ...]) -> Any:
 
 
 def _summed(x: Any, axes: tuple[int, ...]) -> Any:
-    return expand_dims(sum_over(x, axes), axes)
+    return expand_dims(wide_sum(x, axes), axes)
 
 
 def _left_out(x: Any, mask: Any) -> Any:

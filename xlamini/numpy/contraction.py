@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import ShapeError, aval_of, check_user_dtype, result_type
-from xlamini.numpy.reductions import accumulator
 from xlamini.primitives import (
     broadcast_in_dim,
     convert,
@@ -27,6 +26,7 @@ from xlamini.primitives import (
 )
 from xlamini.primitives.dot_general import dot_general
 from xlamini.primitives.precision import CanonicalPrecision, canonical_precision
+from xlamini.primitives.reductions import accumulator
 from xlamini.primitives.slice import slice
 
 Labels = tuple[Hashable, ...]

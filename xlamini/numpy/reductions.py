@@ -24,7 +24,7 @@ from xlamini.primitives import (
     reduce_or_p,
     where as select,
 )
-from xlamini.primitives.reductions import reduce_and_p, reduce_max_p, reduce_min_p, reduce_prod_p
+from xlamini.primitives.reductions import accumulator, reduce_and_p, reduce_max_p, reduce_min_p, reduce_prod_p
 from xlamini.primitives.shape import reduce_sum_p
 from xlamini.runtime import Array
 from xlamini.staging import composite
@@ -200,11 +200,6 @@ def reduce(
         return result
     start = in_dtype(as_operand(name, initial) if aval_of(initial).ndim else initial, dtype)
     return monoid.between(*broadcasted(name, result, start))
-
-
-def accumulator(dtype: Any) -> Any:
-    """The dtype to sum elements of `dtype` in: float32 for halves."""
-    return np.dtype(np.float32) if issubdtype(dtype, np.floating) and dtype.itemsize < 4 else dtype
 
 
 def summed_dtype(name: str, given: Any, dtype: Any, promote_integers: bool = True) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 from xlamini.core import ShapeError, aval_of, check_user_dtype, issubdtype, literal, result_type
 from xlamini.numpy.arguments import as_axes, as_operand, refuse_out
-from xlamini.numpy.reductions import SUM, Axis, accumulator, as_mask, reduce
+from xlamini.numpy.reductions import SUM, Axis, as_mask, reduce, sum as array_sum
 from xlamini.primitives import (
     add,
     broadcast_in_dim,
@@ -30,6 +30,7 @@ from xlamini.primitives import (
 )
 from xlamini.primitives.arithmetic import div
 from xlamini.primitives.promotion import float_of
+from xlamini.primitives.reductions import accumulator
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
@@ -118,12 +119,16 @@ def average(
     """
     a = as_operand("average", a)
     dtype = float_dtype("average", a, None)
-    given: Any = literal(1, dtype) if weights is None else as_operand("average", weights)
+    if weights is None:
+        result = mean(a, axis, keepdims=keepdims)
+        total = full(aval_of(result), aval_of(a).size // max(aval_of(result).size, 1))
+        return (result, total) if returned else result
+    given = as_operand("average", weights)
     dtype = result_type(dtype, aval_of(given).dtype)
     x = convert(a, dtype)
     counts = _weights_like(x, in_dtype(given, dtype), axis)
-    total = reduce("average", SUM, counts, axis, keepdims)
-    result = div(reduce("average", SUM, mul(x, counts), axis, keepdims), total)
+    total = array_sum(counts, axis, keepdims=keepdims)
+    result = div(array_sum(mul(x, counts), axis, keepdims=keepdims), total)
     return (result, total) if returned else result
 
 

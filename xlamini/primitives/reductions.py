@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+import numpy as np
+
 from xlamini.core import (
     PURE,
     READS,
@@ -22,6 +24,7 @@ from xlamini.core import (
     Values,
     aval_of,
     iinfo,
+    issubdtype,
     literal,
     reducing,
 )
@@ -177,6 +180,17 @@ class Extremum(Reduction):
         body = ctx.scalar_region([scalar] * 2, lambda a, b: [ctx.inline(larger_or_smaller, a, b, avals=[scalar] * 2)])
         start = ctx.constant(self.start(scalar.dtype), scalar)
         return ctx.op("stablehlo.reduce", x, start, regions=[body], dimensions=axes)
+
+
+def accumulator(dtype: Any) -> Any:
+    """The dtype to sum elements of `dtype` in: float32 for halves."""
+    return np.dtype(np.float32) if issubdtype(dtype, np.floating) and dtype.itemsize < 4 else dtype
+
+
+def wide_sum(x: Any, axes: Sequence[int]) -> Any:
+    """The sum over the axes in the elements' dtype; that of halves is rounded once, at the end."""
+    dtype = aval_of(x).dtype
+    return convert(sum_over(convert(x, accumulator(dtype)), axes), dtype)
 
 
 def check_kind(name: str, aval: ShapedArray, accepts: Kinds) -> None:

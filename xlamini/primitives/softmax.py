@@ -26,8 +26,8 @@ from xlamini.primitives.arithmetic import div, sub
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.exponential import TRANSCENDENTAL, exp
 from xlamini.primitives.kinds import COMPLEX, FLOAT
-from xlamini.primitives.reductions import check_kind, reduce_max
-from xlamini.primitives.shape import broadcast_in_dim, sum_over
+from xlamini.primitives.reductions import check_kind, reduce_max, wide_sum
+from xlamini.primitives.shape import broadcast_in_dim
 
 
 class Softmax(Primitive):
@@ -43,7 +43,7 @@ class Softmax(Primitive):
 
     def jvp(self, primals: Values, tangents: Values, *, axes: Shape) -> Any:
         y, (tangent,) = self.bind(*primals, axes=axes), tangents
-        return y, mul(y, sub(tangent, _everywhere(sum_over(mul(y, tangent), axes), axes, aval_of(y))))
+        return y, mul(y, sub(tangent, _everywhere(wide_sum(mul(y, tangent), axes), axes, aval_of(y))))
 
     def transpose(self, ct: Any, x: Any, **params: Any) -> NoReturn:
         raise AssertionError("softmax is not linear, and its derivative is made of other primitives")
@@ -68,7 +68,7 @@ softmax_p = Softmax()
 def _formula(x: Any, axes: Shape) -> Any:
     aval = aval_of(x)
     powers = exp(sub(x, _everywhere(reduce_max(x, axes), axes, aval)))
-    return div(powers, _everywhere(sum_over(powers, axes), axes, aval))
+    return div(powers, _everywhere(wide_sum(powers, axes), axes, aval))
 
 
 def _everywhere(x: Any, axes: Shape, aval: ShapedArray) -> Any:

@@ -19,6 +19,7 @@ from xlamini.primitives.windows.conv_numbers import OF_SPACE, ConvDimensionNumbe
 from xlamini.primitives.windows.cpu.noinline import noinline
 from xlamini.primitives.windows.geometry import Pads
 
+
 def is_vector(lhs: ShapedArray, rhs: ShapedArray, *, feature_group_count: int, **_: Any) -> bool:
     """One dimension of float64, in one group."""
     return lhs.dtype.name == "float64" and lhs.ndim == 3 and feature_group_count == 1

@@ -40,7 +40,7 @@ def fits(lhs: ShapedArray, rhs: ShapedArray, **params: Any) -> bool:
         return False
     along, run = _widest(window), _run(outputs // params["feature_group_count"], given)
     whole = params["lhs_dilation"][along] == params["rhs_dilation"][along] == 1
-    long = window[along] >= _LONG or window[along] >= run // 4 and given * math.prod(window) > _MANY
+    long = window[along] >= _LONG or (window[along] >= run // 4 and given * math.prod(window) > _MANY)
     results = result_space(lhs, rhs, **params)[along]
     return run >= _LEAST_FEATURES and whole and long and results >= run and rhs.size * run <= _MOST_WEIGHTS
 

@@ -2,7 +2,7 @@
 
 So is the kernel's gradient of a filter, whose window is the cotangent, with holes if the filter has a stride. Result t
 sums x[i * hole + t] * y[i] over all i. With i = q * r + b, a matrix product over q gives the sum for each b and each
-a = b * hole + t, and a result is the sum of those on a diagonal. Up to twice as many products are computed as there are.
+a = b * hole + t, and a result is the sum of those on a diagonal. Up to twice as many products are computed.
 
 Some are by zeros, which would be NaN for an infinity or NaN near a window. So operands must be finite.
 """
@@ -73,7 +73,7 @@ def _longest(window: Sequence[int]) -> int:
 
 
 def _runs(x: Any, before: int, count: int, step: int, size: int) -> Any:
-    """Of an array (…, places), after `before` zeros, runs of `size` places from every `step`-th on: (…, count, size)."""
+    """Of an array (…, places), after `before` zeros, `count` runs of `size` places from every `step`-th on."""
     *outer, length = aval_of(x).shape
     pieces, rank = math.ceil(size / step), len(outer)
     around = [*((0, 0, 0) for _ in outer), (before, (count + pieces - 1) * step - before - length, 0)]
