@@ -26,7 +26,7 @@ from xlamini.primitives import (
 )
 from xlamini.primitives.dot_general import dot_general
 from xlamini.primitives.precision import CanonicalPrecision, canonical_precision
-from xlamini.primitives.reductions import accumulator
+from xlamini.primitives.promotion import accumulator
 from xlamini.primitives.slice import slice
 
 Labels = tuple[Hashable, ...]

@@ -24,7 +24,8 @@ from xlamini.primitives import (
     reduce_or_p,
     where as select,
 )
-from xlamini.primitives.reductions import accumulator, reduce_and_p, reduce_max_p, reduce_min_p, reduce_prod_p
+from xlamini.primitives.promotion import accumulator
+from xlamini.primitives.reductions import reduce_and_p, reduce_max_p, reduce_min_p, reduce_prod_p
 from xlamini.primitives.shape import reduce_sum_p
 from xlamini.runtime import Array
 from xlamini.staging import composite

@@ -29,8 +29,7 @@ from xlamini.primitives import (
     where as select,
 )
 from xlamini.primitives.arithmetic import div
-from xlamini.primitives.promotion import float_of
-from xlamini.primitives.reductions import accumulator
+from xlamini.primitives.promotion import accumulator, float_of
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike

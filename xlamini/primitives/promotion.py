@@ -99,6 +99,11 @@ def _dtypes_at_least(kind: Any, raised: Callable[[Any], Any], operands: Values) 
     return [in_dtype(x, dtype, weak) for x in operands]
 
 
+def accumulator(dtype: Any) -> Any:
+    """The dtype to sum elements of `dtype` in: float32 for halves."""
+    return np.dtype(np.float32) if issubdtype(dtype, np.floating) and dtype.itemsize < 4 else dtype
+
+
 def float_of(dtype: Any) -> np.dtype:
     """The dtype of the values that a function of floats has for integers or booleans: float64 for those of 64 bits."""
     return np.dtype(np.float64 if dtype.itemsize == 8 else np.float32)

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-import numpy as np
-
 from xlamini.core import (
     PURE,
     READS,
@@ -24,7 +22,6 @@ from xlamini.core import (
     Values,
     aval_of,
     iinfo,
-    issubdtype,
     literal,
     reducing,
 )
@@ -36,6 +33,7 @@ from xlamini.primitives.kinds import ANY, BOOL, INTEGER, NUMERIC, Kinds, kind_of
 from xlamini.primitives.ordering import highest, lowest
 from xlamini.primitives.out_sharding import summed_in_sharding
 from xlamini.primitives.pad import pad
+from xlamini.primitives.promotion import accumulator
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast_in_dim, reduce_sum_p, reduced, reshape, sum_over
 from xlamini.primitives.slice import slice_in_dim
@@ -180,11 +178,6 @@ class Extremum(Reduction):
         body = ctx.scalar_region([scalar] * 2, lambda a, b: [ctx.inline(larger_or_smaller, a, b, avals=[scalar] * 2)])
         start = ctx.constant(self.start(scalar.dtype), scalar)
         return ctx.op("stablehlo.reduce", x, start, regions=[body], dimensions=axes)
-
-
-def accumulator(dtype: Any) -> Any:
-    """The dtype to sum elements of `dtype` in: float32 for halves."""
-    return np.dtype(np.float32) if issubdtype(dtype, np.floating) and dtype.itemsize < 4 else dtype
 
 
 def wide_sum(x: Any, axes: Sequence[int]) -> Any:
