@@ -15,7 +15,8 @@ from tests.support.cpu_forms import Spy
 from xlamini import lax
 from xlamini.primitives.windows import convolution
 
-TOLERANCE = {"float64": 1e-11, "float32": 2e-5}
+TOLERANCE = {"float32": 2e-5, "float64": 1e-11}
+DTYPES = tuple(TOLERANCE)
 SEEDS = [0, 1, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(2, 10))]
 
 
@@ -42,7 +43,7 @@ def test_a_filter_of_a_signal_and_its_gradients(spy: Spy, seed: int) -> None:
     x_shape, kernel_shape = (2, groups * given, 290), (groups * outputs, given, 70)
     specs = [tuple(rng.permutation(3).tolist()) for _ in "lro"]
     params = {"window_strides": [stride], "padding": [rng.integers(-5, 40, 2).tolist()], "feature_group_count": groups}
-    compare(rng, spy, x_shape, kernel_shape, specs, params)
+    compare(rng, spy, DTYPES[int(rng.integers(2))], x_shape, kernel_shape, specs, params)
     assert "runs_as_features" in spy.used
 
 
@@ -56,7 +57,7 @@ def test_a_filter_of_images_and_its_gradients(spy: Spy, seed: int) -> None:
     specs = [tuple(rng.permutation(4).tolist()) for _ in "lro"]
     padding = rng.integers(0, 9, (2, 2)).tolist()
     params = {"window_strides": stride, "padding": padding, "rhs_dilation": hole, "feature_group_count": groups}
-    compare(rng, spy, (2, groups, *size), (2 * groups, 1, *window), specs, params)
+    compare(rng, spy, DTYPES[int(rng.integers(2))], (2, groups, *size), (2 * groups, 1, *window), specs, params)
     assert "runs_as_features" in spy.used
 
 
@@ -68,12 +69,11 @@ def test_the_gradient_of_a_short_kernel(spy: Spy, seed: int) -> None:
     shapes = (2, 1, *(9,) * (rank - 1), 300), (3, 1, *(2,) * (rank - 1), 5)
     specs = [tuple(rng.permutation(rank + 2).tolist()) for _ in "lro"]
     params = {"window_strides": [2] * (rank - 1) + [stride], "padding": rng.integers(0, 2, (rank, 2)).tolist()}
-    compare(rng, spy, *shapes, specs, params)
+    compare(rng, spy, "float32" if rank == 2 else "float64", *shapes, specs, params)
     assert "window_as_features" in spy.used
 
 
-def compare(rng: Any, spy: Spy, x_shape: Any, kernel_shape: Any, specs: Any, params: Any) -> None:
-    dtype = ("float32", "float64")[int(rng.integers(2))]
+def compare(rng: Any, spy: Spy, dtype: str, x_shape: Any, kernel_shape: Any, specs: Any, params: Any) -> None:
     x, kernel = (
         jnp.asarray(rng.standard_normal([shape[spec.index(d)] for d in range(len(spec))]), dtype)
         for shape, spec in zip((x_shape, kernel_shape), specs, strict=False)

@@ -7,8 +7,8 @@ many products are computed, in matrix products.
 
 Some of those are by zeros, which would be NaN for an infinity or NaN near a window. So operands must be finite.
 
-Milliseconds of the processor's time, XLA's convolution / this: 1,025 taps of 2**20 elements 300 / 29; 4,096 of 4,096,
-full 142 / 0.9; 31×31 of 512×512 199 / 11.
+Milliseconds of the processor's time, XLA's convolution / this: 1,025 taps of 2**20 elements 197 / 18; 4,096 of 4,096,
+full 75 / 0.6; 31×31 of 512×512 249 / 8.5; depthwise, of 2×96×32×32, 243 / 102.
 """
 
 from __future__ import annotations

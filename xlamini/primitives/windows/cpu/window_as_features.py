@@ -5,6 +5,9 @@ sums x[i * hole + t] * y[i] over all i. With i = q * r + b, a matrix product ove
 a = b * hole + t, and a result is the sum of those on a diagonal. Up to twice as many products are computed.
 
 Some are by zeros, which would be NaN for an infinity or NaN near a window. So operands must be finite.
+
+Milliseconds of the processor's time, XLA's convolution / this, of the gradient of a kernel: 1,025 taps of 2**20
+elements 158 / 88, in float64 466 / 160; 31×31 of 512×512 513 / 50, in float64 91 / 104.
 """
 
 from __future__ import annotations
@@ -29,7 +32,10 @@ _RUNS = 16, 128
 
 
 def fits(lhs: ShapedArray, rhs: ShapedArray, **params: Any) -> bool:
-    """One group of few images and outputs, and a plain dimension in which the window is longer than the result."""
+    """One group of few images and outputs, and a plain dimension in which the window is longer than the result.
+
+    In float64 there must be no other dimension.
+    """
     lhs_spec, rhs_spec, _ = params["dimension_numbers"]
     one_group = params["feature_group_count"] == params["batch_group_count"] == 1
     if not is_plain(lhs, **params) or not one_group or max(lhs.shape[lhs_spec[0]], rhs.shape[rhs_spec[0]]) > 4:
@@ -37,6 +43,7 @@ def fits(lhs: ShapedArray, rhs: ShapedArray, **params: Any) -> bool:
     window = space_of(rhs, rhs_spec)
     along = _longest(window)
     plain = params["window_strides"][along] == params["lhs_dilation"][along] == 1
+    plain = plain and (len(window) == 1 or lhs.dtype.name == "float32")
     results = result_space(lhs, rhs, **params)[along]
     return plain and 4 * _RUNS[0] <= window[along] > results <= _MOST_RESULTS
 
