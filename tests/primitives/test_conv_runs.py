@@ -86,7 +86,7 @@ def compare(rng: Any, spy: Spy, dtype: str, x_shape: Any, kernel_shape: Any, spe
 
     ours = jax.jit(both)(x, kernel)
     spy.without()
-    theirs = jax.jit(lambda *xs: both(*xs))(x, kernel)
+    theirs = jax.jit(lambda x, kernel: both(x, kernel))(x, kernel)
     for one, other in zip(ours, theirs, strict=True):
         assert_same(one, other)
 

@@ -14,17 +14,16 @@ full 75 / 0.6; 31×31 of 512×512 249 / 8.5; depthwise, of 2×96×32×32, 243 / 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from xlamini.core import ShapedArray, aval_of, literal
 from xlamini.primitives.pad import pad
 from xlamini.primitives.shape import broadcast_in_dim, reshape, transpose
 from xlamini.primitives.slice import slice_in_dim
-from xlamini.primitives.windows.conv_numbers import OF_SPACE, ConvDimensionNumbers, result_space
+from xlamini.primitives.windows.conv_numbers import result_space
 from xlamini.primitives.windows.cpu.numbers import is_plain
+from xlamini.primitives.windows.cpu.runs import convolved, longest, moved, moved_back, others
 
 _FEATURES, _LEAST_FEATURES = 32, 8
 """How many features of a group a run gives: matrices of about this size are multiplied fastest."""
@@ -38,7 +37,7 @@ def fits(lhs: ShapedArray, rhs: ShapedArray, **params: Any) -> bool:
     outputs, given, *window = (rhs.shape[d] for d in params["dimension_numbers"].rhs_spec)
     if not is_plain(lhs, **params) or params["batch_group_count"] > 1:
         return False
-    along, run = _widest(window), _run(outputs // params["feature_group_count"], given)
+    along, run = longest(window), _run(outputs // params["feature_group_count"], given)
     whole = params["lhs_dilation"][along] == params["rhs_dilation"][along] == 1
     long = window[along] >= _LONG or (window[along] >= run // 4 and given * math.prod(window) > _MANY)
     results = result_space(lhs, rhs, **params)[along]
@@ -46,40 +45,33 @@ def fits(lhs: ShapedArray, rhs: ShapedArray, **params: Any) -> bool:
 
 
 def runs_as_features(bind: Callable[..., Any], lhs: Any, rhs: Any, **params: Any) -> Any:
-    """The convolution. Its arrays have features last and, before them, the dimension of the runs."""
+    """The convolution: as many runs are read as there are of results, and those of the kernel but one."""
     lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
     outputs, given, *window = (aval_of(rhs).shape[d] for d in rhs_spec)
-    along, rank, groups = _widest(window), len(window), params["feature_group_count"]
-    space = [*(2 + d for d in range(rank) if d != along), 2 + along]
-    results = result_space(aval_of(lhs), aval_of(rhs), **params)[along]
+    along, kept, groups = longest(window), others(window), params["feature_group_count"]
     run, stride = _run(outputs // groups, given), params["window_strides"][along]
+    results = result_space(aval_of(lhs), aval_of(rhs), **params)[along]
+    space, count = (*(2 + d for d in kept), 2 + along), math.ceil(results / run)
 
-    kernel = transpose(rhs, [rhs_spec[d] for d in (*space, 1, 0)])
-    kernel = _bands(reshape(kernel, (*aval_of(kernel).shape[:-1], groups, outputs // groups)), run, stride)
-    count = math.ceil(results / run)
-    before, read = params["padding"][along][0], count + aval_of(kernel).shape[-3] - 1
-    x = _runs(transpose(lhs, [lhs_spec[d] for d in (0, *space, 1)]), before, read, run * stride, groups)
-    of_space = {name: (*(params[name][d - 2] for d in space[:-1]), one) for name, one in OF_SPACE.items()}
-    last = (0, rank + 1, *range(1, rank + 1))
-    numbers = ConvDimensionNumbers(last, (rank + 1, rank, *range(rank)), last)
-    out = bind(x, kernel, **params | of_space | {"dimension_numbers": numbers})
-
-    outer = aval_of(out).shape[:-1]
-    apart = reshape(out, (*outer, groups, run, outputs // groups))
-    whole = reshape(_exchanged(apart, rank + 1), (*outer[:-1], count * run, outputs))
-    sliced = slice_in_dim(whole, 0, results, axis=rank)
-    return transpose(sliced, np.argsort([out_spec[d] for d in (0, *space, 1)]).tolist())
+    kernel = _bands(_grouped(moved(rhs, rhs_spec, (*space, 1, 0)), groups), run, stride)
+    read = count + aval_of(kernel).shape[-3] - 1
+    x = _runs(_grouped(moved(lhs, lhs_spec, (0, *space, 1)), groups), params["padding"][along][0], read, run * stride)
+    out = convolved(bind, x, kernel, kept, params)
+    joint = _joint(reshape(out, (*aval_of(out).shape[:-1], groups, run, outputs // groups)))
+    return moved_back(slice_in_dim(joint, 0, results, axis=len(window)), out_spec, (0, *space, 1))
 
 
 # --- helpers
 
 
-def _widest(window: Sequence[int]) -> int:
-    return max(range(len(window)), key=lambda d: window[d])
-
-
 def _run(outputs: int, given: int) -> int:
     return _FEATURES // max(outputs, given)
+
+
+def _grouped(x: Any, groups: int) -> Any:
+    """The last dimension as two: groups, and features of one."""
+    *outer, features = aval_of(x).shape
+    return reshape(x, (*outer, groups, features // groups))
 
 
 def _exchanged(x: Any, dim: int) -> Any:
@@ -87,13 +79,19 @@ def _exchanged(x: Any, dim: int) -> Any:
     return transpose(x, (*range(dim), dim + 1, dim, *range(dim + 2, aval_of(x).ndim)))
 
 
-def _runs(x: Any, before: int, count: int, size: int, groups: int) -> Any:
-    """An array (N, space…, G * C) with zeros before its last dimension of space, as runs (…, count, G * size * C)."""
-    *outer, length, features = aval_of(x).shape
-    around = [*((0, 0, 0) for _ in outer), (before, count * size - before - length, 0), (0, 0, 0)]
+def _runs(x: Any, before: int, count: int, size: int) -> Any:
+    """An array (N, space…, G, C) with zeros before its last dimension of space, as runs (…, count, G * size * C)."""
+    *outer, length, groups, features = aval_of(x).shape
+    around = [*((0, 0, 0) for _ in outer), (before, count * size - before - length, 0), (0, 0, 0), (0, 0, 0)]
     padded = pad(x, literal(0, aval_of(x).dtype), around)
-    apart = reshape(padded, (*outer, count, size, groups, features // groups))
-    return reshape(_exchanged(apart, len(outer) + 1), (*outer, count, size * features))
+    apart = reshape(padded, (*outer, count, size, groups, features))
+    return reshape(_exchanged(apart, len(outer) + 1), (*outer, count, groups * size * features))
+
+
+def _joint(out: Any) -> Any:
+    """Results (N, space…, count, G, run, O) as (N, space…, count * run, G * O)."""
+    *outer, count, groups, run, outputs = aval_of(out).shape
+    return reshape(_exchanged(out, len(outer) + 1), (*outer, count * run, groups * outputs))
 
 
 def _bands(kernel: Any, run: int, stride: int) -> Any:

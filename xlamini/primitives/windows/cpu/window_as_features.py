@@ -13,18 +13,17 @@ elements 158 / 88, in float64 466 / 160; 31×31 of 512×512 513 / 50, in float64
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from xlamini.core import ShapedArray, aval_of, literal
 from xlamini.primitives.concatenate import concatenate
 from xlamini.primitives.pad import pad
-from xlamini.primitives.shape import reshape, sum_over, transpose
+from xlamini.primitives.shape import moveaxis, reshape, sum_over, transpose
 from xlamini.primitives.slice import slice_in_dim
-from xlamini.primitives.windows.conv_numbers import OF_SPACE, ConvDimensionNumbers, result_space, space_of
+from xlamini.primitives.windows.conv_numbers import result_space, space_of
 from xlamini.primitives.windows.cpu.numbers import is_plain
+from xlamini.primitives.windows.cpu.runs import convolved, longest, moved, moved_back, others
 
 _MOST_RESULTS = 2048
 _RUNS = 16, 128
@@ -41,7 +40,7 @@ def fits(lhs: ShapedArray, rhs: ShapedArray, **params: Any) -> bool:
     if not is_plain(lhs, **params) or not one_group or max(lhs.shape[lhs_spec[0]], rhs.shape[rhs_spec[0]]) > 4:
         return False
     window = space_of(rhs, rhs_spec)
-    along = _longest(window)
+    along = longest(window)
     plain = params["window_strides"][along] == params["lhs_dilation"][along] == 1
     plain = plain and (len(window) == 1 or lhs.dtype.name == "float32")
     results = result_space(lhs, rhs, **params)[along]
@@ -52,31 +51,21 @@ def window_as_features(bind: Callable[..., Any], lhs: Any, rhs: Any, **params: A
     """The convolution; in the one that is computed, the dimension of the runs has size 1."""
     lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
     window = space_of(aval_of(rhs), rhs_spec)
-    along, rank = _longest(window), len(window)
+    along, kept = longest(window), others(window)
     results = result_space(aval_of(lhs), aval_of(rhs), **params)[along]
-    run = min(max(results, _RUNS[0]), _RUNS[1])
-    count, hole = math.ceil(window[along] / run), params["rhs_dilation"][along]
+    run, hole = min(max(results, _RUNS[0]), _RUNS[1]), params["rhs_dilation"][along]
+    count, reach = math.ceil(window[along] / run), (run - 1) * hole + results
 
-    others = [d for d in range(rank) if d != along]
-    order = (0, *(2 + d for d in others), 1, 2 + along)
-    x, y = (transpose(a, [spec[d] for d in order]) for a, spec in ((lhs, lhs_spec), (rhs, rhs_spec)))
-    reach = (run - 1) * hole + results
-    x = _runs(x, params["padding"][along][0], count, run * hole, reach)
-    of_space = {name: (*(params[name][d] for d in others), one) for name, one in OF_SPACE.items()}
-    last = (0, rank + 1, *range(1, rank + 1))
-    numbers = {"dimension_numbers": ConvDimensionNumbers(last, last, last)}
-    out = bind(_with_features(x), _with_features(_runs(y, 0, count, run, run)), **params | of_space | numbers)
-
+    order = (0, *(2 + d for d in kept), 1, 2 + along)
+    x = _runs(moved(lhs, lhs_spec, order), params["padding"][along][0], count, run * hole, reach)
+    y = _runs(moved(rhs, rhs_spec, order), 0, count, run, run)
+    out = convolved(bind, _with_features(x), moveaxis(_with_features(y), 0, len(window) + 1), kept, params)
     images, outputs = aval_of(lhs).shape[lhs_spec[0]], aval_of(rhs).shape[rhs_spec[0]]
-    sums = _sums_of_diagonals(reshape(out, (images, reach, *aval_of(out).shape[1:-2], outputs, run)), hole, results)
-    return transpose(sums, np.argsort([out_spec[d] for d in order]).tolist())
+    apart = reshape(out, (images, reach, *aval_of(out).shape[1:-2], outputs, run))
+    return moved_back(_sums_of_diagonals(apart, hole, results), out_spec, order)
 
 
 # --- helpers
-
-
-def _longest(window: Sequence[int]) -> int:
-    return max(range(len(window)), key=lambda d: window[d])
 
 
 def _runs(x: Any, before: int, count: int, step: int, size: int) -> Any:

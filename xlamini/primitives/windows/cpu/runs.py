@@ -1,0 +1,44 @@
+"""Convolutions over runs of places in one dimension of space, the one in which the window is longest.
+
+Their arrays have features last and before them that dimension, of which a place is a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core import Params
+from xlamini.primitives.shape import transpose
+from xlamini.primitives.windows.conv_numbers import OF_SPACE, ConvDimensionNumbers
+
+
+def longest(window: Sequence[int]) -> int:
+    """The dimension of space of the runs, the first of equals."""
+    return max(range(len(window)), key=lambda d: window[d])
+
+
+def others(window: Sequence[int]) -> list[int]:
+    """The other dimensions of space."""
+    return [d for d in range(len(window)) if d != longest(window)]
+
+
+def convolved(bind: Callable[..., Any], x: Any, kernel: Any, kept: Sequence[int], params: Params) -> Any:
+    """The convolution of runs (N, kept dimensions…, runs, features) by (kept dimensions…, runs, features, outputs)."""
+    rank = len(kept) + 1
+    last = (0, rank + 1, *range(1, rank + 1))
+    of_space = {name: (*(params[name][d] for d in kept), one) for name, one in OF_SPACE.items()}
+    numbers = ConvDimensionNumbers(last, (rank + 1, rank, *range(rank)), last)
+    return bind(x, kernel, **params | of_space | {"dimension_numbers": numbers})
+
+
+def moved(x: Any, spec: Sequence[int], order: Sequence[int]) -> Any:
+    """An array of these dimension numbers with its dimensions, such as 0 for the batch, in this order."""
+    return transpose(x, [spec[d] for d in order])
+
+
+def moved_back(x: Any, spec: Sequence[int], order: Sequence[int]) -> Any:
+    """An array in this order with these dimension numbers."""
+    return transpose(x, np.argsort([spec[d] for d in order]).tolist())
