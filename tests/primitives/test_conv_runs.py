@@ -14,6 +14,7 @@ import xlamini.numpy as jnp
 from tests.support.cpu_forms import Spy
 from xlamini import lax
 from xlamini.primitives.windows import convolution
+from xlamini.primitives.windows.cpu import runs
 
 TOLERANCE = {"float32": 2e-5, "float64": 1e-11}
 DTYPES = tuple(TOLERANCE)
@@ -23,6 +24,7 @@ SEEDS = [0, 1, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(2,
 @pytest.fixture
 def spy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Spy]:
     jax.clear_caches()
+    monkeypatch.setattr(runs, "_LEAST_PRODUCTS", 0)
     with jax.enable_x64(True):
         yield Spy(monkeypatch, (convolution, "_OF_FINITE"))
     jax.clear_caches()
@@ -105,6 +107,15 @@ def test_convolve_and_correlate_of_long_signals(spy: Spy) -> None:
     assert_by_runs(jnp.correlate, (x, kernel), np.correlate(x, kernel))
     assert_by_runs(jax.scipy.signal.convolve2d, (image, blur), scipy.signal.convolve2d(image, blur))
     assert_by_runs(jax.vmap(jnp.convolve), pairs, [np.convolve(*pair) for pair in zip(*pairs, strict=True)])
+
+
+def test_small_ones_are_left_to_xla() -> None:
+    """They would take longer to compile."""
+
+    def forms(size: int) -> int:
+        return jax.jit(jnp.convolve).lower(np.ones(size, np.float32), np.ones(200, np.float32)).as_text().count("case")
+
+    assert [forms(10_000), forms(40_000)] == [0, 1]
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

@@ -6,6 +6,7 @@ cotangent as kernel. Batches become features, or further groups of them.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -180,9 +181,15 @@ class ConvGeneralDilated(Primitive):
         if kind_of(ctx.avals_in[0].dtype) is COMPLEX:
             return ctx.inline(lambda x, y: self._of_parts(x, y, params), lhs, rhs)
         operands = (lhs, rhs)
-        return by_rewrite_if_finite(ctx, _OF_FINITE, operands, lambda: self._of_any(ctx, *operands, **params))
+        plain = functools.partial(self._plain, ctx, *operands, **params)
+        found = by_rewrite_if_finite(ctx, _OF_FINITE, operands, plain)
+        if found is None:
+            found = by_formulation(ctx, _FORMULATIONS, operands)
+        if found is None:
+            found = by_rewrite(ctx, _REWRITES, operands)
+        return plain() if found is None else found
 
-    def _of_any(
+    def _plain(
         self,
         ctx: Any,
         lhs: Any,
@@ -198,13 +205,6 @@ class ConvGeneralDilated(Primitive):
         precision: CanonicalPrecision,
         **_: Any,
     ) -> Any:
-        """The convolution of operands that may have infinities and NaNs."""
-        formulated = by_formulation(ctx, _FORMULATIONS, (lhs, rhs))
-        if formulated is not None:
-            return formulated
-        rewritten = by_rewrite(ctx, _REWRITES, (lhs, rhs))
-        if rewritten is not None:
-            return rewritten
         return ctx.op(
             "stablehlo.convolution",
             lhs,

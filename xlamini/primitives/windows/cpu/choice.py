@@ -12,12 +12,12 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from xlamini.core import Jaxpr, Primitive, ShapedArray, aval_of, memoised
+from xlamini.core import Jaxpr, Primitive, ShapedArray, aval_of, literal, memoised
 from xlamini.lowering.control_flow import case
-from xlamini.primitives.bitwise import bitwise_and
+from xlamini.primitives.comparison import eq
 from xlamini.primitives.convert_element_type import convert
-from xlamini.primitives.reductions import reduce_and
-from xlamini.primitives.rounding import is_finite
+from xlamini.primitives.elementwise import add_any, mul
+from xlamini.primitives.shape import sum_over
 from xlamini.primitives.windows.cpu.noinline import traced_alone
 
 
@@ -59,9 +59,12 @@ def by_rewrite(ctx: Any, rewrites: Sequence[Rewrite], operands: Sequence[Any]) -
 def by_rewrite_if_finite(
     ctx: Any, rewrites: Sequence[Rewrite], operands: Sequence[Any], otherwise: Callable[[], Any]
 ) -> Any:
-    """The result by the first rewrite that fits if all numbers are finite, and else `otherwise()`; both are lowered."""
+    """The result by the first rewrite that fits if all numbers are finite, and else `otherwise()`; both are lowered.
+
+    None if no rewrite fits, or for another platform than the CPU.
+    """
     if _first_that_fits(ctx, rewrites) is None:
-        return otherwise()
+        return None
     branches = [lambda: [otherwise()], lambda: [by_rewrite(ctx, rewrites, operands)]]
     return case(ctx, ctx.inline(_all_finite, *operands), branches, [ctx.aval_out])[0]
 
@@ -70,9 +73,10 @@ def by_rewrite_if_finite(
 
 
 def _all_finite(*operands: Any) -> Any:
-    """1 if no operand has an infinity or NaN, else 0."""
-    finite = [reduce_and(is_finite(x), range(aval_of(x).ndim)) for x in operands]
-    return convert(functools.reduce(bitwise_and, finite), np.int32)
+    """1 if no operand has an infinity or NaN, else 0. Sums compile in half of the time of a test of each number."""
+    nothing = [sum_over(mul(x, literal(0, aval_of(x).dtype)), range(aval_of(x).ndim)) for x in operands]
+    total = functools.reduce(add_any, nothing)
+    return convert(eq(total, literal(0, aval_of(total).dtype)), np.int32)
 
 
 def _first_that_fits(ctx: Any, forms: Sequence[Form]) -> Form | None:

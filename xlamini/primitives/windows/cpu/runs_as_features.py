@@ -23,7 +23,7 @@ from xlamini.primitives.shape import broadcast_in_dim, reshape, transpose
 from xlamini.primitives.slice import slice_in_dim
 from xlamini.primitives.windows.conv_numbers import result_space
 from xlamini.primitives.windows.cpu.numbers import is_plain
-from xlamini.primitives.windows.cpu.runs import convolved, longest, moved, moved_back, others
+from xlamini.primitives.windows.cpu.runs import convolved, longest, moved, moved_back, others, pays
 
 _FEATURES, _LEAST_FEATURES = 32, 8
 """How many features of a group a run gives: matrices of about this size are multiplied fastest."""
@@ -35,7 +35,7 @@ _MOST_WEIGHTS = 2**22
 def fits(lhs: ShapedArray, rhs: ShapedArray, **params: Any) -> bool:
     """Groups of few features, and a dimension without holes in which the window is long and the result longer."""
     outputs, given, *window = (rhs.shape[d] for d in params["dimension_numbers"].rhs_spec)
-    if not is_plain(lhs, **params) or params["batch_group_count"] > 1:
+    if not is_plain(lhs, **params) or params["batch_group_count"] > 1 or not pays(lhs, rhs, **params):
         return False
     along, run = longest(window), _run(outputs // params["feature_group_count"], given)
     whole = params["lhs_dilation"][along] == params["rhs_dilation"][along] == 1

@@ -23,7 +23,7 @@ from xlamini.primitives.shape import moveaxis, reshape, sum_over, transpose
 from xlamini.primitives.slice import slice_in_dim
 from xlamini.primitives.windows.conv_numbers import result_space, space_of
 from xlamini.primitives.windows.cpu.numbers import is_plain
-from xlamini.primitives.windows.cpu.runs import convolved, longest, moved, moved_back, others
+from xlamini.primitives.windows.cpu.runs import convolved, longest, moved, moved_back, others, pays
 
 _MOST_RESULTS = 2048
 _RUNS = 16, 128
@@ -37,7 +37,8 @@ def fits(lhs: ShapedArray, rhs: ShapedArray, **params: Any) -> bool:
     """
     lhs_spec, rhs_spec, _ = params["dimension_numbers"]
     one_group = params["feature_group_count"] == params["batch_group_count"] == 1
-    if not is_plain(lhs, **params) or not one_group or max(lhs.shape[lhs_spec[0]], rhs.shape[rhs_spec[0]]) > 4:
+    few = max(lhs.shape[lhs_spec[0]], rhs.shape[rhs_spec[0]]) <= 4
+    if not is_plain(lhs, **params) or not one_group or not few or not pays(lhs, rhs, **params):
         return False
     window = space_of(rhs, rhs_spec)
     along = longest(window)
