@@ -10,8 +10,7 @@ import pytest
 
 import xlamini as jax
 import xlamini.numpy as jnp
-from tests.support.cpu_forms import Spy
-from xlamini import lax
+from tests.support.cpu_forms import Spy, in_order, with_and_without
 from xlamini.primitives.windows import convolution
 
 TOLERANCE = {"float64": 1e-12, "float32": 2e-5, "bfloat16": 0, "float16": 0}
@@ -88,24 +87,11 @@ def test_values_and_gradients(spy: Spy, name: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     x_shape, kernel_shape, dtype, params = KINDS[name](rng)
     specs = [tuple(rng.permutation(len(x_shape)).tolist()) for _ in "lro"]
-    shapes = [
-        [shape[spec.index(d)] for d in range(len(spec))]
-        for shape, spec in zip((x_shape, kernel_shape), specs, strict=False)
-    ]
+    shapes = [in_order(shape, spec) for shape, spec in zip((x_shape, kernel_shape), specs, strict=False)]
     x, kernel = (jnp.asarray(rng.integers(-4, 5, shape) / 4).astype(dtype) for shape in shapes)
-
-    def conv(x: Any, kernel: Any) -> Any:
-        return lax.conv_general_dilated(x, kernel, dimension_numbers=lax.ConvDimensionNumbers(*specs), **params)
-
-    def both(x: Any, kernel: Any) -> list[Any]:
-        out, back = jax.vjp(conv, x, kernel)
-        return [out, *back(jnp.cos(jnp.arange(out.size)).reshape(out.shape).astype(out.dtype))]
-
-    ours = jax.jit(both)(x, kernel)
+    pairs = with_and_without(spy, x, kernel, specs, params)
     assert name in spy.used
-    spy.without()
-    theirs = jax.jit(lambda *xs: both(*xs))(x, kernel)
-    for one, other in zip(ours, theirs, strict=True):
+    for one, other in pairs:
         assert one.dtype == other.dtype
         one, other = (np.asarray(v, np.float64) for v in (one, other))
         np.testing.assert_allclose(

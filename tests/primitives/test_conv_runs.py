@@ -11,8 +11,7 @@ import scipy.signal
 
 import xlamini as jax
 import xlamini.numpy as jnp
-from tests.support.cpu_forms import Spy
-from xlamini import lax
+from tests.support.cpu_forms import Spy, in_order, with_and_without
 from xlamini.primitives.windows import convolution
 from xlamini.primitives.windows.cpu import runs
 
@@ -76,20 +75,9 @@ def test_the_gradient_of_a_short_kernel(spy: Spy, seed: int) -> None:
 
 
 def compare(rng: Any, spy: Spy, dtype: str, x_shape: Any, kernel_shape: Any, specs: Any, params: Any) -> None:
-    x, kernel = (
-        jnp.asarray(rng.standard_normal([shape[spec.index(d)] for d in range(len(spec))]), dtype)
-        for shape, spec in zip((x_shape, kernel_shape), specs, strict=False)
-    )
-
-    def both(x: Any, kernel: Any) -> list[Any]:
-        numbers = lax.ConvDimensionNumbers(*specs)
-        out, back = jax.vjp(lambda *xs: lax.conv_general_dilated(*xs, dimension_numbers=numbers, **params), x, kernel)
-        return [out, *back(jnp.cos(jnp.arange(out.size)).reshape(out.shape).astype(out.dtype))]
-
-    ours = jax.jit(both)(x, kernel)
-    spy.without()
-    theirs = jax.jit(lambda x, kernel: both(x, kernel))(x, kernel)
-    for one, other in zip(ours, theirs, strict=True):
+    shapes = zip((x_shape, kernel_shape), specs, strict=False)
+    x, kernel = (jnp.asarray(rng.standard_normal(in_order(shape, spec)), dtype) for shape, spec in shapes)
+    for one, other in with_and_without(spy, x, kernel, specs, params):
         assert_same(one, other)
 
 

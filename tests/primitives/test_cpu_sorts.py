@@ -36,7 +36,7 @@ def elements(dtype: str, shape: Any, seed: int = 0) -> np.ndarray:
 def plain(x: Any) -> np.ndarray:
     """As an array of NumPy's own dtypes."""
     x = np.asarray(x)
-    return x.astype(np.float32) if x.dtype.kind == "V" or x.dtype == ml_dtypes.bfloat16 else x
+    return x.astype(np.float32) if x.dtype == ml_dtypes.bfloat16 else x
 
 
 def stable_order(x: np.ndarray, axis: int = -1) -> np.ndarray:

@@ -120,8 +120,8 @@ def average(
     dtype = float_dtype("average", a, None)
     if weights is None:
         result = mean(a, axis, keepdims=keepdims)
-        total = full(aval_of(result), aval_of(a).size // max(aval_of(result).size, 1))
-        return (result, total) if returned else result
+        count = aval_of(a).size // max(aval_of(result).size, 1)
+        return (result, full(aval_of(result), count)) if returned else result
     given = as_operand("average", weights)
     dtype = result_type(dtype, aval_of(given).dtype)
     x = convert(a, dtype)

@@ -13,7 +13,7 @@ import numpy as np
 
 from xlamini.core import ShapedArray
 from xlamini.primitives.shape import transpose
-from xlamini.primitives.windows.conv_numbers import ConvDimensionNumbers
+from xlamini.primitives.windows.conv_numbers import ConvDimensionNumbers, features_last
 
 _RANKS = {"float32": (3, 4, 5), "float64": (4,)}
 """The numbers of dimensions for which the compiler has a fast convolution."""
@@ -24,7 +24,7 @@ def needs_features_last(
 ) -> bool:
     """Whether the convolution would be fast with its features last, and is not."""
     fast = lhs.ndim in _RANKS.get(lhs.dtype.name, ()) and batch_group_count == 1
-    return fast and dimension_numbers != _features_last(lhs.ndim)
+    return fast and dimension_numbers != features_last(lhs.ndim)
 
 
 def with_features_last(
@@ -32,16 +32,10 @@ def with_features_last(
 ) -> Any:
     """The convolution of transposed operands, transposed back."""
     lhs_spec, rhs_spec, out_spec = dimension_numbers
-    numbers = _features_last(len(lhs_spec))
+    numbers = features_last(len(lhs_spec))
     lhs, rhs = transpose(lhs, _order(lhs_spec, numbers.lhs_spec)), transpose(rhs, _order(rhs_spec, numbers.rhs_spec))
     out = bind(lhs, rhs, dimension_numbers=numbers, **params)
     return transpose(out, _order(numbers.out_spec, out_spec))
-
-
-def _features_last(rank: int) -> ConvDimensionNumbers:
-    space = tuple(range(1, rank - 1))
-    images = (0, rank - 1, *space)
-    return ConvDimensionNumbers(images, (rank - 1, rank - 2, *range(rank - 2)), images)
 
 
 def _order(source: Any, target: Any) -> tuple[int, ...]:

@@ -193,6 +193,12 @@ def result_space(
     return window_counts(sizes, window, window_strides, padding, lhs_dilation, rhs_dilation)
 
 
+def features_last(rank: int) -> ConvDimensionNumbers:
+    """The numbers of arrays of this rank in the order NHWC, HWIO, NHWC."""
+    images = (0, rank - 1, *range(1, rank - 1))
+    return ConvDimensionNumbers(images, (rank - 1, rank - 2, *range(rank - 2)), images)
+
+
 def placed(values: Sequence[T], spec: Sequence[int]) -> tuple[T, ...]:
     """The tuple in which entry `spec[i]` is `values[i]`, such as a shape by sizes of batch, features, space."""
     return tuple(values[spec.index(d)] for d in range(len(spec)))

@@ -51,9 +51,8 @@ def by_formulation(ctx: Any, formulations: Sequence[Formulation], operands: Sequ
 
 def by_rewrite(ctx: Any, rewrites: Sequence[Rewrite], operands: Sequence[Any]) -> Any:
     """The result by the first rewrite that fits; None if none does, or for another platform than the CPU."""
-    params, bind = ctx.eqn.params, ctx.eqn.primitive.bind
     chosen = _first_that_fits(ctx, rewrites)
-    return None if chosen is None else ctx.inline(lambda *xs: chosen.compute(bind, *xs, **params), *operands)
+    return None if chosen is None else _rewritten(ctx, chosen, operands)
 
 
 def by_rewrite_if_finite(
@@ -63,9 +62,10 @@ def by_rewrite_if_finite(
 
     None if no rewrite fits, or for another platform than the CPU.
     """
-    if _first_that_fits(ctx, rewrites) is None:
+    chosen = _first_that_fits(ctx, rewrites)
+    if chosen is None:
         return None
-    branches = [lambda: [otherwise()], lambda: [by_rewrite(ctx, rewrites, operands)]]
+    branches = [lambda: [otherwise()], lambda: [_rewritten(ctx, chosen, operands)]]
     return case(ctx, ctx.inline(_all_finite, *operands), branches, [ctx.aval_out])[0]
 
 
@@ -77,6 +77,11 @@ def _all_finite(*operands: Any) -> Any:
     nothing = [sum_over(mul(x, literal(0, aval_of(x).dtype)), range(aval_of(x).ndim)) for x in operands]
     total = functools.reduce(add_any, nothing)
     return convert(eq(total, literal(0, aval_of(total).dtype)), np.int32)
+
+
+def _rewritten(ctx: Any, rewrite: Rewrite, operands: Sequence[Any]) -> Any:
+    params, bind = ctx.eqn.params, ctx.eqn.primitive.bind
+    return ctx.inline(lambda *xs: rewrite.compute(bind, *xs, **params), *operands)
 
 
 def _first_that_fits(ctx: Any, forms: Sequence[Form]) -> Form | None:

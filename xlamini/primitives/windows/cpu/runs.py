@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Params, ShapedArray
+from xlamini.core import Params, ShapedArray, aval_of
 from xlamini.primitives.shape import transpose
-from xlamini.primitives.windows.conv_numbers import OF_SPACE, ConvDimensionNumbers, result_space
+from xlamini.primitives.windows.conv_numbers import OF_SPACE, features_last, result_space
 
 _LEAST_PRODUCTS = 2**22
 """Fewer take XLA less than 10 ms, and both forms take some 0.2 s longer to compile than XLA's own alone."""
@@ -30,18 +30,18 @@ def longest(window: Sequence[int]) -> int:
     return max(range(len(window)), key=lambda d: window[d])
 
 
-def others(window: Sequence[int]) -> list[int]:
-    """The other dimensions of space."""
+def without_runs(window: Sequence[int]) -> list[int]:
+    """The dimensions of space that have no runs."""
     return [d for d in range(len(window)) if d != longest(window)]
 
 
-def convolved(bind: Callable[..., Any], x: Any, kernel: Any, kept: Sequence[int], params: Params) -> Any:
-    """The convolution of runs (N, kept dimensions…, runs, features) by (kept dimensions…, runs, features, outputs)."""
-    rank = len(kept) + 1
-    last = (0, rank + 1, *range(1, rank + 1))
-    of_space = {name: (*(params[name][d] for d in kept), one) for name, one in OF_SPACE.items()}
-    numbers = ConvDimensionNumbers(last, (rank + 1, rank, *range(rank)), last)
-    return bind(x, kernel, **params | of_space | {"dimension_numbers": numbers})
+def convolved(bind: Callable[..., Any], x: Any, kernel: Any, outer: Sequence[int], params: Params) -> Any:
+    """The convolution of (N, outer…, runs, features) by (outer…, runs, features, outputs), in NHWC and HWIO order.
+
+    `outer` lists the dimensions of space that have no runs, whose strides, padding and dilation are those of `params`.
+    """
+    of_space = {name: (*(params[name][d] for d in outer), one) for name, one in OF_SPACE.items()}
+    return bind(x, kernel, **params | of_space | {"dimension_numbers": features_last(aval_of(x).ndim)})
 
 
 def moved(x: Any, spec: Sequence[int], order: Sequence[int]) -> Any:

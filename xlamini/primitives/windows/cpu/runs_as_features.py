@@ -19,11 +19,12 @@ from typing import Any
 
 from xlamini.core import ShapedArray, aval_of, literal
 from xlamini.primitives.pad import pad
-from xlamini.primitives.shape import broadcast_in_dim, reshape, transpose
+from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape, transpose
 from xlamini.primitives.slice import slice_in_dim
 from xlamini.primitives.windows.conv_numbers import result_space
 from xlamini.primitives.windows.cpu.numbers import is_plain
-from xlamini.primitives.windows.cpu.runs import convolved, longest, moved, moved_back, others, pays
+from xlamini.primitives.windows.cpu.runs import convolved, longest, moved, moved_back, pays, without_runs
+from xlamini.primitives.windows.cpu.tiles import cut
 
 _FEATURES, _LEAST_FEATURES = 32, 8
 """How many features of a group a run gives: matrices of about this size are multiplied fastest."""
@@ -48,15 +49,15 @@ def runs_as_features(bind: Callable[..., Any], lhs: Any, rhs: Any, **params: Any
     """The convolution: as many runs are read as there are of results, and those of the kernel but one."""
     lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
     outputs, given, *window = (aval_of(rhs).shape[d] for d in rhs_spec)
-    along, kept, groups = longest(window), others(window), params["feature_group_count"]
+    along, outer, groups = longest(window), without_runs(window), params["feature_group_count"]
     run, stride = _run(outputs // groups, given), params["window_strides"][along]
     results = result_space(aval_of(lhs), aval_of(rhs), **params)[along]
-    space, count = (*(2 + d for d in kept), 2 + along), math.ceil(results / run)
+    space, count = (*(2 + d for d in outer), 2 + along), math.ceil(results / run)
 
     kernel = _bands(_grouped(moved(rhs, rhs_spec, (*space, 1, 0)), groups), run, stride)
     read = count + aval_of(kernel).shape[-3] - 1
-    x = _runs(_grouped(moved(lhs, lhs_spec, (0, *space, 1)), groups), params["padding"][along][0], read, run * stride)
-    out = convolved(bind, x, kernel, kept, params)
+    x = _runs(moved(lhs, lhs_spec, (0, *space, 1)), params["padding"][along][0], read, run * stride, groups)
+    out = convolved(bind, x, kernel, outer, params)
     joint = _joint(reshape(out, (*aval_of(out).shape[:-1], groups, run, outputs // groups)))
     return moved_back(slice_in_dim(joint, 0, results, axis=len(window)), out_spec, (0, *space, 1))
 
@@ -74,24 +75,18 @@ def _grouped(x: Any, groups: int) -> Any:
     return reshape(x, (*outer, groups, features // groups))
 
 
-def _exchanged(x: Any, dim: int) -> Any:
-    """The array with a dimension and the one after it exchanged."""
-    return transpose(x, (*range(dim), dim + 1, dim, *range(dim + 2, aval_of(x).ndim)))
-
-
-def _runs(x: Any, before: int, count: int, size: int) -> Any:
-    """An array (N, space…, G, C) with zeros before its last dimension of space, as runs (…, count, G * size * C)."""
-    *outer, length, groups, features = aval_of(x).shape
-    around = [*((0, 0, 0) for _ in outer), (before, count * size - before - length, 0), (0, 0, 0), (0, 0, 0)]
-    padded = pad(x, literal(0, aval_of(x).dtype), around)
-    apart = reshape(padded, (*outer, count, size, groups, features))
-    return reshape(_exchanged(apart, len(outer) + 1), (*outer, count, groups * size * features))
+def _runs(x: Any, before: int, count: int, size: int, groups: int) -> Any:
+    """An array (N, space…, G * C) with zeros before its last dimension of space, as runs (…, count, G * size * C)."""
+    *outer, _, features = aval_of(x).shape
+    along = len(outer)
+    apart = _grouped(cut(x, (0, along + 1, along), (count,), (size,), (size,), (before,)).array, groups)
+    return reshape(moveaxis(apart, along + 1, along + 2), (*outer, count, size * features))
 
 
 def _joint(out: Any) -> Any:
     """Results (N, space…, count, G, run, O) as (N, space…, count * run, G * O)."""
     *outer, count, groups, run, outputs = aval_of(out).shape
-    return reshape(_exchanged(out, len(outer) + 1), (*outer, count * run, groups * outputs))
+    return reshape(moveaxis(out, len(outer) + 1, len(outer) + 2), (*outer, count * run, groups * outputs))
 
 
 def _bands(kernel: Any, run: int, stride: int) -> Any:

@@ -23,7 +23,8 @@ from xlamini.primitives.shape import moveaxis, reshape, sum_over, transpose
 from xlamini.primitives.slice import slice_in_dim
 from xlamini.primitives.windows.conv_numbers import result_space, space_of
 from xlamini.primitives.windows.cpu.numbers import is_plain
-from xlamini.primitives.windows.cpu.runs import convolved, longest, moved, moved_back, others, pays
+from xlamini.primitives.windows.cpu.runs import convolved, longest, moved, moved_back, pays, without_runs
+from xlamini.primitives.windows.cpu.tiles import cut
 
 _MOST_RESULTS = 2048
 _RUNS = 16, 128
@@ -52,15 +53,15 @@ def window_as_features(bind: Callable[..., Any], lhs: Any, rhs: Any, **params: A
     """The convolution; in the one that is computed, the dimension of the runs has size 1."""
     lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
     window = space_of(aval_of(rhs), rhs_spec)
-    along, kept = longest(window), others(window)
+    along, outer = longest(window), without_runs(window)
     results = result_space(aval_of(lhs), aval_of(rhs), **params)[along]
     run, hole = min(max(results, _RUNS[0]), _RUNS[1]), params["rhs_dilation"][along]
     count, reach = math.ceil(window[along] / run), (run - 1) * hole + results
 
-    order = (0, *(2 + d for d in kept), 1, 2 + along)
+    order = (0, *(2 + d for d in outer), 1, 2 + along)
     x = _runs(moved(lhs, lhs_spec, order), params["padding"][along][0], count, run * hole, reach)
     y = _runs(moved(rhs, rhs_spec, order), 0, count, run, run)
-    out = convolved(bind, _with_features(x), moveaxis(_with_features(y), 0, len(window) + 1), kept, params)
+    out = convolved(bind, _with_features(x), moveaxis(_with_features(y), 0, len(window) + 1), outer, params)
     images, outputs = aval_of(lhs).shape[lhs_spec[0]], aval_of(rhs).shape[rhs_spec[0]]
     apart = reshape(out, (images, reach, *aval_of(out).shape[1:-2], outputs, run))
     return moved_back(_sums_of_diagonals(apart, hole, results), out_spec, order)
@@ -71,10 +72,8 @@ def window_as_features(bind: Callable[..., Any], lhs: Any, rhs: Any, **params: A
 
 def _runs(x: Any, before: int, count: int, step: int, size: int) -> Any:
     """Of an array (…, places), after `before` zeros, `count` runs of `size` places from every `step`-th on."""
-    *outer, length = aval_of(x).shape
-    pieces, rank = math.ceil(size / step), len(outer)
-    around = [*((0, 0, 0) for _ in outer), (before, (count + pieces - 1) * step - before - length, 0)]
-    steps = reshape(pad(x, literal(0, aval_of(x).dtype), around), (*outer, count + pieces - 1, step))
+    pieces, rank = math.ceil(size / step), aval_of(x).ndim - 1
+    steps = cut(x, (0, rank - 1, rank), (count + pieces - 1,), (step,), (step,), (before,)).array
     joint = concatenate([slice_in_dim(steps, i, i + count, axis=rank) for i in range(pieces)], rank + 1)
     return slice_in_dim(joint, 0, size, axis=rank + 1)
 
@@ -83,8 +82,7 @@ def _with_features(runs: Any) -> Any:
     """Runs (N, space…, C, count, size) as images of their own, with features last: (N * size, space…, 1, C * count)."""
     first, *space, given, count, size = aval_of(runs).shape
     rank = len(space)
-    moved = transpose(runs, (0, rank + 3, *range(1, rank + 3)))
-    return reshape(moved, (first * size, *space, 1, given * count))
+    return reshape(moveaxis(runs, rank + 3, 1), (first * size, *space, 1, given * count))
 
 
 def _sums_of_diagonals(x: Any, hole: int, results: int) -> Any:
