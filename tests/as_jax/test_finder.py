@@ -59,3 +59,27 @@ def test_what_is_not_there_says_which_page_to_read() -> None:
             kind, text = error(f"import {module}")
             assert kind == "ModuleNotFoundError" and "and has no such module; docs/dropin.md says" in text, module
     """)
+
+
+@pytest.mark.full
+def test_another_thread_that_reads_shards_does_not_change_what_jax_is() -> None:
+    """jaxlib imports from `jax` whenever it hands out shards; while it did, `jax.core` was empty in all threads."""
+    passes("""
+        import sys, threading
+        import xlamini.as_jax
+        import jax
+        jax.config.update("jax_num_cpu_devices", 2)
+        import jax.numpy as jnp
+        sys.setswitchinterval(1e-6)
+        split = jax.NamedSharding(jax.make_mesh((2,), ("x",)), jax.P("x"))
+        x = jax.device_put(jnp.arange(2.0), split)
+        def read():
+            for _ in range(100):
+                assert [s.data.item() for s in (x + 1).addressable_shards] == [1, 2]
+        threads = [threading.Thread(target=read) for _ in range(2)]
+        [thread.start() for thread in threads]
+        while any(thread.is_alive() for thread in threads):
+            import jax.core
+            assert jax.__xlamini__ and jax.core.Tracer and sys.modules["jax.core"] is jax.core
+        [thread.join() for thread in threads]
+    """)

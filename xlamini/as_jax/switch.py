@@ -5,7 +5,7 @@ import sys
 import warnings
 from importlib import import_module
 
-from xlamini.as_jax.finder import JaxFinder
+from xlamini.as_jax.finder import OVERLAY, JaxFinder
 from xlamini.core.jax_flags import check_static_indices, warn_of_narrowing
 from xlamini.core.real_jax import imported_jax, importer_of, installed_jax
 
@@ -27,8 +27,7 @@ def turn_on() -> None:
     check_static_indices.set_default(False)
     warn_of_narrowing.set_default(False)
     sys.meta_path.insert(0, JaxFinder())
-    if "jax" in sys.modules:  # the wheel, which is importing this
-        sys.modules["jax"] = import_module("xlamini.as_jax.overlay")
+    sys.modules["jax"] = import_module(OVERLAY)  # if it is there, it is the wheel, which is importing this
 
 
 def _too_late(importer: str | None) -> str:

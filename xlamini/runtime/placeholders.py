@@ -3,41 +3,43 @@
 from __future__ import annotations
 
 import sys
+import threading
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-
-def placeholders(members: Mapping[str, Mapping[str, Any]]) -> dict[str, types.ModuleType]:
-    """Modules with these members, by names such as `jax._src.x`, and their parent packages."""
-    made: dict[str, types.ModuleType] = {}
-    for name, inside in members.items():
-        _module(name, made).__dict__.update(inside)
-    return made
+from xlamini.core.version import __version__
 
 
-def _module(name: str, made: dict[str, types.ModuleType]) -> types.ModuleType:
-    """The module of a name, made on first use, and set as an attribute of its package."""
-    if name not in made:
-        made[name] = types.ModuleType(name)
-        package, _, last = name.rpartition(".")
-        if package:
-            holder = _module(package, made)
-            holder.__path__ = []
-            setattr(holder, last, made[name])
-    return made[name]
+class Placeholders:
+    """`with placeholders:` C++ finds modules with these members, given by names such as `jax._src.x`.
 
-
-def call_with_modules(modules: Mapping[str, types.ModuleType], function: Callable[..., Any], *args: Any) -> Any:
-    """Call `function(*args)` while these modules are in `sys.modules`, in place of others of the same names.
-
-    Several threads may do so at once: another thread's placeholders are not restored as originals.
+    If JAX is installed, C++ would load it, and JAX would overwrite xlamini's methods; if not, a failing import costs
+    40 us. No module is replaced, as `import jax` in another thread must not get a placeholder where xlamini answers
+    for jax. Several threads may be inside at once; the last to leave takes the placeholders away.
     """
-    hidden = {name: sys.modules[name] for name, own in modules.items() if sys.modules.get(name, own) is not own}
-    sys.modules.update(modules)
-    try:
-        return function(*args)
-    finally:
-        for name in modules:
-            sys.modules.pop(name, None)
-        sys.modules.update(hidden)
+
+    def __init__(self, members: Mapping[str, Mapping[str, Any]]):
+        self._modules = {name: types.ModuleType(name) for name in ("jax", *members)}
+        for name, inside in {"jax": {"__xlamini__": __version__}, **members}.items():
+            vars(self._modules[name]).update(inside)
+        self._lock = threading.Lock()
+        self._inside = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._inside += 1
+            if not hasattr(sys.modules.get("jax"), "__xlamini__"):
+                for name, module in self._modules.items():
+                    sys.modules.setdefault(name, module)
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                self._take_away()
+
+    def _take_away(self) -> None:
+        for name, module in self._modules.items():
+            if sys.modules.get(name) is module:
+                del sys.modules[name]

@@ -1,26 +1,22 @@
 """Transfer to the host.
 
 All reads use `to_numpy`. On a CPU it is a view of the device's memory, which is safe because a buffer with a live view
-is copied, not overwritten, when it is donated. An array on several devices is assemble_array from its shards.
+is copied, not overwritten, when it is donated. An array on several devices is assembled from its shards.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxlib import _jax
 
 from xlamini.core import ShapedArray
-from xlamini.core.real_jax import imported_jax
 from xlamini.runtime.lifetime import deleted_error, describe
-from xlamini.runtime.placeholders import call_with_modules, placeholders
+from xlamini.runtime.placeholders import Placeholders
 from xlamini.runtime.sharding import make_single_device_sharding
-
-if TYPE_CHECKING:
-    pass
 
 
 def to_numpy(x: Any) -> np.ndarray:
@@ -59,7 +55,7 @@ def parts_of(x: Any) -> list[Any]:
 
 
 def _assemble(x: Any) -> np.ndarray:
-    """The value assemble_array from the shards, each distinct shard read once."""
+    """The value assembled from the shards, each distinct shard read once."""
     sharding = x._sharding
     if sharding.is_fully_replicated:
         return to_numpy(parts_of(x)[0])
@@ -79,17 +75,12 @@ def _assemble(x: Any) -> np.ndarray:
 
 
 def without_jax(method: Callable[[Any], Any], x: Any) -> Any:
-    """Call a C++ `method(x)` that transfers a value to the host and imports a sharding class from modules of jax.
-
-    If jax is installed, that would load it, and jax would overwrite xlamini's methods; if not, the failing import costs
-    40 us. Placeholder modules answer instead.
-    """
-    if imported_jax() is not None:
+    """Call a C++ `method(x)` that transfers a value to the host and imports a sharding class from modules of jax."""
+    with _PLACEHOLDERS:
         return method(x)
-    return call_with_modules(_PLACEHOLDERS, method, x)
 
 
-_PLACEHOLDERS = placeholders(
+_PLACEHOLDERS = Placeholders(
     {
         "jax._src.sharding_impls": {"make_single_device_sharding": make_single_device_sharding},
         "jax.core": {"ShapedArray": ShapedArray},

@@ -16,7 +16,7 @@ from xlamini.core.memory_space import space_of_kind
 from xlamini.core.sharding.abstract_mesh import AxesOfMesh, parts_along
 from xlamini.core.sharding.aval_sharding import split_of
 from xlamini.runtime.devices.platforms import Device
-from xlamini.runtime.placeholders import call_with_modules, placeholders
+from xlamini.runtime.placeholders import Placeholders
 from xlamini.runtime.sharding import Index
 
 NamedSharding = _jax.NamedSharding
@@ -226,9 +226,5 @@ for _name, _member in _MEMBERS.items():
 
 
 # C++ imports this check from a module of jax, once, when the first sharding is made.
-call_with_modules(
-    placeholders({"jax._src.named_sharding": {"check_pspec": _check_spec}}),
-    NamedSharding,
-    AbstractMesh((), ()),
-    PartitionSpec(),
-)
+with Placeholders({"jax._src.named_sharding": {"check_pspec": _check_spec}}):
+    NamedSharding(AbstractMesh((), ()), PartitionSpec())
