@@ -133,12 +133,18 @@ def test_algorithms_as_accelerators_are_told(algorithm: Any, texts: list[str]) -
     assert all(text in str(recipe(algorithm, (narrow, narrow))) for text in texts)
 
 
-def test_precision_of_derivatives_is_exchanged_with_the_operands() -> None:
+@pytest.mark.parametrize(
+    "shape, numbers, text",
+    [
+        ((3, 2), PLAIN, "precision=(Precision.DEFAULT, Precision.HIGHEST)"),  # x.T @ ct
+        ((2, 3), (((1,), (1,)), ((), ())), "precision=(Precision.HIGHEST, Precision.DEFAULT)"),  # ct.T @ x
+    ],
+)
+def test_precision_of_derivatives_goes_with_the_operands(shape: Any, numbers: Any, text: str) -> None:
     precision = (lax.Precision.DEFAULT, lax.Precision.HIGHEST)
-    grad = xlamini.grad(lambda x, y: jnp.sum(lax.dot_general(x, y, PLAIN, precision=precision)), argnums=1)
-    assert "precision=(Precision.HIGHEST, Precision.DEFAULT)" in str(
-        xlamini.make_jaxpr(grad)(random(2, 3), random(3, 2))
-    )
+    grad = xlamini.grad(lambda x, y: jnp.sum(lax.dot_general(x, y, numbers, precision=precision)), argnums=1)
+    jaxpr = xlamini.make_jaxpr(grad)(random(2, 3), random(*shape))
+    assert text in str(jaxpr) and "transpose" not in str(jaxpr)
 
 
 def test_default_precision_is_a_flag() -> None:

@@ -12,6 +12,7 @@ from xlamini.core import (
     JOINS,
     MOVES,
     PURE,
+    REMATERIALIZABLE,
     Avals,
     Cost,
     Dims,
@@ -134,7 +135,7 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
 
 
 class Split(LinearUnary):
-    traits = PURE | MOVES
+    traits = PURE | MOVES | REMATERIALIZABLE
     name = "split"
     multiple_results = True
     makes_nan = False

@@ -42,6 +42,7 @@ from xlamini.core.avals import NOWHERE, as_sizes
 from xlamini.core.sharding.partial_sums import Sums, left_open, split_along, sums_left_open
 from xlamini.primitives.convert_element_type import cast
 from xlamini.primitives.cpu_complex_products import form_by_parts
+from xlamini.primitives.cpu_matrices import form_as_matrices
 from xlamini.primitives.cpu_products import fast_form
 from xlamini.primitives.dot_algorithm import Algorithm, by_recipe, followed, recipe, supports
 from xlamini.primitives.dot_dtypes import mixed_product
@@ -354,37 +355,36 @@ def _transposed(
     unreduced: frozenset[Any] = NOWHERE,
     target_first: bool = True,
 ) -> Any:
-    """The cotangent of `target`, whose dimensions come first in `dimension_numbers`."""
+    """The cotangent of `target`, whose dimensions come first in `dimension_numbers`.
+
+    Its operands are in the order that leaves the least to transpose: `x.T @ ct` for the weights of `x @ weights`.
+    """
     (contract, other_contract), (batch, other_batch) = dimension_numbers
     free, other_free = free_dimensions(target.ndim, aval_of(other).ndim, dimension_numbers)
     start = len(batch) + (len(free) if target_first else 0)
     ct_other = tuple(range(start, start + len(other_free)))
-    kept = sorted(other_contract)
+    summed = tuple(contract[other_contract.index(d)] for d in sorted(other_contract))  # in the order of the other
     numbers = ((ct_other, other_free), (tuple(range(len(batch))), other_batch))
+    operands, order = (ct, other), (*batch, *free, *summed)
+    if (*batch, *summed, *free) == tuple(range(target.ndim)) != order:
+        operands, order, precision = (other, ct), tuple(range(target.ndim)), swapped(precision)
+        numbers = (numbers[0][::-1], numbers[1][::-1])
     with nullcontext() if target.split is None else sums_left_open(target.split.reduced or None):
         product = dot_general_p.bind(
-            ct,
-            other,
+            *operands,
             dimension_numbers=numbers,
             precision=precision,
             preferred_element_type=preferred_element_type,
         )
-    # The product's dimensions are batch, free, and the contracted ones in the order of the other operand.
-    order = (*batch, *free, *(contract[other_contract.index(d)] for d in kept))
     return cast(transpose(product, np.argsort(order).tolist()), target.dtype)
 
 
 def _form_on_cpu(ctx: Any, numbers: DotDimensionNumbers) -> Any:
-    """The form of a product of narrow or complex numbers for which XLA has fast code."""
+    """The form of a product for which XLA has fast code, if it is another; its parts have forms in turn."""
     if ctx.platform != "cpu":
         return None
-    if kind_of(ctx.aval_out.dtype) is COMPLEX:
-        return form_by_parts(ctx, numbers)
-    narrow = min(a.dtype.itemsize for a in (*ctx.avals_in, ctx.aval_out)) < _WIDE
-    return fast_form(ctx, numbers) if narrow else None
-
-
-_WIDE = 4  # bytes
+    by_numbers = form_by_parts if kind_of(ctx.aval_out.dtype) is COMPLEX else fast_form
+    return form_as_matrices(ctx, numbers) or by_numbers(ctx, numbers)
 
 
 def _numbers_attribute(numbers: DotDimensionNumbers) -> str:

@@ -1,21 +1,26 @@
 """The boundary of an outlined block: for each outside value, a parameter, or parameters to recompute it from.
 
 XLA fuses cheap operations into their consumers, so that their results are never stored. It cannot fuse across the calls
-that outlining creates, so a block recomputes cheap values if that makes its inputs smaller. This keeps the residuals of
-a layer small: two arrays for `gelu(x @ w + b)`, not five of the same size.
+that outlining creates, so a block recomputes cheap values, from the parameters of the fewest bytes that suffice for all.
+This keeps the residuals of a layer small: two arrays for `gelu(x @ w + b)`, not five of the same size, one for a layer
+norm, not three.
 """
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import REMATERIALIZABLE, Equation, Literal, Var
 from xlamini.interpreters.outline.blocks import Family, wiring
+from xlamini.interpreters.outline.cut import cheapest_cut
 
 Given = tuple[Var, ...]
 """A value from outside a block: its variable in each member of the family."""
 
 Operand = Given | Literal
+
+_MOST_ARRAYS = 2**20
+"""So many arrays cost less than one byte."""
 
 
 class Origin(NamedTuple):
@@ -35,34 +40,33 @@ class Boundary:
         self.wiring = wiring(self.template)
         self.operands = _operands(family, self.wiring)
         wanted = dict.fromkeys(x for row in self.operands for x in row if type(x) is tuple)
-        self.params = dict.fromkeys(x for x in wanted if self.computed_by(x) is None)
-        for x in sorted(wanted, key=_bytes, reverse=True):
-            self._decide(x)
+        self.params = dict.fromkeys(cheapest_cut(self._sources(wanted), wanted, self._cost))
 
-    def _decide(self, x: Given) -> None:
-        """Recompute `x` if the additional parameters for that are not larger than `x`."""
-        if x not in self.params:
-            roots = [r for r in self._roots(x) if r not in self.params]
-            new = sum(_bytes(r) for r in roots if r[0] in self._origins)
-            self.params.update(dict.fromkeys(roots if new <= _bytes(x) else [x]))
-
-    def _roots(self, x: Given) -> list[Given]:
-        """The values to recompute `x` from: those that are not cheap, or are from another block than `x`.
+    def _sources(self, wanted: Iterable[Given]) -> dict[Given, list[Given]]:
+        """What each value can be recomputed from, if it is cheap: those wanted, and what their blocks made for them.
 
         So a sum that runs through all layers is not recomputed from its start in each layer.
         """
-        found: dict[Given, None] = {}
-        waiting, seen, home = [x], {x}, self._block(x)
+        sources: dict[Given, list[Given]] = {}
+        waiting = list(wanted)
         while waiting:
             here = waiting.pop()
-            eqn = None if here in self.params or self._block(here) != home else self.computed_by(here)
-            if eqn is None:
-                found[here] = None
-                continue
-            new = [a for a in self.operands_of(here) if type(a) is tuple and a not in seen]
-            seen.update(new)
-            waiting += new
-        return list(found)
+            if here not in sources and self.computed_by(here) is not None:
+                sources[here] = [a for a in self.operands_of(here) if type(a) is tuple]
+                waiting += [a for a in sources[here] if self._block(a) == self._block(here)]
+        return sources
+
+    def _cost(self, x: Given) -> int:
+        """The bytes that are held for it, which are none for what the program is given.
+
+        Of several cuts with equally many bytes that of fewer arrays is best, and of those that XLA stores in any case:
+        results that are not cheap, and have no dimensions of size 1, which it copies where a function returns them.
+        """
+        origin, aval = self._origins.get(x[0]), x[0].aval
+        if origin is None:
+            return 0
+        takes_a_kernel = origin.eqn.primitive.traits & REMATERIALIZABLE or 1 in aval.shape
+        return _MOST_ARRAYS * aval.nbytes + (3 if takes_a_kernel else 2)
 
     def _block(self, x: Given) -> Any:
         origin = self._origins.get(x[0])
@@ -71,10 +75,14 @@ class Boundary:
     def computed_by(self, x: Given) -> Equation | None:
         """The first member's equation that defines `x`, if it is cheap and has an equal in all members; else None."""
         first = self._origins.get(x[0])
-        if first is None or not first.eqn.primitive.traits & REMATERIALIZABLE or len(first.eqn.outvars) > 1:
+        if first is None or not first.eqn.primitive.traits & REMATERIALIZABLE:
             return None
         same = all((o := self._origins.get(v)) is not None and o.symbol == first.symbol for v in x)
-        return first.eqn if same else None
+        return first.eqn if same and x in self.results_with(x) else None
+
+    def results_with(self, x: Given) -> list[Given]:
+        """The results of the equations that define `x`, which is one of them unless members differ in which it is."""
+        return list(zip(*(self._origins[v].eqn.outvars for v in x), strict=True))
 
     def operands_of(self, x: Given) -> list[Operand]:
         """The operands of the equations that define `x`."""
@@ -93,7 +101,3 @@ def _operands(family: Family, local: Sequence[Sequence[tuple[int, int] | None]])
 def _operand(atoms: Sequence[Any]) -> Operand:
     """One operand, as the variables of all members; literals are equal in all members."""
     return atoms[0] if type(atoms[0]) is Literal else tuple(atoms)
-
-
-def _bytes(x: Given) -> int:
-    return x[0].aval.nbytes

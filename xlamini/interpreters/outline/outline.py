@@ -110,7 +110,7 @@ class _Body:
             eqn = self.boundary.computed_by(x)
             assert eqn is not None
             operands = [self._outside(a) for a in self.boundary.operands_of(x)]
-            (self.values[x],) = self._append(eqn, operands)
+            self.values.update(zip(self.boundary.results_with(x), self._append(eqn, operands), strict=True))
         return self.values[x]
 
     def _append(self, eqn: Equation, invars: list[Atom]) -> list[Var]:
