@@ -357,7 +357,8 @@ def _transposed(
 ) -> Any:
     """The cotangent of `target`, whose dimensions come first in `dimension_numbers`.
 
-    Its operands are in the order that leaves the least to transpose: `x.T @ ct` for the weights of `x @ weights`.
+    Its operands are in the order that leaves the least to transpose: `x.T @ ct` for the weights of `x @ weights`. In
+    products of batches a transposition is left, which on a GPU merges with those of heads of attention.
     """
     (contract, other_contract), (batch, other_batch) = dimension_numbers
     free, other_free = free_dimensions(target.ndim, aval_of(other).ndim, dimension_numbers)
@@ -366,7 +367,7 @@ def _transposed(
     summed = tuple(contract[other_contract.index(d)] for d in sorted(other_contract))  # in the order of the other
     numbers = ((ct_other, other_free), (tuple(range(len(batch))), other_batch))
     operands, order = (ct, other), (*batch, *free, *summed)
-    if (*batch, *summed, *free) == tuple(range(target.ndim)) != order:
+    if not batch and (*summed, *free) == tuple(range(target.ndim)) != order:
         operands, order, precision = (other, ct), tuple(range(target.ndim)), swapped(precision)
         numbers = (numbers[0][::-1], numbers[1][::-1])
     with nullcontext() if target.split is None else sums_left_open(target.split.reduced or None):
