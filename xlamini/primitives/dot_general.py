@@ -357,8 +357,8 @@ def _transposed(
 ) -> Any:
     """The cotangent of `target`, whose dimensions come first in `dimension_numbers`.
 
-    Its operands are in the order that leaves the least to transpose: `x.T @ ct` for the weights of `x @ weights`. In
-    products of batches a transposition is left, which on a GPU merges with those of heads of attention.
+    The order of operands leaves the least to transpose: `x.T @ ct` for the weights of `x @ weights`; but in batches on a
+    GPU a transposition merges with those of heads of attention.
     """
     (contract, other_contract), (batch, other_batch) = dimension_numbers
     free, other_free = free_dimensions(target.ndim, aval_of(other).ndim, dimension_numbers)
@@ -372,10 +372,7 @@ def _transposed(
         numbers = (numbers[0][::-1], numbers[1][::-1])
     with nullcontext() if target.split is None else sums_left_open(target.split.reduced or None):
         product = dot_general_p.bind(
-            *operands,
-            dimension_numbers=numbers,
-            precision=precision,
-            preferred_element_type=preferred_element_type,
+            *operands, dimension_numbers=numbers, precision=precision, preferred_element_type=preferred_element_type
         )
     return cast(transpose(product, np.argsort(order).tolist()), target.dtype)
 
@@ -384,8 +381,11 @@ def _form_on_cpu(ctx: Any, numbers: DotDimensionNumbers) -> Any:
     """The form of a product for which XLA has fast code, if it is another; its parts have forms in turn."""
     if ctx.platform != "cpu":
         return None
-    by_numbers = form_by_parts if kind_of(ctx.aval_out.dtype) is COMPLEX else fast_form
-    return form_as_matrices(ctx, numbers) or by_numbers(ctx, numbers)
+    has_several = max(a.ndim for a in ctx.avals_in) > len(numbers[1][0]) + 2
+    form = form_as_matrices(ctx, numbers) if has_several else None
+    if form is not None or {a.dtype for a in (*ctx.avals_in, ctx.aval_out)} == {np.dtype(np.float32)}:
+        return form
+    return (form_by_parts if kind_of(ctx.aval_out.dtype) is COMPLEX else fast_form)(ctx, numbers)
 
 
 def _numbers_attribute(numbers: DotDimensionNumbers) -> str:

@@ -1,9 +1,9 @@
 """The boundary of an outlined block: for each outside value, a parameter, or parameters to recompute it from.
 
 XLA fuses cheap operations into their consumers, so that their results are never stored. It cannot fuse across the calls
-that outlining creates, so a block recomputes cheap values, from the parameters of the fewest bytes that suffice for all.
-This keeps the residuals of a layer small: two arrays for `gelu(x @ w + b)`, not five of the same size, one for a layer
-norm, not three.
+that outlining creates, so a block recomputes cheap values, from the parameters of the fewest bytes that suffice. This
+keeps the residuals of a layer small: two arrays for `gelu(x @ w + b)`, not five of the same size, one for a layer norm,
+not three.
 """
 from __future__ import annotations
 
