@@ -357,8 +357,8 @@ def _transposed(
 ) -> Any:
     """The cotangent of `target`, whose dimensions come first in `dimension_numbers`.
 
-    The order of operands leaves the least to transpose: `x.T @ ct` for the weights of `x @ weights`; but in batches on a
-    GPU a transposition merges with those of heads of attention.
+    The order of operands leaves the least to transpose: `x.T @ ct` for the weights of `x @ weights`; but in batches on
+    a GPU a transposition merges with those of heads of attention.
     """
     (contract, other_contract), (batch, other_batch) = dimension_numbers
     free, other_free = free_dimensions(target.ndim, aval_of(other).ndim, dimension_numbers)
