@@ -9,7 +9,7 @@ import pytest
 
 import xlamini
 from xlamini import lax, numpy as jnp
-from xlamini.sharding import NamedSharding, PartitionSpec
+from xlamini.sharding import AxisType, NamedSharding, PartitionSpec
 
 pytestmark = [pytest.mark.sample(4), pytest.mark.usefixtures("optimized")]
 
@@ -76,13 +76,14 @@ def test_gradients_of_a_dense_layer_are_products_of_matrices() -> None:
     np.testing.assert_array_equal(of_all, np.einsum("abm,abn->mn", x, ct))
 
 
-def test_products_over_a_mesh_stay_as_they_are() -> None:
-    mesh = xlamini.make_mesh((2,), ("x",))
-    y = numbers_of((2, 3, 5), "float32")
-    x = xlamini.device_put(numbers_of((2, 3, 4), "float32"), NamedSharding(mesh, PartitionSpec(None, None, "x")))
+@pytest.mark.parametrize("kind", list(AxisType)[:2])
+def test_products_over_a_mesh_stay_as_they_are(kind: AxisType) -> None:
+    mesh = xlamini.make_mesh((2,), ("x",), axis_types=(kind,))
+    x, y = numbers_of((2, 3, 4), "float32"), numbers_of((2, 3, 5), "float32")
     product = xlamini.jit(lambda a, b: lax.dot_general(a, b, (((0, 1), (0, 1)), ((), ()))))
-    assert "stablehlo.reshape" not in product.lower(x, y).as_text()
-    np.testing.assert_array_equal(product(x, y), np.einsum("abm,abn->mn", x, y))
+    divided = xlamini.device_put(x, NamedSharding(mesh, PartitionSpec(None, None, "x")))
+    assert ["stablehlo.reshape" in product.lower(a, y).as_text() for a in (x, divided, x)] == [True, False, True]
+    np.testing.assert_array_equal(product(divided, y), np.einsum("abm,abn->mn", x, y))
 
 
 def test_large_products_of_columns_of_float64_are_of_rows() -> None:

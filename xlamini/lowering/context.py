@@ -44,7 +44,7 @@ class Context:
         self.location = mlir.unknown
         self.constants: dict[Any, Value] = {}
         self.places: dict[Source | None, ir.Location] = {}
-        self.recipes = mlir.recipes(module.platform, trace_context_key())
+        self.recipes = mlir.recipes(module.platform, module.spans_devices, trace_context_key())
         self.tape: Tape | None = None
         self.token: Value = None
         self.loose_token: Value = None

@@ -143,7 +143,7 @@ class Interned:
         return ir.StringAttr.get(value, self.context)
 
     def recipes(self, *circumstances: Any) -> Recipes:
-        """The recipe cache for a platform and a trace context."""
+        """The recipe cache for a platform, one device or several, and a trace context."""
         return self._recipes.setdefault(circumstances, Recipes())
 
     def place(self, source: Source | None) -> ir.Location:

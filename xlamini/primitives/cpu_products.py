@@ -97,7 +97,6 @@ def _is_turned(lhs: ShapedArray, contract: Shape, batch: Shape) -> bool:
 
 def is_alone(ctx: Any) -> bool:
     """Whether the program runs on one device; of several each would get all of an operand to make rows of it."""
-    ctx.forbid_repetition()
     return not ctx.module.spans_devices
 
 
