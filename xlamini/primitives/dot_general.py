@@ -378,7 +378,7 @@ def _transposed(
 
 
 def _form_on_cpu(ctx: Any, numbers: DotDimensionNumbers) -> Any:
-    """The form of a product for which XLA has fast code, if it is another; its parts have forms in turn."""
+    """The form of a product for which XLA has fast code; None for its own. Products in it are lowered likewise."""
     if ctx.platform != "cpu":
         return None
     has_several = max(a.ndim for a in ctx.avals_in) > len(numbers[1][0]) + 2
