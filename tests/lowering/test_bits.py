@@ -81,7 +81,7 @@ def test_bits_of_a_nan_are_kept() -> None:
     """A signaling NaN, which a conversion to float32 and back would make a quiet one."""
     bits = np.full((4, 8), 0x7F81, np.uint16)
     x = lax.bitcast_convert_type(jnp.asarray(bits), jnp.bfloat16)
-    moved = jax.jit(lambda x: lax.fori_loop(0, 3, lambda i, y: y.at[i].set(y[3]), x))(x)
+    moved = jax.jit(lambda x: lax.fori_loop(0, 3, lambda i, y: y.at[i].set(y[3 - i]), x))(x)
     np.testing.assert_array_equal(lax.bitcast_convert_type(moved, jnp.uint16), bits)
 
 

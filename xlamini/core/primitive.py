@@ -81,6 +81,8 @@ JOINS = 16384
 """Its result consists of its operands, side by side."""
 HAS_DOUBLE_CPU_LOWERING = 32768
 """On the CPU, a composition of simpler operations replaces XLA's own for float64."""
+DIVIDES = 65536
+"""It divides its first operand by the second one."""
 
 primitives: list[Primitive] = []
 RunBody = Callable[[Any, Sequence[Any], int | None], list[Any]]

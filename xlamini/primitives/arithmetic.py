@@ -10,11 +10,12 @@ from typing import Any
 
 from xlamini.core import Literal, ShapedArray, Values, Zero, aval_of, is_zero, literal, tangent_aval
 from xlamini.core.failures import Failure
+from xlamini.core.primitive import DIVIDES
 from xlamini.core.sharding.partial_sums import IN_FIRST, JOINTLY
 from xlamini.primitives.comparison import eq, ge, gt, lt
 from xlamini.primitives.complex import conj, part_dtype, real
 from xlamini.primitives.convert_element_type import convert
-from xlamini.primitives.elementwise import Elementwise, elementwise, like_dtypes, mul, neg
+from xlamini.primitives.elementwise import Elementwise, elementwise, like_dtypes, mul, neg, spread, stretched
 from xlamini.primitives.kinds import ANY, COMPLEX, FLOAT, INTEGER, REAL, SIGNED, UNSIGNED, kind_of
 from xlamini.primitives.rounding import floor
 from xlamini.primitives.select import by_parts, where
@@ -82,9 +83,19 @@ class Remainder(Elementwise):
 
 
 class Quotient(Remainder):
-    """Division; its higher derivatives follow from those of `out * y = x`."""
+    """Division; its derivatives follow from those of `out * y = x`."""
 
+    traits = Remainder.traits | DIVIDES
     keeps_nan = True
+
+    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
+        """`dout = (dx - out dy) / y`, so that the cotangents of both operands share one division."""
+        if any(map(is_zero, tangents)):
+            return super().jvp(primals, tangents, **params)
+        out, (dx, dy) = self.bind(*primals), tangents
+        aval = aval_of(out)
+        rest = sub(spread(dx, aval), spread(mul(dy, out), aval))
+        return out, div(rest, stretched(primals[1], aval))
 
     def next_derivative(self, operands: Sequence[Values], out: Values, **params: Any) -> Any:
         (xs, ys), order = operands, len(out)

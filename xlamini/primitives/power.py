@@ -138,7 +138,7 @@ def sqrt(x: Any, *, accuracy: Accuracy = None) -> Any:
 
 @sqrt.derivative
 def _(x: Any, *, out: Any) -> Any:
-    return 0.5 / out
+    return 0.5 * (1 / out)  # the reciprocal is what XLA has where it divides by the root
 
 
 @elementwise(family=Accurate, hlo="stablehlo.rsqrt", accepts=FLOAT | COMPLEX)

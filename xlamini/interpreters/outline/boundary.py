@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core import REMATERIALIZABLE, Equation, Literal, Var
+from xlamini.core import REMATERIALIZABLE, Atom, Equation, Literal, Var
+from xlamini.core.primitive import PERMUTES, VIEW
 from xlamini.interpreters.outline.blocks import Family, wiring
 from xlamini.interpreters.outline.cut import cheapest_cut
 
@@ -18,6 +19,8 @@ Given = tuple[Var, ...]
 """A value from outside a block: its variable in each member of the family."""
 
 Operand = Given | Literal
+
+_CHEAP = REMATERIALIZABLE | PERMUTES
 
 _MOST_ARRAYS = 2**20
 """So many arrays cost less than one byte."""
@@ -59,14 +62,22 @@ class Boundary:
     def _cost(self, x: Given) -> int:
         """The bytes that are held for it, which are none for what the program is given.
 
-        Of several cuts with equally many bytes that of fewer arrays is best, and of those that XLA stores in any case:
-        results that are not cheap, and have no dimensions of size 1, which it copies where a function returns them.
+        Of several cuts with equally many bytes that of fewer arrays is best, and of those that XLA stores in any case.
         """
-        origin, aval = self._origins.get(x[0]), x[0].aval
-        if origin is None:
+        if x[0] not in self._origins:
             return 0
-        takes_a_kernel = origin.eqn.primitive.traits & REMATERIALIZABLE or 1 in aval.shape
-        return _MOST_ARRAYS * aval.nbytes + (3 if takes_a_kernel else 2)
+        return _MOST_ARRAYS * x[0].aval.nbytes + (2 if self._is_stored(x[0]) else 3)
+
+    def _is_stored(self, x: Atom) -> bool:
+        """Whether XLA stores a value as it is: it is not cheap, or a view of such a value.
+
+        It copies a result with dimensions of size 1 where a function returns it.
+        """
+        origin = self._origins.get(x)
+        if origin is None or 1 in x.aval.shape:
+            return False
+        eqn = origin.eqn
+        return self._is_stored(eqn.invars[0]) if eqn.primitive.traits & VIEW else not eqn.primitive.traits & _CHEAP
 
     def _block(self, x: Given) -> Any:
         origin = self._origins.get(x[0])
@@ -75,7 +86,7 @@ class Boundary:
     def computed_by(self, x: Given) -> Equation | None:
         """The first member's equation that defines `x`, if it is cheap and has an equal in all members; else None."""
         first = self._origins.get(x[0])
-        if first is None or not first.eqn.primitive.traits & REMATERIALIZABLE:
+        if first is None or not first.eqn.primitive.traits & _CHEAP:
             return None
         same = all((o := self._origins.get(v)) is not None and o.symbol == first.symbol for v in x)
         return first.eqn if same and x in self.results_with(x) else None
