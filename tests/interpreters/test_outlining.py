@@ -98,6 +98,26 @@ def test_slices_of_one_array_are_kept_as_that_array() -> None:
     assert "tensor<5x32xf32>" in backward and "tensor<5x8xf32>" not in backward, backward
 
 
+def test_a_transposed_product_is_kept_as_the_product() -> None:
+    """XLA stores what the product gives, and would copy a transposition of it for the function's result."""
+
+    def heads(w: Any, x: Any) -> Any:
+        parts = (x @ w["up"]).reshape(5, 4, 8)
+        mixed = jnp.einsum("qhd,khd->hqk", parts, parts) @ parts[:, :, :4].transpose(1, 0, 2)
+        return x + mixed.transpose(1, 0, 2).reshape(5, 16) @ w["down"][:16]
+
+    def stacked(ws: Any, x: Any) -> Any:
+        for w in ws:
+            x = heads(w, layer(x, w))
+        return jnp.sum(x * x)
+
+    report_of_equal_results(xlamini.grad(stacked), params(8), X)
+    text = xlamini.jit(xlamini.grad(stacked)).lower(params(8), X).as_text()
+    backward = next(line for line in text.splitlines() if "func.func private" in line and "block_1" in line)
+    taken = backward.partition("->")[0]
+    assert taken.count("tensor<4x5x4xf32>") == 1 and "tensor<5x4x4xf32>" not in taken, backward
+
+
 def test_calls_are_kept_apart_by_the_compiler() -> None:
     lowered = xlamini.jit(model).lower(params(8), X)
     text = lowered.as_text()
