@@ -32,9 +32,11 @@ def with_own_divisors(jaxpr: Jaxpr) -> Sequence[Equation]:
 
 def _shared_divisors(jaxpr: Jaxpr) -> Mapping[Var, Equation]:
     """The broadcasts of divisors that several equations read."""
-    divisors = {eqn.invars[1] for eqn in jaxpr.eqns if eqn.primitive.traits & DIVIDES}
-    broadcasts = {eqn.outvars[0]: eqn for eqn in jaxpr.eqns if divisors.intersection(eqn.outvars) and _repeats(eqn)}
-    readers = Counter(a for eqn in jaxpr.eqns for a in broadcasts.keys() & eqn.invars) if broadcasts else {}
+    divisors = {eqn.invars[1] for eqn in jaxpr.eqns if eqn.primitive.traits & DIVIDES and type(eqn.invars[1]) is Var}
+    if not divisors:
+        return {}
+    broadcasts = {v: eqn for eqn in jaxpr.eqns for v in eqn.outvars if v in divisors and _repeats(eqn)}
+    readers = Counter(a for eqn in jaxpr.eqns for a in broadcasts.keys() & eqn.invars)
     return {v: eqn for v, eqn in broadcasts.items() if readers[v] > 1}
 
 
