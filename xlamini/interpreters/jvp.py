@@ -69,12 +69,19 @@ def push_forward(
         if not given:
             env.update(zip(eqn.outvars, target.replay(eqn, read(env, eqn.invars)), strict=True))
             continue
-        outs, out_tangents = treat(eqn, known, given, notes) or _by_rule(target, eqn, env, tangent_env, rule)
+        treated = None if _reads_twice(eqn) else treat(eqn, known, given, notes)
+        outs, out_tangents = treated or _by_rule(target, eqn, env, tangent_env, rule)
         for var, out, tangent in zip(eqn.outvars, outs, out_tangents, strict=False):  # after outs may come residuals
             env[var] = out
             if tangent is not None and type(tangent) is not Zero:
                 tangent_env[var] = tangent
     return read(env, jaxpr.outvars), [_tangent(tangent_env, a) for a in jaxpr.outvars]
+
+
+def _reads_twice(eqn: Equation) -> bool:
+    """Whether both operands are one value, as those of a square, which has a simpler derivative than its kind."""
+    operands = eqn.invars
+    return len(operands) == 2 and operands[0] is operands[1]
 
 
 def _notes(eqn: Equation, env: dict[Any, Any], tangent_env: dict[Any, Any]) -> tuple[list[Any], list[Any], list[Any]]:

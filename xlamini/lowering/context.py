@@ -18,7 +18,6 @@ from xlamini.core.frames import Source
 from xlamini.core.primitive import HAS_OWN_SHARDING_RULE
 from xlamini.core.tracer import build
 from xlamini.lowering.call_depth import is_too_deep
-from xlamini.lowering.divisors import with_own_divisors
 from xlamini.lowering.frontend_attributes import add_attributes
 from xlamini.lowering.fusion_cuts import noinline_calls
 from xlamini.lowering.mlir import Interned, lowering_recipes
@@ -266,7 +265,7 @@ class Context:
         outer = getattr(self, "eqn", None)
         nested = outer is not None
         explicit = not nested and self.module.spans_devices and _has_typed_shardings(jaxpr)
-        for eqn in with_own_divisors(jaxpr):
+        for eqn in jaxpr.eqns:
             self.eqn = eqn
             if not nested:
                 self.location, self.here = self._location(eqn), (jaxpr, eqn.id)

@@ -73,7 +73,7 @@ class Boundary:
 
         It copies a result with dimensions of size 1 where a function returns it.
         """
-        origin = self._origins.get(x)
+        origin = self._origins.get(x) if type(x) is Var else None
         if origin is None or 1 in x.aval.shape:
             return False
         eqn = origin.eqn

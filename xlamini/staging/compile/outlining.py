@@ -33,10 +33,11 @@ def outlined(jaxpr: Jaxpr, platform: str, wanted: bool) -> tuple[Jaxpr, str]:
         return jaxpr, f"not outlined: {reason}"
     # Imported here because most processes only run short programs.
     from xlamini.interpreters.inline import inline_calls
+    from xlamini.interpreters.outline.divisors import with_own_divisors
     from xlamini.interpreters.outline.outline import outline
 
     flat = inline_calls(jaxpr, jit_p)
-    result, functions = outline(flat, _worth, _call)
+    result, functions = outline(with_own_divisors(flat), _worth, _call)
     if not functions:
         return jaxpr, f"not outlined: {NO_BLOCK}"
     before, after = len(flat.eqns), len(result.eqns) + sum(len(f.body.eqns) for f in functions)
