@@ -57,7 +57,10 @@ def test_batched_and_in_a_loop():
     def looped(x):
         return lax.fori_loop(0, 3, lambda i, y: square(y), x)
 
-    found = xlamini.vmap(xlamini.vmap(xlamini.grad(lambda x: lax.scan(lambda y, _: (square(y), None), x, None, 3)[0])))(X)
+    def scanned(x):
+        return lax.scan(lambda y, _: (square(y), None), x, None, 3)[0]
+
+    found = xlamini.vmap(xlamini.vmap(xlamini.grad(scanned)))(X)
     np.testing.assert_allclose(found, 8 * X**7, rtol=1e-4)
     _, tangent = xlamini.jvp(looped, (X,), (np.ones_like(X),))
     np.testing.assert_allclose(tangent, 8 * X**7, rtol=1e-4)
