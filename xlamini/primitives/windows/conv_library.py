@@ -17,6 +17,7 @@ import math
 from xlamini.core import Equation, Jaxpr, Shape, once, subjaxprs
 from xlamini.primitives.windows.conv_numbers import space_of
 from xlamini.primitives.windows.convolution import conv_general_dilated_p
+from xlamini.primitives.windows.cpu import tap_sums
 from xlamini.runtime.versions import YNNPACK_SPLITS_IMAGES
 
 _FLOATS = ("float32", "bfloat16", "float16")
@@ -49,12 +50,13 @@ def _gain_of(eqn: Equation) -> float:
 def _is_for_either(eqn: Equation) -> bool:
     """Whether YNNPACK takes it: windows of two dimensions; what is dilated or grouped by batch is not for it.
 
-    A product of windows that do not overlap is none of the libraries' (`cpu/tile_products.py`).
+    What is a matrix product is none of the libraries' (`cpu/tile_products.py`, `cpu/tap_sums.py`).
     """
     params, window = eqn.params, _window(eqn)
     plain = params["batch_group_count"] == 1 and all(d == 1 for d in params["lhs_dilation"])
     overlap = any(n > stride for n, stride in zip(window, params["window_strides"], strict=True))
-    return len(window) == 2 and plain and overlap
+    lhs, rhs = (v.aval for v in eqn.invars)
+    return len(window) == 2 and plain and overlap and not tap_sums.fits(lhs, rhs, **params)
 
 
 def _saved(eqn: Equation, products: int) -> float:

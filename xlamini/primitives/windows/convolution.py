@@ -60,6 +60,7 @@ from xlamini.primitives.windows.cpu import (
     places_as_features,
     runs_as_features,
     spread_products,
+    tap_sums,
     tile_gradient,
     tile_products,
     window_as_features,
@@ -268,6 +269,7 @@ _FORMULATIONS = (
     Formulation(tile_gradient.fits, tile_gradient.tile_gradient),
     Formulation(spread_products.fits, spread_products.spread_products),
     Formulation(multiply_adds.fits, multiply_adds.multiply_adds),
+    Formulation(tap_sums.fits, tap_sums.tap_sums),
     Formulation(joint_products.fits, joint_products.joint_products),
 )
 _REWRITES = (
