@@ -95,6 +95,14 @@ def test_convolutions(spy: Spy, kind: str, seed: int) -> None:
     compare(spy, {kind, KINDS[kind]} - {""}, with_gradients(function), x, weights)
 
 
+def test_the_caller_puts_a_result_in_order() -> None:
+    """The function has one transposition, that of the patches; neither it nor the caller copies the kernel."""
+    x, kernel = jnp.ones((1, 3, 8, 8)), jnp.ones((16, 3, 4, 4))
+    text = jax.jit(lambda x, kernel: lax.conv(x, kernel, (4, 4), "VALID")).lower(x, kernel).as_text()
+    main, function = text.split("func.func private")
+    assert [part.count("stablehlo.transpose") for part in (main, function)] == [1, 1]
+
+
 @pytest.mark.parametrize("features", [(1, 1), (2, 3)])
 def test_filters_of_few_features(spy: Spy, features: tuple[int, int]) -> None:
     rng, (given, outputs) = np.random.default_rng(0), features

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from xlamini.core import Jaxpr, Primitive, ShapedArray, aval_of, literal, memoised
+from xlamini.core import Jaxpr, Primitive, Shape, ShapedArray, aval_of, literal, memoised
 from xlamini.lowering.control_flow import case
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.elementwise import add_any, mul
-from xlamini.primitives.shape import sum_over
+from xlamini.primitives.shape import sum_over, transpose, transpose_p
 from xlamini.primitives.windows.cpu.noinline import traced_alone
 
 
@@ -45,8 +45,9 @@ def by_formulation(ctx: Any, formulations: Sequence[Formulation], operands: Sequ
         return None
     primitive: Primitive = ctx.eqn.primitive
     avals = tuple(ShapedArray(a.shape, a.dtype) for a in ctx.avals_in)
-    jaxpr = _traced(chosen, avals, tuple(ctx.eqn.params.items()))
-    return ctx.part(jaxpr, operands, primitive.name, noinline=True)[0]
+    jaxpr, order = _traced(chosen, avals, tuple(ctx.eqn.params.items()))
+    (out,) = ctx.part(jaxpr, operands, primitive.name, noinline=True)
+    return out if order is None else ctx.inline(lambda x: transpose(x, order), out, avals=jaxpr.out_avals)
 
 
 def by_rewrite(ctx: Any, rewrites: Sequence[Rewrite], operands: Sequence[Any]) -> Any:
@@ -92,5 +93,16 @@ def _first_that_fits(ctx: Any, forms: Sequence[Form]) -> Form | None:
 
 
 @memoised("call: formulations of convolutions and pools", 512)
-def _traced(formulation: Formulation, avals: Sequence[ShapedArray], params: Sequence[tuple[str, Any]]) -> Jaxpr:
-    return traced_alone(functools.partial(formulation.compute, **dict(params)), avals)
+def _traced(
+    formulation: Formulation, avals: Sequence[ShapedArray], params: Sequence[tuple[str, Any]]
+) -> tuple[Jaxpr, Shape | None]:
+    """The program, and the order of its result's dimensions; None if they are in order.
+
+    A transposition at its end is left to the caller, where XLA fuses it with what follows or chooses a layout that
+    makes it free. As the result of the function it would be one copy for the function and another for the caller.
+    """
+    jaxpr = traced_alone(functools.partial(formulation.compute, **dict(params)), avals)
+    last = jaxpr.eqns[-1]
+    if last.primitive is not transpose_p or list(last.outvars) != jaxpr.outvars:
+        return jaxpr, None
+    return jaxpr.replace(eqns=jaxpr.eqns[:-1], outvars=last.invars), last.params["permutation"]

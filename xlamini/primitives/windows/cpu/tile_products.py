@@ -79,9 +79,14 @@ def _features_second(tiles: Tiles, rhs: Any, spec: Shape, precision: Any) -> Any
 
 
 def _features_last(tiles: Tiles, rhs: Any, spec: Shape, precision: Any) -> Any:
-    x = tiles.moved(tiles.batch, *tiles.which, *tiles.inside, tiles.features)
+    """The taps are in the order of the operand's features and space, so that what is copied is in runs."""
+    features_first = tiles.features < min(tiles.inside)
+    taps = (tiles.features, *tiles.inside) if features_first else (*tiles.inside, tiles.features)
+    x = tiles.moved(tiles.batch, *tiles.which, *taps)
     rows, outputs = aval_of(x).shape[: 1 + len(tiles.which)], aval_of(rhs).shape[spec[0]]
-    taps = aval_of(rhs).size // outputs
-    matrix = reshape(transpose(rhs, (*spec[2:], spec[1], spec[0])), (taps, outputs))
-    product = dot_general(reshape(x, (math.prod(rows), taps)), matrix, (((1,), (0,)), ((), ())), precision)
+    size = aval_of(rhs).size // outputs
+    order = spec if features_first else (*spec[2:], spec[1], spec[0])
+    matrix = reshape(transpose(rhs, order), (outputs, size) if features_first else (size, outputs))
+    numbers = (((1,), (int(features_first),)), ((), ()))
+    product = dot_general(reshape(x, (math.prod(rows), size)), matrix, numbers, precision)
     return reshape(product, (*rows, outputs))
