@@ -11,6 +11,7 @@ import pytest
 import xlamini as jax
 import xlamini.numpy as jnp
 from tests.support.cpu_forms import Spy, in_order, with_and_without
+from xlamini import lax
 from xlamini.primitives.windows import convolution
 
 TOLERANCE = {"float64": 1e-12, "float32": 2e-5, "bfloat16": 0, "float16": 0}
@@ -97,3 +98,17 @@ def test_values_and_gradients(spy: Spy, name: str, seed: int) -> None:
         np.testing.assert_allclose(
             one, other, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype] * np.abs(other).max(initial=1)
         )
+
+
+@pytest.mark.parametrize(("dtype", "stride"), [("float32", 1), ("float32", 2), ("bfloat16", 2)])
+def test_a_signal_that_is_cropped_at_its_start_and_extended_at_its_end(spy: Spy, dtype: str, stride: int) -> None:
+    """XLA's own convolution reads memory outside it."""
+    rng = np.random.default_rng(0)
+    x, kernel = rng.integers(-3, 4, (2, 40, 15)), rng.integers(-3, 4, (24, 40, 3))
+    more = {"preferred_element_type": "float32"}
+    convolve = jax.jit(lambda *xs: lax.conv_general_dilated(*xs, (stride,), [(-2, 2)], **more))
+    extended = np.pad(x[..., 2:], ((0, 0), (0, 0), (0, 2)))
+    windows = np.lib.stride_tricks.sliding_window_view(extended, 3, axis=2)[:, :, ::stride]
+    expected = np.einsum("nitk,oik->not", windows, kernel)
+    np.testing.assert_array_equal(convolve(jnp.asarray(x, dtype), jnp.asarray(kernel, dtype)), expected)
+    assert "cropped_before" in spy.used
