@@ -41,6 +41,7 @@ MANY, FEW, LONE = operands(8, 28, 96, 96), operands(1, 64, 3, 8), operands(1, 28
         (kernel_gradient, MANY, True),
         (lambda x, k: lax.fori_loop(0, 2, lambda i, y: jnp.tanh(conv(y, k)), x), MANY, True),
         (lambda x, k: conv(conv(x, k), k[..., :64]), MANY, True),
+        (lambda x, k: lax.conv(jnp.ones((1, 32, 9, 9, 9)), jnp.ones((32, 32, 3, 3, 3)), (1, 1, 1), "SAME"), FEW, True),
         (conv, FEW, False),
         (kernel_gradient, LONE, False),
         (lambda x, k: conv(x, k[..., :3]), LONE, False),

@@ -72,12 +72,21 @@ def growing(rng: np.random.Generator) -> Case:
     return (2, 3, 6, 7), (4, 3, 3, 2), "float64", {"window_strides": [1, 1], "padding": padding}
 
 
+def volume(rng: np.random.Generator) -> Case:
+    """Strides, holes in the kernel, padding of both signs."""
+    dtype = ("float32", "float64")[int(rng.integers(2))]
+    params = {"window_strides": numbers(rng, 1, 2, 3), "rhs_dilation": numbers(rng, 1, 2, 3)}
+    padding = rng.integers(-1, 3, (3, 2)).tolist()
+    return (2, 2, *numbers(rng, 6, 8, 3)), (3, 2, *numbers(rng, 1, 3, 3)), dtype, {**params, "padding": padding}
+
+
 KINDS: dict[str, Callable[[np.random.Generator], Case]] = {
     "in_float32": narrow,
     "group_by_group": groups_of_images,
     "places_as_features": dilated,
     "as_row": vector,
     "padded_before": growing,
+    "depth_as_features": volume,
 }
 
 

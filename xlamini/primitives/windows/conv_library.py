@@ -50,19 +50,20 @@ def _gain_of(eqn: Equation) -> float:
 def _is_for_either(eqn: Equation) -> bool:
     """Whether YNNPACK takes it: windows of two dimensions; what is dilated or grouped by batch is not for it.
 
+    Volumes are computed as images, with planes as features (`cpu/depth_as_features.py`).
     What is a matrix product is none of the libraries' (`cpu/tile_products.py`, `cpu/tap_sums.py`).
     """
     params, window = eqn.params, _window(eqn)
     plain = params["batch_group_count"] == 1 and all(d == 1 for d in params["lhs_dilation"])
     overlap = any(n > stride for n, stride in zip(window, params["window_strides"], strict=True))
     lhs, rhs = (v.aval for v in eqn.invars)
-    return len(window) == 2 and plain and overlap and not tap_sums.fits(lhs, rhs, **params)
+    return len(window) in (2, 3) and plain and overlap and not tap_sums.fits(lhs, rhs, **params)
 
 
 def _saved(eqn: Equation, products: int) -> float:
     """The part of YNNPACK's time that Eigen saves, by the features that are contracted and those of the result."""
     numbers, rhs = eqn.params["dimension_numbers"], eqn.invars[1].aval
-    contracted = rhs.shape[numbers.rhs_spec[1]]
+    contracted = rhs.shape[numbers.rhs_spec[1]] * math.prod(_window(eqn)[:-2])
     outputs = rhs.shape[numbers.rhs_spec[0]] // eqn.params["feature_group_count"]
     if math.prod(space_of(eqn.outvars[0].aval, numbers.out_spec)) < math.prod(_window(eqn)):  # a kernel's gradient
         return 0.5 if contracted >= 2 and outputs >= 32 else -1

@@ -53,6 +53,7 @@ from xlamini.primitives.windows.conv_numbers import (
 from xlamini.primitives.windows.conv_transposes import kernel_cotangent, operand_cotangent
 from xlamini.primitives.windows.cpu import (
     cropped_signals,
+    depth_as_features,
     float64_forms,
     group_by_group,
     joint_products,
@@ -279,6 +280,7 @@ _REWRITES = (
     Rewrite(places_as_features.fits, places_as_features.places_as_features),
     Rewrite(float64_forms.is_vector, float64_forms.as_row),
     Rewrite(float64_forms.grows, float64_forms.padded_before),
+    Rewrite(depth_as_features.fits, depth_as_features.depth_as_features),
     Rewrite(cropped_signals.fits, cropped_signals.cropped_before),
     Rewrite(needs_features_last, with_features_last),
 )
