@@ -127,6 +127,16 @@ def test_no_library_is_chosen_for_it() -> None:
     assert suits_eigen(both)
 
 
+def test_images_stay_on_their_devices(spy: Spy) -> None:
+    batches = jax.sharding.NamedSharding(jax.make_mesh((8,), ("images",)), jax.sharding.PartitionSpec("images"))
+    x, kernel = jax.device_put(jnp.ones((8, 16, 12, 12)), batches), jnp.ones((3, 16, 3, 3))
+    convolve = jax.jit(lambda x, kernel: lax.conv(x, kernel, (1, 1), "SAME"))
+    assert "all-gather" not in convolve.lower(x, kernel).compile().as_text()
+    assert "tap_sums" not in spy.used
+    convolve(jnp.ones(x.shape), kernel)
+    assert "tap_sums" in spy.used
+
+
 def test_other_platforms_keep_their_operation() -> None:
     traced = jax.jit(lambda x, k: lax.conv(x, k, (1, 1), "SAME")).trace(
         jnp.ones((1, 16, 9, 9)), jnp.ones((3, 16, 3, 3))

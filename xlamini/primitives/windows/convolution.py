@@ -271,7 +271,7 @@ _FORMULATIONS = (
     Formulation(tile_gradient.fits, tile_gradient.tile_gradient),
     Formulation(spread_products.fits, spread_products.spread_products),
     Formulation(multiply_adds.fits, multiply_adds.multiply_adds),
-    Formulation(tap_sums.fits, tap_sums.tap_sums),
+    Formulation(tap_sums.fits, tap_sums.tap_sums, alone=True),
     Formulation(joint_products.fits, joint_products.joint_products),
 )
 _REWRITES = (

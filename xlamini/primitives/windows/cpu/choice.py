@@ -22,10 +22,14 @@ from xlamini.primitives.windows.cpu.noinline import traced_alone
 
 
 class Formulation(NamedTuple):
-    """`compute(*operands, **params)` gives what the primitive gives, if `fits(*avals, **params)`."""
+    """`compute(*operands, **params)` gives what the primitive gives, if `fits(*avals, **params)`.
+
+    `alone`: only in programs of one device. In a loop over images each device would get all images of the others.
+    """
 
     fits: Callable[..., bool]
     compute: Callable[..., Any]
+    alone: bool = False
 
 
 class Rewrite(NamedTuple):
@@ -33,6 +37,7 @@ class Rewrite(NamedTuple):
 
     fits: Callable[..., bool]
     compute: Callable[..., Any]
+    alone: bool = False
 
 
 Form = TypeVar("Form", Formulation, Rewrite)
@@ -89,7 +94,8 @@ def _first_that_fits(ctx: Any, forms: Sequence[Form]) -> Form | None:
     """The first of the forms for the equation that is lowered; none for empty arrays, and only for the CPU."""
     if ctx.platform != "cpu" or not all(a.size for a in (*ctx.avals_in, ctx.aval_out)):
         return None
-    return next((f for f in forms if f.fits(*ctx.avals_in, **ctx.eqn.params)), None)
+    fitting = (f for f in forms if f.fits(*ctx.avals_in, **ctx.eqn.params))
+    return next((f for f in fitting if not (f.alone and ctx.module.spans_devices)), None)
 
 
 @memoised("call: formulations of convolutions and pools", 512)
