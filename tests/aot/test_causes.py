@@ -14,7 +14,8 @@ import xlamini.numpy as jnp
 from tests.aot.counts import compiled, cycles, kernels, memory, shaped
 from xlamini import lax, nn, random
 from xlamini.runtime.targets.topology import Target
-from xlamini.scipy.linalg import expm
+from xlamini.scipy.linalg import expm, fiedler_companion
+from xlamini.scipy.special import fresnel
 
 
 @pytest.mark.parametrize("dtype", ("bfloat16", "float16", "int8"))
@@ -314,3 +315,38 @@ def test_the_powers_of_a_polynomial_are_counted_where_they_are_used(function: An
 def test_the_gradient_of_a_real_transform_is_of_half_of_the_numbers(gpu: Target) -> None:
     gradient = xlamini.grad(lambda x: (abs(jnp.fft.rfft(x)) ** 2).sum())
     assert memory(gradient, gpu, shaped(512, 1024)) <= 3.1 * 4 * 512 * 1024
+
+
+def test_fiedlers_companion_and_its_gradient_write_no_matrix_but_the_result(gpu: Target) -> None:
+    """It was five scatters of diagonals, each with an array of places."""
+    x = shaped(65)
+    assert kernels(fiedler_companion, gpu, x) == ["fusion"]
+    assert memory(xlamini.grad(lambda x: (fiedler_companion(x) ** 2).sum()), gpu, x) <= 8 * 4 * 65
+
+
+def test_a_roll_by_a_traced_shift_is_a_slice(target: Target) -> None:
+    """A TPU gathers element by element, and the gradient of a gather is a scatter."""
+    x, shift = shaped(64, 64), shaped(dtype="int32")
+    gradient = xlamini.grad(lambda x, shift: (jnp.roll(x, shift, 1) ** 2).sum())
+    for function in (lambda x, shift: jnp.roll(x, shift, 1), gradient):
+        assert not re.search(r" (gather|scatter)\(", compiled(function, target, x, shift).as_text())
+
+
+def test_the_median_of_integers_looks_for_no_nans(gpu: Target) -> None:
+    """A cast, a sort, and the two elements in the middle."""
+    x = shaped(64, 1024, dtype="int32")
+    assert len(kernels(lambda x: jnp.nanmedian(x, 1), gpu, x)) <= 3
+    assert len(kernels(lambda x: jnp.nanquantile(x, 0.3, 1), gpu, x)) <= 3
+
+
+@pytest.mark.parametrize("function", (jnp.nanmedian, lambda x, axis: jnp.nanquantile(x, 0.3, axis)))
+def test_one_element_of_each_row_is_gathered_by_a_row_of_indices(function: Any, tpu: Target) -> None:
+    """With a dimension of size 1 for it, a TPU laid the indices out anew."""
+    text = compiled(lambda x: function(x, 1), tpu, shaped(64, 1024)).as_text()
+    assert "s32[64,1,1]" not in text
+
+
+def test_fresnels_integrals_and_their_gradient_are_one_kernel(gpu: Target) -> None:
+    """With terms that only float64 can tell apart, XLA's limit of a fusion was reached."""
+    gradient = xlamini.grad(lambda x: sum((y**2).sum() for y in fresnel(x)))
+    assert kernels(gradient, gpu, shaped(4096)) == ["fusion"]

@@ -139,23 +139,15 @@ def fiedler_companion(a: ArrayLike) -> Array:
     a = _vector("fiedler_companion", "a", a)
     if not a.shape[-1]:
         raise ShapeError(f"fiedler_companion: one coefficient at least is needed, got shape {a.shape}")
-    n = a.shape[-1] - 1
-    monic = a / a[..., :1]
-    matrix = jnp.broadcast_to(jnp.asarray(_fiedler_ones(n), monic.dtype), (*a.shape[:-1], n, n))
-    if not n:
-        return matrix
-    right, left = np.arange(0, n - 1, 2), np.arange(2, n, 2)
-    matrix = matrix.at[..., 0, 0].set(-monic[..., 1]).at[..., right, right + 1].set(-monic[..., 2::2])
-    return matrix.at[..., left, left - 1].set(-monic[..., 3::2])
-
-
-def _fiedler_ones(n: int) -> np.ndarray:
-    """The ones: in even rows two places right of the diagonal, in odd rows two places left, and below the corner."""
-    ones = np.zeros((n, n))
-    even, odd = np.arange(0, n - 2, 2), np.arange(3, n, 2)
-    ones[even, even + 2] = ones[odd, odd - 2] = 1
-    ones[1:2, :1] = 1
-    return ones
+    rest = -a[..., 1:] / a[..., :1]
+    n = rest.shape[-1]
+    row, column = jnp.arange(n)[:, None], jnp.arange(n)
+    even = row % 2 == 0
+    left, right = even & (column == jnp.maximum(row - 1, 0)), even & (column == row + 1)
+    one = column == jnp.where(even, row + 2, jnp.maximum(row - 2, 0))
+    following = jnp.concatenate([rest[..., 1:], jnp.zeros_like(rest[..., :1])], axis=-1)
+    others = jnp.where(right, following[..., None], one.astype(rest.dtype))
+    return jnp.where(left, rest[..., None], others)
 
 
 @composite()
