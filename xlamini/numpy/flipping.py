@@ -11,7 +11,8 @@ from xlamini.numpy.arguments import as_axes, as_operand
 from xlamini.numpy.shapes import ravel, swapaxes
 from xlamini.numpy.static_take import take_runs
 from xlamini.primitives import reshape, rev
-from xlamini.primitives.iota import iota
+from xlamini.primitives.concatenate import concatenate
+from xlamini.primitives.dynamic_slice import dynamic_slice_in_dim
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, AxisLike
@@ -124,5 +125,6 @@ def _along(x: Any, shift: Any, axis: int, static: bool) -> Any:
     length = x.shape[axis]
     if static:
         return take_runs(x, np.roll(np.arange(length), shift), axis)
-    indices = (iota(np.dtype("int32"), length) - shift) % length
-    return x[(slice(None),) * axis + (indices,)]
+    start = length - shift % np.int32(length)
+    twice = concatenate([x, x], axis)  # a TPU gathers element by element
+    return dynamic_slice_in_dim(twice, start, length, axis, allow_negative_indices=False)
