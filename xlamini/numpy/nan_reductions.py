@@ -8,6 +8,7 @@ import numpy as np
 
 from xlamini.core import aval_of, issubdtype, literal
 from xlamini.numpy.arguments import as_operand, refuse_out
+from xlamini.numpy.medians import median
 from xlamini.numpy.reductions import AND, SUM, Axis, as_mask, max, min, prod, reduce, sum
 from xlamini.numpy.sorting import argmax, argmin
 from xlamini.numpy.statistics import flat_rows, mean, std, var
@@ -23,12 +24,11 @@ from xlamini.primitives import (
     lowest,
     mul,
     ne,
-    squeeze,
     sub,
     where as select,
 )
 from xlamini.primitives.bitwise import shift_right_arithmetic
-from xlamini.primitives.reorder import permuted
+from xlamini.primitives.reorder import one_of_each_row
 from xlamini.primitives.sort import sort_p
 from xlamini.runtime import Array
 from xlamini.staging import composite
@@ -174,13 +174,16 @@ def nanmedian(
     Array(1.5, dtype=float32)
     """
     refuse_out("nanmedian", out)
+    a = as_operand("nanmedian", a)
+    if not _has_nans(a):
+        return median(a, axis, keepdims=keepdims)
     x, axes, rows = flat_rows("nanmedian", a, axis)
     (x,) = sort_p.bind(x, dimension=rows.ndim, is_stable=True, num_keys=1)  # NaNs are last
-    count = reduce("nanmedian", SUM, convert(eq(x, x), np.int32), -1, keepdims=True)
+    count = reduce("nanmedian", SUM, convert(eq(x, x), np.int32), -1)
     one = literal(1, np.int32)
     last = clamp(literal(0, np.int32), sub(count, one), literal(aval_of(x).shape[-1] - 1, np.int32))
-    low, high = (permuted(x, shift_right_arithmetic(i, one), rows.ndim) for i in (last, add(last, one)))
-    middle = squeeze(mul(add(low, high), literal(0.5, aval_of(x).dtype)), (rows.ndim,))
+    low, high = (one_of_each_row(x, shift_right_arithmetic(i, one)) for i in (last, add(last, one)))
+    middle = mul(add(low, high), literal(0.5, aval_of(x).dtype))
     return expand_dims(middle, axes) if keepdims else middle
 
 

@@ -29,6 +29,7 @@ from xlamini.primitives import (
     where as select,
 )
 from xlamini.primitives.cumulative import cumsum
+from xlamini.primitives.reorder import one_of_each_row
 from xlamini.primitives.rounding import ceil
 from xlamini.primitives.sort import sort_p
 from xlamini.runtime import Array
@@ -162,7 +163,7 @@ def _quantile(
     bad = operators.not_equal(x, x)
     if sorted_weights:
         result = _weighted(x, sorted_weights[0], points, bad, skip)
-    elif skip:
+    elif skip and issubdtype(aval_of(as_operand(name, a)).dtype, np.inexact):
         numbers = count - convert(bad, aval_of(points).dtype).sum(-1, keepdims=True)
         result = _between(x, points, numbers, method)
     else:
@@ -215,9 +216,10 @@ def _element(x: Any, index: Any, count: Any) -> Any:
         return take(x, convert(clamp(0.0, index, in_dtype(float(last), aval_of(index).dtype)), np.int32), axis=-1)
     bounded = operators.greater(index, last)
     inside = select(bounded, broadcast_to(last, aval_of(index).shape), index)
-    return take_along_axis(
-        x, convert(select(operators.less(inside, 0), in_dtype(0, inside.dtype), inside), np.int32), -1
-    )
+    places = convert(select(operators.less(inside, 0), in_dtype(0, inside.dtype), inside), np.int32)
+    if places.shape[-1] == 1:
+        return one_of_each_row(x, places[..., 0])[..., None]
+    return take_along_axis(x, places, -1)
 
 
 def _weights_like(name: str, x: Any, a: Any, axes: tuple[int, ...], weights: Any) -> Any:

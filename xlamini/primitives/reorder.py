@@ -1,4 +1,4 @@
-"""Elements in another order: a gather with one place for each element."""
+"""Elements in another order, or one of each row: gathers with one place for each element of the result."""
 
 from __future__ import annotations
 
@@ -18,6 +18,20 @@ def permuted(x: Any, order: Any, axis: int) -> Any:
         expand_dims(order, (ndim,)),
         GatherDimensionNumbers((), (axis,), (axis,), rows, rows),
         (1,) * ndim,
+        unique_indices=True,
+        mode=GatherScatterMode.PROMISE_IN_BOUNDS,
+    )
+
+
+def one_of_each_row(x: Any, index: Any) -> Any:
+    """The element at `index` of each row of `x`, whose last axis the result and `index` do not have."""
+    last = aval_of(x).ndim - 1
+    rows = tuple(range(last))
+    return gather(
+        x,
+        expand_dims(index, (last,)),
+        GatherDimensionNumbers((), (last,), (last,), rows, rows),
+        (1,) * (last + 1),
         unique_indices=True,
         mode=GatherScatterMode.PROMISE_IN_BOUNDS,
     )
