@@ -25,9 +25,9 @@ from xlamini.primitives import (
     where,
 )
 from xlamini.primitives.special import error_function
-from xlamini.primitives.special.formula import horner
 from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
+from xlamini.scipy.special.economized import fitted
 from xlamini.scipy.special.fits import DAWSON, DAWSON_FAR, ERFCX
 from xlamini.typing import ArrayLike
 
@@ -67,7 +67,7 @@ def erfinv(x: ArrayLike) -> Array:
 def erfcx_formula(x: Any) -> Any:
     """`exp(x ** 2) * erfc(x)` of real x: Shepherd and Laframboise (1981), doi.org/10.1090/S0025-5718-1981-0595058-X."""
     size = abs(x)
-    scaled = horner(1 - 7.5 / (size + 3.75), ERFCX) / (1 + 2 * size)
+    scaled = fitted(1 - 7.5 / (size + 3.75), ERFCX) / (1 + 2 * size)
     below = max(min(x, 0.0), -30.0)
     return where(x < 0, 2 * _exp_square(below) - scaled, scaled)
 
@@ -99,9 +99,9 @@ def dawsn(x: ArrayLike) -> Array:
     Array(0.5380795, dtype=float32)
     """
     square = x * x
-    near = x * horner(min(square, 16.0) / 8 - 1, DAWSON) / (1 + 2 * square)
+    near = x * fitted(min(square, 16.0) / 8 - 1, DAWSON) / (1 + 2 * square)
     outer = max(abs(x), 4.0)
-    far = horner(32 / (outer * outer) - 1, DAWSON_FAR) / (2 * where(abs(x) > 4, x, 1.0))
+    far = fitted(32 / (outer * outer) - 1, DAWSON_FAR) / (2 * where(abs(x) > 4, x, 1.0))
     return where(abs(x) > 4, far, near)
 
 

@@ -10,6 +10,7 @@ from xlamini.primitives.special.exponential_integral import expn as expn_p
 from xlamini.primitives.special.formula import horner
 from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
+from xlamini.scipy.special.economized import fitted
 from xlamini.scipy.special.fits import EXP1, EXPI_6, EXPI_12, EXPI_24
 from xlamini.typing import ArrayLike
 
@@ -36,9 +37,9 @@ def expi(x: ArrayLike) -> Array:
     x_up = max(x, 0.0)
     series = _EULER + log(x_up) + x_up * horner(min(x_up, 6.0), _SERIES)
     outer = max(x, 6.0)
-    scaled = where(outer <= 24, horner(24 / outer - 3, EXPI_6), 0.0)
-    scaled = where(outer > 12, horner(48 / outer - 3, EXPI_12), scaled)
-    scaled = where(outer > 24, horner(48 / outer - 1, EXPI_24), scaled)
+    scaled = where(outer <= 24, fitted(24 / outer - 3, EXPI_6), 0.0)
+    scaled = where(outer > 12, fitted(48 / outer - 3, EXPI_12), scaled)
+    scaled = where(outer > 24, fitted(48 / outer - 1, EXPI_24), scaled)
     far = where(eq(x, math.inf), x, exp(outer / 2) / outer * scaled * exp(outer / 2))
     return where(lt(x, 0.0), -_exp1(neg(x)), where(gt(x, 6.0), far, where(eq(x, x), series, x)))
 
@@ -49,7 +50,7 @@ _SERIES = [1 / (k * math.factorial(k)) for k in range(42, 0, -1)]
 def _exp1(x: Any) -> Any:
     inner, outer = min(x, 1.0), max(x, 1.0)
     near = -_EULER - log(inner) + inner * horner(-inner, _SERIES[-20:])
-    far = exp(-outer) / (outer + 1) * horner(1 - 6 / (outer + 2), EXP1)
+    far = exp(-outer) / (outer + 1) * fitted(1 - 6 / (outer + 2), EXP1)
     return where(x > 1, far, near)
 
 

@@ -9,6 +9,7 @@ from xlamini.primitives.special.formula import horner
 from xlamini.primitives.trigonometric import cos, sin
 from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
+from xlamini.scipy.special.economized import fitted
 from xlamini.scipy.special.fits import FRESNEL_F, FRESNEL_G, SICI_F, SICI_G
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike
@@ -60,7 +61,7 @@ def _auxiliary(size: Any) -> tuple[Any, Any, Any]:
     """f and g of DLMF 6.2.17, and the argument, where it is beyond 4."""
     outer = where(eq(size, math.inf), 4.0, max(size, 4.0))
     t = 8 / outer - 1
-    return horner(t, SICI_F) / outer, horner(t, SICI_G) / (outer * outer), outer
+    return fitted(t, SICI_F) / outer, fitted(t, SICI_G) / (outer * outer), outer
 
 
 @composite()
@@ -102,8 +103,8 @@ def _fresnel_parts(x: Any) -> tuple[Any, Any, Any, Any]:
     """f and g of DLMF 7.2.10 and 7.2.11 beyond 1.6, and the sine and cosine of the phase."""
     outer = max(abs(x), 1.6)
     t = 5.12 / (outer * outer) - 1
-    f = horner(t, FRESNEL_F) / (math.pi * outer)
-    g = horner(t, FRESNEL_G) / (math.pi**2 * outer) / (outer * outer)
+    f = fitted(t, FRESNEL_F) / (math.pi * outer)
+    g = fitted(t, FRESNEL_G) / (math.pi**2 * outer) / (outer * outer)
     phase = _phase(where(eq(outer, math.inf), 1.6, outer))
     return f, g, sin(phase), cos(phase)
 
