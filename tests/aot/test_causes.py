@@ -15,7 +15,7 @@ from tests.aot.counts import compiled, cycles, kernels, memory, shaped
 from xlamini import lax, nn, random
 from xlamini.runtime.targets.topology import Target
 from xlamini.scipy.linalg import expm, fiedler_companion
-from xlamini.scipy.special import fresnel
+from xlamini.scipy.special import betainc, fresnel
 
 
 @pytest.mark.parametrize("dtype", ("bfloat16", "float16", "int8"))
@@ -350,3 +350,9 @@ def test_fresnels_integrals_and_their_gradient_are_one_kernel(gpu: Target) -> No
     """With terms that only float64 can tell apart, XLA's limit of a fusion was reached."""
     gradient = xlamini.grad(lambda x: sum((y**2).sum() for y in fresnel(x)))
     assert kernels(gradient, gpu, shaped(4096)) == ["fusion"]
+
+
+def test_the_loop_of_betainc_holds_six_arrays(gpu: Target) -> None:
+    """Three that it sums, both parameters, and one for x and 1 - x; arguments and result are four."""
+    x = shaped(512, 512)
+    assert memory(betainc, gpu, x, x, x) <= 9.1 * 4 * 512**2

@@ -75,25 +75,27 @@ def log_power(a: Any, b: Any, x: Any) -> Any:
 
 
 def _fraction(a: Any, b: Any, x: Any, y: Any) -> Any:
-    """1 / (b1 + a2 / (b2 + a3 / (b3 + …))), summed as Steed does: its differences, one after the other."""
+    """1 / (b1 + a2 / (b2 + a3 / (b3 + …))), summed as Steed does: its differences, one after the other.
 
-    def slant(n: Any) -> Any:
+    The loop has fewer arrays if it holds x and y = 1 - x as one, negative for y, and divides once more.
+    """
+    held = where(x < y, x, -y)
+
+    def slant(n: Any, x: Any, y: Any) -> Any:
         return a * y - b * x + 1 + n * (1 + y)
 
-    def denominator(n: Any, inverse: Any, before: Any) -> Any:
-        return n + n * (b - n) * x * before + (a + n) * inverse * slant(n)
-
-    def step(n: Any, before: Any, ratio: Any, change: Any, total: Any) -> tuple[Any, ...]:
-        inverse = 1 / (a + 2 * n + 1)
+    def step(n: Any, ratio: Any, change: Any, total: Any) -> tuple[Any, ...]:
+        small = held >= 0
+        x, y = where(small, held, 1 + held), where(small, 1 - held, -held)
+        before, inverse = 1 / (a + 2 * n - 1), 1 / (a + 2 * n + 1)
         numerator = ((a + n - 1) * before) * ((a + b + n - 1) * before) * (n * (b - n) * x * x)
-        bottom = denominator(n, inverse, before)
+        bottom = n + n * (b - n) * x * before + (a + n) * inverse * slant(n, x, y)
         ratio = 1 / (bottom + numerator * ratio)
         change = (bottom * ratio - 1) * change
-        return abs(change) > epsilon(x) * abs(total), inverse, ratio, change, total + change
+        return abs(change) > epsilon(x) * abs(total), ratio, change, total + change
 
-    inverse = 1 / (a + 1)
-    first = 1 / (a * inverse * slant(0))
-    return iterate(step, inverse, first, first, first, limit=MOST_TERMS)[3]
+    first = 1 / (a * (1 / (a + 1)) * slant(0, x, y))
+    return iterate(step, first, first, first, limit=MOST_TERMS)[2]
 
 
 def _at_the_edges(a: Any, b: Any, x: Any) -> Any:
