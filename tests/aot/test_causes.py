@@ -14,7 +14,7 @@ import xlamini.numpy as jnp
 from tests.aot.counts import compiled, cycles, kernels, memory, shaped
 from xlamini import lax, nn, random
 from xlamini.runtime.targets.topology import Target
-from xlamini.scipy.linalg import expm, fiedler_companion
+from xlamini.scipy.linalg import expm, fiedler_companion, polar
 from xlamini.scipy.special import betainc, fresnel
 
 
@@ -356,3 +356,8 @@ def test_the_loop_of_betainc_holds_six_arrays(gpu: Target) -> None:
     """Three that it sums, both parameters, and one for x and 1 - x; arguments and result are four."""
     x = shaped(512, 512)
     assert memory(betainc, gpu, x, x, x) <= 9.1 * 4 * 512**2
+
+
+def test_steps_of_the_polar_decomposition_hold_nothing_of_those_before(gpu: Target) -> None:
+    """Three matrices for the argument and results, three for a step by QR, and a vector."""
+    assert memory(polar, gpu, shaped(64, 64)) <= 6.2 * 4 * 64**2

@@ -26,6 +26,7 @@ from xlamini.primitives.linalg.qr import qr
 from xlamini.primitives.linalg.spectra import real_dtype
 from xlamini.primitives.linalg.stacks import as_matrices, check_matrix, eye, matmul, mH, shown
 from xlamini.primitives.linalg.triangular_solve import triangular_solve
+from xlamini.primitives.optimization_barrier import optimization_barrier
 from xlamini.primitives.power import sqrt
 from xlamini.primitives.reductions import reduce_max
 from xlamini.primitives.select import where
@@ -80,6 +81,7 @@ def unitary_factor(x: Any, steps: list[Weights]) -> Any:
     u = div(x, convert(_scale(x), aval.dtype))
     for a, b, c in steps:
         u = _step_by_qr(u, a, b, c) if c > _CHOLESKY_BELOW else _step_by_cholesky(u, a, b, c)
+        (u,) = optimization_barrier([u])  # else XLA sums u again from the parts of all steps, which stay in memory
     # One step of Newton and Schulz takes away what rounding has left.
     return sub(_scaled(1.5, u), _scaled(0.5, matmul(u, matmul(mH(u), u))))
 
