@@ -14,7 +14,7 @@ import xlamini.numpy as jnp
 from tests.aot.counts import compiled, cycles, kernels, memory, shaped
 from xlamini import lax, nn, random
 from xlamini.runtime.targets.topology import Target
-from xlamini.scipy.linalg import expm, fiedler_companion, polar
+from xlamini.scipy.linalg import circulant, expm, fiedler_companion, hankel, polar, toeplitz
 from xlamini.scipy.special import betainc, fresnel
 
 
@@ -361,3 +361,11 @@ def test_the_loop_of_betainc_holds_six_arrays(gpu: Target) -> None:
 def test_steps_of_the_polar_decomposition_hold_nothing_of_those_before(gpu: Target) -> None:
     """Three matrices for the argument and results, three for a step by QR, and a vector."""
     assert memory(polar, gpu, shaped(64, 64)) <= 6.2 * 4 * 64**2
+
+
+@pytest.mark.parametrize("function", (circulant, hankel, toeplitz))
+def test_a_matrix_with_equal_diagonals_counts_its_places(function: Any, gpu: Target) -> None:
+    """An array of all places would be an argument of the program, as large as the result."""
+    x = shaped(64)
+    assert memory(function, gpu, x) <= 4 * (64**2 + 100)
+    assert memory(xlamini.grad(lambda x: (function(x) ** 2).sum()), gpu, x) <= 4 * 5 * 64
