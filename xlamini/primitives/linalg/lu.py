@@ -169,9 +169,9 @@ def _tangent(factors: Any, moved: Any) -> Any:
     upper = _widened(triu(slice_in_dim(factors, 0, k, axis=-2)), n - k, 0)
     if n > k:
         upper = add(upper, _ones_below(aval_of(upper), k))
+    lower = add(lower, eye(aval_of(lower)))  # the solver does not read its diagonal
     left = triangular_solve(lower, moved, left_side=True, lower=True, unit_diagonal=True)
     both = triangular_solve(upper, left)
-    lower = add(lower, eye(aval_of(lower)))
     return add(matmul(lower, tril(both, -1)), matmul(triu(both), upper))
 
 
