@@ -14,8 +14,9 @@ import xlamini.numpy as jnp
 from tests.aot.counts import compiled, cycles, kernels, memory, shaped
 from xlamini import lax, nn, random
 from xlamini.runtime.targets.topology import Target
-from xlamini.scipy.linalg import circulant, expm, fiedler_companion, hankel, polar, toeplitz
+from xlamini.scipy.linalg import circulant, expm, fiedler_companion, hankel, lu, polar, toeplitz
 from xlamini.scipy.special import betainc, fresnel
+from xlamini.scipy.stats import gaussian_kde
 
 
 @pytest.mark.parametrize("dtype", ("bfloat16", "float16", "int8"))
@@ -369,3 +370,15 @@ def test_a_matrix_with_equal_diagonals_counts_its_places(function: Any, gpu: Tar
     x = shaped(64)
     assert memory(function, gpu, x) <= 4 * (64**2 + 100)
     assert memory(xlamini.grad(lambda x: (function(x) ** 2).sum()), gpu, x) <= 4 * 5 * 64
+
+
+def test_the_gradient_of_lu_holds_one_lower_factor(gpu: Target) -> None:
+    """With its diagonal it can be solved with too: seven matrices, argument and result among them, and the pivots."""
+    gradient = xlamini.grad(lambda x: sum((y**2).sum() for y in lu(x)))
+    assert memory(gradient, gpu, shaped(64, 64)) <= 7.1 * 4 * 64**2
+
+
+def test_a_kernel_density_holds_no_distances(gpu: Target) -> None:
+    """The sum over the samples is over rows, which XLA fuses with what it sums; sums of columns were stored before."""
+    density = lambda samples, points: gaussian_kde(samples)(points)
+    assert memory(density, gpu, shaped(2, 128), shaped(2, 64)) <= 2.5 * 4 * 2 * (128 + 64 + 64)

@@ -146,9 +146,9 @@ class gaussian_kde:
         """Of the mean of normal densities with this covariance about the samples, at points (d, m)."""
         factor = jnp.linalg.cholesky(covariance)
         samples, points = (solve_triangular(factor, each, lower=True) for each in (self.dataset, x))
-        squares = ((samples[:, :, None] - points[:, None, :]) ** 2).sum(0)
+        squares = ((points[:, :, None] - samples[:, None, :]) ** 2).sum(0)
         size = self.d / 2 * math.log(2 * math.pi) + jnp.log(jnp.diagonal(factor)).sum()
-        return logsumexp(-squares / 2, axis=0, b=self.weights[:, None]) - size
+        return logsumexp(-squares / 2, axis=1, b=self.weights) - size
 
 
 api_boundary_methods(gaussian_kde)
