@@ -6,7 +6,7 @@ import pytest
 
 from xlamini import enable_x64, numpy as jnp
 from xlamini.scipy.special import fits
-from xlamini.scipy.special.economized import _economized, fitted
+from xlamini.scipy.special.fit_terms import _economized, fitted
 
 FITS = {name: value for name, value in vars(fits).items() if name.isupper()}
 

@@ -27,7 +27,7 @@ from xlamini.primitives import (
 from xlamini.primitives.special import error_function
 from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
-from xlamini.scipy.special.economized import fitted
+from xlamini.scipy.special.fit_terms import fitted
 from xlamini.scipy.special.fits import DAWSON, DAWSON_FAR, ERFCX
 from xlamini.typing import ArrayLike
 

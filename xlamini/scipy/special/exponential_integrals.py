@@ -10,7 +10,7 @@ from xlamini.primitives.special.exponential_integral import expn as expn_p
 from xlamini.primitives.special.formula import horner
 from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
-from xlamini.scipy.special.economized import fitted
+from xlamini.scipy.special.fit_terms import fitted
 from xlamini.scipy.special.fits import EXP1, EXPI_6, EXPI_12, EXPI_24
 from xlamini.typing import ArrayLike
 

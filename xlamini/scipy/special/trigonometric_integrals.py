@@ -9,7 +9,7 @@ from xlamini.primitives.special.formula import horner
 from xlamini.primitives.trigonometric import cos, sin
 from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
-from xlamini.scipy.special.economized import fitted
+from xlamini.scipy.special.fit_terms import fitted
 from xlamini.scipy.special.fits import FRESNEL_F, FRESNEL_G, SICI_F, SICI_G
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike

@@ -1,12 +1,11 @@
 """The fits of `fits.py` with as many terms as the dtype can tell apart: in float32 about half of them."""
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import aval_of
+from xlamini.core import aval_of, memoised
 from xlamini.primitives.special.formula import horner
 
 _NEGLIGIBLE = 2e-9
@@ -19,7 +18,7 @@ def fitted(t: Any, coefficients: tuple[float, ...]) -> Any:
     return horner(t, coefficients if wide else _economized(coefficients))
 
 
-@functools.cache
+@memoised("helper: terms of fits in float32", None)
 def _economized(coefficients: tuple[float, ...]) -> tuple[float, ...]:
     """The polynomial without the last terms of its Chebyshev series, each of which is at most its coefficient."""
     from numpy.polynomial import chebyshev  # numpy imports it late too
