@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import ShapedArray, aval_of
-from xlamini.primitives.elementwise import LinearMap, elementwise, neg
+from xlamini.primitives.elementwise import elementwise, neg
 from xlamini.primitives.kinds import COMPLEX, FLOAT, kind_of
+from xlamini.primitives.linear_map import LinearMap
 from xlamini.runtime import Array
 
 _WHOLE = {np.dtype("float32"): np.dtype("complex64"), np.dtype("float64"): np.dtype("complex128")}

@@ -33,9 +33,10 @@ from xlamini.core import (
 from xlamini.core.hi_types import HiDType
 from xlamini.core.sharding.partial_sums import JOINTLY, Groups
 from xlamini.primitives.batch_ops import with_batch_first
-from xlamini.primitives.elementwise import Elementwise, LinearMap, elementwise
+from xlamini.primitives.elementwise import Elementwise, elementwise
 from xlamini.primitives.hi_values import retyped
 from xlamini.primitives.kinds import ANY, BOOL, COMPLEX, EXTENDED, FLOAT, kind_of
+from xlamini.primitives.linear_map import LinearMap
 from xlamini.primitives.linear_unary import unchanged
 from xlamini.runtime import Array
 

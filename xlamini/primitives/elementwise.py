@@ -26,6 +26,7 @@ from xlamini.core import (
     Factors,
     MissingRule,
     Params,
+    Shape,
     ShapedArray,
     ShapeError,
     Values,
@@ -44,17 +45,9 @@ from xlamini.core.primitive import ELEMENTWISE, PURE, REMATERIALIZABLE, Axis, Pr
 from xlamini.core.sharding.factors import broadcasting
 from xlamini.core.sharding.partial_sums import IN_EACH, JOINTLY, Groups
 from xlamini.core.tangents import Linear
-from xlamini.primitives.common_shape import (
-    aligned,
-    common_shape,
-    gathered,
-    spread,
-    stretched,
-    stretched_out,
-    unbatched_shape,
-)
 from xlamini.primitives.cpu_math import DOUBLE, SINGLE, formula
 from xlamini.primitives.kinds import ANY, BOOL, COMPLEX, FLOAT, NUMERIC, SIGNED, UNSIGNED, Kinds, kind_of
+from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape, sum_over
 from xlamini.runtime import Array
 
 
@@ -161,7 +154,7 @@ class Elementwise(Primitive):
             return list(super().transpose(ct, *operands, **params))
         cts = self.linear_rule(ct, *operands, **params)
         return [
-            gathered(c, x.aval) if is_linear(x) and c is not None else None
+            _gathered(c, x.aval) if is_linear(x) and c is not None else None
             for c, x in zip(cts, operands, strict=True)
         ]
 
@@ -171,7 +164,7 @@ class Elementwise(Primitive):
             return self.bind(*operands, **params), placed.pop()[0]
         shape = common_shape({unbatched_shape(x, d) for x, d in zip(operands, dims, strict=True)} - {()})
         assert shape is not None
-        moved = [aligned(x, d, (axis.size, *shape)) for x, d in zip(operands, dims, strict=True)]
+        moved = [_aligned(x, d, (axis.size, *shape)) for x, d in zip(operands, dims, strict=True)]
         return self.bind(*moved, **params), 0
 
     def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
@@ -221,20 +214,6 @@ class Elementwise(Primitive):
         raise MissingRule(
             f"primitive '{self.name}' has no {rule} rule; write {remedy[rule].format(self.__name__)} at {file}:{line}"
         )
-
-
-class LinearMap(Elementwise):
-    """An operation that is jointly linear in all its operands: their tangents pass through it as they do."""
-
-    linear = JOINTLY
-
-    def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
-        out = self.bind(*primals, **params)
-        aval = tangent_aval(aval_of(out))
-        if all(map(is_zero, tangents)) or not is_differentiable(aval):
-            return out, Zero(aval)
-        numbers = [spread(literal(0, t.aval.dtype), t.aval) if is_zero(t) else t for t in tangents]
-        return out, self.bind(*numbers, **params)
 
 
 E = TypeVar("E", bound=Elementwise)
@@ -297,12 +276,64 @@ def _like(x: Any, aval: ShapedArray) -> Any:
     return x if aval_of(x).dtype == aval.dtype else literal(x, aval.dtype)
 
 
+def common_shape(shapes: set[Shape]) -> Shape | None:
+    """The shape of one rank that the others stretch to where their size is 1; None if there is none."""
+    if len(shapes) < 2:
+        return next(iter(shapes), ())
+    if len(set(map(len, shapes))) > 1:
+        return None
+    sizes = [set(column) - {1} for column in zip(*shapes, strict=True)]
+    return None if any(len(known) > 1 for known in sizes) else tuple(max(known, default=1) for known in sizes)
+
+
+def spread(x: Any, aval: ShapedArray) -> Any:
+    """A value of the shape of `aval`: itself, or repeated where it is a scalar or an axis has size 1."""
+    own = aval_of(x).shape
+    return x if own == aval.shape else broadcast_in_dim(x, aval.shape, range(len(own)))
+
+
+def stretched(x: Any, aval: ShapedArray) -> Any:
+    """A value broadcast to the shape of `aval`; a scalar is returned unchanged."""
+    return spread(x, aval) if aval_of(x).shape else x
+
+
+def stretched_out(ctx: Any, x: Any, aval: ShapedArray) -> Any:
+    """A StableHLO value of type `aval`, in the shape of the result."""
+    shape = ctx.aval_out.shape
+    return x if aval.shape == shape else ctx.broadcast(x, range(aval.ndim), aval.update(shape=shape))
+
+
+def unbatched_shape(x: Any, dim: int | None) -> tuple[int, ...]:
+    shape = aval_of(x).shape
+    return shape if dim is None else (*shape[:dim], *shape[dim + 1 :])
+
+
+def _aligned(x: Any, dim: int | None, shape: tuple[int, ...]) -> Any:
+    """An operand of the batched operation, with the batch dimension first."""
+    inner = unbatched_shape(x, dim)
+    if dim is None:
+        return x if not inner else broadcast_in_dim(x, shape, range(1, len(shape)))
+    x = moveaxis(x, dim, 0)
+    return x if inner or len(shape) == 1 else broadcast_in_dim(x, shape, (0,))
+
+
 def _term(partial: Any, tangent: Any) -> Any:
     if callable(partial):
         return partial(tangent)
     if type(partial) is int and partial in (1, -1):
         return tangent if partial == 1 else neg(tangent)
     return mul.bind(tangent, partial) if type(partial) not in _RANK else mul(tangent, partial)
+
+
+def _gathered(ct: Any, aval: ShapedArray) -> Any:
+    """The cotangent of an operand: summed over the axes along which the operand was repeated."""
+    shape = aval_of(ct).shape
+    if aval.shape == shape:
+        return ct
+    if aval.shape == ():
+        return sum_over(ct, range(len(shape)))
+    repeated = [d for d, (own, whole) in enumerate(zip(aval.shape, shape, strict=True)) if own != whole]
+    return reshape(sum_over(ct, repeated), aval.shape)
 
 
 # --- what derivatives themselves are made of

@@ -5,8 +5,9 @@ from typing import Any
 
 from xlamini.core import Tracer, tree_map
 from xlamini.core.sharding.partial_sums import JOINTLY
-from xlamini.primitives.elementwise import Elementwise, LinearMap, elementwise
+from xlamini.primitives.elementwise import Elementwise, elementwise
 from xlamini.primitives.kinds import ANY, EXTENDED
+from xlamini.primitives.linear_map import LinearMap
 
 
 class Copy(LinearMap):
