@@ -5,7 +5,7 @@ import pytest
 
 from xlamini.commands import rules
 from xlamini.core.primitive import primitives
-from xlamini.primitives.elementwise import LinearMap
+from xlamini.primitives.linear_map import LinearMap
 from xlamini.primitives.shape import LinearUnary
 
 TABLE = rules.rows()
