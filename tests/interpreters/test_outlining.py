@@ -118,6 +118,35 @@ def test_a_transposed_product_is_kept_as_the_product() -> None:
     assert taken.count("tensor<4x5x4xf32>") == 1 and "tensor<5x4x4xf32>" not in taken, backward
 
 
+def test_products_of_stacked_rows_are_passed_as_matrices() -> None:
+    """As XLA stores them, so that kernels of the forward and the backward block are equal."""
+    x = np.stack([X, 2 * X, X - 1])
+    report_of_equal_results(xlamini.grad(model), params(8), x)
+    text = xlamini.jit(xlamini.grad(model)).lower(params(8), x).as_text()
+    forward, backward = [line for line in text.splitlines() if "func.func private" in line and "_block_" in line]
+    assert "tensor<15x32xf32>" in forward.partition("->")[2], forward
+    assert "tensor<15x32xf32>" in backward.partition("->")[0], backward
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 0, 1)])
+def test_products_along_each_dimension(order: tuple[int, ...]) -> None:
+    """The matrix of a product has its free dimensions in the order of the result, whichever is summed over."""
+
+    def mixed(x: Any, w: Any) -> Any:
+        turned = jnp.einsum("abc,cd->abd", x.transpose(order), w)
+        return x + jnp.tanh(turned).transpose(np.argsort(order))
+
+    def stacked(ws: Any, x: Any) -> Any:
+        size = x.shape[order[2]]
+        for w in ws:
+            x = mixed(mixed(x, w[:size, :size]), w[:size, :size])
+        return jnp.sum(x * x)
+
+    ws = [0.1 * np.random.default_rng(i).normal(size=(6, 6)).astype("f4") for i in range(20)]
+    report_of_equal_results(xlamini.value_and_grad(stacked), ws, np.linspace(-1, 1, 120, dtype="f4").reshape(4, 5, 6))
+
+
 def test_calls_are_kept_apart_by_the_compiler() -> None:
     lowered = xlamini.jit(model).lower(params(8), X)
     text = lowered.as_text()

@@ -17,6 +17,7 @@ JOINED: dict[str, tuple[tuple[int, ...], tuple[int, ...], Any, str]] = {
     "weights of a dense layer": ((2, 3, 4), (2, 3, 5), (((0, 1), (0, 1)), ((), ())), "abm,abn->mn"),
     "in another order": ((2, 3, 4), (2, 3, 5), (((1, 0), (1, 0)), ((), ())), "abm,abn->mn"),
     "weights of heads": ((2, 3, 4, 5), (2, 3, 6), (((0, 1), (0, 1)), ((), ())), "abhm,abn->hmn"),
+    "batch last": ((2, 3, 4, 5), (2, 3, 6, 5), (((0, 1), (0, 1)), ((3,), (3,))), "abmk,abnk->kmn"),
     "one sum, several free": ((3, 4, 5), (6, 3), (((0,), (1,)), ((), ())), "amn,pa->mnp"),
     "from heads": ((2, 3, 4, 5), (4, 5, 6), (((2, 3), (0, 1)), ((), ())), "abhm,hmn->abn"),
     "batches": ((4, 2, 3, 5), (4, 2, 3, 6), (((1, 2), (1, 2)), ((0,), (0,))), "kabm,kabn->kmn"),
@@ -26,7 +27,6 @@ JOINED: dict[str, tuple[tuple[int, ...], tuple[int, ...], Any, str]] = {
 APART: dict[str, tuple[tuple[int, ...], tuple[int, ...], Any, str]] = {
     "a free dimension between": ((2, 4, 3, 5), (2, 3, 6), (((0, 2), (0, 1)), ((), ())), "ambn,abp->mnp"),
     "different orders": ((2, 3, 4), (3, 2, 5), (((0, 1), (1, 0)), ((), ())), "abm,ban->mn"),
-    "batch last": ((2, 3, 4, 5), (2, 3, 6, 5), (((0, 1), (0, 1)), ((3,), (3,))), "abmk,abnk->kmn"),
     "rows by a matrix": ((2, 3, 4), (4, 5), (((2,), (0,)), ((), ())), "abm,mn->abn"),
 }
 DTYPES = ["float32", "float64", "complex64", "int8", "int32", "bfloat16"]

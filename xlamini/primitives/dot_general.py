@@ -41,9 +41,10 @@ from xlamini.core import (
 from xlamini.core.avals import NOWHERE, as_sizes
 from xlamini.core.sharding.partial_sums import Sums, left_open, split_along, sums_left_open
 from xlamini.primitives.convert_element_type import cast
+from xlamini.primitives.cpu_batches import batches_first
 from xlamini.primitives.cpu_complex_products import form_by_parts
 from xlamini.primitives.cpu_matrices import form_as_matrices
-from xlamini.primitives.cpu_products import fast_form
+from xlamini.primitives.cpu_products import fast_form, is_alone
 from xlamini.primitives.dot_algorithm import Algorithm, by_recipe, followed, recipe, supports
 from xlamini.primitives.dot_dtypes import mixed_product
 from xlamini.primitives.kinds import COMPLEX, kind_of
@@ -256,9 +257,8 @@ class DotGeneral(Primitive):
         return followed(ctx, steps, operands, **attributes)
 
     def shown_params(self, params: Params) -> Params:
-        shown = super().shown_params(params)
         pairs = tuple(tuple(map(list, pair)) for pair in params["dimension_numbers"])
-        shown = {**shown, "dimension_numbers": pairs, "unreduced": None}  # which the type of the result shows
+        shown = {**super().shown_params(params), "dimension_numbers": pairs, "unreduced": None}  # the type shows it
         return {k: v for k, v in shown.items() if v is not None}
 
     def cost(self, lhs: ShapedArray, rhs: ShapedArray, **params: Any) -> Cost:
@@ -381,6 +381,8 @@ def _form_on_cpu(ctx: Any, numbers: DotDimensionNumbers) -> Any:
     """The form of a product for which XLA has fast code; None for its own. Products in it are lowered likewise."""
     if ctx.platform != "cpu":
         return None
+    if any(batch != tuple(range(len(batch))) for batch in numbers[1]) and is_alone(ctx):
+        return functools.partial(batches_first, numbers, ctx.aval_out.dtype)
     has_several = max(a.ndim for a in ctx.avals_in) > len(numbers[1][0]) + 2
     form = form_as_matrices(ctx, numbers) if has_several else None
     if form is not None or {a.dtype for a in (*ctx.avals_in, ctx.aval_out)} == {np.dtype(np.float32)}:

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core import REMATERIALIZABLE, Atom, Equation, Literal, Var
+from xlamini.core import REMATERIALIZABLE, Atom, Equation, Literal, Shape, Var
 from xlamini.core.primitive import PERMUTES, VIEW
 from xlamini.interpreters.outline.blocks import Family, wiring
 from xlamini.interpreters.outline.cut import cheapest_cut
+from xlamini.interpreters.outline.views import stored_shape
 
 Given = tuple[Var, ...]
 """A value from outside a block: its variable in each member of the family."""
@@ -73,11 +74,18 @@ class Boundary:
 
         It copies a result with dimensions of size 1 where a function returns it.
         """
-        origin = self._origins.get(x) if type(x) is Var else None
-        if origin is None or 1 in x.aval.shape:
+        eqn = self._producer(x)
+        if eqn is None or 1 in x.aval.shape:
             return False
-        eqn = origin.eqn
         return self._is_stored(eqn.invars[0]) if eqn.primitive.traits & VIEW else not eqn.primitive.traits & _CHEAP
+
+    def stored_shape(self, x: Var) -> Shape:
+        """The shape in which XLA stores a value."""
+        return stored_shape(x, self._producer)
+
+    def _producer(self, x: Atom) -> Equation | None:
+        origin = self._origins.get(x) if type(x) is Var else None
+        return None if origin is None else origin.eqn
 
     def _block(self, x: Given) -> Any:
         origin = self._origins.get(x[0])

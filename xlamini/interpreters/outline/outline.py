@@ -4,23 +4,29 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core import Atom, Equation, Jaxpr, Literal, Var, config
+from xlamini.core import Atom, Equation, Jaxpr, Literal, Shape, Var, config
 from xlamini.core.rewriting import check_result
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.outline.blocks import Family, find_families, symbols_of
 from xlamini.interpreters.outline.boundary import Boundary, Given, Origin
+from xlamini.interpreters.outline.views import Views
 
 MakeCall = Callable[[Jaxpr, list[Atom], list[Var], Equation], Equation]
 """A function that makes a call equation with these operands and results, for a block that starts with an equation."""
 
 
 class Outlined:
-    """A family as a function: `body`, with the operands and results of each block's call."""
+    """A family as a function: `body`, with the operands and results of each block's call.
+
+    Operands and results have the shapes in which they are stored (views.py).
+    """
 
     def __init__(self, family: Family, boundary: Boundary):
         self.family, self.boundary = family, boundary
         self.params = list(boundary.params)
+        self.param_shapes = [boundary.stored_shape(p[0]) for p in self.params]
         self.results: list[tuple[int, int]] = []
+        self.result_shapes: list[Shape] = []
         self.body: Any = None
 
     def finish(self, used: set[Any], name: str) -> None:
@@ -31,14 +37,19 @@ class Outlined:
             for o in range(len(eqn.outvars))
             if any(member[i].outvars[o] in used for member in self.family.members)
         ]
-        body = _Body(self.boundary).jaxpr(self.params, self.results, name)
+        outvars = [self.boundary.template[i].outvars[o] for i, o in self.results]
+        self.result_shapes = [self.boundary.stored_shape(v) for v in outvars]
+        body = _Body(self).jaxpr(name)
         self.body = dce(body, (True,) * len(self.results), True)[0]
 
-    def call(self, j: int, make_call: MakeCall) -> Equation:
-        """The call equation that replaces block j."""
+    def call(self, j: int, make_call: MakeCall) -> list[Equation]:
+        """The call that replaces block j, between views of its operands and results."""
         member = self.family.members[j]
-        results = [member[i].outvars[o] for i, o in self.results]
-        return make_call(self.body, [p[j] for p in self.params], results, member[0])
+        before, after = Views(member[0]), Views(member[0])
+        operands = [before.shaped(p[j], shape) for p, shape in zip(self.params, self.param_shapes, strict=True)]
+        outvars = [member[i].outvars[o] for i, o in self.results]
+        results = [after.of(v, shape) for v, shape in zip(outvars, self.result_shapes, strict=True)]
+        return [*before.eqns, make_call(self.body, operands, results, member[0]), *after.eqns]
 
 
 def outline(
@@ -78,7 +89,7 @@ def _rewritten(jaxpr: Jaxpr, found: Sequence[Outlined], make_call: MakeCall) -> 
     for i, eqn in enumerate(jaxpr.eqns):
         if i in calls:
             each, j = calls[i]
-            eqns.append(each.call(j, make_call))
+            eqns += each.call(j, make_call)
         elif i not in inside:
             eqns.append(eqn)
     return jaxpr.replace(eqns=eqns)
@@ -87,20 +98,24 @@ def _rewritten(jaxpr: Jaxpr, found: Sequence[Outlined], make_call: MakeCall) -> 
 class _Body:
     """The function of a family under construction, copied from its first block."""
 
-    def __init__(self, boundary: Boundary):
-        self.boundary = boundary
+    def __init__(self, outlined: Outlined):
+        self.outlined, self.boundary = outlined, outlined.boundary
         self.eqns: list[Equation] = []
         self.values: dict[Given, Var] = {}
 
-    def jaxpr(self, params: Sequence[Given], results: Sequence[tuple[int, int]], name: str) -> Jaxpr:
-        self.values = {p: Var(p[0].aval) for p in params}
-        invars = list(self.values.values())
+    def jaxpr(self, name: str) -> Jaxpr:
+        source, outlined = self.boundary, self.outlined
+        views = Views(source.template[0])
+        self.values = {p: Var(p[0].aval) for p in outlined.params}
+        invars = [views.of(v, s) for v, s in zip(self.values.values(), outlined.param_shapes, strict=True)]
+        self.eqns += views.eqns
         made: list[list[Var]] = []
-        source = self.boundary
         for eqn, places, operands in zip(source.template, source.wiring, source.operands, strict=True):
             pairs = zip(places, operands, strict=True)
             made.append(self._append(eqn, [self._outside(x) if p is None else made[p[0]][p[1]] for p, x in pairs]))
-        return Jaxpr([], invars, [made[i][o] for i, o in results], self.eqns, name)
+        ends = Views(source.template[0])
+        outs = [ends.shaped(made[i][o], s) for (i, o), s in zip(outlined.results, outlined.result_shapes, strict=True)]
+        return Jaxpr([], invars, outs, [*self.eqns, *ends.eqns], name)
 
     def _outside(self, x: Any) -> Atom:
         """An outside value: a parameter, or recomputed from parameters."""
