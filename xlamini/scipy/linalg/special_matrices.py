@@ -34,7 +34,7 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     values = jnp.concatenate([jnp.flip(r[..., 1:], -1), c], axis=-1)
     values = values.astype(values.dtype)  # no weak type, as in JAX
     n, m = c.shape[-1], r.shape[-1]
-    return values[..., _rows(n) - jnp.arange(m) + max(m - 1, 0)] if n * m else _empty(values, n, m)
+    return values[..., _rows(n) - _columns(m) + max(m - 1, 0)] if n * m else _empty(values, n, m)
 
 
 @composite()
@@ -54,7 +54,7 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     c, r = _same_batch("hankel", c, r)
     values = jnp.concatenate([c, r[..., 1:]], axis=-1)
     n, m = c.shape[-1], r.shape[-1]
-    return values[..., _rows(n) + jnp.arange(m)] if n * m else _empty(values, n, m)
+    return values[..., _rows(n) + _columns(m)] if n * m else _empty(values, n, m)
 
 
 @composite()
@@ -68,7 +68,7 @@ def circulant(c: ArrayLike) -> Array:
     """
     c = _as_vector("circulant", c)
     n = c.shape[-1]
-    return c[..., _rows(n) - jnp.arange(n)] if n else _empty(c, 0, 0)  # negative places count from the end
+    return c[..., _rows(n) - _columns(n)] if n else _empty(c, 0, 0)  # negative places count from the end
 
 
 @composite(static=("n", "mode"))
@@ -141,7 +141,7 @@ def fiedler_companion(a: ArrayLike) -> Array:
         raise ShapeError(f"fiedler_companion: one coefficient at least is needed, got shape {a.shape}")
     rest = -a[..., 1:] / a[..., :1]
     n = rest.shape[-1]
-    row, column = _rows(n), jnp.arange(n)
+    row, column = _rows(n), _columns(n)
     even = row % 2 == 0
     left, right = even & (column == jnp.maximum(row - 1, 0)), even & (column == row + 1)
     one = column == jnp.where(even, row + 2, jnp.maximum(row - 2, 0))
@@ -366,6 +366,11 @@ def _same_batch(name: str, x: Array, y: Array) -> tuple[Array, Array]:
 def _rows(n: int) -> Any:
     """The number of each row, computed by the program: an array of all places would be an argument of it."""
     return jnp.arange(n)[:, None]
+
+
+def _columns(n: int) -> Any:
+    """The number of each column, likewise."""
+    return jnp.arange(n)[None]
 
 
 def _empty(values: Any, rows: int, columns: int) -> Any:
