@@ -106,7 +106,7 @@ def test_what_it_does_not_fit(spy: Spy) -> None:
 
 
 def test_parts_are_neither_tiny_nor_huge() -> None:
-    """Of 127 images, a prime, one is computed at a time; each must be worth a turn of the loop."""
+    """Of 127 images, a prime, one is computed at a time; each must be worth an iteration of the loop."""
     specs = lax.ConvDimensionNumbers((0, 1, 2, 3), (0, 1, 2, 3), (0, 1, 2, 3))
     params = {"lhs_dilation": (1, 1), "window_strides": (1, 1), "feature_group_count": 1, "batch_group_count": 1}
 

@@ -22,6 +22,7 @@ Given = tuple[Var, ...]
 Operand = Given | Literal
 
 _CHEAP = REMATERIALIZABLE | PERMUTES
+"""What a block computes again rather than take from outside."""
 
 _MOST_ARRAYS = 2**20
 """So many arrays cost less than one byte."""

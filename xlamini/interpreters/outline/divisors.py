@@ -18,10 +18,12 @@ def with_own_divisors(jaxpr: Jaxpr) -> Jaxpr:
     shared = _shared_divisors(jaxpr)
     if not shared:
         return jaxpr
-    eqns, read = [], set()
+    eqns: list[Equation] = []
+    read: set[Var] = set()
     for eqn in jaxpr.eqns:
-        again = {v: shared[v].copied(shared[v].invars, shared[v].id) for v in shared.keys() & eqn.invars if v in read}
-        read.update(shared.keys() & eqn.invars)
+        divisors = shared.keys() & eqn.invars
+        again = {v: shared[v].copied(shared[v].invars, shared[v].id) for v in divisors & read}
+        read |= divisors
         eqns += [*again.values(), _reading(eqn, {v: each.outvars[0] for v, each in again.items()})]
     return jaxpr.replace(eqns=eqns)
 

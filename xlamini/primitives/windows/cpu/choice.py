@@ -37,7 +37,6 @@ class Rewrite(NamedTuple):
 
     fits: Callable[..., bool]
     compute: Callable[..., Any]
-    alone: bool = False
 
 
 Form = TypeVar("Form", Formulation, Rewrite)
@@ -45,7 +44,7 @@ Form = TypeVar("Form", Formulation, Rewrite)
 
 def by_formulation(ctx: Any, formulations: Sequence[Formulation], operands: Sequence[Any]) -> Any:
     """The result by the first formulation that fits; None if none does, or for another platform than the CPU."""
-    chosen = _first_that_fits(ctx, formulations)
+    chosen = _first_that_fits(ctx, [f for f in formulations if not (f.alone and ctx.module.spans_devices)])
     if chosen is None:
         return None
     primitive: Primitive = ctx.eqn.primitive
@@ -94,8 +93,7 @@ def _first_that_fits(ctx: Any, forms: Sequence[Form]) -> Form | None:
     """The first of the forms for the equation that is lowered; none for empty arrays, and only for the CPU."""
     if ctx.platform != "cpu" or not all(a.size for a in (*ctx.avals_in, ctx.aval_out)):
         return None
-    fitting = (f for f in forms if f.fits(*ctx.avals_in, **ctx.eqn.params))
-    return next((f for f in fitting if not (f.alone and ctx.module.spans_devices)), None)
+    return next((f for f in forms if f.fits(*ctx.avals_in, **ctx.eqn.params)), None)
 
 
 @memoised("call: formulations of convolutions and pools", 512)
