@@ -1,4 +1,4 @@
-"""The formula that the CPU has in float32 only: the complement of the error function."""
+"""The formulas that the CPU has in float32 only: the complement of the error function, and its derivative."""
 from __future__ import annotations
 
 from typing import Any
@@ -63,6 +63,27 @@ def test_float64_and_other_platforms_keep_xlas_op() -> None:
         assert "chlo.erfc " in lowered(lax.erfc, single, platform=platform)
     with xlamini.enable_x64(True):
         assert "chlo.erfc " in lowered(lax.erfc, jnp.ones(5, "float64"))
+
+
+@pytest.mark.parametrize("function", [lax.erf, lax.erfc])
+def test_the_derivative_and_its_own(function: Any) -> None:
+    """The second by its definition, `-2 * x` times the first."""
+    x = np.concatenate([np.linspace(-9.3, 9.3, 100_001), [9.4, -20, 1e20, 0]]).astype(np.float32)
+    wide = x.astype(np.float64)
+    slope = (1 if function is lax.erf else -1) * 2 / np.sqrt(np.pi) * np.exp(-(wide**2))
+    slope[np.abs(slope) < np.finfo(np.float32).tiny] = 0
+    first = xlamini.grad(lambda x: function(x).sum())
+    np.testing.assert_allclose(xlamini.jit(first)(x), slope, rtol=5e-7)
+    second = xlamini.jit(xlamini.grad(lambda x: first(x).sum()))(x)
+    np.testing.assert_allclose(second, -2 * wide * slope, rtol=1e-6, atol=1e-37)
+    assert np.isnan(xlamini.jit(first)(np.float32([np.nan]))).all()
+
+
+def test_a_gradient_shares_the_power_with_the_function() -> None:
+    """The gradient of gelu raises e to a power once, by a formula that rounds once."""
+    gradient = xlamini.jit(lambda x: xlamini.vjp(lambda x: gelu(x, approximate=False), x)[1](x))
+    program = gradient.lower(jnp.ones((64, 128))).compile().as_text()
+    assert (program.count(" round-nearest-even("), program.count(" exponential(")) == (1, 0)
 
 
 def test_gelu_is_precise_in_its_tail() -> None:

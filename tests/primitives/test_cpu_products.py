@@ -13,6 +13,7 @@ import pytest
 
 import xlamini
 from xlamini import lax, numpy as jnp
+from xlamini.primitives import cpu_products
 
 pytestmark = [pytest.mark.sample(4), pytest.mark.usefixtures("optimized")]
 
@@ -87,6 +88,18 @@ def test_derivatives_and_batches_of_bfloat16() -> None:
     for got, wanted in zip(found, (c @ b.swapaxes(1, 2), a.swapaxes(1, 2) @ c), strict=True):
         assert got.dtype == BFLOAT16
         np.testing.assert_allclose(np.asarray(got, np.float32), wanted, rtol=2**-8, atol=2**-16)
+
+
+@pytest.mark.parametrize(("units", "rows", "casts"), [(True, 90, False), (False, 91, True), (False, 8, False)])
+def test_without_matrix_units_bfloat16_that_is_read_often_is_cast(
+    monkeypatch: pytest.MonkeyPatch, units: bool, rows: int, casts: bool
+) -> None:
+    monkeypatch.setattr(cpu_products, "has_bfloat16_units", lambda: units)
+    rng = np.random.default_rng(0)
+    x, y = (rng.integers(-3, 4, shape).astype(BFLOAT16) for shape in ((rows, 100), (100, 110)))
+    assert ("tensor<100x110xf32>" in lowered(lax.dot, "cpu", x, y)) is casts
+    wanted = (x.astype(np.float32) @ y.astype(np.float32)).astype(BFLOAT16)
+    np.testing.assert_array_equal(np.asarray(xlamini.jit(lax.dot)(x, y)), wanted)
 
 
 def test_batches_of_bytes() -> None:

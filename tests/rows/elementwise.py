@@ -26,6 +26,7 @@ from xlamini.primitives.comparison import eq_to, le_to, lt_to
 from xlamini.primitives.elementwise import add_any
 from xlamini.primitives.identity import copy
 from xlamini.primitives.logaddexp import logaddexp
+from xlamini.primitives.special.error_function import gaussian
 
 INEXACT = FLOATS + COMPLEXES
 REALS = FLOATS + INTS
@@ -192,6 +193,10 @@ HYPERBOLIC = [
 SPECIALS = [
     unary("erf", scipy.special.erf, (-2, 2), specials=True, tolerance=SPECIAL),
     unary("erfc", scipy.special.erfc, (-2, 2), specials=True, tolerance=SPECIAL),
+    Row(
+        "gaussian", gaussian, lambda x: np.exp(-np.square(x)), samples=singles(domain=(-2, 2)), dtypes=FLOATS,
+        specials=True, tolerance=SPECIAL,
+    ),
     unary("erf_inv", scipy.special.erfinv, (-0.9, 0.9), specials=True, tolerance=SPECIAL),
     Row("logaddexp", logaddexp, np.logaddexp, samples=pairs(), specials=True),
     unary("lgamma", scipy.special.gammaln, (0.3, 4), tolerance=SPECIAL),

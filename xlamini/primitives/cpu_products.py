@@ -4,6 +4,9 @@ XLA multiplies other narrow numbers in loops over scalars, or as wide ones. Here
 Integers wrap, so a sum modulo 2**32 tells the one modulo 2**8. A uint8 is an int8 and 128, whose share in the product
 is a sum of the other operand. Both forms need the left operand's contracted dimension last. So does float64, whose
 product with the columns of the left operand, such as `x.T @ y`, takes twice the time of one with its rows.
+
+Processors without matrix units for bfloat16 (AMX) multiply it 1.6 times as slowly as float32, so there operands that
+are read often are cast.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from xlamini.primitives.elementwise import mul
 from xlamini.primitives.kinds import INTEGER, kind_of
 from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape, sum_over, transpose
 from xlamini.primitives.windows.cpu.noinline import noinline
+from xlamini.runtime.devices.processor import has_bfloat16_units
 
 Numbers = tuple[tuple[Shape, Shape], tuple[Shape, Shape]]
 """Contracting dimensions of both operands, then their batch dimensions."""
@@ -34,11 +38,14 @@ _BYTES = {"int8", "uint8", "int4", "uint4"}
 _MOST_TERMS = 2**15 - 1
 """Sums of so many products of bytes fit int32."""
 
-_MOST_DIRECT = {_INT32: math.inf, _FLOAT64: 2**20}
+_MOST_DIRECT = {_INT32: math.inf, _FLOAT32: math.inf, _FLOAT64: 2**20}
 """The multiplications up to which a product reads columns itself; making rows of them takes 60 ms to compile."""
 
 _REUSE = 4
 """How often at least a product reads a number; with fewer the sums that uint8 needs take as long as the product."""
+
+_REUSE_OF_CASTS = 40
+"""From here on a product of bfloat16 without units for it takes longer than casts of operands and one of float32."""
 
 
 class Form(NamedTuple):
@@ -55,10 +62,9 @@ def fast_form(ctx: Any, numbers: Numbers) -> Callable[[Callable[..., Any], Any, 
     if not out.size or any(len(c) + len(b) == x.ndim for x, c, b in zip((lhs, rhs), contract, batch, strict=True)):
         return None
     terms = math.prod(lhs.shape[d] for d in contract[0])
-    dtypes = _fast_dtypes(lhs, rhs, out, terms)
+    reuse = out.size * terms / max(lhs.size + rhs.size, 1)
+    dtypes = _fast_dtypes(lhs, rhs, out, terms, reuse)
     if dtypes is None:
-        return None
-    if dtypes[0] == _INT8 and any(_shifts(lhs, rhs, out)) and out.size * terms < _REUSE * (lhs.size + rhs.size):
         return None
     pays = out.size * terms > _MOST_DIRECT.get(dtypes[0], 0)
     form = Form(*dtypes, makes_rows=pays and _is_turned(lhs, contract[0], batch[0]) and is_alone(ctx))
@@ -70,17 +76,20 @@ def fast_form(ctx: Any, numbers: Numbers) -> Callable[[Callable[..., Any], Any, 
 # --- helpers
 
 
-def _fast_dtypes(lhs: ShapedArray, rhs: ShapedArray, out: ShapedArray, terms: int) -> tuple[np.dtype, np.dtype] | None:
+def _fast_dtypes(
+    lhs: ShapedArray, rhs: ShapedArray, out: ShapedArray, terms: int, reuse: float
+) -> tuple[np.dtype, np.dtype] | None:
     """The dtypes to multiply and to sum in."""
     dtypes, bits = {lhs.dtype, rhs.dtype}, itemsize_bits(out.dtype)
     if dtypes == {_FLOAT64} == {out.dtype}:
         return _FLOAT64, _FLOAT64
     if dtypes == {_BFLOAT16}:
-        return (_BFLOAT16, _FLOAT32) if out.dtype in (_BFLOAT16, _FLOAT32) else None
+        casts = reuse > _REUSE_OF_CASTS and not has_bfloat16_units()
+        return (_FLOAT32 if casts else _BFLOAT16, _FLOAT32) if out.dtype in (_BFLOAT16, _FLOAT32) else None
     if any(kind_of(d) not in INTEGER for d in (*dtypes, out.dtype)):
         return None
     if {d.name for d in dtypes} <= _BYTES and (bits <= 32 or terms <= _MOST_TERMS):
-        return _INT8, _INT32
+        return None if reuse < _REUSE and any(_shifts(lhs, rhs, out)) else (_INT8, _INT32)
     return (_INT32, _INT32) if bits < 32 and max(map(itemsize_bits, dtypes)) <= 32 else None
 
 

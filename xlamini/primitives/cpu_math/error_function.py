@@ -1,4 +1,4 @@
-"""The complement of the error function, in float32.
+"""The complement of the error function and its derivative `exp(-x**2)`, in float32.
 
 XLA computes three polynomials and an exponential, and chooses. Here `erfc(x) = exp(-x**2) * S(w) / (1 + p * x)` for all
 positive x, with `w = p * x / (1 + p * x)` (M. M. Shepherd and J. G. Laframboise, Mathematics of Computation 36, 1981).
@@ -30,8 +30,8 @@ _SCALED = (
 # (exp(r) - 1 - r) / r**2 for r in [-0.35, 0.35], 5 terms: error of the power 2**-26.
 _POWER = (0.5, 0.16666573381900845, 0.04166655011030512, 0.008363773874405574, 0.0013926926614021907)
 
-# From here on the result is less than the smallest normal number.
-_LARGEST = 9.2
+# From here on the results are less than the smallest normal number.
+_LARGEST, _LARGEST_OF_POWER = 9.2, 9.345
 
 
 @vectorised()
@@ -46,8 +46,15 @@ def complement(x: Any) -> Any:
     return where(x < 0.0, 2.0 - tail, tail)
 
 
+@vectorised()
+def gaussian(x: Any) -> Any:
+    """`exp(-x**2)`."""
+    size = abs(x)
+    return where(size > _LARGEST_OF_POWER, 0.0, _power_of_square(size))
+
+
 def _power_of_square(x: Any) -> Any:
-    """`exp(-x**2)` of a number up to `_LARGEST`."""
+    """`exp(-x**2)` of a number up to `_LARGEST_OF_POWER`."""
     high = from_bits(bitwise_and(bits_of(x), 0xFFFFF000))  # 12 bits, so that its square is exact
     square, low = high * high, (x - high) * (x + high)
     whole = nearest(square * (-1 / math.log(2)))

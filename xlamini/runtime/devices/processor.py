@@ -1,7 +1,8 @@
-"""The host's CPU features, for cache keys and load checks: code compiled for features that it lacks would crash."""
+"""The host's CPU features, for choices, cache keys and load checks: code compiled for what it lacks would crash."""
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import itertools
 import platform
@@ -35,6 +36,12 @@ def instruction_sets(info: str = "/proc/cpuinfo") -> list[str]:
     fields = _read(info)
     of_x86 = [name for name in fields.get(_X86, "").split() if name.startswith(_INSTRUCTIONS)]
     return sorted([*of_x86, *fields.get(_ARM, "").split()])
+
+
+@functools.cache
+def has_bfloat16_units() -> bool:
+    """Whether the processor multiplies matrices of bfloat16 in units of their own (Intel's AMX)."""
+    return "amx_bf16" in instruction_sets()
 
 
 def lacking(machine: str, needed: Iterable[str]) -> list[str]:
