@@ -6,7 +6,7 @@ Arguments broadcast, with ShapeError where they cannot; the result has their sha
 # pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
-from xlamini.numpy import exp, floor, inf, log, log1p, nan, where
+from xlamini.numpy import exp, floor, inf, log, log1p, nan, where, zeros_like
 from xlamini.runtime import Array
 from xlamini.scipy.stats.declaration import counting
 from xlamini.typing import ArrayLike
@@ -52,6 +52,5 @@ def ppf(q: ArrayLike, p: ArrayLike) -> Array:
     >>> ppf(jnp.array([0.5, 0.9]), 0.25)
     Array([0., 1.], dtype=float32)
     """
-    zero = 0 * (q + p)
-    k = where(q <= 1 - p, zero, zero + 1)
-    return where((q < 0) | (q > 1) | (p < 0) | (p > 1), nan, k)
+    allowed = (q >= 0) & (q <= 1) & (p >= 0) & (p <= 1)
+    return where(allowed, where(q <= 1 - p, zeros_like(p), 1), nan)
