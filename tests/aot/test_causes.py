@@ -389,3 +389,9 @@ def test_the_gradient_of_steps_reads_nothing(gpu: Target) -> None:
     p = shaped(4096)
     gradient = xlamini.grad(lambda k, p: (bernoulli.ppf(k, p) ** 2).sum(), argnums=1)
     assert memory(gradient, gpu, shaped(4096, dtype="int32"), p) <= 4 * 4096
+
+
+def test_the_gradient_of_a_running_maximum_keeps_few_levels(gpu: Target) -> None:
+    """Its derivative compares the operands; by the maximum itself it had 23 kernels, as XLA fused no maxima."""
+    gradient = xlamini.grad(lambda x: (lax.cummax(x, 1) ** 2).sum())
+    assert len(kernels(gradient, gpu, shaped(64, 256))) <= 16

@@ -210,10 +210,14 @@ def _ordered(x: Any, y: Any, before: Any) -> Any:
     return where(by_parts(before, x, y), x, y)
 
 
-def _share(x: Any, y: Any, out: Any) -> Any:
-    """The derivative of an extremum in x: 1 where x alone is the extremum, 1/2 on a tie with y, 0 otherwise."""
-    _, one, half, nothing = like_dtypes((out, 1, 0.5, 0))
-    return where(eq(x, out), where(eq(y, out), half, one), nothing)
+def _share(before: Any, x: Any, y: Any) -> Any:
+    """The derivative of an extremum in x: 1 where x alone is the extremum, 1/2 on a tie with y, 0 otherwise.
+
+    It compares the operands, so that the extremum itself is not computed for it again.
+    """
+    _, one, half, nothing = like_dtypes((x, 1, 0.5, 0))
+    first = by_parts(before, x, y) if kind_of(aval_of(x).dtype) in COMPLEX else before(x, y)
+    return where(first, one, where(eq(x, y), half, nothing))
 
 
 @elementwise(family=Extremum, hlo="stablehlo.maximum", accepts=ANY)
@@ -225,7 +229,7 @@ def max(x: Any, y: Any) -> Any:
     """
 
 
-max.derivatives(lambda x, y, out: _share(x, y, out), lambda x, y, out: _share(y, x, out))
+max.derivatives(lambda x, y, out: _share(gt, x, y), lambda x, y, out: _share(gt, y, x))
 
 
 @elementwise(family=Extremum, hlo="stablehlo.minimum", accepts=ANY)
@@ -237,4 +241,4 @@ def min(x: Any, y: Any) -> Any:
     """
 
 
-min.derivatives(lambda x, y, out: _share(x, y, out), lambda x, y, out: _share(y, x, out))
+min.derivatives(lambda x, y, out: _share(lt, x, y), lambda x, y, out: _share(lt, y, x))
