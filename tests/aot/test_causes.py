@@ -395,3 +395,10 @@ def test_the_gradient_of_a_running_maximum_keeps_few_levels(gpu: Target) -> None
     """Its derivative compares the operands; by the maximum itself it had 23 kernels, as XLA fused no maxima."""
     gradient = xlamini.grad(lambda x: (lax.cummax(x, 1) ** 2).sum())
     assert len(kernels(gradient, gpu, shaped(64, 256))) <= 16
+
+
+def test_the_gradient_of_nanmedian_moves_two_elements_of_each_row(gpu: Target) -> None:
+    """As that of a sort it would move all of them, after a scatter for each of the two."""
+    for axis, count in ((0, 6), (1, 5)):
+        gradient = xlamini.grad(lambda x, axis=axis: (jnp.nanmedian(x, axis) ** 2).sum())
+        assert len(kernels(gradient, gpu, shaped(256, 128))) <= count

@@ -28,10 +28,12 @@ from xlamini.primitives import (
     where as select,
 )
 from xlamini.primitives.bitwise import shift_right_arithmetic
+from xlamini.primitives.iota import iota_p
 from xlamini.primitives.reorder import one_of_each_row
 from xlamini.primitives.sort import sort_p
 from xlamini.runtime import Array
 from xlamini.staging import composite
+from xlamini.transforms.custom.custom_jvp import custom_jvp
 from xlamini.typing import ArrayLike, DTypeLike
 
 
@@ -177,13 +179,8 @@ def nanmedian(
     a = as_operand("nanmedian", a)
     if not _has_nans(a):
         return median(a, axis, keepdims=keepdims)
-    x, axes, rows = flat_rows("nanmedian", a, axis)
-    (x,) = sort_p.bind(x, dimension=rows.ndim, is_stable=True, num_keys=1)  # NaNs are last
-    count = reduce("nanmedian", SUM, convert(eq(x, x), np.int32), -1)
-    one = literal(1, np.int32)
-    last = clamp(literal(0, np.int32), sub(count, one), literal(aval_of(x).shape[-1] - 1, np.int32))
-    low, high = (one_of_each_row(x, shift_right_arithmetic(i, one)) for i in (last, add(last, one)))
-    middle = mul(add(low, high), literal(0.5, aval_of(x).dtype))
+    x, axes, _ = flat_rows("nanmedian", a, axis)
+    middle = _median_of_numbers(x)
     return expand_dims(middle, axes) if keepdims else middle
 
 
@@ -210,6 +207,41 @@ def nanargmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims:
 
 
 # --- helpers
+
+
+@custom_jvp
+def _median_of_numbers(x: Any) -> Any:
+    """The median of the elements of each row that are not NaN."""
+    (ordered,) = _sorted_rows(x)
+    return _mean_of(ordered, _middle(ordered))
+
+
+@_median_of_numbers.defjvp
+def _(primals: Any, tangents: Any) -> Any:
+    """Two elements of a row have a derivative, where that of a sort would move all."""
+    (x,), (tangent,) = primals, tangents
+    shape = aval_of(x).shape
+    ordered, order = _sorted_rows(x, iota_p.bind(dtype=np.dtype(np.int32), shape=shape, dimension=len(shape) - 1))
+    places = _middle(ordered)
+    return _mean_of(ordered, places), _mean_of(tangent, [one_of_each_row(order, i) for i in places])
+
+
+def _sorted_rows(x: Any, *others: Any) -> Any:
+    """Rows in ascending order, NaNs last, and others in the order of these."""
+    return sort_p.bind(x, *others, dimension=aval_of(x).ndim - 1, is_stable=True, num_keys=1)
+
+
+def _middle(ordered: Any) -> list[Any]:
+    """The two indices in the middle of the numbers of each row; they are equal where the count is odd."""
+    count = reduce("nanmedian", SUM, convert(eq(ordered, ordered), np.int32), -1)
+    one = literal(1, np.int32)
+    last = clamp(literal(0, np.int32), sub(count, one), literal(aval_of(ordered).shape[-1] - 1, np.int32))
+    return [shift_right_arithmetic(i, one) for i in (last, add(last, one))]
+
+
+def _mean_of(x: Any, places: Any) -> Any:
+    low, high = (one_of_each_row(x, i) for i in places)
+    return mul(add(low, high), literal(0.5, aval_of(x).dtype))
 
 
 def _has_nans(a: Any) -> bool:
