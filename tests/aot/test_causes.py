@@ -402,3 +402,9 @@ def test_the_gradient_of_nanmedian_moves_two_elements_of_each_row(gpu: Target) -
     for axis, count in ((0, 6), (1, 5)):
         gradient = xlamini.grad(lambda x, axis=axis: (jnp.nanmedian(x, axis) ** 2).sum())
         assert len(kernels(gradient, gpu, shaped(256, 128))) <= count
+
+
+def test_the_gradient_of_a_wide_svd_frees_the_vectors_that_nobody_asked_for(gpu: Target) -> None:
+    """The kernel for small matrices gives all of V; sliced before its transposition it was read until the end."""
+    gradient = xlamini.grad(lambda x: sum((y**2).sum() for y in jnp.linalg.svd(x, full_matrices=False)))
+    assert memory(gradient, gpu, shaped(32, 96)) <= 6 * 4 * 32 * 96

@@ -280,9 +280,9 @@ def _gesvd(
 
 
 def _cut(u: Any, v: Any, whole: Avals) -> list[Any]:
-    """Truncate U and V to the number of vectors requested; V as V^H."""
+    """Truncate U and V^H to the number of vectors requested: rows of V^H are what XLA stores, and frees V."""
     columns, rows = whole[1].shape[-1], whole[2].shape[-2]
-    return [slice_in_dim(u, 0, columns, 1, -1), mH(slice_in_dim(v, 0, rows, 1, -1))]
+    return [slice_in_dim(u, 0, columns, 1, -1), slice_in_dim(mH(v), 0, rows, 1, -2)]
 
 
 def _chosen(ctx: Any, known: dict[Any, str], algorithm: Any) -> str:
