@@ -408,3 +408,11 @@ def test_the_gradient_of_a_wide_svd_frees_the_vectors_that_nobody_asked_for(gpu:
     """The kernel for small matrices gives all of V; sliced before its transposition it was read until the end."""
     gradient = xlamini.grad(lambda x: sum((y**2).sum() for y in jnp.linalg.svd(x, full_matrices=False)))
     assert memory(gradient, gpu, shaped(32, 96)) <= 6 * 4 * 32 * 96
+
+
+def test_the_gradient_of_svd_turns_one_matrix(gpu: Target) -> None:
+    """Both kinds of vectors read the same transposition, and only complex ones have phases."""
+    gradient = xlamini.grad(lambda x: sum((y**2).sum() for y in jnp.linalg.svd(x)))
+    x = shaped(8, 32, 32)
+    assert len(kernels(gradient, gpu, x)) <= 8
+    assert memory(gradient, gpu, x) <= 7.1 * 4 * 8 * 32**2

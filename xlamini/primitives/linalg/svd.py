@@ -176,9 +176,10 @@ def _tangents(s: Any, u: Any, v: Any, dx: Any) -> list[Any]:
     moved = diagonal(ds)
     moved = real(moved) if is_complex(moved) else moved
     inverse, rows, columns = _factors(s, aval_of(ds))
-    right, left = mul(rows, ds), mul(columns, ds)
-    du = matmul(u, add(mul(inverse, add(right, mH(right))), _phases(s, ds)))
-    dv = matmul(v, mul(inverse, add(left, mH(left))))
+    turned = mH(ds)
+    inner = mul(inverse, add(mul(rows, ds), mul(columns, turned)))
+    du = matmul(u, add(inner, _phases(s, ds)) if is_complex(ds) else inner)
+    dv = matmul(v, mul(inverse, add(mul(columns, ds), mul(rows, turned))))
     return [moved, _with_rest(du, u, matmul(dx, v), s), mH(_with_rest(dv, v, matmul(mH(dx), u), s))]
 
 
