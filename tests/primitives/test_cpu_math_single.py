@@ -1,4 +1,4 @@
-"""The formulas that the CPU has in float32 only: the complement of the error function, and its derivative."""
+"""Formulas of float32, in which narrow floats are computed too: erfc, its derivative, and powers of two."""
 from __future__ import annotations
 
 from typing import Any
@@ -93,3 +93,14 @@ def test_gelu_is_precise_in_its_tail() -> None:
     exact = 0.5 * wide * scipy.special.erfc(-wide * np.sqrt(0.5))
     found = np.asarray(xlamini.jit(lambda x: gelu(x, approximate=False))(x))
     np.testing.assert_allclose(found, exact, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.float16])
+def test_powers_of_two_are_computed_in_float32(dtype: Any) -> None:
+    x = np.arange(2**16, dtype=np.uint16).view(dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        exact = np.exp2(x.astype(np.float64))
+        expected = exact.astype(dtype).astype(np.float32)
+    normal = ~((exact > 0) & (exact <= ml_dtypes.finfo(dtype).tiny))
+    found = np.asarray(xlamini.jit(lax.exp2)(x)).astype(np.float32)
+    np.testing.assert_allclose(found[normal], expected[normal], rtol=float(ml_dtypes.finfo(dtype).eps))
