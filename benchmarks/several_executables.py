@@ -18,6 +18,7 @@ import xlamini
 from benchmarks import transformer
 from benchmarks.timing import once
 from xlamini.core import Equation, Jaxpr, Var
+from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.outline.boundary import Boundary
 from xlamini.staging.call.call import jit_p
 
@@ -81,19 +82,25 @@ def _parts(jaxpr: Jaxpr) -> list[Part]:
     groups = list(_groups(jaxpr.eqns))
     last = {a: i for i, eqns in enumerate(groups) for eqn in eqns for a in eqn.invars if type(a) is Var}
     last |= {v: len(groups) for v in jaxpr.outvars if type(v) is Var}
-    bodies: dict[Jaxpr, Run] = {}
+    runs: dict[Jaxpr, Run] = {}
     parts = []
     for i, eqns in enumerate(groups):
-        defined = {v: None for eqn in eqns for v in eqn.outvars}
-        operands = list(dict.fromkeys(a for eqn in eqns for a in eqn.invars if type(a) is Var and a not in defined))
-        results = [v for v in defined if last.get(v, -1) > i]
-        if _is_block(eqns[0]):
-            operands, results = list(eqns[0].invars), list(eqns[0].outvars)
-            run = bodies.setdefault(eqns[0].params["jaxpr"], _compiled(eqns, operands, results))
-        else:
-            run = _compiled(eqns, operands, results)
-        parts.append(Part(run, operands, results, [v for v in {*operands} if last.get(v) == i]))
+        made = [v for eqn in eqns for v in eqn.outvars if last.get(v, -1) > i]
+        function, operands, results = _called(eqns[0]) if _is_block(eqns[0]) else _between(eqns, made)
+        if function not in runs:
+            runs[function] = _compiled(function)
+        parts.append(Part(runs[function], operands, results, [v for v in {*operands} if last.get(v) == i]))
     return parts
+
+
+def _called(call: Equation) -> tuple[Jaxpr, list[Var], list[Var]]:
+    return call.params["jaxpr"], [a for a in call.invars if type(a) is Var], list(call.outvars)
+
+
+def _between(eqns: Sequence[Equation], results: list[Var]) -> tuple[Jaxpr, list[Var], list[Var]]:
+    defined = {v for eqn in eqns for v in eqn.outvars}
+    read = dict.fromkeys(a for eqn in eqns for a in eqn.invars if type(a) is Var and a not in defined)
+    return Jaxpr([], list(read), results, eqns), list(read), results
 
 
 def _groups(eqns: Sequence[Equation]) -> Iterator[list[Equation]]:
@@ -115,17 +122,8 @@ def _is_block(eqn: Equation) -> bool:
     return eqn.primitive is jit_p and "_block_" in eqn.params["jaxpr"].name
 
 
-def _compiled(eqns: Sequence[Equation], operands: Sequence[Var], results: Sequence[Var]) -> Run:
-    @xlamini.jit
-    def run(*args: Any) -> list[Any]:
-        values = dict(zip(operands, args, strict=True))
-        for eqn in eqns:
-            given = [values[a] if type(a) is Var else a.val for a in eqn.invars]
-            outs = eqn.primitive.bind(*given, **eqn.params)
-            values.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else (outs,), strict=True))
-        return [values[v] for v in results]
-
-    return run
+def _compiled(jaxpr: Jaxpr) -> Run:
+    return xlamini.jit(lambda *args: evaluate(jaxpr, args))
 
 
 if __name__ == "__main__":

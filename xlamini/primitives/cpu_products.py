@@ -62,8 +62,7 @@ def fast_form(ctx: Any, numbers: Numbers) -> Callable[[Callable[..., Any], Any, 
     if not out.size or any(len(c) + len(b) == x.ndim for x, c, b in zip((lhs, rhs), contract, batch, strict=True)):
         return None
     terms = math.prod(lhs.shape[d] for d in contract[0])
-    reuse = out.size * terms / max(lhs.size + rhs.size, 1)
-    dtypes = _fast_dtypes(lhs, rhs, out, terms, reuse)
+    dtypes = _fast_dtypes(lhs, rhs, out, terms)
     if dtypes is None:
         return None
     pays = out.size * terms > _MOST_DIRECT.get(dtypes[0], 0)
@@ -76,20 +75,19 @@ def fast_form(ctx: Any, numbers: Numbers) -> Callable[[Callable[..., Any], Any, 
 # --- helpers
 
 
-def _fast_dtypes(
-    lhs: ShapedArray, rhs: ShapedArray, out: ShapedArray, terms: int, reuse: float
-) -> tuple[np.dtype, np.dtype] | None:
+def _fast_dtypes(lhs: ShapedArray, rhs: ShapedArray, out: ShapedArray, terms: int) -> tuple[np.dtype, np.dtype] | None:
     """The dtypes to multiply and to sum in."""
     dtypes, bits = {lhs.dtype, rhs.dtype}, itemsize_bits(out.dtype)
+    multiplied, read = out.size * terms, lhs.size + rhs.size
     if dtypes == {_FLOAT64} == {out.dtype}:
         return _FLOAT64, _FLOAT64
     if dtypes == {_BFLOAT16}:
-        casts = reuse > _REUSE_OF_CASTS and not has_bfloat16_units()
+        casts = multiplied > _REUSE_OF_CASTS * read and not has_bfloat16_units()
         return (_FLOAT32 if casts else _BFLOAT16, _FLOAT32) if out.dtype in (_BFLOAT16, _FLOAT32) else None
     if any(kind_of(d) not in INTEGER for d in (*dtypes, out.dtype)):
         return None
     if {d.name for d in dtypes} <= _BYTES and (bits <= 32 or terms <= _MOST_TERMS):
-        return None if reuse < _REUSE and any(_shifts(lhs, rhs, out)) else (_INT8, _INT32)
+        return None if multiplied < _REUSE * read and any(_shifts(lhs, rhs, out)) else (_INT8, _INT32)
     return (_INT32, _INT32) if bits < 32 and max(map(itemsize_bits, dtypes)) <= 32 else None
 
 

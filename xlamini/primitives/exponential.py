@@ -4,12 +4,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from xlamini.primitives.accuracy import Accuracy, Accurate
 from xlamini.primitives.cpu_math import DOUBLE, formula
 from xlamini.primitives.elementwise import elementwise
 from xlamini.primitives.kinds import COMPLEX, FLOAT
+from xlamini.primitives.promotion import accumulator
 
 TRANSCENDENTAL = 10
 """What we count for one evaluation, in floating-point operations."""
@@ -38,11 +37,11 @@ class Exp2(Accurate):
 
     def by_xla(self, ctx: Any, *operands: Any, **attributes: Any) -> Any:
         aval = ctx.aval_out
-        wide = aval if aval.dtype.itemsize >= 4 else aval.update(dtype=np.dtype(np.float32))
-        (x,) = operands if wide is aval else [ctx.op("stablehlo.convert", *operands, avals=[wide])]
+        wide = aval.update(dtype=accumulator(aval.dtype))
+        (x,) = operands if wide == aval else [ctx.op("stablehlo.convert", *operands, avals=[wide])]
         scaled = ctx.op("stablehlo.multiply", x, ctx.constant(math.log(2), wide), avals=[wide])
-        power = ctx.op("stablehlo.exponential", scaled, avals=[wide], **attributes)
-        return power if wide is aval else ctx.op("stablehlo.convert", power)
+        power = ctx.op(self.hlo, scaled, avals=[wide], **attributes)
+        return power if wide == aval else ctx.op("stablehlo.convert", power)
 
 
 @elementwise(
