@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import re
 import socket
 import threading
+import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -119,16 +121,17 @@ def test_annotated_functions() -> None:
     np.testing.assert_allclose(np.asarray(inside(3.0)), 6.0)
 
 
-def test_the_link_to_perfetto(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_link_to_perfetto(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The page may fetch the file, once; then the server ends."""
     file = tmp_path / "perfetto_trace.json.gz"
     file.write_bytes(b"trace")
     port = free_port()
+    stderr = io.StringIO()  # pytest's captures are no good here: one read while a thread writes may lose text
+    monkeypatch.setattr("sys.stderr", stderr)
     server = threading.Thread(target=perfetto.show, args=(file, port))
     server.start()
-    shown = ""
-    while "url=" not in shown:
-        shown += capfd.readouterr().err
+    while "url=" not in (shown := stderr.getvalue()):
+        time.sleep(0.01)
     address = re.search(r"url=(\S+)", shown)
     assert address is not None and shown.startswith("Open the trace: https://ui.perfetto.dev/#!/?url=")
     with urllib.request.urlopen(address[1]) as answer:
