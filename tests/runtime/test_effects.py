@@ -348,3 +348,25 @@ def test_ends(name: str) -> None:
 def test_a_barrier_without_effects() -> None:
     assert effects_barrier() is None
     assert xlamini.effects_barrier is effects_barrier
+
+
+UNFINISHED = """
+import numpy, xlamini
+xlamini.config.update("disable_most_optimizations", False)
+weights = [numpy.ones((n, n + 1), numpy.float32) / n for n in range(64, 224)]
+
+@xlamini.jit
+def product(x):
+    for w in weights:
+        x = xlamini.numpy.tanh(x @ w)
+    return x
+
+product(numpy.ones((64, 64), numpy.float32))
+"""
+
+
+@pytest.mark.slow
+def test_a_process_may_exit_while_a_program_runs() -> None:
+    """It waits for the program: XLA's objects, which are destroyed at the end, would be missing while it runs."""
+    done = subprocess.run([sys.executable, "-c", UNFINISHED], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -12,6 +12,7 @@ from typing import Any
 from jaxlib import _hlo, _jax
 
 from xlamini.runtime.devices import device_pickling as device_pickling
+from xlamini.runtime.devices.clients import emptied_at_exit
 from xlamini.runtime.devices.platforms import Device, default_device
 
 Sharding = _jax.Sharding
@@ -32,6 +33,7 @@ DeviceList = _jax.DeviceList
 Index = tuple[slice, ...]
 
 
+@emptied_at_exit
 @functools.cache
 def on_device(device: Device) -> SingleDeviceSharding:
     """The sharding of an array on one device; one cached object per device."""

@@ -1,16 +1,22 @@
 """PJRT clients: one for each platform, made at its first use.
 
 A platform is a name and a function that makes its client. The CPU's is in jaxlib; every other comes from a plugin.
+
+Clients end at exit, as soon as nothing refers to them, and each waits for the programs that it runs. XLA's own objects
+are destroyed after that: a program that still ran would crash the process.
 """
 from __future__ import annotations
 
+import atexit
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from jaxlib import _jax, _profiler
 
 from xlamini.core import PlatformError, device_flags
+from xlamini.core.config import forked
+from xlamini.core.memo import clear_caches
 from xlamini.runtime.devices import hardware, nvidia
 from xlamini.runtime.devices.allocation import keep_freed_memory
 from xlamini.runtime.devices.client_options import gpu_options, user_options
@@ -42,6 +48,23 @@ BUILT_IN = ("cpu", "cuda", "rocm", "tpu")
 lock = threading.RLock()
 _makers: dict[str, Callable[[], Client]] = {}
 _started: dict[str, Client] = {}
+
+Cached = TypeVar("Cached", bound=Any)
+
+
+def emptied_at_exit(cached: Cached) -> Cached:
+    """A function under `functools.cache` that takes or returns devices: at exit nothing may hold a client."""
+    atexit.register(cached.cache_clear)
+    return cached
+
+
+def _end_clients() -> None:
+    if not forked.value:  # the threads of a parent's client, which would be waited for, do not exist in its child
+        clear_caches()
+        _started.clear()
+
+
+atexit.register(_end_clients)
 
 
 def register_platform(name: str, make_client: Callable[[], Client]) -> None:

@@ -16,6 +16,7 @@ from xlamini.runtime.devices import hardware
 from xlamini.runtime.devices.clients import (
     Client,
     Device,
+    emptied_at_exit,
     lock,
     preferred_platforms,
     register_platform,
@@ -246,6 +247,7 @@ def default_device() -> Device:
     raise TypeError(f"default_device must be a device or a platform's name, got {device!r}; see xlamini.devices()")
 
 
+@emptied_at_exit
 @functools.cache
 def _first_device(backend: str) -> Device:
     return local_devices(backend=backend)[0]

@@ -21,6 +21,7 @@ import jaxlib.version
 
 from xlamini.core.version import __version__
 from xlamini.runtime.devices import nvidia
+from xlamini.runtime.devices.clients import emptied_at_exit
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.devices.processor import cpu
 
@@ -124,11 +125,13 @@ def xla_flags() -> str:
     return " ".join(sorted(text.split()))
 
 
+@emptied_at_exit
 @functools.cache
 def _surroundings(device: Device) -> dict[str, str]:
     return {**_machine(device), "xlamini": __version__}
 
 
+@emptied_at_exit
 @functools.cache
 def _machine(*devices: Device) -> dict[str, str]:
     device, numbers = devices[0], " ".join(str(d.id) for d in devices)
