@@ -23,5 +23,7 @@ NAMES = (
     "kernels",
     "cpu_ops",
 )
-SLOW_NAMES = ("checks", "inspect_report", "transformer_24", "transformer_48", "half_precision", "sharded", "scale")
+SLOW_NAMES = (
+    "checks", "inspect_report", "transformer_24", "transformer_48", "first_call", "half_precision", "sharded", "scale",
+)
 ECOSYSTEM_NAMES = ("ecosystem_linen", "ecosystem_nnx", "ecosystem_ode", "ecosystem_nuts")

@@ -202,6 +202,9 @@ class CompiledModule:
     serialize it a second time.
     """
 
+    is_one = True
+    """Whether it is one PJRT executable, which C++ dispatch can run."""
+
     __slots__ = (
         "__weakref__",
         "_runs_alone",
@@ -290,10 +293,7 @@ class Executable(CompiledModule):
 
     def place(self, values: Sequence[Any]) -> list[ArrayImpl]:
         """The arguments as Arrays of the program's input types and shardings."""
-        return [
-            x if type(x) is ArrayImpl and x._sharding is sharding else _place_argument(x, sharding, aval)
-            for x, sharding, aval in zip(values, self.in_shardings, self.in_avals, strict=True)
-        ]
+        return placed_on(self.in_shardings, self.in_avals, values)
 
     def call(self, arrays: Sequence[ArrayImpl], committed: bool = False) -> list[ArrayImpl]:
         """Run the program on placed Arrays; it returns before the results have been computed.
@@ -311,6 +311,14 @@ class Executable(CompiledModule):
         else:
             results = self.loaded.execute_sharded(arrays)
         return results.consume_with_handlers(self._handlers[committed])
+
+
+def placed_on(shardings: Sequence[Any], avals: Sequence[ShapedArray], values: Sequence[Any]) -> list[ArrayImpl]:
+    """Arguments as Arrays of these types and shardings."""
+    return [
+        x if type(x) is ArrayImpl and x._sharding is sharding else _place_argument(x, sharding, aval)
+        for x, sharding, aval in zip(values, shardings, avals, strict=True)
+    ]
 
 
 def _place_argument(x: Any, sharding: Any, aval: ShapedArray) -> Any:

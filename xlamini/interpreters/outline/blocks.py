@@ -5,7 +5,7 @@ Blocks with equal operations and equal wiring form a family.
 """
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -25,6 +25,12 @@ class Family(NamedTuple):
     starts: Sequence[int]
     length: int
     members: Sequence[Sequence[Equation]]
+
+    @property
+    def rows(self) -> list[int]:
+        """How many blocks follow one another, for each row of them."""
+        places = [start - i * self.length for i, start in enumerate(sorted(self.starts))]
+        return list(Counter(places).values())
 
 
 def find_families(jaxpr: Jaxpr, symbols: Sequence[int]) -> list[Family]:

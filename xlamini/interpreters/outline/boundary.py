@@ -40,7 +40,7 @@ class Boundary:
     """The boundary of a family: `params` are its parameters; all other outside values are recomputed from these."""
 
     def __init__(self, family: Family, origins: Mapping[Var, Origin]):
-        self._origins = origins
+        self.family, self._origins = family, origins
         self.template = family.members[0]
         self.wiring = wiring(self.template)
         self.operands = _operands(family, self.wiring)

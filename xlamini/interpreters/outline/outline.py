@@ -21,10 +21,10 @@ class Outlined:
     Operands and results have the shapes in which they are stored (views.py).
     """
 
-    def __init__(self, family: Family, boundary: Boundary):
-        self.family, self.boundary = family, boundary
+    def __init__(self, boundary: Boundary, shape_of: Callable[[Var], Shape]):
+        self.family, self.boundary, self.shape_of = boundary.family, boundary, shape_of
         self.params = list(boundary.params)
-        self.param_shapes = [boundary.stored_shape(p[0]) for p in self.params]
+        self.param_shapes = [shape_of(p[0]) for p in self.params]
         self.results: list[tuple[int, int]] = []
         self.result_shapes: list[Shape] = []
         self.body: Any = None
@@ -38,7 +38,7 @@ class Outlined:
             if any(member[i].outvars[o] in used for member in self.family.members)
         ]
         outvars = [self.boundary.template[i].outvars[o] for i, o in self.results]
-        self.result_shapes = [self.boundary.stored_shape(v) for v in outvars]
+        self.result_shapes = [self.shape_of(v) for v in outvars]
         body = _Body(self).jaxpr(name)
         self.body = dce(body, (True,) * len(self.results), True)[0]
 
@@ -52,20 +52,33 @@ class Outlined:
         return [*before.eqns, make_call(self.body, operands, results, member[0]), *after.eqns]
 
 
-def outline(
-    jaxpr: Jaxpr, worth: Callable[[Boundary], bool], make_call: MakeCall
-) -> tuple[Jaxpr, list[Outlined]]:
-    """The outlined program, with functions for the families for which `worth` holds, and these functions."""
+def repeated_blocks(jaxpr: Jaxpr, worth: Callable[[Boundary], bool]) -> list[Boundary]:
+    """The boundaries of the families of blocks for which `worth` holds."""
     symbols = symbols_of(jaxpr.eqns)
     families = find_families(jaxpr, symbols)
     if not families:
-        return jaxpr, []
+        return []
     origins = _origins(jaxpr, symbols, families)
-    found = [Outlined(f, boundary) for f in families if worth(boundary := Boundary(f, origins))]
+    return [boundary for family in families if worth(boundary := Boundary(family, origins))]
+
+
+def outline(
+    jaxpr: Jaxpr, boundaries: Sequence[Boundary], make_call: MakeCall, apart: bool
+) -> tuple[Jaxpr, list[Outlined]]:
+    """The outlined program, with a function for each family, and these functions.
+
+    If they are called `apart`, by several executables, values cross their boundaries in their own shapes: those in
+    which XLA stores them would need views between the calls.
+    """
+    found = [Outlined(each, _own_shape if apart else each.stored_shape) for each in boundaries]
     result = _rewritten(jaxpr, found, make_call)
     if config.enable_checks.value:  # not through `rewrite`, whose memo would keep every outlined program alive
         check_result(result)
     return result, found
+
+
+def _own_shape(x: Var) -> Shape:
+    return x.aval.shape
 
 
 def _origins(jaxpr: Jaxpr, symbols: Sequence[int], families: Sequence[Family]) -> dict[Var, Origin]:

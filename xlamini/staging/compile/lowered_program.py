@@ -35,7 +35,7 @@ from xlamini.interpreters.physical import is_extended, physical
 from xlamini.primitives.sharding_constraint import moved_to
 from xlamini.runtime.executable import Executable, compile_module
 from xlamini.runtime.meshes.program_placement import MeshPlacement, Place, placed_avals
-from xlamini.staging.compile.outlining import outlined
+from xlamini.staging.compile.outlining import Outline, outlined
 from xlamini.staging.trace.tracing import Trace
 
 _logger = logging.getLogger("xlamini")
@@ -53,10 +53,12 @@ class LoweredProgram:
     """A jaxpr and its StableHLO module, ready to compile.
 
     With the disk cache on, outlining and lowering are deferred: a program that is loaded from disk needs neither.
-    `ledger_entry` is the entry of the call that it was lowered for, if there was one.
+    `ledger_entry` is the entry of the call that it was lowered for, if there was one. `parts` is how many segments the
+    program has of which it is one.
     """
 
     ledger_entry: Any = None
+    parts = 1
 
     def __init__(
         self,
@@ -66,6 +68,7 @@ class LoweredProgram:
         donated: Sequence[bool] = (),
         keep_unused: bool = False,
         outline: bool | None = None,
+        in_segments: bool = False,
     ):
         if isinstance(device, MeshPlacement) and any(map(_moves_terms, jaxpr.out_avals, device.outs)):
             jaxpr = _with_terms(jaxpr, device.outs)
@@ -81,14 +84,17 @@ class LoweredProgram:
         self.pruned, used = dce(on_words, self.computed, keep_unused)
         self.used_inputs = used
         self.outlines = outlining.value if outline is None else outline
+        self._in_segments = in_segments and not self.pruned.effects and not isinstance(device, MeshPlacement)
         self.bytes_made = _bytes_made(self.pruned) if device.platform == "cpu" else 0
         self.name, self.device = name, self._pruned_place(device)
         donated = donated or (False,) * len(jaxpr.invars)
         self.aliases = alias_outputs(self.pruned, [d for d, u in zip(donated, used, strict=True) if u])
         self.unusable = _unusable(donated, used, self.aliases)
         self.flags, self.uses_disk_cache = trace_flags(), programs_are_kept()
-        self._outline: tuple[Jaxpr, str] | None = None
+        self._outline: Outline | None = None
         self._module: tuple[Any, list[Any], list[Any]] | None = None
+        if self._in_segments and self.segments is not None:
+            return  # each is lowered by itself
         if not self.uses_disk_cache or programs_are_keyed_by_module():
             _ = self._lowered  # now, so that an error of a lowering rule is raised here
 
@@ -108,9 +114,9 @@ class LoweredProgram:
     # Not cached_property, whose frame would show in the tracebacks of lowering errors.
 
     @property
-    def _outlined(self) -> tuple[Jaxpr, str]:
+    def _outlined(self) -> Outline:
         if self._outline is None:
-            self._outline = outlined(self.pruned, self.device.platform, self.outlines)
+            self._outline = outlined(self.pruned, self.device.platform, self.outlines, self._in_segments)
         return self._outline
 
     @property
@@ -123,8 +129,9 @@ class LoweredProgram:
                 self._module = lower_jaxpr(self.jaxpr, self.name, self.device.platform, self.aliases, (), self.spread)
         return self._module
 
-    jaxpr = property(lambda self: self._outlined[0], doc="The program as it is lowered.")
-    outline_report = property(lambda self: self._outlined[1], doc="Which blocks were outlined, or why none was.")
+    jaxpr = property(lambda self: self._outlined.jaxpr, doc="The program as it is lowered.")
+    outline_report = property(lambda self: self._outlined.report, doc="Which blocks were outlined, or why none was.")
+    segments = property(lambda self: self._outlined.segments, doc="Its segments, if each is compiled by itself.")
     module = property(lambda self: self._lowered[0], doc="The StableHLO module.")
     host_callbacks = property(lambda self: self._lowered[1], doc="The Python functions that the module calls.")
     partitioners = property(lambda self: self._lowered[2], doc="The Python functions that XLA calls to compile it.")

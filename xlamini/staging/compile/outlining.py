@@ -7,10 +7,12 @@ matrix products, are outlined.
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, NamedTuple
 
 from xlamini.core import REMATERIALIZABLE, Atom, Equation, Jaxpr, Params, Var, subjaxprs
 from xlamini.core.equation_kind import equation_cost
+from xlamini.interpreters.outline.segments import Segments, cut
 from xlamini.staging.call.call import jit_p
 
 if TYPE_CHECKING:
@@ -22,26 +24,60 @@ MIN_EQUATIONS = 600
 
 NO_BLOCK = "no block of equations with matrix products, or other real work, repeats"
 
+SEGMENT_BLOCKS, SEGMENT_FLOPS = 4, 20e6
+"""The blocks of a segment, at least, and their operations: a step takes 10% longer with one block, 0 to 5% with four.
+
+Operations of two segments do not run at the same time, and a launch takes as long as 4 million flops.
+"""
+
+MIN_SAVED = 16
+"""The blocks in segments that are compiled already from which a program runs in segments."""
+
 _CONTRACTION = 16
 """Flops per element of the result from which XLA no longer fuses an operation into its consumers."""
 
 
-def outlined(jaxpr: Jaxpr, platform: str, wanted: bool) -> tuple[Jaxpr, str]:
-    """The program with repeated blocks outlined, and a report of them, or the reason why there are none."""
+class Outline(NamedTuple):
+    """A program with repeated blocks outlined, and a report of them, or the reason why there are none."""
+
+    jaxpr: Jaxpr
+    report: str
+    segments: Segments | None = None
+    """Its segments, if each is an executable of its own."""
+
+
+def outlined(jaxpr: Jaxpr, platform: str, wanted: bool, may_run_apart: bool) -> Outline:
+    """The outline of a program; `may_run_apart` if its segments may be executables of their own."""
     reason = _against(jaxpr, platform, wanted)
     if reason:
-        return jaxpr, f"not outlined: {reason}"
+        return Outline(jaxpr, f"not outlined: {reason}")
     # Imported here because most processes only run short programs.
     from xlamini.interpreters.inline import inline_calls
     from xlamini.interpreters.outline.divisors import with_own_divisors
-    from xlamini.interpreters.outline.outline import outline
+    from xlamini.interpreters.outline.outline import outline, repeated_blocks
 
-    flat = inline_calls(jaxpr, jit_p)
-    result, functions = outline(with_own_divisors(flat), _worth, _call)
-    if not functions:
-        return jaxpr, f"not outlined: {NO_BLOCK}"
+    flat = with_own_divisors(inline_calls(jaxpr, jit_p))
+    boundaries = repeated_blocks(flat, _worth)
+    if not boundaries:
+        return Outline(jaxpr, f"not outlined: {NO_BLOCK}")
+    apart = may_run_apart and sum(map(_saved, boundaries)) >= MIN_SAVED
+    result, functions = outline(flat, boundaries, _call, apart)
     before, after = len(flat.eqns), len(result.eqns) + sum(len(f.body.eqns) for f in functions)
-    return result, "\n".join([f"outlined: {before} equations became {after}", *map(_describe, functions)])
+    report = "\n".join([f"outlined: {before} equations became {after}", *map(_describe, functions)])
+    lengths = {f.body: _segment_length(f.boundary) for f in functions}
+    return Outline(result, report, cut(result, lengths) if apart else None)
+
+
+def _saved(boundary: Boundary) -> int:
+    """How many blocks are not compiled if those in a row run in segments."""
+    length = _segment_length(boundary)
+    return sum(max(row - length, 0) for row in boundary.family.rows)
+
+
+def _segment_length(boundary: Boundary) -> int:
+    """How many blocks in a row are a segment, at least."""
+    flops = sum(equation_cost(eqn).flops for eqn in boundary.template)
+    return max(SEGMENT_BLOCKS, math.ceil(SEGMENT_FLOPS / flops))
 
 
 def _against(jaxpr: Jaxpr, platform: str, wanted: bool) -> str:

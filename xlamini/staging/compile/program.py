@@ -52,7 +52,7 @@ def compile_lowered(lowered: LoweredProgram, options: Options = None) -> Program
         dump(lowered)
     entry = compiling(lowered.ledger_entry, lowered.name)
     with entry.measured(), Phase(COMPILE, lowered.name):
-        executable = _executable_of(lowered, with_flags(lowered, options))
+        executable = _executable(lowered, with_flags(lowered, options))
     entry.compiled = True
     return Program(lowered, executable, _check_of_others(lowered))
 
@@ -71,6 +71,14 @@ def with_flags(lowered: LoweredProgram, options: Options) -> Options:
 def _for_cpu(lowered: LoweredProgram) -> dict[str, Any]:
     fast = FAST_ON_CPU if disable_most_optimizations.value else {}
     return fast | EIGEN_CONVOLUTIONS if suits_eigen(lowered.pruned) else fast
+
+
+def _executable(lowered: LoweredProgram, options: Options) -> Any:
+    if lowered.segments is None:
+        return _executable_of(lowered, options)
+    from xlamini.staging.compile.segments import in_segments  # for deep programs only
+
+    return in_segments(lowered, lambda part: _executable_of(part, options))
 
 
 def _executable_of(program: LoweredProgram, options: Options) -> Executable | CompileOnlyModule:
@@ -113,7 +121,7 @@ class Program:
     def __init__(
         self,
         lowered: LoweredProgram,
-        executable: Executable | CompileOnlyModule,
+        executable: Any,
         check_others: Callable[[], None] | None = None,
     ):
         self.name, self.device, self.executable = lowered.name, lowered.device, executable
@@ -132,7 +140,8 @@ class Program:
         It cannot run a program that calls Python functions, or FFI targets with side effects: their effects are waited
         for, and their failures explained; one that runs alone; and one with outputs of dtype float0, which are NumPy's.
         """
-        return not (self.executable.is_awaited or self.executable.runs_alone) and all(self.computed)
+        executable = self.executable
+        return executable.is_one and not (executable.is_awaited or executable.runs_alone) and all(self.computed)
 
     def __call__(self, inputs: Values, committed: bool = False, names: Sequence[str] = ()) -> list[Any]:
         """The outputs; `names` are the names of the last inputs, the arguments, for messages."""

@@ -270,15 +270,16 @@ class Jitted(Estimated):
         from xlamini.staging.run.cache_misses import entry_of_program
 
         with entry_of_program(self, traced, plan, device):
-            return compile_lowered(self._lower(plan, traced, device), self.options.compiler)
+            return compile_lowered(self._lower(plan, traced, device, in_segments=True), self.options.compiler)
 
-    def _lower(self, plan: CallPlan, traced: Trace, device: Any) -> LoweredProgram:
+    def _lower(self, plan: CallPlan, traced: Trace, device: Any, in_segments: bool = False) -> LoweredProgram:
         from xlamini.staging.run.cache_misses import entry_of_lowering
 
         captured, options, entry = len(traced.captured), self.options, entry_of_lowering(self, plan)
         donated = [False] * captured + self.donated(plan)
         with paused_gc(), entry.measured(), Phase(REWRITE, self.name):
-            lowered = LoweredProgram(traced.jaxpr, self.name, device, donated, options.keep_unused, options.outline)
+            how = options.keep_unused, options.outline, in_segments
+            lowered = LoweredProgram(traced.jaxpr, self.name, device, donated, *how)
         lowered.ledger_entry = entry
         if captured:
             warn_of_large_captures(self.name, traced.jaxpr, traced.captured)
