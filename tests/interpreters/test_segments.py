@@ -9,6 +9,7 @@ import pytest
 import xlamini
 import xlamini.numpy as jnp
 from tests.interpreters.test_outlining import WIDTH, X, assert_close, layer, model, params
+from xlamini.core.errors import DeletedArrayError
 from xlamini.interpreters.outline import segments
 from xlamini.runtime.segments import SegmentedExecutable
 from xlamini.staging.call.call import jit_p
@@ -62,9 +63,9 @@ def test_a_program_is_cut_between_rows_of_calls() -> None:
         return b + z, a
 
     found = cut(program, 1.0, 2.0)
-    assert [(s.operands, s.freed) for s in found.each] == [([0, 1], [0, 1]), ([2], []), ([3], []), ([4, 2], [4, 2])]
+    assert [(s.operands, s.dead) for s in found.in_order] == [([0, 1], [0, 1]), ([2], []), ([3], []), ([4, 2], [4, 2])]
     assert found.outputs == [5, 3]
-    assert found.each[1].jaxpr is found.each[2].jaxpr
+    assert found.in_order[1].jaxpr is found.in_order[2].jaxpr
 
 
 def test_short_rows_are_between_segments() -> None:
@@ -75,7 +76,7 @@ def test_short_rows_are_between_segments() -> None:
         return jnp.sin(_doubled(jnp.cos(x)))
 
     found = cut(program, 1.0)
-    assert [len(s.jaxpr.eqns) for s in found.each] == [2, 2, 4]
+    assert [len(s.jaxpr.eqns) for s in found.in_order] == [2, 2, 4]
 
 
 def test_rows_are_cut_into_equal_segments() -> None:
@@ -84,7 +85,7 @@ def test_rows_are_cut_into_equal_segments() -> None:
             x = _doubled(x)
         return x
 
-    assert [len(s.jaxpr.eqns) for s in cut(program, 1.0).each] == [3, 3, 3]
+    assert [len(s.jaxpr.eqns) for s in cut(program, 1.0).in_order] == [3, 3, 3]
 
 
 def test_equal_segments_have_the_results_that_any_of_them_needs() -> None:
@@ -94,9 +95,9 @@ def test_equal_segments_have_the_results_that_any_of_them_needs() -> None:
         c = _doubled(b)
         return a, _doubled(c)
 
-    first, second = cut(program, 1.0).each
+    first, second = cut(program, 1.0).in_order
     assert first.jaxpr is second.jaxpr and len(first.jaxpr.outvars) == 2
-    assert (first.freed, second.operands, second.freed) == ([0], [2], [2, 3]), "c is dropped at once"
+    assert (first.dead, second.operands, second.dead) == ([0], [2], [2, 3]), "c is dropped at once"
 
 
 def test_calls_with_other_operands_are_other_functions() -> None:
@@ -104,16 +105,8 @@ def test_calls_with_other_operands_are_other_functions() -> None:
         a, b = _doubled(_doubled(x)), _doubled(x)
         return a, b, _doubled(y)
 
-    first, second = cut(program, 1.0, 2.0).each
+    first, second = cut(program, 1.0, 2.0).in_order
     assert first.jaxpr is not second.jaxpr
-
-
-@pytest.mark.parametrize(
-    "program", [lambda x: (_doubled(x), x), lambda x: (_doubled(x), 1.0), lambda x: [_doubled(x)] * 2],
-    ids=["argument", "number", "one result twice"],
-)
-def test_outputs_that_are_no_results_of_their_own_keep_a_program_whole(program: Any) -> None:
-    assert cut(program, 1.0) is None
 
 
 def test_segments_compute_what_the_whole_program_computes(runs: list[Any]) -> None:
@@ -153,13 +146,24 @@ def test_a_program_that_is_not_outlined_runs_as_one(runs: list[Any]) -> None:
     assert not runs
 
 
-def test_an_argument_that_is_donated_and_read_elsewhere_is_an_error() -> None:
+def test_an_array_that_is_donated_and_another_argument_too_is_an_error(runs: list[Any]) -> None:
+    """It is found before a step has run, so that no array is lost."""
     def both(ws: Any, again: Any) -> Any:
         return update(ws, X), model(again, X)
 
     ws = xlamini.tree.map(jnp.asarray, params(DEPTH))
-    with pytest.raises(Exception, match="donat"):
-        xlamini.block_until_ready(xlamini.jit(both, donate_argnums=0)(ws, ws))
+    with pytest.raises(DeletedArrayError, match=r"ws.* of both and .*again.* of both are the same array"):
+        xlamini.jit(both, donate_argnums=0)(ws, ws)
+    assert len(runs) == 1 and not any(x.is_deleted() for x in xlamini.tree.leaves(ws))
+
+
+def test_a_deleted_argument_is_found_before_others_are_donated(runs: list[Any]) -> None:
+    step = xlamini.jit(update, donate_argnums=0)
+    ws, _ = step(xlamini.tree.map(jnp.asarray, params(DEPTH)), jnp.asarray(X))
+    ws[7]["up"].delete()
+    with pytest.raises(DeletedArrayError, match=r"ws\[7\]\['up'\].*was deleted or donated"):
+        step(ws, jnp.asarray(X))
+    assert sum(x.is_deleted() for x in xlamini.tree.leaves(ws)) == 1
 
 
 def test_donated_arguments_are_deleted_and_others_are_not(runs: list[Any]) -> None:
@@ -170,6 +174,20 @@ def test_donated_arguments_are_deleted_and_others_are_not(runs: list[Any]) -> No
     assert_close(wanted, found)
     assert all(leaf.is_deleted() for leaf in xlamini.tree.leaves(ws))
     assert not x.is_deleted()
+
+
+def test_outputs_that_are_no_results_of_their_own(runs: list[Any]) -> None:
+    """The argument, a number, and one value twice: each output is an array of its own."""
+    def program(ws: Any, x: Any) -> Any:
+        value = model(ws, x)
+        return x, 1.0, value, value, ws[0]
+
+    x = jnp.asarray(X)
+    same, one, first, second, w = xlamini.jit(program)(params(DEPTH), x)
+    assert len(runs) == 1 and one == 1 and first == second
+    assert first.unsafe_buffer_pointer() != second.unsafe_buffer_pointer()
+    assert same.unsafe_buffer_pointer() != x.unsafe_buffer_pointer()
+    assert_close((X, params(DEPTH)[0]), (same, w))
 
 
 def test_python_functions_in_layers(runs: list[Any]) -> None:

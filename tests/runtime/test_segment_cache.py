@@ -27,8 +27,12 @@ def kinds(program: Any) -> int:
 
 def test_segments_are_stored_one_by_one(runs: list[Any], folder: Path) -> None:
     args = params(DEPTH), X
-    wanted = xlamini.jit(lambda *xs: update(*xs))(*args)
+    fun = xlamini.jit(lambda *xs: update(*xs))
+    assert cache.explain(fun, *args) == "<lambda> runs in segments: 0 of 5 are in the cache"
+    wanted = fun(*args)
     assert cache.stats().stored == len(list(folder.glob("*.xlamini"))) == kinds(runs[0])
+    first, *listed = cache.explain(fun, *args).splitlines()
+    assert first == "<lambda> runs in segments: 5 of 5 are in the cache" and len(listed) == 5
     xlamini.clear_caches()
     assert_close(wanted, xlamini.jit(lambda *xs: update(*xs))(*args))
     assert (cache.stats().hits, cache.stats().misses) == (kinds(runs[0]), kinds(runs[0]))

@@ -45,9 +45,21 @@ def test_a_program_with_callbacks_is_planned_once(plans: list[str]) -> None:
         found = called(X + i, shift=X)
         np.testing.assert_allclose(found["y"], 2 * (np.asarray(X) + i) + table * np.asarray(X))
     assert plans.count("called") == 1
-    called(X, shift=1.0)
-    called(X, shift=1.0)
-    assert plans.count("called") == 3  # a number has no sharding that C++ or the key would know
+    for shift in (1.5, 2.5, np.float32([1, 2, 3]), np.float32([4, 5, 6])):
+        np.testing.assert_allclose(called(X, shift=shift)["y"], 2 * np.asarray(X) + table * shift)
+    assert plans.count("called") == 3  # for numbers, and for ndarrays, once each
+    called(X, shift=2)
+    with xlamini.default_device(xlamini.devices()[1]):
+        called(X, shift=2)
+    assert plans.count("called") == 5  # of another dtype, and for another device
+
+
+def test_numbers_that_are_too_large_are_an_error() -> None:
+    called = jit(lambda x, n: doubled(x) + n)
+    called(X, 1)
+    for _ in range(2):
+        with pytest.raises(OverflowError, match="2147483648"):
+            called(X, 2**31)
 
 
 def test_captured_arrays_are_put_on_the_device_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -202,8 +202,8 @@ class CompiledModule:
     serialize it a second time.
     """
 
-    is_one = True
-    """Whether it is one PJRT executable, which C++ dispatch can run."""
+    is_single = True
+    """Whether it is a single PJRT executable, which C++ dispatch can run."""
 
     __slots__ = (
         "__weakref__",

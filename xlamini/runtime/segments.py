@@ -4,23 +4,26 @@ Values have numbers: the arguments come first, then the results of each step.
 """
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from xlamini.core import ShapedArray
+from xlamini.core.errors import DeletedArrayError
 from xlamini.runtime.executable import Executable, placed_on
 from xlamini.runtime.host_memory import memory_needed
+from xlamini.runtime.lifetime import check_alive
 from xlamini.runtime.sharding import Sharding
 from xlamini.runtime.to_device import ArrayImpl
 
 
 class Step(NamedTuple):
-    """An executable, the numbers of the values that it takes, and of those that nothing after it reads."""
+    """An executable, the numbers of the values that it takes, and of those that are dead after it."""
 
     executable: Executable
     operands: Sequence[int]
-    freed: Sequence[int]
+    dead: Sequence[int]
 
 
 @dataclass
@@ -32,7 +35,7 @@ class SegmentedExecutable:
     in_avals: Sequence[ShapedArray]
     in_shardings: Sequence[Sharding]
     donated: frozenset[int]
-    is_one = runs_alone = False
+    is_single = runs_alone = False
 
     @property
     def is_awaited(self) -> bool:
@@ -45,21 +48,31 @@ class SegmentedExecutable:
 
     def call(self, arrays: Sequence[ArrayImpl], committed: bool = False) -> list[ArrayImpl]:
         """Run the steps on placed Arrays; it returns before the results have been computed."""
+        if self.donated:
+            self._check_donation(arrays)
         values: list[Any] = list(arrays)
-        for executable, operands, freed in self.steps:
+        for executable, operands, dead in self.steps:
             values += executable.call([values[i] for i in operands], committed)
-            for i in freed:
+            for i in dead:
                 values[i] = None
-        for i in self.donated:  # of those that no step could reuse, the memory is free now
-            arrays[i].delete()
+        for i in self.donated:
+            arrays[i].delete()  # even if no step could reuse its memory
         return [values[i] for i in self.outputs]
+
+    def _check_donation(self, arrays: Sequence[ArrayImpl]) -> None:
+        """Refuse what a later step would refuse, when others have taken the memory of donated arrays."""
+        for x in arrays:
+            check_alive(x)
+        times = Counter(map(id, arrays))
+        if any(times[id(arrays[i])] > 1 for i in self.donated):
+            raise DeletedArrayError("an array cannot be donated and be another argument too")
 
     @property
     def memory_needed(self) -> int:
         """The most bytes at a time: of results that later steps or the caller read, and of the step that runs."""
         sizes, held, most = [0] * len(self.in_avals), 0, 0
-        for executable, _, freed in self.steps:
+        for executable, _, dead in self.steps:
             most = max(most, held + memory_needed(executable))
             sizes += [aval.nbytes for aval in executable.out_avals]
-            held += sum(aval.nbytes for aval in executable.out_avals) - sum(sizes[i] for i in freed)
+            held += sum(aval.nbytes for aval in executable.out_avals) - sum(sizes[i] for i in dead)
         return most

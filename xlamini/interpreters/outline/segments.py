@@ -1,4 +1,4 @@
-"""The segments of an outlined program: some calls of a block in a row, or what lies between them.
+"""The segments of an outlined program: several calls of a block in a row, or what lies between such rows.
 
 A program that runs segment by segment needs an executable for each kind of block, however deep it is. Values have
 numbers: the program's inputs come first, then the results of each segment.
@@ -17,49 +17,43 @@ Lengths = Mapping[Jaxpr, int]
 
 
 class Segment(NamedTuple):
-    """A part of a program: what it computes, the numbers of its operands, and those of values that nothing reads later.
+    """A part of a program: what it computes, and the numbers of its operands and of the values that are dead after it.
 
     Segments that compute the same have one jaxpr.
     """
 
     jaxpr: Jaxpr
     operands: list[int]
-    freed: list[int]
+    dead: list[int]
 
 
 class Segments(NamedTuple):
     """A program as segments, which run in this order, and the numbers of its outputs."""
 
-    each: list[Segment]
+    in_order: list[Segment]
     outputs: list[int]
 
 
-def cut(jaxpr: Jaxpr, lengths: Lengths) -> Segments | None:
-    """The segments of a program; None if an output is an input, a literal, or another output too.
-
-    Such an output would be the caller's own array, or one array twice.
-    """
-    outputs = [v for v in jaxpr.outvars if type(v) is Var]
-    if len({*outputs}) < len(jaxpr.outvars) or not {*outputs}.isdisjoint(jaxpr.invars):
-        return None
-    runs = [_Run(eqns, lengths) for eqns in _runs(jaxpr.eqns, lengths)]
-    last = {v: i for i, run in enumerate(runs) for v in run.operands} | dict.fromkeys(outputs, len(runs))
-    read: dict[Any, set[int]] = defaultdict(set)  # the results of a function are what is read of any of its runs
-    for run in runs:
-        read[run.structure].update(j for j, v in enumerate(run.made) if v in last)
-    functions: dict[Any, Jaxpr] = {}
+def cut(jaxpr: Jaxpr, lengths: Lengths) -> Segments:
+    """The segments of a program, whose outputs must be results of its equations, and different ones."""
+    pieces = [_Piece(eqns, lengths) for eqns in _pieces(jaxpr.eqns, lengths)]
+    last = {v: i for i, piece in enumerate(pieces) for v in piece.operands}
+    last |= {v: len(pieces) for v in jaxpr.outvars if type(v) is Var}
+    read = _results_read(pieces, last)
     numbers = {v: i for i, v in enumerate(jaxpr.invars)}
-    each = []
-    for i, run in enumerate(runs):
-        results = [run.made[j] for j in sorted(read[run.structure])]
-        function = functions.setdefault(run.structure, Jaxpr([], run.operands, results, run.eqns, jaxpr.name))
+    jaxprs: dict[Any, Jaxpr] = {}
+    segments = []
+    for i, piece in enumerate(pieces):
+        results = [piece.made[j] for j in read[piece.structure]]
+        if piece.structure not in jaxprs:
+            jaxprs[piece.structure] = Jaxpr([], piece.operands, results, piece.eqns, jaxpr.name)
         numbers |= {v: len(numbers) + j for j, v in enumerate(results)}
-        freed = [numbers[v] for v in (*run.operands, *results) if last.get(v, i) == i]
-        each.append(Segment(function, [numbers[v] for v in run.operands], freed))
-    return Segments(each, [numbers[v] for v in outputs])
+        dead = [numbers[v] for v in (*piece.operands, *results) if last.get(v, i) == i]
+        segments.append(Segment(jaxprs[piece.structure], [numbers[v] for v in piece.operands], dead))
+    return Segments(segments, [numbers[v] for v in jaxpr.outvars if type(v) is Var])
 
 
-class _Run:
+class _Piece:
     """The equations of a segment, with the variables that they take and make."""
 
     def __init__(self, eqns: list[Equation], lengths: Lengths):
@@ -70,7 +64,15 @@ class _Run:
         numbers: dict[Any, int] = {v: i for i, v in enumerate([*self.operands, *self.made])}
         calls = [(_block(eqn, lengths) or eqn, *map(numbers.get, eqn.invars)) for eqn in eqns]
         self.structure = len(self.operands), *calls
-        """What runs that call the same blocks with the same values have in common; other equations are unique."""
+        """What pieces that call the same blocks with the same values have in common; other equations are unique."""
+
+
+def _results_read(pieces: Sequence[_Piece], last: Mapping[Var, int]) -> dict[Any, list[int]]:
+    """Which results each structure returns: those that are read of any piece that has it."""
+    read: dict[Any, set[int]] = defaultdict(set)
+    for piece in pieces:
+        read[piece.structure].update(j for j, v in enumerate(piece.made) if v in last)
+    return {structure: sorted(results) for structure, results in read.items()}
 
 
 def _block(eqn: Equation, lengths: Lengths) -> Jaxpr | None:
@@ -79,22 +81,24 @@ def _block(eqn: Equation, lengths: Lengths) -> Jaxpr | None:
     return called if called in lengths and all(type(a) is Var for a in eqn.invars) else None
 
 
-def _runs(eqns: Sequence[Equation], lengths: Lengths) -> Iterator[list[Equation]]:
+def _pieces(eqns: Sequence[Equation], lengths: Lengths) -> Iterator[list[Equation]]:
     """The equations of each segment; a row of calls that is too short is between segments."""
     between: list[Equation] = []
     for block, group in groupby(eqns, lambda eqn: _block(eqn, lengths)):
         row = list(group)
-        length = len(row) + 1 if block is None else _divisor(len(row), lengths[block])
-        if between and length <= len(row):
+        length = 0 if block is None else _divisor(len(row), lengths[block])
+        if not 0 < length <= len(row):
+            between += row
+            continue
+        if between:
             yield between
-            between = []
         end = len(row) // length * length
         yield from (row[i : i + length] for i in range(0, end, length))
-        between += row[end:]
+        between = row[end:]
     if between:
         yield between
 
 
 def _divisor(length: int, least: int) -> int:
-    """A divisor of a row's length, from `least` on and below its double; if there is none, `least`."""
+    """A divisor of a row's length, from `least` to `2 * least - 1`; if there is none, `least`."""
     return next((n for n in range(least, 2 * least) if length % n == 0), least)

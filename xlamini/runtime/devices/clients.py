@@ -2,8 +2,8 @@
 
 A platform is a name and a function that makes its client. The CPU's is in jaxlib; every other comes from a plugin.
 
-Clients end at exit, as soon as nothing refers to them, and each waits for the programs that it runs. XLA's own objects
-are destroyed after that: a program that still ran would crash the process.
+At exit the library drops its references to the clients. A client is destroyed with the last reference, and waits for
+the programs that it runs. XLA's own objects are destroyed after that: a program that still ran would crash the process.
 """
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ lock = threading.RLock()
 _makers: dict[str, Callable[[], Client]] = {}
 _started: dict[str, Client] = {}
 
-Cached = TypeVar("Cached", bound=Any)
+CachedFunction = TypeVar("CachedFunction", bound=Any)
 
 
-def emptied_at_exit(cached: Cached) -> Cached:
-    """A function under `functools.cache` that takes or returns devices: at exit nothing may hold a client."""
+def emptied_at_exit(cached: CachedFunction) -> CachedFunction:
+    """Clear a function's cache at exit: it holds devices, and these keep a client alive."""
     atexit.register(cached.cache_clear)
     return cached
 
 
 def _end_clients() -> None:
-    if not forked.value:  # the threads of a parent's client, which would be waited for, do not exist in its child
+    if not forked.value:  # a child has none of its parent's threads: a client would wait for them for ever
         clear_caches()
         _started.clear()
 

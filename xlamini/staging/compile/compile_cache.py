@@ -106,14 +106,14 @@ def _without_metadata(hlo: str) -> str:
 def _kept(program: LoweredProgram, options: Options, known: Key | None) -> Executable:
     """Compile it, and put it on disk if that took long enough. The key may not be known before.
 
-    A segment is put there if it took its share of that time, so that those that are not take less in all.
+    The least time is divided among the segments of a program, so that those not stored take less than it in all.
     """
     start = time.perf_counter()
     executable = backend_compile(program, options)
     seconds = time.perf_counter() - start
     if known is None and not _is_of_this_process(program):
         disk_cache.record_miss()
-    if disk_cache.takes(seconds * program.parts) and (known := known or key_of(program, options)) is not None:
+    if disk_cache.takes(seconds * program.segment_count) and (known := known or key_of(program, options)) is not None:
         _store(program, executable, known, seconds)
     return executable
 

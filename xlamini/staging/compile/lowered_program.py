@@ -52,13 +52,13 @@ _GIGANTIC = 2**36
 class LoweredProgram:
     """A jaxpr and its StableHLO module, ready to compile.
 
-    With the disk cache on, outlining and lowering are deferred: a program that is loaded from disk needs neither.
-    `ledger_entry` is the entry of the call that it was lowered for, if there was one. `parts` is how many segments the
-    program has of which it is one.
+    With the disk cache on, lowering is deferred, and so is the outlining of what cannot run in segments: a program that
+    is loaded from disk needs neither. `ledger_entry` is the entry of the call that it was lowered for, if there was
+    one; `segment_count` is of how many different segments it is one, 1 for a whole program.
     """
 
     ledger_entry: Any = None
-    parts = 1
+    segment_count = 1
 
     def __init__(
         self,

@@ -11,8 +11,11 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from xlamini.core import REMATERIALIZABLE, Atom, Equation, Jaxpr, Params, Var, subjaxprs
+from xlamini.core.effects import no_effects
 from xlamini.core.equation_kind import equation_cost
+from xlamini.core.jaxpr import Provenance
 from xlamini.interpreters.outline.segments import Segments, cut
+from xlamini.primitives.identity import copy as copy_p
 from xlamini.staging.call.call import jit_p
 
 if TYPE_CHECKING:
@@ -24,21 +27,23 @@ MIN_EQUATIONS = 600
 
 NO_BLOCK = "no block of equations with matrix products, or other real work, repeats"
 
-SEGMENT_BLOCKS, SEGMENT_FLOPS = 4, 20e6
-"""The blocks of a segment, at least, and their operations: a step takes 10% longer with one block, 0 to 5% with four.
+SEGMENT_BLOCKS = 4
+"""The blocks of a segment, at least: operations of two segments do not overlap.
 
-Operations of two segments do not run at the same time, and a launch takes as long as 4 million flops.
-"""
+Steps of segments of one block take 10% longer than one program, of four blocks 0 to 5%."""
+
+SEGMENT_FLOPS = 20e6
+"""The operations of a segment, at least: a launch takes as long as 4 million."""
 
 MIN_SAVED = 16
-"""The blocks in segments that are compiled already from which a program runs in segments."""
+"""A program runs in segments if at least so many blocks need not be compiled, because an equal segment is."""
 
 _CONTRACTION = 16
 """Flops per element of the result from which XLA no longer fuses an operation into its consumers."""
 
 
 class Outline(NamedTuple):
-    """A program with repeated blocks outlined, and a report of them, or the reason why there are none."""
+    """A program, outlined if it has repeated blocks; `report` describes them, or says why there are none."""
 
     jaxpr: Jaxpr
     report: str
@@ -46,8 +51,8 @@ class Outline(NamedTuple):
     """Its segments, if each is an executable of its own."""
 
 
-def outlined(jaxpr: Jaxpr, platform: str, wanted: bool, may_run_apart: bool) -> Outline:
-    """The outline of a program; `may_run_apart` if its segments may be executables of their own."""
+def outlined(jaxpr: Jaxpr, platform: str, wanted: bool, in_segments: bool) -> Outline:
+    """The outline of a program; `in_segments` if it may run in segments."""
     reason = _against(jaxpr, platform, wanted)
     if reason:
         return Outline(jaxpr, f"not outlined: {reason}")
@@ -60,17 +65,34 @@ def outlined(jaxpr: Jaxpr, platform: str, wanted: bool, may_run_apart: bool) -> 
     boundaries = repeated_blocks(flat, _worth)
     if not boundaries:
         return Outline(jaxpr, f"not outlined: {NO_BLOCK}")
-    apart = may_run_apart and sum(map(_saved, boundaries)) >= MIN_SAVED
-    result, functions = outline(flat, boundaries, _call, apart)
+    lengths = list(map(_segment_length, boundaries))
+    apart = in_segments and sum(map(_saved, boundaries, lengths)) >= MIN_SAVED
+    result, functions = outline(_with_own_outputs(flat) if apart else flat, boundaries, _call, apart)
     before, after = len(flat.eqns), len(result.eqns) + sum(len(f.body.eqns) for f in functions)
     report = "\n".join([f"outlined: {before} equations became {after}", *map(_describe, functions)])
-    lengths = {f.body: _segment_length(f.boundary) for f in functions}
-    return Outline(result, report, cut(result, lengths) if apart else None)
+    bodies = [f.body for f in functions]
+    return Outline(result, report, cut(result, dict(zip(bodies, lengths, strict=True))) if apart else None)
 
 
-def _saved(boundary: Boundary) -> int:
-    """How many blocks are not compiled if those in a row run in segments."""
-    length = _segment_length(boundary)
+def _with_own_outputs(jaxpr: Jaxpr) -> Jaxpr:
+    """The program with copies for outputs that are no results of their own: inputs, numbers, a value that is two."""
+    taken: set[Atom] = {*jaxpr.invars}
+    copies, outputs = [], []
+    for x in jaxpr.outvars:
+        if type(x) is not Var or x in taken:
+            copies.append(_copy_of(x, len(jaxpr.eqns) + len(copies)))
+            x = copies[-1].outvars[0]
+        taken.add(x)
+        outputs.append(x)
+    return jaxpr.replace(eqns=[*jaxpr.eqns, *copies], outvars=outputs)
+
+
+def _copy_of(x: Atom, id: int) -> Equation:
+    return Equation(copy_p, [x], [Var(x.aval)], {}, no_effects, Provenance(None), id)
+
+
+def _saved(boundary: Boundary, length: int) -> int:
+    """How many blocks need not be compiled if those in a row run in segments of this length."""
     return sum(max(row - length, 0) for row in boundary.family.rows)
 
 

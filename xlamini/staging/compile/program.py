@@ -76,9 +76,9 @@ def _for_cpu(lowered: LoweredProgram) -> dict[str, Any]:
 def _executable(lowered: LoweredProgram, options: Options) -> Any:
     if lowered.segments is None:
         return _executable_of(lowered, options)
-    from xlamini.staging.compile.segments import in_segments  # for deep programs only
+    from xlamini.staging.compile.segments import compile_segments  # for deep programs only
 
-    return in_segments(lowered, lambda part: _executable_of(part, options))
+    return compile_segments(lowered, lambda segment: _executable_of(segment, options))
 
 
 def _executable_of(program: LoweredProgram, options: Options) -> Executable | CompileOnlyModule:
@@ -141,7 +141,7 @@ class Program:
         for, and their failures explained; one that runs alone; and one with outputs of dtype float0, which are NumPy's.
         """
         executable = self.executable
-        return executable.is_one and not (executable.is_awaited or executable.runs_alone) and all(self.computed)
+        return executable.is_single and not (executable.is_awaited or executable.runs_alone) and all(self.computed)
 
     def __call__(self, inputs: Values, committed: bool = False, names: Sequence[str] = ()) -> list[Any]:
         """The outputs; `names` are the names of the last inputs, the arguments, for messages."""

@@ -1,4 +1,4 @@
-"""A deep program compiled in segments: an executable for each kind of block, and for what lies between blocks."""
+"""A deep program compiled in segments: an executable for each kind of row of blocks, and for what lies between rows."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -12,30 +12,38 @@ from xlamini.runtime.segments import SegmentedExecutable, Step
 from xlamini.staging.compile.lowered_program import LoweredProgram
 
 
-def in_segments(program: LoweredProgram, compiled: Callable[[LoweredProgram], Any]) -> SegmentedExecutable:
-    """The program as executables that run one after another; `compiled` makes the executable of a segment."""
-    segments: Segments = program.segments
-    donated = {i for i, alias in enumerate(program.aliases) if alias is not None}
-    reused = _reused(segments, len(program.pruned.invars), donated)
-    made: dict[Jaxpr, Any] = {}
-    for jaxpr, flags in reused.items():
-        with under(program.flags):
-            part = LoweredProgram(jaxpr, program.name, program.device, flags, keep_unused=True, outline=False)
-        part.parts = len(reused)
-        made[jaxpr] = compiled(part)
-    steps = [Step(made[s.jaxpr], s.operands, s.freed) for s in segments.each]
-    ins = program.pruned.in_avals
-    shardings = input_shardings(program.device, ins)
-    return SegmentedExecutable(steps, segments.outputs, ins, shardings, frozenset(donated))
+def compile_segments(program: LoweredProgram, compiled: Callable[[LoweredProgram], Any]) -> SegmentedExecutable:
+    """The program as executables that run one after another; `compiled` makes that of a segment."""
+    made = {jaxpr: compiled(segment) for jaxpr, segment in lowered_segments(program).items()}
+    steps = [Step(made[s.jaxpr], s.operands, s.dead) for s in program.segments.in_order]
+    avals = program.pruned.in_avals
+    shardings = input_shardings(program.device, avals)
+    return SegmentedExecutable(steps, program.segments.outputs, avals, shardings, frozenset(_donated(program)))
+
+
+def lowered_segments(program: LoweredProgram) -> dict[Jaxpr, LoweredProgram]:
+    """Each different segment of a program as a program of its own."""
+    reused = _reused(program.segments, len(program.pruned.invars), _donated(program))
+    lowered = {}
+    with under(program.flags):
+        for jaxpr, flags in reused.items():
+            segment = LoweredProgram(jaxpr, program.name, program.device, flags, keep_unused=True, outline=False)
+            segment.segment_count = len(reused)
+            lowered[jaxpr] = segment
+    return lowered
+
+
+def _donated(program: LoweredProgram) -> set[int]:
+    return {i for i, alias in enumerate(program.aliases) if alias is not None}
 
 
 def _reused(segments: Segments, inputs: int, donated: set[int]) -> dict[Jaxpr, list[bool]]:
-    """For each segment's jaxpr, which operands' memory its results may take: what no later segment of any call reads.
+    """For each jaxpr, whether its results may take an operand's memory: in each segment with it, no later one reads it.
 
     Arguments are the caller's, but for those that it donates.
     """
     reused: dict[Jaxpr, list[bool]] = {}
-    for jaxpr, operands, freed in segments.each:
-        own = [i in freed and (i >= inputs or i in donated) and operands.count(i) == 1 for i in operands]
+    for jaxpr, operands, dead in segments.in_order:
+        own = [i in dead and (i >= inputs or i in donated) and operands.count(i) == 1 for i in operands]
         reused[jaxpr] = [a and b for a, b in zip(reused.get(jaxpr, own), own, strict=True)]
     return reused

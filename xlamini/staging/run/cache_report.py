@@ -20,8 +20,9 @@ from xlamini.runtime.files.disk_key import SKETCH, Key
 from xlamini.runtime.files.file_format import open_regular
 from xlamini.staging.aot.jit_type import Wrapped
 from xlamini.staging.compile.compile_cache import about, key_of
-from xlamini.staging.compile.lowered_program import LoweredProgram
+from xlamini.staging.compile.lowered_program import LoweredProgram, Options
 from xlamini.staging.compile.program import with_flags
+from xlamini.staging.compile.segments import lowered_segments
 from xlamini.staging.run.jit_function import jit
 from xlamini.staging.trace.arguments import check_callable
 
@@ -106,7 +107,7 @@ def explain(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
     """Whether the program of a function for arguments of these types is in the folder; if not, why not.
 
     `fun` is jitted or not. It is traced, and neither compiled nor run. For a program that is not there, the entry most
-    like it is compared part by part.
+    like it is compared part by part. Of a deep program, which runs in segments, it says how many of them are there.
 
     >>> xlamini.cache.explain(lambda x: x + 1, 2.0)
     'the cache is off: name a folder with config.update("jax_compilation_cache_dir", ...)'
@@ -117,15 +118,36 @@ def explain(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
     function: Any = fun if isinstance(fun, Wrapped) else jit(fun)
     lowered = function.trace(*args, **kwargs).lower()
     program = lowered._program
-    known = key_of(program, with_flags(program, lowered._options))
+    options = with_flags(program, lowered._options)
+    called = _as_called(program)
+    if called.segments is not None:
+        return _explain_segments(called, options)
+    known = key_of(program, options)
     if known is None:
         return f"{program.name} calls Python functions, which other processes have not: such a program is never kept"
     everything = entries()
+    found = _entry_of(known, everything)
+    return _missed(program, known, everything) if found is None else f"{program.name} is in the cache: {found}"
+
+
+def _as_called(program: LoweredProgram) -> LoweredProgram:
+    """The program as a call lowers it, in segments if it is deep."""
+    donated = [alias is not None for alias in program.aliases]
+    return LoweredProgram(program.pruned, program.name, program.device, donated, True, program.outlines, True)
+
+
+def _explain_segments(program: LoweredProgram, options: Options) -> str:
+    everything = entries()
+    known = [key_of(segment, options) for segment in lowered_segments(program).values()]
+    found = [_entry_of(key, everything) for key in known if key is not None]
+    there = [entry for entry in found if entry is not None]
+    listed = "".join(f"\n  {entry}" for entry in there)
+    return f"{program.name} runs in segments: {len(there)} of {len(known)} are in the cache{listed}"
+
+
+def _entry_of(known: Key, everything: list[Entry]) -> Entry | None:
     here = _disk.path_of(known)
-    for entry in everything:
-        if entry.path == here and entry.parts == known.parts:
-            return f"{program.name} is in the cache: {entry}"
-    return _missed(program, known, everything)
+    return next((entry for entry in everything if entry.path == here and entry.parts == known.parts), None)
 
 
 def _missed(program: LoweredProgram, known: Key, others: list[Entry]) -> str:

@@ -1,11 +1,13 @@
-"""A cache for calls that C++ dispatch does not run: of programs that call Python functions, or run one at a time.
+"""A cache for calls that C++ dispatch does not run: of programs in segments, with Python functions, or one at a time.
 
-The key is the ids of the argument types and shardings: types are interned, and an entry keeps its shardings alive.
+The key is the argument types and the ids of shardings, which an entry keeps alive.
 """
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from xlamini.core import OwnedMemo, Values, aval_of, flatten, float0, unflatten
 from xlamini.core.compile_flags import compile_key
@@ -18,7 +20,8 @@ from xlamini.staging.run.call_plan import CallPlan
 from xlamini.staging.trace.static_args import Selected, take_out
 from xlamini.staging.trace.tracing import Trace
 
-_ARRAYS = {ArrayImpl}
+_PLAIN = {ArrayImpl, np.ndarray, bool, int, float, complex}
+"""The types of arguments whose calls are remembered."""
 
 python_calls = OwnedMemo("program: calls that Python runs", 256, "calls")
 
@@ -38,17 +41,17 @@ class PythonCall(NamedTuple):
 
 
 class PythonCalls:
-    """The calls of one jitted function that Python runs, with Arrays for all arguments but the static ones."""
+    """The calls of one jitted function that Python runs, with arrays and numbers for all but static arguments."""
 
     def __init__(self, static: Selected) -> None:
         self.static = static
         self.calls: dict[Any, PythonCall] = {}
 
     def add(self, plan: CallPlan, traced: Trace, program: Program, committed: bool) -> None:
-        """Remember a call, unless an argument is no Array, or a captured value is one of dtype float0."""
-        if not _are_arrays(plan.leaves) or any(aval_of(x).dtype == float0 for x in traced.captured):
+        """Remember a call, unless an argument is of another type, or a captured value is one of dtype float0."""
+        if not _are_plain(plan.leaves) or any(aval_of(x).dtype == float0 for x in traced.captured):
             return
-        shardings = [x._sharding for x in plan.leaves]
+        shardings = [x._sharding for x in plan.leaves if type(x) is ArrayImpl]
         constants = program.constants(traced.captured)
         call = PythonCall(program, constants, traced.out_tree, plan.names, committed, shardings)
         statics = None if plan.statics is None else plan.statics.key
@@ -63,7 +66,7 @@ class PythonCalls:
             taken, args, kwargs = take_out(self.static, args, kwargs)
             statics = taken.key
         leaves, tree = flatten((tuple(args), kwargs))
-        cached = self._found(leaves, tree, statics) if _are_arrays(leaves) else None
+        cached = self._found(leaves, tree, statics) if _are_plain(leaves) else None
         if cached is None:
             return None
         outs = cached.program([*cached.constants, *leaves], cached.committed, cached.names)
@@ -72,14 +75,18 @@ class PythonCalls:
     def _found(self, leaves: Values, tree: Any, statics: Any) -> PythonCall | None:
         try:
             return self.calls.get(_key(leaves, tree, statics))
-        except TypeError:  # a static argument that cannot be hashed, which is said when the call is planned
+        except TypeError:  # what cannot be hashed, or is no array, as planning the call will say
             return None
 
 
-def _are_arrays(leaves: Values) -> bool:
-    return set(map(type, leaves)) <= _ARRAYS
+def _are_plain(leaves: Values) -> bool:
+    return set(map(type, leaves)) <= _PLAIN
 
 
 def _key(leaves: Values, tree: Any, statics: Any) -> Any:
     flags = trace_context_key(), compile_key(), default_device.value, debug_nans.value, debug_infs.value
-    return tree, statics, flags, tuple([(id(x.aval), id(x._sharding), x._committed) for x in leaves])
+    return tree, statics, flags, tuple(map(_signature, leaves))
+
+
+def _signature(x: Any) -> Any:
+    return (x.aval, id(x._sharding), x._committed) if type(x) is ArrayImpl else aval_of(x)
