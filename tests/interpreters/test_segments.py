@@ -218,6 +218,21 @@ def test_an_error_in_a_layer_is_raised() -> None:
         xlamini.block_until_ready(xlamini.jit(program)(params(DEPTH), X))
 
 
+@pytest.mark.parametrize("outline", [False, True])
+def test_an_error_in_a_layer_is_raised_also_where_arguments_are_donated(outline: bool) -> None:
+    def fails(y: Any) -> Any:
+        raise ValueError("the layer's own")
+
+    def program(ws: Any, x: Any) -> Any:
+        x = xlamini.pure_callback(fails, x, x)
+        return update(ws, x)
+
+    ws = xlamini.tree.map(jnp.asarray, params(DEPTH))
+    step = xlamini.jit(program, donate_argnums=0, outline=outline)
+    with pytest.raises(Exception, match="the layer's own"):
+        xlamini.block_until_ready(step(ws, X))
+
+
 def test_captured_arrays_keys_and_unused_arguments(runs: list[Any]) -> None:
     scale = jnp.linspace(0.5, 1, WIDTH)
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from jaxlib import _jax
 
-from xlamini.core.errors import DeletedArrayError
+from xlamini.core.errors import CallbackError, DeletedArrayError
+from xlamini.runtime.call_failures import failure_of
 
 
 def check_alive(x: Any) -> None:
@@ -51,6 +52,8 @@ def explain_failure(error: Exception, named_inputs: Iterable[tuple[str, Any]]) -
     """The DeletedArrayError that explains C++'s error for a call with these inputs; None if there is another cause."""
     raised_by_runtime = isinstance(error, _jax.JaxRuntimeError | DeletedArrayError)
     if not raised_by_runtime and "INVALID_ARGUMENT" not in str(error):
+        return None
+    if isinstance(error, CallbackError) or failure_of(error) is not None:  # in a program that has taken donated inputs
         return None
     inputs = list(named_inputs)
     for name, x in inputs:
