@@ -30,7 +30,7 @@ NO_BLOCK = "no block of equations with matrix products, or other real work, repe
 SEGMENT_BLOCKS = 4
 """The blocks of a segment, at least: operations of two segments do not overlap.
 
-Steps of segments of one block take 10% longer than one program, of four blocks 0 to 5%."""
+Steps of segments of one block take 10% longer than one program, of four blocks 0 to 8%."""
 
 SEGMENT_FLOPS = 20e6
 """The operations of a segment, at least: a launch takes as long as 4 million."""
