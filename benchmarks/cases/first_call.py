@@ -15,7 +15,7 @@ TARGETS = {12: 0.4, 24: 0.2, 48: 0.12}
 
 
 def measure(load: Callable[[], ModuleType], settings: Settings) -> list[Measurement]:
-    """Measure each depth in turn, the least in a process that has compiled nothing."""
+    """Measure one depth after another, in a process that has compiled nothing before the first."""
     jax = load()
     depths = [12] if settings.quick else TARGETS
     return [measurement for depth in depths for measurement in _of_depth(jax, depth, settings)]

@@ -147,7 +147,7 @@ def test_a_program_that_is_not_outlined_runs_as_one(runs: list[Any]) -> None:
 
 
 def test_an_array_that_is_donated_and_another_argument_too_is_an_error(runs: list[Any]) -> None:
-    """It is found before a step has run, so that no array is lost."""
+    """The check comes before the first step, so that no array is lost."""
     def both(ws: Any, again: Any) -> Any:
         return update(ws, X), model(again, X)
 
@@ -205,10 +205,11 @@ def test_python_functions_in_layers(runs: list[Any]) -> None:
     assert_close(xlamini.jit(program).lower(*args).compile()(*args), found)
 
 
-def test_an_error_in_a_layer_is_raised() -> None:
-    def fails(y: Any) -> Any:
-        raise ValueError("the layer's own")
+def fails(y: Any) -> Any:
+    raise ValueError("the layer's own")
 
+
+def test_an_error_in_a_layer_is_raised() -> None:
     def program(ws: Any, x: Any) -> Any:
         for w in ws:
             x = layer(x, w)
@@ -220,9 +221,6 @@ def test_an_error_in_a_layer_is_raised() -> None:
 
 @pytest.mark.parametrize("outline", [False, True])
 def test_an_error_in_a_layer_is_raised_also_where_arguments_are_donated(outline: bool) -> None:
-    def fails(y: Any) -> Any:
-        raise ValueError("the layer's own")
-
     def program(ws: Any, x: Any) -> Any:
         x = xlamini.pure_callback(fails, x, x)
         return update(ws, x)

@@ -73,6 +73,7 @@ class SegmentedExecutable:
         sizes, held, most = [0] * len(self.in_avals), 0, 0
         for executable, _, dead in self.steps:
             most = max(most, held + memory_needed(executable))
-            sizes += [aval.nbytes for aval in executable.out_avals]
-            held += sum(aval.nbytes for aval in executable.out_avals) - sum(sizes[i] for i in dead)
+            made = [aval.nbytes for aval in executable.out_avals]
+            sizes += made
+            held += sum(made) - sum(sizes[i] for i in dead)
         return most

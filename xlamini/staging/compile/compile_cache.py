@@ -104,7 +104,7 @@ def _without_metadata(hlo: str) -> str:
 
 
 def _kept(program: LoweredProgram, options: Options, known: Key | None) -> Executable:
-    """Compile it, and put it on disk if that took long enough. The key may not be known before.
+    """Compile it, and store it on disk if that took long enough; a key of None is computed for that.
 
     The least time is divided among the segments of a program, so that those not stored take less than it in all.
     """

@@ -93,7 +93,7 @@ class LoweredProgram:
         self.flags, self.uses_disk_cache = trace_flags(), programs_are_kept()
         self._outline: Outline | None = None
         self._module: tuple[Any, list[Any], list[Any]] | None = None
-        if self._in_segments and self.segments is not None:
+        if self.segments is not None:
             return  # each is lowered by itself
         if not self.uses_disk_cache or programs_are_keyed_by_module():
             _ = self._lowered  # now, so that an error of a lowering rule is raised here
@@ -131,7 +131,14 @@ class LoweredProgram:
 
     jaxpr = property(lambda self: self._outlined.jaxpr, doc="The program as it is lowered.")
     outline_report = property(lambda self: self._outlined.report, doc="Which blocks were outlined, or why none was.")
-    segments = property(lambda self: self._outlined.segments, doc="Its segments, if each is compiled by itself.")
+    segments = property(
+        lambda self: self._outlined.segments if self._in_segments else None,  # others are not outlined to answer this
+        doc="Its segments, if each is compiled by itself.",
+    )
+    donated = property(
+        lambda self: [i for i, alias in enumerate(self.aliases) if alias is not None],
+        doc="The inputs whose memory a result takes.",
+    )
     module = property(lambda self: self._lowered[0], doc="The StableHLO module.")
     host_callbacks = property(lambda self: self._lowered[1], doc="The Python functions that the module calls.")
     partitioners = property(lambda self: self._lowered[2], doc="The Python functions that XLA calls to compile it.")
@@ -250,7 +257,7 @@ def interface_of(program: LoweredProgram, options: Options) -> dict[str, Any]:
         "place": program.device,
         "in_avals": program.pruned.in_avals,
         "out_avals": placed_avals(program.device, out_avals) if program.spread else out_avals,
-        "donated": [i for i, a in enumerate(program.aliases) if a is not None],
+        "donated": program.donated,
         "compiler_options": options,
         "effectful": ffi_effect in program.pruned.effects,
     }

@@ -18,12 +18,12 @@ def compile_segments(program: LoweredProgram, compiled: Callable[[LoweredProgram
     steps = [Step(made[s.jaxpr], s.operands, s.dead) for s in program.segments.in_order]
     avals = program.pruned.in_avals
     shardings = input_shardings(program.device, avals)
-    return SegmentedExecutable(steps, program.segments.outputs, avals, shardings, frozenset(_donated(program)))
+    return SegmentedExecutable(steps, program.segments.outputs, avals, shardings, frozenset(program.donated))
 
 
 def lowered_segments(program: LoweredProgram) -> dict[Jaxpr, LoweredProgram]:
     """Each different segment of a program as a program of its own."""
-    reused = _reused(program.segments, len(program.pruned.invars), _donated(program))
+    reused = _reused(program.segments, len(program.pruned.invars), {*program.donated})
     lowered = {}
     with under(program.flags):
         for jaxpr, flags in reused.items():
@@ -31,10 +31,6 @@ def lowered_segments(program: LoweredProgram) -> dict[Jaxpr, LoweredProgram]:
             segment.segment_count = len(reused)
             lowered[jaxpr] = segment
     return lowered
-
-
-def _donated(program: LoweredProgram) -> set[int]:
-    return {i for i, alias in enumerate(program.aliases) if alias is not None}
 
 
 def _reused(segments: Segments, inputs: int, donated: set[int]) -> dict[Jaxpr, list[bool]]:

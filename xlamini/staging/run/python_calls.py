@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import OwnedMemo, Values, aval_of, flatten, float0, unflatten
+from xlamini.core.avals import SCALAR_TYPES
 from xlamini.core.compile_flags import compile_key
 from xlamini.core.config import default_device, trace_context_key
 from xlamini.core.jax_flags import debug_infs, debug_nans
@@ -20,7 +21,7 @@ from xlamini.staging.run.call_plan import CallPlan
 from xlamini.staging.trace.static_args import Selected, take_out
 from xlamini.staging.trace.tracing import Trace
 
-_PLAIN = {ArrayImpl, np.ndarray, bool, int, float, complex}
+_PLAIN = {ArrayImpl, np.ndarray, *SCALAR_TYPES}
 """The types of arguments whose calls are remembered."""
 
 python_calls = OwnedMemo("program: calls that Python runs", 256, "calls")
