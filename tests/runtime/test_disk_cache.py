@@ -275,7 +275,7 @@ def test_features_of_the_processor(tmp_path: Path) -> None:
 
 def test_programs_that_call_python_are_not_kept(folder: Path) -> None:
     def calls(x: Any) -> Any:
-        return xlamini.pure_callback(lambda v: v + 1, xlamini.ShapeDtypeStruct((3,), np.float32), x)
+        return xlamini.pure_callback(lambda v: np.asarray(v) + 1, xlamini.ShapeDtypeStruct((3,), np.float32), x)
 
     assert np.asarray(run_fresh(calls, X))[0] == 1.0
     assert cache.stats().stored == 0 and not folder.exists()

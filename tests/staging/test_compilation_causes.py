@@ -376,7 +376,7 @@ def cache_of_the_function():
     return called(f, X)
 
 
-@cause("ahead of time", "", "it was lowered and compiled on demand", "keep what compile() returns, and call that")
+@cause("ahead of time", "", "it was traced before, and lowered again", "keep what lower() or compile() returns")
 def compiled_ahead_of_time_again():
     f = xlamini.jit(lambda x: x * 139)
     traced = f.trace(X)

@@ -70,7 +70,7 @@ def examination(lowered: Lowered, name: str, target: Target | None = None) -> It
         _Reading(found, compiled, there).read()
         return found
 
-    with compilation_with_dump(program, there._options) as compilation:
+    with compilation_with_dump(program, there._ahead.options) as compilation:
         yield examined
 
 

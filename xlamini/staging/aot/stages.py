@@ -3,13 +3,13 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xlamini.core import ShapedArray, Values, api_boundary_methods, flatten_from_user, float0, unflatten
+from xlamini.core import ShapedArray, Values, api_boundary_methods, float0, unflatten
 from xlamini.core.hi_types import HiAval
 from xlamini.core.jaxpr import ClosedJaxpr
 from xlamini.runtime import device_put_value
@@ -17,14 +17,12 @@ from xlamini.runtime.executable import CompilerOptions
 from xlamini.runtime.hlo.translation import hlo_cost, hlo_of, hlo_text
 from xlamini.runtime.layout import formats_of
 from xlamini.runtime.meshes.named_sharding import type_sharding
+from xlamini.staging.aot.compiled_call import CompiledCall
 from xlamini.staging.aot.estimates import Estimates
-from xlamini.staging.aot.mismatch import check_arguments
 from xlamini.staging.compile.cost import CostAnalysis, cost_of_program
 from xlamini.staging.compile.lowered_program import LoweredProgram
 from xlamini.staging.compile.lowering_target import Elsewhere, destination, device_of
-from xlamini.staging.compile.placement import AskedShardings
 from xlamini.staging.compile.program import Program, compile_lowered
-from xlamini.staging.trace.hi_arguments import has_arrays_of, in_arrays, with_values
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.staging.trace.tracing import Trace, TracedCall
 
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
     from xlamini.runtime.hlo.collectives import Collectives
     from xlamini.runtime.targets.topology import Target
     from xlamini.staging.compile.prediction import Prediction
+    from xlamini.staging.run.ahead_of_time import AheadOfTime
 
 DIALECTS = ("stablehlo", "hlo")
 
@@ -114,16 +113,9 @@ class Traced(Stage):
     { lambda ; a:f32[3]. let b:f32[3] = add a 1.0:f32[] in (b,) }
     """
 
-    def __init__(
-        self,
-        call: TracedCall,
-        lower: Callable[[Any], LoweredProgram],
-        options: CompilerOptions | None,
-        asked: Callable[[], AskedShardings],
-        lowered_call: Callable[[], TracedCall],
-    ):
+    def __init__(self, call: TracedCall, ahead: AheadOfTime):
         super().__init__(call)
-        self._lower, self._options, self._asked, self._lowered_call = lower, options, asked, lowered_call
+        self._ahead = ahead
 
     @property
     def fun_name(self) -> str:
@@ -148,9 +140,9 @@ class Traced(Stage):
         an object that is no target.
         """
         where = destination(self.fun_name, lowering_platforms, target)
-        program = self._lower(where)
+        program = self._ahead.lower(where)
         _ = program.module  # a call lowers only what is not on disk; here an error of a lowering rule is raised
-        return Lowered(self._lowered_call(), program, self._options, self._lower)
+        return Lowered(self._ahead.lowered(), program, self._ahead)
 
 
 class Lowered(Stage):
@@ -163,15 +155,9 @@ class Lowered(Stage):
     (<Lowered successor(x: float32[3])>, True)
     """
 
-    def __init__(
-        self,
-        call: TracedCall,
-        program: LoweredProgram,
-        options: CompilerOptions | None,
-        lower: Callable[[Any], LoweredProgram],
-    ):
+    def __init__(self, call: TracedCall, program: LoweredProgram, ahead: AheadOfTime):
         super().__init__(call)
-        self._program, self._options, self._lower = program, options, lower
+        self._program, self._ahead = program, ahead
         self._compiled: Compiled | None = None
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
@@ -212,20 +198,18 @@ class Lowered(Stage):
             return self._for_target(target).compile(compiler_options)
         self._check_here("compile")
         if compiler_options is None:
-            self._compiled = self._compiled or self._compile(self._options)
+            self._compiled = self._compiled or Compiled(self._call, self._ahead.compile(self._program))
             return self._compiled
         if not isinstance(compiler_options, Mapping):
             raise TypeError(f"compile: compiler_options must be a dict of XLA's options, got {compiler_options!r}")
-        return self._compile({**(self._options or {}), **compiler_options})
+        options = {**(self._ahead.options or {}), **compiler_options}
+        return Compiled(self._call, compile_lowered(self._program, options))
 
     def _for_target(self, target: Target) -> Lowered:
         device = device_of("compile", target)
         if getattr(self._program.device, "client", None) is device.client:
             return self
-        return Lowered(self._call, self._lower(device), self._options, self._lower)
-
-    def _compile(self, options: CompilerOptions | None) -> Compiled:
-        return Compiled(self._call, compile_lowered(self._program, options))
+        return Lowered(self._call, self._ahead.lower(device), self._ahead)
 
     def _check_here(self, what: str) -> None:
         device = self._program.device
@@ -261,17 +245,12 @@ class Compiled(Stage):
     def __init__(self, call: TracedCall, program: Program):
         super().__init__(call)
         self._program = program
-        self._takes_values, self._returns_values = has_arrays_of(self.in_tree), has_arrays_of(self.out_tree)
         self._captured = [_as_array(x) for x in call.trace.captured]
+        self._run = CompiledCall(call, program, self._captured).in_cpp()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run it, without the static arguments; TypeError, with the difference, for arguments of other types."""
-        given = (args, kwargs)
-        leaves, tree = flatten_from_user(in_arrays(given) if self._takes_values else given)
-        check_arguments(self._call, leaves, tree)
-        outs = self._program([*self._captured, *leaves], names=self._call.trace.names)
-        out = unflatten(self.out_tree, outs)
-        return with_values(out) if self._returns_values else out
+        return self._run(*args, **kwargs)
 
     def as_text(self) -> str:
         """The optimised HLO."""

@@ -155,10 +155,8 @@ class Program:
         try:
             outs = self.executable.call(self.executable.place(given), committed)
         except (DeletedArrayError, *DISPATCH_ERRORS) as error:
-            explained = explain_failure(error, self._named(inputs, names))
-            if explained is None:
-                raise
-            raise explained from None
+            self.explain(error, inputs, names)
+            raise
         if self.executable.donated:
             release(given[i] for i in self.executable.donated)
         if not all(self.computed):
@@ -177,6 +175,12 @@ class Program:
         """All outputs: arrays of dtype float0, which hold nothing, were not computed."""
         computed, pairs = iter(outs), zip(self.computed, self._out_avals, strict=True)
         return [next(computed) if is_computed else np.zeros(aval.shape, float0) for is_computed, aval in pairs]
+
+    def explain(self, error: Exception, inputs: Values, names: Sequence[str]) -> None:
+        """Raise the typed error behind one that a call with these inputs raised, if there is one."""
+        explained = explain_failure(error, self._named(inputs, names))
+        if explained is not None:
+            raise explained from None
 
     def _named(self, inputs: Values, names: Sequence[str]) -> list[tuple[str, Any]]:
         """Each input with a description for messages."""

@@ -50,8 +50,8 @@ _CAPTURED = Cause(
 _AHEAD = Cause(
     "ahead of time",
     "",
-    "it was lowered and compiled on demand; such programs are not shared with calls",
-    "keep what compile() returns, and call that",
+    "it was traced before, and lowered again on demand",
+    "keep what lower() or compile() returns",
 )
 _NEW_CONTEXT = Cause(
     "context", "", "a flag or a context has been defined since, and is part of every call", "define it before the calls"
@@ -313,16 +313,16 @@ def _type(aval: ShapedArray) -> str:
 
 def _of_program(jitted: Jitted, traced: Any, plan: CallPlan, device: Any) -> Cause:
     """Why a trace that is known is compiled: for other devices or flags, or for the first time."""
-    earlier = [key for key in jitted.caches.programs if key[0] is traced.jaxpr]
+    earlier = [key for key in jitted.caches.programs if key.jaxpr is traced.jaxpr]
     if not earlier:
         seen = jitted.caches.seen.get(hash(jitted.key(plan)))
         return EVICTED if jitted.caches.said_many or seen is None else seen.cause
-    _, before, _, flags, *_ = earlier[-1]
-    changed = zip(compile_names, flags, compile_key(), strict=True)
+    before = earlier[-1]
+    changed = zip(compile_names, before.compile_flags, compile_key(), strict=True)
     for name, old, new in changed:
         if old != new:
             return Cause("compiler flag", name, f"flag {name} is {new!r}, before {old!r}", f"set {name} once")
-    return _of_place(before, device, traced, plan)
+    return _of_place(before.device, device, traced, plan)
 
 
 def _of_place(before: Any, now: Any, traced: Any, plan: CallPlan) -> Cause:

@@ -118,7 +118,7 @@ def explain(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
     function: Any = fun if isinstance(fun, Wrapped) else jit(fun)
     lowered = function.trace(*args, **kwargs).lower()
     program = lowered._program
-    options = with_flags(program, lowered._options)
+    options = with_flags(program, lowered._ahead.options)
     called = _as_called(program)
     if called.segments is not None:
         return _explain_segments(called, options)

@@ -17,7 +17,7 @@ from xlamini.core.api_boundary import is_api_boundary
 from xlamini.core.call_cache import EAGER
 from xlamini.core.state import state
 from xlamini.primitives import stands_for_array
-from xlamini.staging.run.call_errors import Explain, guarded
+from xlamini.runtime.dispatch_errors import Explain, guarded
 from xlamini.staging.run.jit import dispatched
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core import flatten, unflatten, user_stacklevel
+from xlamini.runtime.dispatch_errors import Donated
 from xlamini.staging.run.call_plan import CallPlan
 from xlamini.staging.trace.static_args import Selected
 
@@ -17,6 +18,17 @@ def donated_leaves(donate: Selected, plan: CallPlan) -> list[bool]:
     marked = tuple(_filled(arg, position in donate.nums) for position, arg in zip(positions, args, strict=True))
     named = {k: _filled(v, k in donate.names) for k, v in kwargs.items()}
     return flatten((marked, named))[0]
+
+
+def donated_arguments(donate: Selected) -> Donated | None:
+    """How to find the leaves that a call donates; None if it donates none."""
+
+    def donated(args: Sequence[Any], kwargs: dict[str, Any]) -> Sequence[Any]:
+        given = [args[i] for i in donate.nums if i < len(args)]
+        given += [kwargs[name] for name in donate.names if name in kwargs]
+        return flatten(given)[0]
+
+    return donated if donate else None
 
 
 def warn_of_unusable(name: str, plan: CallPlan, indices: Sequence[int]) -> None:

@@ -17,8 +17,7 @@ from xlamini.core.compile_flags import compile_key
 from xlamini.core.frames import is_own
 from xlamini.core.jax_flags import debug_infs, debug_key_reuse, debug_nans, debug_purity
 from xlamini.core.jaxpr import is_expanded
-from xlamini.core.memo import alive, made_once, register
-from xlamini.core.mutable_values import first_holder
+from xlamini.core.memo import alive, register
 from xlamini.core.phases import REWRITE, Phase
 from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.core.ref_cells import RefEscaped
@@ -27,25 +26,18 @@ from xlamini.core.wrapping import name_as_partial
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.runtime import key_words
 from xlamini.runtime.dispatch import CAPACITY, cached_signatures, clear_signatures, cpp_jit
+from xlamini.runtime.dispatch_errors import Explain, guarded
 from xlamini.runtime.lifetime import explain_failure
 from xlamini.runtime.versions import DISPATCH_ERRORS
 from xlamini.staging.call.call import jit_p
 from xlamini.staging.compile.lowered_program import LoweredProgram, expanded
-from xlamini.staging.compile.placement import (
-    AskedShardings,
-    Placement,
-    asked_shardings,
-    elsewhere,
-    placement,
-    requested_by,
-)
+from xlamini.staging.compile.placement import Placement, placement, requested_by
 from xlamini.staging.compile.program import Program, compile_lowered
-from xlamini.staging.run.call_errors import Explain, guarded
 from xlamini.staging.run.call_plan import CallPlan
-from xlamini.staging.run.donation import donated_leaves, warn_of_unusable
+from xlamini.staging.run.donation import donated_arguments, donated_leaves, warn_of_unusable
 from xlamini.staging.run.estimates import Estimated
 from xlamini.staging.run.hi_calls import plan_in_arrays, takes_or_returns_values, trace_in_arrays
-from xlamini.staging.run.jit_caches import program_of, programs, shared_caches, traces, unshare, with_refs
+from xlamini.staging.run.jit_caches import ProgramKey, program_once, shared_caches, traces, unshare, with_refs
 from xlamini.staging.run.jit_options import Options
 from xlamini.staging.run.large_captures import warn_of_large_captures
 from xlamini.staging.run.python_calls import PythonCalls
@@ -55,7 +47,7 @@ from xlamini.staging.trace.ref_arguments import pure, run_with_values
 from xlamini.staging.trace.ref_threading import Cells, run_with_refs, store, threaded, values_of, with_touched
 from xlamini.staging.trace.sharding_prefix import all_moved, flatten_shardings, in_spaces, resharded_avals, spaces_of
 from xlamini.staging.trace.static_args import Names, Selected, check_hashable, take_out
-from xlamini.staging.trace.tracing import Trace, TracedCall, rebuilt, trace
+from xlamini.staging.trace.tracing import Trace, rebuilt, trace
 
 if TYPE_CHECKING:
     from xlamini.staging.aot.stages import Lowered, Traced
@@ -128,9 +120,9 @@ class Jitted(Estimated):
             return rebuilt(traced.out_tree, self._staged(traced, plan)), None, False
         check_values(plan.leaves, plan.names, self.name)
         given = plan
-        plan, traced = self._in_arrays(given, traced)
+        plan, traced = self.in_arrays(given, traced)
         refuse_leaked(traced.captured)
-        where = self._placement(plan, traced)
+        where = self.placement(plan, traced)
         program, operands = self._program(plan, traced, where.device), [*traced.captured, *plan.leaves]
         if debug_nans.value or debug_infs.value or debug_key_reuse.value or traced.outside:
             from xlamini.staging.run.debug_run import debugged  # for those who look only
@@ -146,7 +138,7 @@ class Jitted(Estimated):
             return out, None, False
         return out, program.fast_path(traced.captured, dispatch_registry.flatten(out)[1], where.committed), False
 
-    def _in_arrays(self, plan: CallPlan, traced: Trace) -> tuple[CallPlan, Trace]:
+    def in_arrays(self, plan: CallPlan, traced: Trace) -> tuple[CallPlan, Trace]:
         """A call and its trace, as they are lowered: with the arrays that values of users' types are made of."""
         if is_expanded(traced.jaxpr) or not takes_or_returns_values(traced):
             return plan, expanded(traced)
@@ -161,7 +153,7 @@ class Jitted(Estimated):
             outs = evaluate(traced.jaxpr, operands)
         else:
             outs = jit_p.bind(*operands, jaxpr=traced.jaxpr, name=self.name)
-        shardings = self._out_shardings(traced)
+        shardings = self.out_shardings(traced)
         return all_moved(outs, shardings) if shardings else outs
 
     def plan(self, args: Values, kwargs: dict[str, Any]) -> CallPlan:
@@ -182,7 +174,7 @@ class Jitted(Estimated):
         shardings = flatten_shardings("in_shardings", (asked, None), tree, "args", avals)
         return CallPlan(leaves, tree, names, resharded_avals(avals, shardings), statics, positions, shardings, [])
 
-    def _out_shardings(self, traced: Trace) -> Values:
+    def out_shardings(self, traced: Trace) -> Values:
         """The sharding asked for each output, None for any; empty if nothing was asked."""
         if (asked := self.options.out_shardings) is None:
             return ()
@@ -228,7 +220,7 @@ class Jitted(Estimated):
             traced = trace(of_dynamic, plan.tree, plan.avals, None, plan.names, self.name)
         captures_tracers = any(type(x) is Tracer for x in traced.captured)
         keep_trace(self, key, plan, entry, captures_tracers)
-        if shardings := self._out_shardings(traced):
+        if shardings := self.out_shardings(traced):
             traced = traced._replace(jaxpr=in_spaces(traced.jaxpr, spaces_of(shardings)))
         if debug_purity.value:
             from xlamini.staging.run.stale_values import with_values_outside  # for those who look only
@@ -244,35 +236,34 @@ class Jitted(Estimated):
                 return kept._replace(names=plan.names)
         return traced
 
-    def _placement(self, plan: CallPlan, traced: Trace) -> Placement:
+    def placement(self, plan: CallPlan, traced: Trace) -> Placement:
+        """The devices of a call."""
         requested = requested_by(traced.jaxpr)
         if self.options.device is not None:
             requested = requested._replace(device=self.options.device)
-        outs = self._out_shardings(traced)
+        outs = self.out_shardings(traced)
         if plan.in_shardings or outs:
             requested = requested._replace(ins=plan.in_shardings, outs=outs)
         return placement([*traced.captured, *plan.leaves], plan.names, self.name, requested)
 
     def _program(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
+        key = self.program_key(plan, traced, device)
+        return program_once(self.caches, key, lambda: self.compiled(plan, traced, device))
+
+    def program_key(self, plan: CallPlan, traced: Trace, device: Any) -> ProgramKey:
+        """What the program of a call depends on."""
         keeps_donated = self.donates and (debug_nans.value or debug_infs.value)
-        key = (traced.jaxpr, device, plan.tree, compile_key(), config.trace_context_key(), keeps_donated)
-
-        def find() -> Program | None:
-            return program_of(self.caches, key)
-
-        def make() -> Program:
-            return programs.keep(self.caches, key, self.compiled(plan, traced, device))
-
-        return made_once((self.caches, key), find, make)
+        return ProgramKey(traced.jaxpr, device, plan.tree, compile_key(), config.trace_context_key(), keeps_donated)
 
     def compiled(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
         """The program of this signature, compiled for a device or a mesh."""
         from xlamini.staging.run.cache_misses import entry_of_program
 
         with entry_of_program(self, traced, plan, device):
-            return compile_lowered(self._lower(plan, traced, device, in_segments=True), self.options.compiler)
+            return compile_lowered(self.lower(plan, traced, device, in_segments=True), self.options.compiler)
 
-    def _lower(self, plan: CallPlan, traced: Trace, device: Any, in_segments: bool = False) -> LoweredProgram:
+    def lower(self, plan: CallPlan, traced: Trace, device: Any, in_segments: bool = False) -> LoweredProgram:
+        """The program of this signature, lowered for a device or a mesh."""
         from xlamini.staging.run.cache_misses import entry_of_lowering
 
         captured, options, entry = len(traced.captured), self.options, entry_of_lowering(self, plan)
@@ -308,30 +299,10 @@ class Jitted(Estimated):
     def traced(self, *args: Any, **kwargs: Any) -> Traced:
         """Trace for arguments of these types (arrays, or anything with shape and dtype)."""
         from xlamini.staging.aot.stages import Traced  # for those who look only
+        from xlamini.staging.run.ahead_of_time import AheadOfTime
 
-        plan = self.plan(args, kwargs)
-        if plan.has_refs:
-            raise TypeError(
-                f"{self.name}: an argument is {first_holder(plan.leaves).noun}; the stages of compilation take its "
-                f"value, {first_holder(plan.leaves).reading}, so write the function to return the new one"
-            )
-        traced = self.trace(plan)
-
-        def lower(where: Any) -> LoweredProgram:
-            of_arrays, whole = self._in_arrays(plan, traced)
-            placed = self._placement(of_arrays, whole).device
-            return self._lower(of_arrays, whole, elsewhere(where, placed, self.name))
-
-        def lowered_call() -> TracedCall:
-            return self._traced_call(*self._in_arrays(plan, traced))
-
-        def asked() -> AskedShardings:
-            return asked_shardings(plan.leaves, plan.in_shardings, traced.jaxpr, self._out_shardings(traced))
-
-        return Traced(self._traced_call(plan, traced), lower, self.options.compiler, asked, lowered_call)
-
-    def _traced_call(self, plan: CallPlan, traced: Trace) -> TracedCall:
-        return TracedCall(traced, plan.tree, self.name, self.donated(plan), self.options.static.names)
+        ahead = AheadOfTime(self, self.plan(args, kwargs))
+        return Traced(ahead.traced(), ahead)
 
     @api_boundary
     def lowered(self, *args: Any, **kwargs: Any) -> Lowered:
@@ -374,7 +345,7 @@ def wrapped(jitted: Jitted) -> Any:
     """The C++ function, with the stages of compilation as methods."""
     static, donate, function = jitted.options.static, jitted.options.donate, _in_cpp(jitted)
     if static or donate:
-        function = guarded(function, jitted.explain, donate)
+        function = guarded(function, jitted.explain, donated_arguments(donate))
     function.trace, function.lower, function.eval_shape = jitted.traced, jitted.lowered, jitted.eval_shape
     function.clear_cache, function.compilations = jitted.forget, jitted.compilations
     function.cost, function.memory_plan = jitted.cost, jitted.memory_plan

@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xlamini.core import Jaxpr, OwnedMemo
-from xlamini.core.memo import alive
+from xlamini.core.memo import alive, made_once
 from xlamini.core.structure import executable_key
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class SharedCaches:
 
     def __init__(self) -> None:
         self.traces: dict[Any, Trace] = {}
-        self.programs: OrderedDict[Any, Program] = OrderedDict()
+        self.programs: OrderedDict[ProgramKey, Program] = OrderedDict()
         self.said_many = False
         self.seen: dict[int, Seen] = {}
         """By the hash of a trace's key; not emptied with the caches."""
@@ -57,8 +57,24 @@ with_refs = OwnedMemo("program: jitted functions with refs", None, "memo")
 """On the first ref cell that a function touches: the function with its refs as arguments and results."""
 
 
-def program_of(caches: SharedCaches, key: tuple) -> Program | None:
-    """The program of a key whose first part is a jaxpr, or that of a jaxpr with equal equations.
+class ProgramKey(NamedTuple):
+    """What a program depends on."""
+
+    jaxpr: Jaxpr
+    device: Any
+    tree: Any
+    compile_flags: tuple
+    trace_context: tuple
+    keeps_donated: bool
+
+
+def program_once(caches: SharedCaches, key: ProgramKey, make: Callable[[], Program]) -> Program:
+    """The program of a key; `make()` compiles it, in one thread, if there is none."""
+    return made_once((caches, key), lambda: _program_of(caches, key), lambda: programs.keep(caches, key, make()))
+
+
+def _program_of(caches: SharedCaches, key: ProgramKey) -> Program | None:
+    """The program of a key, or that of a jaxpr with equal equations.
 
     Another static argument, such as a function made anew for each call, may give the same equations.
     """
@@ -66,7 +82,8 @@ def program_of(caches: SharedCaches, key: tuple) -> Program | None:
     if known is not None:
         return known
     for other in alive(caches.programs):
-        if other[1:] == key[1:] and _run_alike(other[0], key[0]) and (found := caches.programs.get(other)) is not None:
+        equal = other[1:] == key[1:] and _run_alike(other.jaxpr, key.jaxpr)
+        if equal and (found := caches.programs.get(other)) is not None:
             return programs.keep(caches, key, found)
     return None
 

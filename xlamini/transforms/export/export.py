@@ -85,7 +85,7 @@ def export(
     @api_boundary
     def exporting(*args: Any, **kwargs: Any) -> Exported:
         traced: Any = fun_jit.trace(*args, **kwargs)
-        return _exported(traced, names, checks, mesh_of(traced._call, traced._asked()))
+        return _exported(traced, names, checks, mesh_of(traced._call, traced._ahead.asked()))
 
     return exporting
 
@@ -112,7 +112,7 @@ def _exported(
     trace = expanded(whole)
     call = traced._call._replace(trace=trace)
     _check(name, trace)
-    place = placement_of(call, traced._asked(), mesh)
+    place = placement_of(call, traced._ahead.asked(), mesh)
     computed = tuple(a.dtype != float0 for a in trace.jaxpr.out_avals)
     pruned, used = dce(physical(trace.jaxpr), computed, False)
     count = len(trace.captured)

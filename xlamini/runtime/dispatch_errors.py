@@ -1,4 +1,4 @@
-"""Error translation for jitted functions with static or donated arguments.
+"""Error translation for functions that C++ dispatch calls: those with static or donated arguments, and compiled ones.
 
 C++ raises its own error for an unhashable static argument, and does not notice that a donated array is deleted before
 PJRT rejects it. So these functions are wrapped in a thin Python function; others are called in C++ directly.
@@ -11,17 +11,23 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core import Values, flatten, trim
+from xlamini.core import trim
 from xlamini.core.config import callback_depth
 from xlamini.core.state import state
 from xlamini.runtime.lifetime import release
-from xlamini.staging.trace.static_args import Selected
 
 Explain = Callable[[Exception, Sequence[Any], dict[str, Any]], None]
 
 
-def guarded(function: Any, explain: Explain, donate: Selected | None = None) -> Any:
-    """Wrap C++'s `function` so that `explain(error, args, kwargs)` can raise a typed error in place of a raw one."""
+Donated = Callable[[Sequence[Any], dict[str, Any]], Sequence[Any]]
+"""The donated arrays among the arguments of a call."""
+
+
+def guarded(function: Any, explain: Explain, donated: Donated | None = None) -> Any:
+    """Wrap C++'s `function` so that `explain(error, args, kwargs)` can raise a typed error in place of a raw one.
+
+    What `donated(args, kwargs)` finds is marked as deleted after a call, so that its next use raises an error.
+    """
 
     # C++ does not expect an array to be deleted while it waits for another thread to compile the same signature.
     # A callback may run in another thread than the call that waits for it, so each callback depth has its own lock.
@@ -30,11 +36,11 @@ def guarded(function: Any, explain: Explain, donate: Selected | None = None) -> 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            if not donate or state.builder is not None:
+            if donated is None or state.builder is not None:
                 return function(*args, **kwargs)
             with one_at_a_time.setdefault(callback_depth.value, threading.RLock()):
                 out = function(*args, **kwargs)
-                _release(donate, args, kwargs)
+                release(donated(args, kwargs))
             return out
         except Exception as error:
             try:
@@ -45,12 +51,6 @@ def guarded(function: Any, explain: Explain, donate: Selected | None = None) -> 
             trim(error)
             raise
 
-    call.__wrapped__ = function.__wrapped__  # type: ignore[attr-defined]
+    if hasattr(function, "__wrapped__"):
+        call.__wrapped__ = function.__wrapped__
     return call
-
-
-def _release(donate: Selected, args: Values, kwargs: dict[str, Any]) -> None:
-    """Mark the donated arrays as deleted, so that their next use raises an error in Python."""
-    given = [args[i] for i in donate.nums if i < len(args)]
-    given += [kwargs[name] for name in donate.names if name in kwargs]
-    release(flatten(given)[0])

@@ -1,0 +1,58 @@
+"""Calls of a compiled program through C++ dispatch, as those of a jitted function."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xlamini.core import Values, flatten, flatten_from_user, unflatten
+from xlamini.core.pytree.nodes import dispatch_registry
+from xlamini.runtime.dispatch import FastPath, cpp_jit
+from xlamini.runtime.dispatch_errors import guarded
+from xlamini.runtime.versions import DISPATCH_ERRORS
+from xlamini.staging.aot.mismatch import check_arguments
+from xlamini.staging.compile.program import Program
+from xlamini.staging.trace.hi_arguments import has_arrays_of, in_arrays, with_values
+from xlamini.staging.trace.tracing import TracedCall
+
+
+class CompiledCall:
+    """A call of exactly the types that a program was compiled for."""
+
+    def __init__(self, call: TracedCall, program: Program, captured: Values):
+        self._call, self._program, self._captured = call, program, captured
+        self._takes_values, self._returns_values = has_arrays_of(call.in_tree), has_arrays_of(call.trace.out_tree)
+
+    def in_cpp(self) -> Callable[..., Any]:
+        """The function that runs it; C++ does so by itself when types come again."""
+        function = cpp_jit(self._call.name, self.run, self.on_miss)
+        return guarded(function, self.explain, self._donated if any(self._call.donated) else None)
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        """The outputs, computed without C++ dispatch: what is compiled runs as such under flag `disable_jit` too."""
+        return self.on_miss(*args, **kwargs)[0]
+
+    def on_miss(self, *args: Any, **kwargs: Any) -> tuple[Any, FastPath | None, bool]:
+        """The outputs, and how C++ computes them; TypeError, with the difference, for arguments of other types."""
+        leaves = self._leaves(args, kwargs)
+        outs = self._program([*self._captured, *leaves], names=self._call.trace.names)
+        out = unflatten(self._call.trace.out_tree, outs)
+        if self._takes_values or self._returns_values:
+            return with_values(out) if self._returns_values else out, None, False
+        if not self._program.runs_in_cpp:
+            return out, None, False
+        return out, self._program.fast_path(self._captured, dispatch_registry.flatten(out)[1], False), False
+
+    def _leaves(self, args: Values, kwargs: dict[str, Any]) -> list[Any]:
+        given = (args, kwargs)
+        leaves, tree = flatten_from_user(in_arrays(given) if self._takes_values else given)
+        check_arguments(self._call, leaves, tree)
+        return leaves
+
+    def explain(self, error: Exception, args: Values, kwargs: dict[str, Any]) -> None:
+        """Raise the typed error behind one that C++ raised for a call with these arguments, if there is one."""
+        if isinstance(error, DISPATCH_ERRORS):
+            self._program.explain(error, [*self._captured, *self._leaves(args, kwargs)], self._call.trace.names)
+
+    def _donated(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+        pairs = zip(flatten((args, kwargs))[0], self._call.donated, strict=True)
+        return [x for x, is_donated in pairs if is_donated]

@@ -1,0 +1,75 @@
+"""A call of a jitted function, ahead of time: how it is traced, lowered and compiled. Later calls run its program."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from xlamini.core.mutable_values import first_holder
+from xlamini.runtime.executable import CompilerOptions
+from xlamini.staging.compile.lowered_program import LoweredProgram
+from xlamini.staging.compile.placement import AskedShardings, asked_shardings, elsewhere
+from xlamini.staging.compile.program import Program, compile_lowered
+from xlamini.staging.run.call_plan import CallPlan
+from xlamini.staging.run.jit_caches import program_once
+from xlamini.staging.trace.tracing import TracedCall
+
+if TYPE_CHECKING:
+    from xlamini.staging.run.jit import Jitted
+
+
+class AheadOfTime:
+    """A call with arguments of certain types; the stages of compilation ask it for what comes next."""
+
+    def __init__(self, jitted: Jitted, plan: CallPlan):
+        if plan.has_refs:
+            raise TypeError(
+                f"{jitted.name}: an argument is {first_holder(plan.leaves).noun}; the stages of compilation take its "
+                f"value, {first_holder(plan.leaves).reading}, so write the function to return the new one"
+            )
+        self._jitted, self._plan, self._trace = jitted, plan, jitted.trace(plan)
+
+    @property
+    def options(self) -> CompilerOptions | None:
+        """The options of XLA that were given to `jit`."""
+        return self._jitted.options.compiler
+
+    def traced(self) -> TracedCall:
+        """The call as it was traced."""
+        return self._call(self._plan, self._trace)
+
+    def lowered(self) -> TracedCall:
+        """The call as it is lowered: with arrays in place of values of users' types."""
+        return self._call(*self._in_arrays())
+
+    def asked(self) -> AskedShardings:
+        """The shardings that were asked for."""
+        outs = self._jitted.out_shardings(self._trace)
+        return asked_shardings(self._plan.leaves, self._plan.in_shardings, self._trace.jaxpr, outs)
+
+    def lower(self, where: Any) -> LoweredProgram:
+        """The program for the device, target or platform named; None is where a call would run it."""
+        plan, traced = self._in_arrays()
+        placed = self._jitted.placement(plan, traced).device
+        device = elsewhere(where, placed, self._jitted.name)
+        program = self._jitted.lower(plan, traced, device)
+        program.of_calls = self._jitted.program_key(plan, traced, placed) if device is placed else None
+        return program
+
+    def compile(self, lowered: LoweredProgram) -> Program:
+        """The program, which later calls run too. It is an earlier call's, unless that runs in segments."""
+
+        def make() -> Program:
+            return compile_lowered(lowered, self.options)
+
+        plan, traced = self._in_arrays()
+        key = lowered.of_calls
+        if key is None or key != self._jitted.program_key(plan, traced, key.device):  # flags have been changed
+            return make()
+        program = program_once(self._jitted.caches, key, make)
+        return program if program.executable.is_single else make()
+
+    def _in_arrays(self) -> Any:
+        return self._jitted.in_arrays(self._plan, self._trace)
+
+    def _call(self, plan: CallPlan, traced: Any) -> TracedCall:
+        jitted = self._jitted
+        return TracedCall(traced, plan.tree, jitted.name, jitted.donated(plan), jitted.options.static.names)
