@@ -5,6 +5,7 @@ import itertools
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import xlamini
@@ -36,6 +37,18 @@ def test_segments_are_stored_one_by_one(runs: list[Any], folder: Path) -> None:
     xlamini.clear_caches()
     assert_close(wanted, xlamini.jit(lambda *xs: update(*xs))(*args))
     assert (cache.stats().hits, cache.stats().misses) == (kinds(runs[0]), kinds(runs[0]))
+
+
+def test_a_segment_that_calls_python_is_said_never_to_be_kept(folder: Path) -> None:
+    def logged(*args: Any) -> Any:
+        new, loss = update(*args)
+        return new, xlamini.pure_callback(np.asarray, xlamini.ShapeDtypeStruct((), np.float32), loss)
+
+    fun = xlamini.jit(logged)
+    fun(params(DEPTH), X)
+    first, *listed = cache.explain(fun, params(DEPTH), X).splitlines()
+    assert first == "logged runs in segments: 4 of 5 are in the cache; never kept, as they call Python functions: 1"
+    assert len(listed) == 4
 
 
 def test_a_segment_is_stored_that_takes_its_share_of_the_least_time(

@@ -142,7 +142,8 @@ def _explain_segments(program: LoweredProgram, options: Options) -> str:
     found = [_entry_of(key, everything) for key in known if key is not None]
     there = [entry for entry in found if entry is not None]
     listed = "".join(f"\n  {entry}" for entry in there)
-    return f"{program.name} runs in segments: {len(there)} of {len(known)} are in the cache{listed}"
+    python = f"; never kept, as they call Python functions: {count}" if (count := known.count(None)) else ""
+    return f"{program.name} runs in segments: {len(there)} of {len(known)} are in the cache{python}{listed}"
 
 
 def _entry_of(known: Key, everything: list[Entry]) -> Entry | None:
