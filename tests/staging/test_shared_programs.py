@@ -13,6 +13,7 @@ from xlamini import monitoring
 from xlamini.core.compile_flags import compiler_enable_remat_pass
 from xlamini.errors import DeletedArrayError
 from xlamini.runtime import dispatch
+from xlamini.sharding import SingleDeviceSharding
 
 COMPILED = "/jax/core/compile/backend_compile_duration"
 X = np.linspace(0.1, 0.9, 89, dtype=np.float32)
@@ -166,3 +167,43 @@ def test_it_runs_compiled_where_jit_is_disabled() -> None:
     program = of_x().lower(X).compile()
     with xlamini.disable_jit():
         np.testing.assert_allclose(program(X), np.sin(X) * 3, rtol=1e-6)
+
+
+# Where it runs: as JAX 0.10.2 says for the same programs.
+
+
+def other_device() -> Any:
+    if xlamini.device_count() < 2:
+        pytest.skip("one device")
+    return xlamini.devices()[1]
+
+
+def test_results_are_committed_where_arguments_are() -> None:
+    here, there = jnp.asarray(X), xlamini.device_put(X, other_device())
+    fun = of_x()
+    for _ in range(3):
+        assert not fun.lower(here).compile()(here).committed
+        result = fun.lower(there).compile()(here)
+        assert result.committed and result.devices() == {other_device()}
+
+
+def test_types_and_outputs_may_name_the_device() -> None:
+    sharding = SingleDeviceSharding(other_device())
+    of_type = of_x().lower(xlamini.ShapeDtypeStruct(X.shape, X.dtype, sharding=sharding)).compile()
+    for result in (of_type(X), of_x(out_shardings=sharding)(X), of_x(out_shardings=sharding).lower(X).compile()(X)):
+        assert result.committed and result.devices() == {other_device()}
+
+
+def test_an_array_committed_elsewhere_is_refused() -> None:
+    x = xlamini.device_put(X, other_device())
+    program = of_x().lower(X).compile()
+    for _ in range(2):
+        program(X)
+        with pytest.raises(ValueError, match=r"compiled shared takes 'x' on .*move it with xlamini.device_put"):
+            program(x)
+
+
+def test_outputs_elsewhere_than_the_arguments_are_refused() -> None:
+    fun = of_x(out_shardings=SingleDeviceSharding(other_device()))
+    with pytest.raises(ValueError, match=r"out_shardings asks for output 0 on .*, but the program runs on"):
+        fun(xlamini.device_put(X, xlamini.devices()[0]))

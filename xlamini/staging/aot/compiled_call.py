@@ -9,17 +9,17 @@ from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.runtime.dispatch import FastPath, cpp_jit
 from xlamini.runtime.dispatch_errors import guarded
 from xlamini.runtime.versions import DISPATCH_ERRORS
-from xlamini.staging.aot.mismatch import check_arguments
+from xlamini.staging.aot.mismatch import check_arguments, check_shardings
 from xlamini.staging.compile.program import Program
 from xlamini.staging.trace.hi_arguments import has_arrays_of, in_arrays, with_values
 from xlamini.staging.trace.tracing import TracedCall
 
 
 class CompiledCall:
-    """A call of exactly the types that a program was compiled for."""
+    """A call of exactly the types that a program was compiled for; `committed` says whether its results are."""
 
-    def __init__(self, call: TracedCall, program: Program, captured: Values):
-        self._call, self._program, self._captured = call, program, captured
+    def __init__(self, call: TracedCall, program: Program, captured: Values, committed: bool):
+        self._call, self._program, self._captured, self._committed = call, program, captured, committed
         self._takes_values, self._returns_values = has_arrays_of(call.in_tree), has_arrays_of(call.trace.out_tree)
 
     def in_cpp(self) -> Callable[..., Any]:
@@ -34,18 +34,19 @@ class CompiledCall:
     def on_miss(self, *args: Any, **kwargs: Any) -> tuple[Any, FastPath | None, bool]:
         """The outputs, and how C++ computes them; TypeError, with the difference, for arguments of other types."""
         leaves = self._leaves(args, kwargs)
-        outs = self._program([*self._captured, *leaves], names=self._call.trace.names)
+        outs = self._program([*self._captured, *leaves], self._committed, self._call.trace.names)
         out = unflatten(self._call.trace.out_tree, outs)
         if self._takes_values or self._returns_values:
             return with_values(out) if self._returns_values else out, None, False
         if not self._program.runs_in_cpp:
             return out, None, False
-        return out, self._program.fast_path(self._captured, dispatch_registry.flatten(out)[1], False), False
+        return out, self._program.fast_path(self._captured, dispatch_registry.flatten(out)[1], self._committed), False
 
     def _leaves(self, args: Values, kwargs: dict[str, Any]) -> list[Any]:
         given = (args, kwargs)
         leaves, tree = flatten_from_user(in_arrays(given) if self._takes_values else given)
         check_arguments(self._call, leaves, tree)
+        check_shardings(self._call, leaves, self._program.shardings_of_inputs()[len(self._captured) :])
         return leaves
 
     def explain(self, error: Exception, args: Values, kwargs: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ from xlamini.runtime.devices.platforms import local_devices
 from xlamini.runtime.executable import Executable, load_program
 from xlamini.runtime.files.file_format import read_file
 from xlamini.runtime.files.machine_match import matching_devices
-from xlamini.runtime.meshes.program_placement import Place, devices_of
+from xlamini.runtime.meshes.program_placement import MeshPlacement, Place, devices_of
 from xlamini.runtime.sharding import on_device
 from xlamini.staging.aot import placements
 from xlamini.staging.aot.compiled_file import Content, any_keys, check_signature, computed, unpacked
@@ -83,7 +83,8 @@ def _restored(content: Content, asked: Device | None) -> Compiled:
         raise LoadError(f"its header cannot be read: {error!r}") from None
     where = on_device(devices_of(place)[0])
     captured = [device_put_value(x, where, committed=False, aval=_aval(x)) for x in content.captured]
-    return Compiled(_traced_call(content, captured), _program(content, place))
+    on_mesh = isinstance(place, MeshPlacement)
+    return Compiled(_traced_call(content, captured), _program(content, place), committed=on_mesh)
 
 
 def _aval(x: Any) -> ShapedArray:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import Avals, ShapedArray, Values, canonicalize_dtype, first_difference
+from xlamini.runtime import ArrayImpl
 from xlamini.staging.trace.arguments import checked_avals, refuse_tracers
 from xlamini.staging.trace.tracing import TracedCall
 
@@ -54,6 +55,21 @@ def check_arguments(call: TracedCall, leaves: Values, tree: Any) -> None:
             f"compiled {call.name} was called with arguments of other types: {shown(wrong, 'compiled')}; convert them, "
             "or call the jitted function, which compiles for each type"
         )
+
+
+def check_shardings(call: TracedCall, leaves: Values, wanted: Sequence[Any]) -> None:
+    """ValueError for a committed Array of another sharding than the call's; one that is not committed is moved.
+
+    The sharding of an unused argument is None.
+    """
+    for name, x, there in zip(call.trace.names, leaves, wanted, strict=True):
+        if there is None or type(x) is not ArrayImpl or not x._committed or x._sharding is there:
+            continue
+        if not there.is_equivalent_to(x._sharding, x.ndim):
+            raise ValueError(
+                f"compiled {call.name} takes {name!r} on {there}, and was called with an array on {x._sharding}; "
+                "move it with xlamini.device_put, or call the jitted function, which compiles for each sharding"
+            )
 
 
 def _without_statics(statics: Sequence[str]) -> str:

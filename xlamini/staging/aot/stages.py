@@ -198,12 +198,15 @@ class Lowered(Stage):
             return self._for_target(target).compile(compiler_options)
         self._check_here("compile")
         if compiler_options is None:
-            self._compiled = self._compiled or Compiled(self._call, self._ahead.compile(self._program))
+            self._compiled = self._compiled or self._loaded(self._ahead.compile(self._program))
             return self._compiled
         if not isinstance(compiler_options, Mapping):
             raise TypeError(f"compile: compiler_options must be a dict of XLA's options, got {compiler_options!r}")
         options = {**(self._ahead.options or {}), **compiler_options}
-        return Compiled(self._call, compile_lowered(self._program, options))
+        return self._loaded(compile_lowered(self._program, options))
+
+    def _loaded(self, program: Program) -> Compiled:
+        return Compiled(self._call, program, self._ahead.committed)
 
     def _for_target(self, target: Target) -> Lowered:
         device = device_of("compile", target)
@@ -242,11 +245,11 @@ class Compiled(Stage):
     TypeError: compiled <lambda> was called with arguments of other types: ...
     """
 
-    def __init__(self, call: TracedCall, program: Program):
+    def __init__(self, call: TracedCall, program: Program, committed: bool):
         super().__init__(call)
         self._program = program
         self._captured = [_as_array(x) for x in call.trace.captured]
-        self._run = CompiledCall(call, program, self._captured).in_cpp()
+        self._run = CompiledCall(call, program, self._captured, committed).in_cpp()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run it, without the static arguments; TypeError, with the difference, for arguments of other types."""
@@ -314,8 +317,7 @@ class Compiled(Stage):
     @property
     def input_shardings(self) -> Any:
         """The sharding of each argument, as a tree `(args, kwargs)`; None for an unused one."""
-        every = _spread(self._program.used_inputs, self._program.executable.in_shardings)
-        return unflatten(self.in_tree, every[len(self._captured) :])
+        return unflatten(self.in_tree, self._program.shardings_of_inputs()[len(self._captured) :])
 
     @property
     def output_shardings(self) -> Any:

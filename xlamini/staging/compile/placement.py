@@ -56,7 +56,7 @@ def placement(
         held = [own if sharding is None else sharding for own, sharding in zip(held, asked, strict=True)]
     mesh = _mesh_of([*held, *requested.outs, *requested.inner]) or multi_device_mesh()
     if mesh is None:
-        return _on_one_device(held, names, fun_name)
+        return _on_one_device(held, requested.outs, names, fun_name)
     _check_devices(held, mesh, names, fun_name)
     for i, sharding in enumerate(requested.outs):
         _check_order(f"{fun_name}: output {i}", sharding, mesh)
@@ -91,9 +91,17 @@ def _own_sharding(x: Any) -> Any:
 
 
 def _held(x: Any) -> Any:
-    """The sharding of a committed operand; None for one that may be moved."""
+    """The sharding of a committed operand; None for one that may be moved.
+
+    That of a type over an AbstractMesh is over the devices of the current mesh, if the AbstractMesh is its.
+    """
     sharding = _own_sharding(x)
-    return None if isinstance(x, ShapeDtypeStruct) and not _names_devices(sharding) else sharding
+    if not isinstance(sharding, NamedSharding) or _names_devices(sharding):
+        return sharding
+    mesh = multi_device_mesh()
+    if mesh is None or mesh.abstract_mesh != sharding.mesh:
+        return None
+    return NamedSharding(mesh, sharding.spec, memory_kind=sharding.memory_kind)
 
 
 def _mesh_of(shardings: Shardings) -> Mesh | None:
@@ -131,18 +139,29 @@ def named_shardings_in(jaxpr: Jaxpr) -> list[NamedSharding]:
     return list(dict.fromkeys(own + [s for inner in bodies for s in named_shardings_in(inner)]))
 
 
-def _on_one_device(held: Sequence[Any], names: Sequence[str], fun_name: str) -> Placement:
-    committed = [(i, s._internal_device_list[0]) for i, s in enumerate(held) if s is not None]
-    if not committed:
+def _on_one_device(held: Shardings, outs: Shardings, names: Sequence[str], fun_name: str) -> Placement:
+    """The device of the committed operands, or that asked for the outputs; else the default device."""
+    committed, asked = _single_devices(held), _single_devices(outs)
+    if not (committed or asked):
         return Placement(default_device(), False)
-    first, device = committed[0]
+    first, device = (committed or asked)[0]
     for i, other in committed:
         if other != device:
             raise ValueError(
                 f"{fun_name}: arguments {_name(names, held, first)} and {_name(names, held, i)} are on different "
                 f"devices, {device} and {other}; move one with xlamini.device_put"
             )
+    for i, other in asked:
+        if other != device:
+            raise ValueError(
+                f"{fun_name}: out_shardings asks for output {i} on {other}, but the program runs on {device}; move the "
+                "result with xlamini.device_put"
+            )
     return Placement(device, True)
+
+
+def _single_devices(shardings: Shardings) -> list[tuple[int, Any]]:
+    return [(i, s._internal_device_list[0]) for i, s in enumerate(shardings) if s is not None]
 
 
 def _check_devices(shardings: Sequence[Any], mesh: Mesh, names: Sequence[str], fun_name: str) -> None:

@@ -195,10 +195,11 @@ class Program:
             self.executable, out_tree, used_inputs=self.used_inputs, const_args=constants, committed=committed
         )
 
+    def shardings_of_inputs(self) -> list[Any]:
+        """The sharding of each input; None for an unused one."""
+        shardings = iter(self.executable.in_shardings)
+        return [next(shardings) if is_used else None for is_used in self.used_inputs]
+
     def constants(self, captured: Values) -> list[Any]:
         """The captured values as arrays on the program's devices, so that no call moves them."""
-        shardings = iter(self.executable.in_shardings)
-        return [
-            device_put_value(key_words(x), next(shardings) if is_used else None)
-            for x, is_used in zip(captured, self.used_inputs, strict=False)
-        ]
+        return [device_put_value(key_words(x), s) for x, s in zip(captured, self.shardings_of_inputs(), strict=False)]

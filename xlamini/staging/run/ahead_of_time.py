@@ -32,6 +32,11 @@ class AheadOfTime:
         """The options of XLA that were given to `jit`."""
         return self._jitted.options.compiler
 
+    @property
+    def committed(self) -> bool:
+        """Whether its results are committed to their devices."""
+        return self._jitted.placement(*self._in_arrays()).committed
+
     def traced(self) -> TracedCall:
         """The call as it was traced."""
         return self._call(self._plan, self._trace)
