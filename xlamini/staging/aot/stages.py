@@ -252,7 +252,11 @@ class Compiled(Stage):
         self._run = CompiledCall(call, program, self._captured, committed).in_cpp()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run it, without the static arguments; TypeError, with the difference, for arguments of other types."""
+        """Run it, without the static arguments.
+
+        Raises TypeError, with the difference, for arguments of other types, ValueError for an array that is committed
+        to other devices; one that is not committed is moved.
+        """
         return self._run(*args, **kwargs)
 
     def as_text(self) -> str:
