@@ -37,6 +37,12 @@ def test_trapezoid_of_one_row_of_places_along_another_axis_than_the_last():
     np.testing.assert_allclose(jnp.trapezoid(y.T, x, axis=-1), np.trapezoid(y, x, axis=0))
 
 
+def test_trapezoid_of_infinite_ends_and_of_one_sample():
+    y = np.array([[np.inf, 1, 2], [3, 4, -np.inf], [1, 2, 3]], np.float32)
+    np.testing.assert_array_equal(jnp.trapezoid(y, dx=0.5), np.trapezoid(y, dx=0.5))
+    np.testing.assert_array_equal(jnp.trapezoid(y[:, :1]), np.zeros(3))
+
+
 def test_treedef_pickles():
     treedef = xl.tree.structure({"a": 1, "b": (1, xl.tree_util.Partial(max, 2))})
     assert pickle.loads(pickle.dumps(treedef)) == treedef

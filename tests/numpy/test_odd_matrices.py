@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import scipy.fft
 
+import xlamini
 import xlamini.numpy as jnp
 from xlamini.scipy import fft
 
@@ -30,3 +31,14 @@ def test_cosine_transforms_of_narrow_floats(name: str, dtype: str) -> None:
     found = getattr(fft, name)(jnp.asarray(HALF, dtype))
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, getattr(scipy.fft, name)(HALF), 1e-5, 1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_eigenvalues_alone_are_asked_of_lapack(dtype: str) -> None:
+    matrix = np.array([[2, 1, 0], [1, 3, 1], [0, 1, 5]], dtype)
+    program = xlamini.jit(jnp.linalg.eigvalsh)
+    assert f"mode = {ord('N')} : ui8" in program.lower(matrix).as_text()
+    np.testing.assert_allclose(program(matrix), np.linalg.eigvalsh(matrix), 1e-5)
+    both = xlamini.jit(xlamini.value_and_grad(lambda a: jnp.linalg.eigvalsh(a)[0].real))(matrix)
+    np.testing.assert_allclose(both[0], np.linalg.eigvalsh(matrix)[0], 1e-5)
+    np.testing.assert_allclose(np.trace(both[1]), 1, 1e-5)

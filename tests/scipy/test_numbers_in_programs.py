@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import xlamini
+import xlamini.numpy as jnp
 from xlamini import nn
-from xlamini.scipy import special
+from xlamini.scipy import special, stats
 
 HALF, TWO = np.float32(0.5), np.float32(2.0)
 OF_TWO = ["xlogy", "xlog1py", "comb", "kl_div", "rel_entr", "betaln", "gammainc", "zeta", "beta", "logsumexp"]
@@ -33,3 +34,8 @@ def test_of_one_number(module: Any, name: str) -> None:
 def test_derivatives_for_the_other_operand() -> None:
     gradient = xlamini.jit(xlamini.grad(lambda y: special.xlogy(TWO, y) + special.xlog1py(TWO, -y)))
     np.testing.assert_allclose(gradient(0.5), 2 / 0.5 - 2 / (1 - 0.5), atol=1e-5)
+
+
+@pytest.mark.parametrize("function", [stats.norm.logpdf, stats.expon.logpdf, stats.uniform.pdf, jnp.trapezoid])
+def test_numbers_that_are_not_given_are_constants_of_the_program(function: Callable[..., Any]) -> None:
+    assert not xlamini.make_jaxpr(function)(jnp.ones(3)).consts

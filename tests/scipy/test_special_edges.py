@@ -37,6 +37,13 @@ def _slopes(function: Callable[..., Any], *points: Any) -> list[float]:
     return [float(g) for g in xlamini.grad(function, tuple(range(len(points))))(*points)]
 
 
+@pytest.mark.parametrize("p, q", [(1e-37, 3.0), (1e-30, 1e20), (3e38, 1.0), (1e19, 1e-18), (0.25, 0.5)])
+def test_the_derivatives_of_relative_entropy_whatever_the_ratio(p: float, q: float) -> None:
+    by_p, by_q = np.log(p / q) + 1, -p / q
+    np.testing.assert_allclose(_slopes(special.rel_entr, p, q), [by_p, by_q], 1e-5, 1e-37)
+    np.testing.assert_allclose(_slopes(special.kl_div, p, q), [by_p - 1, by_q + 1], 1e-5)
+
+
 def test_the_derivatives_of_comb_where_all_or_none_are_chosen() -> None:
     np.testing.assert_allclose(_slopes(special.comb, 2.0, 0.0), [0, 1.5], 1e-6)
     np.testing.assert_allclose(_slopes(special.comb, 2.0, 2.0), [1.5, -1.5], 1e-6)

@@ -7,15 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Literal, Tracer
+from xlamini.core import Literal, Tracer, literal
+from xlamini.core.state import state
 from xlamini.primitives import index_in_dim, is_operand, stands_for_array
+from xlamini.primitives.promotion import PYTHON_SCALARS
 from xlamini.runtime import Array, ArrayImpl, device_put_value
+from xlamini.staging.trace.tracing import visible
 
 _ARRAYS = (ArrayImpl, Tracer, Literal)
 
 
 def as_operand(name: str, x: Any) -> Array:
-    """Convert a number or an ndarray to an array; arrays and traced values pass unchanged, others are a TypeError."""
+    """Convert a number or an ndarray to an array; arrays and traced values pass unchanged, others are a TypeError.
+
+    While tracing a number stays one, so that the compiler can fold what is computed from it.
+    """
     if type(x) in _ARRAYS:
         return x
     if not is_operand(x):
@@ -24,6 +30,8 @@ def as_operand(name: str, x: Any) -> Array:
         raise TypeError(
             f"{name}: an array or a number is needed, got {type(x).__name__}; make it an array with jnp.asarray"
         )
+    if state.builder is not None and type(x) in PYTHON_SCALARS:
+        return visible([literal(x)])[0]
     return device_put_value(x)
 
 

@@ -37,5 +37,6 @@ def cross(
         return third
     for parts in (x, y):
         parts += [zeros(aval_of(parts[0]))] * (3 - len(parts))
-    out: Any = stack([x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], third], -1)
-    return moveaxis(out, out.ndim - 1, as_axis("cross", axisc, out.ndim))
+    # Joined along the first axis and moved: XLA writes short rows element by element.
+    out: Any = stack([x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], third])
+    return moveaxis(out, 0, as_axis("cross", axisc, out.ndim))

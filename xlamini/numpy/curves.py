@@ -22,6 +22,7 @@ from xlamini.primitives import (
     sum_over,
     where,
 )
+from xlamini.primitives.iota import iota
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike
@@ -90,15 +91,31 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
     """
     y = as_operand("trapezoid", y)
     along = as_axis("trapezoid", axis, aval_of(y).ndim)
-    if x is not None:
-        x = as_operand("trapezoid", x)
-        x = x if aval_of(x).ndim == 1 else moveaxis(x, along, -1)
-    heights, widths = promoted_inexact("trapezoid", moveaxis(y, along, -1), dx if x is None else x)
-    widths = widths if x is None else diff(widths)
+    if x is None:
+        return _even_area(moveaxis(y, along, -1), dx)
+    x = as_operand("trapezoid", x)
+    x = x if aval_of(x).ndim == 1 else moveaxis(x, along, -1)
+    heights, places = promoted_inexact("trapezoid", moveaxis(y, along, -1), x)
     length = heights.shape[-1]
     pairs = slice_in_dim(heights, 1, length, axis=-1) + slice_in_dim(heights, 0, length - 1, axis=-1)
-    areas = 0.5 * (widths * pairs)
+    areas = 0.5 * (diff(places) * pairs)
     return sum_over(areas, (areas.ndim - 1,))
+
+
+def _even_area(y: Any, dx: Any) -> Any:
+    """The area under samples at equal distances: `dx` times their sum, to which each end adds half of itself.
+
+    The sum is one pass over the samples. Subtracting the halves from the sum would make infinite ends NaN.
+    """
+    heights, distance = promoted_inexact_dtypes(y, as_operand("trapezoid", dx))
+    if distance.ndim:
+        return distance * _even_area(heights, 1)
+    if heights.shape[-1] < 2:
+        heights = slice_in_dim(heights, 0, 0, axis=-1)  # one sample spans nothing, be it infinite
+    place = iota(np.int32, heights.shape[-1])
+    at_end = operators.bitwise_or(operators.equal(place, 0), operators.equal(place, heights.shape[-1] - 1))
+    weights = where(at_end, 0.5 * distance, distance)[(None,) * (heights.ndim - 1)]
+    return sum_over(heights * weights, (heights.ndim - 1,))
 
 
 _GO_ON = "extrapolate"

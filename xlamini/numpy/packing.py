@@ -73,8 +73,9 @@ def unpackbits(
         raise TypeError(f"unpackbits: the dtype must be uint8, got {aval_of(x).dtype}; convert with .astype('uint8')")
     packed, axis = _bits_last("unpackbits", x, axis)
     *outer, length = aval_of(packed).shape
-    spread = operators.right_shift(packed[..., None], _places(bitorder, "unpackbits"))
-    bits = reshape(operators.bitwise_and(spread, 1), (*outer, 8 * length))
+    masks = operators.left_shift(in_dtype(1, _BYTE), _places(bitorder, "unpackbits"))  # CPUs shift no vectors of bytes
+    spread = operators.not_equal(operators.bitwise_and(packed[..., None], masks), 0)
+    bits = reshape(convert(spread, _BYTE), (*outer, 8 * length))
     return moveaxis(_of_length(bits, count), len(outer), axis)
 
 

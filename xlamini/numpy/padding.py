@@ -128,9 +128,19 @@ def _by_order(x: Any, widths: Sequence[tuple[int, int]], mode: Any, odd: bool) -
             length = x.shape[axis]
             if not length:
                 raise ValueError(f"pad: axis {axis} of shape {x.shape} is empty; mode {mode!r} has nothing to repeat")
-            mirrored = take_runs(x, np.pad(np.arange(length), width, mode), axis)
+            mirrored = _mirrored(x, np.pad(np.arange(length), width, mode), axis, width[0])
             x = _odd_reflection(x, mirrored, axis, width, mode) if odd else mirrored
     return x
+
+
+def _mirrored(x: Any, places: np.ndarray, axis: int, start: int) -> Any:
+    """The elements at `places` along an axis, among which are those of x from `start` on: they are joined as a whole.
+
+    As part of a run that begins earlier they would be copied once more.
+    """
+    end = start + x.shape[axis]
+    sides = [take_runs(x, part, axis) if part.size else None for part in (places[:start], places[end:])]
+    return concatenate([part for part in (sides[0], x, sides[1]) if part is not None], axis)
 
 
 def _odd_reflection(x: Any, mirrored: Any, axis: int, width: tuple[int, int], mode: Any) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from xlamini import numpy as jnp
 from xlamini.core import ShapeError, api_boundary_methods
 from xlamini.numpy.arguments import as_operand
+from xlamini.primitives.optimization_barrier import optimization_barrier
 from xlamini.runtime import Array
 from xlamini.typing import ArrayLike
 
@@ -123,8 +124,10 @@ def _cell(grid: Any, x: Any, weigh: Callable[[Any], Any]) -> Cell:
     last = grid.shape[0] - 1
     below = (jnp.searchsorted(grid, x) - 1).clip(0, max(last - 1, 0))
     above = jnp.minimum(below + 1, last)
-    width = grid[above] - grid[below]
-    share = weigh(jnp.where(width > 0, (x - grid[below]) / jnp.where(width > 0, width, 1), 0))
+    # XLA would search again for each of the uses of a place, and write down every step of the search.
+    below, above, low, high = optimization_barrier((below, above, grid[below], grid[above]))
+    width = high - low
+    share = weigh(jnp.where(width > 0, (x - low) / jnp.where(width > 0, width, 1), 0))
     return (below, 1 - share), (above, share)
 
 

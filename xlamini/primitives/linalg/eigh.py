@@ -2,15 +2,18 @@
 
 The derivative is first-order perturbation theory: with B = V^H dA V, the eigenvalues change by the diagonal of B, the
 eigenvectors by V (F * B) with F[i, j] = 1 / (w[j] - w[i]), which is infinite where eigenvalues coincide.
+
+Where only the eigenvalues are used, a program has the equation without the eigenvectors, which LAPACK computes faster.
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import Avals, Cost, ShapedArray, ShapeError, Values, Zero, aval_of, is_zero
+from xlamini.core import Avals, Cost, Params, ShapedArray, ShapeError, Values, Zero, aval_of, is_zero
 from xlamini.lowering.ffi_calls import is_gpu, xla_call
 from xlamini.primitives.complex import real
 from xlamini.primitives.convert_element_type import convert
@@ -74,6 +77,7 @@ def eigh(
         lower=bool(lower),
         sort_eigenvalues=bool(sort_eigenvalues),
         subset_by_index=subset_by_index if subset_by_index is None else tuple(map(int, subset_by_index)),
+        vectors=True,
     )
     return v, w
 
@@ -82,7 +86,9 @@ class Eigh(MatrixOperation):
     name = "eigh"
     multiple_results = True
 
-    def shape_rule(self, x: ShapedArray, *, subset_by_index: Subset | None, **params: Any) -> list[ShapedArray]:
+    def shape_rule(
+        self, x: ShapedArray, *, subset_by_index: Subset | None, vectors: bool, **params: Any
+    ) -> list[ShapedArray]:
         check_matrix("eigh", x, square=True)
         *outer, n, _ = x.shape
         start, end = (0, n) if subset_by_index is None else subset_by_index
@@ -92,33 +98,37 @@ class Eigh(MatrixOperation):
                 f"give (start, end) with 0 <= start <= end <= {n}"
             )
         size = end - start
-        return [ShapedArray((*outer, n, size), x.dtype), ShapedArray((*outer, size), real_dtype(x.dtype))]
+        values = ShapedArray((*outer, size), real_dtype(x.dtype))
+        return [ShapedArray((*outer, n, size), x.dtype), values] if vectors else [values]
 
-    def jvp(self, primals: Values, tangents: Values, *, subset_by_index: Any, **params: Any) -> Any:
+    def jvp(
+        self, primals: Values, tangents: Values, *, subset_by_index: Any, vectors: bool, **params: Any
+    ) -> Any:
         (x,), (tangent,) = primals, tangents
         if subset_by_index not in (None, (0, aval_of(x).shape[-1])):
             raise NotImplementedError("eigh has no derivative with subset_by_index; ask for all eigenvalues, and slice")
-        v, w = self.bind(symmetrized(x), subset_by_index=subset_by_index, **params)
-        if is_zero(tangent):
-            return [v, w], [Zero(aval_of(v)), Zero(aval_of(w))]
-        change = matmul(matmul(mH(v), tangent), v)
-        dv = matmul(v, mul(convert(inverse_gaps(w), aval_of(x).dtype), change))
-        dw = diagonal(change)
-        return [v, w], [dv, real(dw) if is_complex(dw) else dw]
+        v, w = self.bind(symmetrized(x), subset_by_index=subset_by_index, vectors=True, **params)
+        moved = [Zero(aval_of(v)), Zero(aval_of(w))] if is_zero(tangent) else _tangents(v, w, tangent)
+        return ([v, w], moved) if vectors else ([w], moved[1:])
 
-    def lower(self, ctx: Any, x: Any, *, subset_by_index: Subset | None, **params: Any) -> Any:
+    def lower(self, ctx: Any, x: Any, *, subset_by_index: Subset | None, vectors: bool, **params: Any) -> Any:
         (aval,) = ctx.avals_in
         if aval.size == 0:
             return [ctx.constant(0, out) for out in ctx.avals_out]
         types = [ShapedArray(aval.shape, aval.dtype), ShapedArray(aval.shape[:-1], real_dtype(aval.dtype))]
-        outs = _lowered(ctx, x, types, **params)
+        outs = _lowered(ctx, x, types, vectors, **params)
+        if not vectors:
+            outs, types = outs[1:], types[1:]
         if subset_by_index in (None, (0, aval.shape[-1])):
             return outs
         start, end = subset_by_index
         return ctx.inline(lambda *xs: [slice_in_dim(y, start, end, 1, -1) for y in xs], *outs, avals=types)
 
+    def dce(self, used: Sequence[bool], params: Params) -> Any:
+        return None if used[0] else ([True], [False, True], {**params, "vectors": False})
+
     def cost(self, x: ShapedArray, **params: Any) -> Cost:
-        return super().cost(x, **params)._replace(flops=9 * x.size * x.shape[-1])
+        return super().cost(x, **params)._replace(flops=(9 if params["vectors"] else 2) * x.size * x.shape[-1])
 
 
 eigh_p = Eigh()
@@ -130,8 +140,15 @@ eigh_p = Eigh()
 _ON_GPU = {None: 0, EighImplementation.QR: 1, EighImplementation.JACOBI: 2}
 
 
+def _tangents(v: Any, w: Any, tangent: Any) -> list[Any]:
+    change = matmul(matmul(mH(v), tangent), v)
+    dv = matmul(v, mul(convert(inverse_gaps(w), aval_of(v).dtype), change))
+    dw = diagonal(change)
+    return [dv, real(dw) if is_complex(dw) else dw]
+
+
 def _lowered(
-    ctx: Any, x: Any, types: Avals, *, algorithm: Any, lower: bool, sort_eigenvalues: bool
+    ctx: Any, x: Any, types: Avals, vectors: bool, *, algorithm: Any, lower: bool, sort_eigenvalues: bool
 ) -> list[Any]:
     if ctx.platform == "tpu":
         _check(ctx, algorithm, EighImplementation.JACOBI)
@@ -142,7 +159,7 @@ def _lowered(
         attributes = {"algorithm": np.uint8(_ON_GPU[algorithm]), "lower": lower}
     else:
         _check(ctx, algorithm, EighImplementation.QR)
-        attributes = {"mode": np.uint8(ord("V")), "uplo": np.uint8(ord("L" if lower else "U"))}
+        attributes = {"mode": np.uint8(ord("V" if vectors else "N")), "uplo": np.uint8(ord("L" if lower else "U"))}
     return decomposed(ctx, kernel(ctx, "syevd"), x, types, attributes)
 
 

@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 from xlamini.core import aval_of, finfo
-from xlamini.primitives import COMPLEX, FLOAT, bitwise_and, bitwise_or, eq, gt, log, log1p, lt, where
+from xlamini.primitives import COMPLEX, FLOAT, bitwise_and, eq, gt, log, log1p, lt, where
 from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
 from xlamini.typing import ArrayLike
@@ -41,7 +41,18 @@ def entr(x: ArrayLike) -> Array:
     return where(lt(x, 0.0), -math.inf, -_product(x, x, log(x)))
 
 
-@special(weak=True)
+def _by_p(p: Any, q: Any, out: Any) -> Any:
+    """The derivative of `p * log(p / q)` by p, 0 where that is not the formula."""
+    both, p, q = _positive(p, q)
+    return where(both, 1 + _log_of_ratio(p, q), 0.0)
+
+
+def _by_q(p: Any, q: Any, out: Any) -> Any:
+    both, p, q = _positive(p, q)
+    return where(both, -p / q, 0.0)
+
+
+@special(_by_p, _by_q, weak=True)
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     """The relative entropy `p * log(p / q)` of each pair of elements, 0 where p is 0 and q >= 0; else infinity.
 
@@ -51,7 +62,7 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     return _relative(p, q)
 
 
-@special(weak=True)
+@special(lambda *xs: _by_p(*xs) - 1, lambda *xs: _by_q(*xs) + 1, weak=True)
 def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     """The term `p * log(p / q) - p + q` of Kullback and Leibler's divergence, for each pair of elements.
 
@@ -67,14 +78,26 @@ def _product(x: Any, y: Any, logarithm: Any) -> Any:
 
 
 def _relative(p: Any, q: Any) -> Any:
-    both = bitwise_and(gt(p, 0), gt(q, 0))
+    both, safe_p, safe_q = _positive(p, q)
     none = bitwise_and(eq(p, 0), q >= 0)
-    safe_p, safe_q = where(both, p, 1.0), where(both, q, 1.0)
     undefined = where(bitwise_and(eq(p, p), eq(q, q)), math.inf, p + q)
     return where(both, safe_p * _log_of_ratio(safe_p, safe_q), where(none, 0.0, undefined))
 
 
+def _positive(p: Any, q: Any) -> tuple[Any, Any, Any]:
+    """Where p and q are positive, and they themselves with 1 for both elsewhere."""
+    both = bitwise_and(gt(p, 0), gt(q, 0))
+    return both, where(both, p, 1.0), where(both, q, 1.0)
+
+
 def _log_of_ratio(p: Any, q: Any) -> Any:
-    ratio, least = p / q, float(finfo(aval_of(p).dtype).tiny)
-    extreme = bitwise_or(lt(ratio, least), gt(ratio, 1 / least))
-    return where(extreme, log(p) - log(q), log(where(extreme, 1.0, ratio)))
+    """`log(p / q)`, also where the ratio is out of the dtype's range: there both are scaled by a power of 2.
+
+    Which ones those are is asked of p and q, for XLA would write down a ratio that has several uses.
+    """
+    widest = -int(finfo(aval_of(p).dtype).minexp)
+    lift, rest = 2.0 ** (widest * 4 // 5), 2.0 ** (widest * 4 // 5 - widest)
+    small, large = lt(p * lift, q * rest), lt(q * lift, p * rest)
+    up, down = (where(small, x, where(large, 1 / x, 1.0)) for x in (lift, 1 / lift))
+    shift = 2 * math.log(lift)
+    return log((p * up) / (q * down)) - where(small, shift, where(large, -shift, 0.0))
