@@ -37,6 +37,12 @@ def test_trapezoid_of_one_row_of_places_along_another_axis_than_the_last():
     np.testing.assert_allclose(jnp.trapezoid(y.T, x, axis=-1), np.trapezoid(y, x, axis=0))
 
 
+def test_trapezoid_of_distances_in_an_array():
+    y, distances = np.array([[1, 2, 4], [3, 1, 0]], np.float32), np.array([1, 3], np.float32)
+    np.testing.assert_allclose(jnp.trapezoid(y, dx=distances), np.trapezoid(y, dx=distances))
+    np.testing.assert_allclose(jnp.trapezoid(y, dx=np.float32(2)), np.trapezoid(y, dx=2))
+
+
 def test_trapezoid_of_infinite_ends_and_of_one_sample():
     y = np.array([[np.inf, 1, 2], [3, 4, -np.inf], [1, 2, 3]], np.float32)
     np.testing.assert_array_equal(jnp.trapezoid(y, dx=0.5), np.trapezoid(y, dx=0.5))

@@ -91,25 +91,27 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
     """
     y = as_operand("trapezoid", y)
     along = as_axis("trapezoid", axis, aval_of(y).ndim)
+    heights = moveaxis(y, along, -1)
     if x is None:
-        return _even_area(moveaxis(y, along, -1), dx)
-    x = as_operand("trapezoid", x)
-    x = x if aval_of(x).ndim == 1 else moveaxis(x, along, -1)
-    heights, places = promoted_inexact("trapezoid", moveaxis(y, along, -1), x)
+        heights, widths = promoted_inexact_dtypes(heights, as_operand("trapezoid", dx))
+        if widths.ndim == 0:
+            return _even_area(heights, widths)
+    else:
+        x = as_operand("trapezoid", x)
+        x = x if aval_of(x).ndim == 1 else moveaxis(x, along, -1)
+        heights, places = promoted_inexact("trapezoid", heights, x)
+        widths = diff(places)
     length = heights.shape[-1]
     pairs = slice_in_dim(heights, 1, length, axis=-1) + slice_in_dim(heights, 0, length - 1, axis=-1)
-    areas = 0.5 * (diff(places) * pairs)
+    areas = 0.5 * (widths * pairs)
     return sum_over(areas, (areas.ndim - 1,))
 
 
-def _even_area(y: Any, dx: Any) -> Any:
-    """The area under samples at equal distances: `dx` times their sum, to which each end adds half of itself.
+def _even_area(heights: Any, distance: Any) -> Any:
+    """The area under samples at equal distances: the distance times their sum, of which each end adds half of itself.
 
     The sum is one pass over the samples. Subtracting the halves from the sum would make infinite ends NaN.
     """
-    heights, distance = promoted_inexact_dtypes(y, as_operand("trapezoid", dx))
-    if distance.ndim:
-        return distance * _even_area(heights, 1)
     if heights.shape[-1] < 2:
         heights = slice_in_dim(heights, 0, 0, axis=-1)  # one sample spans nothing, be it infinite
     place = iota(np.int32, heights.shape[-1])

@@ -12,6 +12,7 @@ from xlamini.core import ShapeError, api_boundary_methods
 from xlamini.numpy.arguments import as_operand
 from xlamini.primitives.optimization_barrier import optimization_barrier
 from xlamini.runtime import Array
+from xlamini.transforms.cond.platform_dependent import platform_dependent
 from xlamini.typing import ArrayLike
 
 __all__ = ["RegularGridInterpolator"]
@@ -124,11 +125,16 @@ def _cell(grid: Any, x: Any, weigh: Callable[[Any], Any]) -> Cell:
     last = grid.shape[0] - 1
     below = (jnp.searchsorted(grid, x) - 1).clip(0, max(last - 1, 0))
     above = jnp.minimum(below + 1, last)
-    # XLA would search again for each of the uses of a place, and write down every step of the search.
-    below, above, low, high = optimization_barrier((below, above, grid[below], grid[above]))
+    found = below, above, grid[below], grid[above]
+    below, above, low, high = platform_dependent(*found, cpu=_computed_once, default=lambda *xs: xs)
     width = high - low
     share = weigh(jnp.where(width > 0, (x - low) / jnp.where(width > 0, width, 1), 0))
     return (below, 1 - share), (above, share)
+
+
+def _computed_once(*xs: Any) -> Any:
+    """These values, behind a barrier: XLA's CPU compiler would search again for each of the uses of a place."""
+    return optimization_barrier(xs)
 
 
 def _weighted(values: Any, cells: Sequence[Cell]) -> Any:
