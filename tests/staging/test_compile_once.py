@@ -3,35 +3,20 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import xlamini
-from xlamini import lax, monitoring, numpy as jnp
+from xlamini import lax, numpy as jnp
 from xlamini.core.memo import made_once
 from xlamini.staging.run import program_cache
 
 X = np.linspace(0.1, 0.9, 94, dtype=np.float32).reshape(2, 47)
 """Of a shape that no other test has, as programs of one structure are compiled once in a process."""
-COMPILED = "/jax/core/compile/backend_compile_duration"
 SECONDS = 60
-
-
-@pytest.fixture
-def compiled() -> Iterator[list[str]]:
-    """The names of the programs that are compiled."""
-    names: list[str] = []
-
-    def listen(event: str, seconds: float, **about: Any) -> None:
-        if event == COMPILED:
-            names.append(str(about["fun_name"]))
-
-    monitoring.register_event_duration_secs_listener(listen)
-    yield names
-    monitoring.unregister_event_duration_listener(listen)
 
 
 def in_threads(*calls: Callable[[], Any]) -> list[Any]:

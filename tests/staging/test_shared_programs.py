@@ -1,7 +1,7 @@
 """Calls and the stages of compilation share their programs, and C++ dispatch runs both."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,28 +9,12 @@ import pytest
 
 import xlamini
 import xlamini.numpy as jnp
-from xlamini import monitoring
 from xlamini.core.compile_flags import compiler_enable_remat_pass
 from xlamini.errors import DeletedArrayError
 from xlamini.runtime import dispatch
-from xlamini.sharding import SingleDeviceSharding
+from xlamini.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
-COMPILED = "/jax/core/compile/backend_compile_duration"
 X = np.linspace(0.1, 0.9, 89, dtype=np.float32)
-
-
-@pytest.fixture
-def compiled() -> Iterator[list[str]]:
-    """The names of the programs that are compiled."""
-    names: list[str] = []
-
-    def listen(event: str, seconds: float, **about: Any) -> None:
-        if event == COMPILED:
-            names.append(str(about["fun_name"]))
-
-    monitoring.register_event_duration_secs_listener(listen)
-    yield names
-    monitoring.unregister_event_duration_listener(listen)
 
 
 def of_x(**options: Any) -> Any:
@@ -192,6 +176,16 @@ def test_types_and_outputs_may_name_the_device() -> None:
     of_type = of_x().lower(xlamini.ShapeDtypeStruct(X.shape, X.dtype, sharding=sharding)).compile()
     for result in (of_type(X), of_x(out_shardings=sharding)(X), of_x(out_shardings=sharding).lower(X).compile()(X)):
         assert result.committed and result.devices() == {other_device()}
+
+
+def test_an_array_on_a_mesh_of_one_device_is_on_that_device() -> None:
+    device = xlamini.devices()[0]
+    on_mesh = NamedSharding(Mesh([device], ("x",)), PartitionSpec("x"))
+    alone, meshed = xlamini.device_put(X, device), xlamini.device_put(X, on_mesh)
+    for compiled_for, given in [(alone, meshed), (meshed, alone), (X, meshed)]:
+        program = of_x().lower(compiled_for).compile()
+        for _ in range(2):
+            np.testing.assert_allclose(program(given), np.sin(X) * 3, rtol=1e-6)
 
 
 def test_an_array_committed_elsewhere_is_refused() -> None:

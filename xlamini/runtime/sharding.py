@@ -87,9 +87,13 @@ def _is_fully_addressable(self: Sharding) -> bool:
     return self._internal_device_list.is_fully_addressable
 
 
-def _is_equivalent_to(self: Sharding, other: Sharding, ndim: int) -> bool:
-    """Whether two shardings put equal shards of an array of rank `ndim` on the same devices."""
-    return self == other
+def _is_equivalent_to(self: Any, other: Any, ndim: int) -> bool:
+    """Whether two shardings put equal shards of an array of rank `ndim` on the same devices, in the same memory."""
+    return (
+        self._internal_device_list == other._internal_device_list
+        and self.memory_kind == other.memory_kind
+        and self._to_xla_hlo_sharding(ndim) == other._to_xla_hlo_sharding(ndim)
+    )
 
 
 def _shard_shape(self: SingleDeviceSharding, global_shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -143,15 +143,6 @@ def _to_xla_hlo_sharding(self: NamedSharding, num_dimensions: int) -> _hlo.HloSh
     return _hlo.HloSharding.iota_tile(dims, mesh.axis_sizes, perm, [kind for kind, _ in left_over])
 
 
-def _is_equivalent_to(self: NamedSharding, other: Any, ndim: int) -> bool:
-    """Whether two shardings put equal shards of an array of rank `ndim` on the same devices, in the same memory."""
-    return (
-        self._internal_device_list == other._internal_device_list
-        and self.memory_kind == other.memory_kind
-        and self._to_xla_hlo_sharding(ndim) == other._to_xla_hlo_sharding(ndim)
-    )
-
-
 def _update(self: NamedSharding, **changes: Any) -> NamedSharding:
     """A copy with another mesh, spec or memory kind."""
     fields = {"mesh": self.mesh, "spec": self.spec, "memory_kind": self._memory_kind}
@@ -211,7 +202,6 @@ _MEMBERS: dict[str, Any] = {
     "devices_indices_map": lambda self, global_shape: _devices_indices_map(self, tuple(global_shape)),
     "addressable_devices_indices_map": _addressable_devices_indices_map,
     "is_fully_replicated": property(_is_fully_replicated),
-    "is_equivalent_to": _is_equivalent_to,
     "with_memory_kind": lambda self, kind: _update(self, memory_kind=kind),
     "update": _update,
     "_to_xla_hlo_sharding": _to_xla_hlo_sharding,
