@@ -51,6 +51,5 @@ def guarded(function: Any, explain: Explain, donated: Donated | None = None) -> 
             trim(error)
             raise
 
-    if hasattr(function, "__wrapped__"):
-        call.__wrapped__ = function.__wrapped__
+    call.__wrapped__ = getattr(function, "__wrapped__", function)
     return call

@@ -85,7 +85,7 @@ def _relative(p: Any, q: Any) -> Any:
 
 
 def _positive(p: Any, q: Any) -> tuple[Any, Any, Any]:
-    """Where p and q are positive, and they themselves with 1 for both elsewhere."""
+    """Whether p and q are positive; then p and q, with both replaced by 1 where one is not."""
     both = bitwise_and(gt(p, 0), gt(q, 0))
     return both, where(both, p, 1.0), where(both, q, 1.0)
 

@@ -1,6 +1,7 @@
 """Calls of a compiled program through C++ dispatch, as those of a jitted function."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -46,8 +47,12 @@ class CompiledCall:
         given = (args, kwargs)
         leaves, tree = flatten_from_user(in_arrays(given) if self._takes_values else given)
         check_arguments(self._call, leaves, tree)
-        check_shardings(self._call, leaves, self._program.shardings_of_inputs()[len(self._captured) :])
+        check_shardings(self._call, leaves, self._shardings)
         return leaves
+
+    @functools.cached_property
+    def _shardings(self) -> list[Any]:
+        return self._program.shardings_of_inputs()[len(self._captured) :]
 
     def explain(self, error: Exception, args: Values, kwargs: dict[str, Any]) -> None:
         """Raise the typed error behind one that C++ raised for a call with these arguments, if there is one."""

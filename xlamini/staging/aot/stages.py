@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xlamini.core import ShapedArray, Values, api_boundary_methods, float0, unflatten
+from xlamini.core import ShapedArray, api_boundary_methods, float0, unflatten
 from xlamini.core.hi_types import HiAval
 from xlamini.core.jaxpr import ClosedJaxpr
 from xlamini.runtime import device_put_value
@@ -22,7 +22,7 @@ from xlamini.staging.aot.estimates import Estimates
 from xlamini.staging.compile.cost import CostAnalysis, cost_of_program
 from xlamini.staging.compile.lowered_program import LoweredProgram
 from xlamini.staging.compile.lowering_target import Elsewhere, destination, device_of
-from xlamini.staging.compile.program import Program, compile_lowered
+from xlamini.staging.compile.program import Program, compile_lowered, spread
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.staging.trace.tracing import Trace, TracedCall
 
@@ -206,7 +206,7 @@ class Lowered(Stage):
         return self._loaded(compile_lowered(self._program, options))
 
     def _loaded(self, program: Program) -> Compiled:
-        return Compiled(self._call, program, self._ahead.committed)
+        return Compiled(self._call, program, self._program.committed)
 
     def _for_target(self, target: Target) -> Lowered:
         device = device_of("compile", target)
@@ -333,17 +333,17 @@ class Compiled(Stage):
         """The layout and sharding of each argument, as a tree `(args, kwargs)`; None for an unused one."""
         program = self._program.executable
         found = formats_of(program.loaded.get_parameter_layouts(), program.in_shardings)
-        return unflatten(self.in_tree, _spread(self._program.used_inputs, found)[len(self._captured) :])
+        return unflatten(self.in_tree, spread(self._program.used_inputs, found)[len(self._captured) :])
 
     @property
     def output_formats(self) -> Any:
         """The layout and sharding of each output; None for one of dtype float0."""
         program = self._program.executable
         found = formats_of(program.loaded.get_output_layouts(), program.out_shardings)
-        return unflatten(self.out_tree, _spread(self._program.computed, found))
+        return unflatten(self.out_tree, spread(self._program.computed, found))
 
     def _out_shardings(self) -> list[Any]:
-        return _spread(self._program.computed, self._program.executable.out_shardings)
+        return spread(self._program.computed, self._program.executable.out_shardings)
 
     def _out_info(self) -> list[ShapeDtypeStruct]:
         pairs = zip(super()._out_info(), self._out_shardings(), strict=True)
@@ -357,12 +357,6 @@ def _as_array(x: Any) -> Any:
 
 for _stage in (Traced, Lowered, Compiled):
     api_boundary_methods(_stage)
-
-
-def _spread(mask: Sequence[bool], values: Values) -> list[Any]:
-    """One entry for each flag: the next value where it is set, else None."""
-    found = iter(values)
-    return [next(found) if marked else None for marked in mask]
 
 
 def closed(traced: Trace) -> ClosedJaxpr:

@@ -54,12 +54,13 @@ class LoweredProgram:
 
     With the disk cache on, lowering is deferred, and so is the outlining of what cannot run in segments: a program that
     is loaded from disk needs neither. `ledger_entry` is the entry of the call that it was lowered for, if there was
-    one; `of_calls` is the key of the program that a call runs, if it is this one; `segment_count` is of how many
-    different segments it is one, 1 for a whole program.
+    one; `of_calls` is the key of the program that a call runs, if it is this one, and `committed` whether its results
+    are committed; `segment_count` is of how many different segments it is one, 1 for a whole program.
     """
 
     ledger_entry: Any = None
     of_calls: Any = None
+    committed = False
     segment_count = 1
 
     def __init__(

@@ -112,6 +112,12 @@ def _check_of_others(lowered: LoweredProgram) -> Callable[[], None] | None:
     return check_before_first_run(lowered, lowered.spread.devices)
 
 
+def spread(mask: Sequence[bool], values: Values) -> list[Any]:
+    """One entry for each flag: the next value where it is set, else None."""
+    found = iter(values)
+    return [next(found) if marked else None for marked in mask]
+
+
 class Program:
     """A compiled jaxpr. It drops the module it was compiled from, which takes more memory than all the rest.
 
@@ -197,8 +203,7 @@ class Program:
 
     def shardings_of_inputs(self) -> list[Any]:
         """The sharding of each input; None for an unused one."""
-        shardings = iter(self.executable.in_shardings)
-        return [next(shardings) if is_used else None for is_used in self.used_inputs]
+        return spread(self.used_inputs, self.executable.in_shardings)
 
     def constants(self, captured: Values) -> list[Any]:
         """The captured values as arrays on the program's devices, so that no call moves them."""

@@ -1,6 +1,7 @@
 """A call of a jitted function, ahead of time: how it is traced, lowered and compiled. Later calls run its program."""
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 from xlamini.core.mutable_values import first_holder
@@ -10,7 +11,7 @@ from xlamini.staging.compile.placement import AskedShardings, asked_shardings, e
 from xlamini.staging.compile.program import Program, compile_lowered
 from xlamini.staging.run.call_plan import CallPlan
 from xlamini.staging.run.jit_caches import program_once
-from xlamini.staging.trace.tracing import TracedCall
+from xlamini.staging.trace.tracing import Trace, TracedCall
 
 if TYPE_CHECKING:
     from xlamini.staging.run.jit import Jitted
@@ -32,18 +33,13 @@ class AheadOfTime:
         """The options of XLA that were given to `jit`."""
         return self._jitted.options.compiler
 
-    @property
-    def committed(self) -> bool:
-        """Whether its results are committed to their devices."""
-        return self._jitted.placement(*self._in_arrays()).committed
-
     def traced(self) -> TracedCall:
         """The call as it was traced."""
         return self._call(self._plan, self._trace)
 
     def lowered(self) -> TracedCall:
-        """The call as it is lowered: with arrays in place of values of users' types."""
-        return self._call(*self._in_arrays())
+        """The call as it is lowered, in which a value of a user's type is the arrays that it is made of."""
+        return self._call(*self._in_arrays)
 
     def asked(self) -> AskedShardings:
         """The shardings that were asked for."""
@@ -52,11 +48,12 @@ class AheadOfTime:
 
     def lower(self, where: Any) -> LoweredProgram:
         """The program for the device, target or platform named; None is where a call would run it."""
-        plan, traced = self._in_arrays()
-        placed = self._jitted.placement(plan, traced).device
+        plan, traced = self._in_arrays
+        placed, committed = self._jitted.placement(plan, traced)
         device = elsewhere(where, placed, self._jitted.name)
         program = self._jitted.lower(plan, traced, device)
         program.of_calls = self._jitted.program_key(plan, traced, placed) if device is placed else None
+        program.committed = committed
         return program
 
     def compile(self, lowered: LoweredProgram) -> Program:
@@ -65,16 +62,17 @@ class AheadOfTime:
         def make() -> Program:
             return compile_lowered(lowered, self.options)
 
-        plan, traced = self._in_arrays()
+        plan, traced = self._in_arrays
         key = lowered.of_calls
         if key is None or key != self._jitted.program_key(plan, traced, key.device):  # flags have been changed
             return make()
         program = program_once(self._jitted.caches, key, make)
         return program if program.executable.is_single else make()
 
-    def _in_arrays(self) -> Any:
+    @functools.cached_property
+    def _in_arrays(self) -> tuple[CallPlan, Trace]:
         return self._jitted.in_arrays(self._plan, self._trace)
 
-    def _call(self, plan: CallPlan, traced: Any) -> TracedCall:
+    def _call(self, plan: CallPlan, traced: Trace) -> TracedCall:
         jitted = self._jitted
         return TracedCall(traced, plan.tree, jitted.name, jitted.donated(plan), jitted.options.static.names)
