@@ -12,19 +12,27 @@ from typing import Any
 
 import pytest
 
-FILES = """
-    test_transforms test_differentiation test_programs test_jax_programs test_interpreters test_donation
-    test_scan test_scan_rules test_scan_derivatives test_cond test_while_loop test_fori_loop test_map test_bounded_while
-    test_custom_jvp test_custom_vjp test_custom_vmap test_custom_root test_custom_linear_solve test_checkpoint
-    test_callbacks test_effects test_ref test_at test_indexing test_einsum test_dot_general test_windows test_sort
-    test_random test_random_statistics test_outlining test_regressions test_runtime test_stages
-""".split()
+FOLDERS = {
+    "transforms": """
+        test_transforms test_differentiation test_programs test_jax_programs test_scan test_scan_rules
+        test_scan_derivatives test_cond test_while_loop test_fori_loop test_map test_bounded_while test_custom_jvp
+        test_custom_vjp test_custom_vmap test_custom_root test_custom_linear_solve test_checkpoint test_callbacks
+        test_ref
+    """,
+    "numpy": "test_at test_indexing test_einsum",
+    "primitives": "test_dot_general test_windows test_sort",
+    "random": "test_random test_random_statistics",
+    "interpreters": "test_interpreters test_outlining",
+    "staging": "test_donation test_stages",
+    "runtime": "test_runtime test_effects",
+}
+FILES = [f"{folder}/{name}.py" for folder, names in FOLDERS.items() for name in names.split()] + ["test_regressions.py"]
 SECONDS = 900
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_on_the_accelerator(name: str, accelerator: Any, request: pytest.FixtureRequest) -> None:
-    path = request.path.parent.parent / f"{name}.py"
+    path = request.path.parent.parent / name
     platform = {"platforms": f"{accelerator.client.platform},cpu", "default_matmul_precision": "highest"}
     flags = {f"XLAMINI_{flag.upper()}": value for flag, value in platform.items()}
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", str(path)]

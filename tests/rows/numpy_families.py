@@ -297,7 +297,7 @@ OTHERS = [
     called("extract", lambda x: jnp.extract(np.arange(5) > 2, x, size=2), lambda x: x[3:], V, dtypes=ALL),
     called("frexp", jnp.frexp, np.frexp, V, differentiable=False),
     called("spacing", jnp.spacing, np.spacing, W, differentiable=False),
-    called("fix", jnp.fix, np.fix, V, **FLAT),
+    called("fix", jnp.fix, np.trunc, V, **FLAT),
     called("geomspace", lambda x, y: jnp.geomspace(x, y, 4), lambda x, y: np.geomspace(x, y, 4).astype(x.dtype), W, W),
     called("poly", jnp.poly, np.poly, V, dtypes=("float64",)),
     *(called(n, getattr(jnp, n), getattr(np, n), V, W) for n in ("polyadd", "polysub", "polymul")),
