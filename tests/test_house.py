@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.gpu.test_transformations_on_gpu import FILES, ON_THE_CPU_ONLY
 from tests.support import house_caches
 from tests.support.paths import ROOT
 from xlamini.commands import rules
@@ -224,6 +225,11 @@ def test_memos_have_names_of_their_own() -> None:
     names = [name for path in PACKAGE if path.name != "memo.py" for name in house_caches.memo_names(tree(path))]
     assert len(names) > 30
     assert sorted(names) == sorted(set(names))
+
+
+def test_files_that_a_gpu_runs_exist() -> None:
+    """A machine without a GPU never opens them by these names."""
+    assert not [name for name in (*FILES, *ON_THE_CPU_ONLY) if not (ROOT / "tests" / name).is_file()]
 
 
 # --- trips

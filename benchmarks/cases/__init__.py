@@ -24,7 +24,7 @@ NAMES = (
     "cpu_ops",
 )
 SLOW_NAMES = (
-    "checks", "inspect_report", "transformer_24", "transformer_48", "first_call", "half_precision", "programs", "sharded",
-    "scale",
+    "checks", "inspect_report", "transformer_24", "transformer_48", "first_call", "half_precision", "programs",
+    "sharded", "scale",
 )
 ECOSYSTEM_NAMES = ("ecosystem_linen", "ecosystem_nnx", "ecosystem_ode", "ecosystem_nuts")

@@ -1,11 +1,12 @@
 """The programs of `targets/programs/`, run: what their kernels and cycles, counted there, take by the clock.
 
-Donated arguments are kept, as each call has the same. Programs are compiled several at a time, and run alone.
+Donated arguments are kept, as each call has the same. Programs are compiled in threads, and run alone.
 """
 
 from __future__ import annotations
 
 import importlib
+import os
 import statistics
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +22,7 @@ Compiled = tuple[Program, Callable[..., Any]]
 
 WORST, MEAN = 1.05, 0.95
 MODULES = ("lax", "nn", "ops", "image", "random", "scipy.linalg", "scipy.special")
-COMPILERS = 8
+COMPILERS = os.cpu_count()
 
 
 def measure(load: Callable[[], ModuleType], settings: Settings) -> list[Measurement]:

@@ -51,7 +51,7 @@ def windowed_product(start: Any) -> Any:
 
 def test_known_computations_become_their_primitives() -> None:
     assert names(lambda x: lax.reduce(x, 0, lambda a, b: b + a, (0,)), X) == ["reduce_sum"]
-    assert names(lambda x: lax.reduce(x, 1.0, lax.add, (0,)), X) == ["reduce"]
+    assert names(lambda x: lax.reduce(x, 1.0, lax.add, (0,)), X) == ["reduce_sum", "broadcast_in_dim", "add"]
     assert names(lambda x: lax.reduce(x, -jnp.inf, jnp.maximum, (0,)), X) == ["reduce_max"]
     zero = jnp.zeros(())
     assert names(lambda x: lax.reduce_window(x, zero, lax.add, (1, 2, 2)), X) == ["reduce_window_sum"]
@@ -59,8 +59,27 @@ def test_known_computations_become_their_primitives() -> None:
     assert names(lambda x: lax.reduce_window(x, 0.0, lax.max, (1, 2, 2)), X) == ["reduce_window"]
 
 
-def test_a_traced_start_is_not_taken_for_known() -> None:
-    assert names(lambda x, s: lax.reduce(x, s, lax.add, (0,)), X, 0.0) == ["reduce"]
+@pytest.mark.parametrize("axes", [(0, 2), ()])
+def test_a_start_that_is_no_identity_counts_once(axes: Any) -> None:
+    assert names(lambda x, s: lax.reduce(x, s, lax.add, (0,)), X, 0.0)[0] == "reduce_sum"
+    x = np.asarray(X)
+    np.testing.assert_allclose(lax.reduce(X, 2.5, lax.add, axes), x.sum(axes) + 2.5, rtol=1e-5)
+    np.testing.assert_allclose(lax.reduce(X, 2.5, lax.mul, axes), x.prod(axes) * 2.5, rtol=1e-5)
+    np.testing.assert_array_equal(lax.reduce(X, 0.25, lax.max, axes), np.maximum(x.max(axes), 0.25))
+    whole = lax.reduce(jnp.arange(6), 8, lax.bitwise_or, (0,))
+    assert (int(whole), whole.dtype) == (15, np.int32)
+
+
+def test_a_start_in_a_batch_and_its_derivative() -> None:
+    def total(x: Any, start: Any) -> Any:
+        return lax.reduce(x, start, lax.mul, (0,))
+
+    starts = jnp.array([2.0, 3.0])
+    products = np.prod(X, axis=1)
+    np.testing.assert_allclose(xlamini.vmap(total)(X, starts), products * np.asarray(starts)[:, None], rtol=1e-5)
+    np.testing.assert_allclose(xlamini.grad(lambda s: total(X[0], s).sum())(2.0), products[0].sum(), rtol=1e-5)
+    both = xlamini.vmap(xlamini.grad(lambda x, s: total(x, s).sum(), 1))(X, starts)
+    np.testing.assert_allclose(both, products.sum(1), rtol=1e-5)
 
 
 @pytest.mark.full

@@ -12,7 +12,7 @@ import pytest
 from jaxlib import _jax, xla_client
 
 from tests.support.ffi_library import library, needs_compiler
-from xlamini import ShapeDtypeStruct, ffi
+from xlamini import ShapeDtypeStruct, ffi, jit, pure_callback
 from xlamini.runtime.devices import ffi_registration, ffi_targets
 
 PUTS = ctypes.CDLL(None).puts
@@ -143,3 +143,14 @@ def test_batch_partitionable_targets_are_passed_on(monkeypatch: pytest.MonkeyPat
     ffi.register_ffi_target_as_batch_partitionable("test_rows")
     assert seen == [("test_rows",), ("test_rows", "api")]
     assert ffi_registration.batch_partitionable == ["test_rows"]
+
+
+def test_a_gpus_kernel_that_calls_python_is_registered_when_a_program_that_needs_it_is_lowered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(ffi_targets, "register_kernels", asked.append)
+    x = ShapeDtypeStruct((3,), np.float32)
+    program = jit(lambda x: pure_callback(np.sin, x, x)).trace(x).lower(lowering_platforms=("cuda",))
+    assert "@xla_ffi_python_gpu_callback" in program.as_text()
+    assert asked == ["cuda"]

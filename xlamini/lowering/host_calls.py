@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from xlamini.core import Avals, ShapedArray
 from xlamini.runtime.callbacks import BufferCall, HostCall
 from xlamini.runtime.collective_callbacks import CollectiveHostCall
+from xlamini.runtime.devices.ffi_targets import require_target
 
 if TYPE_CHECKING:  # primitives import this file, and so would MLIR's bindings with it
     from xlamini.lowering.context import Context
@@ -126,7 +127,9 @@ def _replicate(ctx: Context, x: Value, aval: ShapedArray) -> Value:
 
 
 def _target(ctx: Context, among: str) -> str:
-    return f"xla_ffi_{among}python_{_kind(ctx)}_callback"
+    target = f"xla_ffi_{among}python_{_kind(ctx)}_callback"
+    require_target(target, ctx.platform)
+    return target
 
 
 def _kind(ctx: Context) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from jaxlib import _jax
 from jaxlib._hlo import HloPrintOptions, XlaComputation, hlo_module_from_text
 
-from xlamini.runtime.devices.platforms import Device, client
+from xlamini.runtime.devices.platforms import client
 
 
 def hlo_of(module: Any) -> XlaComputation:
@@ -22,10 +22,12 @@ def hlo_text(module: Any, debug_info: bool) -> str:
     return hlo_of(module).get_hlo_module().to_string(options)
 
 
-def hlo_cost(module: Any, device: Device) -> dict[str, float]:
-    """XLA's cost estimate of the unoptimized program: `flops`, `bytes accessed`, …; a loop's body counts once."""
-    analyzer = client("cpu") if isinstance(device.client, _jax.CompileOnlyPyClient) else device.client
-    return _jax.hlo_module_cost_analysis(analyzer, hlo_of(module).as_hlo_module())
+def hlo_cost(module: Any) -> dict[str, float]:
+    """XLA's cost estimate of the unoptimized program: `flops`, `bytes accessed`, …; a loop's body counts once.
+
+    The CPU's client counts programs of all platforms, as plugins have no estimate.
+    """
+    return _jax.hlo_module_cost_analysis(client("cpu"), hlo_of(module).as_hlo_module())
 
 
 def text_cost(text: str) -> dict[str, float]:

@@ -178,7 +178,7 @@ class Lowered(Stage):
     def cost_analysis(self) -> dict[str, float]:
         """XLA's estimate of flops and bytes before it optimises; a loop's body counts once."""
         self._check_here("cost_analysis")
-        return hlo_cost(self._program.module, self._program.device)
+        return hlo_cost(self._program.module)
 
     def outline_report(self) -> str:
         """The repeated blocks that were outlined, to be compiled once; or the reason why there are none."""

@@ -101,16 +101,26 @@ class Monoid(NamedTuple):
 
 def recognised(found: Computation, monoids: dict[Primitive, Monoid]) -> Primitive | None:
     """The reduction primitive of a computation that is one monoid operation with its identity as the initial value."""
+    monoid = monoid_of(found, monoids)
+    return monoid.reduction if monoid is not None and starts_with_identity(found, monoid) else None
+
+
+def monoid_of(found: Computation, monoids: dict[Primitive, Monoid]) -> Monoid | None:
+    """The monoid of a computation that is one monoid operation, with any initial value."""
     jaxpr = found.jaxpr
     if len(found.operands) != 1 or len(jaxpr.eqns) != 1 or found.captured:
         return None
-    (eqn,), (start,) = jaxpr.eqns, found.starts
-    monoid = monoids.get(eqn.primitive)
-    dtype = aval_of(found.operands[0]).dtype
+    (eqn,) = jaxpr.eqns
     fits = eqn.outvars == jaxpr.outvars and set(eqn.invars) == set(jaxpr.invars)
-    if monoid is None or not fits or (eqn.primitive in (add, mul) and kind_of(dtype) is BOOL):
+    if not fits or (eqn.primitive in (add, mul) and kind_of(aval_of(found.operands[0]).dtype) is BOOL):
         return None
-    return monoid.reduction if _is_identity(start, monoid.start(dtype), dtype) else None
+    return monoids.get(eqn.primitive)
+
+
+def starts_with_identity(found: Computation, monoid: Monoid) -> bool:
+    """Whether the initial value is known to be the monoid's identity."""
+    dtype = aval_of(found.operands[0]).dtype
+    return _is_identity(found.starts[0], monoid.start(dtype), dtype)
 
 
 def monoids_of(**reductions: Primitive) -> dict[Primitive, Monoid]:

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from xlamini.core import Avals, Axis, Cost, Dims, Factors, Jaxpr, Params, Shape, ShapedArray, Values, apart, aval_of
 from xlamini.interpreters.jvp import jvp
-from xlamini.primitives import in_sharding, reduce_or_p, reshape, transpose, with_batch_first
+from xlamini.primitives import broadcast_in_dim, in_sharding, reduce_or_p, reshape, transpose, with_batch_first
 from xlamini.primitives.reductions import (
     reduce_and_p,
     reduce_max_p,
@@ -19,10 +19,13 @@ from xlamini.primitives.reductions import (
 from xlamini.primitives.shape import reduced
 from xlamini.staging import HigherOrder, cost_of, rebuilt
 from xlamini.transforms.reductions.computation import (
+    Computation,
+    Monoid,
     batched_by,
     folded,
+    monoid_of,
     monoids_of,
-    recognised,
+    starts_with_identity,
     tangents_by,
     traced,
 )
@@ -39,8 +42,9 @@ def reduce(
 
     `operands` is an array or a container of arrays of one shape, `init_values` has its structure, scalars of the same
     dtypes; so have a, b, and the result of `computation`. It must be associative with identity `init_values`, because
-    XLA reduces in any order. Sums, products, extrema and bitwise operations are recognized and run as such. Raises
-    ValueError for structures that differ, TypeError for dtypes, ShapeError for shapes or dimensions that do not fit.
+    XLA reduces in any order. Sums, products, extrema and bitwise operations are recognized and run as such, and may
+    have any initial value. Raises ValueError for structures that differ, TypeError for dtypes, ShapeError for shapes or
+    dimensions that do not fit.
 
     >>> reduce(xlamini.numpy.arange(1.0, 5.0), 1.0, lambda a, b: a * b, (0,))
     Array(24., dtype=float32)
@@ -54,9 +58,9 @@ def reduce(
     first = aval_of(found.operands[0])
     axes = tuple(d + first.ndim if -first.ndim <= d < 0 else d for d in axes)
     reduced(first, axes, "reduce")
-    known = recognised(found, _MONOIDS)
-    if known is not None:
-        return rebuilt(found.tree, [known.bind(*found.operands, axes=axes)])
+    monoid = monoid_of(found, _MONOIDS)
+    if monoid is not None:
+        return rebuilt(found.tree, [_with_start(found, monoid, monoid.reduction.bind(*found.operands, axes=axes))])
     if found.captured:
         rows = [_rows(x, axes) for x in found.operands]
         return rebuilt(found.tree, folded(found.jaxpr, found.captured, rows, found.starts))
@@ -127,6 +131,14 @@ _MONOIDS = monoids_of(
     bitwise_or=reduce_or_p,
     bitwise_xor=reduce_xor_p,
 )
+
+
+def _with_start(found: Computation, monoid: Monoid, reduced: Any) -> Any:
+    """A reduction with its initial value. XLA may apply one several times, and does on a GPU if it is no identity."""
+    if starts_with_identity(found, monoid):
+        return reduced
+    (eqn,), (start,) = found.jaxpr.eqns, found.starts
+    return eqn.primitive.bind(broadcast_in_dim(start, aval_of(reduced).shape, ()), reduced)
 
 
 def _rows(x: Any, axes: Shape) -> Any:
