@@ -1,6 +1,7 @@
 """gather: a window of an array read at each of many places. Its adjoint is scatter_add."""
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -148,7 +149,7 @@ class Gather(Primitive):
             dimension_numbers=as_scatter(dimension_numbers),
             mode=mode,
             indices_are_sorted=indices_are_sorted,
-            unique_indices=unique_indices,
+            unique_indices=unique_indices and _are_disjoint(aval_of(indices), dimension_numbers, mode, **params),
         )
         return [back, None]
 
@@ -161,6 +162,7 @@ class Gather(Primitive):
         dimension_numbers: Any,
         slice_sizes: Shape,
         indices_are_sorted: bool,
+        unique_indices: bool,
         **params: Any,
     ) -> Any:
         x, indices = (v if d is None else moveaxis(v, d, 0) for v, d in zip(operands, dims, strict=True))
@@ -170,13 +172,13 @@ class Gather(Primitive):
             numbers, sizes = with_indices_batch(dimension_numbers), slice_sizes
         else:
             numbers, sizes = with_common_batch(dimension_numbers), (min(axis.size, 1), *slice_sizes)
-        still_sorted = indices_are_sorted and dims[1] is None
         out = self.bind(
             x,
             indices,
             dimension_numbers=numbers,
             slice_sizes=sizes,
-            indices_are_sorted=still_sorted,
+            indices_are_sorted=indices_are_sorted and dims[1] is None,
+            unique_indices=unique_indices and dims[0] is not None,  # examples may read one place of what they share
             **params,
         )
         return out, 0
@@ -252,6 +254,13 @@ class Gather(Primitive):
 
 
 gather_p = Gather()
+
+
+def _are_disjoint(indices: ShapedArray, numbers: Any, mode: Any, slice_sizes: Shape, **_: Any) -> bool:
+    """Whether windows at different index vectors share no element: there is one only, or none is longer than one."""
+    places = [n for d, n in enumerate(indices.shape[:-1]) if d not in numbers.start_indices_batching_dims]
+    short = all(slice_sizes[d] == 1 for d in numbers.start_index_map)
+    return math.prod(places) <= 1 or (short and mode is not GatherScatterMode.CLIP)
 
 
 def _in_bounds(operand: ShapedArray, indices: Any, places: Shape, window: Shape) -> Any:

@@ -33,6 +33,7 @@ from xlamini.core import (
     is_zero,
     tangent_aval,
 )
+from xlamini.lowering.ffi_calls import is_gpu
 from xlamini.primitives.arithmetic import add, sub
 from xlamini.primitives.complex import complex as complex_, imag, real
 from xlamini.primitives.elementwise import like_dtypes
@@ -69,6 +70,7 @@ from xlamini.primitives.windows.cpu import (
 )
 from xlamini.primitives.windows.cpu.choice import Formulation, Rewrite, by_formulation, by_rewrite, by_rewrite_if_finite
 from xlamini.primitives.windows.geometry import Pads, as_numbers, as_pads, dilated, pads_attribute, window_counts
+from xlamini.primitives.windows.integer_products import windows_times_kernel
 from xlamini.runtime import Array
 
 
@@ -183,6 +185,8 @@ class ConvGeneralDilated(Primitive):
     def lower(self, ctx: Any, lhs: Any, rhs: Any, **params: Any) -> Any:
         if kind_of(ctx.avals_in[0].dtype) is COMPLEX:
             return ctx.inline(lambda x, y: self._of_parts(x, y, params), lhs, rhs)
+        if kind_of(ctx.avals_in[0].dtype) in INTEGER and is_gpu(ctx):
+            return ctx.inline(lambda x, y: windows_times_kernel(self.bind, x, y, params), lhs, rhs)
         operands = (lhs, rhs)
         plain = functools.partial(self._plain, ctx, *operands, **params)
         found = by_rewrite_if_finite(ctx, _OF_FINITE, operands, plain)

@@ -130,6 +130,8 @@ def _register_gpu(name: str, kernels: Kernels) -> bool:
         module = _module(f"{package}.{part}")
         if module is not None:
             _register_each(register, kernels.target, module.registrations(), typed=part in _TYPED)
+        if module is not None and part == "_hybrid":
+            module.initialize()  # they compute with LAPACK, whose functions are SciPy's; without them they crash
     return True
 
 

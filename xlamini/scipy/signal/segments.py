@@ -83,7 +83,6 @@ def cut(x: Any, segments: Segments) -> Any:
         numbers,
         (count, segments.length),
         indices_are_sorted=True,
-        unique_indices=True,
         mode=GatherScatterMode.PROMISE_IN_BOUNDS,
     )
     return reshape(rows, (*outer, len(starts), segments.length))
