@@ -150,7 +150,14 @@ def test_a_gpus_kernel_that_calls_python_is_registered_when_a_program_that_needs
 ) -> None:
     asked: list[str] = []
     monkeypatch.setattr(ffi_targets, "register_kernels", asked.append)
-    x = ShapeDtypeStruct((3,), np.float32)
-    program = jit(lambda x: pure_callback(np.sin, x, x)).trace(x).lower(lowering_platforms=("cuda",))
+    x, mask = ShapeDtypeStruct((3,), np.float32), ShapeDtypeStruct((3,), bool)
+    program = jit(lambda *xs: pure_callback(np.where, x, *xs)).trace(mask, x, x).lower(lowering_platforms=("cuda",))
     assert "@xla_ffi_python_gpu_callback" in program.as_text()
     assert asked == ["cuda"]
+
+
+def test_parts_of_bytes_do_not_pass_between_a_gpu_and_python() -> None:
+    x = ShapeDtypeStruct((3,), "int4")
+    program = jit(lambda x: pure_callback(lambda x: x, x, x)).trace(x)
+    with pytest.raises(NotImplementedError, match=r"pure_callback: int4 does not pass .*; convert .* x.astype\('int8'\)"):
+        program.lower(lowering_platforms=("cuda",))

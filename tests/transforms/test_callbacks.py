@@ -430,7 +430,7 @@ def test_a_function_that_failed_once_works_afterwards(seen: list[Any]) -> None:
 
     f = jit(lambda x: pure_callback(host, SCALAR, x))
     with pytest.raises(CallbackError):
-        f(-1.0)
+        f(-1.0).block_until_ready()
     assert f(2.0) == 2 and seen == [-1, 2]
 
 
@@ -441,7 +441,7 @@ def test_interrupts_stay_interrupts(interrupt: Any, mode: str) -> None:
         raise interrupt("now")
 
     with pytest.raises(interrupt, match="now"):
-        MODES[mode](lambda x: pure_callback(host, SCALAR, x))(1.0)
+        MODES[mode](lambda x: pure_callback(host, SCALAR, x))(1.0).block_until_ready()
 
 
 def test_a_failure_within_a_callback_of_a_callback() -> None:
@@ -449,9 +449,9 @@ def test_a_failure_within_a_callback_of_a_callback() -> None:
     with pytest.raises(CallbackError, match="outer raised CallbackError: pure_callback: boom raised") as raised:
 
         def outer(x: Any) -> Any:
-            return inner(x)
+            return inner(x).block_until_ready()
 
-        jit(lambda x: pure_callback(outer, SCALAR, x))(1.0)
+        jit(lambda x: pure_callback(outer, SCALAR, x))(1.0).block_until_ready()
     cause = raised.value.__cause__
     assert isinstance(cause, CallbackError) and isinstance(cause.__cause__, ValueError)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from xlamini.core import Avals, ShapedArray
+from xlamini.core import Avals, ShapedArray, itemsize_bits
 from xlamini.runtime.callbacks import BufferCall, HostCall
 from xlamini.runtime.collective_callbacks import CollectiveHostCall
 from xlamini.runtime.devices.ffi_targets import require_target
@@ -137,7 +137,18 @@ def _kind(ctx: Context) -> str:
     kind = _KINDS.get(ctx.platform)
     if kind is None:
         raise NotImplementedError(f"{ctx.eqn.primitive}: programs on {ctx.platform} cannot call Python functions")
+    if kind == "gpu":
+        _check_whole_bytes(ctx)
     return kind
+
+
+def _check_whole_bytes(ctx: Context) -> None:
+    for aval in (*ctx.avals_in, *ctx.avals_out):
+        if itemsize_bits(aval.dtype) < 8:
+            raise NotImplementedError(
+                f"{ctx.eqn.primitive}: {aval.dtype.name} does not pass between a GPU and Python, as XLA packs several "
+                "elements into a byte there; convert operands and results, x.astype('int8')"
+            )
 
 
 def _layouts(tokens: int, avals: Avals) -> str:

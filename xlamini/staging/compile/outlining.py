@@ -107,6 +107,8 @@ def _against(jaxpr: Jaxpr, platform: str, wanted: bool) -> str:
     """The reason not to outline a program; "" if there is none."""
     if not wanted:
         return "switched off"
+    if platform in ("cuda", "gpu"):
+        return "on a GPU blocks that are called take two to four times as long as one program"
     if platform != "cpu":
         return f"on {platform} calls are not known to run as fast as one program"
     count = _count(jaxpr, {})
