@@ -21,7 +21,7 @@ ROWS = all_rows()
 TOLERANCE = {"float64": 1e-9, "complex128": 1e-9, "float32": 2e-4, "complex64": 2e-4}
 """For derivatives: sums come in another order, and functions of the standard library differ in their last bits."""
 NARROW_PRODUCTS = {"scaled_dot", "dot: a DotAlgorithm", "nn.scaled_dot_general: mxfp8"}
-"""Rows whose products a GPU computes in narrow dtypes, and a CPU in wide ones: about 1 % of the largest element apart."""
+"""Rows whose products a GPU computes in narrow dtypes, and a CPU in wide ones: about 1 % of the largest element."""
 
 
 def each_row(rows: Sequence[Row]) -> Any:
