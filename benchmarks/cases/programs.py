@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.targets.lower import MODULES
 from benchmarks.targets.program import Program, Spec
+from benchmarks.targets.programs import elementwise, programs
 from benchmarks.timing import Measurement, Settings, each_per_call
 
 Compiled = tuple[Program, Callable[..., Any]]
 
 WORST, MEAN = 1.05, 0.95
-MODULES = ("lax", "nn", "ops", "image", "random", "scipy.linalg", "scipy.special")
 COMPILERS = os.cpu_count()
 
 
@@ -38,15 +39,13 @@ def measure(load: Callable[[], ModuleType], settings: Settings) -> list[Measurem
 
 
 def _chosen(jax: ModuleType, settings: Settings) -> list[Program]:
-    families = importlib.import_module("benchmarks.targets.programs")
-    found = families.elementwise.programs(jax) if settings.quick else families.programs(jax).values()
+    found = elementwise.programs(jax) if settings.quick else programs(jax).values()
     return [program for program in found if not program.name.endswith("_3layers")]
 
 
 def _compiled(jax: ModuleType, program: Program) -> Compiled:
-    types = jax.tree.map(lambda spec: jax.ShapeDtypeStruct(spec.shape, spec.dtype), program.args, is_leaf=_is_spec)
     try:
-        return program, jax.jit(program.fun).lower(*types).compile()
+        return program, jax.jit(program.fun).lower(*program.types(jax)).compile()
     except Exception as error:
         return program, _raising(error)
 
@@ -61,7 +60,7 @@ def _raising(error: Exception) -> Callable[..., Any]:
 def _measure(jax: ModuleType, program: Program, run: Callable[..., Any], settings: Settings) -> list[Measurement]:
     """One program's measurement; its arguments exist no longer than that."""
     rng = np.random.default_rng(0)
-    args = jax.device_put(jax.tree.map(lambda spec: _values(rng, spec), program.args, is_leaf=_is_spec))
+    args = jax.device_put(program.arguments(jax, lambda spec: _values(rng, spec)))
     return each_per_call(jax, [(f"program: {program.name}", lambda: run(*args))], settings, WORST)
 
 
@@ -71,7 +70,3 @@ def _values(rng: np.random.Generator, spec: Spec) -> np.ndarray:
     if dtype.kind in "iu":
         return rng.integers(0, 100, spec.shape).astype(dtype)
     return rng.random(spec.shape, np.float32).astype(dtype)
-
-
-def _is_spec(x: Any) -> bool:
-    return isinstance(x, Spec)

@@ -12,10 +12,9 @@ import json
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from benchmarks.targets.counts import failure
-from benchmarks.targets.program import Program, Spec
+from benchmarks.targets.program import Program
 from benchmarks.targets.programs import programs
 
 MODULES = ("numpy", "lax", "nn", "ops", "image", "random", "scipy.linalg", "scipy.special")
@@ -40,17 +39,12 @@ def _pretend_cudnn() -> None:
 
 def stablehlo(jax: ModuleType, program: Program, target: str) -> str:
     """The text of the program's StableHLO for a target."""
-    args = jax.tree.map(lambda spec: jax.ShapeDtypeStruct(spec.shape, spec.dtype), program.args, is_leaf=_is_spec)
-    traced = jax.jit(program.fun, donate_argnums=program.donated).trace(*args)
+    traced = jax.jit(program.fun, donate_argnums=program.donated).trace(*program.types(jax))
     if hasattr(jax, "target"):
         lowered = traced.lower(target=jax.target(target))
     else:
         lowered = traced.lower(lowering_platforms=(PLATFORMS[target.partition(":")[0]],))
     return lowered.compiler_ir("stablehlo").operation.get_asm()
-
-
-def _is_spec(x: Any) -> bool:
-    return isinstance(x, Spec)
 
 
 def main(library: str, name: str, folder: str, *targets: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 
@@ -23,6 +24,14 @@ class Program:
     fun: Callable[..., Any]
     args: tuple[Any, ...]
     donated: tuple[int, ...] = ()
+
+    def arguments(self, jax: ModuleType, make: Callable[[Spec], Any]) -> Any:
+        """The arguments, with what `make` gives for each `Spec`."""
+        return jax.tree.map(make, self.args, is_leaf=lambda x: isinstance(x, Spec))
+
+    def types(self, jax: ModuleType) -> Any:
+        """The arguments' types."""
+        return self.arguments(jax, lambda spec: jax.ShapeDtypeStruct(spec.shape, spec.dtype))
 
 
 def f32(*shape: int) -> Spec:

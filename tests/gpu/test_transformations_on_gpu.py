@@ -17,6 +17,7 @@ ON_THE_CPU_ONLY = {
     "transforms/test_scan.py": "test_weak_types",  # how a product of bfloat16 is rounded is the compiler's choice
     "primitives/test_dot_general.py": "test_precision_reaches_stablehlo or test_printed",  # it is set for all
     "transforms/test_scan_rules.py": "test_printed",
+    "transforms/test_callbacks.py": "int4",  # a GPU's parts of bytes do not pass to Python
     "runtime/test_runtime.py": "dlpack_shares_memory or compares_by_device or platforms_by_name or virtual_cpu_devices",
     "primitives/test_sort.py": "on_the_cpu",
     "random/test_random.py": "computed_once",

@@ -111,8 +111,9 @@ def _check(fun: Callable[..., Any], operands: Sequence[Any], batched: bool) -> N
     assert_kept(fun, *operands)
     if not batched:
         return
-    all_axes = (0,) * len(operands)
-    for axes in {all_axes, *(tuple(0 if i == j else None for j in range(len(operands))) for i in range(len(operands)))}:
+    count = len(operands)
+    alone = [tuple(0 if i == j else None for j in range(count)) for i in range(count)]
+    for axes in {(0,) * count, *alone}:
         values = [x if a is None else np.stack([x, x]) for x, a in zip(operands, axes, strict=True)]
         assert_kept(xlamini.vmap(fun, axes), *values)
 

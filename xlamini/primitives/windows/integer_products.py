@@ -23,7 +23,7 @@ def windows_times_kernel(bind: Callable[..., Any], lhs: Any, rhs: Any, params: P
     kernel = transpose(rhs, rhs_spec)  # output features, input features, window
     outputs, inputs, *window = aval_of(kernel).shape
     groups = params["feature_group_count"]
-    views = split_off(_views(transpose(lhs, lhs_spec), window, params), 2, groups)
+    views = split_off(_views(transpose(lhs, lhs_spec), tuple(window), params), 2, groups)
     kernels = reshape(kernel, (groups, outputs // groups, inputs, int(np.prod(window))))
     pairs = (((0, 3), (3, 2)), ((2,), (0,)))  # offsets and the features of a group; groups
     product = dot_general(views, kernels, pairs, params["precision"], params["preferred_element_type"])

@@ -131,7 +131,7 @@ def _register_gpu(name: str, kernels: Kernels) -> bool:
         if module is not None:
             _register_each(register, kernels.target, module.registrations(), typed=part in _TYPED)
         if module is not None and part == "_hybrid":
-            module.initialize()  # they compute with LAPACK, whose functions are SciPy's; without them they crash
+            module.initialize()  # finds SciPy's LAPACK, which its kernels call on the host, and crash without
     return True
 
 

@@ -133,12 +133,12 @@ _MONOIDS = monoids_of(
 )
 
 
-def _with_start(found: Computation, monoid: Monoid, reduced: Any) -> Any:
-    """A reduction with its initial value. XLA may apply one several times, and does on a GPU if it is no identity."""
+def _with_start(found: Computation, monoid: Monoid, total: Any) -> Any:
+    """A reduction with its initial value, once. XLA may apply one several times, and on a GPU it does."""
     if starts_with_identity(found, monoid):
-        return reduced
+        return total
     (eqn,), (start,) = found.jaxpr.eqns, found.starts
-    return eqn.primitive.bind(broadcast_in_dim(start, aval_of(reduced).shape, ()), reduced)
+    return eqn.primitive.bind(broadcast_in_dim(start, aval_of(total).shape, ()), total)
 
 
 def _rows(x: Any, axes: Shape) -> Any:
