@@ -5,7 +5,6 @@ Donated arguments are kept, as each call has the same. Programs are compiled in 
 
 from __future__ import annotations
 
-import importlib
 import os
 import statistics
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.targets.lower import MODULES
+from benchmarks.targets.lower import import_modules
 from benchmarks.targets.program import Program, Spec
 from benchmarks.targets.programs import elementwise, programs
 from benchmarks.timing import Measurement, Settings, each_per_call
@@ -29,8 +28,7 @@ COMPILERS = os.cpu_count()
 def measure(load: Callable[[], ModuleType], settings: Settings) -> list[Measurement]:
     """Measure each program that compiles, and the mean of all; `--quick` takes those of elementwise functions."""
     jax = load()
-    for name in MODULES:
-        importlib.import_module(f"{jax.__name__}.{name}")
+    import_modules(jax.__name__)
     with ThreadPoolExecutor(COMPILERS) as pool:
         compiled = list(pool.map(lambda program: _compiled(jax, program), _chosen(jax, settings)))
     measured = [m for each in compiled for m in _measure(jax, *each, settings)]

@@ -22,12 +22,17 @@ PLATFORMS = {"tpu": "tpu", "gpu": "cuda"}
 
 
 def load(library: str) -> ModuleType:
-    """The library, with the modules that programs use."""
-    for name in MODULES:
-        importlib.import_module(f"{library}.{name}")
+    """The library, with the modules that programs use, for devices that are not here."""
+    import_modules(library)
     if library == "jax":
         _pretend_cudnn()
     return importlib.import_module(library)
+
+
+def import_modules(library: str) -> None:
+    """Import the modules that programs use."""
+    for name in MODULES:
+        importlib.import_module(f"{library}.{name}")
 
 
 def _pretend_cudnn() -> None:

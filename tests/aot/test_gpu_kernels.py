@@ -1,4 +1,4 @@
-"""What the first run on a GPU found missing, as far as it shows without one."""
+"""Faults of the first run on a GPU that its compiler shows too: kernels that were not set up, or do not exist."""
 from __future__ import annotations
 
 import pytest

@@ -34,11 +34,6 @@ def lapack(name: str, dtype: Any) -> str:
     return f"lapack_{_PREFIXES[dtype.name]}{name}_ffi"
 
 
-def is_gpu(ctx: Context) -> bool:
-    """Whether the program is for an NVIDIA GPU."""
-    return ctx.platform in ("cuda", "gpu")
-
-
 def foreign_call(
     ctx: Context,
     target: str,

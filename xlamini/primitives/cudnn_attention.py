@@ -15,7 +15,8 @@ import numpy as np
 from xlamini.core import Axis, Cost, Dims, Primitive, ShapedArray, Values, aval_of
 from xlamini.core.errors import PlatformError
 from xlamini.lowering.ffi_attributes import quoted
-from xlamini.lowering.ffi_calls import custom_call, is_gpu, row_major_layout
+from xlamini.lowering.ffi_calls import custom_call, row_major_layout
+from xlamini.lowering.gpu import is_gpu
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.promotion import broadcast_to
 from xlamini.primitives.shape import reshape, sum_over

@@ -7,7 +7,8 @@ import numpy as np
 
 from xlamini.core import Cost, ShapedArray, ShapeError, Values, aval_of, is_zero, literal
 from xlamini.lowering.control_flow import while_loop
-from xlamini.lowering.ffi_calls import foreign_call, is_gpu
+from xlamini.lowering.ffi_calls import foreign_call
+from xlamini.lowering.gpu import is_gpu
 from xlamini.primitives.arithmetic import add, div, mul, sub
 from xlamini.primitives.comparison import eq, lt
 from xlamini.primitives.dynamic_slice import dynamic_slice_p

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Cost, ShapedArray, Values, Zero, aval_of, is_zero, literal
-from xlamini.lowering.ffi_calls import is_gpu
+from xlamini.lowering.gpu import is_gpu
 from xlamini.primitives.arg_extrema import argmax
 from xlamini.primitives.arithmetic import abs, add, div, neg
 from xlamini.primitives.comparison import eq

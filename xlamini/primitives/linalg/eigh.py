@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Avals, Cost, Params, ShapedArray, ShapeError, Values, Zero, aval_of, is_zero
-from xlamini.lowering.ffi_calls import is_gpu, xla_call
+from xlamini.lowering.ffi_calls import xla_call
+from xlamini.lowering.gpu import is_gpu
 from xlamini.primitives.complex import real
 from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.elementwise import mul

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Cost, ShapedArray, ShapeError, aval_of
-from xlamini.lowering.ffi_calls import foreign_call, is_gpu, xla_call
+from xlamini.lowering.ffi_calls import foreign_call, xla_call
+from xlamini.lowering.gpu import is_gpu
 from xlamini.primitives.arithmetic import sub
 from xlamini.primitives.iota import broadcasted_iota
 from xlamini.primitives.linalg.stacks import MatrixOperation, as_matrices, check_batch, check_matrix, eye, kernel, shown

@@ -12,7 +12,8 @@ import numpy as np
 
 from xlamini.core import ShapedArray, ShapeError, Values, Zero, aval_of, literal, tangent_aval
 from xlamini.lowering.control_flow import while_loop
-from xlamini.lowering.ffi_calls import foreign_call, is_gpu
+from xlamini.lowering.ffi_calls import foreign_call
+from xlamini.lowering.gpu import is_gpu
 from xlamini.primitives.arithmetic import add
 from xlamini.primitives.comparison import eq, lt
 from xlamini.primitives.concatenate import concatenate

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from xlamini.core import Cost, ShapedArray, Values
-from xlamini.lowering.ffi_calls import is_gpu
+from xlamini.lowering.gpu import is_gpu
 from xlamini.primitives.kinds import COMPLEX, kind_of
 from xlamini.primitives.linalg.spectra import decomposed
 from xlamini.primitives.linalg.stacks import MatrixOperation, as_matrices, check_matrix, kernel, status_aval

@@ -21,7 +21,8 @@ from xlamini.core import (
     in_front,
     literal,
 )
-from xlamini.lowering.ffi_calls import is_gpu, lapack
+from xlamini.lowering.ffi_calls import lapack
+from xlamini.lowering.gpu import is_gpu
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.comparison import eq, ge, gt
 from xlamini.primitives.complex import conj

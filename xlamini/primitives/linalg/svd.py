@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Avals, Cost, ShapedArray, ShapeError, Values, Zero, aval_of, is_zero, literal
-from xlamini.lowering.ffi_calls import is_gpu
+from xlamini.lowering.gpu import is_gpu
 from xlamini.primitives.arithmetic import add, div, sub
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.complex import real

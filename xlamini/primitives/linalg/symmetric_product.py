@@ -4,7 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.core import Cost, ShapedArray, ShapeError, Values, aval_of, is_zero, literal
-from xlamini.lowering.ffi_calls import foreign_call, is_gpu
+from xlamini.lowering.ffi_calls import foreign_call
+from xlamini.lowering.gpu import is_gpu
 from xlamini.primitives.arithmetic import add, mul
 from xlamini.primitives.kinds import FLOAT
 from xlamini.primitives.linalg.stacks import (

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from xlamini.core import Cost, ShapedArray, Values
-from xlamini.lowering.ffi_calls import is_gpu
+from xlamini.lowering.gpu import is_gpu
 from xlamini.primitives.linalg.spectra import decomposed, real_dtype
 from xlamini.primitives.linalg.stacks import MatrixOperation, as_matrices, check_matrix, kernel
 

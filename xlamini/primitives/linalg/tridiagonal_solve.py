@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Cost, ShapedArray, ShapeError, Values, aval_of, is_linear, is_zero, literal
-from xlamini.lowering.ffi_calls import foreign_call, is_gpu
+from xlamini.lowering.ffi_calls import foreign_call
+from xlamini.lowering.gpu import is_gpu
 from xlamini.primitives.arithmetic import add, mul, neg
 from xlamini.primitives.linalg.stacks import (
     MatrixOperation,

@@ -33,6 +33,7 @@ from xlamini.core import (
     is_zero,
     tangent_aval,
 )
+from xlamini.lowering.gpu import is_gpu
 from xlamini.primitives.arithmetic import add, sub
 from xlamini.primitives.complex import complex as complex_, imag, real
 from xlamini.primitives.elementwise import like_dtypes
@@ -184,7 +185,7 @@ class ConvGeneralDilated(Primitive):
     def lower(self, ctx: Any, lhs: Any, rhs: Any, **params: Any) -> Any:
         if kind_of(ctx.avals_in[0].dtype) is COMPLEX:
             return ctx.inline(lambda x, y: self._of_parts(x, y, params), lhs, rhs)
-        if kind_of(ctx.avals_in[0].dtype) in INTEGER and ctx.platform in ("cuda", "gpu"):
+        if kind_of(ctx.avals_in[0].dtype) in INTEGER and is_gpu(ctx):
             return ctx.inline(lambda x, y: windows_times_kernel(self.bind, x, y, params), lhs, rhs)
         operands = (lhs, rhs)
         plain = functools.partial(self._plain, ctx, *operands, **params)

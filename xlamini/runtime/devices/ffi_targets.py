@@ -128,9 +128,10 @@ def _register_gpu(name: str, kernels: Kernels) -> bool:
     _register_each(register, kernels.target, extension.ffi_handlers(), typed=True)
     for part in _MODULES:
         module = _module(f"{package}.{part}")
-        if module is not None:
-            _register_each(register, kernels.target, module.registrations(), typed=part in _TYPED)
-        if module is not None and part == "_hybrid":
+        if module is None:
+            continue
+        _register_each(register, kernels.target, module.registrations(), typed=part in _TYPED)
+        if part == "_hybrid":
             module.initialize()  # finds SciPy's LAPACK, which its kernels call on the host, and crash without
     return True
 

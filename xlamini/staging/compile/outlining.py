@@ -14,6 +14,7 @@ from xlamini.core import REMATERIALIZABLE, Atom, Equation, Jaxpr, Params, Var, s
 from xlamini.core.effects import no_effects
 from xlamini.core.equation_kind import equation_cost
 from xlamini.core.jaxpr import Provenance
+from xlamini.lowering.gpu import is_gpu_platform
 from xlamini.primitives.identity import copy as copy_p
 from xlamini.staging.call.call import jit_p
 
@@ -107,14 +108,18 @@ def _against(jaxpr: Jaxpr, platform: str, wanted: bool) -> str:
     """The reason not to outline a program; "" if there is none."""
     if not wanted:
         return "switched off"
-    if platform in ("cuda", "gpu"):
-        return "on a GPU blocks that are called take two to four times as long as one program"
     if platform != "cpu":
-        return f"on {platform} calls are not known to run as fast as one program"
+        return _against_calls_on(platform)
     count = _count(jaxpr, {})
     if count < MIN_EQUATIONS:
         return f"{count} equations compile fast as they are"
     return "" if _has_kernels(jaxpr) else NO_BLOCK
+
+
+def _against_calls_on(platform: str) -> str:
+    if is_gpu_platform(platform):
+        return "on a GPU blocks that are called take two to four times as long as one program"
+    return f"on {platform} calls are not known to run as fast as one program"
 
 
 def _count(jaxpr: Jaxpr, known: dict[Jaxpr, int]) -> int:

@@ -118,7 +118,7 @@ def monoid_of(found: Computation, monoids: dict[Primitive, Monoid]) -> Monoid | 
 
 
 def starts_with_identity(found: Computation, monoid: Monoid) -> bool:
-    """Whether the initial value is known to be the monoid's identity."""
+    """Whether the initial value is a concrete scalar, and the monoid's identity."""
     dtype = aval_of(found.operands[0]).dtype
     return _is_identity(found.starts[0], monoid.start(dtype), dtype)
 
