@@ -15,6 +15,7 @@ from xlamini.core.tracer import build
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import Linearized
 from xlamini.interpreters.partial_eval import Parted
+from xlamini.interpreters.residuals import Halves, narrow_residuals
 from xlamini.primitives import wrap_p, zeros
 from xlamini.transforms.cond.branches import joined_avals, widen_inputs
 
@@ -41,16 +42,17 @@ class SplitBranches(NamedTuple):
 
 def split_linearized(parts: Sequence[Linearized]) -> SplitBranches:
     """The branches of the primal and tangent conds."""
-    return _share_slots([(p.primal, p.tangent, p.sources) for p in parts], len(parts[0].nonzero_out))
+    return _share_slots([Halves(p.primal, p.tangent, p.sources) for p in parts], len(parts[0].nonzero_out))
 
 
 def split_partial_eval(parts: Sequence[Parted]) -> SplitBranches:
     """The branches of the known and unknown conds."""
     unknown_out = parts[0].unknown_out
-    return _share_slots([(p.known, p.unknown, p.sources) for p in parts], len(unknown_out) - sum(unknown_out))
+    return _share_slots([Halves(p.known, p.unknown, p.sources) for p in parts], len(unknown_out) - sum(unknown_out))
 
 
-def _share_slots(parts: Sequence[tuple[Jaxpr, Jaxpr, Sequence[int]]], num_outs: int) -> SplitBranches:
+def _share_slots(parts: Sequence[Halves], num_outs: int) -> SplitBranches:
+    parts = [narrow_residuals(halves, num_outs) for halves in parts]
     firsts = [first for first, _, _ in parts]
     num_known = len(firsts[0].invars) + num_outs
     new = [_slots_of(first.outvars[num_outs:]) for first in firsts]

@@ -15,6 +15,7 @@ from xlamini.core.tracer import build
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import linearize
 from xlamini.interpreters.partial_eval import partial_eval
+from xlamini.interpreters.residuals import Halves, narrow_residuals
 from xlamini.staging import Mask, chosen, inverse
 from xlamini.staging.call.higher_order import until_stable
 from xlamini.transforms.control_flow.carries import with_outputs_of
@@ -112,6 +113,7 @@ def partial_eval_body(body: Jaxpr, consts: Mask, carry: Mask, xs: Mask) -> Parti
 @rewrite
 def split_body(first: Jaxpr, second: Jaxpr, sources: tuple[int, ...], counts: Counts) -> SplitBody:
     """The bodies of two scans from two programs; `sources` are the residuals' positions among inputs and results."""
+    first, second, sources = narrow_residuals(Halves(first, second, sources), counts.outs)
     hoisted = _hoist(first, counts)
     inputs = parts(hoisted.loop.invars, len(hoisted.taken), counts.carry)
     outputs = hoisted.loop.outvars[: counts.outs]
