@@ -19,6 +19,7 @@ from xlamini.primitives import (
     reshape,
     where,
 )
+from xlamini.primitives.linalg import stacks
 from xlamini.primitives.pad import pad
 from xlamini.primitives.slice import slice
 from xlamini.runtime import Array, device_put_value
@@ -92,7 +93,7 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
     Array([[1., 0.],
            [1., 1.]], dtype=float32)
     """
-    return _kept("tril", m, k, operators.less_equal)
+    return _triangle("tril", m, k, stacks.tril, operators.less_equal)
 
 
 @composite()
@@ -103,13 +104,16 @@ def triu(m: ArrayLike, k: int = 0) -> Array:
     Array([[1., 1.],
            [0., 1.]], dtype=float32)
     """
-    return _kept("triu", m, k, operators.greater_equal)
+    return _triangle("triu", m, k, stacks.triu, operators.greater_equal)
 
 
-def _kept(name: str, m: Any, k: Any, relation: Any) -> Any:
+def _triangle(name: str, m: Any, k: Any, triangle: Any, relation: Any) -> Any:
+    """The triangle as decompositions take it where k is known, so that one mask serves both."""
     x = as_operand(name, m)
     if x.ndim < 2:
         raise ValueError(f"{name}: at least two dimensions are needed, got shape {x.shape}")
+    if type(k) is int:
+        return triangle(x, min(max(k, -x.shape[-2]), x.shape[-1]))
     keep = _by_diagonal(x.shape[-2:], k, relation)
     mask = broadcast_in_dim(keep, x.shape, (x.ndim - 2, x.ndim - 1))
     return where(mask, x, in_dtype(0, x.dtype))
