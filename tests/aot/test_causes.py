@@ -14,7 +14,7 @@ import xlamini.numpy as jnp
 from tests.aot.counts import compiled, cycles, kernels, memory, shaped
 from xlamini import lax, nn, random
 from xlamini.runtime.targets.topology import Target
-from xlamini.scipy.linalg import circulant, expm, fiedler_companion, hankel, lu, polar, toeplitz
+from xlamini.scipy.linalg import circulant, expm, fiedler_companion, hankel, lu, polar, solve_triangular, toeplitz
 from xlamini.scipy.special import betainc, fresnel
 from xlamini.scipy.stats import bernoulli, gaussian_kde
 
@@ -416,3 +416,32 @@ def test_the_gradient_of_svd_turns_one_matrix(gpu: Target) -> None:
     x = shaped(8, 32, 32)
     assert len(kernels(gradient, gpu, x)) <= 8
     assert memory(gradient, gpu, x) <= 7.1 * 4 * 8 * 32**2
+
+
+def test_rows_along_an_axis_are_read_whole(tpu: Target) -> None:
+    """Indices of size 1 in an axis read all of it: single elements took up to six times the cycles of rows."""
+    x, i = shaped(8, 256, 128), shaped(8, 32, 1, dtype="int32")
+    along, by_rows = (
+        lambda x, i: (jnp.take_along_axis(x, i, axis=1, mode="clip") ** 2).sum(),
+        lambda x, i: (xlamini.vmap(lambda x, i: x.at[i].get(mode="clip"))(x, i[..., 0]) ** 2).sum(),
+    )
+    assert cycles(along, tpu, x, i) <= 1.02 * cycles(by_rows, tpu, x, i)
+    assert cycles(xlamini.grad(along), tpu, x, i) <= 1.02 * cycles(xlamini.grad(by_rows), tpu, x, i)
+
+
+def test_a_loop_keeps_factors_before_their_broadcast(gpu: Target) -> None:
+    """The gradient needs a vector and the carry of each turn, not the vector broadcast to a matrix."""
+
+    def loss(xs: Any, c: Any) -> Any:
+        return lax.scan(lambda c, x: (c * jnp.tanh(x)[:, None], None), c, xs)[0].sum()
+
+    xs, c = shaped(64, 128), shaped(128, 128)
+    assert memory(xlamini.grad(loss), gpu, xs, c) <= 1.1 * 4 * (64 * 128**2 + 3 * 128**2 + 4 * 64 * 128)
+
+
+def test_a_triangle_and_a_triangular_solve_share_a_mask(tpu: Target) -> None:
+    def loss(a: Any, b: Any) -> Any:
+        return (solve_triangular(jnp.tril(a), b, lower=True) ** 2).sum()
+
+    gradient = xlamini.grad(loss, argnums=(0, 1))
+    assert kernels(gradient, tpu, shaped(64, 64, 64), shaped(64, 64, 8)).count("fusion") <= 6
