@@ -445,3 +445,10 @@ def test_a_triangle_and_a_triangular_solve_share_a_mask(tpu: Target) -> None:
 
     gradient = xlamini.grad(loss, argnums=(0, 1))
     assert kernels(gradient, tpu, shaped(64, 64, 64), shaped(64, 64, 8)).count("fusion") <= 6
+
+
+def test_the_gradient_of_attention_copies_nothing_twice(gpu: Target) -> None:
+    """The product with the values takes them first; the other order had one kernel more, a transposition."""
+    x = shaped(1, 256, 2, 64)
+    gradient = xlamini.grad(lambda *a: (nn.dot_product_attention(*a) ** 2).sum(), argnums=(0, 1, 2))
+    assert len(kernels(gradient, gpu, x, x, x)) <= 16
