@@ -13,7 +13,7 @@ from jaxlib import _jax, xla_client
 
 from tests.support.ffi_library import library, needs_compiler
 from xlamini import ShapeDtypeStruct, ffi, jit, pure_callback
-from xlamini.runtime.devices import ffi_registration, ffi_targets
+from xlamini.runtime.devices import ffi_targets
 
 PUTS = ctypes.CDLL(None).puts
 
@@ -139,10 +139,10 @@ def test_batch_partitionable_targets_are_passed_on(monkeypatch: pytest.MonkeyPat
     record = functools.partial(_record, seen)
     monkeypatch.setattr(ffi_targets._jax, "register_custom_call_as_batch_partitionable", record)
     monkeypatch.setattr(ffi_targets, "loaded_plugin", lambda name: "api" if name == "cuda" else None)
-    monkeypatch.setattr(ffi_registration, "batch_partitionable", [])
+    monkeypatch.setattr(ffi_targets, "batch_partitionable", [])
     ffi.register_ffi_target_as_batch_partitionable("test_rows")
     assert seen == [("test_rows",), ("test_rows", "api")]
-    assert ffi_registration.batch_partitionable == ["test_rows"]
+    assert ffi_targets.batch_partitionable == ["test_rows"]
 
 
 def test_a_gpus_kernel_that_calls_python_is_registered_when_a_program_that_needs_it_is_lowered(

@@ -76,7 +76,7 @@ def _is_cheap(eqn: Equation) -> bool:
     return single and bool(eqn.primitive.traits & REMATERIALIZABLE) and not eqn.effects
 
 
-def _chain(atom: Atom, makers: Mapping[Atom, Equation], known: Container[Atom]) -> list[Equation]:
+def _chain(atom: Atom, makers: Mapping[Any, Equation], known: Container[Atom]) -> list[Equation]:
     """The equations that make `atom` of a value that is smaller or stored already, the last one first."""
     chain, length = [], 0
     while (eqn := makers.get(atom)) is not None and eqn.invars[0].aval.nbytes <= atom.aval.nbytes:

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Avals
+from xlamini.core import Avals, Shape
 from xlamini.lowering.context import Context, Value
 from xlamini.lowering.ffi_attributes import dictionary, quoted
-from xlamini.runtime.devices.ffi_targets import require_target
+from xlamini.lowering.sharding_rules import batch_rule
+from xlamini.runtime.devices.ffi_targets import partition_along_batch, require_target
 
 Layout = Sequence[int]
 """The dimensions of an array, minor one first."""
@@ -70,6 +71,7 @@ def foreign_call(
         operand_layouts=[_layout(rank, matrix) for rank in ranks],
         result_layouts=[_layout(a.ndim, matrix) for a in results],
         aliases=aliases,
+        **_along_batch(ctx, target, batch, [tuple(v.type.shape) for v in operands], [a.shape for a in results]),
     )
 
 
@@ -85,11 +87,13 @@ def custom_call(
     aliases: Mapping[int, int] | None = None,
     api_version: int = TYPED,
     has_side_effect: bool = False,
+    **attributes: Any,
 ) -> list[Value]:
     """Call an FFI target; returns the list of its results, of the MLIR types `types`.
 
     `config` is MLIR's text of the attributes, a dictionary, or of a string for versions of the interface before the
-    typed one. Layouts are minor dimension first; None leaves them to XLA. `aliases` is `{result: operand}`.
+    typed one. Layouts are minor dimension first; None leaves them to XLA. `aliases` is `{result: operand}`. Further
+    `attributes` of the operation are MLIR's texts.
     """
     require_target(target, ctx.platform)
     rest: dict[str, Any] = _aliasing(aliases or {}, len(types))
@@ -105,6 +109,7 @@ def custom_call(
         api_version=f"{api_version} : i32",
         backend_config=config,
         **rest,
+        **attributes,
     )
 
 
@@ -125,6 +130,17 @@ def xla_call(
         api_version=f"{api_version} : i32",
         backend_config=quoted(config),
     )
+
+
+def _along_batch(
+    ctx: Context, target: str, batch: int, operands: Sequence[Shape], results: Sequence[Shape]
+) -> dict[str, Any]:
+    """What lets XLA split a call along its batch: without, each device gathers the batch and computes all of it."""
+    if not (batch and ctx.module.spans_devices):
+        return {}
+    partition_along_batch(target)
+    rule = batch_rule(operands[0][:batch], operands, results)
+    return {"mhlo.frontend_attributes": f'{{num_batch_dims = "{batch}"}}', "sdy.sharding_rule": rule}
 
 
 def _layout(rank: int, matrix: int) -> Layout:

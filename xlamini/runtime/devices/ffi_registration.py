@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import jaxlib.version
 from jaxlib import _jax, xla_client
 
-from xlamini.runtime.devices.ffi_targets import batch_partitionable, partition_along_batch
+from xlamini.runtime.devices.ffi_targets import partition_along_batch
 
 _PLATFORMS = {"cpu": "cpu", "host": "cpu", "cuda": "CUDA", "gpu": "CUDA", "rocm": "ROCM"}
 """XLA's names of platforms; `cpu` is Host there, which `xla_client` knows."""
@@ -122,7 +122,6 @@ def register_ffi_target_as_batch_partitionable(name: str) -> None:
     >>> register_ffi_target_as_batch_partitionable("rows_of_a_table")
     """
     _check_name("register_ffi_target_as_batch_partitionable", name)
-    batch_partitionable.append(name)
     partition_along_batch(name)
 
 

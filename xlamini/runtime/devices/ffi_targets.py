@@ -67,7 +67,10 @@ def _targets() -> dict[str, Any]:
 
 
 def partition_along_batch(target: str) -> None:
-    """Declare a target batch partitionable, to XLA and to the plugins that have been loaded."""
+    """Declare a target batch partitionable, once, to XLA and to the plugins that have been loaded."""
+    if target in batch_partitionable:
+        return
+    batch_partitionable.append(target)
     _jax.register_custom_call_as_batch_partitionable(target)
     for name in _GPUS:
         api = loaded_plugin(name)

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from xlamini.core import Shape
+from xlamini.lowering.sharding_rules import factor_name
 
 BATCHING = "…"
 """In an ArrayMapping, the leading dimensions that a rule does not name; followed by a number, one of several groups.
@@ -211,7 +212,7 @@ def written(rule: SdyShardingRule, operands: Sequence[Shape], results: Sequence[
     shapes = [*operands, *results]
     dims = [_dims(*each, ranks) for each in zip(names, rule._mappings, shapes, strict=True)]
     sizes = _sizes(names, dims, shapes, rule.factor_sizes)
-    symbols = {factor: _symbol(i) for i, factor in enumerate(sizes)}
+    symbols = {factor: factor_name(i) for i, factor in enumerate(sizes)}
     tensors = [_tensor(each, symbols) for each in dims]
     count = len(operands)
     text = f"({', '.join(tensors[:count])})->({', '.join(tensors[count:])})"
@@ -282,12 +283,6 @@ def _pairs(dims: Iterable[Iterable[Any]], shapes: Iterable[Shape]) -> Iterable[t
     return [pair for each, shape in zip(dims, shapes, strict=True) for pair in zip(each, shape, strict=True)]
 
 
-_LETTERS = "ijklmnopqrstuvwxyz"
-
-
-def _symbol(index: int) -> str:
-    """Shardy's name of a factor: i, …, z, z_1, …"""
-    return _LETTERS[index] if index < len(_LETTERS) else f"z_{index - len(_LETTERS) + 1}"
 
 
 def _order(symbol: str) -> tuple[str, int]:
