@@ -42,21 +42,36 @@ class SplitBranches(NamedTuple):
 
 def split_linearized(parts: Sequence[Linearized]) -> SplitBranches:
     """The branches of the primal and tangent conds."""
-    return _share_slots([Halves(p.primal, p.tangent, p.sources) for p in parts], len(parts[0].nonzero_out))
+    return _split([Halves(p.primal, p.tangent, p.sources) for p in parts], len(parts[0].nonzero_out))
 
 
 def split_partial_eval(parts: Sequence[Parted]) -> SplitBranches:
     """The branches of the known and unknown conds."""
     unknown_out = parts[0].unknown_out
-    return _share_slots([Halves(p.known, p.unknown, p.sources) for p in parts], len(unknown_out) - sum(unknown_out))
+    return _split([Halves(p.known, p.unknown, p.sources) for p in parts], len(unknown_out) - sum(unknown_out))
 
 
-def _share_slots(parts: Sequence[Halves], num_outs: int) -> SplitBranches:
+class Slots(NamedTuple):
+    """The slots of all branches, the slots of each, and the branches with an output for every slot."""
+
+    slots: list[Slot]
+    own: list[list[Slot]]
+    padded: tuple[Jaxpr, ...]
+
+
+def share_slots(branches: Sequence[Jaxpr], num_outs: int) -> Slots:
+    """Slots for what each branch returns after its first `num_outs` outputs."""
+    own = [_slots_of(branch.outvars[num_outs:]) for branch in branches]
+    slots = list(dict.fromkeys(slot for each in own for slot in each))
+    padded = tuple(_pad_slots(branch, num_outs, each, slots) for branch, each in zip(branches, own, strict=True))
+    return Slots(slots, own, padded)
+
+
+def _split(parts: Sequence[Halves], num_outs: int) -> SplitBranches:
     parts = [narrow_residuals(halves, num_outs) for halves in parts]
     firsts = [first for first, _, _ in parts]
     num_known = len(firsts[0].invars) + num_outs
-    new = [_slots_of(first.outvars[num_outs:]) for first in firsts]
-    slots = list(dict.fromkeys(slot for own in new for slot in own))
+    slots, new, padded = share_slots(firsts, num_outs)
     slot_sources = {slot: num_known + i for i, slot in enumerate(slots)}
     without_slot = {p for _, _, sources in parts for p in sources if p < num_known}
     common = [*sorted(without_slot), *slot_sources.values()]
@@ -67,8 +82,7 @@ def _share_slots(parts: Sequence[Halves], num_outs: int) -> SplitBranches:
     for (_, second, sources), own in zip(parts, new, strict=True):
         shared = [p if p < num_known else slot_sources[own[p - num_known]] for p in sources]
         seconds.append(widen_inputs(second, avals, [place[source] for source in shared]))
-    padded = [_pad_slots(first, num_outs, own, slots) for first, own in zip(firsts, new, strict=True)]
-    return SplitBranches(tuple(padded), tuple(seconds), tuple(common), len(slots))
+    return SplitBranches(padded, tuple(seconds), tuple(common), len(slots))
 
 
 def _out_avals(firsts: Sequence[Jaxpr], num_outs: int) -> list[ShapedArray]:
