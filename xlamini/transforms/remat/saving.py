@@ -72,7 +72,7 @@ class Saving(NamedTuple):
                     env.setdefault(var, out)
         return read(env, [*self.jaxpr.invars, *self.jaxpr.outvars])
 
-    def _run(self, eqn: Equation, env: Mapping[Var, Any]) -> Sequence[Any]:
+    def _run(self, eqn: Equation, env: dict[Var, Any]) -> Sequence[Any]:
         opened = self.opened.get(eqn.outvars[-1])
         operands = read(env, eqn.invars)
         if opened is None:
