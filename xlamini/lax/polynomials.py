@@ -6,10 +6,12 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from xlamini.core import aval_of
-from xlamini.primitives import check_operands, expand_dims
+from xlamini.primitives import broadcast_in_dim, check_operands, expand_dims
 from xlamini.primitives.concatenate import concatenate
-from xlamini.primitives.promotion import broadcast_to, broadcasted_freely, promoted_dtypes
+from xlamini.primitives.promotion import promoted_dtypes
 from xlamini.primitives.tangent_ops import zeros
 from xlamini.runtime import Array
 from xlamini.staging import composite
@@ -31,12 +33,18 @@ def polynomial(x: ArrayLike, coeffs: Sequence[ArrayLike], *, unroll: int | None 
     at, *terms = promoted_dtypes(*check_operands("polynomial", (x, *coeffs)))
     if not terms:
         return zeros(aval_of(at))
-    value, *rest = broadcasted_freely("polynomial", *terms[::-1], at)[:-1]
+    shape = np.broadcast_shapes(*(aval_of(each).shape for each in (at, *terms)))
+    value, *rest = (_in_shape(term, shape) for term in terms[::-1])
 
     def step(y: Any, term: Any) -> Any:
         return y * at + term
 
     if len(terms) <= (_UNROLL if unroll is None else unroll):
         return functools.reduce(step, rest, value)
-    rows = concatenate([expand_dims(broadcast_to(term, aval_of(value).shape), (0,)) for term in rest], 0)
+    rows = concatenate([expand_dims(term, (0,)) for term in rest], 0)
     return scan(lambda y, term: (step(y, term), None), value, rows)[0]
+
+
+def _in_shape(term: Any, shape: tuple[int, ...]) -> Any:
+    own = aval_of(term).shape
+    return broadcast_in_dim(term, shape, range(len(shape) - len(own), len(shape)))
