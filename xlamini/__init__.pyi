@@ -11,6 +11,7 @@ from xlamini import (
     scipy as scipy, sharding as sharding, stages as stages, test_util as test_util, tree as tree,
     tree_util as tree_util, typing as typing, version as version,
 )
+from xlamini.core.compile_flags import CompilerEffortLevel as CompilerEffortLevel
 from xlamini.core.config import (
     config as config, default_device as default_device, default_matmul_precision as default_matmul_precision,
     default_prng_impl as default_prng_impl, disable_jit as disable_jit, enable_checks as enable_checks,
@@ -48,7 +49,10 @@ from xlamini.runtime.devices.platforms import (
     process_index as process_index, process_indices as process_indices,
 )
 from xlamini.runtime.effects import effects_barrier as effects_barrier
-from xlamini.runtime.meshes.current_mesh import set_mesh as set_mesh
+from xlamini.runtime.meshes.current_mesh import (
+    get_abstract_mesh as get_abstract_mesh, get_mesh as get_mesh, set_mesh as set_mesh,
+    use_abstract_mesh as use_abstract_mesh,
+)
 from xlamini.runtime.meshes.array_assembly import (
     make_array_from_callback as make_array_from_callback,
     make_array_from_process_local_data as make_array_from_process_local_data,
@@ -76,6 +80,7 @@ from xlamini.transforms.derivatives.jacobian import (
     hessian as hessian, jacfwd as jacfwd, jacobian as jacobian, jacrev as jacrev,
 )
 from xlamini.staging.run.jit_function import jit as jit
+from xlamini.staging.run.jit_options import Inline as Inline
 from xlamini.transforms.derivatives.jvp import jvp as jvp, linearize as linearize
 from xlamini.staging.run.make_jaxpr import eval_shape as eval_shape, make_jaxpr as make_jaxpr
 from xlamini.transforms.checkify.api import checked as checked

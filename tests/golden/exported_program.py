@@ -32,6 +32,6 @@ def sharded_program(jax: ModuleType) -> Callable[..., Any]:
 
 def shardings(jax: ModuleType) -> list[Any]:
     """The shardings of its arguments."""
-    mesh = jax.sharding.AbstractMesh((2, 4), ("x", "y"))
+    mesh = jax.sharding.AbstractMesh((2, 4), ("x", "y"), (jax.sharding.AxisType.Auto,) * 2)
     specs = jax.sharding.PartitionSpec("x"), jax.sharding.PartitionSpec(None, "y")
     return [jax.sharding.NamedSharding(mesh, spec) for spec in specs]

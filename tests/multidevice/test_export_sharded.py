@@ -19,7 +19,7 @@ from xlamini.errors import LoadError, ShardingError
 from xlamini.sharding import AbstractMesh, AxisType, Mesh, NamedSharding
 from xlamini.transforms.export import exported_file
 
-AXES = AbstractMesh((2, 4), ("x", "y"))
+AXES = AbstractMesh((2, 4), ("x", "y"), AxisType.Auto)
 EXPLICIT = MESH.update(axis_types=AxisType.Explicit)
 FOUR = Mesh(np.array(DEVICES[:4]), ("a",))
 SQUARE = Mesh(np.array(DEVICES[2:6]).reshape(2, 2), ("b", "c"))
@@ -129,7 +129,7 @@ def test_explicit_types() -> None:
 
 
 def test_the_shardings_over_other_meshes() -> None:
-    found = exported(lambda x: x.T, typed("a", mesh=AbstractMesh((4,), ("a",))))
+    found = exported(lambda x: x.T, typed("a", mesh=AbstractMesh((4,), ("a",), AxisType.Auto)))
     assert found.in_shardings_jax(FOUR) == (NamedSharding(FOUR, P("a")),)
     assert found.in_shardings_jax(SQUARE) == (NamedSharding(SQUARE, P(("b", "c"))),)
     assert found.in_shardings_jax(SQUARE.abstract_mesh) == (NamedSharding(SQUARE.abstract_mesh, P(("b", "c"))),)
@@ -219,7 +219,7 @@ def test_a_shard_map_over_axes_runs_on_the_devices_of_its_arguments() -> None:
 @pytest.mark.full
 def test_meshes_of_both_programs() -> None:
     """Equal meshes are one mesh of the module; others keep their devices."""
-    lines = AbstractMesh((8,), ("line",))
+    lines = AbstractMesh((8,), ("line",), AxisType.Auto)
     found = exported(
         lambda a, b: lax.with_sharding_constraint(a + b, NamedSharding(lines, P("line"))), typed("x", "y"),
         typed("line", mesh=lines),
@@ -233,7 +233,7 @@ def test_meshes_of_both_programs() -> None:
 
 def test_exported_functions_in_exported_functions() -> None:
     inner = exported(lambda x: jnp.sin(x), typed("a", mesh=FOUR))
-    outer = again(exported(lambda x: inner.call(x) + 1, typed(None, "a", mesh=AbstractMesh((4,), ("a",)))))
+    outer = again(exported(lambda x: inner.call(x) + 1, typed(None, "a", mesh=AbstractMesh((4,), ("a",), AxisType.Auto))))
     assert outer.nr_devices == 4
     out = outer.call(xlamini.device_put(X, NamedSharding(SQUARE, P("b", "c"))))
     np.testing.assert_allclose(out, np.sin(X) + 1, rtol=1e-6)
@@ -339,7 +339,7 @@ def test_gradients_of_per_device_programs() -> None:
 @pytest.mark.full
 def test_another_process_with_another_number_of_devices(tmp_path: Path) -> None:
     path = tmp_path / "loss.bin"
-    axes = AbstractMesh((2, 2), ("x", "y"))
+    axes = AbstractMesh((2, 2), ("x", "y"), AxisType.Auto)
     path.write_bytes(exported(loss, typed("x", mesh=axes), typed(None, "y", mesh=axes)).serialize(vjp_order=1))
     code = (
         "import sys, pathlib, numpy, xlamini\n"
@@ -426,7 +426,7 @@ def test_a_sharded_module_in_a_file_without_shardings(blob: bytes) -> None:
 
 
 def test_axes_without_names_in_files() -> None:
-    found = exported(lambda x: x, typed(0, mesh=AbstractMesh((8,), (0,))))
+    found = exported(lambda x: x, typed(0, mesh=AbstractMesh((8,), (0,), AxisType.Auto)))
     with pytest.raises(ValueError, match="serialize: the mesh axis 0 is no string, as names in a file must be"):
         found.serialize()
 

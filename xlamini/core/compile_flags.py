@@ -5,6 +5,7 @@ Options given to `jit` or `compile` come before those of the flags.
 
 from __future__ import annotations
 
+import enum
 import functools
 import operator
 from collections.abc import Callable
@@ -14,8 +15,31 @@ from typing import Any
 from xlamini.core.config import DISPATCH, Flag
 from xlamini.core.memo import memoised
 
-LEVELS = {"UNKNOWN": 0, "O0": 9, "O1": 19, "O2": 29, "O3": 39}
-"""XLA's numbers for levels of effort."""
+
+class CompilerEffortLevel(enum.Enum):
+    """How far XLA goes, for short run times or little memory; the values are XLA's numbers.
+
+    The flags `optimization_level` and `memory_fitting_level` and the compiler options of these names take the names.
+
+    >>> CompilerEffortLevel("O2")
+    <CompilerEffortLevel.O2: 29>
+    >>> program = xlamini.jit(lambda x: x + 1, compiler_options={"optimization_level": CompilerEffortLevel.O1.name})
+    >>> program(1)
+    Array(2, dtype=int32, weak_type=True)
+    """
+
+    UNKNOWN = 0
+    O0 = 9
+    O1 = 19
+    O2 = 29
+    O3 = 39
+
+    @classmethod
+    def _missing_(cls, value: object) -> CompilerEffortLevel | None:
+        return cls.__members__.get(value) if isinstance(value, str) else None
+
+
+LEVELS = {level.name: level.value for level in CompilerEffortLevel}
 
 outlining = Flag(
     "outlining", True, "on the CPU, compile a block that a program repeats once, as a function", affects=DISPATCH

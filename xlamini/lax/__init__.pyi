@@ -10,9 +10,11 @@ from xlamini.lax.primitives import (
     eq_to_p as eq_to_p, erf_inv_p as erf_inv_p, erf_p as erf_p, erfc_p as erfc_p, exp2_p as exp2_p, exp_p as exp_p,
     expm1_p as expm1_p, floor_p as floor_p, ge_p as ge_p, gt_p as gt_p, igamma_grad_a_p as igamma_grad_a_p,
     igamma_p as igamma_p, igammac_p as igammac_p, imag_p as imag_p, is_finite_p as is_finite_p, le_p as le_p,
-    le_to_p as le_to_p, lgamma_p as lgamma_p, log1p_p as log1p_p, log_p as log_p, logistic_p as logistic_p,
+    le_to_p as le_to_p, lgamma_p as lgamma_p, log1p_p as log1p_p, log2_p as log2_p, log_p as log_p,
+    logistic_p as logistic_p,
     lt_p as lt_p, lt_to_p as lt_to_p, max_p as max_p, min_p as min_p, mul_p as mul_p, mulhi_p as mulhi_p, ne_p as ne_p,
-    neg_p as neg_p, nextafter_p as nextafter_p, not_p as not_p, or_p as or_p, polygamma_p as polygamma_p,
+    neg_p as neg_p, nextafter_p as nextafter_p, not_p as not_p, one_minus_square_p as one_minus_square_p,
+    or_p as or_p, polygamma_p as polygamma_p,
     population_count_p as population_count_p, pow_p as pow_p, real_p as real_p,
     regularized_incomplete_beta_p as regularized_incomplete_beta_p, rem_p as rem_p, rsqrt_p as rsqrt_p,
     shift_left_p as shift_left_p, shift_right_arithmetic_p as shift_right_arithmetic_p,
@@ -20,6 +22,7 @@ from xlamini.lax.primitives import (
     sqrt_p as sqrt_p, square_p as square_p, sub_p as sub_p, tan_p as tan_p, tanh_p as tanh_p, xor_p as xor_p,
     zeta_p as zeta_p,
 )
+from xlamini.lax.polynomials import polynomial as polynomial
 from xlamini.lax.products import mul as mul, scaled_dot as scaled_dot
 from xlamini.lax.ragged_exchange import ragged_all_to_all as ragged_all_to_all
 from xlamini.lax.ragged_products import (
@@ -93,7 +96,7 @@ from xlamini.primitives.dynamic_update_slice import (
     dynamic_update_slice_in_dim as dynamic_update_slice_in_dim, dynamic_update_slice_p as dynamic_update_slice_p,
 )
 from xlamini.primitives.exponential import (
-    exp as exp, exp2 as exp2, expm1 as expm1, log as log, log1p as log1p, logistic as logistic,
+    exp as exp, exp2 as exp2, expm1 as expm1, log as log, log2 as log2, log1p as log1p, logistic as logistic,
 )
 from xlamini.primitives.fft import fft as fft, fft_p as fft_p, FftType as FftType
 from xlamini.primitives.gather import (
@@ -110,6 +113,7 @@ from xlamini.primitives.iota import broadcasted_iota as broadcasted_iota, iota a
 from xlamini.primitives.optimization_barrier import (
     optimization_barrier as optimization_barrier, optimization_barrier_p as optimization_barrier_p,
 )
+from xlamini.primitives.one_minus_square import one_minus_square as one_minus_square
 from xlamini.primitives.pad import pad as pad, pad_p as pad_p
 from xlamini.primitives.power import (
     cbrt as cbrt, integer_pow as integer_pow, integer_pow_p as integer_pow_p, pow as pow, reciprocal as reciprocal,

@@ -8,6 +8,7 @@ from xlamini.primitives import (
     exponential as _exponential,
     hyperbolic as _hyperbolic,
     identity as _identity,
+    one_minus_square as _one_minus_square,
     power as _power,
     rounding as _rounding,
     trigonometric as _trigonometric,
@@ -37,7 +38,8 @@ ne_p = _comparison.ne
 complex_p, imag_p, real_p = _complex.complex, _complex.imag, _complex.real
 
 exp_p, exp2_p, expm1_p, log_p = _exponential.exp, _exponential.exp2, _exponential.expm1, _exponential.log
-log1p_p, logistic_p = _exponential.log1p, _exponential.logistic
+log1p_p, log2_p, logistic_p = _exponential.log1p, _exponential.log2, _exponential.logistic
+one_minus_square_p = _one_minus_square.one_minus_square
 
 acosh_p, asinh_p, atanh_p, cosh_p = _hyperbolic.acosh, _hyperbolic.asinh, _hyperbolic.atanh, _hyperbolic.cosh
 sinh_p, tanh_p = _hyperbolic.sinh, _hyperbolic.tanh

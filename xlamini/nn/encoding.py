@@ -10,16 +10,20 @@ from xlamini.numpy.arguments import as_axis
 from xlamini.numpy.construction import asarray
 from xlamini.numpy.statistics import mean as mean_of
 from xlamini.primitives import broadcast_in_dim, broadcasted_iota, convert, equal, in_dtype, max, promoted_inexact
+from xlamini.primitives.out_sharding import in_sharding
 from xlamini.primitives.power import rsqrt
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, AxisLike, DTypeLike
 
 
-def one_hot(x: Any, num_classes: int, *, dtype: DTypeLike | None = None, axis: int = -1) -> Array:
+def one_hot(
+    x: Any, num_classes: int, *, dtype: DTypeLike | None = None, axis: int = -1, out_sharding: Any = None
+) -> Array:
     """One-hot vectors: `num_classes` zeros with a one at the index `x`; all zeros for an index out of range.
 
     The vectors lie along a new axis, the last by default. The dtype is that of floats, if none is given.
+    `out_sharding` says how the result is split over a mesh.
 
     >>> one_hot(xlamini.numpy.array([0, 2]), 3)
     Array([[1., 0., 0.],
@@ -28,6 +32,8 @@ def one_hot(x: Any, num_classes: int, *, dtype: DTypeLike | None = None, axis: i
     wanted = canonicalize_dtype(float) if dtype is None else check_user_dtype(dtype, "one_hot")
     numbers = asarray(x)
     new = as_axis("one_hot", axis, numbers.ndim + 1)
+    if out_sharding is not None:
+        return in_sharding(out_sharding, _one_hot, numbers, int(num_classes), wanted, new)
     return _one_hot(numbers, int(num_classes), wanted, new)
 
 

@@ -123,7 +123,7 @@ from xlamini.numpy.ranges import (
 )
 from xlamini.numpy.reductions import (
     all as all, amax as amax, amin as amin, any as any, count_nonzero as count_nonzero, max as max, min as min,
-    prod as prod, ptp as ptp, sum as sum,
+    minmax as minmax, prod as prod, ptp as ptp, sum as sum,
 )
 from xlamini.numpy.repeating import (
     broadcast_arrays as broadcast_arrays, broadcast_shapes as broadcast_shapes, broadcast_to as broadcast_to,
@@ -151,7 +151,7 @@ from xlamini.numpy.shapes import (
 )
 from xlamini.numpy.sorting import (
     argmax as argmax, argmin as argmin, argpartition as argpartition, argsort as argsort, lexsort as lexsort,
-    partition as partition, sort as sort, sort_complex as sort_complex,
+    partition as partition, sort as sort, sort_complex as sort_complex, top_k as top_k,
 )
 from xlamini.numpy.splitting import (
     array_split as array_split, dsplit as dsplit, hsplit as hsplit, split as split, unstack as unstack,

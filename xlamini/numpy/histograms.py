@@ -18,6 +18,7 @@ from xlamini.numpy.reductions import max, min
 from xlamini.numpy.searching import places
 from xlamini.numpy.shapes import ravel
 from xlamini.primitives import check_operands, convert, in_dtype, operators, promoted_inexact_dtypes, reshape, where
+from xlamini.primitives.out_sharding import in_sharding
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike
@@ -46,11 +47,14 @@ def histogram(
     range: Sequence[ArrayLike] | None = None,
     weights: ArrayLike | None = None,
     density: bool | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> tuple[Array, Array]:
     """The number of elements in each bin, as floats, and the edges of the bins, as in `histogram_bin_edges`.
 
     A lower bound belongs to its bin; the highest bound to the last one. With `weights`, of the shape of `a`, elements
-    count by their weight. With `density` the result is divided by its sum and by the bins' widths.
+    count by their weight. With `density` the result is divided by its sum and by the bins' widths. `out_sharding` says
+    how the numbers are split over a mesh.
 
     >>> histogram(jnp.array([0.0, 1.0, 4.0]), 2)
     (Array([2., 1.], dtype=float32), Array([0., 2., 4.], dtype=float32))
@@ -67,6 +71,8 @@ def histogram(
                 "give one for each element"
             )
     edges = _edges("histogram", x, bins, range)
+    if out_sharding is not None:
+        return in_sharding(out_sharding, _histogram, x, edges, counted, bool(density)), edges
     return _histogram(x, edges, counted, bool(density)), edges
 
 

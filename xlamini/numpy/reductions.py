@@ -137,6 +137,27 @@ amax, amin = max, min
 
 
 @composite(static=("axis", "keepdims"))
+def minmax(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | tuple[ArrayLike, ArrayLike] | None = None,
+    where: ArrayLike | None = None,
+) -> tuple[Array, Array]:
+    """The smallest and the largest element over `axis`, as by `min` and `max`.
+
+    `initial` is one number for both, or a pair.
+
+    >>> minmax(jnp.array([3, 9, 4]))
+    (Array(3, dtype=int32), Array(9, dtype=int32))
+    """
+    low, high = initial if isinstance(initial, tuple) else (initial, initial)
+    smallest = _extremum("minmax", MIN, a, axis, out, keepdims, low, where)
+    return smallest, _extremum("minmax", MAX, a, axis, out, keepdims, high, where)
+
+
+@composite(static=("axis", "keepdims"))
 def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
     """The largest minus the smallest element over `axis`; TypeError for booleans.
 

@@ -101,10 +101,11 @@ def _spread(aval: ShapedArray, value: Any) -> Any:
     return typed if aval_of(typed).shape == aval.shape else _broadcast_to(typed, aval.shape)
 
 
-def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None) -> Ref:
+def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None, pin: bool = False) -> Ref:
     """A ref that holds an array, or a number, for a start. It is not weakly typed, also if it starts with a number.
 
     `memory_space` and `kind` are None: a ref is in the memory of its array. Other values raise NotImplementedError.
+    `pin` asks for a buffer that stays in its place, which every ref's does.
 
     >>> r = new_ref(xlamini.numpy.zeros(3))
     >>> r[1] = 5.0
@@ -122,7 +123,7 @@ def _strongly_typed(value: Any) -> Any:
     return convert(value, value.aval.dtype, weak_type=False) if value.aval.weak_type else value
 
 
-def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
+def empty_ref(ty: Any, memory_space: Any = None, *, pin: bool = False) -> Ref:
     """A ref for values of the type `ty` (anything with a shape and a dtype); it holds zeros until it is written.
 
     >>> empty_ref(xlamini.ShapeDtypeStruct((2,), "int32"))

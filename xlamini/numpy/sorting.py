@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from xlamini.core import ShapeError, aval_of, canonicalize_dtype, check_user_dtype, issubdtype, result_type
 from xlamini.numpy.arguments import as_axis, as_index, as_operand, as_operands, refuse_out
+from xlamini.numpy.indexing.take import take_along_axis
 from xlamini.primitives import convert, expand_dims, reshape, rev, slice_in_dim
 from xlamini.primitives.arg_extrema import ArgExtremum, argmax_p, argmin_p
 from xlamini.primitives.concatenate import concatenate
 from xlamini.primitives.iota import iota_p
 from xlamini.primitives.sort import sort_p
+from xlamini.primitives.top_k import top_k_p
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
@@ -71,11 +73,12 @@ def argsort(
     return rev(sort_p.bind(*operands, dimension=axis, is_stable=bool(stable), num_keys=1)[1], (axis,))
 
 
-@composite(static=("axis",))
-def lexsort(keys: Array | np.ndarray | Sequence[ArrayLike], axis: int = -1) -> Array:
+@composite(static=("axis", "batch_size"))
+def lexsort(keys: Array | np.ndarray | Sequence[ArrayLike], axis: int = -1, *, batch_size: int = 16) -> Array:
     """The indices that sort by several keys: by the last one first, and by the ones before it where that is equal.
 
-    ShapeError where the keys differ in shape.
+    More than `batch_size` keys of one dtype are sorted by so many at a time, as a sort by many keys takes long to
+    compile. ShapeError where the keys differ in shape.
 
     >>> lexsort((jnp.array([1, 0, 2]), jnp.array([5, 5, 4])))
     Array([2, 1, 0], dtype=int32)
@@ -85,8 +88,44 @@ def lexsort(keys: Array | np.ndarray | Sequence[ArrayLike], axis: int = -1) -> A
     if any(aval_of(x).shape != shape for x in arrays):
         raise ShapeError(f"lexsort: the keys must share one shape, got {[aval_of(x).shape for x in arrays[::-1]]}")
     axis = as_axis("lexsort", axis, len(shape))
-    places = iota_p.bind(dtype=canonicalize_dtype(int), shape=shape, dimension=axis)
-    return sort_p.bind(*arrays, places, dimension=axis, is_stable=True, num_keys=len(arrays))[-1]
+    places = counted = iota_p.bind(dtype=canonicalize_dtype(int), shape=shape, dimension=axis)
+    alike = len({aval_of(x).dtype for x in arrays}) == 1
+    step = max(as_index("lexsort", "batch_size", batch_size), 1) if alike else len(arrays)
+    for i in range((len(arrays) - 1) // step * step, -1, -step):
+        keys = [x if places is counted else take_along_axis(x, places, axis) for x in arrays[i : i + step]]
+        places = sort_p.bind(*keys, places, dimension=axis, is_stable=True, num_keys=len(keys))[-1]
+    return places
+
+
+@composite(static=("k", "axis", "mode", "sorted"))
+def top_k(
+    a: ArrayLike,
+    k: int,
+    /,
+    *,
+    axis: int = -1,
+    mode: Literal["largest", "smallest"] = "largest",
+    sorted: bool = True,
+) -> tuple[Array, Array]:
+    """The `k` largest, or smallest, elements along `axis` and their indices; NaNs count as largest.
+
+    They come in order, of equal elements the first one first; `sorted=False` permits another order, of which no
+    platform makes use. ValueError for a `k` that the axis does not have, and for another mode.
+
+    >>> top_k(jnp.array([3, 1, 4, 2]), 2)
+    (Array([4, 3], dtype=int32), Array([2, 0], dtype=int32))
+    """
+    x, k = as_operand("top_k", a), as_index("top_k", "k", k)
+    axis = as_axis("top_k", axis, aval_of(x).ndim)
+    if not 0 <= k <= aval_of(x).shape[axis]:
+        raise ValueError(f"top_k: k is {k}, but axis {axis} of shape {aval_of(x).shape} has other numbers of elements")
+    if mode == "largest":
+        return tuple(top_k_p.bind(x, k=k, axis=axis))
+    if mode != "smallest":
+        raise ValueError(f"top_k: mode must be 'largest' or 'smallest', got {mode!r}")
+    places = iota_p.bind(dtype=np.dtype("int32"), shape=aval_of(x).shape, dimension=axis)
+    ordered = sort_p.bind(x, places, dimension=axis, is_stable=True, num_keys=1)
+    return tuple(slice_in_dim(y, 0, k, axis=axis) for y in ordered)
 
 
 @composite(static=("kth", "axis"))

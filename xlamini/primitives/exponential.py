@@ -89,6 +89,28 @@ def _(x: Any, *, out: Any) -> Any:
     return 1 / x
 
 
+class Log2(Accurate):
+    """StableHLO has the logarithm to base e only."""
+
+    def by_xla(self, ctx: Any, *operands: Any, **attributes: Any) -> Any:
+        natural = ctx.op(self.hlo, *operands, **attributes)
+        return ctx.op("stablehlo.multiply", natural, ctx.constant(1 / math.log(2), ctx.aval_out))
+
+
+@elementwise(family=Log2, hlo="stablehlo.log", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+def log2(x: Any, *, accuracy: Accuracy = None) -> Any:
+    """Logarithm to base 2, elementwise; NaN for negative reals.
+
+    >>> lax.log2(8.0)
+    Array(3., dtype=float32, weak_type=True)
+    """
+
+
+@log2.derivative
+def _(x: Any, *, out: Any) -> Any:
+    return 1 / (x * math.log(2))
+
+
 @elementwise(
     family=Accurate, hlo="stablehlo.log_plus_one", on_cpu=formula("logarithm.log_one_plus", DOUBLE),
     accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL,

@@ -31,7 +31,7 @@ from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.elementwise import add_any, mul
 from xlamini.primitives.kinds import ANY, BOOL, INTEGER, NUMERIC, Kinds, kind_of
 from xlamini.primitives.ordering import highest, lowest
-from xlamini.primitives.out_sharding import summed_in_sharding
+from xlamini.primitives.out_sharding import in_sharding, summed_in_sharding
 from xlamini.primitives.pad import pad
 from xlamini.primitives.promotion import accumulator
 from xlamini.primitives.select import where
@@ -62,21 +62,25 @@ def reduce_prod(operand: Any, axes: Sequence[int]) -> Array:
     return reduce_prod_p.bind(operand, axes=tuple(axes))
 
 
-def reduce_max(operand: Any, axes: Sequence[int]) -> Array:
+def reduce_max(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """The largest element over `axes`; NaN if one is NaN; the dtype's lowest value where there is no element.
 
     >>> reduce_max(xlamini.numpy.array([[1, 5], [3, 2]]), (1,))
     Array([5, 3], dtype=int32)
     """
+    if out_sharding is not None:
+        return in_sharding(out_sharding, reduce_max, operand, axes)
     return reduce_max_p.bind(operand, axes=tuple(axes))
 
 
-def reduce_min(operand: Any, axes: Sequence[int]) -> Array:
+def reduce_min(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """The smallest element over `axes`; NaN if one is NaN; the dtype's highest value where there is no element.
 
     >>> lax.reduce_min(jnp.array([3, 1, 2]), (0,))
     Array(1, dtype=int32)
     """
+    if out_sharding is not None:
+        return in_sharding(out_sharding, reduce_min, operand, axes)
     return reduce_min_p.bind(operand, axes=tuple(axes))
 
 

@@ -41,6 +41,8 @@ from xlamini.primitives.gather_numbers import (
     with_common_batch,
     with_operand_batch,
 )
+from xlamini.primitives.shape import reshape
+from xlamini.primitives.tangent_ops import zeros
 
 
 class Scatter(Primitive):
@@ -114,6 +116,9 @@ class Scatter(Primitive):
         if mode is GatherScatterMode.CLIP:
             moved = {**params, "dimension_numbers": dimension_numbers, "mode": GatherScatterMode.FILL_OR_DROP}
             return ctx.inline(lambda *operands: self._clipped(*operands, **moved), x, indices, updates)
+        if not ctx.avals_in[0].ndim and not ctx.avals_in[1].shape[-1]:
+            whole = {**params, "dimension_numbers": _OF_ONE, "mode": mode}
+            return ctx.inline(lambda *operands: self._of_scalar(*operands, **whole), x, indices, updates)
         bits = bits_of(ctx, x) if self.combine is None else None
         if bits is not None:
             moved = {**params, "dimension_numbers": dimension_numbers, "mode": mode}
@@ -130,6 +135,11 @@ class Scatter(Primitive):
             indices_are_sorted=params["indices_are_sorted"],
             unique_indices=params["unique_indices"],
         )
+
+    def _of_scalar(self, x: Any, indices: Any, updates: Any, **params: Any) -> Any:
+        """The scatter into an array of one element: newer compilers refuse one into a scalar."""
+        places = zeros(aval_of(indices).update(shape=(*aval_of(indices).shape[:-1], 1)))
+        return reshape(self.bind(reshape(x, (1,)), places, updates, **params), ())
 
     def _of_bits(self, bits: np.dtype, x: Any, indices: Any, updates: Any, **params: Any) -> Any:
         """The scatter of the bits of arrays with narrow floats (`lowering/bits.py`)."""
@@ -176,6 +186,9 @@ def windows_at(
         indices_are_sorted=params["indices_are_sorted"],
         unique_indices=params["unique_indices"],
     )
+
+
+_OF_ONE = ScatterDimensionNumbers((), (0,), (0,))
 
 
 def _attribute(numbers: ScatterDimensionNumbers, index_vector_dim: int) -> str:

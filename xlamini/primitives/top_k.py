@@ -36,10 +36,11 @@ from xlamini.primitives.shape import moveaxis
 from xlamini.primitives.whole_bytes import has_part_bytes, in_whole_bytes
 
 
-def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Any, Any]:
+def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> tuple[Any, Any]:
     """The `k` largest elements along `axis` in decreasing order, and their indices as int32; NaNs count as largest.
 
-    Of equal elements the first one comes first. Raises ShapeError for an axis that does not exist or has fewer than
+    Of equal elements the first one comes first; `is_stable=False` permits another order, of which no platform makes
+    use. Raises ShapeError for an axis that does not exist or has fewer than
     `k` elements.
 
     >>> top_k(xlamini.numpy.array([1, 4, 2]), 2)

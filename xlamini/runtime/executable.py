@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -147,7 +148,10 @@ def compile_options(devices: Sequence[Device], overrides: CompilerOptions) -> _j
     check_options(overrides)
     options.env_option_overrides = [option for option in overrides.items() if option[0] not in _BUILD_OPTIONS]
     for name in _BUILD_OPTIONS & overrides.keys():
-        setattr(build, name, LEVELS.get(overrides[name], overrides[name]))  # type: ignore[arg-type]
+        if hasattr(build, name):
+            setattr(build, name, LEVELS.get(overrides[name], overrides[name]))  # type: ignore[arg-type]
+        else:
+            warnings.warn(f"this jaxlib has no option {name}, which is left out", UserWarning, stacklevel=2)
     if len(devices) > 1:
         build.use_spmd_partitioning = build.use_shardy_partitioner = True
         build.allow_spmd_sharding_propagation_to_output = [True]

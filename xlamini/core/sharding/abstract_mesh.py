@@ -58,7 +58,7 @@ class AbstractDevice(NamedTuple):
     """The kind, cores and platform of the devices of an abstract mesh: `AbstractDevice("TPU v5 lite", 1, "tpu")`.
 
     >>> xlamini.sharding.AbstractMesh((4,), ("x",), abstract_device=AbstractDevice("TPU v5 lite", 1, "tpu"))
-    AbstractMesh('x': 4, axis_types=(Auto,), device_kind=TPU v5 lite, num_cores=1, platform=tpu)
+    AbstractMesh('x': 4, axis_types=(Explicit,), device_kind=TPU v5 lite, num_cores=1, platform=tpu)
     """
 
     device_kind: str
@@ -163,7 +163,8 @@ class AbstractMesh(AxesOfMesh):
     ):
         self.axis_sizes, self.abstract_device = tuple(axis_sizes), abstract_device
         self.axis_names = checked_names("AbstractMesh", axis_names, len(self.axis_sizes))
-        self.axis_types = checked_types("AbstractMesh", axis_types, len(self.axis_sizes))
+        kinds = AxisType.Explicit if axis_types is None else axis_types
+        self.axis_types = checked_types("AbstractMesh", kinds, len(self.axis_sizes))
 
     @property
     def abstract_mesh(self) -> AbstractMesh:

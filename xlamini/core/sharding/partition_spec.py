@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterator, Set
 from typing import Any, Final
 
@@ -17,6 +18,18 @@ class _Unconstrained:
 
 
 _UNCONSTRAINED = _Unconstrained()
+
+
+class UnreducedKind(enum.Enum):
+    """How the terms along unreduced axes are combined to the array; only sums are supported.
+
+    >>> UnreducedKind.sum
+    <UnreducedKind.sum: 1>
+    """
+
+    sum = 1
+    max = 2
+    min = 3
 
 
 class PartitionSpec:
@@ -42,7 +55,18 @@ class PartitionSpec:
     reduced: frozenset[Any]
     """The axes along which devices have the same, and the cotangent of the array is unreduced."""
 
-    def __init__(self, *partitions: Any, unreduced: Set[Any] = frozenset(), reduced: Set[Any] = frozenset()):
+    def __init__(
+        self,
+        *partitions: Any,
+        unreduced: Set[Any] = frozenset(),
+        reduced: Set[Any] = frozenset(),
+        unreduced_kind: UnreducedKind | None = None,
+    ):
+        if unreduced_kind not in (None, UnreducedKind.sum):
+            raise NotImplementedError(
+                f"PartitionSpec: unreduced_kind {unreduced_kind!r} is not supported; terms along unreduced axes are "
+                "summed, so leave it out, and take the maximum or minimum with lax.pmax or lax.pmin"
+            )
         self.partitions = tuple(map(_entry, partitions))
         self.unreduced, self.reduced = _NONE, _NONE
         if unreduced or reduced:

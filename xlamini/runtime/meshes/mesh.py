@@ -161,7 +161,7 @@ def _check_devices(grid: np.ndarray) -> None:
 
 
 def make_mesh(
-    axis_shapes: Sequence[int],
+    axis_sizes: Sequence[int],
     axis_names: AxisName | Sequence[AxisName],
     axis_types: AxisType | Sequence[AxisType] | None = None,
     *,
@@ -170,7 +170,7 @@ def make_mesh(
     """A mesh over the first devices of the default platform, in their order.
 
     Args:
-      axis_shapes: the size of each axis.
+      axis_sizes: the size of each axis.
       axis_names: their names; a string is one name.
       axis_types: an `AxisType` for each, or one for all; by default Explicit: the types of values show how they are
         sharded. Along an axis of type Auto the compiler alone decides.
@@ -182,13 +182,13 @@ def make_mesh(
     ('x', 'y')
     """
     available = all_devices() if devices is None else list(devices)
-    count = math.prod(axis_shapes)
-    if min(axis_shapes, default=1) < 1:
-        raise ValueError(f"make_mesh: axis_shapes {tuple(axis_shapes)}: each axis needs a size of 1 or more")
+    count = math.prod(axis_sizes)
+    if min(axis_sizes, default=1) < 1:
+        raise ValueError(f"make_mesh: axis_sizes {tuple(axis_sizes)}: each axis needs a size of 1 or more")
     if len(available) < count:
         raise ValueError(
-            f"make_mesh: axis_shapes {tuple(axis_shapes)} needs {count} devices, but there are {len(available)}; on a "
+            f"make_mesh: axis_sizes {tuple(axis_sizes)} needs {count} devices, but there are {len(available)}; on a "
             f"CPU XLAMINI_NUM_CPU_DEVICES={count} makes as many"
         )
-    grid = np.array(available[:count], dtype=object).reshape(tuple(axis_shapes))
+    grid = np.array(available[:count], dtype=object).reshape(tuple(axis_sizes))
     return Mesh(grid, axis_names, AxisType.Explicit if axis_types is None else axis_types)

@@ -8,7 +8,7 @@ from xlamini.scipy.special.entropy import (
     entr as entr, kl_div as kl_div, rel_entr as rel_entr, xlog1py as xlog1py, xlogy as xlogy,
 )
 from xlamini.scipy.special.error_functions import (
-    dawsn as dawsn, erf as erf, erfc as erfc, erfcx as erfcx, erfinv as erfinv, wofz as wofz,
+    dawsn as dawsn, erf as erf, erfc as erfc, erfcinv as erfcinv, erfcx as erfcx, erfinv as erfinv, wofz as wofz,
 )
 from xlamini.scipy.special.exponential_integrals import exp1 as exp1, expi as expi, expn as expn
 from xlamini.scipy.special.gamma import (

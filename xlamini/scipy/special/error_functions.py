@@ -25,6 +25,7 @@ from xlamini.primitives import (
     where,
 )
 from xlamini.primitives.special import error_function
+from xlamini.primitives.special.erfc_inv import erfc_inv
 from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
 from xlamini.scipy.special.fit_terms import fitted
@@ -59,6 +60,18 @@ def erfinv(x: ArrayLike) -> Array:
     """The inverse of the error function, for elements from -1 to 1; NaN for others.
 
     >>> erfinv(0.5)
+    Array(0.47693628, dtype=float32, weak_type=True)
+    """
+    ...
+
+
+@ufunc(erfc_inv, promoted_inexact)
+def erfcinv(y: ArrayLike) -> Array:
+    """The inverse of the complementary error function, for elements from 0 to 2; NaN for others.
+
+    It is precise also for small elements, where `erfinv(1 - y)` is not.
+
+    >>> erfcinv(0.5)
     Array(0.47693628, dtype=float32, weak_type=True)
     """
     ...

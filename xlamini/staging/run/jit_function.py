@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar, Unpack, ov
 
 from xlamini.staging.compile.placement import asked_place
 from xlamini.staging.run.jit import Jitted, wrapped
-from xlamini.staging.run.jit_options import Options
+from xlamini.staging.run.jit_options import Inline, Options
 from xlamini.staging.trace.arguments import check_callable
 from xlamini.staging.trace.static_args import Names, Numbers, Selected, check_apart
 
@@ -30,7 +30,7 @@ class JitOptions(TypedDict, total=False):
     keep_unused: bool
     device: Any
     backend: str | None
-    inline: bool
+    inline: bool | Inline
     compiler_options: dict[str, Any] | None
     outline: bool | None
     max_compiles: int | None
@@ -53,7 +53,7 @@ def jit(
     keep_unused: bool = False,
     device: Any = None,
     backend: str | None = None,
-    inline: bool = False,
+    inline: bool | Inline = False,
     compiler_options: dict[str, Any] | None = None,
     outline: bool | None = None,
     max_compiles: int | None = None,
@@ -83,6 +83,8 @@ def jit(
     check_callable("jit", fun)
     if max_compiles is not None and (type(max_compiles) is not int or max_compiles < 0):
         raise TypeError(f"jit: max_compiles must be a number of compilations or None, got {max_compiles!r}")
+    if isinstance(inline, Inline):
+        inline = inline is Inline.JAX_EARLY
     _check_bools(keep_unused=keep_unused, inline=inline)
     static = Selected.of_jit("static", fun, static_argnums, static_argnames)
     donate = Selected.of_jit("donate", fun, donate_argnums, donate_argnames)

@@ -1,11 +1,30 @@
 """The options of `jit`: what the user asked for besides the function."""
 from __future__ import annotations
 
+import enum
 from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 from xlamini.core import flatten_from_user
 from xlamini.staging.trace.static_args import Selected
+
+
+class Inline(enum.Enum):
+    """Where the body of a nested `jit` takes the place of its call: the values of its argument `inline`.
+
+    `JAX_EARLY`, like True, while the caller is traced. With the others the call is an equation, of which the compiler
+    decides (`outline`, docs/outlining.md).
+
+    >>> f = xlamini.jit(lambda x: x + 1, inline=Inline.JAX_EARLY)
+    >>> [eqn.primitive.name for eqn in xlamini.make_jaxpr(f)(1).eqns]
+    ['add']
+    """
+
+    JAX_EARLY = "jax_early"
+    JAX_LATE = "jax_late"
+    XLA_EARLY = "xla_early"
+    XLA_LATE = "xla_late"
+    AUTO = "auto"
 
 
 class Options(NamedTuple):

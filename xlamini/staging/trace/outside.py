@@ -141,7 +141,7 @@ def _lines_of_names(code: CodeType) -> dict[str, int]:
     found: dict[str, int] = {}
     line = code.co_firstlineno
     for instruction in dis.get_instructions(code):
-        line = instruction.starts_line or line
+        line = _line(instruction) or line
         if instruction.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
             found[instruction.argval] = line
         elif instruction.opname == "LOAD_GLOBAL":
@@ -152,11 +152,16 @@ def _lines_of_names(code: CodeType) -> dict[str, int]:
     return found
 
 
+def _line(instruction: dis.Instruction) -> int | None:
+    """The instruction's line; `starts_line` is a truth value from Python 3.13 on."""
+    return None if instruction.positions is None else instruction.positions.lineno
+
+
 def _line_of(code: CodeType, name: str) -> int:
     """A line that refers to a variable of an enclosing function; that of a write, if there is one."""
     line, found = code.co_firstlineno, {}
     for instruction in dis.get_instructions(code):
-        line = instruction.starts_line or line
+        line = _line(instruction) or line
         if instruction.argval == name:
             found.setdefault(instruction.opname.startswith("STORE"), line)
     return found.get(True, found.get(False, code.co_firstlineno))
