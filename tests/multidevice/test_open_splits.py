@@ -15,7 +15,7 @@ from tests.multidevice.meshes import table
 from xlamini import NamedSharding, P, grad, jit, lax, numpy as jnp, shard_map
 from xlamini.core.config import strict_sharding
 from xlamini.errors import ShardingError, ShardingTypeError
-from xlamini.sharding import AbstractMesh, AxisType, Mesh, use_abstract_mesh
+from xlamini.sharding import AbstractDevice, AbstractMesh, AxisType, Mesh, get_abstract_mesh, use_abstract_mesh
 
 MESH = xlamini.make_mesh((2, 4), ("x", "y"))
 X, W = table(8, 16) / 64 - 1, np.cos(table(16, 16))
@@ -169,3 +169,20 @@ def test_specs_of_partial_sums() -> None:
     ):
         with pytest.raises(error, match=text):
             wrong()
+
+
+def test_the_former_name_of_the_sizes_is_deprecated() -> None:
+    with pytest.warns(DeprecationWarning, match="axis_shapes is now named axis_sizes"):
+        assert xlamini.make_mesh(axis_shapes=(2,), axis_names=("x",)).axis_sizes == (2,)
+
+
+def test_shard_map_over_an_abstract_mesh_in_context() -> None:
+    """A program for devices that are not here is traced and exported over the mesh that says what they are."""
+    mesh = AbstractMesh((16,), ("x",), abstract_device=AbstractDevice("gpu", 1, "cuda"))
+    with use_abstract_mesh(mesh):
+        assert get_abstract_mesh().abstract_device.platform == "cuda"
+        x = xlamini.ShapeDtypeStruct((32,), "float32", sharding=NamedSharding(mesh, P("x")))
+        f = xlamini.jit(xlamini.shard_map(lambda x: lax.psum(x, "x"), in_specs=P("x"), out_specs=P()))
+        assert f.trace(x).jaxpr.out_avals[0].shape == (2,)
+        exported = xlamini.export.export(f, platforms=("cuda",))(x)
+    assert exported.nr_devices == 16 and exported.out_avals[0].shape == (2,)

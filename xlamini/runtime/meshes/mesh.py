@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
@@ -12,6 +13,7 @@ from jaxlib import _jax
 
 from xlamini.core import AbstractMesh, AxisType
 from xlamini.core.api_boundary import api_boundary
+from xlamini.core.frames import user_stacklevel
 from xlamini.core.sharding.abstract_mesh import (
     AbstractDevice,
     AxesOfMesh,
@@ -161,11 +163,12 @@ def _check_devices(grid: np.ndarray) -> None:
 
 
 def make_mesh(
-    axis_sizes: Sequence[int],
-    axis_names: AxisName | Sequence[AxisName],
+    axis_sizes: Sequence[int] = (),
+    axis_names: AxisName | Sequence[AxisName] = (),
     axis_types: AxisType | Sequence[AxisType] | None = None,
     *,
     devices: Sequence[Device] | None = None,
+    axis_shapes: Sequence[int] | None = None,
 ) -> Mesh:
     """A mesh over the first devices of the default platform, in their order.
 
@@ -175,12 +178,16 @@ def make_mesh(
       axis_types: an `AxisType` for each, or one for all; by default Explicit: the types of values show how they are
         sharded. Along an axis of type Auto the compiler alone decides.
       devices: the devices to use instead.
+      axis_shapes: the deprecated name of `axis_sizes`.
 
     Raises ValueError if there are fewer devices than the mesh needs, or an axis has size 0.
 
     >>> make_mesh((1, 1), ("x", "y")).axis_names
     ('x', 'y')
     """
+    if axis_shapes is not None:
+        warnings.warn("make_mesh: axis_shapes is now named axis_sizes", DeprecationWarning, user_stacklevel())
+        axis_sizes = axis_shapes
     available = all_devices() if devices is None else list(devices)
     count = math.prod(axis_sizes)
     if min(axis_sizes, default=1) < 1:

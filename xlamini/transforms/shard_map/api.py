@@ -199,7 +199,8 @@ def checked_mesh(face: str, mesh: Any, name: str) -> AnyMesh:
     An AbstractMesh is one of the devices that the program will run on, as an exported one.
     """
     here, abstract = get_mesh(), get_abstract_mesh()
-    found = here if mesh is None or (isinstance(mesh, AbstractMesh) and mesh == abstract) else mesh
+    current = abstract if here.empty else here
+    found = current if mesh is None or (isinstance(mesh, AbstractMesh) and mesh == abstract) else mesh
     if isinstance(found, AbstractMesh) and found != here and not _may_be_inside(found, abstract):
         raise ShardingError(f"{face}: mesh is {mesh}, but the one here is {abstract}; leave mesh out, or pass a Mesh")
     if not isinstance(found, Mesh | AbstractMesh):
