@@ -233,7 +233,8 @@ def test_meshes_of_both_programs() -> None:
 
 def test_exported_functions_in_exported_functions() -> None:
     inner = exported(lambda x: jnp.sin(x), typed("a", mesh=FOUR))
-    outer = again(exported(lambda x: inner.call(x) + 1, typed(None, "a", mesh=AbstractMesh((4,), ("a",), AxisType.Auto))))
+    row = AbstractMesh((4,), ("a",), AxisType.Auto)
+    outer = again(exported(lambda x: inner.call(x) + 1, typed(None, "a", mesh=row)))
     assert outer.nr_devices == 4
     out = outer.call(xlamini.device_put(X, NamedSharding(SQUARE, P("b", "c"))))
     np.testing.assert_allclose(out, np.sin(X) + 1, rtol=1e-6)

@@ -120,12 +120,14 @@ def top_k(
     if not 0 <= k <= aval_of(x).shape[axis]:
         raise ValueError(f"top_k: k is {k}, but axis {axis} of shape {aval_of(x).shape} has other numbers of elements")
     if mode == "largest":
-        return tuple(top_k_p.bind(x, k=k, axis=axis))
+        values, indices = top_k_p.bind(x, k=k, axis=axis)
+        return values, indices
     if mode != "smallest":
         raise ValueError(f"top_k: mode must be 'largest' or 'smallest', got {mode!r}")
     places = iota_p.bind(dtype=np.dtype("int32"), shape=aval_of(x).shape, dimension=axis)
     ordered = sort_p.bind(x, places, dimension=axis, is_stable=True, num_keys=1)
-    return tuple(slice_in_dim(y, 0, k, axis=axis) for y in ordered)
+    values, indices = (slice_in_dim(y, 0, k, axis=axis) for y in ordered)
+    return values, indices
 
 
 @composite(static=("kth", "axis"))

@@ -135,8 +135,8 @@ class PartitionSpec:
         if not isinstance(other, PartitionSpec | tuple):
             return NotImplemented
         more = other if isinstance(other, PartitionSpec) else PartitionSpec(*other)
-        sums = {"unreduced": self.unreduced | more.unreduced, "reduced": self.reduced | more.reduced}
-        return PartitionSpec(*self.partitions, *more.partitions, **sums)
+        unreduced, reduced = self.unreduced | more.unreduced, self.reduced | more.reduced
+        return PartitionSpec(*self.partitions, *more.partitions, unreduced=unreduced, reduced=reduced)
 
     def __radd__(self, other: Any) -> PartitionSpec:
         return PartitionSpec(*other) + self if isinstance(other, tuple) else NotImplemented
