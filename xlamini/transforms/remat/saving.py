@@ -1,8 +1,8 @@
 """What a policy saves of a program, also from inside its calls, loops and branches, and the program that takes it.
 
 A call of which the policy saves only a part is inlined. A loop returns the values saved in its body as stacks, a branch
-fills the slots of those of the other branches with zeros. Where the program runs again with the saved values given, a
-second loop or branch takes them, and computes the rest.
+fills the slots of those of the other branches with zeros, a shard_map returns those of all devices. Where the program
+runs again with the saved values given, a second loop, branch or shard_map takes them, and computes the rest.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from xlamini.transforms.remat.checkpoint_name import name_p
 from xlamini.transforms.remat.policies import Policy, decision
 from xlamini.transforms.scan.primitive import scan_p
 from xlamini.transforms.scan.rules import stack_of
+from xlamini.transforms.shard_map.manual_axes import manual_axes
+from xlamini.transforms.shard_map.primitive import shard_map_p, taking_residuals, with_residuals
 
 Rerun = Callable[[Values, Values], Sequence[Any]]
 """The results of an equation but the saved ones, which follow them, from its operands and the saved ones."""
@@ -127,7 +129,7 @@ def _bodies(eqn: Equation) -> Sequence[Jaxpr]:
     """The programs inside of which values can be saved."""
     if eqn.primitive is cond_p:
         return eqn.params["branches"]
-    return [eqn.params["jaxpr"]] if eqn.primitive in (jit_p, scan_p) else []
+    return [eqn.params["jaxpr"]] if eqn.primitive in (jit_p, scan_p, shard_map_p) else []
 
 
 def _verdicts(jaxpr: Jaxpr, policy: Policy) -> set[bool | Space]:
@@ -181,6 +183,21 @@ def _open_cond(eqn: Equation, policy: Policy) -> Opened:
     return Opened(opened, saved, lambda operands, values: cond_p.bind(*operands, *values, **again))
 
 
+def _open_shard_map(eqn: Equation, policy: Policy) -> Opened:
+    params, count = eqn.params, len(eqn.outvars)
+    with manual_axes(params):
+        inside = saving(params["jaxpr"], policy)
+        giving, specs = with_residuals(inside.returning, count, params)
+        new = [False] * len(eqn.invars) + [True] * len(specs)
+        taking = taking_residuals(inside.rerun(), new, True, params["manual"])
+    of_giving = shard_map_p.params_of(giving, params["in_specs"], (*params["out_specs"], *specs), params)
+    avals = shard_map_p.shape_rule(**of_giving)[count:]
+    saved = [Saved(Var(aval), s.space) for aval, s in zip(avals, inside.saved, strict=True)]
+    of_taking = shard_map_p.params_of(taking, (*params["in_specs"], *specs), params["out_specs"], params)
+    opened = _returning_more(eqn, saved, of_giving)
+    return Opened(opened, saved, lambda operands, values: shard_map_p.bind(*operands, *values, **of_taking))
+
+
 def _of_slots(inside: Saving, slots: Sequence[Slot], own: Sequence[Slot]) -> Jaxpr:
     """The branch as a program of its inputs and all slots; its saved values are in its own."""
     rerun, count = inside.rerun(), len(inside.jaxpr.invars)
@@ -193,4 +210,4 @@ def _returning_more(eqn: Equation, saved: Sequence[Saved], params: Mapping[str, 
     return Equation(eqn.primitive, eqn.invars, outvars, dict(params), eqn.effects, eqn.provenance, eqn.id)
 
 
-_OPENERS = {scan_p: _open_scan, cond_p: _open_cond}
+_OPENERS = {scan_p: _open_scan, cond_p: _open_cond, shard_map_p: _open_shard_map}

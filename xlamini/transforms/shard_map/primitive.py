@@ -207,12 +207,17 @@ class ShardMap(HigherOrder):
         params: Params,
         operands: Values,
     ) -> list[Any]:
-        """Bind a shard_map of another jaxpr over this mesh; its outputs vary along the axes of their specs."""
+        """Bind a shard_map of another jaxpr over this mesh."""
+        return self.bind(*operands, **self.params_of(jaxpr, in_specs, out_specs, params))
+
+    def params_of(
+        self, jaxpr: Jaxpr, in_specs: Sequence[Spec], out_specs: Sequence[Spec], params: Params
+    ) -> dict[str, Any]:
+        """The params of a shard_map of another jaxpr, whose outputs vary along the axes of their specs."""
         allowed = allowed_axes(jaxpr.out_avals, out_specs, params["manual"])
         with manual_axes(params):
             fitting = varying_as(jaxpr, allowed, params["check_vma"])
-        specs = {"in_specs": tuple(in_specs), "out_specs": tuple(out_specs)}
-        return self.bind(*operands, **{**params, **specs, "jaxpr": fitting})
+        return {**params, "in_specs": tuple(in_specs), "out_specs": tuple(out_specs), "jaxpr": fitting}
 
     def _run_both(
         self, params: Params, first: Half, second: Half, sources: Sequence[int]
