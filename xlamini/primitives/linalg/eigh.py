@@ -22,6 +22,7 @@ from xlamini.primitives.elementwise import mul
 from xlamini.primitives.linalg.cholesky import symmetrized
 from xlamini.primitives.linalg.spectra import decomposed, diagonal, inverse_gaps, real_dtype
 from xlamini.primitives.linalg.stacks import (
+    BOTH,
     MatrixOperation,
     as_matrices,
     check_matrix,
@@ -85,6 +86,12 @@ def eigh(
 
 class Eigh(MatrixOperation):
     name = "eigh"
+    kernels = ("syevd", "heevd", "Eigh")
+    choices = {
+        **dict.fromkeys(("lower", "sort_eigenvalues", "vectors"), BOTH),
+        "subset_by_index": (None,),
+        "algorithm": (None, *EighImplementation),
+    }
     multiple_results = True
 
     def shape_rule(

@@ -29,6 +29,7 @@ from xlamini.primitives.linalg.spectra import (
     real_dtype,
 )
 from xlamini.primitives.linalg.stacks import (
+    BOTH,
     MatrixOperation,
     as_matrices,
     check_matrix,
@@ -98,6 +99,12 @@ def svd(
 
 class Svd(MatrixOperation):
     name = "svd"
+    kernels = ("gesdd", "gesvd")
+    choices = {
+        **dict.fromkeys(("compute_uv", "full_matrices"), BOTH),
+        "subset_by_index": (None,),
+        "algorithm": (None, *SvdAlgorithm),
+    }
     multiple_results = True
 
     def shape_rule(

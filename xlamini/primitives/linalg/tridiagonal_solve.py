@@ -44,6 +44,8 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: boo
 
 class TridiagonalSolve(MatrixOperation):
     name = "tridiagonal_solve"
+    kernels = ("gtsv",)
+    choices = {"perturb_singular": (False,)}
     rank = 1
 
     def shape_rule(
