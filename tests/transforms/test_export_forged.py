@@ -19,8 +19,7 @@ from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo
 
 import xlamini
-from xlamini import export, lax
-from xlamini import numpy as jnp
+from xlamini import export, lax, numpy as jnp
 from xlamini.errors import LoadError
 from xlamini.lowering import module_check
 from xlamini.lowering.mlir import interned
@@ -136,7 +135,8 @@ def with_changed_calls(text: str) -> Iterator[tuple[str, str]]:
     for i, line in enumerate(lines):
         if call := _CALL.match(line):
             groups = call.groups(default="")
-            copies = [(what, copy) for what, copy in _changed(*groups) if groups[3] not in copy or what not in _SETTINGS]
+            every = _changed(*groups)
+            copies = [(what, copy) for what, copy in every if groups[3] not in copy or what not in _SETTINGS]
             for number, (what, copy) in enumerate(copies):
                 yield what, "\n".join([*lines[: i + 1], copy.replace("%made", f"%made{number}"), *lines[i + 1 :]])
 

@@ -50,8 +50,8 @@ def _summary(artifact: bytes, trusted: bool) -> ModuleSummary:
     found = _described(artifact) if trusted else answer_of_child(artifact)
     if "refused" in found:
         raise LoadError(
-            f"the StableHLO has {found['refused']}, which no exported function has; if you know who made the file, pass "
-            "trusted=True"
+            f"the StableHLO has {found['refused']}, which no exported function has; if you know who made the file, "
+            "pass trusted=True"
         )
     if "error" in found:
         raise LoadError(f"the StableHLO cannot be read by this jaxlib: {found['error']}")

@@ -30,6 +30,7 @@ from xlamini.primitives.linalg.stacks import (
     kernel,
     matmul,
     mH,
+    one_of,
     shown,
 )
 from xlamini.primitives.promotion import promoted_inexact
@@ -87,11 +88,13 @@ def eigh(
 class Eigh(MatrixOperation):
     name = "eigh"
     kernels = ("syevd", "heevd", "Eigh")
-    choices = {
-        **dict.fromkeys(("lower", "sort_eigenvalues", "vectors"), BOTH),
-        "subset_by_index": (None,),
-        "algorithm": (None, *EighImplementation),
-    }
+    choices = one_of(
+        lower=BOTH,
+        sort_eigenvalues=BOTH,
+        vectors=BOTH,
+        subset_by_index=(None,),
+        algorithm=(None, *EighImplementation),
+    )
     multiple_results = True
 
     def shape_rule(

@@ -15,7 +15,17 @@ from xlamini.lowering.ffi_calls import foreign_call, xla_call
 from xlamini.lowering.gpu import is_gpu
 from xlamini.primitives.arithmetic import sub
 from xlamini.primitives.iota import broadcasted_iota
-from xlamini.primitives.linalg.stacks import BOTH, MatrixOperation, as_matrices, check_batch, check_matrix, eye, kernel, shown
+from xlamini.primitives.linalg.stacks import (
+    BOTH,
+    MatrixOperation,
+    as_matrices,
+    check_batch,
+    check_matrix,
+    eye,
+    kernel,
+    one_of,
+    shown,
+)
 from xlamini.primitives.tangent_ops import full
 
 _INDEX = np.dtype(np.int32)
@@ -85,7 +95,7 @@ class Geqrf(MatrixOperation):
 class Geqp3(MatrixOperation):
     name = "geqp3"
     kernels = ("geqp3",)
-    choices = {"use_magma": (None, *BOTH)}
+    choices = one_of(use_magma=(None, *BOTH))
     multiple_results = True
     lacks = _NO_JVP
 
@@ -146,7 +156,7 @@ class HouseholderProduct(MatrixOperation):
 class Ormqr(MatrixOperation):
     name = "ormqr"
     kernels = ("ormqr", "unmqr")
-    choices = {"left": BOTH, "transpose": BOTH}
+    choices = one_of(left=BOTH, transpose=BOTH)
     lacks = _NO_JVP
 
     def shape_rule(

@@ -42,6 +42,11 @@ _INDEX = np.dtype(np.int32)
 BOTH = (False, True)
 
 
+def one_of(**values: Sequence[Any]) -> Mapping[str, Sequence[Any]]:
+    """The `choices` of a primitive: the values of params by name."""
+    return values
+
+
 class MatrixOperation(Primitive):
     """A primitive whose operands have any number of batch dimensions in front, the same ones.
 
@@ -52,7 +57,7 @@ class MatrixOperation(Primitive):
     """How many dimensions the first operand has where there is no stack."""
     kernels: tuple[str, ...] = ()
     """Parts of the names of the kernels that `lower` calls."""
-    choices: Mapping[str, Sequence[Any]] = {}
+    choices: Mapping[str, Sequence[Any]] = one_of()
     """The params by which such calls differ, and their values: what a call in a file is compared with."""
 
     def __init_subclass__(cls) -> None:

@@ -39,6 +39,7 @@ from xlamini.primitives.linalg.stacks import (
     matmul,
     mH,
     mT,
+    one_of,
     shown,
 )
 from xlamini.primitives.select import where
@@ -100,11 +101,9 @@ def svd(
 class Svd(MatrixOperation):
     name = "svd"
     kernels = ("gesdd", "gesvd")
-    choices = {
-        **dict.fromkeys(("compute_uv", "full_matrices"), BOTH),
-        "subset_by_index": (None,),
-        "algorithm": (None, *SvdAlgorithm),
-    }
+    choices = one_of(
+        compute_uv=BOTH, full_matrices=BOTH, subset_by_index=(None,), algorithm=(None, *SvdAlgorithm)
+    )
     multiple_results = True
 
     def shape_rule(

@@ -16,6 +16,7 @@ from xlamini.primitives.linalg.stacks import (
     check_matrix,
     matmul,
     mT,
+    one_of,
     shown,
     tril,
 )
@@ -41,7 +42,7 @@ def symmetric_product(
 class SymmetricProduct(MatrixOperation):
     name = "symmetric_product"
     kernels = ("syrk",)
-    choices = {"alpha": (1.0,), "beta": (0.0,)}  # operands of the kernel
+    choices = one_of(alpha=(1.0,), beta=(0.0,))  # operands of the kernel
 
     def shape_rule(self, a: ShapedArray, c: ShapedArray, *, alpha: float, beta: float) -> ShapedArray:
         check_matrix(self.name, a, accepts=FLOAT)

@@ -38,6 +38,7 @@ from xlamini.primitives.linalg.stacks import (
     kernel,
     matmul,
     mT,
+    one_of,
     shown,
     tril,
     triu,
@@ -91,8 +92,8 @@ class TriangularSolve(MatrixOperation):
 
     name = "triangular_solve"
     kernels = ("trsm",)
-    choices = dict.fromkeys(
-        ("left_side", "lower", "transpose_a", "conjugate_a", "unit_diagonal", "by_columns"), BOTH
+    choices = one_of(
+        left_side=BOTH, lower=BOTH, transpose_a=BOTH, conjugate_a=BOTH, unit_diagonal=BOTH, by_columns=BOTH
     )
 
     def shape_rule(self, a: ShapedArray, b: ShapedArray, *, left_side: bool, **params: Any) -> ShapedArray:

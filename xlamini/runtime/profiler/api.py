@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+from xlamini.runtime.files.file_format import replace_file
 from xlamini.runtime.profiler import perfetto as _perfetto
 from xlamini.runtime.profiler.recording import (
     ProfileData,
@@ -132,8 +133,7 @@ def _perfetto_file(folder: str) -> Path:
         content = json.load(file)
     content.pop("metadata", None)
     target = newest / "perfetto_trace.json.gz"
-    with gzip.open(target, "wt", encoding="utf-8") as file:
-        json.dump(content, file)
+    replace_file(str(target), gzip.compress(json.dumps(content).encode()))
     return target
 
 

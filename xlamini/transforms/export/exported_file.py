@@ -142,6 +142,6 @@ def _check_calls(calls: Sequence[Any], trusted: bool) -> None:
 
     if names := refused(calls):
         raise LoadError(
-            f"it calls {names[0]} with types or attributes that xlamini {__version__} does not write for such operands; "
-            "if you know who made the file, pass trusted=True, or export the function again"
+            f"it calls {names[0]} with types or attributes that xlamini {__version__} does not write for such "
+            "operands; if you know who made the file, pass trusted=True, or export the function again"
         )

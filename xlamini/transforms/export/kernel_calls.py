@@ -1,8 +1,8 @@
 """The check of the kernels that a file of an unknown maker calls: only calls that this library would write itself.
 
-A kernel trusts its caller: with results of other sizes than its operands ask for, it writes outside of their memory. What
-fits a kernel is said once, where it is called: in the `lower` of a primitive. So a call in a file must be equal to one
-that a primitive writes for operands of these types.
+A kernel trusts its caller: with results of other sizes than its operands ask for, it writes outside of their memory.
+What fits a kernel is said once, where it is called: in the `lower` of a primitive. So a call in a file must be equal to
+one that a primitive writes for operands of these types.
 """
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _avals(types: Sequence[str]) -> Avals | None:
 
 
 def _callers(target: str, ins: Avals, outs: Avals) -> Iterator[tuple[Primitive, Avals, Params]]:
-    """The primitives, operands and params whose `lower` may call the target with operands and results of these types."""
+    """The primitives, operands and params whose `lower` may call the target with these types."""
     for primitive in _operations():
         if any(part in target for part in primitive.kernels):
             try:
