@@ -147,7 +147,8 @@ os.lchown(disk_cache.path_of(key), 12346, 12346)
 os.setegid(12345); os.seteuid(12345)
 print(disk_cache.find(key), end=" ")
 disk_cache.store(key, b"machine code", 1.0, {"arguments": "", "results": "", "equations": {}})
-print(cache.stats().stored, open(victim).read(), sorted(os.listdir(folder)) == [os.path.basename(disk_cache.path_of(key))])
+names = os.listdir(folder)
+print(cache.stats().stored, open(victim).read(), names == [os.path.basename(disk_cache.path_of(key))])
 """
 
 
