@@ -18,7 +18,8 @@ _COMPILES = "compile_module"
 """The function from which XLA compiles."""
 _STEP = 0.005
 _STILL, _STILL_INSIDE = 0.05, 0.25
-"""Seconds that a thread may be in one place, outside and inside the library, until it is taken to wait for something."""
+"""Seconds that a thread may be in one place, outside and inside the library, until it is taken to wait for something.
+"""
 _LONG, _BUSY, _FEW_MOVES = 5.0, 0.05, 5
 """For so long a thread that hardly moves may run a program, if other threads have so much of a processor."""
 _PATIENCE = 25.0

@@ -179,7 +179,8 @@ def start_server(port: int, requires_backend: bool = True) -> ProfilerServer:
     """Start the profiler server at `port`, through which XProf and TensorBoard trace this process.
 
     With `requires_backend` the default platform is started first, so that its devices are traced too. ValueError if a
-    server already runs, or for an invalid port.
+    server already runs, or for an invalid port. The server is jaxlib's, which listens at all interfaces and asks for no
+    password: let no firewall pass the port.
 
     >>> import socket
     >>> with socket.socket() as probe:
