@@ -7,7 +7,6 @@ is a line of JSON. It imports jaxlib alone, which halves the time of its start.
 from __future__ import annotations
 
 import faulthandler
-import functools
 import json
 import math
 import re
@@ -111,11 +110,12 @@ def _refusal(module: Any) -> str | None:
 
     The compiler believes what it reads in some attributes, such as the memory layout of a result.
     """
-    return next((found for operation in _operations(module) for found in _oddities(operation)), None)
+    known = _known_names()
+    every = (found for operation in _operations(module) for found in _oddities(operation, known.get(operation.name)))
+    return next(every, None)
 
 
-def _oddities(operation: Any) -> Iterator[str]:
-    own = _known_names().get(operation.name)
+def _oddities(operation: Any, own: set[str] | None) -> Iterator[str]:
     if own is None:
         yield f"an operation {operation.name}"
         return
@@ -145,14 +145,12 @@ def _types(operation: Any) -> Iterator[Any]:
     return (value.type for value in (*operation.operands, *operation.results, *arguments))
 
 
-@functools.cache
 def _is_plain(text: str) -> bool:
     """Whether it is the type of an array of a fixed size, which memory can have."""
     found = _ARRAY.fullmatch(text)
     return found is not None and math.prod(int(n) for n in found[1].split("x") if n) < _MOST_ELEMENTS
 
 
-@functools.cache
 def _known_names() -> dict[str, set[str]]:
     """The names of the attributes that each operation has of its own, by the operation's name."""
     from jaxlib.mlir.dialects import _chlo_ops_gen, _func_ops_gen, _sdy_ops_gen, _stablehlo_ops_gen
