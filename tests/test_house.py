@@ -210,7 +210,7 @@ def in_package(of: Callable[[ast.Module], Iterator[str]]) -> set[str]:
 @pytest.mark.full
 def test_every_cached_function_is_a_memo() -> None:
     """A bare `functools.cache` is for constants, which take no arguments, and for facts of the machine."""
-    found = in_package(house_caches.bare_caches) - {f"core/memo.py line {n}" for n in range(200)}
+    found = in_package(house_caches.bare_caches) - {f"core/memo.py line {n}" for n in range(240)}
     assert found == house_caches.MACHINE
 
 
@@ -237,15 +237,16 @@ def test_files_that_a_gpu_runs_exist() -> None:
 # How many files of the library each trip of tests/support/trips.py may cross: numbers that only fall, but for what a
 # trip does more than it did: since the ledger of compilations a miss says why it is one, and how long each phase took;
 # and a compilation asks which of XLA's libraries suits the program's convolutions. A stage has the programs of calls.
+# A flattening keeps count of Python's recursion limit (core/pytree/flattening.py).
 FILES_CROSSED = {
-    "jit, first call": 52,
+    "jit, first call": 53,
     "jit, second call": 0,
-    "eager grad, first call": 69,
-    "eager grad, third call": 37,
-    "eager vmap, third call": 36,
-    "make_jaxpr(grad(scan))": 65,
-    "device_put(ndarray)": 8,
-    "jnp.sinh, first call": 43,
+    "eager grad, first call": 70,
+    "eager grad, third call": 38,
+    "eager vmap, third call": 37,
+    "make_jaxpr(grad(scan))": 66,
+    "device_put(ndarray)": 9,
+    "jnp.sinh, first call": 44,
     "jnp.sinh, second call": 1,
     "x + 1.0, second call": 4,
     "lower one operation": 26,

@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -254,3 +256,50 @@ def test_limits_are_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
         assert_close(found, power * power * RAMP ** (power - 1), 1e-5)
     assert len(kinds) <= 5 and len(program_cache.programs) <= 2
     assert all(len(kind.derived) <= 2 for kind in kinds.table.values())
+
+
+def test_emptying_takes_no_object_from_other_threads() -> None:
+    """The garbage collector's list of objects has tuples that are not made yet."""
+    faults: list[BaseException] = []
+    over = threading.Event()
+
+    def work() -> None:
+        while not over.is_set():
+            try:
+                tuple(i for i in range(50))
+            except SystemError as error:
+                faults.append(error)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        start = time.monotonic()
+        count = 0
+        while time.monotonic() - start < 0.3:
+            xlamini.clear_caches()
+            count += 1
+    finally:
+        sys.setswitchinterval(before)
+        over.set()
+        thread.join()
+    assert not faults and count > 20
+
+
+def test_tables_of_owners_that_died_are_forgotten() -> None:
+    class Owner:
+        def __init__(self) -> None:
+            self.entries: dict[str, int] = {}
+
+    table: OwnedMemo = OwnedMemo("owners", None, "entries")
+    kept = [Owner() for _ in range(10)]
+    for owner in kept:
+        table.keep(owner, "a", 1)
+    for _ in range(5 * memo._FEW):
+        table.keep(Owner(), "a", 1)
+    assert len(table) == 10 and len(table.owners) == 10
+    table.clear()
+    assert len(table) == 0 and not any(owner.entries for owner in kept)
+    table.keep(kept[0], "b", 2)
+    assert len(table) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 import argparse
 import base64
 import hashlib
+import io
 import sys
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from xlamini.core.real_jax import installed_jax
 from xlamini.core.version import JAX_VERSION, __version__
+from xlamini.runtime.files.file_format import replace_file
 
 VERSION = f"{JAX_VERSION}+xlamini.{__version__}"
 """It sorts above JAX's own version; the local label says whose it is."""
@@ -68,9 +70,11 @@ def write_wheel(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"jax-{VERSION}-py3-none-any.whl"
     files = {"jax/__init__.py": _MODULE, f"{_INFO}/METADATA": _METADATA, f"{_INFO}/WHEEL": _WHEEL}
-    with zipfile.ZipFile(path, "w") as wheel:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as wheel:
         for name, text in {**files, f"{_INFO}/RECORD": _record(files)}.items():
             wheel.writestr(zipfile.ZipInfo(name, _EARLIEST), text)
+    replace_file(str(path), content.getvalue())
     return path
 
 

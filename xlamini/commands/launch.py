@@ -1,11 +1,13 @@
 """`python -m xlamini.launch -n 4 script.py args…`: launch a multi-process (SPMD) program on this machine.
 
 Each process runs the script, which calls `xlamini.distributed.initialize()`. Output lines are prefixed with the rank of
-their process. When a process fails the others are stopped, and the exit code is that of the first failure.
+their process. When a process fails the others are stopped, and the exit code is that of the first failure. They end
+with the launcher, on Linux also if it is killed.
 """
 from __future__ import annotations
 
 import argparse
+import ctypes
 import os
 import signal
 import socket
@@ -13,7 +15,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO
 
 _GRACE = 3.0
@@ -62,7 +64,22 @@ def _start(options: argparse.Namespace, number: int, address: str) -> subprocess
     if options.devices is not None:
         env["XLAMINI_NUM_CPU_DEVICES"] = str(options.devices)
     command = [sys.executable, *(["-m"] if options.module else []), options.script, *options.args]
-    return subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    pipe, ends = subprocess.PIPE, _ending_with(os.getpid()) if sys.platform == "linux" else None
+    return subprocess.Popen(
+        command, env=env, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, preexec_fn=ends  # no thread runs yet
+    )
+
+
+def _ending_with(launcher: int) -> Callable[[], None]:
+    """What a child does first: it asks Linux to be killed when the launcher is, however that ends."""
+    prctl, on_death = ctypes.CDLL(None).prctl, 1
+
+    def ask() -> None:
+        prctl(on_death, signal.SIGKILL)
+        if os.getppid() != launcher:  # it has ended already
+            os._exit(1)
+
+    return ask
 
 
 def _start_readers(process: subprocess.Popen[bytes], number: int) -> list[threading.Thread]:

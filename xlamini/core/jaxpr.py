@@ -82,7 +82,7 @@ class EquationKind:
     different memories, or is None. A kind that is not `shared` belongs to one equation.
     """
 
-    __slots__ = ("derived", "effects", "memory_conflict", "result_types", "sharding_conflict", "shared")
+    __slots__ = "__weakref__ derived effects memory_conflict result_types sharding_conflict shared".split()
 
     def __init__(
         self, result_types: Any, effects: Effects, sharding_conflict: str | None, memory_conflict: str | None = None

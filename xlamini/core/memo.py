@@ -12,7 +12,7 @@ import functools
 import gc
 import threading
 import weakref
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
@@ -30,6 +30,8 @@ class _Registered(NamedTuple):
 
 
 _registry: dict[str, _Registered] = {}
+_FEW = 1024
+"""How many owners of tables are looked through at least, to find those that have died."""
 
 
 def register(
@@ -96,11 +98,13 @@ class OwnedMemo:
     The limit is that of one table. Hits are counted if whoever looks up adds them to `hits`.
     """
 
-    __slots__ = ("attribute", "hits", "limit", "types")
+    __slots__ = ("attribute", "hits", "limit", "most", "owners")
 
     def __init__(self, name: str, limit: int | None, attribute: str, counted: bool = False) -> None:
         self.limit, self.attribute, self.hits = limit, attribute, 0
-        self.types: set[type] = set()
+        self.owners: dict[int, weakref.ref[Any]] = {}
+        """By identity, those whose tables have had an entry. The dead go when there are more than `most`."""
+        self.most = _FEW
         register(name, limit, self.__len__, self.clear, lambda: self.hits if counted else None)
 
     def keep(self, owner: Any, key: Any, value: V) -> V:
@@ -109,7 +113,8 @@ class OwnedMemo:
         Of two that threads made at once the first stays, and is returned to both.
         """
         table = getattr(owner, self.attribute)
-        self.types.add(type(owner))
+        if not table:
+            self._register(owner)
         value = table.setdefault(key, value)
         if self.limit is not None and len(table) > self.limit:
             _drop_oldest(table)
@@ -122,13 +127,22 @@ class OwnedMemo:
             table.move_to_end(key)
         return table.get(key)
 
-    def tables(self) -> Iterator[dict[Any, Any]]:
-        """The tables of all owners that are alive, as the garbage collector lists them.
+    def _register(self, owner: Any) -> None:
+        if len(self.owners) > self.most:
+            self.most = max(_FEW, 2 * len(self._alive()))
+        self.owners[id(owner)] = weakref.ref(owner)
 
-        A list of owners would cost time for each of them; this costs time when somebody asks, which is rare.
-        """
-        owners = (x for x in gc.get_objects() if type(x) in self.types)
-        return (table for owner in owners if (table := getattr(owner, self.attribute, None)))
+    def _alive(self) -> list[Any]:
+        """The owners that are alive; the others are forgotten."""
+        known = [(key, reference, reference()) for key, reference in list(self.owners.items())]
+        for key, reference, owner in known:
+            if owner is None and (now := self.owners.pop(key, None)) is not reference and now is not None:
+                self.owners[key] = now  # of another thread, whose owner lies where the dead one lay
+        return [owner for _, _, owner in known if owner is not None]
+
+    def tables(self) -> list[dict[Any, Any]]:
+        """The tables of all owners that are alive."""
+        return [table for owner in self._alive() if (table := getattr(owner, self.attribute, None))]
 
     def clear(self) -> None:
         """Drop all entries of all owners."""

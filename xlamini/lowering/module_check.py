@@ -1,4 +1,4 @@
-"""The check of StableHLO that another process wrote: the types of `main`, and the kernels that it calls.
+"""The check of StableHLO that another process wrote: the types of `main`, and what calls it has.
 
 MLIR's reader of bytecode can crash on bytes that were made to make it crash. So bytes that nobody vouches for are read
 in a child process first; the first file costs the start of a Python process, and the next ones milliseconds.
@@ -13,18 +13,23 @@ from xlamini.core import LoadError, ShapedArray
 from xlamini.core.errors import JaxRuntimeError
 from xlamini.core.memo import Memo
 from xlamini.lowering.mlir import interned
-from xlamini.runtime.files.module_reader import described
+from xlamini.runtime.files.module_reader import Call, described
 from xlamini.runtime.files.reader_process import answer_of_child
 
 
 class ModuleSummary(NamedTuple):
-    """The types of a module's arguments and results, as MLIR writes them, its kernels, and how many devices it is for.
+    """The types of a module's arguments and results, as MLIR writes them, its custom calls, and its number of devices.
     """
 
     arguments: list[str]
     results: list[str]
-    kernels: list[str]
+    calls: list[Call]
     devices: int
+
+    @property
+    def kernels(self) -> list[str]:
+        """The names of the kernels that it calls."""
+        return sorted({call[0] for call in self.calls})
 
 
 checked = Memo("file: StableHLO that was read", 512)
@@ -43,6 +48,11 @@ def type_text(aval: ShapedArray) -> str:
 
 def _summary(artifact: bytes, trusted: bool) -> ModuleSummary:
     found = _described(artifact) if trusted else answer_of_child(artifact)
+    if "refused" in found:
+        raise LoadError(
+            f"the StableHLO has {found['refused']}, which no exported function has; if you know who made the file, "
+            "pass trusted=True"
+        )
     if "error" in found:
         raise LoadError(f"the StableHLO cannot be read by this jaxlib: {found['error']}")
     return ModuleSummary(**found)

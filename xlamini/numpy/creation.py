@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import PartitionSpec, ShapedArray, aval_of, canonicalize_dtype, check_user_dtype, has_shape_and_dtype
+from xlamini.core.dtypes import check_fits
 from xlamini.core.state import state
 from xlamini.numpy.arguments import as_operand, as_shape
 from xlamini.numpy.out_placement import as_place, placed
@@ -87,6 +88,8 @@ def full(
     aval = aval_of(fill_value)
     if dtype is not None:
         aval = ShapedArray(aval.shape, check_user_dtype(dtype, "full"))
+    elif type(fill_value) is int:
+        check_fits(fill_value, aval.dtype)
     if aval.shape:
         return placed(_spread(in_dtype(fill_value, aval.dtype, aval.weak_type), sizes), place)
     return _constant(fill_value, ShapedArray(sizes, aval.dtype, aval.weak_type), place)

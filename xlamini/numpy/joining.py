@@ -27,7 +27,7 @@ def concatenate(arrays: Sequence[ArrayLike], axis: int | None = 0, dtype: DTypeL
     Array([1., 0., 0.], dtype=float32)
     """
     operands = _prepared("concatenate", arrays, None if axis is not None else ravel, dtype)
-    return _joined("concatenate", operands, axis or 0)
+    return _joined("concatenate", operands, 0 if axis is None else axis)
 
 
 def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0) -> Array:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import ShapeError, aval_of, canonicalize_dtype, check_user_dtype
-from xlamini.numpy.arguments import as_axis, as_operand, refuse_out
+from xlamini.numpy.arguments import as_axis, as_index, as_operand, refuse_out
 from xlamini.numpy.reductions import sum
 from xlamini.primitives import (
     broadcast_in_dim,
@@ -71,7 +71,17 @@ def _matrix(name: str, rows: Any, columns: Any, k: Any, dtype: Any, relation: An
     if min(shape) < 0:
         raise ValueError(f"{name}: a matrix has no negative number of rows or columns, got {shape}")
     wanted = canonicalize_dtype(float) if dtype is None else check_user_dtype(dtype, name)
-    return _where_column(k, shape, relation, wanted)
+    return _where_column(_diagonal_number(name, k), shape, relation, wanted)
+
+
+def _diagonal_number(name: str, k: Any) -> Any:
+    """The number of a diagonal: an int, or a scalar that may be traced; else TypeError."""
+    aval = getattr(k, "aval", None)
+    if aval is None:
+        return as_index(name, "k", k)
+    if aval.shape or aval.dtype.kind == "c":
+        raise TypeError(f"{name}: k must be an integer, got an array {aval.str_short()}")
+    return k
 
 
 @composite(static=("shape", "relation", "dtype"))
@@ -112,6 +122,7 @@ def _triangle(name: str, m: Any, k: Any, triangle: Any, relation: Any) -> Any:
     x = as_operand(name, m)
     if x.ndim < 2:
         raise ValueError(f"{name}: at least two dimensions are needed, got shape {x.shape}")
+    k = _diagonal_number(name, k)
     if type(k) is int:
         return triangle(x, min(max(k, -x.shape[-2]), x.shape[-1]))
     keep = _by_diagonal(x.shape[-2:], k, relation)

@@ -58,18 +58,27 @@ def _resolved(own: tuple[int, ...], shape: Any) -> tuple[int, ...]:
     if unknown:
         known = -math.prod(sizes)
         if known <= 0 or total % known:
-            raise ShapeError(_misfit(own, total, sizes, f"a multiple of {known}"))
+            raise ShapeError(_misfit(own, total, sizes, f"a multiple of {_count(known)}"))
         return tuple(total // known if n == -1 else n for n in sizes)
     if math.prod(sizes) != total:
-        raise ShapeError(_misfit(own, total, sizes, f"{math.prod(sizes)}"))
+        raise ShapeError(_misfit(own, total, sizes, _count(math.prod(sizes))))
     return sizes
 
 
 def _misfit(own: tuple[int, ...], total: int, sizes: tuple[int, ...], needed: str) -> str:
     return (
-        f"reshape: cannot reshape array of shape {own}, which has {total} elements, into shape {sizes}, which needs "
-        f"{needed}; give sizes with the same product, or one of -1"
+        f"reshape: cannot reshape array of shape {own}, which has {total} elements, into shape {_brief(sizes)}, which "
+        f"needs {needed}; give sizes with the same product, or one of -1"
     )
+
+
+def _count(number: int) -> str:
+    return str(number) if number.bit_length() <= 128 else f"a number of {number.bit_length()} bits"
+
+
+def _brief(sizes: tuple[int, ...]) -> str:
+    """A shape; of one that no array has, the first sizes and how many there are."""
+    return str(sizes) if len(sizes) <= 32 else f"({', '.join(map(str, sizes[:8]))}, ... {len(sizes)} sizes in all)"
 
 
 def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:

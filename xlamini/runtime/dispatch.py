@@ -20,6 +20,7 @@ from xlamini.core.errors import DeletedArrayError
 from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.runtime.array import Array
 from xlamini.runtime.executable import CompiledModule
+from xlamini.runtime.exit_gate import pass_gate, process
 from xlamini.runtime.sharding import Sharding
 from xlamini.runtime.to_device import ArrayImpl, device_put_value
 
@@ -108,6 +109,8 @@ def cpp_jit(
     """
 
     def miss(*args: Any, **kwargs: Any) -> tuple[Any, FastPath | None, bool]:
+        if process.is_barred:
+            pass_gate()
         try:
             return cache_miss(*args, **kwargs)
         except BaseException as error:

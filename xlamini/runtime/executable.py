@@ -18,7 +18,7 @@ from xlamini.runtime.devices import nvidia
 from xlamini.runtime.devices.ffi_targets import explained, register_kernels
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.effects import run_with_callbacks
-from xlamini.runtime.fork import process, refuse_fork
+from xlamini.runtime.fork import bar, process
 from xlamini.runtime.meshes.named_sharding import without_trailing_none
 from xlamini.runtime.meshes.program_placement import (
     MeshPlacement,
@@ -74,8 +74,8 @@ def compile_module(
       FfiTargetError: it calls an FFI target that is not registered.
       JaxRuntimeError: XLA cannot compile it, or an option is unknown.
     """
-    if process.is_forked:
-        refuse_fork()
+    if process.is_barred:
+        bar()
     called = [list(host_callbacks)] if host_callbacks else []  # with functions, jaxlib takes no text or bytecode
     devices = place.devices if isinstance(place, MeshPlacement) else (place,)
     options = compile_options(devices, compiler_options or {})
@@ -107,8 +107,8 @@ def load_program(
       FfiTargetError: it calls an FFI target that is not registered.
       JaxRuntimeError: this jaxlib cannot load it.
     """
-    if process.is_forked:
-        refuse_fork()
+    if process.is_barred:
+        bar()
     client, devices = place.client, devices_of(place)
     options = compile_options(devices, compiler_options or {})
     try:
@@ -304,8 +304,8 @@ class Executable(CompiledModule):
 
         PJRT does not compare dtypes: the arrays must be of `in_avals`.
         """
-        if process.is_forked:
-            refuse_fork()
+        if process.is_barred:
+            bar()
         if self.several:
             check_not_nested()
         if self.is_awaited:

@@ -8,26 +8,28 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import NoReturn
 
 from xlamini.core import user_stacklevel
 from xlamini.core.config import forked
 from xlamini.core.errors import ForkError
 from xlamini.runtime.devices.clients import started_clients
+from xlamini.runtime.exit_gate import pass_gate, process as process
 
 
-class _Process:
+class _Fork:
     """Whether this process was forked from one with XLA's threads, and whether it has warned of that."""
 
     is_forked = False
     has_warned = False
 
 
-process = _Process()
+_fork = _Fork()
 
 
-def refuse_fork() -> NoReturn:
-    """Raise ForkError, where `process.is_forked`."""
+def bar() -> None:
+    """Raise ForkError in a forked process; else wait at the gate. Called while `process.is_barred`."""
+    if not _fork.is_forked:
+        return pass_gate()
     raise ForkError(
         "this process was forked from one that had used a device, and has none of the threads that compute; start it "
         "with multiprocessing.get_context('spawn'), or use NumPy in it"
@@ -35,9 +37,9 @@ def refuse_fork() -> NoReturn:
 
 
 def _warn() -> None:
-    if process.has_warned or process.is_forked or not started_clients():
+    if _fork.has_warned or _fork.is_forked or not started_clients():
         return
-    process.has_warned = True
+    _fork.has_warned = True
     warnings.warn(
         "os.fork() was called. os.fork() is incompatible with multithreaded code, and XLA is multithreaded: in the "
         "child every operation raises ForkError. If the child uses xlamini, start it with multiprocessing's 'spawn'",
@@ -48,7 +50,7 @@ def _warn() -> None:
 
 def _mark_child() -> None:
     if started_clients():
-        process.is_forked = True
+        _fork.is_forked = process.is_barred = True
         forked.set_global(True)
 
 

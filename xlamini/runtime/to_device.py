@@ -15,7 +15,7 @@ from xlamini.core import ShapedArray, enable_x64, memoised
 from xlamini.core.dtypes import check_fits, dtype_of, python_scalar_dtypes
 from xlamini.core.errors import DeviceNotHereError
 from xlamini.core.memory_space import DEVICE, HOST
-from xlamini.runtime.fork import process, refuse_fork
+from xlamini.runtime.fork import bar, process
 from xlamini.runtime.lifetime import check_alive
 from xlamini.runtime.meshes.named_sharding import typed_by
 from xlamini.runtime.sharding import Sharding, SingleDeviceSharding, as_sharding, default_sharding
@@ -57,8 +57,8 @@ def device_put_value(
         return _put_array(x, where, committed, aval)
     if hasattr(x, "put_words"):
         return x.put_words(where, committed)
-    if process.is_forked:
-        refuse_fork()
+    if process.is_barred:
+        bar()
     sharding = default_sharding() if where is None else as_sharding(where)
     bound = where is not None if committed is None else committed
     if isinstance(x, _NUMPY):

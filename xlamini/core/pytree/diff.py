@@ -153,10 +153,8 @@ def _describe(node: _Node, tree: Any) -> str:
     return f"a {name} with {len(node.children)} {children}"
 
 
-def explained(error: Exception, tree: Any) -> Exception:
+def explained(error: ValueError, tree: Any) -> ValueError:
     """The error for a tree that C++ could not flatten, in place of the one that C++ raised."""
-    if isinstance(error, SystemError):  # C++ met the end of the stack
-        return RecursionError("the pytree contains itself, or is nested more deeply than Python's stack allows")
     keys = _unsortable(tree) if "Comparator" in str(error) else None
     if keys is None:
         return error

@@ -132,9 +132,21 @@ def register_pytree_node(
     >>> register_pytree_node(Pair, lambda p: ((p.a, p.b), None), lambda _, ab: Pair(*ab))
     """
     _check_new(nodetype)
-    for registry in (default_registry, dispatch_registry):
-        registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
+    default_registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
+    dispatch_registry.register_node(nodetype, _unfailing(flatten_func), unflatten_func)
     _registered.add(nodetype)
+
+
+def _unfailing(flatten_func: Callable[[T], tuple[Iterable[Any], Hashable]]) -> Callable[[T], Any]:
+    """For C++, which loses levels of the recursion limit if this raises: Python is asked about unknown metadata."""
+
+    def flattened(node: T) -> tuple[Iterable[Any], Hashable]:
+        try:
+            return flatten_func(node)
+        except Exception:
+            return (), object()
+
+    return flattened
 
 
 def _check_new(nodetype: type) -> None:
@@ -308,12 +320,8 @@ def register_static(cls: type[T]) -> type[T]:
     >>> xlamini.jit(lambda x, options: x**options.power)(2.0, Options(3))
     Array(8., dtype=float32, weak_type=True)
     """
-    register_pytree_node(cls, _all_metadata, lambda node, _: node)
+    register_pytree_node(cls, lambda node: ((), node), lambda node, _: node)
     return cls
-
-
-def _all_metadata(node: Any) -> tuple[tuple[()], Any]:
-    return (), node
 
 
 class _Opaque:

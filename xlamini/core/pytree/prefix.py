@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core.pytree.diff import LEAF, IsLeaf, first_difference
-from xlamini.core.pytree.nodes import PyTreeDef, default_registry
+from xlamini.core.pytree.flattening import flatten
+from xlamini.core.pytree.nodes import PyTreeDef
 
 Names = tuple[str, str]
 
@@ -44,7 +45,7 @@ def broadcast_prefix(
     caller: str = "tree.broadcast",
 ) -> list[Any]:
     """The leaves of a prefix tree, each as often as its subtree of the full tree has leaves."""
-    leaves, treedef = default_registry.flatten(prefix_tree, is_leaf)
+    leaves, treedef = flatten(prefix_tree, is_leaf)
     try:
         subtrees = treedef.flatten_up_to(full_tree)
     except ValueError:
@@ -84,4 +85,4 @@ def _is_none(x: Any) -> bool:
 
 
 def _structure(tree: Any) -> PyTreeDef:
-    return default_registry.flatten(tree)[1]
+    return flatten(tree)[1]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Never, TypeVar, overload
 from jaxlib._jax import pytree as _pytree
 
 from xlamini.core.pytree.diff import IsLeaf, explained, first_difference
+from xlamini.core.pytree.flattening import flatten, flatten_with_path
 from xlamini.core.pytree.nodes import (
     KeyPath,
     PyTreeDef,
@@ -35,9 +36,6 @@ Leaf = TypeVar("Leaf", bound="Array | np.ndarray | np.generic | complex")
 
 _REQUIRED: Any = object()
 
-flatten: Callable[..., tuple[list[Any], PyTreeDef]] = default_registry.flatten
-"""`flatten(tree, is_leaf=None)`, positional: the leaves and the treedef."""
-
 unflatten: Callable[[PyTreeDef, Iterable[Any]], Any] = PyTreeDef.unflatten
 
 
@@ -52,7 +50,7 @@ def flatten_from_user(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[An
     """Like `flatten`, for a tree that may have no order, which is a ValueError, or no end, a RecursionError."""
     try:
         return flatten(tree, is_leaf)
-    except (SystemError, ValueError) as error:
+    except ValueError as error:
         raise explained(error, tree) from None
 
 
@@ -169,8 +167,8 @@ def tree_flatten_with_path(
     """
     with_path = is_leaf if is_leaf is None or is_leaf_takes_path else lambda _, x: is_leaf(x)
     try:
-        return default_registry.flatten_with_path(tree, with_path)
-    except (SystemError, ValueError) as error:
+        return flatten_with_path(tree, with_path)
+    except ValueError as error:
         raise explained(error, tree) from None
 
 

@@ -215,7 +215,9 @@ def changed_types(mesh: AxesOfMesh, name_to_type: Mapping[AxisName, AxisType]) -
 
 
 def checked_names(what: str, names: AxisName | Sequence[AxisName], rank: int) -> tuple[AxisName, ...]:
-    """The names of a mesh's axes; ValueError unless there are `rank` different ones."""
+    """The names of a mesh's axes; ValueError unless there are `rank` different ones, TypeError for what is no list."""
+    if isinstance(names, bool | int | float):
+        raise TypeError(f"{what}: axis_names must be a string or a tuple of names, got {names!r}")
     found = (names,) if isinstance(names, str) or not isinstance(names, Sequence) else tuple(names)
     if len(found) != rank:
         raise ValueError(f"{what}: {rank} axes have the names {found!r}; give {rank} names")

@@ -52,6 +52,7 @@ def symmetrized(x: Any) -> Any:
 
 class Cholesky(MatrixOperation):
     name = "cholesky"
+    kernels = ("potrf",)
 
     def shape_rule(self, x: ShapedArray) -> ShapedArray:
         check_matrix("cholesky", x, square=True)

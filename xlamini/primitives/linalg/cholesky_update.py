@@ -47,6 +47,7 @@ def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
 
 class CholeskyUpdate(MatrixOperation):
     name = "cholesky_update"
+    kernels = ("cu_cholesky_update",)
 
     def shape_rule(self, r: ShapedArray, w: ShapedArray) -> ShapedArray:
         check_matrix(self.name, r, square=True, accepts=FLOAT)

@@ -23,7 +23,16 @@ from xlamini.primitives.iota import broadcasted_iota
 from xlamini.primitives.kinds import COMPLEX, kind_of
 from xlamini.primitives.linalg.lu import lu, lu_solve
 from xlamini.primitives.linalg.spectra import as_rows, decomposed, diagonal, inverse_gaps
-from xlamini.primitives.linalg.stacks import MatrixOperation, as_matrices, check_matrix, kernel, matmul, mH
+from xlamini.primitives.linalg.stacks import (
+    BOTH,
+    MatrixOperation,
+    as_matrices,
+    check_matrix,
+    kernel,
+    matmul,
+    mH,
+    one_of,
+)
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import sum_over
 
@@ -76,6 +85,13 @@ def eig(
 
 class Eig(MatrixOperation):
     name = "eig"
+    kernels = ("geev", "cuhybrid_eig")
+    choices = one_of(
+        compute_left_eigenvectors=BOTH,
+        compute_right_eigenvectors=BOTH,
+        enable_eigvec_derivs=(False,),
+        implementation=(None, *EigImplementation),
+    )
     multiple_results = True
 
     def shape_rule(

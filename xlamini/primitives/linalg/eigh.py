@@ -22,6 +22,7 @@ from xlamini.primitives.elementwise import mul
 from xlamini.primitives.linalg.cholesky import symmetrized
 from xlamini.primitives.linalg.spectra import decomposed, diagonal, inverse_gaps, real_dtype
 from xlamini.primitives.linalg.stacks import (
+    BOTH,
     MatrixOperation,
     as_matrices,
     check_matrix,
@@ -29,6 +30,7 @@ from xlamini.primitives.linalg.stacks import (
     kernel,
     matmul,
     mH,
+    one_of,
     shown,
 )
 from xlamini.primitives.promotion import promoted_inexact
@@ -85,6 +87,14 @@ def eigh(
 
 class Eigh(MatrixOperation):
     name = "eigh"
+    kernels = ("syevd", "heevd", "Eigh")
+    choices = one_of(
+        lower=BOTH,
+        sort_eigenvalues=BOTH,
+        vectors=BOTH,
+        subset_by_index=(None,),
+        algorithm=(None, *EighImplementation),
+    )
     multiple_results = True
 
     def shape_rule(

@@ -27,6 +27,7 @@ def hessenberg(a: Any) -> tuple[Any, Any]:
 
 class Hessenberg(MatrixOperation):
     name = "hessenberg"
+    kernels = ("gehrd",)
     multiple_results = True
     lacks = dict.fromkeys(("jvp",), "a step of algorithms for eigenvalues, which have derivatives of their own")
 

@@ -5,16 +5,27 @@ their product Q, and `ormqr` multiplies by Q without making it.
 """
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import Cost, ShapedArray, ShapeError, aval_of
+from xlamini.core import Avals, Cost, Params, ShapedArray, ShapeError, aval_of
 from xlamini.lowering.ffi_calls import foreign_call, xla_call
 from xlamini.lowering.gpu import is_gpu
 from xlamini.primitives.arithmetic import sub
 from xlamini.primitives.iota import broadcasted_iota
-from xlamini.primitives.linalg.stacks import MatrixOperation, as_matrices, check_batch, check_matrix, eye, kernel, shown
+from xlamini.primitives.linalg.stacks import (
+    BOTH,
+    MatrixOperation,
+    as_matrices,
+    check_batch,
+    check_matrix,
+    eye,
+    kernel,
+    one_of,
+    shown,
+)
 from xlamini.primitives.tangent_ops import full
 
 _INDEX = np.dtype(np.int32)
@@ -60,6 +71,7 @@ def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = Fal
 
 class Geqrf(MatrixOperation):
     name = "geqrf"
+    kernels = ("geqrf", "Qr")
     multiple_results = True
     lacks = _NO_JVP
 
@@ -82,6 +94,8 @@ class Geqrf(MatrixOperation):
 
 class Geqp3(MatrixOperation):
     name = "geqp3"
+    kernels = ("geqp3",)
+    choices = one_of(use_magma=(None, *BOTH))
     multiple_results = True
     lacks = _NO_JVP
 
@@ -104,12 +118,16 @@ class Geqp3(MatrixOperation):
         order = ctx.inline(lambda p: sub(p, full(aval_of(p), 1)), outs[1], avals=[types[1]])
         return [outs[0], order, outs[2]]
 
+    def callers(self, operands: Avals, results: Avals) -> Iterator[tuple[Avals, Params]]:
+        return super().callers(operands[:1], results)  # the other one is the memory of the order
+
     def cost(self, a: ShapedArray, **params: Any) -> Cost:
         return super().cost(a, **params)._replace(flops=2 * a.size * min(a.shape[-2:]))
 
 
 class HouseholderProduct(MatrixOperation):
     name = "householder_product"
+    kernels = ("orgqr", "ungqr", "ProductOfElementaryHouseholderReflectors")
     lacks = _NO_JVP
 
     def shape_rule(self, a: ShapedArray, taus: ShapedArray) -> ShapedArray:
@@ -137,6 +155,8 @@ class HouseholderProduct(MatrixOperation):
 
 class Ormqr(MatrixOperation):
     name = "ormqr"
+    kernels = ("ormqr", "unmqr")
+    choices = one_of(left=BOTH, transpose=BOTH)
     lacks = _NO_JVP
 
     def shape_rule(

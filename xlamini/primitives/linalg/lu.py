@@ -58,6 +58,7 @@ def lu(x: Any) -> tuple[Any, Any, Any]:
 
 class Lu(MatrixOperation):
     name = "lu"
+    kernels = ("getrf", "LuDecomposition")
     multiple_results = True
 
     def shape_rule(self, x: ShapedArray) -> list[ShapedArray]:

@@ -6,11 +6,12 @@ whose every iteration is one pass over the permutation.
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import ShapedArray, ShapeError, Values, Zero, aval_of, literal, tangent_aval
+from xlamini.core import Avals, Params, ShapedArray, ShapeError, Values, Zero, aval_of, literal, tangent_aval
 from xlamini.lowering.control_flow import while_loop
 from xlamini.lowering.ffi_calls import foreign_call
 from xlamini.lowering.gpu import is_gpu
@@ -53,6 +54,7 @@ def inverse_permutation(permutation: Any) -> Any:
 
 class LuPivotsToPermutation(MatrixOperation):
     name = "lu_pivots_to_permutation"
+    kernels = ("cu_lu_pivots_to_permutation",)
     rank = 1
 
     def shape_rule(self, pivots: ShapedArray, *, permutation_size: int) -> ShapedArray:
@@ -76,6 +78,9 @@ class LuPivotsToPermutation(MatrixOperation):
         if aval.size == 0 or permutation_size <= FEW:
             return ctx.inline(functools.partial(_written_out, size=permutation_size), pivots)
         return _loop(ctx, pivots)
+
+    def callers(self, operands: Avals, results: Avals) -> Iterator[tuple[Avals, Params]]:
+        yield operands, {"permutation_size": results[0].shape[-1]}
 
 
 lu_pivots_to_permutation_p = LuPivotsToPermutation()

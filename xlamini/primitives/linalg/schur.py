@@ -10,7 +10,15 @@ from xlamini.core import Cost, ShapedArray, Values
 from xlamini.lowering.gpu import is_gpu
 from xlamini.primitives.kinds import COMPLEX, kind_of
 from xlamini.primitives.linalg.spectra import decomposed
-from xlamini.primitives.linalg.stacks import MatrixOperation, as_matrices, check_matrix, kernel, status_aval
+from xlamini.primitives.linalg.stacks import (
+    BOTH,
+    MatrixOperation,
+    as_matrices,
+    check_matrix,
+    kernel,
+    one_of,
+    status_aval,
+)
 
 
 def schur(
@@ -43,6 +51,8 @@ def schur(
 
 class Schur(MatrixOperation):
     name = "schur"
+    kernels = ("gees",)
+    choices = one_of(compute_schur_vectors=BOTH, select_callable=(None,), sort_eig_vals=(False,))
     multiple_results = True
     lacks = dict.fromkeys(("jvp",), "blocks and their order jump with the matrix")
 

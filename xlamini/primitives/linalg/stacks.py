@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -38,6 +39,12 @@ from xlamini.primitives.shape import broadcast_in_dim, transpose
 from xlamini.primitives.tangent_ops import full
 
 _INDEX = np.dtype(np.int32)
+BOTH = (False, True)
+
+
+def one_of(**values: Sequence[Any]) -> Mapping[str, Sequence[Any]]:
+    """The `choices` of a primitive: the values of params by name."""
+    return values
 
 
 class MatrixOperation(Primitive):
@@ -48,6 +55,10 @@ class MatrixOperation(Primitive):
 
     rank = 2
     """How many dimensions the first operand has where there is no stack."""
+    kernels: tuple[str, ...] = ()
+    """Parts of the names of the kernels that `lower` calls."""
+    choices: Mapping[str, Sequence[Any]] = one_of()
+    """The params by which such calls differ, and their values: what a call in a file is compared with."""
 
     def __init_subclass__(cls) -> None:
         cls.shape_rule = _keeping_weakness(cls.shape_rule)
@@ -57,6 +68,11 @@ class MatrixOperation(Primitive):
 
     def transpose(self, ct: Any, *operands: Any, **params: Any) -> NoReturn:
         raise AssertionError(f"{self.name} is not linear; its derivative is made of products and solves")
+
+    def callers(self, operands: Avals, results: Avals) -> Iterator[tuple[Avals, Params]]:
+        """The operands and params whose `lower` may call a kernel with operands and results of these types."""
+        for values in itertools.product(*self.choices.values()):
+            yield operands, dict(zip(self.choices, values, strict=True))
 
     def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         outs = self.bind(*with_batch_first(operands, dims, axis.size), **params)

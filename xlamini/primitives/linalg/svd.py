@@ -29,6 +29,7 @@ from xlamini.primitives.linalg.spectra import (
     real_dtype,
 )
 from xlamini.primitives.linalg.stacks import (
+    BOTH,
     MatrixOperation,
     as_matrices,
     check_matrix,
@@ -38,6 +39,7 @@ from xlamini.primitives.linalg.stacks import (
     matmul,
     mH,
     mT,
+    one_of,
     shown,
 )
 from xlamini.primitives.select import where
@@ -98,6 +100,10 @@ def svd(
 
 class Svd(MatrixOperation):
     name = "svd"
+    kernels = ("gesdd", "gesvd")
+    choices = one_of(
+        compute_uv=BOTH, full_matrices=BOTH, subset_by_index=(None,), algorithm=(None, *SvdAlgorithm)
+    )
     multiple_results = True
 
     def shape_rule(

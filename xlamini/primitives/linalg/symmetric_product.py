@@ -1,9 +1,10 @@
 """symmetric_product: `alpha A A^T + beta C` for symmetric C; a GPU computes half of it."""
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from xlamini.core import Cost, ShapedArray, ShapeError, Values, aval_of, is_zero, literal
+from xlamini.core import Avals, Cost, Params, ShapedArray, ShapeError, Values, aval_of, is_zero, literal
 from xlamini.lowering.ffi_calls import foreign_call
 from xlamini.lowering.gpu import is_gpu
 from xlamini.primitives.arithmetic import add, mul
@@ -15,6 +16,7 @@ from xlamini.primitives.linalg.stacks import (
     check_matrix,
     matmul,
     mT,
+    one_of,
     shown,
     tril,
 )
@@ -39,6 +41,8 @@ def symmetric_product(
 
 class SymmetricProduct(MatrixOperation):
     name = "symmetric_product"
+    kernels = ("syrk",)
+    choices = one_of(alpha=(1.0,), beta=(0.0,))  # operands of the kernel
 
     def shape_rule(self, a: ShapedArray, c: ShapedArray, *, alpha: float, beta: float) -> ShapedArray:
         check_matrix(self.name, a, accepts=FLOAT)
@@ -71,6 +75,9 @@ class SymmetricProduct(MatrixOperation):
                 ctx, "cusolver_syrk_ffi", operands, [out], attributes=attributes, aliases={0: 1}, row_major=True
             )[0]
         return ctx.inline(lambda x, y: _plain(x, y, alpha, beta), a, c)
+
+    def callers(self, operands: Avals, results: Avals) -> Iterator[tuple[Avals, Params]]:
+        return super().callers(operands[:2], results)
 
     def cost(self, a: ShapedArray, c: ShapedArray, **params: Any) -> Cost:
         return super().cost(a, c, **params)._replace(flops=2 * a.size * a.shape[-2] + 2 * c.size)

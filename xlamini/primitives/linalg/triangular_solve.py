@@ -4,6 +4,7 @@ The solution is linear in B, so its transpose is another solve; in A its derivat
 """
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from xlamini.primitives.arithmetic import neg
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.complex import conj
 from xlamini.primitives.linalg.stacks import (
+    BOTH,
     MatrixOperation,
     as_matrices,
     check_batch,
@@ -36,6 +38,7 @@ from xlamini.primitives.linalg.stacks import (
     kernel,
     matmul,
     mT,
+    one_of,
     shown,
     tril,
     triu,
@@ -88,6 +91,10 @@ class TriangularSolve(MatrixOperation):
     """With `by_columns`, `a` lies by columns in memory, where the CPU's kernels read it without a copy."""
 
     name = "triangular_solve"
+    kernels = ("trsm",)
+    choices = one_of(
+        left_side=BOTH, lower=BOTH, transpose_a=BOTH, conjugate_a=BOTH, unit_diagonal=BOTH, by_columns=BOTH
+    )
 
     def shape_rule(self, a: ShapedArray, b: ShapedArray, *, left_side: bool, **params: Any) -> ShapedArray:
         check_matrix(self.name, a, square=True)
@@ -150,6 +157,10 @@ class TriangularSolve(MatrixOperation):
             unit_diagonal=params["unit_diagonal"],
             transpose_a=f"#stablehlo<transpose {_how(**params)}>",
         )
+
+    def callers(self, operands: Avals, results: Avals) -> Iterator[tuple[Avals, Params]]:
+        a, b = operands
+        return super().callers([a, turned_aval(b)], results)
 
     def cost(self, a: ShapedArray, b: ShapedArray, **params: Any) -> Cost:
         return super().cost(a, b, **params)._replace(flops=b.size * a.shape[-1])

@@ -8,7 +8,7 @@ import numpy as np
 from xlamini.core import Cost, ShapedArray, Values
 from xlamini.lowering.gpu import is_gpu
 from xlamini.primitives.linalg.spectra import decomposed, real_dtype
-from xlamini.primitives.linalg.stacks import MatrixOperation, as_matrices, check_matrix, kernel
+from xlamini.primitives.linalg.stacks import BOTH, MatrixOperation, as_matrices, check_matrix, kernel, one_of
 
 
 def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Any, Any, Any, Any]:
@@ -28,6 +28,8 @@ def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Any, Any, Any, Any]:
 
 class Tridiagonal(MatrixOperation):
     name = "tridiagonal"
+    kernels = ("sytrd", "hetrd")
+    choices = one_of(lower=BOTH)
     multiple_results = True
     lacks = dict.fromkeys(("jvp",), "a step of algorithms for eigenvalues, which have derivatives of their own")
 

@@ -18,6 +18,7 @@ from xlamini.primitives.linalg.stacks import (
     as_matrices,
     check_matrix,
     kernel,
+    one_of,
     shown,
     succeeded,
 )
@@ -44,6 +45,8 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: boo
 
 class TridiagonalSolve(MatrixOperation):
     name = "tridiagonal_solve"
+    kernels = ("gtsv",)
+    choices = one_of(perturb_singular=(False,))
     rank = 1
 
     def shape_rule(

@@ -28,6 +28,7 @@ from xlamini.runtime.devices.plugins import (
     quiet,
     with_plugin,
 )
+from xlamini.runtime.exit_gate import close_gate, wait_for_threads
 from xlamini.runtime.processes import group as processes
 
 Device = _jax.Device
@@ -60,6 +61,9 @@ def emptied_at_exit(cached: CachedFunction) -> CachedFunction:
 
 def _end_clients() -> None:
     if not forked.value:  # a child has none of its parent's threads: a client would wait for them for ever
+        close_gate()
+        clear_caches()
+        wait_for_threads()
         clear_caches()
         _started.clear()
 

@@ -8,7 +8,6 @@ program is compiled as on a miss. So does a folder that cannot be written, if so
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import stat
 import threading
@@ -142,13 +141,11 @@ def _is_current(key: Key, header: Header) -> bool:
 def _read(path: str) -> bytes | None:
     """The bytes of a file; None if it does not exist. Raises Damaged if another user may have written it."""
     try:
-        with open_regular(path, _LARGEST_ENTRY, getattr(os, "O_NOFOLLOW", 0)) as file:
+        with open_regular(path, _LARGEST_ENTRY) as file:
             _check_owner(os.fstat(file.fileno()))
             return file.read()
     except FileNotFoundError:
         return None
-    except OSError as error:
-        raise Damaged("is a link") if error.errno == errno.ELOOP else error from None
 
 
 def _check_owner(status: os.stat_result) -> None:
@@ -167,8 +164,8 @@ def record_miss() -> None:
 def record_hit(key: Key, header: Header, seconds: float) -> None:
     """Record a hit that took `seconds` to load, and mark the entry as most recently used."""
     _memory.count(hits=1, seconds_loading=seconds, seconds_saved=max(header["seconds"] - seconds, 0.0))
-    with contextlib.suppress(OSError):  # the folder may be read-only
-        os.utime(path_of(key))
+    with contextlib.suppress(OSError, NotImplementedError):  # the folder may be read-only
+        os.utime(path_of(key), follow_symlinks=False)
 
 
 def reject(key: Key, error: Exception) -> None:

@@ -11,6 +11,7 @@ is decompressed no further than the header says.
 """
 from __future__ import annotations
 
+import errno
 import hashlib
 import itertools
 import json
@@ -157,9 +158,13 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
         raise error.with_traceback(None) from None
 
 
-def open_regular(path: str, most: int = _LARGEST_BODY, flags: int = 0) -> BinaryIO:
-    """Open a file for reading; Damaged for a pipe, on which a read would wait, and for more than `most` bytes."""
-    descriptor = os.open(path, flags | os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+def open_regular(path: str, most: int = _LARGEST_BODY) -> BinaryIO:
+    """Open a file for reading; Damaged for a link, a pipe, on which a read would wait, and more than `most` bytes."""
+    flags = [getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")]
+    try:
+        descriptor = os.open(path, os.O_RDONLY | sum(flags))
+    except OSError as error:
+        raise Damaged("is a link") if error.errno == errno.ELOOP else error from None
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode) or status.st_size > most:
         os.close(descriptor)
@@ -168,19 +173,26 @@ def open_regular(path: str, most: int = _LARGEST_BODY, flags: int = 0) -> Binary
 
 
 def write_file(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file, whole or not at all; an OSError has no frames of the standard library."""
+    """Write a file that the user names, whole or not at all; an OSError has no frames of the standard library.
+
+    A link stays a link, and a device or a pipe is written to.
+    """
+    where = os.path.realpath(path)
     try:
-        replace_file(os.fspath(path), data)
+        if os.path.exists(where) and not os.path.isfile(where):
+            Path(where).write_bytes(data)
+        else:
+            replace_file(where, data)
     except OSError as error:
         raise error.with_traceback(None) from None
 
 
 def replace_file(path: str, data: bytes, temporary: str | None = None, mode: int = 0o666) -> None:
-    """Write under a temporary name in the same folder, then rename: a reader sees all of the old file or of the new."""
-    path = os.path.realpath(path)  # a link stays a link
-    if os.path.exists(path) and not os.path.isfile(path):
-        Path(path).write_bytes(data)  # a device or a pipe
-        return
+    """Write under a temporary name in the same folder, then rename: a reader sees all of the old file or of the new.
+
+    What has the name goes, be it a link or a pipe: nothing is written through it. OSError, and nothing has changed, if
+    it cannot go: it is a folder, or another user's in a folder where each may remove only what is theirs.
+    """
     temporary = temporary or f"{path}.{os.getpid()}-{threading.get_ident()}-{time.time_ns()}.tmp"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
     try:

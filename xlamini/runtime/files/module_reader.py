@@ -9,7 +9,9 @@ from __future__ import annotations
 import faulthandler
 import json
 import math
+import re
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from jaxlib import _jax
@@ -19,6 +21,27 @@ from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 
 _PARTITIONS, _MESH = "mhlo.num_partitions", "sdy.mesh"
+_CALL, _FRONTEND = "stablehlo.custom_call", "mhlo.frontend_attributes"
+_USUAL = {
+    "api_version": ("1 : i32",),
+    "backend_config": ("{}", '""'),
+    "called_computations": ("[]",),
+    "has_side_effect": ("false",),
+}
+"""What an attribute of a call says if it is left out."""
+_METADATA = {_FRONTEND, "sdy.sharding", "jax.global_constant", "jax.result_info", "mhlo.memory_kind"}
+"""Attributes that this library writes at operations, arguments and results of any kind."""
+_OF_PASSES = ("xla", "mhlo", "composite", "is_composite")
+_REFUSED = [
+    *(f"stablehlo.{name}" for name in "infeed outfeed send recv create_token after_all async_start async_done".split()),
+    *(f"stablehlo.dynamic_{name}" for name in "broadcast_in_dim conv gather iota pad reshape".split()),
+    *(f"stablehlo.{name}" for name in "real_dynamic_slice set_dimension_size tuple get_tuple_element".split()),
+]
+"""Operations that wait for the host, or make arrays of unknown sizes."""
+_ARRAY = re.compile(r"tensor<((?:\d+x)*)(?:complex<f(?:32|64)>|[a-zA-Z]\w*)>")
+_MOST_ELEMENTS = 2**48
+Call = list[Any]
+"""A custom call: its target, the types of its operands and of its results, and its attributes as text."""
 _IDLE = 60
 """Seconds without a file after which the program ends."""
 _LEAST, _BYTES = 10, 2**20
@@ -28,30 +51,117 @@ _MOST_FILES = 500
 
 
 def described(artifact: bytes, context: Any) -> dict[str, Any]:
-    """The types of the arguments and results of `main`, as MLIR writes them, the kernels, and the number of devices.
+    """The types of the arguments and results of `main`, as MLIR writes them, the calls, and the number of devices.
 
     ValueError or JaxRuntimeError for bytes that cannot be read.
     """
-    module = _jax.mlir.deserialize_portable_artifact(artifact, context)
+    return _described(_jax.mlir.deserialize_portable_artifact(artifact, context))
+
+
+def _described(module: Any) -> dict[str, Any]:
     functions = {_symbol(op.operation): op.operation for op in module.body.operations if op.operation.name != _MESH}
     if None in functions or "main" not in functions:
         raise ValueError("it has no function main, or operations outside of functions")
     kind: Any = ir.FunctionType(ir.TypeAttr(functions["main"].attributes["function_type"]).value)
     inputs, results = list(map(str, kind.inputs)), list(map(str, kind.results))
-    return {"arguments": inputs, "results": results, "kernels": kernels_of(module), "devices": _devices(module)}
+    return {"arguments": inputs, "results": results, "calls": calls_of(module), "devices": _devices(module)}
 
 
 def kernels_of(module: Any) -> list[str]:
     """The sorted names of a module's custom-call targets."""
-    found: set[str] = set()
+    return sorted({_target(operation) for operation in _operations(module) if operation.name == _CALL})
+
+
+def calls_of(module: Any) -> list[Call]:
+    """The different custom calls of a module, whatever metadata they have."""
+    found = {json.dumps(_call(op)): None for op in _operations(module) if op.name == _CALL}
+    return [json.loads(text) for text in found]
+
+
+def _call(operation: Any) -> Call:
+    types = ([str(value.type) for value in values] for values in (operation.operands, operation.results))
+    attributes = {name: str(operation.attributes[name]) for name in sorted(map(_name, operation.attributes))}
+    kept = {name: text for name, text in attributes.items() if name != _FRONTEND and text not in _USUAL.get(name, ())}
+    return [_target(operation), *types, kept]
+
+
+def _target(operation: Any) -> str:
+    return operation.attributes["call_target_name"].value
+
+
+def _operations(module: Any) -> list[Any]:
+    """All operations of a module, those in regions too."""
+    found: list[Any] = []
 
     def visit(operation: Any) -> ir.WalkResult:
-        if operation.name == "stablehlo.custom_call":
-            found.add(operation.attributes["call_target_name"].value)
+        found.append(operation)
         return ir.WalkResult.ADVANCE
 
     module.operation.walk(visit)
-    return sorted(found)
+    return found
+
+
+def _name(attribute: Any) -> str:
+    return attribute if isinstance(attribute, str) else attribute.name  # as jaxlib 0.10 and later ones have it
+
+
+def _refusal(module: Any) -> str | None:
+    """What is in a module that no program of this library has, if anything is: an operation, an attribute, a type.
+
+    The compiler believes what it reads in some attributes, such as the memory layout of a result.
+    """
+    known = _known_names()
+    every = (found for operation in _operations(module) for found in _oddities(operation, known.get(operation.name)))
+    return next(every, None)
+
+
+def _oddities(operation: Any, own: set[str] | None) -> Iterator[str]:
+    if own is None:
+        yield f"an operation {operation.name}"
+        return
+    every = [*map(_name, operation.attributes), *_names_of_interfaces(operation)]
+    odd = [name for name in every if name not in own and name not in _METADATA]
+    yield from (f"an attribute {name} of {operation.name}" for name in [*odd, *_names_for_passes(operation)])
+    for kind in _types(operation):
+        if not _is_plain(str(kind)):
+            yield f"an array of type {kind} in {operation.name}"
+
+
+def _names_of_interfaces(operation: Any) -> list[str]:
+    """The names of the attributes of a function's arguments and results."""
+    groups = [operation.attributes[name] for name in ("arg_attrs", "res_attrs") if name in operation.attributes]
+    return [_name(attribute) for group in groups for each in ir.ArrayAttr(group) for attribute in ir.DictAttr(each)]
+
+
+def _names_for_passes(operation: Any) -> list[str]:
+    """The names of text that the compiler's passes read; other text may be there, and has no effect."""
+    given = [operation.attributes[_FRONTEND]] if _FRONTEND in operation.attributes else []
+    names = [_name(attribute) for each in given for attribute in ir.DictAttr(each)]
+    return [name for name in names if name.lstrip("_").startswith(_OF_PASSES)]
+
+
+def _types(operation: Any) -> Iterator[Any]:
+    arguments = [a for region in operation.regions for block in region.blocks for a in block.arguments]
+    return (value.type for value in (*operation.operands, *operation.results, *arguments))
+
+
+def _is_plain(text: str) -> bool:
+    """Whether it is the type of an array of a fixed size, which memory can have."""
+    found = _ARRAY.fullmatch(text)
+    return found is not None and math.prod(int(n) for n in found[1].split("x") if n) < _MOST_ELEMENTS
+
+
+def _known_names() -> dict[str, set[str]]:
+    """The names of the attributes that each operation has of its own, by the operation's name."""
+    from jaxlib.mlir.dialects import _chlo_ops_gen, _func_ops_gen, _sdy_ops_gen, _stablehlo_ops_gen
+
+    dialects = (_chlo_ops_gen, _func_ops_gen, _sdy_ops_gen, _stablehlo_ops_gen)
+    classes = [c for dialect in dialects for c in vars(dialect).values() if hasattr(c, "OPERATION_NAME")]
+    known = {c.OPERATION_NAME: {n for n, v in vars(c).items() if isinstance(v, property)} for c in classes}
+    known["builtin.module"] = {"sym_name", _PARTITIONS, "mhlo.num_replicas"}
+    for name in _REFUSED:
+        known.pop(name, None)
+    return known
 
 
 def _devices(module: Any) -> int:
@@ -86,7 +196,9 @@ def new_context() -> Any:
 
 def _answer(artifact: bytes, context: Any) -> dict[str, Any]:
     try:
-        return described(artifact, context)
+        module = _jax.mlir.deserialize_portable_artifact(artifact, context)
+        refusal = _refusal(module)
+        return {"refused": refusal} if refusal else _described(module)
     except Exception as error:
         return {"error": str(error)}
 

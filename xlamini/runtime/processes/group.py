@@ -9,7 +9,8 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from jaxlib import _jax
@@ -20,7 +21,7 @@ _NAMESPACE = "xlamini"
 LEFT = f"{_NAMESPACE}/left/"
 """The keys under which processes announce that they disconnect."""
 _SLICE = 2.0
-_QUIET = 60.0
+_QUIET = 25.0
 """Seconds of waiting after which a line names the processes that are missing."""
 
 
@@ -143,6 +144,18 @@ def say(text: str) -> None:
     """Write a line to stderr: events between processes would otherwise be invisible to the user."""
     sys.stderr.write(f"xlamini: {text}\n")
     sys.stderr.flush()
+
+
+@contextmanager
+def announced(text: str) -> Generator[None]:
+    """Write the line if what is inside waits for long."""
+    timer = threading.Timer(_QUIET, say, [text])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def spans_processes(devices: Sequence[Any]) -> tuple[int, ...]:

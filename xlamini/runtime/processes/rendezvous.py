@@ -6,11 +6,15 @@ without the callback; `heartbeat` detects and reports failures after that.
 """
 from __future__ import annotations
 
+import ipaddress
 import math
 import os
+import queue
 import socket
+import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -19,7 +23,8 @@ from jaxlib import _jax, utils as _jaxlib_utils
 from xlamini.core import ProcessError
 from xlamini.runtime.devices.plugins import quiet
 from xlamini.runtime.processes.clusters import ProcessSpec
-from xlamini.runtime.processes.group import Group, numbered
+from xlamini.runtime.processes.group import Group, announced, numbered
+from xlamini.runtime.processes.head_count import HeadCount, number_told
 from xlamini.runtime.processes.roll_call import missing_from_coordinator, missing_seen_by_coordinator
 
 _RESERVE = 6.0
@@ -76,7 +81,7 @@ def join(plan: Plan, spec: ProcessSpec) -> Group:
     """Connect this process to the group; ProcessError, with the missing ranks, if not all connect in time."""
     with _quiet_logs():
         service = _start(plan)
-        missing = _wait_for_all(plan, service)
+        missing = _with_head_count(plan, service)
         if missing is None:
             client = plan.client(plan.process_id)
             client.connect()
@@ -85,11 +90,48 @@ def join(plan: Plan, spec: ProcessSpec) -> Group:
     raise ProcessError(_missing_message(plan, missing))
 
 
+def _with_head_count(plan: Plan, service: Any) -> list[int] | None:
+    """`_wait_for_all`; ProcessError at once where processes were told different numbers of processes."""
+    if service is None:
+        _compare(plan, 0, number_told(split_address(plan.address), plan.process_id, plan.num_processes))
+        return _wait_for_all(plan, service)
+    # The others come while this process waits in C++, which nothing interrupts: so that is done in a thread.
+    ended: queue.Queue[Callable[[], Any]] = queue.Queue()
+    where, number = split_address(plan.bind), plan.num_processes
+    count = HeadCount(where, number, lambda *told: ended.put(lambda: _compare(plan, *told)))
+    waiting = threading.Thread(target=lambda: ended.put(_outcome(_wait_for_all, plan, service)), daemon=True)
+    waiting.start()
+    try:
+        return ended.get()()
+    finally:
+        count.stop()
+
+
+def _outcome(fun: Callable[..., Any], *args: Any) -> Callable[[], Any]:
+    """A function that returns what `fun` has returned now, or raises what it has raised."""
+    future: Future[Any] = Future()
+    try:
+        future.set_result(fun(*args))
+    except BaseException as error:
+        future.set_exception(error)
+    return future.result
+
+
+def _compare(plan: Plan, rank: int, number: int | None) -> None:
+    """ProcessError if another process was told another number of processes."""
+    if number not in (None, plan.num_processes):
+        raise ProcessError(
+            f"distributed.initialize: this is process {plan.process_id} of {plan.num_processes}, but process {rank} "
+            f"was told that there are {number}; give all processes the same num_processes"
+        )
+
+
 def _wait_for_all(plan: Plan, service: Any) -> list[int] | None:
     """Wait for all processes: None once all have connected, else the missing ranks as far as they can be determined."""
     first = plan.careful_client(plan.process_id)
     try:
-        first.connect()
+        with announced(f"{_title(plan)} waits for the other processes, up to {plan.initialization:g} s"):
+            first.connect()
     except RuntimeError:
         return _missing(plan, service)
     first.shutdown()
@@ -165,6 +207,15 @@ def _wait_for_coordinator(plan: Plan) -> None:
     """Wait until the coordinator's address accepts connections."""
     host, port = split_address(plan.address)
     deadline = time.monotonic() + plan.initialization
+    with announced(f"{_title(plan)} waits for process 0, up to {plan.initialization:g} s"):
+        _connect_to(plan, host, port, deadline)
+
+
+def _title(plan: Plan) -> str:
+    return f"process {plan.process_id} of {plan.num_processes}, whose coordinator is at {plan.address},"
+
+
+def _connect_to(plan: Plan, host: str, port: int, deadline: float) -> None:
     while True:
         try:
             socket.create_connection((host, port), timeout=max(0.1, min(5, deadline - time.monotonic()))).close()
@@ -215,6 +266,26 @@ def split_address(address: str) -> tuple[str, int]:
     if not (colon and host and port.isdecimal() and int(port) < 65536):
         raise ValueError(f"distributed.initialize: the address {address!r} must be HOST:PORT, such as '10.0.0.1:1234'")
     return host.strip("[]"), int(port)
+
+
+def default_bind(address: str) -> str:
+    """Where process 0 listens: at no interface that others reach, if the address is this machine's own to itself.
+
+    >>> default_bind("127.0.0.1:1234"), default_bind("10.0.0.1:1234")
+    ('127.0.0.1:1234', '[::]:1234')
+    """
+    host, port = split_address(address)
+    if host == "localhost":
+        return f"127.0.0.1:{port}" if _resolves_to_ipv4(host) else f"[::1]:{port}"
+    try:
+        is_own = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_own = False
+    return address if is_own else f"[::]:{port}"
+
+
+def _resolves_to_ipv4(host: str) -> bool:
+    return any(family == socket.AF_INET for family, *_ in socket.getaddrinfo(host, None))
 
 
 def _nothing(*_: Any) -> None:

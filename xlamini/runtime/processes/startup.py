@@ -16,7 +16,7 @@ from xlamini.runtime.processes import clusters
 from xlamini.runtime.processes.clusters import ProcessSpec
 from xlamini.runtime.processes.group import Group, here, say
 from xlamini.runtime.processes.heartbeat import Watch, end_process
-from xlamini.runtime.processes.rendezvous import Plan, join, split_address
+from xlamini.runtime.processes.rendezvous import Plan, default_bind, join, split_address
 from xlamini.runtime.processes.shutdown import leave
 
 __all__ = ["initialize", "is_initialized", "shutdown"]
@@ -57,7 +57,7 @@ def initialize(
       heartbeat_timeout_seconds: seconds without a heartbeat after which a process counts as dead.
       shutdown_timeout_seconds: seconds to wait at the end for the other processes to finish.
       coordinator_bind_address: the interface and port where process 0 listens; by default all interfaces, at the
-        coordinator's port.
+        coordinator's port, but only this machine's own where the coordinator's address is 127.0.0.1 or localhost.
 
     Raises:
       RuntimeError: called a second time, or after a device has been used.
@@ -80,7 +80,7 @@ def initialize(
     spec = _merge(found, coordinator_address, num_processes, process_id, local_device_ids)
     address = _check_spec(spec, method)
     bind = coordinator_bind_address or os.environ.get("JAX_COORDINATOR_BIND_ADDRESS")
-    bind = bind or f"[::]:{split_address(address)[1]}"
+    bind = bind or default_bind(address)
     plan = Plan(
         address, bind, *_numbers(spec), initialization_timeout, heartbeat_timeout_seconds, shutdown_timeout_seconds
     )

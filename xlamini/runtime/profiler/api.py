@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+from xlamini.runtime.files.file_format import replace_file
 from xlamini.runtime.profiler import perfetto as _perfetto
 from xlamini.runtime.profiler.recording import (
     ProfileData,
@@ -132,8 +133,7 @@ def _perfetto_file(folder: str) -> Path:
         content = json.load(file)
     content.pop("metadata", None)
     target = newest / "perfetto_trace.json.gz"
-    with gzip.open(target, "wt", encoding="utf-8") as file:
-        json.dump(content, file)
+    replace_file(str(target), gzip.compress(json.dumps(content).encode()))
     return target
 
 
@@ -179,7 +179,8 @@ def start_server(port: int, requires_backend: bool = True) -> ProfilerServer:
     """Start the profiler server at `port`, through which XProf and TensorBoard trace this process.
 
     With `requires_backend` the default platform is started first, so that its devices are traced too. ValueError if a
-    server already runs, or for an invalid port.
+    server already runs, or for an invalid port. The server is jaxlib's, which listens at all interfaces and asks for no
+    password: let no firewall pass the port.
 
     >>> import socket
     >>> with socket.socket() as probe:

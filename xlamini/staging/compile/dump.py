@@ -8,6 +8,7 @@ import warnings
 
 from xlamini.core import user_stacklevel
 from xlamini.core.jax_flags import dump_ir_modes, dump_ir_to, include_debug_info_in_dumps
+from xlamini.runtime.files.file_format import replace_file
 from xlamini.staging.compile.lowered_program import LoweredProgram
 
 _numbers = itertools.count()
@@ -31,5 +32,4 @@ def dump(program: LoweredProgram) -> None:
 
 
 def _write(folder: str, name: str, text: str) -> None:
-    with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
-        file.write(text)
+    replace_file(os.path.join(folder, name), text.encode(errors="replace"))

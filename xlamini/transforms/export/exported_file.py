@@ -130,3 +130,18 @@ def check_module(exported: Exported, trusted: bool) -> None:
             f"it calls kernels without a stable interface, {', '.join(found.kernels)}; if you know who made the file, "
             "pass trusted=True"
         ) from None
+    _check_calls(found.calls, trusted)
+
+
+def _check_calls(calls: Sequence[Any], trusted: bool) -> None:
+    """LoadError for calls that would make a kernel write outside of its results."""
+    if trusted or not calls:
+        return
+    # Imported here because MLIR's bindings cost 0.1 s.
+    from xlamini.transforms.export.kernel_calls import refused
+
+    if names := refused(calls):
+        raise LoadError(
+            f"it calls {names[0]} with types or attributes that xlamini {__version__} does not write for such "
+            "operands; if you know who made the file, pass trusted=True, or export the function again"
+        )
