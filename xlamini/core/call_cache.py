@@ -43,9 +43,15 @@ calls = Memo("call: library functions", 4096)
 def repeated(fun: Callable[..., Any], args: Values, kwargs: Mapping[str, Any]) -> Any:
     """`fun(*args, **kwargs)`, by a copy of what the first such call has added, where that is possible."""
     builder = state.builder
+    if type(builder) is Builder:
+        return copied(builder, fun, args, kwargs)
+    # within a derivative rule, or where what is known is evaluated
+    return fun(*args, **kwargs) if builder is None else builder.call(fun, args, kwargs)
+
+
+def copied(builder: Builder, fun: Callable[..., Any], args: Values, kwargs: Mapping[str, Any]) -> Any:
+    """`repeated` for this builder, which is active."""
     key, operands = [fun, trace_context_key()], []
-    if type(builder) is not Builder:  # within a derivative rule, or in ensure_compile_time_eval
-        return fun(*args, **kwargs) if builder is None else builder.call(fun, args, kwargs)
     if not (_note(args, key, operands) and _note_named(kwargs, key, operands)):
         return _without_literals(fun(*args, **kwargs))
     call = tuple(key)

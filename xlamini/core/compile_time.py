@@ -1,4 +1,9 @@
-"""ensure_compile_time_eval: eager evaluation in the middle of a trace."""
+"""Evaluation in the middle of a trace, of all that does not depend on what is traced.
+
+So it is in `ensure_compile_time_eval`, and in transformations outside of jit: `grad(f)(x)` traces what depends on `x`,
+but an operation on known values runs at once, as it would outside. Its result is an array, which may be kept, tested and
+passed to other libraries; the program takes it as a hidden argument.
+"""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
@@ -6,8 +11,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from xlamini.core import hooks
-from xlamini.core.avals import Params, Values
-from xlamini.core.call_cache import EAGER, repeated
+from xlamini.core.avals import Params, Values, aval_of
+from xlamini.core.call_cache import EAGER, copied, repeated
 from xlamini.core.jaxpr import Equation, Jaxpr, close_over
 from xlamini.core.pytree import tree_leaves
 from xlamini.core.state import state
@@ -34,29 +39,79 @@ def ensure_compile_time_eval() -> Iterator[None]:
 
 
 class AtOnce(Builder):
-    """Evaluates what is known; operations on traced values go to the builder around it."""
+    """Keeps the equations that depend on its inputs, passes others to the builder around it, and runs what is known."""
 
-    __slots__ = ()
-    evaluates = True
+    __slots__ = ("evaluates",)
 
-    def around(self, values: Values) -> Any:
-        """The builder that traces an operation on these values; None if all are known."""
-        return self.parent if any(type(x) is Tracer for x in values) else None
+    def __init__(self, *args: Any):
+        super().__init__(*args)
+        self.evaluates = True
+
+    def _around(self, values: Values) -> Builder | None:
+        """The builder for an operation on these values: this one, one around it, or None if all are known."""
+        tracers = [x for x in values if type(x) is Tracer]
+        if not self.evaluates or any(x.builder is self or x.variable in self.environment for x in tracers):
+            return self
+        return self.parent if tracers else None
+
+    def _builder_of(self, primitive: Any, operands: Values, params: Params) -> Builder | None:
+        """The builder for an equation; its own axes are known here alone, and effects keep their order."""
+        builder = self._around(operands)
+        if builder is self or (state.axes and primitive.named_axes(params)):
+            return self
+        effects = primitive.effects_on([aval_of(x) for x in operands], params)
+        return self if effects and self._has_effects() else builder
+
+    def _has_effects(self) -> bool:
+        """Whether an equation of this program, or of one around it, is still to have an effect."""
+        around = self.parent is not None and self.parent.evaluates and self.parent._has_effects()
+        return around or any(eqn.effects for eqn in self.equations)
 
     def emit(self, primitive: Any, operands: Values, params: Params) -> Any:
-        with active(self.around(operands)):
+        for x in operands:  # a loop, as this runs for every equation
+            if type(x) is Tracer and x.builder is self:
+                return Builder.emit(self, primitive, operands, params)
+        builder = self._builder_of(primitive, operands, params)
+        if builder is self:
+            return Builder.emit(self, primitive, operands, params)
+        with active(builder):
             return primitive.bind(*operands, **params)
 
     def replay(self, eqn: Equation, operands: Values) -> list[Any]:
+        if self._builder_of(eqn.primitive, operands, eqn.params) is self:
+            return super().replay(eqn, operands)
         out = self.emit(eqn.primitive, operands, eqn.params)
         return list(out) if eqn.primitive.multiple_results else [out]
 
     def inline(self, jaxpr: Jaxpr, operands: Values, provenance: Any = None) -> list[Any]:
         every = [*jaxpr.consts, *operands]
-        with active(self.around(every)):
+        builder = self._around(every)
+        if builder is self or jaxpr.effects or (state.axes and any(map(_named_axes, jaxpr.eqns))):
+            return super().inline(jaxpr, operands, provenance)
+        with active(builder):
             return hooks.evaluate_jaxpr(close_over(jaxpr), every)
 
     def call(self, fun: Callable[..., Any], args: Values, kwargs: Mapping[str, Any]) -> Any:
-        builder = self.around(tree_leaves((args, kwargs)))
+        builder = self._around(tree_leaves((args, kwargs)))
+        if builder is self:
+            return self._whole(fun, args, kwargs)
         with active(builder):
             return getattr(fun, EAGER, fun)(*args, **kwargs) if builder is None else repeated(fun, args, kwargs)
+
+    def _whole(self, fun: Callable[..., Any], args: Values, kwargs: Mapping[str, Any]) -> Any:
+        """A library function of traced values, as part of the program with all that it computes."""
+        before, self.evaluates = self.evaluates, False
+        try:
+            return copied(self, fun, args, kwargs)
+        finally:
+            self.evaluates = before
+
+
+def _named_axes(eqn: Equation) -> tuple[Any, ...]:
+    return eqn.primitive.named_axes(eqn.params)
+
+
+def kind_of_trace() -> type[Builder]:
+    """The kind of builder for a transformation of a function: `AtOnce` unless it is part of a program."""
+    builder = state.builder
+    return AtOnce if builder is None or builder.evaluates else Builder

@@ -124,7 +124,7 @@ class CustomFunction(Generic[P, R]):
         avals = tuple(checked_avals(leaves, names, name, self.instead))
         values = leaves if is_concrete(leaves) else None
         of_others = functools.partial(_call_with_fixed, fun, fixed)
-        traced = trace(of_others, in_tree, avals, values, names, name, derivative_by=A_RULE)
+        traced = trace(of_others, in_tree, avals, values, names, name, derivative_by=A_RULE, at_once=True)
         types = CallTypes(name, in_tree, avals, traced.out_tree, tuple(traced.jaxpr.out_avals), names)
         closed = closed_over(*rules, fixed)
         return TracedCall(fun, leaves, traced, closed, CallSite(types, fixed, closed, leaves, traced))
