@@ -41,7 +41,7 @@ def ensure_compile_time_eval() -> Iterator[None]:
 class AtOnce(Builder):
     """Keeps the equations that depend on its inputs, passes others to the builder around it, and runs what is known."""
 
-    __slots__ = ("evaluates",)
+    __slots__ = ()
 
     def __init__(self, *args: Any):
         super().__init__(*args)
@@ -68,6 +68,8 @@ class AtOnce(Builder):
         return around or any(eqn.effects for eqn in self.equations)
 
     def emit(self, primitive: Any, operands: Values, params: Params) -> Any:
+        if not self.evaluates:
+            return Builder.emit(self, primitive, operands, params)
         for x in operands:  # a loop, as this runs for every equation
             if type(x) is Tracer and x.builder is self:
                 return Builder.emit(self, primitive, operands, params)
@@ -109,6 +111,14 @@ class AtOnce(Builder):
 
 def _named_axes(eqn: Equation) -> tuple[Any, ...]:
     return eqn.primitive.named_axes(eqn.params)
+
+
+def is_part_of_eager_trace() -> bool:
+    """Whether what is traced becomes part of a program around it that evaluates what is known."""
+    builder = state.builder
+    while builder is not None and not builder.evaluates:
+        builder = builder.parent
+    return builder is not None
 
 
 def kind_of_trace() -> type[Builder]:

@@ -76,9 +76,6 @@ _SHALLOW = 8
 class Builder:
     """Collects the equations of one jaxpr."""
 
-    evaluates = False
-    """Whether what is known is evaluated at once (compile_time.py)."""
-
     __slots__ = (
         "__weakref__",
         "arg_names",
@@ -87,6 +84,7 @@ class Builder:
         "derivative_by",
         "environment",
         "equations",
+        "evaluates",
         "inputs",
         "kept",
         "known",
@@ -104,7 +102,7 @@ class Builder:
         if self.depth > _SHALLOW:
             make_room(self.depth, name)
         self.name, self.arg_names, self.derivative_by = name, arg_names, derivative_by
-        self.kept = False
+        self.kept = self.evaluates = False  # whether later calls reuse it; whether what is known is evaluated at once
         self.equations: list[Equation] = []
         self.inputs: list[Var] = []
         self.captured: dict[Any, tuple[Var, Any]] = {}
