@@ -1,8 +1,8 @@
 """Evaluation in the middle of a trace, of all that does not depend on what is traced.
 
 So it is in `ensure_compile_time_eval`, and in transformations outside of jit: `grad(f)(x)` traces what depends on `x`,
-but an operation on known values runs at once, as it would outside. Its result is an array, which may be kept, tested and
-passed to other libraries; the program takes it as a hidden argument.
+but an operation on known values runs at once, as it would outside. Its result is an array, which may be kept, tested
+and passed to other libraries; the program takes it as a hidden argument.
 """
 from __future__ import annotations
 

@@ -343,11 +343,13 @@ def is_usable(tracer: Tracer) -> bool:
 def leaked(tracer: Tracer, name: str = "") -> UnexpectedTracerError:
     """The error for a tracer, passed as the argument `name`, that is used after its trace has ended."""
     given = f", given as {name}," if name else ""
-    return UnexpectedTracerError(
+    error = UnexpectedTracerError(
         f"{tracer!r}{given} was made while tracing {tracer.builder.name or 'a function'}, {origin_of(tracer)}, and is "
         f"used after that trace ended, at {user_line()}. A traced value must not be kept in a global, an "
         "attribute or a closure: return it from the traced function instead."
     )
+    error.tracer = tracer
+    return error
 
 
 def origin_of(tracer: Tracer) -> str:

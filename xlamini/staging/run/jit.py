@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from xlamini.core import Tracer, Values, config, flatten_from_user, paused_gc, unflatten
+from xlamini.core import Tracer, Values, active, config, flatten_from_user, paused_gc, unflatten
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.compile_flags import compile_key
 from xlamini.core.frames import is_own
@@ -30,6 +30,7 @@ from xlamini.runtime.dispatch_errors import Explain, guarded
 from xlamini.runtime.lifetime import explain_failure
 from xlamini.runtime.versions import DISPATCH_ERRORS
 from xlamini.staging.call.call import jit_p
+from xlamini.staging.call.higher_order import names_in
 from xlamini.staging.compile.lowered_program import LoweredProgram, expanded
 from xlamini.staging.compile.placement import Placement, placement, requested_by
 from xlamini.staging.compile.program import Program, compile_lowered
@@ -117,6 +118,9 @@ class Jitted(Estimated):
             return run_with_values(f"{self.name} for jit", self.of_values, args, kwargs), None, False
         traced = self.trace(plan)
         if state.builder is not None:
+            if self._is_known(traced, plan):
+                with active(None):
+                    return self.function()(*args, **kwargs), None, False
             return rebuilt(traced.out_tree, self._staged(traced, plan)), None, False
         check_values(plan.leaves, plan.names, self.name)
         given = plan
@@ -137,6 +141,12 @@ class Jitted(Estimated):
             self.in_python.add(plan, traced, program, where.committed)
             return out, None, False
         return out, program.fast_path(traced.captured, dispatch_registry.flatten(out)[1], where.committed), False
+
+    def _is_known(self, traced: Trace, plan: CallPlan) -> bool:
+        """Whether a call runs at once, because it does not depend on what is being traced."""
+        if not state.builder.evaluates or traced.jaxpr.effects or (state.axes and names_in(traced.jaxpr)):
+            return False
+        return Tracer not in map(type, traced.captured) and Tracer not in map(type, plan.leaves)
 
     def in_arrays(self, plan: CallPlan, traced: Trace) -> tuple[CallPlan, Trace]:
         """A call and its trace, as they are lowered: with the arrays that values of users' types are made of."""

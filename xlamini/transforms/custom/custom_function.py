@@ -74,7 +74,7 @@ class CustomFunction(Generic[P, R]):
                 f"{self.what}: {name} has no rule yet; set one before it is called, with {name}.{self.setter}"
             )
         positional = self._positional(name, args, kwargs)
-        if state.builder is None:
+        if _is_known(self.fun, *rules, *positional):
             return self.fun(*positional)  # type: ignore[call-arg]
         call = self._traced(positional, rules)
         return rebuilt(call.traced.out_tree, self._bind(call))
@@ -128,6 +128,12 @@ class CustomFunction(Generic[P, R]):
         types = CallTypes(name, in_tree, avals, traced.out_tree, tuple(traced.jaxpr.out_avals), names)
         closed = closed_over(*rules, fixed)
         return TracedCall(fun, leaves, traced, closed, CallSite(types, fixed, closed, leaves, traced))
+
+
+def _is_known(*things: Any) -> bool:
+    """Whether a call is not part of a program: nothing is traced, or nothing that is traced is in these."""
+    builder = state.builder
+    return builder is None or (builder.evaluates and Tracer not in map(type, things) and not closed_over(*things))
 
 
 def _call_with_fixed(fun: Callable[..., Any], fixed: Sequence[tuple[int, Any]], *others: Any) -> Any:

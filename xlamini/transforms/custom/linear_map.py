@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from itertools import repeat
 from typing import Any, NoReturn
 
@@ -23,8 +22,8 @@ from xlamini.core import (
     tangent_aval,
 )
 from xlamini.core.compile_time import is_part_of_eager_trace
-from xlamini.core.concretization import Unknown, values_together
-from xlamini.core.errors import JAXTypeError
+from xlamini.core.concretization import Unknown, value_of, values_together
+from xlamini.core.errors import JAXTypeError, UnexpectedTracerError
 from xlamini.core.primitive import IS_VMA_CAST
 from xlamini.core.ref_cells import RefEscaped
 from xlamini.core.state import state
@@ -36,6 +35,8 @@ from xlamini.primitives import instantiated
 from xlamini.primitives.collectives.reductions import psum_p
 from xlamini.primitives.collectives.varying import varying_along
 from xlamini.staging import Mask, chosen, given, inverse, merged, nonzero_of, with_none, with_zeros
+from xlamini.staging.trace.tracing import visible
+from xlamini.transforms.custom.call_site import is_concrete
 from xlamini.transforms.custom.rule_contract import Contract
 from xlamini.transforms.custom.vjp_rule import Backward, BackwardRule, BatchedBackward
 
@@ -81,13 +82,29 @@ class LateBackward(BackwardRule):
     def cotangents(self, operands: Values, cts: Values) -> list[Any]:
         """The cotangents of the arguments, None for zeros."""
         nonzero = nonzero_of(cts)
-        if state.builder is not None and state.builder.known:
-            with suppress(Unknown):  # an effect is to be had first
-                values = values_together([*operands, *given(cts)])
-                with active(None):
-                    return self.rule.called(nonzero, values)
+        try:
+            if is_concrete([*operands, *given(cts)]):
+                return self._called(nonzero, [*operands, *given(cts)])
+        except Unknown:  # an effect is to be had first
+            pass
+        except UnexpectedTracerError as leak:
+            _take_value(leak)
         operands, rule = _traced_now(operands, self.rule, nonzero)
         return rule.cotangents(operands, cts)
+
+    def _called(self, nonzero: Mask, operands: Values) -> list[Any]:
+        values = values_together(operands)
+        with active(None):
+            return self.rule.called(nonzero, visible(values))
+
+
+def _take_value(leak: UnexpectedTracerError) -> None:
+    """Let the value of a tracer that a rule found, but that nothing showed, stand for it; the error if it has none."""
+    tracer = leak.tracer
+    if tracer is None or not is_concrete([tracer]):
+        raise leak
+    builder: Any = state.builder
+    builder.environment[tracer.variable] = value_of(tracer)
 
 
 class WritingBackward(BackwardRule):

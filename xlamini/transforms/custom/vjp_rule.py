@@ -15,7 +15,19 @@ from dataclasses import dataclass
 from operator import is_
 from typing import Any, NamedTuple
 
-from xlamini.core import Axis, Cell, Dims, Jaxpr, Values, aval_of, is_differentiable, is_zero, named_axis, once, unflatten
+from xlamini.core import (
+    Axis,
+    Cell,
+    Dims,
+    Jaxpr,
+    Values,
+    aval_of,
+    is_differentiable,
+    is_zero,
+    named_axis,
+    once,
+    unflatten,
+)
 from xlamini.core.jaxpr import rederived
 from xlamini.core.tracer import build
 from xlamini.interpreters.batch import batch
