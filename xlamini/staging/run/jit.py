@@ -118,10 +118,7 @@ class Jitted(Estimated):
             return run_with_values(f"{self.name} for jit", self.of_values, args, kwargs), None, False
         traced = self.trace(plan)
         if state.builder is not None:
-            if self._is_known(traced, plan):
-                with active(None):
-                    return self.function()(*args, **kwargs), None, False
-            return rebuilt(traced.out_tree, self._staged(traced, plan)), None, False
+            return self._while_tracing(traced, plan, args, kwargs), None, False
         check_values(plan.leaves, plan.names, self.name)
         given = plan
         plan, traced = self.in_arrays(given, traced)
@@ -142,11 +139,17 @@ class Jitted(Estimated):
             return out, None, False
         return out, program.fast_path(traced.captured, dispatch_registry.flatten(out)[1], where.committed), False
 
-    def _is_known(self, traced: Trace, plan: CallPlan) -> bool:
-        """Whether a call runs at once, because it does not depend on what is being traced."""
+    def _while_tracing(self, traced: Trace, plan: CallPlan, args: Values, kwargs: dict[str, Any]) -> Any:
+        """The output of a call that is part of a program, or that runs at once because it depends on known values."""
+        if self._is_part(traced, plan):
+            return rebuilt(traced.out_tree, self._staged(traced, plan))
+        with active(None):
+            return self.function()(*args, **kwargs)
+
+    def _is_part(self, traced: Trace, plan: CallPlan) -> bool:
         if not state.builder.evaluates or traced.jaxpr.effects or (state.axes and names_in(traced.jaxpr)):
-            return False
-        return Tracer not in map(type, traced.captured) and Tracer not in map(type, plan.leaves)
+            return True
+        return Tracer in map(type, traced.captured) or Tracer in map(type, plan.leaves)
 
     def in_arrays(self, plan: CallPlan, traced: Trace) -> tuple[CallPlan, Trace]:
         """A call and its trace, as they are lowered: with the arrays that values of users' types are made of."""

@@ -34,6 +34,7 @@ from xlamini.interpreters.transpose import WRITTEN
 from xlamini.primitives import instantiated
 from xlamini.primitives.collectives.reductions import psum_p
 from xlamini.primitives.collectives.varying import varying_along
+from xlamini.runtime import device_put_value
 from xlamini.staging import Mask, chosen, given, inverse, merged, nonzero_of, with_none, with_zeros
 from xlamini.staging.trace.tracing import visible
 from xlamini.transforms.custom.call_site import is_concrete
@@ -95,7 +96,12 @@ class LateBackward(BackwardRule):
     def _called(self, nonzero: Mask, operands: Values) -> list[Any]:
         values = values_together(operands)
         with active(None):
-            return self.rule.called(nonzero, visible(values))
+            return list(map(_as_array, self.rule.called(nonzero, visible(values))))
+
+
+def _as_array(ct: Any) -> Any:
+    """A cotangent as an array, even if the rule returned an ndarray."""
+    return ct if ct is None or hasattr(ct, "aval") else device_put_value(ct, aval=aval_of(ct))
 
 
 def _take_value(leak: UnexpectedTracerError) -> None:
