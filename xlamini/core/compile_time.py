@@ -34,7 +34,7 @@ def ensure_compile_time_eval() -> Iterator[None]:
     >>> steps(1.0)
     Array(4., dtype=float32, weak_type=True)
     """
-    with active(None if state.builder is None else AtOnce("ensure_compile_time_eval")):
+    with active(None if state.builder is None else Evaluation("ensure_compile_time_eval")):
         yield
 
 
@@ -47,20 +47,28 @@ class AtOnce(Builder):
         super().__init__(*args)
         self.evaluates = True
 
+    @property
+    def home(self) -> Builder:
+        """Where an operation is traced that cannot run at once."""
+        return self
+
     def _around(self, values: Values) -> Builder | None:
         """The builder for an operation on these values: this one, one around it, or None if all are known."""
-        tracers = [x for x in values if type(x) is Tracer]
-        if not self.evaluates or any(x.builder is self or x.variable in self.environment for x in tracers):
+        if not self.evaluates:
             return self
+        tracers = [x for x in values if type(x) is Tracer]
+        for x in tracers:
+            if x.builder is self or x.variable in self.environment:
+                return self
         return self.parent if tracers else None
 
     def _builder_of(self, primitive: Any, operands: Values, params: Params) -> Builder | None:
         """The builder for an equation; its own axes are known here alone, and effects keep their order."""
         builder = self._around(operands)
         if builder is self or (state.axes and primitive.named_axes(params)):
-            return self
+            return self.home
         effects = primitive.effects_on([aval_of(x) for x in operands], params)
-        return self if effects and self._has_effects() else builder
+        return self.home if effects and self._has_effects() else builder
 
     def _has_effects(self) -> bool:
         """Whether an equation of this program, or of one around it, is still to have an effect."""
@@ -87,13 +95,17 @@ class AtOnce(Builder):
 
     def inline(self, jaxpr: Jaxpr, operands: Values, provenance: Any = None) -> list[Any]:
         every = [*jaxpr.consts, *operands]
-        builder = self._around(every)
-        if builder is self or jaxpr.effects or (state.axes and any(map(_named_axes, jaxpr.eqns))):
+        fixed = jaxpr.effects or (state.axes and any(map(_named_axes, jaxpr.eqns)))
+        builder = self.home if fixed else self._around(every)
+        if builder is self:
             return super().inline(jaxpr, operands, provenance)
         with active(builder):
             return hooks.evaluate_jaxpr(close_over(jaxpr), every)
 
     def call(self, fun: Callable[..., Any], args: Values, kwargs: Mapping[str, Any]) -> Any:
+        for x in args:  # a loop, as above
+            if type(x) is Tracer and x.builder is self:
+                return self._whole(fun, args, kwargs)
         builder = self._around(tree_leaves((args, kwargs)))
         if builder is self:
             return self._whole(fun, args, kwargs)
@@ -107,6 +119,17 @@ class AtOnce(Builder):
             return copied(self, fun, args, kwargs)
         finally:
             self.evaluates = before
+
+
+class Evaluation(AtOnce):
+    """That of `ensure_compile_time_eval`, which traces nothing itself."""
+
+    __slots__ = ()
+
+    @property
+    def home(self) -> Builder:
+        parent: Any = self.parent
+        return parent
 
 
 def _named_axes(eqn: Equation) -> tuple[Any, ...]:
