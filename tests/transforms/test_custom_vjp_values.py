@@ -231,3 +231,12 @@ def test_what_a_rule_returns_is_checked(returned: Any, error: type[Exception]) -
     f.defvjp(lambda x: (x * 1, None), lambda _, ct: (returned(ct),))
     with pytest.raises(error, match="custom_vjp"):
         grad(lambda x: f(x).sum())(POINT)
+
+
+def test_cotangents_may_be_ndarrays() -> None:
+    calls: Calls = []
+    f = noting(calls)
+    _, pullback = vjp(lambda x: (f(x, x), x * 2), POINT)
+    expected = POINT * (np.cos(POINT) * POINT + np.sin(POINT)) + 2
+    assert_close(pullback((POINT, np.ones(3, np.float32)))[0], expected, 1e-5)
+    assert len(calls) == 1

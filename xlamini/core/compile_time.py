@@ -6,13 +6,14 @@ and passed to other libraries; the program takes it as a hidden argument.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from xlamini.core import hooks
-from xlamini.core.avals import Params, Values, aval_of
+from xlamini.core.avals import Params, Values, aval_of, types_of_values
 from xlamini.core.call_cache import EAGER, copied, repeated
+from xlamini.core.hi_types import is_hi_value, is_mutable_value, lowered
 from xlamini.core.jaxpr import Equation, Jaxpr, close_over
 from xlamini.core.pytree import tree_leaves
 from xlamini.core.state import state
@@ -56,7 +57,7 @@ class AtOnce(Builder):
         """The builder for an operation on these values: this one, one around it, or None if all are known."""
         if not self.evaluates:
             return self
-        tracers = [x for x in values if type(x) is Tracer]
+        tracers = tracers_in(values)
         for x in tracers:
             if x.builder is self or x.variable in self.environment:
                 return self
@@ -130,6 +131,15 @@ class Evaluation(AtOnce):
     def home(self) -> Builder:
         parent: Any = self.parent
         return parent
+
+
+def tracers_in(values: Values) -> list[Tracer]:
+    """The tracers among values and among the arrays that values of users' classes are made of."""
+    return [part for x in values for part in (_parts(x) if types_of_values else (x,)) if type(part) is Tracer]
+
+
+def _parts(x: Any) -> Sequence[Any]:
+    return lowered([aval_of(x)], [x]) if is_hi_value(x) and not is_mutable_value(x) else (x,)
 
 
 def _named_axes(eqn: Equation) -> tuple[Any, ...]:

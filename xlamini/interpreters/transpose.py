@@ -127,7 +127,7 @@ def _pull_back(pending: Sequence[Equation], env: dict[Var, Any], cts: Cotangents
         if target.known and eqn.primitive.reads_cotangents(eqn.params):
             _evaluate(cts)
         given = [cts.pop(v, None) for v in eqn.outvars]
-        if given.count(None) == len(given):
+        if all(ct is None for ct in given):
             continue
         target.provenance = derived("transpose", eqn)
         try:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from xlamini.core import Tracer, Values, active, config, flatten_from_user, paused_gc, unflatten
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.compile_flags import compile_key
+from xlamini.core.compile_time import tracers_in
 from xlamini.core.frames import is_own
 from xlamini.core.jax_flags import debug_infs, debug_key_reuse, debug_nans, debug_purity
 from xlamini.core.jaxpr import is_expanded
@@ -149,7 +150,7 @@ class Jitted(Estimated):
     def _is_part(self, traced: Trace, plan: CallPlan) -> bool:
         if not state.builder.evaluates or traced.jaxpr.effects or (state.axes and names_in(traced.jaxpr)):
             return True
-        return Tracer in map(type, traced.captured) or Tracer in map(type, plan.leaves)
+        return bool(tracers_in([*traced.captured, *plan.leaves]))
 
     def in_arrays(self, plan: CallPlan, traced: Trace) -> tuple[CallPlan, Trace]:
         """A call and its trace, as they are lowered: with the arrays that values of users' types are made of."""
