@@ -161,6 +161,26 @@ def test_functions_with_rules_get_arrays() -> None:
     assert_close(vmap(lambda x: _with_any_rule(held(x))(jnp.ones(()))[None])(ONES), 2 * ONES[:, None], 0)
 
 
+def test_constants_of_rules_are_arrays() -> None:
+    kept: list[Any] = []
+
+    def factor() -> Any:
+        kept.append(jnp.ones(2) * 2)
+        return kept[-1].sum()
+
+    forward = xlamini.custom_jvp(lambda x: x * factor())
+    forward.defjvp(lambda primals, tangents: (forward(*primals), tangents[0] * factor()))
+    backward = xlamini.custom_vjp(lambda x: x * factor())
+    backward.defvjp(lambda x: (x * factor(), jnp.sin(x) * factor()), lambda res, ct: (ct * factor() * res,))
+    assert_close(grad(lambda x: forward(x).sum())(ONES), 4 * ONES, 0)
+    assert_close(vmap(grad(forward))(ONES), 4 * ONES, 0)
+    assert_close(grad(lambda x: backward(x).sum())(ONES), 16 * np.sin(ONES), 1e-6)
+    assert_close(vmap(grad(backward))(ONES), 16 * np.sin(ONES), 1e-6)
+    second = 32 * (np.sin(4.0) + 8 * np.cos(4.0))  # of 16 sin(x²) 2x
+    assert_close(grad(grad(lambda x: backward(x * x)))(2.0), second, 1e-5)
+    assert kept and all(int(x.sum()) == 4 for x in kept)
+
+
 def _with_any_rule(fun: Any) -> Any:
     fun.defjvp(lambda primals, tangents: (fun(*primals), tangents[0]))
     return fun

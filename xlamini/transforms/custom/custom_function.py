@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, ParamSpec, TypeVar
 
 from xlamini.core import Jaxpr, Tracer, Values, api_boundary_methods, flatten_call
+from xlamini.core.frames import is_own
 from xlamini.core.state import state
 from xlamini.core.tracer import A_RULE
 from xlamini.core.wrapping import wraps
@@ -124,7 +125,8 @@ class CustomFunction(Generic[P, R]):
         avals = tuple(checked_avals(leaves, names, name, self.instead))
         values = leaves if is_concrete(leaves) else None
         of_others = functools.partial(_call_with_fixed, fun, fixed)
-        traced = trace(of_others, in_tree, avals, values, names, name, derivative_by=A_RULE, at_once=True)
+        at_once = not is_own(fun)
+        traced = trace(of_others, in_tree, avals, values, names, name, derivative_by=A_RULE, at_once=at_once)
         types = CallTypes(name, in_tree, avals, traced.out_tree, tuple(traced.jaxpr.out_avals), names)
         closed = closed_over(*rules, fixed)
         return TracedCall(fun, leaves, traced, closed, CallSite(types, fixed, closed, leaves, traced))
