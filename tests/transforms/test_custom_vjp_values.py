@@ -240,3 +240,14 @@ def test_cotangents_may_be_ndarrays() -> None:
     expected = POINT * (np.cos(POINT) * POINT + np.sin(POINT)) + 2
     assert_close(pullback((POINT, np.ones(3, np.float32)))[0], expected, 1e-5)
     assert len(calls) == 1
+
+
+def test_a_rule_that_closes_over_a_traced_value_reads_its_cotangent() -> None:
+    def loss(x: Any) -> Any:
+        scale = xlamini.lax.stop_gradient(x) * 2
+        f = custom_vjp(lambda x: x * 1)
+        f.defvjp(lambda x: (x * 1, None), lambda _, ct: (ct * scale if ct > 2 else -ct * scale,))
+        return 3 * f(x)
+
+    assert_close(grad(loss)(5.0), 30, 0)
+    assert_close(vjp(loss, 5.0)[1](-1.0)[0], 30, 0)

@@ -89,9 +89,11 @@ class AtOnce(Builder):
             return primitive.bind(*operands, **params)
 
     def replay(self, eqn: Equation, operands: Values) -> list[Any]:
-        if self._builder_of(eqn.primitive, operands, eqn.params) is self:
+        builder = self._builder_of(eqn.primitive, operands, eqn.params)
+        if builder is self:
             return super().replay(eqn, operands)
-        out = self.emit(eqn.primitive, operands, eqn.params)
+        with active(builder):
+            out = eqn.primitive.bind(*operands, **eqn.params)
         return list(out) if eqn.primitive.multiple_results else [out]
 
     def inline(self, jaxpr: Jaxpr, operands: Values, provenance: Any = None) -> list[Any]:

@@ -75,7 +75,7 @@ class LateBackward(BackwardRule):
     """A backward rule that is called in each backward pass: with arrays, outside of traced functions, as in JAX."""
 
     def __init__(self, rule: Any):
-        self.rule, self.contract, self.symbolic_zeros = rule.without_values(), rule.contract, rule.symbolic_zeros
+        self.rule, self.contract, self.symbolic_zeros = rule.at(None), rule.contract, rule.symbolic_zeros
 
     def traced(self, nonzero: Mask) -> Backward:
         return self.rule.traced(nonzero)
@@ -85,7 +85,7 @@ class LateBackward(BackwardRule):
         nonzero = nonzero_of(cts)
         try:
             if is_concrete([*operands, *given(cts)]):
-                return self._called(nonzero, [*operands, *given(cts)])
+                return self._called(operands, cts, values_together([*operands, *given(cts)]))
         except Unknown:  # an effect is to be had first
             pass
         except UnexpectedTracerError as leak:
@@ -93,10 +93,11 @@ class LateBackward(BackwardRule):
         operands, rule = _traced_now(operands, self.rule, nonzero)
         return rule.cotangents(operands, cts)
 
-    def _called(self, nonzero: Mask, operands: Values) -> list[Any]:
-        values = values_together(operands)
+    def _called(self, operands: Values, cts: Values, values: Values) -> list[Any]:
+        if self.rule.site.closed:  # tracers, for which operands stand in a trace
+            return self.rule.at(values).cotangents(operands, cts)
         with active(None):
-            return list(map(_as_array, self.rule.called(nonzero, visible(values))))
+            return list(map(_as_array, self.rule.called(nonzero_of(cts), visible(values))))
 
 
 def _as_array(ct: Any) -> Any:

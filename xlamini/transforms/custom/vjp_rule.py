@@ -159,12 +159,12 @@ class UserBackward(BackwardRule):
         self.values = None if concrete is None else [*concrete[:count], *arrays]
 
     def takes_arrays(self) -> bool:
-        return self.values is not None and not self.site.closed and not self.is_fixed
+        return self.values is not None and not self.is_fixed
 
-    def without_values(self) -> UserBackward:
-        """The rule for other residuals, whose values are not known."""
+    def at(self, values: Values | None) -> UserBackward:
+        """The rule for these values of its first inputs, which Python control flow may read."""
         new = copy.copy(self)
-        new.values = None
+        new.values = None if values is None else list(values)
         return new
 
     def called(self, nonzero: Mask, operands: Values) -> list[Any]:
