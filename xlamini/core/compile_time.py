@@ -12,7 +12,7 @@ from typing import Any
 
 from xlamini.core import hooks
 from xlamini.core.avals import Params, Values, aval_of, types_of_values
-from xlamini.core.call_cache import EAGER, copied, repeated
+from xlamini.core.call_cache import EAGER, repeated
 from xlamini.core.hi_types import is_hi_value, is_mutable_value, lowered
 from xlamini.core.jaxpr import Equation, Jaxpr, close_over
 from xlamini.core.pytree import tree_leaves
@@ -119,7 +119,7 @@ class AtOnce(Builder):
         """A library function of traced values, as part of the program with all that it computes."""
         before, self.evaluates = self.evaluates, False
         try:
-            return copied(self, fun, args, kwargs)
+            return repeated(fun, args, kwargs, self)
         finally:
             self.evaluates = before
 
