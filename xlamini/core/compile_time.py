@@ -154,9 +154,3 @@ def is_part_of_eager_trace() -> bool:
     while builder is not None and not builder.evaluates:
         builder = builder.parent
     return builder is not None
-
-
-def kind_of_trace() -> type[Builder]:
-    """The kind of builder for a transformation of a function: `AtOnce` unless it is part of a program."""
-    builder = state.builder
-    return AtOnce if builder is None or builder.evaluates else Builder

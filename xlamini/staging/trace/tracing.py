@@ -18,7 +18,7 @@ from xlamini.core import (
     flatten_from_user,
     unflatten,
 )
-from xlamini.core.compile_time import kind_of_trace
+from xlamini.core.compile_time import AtOnce
 from xlamini.core.jax_flags import check_tracer_leaks, no_tracing
 from xlamini.core.phases import TRACE, Phase
 from xlamini.core.state import state
@@ -112,6 +112,12 @@ def trace(
             jaxpr, captured = build(flat, avals, fun_name, names, values, derivative_by, kind)
     closed = equal_trace(close_over(jaxpr)) if reuse_equal else close_over(jaxpr)
     return Trace(closed, captured, out_tree, names, builder)
+
+
+def kind_of_trace() -> type[Builder]:
+    """The kind of builder for a transformation of a function: `AtOnce` unless it is part of a program."""
+    builder = state.builder
+    return AtOnce if builder is None or builder.evaluates else Builder
 
 
 def rebuilt(tree: Any, leaves: Values) -> Any:

@@ -8,13 +8,13 @@ from typing import Any
 
 from xlamini.core import Avals, Builder, Jaxpr, Tracer, Values, config
 from xlamini.core.activity import derivative_given_by_rule, may_have_tangent
-from xlamini.core.compile_time import kind_of_trace
 from xlamini.core.frames import is_own
 from xlamini.core.state import state
 from xlamini.core.structure import RewriteRule
 from xlamini.core.tracer import A_RULE, build
 from xlamini.primitives import convert
 from xlamini.staging import Mask, Trace, name_of
+from xlamini.staging.trace.tracing import kind_of_trace
 from xlamini.transforms.custom.closure_convert import current, stand_for
 from xlamini.transforms.custom.rule_contract import CallTypes, Contract
 
