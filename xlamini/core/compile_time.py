@@ -97,11 +97,13 @@ class AtOnce(Builder):
         return list(out) if eqn.primitive.multiple_results else [out]
 
     def inline(self, jaxpr: Jaxpr, operands: Values, provenance: Any = None) -> list[Any]:
+        if not self.evaluates:
+            return Builder.inline(self, jaxpr, operands, provenance)
         every = [*jaxpr.consts, *operands]
         fixed = jaxpr.effects or (state.axes and any(map(_named_axes, jaxpr.eqns)))
         builder = self.home if fixed else self._around(every)
         if builder is self:
-            return super().inline(jaxpr, operands, provenance)
+            return Builder.inline(self, jaxpr, operands, provenance)
         with active(builder):
             return hooks.evaluate_jaxpr(close_over(jaxpr), every)
 
