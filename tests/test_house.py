@@ -237,7 +237,8 @@ def test_files_that_a_gpu_runs_exist() -> None:
 # How many files of the library each trip of tests/support/trips.py may cross: numbers that only fall, but for what a
 # trip does more than it did: since the ledger of compilations a miss says why it is one, and how long each phase took;
 # and a compilation asks which of XLA's libraries suits the program's convolutions. A stage has the programs of calls.
-# A flattening keeps count of Python's recursion limit (core/pytree/flattening.py).
+# A flattening keeps count of Python's recursion limit (core/pytree/flattening.py), and eager transformations ask of each
+# operation whether it depends on what is traced.
 FILES_CROSSED = {
     "jit, first call": 53,
     "jit, second call": 0,

@@ -40,12 +40,16 @@ _UNSEEN: Any = object()
 calls = Memo("call: library functions", 4096)
 
 
-def repeated(fun: Callable[..., Any], args: Values, kwargs: Mapping[str, Any]) -> Any:
-    """`fun(*args, **kwargs)`, by a copy of what the first such call has added, where that is possible."""
-    builder = state.builder
+def repeated(fun: Callable[..., Any], args: Values, kwargs: Mapping[str, Any], builder: Any = None) -> Any:
+    """`fun(*args, **kwargs)`, by a copy of what the first such call has added, where that is possible.
+
+    A builder that decides by itself where a call belongs (`call`) passes itself for one of its own.
+    """
+    if builder is None:
+        builder = state.builder
+        if type(builder) is not Builder:  # within a derivative rule, or where what is known is evaluated
+            return fun(*args, **kwargs) if builder is None else builder.call(fun, args, kwargs)
     key, operands = [fun, trace_context_key()], []
-    if type(builder) is not Builder:  # within a derivative rule, or in ensure_compile_time_eval
-        return fun(*args, **kwargs) if builder is None else builder.call(fun, args, kwargs)
     if not (_note(args, key, operands) and _note_named(kwargs, key, operands)):
         return _without_literals(fun(*args, **kwargs))
     call = tuple(key)

@@ -6,13 +6,15 @@ answer is an error that names the argument the value depends on.
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
+from xlamini.core import hooks
 from xlamini.core.activity import differentiated_input
 from xlamini.core.api_boundary import api_boundary
+from xlamini.core.avals import Values
 from xlamini.core.effects import more_than_observing
 from xlamini.core.errors import (
     ConcretizationTypeError,
@@ -23,6 +25,7 @@ from xlamini.core.errors import (
 )
 from xlamini.core.frames import user_line
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var
+from xlamini.core.state import state
 from xlamini.core.tracer import Builder, Tracer, active, leaked
 
 
@@ -43,7 +46,7 @@ def value_of(x: Any) -> Any:
 def _evaluate(builder: Builder, var: Atom) -> Any:
     captured = dict(builder.captured.values())
     with active(None):
-        for eqn in _needed(builder, captured, var):
+        for eqn in _needed(builder, captured, [var]):
             inputs = [_read(builder, captured, a) for a in eqn.invars]
             outs = eqn.primitive.bind(*inputs, **eqn.params)
             results = outs if eqn.primitive.multiple_results else [outs]
@@ -55,15 +58,32 @@ def program_of(tracer: Tracer) -> tuple[Jaxpr, list[Any]]:
     """The jaxpr from its builder's inputs to this tracer, and the values of its constvars; Unknown after an effect."""
     builder = tracer.builder
     fixed = {**dict(builder.captured.values()), **builder.known}
-    eqns = _needed(builder, {**fixed, **dict.fromkeys(builder.inputs)}, tracer.variable)
+    eqns = _needed(builder, {**fixed, **dict.fromkeys(builder.inputs)}, [tracer.variable])
     consts = list(fixed.values())
     return Jaxpr(list(fixed), builder.inputs, [tracer.variable], eqns, builder.name, consts), consts
 
 
-def _needed(builder: Builder, captured: dict[Var, Any], var: Atom) -> list[Equation]:
-    """The equations that lead to `var` from what is known, in program order."""
+def values_together(values: Values) -> list[Any]:
+    """The arrays behind tracers of the active builder, computed by one program, and the other values as they are."""
+    builder: Any = state.builder
+    captured = dict(builder.captured.values())
+    wanted = [x.variable for x in values if type(x) is Tracer and type(x.variable) is Var]
+    eqns = _needed(builder, captured, wanted)
+    if eqns:
+        made = {v for eqn in eqns for v in eqn.outvars}
+        invars = list(dict.fromkeys(a for eqn in eqns for a in eqn.invars if type(a) is Var and a not in made))
+        outvars = [v for v in dict.fromkeys(wanted) if v in made]
+        inputs = [_read(builder, captured, v) for v in invars]
+        with active(None):
+            outs = hooks.evaluate_jaxpr(Jaxpr([], invars, outvars, eqns, builder.name), inputs)
+        builder.known.update(zip(outvars, outs, strict=True))
+    return list(map(value_of, values))
+
+
+def _needed(builder: Builder, captured: dict[Var, Any], wanted: Sequence[Atom]) -> list[Equation]:
+    """The equations that lead to the variables from what is known, in program order."""
     found: dict[int, Equation] = {}
-    pending: list[Atom] = [var]
+    pending: list[Atom] = list(wanted)
     producers = builder.producers_by_now()
     while pending:
         atom = pending.pop()

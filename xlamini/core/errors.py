@@ -6,6 +6,8 @@ carry over.
 
 from __future__ import annotations
 
+from typing import Any
+
 from xlamini.core.call_errors import CallbackError, FfiTargetError, JaxRuntimeError
 from xlamini.core.platform_errors import DeviceNotHereError, ForkError, PlatformError, ProcessError
 from xlamini.core.rule_errors import JaxprError, JaxprTypeError, MissingRule
@@ -182,6 +184,9 @@ class UnexpectedTracerError(JAXTypeError):
     >>> xlamini.jit(lambda x: (x, x * 2))(1.0)
     (Array(1., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
+
+    tracer: Any = None
+    """The traced value."""
 
 
 class TargetError(ValueError):

@@ -13,6 +13,7 @@ from types import CellType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 from xlamini.core.avals import Values
+from xlamini.core.compile_time import AtOnce
 from xlamini.core.errors import UnexpectedTracerError
 from xlamini.core.frames import is_hidden
 from xlamini.core.jaxpr import Equation, Jaxpr
@@ -56,7 +57,16 @@ class WatchedBuilder(Builder):
         return self._watch(super().inline(*args))
 
 
-def build_without_leaks(fun: Callable[..., Any], *args: Any) -> tuple[Jaxpr, list[Any]]:
+class WatchedAtOnce(WatchedBuilder, AtOnce):
+    """A watched one that evaluates what is known."""
+
+    __slots__ = ()
+
+
+_WATCHED = {Builder: WatchedBuilder, AtOnce: WatchedAtOnce}
+
+
+def build_without_leaks(fun: Callable[..., Any], *args: Any, kind: type[Builder]) -> tuple[Jaxpr, list[Any]]:
     """`build`; UnexpectedTracerError if the user's program still refers to a tracer after the trace."""
     builder: Any = None
 
@@ -65,7 +75,7 @@ def build_without_leaks(fun: Callable[..., Any], *args: Any) -> tuple[Jaxpr, lis
         builder = state.builder
         return fun(*tracers)
 
-    made = build(noted, *args, kind=WatchedBuilder)
+    made = build(noted, *args, kind=_WATCHED[kind])
     _refuse_leaks(builder)
     return made
 

@@ -285,6 +285,10 @@ class Primitive:
         """`effects`, where they depend on the types of the operands."""
         return self.effects(params)
 
+    def reads_cotangents(self, params: Params) -> bool:
+        """Whether the transpose rule takes cotangents as arrays, where they are known."""
+        return False
+
     def named_axes(self, params: Params) -> tuple[Any, ...]:
         """The named axes that the equation refers to."""
         return ()

@@ -76,9 +76,6 @@ _SHALLOW = 8
 class Builder:
     """Collects the equations of one jaxpr."""
 
-    evaluates = False
-    """Whether what is known is evaluated at once (compile_time.py)."""
-
     __slots__ = (
         "__weakref__",
         "arg_names",
@@ -87,6 +84,7 @@ class Builder:
         "derivative_by",
         "environment",
         "equations",
+        "evaluates",
         "inputs",
         "kept",
         "known",
@@ -104,7 +102,7 @@ class Builder:
         if self.depth > _SHALLOW:
             make_room(self.depth, name)
         self.name, self.arg_names, self.derivative_by = name, arg_names, derivative_by
-        self.kept = False
+        self.kept = self.evaluates = False  # whether later calls reuse it; whether what is known is evaluated at once
         self.equations: list[Equation] = []
         self.inputs: list[Var] = []
         self.captured: dict[Any, tuple[Var, Any]] = {}
@@ -345,11 +343,13 @@ def is_usable(tracer: Tracer) -> bool:
 def leaked(tracer: Tracer, name: str = "") -> UnexpectedTracerError:
     """The error for a tracer, passed as the argument `name`, that is used after its trace has ended."""
     given = f", given as {name}," if name else ""
-    return UnexpectedTracerError(
+    error = UnexpectedTracerError(
         f"{tracer!r}{given} was made while tracing {tracer.builder.name or 'a function'}, {origin_of(tracer)}, and is "
         f"used after that trace ended, at {user_line()}. A traced value must not be kept in a global, an "
         "attribute or a closure: return it from the traced function instead."
     )
+    error.tracer = tracer
+    return error
 
 
 def origin_of(tracer: Tracer) -> str:

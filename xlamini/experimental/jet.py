@@ -45,7 +45,7 @@ Array(0., dtype=float32, weak_type=True), Array(-1., dtype=float32, weak_type=Tr
     _, in_tree = flatten_from_user((tuple(values), {}))
     names = ArgNames(fun, in_tree)
     avals = checked_avals(values, names, name_of(fun))
-    traced = trace(fun, in_tree, avals, values, names, reuse_equal=True)
+    traced = trace(fun, in_tree, avals, values, names, reuse_equal=True, at_once=True)
     operands = [*traced.captured, *values, *(t for every in terms for t in every)]
     flat = transformed(_flat_jet, traced.jaxpr, (len(values), tuple(scales)), operands)
     return _split(traced, flat, len(scales))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import Avals, Builder, ClosedJaxpr, Equation, Jaxpr, Params, ShapedArray, Tracer, Values, Var, active
+from xlamini.core.compile_time import Evaluation
 from xlamini.core.state import state
 from xlamini.core.tracer import build
 from xlamini.extend.rules import as_value, as_values
@@ -23,7 +24,7 @@ def trace_is_clean() -> bool:
     >>> seen
     [True, False]
     """
-    return state.builder is None or state.builder.evaluates
+    return state.builder is None or type(state.builder) is Evaluation
 
 
 class TraceState:

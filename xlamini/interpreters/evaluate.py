@@ -3,15 +3,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.core import Builder, Jaxpr, Values
+from xlamini.core import Jaxpr, Values
 from xlamini.core.state import state
+from xlamini.core.tracer import TangentBuilder
 from xlamini.interpreters.environment import bound, read, write
 
 
 def evaluate(jaxpr: Jaxpr, operands: Values) -> list[Any]:
     """The outputs of `jaxpr` (without constvars) for these operands."""
     builder = state.builder
-    if type(builder) is Builder:
+    if builder is not None and type(builder) is not TangentBuilder:
         return builder.inline(jaxpr, operands)
     env = bound(jaxpr, operands)
     for eqn in jaxpr.eqns:

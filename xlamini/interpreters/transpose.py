@@ -9,6 +9,7 @@ transpose rules. Cotangents of a variable with several uses are summed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from xlamini.core import (
@@ -25,6 +26,7 @@ from xlamini.core import (
     is_zero,
     rewrite,
 )
+from xlamini.core.concretization import Unknown, values_together
 from xlamini.core.errors import MissingRule
 from xlamini.core.jaxpr import derived
 from xlamini.core.tangents import Linear, dual_aval
@@ -122,8 +124,10 @@ def _run_forward(jaxpr: Jaxpr, env: dict[Var, Any]) -> list[Equation]:
 def _pull_back(pending: Sequence[Equation], env: dict[Var, Any], cts: Cotangents) -> None:
     target = builder()
     for eqn in reversed(pending):
+        if target.known and eqn.primitive.reads_cotangents(eqn.params):
+            _evaluate(cts)
         given = [cts.pop(v, None) for v in eqn.outvars]
-        if given.count(None) == len(given):
+        if all(ct is None for ct in given):
             continue
         target.provenance = derived("transpose", eqn)
         try:
@@ -135,6 +139,12 @@ def _pull_back(pending: Sequence[Equation], env: dict[Var, Any], cts: Cotangents
             raise _not_linear(eqn, error) from None
         _accumulate(cts, eqn.invars, found)
         target.provenance = None
+
+
+def _evaluate(cts: Cotangents) -> None:
+    """Run the backward pass up to here, so that the cotangents are arrays, which the rest of it takes as inputs."""
+    with suppress(Unknown):  # an effect is to be had first
+        cts.update(zip(cts, values_together(list(cts.values())), strict=True))
 
 
 def _not_linear(eqn: Equation, error: MissingRule) -> MissingRule:

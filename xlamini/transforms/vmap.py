@@ -268,7 +268,8 @@ def _trace_example(
     single = [unbatched_aval(avals[i], dims[i], axis.size) for i in mapped]
     tree = flatten((tuple(mapped), {}))[1]
     with named_axis(axis):
-        return trace(of_mapped, tree, single, None, SomeNames(names, mapped), name_of(fun), reuse_equal=True)
+        shown = SomeNames(names, mapped)
+        return trace(of_mapped, tree, single, None, shown, name_of(fun), reuse_equal=True, at_once=True)
 
 
 def _options(traced: Trace, axis: Axis, dims: Dims, mapping: Mapping) -> tuple[Axis, Dims, Dims, Sequence[bool]]:

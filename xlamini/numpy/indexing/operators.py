@@ -13,6 +13,7 @@ import numpy as np
 
 from xlamini.core import Tracer, api_boundary_methods, memoised, repeated
 from xlamini.core.api_boundary import api_boundary
+from xlamini.core.call_cache import EAGER
 from xlamini.core.jax_flags import check_static_indices
 from xlamini.core.state import state
 from xlamini.numpy.indexing.at import At, AtIndex
@@ -49,6 +50,9 @@ def getitem(x: Any, index: Any) -> Any:
 
 def _staged(x: Any, index: Any) -> Any:
     return get(x, *plan_of(index, x.aval.shape, _STAGED))
+
+
+setattr(_staged, EAGER, getitem)
 
 
 def _checked_row(index: int, shape: tuple[int, ...]) -> int:

@@ -11,9 +11,10 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from xlamini.core import Tracer, Values, config, flatten_from_user, paused_gc, unflatten
+from xlamini.core import Tracer, Values, active, config, flatten_from_user, paused_gc, unflatten
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.compile_flags import compile_key
+from xlamini.core.compile_time import tracers_in
 from xlamini.core.frames import is_own
 from xlamini.core.jax_flags import debug_infs, debug_key_reuse, debug_nans, debug_purity
 from xlamini.core.jaxpr import is_expanded
@@ -30,6 +31,7 @@ from xlamini.runtime.dispatch_errors import Explain, guarded
 from xlamini.runtime.lifetime import explain_failure
 from xlamini.runtime.versions import DISPATCH_ERRORS
 from xlamini.staging.call.call import jit_p
+from xlamini.staging.call.higher_order import names_in
 from xlamini.staging.compile.lowered_program import LoweredProgram, expanded
 from xlamini.staging.compile.placement import Placement, placement, requested_by
 from xlamini.staging.compile.program import Program, compile_lowered
@@ -117,7 +119,7 @@ class Jitted(Estimated):
             return run_with_values(f"{self.name} for jit", self.of_values, args, kwargs), None, False
         traced = self.trace(plan)
         if state.builder is not None:
-            return rebuilt(traced.out_tree, self._staged(traced, plan)), None, False
+            return self._while_tracing(traced, plan, args, kwargs), None, False
         check_values(plan.leaves, plan.names, self.name)
         given = plan
         plan, traced = self.in_arrays(given, traced)
@@ -137,6 +139,18 @@ class Jitted(Estimated):
             self.in_python.add(plan, traced, program, where.committed)
             return out, None, False
         return out, program.fast_path(traced.captured, dispatch_registry.flatten(out)[1], where.committed), False
+
+    def _while_tracing(self, traced: Trace, plan: CallPlan, args: Values, kwargs: dict[str, Any]) -> Any:
+        """The output of a call that is part of a program, or that runs at once because it depends on known values."""
+        if self._is_part(traced, plan):
+            return rebuilt(traced.out_tree, self._staged(traced, plan))
+        with active(None):
+            return self.function()(*args, **kwargs)
+
+    def _is_part(self, traced: Trace, plan: CallPlan) -> bool:
+        if not state.builder.evaluates or traced.jaxpr.effects or (state.axes and names_in(traced.jaxpr)):
+            return True
+        return bool(tracers_in([*traced.captured, *plan.leaves]))
 
     def in_arrays(self, plan: CallPlan, traced: Trace) -> tuple[CallPlan, Trace]:
         """A call and its trace, as they are lowered: with the arrays that values of users' types are made of."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from xlamini.core import (
     Avals,
+    Builder,
     Jaxpr,
     Literal,
     ShapedArray,
@@ -17,6 +18,7 @@ from xlamini.core import (
     flatten_from_user,
     unflatten,
 )
+from xlamini.core.compile_time import AtOnce
 from xlamini.core.jax_flags import check_tracer_leaks, no_tracing
 from xlamini.core.phases import TRACE, Phase
 from xlamini.core.state import state
@@ -74,12 +76,14 @@ def trace(
     name: str | None = None,
     reuse_equal: bool = False,
     derivative_by: str = "",
+    at_once: bool = False,
 ) -> Trace:
     """Trace `fun(*args, **kwargs)` for leaves of these types; `in_tree` is the tree of `(args, kwargs)`.
 
     `values` are the concrete values that Python control flow may read, None for a leaf without; `derivative_by` is as
-    in `build`. `reuse_equal`: the caller traces on every call, so the trace cache is consulted. Raises RuntimeError
-    under flag `no_tracing`, UnexpectedTracerError for a tracer that outlives the trace under `check_tracer_leaks`.
+    in `build`. `reuse_equal`: the caller traces on every call, so the trace cache is consulted. `at_once`: outside of
+    programs, what does not depend on the arguments is evaluated at once. Raises RuntimeError under flag `no_tracing`,
+    UnexpectedTracerError for a tracer that outlives the trace under `check_tracer_leaks`.
     """
     out_tree: Any = None
     builder: Any = None
@@ -98,15 +102,22 @@ def trace(
         check_outputs(leaves, out_tree, fun_name)
         return leaves
 
+    kind = kind_of_trace() if at_once else Builder
     with Phase(TRACE, fun_name):
         if check_tracer_leaks.value:
             from xlamini.core.leaks import build_without_leaks  # for those who look for one
 
-            jaxpr, captured = build_without_leaks(flat, avals, fun_name, names, values, derivative_by)
+            jaxpr, captured = build_without_leaks(flat, avals, fun_name, names, values, derivative_by, kind=kind)
         else:
-            jaxpr, captured = build(flat, avals, fun_name, names, values, derivative_by)
+            jaxpr, captured = build(flat, avals, fun_name, names, values, derivative_by, kind)
     closed = equal_trace(close_over(jaxpr)) if reuse_equal else close_over(jaxpr)
     return Trace(closed, captured, out_tree, names, builder)
+
+
+def kind_of_trace() -> type[Builder]:
+    """The kind of builder for a transformation of a function: `AtOnce` unless it is part of a program."""
+    builder = state.builder
+    return AtOnce if builder is None or builder.evaluates else Builder
 
 
 def rebuilt(tree: Any, leaves: Values) -> Any:

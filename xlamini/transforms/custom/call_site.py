@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from xlamini.core import Avals, Jaxpr, Tracer, Values, config
+from xlamini.core import Avals, Builder, Jaxpr, Tracer, Values, config
 from xlamini.core.activity import derivative_given_by_rule, may_have_tangent
 from xlamini.core.frames import is_own
 from xlamini.core.state import state
@@ -14,6 +14,7 @@ from xlamini.core.structure import RewriteRule
 from xlamini.core.tracer import A_RULE, build
 from xlamini.primitives import convert
 from xlamini.staging import Mask, Trace, name_of
+from xlamini.staging.trace.tracing import kind_of_trace
 from xlamini.transforms.custom.closure_convert import current, stand_for
 from xlamini.transforms.custom.rule_contract import CallTypes, Contract
 
@@ -91,6 +92,7 @@ class CallSite:
         """The function, if the flag asks to compare its rules with finite differences."""
         self.rewritten = [getattr(current(x), "variable", None) for x in closed]
         """The variables of the values closed over in the program that the call is traced into."""
+        self._kind = kind_of_trace()
         self._operands = concrete_operands([*closed, *leaves])
 
     def __eq__(self, other: object) -> bool:
@@ -140,7 +142,8 @@ class CallSite:
             return fun(inputs[:count], inputs[count:])
 
         with contract.explaining(further):
-            return build(flat, avals, name_of(contract.rule), names, padded)[0]
+            kind = Builder if is_own(contract.rule) else self._kind
+            return build(flat, avals, name_of(contract.rule), names, padded, kind=kind)[0]
 
 
 def with_fixed(fixed: Sequence[tuple[int, Any]], others: Values) -> list[Any]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, ParamSpec, TypeVar
 
 from xlamini.core import Jaxpr, Tracer, Values, api_boundary_methods, flatten_call
+from xlamini.core.frames import is_own
 from xlamini.core.state import state
 from xlamini.core.tracer import A_RULE
 from xlamini.core.wrapping import wraps
@@ -74,7 +75,7 @@ class CustomFunction(Generic[P, R]):
                 f"{self.what}: {name} has no rule yet; set one before it is called, with {name}.{self.setter}"
             )
         positional = self._positional(name, args, kwargs)
-        if state.builder is None:
+        if _is_known(self.fun, *rules, *positional):
             return self.fun(*positional)  # type: ignore[call-arg]
         call = self._traced(positional, rules)
         return rebuilt(call.traced.out_tree, self._bind(call))
@@ -124,10 +125,17 @@ class CustomFunction(Generic[P, R]):
         avals = tuple(checked_avals(leaves, names, name, self.instead))
         values = leaves if is_concrete(leaves) else None
         of_others = functools.partial(_call_with_fixed, fun, fixed)
-        traced = trace(of_others, in_tree, avals, values, names, name, derivative_by=A_RULE)
+        at_once = not is_own(fun)
+        traced = trace(of_others, in_tree, avals, values, names, name, derivative_by=A_RULE, at_once=at_once)
         types = CallTypes(name, in_tree, avals, traced.out_tree, tuple(traced.jaxpr.out_avals), names)
         closed = closed_over(*rules, fixed)
         return TracedCall(fun, leaves, traced, closed, CallSite(types, fixed, closed, leaves, traced))
+
+
+def _is_known(*things: Any) -> bool:
+    """Whether a call is not part of a program: nothing is traced, or nothing that is traced is in these."""
+    builder = state.builder
+    return builder is None or (builder.evaluates and Tracer not in map(type, things) and not closed_over(*things))
 
 
 def _call_with_fixed(fun: Callable[..., Any], fixed: Sequence[tuple[int, Any]], *others: Any) -> Any:

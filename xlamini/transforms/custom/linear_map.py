@@ -12,7 +12,6 @@ from xlamini.core import (
     Avals,
     Axis,
     Dims,
-    Jaxpr,
     Params,
     Primitive,
     ShapedArray,
@@ -20,22 +19,25 @@ from xlamini.core import (
     aval_of,
     close_over,
     is_differentiable,
-    once,
     tangent_aval,
 )
-from xlamini.core.errors import JAXTypeError
-from xlamini.core.jaxpr import rederived
+from xlamini.core.compile_time import is_part_of_eager_trace
+from xlamini.core.concretization import Unknown, value_of, values_together
+from xlamini.core.errors import JAXTypeError, UnexpectedTracerError
 from xlamini.core.primitive import IS_VMA_CAST
 from xlamini.core.ref_cells import RefEscaped
 from xlamini.core.state import state
+from xlamini.core.tracer import active
 from xlamini.interpreters.batch import batched_aval
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.transpose import WRITTEN
 from xlamini.primitives import instantiated
 from xlamini.primitives.collectives.reductions import psum_p
 from xlamini.primitives.collectives.varying import varying_along
+from xlamini.runtime import device_put_value
 from xlamini.staging import Mask, chosen, given, inverse, merged, nonzero_of, with_none, with_zeros
-from xlamini.transforms.custom.call_site import is_concrete, weakly_typed_as
+from xlamini.staging.trace.tracing import visible
+from xlamini.transforms.custom.call_site import is_concrete
 from xlamini.transforms.custom.rule_contract import Contract
 from xlamini.transforms.custom.vjp_rule import Backward, BackwardRule, BatchedBackward
 
@@ -45,7 +47,9 @@ def linear_map(
 ) -> list[Any]:
     """The tangents of the outputs."""
     differentiable = [is_differentiable(a) for a in out_avals]
-    if not bwd.symbolic_zeros:
+    if bwd.takes_arrays() and not is_part_of_eager_trace():
+        bwd = LateBackward(bwd)
+    elif not bwd.symbolic_zeros:
         residuals, bwd = _traced_now(residuals, bwd, (True,) * sum(differentiable))
     outs = custom_lin_p.bind(
         *residuals,
@@ -59,33 +63,55 @@ def linear_map(
 
 
 def _traced_now(residuals: Values, bwd: BackwardRule, nonzero: Mask) -> tuple[Values, BackwardRule]:
-    """The rule as a jaxpr, and its residuals, while the tracers that it closes over can be captured.
-
-    A rule that asks for the value of a cotangent runs in the backward pass, which has it outside of traced functions.
-    """
+    """The rule as a jaxpr, and its residuals, while the tracers that it closes over can be captured."""
     try:
         jaxpr, found = bwd.traced(nonzero)
-    except JAXTypeError as error:
-        if getattr(bwd, "values", None) is None:
-            raise
-        return residuals, ReadingBackward(bwd, error)
     except RefEscaped as touched:
         return residuals, WritingBackward(bwd, nonzero, touched)
     return [*jaxpr.consts, *residuals], TracedBackward(bwd.contract, Backward(close_over(jaxpr), found))
 
 
-class ReadingBackward(BackwardRule):
-    """A backward rule that reads the values of cotangents; `error` says what it needs where there are none."""
+class LateBackward(BackwardRule):
+    """A backward rule that is called in each backward pass: with arrays, outside of traced functions, as in JAX."""
 
-    reads_values = True
+    def __init__(self, rule: Any):
+        self.rule, self.contract, self.symbolic_zeros = rule.at(None), rule.contract, rule.symbolic_zeros
 
-    def __init__(self, rule: BackwardRule, error: Exception):
-        self.rule, self.error, self.contract = rule, error, rule.contract
+    def traced(self, nonzero: Mask) -> Backward:
+        return self.rule.traced(nonzero)
 
-    def traced(self, nonzero: Mask, cts: Values = ()) -> Backward:
-        if not (cts and is_concrete(cts)):
-            raise self.error
-        return self.rule.traced(nonzero, cts)
+    def cotangents(self, operands: Values, cts: Values) -> list[Any]:
+        """The cotangents of the arguments, None for zeros."""
+        nonzero = nonzero_of(cts)
+        try:
+            if is_concrete([*operands, *given(cts)]):
+                return self._called(operands, cts, values_together([*operands, *given(cts)]))
+        except Unknown:  # an effect is to be had first
+            pass
+        except UnexpectedTracerError as leak:
+            _take_value(leak)
+        operands, rule = _traced_now(operands, self.rule, nonzero)
+        return rule.cotangents(operands, cts)
+
+    def _called(self, operands: Values, cts: Values, values: Values) -> list[Any]:
+        if self.rule.site.closed:  # tracers, for which operands stand in a trace
+            return self.rule.at(values).cotangents(operands, cts)
+        with active(None):
+            return list(map(_as_array, self.rule.called(nonzero_of(cts), visible(values))))
+
+
+def _as_array(ct: Any) -> Any:
+    """A cotangent as an array, even if the rule returned an ndarray."""
+    return ct if ct is None or hasattr(ct, "aval") else device_put_value(ct, aval=aval_of(ct))
+
+
+def _take_value(leak: UnexpectedTracerError) -> None:
+    """Let the value of a tracer that a rule found, but that nothing showed, stand for it; the error if it has none."""
+    tracer = leak.tracer
+    if tracer is None or not is_concrete([tracer]):
+        raise leak
+    builder: Any = state.builder
+    builder.environment[tracer.variable] = value_of(tracer)
 
 
 class WritingBackward(BackwardRule):
@@ -95,15 +121,15 @@ class WritingBackward(BackwardRule):
         self.rule, self.contract, self.cells = rule, rule.contract, (touched.cell,)
         while True:
             try:
-                rule.writing(nonzero, (), self.cells)
+                rule.writing(nonzero, self.cells)
                 return
             except RefEscaped as another:
                 if another.cell in self.cells:
                     raise
                 self.cells = (*self.cells, another.cell)
 
-    def cotangents(self, operands: Values, cts: Values) -> Values:
-        """The cotangents of the arguments, None for zeros; what the rule wrote is noted for the end of the pass."""
+    def cotangents(self, operands: Values, cts: Values) -> list[Any]:
+        """Also notes what the rule wrote, for the end of the pass."""
         written = state.builder and state.builder.memo.get(WRITTEN)
         if written is None:
             raise JAXTypeError(
@@ -112,7 +138,7 @@ class WritingBackward(BackwardRule):
             )
         nonzero = nonzero_of(cts)
         values = [written[cell] if cell in written else cell.read() for cell in self.cells]
-        jaxpr, found = self.rule.writing(nonzero, given(cts), self.cells)
+        jaxpr, found = self.rule.writing(nonzero, self.cells)
         outs = evaluate(jaxpr, [*operands, *given(cts), *values])
         count = len(outs) - len(self.cells)
         written.update(zip(self.cells, outs[count:], strict=True))
@@ -125,7 +151,7 @@ class TracedBackward(BackwardRule):
     def __init__(self, contract: Contract, backward: Backward):
         self.contract, self.backward = contract, backward
 
-    def traced(self, nonzero: Mask, cts: Values = ()) -> Backward:
+    def traced(self, nonzero: Mask) -> Backward:
         return self.backward
 
 
@@ -135,7 +161,7 @@ class NoForwardMode(BackwardRule):
     def __init__(self, contract: Contract):
         self.contract = contract
 
-    def traced(self, nonzero: Mask, cts: Values = ()) -> Backward:
+    def traced(self, nonzero: Mask) -> Backward:
         raise _no_forward_mode(self, "")
 
 
@@ -166,14 +192,11 @@ class CustomLin(Primitive):
         self, cts: Values, *operands: Any, bwd: BackwardRule, in_zeros: Mask, num_res: int, **params: Any
     ) -> Values:
         out_cts = list(cts) if bwd.symbolic_zeros else list(map(instantiated, cts))
-        if isinstance(bwd, WritingBackward):
-            moving = chosen(bwd.cotangents(operands[:num_res], out_cts), inverse(in_zeros))
-            return [None] * num_res + [_summed(ct, x) for ct, x in zip(moving, operands[num_res:], strict=True)]
-        jaxpr, nonzero = bwd.traced(nonzero_of(out_cts), given(out_cts))
-        given_in = weakly_typed_as(jaxpr, [*operands[:num_res], *given(out_cts)])
-        in_cts = with_none(nonzero, evaluate(_backward(jaxpr), given_in))
-        moving = chosen(in_cts, inverse(in_zeros))
+        moving = chosen(bwd.cotangents(operands[:num_res], out_cts), inverse(in_zeros))
         return [None] * num_res + [_summed(ct, x) for ct, x in zip(moving, operands[num_res:], strict=True)]
+
+    def reads_cotangents(self, params: Params) -> bool:
+        return isinstance(params["bwd"], LateBackward)
 
     def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         count = params["num_res"]
@@ -190,12 +213,6 @@ class CustomLin(Primitive):
     def shown_params(self, params: Params) -> Params:
         shown = {**params, "in_zeros": list(params["in_zeros"]), "symbolic_zeros": params["bwd"].symbolic_zeros}
         return {k: v for k, v in sorted(shown.items()) if k != "out_avals"}
-
-
-@once
-def _backward(jaxpr: Jaxpr) -> Jaxpr:
-    """The program of a rule, whose equations say that a transpose runs them; memoised on the jaxpr."""
-    return jaxpr.replace(eqns=[rederived("transpose", eqn) for eqn in jaxpr.eqns])
 
 
 def _summed(ct: Any, x: Any) -> Any:

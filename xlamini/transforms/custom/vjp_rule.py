@@ -8,19 +8,34 @@ batched jaxpr. The values that the rules close over are arguments in front of th
 """
 from __future__ import annotations
 
+import copy
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import is_
 from typing import Any, NamedTuple
 
-from xlamini.core import Axis, Cell, Dims, Jaxpr, Values, aval_of, is_differentiable, named_axis, unflatten
+from xlamini.core import (
+    Axis,
+    Cell,
+    Dims,
+    Jaxpr,
+    Values,
+    aval_of,
+    is_differentiable,
+    is_zero,
+    named_axis,
+    once,
+    unflatten,
+)
+from xlamini.core.jaxpr import rederived
 from xlamini.core.tracer import build
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import move_batch_dim, sum_over
-from xlamini.staging import Mask, chosen, given, inverse, merged, nonzero_of
+from xlamini.staging import Mask, chosen, given, inverse, merged, nonzero_of, with_none
 from xlamini.staging.trace.ref_threading import run_with
-from xlamini.transforms.custom.call_site import CallSite, CustomRule, is_concrete
+from xlamini.transforms.custom.call_site import CallSite, CustomRule, weakly_typed_as
 from xlamini.transforms.custom.rule_contract import Contract, FwdResult
 from xlamini.transforms.custom.rule_finite_differences import check_vjp_rules
 from xlamini.transforms.custom.symbolic_zero import CustomVJPPrimal, zero_tangent
@@ -58,15 +73,25 @@ class BackwardRule(CustomRule):
     """The param `bwd` of a linear map (linear_map.py)."""
 
     symbolic_zeros = False
-    reads_values = False
-    """Whether the user's function reads the values of cotangents, so that it runs in each backward pass."""
 
-    def traced(self, nonzero: Mask, cts: Values = ()) -> Backward:
-        """The rule for cotangents of those differentiable outputs that `nonzero` marks.
-
-        `cts` are these cotangents, where a rule outside of traced functions may read their values.
-        """
+    def traced(self, nonzero: Mask) -> Backward:
+        """The rule for cotangents of those differentiable outputs that `nonzero` marks."""
         raise NotImplementedError
+
+    def cotangents(self, operands: Values, cts: Values) -> list[Any]:
+        """The cotangents of the arguments, None for zeros, for these residuals and cotangents."""
+        jaxpr, nonzero = self.traced(nonzero_of(cts))
+        return with_none(nonzero, evaluate(_transposed(jaxpr), weakly_typed_as(jaxpr, [*operands, *given(cts)])))
+
+    def takes_arrays(self) -> bool:
+        """Whether it is a function of the user's, and the call that it belongs to is one on known values."""
+        return False
+
+
+@once
+def _transposed(jaxpr: Jaxpr) -> Jaxpr:
+    """The program of a rule, whose equations say that a transpose runs them; memoised on the jaxpr."""
+    return jaxpr.replace(eqns=[rederived("transpose", eqn) for eqn in jaxpr.eqns])
 
 
 class VjpRules(NamedTuple):
@@ -111,6 +136,10 @@ class UserForward(ForwardRule):
         return Forward(jaxpr, count, backward)
 
 
+def _or_none(ct: Any) -> Any:
+    return None if is_zero(ct) else ct
+
+
 def _is_static(residual: Any) -> bool:
     """Whether a residual is a Python number, which bwd gets as it is."""
     return type(residual) in (bool, int, float, complex)
@@ -129,26 +158,44 @@ class UserBackward(BackwardRule):
         self.avals = [*site.avals[:count], *map(aval_of, arrays)]
         self.values = None if concrete is None else [*concrete[:count], *arrays]
 
-    def traced(self, nonzero: Mask, cts: Values = ()) -> Backward:
-        return self.writing(nonzero, cts, ())
+    def takes_arrays(self) -> bool:
+        return self.values is not None and not self.is_fixed
 
-    def writing(self, nonzero: Mask, cts: Values, cells: tuple[Cell, ...]) -> Backward:
+    def at(self, values: Values | None) -> UserBackward:
+        """The rule for these values of its first inputs, which Python control flow may read."""
+        new = copy.copy(self)
+        new.values = None if values is None else list(values)
+        return new
+
+    def called(self, nonzero: Mask, operands: Values) -> list[Any]:
+        """What the user's function returns for these residuals and nonzero cotangents."""
+        count = sum(self.is_array)
+        return list(map(_or_none, self._result(nonzero, operands[:count], operands[count:])))
+
+    def traced(self, nonzero: Mask) -> Backward:
+        return self.writing(nonzero, ())
+
+    def writing(self, nonzero: Mask, cells: tuple[Cell, ...]) -> Backward:
         """The rule as a jaxpr that also takes the values of the cells that it writes, and returns the final ones."""
         site, types, found = self.site, self.site.types, []
         count, end = sum(self.is_array), sum(self.is_array) + sum(nonzero)
 
         def flat(closed: Values, inputs: Values) -> list[Any]:
-            residuals = unflatten(self.tree, merged(self.is_array, inputs[:count], self.numbers))
-            cts = unflatten(types.out_tree, self._cotangents(nonzero, inputs[count:end]))
-            result, last = run_with(cells, inputs[end:], self.rules.bwd, *site.before(residuals, cts))
-            found.extend(self.contract.bwd(result))
+            call = functools.partial(self._result, nonzero, inputs[:count], inputs[count:end])
+            result, last = run_with(cells, inputs[end:], call)
+            found.extend(result)
             return [*given(found), *last]
 
         ct_avals = chosen([a for a in types.out_avals if is_differentiable(a)], nonzero)
-        values = self.values and [*self.values, *(cts if is_concrete(cts) else ())]
         avals = [*self.avals, *ct_avals, *(cell.aval for cell in cells)]
-        jaxpr = site.trace(self.contract, flat, avals, values, further=OTHERWISE)
+        jaxpr = site.trace(self.contract, flat, avals, self.values, further=OTHERWISE)
         return Backward(jaxpr, nonzero_of(found))
+
+    def _result(self, nonzero: Mask, arrays: Values, given_cts: Values) -> list[Any]:
+        """The cotangents that the user's function returns, symbolic zeros among them."""
+        residuals = unflatten(self.tree, merged(self.is_array, arrays, self.numbers))
+        cts = unflatten(self.site.types.out_tree, self._cotangents(nonzero, given_cts))
+        return self.contract.bwd(self.rules.bwd(*self.site.before(residuals, cts)))
 
     def _cotangents(self, nonzero: Mask, arrays: Values) -> list[Any]:
         """A cotangent for every output: an array, or a zero of the kind that the rule asked for."""
@@ -205,7 +252,7 @@ class BatchedBackward(BackwardRule):
     def symbolic_zeros(self) -> bool:  # type: ignore[override]
         return self.rule.symbolic_zeros
 
-    def traced(self, nonzero: Mask, cts: Values = ()) -> Backward:
+    def traced(self, nonzero: Mask) -> Backward:
         with named_axis(self.axis):
             single = self.rule.traced(nonzero)
         dims = (*self.residual_dims, *(0,) * sum(nonzero))

@@ -88,7 +88,7 @@ class DiffArgs:
 
         return trace(
             paired, self.in_tree, self.avals, self.leaves, self.names, self.fun_name, reuse_equal=True,
-            derivative_by=self.what,
+            derivative_by=self.what, at_once=True,
         )
 
     def split(self, traced: Trace, leaves: Values) -> tuple[Any, Any]:

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Avals, Values, Zero, aval_of, float0, is_differentiable, is_zero
+from xlamini.core import Avals, Jaxpr, Values, Zero, aval_of, float0, is_differentiable, is_zero, once
 from xlamini.core.state import state
+from xlamini.core.structure import RewriteRule
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.linearize import Linearized
 from xlamini.interpreters.transpose import transpose, transpose_at
@@ -51,7 +52,9 @@ def pull_back(
 def pull_back_at(
     lin: Linearized, residuals: Values, cts: Values, wanted: Sequence[bool] | None = None
 ) -> list[Any]:
-    """Like `pull_back`, where backward rules of the user's may write refs, and outside of traced functions read values.
+    """Like `pull_back`, where backward rules of the user's may write refs, and outside of traced functions take arrays.
+
+    There the pass runs in parts, of which each ends where such a rule takes its cotangents.
     """
     written: list[Any] = []
     dense = [ct for ct, nz in zip(cts, lin.nonzero_out, strict=True) if nz and not is_zero(ct)]
@@ -61,17 +64,25 @@ def pull_back_at(
     operands = visible((*residuals, *dense))
     values = operands if state.builder is None else None
     backward, nonzero = transpose_at(values, lin.tangent, linear, given, (), written)
-    outs = iter(apply(backward, operands))
+    outs = iter(apply(dce(backward, (True,) * len(backward.outvars), True)[0], operands))
     found = [next(outs) if nz else Zero(a) for nz, a in zip(nonzero, tangents, strict=True)]
     store(tuple(written), list(outs))
     return [ct if wanted is None or w else Zero(a) for ct, w, a in zip(found, wanted or nonzero, tangents, strict=True)]
 
 
-def reads_values(lin: Linearized) -> bool:
-    """Whether a backward rule of the user's writes refs, or reads values, as it may outside of traced functions."""
+@once
+def has_rules(jaxpr: Jaxpr) -> bool:
+    """Whether there are rules of the user's among the equations, so that the pullback may have to run in place."""
+    return any(isinstance(p, RewriteRule) and not p.is_fixed for eqn in jaxpr.eqns for p in eqn.params.values())
+
+
+def runs_in_place(lin: Linearized) -> bool:
+    """Whether backward rules of the user's run in each pullback: they take arrays, or write refs, or may read values.
+    """
     rules = [eqn.params.get("bwd") for eqn in lin.tangent.eqns]
     reading = state.builder is None and any(getattr(bwd, "reads_values", False) for bwd in rules)
-    return reading or any(getattr(bwd, "cells", ()) for bwd in rules)
+    late = any(eqn.primitive.reads_cotangents(eqn.params) for eqn in lin.tangent.eqns)
+    return reading or late or any(getattr(bwd, "cells", ()) for bwd in rules)
 
 
 def as_gradients(avals: Avals, cts: Values) -> list[Any]:

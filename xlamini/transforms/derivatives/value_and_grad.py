@@ -10,14 +10,20 @@ from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from xlamini.core import Jaxpr, ShapedArray, ShapeError, Values, Zero, cotangent_aval, is_differentiable, unflatten
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.errors import JAXTypeError
 from xlamini.core.wrapping import wraps
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import linearize
 from xlamini.primitives import full, instantiated
 from xlamini.staging import Mask, Trace, check_callable, describe_as, name_of, rebuilt, transformed
 from xlamini.transforms.derivatives.diff_args import Argnums, DiffArgs
-from xlamini.transforms.derivatives.pullback import as_gradients, evaluated, pull_back, pull_back_at, reads_values
+from xlamini.transforms.derivatives.pullback import (
+    as_gradients,
+    evaluated,
+    has_rules,
+    pull_back,
+    pull_back_at,
+    runs_in_place,
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -119,13 +125,10 @@ def _differentiate(
 
 
 def _flat_gradient(jaxpr: Jaxpr, nonzero: Mask, operands: Values) -> list[Any]:
-    """The outputs of `jaxpr`, and the gradient of the first one, as one program if no backward rule reads values."""
-    try:
+    """The outputs of `jaxpr`, and the gradient of the first one, as one program if no backward rule takes arrays."""
+    lin = linearize(jaxpr, nonzero) if has_rules(jaxpr) else None
+    if lin is None or not runs_in_place(lin):
         return transformed(_with_gradient, jaxpr, (nonzero,), operands)
-    except JAXTypeError:
-        lin = linearize(jaxpr, nonzero)
-        if not reads_values(lin):
-            raise
     outs, residuals = evaluated(lin, operands)
     first, *others = map(cotangent_aval, jaxpr.out_avals)
     return [*outs, *map(instantiated, pull_back_at(lin, residuals, [full(first, 1), *map(Zero, others)]))]

@@ -24,7 +24,6 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.core.api_boundary import api_boundary
-from xlamini.core.errors import JAXTypeError
 from xlamini.core.hi_types import fits
 from xlamini.core.wrapping import wraps
 from xlamini.interpreters.linearize import Linearized, linearize
@@ -49,7 +48,7 @@ from xlamini.transforms.derivatives.grad_refs import (
     delivered,
     without_nodes,
 )
-from xlamini.transforms.derivatives.pullback import as_gradients, evaluated, pull_back, pull_back_at, reads_values
+from xlamini.transforms.derivatives.pullback import as_gradients, evaluated, pull_back, pull_back_at, runs_in_place
 from xlamini.transforms.derivatives.saved_args import (
     NotNeeded,
     NotSaveable,
@@ -268,14 +267,11 @@ class VJP:
         zero = tuple(ct.aval if is_zero(ct) else None for ct in cts)
         pairs = zip(entries, rule.in_avals, strict=True)
         wanted = tuple(not isinstance(entry, DontWant) for entry, aval in pairs if is_differentiable(aval))
-        residuals = self._restored()
-        operands, options = [*dense, *residuals], (rule.lin, zero, None if all(wanted) else wanted)
-        try:
-            return transformed(_run_pullback, rule.lin.tangent, options, operands, f"vjp_{rule.fun_name}")
-        except JAXTypeError:
-            if not reads_values(rule.lin):
-                raise
-        return list(map(instantiated, pull_back_at(rule.lin, residuals, cts, options[2])))
+        residuals, chosen = self._restored(), None if all(wanted) else wanted
+        if runs_in_place(rule.lin):
+            return list(map(instantiated, pull_back_at(rule.lin, residuals, cts, chosen)))
+        options = rule.lin, zero, chosen
+        return transformed(_run_pullback, rule.lin.tangent, options, [*dense, *residuals], f"vjp_{rule.fun_name}")
 
     def __repr__(self) -> str:
         residuals = ", ".join(repr(r) if isinstance(r, Marker) else aval_of(r).str_short() for r in self.stored())
