@@ -14,8 +14,8 @@ from xlamini.core import aval_of
 from xlamini.numpy import reductions
 from xlamini.numpy.rounding import frexp, times_power_of_two
 from xlamini.primitives import abs, clamp, convert, full, imag, real, where
-from xlamini.primitives.complex import complex
 from xlamini.primitives.arithmetic import max as maximum
+from xlamini.primitives.complex import complex
 from xlamini.primitives.cpu_math.floats import halves
 from xlamini.primitives.linalg.stacks import is_complex
 from xlamini.primitives.operators import equal, less

@@ -1,7 +1,7 @@
 """eigh: eigenvalues and eigenvectors of symmetric and Hermitian matrices.
 
 The derivative is first-order perturbation theory: with B = V^H dA V, the eigenvalues change by the diagonal of B, the
-eigenvectors by V (F * B) with F[i, j] = 1 / (w[j] - w[i]), which is infinite where eigenvalues coincide.
+eigenvectors by V (F * B) with F[i, j] = 1 / (w[j] - w[i]), or 0 where eigenvalues are equal.
 
 Where only the eigenvalues are used, a program has the equation without the eigenvectors, which LAPACK computes faster.
 """
