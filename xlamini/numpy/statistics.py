@@ -12,15 +12,18 @@ from xlamini.core import ShapeError, aval_of, check_user_dtype, issubdtype, lite
 from xlamini.numpy.arguments import as_axes, as_operand, refuse_out
 from xlamini.numpy.reductions import SUM, Axis, as_mask, reduce, sum as array_sum
 from xlamini.primitives import (
+    abs,
     add,
     broadcast_in_dim,
     broadcasted,
     convert,
+    eq,
     full,
     gt,
     imag,
     in_dtype,
     mul,
+    promoting_freely,
     real,
     reshape,
     sqrt,
@@ -154,6 +157,24 @@ def flat_rows(name: str, a: Any, axis: Axis) -> tuple[Any, tuple[int, ...], Any]
         raise ValueError(f"{name}: axis {axes} of shape {aval.shape} holds no element, so it has no {name}")
     moved = transpose(convert(a, float_dtype(name, a, None)), (*kept, *axes))
     return reshape(moved, (*rows.shape, size)), axes, rows
+
+
+@promoting_freely
+def between(low: Any, high: Any, share: Any) -> Any:
+    """`low + share * (high - low)`, not below `low` nor above `high`, and monotone in the share.
+
+    The difference of numbers of two signs may overflow, so these are summed. With a share of 0 it is `low` also where
+    `high` is infinite; between a number and an infinity it is that.
+    """
+    infinite = eq(abs(low), np.inf) | eq(abs(high), np.inf)
+    exact = (eq(share, 0) | eq(low, high)) & eq(share, share)
+    limit = select(exact, low, low + high + 0 * share)
+    zero = literal(0, aval_of(low).dtype)
+    low, high = select(infinite, zero, low), select(infinite, zero, high)
+    across = gt(zero, low) & gt(high, zero)
+    one_sided = low + share * select(across, zero, high - low)
+    value = select(across, (1 - share) * low + share * high, select(gt(one_sided, high), high, one_sided))
+    return select(infinite, limit, value)
 
 
 def _mean(name: str, x: Any, axis: Axis, keepdims: bool, where: Any) -> Any:
