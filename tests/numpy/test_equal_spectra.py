@@ -93,8 +93,8 @@ SPACES = {
 def test_functions_of_spaces(name: str, dtype: str) -> None:
     """Values are equal only up to rounding here, as the matrix is not diagonal."""
     phase = np.exp(0.3j) if dtype == "complex128" else 1
-    a = jnp.asarray((LEFT * EQUAL) @ (LEFT.T if name == "eigenspace" else RIGHT)) * (1 if name == "eigenspace" else phase)
-    a, change, weights = a.astype(dtype), jnp.asarray(CHANGE * phase, dtype), jnp.asarray(WEIGHTS)
+    a = (LEFT * EQUAL) @ LEFT.T if name == "eigenspace" else (LEFT * EQUAL) @ RIGHT * phase
+    a, change, weights = jnp.asarray(a, dtype), jnp.asarray(CHANGE * phase, dtype), jnp.asarray(WEIGHTS)
 
     def function(a: Any) -> Any:
         found = SPACES[name](a)

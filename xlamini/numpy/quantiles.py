@@ -57,9 +57,10 @@ def quantile(
     """The value that the share `q` of the elements over `axis` lies below; NaN if one of them is NaN.
 
     `q` is a number from 0 to 1 or a row of them, which becomes the first axis of the result. Between two elements
-    `method` decides: "linear" (on the line between them), "lower", "higher", "midpoint" or "nearest" (of the two
-    with the even index where both are); "inverted_cdf" takes the first element that the share is reached with, and alone knows `weights`, of the shape of `a` or with one
-    dimension for one axis. Integers give floats; ValueError for complex numbers and where there is no element.
+    `method` decides: "linear" (on the line between them), "lower", "higher", "midpoint" or "nearest" (halfway the one
+    with an even index); "inverted_cdf" takes the first element that the share is reached with, and alone knows
+    `weights`, of the shape of `a` or with one dimension for one axis. Integers give floats; ValueError for complex
+    numbers and where there is no element.
 
     >>> quantile(jnp.arange(5), jnp.array([0.25, 0.6]))
     Array([1. , 2.4], dtype=float32)
