@@ -21,9 +21,9 @@ def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: 
     Array(0., dtype=float32, weak_type=True)
     """
     y = (x - loc) / scale
-    there = (y >= 0) & (y <= 1)
-    y = inside(there, y)
-    return where(there, xlogy(a - 1, y) + xlog1py(b - 1, -y) - betaln(a, b) - log(scale), -inf)
+    outside = (y < 0) | (y > 1)
+    y = inside(~outside, y)
+    return where(outside, -inf, xlogy(a - 1, y) + xlog1py(b - 1, -y) - betaln(a, b) - log(scale))
 
 
 @distribution

@@ -51,7 +51,7 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     Array(-0.45867515, dtype=float32, weak_type=True)
     """
     z = (x - loc) / scale
-    return where(x <= loc, -inf, log1mexp(inside(z > 0, z)))
+    return where(x <= loc, -inf, log1mexp(inside(~(z <= 0), z)))
 
 
 @distribution
