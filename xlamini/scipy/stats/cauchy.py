@@ -7,10 +7,9 @@ Arguments broadcast, with ShapeError where they cannot; the result has their sha
 from __future__ import annotations
 
 import math
-
 from typing import Any
 
-from xlamini.numpy import abs, arctan2, exp, log, log1p, minimum, nan, sign, tan, where
+from xlamini.numpy import abs, arctan2, exp, log, log1p, nan, sign, tan, where
 from xlamini.runtime import Array
 from xlamini.scipy.stats.declaration import distribution, inside
 from xlamini.typing import ArrayLike
@@ -116,5 +115,5 @@ def _place(q: Any) -> Any:
     """The q-th quantile of width 1: a tangent, near 0 and 1 the inverse of a small one."""
     centre = q - 0.5
     outer = abs(centre) > 0.25
-    tangent = tan(math.pi * where(outer, minimum(q, 1 - q), centre))
+    tangent = tan(math.pi * where(outer, where(q < 0.5, q, 1 - q), centre))
     return where(outer, sign(centre) / inside(outer, tangent, 1), tangent)
