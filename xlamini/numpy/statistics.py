@@ -89,7 +89,7 @@ def var(
     Array(1.25, dtype=float32)
     """
     options = axis, dtype, out, ddof, keepdims, where, mean, correction
-    return _spread("var", _sum_of_squares, lambda freedom: freedom, a, *options)
+    return _spread("var", _sum_of_squares, div, a, *options)
 
 
 @composite(static=("axis", "dtype", "keepdims", "ddof", "correction"))
@@ -110,7 +110,7 @@ def std(
     >>> std(jnp.array([1.0, 3.0]))
     Array(1., dtype=float32)
     """
-    return _spread("std", euclidean_norm, sqrt, a, axis, dtype, out, ddof, keepdims, where, mean, correction)
+    return _spread("std", euclidean_norm, _over_root, a, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
 @composite(static=("axis", "keepdims", "returned"))
@@ -203,7 +203,7 @@ def _counted(name: str, x: Any, axis: Axis, keepdims: bool, where: Any, dtype: A
 def _spread(
     name: str,
     total_of: Callable[[Any, tuple[int, ...]], Any],
-    freedom_of: Callable[[Any], Any],
+    shared: Callable[[Any, Any], Any],
     a: Any,
     axis: Axis,
     dtype: Any,
@@ -214,7 +214,7 @@ def _spread(
     centre: Any,
     correction: int | float | None,
 ) -> Any:
-    """`total_of` the distances from the mean and axes, over `freedom_of` the number of elements minus `ddof`."""
+    """`total_of` the distances from the mean and axes, `shared` among the elements but for `ddof` of them."""
     refuse_out(name, out)
     if correction is not None and ddof:
         raise ValueError(f"{name}: `ddof` and `correction` are two names of one thing; give one of them")
@@ -231,7 +231,7 @@ def _spread(
     total = total_of(distances, axes)
     total = expand_dims(total, axes) if keepdims else total
     freedom = _freedom(name, distances, axis, keepdims, where, ddof if correction is None else correction)
-    return convert(div(total, freedom_of(freedom)), _part(float_dtype(name, a, dtype)))
+    return convert(shared(total, freedom), _part(float_dtype(name, a, dtype)))
 
 
 def _masked(name: str, where: Any, x: Any) -> Any:
@@ -250,6 +250,11 @@ def _freedom(name: str, x: Any, axis: Axis, keepdims: bool, where: Any, ddof: in
         return literal(freedom if freedom > 0 else np.nan, dtype)
     freedom = sub(_counted(name, x, axis, keepdims, where, dtype), literal(ddof, dtype))
     return select(gt(freedom, literal(0, dtype)), freedom, nan)
+
+
+def _over_root(length: Any, freedom: Any) -> Any:
+    """A length over a root: XLA would multiply by the inverse of a constant one, which is rounded once more."""
+    return div(length, select(eq(length, length), sqrt(freedom), length))
 
 
 def _sum_of_squares(x: Any, axes: tuple[int, ...]) -> Any:
