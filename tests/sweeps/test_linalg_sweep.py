@@ -46,6 +46,8 @@ class Row(NamedTuple):
     budget: float = 30
     slopes: tuple[str, ...] = ("general", "definite")
     hermitian: bool = False
+    factors: int = 1
+    """How many elements, or inverses of them, are multiplied on the way to a slope."""
 
 
 REGULAR = ("general", "definite", "equal", "pair")
@@ -90,7 +92,7 @@ ROWS = [
     Row("pinv", jnp.linalg.pinv, np.linalg.pinv, -1, (*REGULAR, "singular", "zero"), 100, slopes=REGULAR),
     Row(
         "lstsq", lambda a: jnp.linalg.lstsq(a, a[:, :1] + a[:, 1:2])[0],
-        lambda a: np.linalg.lstsq(a, a[:, :1] + a[:, 1:2], rcond=None)[0], 0, REGULAR, slopes=REGULAR,
+        lambda a: np.linalg.lstsq(a, a[:, :1] + a[:, 1:2], rcond=None)[0], 0, REGULAR, slopes=REGULAR, factors=2,
     ),
     *(_norm(order, "definite", "pair") for order in (None, 1, np.inf, "nuc", "fro")),
     *(_norm(order) for order in (2, -2)),
@@ -122,7 +124,7 @@ IDS = [f"{row.name}, {dtype}" for row, dtype in CASES]
 
 def matrices(row: Row, kinds: tuple[str, ...], dtype: str) -> list[tuple[str, Any]]:
     """Scaled matrices in the dtype whose results are in its range too; complex ones are turned by a phase."""
-    degree = max(abs(row.degree), abs(row.degree - 1), 1)  # a slope is a result by an element
+    degree = max(abs(row.degree), abs(row.degree - 1), row.factors)  # a slope is a result by an element
     limits = np.finfo(dtype)
     phase = np.exp(0.4j) if "complex" in dtype and not row.hermitian else 1
     found = []
