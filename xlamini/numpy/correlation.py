@@ -48,12 +48,12 @@ def cov(
     Array([[ 1., -1.],
            [-1.,  1.]], dtype=float32)
     """
-    x = _observations("cov", m, y, rowvar, dtype)
-    dtype, x = x.dtype, convert(x, accumulator(x.dtype))
+    given: Any = _observations("cov", m, y, rowvar, dtype)
+    x: Any = convert(given, accumulator(given.dtype))
     counts = _weights("cov", x, (fweights, aweights))
     counts = counts if x.shape[1] else None
     x, factor = _centred(x, counts, int(not bias) if ddof is None else ddof, aweights)
-    return squeeze(convert(_products(x, x if counts is None else x * counts) / factor, dtype))
+    return squeeze(convert(_products(x, x if counts is None else x * counts) / factor, given.dtype))
 
 
 @composite(static=("rowvar", "dtype"))
@@ -66,10 +66,11 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtyp
     Array([[ 1., -1.],
            [-1.,  1.]], dtype=float32)
     """
-    x = _observations("corrcoef", x, y, rowvar, dtype)
-    dtype, x = x.dtype, convert(x, accumulator(x.dtype))
-    x, _ = _centred(x, None, 0, None)
-    unit = x / convert(euclidean_norm(x, (1,)), x.dtype)[:, None]  # no square is out of range, unlike a covariance
+    given: Any = _observations("corrcoef", x, y, rowvar, dtype)
+    dtype = given.dtype
+    centred, _ = _centred(convert(given, accumulator(dtype)), None, 0, None)
+    # No square is out of range, unlike a covariance.
+    unit = centred / convert(euclidean_norm(centred, (1,)), centred.dtype)[:, None]
     c = _products(unit, unit)
     if len(c) == 1:
         return squeeze(convert(c / c, dtype))

@@ -94,8 +94,8 @@ def _det_written_out(x: Any) -> Any:
         return convert(_leibniz(_entries(x, wide)), x.dtype)
     rows = [[scaled(entry) for entry in row] for row in _entries(x, wide)]
     if len(rows) == 2:
-        return rounded(_minor(*rows, 0, 1))
-    minors = [_minor(*rows[1:], *pair) for pair in ((1, 2), (0, 2), (0, 1))]
+        return rounded(_minor(rows[0], rows[1], 0, 1))
+    minors = [_minor(rows[1], rows[2], i, j) for i, j in ((1, 2), (0, 2), (0, 1))]
     return rounded(sum_of_products(list(zip((1, -1, 1), rows[0], minors, strict=True))))
 
 
