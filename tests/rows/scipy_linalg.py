@@ -202,9 +202,7 @@ ROWS = [
         [Arg((3, 3), domain=(-2, 2))],
     ),
     decomposition("expm_frechet", linalg.expm_frechet, sl.expm_frechet, [Arg((3, 3), domain=(-1, 1))] * 2),
-    decomposition(
-        "sqrtm", lambda a: linalg.sqrtm(a), lambda a: complexes(sl.sqrtm(a)), general(3, 3), differentiable=False
-    ),
+    decomposition("sqrtm", lambda a: linalg.sqrtm(a), lambda a: complexes(sl.sqrtm(a)), general(3, 3)),
     decomposition(
         "funm", lambda a: linalg.funm(a, jnp.exp), lambda a: complexes(sl.expm(a)), general(3, 3),
         differentiable=False, batched=False, dtypes=("float64", "complex128"),
@@ -212,7 +210,7 @@ ROWS = [
     *(
         decomposition(
             f"solve_sylvester: {method}", lambda a, b, c, m=method: linalg.solve_sylvester(a, b, c, method=m),
-            sl.solve_sylvester, [*general(3, 3), *general(2, 2), RIGHT], differentiable=method == "eigen",
+            sl.solve_sylvester, [*general(3, 3), *general(2, 2), RIGHT],
         )
         for method in ("schur", "eigen")
     ),

@@ -11,18 +11,17 @@ from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.creation import full
 from xlamini.numpy.joining import concatenate
 from xlamini.numpy.linear_algebra import dot
-from xlamini.numpy.matrices import diagonal
 from xlamini.numpy.shapes import atleast_2d, squeeze
 from xlamini.primitives import (
     clamp,
     complex as complex_parts,
     convert,
-    expand_dims,
     in_dtype,
     operators,
     promoted_inexact_dtypes,
-    sqrt,
 )
+from xlamini.primitives.linalg.euclidean_norm import euclidean_norm
+from xlamini.primitives.promotion import accumulator
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
@@ -49,7 +48,12 @@ def cov(
     Array([[ 1., -1.],
            [-1.,  1.]], dtype=float32)
     """
-    return _covariance("cov", m, y, rowvar, int(not bias) if ddof is None else ddof, (fweights, aweights), dtype)
+    given: Any = _observations("cov", m, y, rowvar, dtype)
+    x: Any = convert(given, accumulator(given.dtype))
+    counts = _weights("cov", x, (fweights, aweights))
+    counts = counts if x.shape[1] else None
+    x, factor = _centred(x, counts, int(not bias) if ddof is None else ddof, aweights)
+    return squeeze(convert(_products(x, x if counts is None else x * counts) / factor, given.dtype))
 
 
 @composite(static=("rowvar", "dtype"))
@@ -62,16 +66,17 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtyp
     Array([[ 1., -1.],
            [-1.,  1.]], dtype=float32)
     """
-    c = _covariance("corrcoef", x, y, rowvar, 1, (None, None), dtype)
-    if not aval_of(c).ndim:
-        return c / c
-    variances = diagonal(c)
-    is_complex = issubdtype(aval_of(c).dtype, np.complexfloating)
-    deviations = convert(sqrt(complex_parts.real(variances) if is_complex else variances), aval_of(c).dtype)
-    result = c / expand_dims(deviations, (1,)) / expand_dims(deviations, (0,))
-    if not is_complex:
-        return _clipped(result)
-    return complex_parts.complex(_clipped(complex_parts.real(result)), _clipped(complex_parts.imag(result)))
+    given: Any = _observations("corrcoef", x, y, rowvar, dtype)
+    dtype = given.dtype
+    centred, _ = _centred(convert(given, accumulator(dtype)), None, 0, None)
+    # No square is out of range, unlike a covariance.
+    unit = centred / convert(euclidean_norm(centred, (1,)), centred.dtype)[:, None]
+    c = _products(unit, unit)
+    if len(c) == 1:
+        return squeeze(convert(c / c, dtype))
+    if not issubdtype(dtype, np.complexfloating):
+        return _clipped(convert(c, dtype))
+    return complex_parts.complex(_clipped(complex_parts.real(c)), _clipped(complex_parts.imag(c)))
 
 
 # --- helpers
@@ -82,24 +87,20 @@ def _clipped(x: Any) -> Any:
     return clamp(in_dtype(-1.0, dtype), x, in_dtype(1.0, dtype))
 
 
-def _covariance(
-    name: str, m: Any, y: Any, rowvar: bool, ddof: int | float, weights: tuple[Any, Any], dtype: Any
-) -> Any:
-    x = _observations(name, m, y, rowvar, dtype)
-    given, counts = aval_of(x), _weights(name, x, weights)
-    if not given.shape[1]:
-        return squeeze(full((given.shape[0],) * 2, np.nan, given.dtype))
+def _centred(x: Any, counts: Any, ddof: int | float, weights: Any) -> tuple[Any, Any]:
+    """The distances of observations from their mean, and the number of them minus `ddof`; NaN if there is none."""
+    rows, length = x.shape
+    if not length:
+        return full((rows, 1), np.nan, x.dtype), 1
     if counts is None:
-        mean, factor = x.sum(1, keepdims=True) / given.shape[1], given.shape[1] - ddof
-    else:
-        total = counts.sum()
-        mean = (x * counts).sum(1, keepdims=True) / total
-        lost = ddof if weights[1] is None else ddof * (counts * convert(weights[1], counts.dtype)).sum() / total
-        factor = total - lost
-    x = x - mean
-    weighted = x if counts is None else x * counts
-    conjugate = complex_parts.conj(weighted) if issubdtype(given.dtype, np.complexfloating) else weighted
-    return squeeze(dot(x, conjugate.T) / factor) if given.shape[0] == 1 else dot(x, conjugate.T) / factor
+        return x - x.sum(1, keepdims=True) / length, length - ddof
+    total = counts.sum()
+    lost = ddof if weights is None else ddof * (counts * convert(weights, counts.dtype)).sum() / total
+    return x - (x * counts).sum(1, keepdims=True) / total, total - lost
+
+
+def _products(x: Any, y: Any) -> Any:
+    return dot(x, (complex_parts.conj(y) if issubdtype(y.dtype, np.complexfloating) else y).T)
 
 
 def _observations(name: str, m: Any, y: Any, rowvar: bool, dtype: Any) -> Any:

@@ -6,8 +6,8 @@ import numpy as np
 from xlamini.core import aval_of, literal
 from xlamini.numpy.arguments import refuse_out
 from xlamini.numpy.reductions import Axis
-from xlamini.numpy.statistics import flat_rows
-from xlamini.primitives import add, expand_dims, index_in_dim, mul, ne, where as select
+from xlamini.numpy.statistics import between, flat_rows
+from xlamini.primitives import expand_dims, full, index_in_dim, ne, where as select
 from xlamini.primitives.sort import sort_p
 from xlamini.runtime import Array
 from xlamini.staging import composite
@@ -30,6 +30,6 @@ def median(
     (x,) = sort_p.bind(x, dimension=last, is_stable=True, num_keys=1)
     low, high, top = (index_in_dim(x, i, last, keepdims=False) for i in ((n - 1) // 2, n // 2, n - 1))
     dtype = aval_of(x).dtype
-    middle = mul(add(low, high), literal(0.5, dtype))
+    middle = low if n % 2 else between(low, high, full(aval_of(low), 0.5))
     middle = select(ne(top, top), literal(np.nan, dtype), middle)
     return expand_dims(middle, axes) if keepdims else middle

@@ -11,7 +11,7 @@ from xlamini.numpy.arguments import as_operand, refuse_out
 from xlamini.numpy.medians import median
 from xlamini.numpy.reductions import AND, SUM, Axis, as_mask, max, min, prod, reduce, sum
 from xlamini.numpy.sorting import argmax, argmin
-from xlamini.numpy.statistics import flat_rows, mean, std, var
+from xlamini.numpy.statistics import between, flat_rows, mean, std, var
 from xlamini.primitives import (
     add,
     bitwise_and,
@@ -20,6 +20,7 @@ from xlamini.primitives import (
     convert,
     eq,
     expand_dims,
+    full,
     highest,
     lowest,
     mul,
@@ -213,7 +214,7 @@ def nanargmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims:
 def _median_of_numbers(x: Any) -> Any:
     """The median of the elements of each row that are not NaN."""
     (ordered,) = _sorted_rows(x)
-    return _mean_of(ordered, _middle(ordered))
+    return _halfway(ordered, _middle(ordered))
 
 
 @_median_of_numbers.defjvp
@@ -223,7 +224,8 @@ def _(primals: Any, tangents: Any) -> Any:
     shape = aval_of(x).shape
     ordered, order = _sorted_rows(x, iota_p.bind(dtype=np.dtype(np.int32), shape=shape, dimension=len(shape) - 1))
     places = _middle(ordered)
-    return _mean_of(ordered, places), _mean_of(tangent, [one_of_each_row(order, i) for i in places])
+    low, high = (one_of_each_row(tangent, one_of_each_row(order, i)) for i in places)
+    return _halfway(ordered, places), mul(add(low, high), literal(0.5, aval_of(low).dtype))
 
 
 def _sorted_rows(x: Any, *others: Any) -> Any:
@@ -239,9 +241,9 @@ def _middle(ordered: Any) -> list[Any]:
     return [shift_right_arithmetic(i, one) for i in (last, add(last, one))]
 
 
-def _mean_of(x: Any, places: Any) -> Any:
+def _halfway(x: Any, places: Any) -> Any:
     low, high = (one_of_each_row(x, i) for i in places)
-    return mul(add(low, high), literal(0.5, aval_of(x).dtype))
+    return between(low, high, full(aval_of(low), 0.5))
 
 
 def _has_nans(a: Any) -> bool:

@@ -11,7 +11,7 @@ from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.indexing.take import take, take_along_axis
 from xlamini.numpy.reductions import Axis
 from xlamini.numpy.shapes import moveaxis
-from xlamini.numpy.statistics import flat_rows
+from xlamini.numpy.statistics import between, flat_rows
 from xlamini.primitives import (
     broadcast_in_dim,
     broadcast_to,
@@ -19,6 +19,7 @@ from xlamini.primitives import (
     convert,
     expand_dims,
     floor,
+    full,
     in_dtype,
     in_sharding,
     operators,
@@ -29,8 +30,9 @@ from xlamini.primitives import (
     where as select,
 )
 from xlamini.primitives.cumulative import cumsum
+from xlamini.primitives.promotion import accumulator
 from xlamini.primitives.reorder import one_of_each_row
-from xlamini.primitives.rounding import ceil
+from xlamini.primitives.rounding import RoundingMethod, ceil, round
 from xlamini.primitives.sort import sort_p
 from xlamini.runtime import Array
 from xlamini.staging import composite
@@ -55,9 +57,10 @@ def quantile(
     """The value that the share `q` of the elements over `axis` lies below; NaN if one of them is NaN.
 
     `q` is a number from 0 to 1 or a row of them, which becomes the first axis of the result. Between two elements
-    `method` decides: "linear" (on the line between them), "lower", "higher", "midpoint" or "nearest"; "inverted_cdf"
-    takes the first element that the share is reached with, and alone knows `weights`, of the shape of `a` or with one
-    dimension for one axis. Integers give floats; ValueError for complex numbers and where there is no element.
+    `method` decides: "linear" (on the line between them), "lower", "higher", "midpoint" or "nearest" (halfway the one
+    with an even index); "inverted_cdf" takes the first element that the share is reached with, and alone knows
+    `weights`, of the shape of `a` or with one dimension for one axis. Integers give floats; ValueError for complex
+    numbers and where there is no element.
 
     >>> quantile(jnp.arange(5), jnp.array([0.25, 0.6]))
     Array([1. , 2.4], dtype=float32)
@@ -193,19 +196,20 @@ def _nan(x: Any) -> Any:
 @promoting_freely
 def _between(x: Any, points: Any, count: Any, method: str) -> Any:
     """The quantiles of rows whose first `count` elements are numbers: a static count, or one for each row."""
+    points = convert(points, accumulator(aval_of(points).dtype))
     one = points * (count - 1)
     if method == "inverted_cdf":
         one = ceil(points * count) - 1
+    if method == "nearest":
+        one = round(one, RoundingMethod.TO_NEAREST_EVEN)
     low, high = floor(one), ceil(one)
     below, above = (_element(x, i, count) for i in (low, high))
     share = convert(one - low, aval_of(x).dtype)
     share = share if aval_of(share).ndim > 1 else broadcast_to(share, aval_of(below).shape)
     if method == "linear":
-        return below * (1 - share) + above * share
+        return between(below, above, share)
     if method == "midpoint":
-        return (below + above) * 0.5
-    if method == "nearest":
-        return select(operators.less_equal(share, 0.5), below, above)
+        return between(below, above, full(aval_of(below), 0.5))
     return above if method == "higher" else below
 
 

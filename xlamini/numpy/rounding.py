@@ -197,7 +197,7 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     array = convert(array, aval_of(array).dtype)
     wide = convert(array, result_type(array.dtype, np.float32))
     exponent = _exponent(wide)
-    fraction = wide * _power_of_two(-exponent, wide.dtype, 0) * _power_of_two(-exponent, wide.dtype, 1)
+    fraction = times_power_of_two(wide, -exponent)
     odd = _none_of(array)
     return where(odd, array, convert(fraction, array.dtype)), where(odd, in_dtype(0, exponent.dtype), exponent)
 
@@ -240,12 +240,13 @@ def _exponent(x: Any) -> Any:
     return convert(exponent - (bias - 1), np.dtype("int32"))
 
 
-def _power_of_two(power: Any, dtype: Any, part: int) -> Any:
-    """One of two factors of 2 ** power, which alone could be out of range."""
-    integer, fraction_bits, bias = _layout(dtype)
+def times_power_of_two(x: Any, power: Any) -> Any:
+    """`x * 2 ** power` of numbers and integers, by two factors, as one alone could be out of range."""
+    integer, fraction_bits, bias = _layout(x.dtype)
     half = power >> 1
-    chosen = convert(power - half if part else half, integer)
-    return bitcast_convert_type((chosen + bias) << fraction_bits, dtype)
+    for part in (half, power - half):
+        x = x * bitcast_convert_type((convert(part, integer) + bias) << fraction_bits, x.dtype)
+    return x
 
 
 def _none_of(x: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,19 @@ from xlamini.core import ShapeError, aval_of, check_user_dtype, issubdtype, lite
 from xlamini.numpy.arguments import as_axes, as_operand, refuse_out
 from xlamini.numpy.reductions import SUM, Axis, as_mask, reduce, sum as array_sum
 from xlamini.primitives import (
+    abs,
     add,
     broadcast_in_dim,
     broadcasted,
     convert,
+    eq,
+    expand_dims,
     full,
     gt,
     imag,
     in_dtype,
     mul,
+    promoting_freely,
     real,
     reshape,
     sqrt,
@@ -29,7 +34,9 @@ from xlamini.primitives import (
     where as select,
 )
 from xlamini.primitives.arithmetic import div
+from xlamini.primitives.linalg.euclidean_norm import euclidean_norm
 from xlamini.primitives.promotion import accumulator, float_of
+from xlamini.primitives.shape import sum_over
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
@@ -81,7 +88,8 @@ def var(
     >>> var(jnp.array([1.0, 2.0, 3.0, 4.0]))
     Array(1.25, dtype=float32)
     """
-    return _variance("var", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
+    options = axis, dtype, out, ddof, keepdims, where, mean, correction
+    return _spread("var", _sum_of_squares, div, a, *options)
 
 
 @composite(static=("axis", "dtype", "keepdims", "ddof", "correction"))
@@ -102,7 +110,7 @@ def std(
     >>> std(jnp.array([1.0, 3.0]))
     Array(1., dtype=float32)
     """
-    return sqrt(_variance("std", a, axis, dtype, out, ddof, keepdims, where, mean, correction))
+    return _spread("std", euclidean_norm, _over_root, a, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
 @composite(static=("axis", "keepdims", "returned"))
@@ -124,11 +132,12 @@ def average(
         return (result, full(aval_of(result), count)) if returned else result
     given = as_operand("average", weights)
     dtype = result_type(dtype, aval_of(given).dtype)
-    x = convert(a, dtype)
-    counts = _weights_like(x, in_dtype(given, dtype), axis)
+    wide = accumulator(dtype)
+    x = convert(a, wide)
+    counts = _weights_like(x, in_dtype(given, wide), axis)
     total = array_sum(counts, axis, keepdims=keepdims)
-    result = div(array_sum(mul(x, counts), axis, keepdims=keepdims), total)
-    return (result, total) if returned else result
+    result = convert(div(array_sum(mul(x, counts), axis, keepdims=keepdims), total), dtype)
+    return (result, convert(total, dtype)) if returned else result
 
 
 # --- helpers, also of the functions that pass over NaNs
@@ -156,6 +165,24 @@ def flat_rows(name: str, a: Any, axis: Axis) -> tuple[Any, tuple[int, ...], Any]
     return reshape(moved, (*rows.shape, size)), axes, rows
 
 
+@promoting_freely
+def between(low: Any, high: Any, share: Any) -> Any:
+    """`low + share * (high - low)`, not below `low` nor above `high`, and monotone in the share.
+
+    The difference of numbers of two signs may overflow, so these are summed. With a share of 0 it is `low` also where
+    `high` is infinite; between a number and an infinity it is that.
+    """
+    infinite = eq(abs(low), np.inf) | eq(abs(high), np.inf)
+    exact = (eq(share, 0) | eq(low, high)) & eq(share, share)
+    limit = select(exact, low, low + high + 0 * share)
+    zero = literal(0, aval_of(low).dtype)
+    low, high = select(infinite, zero, low), select(infinite, zero, high)
+    across = gt(zero, low) & gt(high, zero)
+    one_sided = low + share * select(across, zero, high - low)
+    value = select(across, (1 - share) * low + share * high, select(gt(one_sided, high), high, one_sided))
+    return select(infinite, limit, value)
+
+
 def _mean(name: str, x: Any, axis: Axis, keepdims: bool, where: Any) -> Any:
     aval = aval_of(x)
     total = reduce(name, SUM, x, axis, keepdims, None, where)
@@ -173,8 +200,10 @@ def _counted(name: str, x: Any, axis: Axis, keepdims: bool, where: Any, dtype: A
     return reduce(name, SUM, convert(ones, dtype), axis, keepdims)
 
 
-def _variance(
+def _spread(
     name: str,
+    total_of: Callable[[Any, tuple[int, ...]], Any],
+    shared: Callable[[Any, Any], Any],
     a: Any,
     axis: Axis,
     dtype: Any,
@@ -185,6 +214,7 @@ def _variance(
     centre: Any,
     correction: int | float | None,
 ) -> Any:
+    """`total_of` the distances from the mean and axes, `shared` among the elements but for `ddof` of them."""
     refuse_out(name, out)
     if correction is not None and ddof:
         raise ValueError(f"{name}: `ddof` and `correction` are two names of one thing; give one of them")
@@ -196,9 +226,12 @@ def _variance(
     x = convert(a, wide)
     centre = _mean(name, x, axis, True, where) if centre is None else in_dtype(as_operand(name, centre), wide)
     distances = sub(*broadcasted(name, x, centre))
-    squares = _square_size(distances if where is None else _masked(name, where, distances))
-    result = _over_freedom(name, squares, axis, keepdims, where, ddof if correction is None else correction)
-    return convert(result, _part(float_dtype(name, a, dtype)))
+    distances = distances if where is None else _masked(name, where, distances)
+    axes = as_axes(name, axis, aval_of(distances).ndim)
+    total = total_of(distances, axes)
+    total = expand_dims(total, axes) if keepdims else total
+    freedom = _freedom(name, distances, axis, keepdims, where, ddof if correction is None else correction)
+    return convert(shared(total, freedom), _part(float_dtype(name, a, dtype)))
 
 
 def _masked(name: str, where: Any, x: Any) -> Any:
@@ -207,17 +240,25 @@ def _masked(name: str, where: Any, x: Any) -> Any:
     return select(mask, x, literal(0, aval_of(x).dtype))
 
 
-def _over_freedom(name: str, squares: Any, axis: Axis, keepdims: bool, where: Any, ddof: int | float) -> Any:
-    """The sum of squares over the number of elements minus `ddof`; NaN where that is not positive."""
-    aval = aval_of(squares)
-    total = reduce(name, SUM, squares, axis, keepdims)
+def _freedom(name: str, x: Any, axis: Axis, keepdims: bool, where: Any, ddof: int | float) -> Any:
+    """The number of elements minus `ddof`; NaN where that is not positive."""
+    aval = aval_of(x)
+    dtype = _part(aval.dtype)
+    nan = literal(np.nan, dtype)
     if where is None:
         freedom = math.prod(aval.shape[d] for d in as_axes(name, axis, aval.ndim)) - ddof
-        return div(total, literal(freedom if freedom > 0 else np.nan, aval.dtype))
-    counted = _counted(name, squares, axis, keepdims, where, aval.dtype)
-    freedom = sub(counted, literal(ddof, aval.dtype))
-    nan = literal(np.nan, aval.dtype)
-    return select(gt(freedom, literal(0, aval.dtype)), div(total, freedom), nan)
+        return literal(freedom if freedom > 0 else np.nan, dtype)
+    freedom = sub(_counted(name, x, axis, keepdims, where, dtype), literal(ddof, dtype))
+    return select(gt(freedom, literal(0, dtype)), freedom, nan)
+
+
+def _over_root(length: Any, freedom: Any) -> Any:
+    """A length over a root: XLA would multiply by the inverse of a constant one, which is rounded once more."""
+    return div(length, select(eq(length, length), sqrt(freedom), length))
+
+
+def _sum_of_squares(x: Any, axes: tuple[int, ...]) -> Any:
+    return sum_over(_square_size(x), axes)
 
 
 def _square_size(x: Any) -> Any:

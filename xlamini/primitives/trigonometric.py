@@ -1,14 +1,20 @@
 """Elementwise trigonometric functions, of angles in radians, and their inverses."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from xlamini.core import aval_of
 from xlamini.primitives.accuracy import Accuracy, Accurate
+from xlamini.primitives.arithmetic import abs, max
+from xlamini.primitives.bitwise import bitwise_or
+from xlamini.primitives.comparison import eq
 from xlamini.primitives.cpu_math import formula
 from xlamini.primitives.elementwise import elementwise
 from xlamini.primitives.exponential import TRANSCENDENTAL
-from xlamini.primitives.kinds import COMPLEX, FLOAT
+from xlamini.primitives.kinds import COMPLEX, FLOAT, kind_of
 from xlamini.primitives.power import rsqrt, square
+from xlamini.primitives.select import where
 
 
 @elementwise(
@@ -116,7 +122,19 @@ def atan2(x: Any, y: Any) -> Any:
     """
 
 
+def _over_square_length(along: Any, x: Any, y: Any) -> Any:
+    """`along / (x^2 + y^2)`, whose squares stay in range; 0 at the origin, where the angle has no derivative."""
+    if kind_of(aval_of(x).dtype) is COMPLEX:
+        return along / (square(x) + square(y))
+    longer = max(abs(x), abs(y))
+    at_origin = eq(longer, 0)
+    unit = where(bitwise_or(at_origin, eq(longer, math.inf)), 1, longer)
+    # The choice also keeps XLA from dividing once, by the product of all.
+    share = where(at_origin, 0, along / unit)
+    return share / (where(at_origin, 1, square(x / unit) + square(y / unit)) * unit)
+
+
 atan2.derivatives(
-    lambda x, y, out: y / (square(x) + square(y)),
-    lambda x, y, out: -x / (square(x) + square(y)),
+    lambda x, y, out: _over_square_length(y, x, y),
+    lambda x, y, out: -_over_square_length(x, x, y),
 )

@@ -7,13 +7,16 @@ import numpy as np
 
 from xlamini.core import Shape, finfo, literal
 from xlamini.primitives import (
+    abs,
     bitcast_convert_type,
     bitwise_or,
     broadcast_to,
     convert,
+    eq,
     in_dtype,
     index_in_dim,
     max as maximum,
+    where,
 )
 from xlamini.primitives.bitwise import shift_right_logical
 from xlamini.primitives.random_keys import bits_p
@@ -56,10 +59,18 @@ def uniform_between(key: Any, shape: Shape, dtype: np.dtype, low: Any, high: Any
         low, high = dtype.type(low), dtype.type(high)
         if low == 0 and high == 1:
             return floats
-        low, span = literal(low), literal(high - low)
-    else:
-        low, high = (broadcast_to(in_dtype(x, dtype), shape) for x in (low, high))
-        span = high - low
+        with np.errstate(over="ignore"):
+            span = high - low
+        if np.isinf(span) and np.isfinite(low) and np.isfinite(high):
+            return 2 * _moved(floats, literal(low / 2), literal(high / 2 - low / 2))
+        return _moved(floats, literal(low), literal(span))
+    low, high = (broadcast_to(in_dtype(x, dtype), shape) for x in (low, high))
+    scale = where(eq(abs(high - low), np.inf), literal(0.5, dtype), literal(1, dtype))
+    return _moved(floats, low * scale, high * scale - low * scale) / scale
+
+
+def _moved(floats: Any, low: Any, span: Any) -> Any:
+    """Floats from [0, 1) moved to an interval."""
     return maximum(low, floats * span + low)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xlamini import numpy as jnp
-from xlamini.core import ShapeError, api_boundary_methods
+from xlamini.core import ShapeError, Tracer, api_boundary_methods
 from xlamini.numpy.arguments import as_operand
 from xlamini.primitives.optimization_barrier import optimization_barrier
 from xlamini.runtime import Array
@@ -29,7 +29,8 @@ class RegularGridInterpolator:
       fill_value: what the function is beyond the grid; None lets it go on as it does at the edge.
 
     Called with places of shape (..., d), or with a tuple of d arrays of one shape, it gives values of shape
-    (..., *others). NaN where a coordinate is NaN. ShapeError where points and values do not fit.
+    (..., *others). NaN where a coordinate is NaN. ShapeError where points and values do not fit, ValueError for points
+    that are not in order, which goes unseen where they are traced.
 
     >>> f = RegularGridInterpolator((jnp.array([0.0, 1.0]), jnp.array([0.0, 2.0])), jnp.array([[0.0, 2.0], [1.0, 3.0]]))
     >>> f(jnp.array([[0.5, 1.0]]))
@@ -56,6 +57,8 @@ class RegularGridInterpolator:
                 f"RegularGridInterpolator: values of shape {self.values.shape} need points of one dimension and these "
                 f"lengths along each axis, got shapes {shapes}"
             )
+        for p in points:
+            _check_order(p)
         if not jnp.issubdtype(self.values.dtype, np.inexact):
             self.values = self.values.astype(float)
         self.grid = tuple(_ascending(p, p) for p in grid)
@@ -102,6 +105,18 @@ def _checked(method: str) -> str:
     if method not in _METHODS:
         raise ValueError(f"RegularGridInterpolator: method must be 'linear' or 'nearest', got {method!r}")
     return method
+
+
+def _check_order(points: ArrayLike) -> None:
+    """ValueError for known points that neither ascend nor descend, or are equal; traced ones cannot be looked at."""
+    if isinstance(points, Tracer):
+        return
+    steps = np.diff(np.asarray(points).astype(np.float64))
+    if not ((steps > 0).all() or (steps < 0).all()):
+        raise ValueError(
+            "RegularGridInterpolator: the points along an axis must ascend or descend, with no two equal; sort them "
+            "and the values, for instance with jnp.argsort"
+        )
 
 
 def _ascending(points: Any, x: Any, axis: int = 0) -> Any:

@@ -25,9 +25,11 @@ def map_coordinates(
     """The elements of `input` at `coordinates`, one array for each dimension; all of one shape, which is the result's.
 
     With `order` 0 the nearest element is taken, with `order` 1 the neighbors of a point are interpolated linearly.
-    `mode` extends the array: "constant" by `cval`; "nearest" by the outermost element; "wrap" periodically; "reflect"
-    by its mirror image, and "mirror" by one that does not repeat the outermost element. Integers are rounded, halves
-    away from zero. ValueError for another number of coordinates, NotImplementedError for other orders and modes.
+    `mode` extends the array: "grid-constant" by `cval`; "nearest" by the outermost element; "grid-wrap" periodically;
+    "reflect" by its mirror image, and "mirror" by one that does not repeat the outermost element. "constant" and "wrap"
+    are, as in JAX, other names of the first and third; SciPy's blend no `cval`, and have a period shorter by one.
+    Integers are rounded, halves away from zero. ValueError for another number of coordinates, NotImplementedError for
+    other orders and modes.
 
     >>> map_coordinates(jnp.array([[0.0, 1.0], [2.0, 3.0]]), [jnp.array([0.5]), jnp.array([1.0])], order=1)
     Array([2.], dtype=float32)
@@ -83,7 +85,7 @@ def _term(x: Any, nodes: Sequence[Node], mode: str, cval: Any) -> Any:
     for _, share in nodes[1:]:
         weight = weight * share
     found = x[tuple(_INSIDE[mode](i, n) for (i, _), n in zip(nodes, x.shape, strict=True))]
-    if mode == "constant":
+    if mode in ("constant", "grid-constant"):
         for (i, _), n in zip(nodes, x.shape, strict=True):
             found = jnp.where((i >= 0) & (i < n), found, cval)
     return weight * found
@@ -98,7 +100,9 @@ def _mirrored(index: Any, n: int) -> Any:
 # Where an index leads that may lie beyond n elements.
 _INSIDE: dict[str, Callable[[Any, int], Any]] = {
     "constant": lambda index, n: index.clip(0, n - 1),
+    "grid-constant": lambda index, n: index.clip(0, n - 1),
     "nearest": lambda index, n: index.clip(0, n - 1),
+    "grid-wrap": lambda index, n: index % n,
     "wrap": lambda index, n: index % n,
     "mirror": _mirrored,
     "reflect": lambda index, n: _mirrored(2 * index + 1, 2 * n + 1) // 2,

@@ -9,6 +9,7 @@ from xlamini.core import aval_of
 from xlamini.numpy import reductions
 from xlamini.numpy.exponential import log
 from xlamini.numpy.linalg.arguments import squares
+from xlamini.numpy.linalg.exact_products import product, rounded, scaled, sum_of_products
 from xlamini.numpy.linalg.solving import factored, solve_with
 from xlamini.numpy.matrices import diagonal, trace
 from xlamini.primitives import (
@@ -32,6 +33,7 @@ from xlamini.primitives.operators import less, not_equal
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.transforms.custom.custom_jvp import custom_jvp
+from xlamini.transforms.derivatives.jvp import jvp
 from xlamini.typing import ArrayLike
 
 _INDEX = np.dtype(np.int32)
@@ -55,8 +57,9 @@ def det(a: ArrayLike) -> Array:
     Array(-2., dtype=float32)
     """
     x = squares("det", a)
-    written_out = {0: _det_0, 1: _det_1, 2: _det_2, 3: _det_3}.get(x.shape[-1])
-    return _det_by_lu(x) if written_out is None else written_out(x)
+    if not x.shape[-1]:
+        return full(_scalars(x), 1)
+    return _det_by_lu(x) if x.shape[-1] > 3 else _det_written_out(x)
 
 
 @composite(static=("method",))
@@ -80,23 +83,46 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
 
 
 # --- small matrices, by Leibniz' formula
+#
+# Its terms may cancel or leave the range. In float64 those of narrower floats do neither; those of float64 take care.
 
 
-def _det_0(x: Any) -> Any:
-    return full(_scalars(x), 1)
+@custom_jvp
+def _det_written_out(x: Any) -> Any:
+    wide = np.result_type(x.dtype, np.float64)
+    if x.shape[-1] < 2 or x.dtype != wide:
+        return convert(_leibniz(_entries(x, wide)), x.dtype)
+    rows = [[scaled(entry) for entry in row] for row in _entries(x, wide)]
+    if len(rows) == 2:
+        return rounded(_minor(rows[0], rows[1], 0, 1))
+    minors = [_minor(rows[1], rows[2], i, j) for i, j in ((1, 2), (0, 2), (0, 1))]
+    return rounded(sum_of_products(list(zip((1, -1, 1), rows[0], minors, strict=True))))
 
 
-def _det_1(x: Any) -> Any:
-    return x[..., 0, 0]
+@_det_written_out.defjvp
+def _(primals: Any, tangents: Any) -> Any:
+    """Minors need no such care, and in the dtype of the matrix the gradient of a stack takes a quarter of the time."""
+    change = jvp(lambda x: _leibniz(_entries(x, x.dtype)), primals, tangents)[1]
+    return _det_written_out(*primals), change
 
 
-def _det_2(x: Any) -> Any:
-    return x[..., 0, 0] * x[..., 1, 1] - x[..., 0, 1] * x[..., 1, 0]
+def _entries(x: Any, dtype: Any) -> list[list[Any]]:
+    size = range(x.shape[-1])
+    return [[convert(x[..., row, column], dtype) for column in size] for row in size]
 
 
-def _det_3(x: Any) -> Any:
-    (a, b, c), (d, e, f), (g, h, i) = [[x[..., row, column] for column in range(3)] for row in range(3)]
+def _leibniz(rows: list[list[Any]]) -> Any:
+    if len(rows) == 1:
+        return rows[0][0]
+    if len(rows) == 2:
+        (a, b), (c, d) = rows
+        return a * d - b * c
+    (a, b, c), (d, e, f), (g, h, i) = rows
     return a * e * i + b * f * g + c * d * h - c * e * g - a * f * h - b * d * i
+
+
+def _minor(above: Any, below: Any, i: int, j: int) -> Any:
+    return sum_of_products([(1, above[i], below[j]), (-1, above[j], below[i])])
 
 
 # --- larger ones
@@ -105,7 +131,7 @@ def _det_3(x: Any) -> Any:
 @custom_jvp
 def _det_by_lu(x: Any) -> Any:
     factors, pivots, _ = lu(x)
-    return reductions.prod(diagonal(factors, 0, -2, -1), -1) * convert(_parity(pivots), aval_of(x).dtype)
+    return product(diagonal(factors, 0, -2, -1)) * convert(_parity(pivots), aval_of(x).dtype)
 
 
 @_det_by_lu.defjvp
@@ -123,7 +149,7 @@ def _(primals: Any, tangents: Any) -> Any:
     upper = {"lower": False, "unit_diagonal": False}
     left = solve_with_factors(regular, rows_taken(tangent, permutation), lower=True, unit_diagonal=True)
     inner = solve_with_factors(regular, left, **upper)
-    others = reductions.prod(where(lost, full(aval_of(pivot), 1), pivot), -1)
+    others = product(where(lost, full(aval_of(pivot), 1), pivot))
     others = others * convert(_parity(pivots), others.dtype)
     chosen = expand_dims(convert(lost, factors.dtype), (aval_of(lost).ndim,))
     column = solve_with_factors(regular, chosen, **upper)

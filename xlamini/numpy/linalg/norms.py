@@ -13,9 +13,10 @@ from xlamini.numpy.linalg.arguments import inexact, matrices, shown
 from xlamini.numpy.linalg.factorizations import svd
 from xlamini.numpy.linalg.solving import inv
 from xlamini.numpy.shapes import expand_dims, moveaxis, reshape
-from xlamini.primitives import abs, convert, full, imag, real, sqrt, where
-from xlamini.primitives.linalg.stacks import is_complex
+from xlamini.primitives import abs, broadcast_to, convert, full, squeeze, stop_gradient, where, zeros
+from xlamini.primitives.linalg.euclidean_norm import euclidean_norm
 from xlamini.primitives.operators import power
+from xlamini.primitives.promotion import accumulator
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike
@@ -103,8 +104,8 @@ def cond(x: ArrayLike, p: int | float | str | None = None) -> Array:
 
 def _length(x: Any, axes: Axes, keepdims: bool) -> Any:
     """The square root of the sum of squares."""
-    squares = real(x) * real(x) + imag(x) * imag(x) if is_complex(x) else x * x
-    return sqrt(reductions.sum(squares, axes, keepdims=keepdims))
+    found = euclidean_norm(x, axes)
+    return expand_dims(found, axes) if keepdims else found
 
 
 def _of_vectors(name: str, x: Any, ord: Any, axes: Axes, keepdims: bool) -> Any:
@@ -121,7 +122,22 @@ def _of_vectors(name: str, x: Any, ord: Any, axes: Axes, keepdims: bool) -> Any:
         return reductions.sum(convert(x != 0, size.dtype), axes, keepdims=keepdims)
     if ord == 1:
         return reductions.sum(size, axes, keepdims=keepdims)
-    return power(reductions.sum(power(size, ord), axes, keepdims=keepdims), 1 / ord)
+    return _of_powers(size, ord, axes, keepdims)
+
+
+def _of_powers(size: Any, ord: Any, axes: Axes, keepdims: bool) -> Any:
+    """The root of a sum of powers, of sizes divided by the one that counts most: none overflows.
+
+    A power of 0 has no derivative where `ord` is below 1, nor has a root of 0: the result is 0 there, and constant.
+    """
+    wide = convert(size, accumulator(size.dtype))
+    unit = stop_gradient((reductions.max if ord > 0 else reductions.min)(wide, axes, keepdims=True))
+    lost = unit == 0
+    unit = where(lost | (unit == np.inf), full(unit.aval, 1), unit)
+    shares = where(broadcast_to(lost, wide.shape), full(wide.aval, 1), wide / unit)
+    total = reductions.sum(power(shares, ord), axes, keepdims=True)
+    found = where(lost, zeros(total.aval), power(total, 1 / ord) * unit)
+    return convert(found if keepdims else squeeze(found, axes), size.dtype)
 
 
 def _of_matrices(name: str, x: Any, ord: Any, axes: Axes, keepdims: bool) -> Any:
@@ -136,7 +152,7 @@ def _of_matrices(name: str, x: Any, ord: Any, axes: Axes, keepdims: bool) -> Any
         raise ValueError(f"{name}: ord {ord!r} is not a norm of matrices; give 'fro', 'nuc', 1, -1, 2, -2, inf or -inf")
     s: Any = svd(moveaxis(x, axes, (-2, -1)), full_matrices=False, compute_uv=False)
     reduce = {"nuc": reductions.sum, 2: reductions.max, -2: reductions.min}[ord]
-    out = reduce(s, -1)
+    out = reduce(where(s == 0, zeros(s.aval), s), -1)  # at 0 the smallest of the subgradients
     return expand_dims(out, axes) if keepdims else out
 
 

@@ -1,7 +1,6 @@
 """Systems of linear equations, inverses and pseudo-inverses."""
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -212,8 +211,7 @@ def _lstsq(a: Any, b: Any, rcond: Any) -> tuple[Any, Any, Any, Any]:
     right = expand_dims(b, (1,)) if b.ndim == 1 else b
     u, s, vh = svd(a, full_matrices=False)
     kept = _not_negligible(s, rcond, max(a.shape))
-    inverse = where(kept, 1 / where(kept, s, full(aval_of(s), 1)), zeros(aval_of(s)))
-    x = matmul(mH(vh), convert(inverse, a.dtype)[:, None] * matmul(mH(u), right))
+    x = _least_squares(a, right, *map(stop_gradient, (mH(u), where(kept, s, full(aval_of(s), np.inf)), mH(vh))))
     missed = abs(right - matmul(a, x))
     rank = reductions.sum(convert(kept, np.dtype(np.int32)))
     return (squeeze(x, (1,)) if b.ndim == 1 else x), reductions.sum(missed * missed, 0), rank, s
@@ -227,27 +225,49 @@ def _not_negligible(s: Any, rcond: Any, size: int) -> Any:
     return (s > 0) & (s >= cutoff * s[:1])
 
 
-@functools.partial(custom_jvp, nondiff_argnums=(2,))
 def _pinv(a: Any, rtol: Any, hermitian: bool) -> Any:
-    u, s, vh = svd(a, full_matrices=False, hermitian=hermitian)
+    a = symmetrized(a) if hermitian else a
+    u, s, vh = svd(stop_gradient(a), full_matrices=False, hermitian=hermitian)
     if not s.shape[-1]:
         return zeros(aval_of(mH(a)))
-    dropped = s <= expand_dims(rtol, (aval_of(rtol).ndim,)) * s[..., :1]
-    divisor = where(dropped, full(aval_of(s), np.inf), s)
-    return matmul(mH(vh), mH(u) / convert(divisor, a.dtype)[..., None])
+    dropped = s <= expand_dims(stop_gradient(rtol), (aval_of(rtol).ndim,)) * s[..., :1]
+    return _inverse_of(a, mH(u), where(dropped, full(aval_of(s), np.inf), s), mH(vh))
 
 
-@_pinv.defjvp
-def _(hermitian: bool, primals: Any, tangents: Any) -> Any:
-    """Golub & Pereyra, The differentiation of pseudo-inverses, 1973, eq. 4.12, for matrices of constant rank."""
-    (a, rtol), (da, _) = primals, tangents
-    p = _pinv(a, rtol, hermitian)
-    if hermitian:
-        a, da = symmetrized(a), symmetrized(da)
+# These have the decomposition as constant arguments, because its own derivative lacks a part where values are equal.
+# Golub & Pereyra, The differentiation of pseudo-inverses, 1973, eq. 4.12, for matrices of constant rank.
+
+
+@custom_jvp
+def _inverse_of(a: Any, uh: Any, s: Any, v: Any) -> Any:
+    """The pseudo-inverse."""
+    return matmul(v, uh / convert(s, uh.dtype)[..., None])
+
+
+@_inverse_of.defjvp
+def _(primals: Any, tangents: Any) -> Any:
+    (a, *_), (da, *_) = primals, tangents
+    p = _inverse_of(*primals)
     rows, columns = _product(mH(da), mH(p), p), _product(p, mH(p), mH(da))
     rows = rows - _product(p, a, rows)
     columns = columns - _product(columns, a, p)
     return p, rows + columns - _product(p, da, p)
+
+
+@custom_jvp
+def _least_squares(a: Any, b: Any, uh: Any, s: Any, v: Any) -> Any:
+    """The pseudo-inverse times `b`."""
+    return matmul(v, matmul(uh, b) / convert(s, uh.dtype)[..., None])
+
+
+@_least_squares.defjvp
+def _(primals: Any, tangents: Any) -> Any:
+    (a, b, *factors), (da, db, *_) = primals, tangents
+    x, p = _least_squares(*primals), _inverse_of(a, *factors)
+    rows = matmul(mH(da), matmul(mH(p), x))
+    rows = rows - matmul(p, matmul(a, rows))
+    columns = matmul(p, matmul(mH(p), matmul(mH(da), b - matmul(a, x))))
+    return x, matmul(p, db - matmul(da, x)) + rows + columns
 
 
 def _product(x: Any, y: Any, z: Any) -> Any:

@@ -1,7 +1,8 @@
 """cholesky: `A = L L^H` with L lower triangular.
 
 The derivative is `dL = L Φ(L^-1 dA L^-H)`, where Φ keeps the lower triangle and halves the diagonal
-(Murray, Differentiation of the Cholesky decomposition, 2016, eq. 8).
+(Murray, Differentiation of the Cholesky decomposition, 2016, eq. 8). It is a function of the lower triangle alone,
+which is what the algorithms read.
 """
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ from xlamini.primitives.linalg.stacks import (
     as_matrices,
     check_matrix,
     eye,
+    hermitian,
     kernel,
     matmul,
     mH,
@@ -63,7 +65,7 @@ class Cholesky(MatrixOperation):
         (tangent,) = tangents
         if is_zero(tangent):
             return factor, tangent
-        return factor, factor_tangent(factor, tangent)
+        return factor, factor_tangent(factor, hermitian(tangent))
 
     def lower(self, ctx: Any, x: Any) -> Any:
         (aval,) = ctx.avals_in

@@ -1,8 +1,8 @@
 """eig: eigenvalues and eigenvectors of general square matrices, complex also for real ones.
 
 The derivative, with B = V^-1 dA V: the eigenvalues change by the diagonal of B, the eigenvectors by V (F * B) with
-F[i, j] = 1 / (w[j] - w[i]), and then by as much of themselves as keeps their length 1 and their largest element real,
-which is how LAPACK makes them unique.
+F[i, j] = 1 / (w[j] - w[i]), or 0 where eigenvalues are equal, and then by as much of themselves as keeps their length 1
+and their largest element real, which is how LAPACK makes them unique.
 """
 from __future__ import annotations
 

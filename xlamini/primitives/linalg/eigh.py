@@ -1,7 +1,7 @@
 """eigh: eigenvalues and eigenvectors of symmetric and Hermitian matrices.
 
-The derivative is first-order perturbation theory: with B = V^H dA V, the eigenvalues change by the diagonal of B, the
-eigenvectors by V (F * B) with F[i, j] = 1 / (w[j] - w[i]), which is infinite where eigenvalues coincide.
+The derivative, of the triangle that is read, is first-order perturbation theory: with B = V^H dA V, the eigenvalues
+change by the diagonal of B, the eigenvectors by V (F * B) with F[i, j] = 1 / (w[j] - w[i]), or 0 where these are equal.
 
 Where only the eigenvalues are used, a program has the equation without the eigenvectors, which LAPACK computes faster.
 """
@@ -26,6 +26,7 @@ from xlamini.primitives.linalg.stacks import (
     MatrixOperation,
     as_matrices,
     check_matrix,
+    hermitian,
     is_complex,
     kernel,
     matmul,
@@ -118,8 +119,11 @@ class Eigh(MatrixOperation):
         (x,), (tangent,) = primals, tangents
         if subset_by_index not in (None, (0, aval_of(x).shape[-1])):
             raise NotImplementedError("eigh has no derivative with subset_by_index; ask for all eigenvalues, and slice")
-        v, w = self.bind(symmetrized(x), subset_by_index=subset_by_index, vectors=True, **params)
-        moved = [Zero(aval_of(v)), Zero(aval_of(w))] if is_zero(tangent) else _tangents(v, w, tangent)
+        v, w = self.bind(x, subset_by_index=subset_by_index, vectors=True, **params)
+        if is_zero(tangent):
+            moved: list[Any] = [Zero(aval_of(v)), Zero(aval_of(w))]
+        else:
+            moved = _tangents(v, w, hermitian(tangent, params["lower"]))
         return ([v, w], moved) if vectors else ([w], moved[1:])
 
     def lower(self, ctx: Any, x: Any, *, subset_by_index: Subset | None, vectors: bool, **params: Any) -> Any:

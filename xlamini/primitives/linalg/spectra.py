@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Avals, aval_of, literal
+from xlamini.core.dtypes.limits import finfo
 from xlamini.lowering.ffi_calls import foreign_call
-from xlamini.primitives.arithmetic import div, sub
-from xlamini.primitives.comparison import eq
+from xlamini.primitives.arithmetic import abs, div, mul, sub
+from xlamini.primitives.comparison import eq, le
 from xlamini.primitives.complex import part_dtype
 from xlamini.primitives.iota import broadcasted_iota
 from xlamini.primitives.kinds import COMPLEX, kind_of
 from xlamini.primitives.linalg.stacks import status_aval, succeeded
+from xlamini.primitives.reductions import reduce_max
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast_in_dim, reshape
 from xlamini.primitives.slice import slice
@@ -50,16 +52,24 @@ def on_diagonal(shape: Sequence[int]) -> Any:
 
 
 def inverse_gaps(w: Any) -> Any:
-    """Off the diagonal `1 / (w[j] - w[i])`, infinite where two values of a vector are equal; 0 on the diagonal."""
+    """`1 / (w[j] - w[i])`, and 0 where these are equal."""
     shape = (*aval_of(w).shape, aval_of(w).shape[-1])
-    return off_diagonal_inverse(sub(as_rows(w, shape), as_columns(w, shape)))
+    return inverse(sub(as_rows(w, shape), as_columns(w, shape)), w)
 
 
-def off_diagonal_inverse(x: Any) -> Any:
-    """`1 / x` off the diagonal, 0 on it; the derivative on the diagonal is 0 too."""
-    dtype, same = aval_of(x).dtype, on_diagonal(aval_of(x).shape)
+def inverse(x: Any, w: Any) -> Any:
+    """`1 / x` of sums and differences of values of `w`, and 0 where they are 0 up to rounding errors.
+
+    The vectors of equal values are not determined, only the space that they span: a function of that space multiplies
+    these derivatives by 0.
+    """
+    dtype, real = aval_of(x).dtype, real_dtype(aval_of(w).dtype)
+    last = aval_of(w).ndim - 1
+    bound = mul(reduce_max(abs(w), (last,)), literal(8 * float(finfo(real).eps), real))
+    bound = broadcast_in_dim(bound, aval_of(x).shape, range(last))
+    lost = le(abs(x), bound)
     one = literal(1, dtype)
-    return where(same, literal(0, dtype), div(one, where(same, one, x)))
+    return where(lost, literal(0, dtype), div(one, where(lost, one, x)))
 
 
 def decomposed(

@@ -24,6 +24,7 @@ from xlamini.core import (
 )
 from xlamini.lowering.ffi_calls import lapack
 from xlamini.lowering.gpu import is_gpu
+from xlamini.primitives.arithmetic import add, mul
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.comparison import eq, ge, gt
 from xlamini.primitives.complex import conj
@@ -160,6 +161,15 @@ def triu(x: Any, k: int = 0) -> Any:
     """The matrices with zeros below diagonal `k`."""
     rows, columns = _indices(aval_of(x))
     return _kept(x, _at_least(columns, rows, k))
+
+
+def hermitian(x: Any, lower: bool = True) -> Any:
+    """The Hermitian matrices of which `x` has one triangle; the other one is not read."""
+    aval = aval_of(x)
+    rows, columns = _indices(aval)
+    half = mul(literal(0.5, aval.dtype), x)
+    part = select_n(eq(rows, columns), (tril if lower else triu)(x), half)
+    return add(part, mH(part))
 
 
 def eye(aval: ShapedArray) -> Any:

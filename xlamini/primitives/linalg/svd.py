@@ -1,8 +1,8 @@
 """svd: singular values and vectors, A = U diag(s) V^H.
 
-The derivative, with B = U^H dA V and S = diag(s): the singular values change by the real diagonal of B, the vectors by
-rotations among themselves, U (F * (B S + S B^H)) and V (F * (S B + B^H S)) with F[i, j] = 1 / (s[j]^2 - s[i]^2), and by
-what leads out of the space that they span.
+The derivative, with B = U^H dA V: the singular values change by the real diagonal of B, the vectors by rotations among
+themselves, U (E + O) and V (E - O) with E = (B + B^H) / 2 (s[j] - s[i]) and O = (B - B^H) / 2 (s[j] + s[i]), and by
+what leads out of the space that they span. Where a divisor is 0, so is the quotient.
 """
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ import numpy as np
 
 from xlamini.core import Avals, Cost, ShapedArray, ShapeError, Values, Zero, aval_of, is_zero, literal
 from xlamini.lowering.gpu import is_gpu
-from xlamini.primitives.arithmetic import add, div, sub
-from xlamini.primitives.comparison import eq
+from xlamini.primitives.arithmetic import add, sub
 from xlamini.primitives.complex import real
 from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.elementwise import mul
@@ -24,7 +23,8 @@ from xlamini.primitives.linalg.spectra import (
     as_rows,
     decomposed,
     diagonal,
-    off_diagonal_inverse,
+    inverse,
+    inverse_gaps,
     on_diagonal,
     real_dtype,
 )
@@ -181,30 +181,32 @@ def _tangents(s: Any, u: Any, v: Any, dx: Any) -> list[Any]:
     ds = matmul(matmul(mH(u), dx), v)
     moved = diagonal(ds)
     moved = real(moved) if is_complex(moved) else moved
-    inverse, rows, columns = _factors(s, aval_of(ds))
     turned = mH(ds)
-    inner = mul(inverse, add(mul(rows, ds), mul(columns, turned)))
+    between, apart = _divided(add(ds, turned), inverse_gaps(s)), _divided(sub(ds, turned), _inverse_sums(s))
+    inner = add(between, apart)
     du = matmul(u, add(inner, _phases(s, ds)) if is_complex(ds) else inner)
-    dv = matmul(v, mul(inverse, add(mul(columns, ds), mul(rows, turned))))
+    dv = matmul(v, sub(between, apart))
     return [moved, _with_rest(du, u, matmul(dx, v), s), mH(_with_rest(dv, v, matmul(mH(dx), u), s))]
 
 
-def _factors(s: Any, matrix: ShapedArray) -> tuple[Any, Any, Any]:
-    """`1 / (s[j]^2 - s[i]^2)`, `s[j]` and `s[i]` as matrices."""
-    rows, columns = as_rows(s, matrix.shape), as_columns(s, matrix.shape)
-    inverse = off_diagonal_inverse(mul(add(rows, columns), sub(rows, columns)))
-    return tuple(convert(y, matrix.dtype) for y in (inverse, rows, columns))  # type: ignore[return-value]
+def _divided(x: Any, divisors: Any) -> Any:
+    dtype = aval_of(x).dtype
+    return mul(mul(literal(0.5, dtype), x), convert(divisors, dtype))
+
+
+def _inverse_sums(s: Any) -> Any:
+    """`1 / (s[j] + s[i])` off the diagonal, 0 on it."""
+    shape = (*aval_of(s).shape, aval_of(s).shape[-1])
+    found = inverse(add(as_rows(s, shape), as_columns(s, shape)), s)
+    return where(on_diagonal(shape), literal(0, aval_of(s).dtype), found)
 
 
 def _phases(s: Any, ds: Any) -> Any:
     """The imaginary phase of each column of U, on a diagonal; for real matrices it is 0."""
-    aval = aval_of(s)
-    zero, one = literal(0, aval.dtype), literal(1, aval.dtype)
-    absent = eq(s, literal(0, aval.dtype))
-    inverse = where(absent, zero, div(one, where(absent, one, s)))
-    turned = mul(literal(0.5, aval_of(ds).dtype), sub(ds, mH(ds)))
-    spread = where(on_diagonal(aval_of(ds).shape), as_rows(inverse, aval_of(ds).shape), zero)
-    return mul(turned, convert(spread, aval_of(ds).dtype))
+    shape, dtype = aval_of(ds).shape, aval_of(ds).dtype
+    turned = mul(literal(0.5, dtype), sub(ds, mH(ds)))
+    spread = where(on_diagonal(shape), as_rows(inverse(s, s), shape), literal(0, aval_of(s).dtype))
+    return mul(turned, convert(spread, dtype))
 
 
 def _with_rest(du: Any, u: Any, image: Any, s: Any) -> Any:
@@ -213,7 +215,7 @@ def _with_rest(du: Any, u: Any, image: Any, s: Any) -> Any:
     if aval.shape[-2] == aval.shape[-1]:
         return du
     rest = sub(image, matmul(u, matmul(mH(u), image)))
-    return add(du, div(rest, convert(as_rows(s, aval.shape), aval.dtype)))
+    return add(du, mul(rest, convert(as_rows(inverse(s, s), aval.shape), aval.dtype)))
 
 
 # --- lowering

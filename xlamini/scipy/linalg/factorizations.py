@@ -21,6 +21,7 @@ from xlamini.primitives.linalg import (
     schur as _schur,
     svd as _svd,
 )
+from xlamini.primitives.linalg.cholesky import symmetrized
 from xlamini.primitives.linalg.qdwh import qdwh
 from xlamini.primitives.linalg.stacks import is_complex, matmul, mH, tril, triu
 from xlamini.runtime import Array
@@ -264,10 +265,10 @@ def polar(
 
 
 def _polar_of_svd(a: Any, side: str) -> tuple[Any, Any]:
-    u, s, vh = _svd.svd(a, full_matrices=False)
-    s = s.astype(a.dtype)[..., None, :]
-    square = matmul(mH(vh) * s, vh) if side == "right" else matmul(u * s, mH(u))
-    return matmul(u, vh), square
+    """`V S V^H` is `U^H a`, whose derivative is right also where singular values are equal."""
+    u, _, vh = _svd.svd(a, full_matrices=False)
+    unitary = matmul(u, vh)
+    return unitary, symmetrized(matmul(mH(unitary), a) if side == "right" else matmul(a, mH(unitary)))
 
 
 def _real(a: Any) -> Any:

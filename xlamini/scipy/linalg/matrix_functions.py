@@ -21,9 +21,11 @@ from xlamini.primitives.linalg.schur import schur
 from xlamini.primitives.linalg.stacks import check_matrix, matmul, mH, triu
 from xlamini.primitives.linalg.triangular_solve import triangular_solve
 from xlamini.runtime import Array
+from xlamini.scipy.linalg.sylvester import solve_checked
 from xlamini.staging import composite
 from xlamini.transforms.cond.api import cond, switch
 from xlamini.transforms.control_flow.fori_loop import fori_loop
+from xlamini.transforms.custom.custom_jvp import custom_jvp
 from xlamini.transforms.derivatives.jvp import jvp
 from xlamini.transforms.scan.api import scan
 from xlamini.typing import ArrayLike
@@ -90,7 +92,7 @@ def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None, compu
 @composite(static=("blocksize",))
 @promoting_freely
 def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
-    """The complex principal square roots of matrices of shape (..., n, n). On the CPU only, without derivative.
+    """The complex principal square roots of matrices of shape (..., n, n). On the CPU only.
 
     NotImplementedError for another `blocksize` than 1.
 
@@ -101,9 +103,21 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
     if blocksize != 1:
         raise NotImplementedError("sqrtm: there is no blocked algorithm; leave out blocksize")
     a = squares("sqrtm", A)
-    form, vectors = schur(a.astype(np.result_type(a.dtype, np.complex64)))
+    return _root(a.astype(np.result_type(a.dtype, np.complex64)))
+
+
+@custom_jvp
+def _root(a: Any) -> Any:
+    form, vectors = schur(a)
     root = _by_columns(jnp.sqrt(_diagonal(form)), functools.partial(_root_column, form), form)
     return matmul(matmul(vectors, root), mH(vectors))
+
+
+@_root.defjvp
+def _(primals: Any, tangents: Any) -> Any:
+    """Of `X X = A` it is Sylvester's equation `X dX + dX X = dA`."""
+    root = _root(*primals)
+    return root, solve_checked(root, root, *tangents)
 
 
 def funm(A: ArrayLike, func: Callable[[Array], Array], disp: bool = True) -> Any:

@@ -17,7 +17,7 @@ from xlamini.primitives import stop_gradient
 from xlamini.primitives.linalg import lu as _lu
 from xlamini.primitives.linalg.cholesky import cholesky
 from xlamini.primitives.linalg.lu_pivots import lu_pivots_to_permutation
-from xlamini.primitives.linalg.stacks import matmul, mH
+from xlamini.primitives.linalg.stacks import hermitian, matmul
 from xlamini.primitives.linalg.triangular_solve import triangular_solve
 from xlamini.runtime import Array
 from xlamini.staging import composite
@@ -186,8 +186,12 @@ def _with_cholesky(factor: Any, b: Any, lower: bool) -> Any:
 
 def _solve_positive(a: Any, b: Any, lower: bool) -> Any:
     """Solve by Cholesky's factor, through which no derivative passes."""
+    a = hermitian(a, lower)  # of the triangle that is read, as is the derivative
     kept = stop_gradient(a)
-    factor = cholesky(kept if lower else mH(kept), symmetrize_input=False)
+    factor = cholesky(kept, symmetrize_input=False)
     return custom_linear_solve(
-        lambda x: matmul(a, x), b, lambda _, v: _with_cholesky(factor, v, True), symmetric=True
+        lambda x: matmul(a, x),
+        b,
+        lambda _, v: _with_cholesky(factor, v, True),
+        lambda _, v: jnp.conj(_with_cholesky(factor, jnp.conj(v), True)),  # the transposed matrix is the conjugate
     )

@@ -9,13 +9,15 @@ from xlamini import numpy as jnp
 from xlamini.core import ShapeError
 from xlamini.numpy.linalg import solving
 from xlamini.numpy.linalg.arguments import inexact, shown
+from xlamini.primitives import stop_gradient
 from xlamini.primitives.linalg.eig import eig
 from xlamini.primitives.linalg.schur import schur
-from xlamini.primitives.linalg.stacks import is_complex, matmul, mH
+from xlamini.primitives.linalg.stacks import is_complex, matmul, mH, mT
 from xlamini.primitives.linalg.triangular_solve import triangular_solve
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.transforms.control_flow.fori_loop import fori_loop
+from xlamini.transforms.solvers.custom_linear_solve import custom_linear_solve
 from xlamini.typing import ArrayLike
 
 
@@ -23,10 +25,10 @@ from xlamini.typing import ArrayLike
 def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "schur", tol: float = 1e-8) -> Array:
     """The X, of shape (..., m, n), with `A X + X B = C`, for A of shape (..., m, m), B (..., n, n), C (..., m, n).
 
-    Leading axes broadcast. "schur" (Bartels and Stewart, 1972) is precise, on the CPU only and without derivative;
-    "eigen" is faster, and less precise where eigenvectors nearly depend on each other. All is NaN where an eigenvalue
-    of A and one of B sum up to less than `tol`: there is no unique solution then. ShapeError where shapes do not fit,
-    ValueError for another method.
+    Leading axes broadcast. "schur" (Bartels and Stewart, 1972) is precise, and on the CPU only; "eigen" is faster, and
+    less precise where eigenvectors nearly depend on each other. All is NaN where an eigenvalue of A and one of B sum up
+    to less than `tol`: there is no unique solution then. ShapeError where shapes do not fit, ValueError for another
+    method.
 
     >>> solve_sylvester(jnp.eye(1), jnp.eye(1), jnp.ones((1, 1)), method="eigen")
     Array([[0.5]], dtype=float32)
@@ -34,7 +36,7 @@ def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "
     if method not in ("schur", "eigen"):
         raise ValueError(f"solve_sylvester: method must be 'schur' or 'eigen', got {method!r}")
     a, b, c = _checked(*inexact("solve_sylvester", A, B, C))
-    return _by_schur(a, b, c, tol) if method == "schur" else _by_eigenvalues(a, b, c, tol)
+    return solve_checked(a, b, c, _by_schur if method == "schur" else _by_eigenvalues, tol)
 
 
 def _checked(a: Any, b: Any, c: Any) -> list[Any]:
@@ -85,6 +87,17 @@ def _by_eigenvalues(a: Any, b: Any, c: Any, tol: Any) -> Any:
     inner = solving.solve(p, matmul(c.astype(p.dtype), q)) / (left[..., :, None] + right[..., None, :])
     x = matmul(p, matmul(inner, solving.inv(q)))
     return _nan_where_singular(x if is_complex(c) else x.real, left, right, tol)
+
+
+def solve_checked(a: Any, b: Any, c: Any, method: Any = _by_schur, tol: Any = 0.0) -> Any:
+    """The solution for matrices of one dtype and batch; its derivative is the solution of such an equation too."""
+    kept = stop_gradient(a), stop_gradient(b)
+    return custom_linear_solve(
+        lambda x: matmul(a, x) + matmul(x, b),
+        c,
+        lambda _, v: method(*kept, v, tol),
+        lambda _, v: method(*map(mT, kept), v, tol),
+    )
 
 
 def _nan_where_singular(x: Any, left: Any, right: Any, tol: Any) -> Any:

@@ -20,7 +20,7 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     Array([  0., -inf], dtype=float32)
     """
     x = k - loc
-    return where(x == 0, log1p(-p), where(x == 1, log(p), -inf))
+    return where(x == 0, log1p(-p), where(x == 1, log(p), where(x == x, -inf, nan)))
 
 
 @counting
@@ -41,7 +41,7 @@ def cdf(k: ArrayLike, p: ArrayLike) -> Array:
     Array(0.75, dtype=float32, weak_type=True)
     """
     x = floor(k)
-    share = where(x < 0, 0, where(x < 1, 1 - p, 1))
+    share = where(x < 0, 0, where(x < 1, 1 - p, where(x == x, 1, nan)))
     return where((p < 0) | (p > 1), nan, share)
 
 

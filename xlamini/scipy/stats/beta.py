@@ -6,7 +6,7 @@ Arguments broadcast, with ShapeError where they cannot; the result has their sha
 # pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
-from xlamini.numpy import clip, exp, inf, log, where
+from xlamini.numpy import exp, inf, log, where
 from xlamini.runtime import Array
 from xlamini.scipy.special import betainc, betaln, xlog1py, xlogy
 from xlamini.scipy.stats.declaration import distribution, inside
@@ -21,9 +21,9 @@ def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: 
     Array(0., dtype=float32, weak_type=True)
     """
     y = (x - loc) / scale
-    there = (y >= 0) & (y <= 1)
-    y = inside(there, y)
-    return where(there, xlogy(a - 1, y) + xlog1py(b - 1, -y) - betaln(a, b) - log(scale), -inf)
+    outside = (y < 0) | (y > 1)
+    y = inside(~outside, y)
+    return where(outside, -inf, xlogy(a - 1, y) + xlog1py(b - 1, -y) - betaln(a, b) - log(scale))
 
 
 @distribution
@@ -43,7 +43,9 @@ def cdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arr
     >>> cdf(1.0, 2.0, 3.0)
     Array(1., dtype=float32, weak_type=True)
     """
-    return betainc(a, b, clip((x - loc) / scale, 0, 1))
+    y = (x - loc) / scale
+    within = ~((y <= 0) | (y >= 1))
+    return where(within, betainc(a, b, inside(within, y)), where(y > 0, 1, 0))
 
 
 @distribution
@@ -53,7 +55,8 @@ def logcdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: 
     >>> logcdf(0.25, 1.0, 1.0)
     Array(-1.3862944, dtype=float32, weak_type=True)
     """
-    return log(cdf(x, a, b, loc, scale))
+    share = cdf(x, a, b, loc, scale)
+    return where(share == 0, -inf, log(inside(share != 0, share)))
 
 
 @distribution
@@ -63,7 +66,9 @@ def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arra
     >>> sf(jnp.array([0.0, 0.75]), 1.0, 1.0)
     Array([1.  , 0.25], dtype=float32)
     """
-    return betainc(b, a, 1 - clip((x - loc) / scale, 0, 1))
+    y = (x - loc) / scale
+    within = ~((y <= 0) | (y >= 1))
+    return where(within, betainc(b, a, inside(within, 1 - y)), where(y > 0, 0, 1))
 
 
 @distribution
@@ -73,4 +78,5 @@ def logsf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: A
     >>> logsf(0.75, 1.0, 1.0)
     Array(-1.3862944, dtype=float32, weak_type=True)
     """
-    return log(sf(x, a, b, loc, scale))
+    share = sf(x, a, b, loc, scale)
+    return where(share == 0, -inf, log(inside(share != 0, share)))

@@ -21,10 +21,10 @@ def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLik
     Array(-0.6931472, dtype=float32, weak_type=True)
     """
     y = k - loc
-    there = (y >= 0) & (y <= n)
-    y = inside(there, y, 0)
+    outside = (y < 0) | (y > n)
+    y = inside(~outside, y, 0)
     ways = -log1p(n) - betaln(n - y + 1, y + 1)
-    return where(there, ways + betaln(y + a, n - y + b) - betaln(a, b), -inf)
+    return where(outside, -inf, ways + betaln(y + a, n - y + b) - betaln(a, b))
 
 
 @counting

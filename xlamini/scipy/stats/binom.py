@@ -21,10 +21,10 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
     Array(-1.3862944, dtype=float32, weak_type=True)
     """
     y = k - loc
-    there = (y >= 0) & (y <= n)
-    y = inside(there, y, 0)
+    outside = (y < 0) | (y > n)
+    y = inside(~outside, y, 0)
     ways = gammaln(n + 1) - gammaln(y + 1) - gammaln(n - y + 1)
-    return where(there, ways + xlogy(y, p) + xlog1py(n - y, -p), -inf)
+    return where(outside, -inf, ways + xlogy(y, p) + xlog1py(n - y, -p))
 
 
 @distribution

@@ -7,11 +7,15 @@ Arguments broadcast, with ShapeError where they cannot; the result has their sha
 from __future__ import annotations
 
 import math
+from typing import Any
 
-from xlamini.numpy import arctan2, exp, log, log1p, nan, tan, where
+from xlamini.numpy import abs, arctan2, exp, log, log1p, nan, sign, tan, where
 from xlamini.runtime import Array
-from xlamini.scipy.stats.declaration import distribution
+from xlamini.scipy.stats.declaration import distribution, inside
 from xlamini.typing import ArrayLike
+
+_FAR = 1e10
+"""From here on the 1 of `1 + z * z` does not count, and the square might overflow."""
 
 
 @distribution
@@ -22,7 +26,9 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     Array(-1.1447299, dtype=float32, weak_type=True)
     """
     z = (x - loc) / scale
-    return -math.log(math.pi) - log(scale) - log1p(z * z)
+    far = abs(z) > _FAR
+    logarithm = where(far, 2 * log(abs(inside(far, z, 1))), log1p(inside(~far, z, 0) ** 2))
+    return -math.log(math.pi) - log(scale) - logarithm
 
 
 @distribution
@@ -52,7 +58,7 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> logcdf(0.0)
     Array(-0.6931472, dtype=float32, weak_type=True)
     """
-    return log(cdf(x, loc, scale))
+    return _log_share(x, loc, scale, cdf, sf)
 
 
 @distribution
@@ -72,7 +78,7 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> logsf(0.0)
     Array(-0.6931472, dtype=float32, weak_type=True)
     """
-    return log(sf(x, loc, scale))
+    return _log_share(x, loc, scale, sf, cdf)
 
 
 @distribution
@@ -82,7 +88,7 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> ppf(0.5, loc=2.0)
     Array(2., dtype=float32, weak_type=True)
     """
-    return where((q < 0) | (q > 1), nan, loc + scale * tan(math.pi * (q - 0.5)))
+    return where((q < 0) | (q > 1), nan, loc + scale * _place(q))
 
 
 @distribution
@@ -92,4 +98,22 @@ def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> isf(0.5, loc=2.0)
     Array(2., dtype=float32, weak_type=True)
     """
-    return where((q < 0) | (q > 1), nan, loc + scale * tan(math.pi * (0.5 - q)))
+    return where((q < 0) | (q > 1), nan, loc - scale * _place(q))
+
+
+# --- helpers
+
+
+def _log_share(x: Any, loc: Any, scale: Any, share: Any, rest: Any) -> Any:
+    """The logarithm of a probability, also near 1, where that of the rest has more digits."""
+    found, other = share(x, loc, scale), rest(x, loc, scale)
+    most = other < 0.25
+    return where(most, log1p(-inside(most, other, 0)), log(inside(~most, found, 1)))
+
+
+def _place(q: Any) -> Any:
+    """The q-th quantile of width 1: a tangent, near 0 and 1 the inverse of a small one."""
+    centre = q - 0.5
+    outer = abs(centre) > 0.25
+    tangent = tan(math.pi * where(outer, where(q < 0.5, q, 1 - q), centre))
+    return where(outer, sign(centre) / inside(outer, tangent, 1), tangent)

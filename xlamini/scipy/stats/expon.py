@@ -40,7 +40,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> cdf(jnp.array([-1.0, 0.0]))
     Array([ 0., -0.], dtype=float32)
     """
-    return where(x < loc, 0, -expm1((loc - x) / scale))
+    return where(x < loc, 0, -expm1(inside(~(x < loc), (loc - x) / scale, 0)))
 
 
 @distribution
@@ -51,7 +51,7 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     Array(-0.45867515, dtype=float32, weak_type=True)
     """
     z = (x - loc) / scale
-    return where(x <= loc, -inf, log1mexp(inside(z > 0, z)))
+    return where(x <= loc, -inf, log1mexp(inside(~(z <= 0), z)))
 
 
 @distribution

@@ -6,7 +6,7 @@ Arguments broadcast, with ShapeError where they cannot; the result has their sha
 # pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
-from xlamini.numpy import exp, inf, log, maximum, where
+from xlamini.numpy import exp, inf, log, where
 from xlamini.runtime import Array
 from xlamini.scipy.special import gammainc, gammaincc, gammaln, xlogy
 from xlamini.scipy.stats.declaration import distribution, inside
@@ -21,9 +21,9 @@ def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     Array(-2., dtype=float32, weak_type=True)
     """
     y = (x - loc) / scale
-    there = y >= 0
+    there = (y >= 0) & (y < inf)
     density = xlogy(a - 1, inside(there, y)) - y - gammaln(a) - log(scale)
-    return where(there, density, -inf)
+    return where(there | (y != y), density, -inf)
 
 
 @distribution
@@ -43,7 +43,9 @@ def cdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     >>> cdf(0.0, 2.0)
     Array(0., dtype=float32, weak_type=True)
     """
-    return gammainc(a, maximum((x - loc) / scale, 0))
+    y = (x - loc) / scale
+    within = ~((y <= 0) | (y == inf))
+    return where(within, gammainc(a, inside(within, y)), where(y > 0, 1, 0))
 
 
 @distribution
@@ -53,7 +55,8 @@ def logcdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     >>> logcdf(1.0, 2.0)
     Array(-1.3308933, dtype=float32, weak_type=True)
     """
-    return log(cdf(x, a, loc, scale))
+    share = cdf(x, a, loc, scale)
+    return where(share == 0, -inf, log(inside(share != 0, share)))
 
 
 @distribution
@@ -63,7 +66,9 @@ def sf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> 
     >>> sf(jnp.array([0.0, 1.0]), 1.0)
     Array([1.       , 0.3678795], dtype=float32)
     """
-    return gammaincc(a, maximum((x - loc) / scale, 0))
+    y = (x - loc) / scale
+    within = ~((y <= 0) | (y == inf))
+    return where(within, gammaincc(a, inside(within, y)), where(y > 0, 0, 1))
 
 
 @distribution
@@ -73,4 +78,5 @@ def logsf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) 
     >>> logsf(1.0, 2.0)
     Array(-0.30685288, dtype=float32, weak_type=True)
     """
-    return log(sf(x, a, loc, scale))
+    share = sf(x, a, loc, scale)
+    return where(share == 0, -inf, log(inside(share != 0, share)))

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 
-from xlamini.numpy import abs, exp, log, sign
+from xlamini.numpy import abs, exp, inf, log, where
 from xlamini.runtime import Array
-from xlamini.scipy.special import gammainc, gammaln
-from xlamini.scipy.stats.declaration import distribution
+from xlamini.scipy.special import gammainc, gammaincc, gammaln
+from xlamini.scipy.stats.declaration import distribution, inside
 from xlamini.typing import ArrayLike
 
 
@@ -42,4 +42,9 @@ def cdf(x: ArrayLike, beta: ArrayLike) -> Array:
     >>> cdf(0.0, 3.0)
     Array(0.5, dtype=float32, weak_type=True)
     """
-    return (1 + sign(x) * gammainc(1 / beta, abs(x) ** beta)) / 2
+    within = ~((x == 0) | (abs(x) == inf))
+    size = abs(inside(within, x))
+    share = gammainc(1 / beta, size**beta)
+    rest = gammaincc(1 / beta, size**beta)
+    middle = 0.5 + beta / (2 * exp(gammaln(1 / beta))) * inside(x == 0, x, 0)  # whose slope is the density at 0
+    return where(within, where(x < 0, rest, 1 + share) / 2, where(x == 0, middle, where(x < 0, 0, 1)))

@@ -21,10 +21,10 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
     Array(-0.6931472, dtype=float32, weak_type=True)
     """
     y = k - loc
-    there = y >= 0
-    y = inside(there, y, 0)
+    outside = (y < 0) | (y == inf)
+    y = inside(~outside, y, 0)
     ways = gammaln(y + n) - gammaln(n) - gammaln(y + 1)
-    return where(there, ways + xlogy(n, p) + xlog1py(y, -p), -inf)
+    return where(outside, -inf, ways + xlogy(n, p) + xlog1py(y, -p))
 
 
 @counting

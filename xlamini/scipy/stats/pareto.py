@@ -21,7 +21,7 @@ def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     Array(0., dtype=float32, weak_type=True)
     """
     y = (x - loc) / scale
-    return where(y < 1, -inf, log(b) - (b + 1) * log(inside(y >= 1, y)) - log(scale))
+    return where(y < 1, -inf, log(b) - (b + 1) * log(inside(~(y < 1), y)) - log(scale))
 
 
 @distribution
@@ -52,7 +52,7 @@ def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     Array(-0.6931472, dtype=float32, weak_type=True)
     """
     exceeds = -logsf(x, b, loc, scale)
-    return where(exceeds <= 0, -inf, log1mexp(inside(exceeds > 0, exceeds)))
+    return where(exceeds <= 0, -inf, log1mexp(inside(~(exceeds <= 0), exceeds)))
 
 
 @distribution
@@ -73,7 +73,7 @@ def logsf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) 
     Array(-0.6931472, dtype=float32, weak_type=True)
     """
     y = (x - loc) / scale
-    return where(y < 1, 0, -b * log(inside(y >= 1, y)))
+    return where(y < 1, 0, -b * log(inside(~(y < 1), y)))
 
 
 @distribution

@@ -27,9 +27,9 @@ def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     Array(-2., dtype=float32, weak_type=True)
     """
     y = k - loc
-    there = (y >= 0) & (y == floor(y))
-    y = inside(there, y, 0)
-    return where(there, xlogy(y, mu) - gammaln(y + 1) - mu, -inf)
+    outside = (y < 0) | (y == inf) | (y > floor(y)) | (mu == inf)
+    y = inside(~outside, y, 0)
+    return where(outside, -inf, xlogy(y, mu) - gammaln(y + 1) - mu)
 
 
 @distribution
@@ -50,7 +50,7 @@ def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     Array(0., dtype=float32, weak_type=True)
     """
     y = floor(k - loc)
-    return where(y < 0, 0, gammaincc(inside(y >= 0, y, 0) + 1, mu))
+    return where(y < 0, 0, gammaincc(inside(~(y < 0), y, 0) + 1, mu))
 
 
 @distribution

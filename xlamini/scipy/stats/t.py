@@ -6,13 +6,14 @@ Arguments broadcast, with ShapeError where they cannot; the result has their sha
 # pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
-import math
-
-from xlamini.numpy import exp, log, log1p
+from xlamini.numpy import abs, exp, log, log1p, sqrt, where
 from xlamini.runtime import Array
-from xlamini.scipy.special import gammaln
-from xlamini.scipy.stats.declaration import distribution
+from xlamini.scipy.special import betaln
+from xlamini.scipy.stats.declaration import distribution, inside
 from xlamini.typing import ArrayLike
+
+_FAR = 1e10
+"""From here on the 1 of `1 + ratio**2` does not count, and the square might overflow."""
 
 
 @distribution
@@ -23,8 +24,10 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
     Array(-1.1447299, dtype=float32, weak_type=True)
     """
     z = (x - loc) / scale
-    height = gammaln((df + 1) / 2) - gammaln(df / 2) - log(df * math.pi) / 2 - log(scale)
-    return height - (df + 1) / 2 * log1p(z * z / df)
+    ratio = abs(z) / sqrt(df)
+    far = ratio > _FAR
+    logarithm = where(far, 2 * log(inside(far, ratio, 1)), log1p(inside(~far, z, 0) ** 2 / df))
+    return -betaln(df / 2, 0.5) - log(df) / 2 - log(scale) - (df + 1) / 2 * logarithm
 
 
 @distribution

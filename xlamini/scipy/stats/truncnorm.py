@@ -7,7 +7,7 @@ Arguments broadcast, with ShapeError where they cannot; the result has their sha
 from __future__ import annotations
 
 from xlamini.nn import log1mexp
-from xlamini.numpy import clip, exp, inf, log, minimum, nan, where
+from xlamini.numpy import clip, exp, finfo, inf, log, maximum, minimum, nan, where
 from xlamini.runtime import Array
 from xlamini.scipy.special import log_ndtr
 from xlamini.scipy.stats import norm
@@ -86,7 +86,7 @@ def _log_share(z: ArrayLike, a: ArrayLike, b: ArrayLike, below: bool) -> Array:
     share, rest = (low, high) if below else (high, low)
     share = where(share > -0.1, log1mexp(-minimum(rest, -1e-30)), share)
     at_the_ends = where(z <= a, -inf, 0) if below else where(z <= a, 0, -inf)
-    return where(a < b, where(there, share, at_the_ends), nan)
+    return where((a < b) & (z == z), where(there, share, at_the_ends), nan)
 
 
 def _log_mass(a: ArrayLike, b: ArrayLike) -> Array:
@@ -95,4 +95,10 @@ def _log_mass(a: ArrayLike, b: ArrayLike) -> Array:
     low, high = where(turned, -b, a), where(turned, -a, b)
     upper, lower = log_ndtr(high), log_ndtr(low)
     gap = upper - lower
-    return upper + log1mexp(inside(gap > 0, gap))
+    apart = gap > 0
+    width = high - low
+    narrow = width * maximum(-low, 1) < (24 * finfo(width.dtype).eps) ** (1 / 3)
+    middle = inside(narrow, (low + high) / 2, 0)  # where masses would cancel, the density there times the width
+    thin = norm.logpdf(middle) + log(inside(narrow & (width > 0), width, 1))
+    wide = where(apart, upper + log1mexp(inside(apart, gap)), where(width == width, -inf, nan))
+    return where(narrow, where(width > 0, thin, -inf), wide)

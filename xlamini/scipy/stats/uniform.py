@@ -19,7 +19,8 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> logpdf(jnp.array([0.5, 2.0]))
     Array([ -0., -inf], dtype=float32)
     """
-    return where((x < loc) | (x > loc + scale), -inf, -log(scale))
+    outside = (x < loc) | (x > loc + scale)
+    return where(outside, -inf, where(x == x, -log(scale), nan))
 
 
 @distribution

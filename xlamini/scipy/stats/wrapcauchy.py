@@ -22,7 +22,7 @@ def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
     Array(-0.739, dtype=float32, weak_type=True)
     """
     density = log(1 - c * c) - math.log(2 * math.pi) - log(1 + c * c - 2 * c * cos(x))
-    return where((c > 0) & (c < 1), where((x >= 0) & (x <= 2 * math.pi), density, -inf), nan)
+    return where((c > 0) & (c < 1), where((x < 0) | (x > 2 * math.pi), -inf, density), nan)
 
 
 @distribution
