@@ -174,14 +174,14 @@ _EXPONENT_BITS = 6
 
 def _integer_power(x: Any, y: Any) -> Any:
     """Repeated squaring. From 2 ** 6 on, a power of an even number has no bit left, and of an odd one the low bits
-    count.
+    count. So it is for negative exponents, as in JAX: 1 and -1 have their powers, other numbers have no meaningful one.
     """
     result = where(bitwise_and(greater_equal(y, 1 << _EXPONENT_BITS), equal(x & 1, 0)), 0, 1)
     result = in_dtype(result, aval_of(x).dtype)
     for bit in range(_EXPONENT_BITS):
         result = where(not_equal(y & (1 << bit), 0), multiply(result, x), result)
         x = multiply(x, x)
-    return where(less(y, 0), 0, result)
+    return result
 
 
 # --- the others
