@@ -18,6 +18,13 @@ from expressions import FILES, FOLDER, Expression, described, expressions, names
 
 TOLERANCE = {"float32": 3e-6, "complex64": 3e-6, "float16": 2e-3, "bfloat16": 1e-2}
 WIDE = 1e-12
+DIFFERENT = {
+    "nn.mish(xs)": "0 at minus infinity, the limit",
+    "vmap(grad(nn.silu))(jnp.array([-jnp.inf, 0.0, jnp.inf]))": "0 at minus infinity, the limit",
+    "vmap(grad(nn.soft_sign))(jnp.array([-jnp.inf, 0.0, jnp.inf]))": "0 at the infinities, the limit",
+    "vmap(grad(nn.sparse_plus))(jnp.array([-jnp.inf, 0.0, jnp.inf]))": "0 and 1 at the infinities, the limits",
+}
+"""Expressions whose numbers are not JAX's by design, and why; docs/coming-from-jax.md says so too."""
 CASES = [(file, each) for file in FILES for each in expressions(file)]
 
 
@@ -59,6 +66,10 @@ def check(found: Any, wanted: Any, weak: bool, least: float) -> None:
 def test_is_what_jax_gives(file: str, expression: Expression) -> None:
     with xlamini.enable_x64(needs_x64(file)):
         found = described(eval(expression.text, known(file)))
+    if expression.text in DIFFERENT:
+        with pytest.raises(AssertionError):
+            check(found, golden(file)[expression.text], False, expression.tolerance or 0)
+        return
     check(found, golden(file)[expression.text], expression.family != "gradients", expression.tolerance or 0)
 
 

@@ -5,10 +5,13 @@ import math
 from typing import Any
 
 from xlamini.primitives.accuracy import Accuracy, Accurate
+from xlamini.primitives.comparison import lt
+from xlamini.primitives.complex import real
 from xlamini.primitives.cpu_math import DOUBLE, formula
 from xlamini.primitives.elementwise import elementwise
-from xlamini.primitives.kinds import COMPLEX, FLOAT
+from xlamini.primitives.kinds import COMPLEX, FLOAT, is_complex
 from xlamini.primitives.promotion import accumulator
+from xlamini.primitives.select import where
 
 TRANSCENDENTAL = 10
 """What we count for one evaluation, in floating-point operations."""
@@ -72,7 +75,7 @@ def expm1(x: Any, *, accuracy: Accuracy = None) -> Any:
 
 @expm1.derivative
 def _(x: Any, *, out: Any) -> Any:
-    return out + 1
+    return exp(x)  # of out + 1 nothing is left where out is rounded to -1
 
 
 @elementwise(family=Accurate, hlo="stablehlo.log", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
@@ -117,4 +120,14 @@ def logistic(x: Any, *, accuracy: Accuracy = None) -> Any:
 
 @logistic.derivative
 def _(x: Any, *, out: Any) -> Any:
-    return out * (1 - out)
+    return logistic_slope(x)  # not out * (1 - out), of which nothing is left where out is rounded to 1
+
+
+def logistic_slope(x: Any) -> Any:
+    """The derivative of the logistic function, `exp(-x) / (1 + exp(-x)) ** 2`; so x may as well be -x.
+
+    A selection, and not `abs`, whose derivative is 0 at 0: so all derivatives are right there.
+    """
+    power = exp(where(lt(real(x) if is_complex(x) else x, 0), x, -x))
+    share = 1 / (1 + power)
+    return power * share * share
