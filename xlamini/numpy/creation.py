@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import PartitionSpec, ShapedArray, aval_of, canonicalize_dtype, check_user_dtype, has_shape_and_dtype
+from xlamini.core.dtypes import check_fits
 from xlamini.core.state import state
 from xlamini.numpy.arguments import as_operand, as_shape
 from xlamini.numpy.out_placement import as_place, placed
@@ -186,6 +187,8 @@ def _constant(value: Any, aval: ShapedArray, place: Any) -> Any:
     """An array of this type that holds one number everywhere: in each word of random keys."""
     if isinstance(aval.dtype, KeyType) and aval_of(value).dtype != aval.dtype:
         return placed(_keys(value, aval), place)
+    if type(value) is int:
+        check_fits(value, aval.dtype)
     if state.builder is not None:
         return placed(_staged(value, aval), place)
     if type(place) is NamedSharding and place.spec.unreduced:
