@@ -56,11 +56,14 @@ def uniform_between(key: Any, shape: Shape, dtype: np.dtype, low: Any, high: Any
         low, high = dtype.type(low), dtype.type(high)
         if low == 0 and high == 1:
             return floats
-        low, span = literal(low), literal(high - low)
-    else:
-        low, high = (broadcast_to(in_dtype(x, dtype), shape) for x in (low, high))
-        span = high - low
-    return maximum(low, floats * span + low)
+        with np.errstate(over="ignore"):
+            span = high - low
+        if np.isfinite(span):
+            return maximum(literal(low), floats * literal(span) + literal(low))
+        low, high = literal(low), literal(high)
+    low, high = (broadcast_to(in_dtype(x, dtype), shape) for x in (low, high))
+    # Of halves, whose difference does not overflow.
+    return maximum(low, 2 * (floats * (high / 2 - low / 2) + low / 2))
 
 
 def _unit(key: Any, shape: Shape, dtype: np.dtype) -> Any:

@@ -11,7 +11,7 @@ from xlamini.scipy.special.declaration import special
 from xlamini.typing import ArrayLike
 
 
-@special(lambda x, y, out: log(y), lambda x, y, out: x / y, accepts=FLOAT | COMPLEX, weak=True)
+@special(lambda x, y, out: log(y), lambda x, y, out: _share(x, y), accepts=FLOAT | COMPLEX, weak=True)
 def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     """`x * log(y)` of each pair of elements, 0 where x is 0.
 
@@ -21,7 +21,7 @@ def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     return _product(x, y, log(y))
 
 
-@special(lambda x, y, out: log1p(y), lambda x, y, out: x / (1 + y), accepts=FLOAT | COMPLEX, weak=True)
+@special(lambda x, y, out: log1p(y), lambda x, y, out: _share(x, 1 + y), accepts=FLOAT | COMPLEX, weak=True)
 def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
     """`x * log1p(y)` of each pair of elements, 0 where x is 0.
 
@@ -70,6 +70,12 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     Array(0.09657359, dtype=float32, weak_type=True)
     """
     return _relative(p, q) - p + q
+
+
+def _share(x: Any, y: Any) -> Any:
+    """`x / y`, 0 where x is 0: there the product with the logarithm is 0 for all y."""
+    none = eq(x, 0)
+    return where(none, x, x / where(none, 1, y))
 
 
 def _product(x: Any, y: Any, logarithm: Any) -> Any:

@@ -21,9 +21,9 @@ def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     Array(-2., dtype=float32, weak_type=True)
     """
     y = (x - loc) / scale
-    there = y >= 0
+    there = (y >= 0) & (y < inf)
     density = xlogy(a - 1, inside(there, y)) - y - gammaln(a) - log(scale)
-    return where(there, density, -inf)
+    return where(there | (y != y), density, -inf)
 
 
 @distribution

@@ -29,7 +29,7 @@ def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     y = k - loc
     there = (y >= 0) & (y == floor(y))
     y = inside(there, y, 0)
-    return where(there, xlogy(y, mu) - gammaln(y + 1) - mu, -inf)
+    return where(there & (mu < inf) | (mu != mu), xlogy(y, mu) - gammaln(y + 1) - mu, -inf)
 
 
 @distribution
