@@ -237,18 +237,19 @@ def test_files_that_a_gpu_runs_exist() -> None:
 # How many files of the library each trip of tests/support/trips.py may cross: numbers that only fall, but for what a
 # trip does more than it did: since the ledger of compilations a miss says why it is one, and how long each phase took;
 # and a compilation asks which of XLA's libraries suits the program's convolutions. A stage has the programs of calls.
+# The derivative of tanh is made of more operations than one that its rounded result would give.
 FILES_CROSSED = {
-    "jit, first call": 52,
+    "jit, first call": 53,
     "jit, second call": 0,
-    "eager grad, first call": 69,
+    "eager grad, first call": 76,
     "eager grad, third call": 37,
     "eager vmap, third call": 36,
     "make_jaxpr(grad(scan))": 65,
     "device_put(ndarray)": 8,
-    "jnp.sinh, first call": 43,
+    "jnp.sinh, first call": 44,
     "jnp.sinh, second call": 1,
     "x + 1.0, second call": 4,
-    "lower one operation": 26,
+    "lower one operation": 27,
 }
 
 

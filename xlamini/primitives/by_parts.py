@@ -15,51 +15,50 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from xlamini.core import ShapedArray, Values
+from xlamini.primitives.complex import part_dtype
 from xlamini.primitives.elementwise import Elementwise
 
 Form = Callable[..., tuple[Any, Any]]
-
-_PART = {np.dtype(np.complex64): np.dtype(np.float32), np.dtype(np.complex128): np.dtype(np.float64)}
-_FORMS: dict[Elementwise, tuple[Form, bool]] = {}
 
 
 class ByParts(Elementwise):
     """An elementwise operation that may have a form for complex numbers, imported when the first one is lowered."""
 
+    form: Form | None = None
+    corrects = False
+
     def by_xla(self, ctx: Any, *operands: Any, **attributes: Any) -> Any:
-        part = _PART.get(ctx.aval_out.dtype)
-        if part is None:
+        dtype = ctx.aval_out.dtype
+        if dtype.kind != "c":
             return super().by_xla(ctx, *operands, **attributes)
         importlib.import_module("xlamini.primitives.complex_forms")
-        if self not in _FORMS:
+        if self.form is None:
             return super().by_xla(ctx, *operands, **attributes)
-        form, corrects = _FORMS[self]
-        found = [super().by_xla(ctx, *operands, **attributes)] if corrects else []
-        aval = ShapedArray(ctx.aval_out.shape, part)
+        found = [super().by_xla(ctx, *operands, **attributes)] if self.corrects else []
+        aval = ShapedArray(ctx.aval_out.shape, part_dtype(dtype))
         parts = [p for z in (*operands, *found) for p in _parts(ctx, z, aval)]
-        return ctx.op("stablehlo.complex", *ctx.inline(form, *parts, avals=[aval] * len(parts)))
+        return ctx.op("stablehlo.complex", *ctx.inline(self.form, *parts, avals=[aval] * len(parts)))
 
 
 def _parts(ctx: Any, z: Any, aval: ShapedArray) -> Values:
     return [ctx.op(name, z, avals=[aval]) for name in ("stablehlo.real", "stablehlo.imag")]
 
 
-def of_parts(*operations: Elementwise) -> Callable[[Form], Form]:
+def of_parts(*operations: ByParts) -> Callable[[Form], Form]:
     """Decorator: the parts of the result, `form(x, y)`, from those of the operand."""
     return _declared(operations, False)
 
 
-def corrected(*operations: Elementwise) -> Callable[[Form], Form]:
+def corrected(*operations: ByParts) -> Callable[[Form], Form]:
     """Decorator: the parts of the result, `form(x, y, real, imag)`, from those of the operand and of XLA's result."""
     return _declared(operations, True)
 
 
-def _declared(operations: tuple[Elementwise, ...], corrects: bool) -> Callable[[Form], Form]:
+def _declared(operations: tuple[ByParts, ...], corrects: bool) -> Callable[[Form], Form]:
     def declared(form: Form) -> Form:
-        _FORMS.update(dict.fromkeys(operations, (form, corrects)))
+        for operation in operations:
+            operation.form, operation.corrects = form, corrects
         return form
 
     return declared

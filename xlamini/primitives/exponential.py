@@ -5,13 +5,10 @@ import math
 from typing import Any
 
 from xlamini.primitives.accuracy import Accuracy, Accurate
-from xlamini.primitives.comparison import lt
-from xlamini.primitives.complex import real
 from xlamini.primitives.cpu_math import DOUBLE, formula
 from xlamini.primitives.elementwise import elementwise
-from xlamini.primitives.kinds import COMPLEX, FLOAT, is_complex
+from xlamini.primitives.kinds import COMPLEX, FLOAT
 from xlamini.primitives.promotion import accumulator
-from xlamini.primitives.select import where
 
 TRANSCENDENTAL = 10
 """What we count for one evaluation, in floating-point operations."""
@@ -120,14 +117,4 @@ def logistic(x: Any, *, accuracy: Accuracy = None) -> Any:
 
 @logistic.derivative
 def _(x: Any, *, out: Any) -> Any:
-    return logistic_slope(x)  # not out * (1 - out), of which nothing is left where out is rounded to 1
-
-
-def logistic_slope(x: Any) -> Any:
-    """The derivative of the logistic function, `exp(-x) / (1 + exp(-x)) ** 2`; so x may as well be -x.
-
-    A selection, and not `abs`, whose derivative is 0 at 0: so all derivatives are right there.
-    """
-    power = exp(where(lt(real(x) if is_complex(x) else x, 0), x, -x))
-    share = 1 / (1 + power)
-    return power * share * share
+    return out * logistic(-x)  # of 1 - out nothing is left where out is rounded to 1

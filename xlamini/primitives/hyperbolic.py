@@ -11,7 +11,7 @@ from xlamini.primitives.by_parts import ByParts
 from xlamini.primitives.comparison import gt
 from xlamini.primitives.cpu_math import DOUBLE, formula
 from xlamini.primitives.elementwise import elementwise
-from xlamini.primitives.exponential import TRANSCENDENTAL, logistic_slope
+from xlamini.primitives.exponential import TRANSCENDENTAL, logistic
 from xlamini.primitives.kinds import COMPLEX, FLOAT, is_complex
 from xlamini.primitives.power import rsqrt, square
 from xlamini.primitives.select import where
@@ -63,7 +63,7 @@ def tanh(x: Any, *, accuracy: Accuracy = None) -> Any:
 @tanh.derivative
 def _(x: Any, *, out: Any) -> Any:
     # Not 1 - out**2, of which nothing is left where out is rounded to 1.
-    return 4 * logistic_slope(2 * x)
+    return 4 * logistic(2 * x) * logistic(-2 * x) if is_complex(x) else square(1 / cosh(x))
 
 
 @elementwise(family=ByParts, hlo="chlo.asinh", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)

@@ -7,7 +7,7 @@ from xlamini.primitives.accuracy import Accuracy, Accurate
 from xlamini.primitives.by_parts import ByParts
 from xlamini.primitives.cpu_math import formula
 from xlamini.primitives.elementwise import elementwise
-from xlamini.primitives.exponential import TRANSCENDENTAL, logistic_slope
+from xlamini.primitives.exponential import TRANSCENDENTAL, logistic
 from xlamini.primitives.kinds import COMPLEX, FLOAT, is_complex
 from xlamini.primitives.power import rsqrt, square
 
@@ -61,7 +61,7 @@ def tan(x: Any, *, accuracy: Accuracy = None) -> Any:
 @tan.derivative
 def _(x: Any, *, out: Any) -> Any:
     if is_complex(x):  # out is near i or -i where the imaginary part is large
-        return 4 * logistic_slope(2j * x)
+        return 4 * logistic(2j * x) * logistic(-2j * x)
     return 1 + square(out)
 
 
