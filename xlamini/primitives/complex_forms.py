@@ -79,7 +79,7 @@ def times_hyperbolic(first: Any, second: Any, y: Any) -> tuple[Any, Any]:
 def _(x: Any, y: Any, real: Any, imag: Any) -> tuple[Any, Any]:
     """Near -1 the square of the distance underflows."""
     near = abs(x + 1) + abs(y) < 0.125
-    return where(near, _log_of_size(where(near, x + 1, 1.0), where(near, y, 0.0)), real), imag
+    return where(near, log(_size(x + 1, y)), real), imag
 
 
 @corrected(atanh)
@@ -94,17 +94,16 @@ def _(x: Any, y: Any, real: Any, imag: Any) -> tuple[Any, Any]:
 
 
 def _beside_pole(x: Any, y: Any, found: Any) -> Any:
-    """The real part of `atanh(x + iy)`: half the difference of the logarithms of the distances from -1 and 1."""
+    """The real part of `atanh(x + iy)`: half the logarithm of the ratio of the distances from -1 and 1."""
     near = abs(x - 1) + y < 0.125
-    rest, height = where(near, x - 1, 1.0), where(near, y, 0.0)
-    return where(near, 0.5 * (_log_of_size(rest + 2, height) - _log_of_size(rest, height)), found)
+    return where(near, 0.5 * log(_size(x + 1, y) / _size(x - 1, y)), found)
 
 
-def _log_of_size(x: Any, y: Any) -> Any:
-    """The logarithm of `abs(x + iy)`, without its square."""
+def _size(x: Any, y: Any) -> Any:
+    """`abs(x + iy)`, without its square."""
     longer, shorter = max(abs(x), abs(y)), min(abs(x), abs(y))
     ratio = shorter / where(eq(longer, 0), 1.0, longer)
-    return log(longer) + 0.5 * log1p(ratio * ratio)
+    return longer * sqrt(1 + ratio * ratio)
 
 
 # --- sides of branch cuts
