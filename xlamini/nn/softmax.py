@@ -25,7 +25,6 @@ from xlamini.primitives.reductions import reduce_max, wide_sum
 from xlamini.primitives.softmax import rounded_in_difference, softmax_p
 from xlamini.runtime import Array
 from xlamini.staging import composite
-from xlamini.transforms.custom.custom_jvp import custom_jvp
 from xlamini.typing import ArrayLike, AxisLike
 
 
@@ -135,13 +134,9 @@ def _largest(x: Any, axes: tuple[int, ...]) -> Any:
     return expand_dims(stop_gradient(reduce_max(x, axes)), axes)
 
 
-@custom_jvp
 def _rounded(x: Any) -> Any:
     """x, whose difference from its maximum is exact: see `rounded_in_difference`."""
     return x if is_complex(x) else rounded_in_difference(x)
-
-
-_rounded.defjvps(lambda slope, out, x: slope)
 
 
 def _summed(x: Any, axes: tuple[int, ...]) -> Any:
