@@ -123,7 +123,7 @@ def test_other_dtypes_and_platforms_keep_xlas_op(name: str) -> None:
         assert XLAS[name] not in lowered(operation, double)
         for platform in ("cuda", "tpu"):
             assert f"{XLAS[name]} " in lowered(operation, double, platform=platform)
-        for dtype in ("float32", "bfloat16", "complex128"):
+        for dtype in ("float32", "bfloat16", *(["complex128"] if name not in ("sinh", "cosh") else [])):
             assert f"{XLAS[name]} " in lowered(operation, jnp.full(5, 0.5, dtype))
 
 

@@ -403,7 +403,7 @@ def test_draws_stay_in_their_range(key):
     assert bounded.min() > -0.5
     assert bounded.max() < 0.25
     np.testing.assert_array_equal(random.randint(key, (3,), 5, 5), 5)
-    np.testing.assert_array_equal(random.randint(key, (3,), 300, 400, "uint8"), 255)
+    np.testing.assert_array_equal(random.randint(key, (3,), jnp.int32(300), jnp.int32(400), "uint8"), 255)
     low = random.randint(key, (3,), jnp.array([0, 10, 20]), jnp.array([1, 11, 21]))
     np.testing.assert_array_equal(low, [0, 10, 20])
 

@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from xlamini.core import aval_of
-from xlamini.nn import rectifiers
+from xlamini.nn import rectifiers, smooth
 from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.exponential import logaddexp
 from xlamini.numpy.selection import where
@@ -23,12 +23,11 @@ from xlamini.primitives import (
     promoted,
     promoted_inexact,
     slice_in_dim,
-    sqrt,
 )
-from xlamini.primitives.hyperbolic import tanh
 from xlamini.primitives.special import erfc
 from xlamini.runtime import Array
 from xlamini.staging import composite
+from xlamini.staging.trace.tracing import visible
 from xlamini.typing import ArrayLike
 
 
@@ -100,7 +99,7 @@ def sigmoid(x: ArrayLike) -> Array:
     ...
 
 
-@ufunc(lambda x: x * exponential.logistic(x), promoted_inexact)
+@ufunc(lambda x: smooth.finite_below(x) * exponential.logistic(x), promoted_inexact)
 def silu(x: ArrayLike) -> Array:
     """`x * sigmoid(x)`.
 
@@ -135,7 +134,7 @@ def log_sigmoid(x: ArrayLike) -> Array:
     ...
 
 
-@ufunc(lambda x: x / (abs(x) + 1), lambda name, x: promoted_inexact(name, x, 1)[:1])
+@ufunc(smooth.soft_sign, lambda name, x: promoted_inexact(name, x, 1)[:1])
 def soft_sign(x: ArrayLike) -> Array:
     """`x / (|x| + 1)`.
 
@@ -145,7 +144,7 @@ def soft_sign(x: ArrayLike) -> Array:
     ...
 
 
-@ufunc(lambda x: x * tanh(logaddexp(x, 0.0)), promoted_inexact)
+@ufunc(lambda x: smooth.finite_below(x) * smooth.gate_of_mish(x), promoted_inexact)
 def mish(x: ArrayLike) -> Array:
     """`x * tanh(softplus(x))`.
 
@@ -165,8 +164,8 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     (array,) = promoted_inexact("gelu", x)
     array = convert(array, aval_of(array).dtype)
     if not approximate:
-        return 0.5 * array * erfc(array * -math.sqrt(0.5))
-    return 0.5 * array * (1 + tanh(math.sqrt(2 / math.pi) * (array + 0.044715 * array**3)))
+        return 0.5 * smooth.finite_below(array) * erfc(array * -math.sqrt(0.5))
+    return smooth.finite_below(array) * smooth.gate_of_gelu(array)
 
 
 def _over(x: Any, alpha: Any) -> Any:
@@ -229,10 +228,10 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     Array([0.5, 1. , 2. ], dtype=float32)
     """
     values, curvature = promoted_inexact("squareplus", *promoted_inexact("squareplus", x), b)
-    return (values + sqrt(values * values + curvature)) / 2
+    return smooth.squareplus(*visible([values, curvature]))
 
 
-@ufunc(lambda x: where(x <= -1.0, 0.0, where(x >= 1.0, x, (x + 1.0) ** 2 / 4)), _beside(1.0))
+@ufunc(smooth.sparse_plus, _beside(1.0))
 def sparse_plus(x: ArrayLike) -> Array:
     """0 up to -1, `x` from 1 on, and between them the parabola that meets both.
 

@@ -16,12 +16,13 @@ from xlamini.primitives import (
     expand_dims,
     exponential,
     in_dtype,
+    is_complex,
     promoted_inexact,
     sign,
     stop_gradient,
 )
 from xlamini.primitives.reductions import reduce_max, wide_sum
-from xlamini.primitives.softmax import softmax_p
+from xlamini.primitives.softmax import rounded_in_difference, softmax_p
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, AxisLike
@@ -48,7 +49,7 @@ def log_softmax(x: ArrayLike, axis: AxisLike = -1, where: ArrayLike | None = Non
     Array([-0.6931472, -0.6931472], dtype=float32)
     """
     array, axes = _prepared("log_softmax", x, axis, where)
-    shifted = array - _largest(array, axes)
+    shifted = _rounded(array) - _largest(array, axes)
     return _held(where, shifted - exponential.log(_summed(exponential.exp(shifted), axes)), -math.inf)
 
 
@@ -74,7 +75,7 @@ def logsumexp(
     array, axes = _prepared("logsumexp", a, axis, where)
     found = real(_largest(array if weights is None else _left_out(array, weights == 0), axes))
     largest = choose(isfinite(found), found, in_dtype(0, found.dtype))
-    shifted = array - largest
+    shifted = _rounded(array) - largest
     if weights is not None:
         # The others of weight 0 stay: the derivative in their weight is not 0.
         none = found == -math.inf
@@ -131,6 +132,11 @@ def _held(where: Any, out: Any, otherwise: float) -> Any:
 def _largest(x: Any, axes: tuple[int, ...]) -> Any:
     """The maximum along the axes, with keepdims; a constant subtracted everywhere has no derivative."""
     return expand_dims(stop_gradient(reduce_max(x, axes)), axes)
+
+
+def _rounded(x: Any) -> Any:
+    """x, whose difference from its maximum is exact: see `rounded_in_difference`."""
+    return x if is_complex(x) else rounded_in_difference(x)
 
 
 def _summed(x: Any, axes: tuple[int, ...]) -> Any:

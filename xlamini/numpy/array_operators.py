@@ -16,6 +16,7 @@ from xlamini.numpy.rounding import round
 from xlamini.primitives.operators import BINARY, COMPARISONS, UNARY, accepts, is_static_integer, power
 from xlamini.runtime import ArrayImpl, device_put_value
 from xlamini.staging import composite
+from xlamini.staging.run.composite import beyond_dtypes
 
 Method = Callable[..., Any]
 _NUMBERS = (int, float, complex)
@@ -36,14 +37,20 @@ def _operand(x: Any) -> Any:
     return x
 
 
-def _binary(name: str, run: Method) -> tuple[Method, Method]:
-    """The operator's method, and the one for an array on its right side; `run` is a composite."""
+def _binary(name: str, run: Any) -> tuple[Method, Method]:
+    """The operator's method, and the one for an array on its right side; `run` is a composite.
+
+    An int beyond the array's dtype must not become an array: in the operator itself it has its value.
+    """
+    operator = run.__wrapped__
 
     def method(self: Any, other: Any) -> Any:
         try:  # in place of `edge`, which would cost a call more
             kind = type(other)
             if kind is ArrayImpl or kind is Tracer:
                 return run(self, other)
+            if kind is int and beyond_dtypes((self, other)):
+                return operator(self, other)
             return run(self, _operand(other)) if accepts(name, other) else NotImplemented
         except Exception as error:
             trim(error)
@@ -51,6 +58,8 @@ def _binary(name: str, run: Method) -> tuple[Method, Method]:
 
     @api_boundary
     def reflected(self: Any, other: Any) -> Any:
+        if type(other) is int and beyond_dtypes((self, other)):
+            return operator(other, self)
         return run(_operand(other), self) if accepts(name, other) else NotImplemented
 
     return method, reflected

@@ -19,7 +19,6 @@ from xlamini.primitives import (
     bitwise,
     broadcasted,
     check_operands,
-    comparison,
     complex,
     convert,
     full,
@@ -36,7 +35,7 @@ from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 
-@ufunc(comparison.eq)
+@ufunc(operators.equal, unpromoted)
 def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Test elementwise whether `x == y`.
 
@@ -46,7 +45,7 @@ def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     ...
 
 
-@ufunc(comparison.ne)
+@ufunc(operators.not_equal, unpromoted)
 def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Test elementwise whether `x != y`.
 

@@ -189,6 +189,8 @@ def _constant(value: Any, aval: ShapedArray, place: Any) -> Any:
     """An array of this type that holds one number everywhere: in each word of random keys."""
     if isinstance(aval.dtype, KeyType) and aval_of(value).dtype != aval.dtype:
         return placed(_keys(value, aval), place)
+    if type(value) is int:
+        check_fits(value, aval.dtype)
     if state.builder is not None:
         return placed(_staged(value, aval), place)
     if type(place) is NamedSharding and place.spec.unreduced:

@@ -181,11 +181,11 @@ def _between(at: Any, points: Any, heights: Any) -> Any:
     low = places(points, at, "right") - 1
     low = where(operators.less(low, 0), 0, where(operators.greater(low, last - 1), last - 1, low))
     x0, x1, y0, y1 = points[low], points[low + 1], heights[low], heights[low + 1]
-    # Halves, as a difference of large numbers of both signs could overflow.
-    at, x0, x1, y0, y1 = (v * 0.5 for v in (at, x0, x1, y0, y1))
-    width = x1 - x0
-    steep = operators.equal(width, 0)
-    line = 2 * (y0 + (at - x0) / where(steep, 1, width) * (y1 - y0))
+    # Of halves, whose differences do not overflow.
+    width = x1 / 2 - x0 / 2
+    steep = operators.equal(x1, x0)
+    share = (at / 2 - x0 / 2) / where(steep, 1, width)
+    line = 2 * (y0 / 2 + share * (y1 / 2 - y0 / 2))
     return where(steep, *promoted_inexact("interp", y0, line))
 
 

@@ -1,16 +1,15 @@
 """Elementwise exponentials, logarithms and roots under NumPy's names; integers become floats."""
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
-from xlamini.core import aval_of
 from xlamini.numpy.ufuncs.declaration import ufunc
 from xlamini.primitives import (
-    COMPLEX,
     complex as parts,
     exponential,
-    kind_of,
+    is_complex,
     operators,
     power,
     promoted_inexact,
@@ -72,7 +71,15 @@ def log1p(x: ArrayLike, /) -> Array:
     ...
 
 
-@ufunc(lambda x: exponential.log.bind(x) / math.log(2), promoted_inexact)
+def _log_to_base(base: float, x: Any) -> Any:
+    """The parts of a complex logarithm are divided each, as they may be infinite."""
+    whole = exponential.log.bind(x)
+    if is_complex(x):
+        return parts.complex(parts.real(whole) / math.log(base), parts.imag(whole) / math.log(base))
+    return whole / math.log(base) if base == 2 else whole * (1 / math.log(base))
+
+
+@ufunc(functools.partial(_log_to_base, 2), promoted_inexact)
 def log2(x: ArrayLike, /) -> Array:
     """Logarithm of each element to base 2.
 
@@ -82,7 +89,7 @@ def log2(x: ArrayLike, /) -> Array:
     ...
 
 
-@ufunc(lambda x: exponential.log.bind(x) * (1 / math.log(10)), promoted_inexact)
+@ufunc(functools.partial(_log_to_base, 10), promoted_inexact)
 def log10(x: ArrayLike, /) -> Array:
     """Logarithm of each element to base 10.
 
@@ -113,7 +120,7 @@ def cbrt(x: ArrayLike, /) -> Array:
 
 
 def _log_of_sum(x: Any, y: Any) -> Any:
-    if kind_of(aval_of(x).dtype) not in COMPLEX:
+    if not is_complex(x):
         return _logaddexp(x, y)
     first = operators.greater_equal(parts.real(x), parts.real(y))
     larger, smaller = where(first, x, y), where(first, y, x)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import aval_of, finfo, issubdtype, result_type
+from xlamini.core import aval_of, finfo, iinfo, issubdtype, result_type
 from xlamini.numpy.arguments import as_operand, refuse_out
 from xlamini.numpy.comparison import signbit
 from xlamini.numpy.ufuncs.declaration import as_default_floats, for_kinds, ufunc, unpromoted
@@ -20,14 +21,16 @@ from xlamini.primitives import (
     convert,
     equal,
     in_dtype,
+    is_complex,
     kind_of,
     promoted_inexact,
     rounding,
     stop_gradient,
     where,
+    zeros,
 )
 from xlamini.primitives.arithmetic import neg
-from xlamini.primitives.operators import bitwise_and, bitwise_not, less, not_equal
+from xlamini.primitives.operators import bitwise_and, bitwise_not, bitwise_or, greater, less, not_equal
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike
@@ -39,7 +42,7 @@ def _of_floats(round_float: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _nearest_even(x: Any) -> Any:
-    if kind_of(aval_of(x).dtype) in COMPLEX:
+    if is_complex(x):
         return complex.complex(_nearest_even(complex.real(x)), _nearest_even(complex.imag(x)))
     return rounding.round(x, rounding.RoundingMethod.TO_NEAREST_EVEN)
 
@@ -92,29 +95,63 @@ def rint(x: ArrayLike, /) -> Array:
 def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """Round each element to so many decimals; halves go to the even one.
 
-    Integers are unchanged; for them `decimals` may not be negative (NotImplementedError).
+    With negative `decimals`, to a multiple of a power of ten, integers too. A number that has no more digits than that
+    is unchanged, whatever the size of `10 ** decimals`.
 
     >>> round(2.567, 2)
     Array(2.57, dtype=float32, weak_type=True)
+    >>> round(jnp.array([15, 25, -14]), -1)
+    Array([ 20,  20, -10], dtype=int32)
     """
     refuse_out("round", out)
     x = as_operand("round", a)
-    if kind_of(x.dtype) in FLOAT | COMPLEX:
-        return _at_place(x, decimals) if decimals else _nearest_even(x)
-    if decimals < 0:
-        raise NotImplementedError(f"round: decimals={decimals} for integers; convert them with .astype(float)")
-    return x
+    if kind_of(x.dtype) not in FLOAT | COMPLEX:
+        return x if decimals >= 0 else _to_multiple(x, 10**-decimals)
+    return _at_place(x, decimals) if decimals else _nearest_even(x)
 
 
 around = round
 
 
+def _to_multiple(x: Any, unit: int) -> Any:
+    """Integers at the nearest multiples of a unit; of two, at the even one."""
+    if x.dtype == np.bool_ or unit > iinfo(x.dtype).max:
+        return zeros(aval_of(x))
+    quotient, rest = divmod(x, in_dtype(unit, x.dtype))
+    odd = not_equal(quotient & 1, 0)
+    up = bitwise_or(greater(rest, unit // 2), bitwise_and(equal(rest, unit // 2), odd))
+    return where(up, quotient + 1, quotient) * in_dtype(unit, x.dtype)
+
+
 def _at_place(x: Any, decimals: int) -> Any:
+    if is_complex(x):
+        return complex.complex(_at_place(complex.real(x), decimals), _at_place(complex.imag(x), decimals))
     dtype = aval_of(x).dtype
-    if dtype == np.float16:  # 10 ** decimals soon leaves its range
+    if dtype.itemsize < 4:  # 10 ** decimals soon leaves its range or its digits
         return convert(_at_place(convert(x, np.dtype("float32")), decimals), dtype)
-    factor = 10.0**decimals
-    return _nearest_even(x * factor) / factor
+    rounded = _to_decimals(x, decimals) if decimals > 0 else _to_tens(x, 10 ** min(-decimals, 400))
+    return where(less(abs(x), np.inf), rounded, stop_gradient(x))
+
+
+def _to_tens(x: Any, unit: int) -> Any:
+    """By a division, which is exact where the result is; 0 is nearest to all numbers if the unit is out of range."""
+    return _nearest_even(_divided(x, float(unit))) * float(unit) if unit <= float(finfo(x.dtype).max) else x * 0
+
+
+def _to_decimals(x: Any, decimals: int) -> Any:
+    """The power of ten is in two parts, as one alone could be out of range; large numbers have no such decimals."""
+    limits = finfo(x.dtype)
+    largest = int(math.log10(float(limits.max)))
+    first, second = (10.0 ** min(max(d, 0), largest) for d in (decimals, decimals - largest))
+    scaled = x * first * second
+    few = less(abs(scaled), 2.0 ** (limits.nmant + 1))
+    whole = _nearest_even(where(few, scaled, 0))
+    return where(few, _divided(_divided(whole, second), first), stop_gradient(x))
+
+
+def _divided(x: Any, unit: float) -> Any:
+    """The rounded quotient: XLA would multiply by the inverse of a constant, rounded twice, or to 0."""
+    return x if unit == 1 else x / where(equal(x, x), unit, x)
 
 
 @composite()

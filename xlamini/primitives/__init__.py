@@ -19,7 +19,7 @@ from xlamini.primitives.elementwise import mul
 from xlamini.primitives.exponential import exp, log, log1p
 from xlamini.primitives.identity import stop_gradient
 from xlamini.primitives.iota import broadcasted_iota
-from xlamini.primitives.kinds import BOOL, COMPLEX, FLOAT, INTEGER, kind_of
+from xlamini.primitives.kinds import BOOL, COMPLEX, FLOAT, INTEGER, is_complex, kind_of
 from xlamini.primitives.operators import equal
 from xlamini.primitives.ordering import highest, lowest
 from xlamini.primitives.out_sharding import checked_sharding, in_sharding, summed_in_sharding

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 from xlamini.core import Params, ShapedArray, api_boundary_methods
-from xlamini.primitives.elementwise import Elementwise
+from xlamini.primitives.by_parts import ByParts
 
 
 class AccuracyMode(Enum):
@@ -48,7 +48,7 @@ api_boundary_methods(Tolerance)
 Accuracy = Tolerance | AccuracyMode | None
 
 
-class Accurate(Elementwise):
+class Accurate(ByParts):
     """An operation whose accuracy may be asked for; its derivative has the platform's usual one."""
 
     keeps_nan = True

@@ -1,12 +1,12 @@
 """The elementwise family: an operation states its StableHLO op and its partial derivative; the rest follows.
 
-    @elementwise(hlo="stablehlo.tanh", accepts=FLOAT | COMPLEX)
-    def tanh(x):
-        \"""Hyperbolic tangent, elementwise.\"""
+    @elementwise(hlo="stablehlo.exponential", accepts=FLOAT | COMPLEX)
+    def exp(x):
+        \"""Exponential, elementwise.\"""
 
-    @tanh.derivative
+    @exp.derivative
     def _(x, *, out):
-        return (1 + out) * (1 - out)
+        return out
 
 Arity and parameters (keyword-only) come from the signature. Operands have one common shape, or none: a scalar
 represents an array filled with it, which makes programs short; it is broadcast only when StableHLO is written. Axes of

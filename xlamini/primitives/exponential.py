@@ -72,7 +72,7 @@ def expm1(x: Any, *, accuracy: Accuracy = None) -> Any:
 
 @expm1.derivative
 def _(x: Any, *, out: Any) -> Any:
-    return out + 1
+    return exp(x)  # of out + 1 nothing is left where out is rounded to -1
 
 
 @elementwise(family=Accurate, hlo="stablehlo.log", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
@@ -139,4 +139,4 @@ def logistic(x: Any, *, accuracy: Accuracy = None) -> Any:
 
 @logistic.derivative
 def _(x: Any, *, out: Any) -> Any:
-    return out * (1 - out)
+    return out * logistic(-x)  # of 1 - out nothing is left where out is rounded to 1

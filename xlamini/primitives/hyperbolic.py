@@ -3,16 +3,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from xlamini.core import aval_of
+from xlamini.core.dtypes.limits import finfo
 from xlamini.primitives.accuracy import Accuracy, Accurate
+from xlamini.primitives.arithmetic import abs
+from xlamini.primitives.by_parts import ByParts
+from xlamini.primitives.comparison import gt
 from xlamini.primitives.cpu_math import DOUBLE, formula
 from xlamini.primitives.elementwise import elementwise
-from xlamini.primitives.exponential import TRANSCENDENTAL
-from xlamini.primitives.kinds import COMPLEX, FLOAT
+from xlamini.primitives.exponential import TRANSCENDENTAL, logistic
+from xlamini.primitives.kinds import COMPLEX, FLOAT, is_complex
 from xlamini.primitives.power import rsqrt, square
+from xlamini.primitives.select import where
 
 
 @elementwise(
-    hlo="chlo.sinh", on_cpu=formula("exponential.hyperbolic_sine", DOUBLE),
+    family=ByParts, hlo="chlo.sinh", on_cpu=formula("exponential.hyperbolic_sine", DOUBLE),
     accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL,
 )
 def sinh(x: Any) -> Any:
@@ -29,7 +35,7 @@ def _(x: Any, *, out: Any) -> Any:
 
 
 @elementwise(
-    hlo="chlo.cosh", on_cpu=formula("exponential.hyperbolic_cosine", DOUBLE),
+    family=ByParts, hlo="chlo.cosh", on_cpu=formula("exponential.hyperbolic_cosine", DOUBLE),
     accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL,
 )
 def cosh(x: Any) -> Any:
@@ -56,11 +62,11 @@ def tanh(x: Any, *, accuracy: Accuracy = None) -> Any:
 
 @tanh.derivative
 def _(x: Any, *, out: Any) -> Any:
-    # The factors keep the precision that 1 - out**2 loses where out is near 1.
-    return (1 + out) * (1 - out)
+    # Not 1 - out**2, of which nothing is left where out is rounded to 1.
+    return 4 * logistic(2 * x) * logistic(-2 * x) if is_complex(x) else square(1 / cosh(x))
 
 
-@elementwise(hlo="chlo.asinh", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+@elementwise(family=ByParts, hlo="chlo.asinh", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
 def asinh(x: Any) -> Any:
     """Inverse hyperbolic sine, elementwise.
 
@@ -71,10 +77,18 @@ def asinh(x: Any) -> Any:
 
 @asinh.derivative
 def _(x: Any, *, out: Any) -> Any:
-    return rsqrt(1 + square(x))
+    if is_complex(x):
+        return rsqrt(1 + 1j * x) * rsqrt(1 - 1j * x)
+    far = gt(abs(x), square_overflows(x))
+    return where(far, 1 / abs(x), rsqrt(1 + square(where(far, 1, x))))
 
 
-@elementwise(hlo="chlo.acosh", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+def square_overflows(x: Any) -> float:
+    """A size, in the dtype of x, below which squares are finite, and from which 1 is nothing beside them."""
+    return 2.0 ** (finfo(aval_of(x).dtype).maxexp // 2 - 1)
+
+
+@elementwise(family=ByParts, hlo="chlo.acosh", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
 def acosh(x: Any) -> Any:
     """Inverse hyperbolic cosine, elementwise; NaN for reals below 1.
 
@@ -90,7 +104,7 @@ def _(x: Any, *, out: Any) -> Any:
 
 
 @elementwise(
-    hlo="chlo.atanh", on_cpu=formula("logarithm.inverse_hyperbolic_tangent", DOUBLE),
+    family=ByParts, hlo="chlo.atanh", on_cpu=formula("logarithm.inverse_hyperbolic_tangent", DOUBLE),
     accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL,
 )
 def atanh(x: Any) -> Any:

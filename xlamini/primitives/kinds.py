@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import issubdtype, memoised
+from xlamini.core import aval_of, issubdtype, memoised
 
 
 class Kinds(Flag):
@@ -40,3 +40,8 @@ _KIND_OF = {
 def kind_of(dtype: Any) -> Kinds:
     """The kind of a dtype; EXTENDED for those that hold no numbers, such as random keys."""
     return next((k for k, t in _KIND_OF.items() if issubdtype(dtype, t)), EXTENDED)
+
+
+def is_complex(x: Any) -> bool:
+    """Whether a value is complex."""
+    return kind_of(aval_of(x).dtype) is COMPLEX

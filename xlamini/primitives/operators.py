@@ -5,18 +5,20 @@ with these operators.
 """
 from __future__ import annotations
 
+import operator as by_value
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from xlamini.core import Literal, Tracer, aval_of, issubdtype, repeated, trim
-from xlamini.core.dtypes import is_weak
+from xlamini.core.dtypes import fits, is_weak
 from xlamini.primitives import arithmetic, bitwise, comparison, rounding
 from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.kinds import BOOL, COMPLEX, INTEGER, SIGNED, UNSIGNED, kind_of
 from xlamini.primitives.power import integer_pow, pow
 from xlamini.primitives.promotion import (
+    PYTHON_SCALARS,
     broadcasted,
     check_operands,
     in_dtype,
@@ -47,29 +49,43 @@ def _plain(primitive: Any, name: str) -> Function:
 
 
 add, subtract, multiply = (_plain(p, p.name) for p in (arithmetic.add, arithmetic.sub, arithmetic.mul))
-equal, not_equal = _plain(comparison.eq, "eq"), _plain(comparison.ne, "ne")
 bitwise_and, bitwise_or = _plain(bitwise.bitwise_and, "and"), _plain(bitwise.bitwise_or, "or")
 bitwise_xor, bitwise_not = _plain(bitwise.bitwise_xor, "xor"), _plain(bitwise.bitwise_not, "not")
 left_shift = _plain(bitwise.shift_left, "left_shift")
 negative = _plain(arithmetic.neg, "neg")
 
 
-# --- order: complex numbers compare by their real parts, then by their imaginary ones
+# --- comparisons: complex numbers have the order of their real parts, then of their imaginary ones
 
 
-def _comparison(primitive: Any, name: str) -> Function:
+def _comparison(primitive: Any, compare: Function) -> Function:
+    name, is_order = primitive.name, primitive not in (comparison.eq, comparison.ne)
+
     def operator(x: Any, y: Any) -> Any:
+        if (type(x) is int or type(y) is int) and (found := _decided(compare, x, y)) is not None:
+            return found
         x, y = promoted(name, x, y)
-        if kind_of(aval_of(x).dtype) not in COMPLEX:
-            return primitive.bind(x, y)
-        return by_parts(primitive.bind, x, y)
+        if is_order and kind_of(aval_of(x).dtype) in COMPLEX:
+            return by_parts(primitive.bind, x, y)
+        return primitive.bind(x, y)
 
     operator.__name__ = name
     return operator
 
 
-less, less_equal = _comparison(comparison.lt, "lt"), _comparison(comparison.le, "le")
-greater, greater_equal = _comparison(comparison.gt, "gt"), _comparison(comparison.ge, "ge")
+def _decided(compare: Function, x: Any, y: Any) -> Any:
+    """A comparison with a Python int beyond the dtype, which has one answer for all elements; None for others."""
+    array, number = (y, x) if type(x) is int else (x, y)
+    if not is_operand(array) or type(array) in PYTHON_SCALARS or fits(number, aval_of(array).dtype):
+        return None
+    holds = compare(0, number) if array is x else compare(number, 0)
+    return (comparison.eq if holds else comparison.ne).bind(array, array)
+
+
+equal, not_equal = _comparison(comparison.eq, by_value.eq), _comparison(comparison.ne, by_value.ne)
+less, less_equal = _comparison(comparison.lt, by_value.lt), _comparison(comparison.le, by_value.le)
+greater, greater_equal = _comparison(comparison.gt, by_value.gt), _comparison(comparison.ge, by_value.ge)
+_PLAIN.update({equal: comparison.eq, not_equal: comparison.ne})
 
 
 # --- division
@@ -174,14 +190,14 @@ _EXPONENT_BITS = 6
 
 def _integer_power(x: Any, y: Any) -> Any:
     """Repeated squaring. From 2 ** 6 on, a power of an even number has no bit left, and of an odd one the low bits
-    count.
+    count. So it is for negative exponents, as in JAX: 1 and -1 have their powers, other numbers have no meaningful one.
     """
     result = where(bitwise_and(greater_equal(y, 1 << _EXPONENT_BITS), equal(x & 1, 0)), 0, 1)
     result = in_dtype(result, aval_of(x).dtype)
     for bit in range(_EXPONENT_BITS):
         result = where(not_equal(y & (1 << bit), 0), multiply(result, x), result)
         x = multiply(x, x)
-    return where(less(y, 0), 0, result)
+    return result
 
 
 # --- the others

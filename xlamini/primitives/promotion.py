@@ -164,17 +164,16 @@ def in_dtype(x: Any, dtype: Any, weak: bool = False) -> Any:
 
 
 def number(x: Any, dtype: Any, weak: bool = False) -> Literal:
-    """A Python number as a literal; an int that is out of the dtype's range wraps around, as in an array.
+    """A Python number as a literal.
 
-    OverflowError for one that is too large for Python ints in programs, int32 or int64, too.
+    OverflowError for an int beyond an integer dtype, as in NumPy, or beyond Python ints in programs, int32 or int64.
     """
     return interned(_number, x, dtype, weak)
 
 
 def _number(x: Any, dtype: Any, weak: bool) -> Literal:
-    if type(x) is int and not -(2**31) <= x < 2**31:
-        wide = issubdtype(dtype, np.integer) and dtype.itemsize >= 4
-        check_fits(x, dtype if wide else canonicalize_dtype(int))
+    if type(x) is int:
+        check_fits(x, dtype if issubdtype(dtype, np.integer) else canonicalize_dtype(int))
     return literal(number_on_host(np.asarray(x), dtype), dtype, weak)
 
 

@@ -22,10 +22,11 @@ from xlamini.core import (
     alike,
     aval_of,
 )
-from xlamini.primitives.arithmetic import div, sub
+from xlamini.core.dtypes.limits import finfo
+from xlamini.primitives.arithmetic import div, min, sub
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.exponential import TRANSCENDENTAL, exp
-from xlamini.primitives.kinds import COMPLEX, FLOAT
+from xlamini.primitives.kinds import COMPLEX, FLOAT, is_complex
 from xlamini.primitives.reductions import check_kind, reduce_max, wide_sum
 from xlamini.primitives.shape import broadcast_in_dim
 
@@ -67,8 +68,18 @@ softmax_p = Softmax()
 
 def _formula(x: Any, axes: Shape) -> Any:
     aval = aval_of(x)
-    powers = exp(sub(x, _everywhere(reduce_max(x, axes), axes, aval)))
+    whole = x if is_complex(x) else rounded_in_difference(x)
+    powers = exp(sub(whole, _everywhere(reduce_max(x, axes), axes, aval)))
     return div(powers, _everywhere(wide_sum(powers, axes), axes, aval))
+
+
+def rounded_in_difference(x: Any) -> Any:
+    """x up to infinity, whose difference from its maximum is infinite all the same.
+
+    Where x is a product, LLVM makes one fused operation of product and difference, which does not round the product,
+    as that in the maximum is. Of large numbers the rounding error alone is far from 0. Nothing fuses with a minimum.
+    """
+    return min(x, float(finfo(aval_of(x).dtype).max))
 
 
 def _everywhere(x: Any, axes: Shape, aval: ShapedArray) -> Any:

@@ -8,11 +8,12 @@ from xlamini.core import aval_of
 from xlamini.primitives.accuracy import Accuracy, Accurate
 from xlamini.primitives.arithmetic import abs, max
 from xlamini.primitives.bitwise import bitwise_or
+from xlamini.primitives.by_parts import ByParts
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.cpu_math import formula
 from xlamini.primitives.elementwise import elementwise
-from xlamini.primitives.exponential import TRANSCENDENTAL
-from xlamini.primitives.kinds import COMPLEX, FLOAT, kind_of
+from xlamini.primitives.exponential import TRANSCENDENTAL, logistic
+from xlamini.primitives.kinds import COMPLEX, FLOAT, is_complex, kind_of
 from xlamini.primitives.power import rsqrt, square
 from xlamini.primitives.select import where
 
@@ -65,10 +66,15 @@ def tan(x: Any, *, accuracy: Accuracy = None) -> Any:
 
 @tan.derivative
 def _(x: Any, *, out: Any) -> Any:
+    if is_complex(x):  # out is near i or -i where the imaginary part is large
+        return 4 * logistic(2j * x) * logistic(-2j * x)
     return 1 + square(out)
 
 
-@elementwise(hlo="chlo.asin", on_cpu=formula("arcsine.arcsine"), accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+@elementwise(
+    family=ByParts, hlo="chlo.asin", on_cpu=formula("arcsine.arcsine"),
+    accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL,
+)
 def asin(x: Any) -> Any:
     """Inverse sine, elementwise, between -pi/2 and pi/2; NaN for reals outside [-1, 1].
 
@@ -79,10 +85,13 @@ def asin(x: Any) -> Any:
 
 @asin.derivative
 def _(x: Any, *, out: Any) -> Any:
-    return rsqrt(1 - square(x))
+    return _of_arcsine(x)
 
 
-@elementwise(hlo="chlo.acos", on_cpu=formula("arcsine.arccosine"), accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+@elementwise(
+    family=ByParts, hlo="chlo.acos", on_cpu=formula("arcsine.arccosine"),
+    accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL,
+)
 def acos(x: Any) -> Any:
     """Inverse cosine, elementwise, between 0 and pi; NaN for reals outside [-1, 1].
 
@@ -93,10 +102,18 @@ def acos(x: Any) -> Any:
 
 @acos.derivative
 def _(x: Any, *, out: Any) -> Any:
-    return -rsqrt(1 - square(x))
+    return -_of_arcsine(x)
 
 
-@elementwise(hlo="chlo.atan", on_cpu=formula("arctangent.arctangent"), accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+def _of_arcsine(x: Any) -> Any:
+    # One root of the product would overflow, and be on the wrong branch, for complex numbers.
+    return rsqrt(1 - x) * rsqrt(1 + x) if is_complex(x) else rsqrt((1 - x) * (1 + x))
+
+
+@elementwise(
+    family=ByParts, hlo="chlo.atan", on_cpu=formula("arctangent.arctangent"),
+    accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL,
+)
 def atan(x: Any) -> Any:
     """Inverse tangent, elementwise, between -pi/2 and pi/2.
 
@@ -107,7 +124,7 @@ def atan(x: Any) -> Any:
 
 @atan.derivative
 def _(x: Any, *, out: Any) -> Any:
-    return 1 / (1 + square(x))
+    return 1 / ((1 + 1j * x) * (1 - 1j * x)) if is_complex(x) else 1 / (1 + square(x))
 
 
 @elementwise(

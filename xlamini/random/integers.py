@@ -32,9 +32,9 @@ _INT32 = np.dtype(np.int32)
 def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Integers from minval up to, not including, maxval, by default of the dtype of Python's int.
 
-    Bounds are ints or arrays that broadcast to `shape`; where the range is empty the result is `minval`. Arrays beyond
-    the dtype, and for a dtype of fewer than 32 bits numbers too, are moved to its ends. Raises OverflowError for
-    numbers beyond the range of the dtype, or of int32 if it is narrower; TypeError for a dtype that is no integer,
+    Bounds are ints or arrays that broadcast to `shape`; where the range is empty the result is `minval`. Arrays of
+    the device beyond the dtype are moved to its ends. Raises OverflowError for numbers beyond the range of the dtype;
+    TypeError for a dtype that is no integer,
     ValueError for bounds that do not broadcast.
 
     >>> xlamini.random.randint(xlamini.random.key(0), (3,), 0, 9)
@@ -65,12 +65,11 @@ class _Limits(NamedTuple):
         return self.drawn.type(min(max(int(bound), self.first), greatest))
 
     def _check(self, name: str, least: Any, most: Any) -> None:
-        """Raise OverflowError for a bound that the drawn dtype does not hold; `maxval` may lie one beyond it."""
-        info = iinfo(self.drawn)
-        if not (info.min <= least and most <= info.max + (name == "maxval")):
+        """Raise OverflowError for a bound that the dtype does not hold; `maxval` may lie one beyond it."""
+        if not (self.first <= least and most <= self.last + (name == "maxval")):
             raise OverflowError(
-                f"randint: {name} is {least if least < info.min else most}, but {info.dtype} holds {info.min} to "
-                f"{info.max}; give a wider dtype (64-bit dtypes need enable_x64)"
+                f"randint: {name} is {least if least < self.first else most}, but the dtype holds {self.first} to "
+                f"{self.last}; give a wider dtype (64-bit dtypes need enable_x64)"
             )
 
     def array(self, bound: Any, greatest: int) -> Any:

@@ -39,7 +39,8 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
         return _key_of_number(int(seed) + random_seed_offset.value, kind)
     _check_seed(seed)
     if random_seed_offset.value:
-        seed = seed + random_seed_offset.value
+        offset = random_seed_offset.value  # unsigned seeds hold no negative number
+        seed = seed + offset if offset > 0 else seed - -offset
     if state.builder is not None:
         return seed_p.bind(seed, impl=kind.generator)
     return PRNGKeyArray(kind, _words_of_seed(seed, impl=kind.generator))  # type: ignore[return-value]

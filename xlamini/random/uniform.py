@@ -7,16 +7,13 @@ import numpy as np
 
 from xlamini.core import Shape, finfo, literal
 from xlamini.primitives import (
-    abs,
     bitcast_convert_type,
     bitwise_or,
     broadcast_to,
     convert,
-    eq,
     in_dtype,
     index_in_dim,
     max as maximum,
-    where,
 )
 from xlamini.primitives.bitwise import shift_right_logical
 from xlamini.primitives.random_keys import bits_p
@@ -61,17 +58,12 @@ def uniform_between(key: Any, shape: Shape, dtype: np.dtype, low: Any, high: Any
             return floats
         with np.errstate(over="ignore"):
             span = high - low
-        if np.isinf(span) and np.isfinite(low) and np.isfinite(high):
-            return 2 * _moved(floats, literal(low / 2), literal(high / 2 - low / 2))
-        return _moved(floats, literal(low), literal(span))
+        if np.isfinite(span):
+            return maximum(literal(low), floats * literal(span) + literal(low))
+        low, high = literal(low), literal(high)
     low, high = (broadcast_to(in_dtype(x, dtype), shape) for x in (low, high))
-    scale = where(eq(abs(high - low), np.inf), literal(0.5, dtype), literal(1, dtype))
-    return _moved(floats, low * scale, high * scale - low * scale) / scale
-
-
-def _moved(floats: Any, low: Any, span: Any) -> Any:
-    """Floats from [0, 1) moved to an interval."""
-    return maximum(low, floats * span + low)
+    # Of halves, whose difference does not overflow.
+    return maximum(low, 2 * (floats * (high / 2 - low / 2) + low / 2))
 
 
 def _unit(key: Any, shape: Shape, dtype: np.dtype) -> Any:

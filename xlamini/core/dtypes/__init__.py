@@ -4,6 +4,7 @@ from xlamini.core.dtypes.limits import (
     can_cast,
     check_fits,
     finfo,
+    fits,
     iinfo,
     itemsize_bits,
 )

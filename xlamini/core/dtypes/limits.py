@@ -62,12 +62,18 @@ def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
     return bool(np.can_cast(as_dtype(from_), as_dtype(to), casting))
 
 
+def fits(value: int, dtype: Any) -> bool:
+    """Whether a Python int is in the range of an integer `dtype`; True for other dtypes."""
+    if 0 <= value <= 1 or scalar_types.get(dtype) is not int:
+        return True
+    limits = iinfo(dtype)
+    return bool(limits.min <= value <= limits.max)
+
+
 def check_fits(value: int, dtype: Any) -> None:
     """Raise OverflowError when a Python int is out of the range of an integer `dtype`."""
-    if scalar_types.get(dtype) is not int:
-        return
-    limits = iinfo(dtype)
-    if not limits.min <= value <= limits.max:
+    if not fits(value, dtype):
+        limits = iinfo(dtype)
         shown = str(value) if value.bit_length() <= 128 else f"of {value.bit_length()} bits"
         raise OverflowError(
             f"Python int {shown} does not fit in {dtype}, which holds "

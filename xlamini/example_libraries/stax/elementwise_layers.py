@@ -118,7 +118,7 @@ Gelu = elementwise(gelu)
 """The layer of `nn.gelu`.
 
 >>> init_fun, apply_fun = Gelu
->>> apply_fun((), jnp.array([-10.0, 0.0, 10.0]))
+>>> apply_fun((), jnp.array([-100.0, 0.0, 10.0]))
 Array([-0.,  0., 10.], dtype=float32)
 """
 

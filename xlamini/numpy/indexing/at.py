@@ -13,6 +13,7 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 
 from xlamini.core import ShapedArray, Tracer, aval_of, memoised, repeated, result_type, user_stacklevel
+from xlamini.core.dtypes import check_fits
 from xlamini.core.state import state
 from xlamini.numpy.arithmetic import power, true_divide
 from xlamini.numpy.construction import asarray
@@ -135,6 +136,8 @@ def _updated(at: AtIndex, how: str, values: Any, out_sharding: Any, promises: Pr
 
 
 def _update(x: Any, index: Any, how: str, values: Any, **promises: Unpack[Promises]) -> Any:
+    if type(values) is int:
+        check_fits(values, aval_of(x).dtype)
     values = _as_values(how, values)
     _warn_of_cast(how, aval_of(x), values)
     mask = _lone_mask(index)

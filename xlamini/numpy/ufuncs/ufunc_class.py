@@ -17,6 +17,7 @@ from xlamini.numpy.vectorize import vectorize
 from xlamini.primitives import expand_dims, in_dtype, stands_for_array
 from xlamini.runtime import Array
 from xlamini.staging import jit
+from xlamini.staging.run.composite import beyond_dtypes
 from xlamini.typing import ArrayLike, DTypeLike
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class ufunc:
         try:  # in place of `api_boundary`, which would cost a call more
             if named:
                 named = self._without_outputs(**named)
-            if state.builder is None:
+            if state.builder is None and not (int in map(type, operands) and beyond_dtypes(operands)):
                 return self._compiled(*operands, **named)
             return self._function(*operands, **named)
         except Exception as error:

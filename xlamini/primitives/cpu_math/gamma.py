@@ -14,7 +14,7 @@ from typing import Any
 from xlamini.core import aval_of
 from xlamini.primitives.bitwise import bitwise_and, bitwise_or
 from xlamini.primitives.comparison import eq, ge, lt, ne
-from xlamini.primitives.cpu_math.floats import FLOAT32, FLOAT64, horner
+from xlamini.primitives.cpu_math.floats import FLOAT32, FLOAT64, horner, sign_of, with_sign
 from xlamini.primitives.cpu_math.logarithm import log_normal
 from xlamini.primitives.cpu_math.reduction import nearest
 from xlamini.primitives.cpu_math.vector_lowering import vectorised
@@ -105,10 +105,11 @@ def _product(size: Any, whole: Any, sine: Any, inverse: Any, negative: Any) -> A
 
 @vectorised()
 def digamma(x: Any) -> Any:
-    """The derivative of the logarithm of the gamma function; NaN at its poles and for subnormal numbers."""
+    """The derivative of `log_gamma`; NaN at its poles below 0, infinite for 0 and subnormal numbers."""
     dtype, size, negative = aval_of(x).dtype, abs(x), lt(x, 0)
     small = lt(size, 3)
-    first = where(lt(size, _SMALLEST[dtype]), math.nan, 1 / size)
+    zero = lt(size, _SMALLEST[dtype])
+    first = 1 / where(zero, 1, size)
     shifted = where(small, size + 3, size)
     inverse = 1 / shifted
     square = inverse * inverse
@@ -117,7 +118,8 @@ def digamma(x: Any) -> Any:
     # 1 / (size + 1) + 1 / (size + 2) as one fraction: digamma(size) is the result, less `first` where it is small.
     found = where(small, series - (size + size + 3) / ((size + 1) * (size + 2)), series)
     shown = where(negative, where(small, 0, first), where(small, -first, 0))
-    return where(negative, _cotangent(size) + shown + found, shown + found)
+    found = where(negative, _cotangent(size) + shown + found, shown + found)
+    return where(zero, with_sign(where(zero, -math.inf, x), sign_of(x)), found)
 
 
 def _cotangent(size: Any) -> Any:

@@ -5,13 +5,13 @@ import math
 from typing import Any
 
 from xlamini.numpy.ufuncs.declaration import ufunc
-from xlamini.primitives import bitwise_and, exp, log, log1p, max, min, promoted_inexact, where
+from xlamini.primitives import bitwise_and, exp, floor, log, log1p, max, min, promoted_inexact, where
 from xlamini.primitives.special.gamma import digamma, lgamma
 from xlamini.primitives.special.incomplete_beta import betainc as betainc_p
 from xlamini.primitives.special.stirling import LARGE, remainder
 from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
-from xlamini.scipy.special.gamma import sign_of_gamma
+from xlamini.scipy.special.gamma import is_whole, sign_of_gamma
 from xlamini.typing import ArrayLike
 
 _STEPS = 10
@@ -56,6 +56,7 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     >>> betaln(2.0, 3.0)
     Array(-2.4849067, dtype=float32, weak_type=True)
     """
+    a, b, _ = reflected(a, b)
     return _log_beta(a, b)
 
 
@@ -66,7 +67,19 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
     >>> beta(1.0, 2.0)
     Array(0.49999997, dtype=float32)
     """
-    return sign_of_gamma(a) * sign_of_gamma(b) * sign_of_gamma(a + b) * exp(_log_beta(a, b))
+    a, b, sign = reflected(a, b)
+    return sign * sign_of_gamma(a) * sign_of_gamma(b) * sign_of_gamma(a + b) * exp(_log_beta(a, b))
+
+
+def reflected(a: Any, b: Any) -> tuple[Any, Any, Any]:
+    """Arguments with the same beta function, and a sign for it, where its poles in one of them and the sum cancel.
+
+    That is `beta(a, b) = (-1) ** b * beta(1 - a - b, b)` for whole a and b, if a and a + b are not positive.
+    """
+    pole, other = min(a, b), max(a, b)
+    cancel = bitwise_and(bitwise_and(is_whole(pole), is_whole(other)), bitwise_and(other > 0, pole + other <= 0))
+    odd = other - 2 * floor(other / 2)
+    return where(cancel, 1 - pole - other, a), where(cancel, other, b), where(cancel, 1 - 2 * odd, 1.0)
 
 
 def _log_beta(a: Any, b: Any) -> Any:

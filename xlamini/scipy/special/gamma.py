@@ -186,15 +186,31 @@ def _multigammaln(a: Any, *, d: int) -> Any:
     return convert(total, aval_of(array).dtype)
 
 
-@special(
-    lambda z, m, out: out * (primitives.digamma(z + m) - primitives.digamma(z)),
-    lambda z, m, out: out * primitives.digamma(z + m),
-)
+def _poch_slope(z: Any, m: Any, out: Any) -> Any:
+    both = bitwise_and(_is_pole(z), _is_pole(z + m))
+    top, base = where(both, 1 - z - m, z + m), where(both, 1 - z, z)  # the cotangents of the reflections are equal
+    return out * (primitives.digamma(top) - primitives.digamma(base))
+
+
+@special(_poch_slope, lambda z, m, out: out * primitives.digamma(z + m))
 def poch(z: ArrayLike, m: ArrayLike) -> Array:
     """Pochhammer's symbol, `gamma(z + m) / gamma(z)`, of each pair of elements.
 
     >>> poch(2.0, 3.0)
     Array(24., dtype=float32)
     """
-    size = exp(primitives.lgamma(z + m) - primitives.lgamma(z))
-    return where(eq(m, 0), 1.0, sign_of_gamma(z) * sign_of_gamma(z + m) * size)
+    low, high = _is_pole(z), _is_pole(z + m)
+    both = bitwise_and(low, high)  # then the poles cancel: (-1) ** m * gamma(1 - z) / gamma(1 - z - m)
+    top, base = where(both, 1 - z, z + m), where(both, 1 - z - m, z)
+    size = exp(primitives.lgamma(top) - primitives.lgamma(base))
+    signs = where(both, 1 - 2 * abs(m - 2 * floor(m / 2)), sign_of_gamma(z) * sign_of_gamma(z + m))
+    return where(eq(m, 0), 1.0, where(both, signs * size, where(low, 0.0, signs * size)))
+
+
+def is_whole(x: Any) -> Any:
+    """A mask of whole numbers."""
+    return eq(x, floor(x))
+
+
+def _is_pole(x: Any) -> Any:
+    return bitwise_and(x <= 0, is_whole(x))

@@ -7,7 +7,7 @@ Arguments broadcast, with ShapeError where they cannot; the result has their sha
 from __future__ import annotations
 
 from xlamini.nn import log1mexp
-from xlamini.numpy import exp, expm1, log
+from xlamini.numpy import exp, expm1, inf, log, where
 from xlamini.runtime import Array
 from xlamini.scipy.stats.declaration import distribution
 from xlamini.typing import ArrayLike
@@ -21,7 +21,8 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     Array(-1., dtype=float32, weak_type=True)
     """
     z = (x - loc) / scale
-    return -z - exp(-z) - log(scale)
+    below = z == -inf
+    return where(below, z, -z - exp(-where(below, 0, z)) - log(scale))
 
 
 @distribution

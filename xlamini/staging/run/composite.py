@@ -12,11 +12,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from xlamini.core import repeated, tree_leaves, tree_map, trim
+from xlamini.core import canonicalize_dtype, repeated, tree_leaves, tree_map, trim
 from xlamini.core.api_boundary import is_api_boundary
 from xlamini.core.call_cache import EAGER
+from xlamini.core.dtypes import fits
 from xlamini.core.state import state
 from xlamini.primitives import stands_for_array
+from xlamini.runtime import ArrayImpl
 from xlamini.runtime.dispatch_errors import Explain, guarded
 from xlamini.staging.run.jit import dispatched
 
@@ -44,6 +46,8 @@ def _composite(fun: Any, static: tuple[str, ...]) -> Any:
         try:
             if state.builder is not None:
                 return repeated(fun, args, kwargs)
+            if int in map(type, args) and beyond_dtypes(args):
+                return fun(*args, **kwargs)
             if compiled is None:  # on first use: there are hundreds of composites, and a program calls a few
                 compiled, explain = dispatched(fun, static)
             return compiled(*args, **kwargs)
@@ -61,6 +65,18 @@ def _composite(fun: Any, static: tuple[str, ...]) -> Any:
 
     setattr(fun, EAGER, call)
     return call
+
+
+def beyond_dtypes(args: Sequence[Any]) -> bool:
+    """Whether an int is beyond the dtype of an array beside it, or beyond Python ints in programs.
+
+    In a compiled call it would be an array of that dtype, wrapped around; an operation of its own gets its value.
+    """
+    numbers = [x for x in args if type(x) is int and not 0 <= x < 128]
+    if not numbers:
+        return False
+    dtypes = {x.dtype for x in tree_leaves(args) if isinstance(x, ArrayImpl | np.ndarray)}
+    return any(not fits(x, dtype) for dtype in (*dtypes, canonicalize_dtype(int)) for x in numbers)
 
 
 def _as_it_is(error: Exception, args: Any, kwargs: Any) -> None:
