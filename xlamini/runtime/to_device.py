@@ -6,6 +6,7 @@ narrowed while x64 is off. A Python number makes a weakly typed Array.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,8 @@ HOST_VALUES = (*_NUMPY, *_NUMBERS)
 _COPY = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _ALIGNMENT = 64
 """Alignment in bytes of host memory that XLA's CPU client uses without a copy."""
+_HUGE = 60_000_000
+"""Bytes above which glibc takes memory from the system, page by page (devices/allocation.py)."""
 
 
 def device_put_value(
@@ -99,12 +102,31 @@ def _put_ndarray(
 ) -> ArrayImpl:
     if aval is None:
         aval = ShapedArray(x.shape, _array_dtype(x.dtype))
-    if not isinstance(sharding, SingleDeviceSharding):
+    if not isinstance(sharding, SingleDeviceSharding) or _is_huge(aval, sharding):
         return _put_parts(x, sharding, committed, aval)
     if x.dtype is not aval.dtype:
         with np.errstate(over="ignore", invalid="ignore"):
             x = x.astype(aval.dtype)
     return _put(aval, sharding, [x], [sharding._device], committed, False, _COPY, True)
+
+
+def _is_huge(aval: ShapedArray, sharding: SingleDeviceSharding) -> bool:
+    """Whether an array on a CPU is so large that NumPy copies it in less time than XLA, as it asks for large pages."""
+    return aval.nbytes > _HUGE and sharding._device.platform == "cpu"
+
+
+def host_copier(aval: ShapedArray, sharding: Any) -> Callable[[Any], ArrayImpl]:
+    """The function that puts NumPy arrays of one type on the devices of a sharding, with little work for each."""
+    if not _is_plain(aval, sharding) or _is_huge(aval, sharding):
+        return lambda x: device_put_value(x, sharding, committed=False)
+    put, dtype, devices = _jax.batched_device_put, aval.dtype, [sharding._device]
+
+    def copied(x: Any) -> ArrayImpl:
+        if x.dtype is not dtype:  # C++ narrows by itself, so an array of int64 comes here for one of int32
+            return device_put_value(x, sharding, committed=False)
+        return put(aval, sharding, [x], devices, False, False, _COPY, True)
+
+    return copied
 
 
 def _put_parts(x: np.ndarray, sharding: Any, committed: bool, aval: ShapedArray) -> ArrayImpl:

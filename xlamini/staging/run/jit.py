@@ -136,7 +136,8 @@ class Jitted(Estimated):
         if not program.runs_in_cpp:
             self.in_python.add(plan, traced, program, where.committed)
             return out, None, False
-        return out, program.fast_path(traced.captured, dispatch_registry.flatten(out)[1], where.committed), False
+        out_tree = dispatch_registry.flatten(out)[1]
+        return out, program.fast_path(traced.captured, plan.leaves, out_tree, where.committed), False
 
     def in_arrays(self, plan: CallPlan, traced: Trace) -> tuple[CallPlan, Trace]:
         """A call and its trace, as they are lowered: with the arrays that values of users' types are made of."""
