@@ -112,3 +112,13 @@ def test_the_flag_shares_memory_and_comes_back():
         y = f(x)
         x[:] = -1
         assert y[-1] == i + 1
+
+
+def test_a_captured_array_that_changes_between_the_stages():
+    x, a = jnp.zeros(4), np.ones(4, np.float32)
+    f = xlamini.jit(lambda x: x + a)
+    traced = f.trace(x)
+    a[:] = 7
+    lowered = traced.lower()
+    a[:] = 9
+    assert lowered.compile()(x)[0] == 1 and f(x)[0] == 1

@@ -94,11 +94,14 @@ def fast_path(
 
 
 def _copiers(executable: CompiledModule, inputs: Sequence[Any]) -> list[Callable[[np.ndarray], ArrayImpl] | None]:
-    """For each input the function that copies it, if it is a NumPy array; C++ takes it for a layout."""
+    """For each input the function that copies it, if it is one of NumPy's; C++ takes it for a layout.
+
+    Scalars have the signature of arrays without dimensions.
+    """
     types = zip(executable.in_avals, executable.in_shardings, strict=True)
     copied = not zero_copy_arguments.value
     return [
-        host_copier(*type_) if copied and isinstance(x, np.ndarray) else None
+        host_copier(*type_) if copied and isinstance(x, np.ndarray | np.generic) else None
         for x, type_ in zip(inputs, types, strict=True)
     ]
 

@@ -15,6 +15,7 @@ from jaxlib import _jax
 from xlamini.core import ShapedArray, enable_x64, memoised
 from xlamini.core.dtypes import check_fits, dtype_of, python_scalar_dtypes
 from xlamini.core.errors import DeviceNotHereError
+from xlamini.core.host_arrays import as_ndarray
 from xlamini.core.memory_space import DEVICE, HOST
 from xlamini.runtime.fork import process, refuse_fork
 from xlamini.runtime.lifetime import check_alive
@@ -65,7 +66,7 @@ def device_put_value(
     sharding = default_sharding() if where is None else as_sharding(where)
     bound = where is not None if committed is None else committed
     if isinstance(x, _NUMPY):
-        return _put_ndarray(np.asarray(x), sharding, bound, aval)
+        return _put_ndarray(as_ndarray(x), sharding, bound, aval)
     if aval is None and type(x) in python_scalar_dtypes:
         return _put_scalar(x, sharding, bound)
     number, aval = _number(x), aval or _scalar_aval(x)
@@ -116,13 +117,14 @@ def _is_huge(aval: ShapedArray, sharding: SingleDeviceSharding) -> bool:
 
 
 def host_copier(aval: ShapedArray, sharding: Any) -> Callable[[Any], ArrayImpl]:
-    """The function that puts NumPy arrays of one type on the devices of a sharding, with little work for each."""
+    """The function that puts NumPy arrays and scalars of one type on a sharding's devices, with little work for each."""
     if not _is_plain(aval, sharding) or _is_huge(aval, sharding):
         return lambda x: device_put_value(x, sharding, committed=False)
     put, dtype, devices = _jax.batched_device_put, aval.dtype, [sharding._device]
 
     def copied(x: Any) -> ArrayImpl:
-        if x.dtype is not dtype:  # C++ narrows by itself, so an array of int64 comes here for one of int32
+        # C++ narrows by itself, so an array of int64 comes here for one of int32, and takes subclasses as they are.
+        if x.dtype is not dtype or type(x) is not np.ndarray:
             return device_put_value(x, sharding, committed=False)
         return put(aval, sharding, [x], devices, False, False, _COPY, True)
 

@@ -232,9 +232,12 @@ class Jitted(Estimated):
             assert state.builder is not None
             state.builder.memo[self, key] = traced
         else:
-            kept = traces.keep(self.caches, key, traced.of_its_own()._replace(names=(), builder=None))
+            own = traced.of_its_own()
+            kept = traces.keep(self.caches, key, own._replace(names=(), builder=None))
             if kept.jaxpr is not traced.jaxpr:  # another thread was faster
                 return kept._replace(names=plan.names)
+            if state.builder is None:  # an enclosing trace knows by identity that it captures an array too
+                return own
         return traced
 
     def placement(self, plan: CallPlan, traced: Trace) -> Placement:

@@ -19,6 +19,7 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.core.dtypes import is_array_dtype
+from xlamini.core.host_arrays import as_ndarray
 from xlamini.runtime import device_put_value
 from xlamini.runtime.call_failures import WrongResult
 from xlamini.runtime.callbacks import cpu
@@ -99,7 +100,7 @@ def _as_declared(x: Any, aval: ShapedArray, path: str) -> np.ndarray:
 def _array(x: Any) -> np.ndarray | None:
     """A value as an ndarray of a dtype that Arrays support, or None."""
     try:
-        array = np.asarray(x)
+        array = as_ndarray(x)
     except TypeError:
         return None
     return array if is_array_dtype(array.dtype) else None
