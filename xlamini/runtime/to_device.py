@@ -117,7 +117,7 @@ def _is_huge(aval: ShapedArray, sharding: SingleDeviceSharding) -> bool:
 
 
 def host_copier(aval: ShapedArray, sharding: Any) -> Callable[[Any], ArrayImpl]:
-    """The function that puts NumPy arrays and scalars of one type on a sharding's devices, with little work for each."""
+    """The function that puts NumPy arrays and scalars of one type on the devices of a sharding, in little time."""
     if not _is_plain(aval, sharding) or _is_huge(aval, sharding):
         return lambda x: device_put_value(x, sharding, committed=False)
     put, dtype, devices = _jax.batched_device_put, aval.dtype, [sharding._device]
