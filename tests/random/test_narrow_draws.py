@@ -1,4 +1,4 @@
-"""Draws of bfloat16, float16 and float8 are those of float32, rounded once; comparisons of noise are made in float32."""
+"""Draws of bfloat16 and float16 are those of float32, rounded once; noise is compared in float32."""
 
 import numpy as np
 import pytest
@@ -53,10 +53,9 @@ def test_numbers_are_those_of_float32(name, dtype):
 
 
 def test_in_traced_functions():
-    for dtype in HALVES:
-        draws = xlamini.jit(xlamini.vmap(lambda key: random.gumbel(key, (8,), dtype)))(random.split(KEY, 3))
-        right = [random.gumbel(key, (8,), "float32").astype(dtype) for key in random.split(KEY, 3)]
-        np.testing.assert_array_equal(draws, right)
+    keys = random.split(KEY, 3)
+    draws = xlamini.jit(xlamini.vmap(lambda key: random.gumbel(key, (8,), "bfloat16")))(keys)
+    np.testing.assert_array_equal(draws, [random.gumbel(key, (8,)).astype("bfloat16") for key in keys])
 
 
 def test_what_float16_does_not_hold_is_its_largest_number():
@@ -68,7 +67,7 @@ def test_what_float16_does_not_hold_is_its_largest_number():
 @pytest.mark.parametrize("dtype", HALVES)
 def test_a_truncated_normal_number_is_inside_of_its_bounds(dtype):
     drawn = np.asarray(random.truncated_normal(KEY, -2.0, 1.0, (N,), dtype), np.float32)
-    assert -2 < drawn.min() and drawn.max() < 1
+    assert drawn.min() > -2 and drawn.max() < 1
     single = np.asarray(random.truncated_normal(KEY, -2.0, 1.0, (N,)))
     np.testing.assert_allclose(drawn, single, atol=0.01)
 
