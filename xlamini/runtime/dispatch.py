@@ -36,6 +36,7 @@ post_hook = _jax.config.Config(
 )
 """A hook that C++ calls after each call on the fast path, with function, args, kwargs, outputs; None for no hook."""
 
+PjitFunction: type = _jax.PjitFunction
 CAPACITY = 4096
 _cache = _jax.PjitFunctionCache(capacity=CAPACITY)
 cached_signatures: Callable[[], int] = _cache.size

@@ -6,7 +6,9 @@ C++ dispatch caches the signatures that it has seen. A cache miss, or a call mad
 from __future__ import annotations
 
 import copy
+import copyreg
 import functools
+import sys
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -25,7 +27,7 @@ from xlamini.core.state import state
 from xlamini.core.wrapping import name_as_partial
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.runtime import key_words
-from xlamini.runtime.dispatch import CAPACITY, cached_signatures, clear_signatures, cpp_jit
+from xlamini.runtime.dispatch import CAPACITY, PjitFunction, cached_signatures, clear_signatures, cpp_jit
 from xlamini.runtime.dispatch_errors import Explain, guarded
 from xlamini.runtime.lifetime import explain_failure
 from xlamini.runtime.versions import DISPATCH_ERRORS
@@ -357,6 +359,21 @@ def wrapped(jitted: Jitted) -> Any:
     return function
 
 
+def _pickled(function: Any) -> Any:
+    """How pickle stores a jitted function: by its name, as other functions, or as what it was made of."""
+    found: Any = sys.modules.get(function.__module__)
+    for name in function.__qualname__.split("."):
+        found = getattr(found, name, None)
+    copier = getattr(function, "__deepcopy__", None)
+    if found is function or copier is None:
+        return function.__qualname__
+    return _made_again, (copier.__self__.fun, copier.__self__.options)
+
+
+def _made_again(fun: Callable[..., Any], options: Options) -> Any:
+    return wrapped(Jitted(fun, options))
+
+
 def _in_cpp(jitted: Jitted) -> Any:
     static, fun = jitted.options.static, jitted.fun
     function: Any = cpp_jit(
@@ -372,3 +389,6 @@ def _in_cpp(jitted: Jitted) -> Any:
     if isinstance(fun, functools.partial):
         name_as_partial(function, fun)
     return function
+
+
+copyreg.pickle(PjitFunction, _pickled)
