@@ -250,7 +250,7 @@ def aval_of(x: Any) -> ShapedArray:
     kind = type(x)
     if kind in types_of_values:
         return types_of_values[kind](x)
-    if kind is not np.ndarray:
+    if kind is not np.ndarray and isinstance(x, np.ndarray):
         refuse_masked(x)
     dtype = canonicalize_dtype(dtype_of(x), allow_extended_dtype=True)
     return ShapedArray(np.shape(x), dtype, kind in SCALAR_TYPES and kind is not bool)

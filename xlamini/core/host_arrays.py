@@ -13,8 +13,6 @@ import numpy as np
 
 def as_ndarray(x: Any) -> np.ndarray:
     """An array of NumPy, or whatever NumPy makes one of, as a plain ndarray; ValueError for a masked array."""
-    if type(x) is np.ndarray:
-        return x
     refuse_masked(x)
     return np.asarray(x)
 

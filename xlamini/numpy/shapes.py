@@ -31,9 +31,9 @@ def reshape(
     if out_sharding is not None:
         return in_sharding(out_sharding, reshape, a, shape, order)
     stays = isinstance(a, np.ndarray) and is_operand(a)
-    x: Any = a if stays else as_operand("reshape", a)
+    x: Any = as_ndarray(a) if stays else as_operand("reshape", a)
     sizes = _resolved(x.shape, shape)
-    return np.array(as_ndarray(x).reshape(sizes, order=order)) if stays else _reshape(x, sizes, order)
+    return x.reshape(sizes, order=order).copy() if stays else _reshape(x, sizes, order)
 
 
 def _reshape(x: Any, sizes: tuple[int, ...], order: str) -> Array:

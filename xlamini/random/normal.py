@@ -65,7 +65,7 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype:
     found = float_dtype("truncated_normal", dtype)
     shape = broadcast_shape("truncated_normal", shape, lower=lower, upper=upper)
     lower, upper = in_dtype(lower, found), in_dtype(upper, found)
-    drawn = rounded(_between(key, *(in_dtype(x, wide(found)) for x in (lower, upper)), shape), found)
+    drawn = rounded(_between(key, in_dtype(lower, wide(found)), in_dtype(upper, wide(found)), shape), found)
     infinity: Any = literal(math.inf, found)
     first = nextafter(stop_gradient(lower), infinity)
     last = nextafter(stop_gradient(upper), -infinity)

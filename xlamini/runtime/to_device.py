@@ -66,7 +66,7 @@ def device_put_value(
     sharding = default_sharding() if where is None else as_sharding(where)
     bound = where is not None if committed is None else committed
     if isinstance(x, _NUMPY):
-        return _put_ndarray(as_ndarray(x), sharding, bound, aval)
+        return _put_ndarray(x if type(x) is np.ndarray else as_ndarray(x), sharding, bound, aval)
     if aval is None and type(x) in python_scalar_dtypes:
         return _put_scalar(x, sharding, bound)
     number, aval = _number(x), aval or _scalar_aval(x)
