@@ -124,7 +124,7 @@ def host_copier(aval: ShapedArray, sharding: Any) -> Callable[[Any], ArrayImpl]:
 
     def copied(x: Any) -> ArrayImpl:
         # C++ narrows by itself, so an array of int64 comes here for one of int32, and takes subclasses as they are.
-        if x.dtype is not dtype or type(x) is not np.ndarray:
+        if x.dtype is not dtype or not (type(x) is np.ndarray or isinstance(x, np.generic)):
             return device_put_value(x, sharding, committed=False)
         return put(aval, sharding, [x], devices, False, False, _COPY, True)
 

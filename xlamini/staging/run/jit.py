@@ -361,12 +361,12 @@ def wrapped(jitted: Jitted) -> Any:
 
 def _pickled(function: Any) -> Any:
     """How pickle stores a jitted function: by its name, as other functions, or as what it was made of."""
-    found: Any = sys.modules.get(function.__module__)
-    for name in function.__qualname__.split("."):
+    path, copier = getattr(function, "__qualname__", ""), getattr(function, "__deepcopy__", None)
+    found: Any = sys.modules.get(getattr(function, "__module__", None) or "")
+    for name in path.split("."):
         found = getattr(found, name, None)
-    copier = getattr(function, "__deepcopy__", None)
     if found is function or copier is None:
-        return function.__qualname__
+        return path
     return _made_again, (copier.__self__.fun, copier.__self__.options)
 
 
