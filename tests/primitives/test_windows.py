@@ -126,3 +126,13 @@ def test_windows_of_a_spectrum_warn_and_shrink() -> None:
         assert signal.welch(jnp.ones(9))[1].shape == (5,)
     with pytest.warns(UserWarning, match="the signal is complex"):
         assert signal.stft(jnp.ones(9) * 1j, nperseg=4)[2].shape == (4, 6)
+
+
+@pytest.mark.parametrize("op, start", [(lax.add, 0.0), (lax.max, -np.inf), (lax.mul, 1.0), (lambda x, y: x + y, 0.0)])
+def test_windows_of_one_element(op, start):
+    x = jnp.arange(6.0).reshape(2, 3)
+    for stride in (1, 2):
+        f = lambda x, stride=stride: lax.reduce_window(x, start, op, (1, 1), (stride, stride), "VALID")
+        np.testing.assert_array_equal(f(x), x[::stride, ::stride])
+        np.testing.assert_array_equal(xlamini.vmap(f)(x[None])[0], x[::stride, ::stride])
+        assert xlamini.grad(lambda x, f=f: f(x).sum())(x).sum() == f(x).size

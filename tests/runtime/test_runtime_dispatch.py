@@ -86,7 +86,12 @@ class Jitted:
         committed = any(getattr(x, "_committed", False) for x in leaves)
         (out,) = self.executable.call(arrays, committed)
         path = dispatch.fast_path(
-            self.executable, LEAF, used_inputs=kept, const_args=self.const_args, committed=committed
+            self.executable,
+            LEAF,
+            used_inputs=kept,
+            const_args=self.const_args,
+            leaves=leaves[len(self.const_args) :],
+            committed=committed,
         )
         return out, path, False
 

@@ -14,6 +14,7 @@ import numpy as np
 from xlamini.core import hooks
 from xlamini.core.dtypes import canonicalize_dtype, dtype_of, float0, issubdtype, short_name
 from xlamini.core.errors import ShapeError
+from xlamini.core.host_arrays import refuse_masked
 from xlamini.core.memory_space import DEVICE, Space
 from xlamini.core.sharding.abstract_mesh import ManualAxisType
 from xlamini.core.sharding.aval_sharding import AvalSharding, Names, with_entry
@@ -249,6 +250,8 @@ def aval_of(x: Any) -> ShapedArray:
     kind = type(x)
     if kind in types_of_values:
         return types_of_values[kind](x)
+    if kind is not np.ndarray and isinstance(x, np.ndarray):
+        refuse_masked(x)
     dtype = canonicalize_dtype(dtype_of(x), allow_extended_dtype=True)
     return ShapedArray(np.shape(x), dtype, kind in SCALAR_TYPES and kind is not bool)
 

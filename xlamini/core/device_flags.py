@@ -27,6 +27,10 @@ num_cpu_devices = Flag(
 keep_freed_memory = Flag(
     "keep_freed_memory", True, "keep what CPU programs free for the next ones; read when the CPU is first used"
 )
+zero_copy_arguments = Flag(
+    "zero_copy_arguments", False, "calls may read NumPy arguments after they have returned, so leave these unchanged",
+    affects=DISPATCH,
+)  # fmt: skip
 sort_devices_by_process_index = Flag(
     "sort_devices_by_process_index", True, "devices() lists the devices of process 0 first, and so on; else by id"
 )

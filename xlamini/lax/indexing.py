@@ -8,6 +8,7 @@ from typing import Any
 from xlamini.core import ShapeError, aval_of, literal
 from xlamini.primitives import add, lt, where
 from xlamini.primitives.arithmetic import rem
+from xlamini.primitives.dynamic_slice import reaching
 from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
 from xlamini.primitives.stack import stack, unstack
 from xlamini.runtime import Array
@@ -44,6 +45,7 @@ def _taken(src: Any, vectors: Sequence[Any], *, axes: tuple[int, ...]) -> Any:
 
 
 def _wrapped(index: Any, size: int) -> Any:
+    index = reaching(index, size)
     divisor = literal(max(size, 1), aval_of(index).dtype)
     left = rem(index, divisor)
     return where(lt(left, literal(0, divisor.aval.dtype)), add(left, divisor), left)

@@ -18,6 +18,7 @@ from xlamini.core import (
     user_stacklevel,
 )
 from xlamini.core.dtypes import dtype_of
+from xlamini.core.host_arrays import as_ndarray, refuse_masked
 from xlamini.core.jax_flags import warn_of_narrowing
 from xlamini.core.state import state
 from xlamini.numpy.arguments import as_operand
@@ -142,7 +143,7 @@ def _fits(x: np.ndarray, narrow: np.dtype) -> bool:
 
 def _foreign(name: str, x: Any, wanted: Any) -> Any:
     """An ndarray of anything NumPy can read; TypeError for objects that are no numbers."""
-    value = None if x is None or isinstance(x, str | bytes) else np.asarray(x)
+    value = None if x is None or isinstance(x, str | bytes) else as_ndarray(x)
     if value is None or value.dtype.kind in "OSUMm":
         raise TypeError(f"{name}: {type(x).__name__} {_shown(x)} is no array of numbers; pass numbers or lists of them")
     if wanted is None:
@@ -162,6 +163,9 @@ def _shown(x: Any) -> str:
 
 def _nested(name: str, x: Sequence[Any], wanted: Any) -> Any:
     leaves = [leaf.__jax_array__() if stands_for_array(leaf) else leaf for leaf in tree_leaves(x)]
+    for leaf in leaves:
+        if isinstance(leaf, np.ndarray):
+            refuse_masked(leaf)
     if any(type(leaf) in _ARRAYS for leaf in leaves):
         parts = [_made(name, part, None) for part in x]
         return stack(parts, dtype=result_type(*leaves) if wanted is None else wanted)

@@ -1,4 +1,8 @@
-"""Arrays in files of NumPy's formats, .npy and .npz; and from other libraries' memory."""
+"""Arrays in files of NumPy's formats, .npy and .npz; and from other libraries' memory.
+
+NumPy's files know its own dtypes only. An array of another is written as one of records with a single field, which has
+the dtype's name; but bfloat16 as JAX writes it, without a name.
+"""
 from __future__ import annotations
 
 import os
@@ -7,11 +11,15 @@ from typing import IO, Any
 import ml_dtypes
 import numpy as np
 
+from xlamini.core.dtypes import ml_classes
+from xlamini.core.host_arrays import as_ndarray
 from xlamini.runtime import Array, device_put_value
 from xlamini.runtime.dlpack import from_dlpack as _from_dlpack
 
 _OPAQUE = {np.dtype("V2"): np.dtype(ml_dtypes.bfloat16)}
 """What NumPy's files call the one dtype of ours that they do not know and that is told by its size."""
+_NAMED = {dtype.name: dtype for dtype in map(np.dtype, ml_classes) if dtype not in _OPAQUE.values()}
+"""The other dtypes that NumPy's files do not know."""
 
 File = IO[bytes] | str | os.PathLike[Any]
 
@@ -27,7 +35,29 @@ def save(file: File, arr: Any, allow_pickle: bool = True) -> None:
     ...     load(f"{folder}/weights.npy")
     Array([0, 1, 2], dtype=int32)
     """
-    np.save(file, np.asarray(arr), allow_pickle=allow_pickle)
+    np.save(file, _as_written(arr), allow_pickle=allow_pickle)
+
+
+def _as_written(x: Any) -> np.ndarray:
+    """An array as it is written; of records, if NumPy's files do not know its dtype."""
+    array = as_ndarray(x)
+    if array.dtype.name not in _NAMED:
+        return array
+    return np.ascontiguousarray(array).reshape(array.shape).view([(array.dtype.name, f"V{array.itemsize}")])
+
+
+def _as_read(x: np.ndarray) -> np.ndarray:
+    """An array as it was before it was written."""
+    names = x.dtype.names or ()
+    dtype = _NAMED.get(names[0]) if len(names) == 1 else _OPAQUE.get(x.dtype)
+    return x if dtype is None else np.asarray(x).view(dtype)
+
+
+class _Arrays(np.lib.npyio.NpzFile):
+    """NumPy's object of a file with several arrays, which come as they were before they were written."""
+
+    def __getitem__(self, key: str) -> Any:
+        return _as_read(super().__getitem__(key))
 
 
 def savez(file: File, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
@@ -43,8 +73,8 @@ def savez(file: File, *args: Any, allow_pickle: bool = True, **kwds: Any) -> Non
     >>> sorted(saved), saved["w"]
     (['b', 'w'], array([0, 1, 2], dtype=int32))
     """
-    arrays: dict[str, Any] = {name: np.asarray(x) for name, x in kwds.items()}
-    np.savez(file, *map(np.asarray, args), **arrays)
+    arrays: dict[str, Any] = {name: _as_written(x) for name, x in kwds.items()}
+    np.savez(file, *map(_as_written, args), **arrays)
 
 
 def load(file: File, *args: Any, **kwargs: Any) -> Any:
@@ -61,10 +91,14 @@ def load(file: File, *args: Any, **kwargs: Any) -> Any:
     Array([0, 1, 2], dtype=int32)
     """
     found = np.load(file, *args, **kwargs)
-    if not isinstance(found, np.ndarray):
-        return found
-    dtype: Any = _OPAQUE.get(found.dtype, found.dtype)
-    return device_put_value(np.asarray(found).view(dtype))
+    if isinstance(found, np.ndarray):
+        read = _as_read(found)
+        if read.dtype.type is np.void:
+            raise TypeError(f"load: the file does not name its dtype, {read.dtype}; write np.load(file).view(dtype)")
+        return device_put_value(read)
+    if isinstance(found, np.lib.npyio.NpzFile):
+        found.__class__ = _Arrays
+    return found
 
 
 def fromfile(*args: Any, **kwargs: Any) -> Array:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import ShapeError, Tracer
+from xlamini.core import ShapeError, Tracer, canonicalize_dtype
 from xlamini.numpy.arguments import as_axis, as_operand, as_shape
 from xlamini.numpy.creation import zeros
 from xlamini.numpy.shapes import ravel
-from xlamini.primitives import broadcast_in_dim, check_operands, in_sharding, reshape
+from xlamini.primitives import broadcast_in_dim, check_operands, convert, in_sharding, reshape
 from xlamini.primitives.cumulative import cumsum
 from xlamini.runtime import Array
 from xlamini.staging import composite
@@ -132,7 +132,7 @@ def _repeat_traced(x: Any, repeats: Any, axis: int, total: int | None) -> Any:
     counts = broadcast_to(as_operand("repeat", repeats), (length,))
     _check_counts(counts.shape, x.shape, axis)
     # Where an element's run begins, the index of what is repeated goes up by one.
-    starts = cumsum(counts)[:-1]
+    starts = cumsum(convert(counts, canonicalize_dtype(int)))[:-1]
     steps = zeros(total, int).at[starts].add(1, mode="drop")
     return _taken(x, cumsum(steps), axis)
 

@@ -8,6 +8,7 @@ from typing import Any, overload
 import numpy as np
 
 from xlamini.core import ShapeError
+from xlamini.core.host_arrays import as_ndarray
 from xlamini.numpy.arguments import as_axes, as_axis, as_index, as_operand
 from xlamini.primitives import in_sharding, is_operand, shape as _shape
 from xlamini.runtime import Array
@@ -22,7 +23,7 @@ def reshape(
 
     They are read and written in row-major order, or with order "F" in column-major order. `out_sharding`, a
     PartitionSpec or NamedSharding, says how the result is split over a mesh. As in JAX, a NumPy array stays one, which
-    Python may read in a traced function. ShapeError where the sizes don't fit.
+    Python may read in a traced function; it is a copy. ShapeError where the sizes don't fit.
 
     >>> reshape(xlamini.numpy.arange(6), (2, -1)).shape
     (2, 3)
@@ -30,9 +31,9 @@ def reshape(
     if out_sharding is not None:
         return in_sharding(out_sharding, reshape, a, shape, order)
     stays = isinstance(a, np.ndarray) and is_operand(a)
-    x: Any = a if stays else as_operand("reshape", a)
+    x: Any = as_ndarray(a) if stays else as_operand("reshape", a)
     sizes = _resolved(x.shape, shape)
-    return x.reshape(sizes, order=order) if stays else _reshape(x, sizes, order)
+    return x.reshape(sizes, order=order).copy() if stays else _reshape(x, sizes, order)
 
 
 def _reshape(x: Any, sizes: tuple[int, ...], order: str) -> Array:

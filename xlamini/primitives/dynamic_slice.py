@@ -243,13 +243,20 @@ def _start(index: Any, size: int, dtype: np.dtype, allow_negative: bool) -> Any:
 
 def from_front(index: Any, size: int) -> Any:
     """Integer indices with the negative ones counted from the end of an axis of this size."""
-    aval = aval_of(index)
-    if kind_of(aval.dtype) in UNSIGNED:
+    index = reaching(index, size)
+    dtype = aval_of(index).dtype
+    if kind_of(dtype) in UNSIGNED:
         return index
-    dtype = _reaching(aval.dtype, size)
-    check_counts(dtype, size)
-    index = convert(index, dtype)
+    index = convert(index, dtype)  # no longer weakly typed
     return where(lt(index, literal(0, dtype)), add(index, literal(size, dtype)), index)
+
+
+def reaching(index: Any, size: int) -> Any:
+    """Integer indices in a dtype that holds the size of the axis, so that they can be compared with it."""
+    own = aval_of(index).dtype
+    dtype = _reaching(own, size)
+    check_counts(dtype, size)
+    return index if dtype == own else convert(index, dtype)
 
 
 def check_counts(dtype: np.dtype, size: int) -> None:

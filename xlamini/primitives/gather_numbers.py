@@ -6,6 +6,7 @@ index vector, scatter writes one there. A dimension of the operand is either one
 """
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from enum import Enum
 from typing import Any, NamedTuple
@@ -149,7 +150,9 @@ def window_shape(operand: ShapedArray, updates: ShapedArray, numbers: ScatterDim
 def clamped(operand: ShapedArray, indices: Any, places: Sequence[int], window: Shape) -> Any:
     """Index vectors moved so far that each window lies in the operand."""
     aval = aval_of(indices)
-    columns = [full(aval.update(shape=(1,), weak_type=False), operand.shape[d] - window[d]) for d in places]
+    most = iinfo(aval.dtype).max  # an index of a narrow dtype does not reach the end of a long axis
+    ends = [builtins.min(operand.shape[d] - window[d], most) for d in places]
+    columns = [full(aval.update(shape=(1,), weak_type=False), end) for end in ends]
     if not columns:
         return indices
     highest = broadcast_in_dim(concatenate(columns, 0), aval.shape, (aval.ndim - 1,))

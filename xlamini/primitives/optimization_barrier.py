@@ -1,6 +1,7 @@
 """optimization_barrier: values that XLA computes all, and before anything that uses them; nothing is fused across."""
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from xlamini.core import (
@@ -19,7 +20,6 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.core.sharding.partial_sums import Sums, sums_of
-from xlamini.primitives.tangent_ops import instantiated
 
 
 def optimization_barrier(operand: Any) -> Any:
@@ -55,9 +55,10 @@ class OptimizationBarrier(Primitive):
         return self.bind(*primals), [t if is_zero(t) else next(given) for t in tangents]
 
     def transpose(self, cts: Values, *operands: Any) -> Values:
-        linear = [is_linear(x) for x in operands]
-        back = iter(self.bind(*[instantiated(ct) for ct, wanted in zip(cts, linear, strict=True) if wanted]))
-        return [next(back) if wanted else None for wanted in linear]
+        # A zero stays one: as an array, it would be multiplied by derivatives that may be infinite.
+        moved = [is_linear(x) and not is_zero(ct) for x, ct in zip(operands, cts, strict=True)]
+        back = iter(self.bind(*itertools.compress(cts, moved)))
+        return [next(back) if is_moved else None for is_moved in moved]
 
     def batch(self, axis: Axis, operands: Values, dims: Dims) -> Any:
         return self.bind(*operands), dims

@@ -24,11 +24,12 @@ from xlamini.core import (
     ShapeError,
     Values,
     aval_of,
+    iinfo,
 )
 from xlamini.core.failures import Failure
 from xlamini.lowering.bits import bits_of
 from xlamini.primitives.batch_ops import with_batch_first
-from xlamini.primitives.convert_element_type import bitcast_convert_type
+from xlamini.primitives.convert_element_type import bitcast_convert_type, convert
 from xlamini.primitives.gather import gather_p
 from xlamini.primitives.gather_labels import scatter_factors
 from xlamini.primitives.gather_numbers import (
@@ -43,6 +44,8 @@ from xlamini.primitives.gather_numbers import (
 )
 from xlamini.primitives.shape import reshape
 from xlamini.primitives.tangent_ops import zeros
+
+_INT32 = np.dtype(np.int32)
 
 
 class Scatter(Primitive):
@@ -113,6 +116,10 @@ class Scatter(Primitive):
     def lower(
         self, ctx: Any, x: Any, indices: Any, updates: Any, *, dimension_numbers: Any, mode: Any, **params: Any
     ) -> Any:
+        dtype = ctx.avals_in[1].dtype
+        if dtype.itemsize < 4 and max(ctx.avals_in[0].shape, default=0) > iinfo(dtype).max:  # XLA narrows the sizes
+            moved = {**params, "dimension_numbers": dimension_numbers, "mode": mode}
+            return ctx.inline(lambda x, i, u: self.bind(x, convert(i, _INT32), u, **moved), x, indices, updates)
         if mode is GatherScatterMode.CLIP:
             moved = {**params, "dimension_numbers": dimension_numbers, "mode": GatherScatterMode.FILL_OR_DROP}
             return ctx.inline(lambda *operands: self._clipped(*operands, **moved), x, indices, updates)

@@ -31,6 +31,7 @@ from xlamini.primitives.random_keys import clone_p
 from xlamini.primitives.rounding import ceil
 from xlamini.primitives.shape import broadcast_in_dim_p
 from xlamini.random.arguments import any_of, broadcast_shape, checked_shape, float_dtype, sampler, spread_to
+from xlamini.random.narrow import drawn_wide
 from xlamini.random.rejection import goes_on, until_accepted
 from xlamini.random.uniform import halves, uniform_between
 from xlamini.runtime import Array
@@ -42,6 +43,7 @@ _INT32 = np.dtype(np.int32)
 
 
 @sampler("shape", "dtype")
+@drawn_wide
 def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Counts, as floats, of successes in `n` trials of probability `p`; NaN where these are negative or NaN.
 
@@ -171,6 +173,7 @@ def multinomial(
 
 
 @sampler("rows", "dtype", "unroll", name="multinomial")
+@drawn_wide
 def _multinomial(key: Any, n: Any, p: Any, rows: Shape, dtype: np.dtype, unroll: int | bool) -> Any:
     outcomes, last = p.shape[-1], len(rows)
     n = spread_to(in_dtype(n, dtype), rows)

@@ -12,11 +12,13 @@ from xlamini.primitives import abs as absolute, broadcast_to, exp, ge, in_dtype,
 from xlamini.primitives.operators import power
 from xlamini.primitives.trigonometric import tan
 from xlamini.random.arguments import broadcast_shape, checked_shape, float_dtype, sampler
+from xlamini.random.narrow import drawn_wide
 from xlamini.random.uniform import halves, uniform_between
 from xlamini.runtime import Array
 
 
 @sampler("shape", "dtype")
+@drawn_wide
 def exponential(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Floats from the exponential distribution with rate 1.
 
@@ -28,6 +30,7 @@ def exponential(key: Any, shape: Any = (), dtype: Any = None) -> Array:
 
 
 @sampler("shape", "dtype")
+@drawn_wide
 def laplace(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Floats from the Laplace distribution with location 0 and scale 1.
 
@@ -41,6 +44,7 @@ def laplace(key: Any, shape: Any = (), dtype: Any = None) -> Array:
 
 
 @sampler("shape", "dtype")
+@drawn_wide
 def logistic(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Floats from the logistic distribution with location 0 and scale 1.
 
@@ -53,6 +57,7 @@ def logistic(key: Any, shape: Any = (), dtype: Any = None) -> Array:
 
 
 @sampler("shape", "dtype")
+@drawn_wide
 def cauchy(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Floats from the Cauchy distribution with location 0 and scale 1.
 
@@ -65,6 +70,7 @@ def cauchy(key: Any, shape: Any = (), dtype: Any = None) -> Array:
 
 
 @sampler("shape", "dtype")
+@drawn_wide
 def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Floats from the Pareto distribution with shape parameter `b` and least value 1.
 
@@ -79,6 +85,7 @@ def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None) -> Array:
 
 
 @sampler("shape", "dtype")
+@drawn_wide
 def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Floats from the Rayleigh distribution with this scale.
 
@@ -89,11 +96,12 @@ def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None) -> Arra
     """
     found = float_dtype("rayleigh", dtype)
     shape = broadcast_shape("rayleigh", shape, scale=scale)
-    u = uniform_between(key, shape, found, 0.0, 1.0)
+    u = uniform_between(key, shape, found, float(finfo(found).tiny), 1.0)  # the logarithm of 0 is infinite
     return in_dtype(scale, found) * sqrt(log(u) * literal(-2, found))
 
 
 @sampler("shape", "dtype")
+@drawn_wide
 def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Floats from the Weibull distribution of minima with this scale and concentration.
 
@@ -109,6 +117,7 @@ def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype
 
 
 @sampler("shape", "dtype")
+@drawn_wide
 def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Floats from the triangular distribution on [left, right], whose density is greatest at `mode`.
 
@@ -128,6 +137,7 @@ def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dt
 
 
 @sampler("shape", "dtype", "mode")
+@drawn_wide
 def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None) -> Array:
     """Floats from the Gumbel distribution with location 0 and scale 1.
 

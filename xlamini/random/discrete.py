@@ -27,6 +27,7 @@ from xlamini.primitives.arg_extrema import argmax
 from xlamini.primitives.sort import sort_key_val
 from xlamini.random.arguments import broadcast_shape, checked_dtype, checked_shape, float_dtype, sampler
 from xlamini.random.continuous import checked_mode, gumbel_noise
+from xlamini.random.narrow import wide
 from xlamini.random.uniform import halves, uniform_between
 from xlamini.runtime import Array
 
@@ -44,6 +45,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low") -> A
     if not issubdtype(dtype, np.floating):
         raise TypeError(f"bernoulli: p must be a float or an array of floats, got dtype {dtype}")
     shape = broadcast_shape("bernoulli", shape, p=p)
+    dtype = wide(dtype)
     p = broadcast_to(in_dtype(p, dtype), shape)
     if not checked_mode("bernoulli", mode):
         return lt(uniform_between(key, shape, dtype, 0.0, 1.0), p)
@@ -81,6 +83,7 @@ def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
     found = checked_dtype("geometric", dtype, int, np.integer, "an integer dtype such as 'int32'")
     shape = broadcast_shape("geometric", shape, p=p)
     inexact = result_type(p, float) if not issubdtype(result_type(p), np.floating) else result_type(p)
+    inexact = wide(inexact)
     p = broadcast_to(in_dtype(p, inexact), shape)
     u = uniform_between(key, shape, inexact, 0.0, 1.0)
     trials = floor(log(where(eq(u, 0.0), 1.0, u)) / log1p(-p)) + literal(1, inexact)
@@ -133,7 +136,8 @@ def _rows_of_draws(rows: Shape, shape: Any) -> Shape:
 
 @sampler("axis", "shape", "replace", "fine", name="categorical")
 def _categorical(key: Any, logits: Any, axis: int, shape: Shape, replace: bool, fine: bool) -> Any:
-    dtype = float_dtype("categorical", aval_of(logits).dtype)
+    dtype = wide(float_dtype("categorical", aval_of(logits).dtype))
+    logits = in_dtype(logits, dtype)
     extra, own = shape[: len(shape) - logits.ndim + 1], shape[len(shape) - logits.ndim + 1 :]
     table = (*own[:axis], logits.shape[axis], *own[axis:])
     if replace:

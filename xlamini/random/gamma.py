@@ -53,6 +53,7 @@ from xlamini.primitives.power import pow as power
 from xlamini.primitives.random_keys import KeyPrimitive
 from xlamini.primitives.special.incomplete_gamma_derivative import random_gamma_grad
 from xlamini.random.arguments import any_of, broadcast_shape, float_dtype, sampler, spread_to
+from xlamini.random.narrow import drawn_wide
 from xlamini.random.normal import standard_normal
 from xlamini.random.uniform import uniform_between
 from xlamini.runtime import Array
@@ -60,6 +61,7 @@ from xlamini.transforms.while_loop.api import while_loop
 
 
 @sampler("shape", "dtype")
+@drawn_wide
 def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Floats from the gamma distribution with shape parameter `a` and scale 1; they can be differentiated in `a`.
 
@@ -73,6 +75,7 @@ def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
 
 
 @sampler("shape", "dtype")
+@drawn_wide
 def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
     """The logarithm of gamma distributed floats, exact also where these are too small for a float.
 

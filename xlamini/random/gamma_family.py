@@ -7,6 +7,7 @@ from xlamini.core import ShapeError, aval_of, literal
 from xlamini.primitives import (
     abs as absolute,
     broadcast_to,
+    eq,
     exp,
     expand_dims,
     in_dtype,
@@ -14,6 +15,7 @@ from xlamini.primitives import (
     split_p,
     sqrt,
     stop_gradient,
+    where,
 )
 from xlamini.primitives.operators import power
 from xlamini.primitives.reductions import reduce_max, reduce_sum
@@ -21,16 +23,19 @@ from xlamini.random.arguments import broadcast_shape, checked_shape, float_dtype
 from xlamini.random.continuous import exponential_noise
 from xlamini.random.discrete import signs
 from xlamini.random.gamma import gamma_noise
+from xlamini.random.narrow import drawn_wide
 from xlamini.random.normal import standard_normal
 from xlamini.random.uniform import halves
 from xlamini.runtime import Array
 
 
 @sampler("shape", "dtype")
+@drawn_wide
 def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Floats from the beta distribution with these parameters; they can be differentiated in both.
 
-    Without `shape` they have the shape that the parameters broadcast to.
+    Without `shape` they have the shape that the parameters broadcast to. Where both are 0 a number is 0 or 1, as in
+    the limit.
 
     >>> xlamini.random.beta(xlamini.random.key(0), 2.0, 3.0, (2,)).shape
     (2,)
@@ -38,18 +43,20 @@ def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Arra
     found = float_dtype("beta", dtype)
     shape = broadcast_shape("beta", shape, a=a, b=b)
     keys = halves(split_p.bind(key, shape=(2,)))
-    first, second = (gamma_noise(k, x, shape, found) for k, x in zip(keys, (a, b), strict=True))
+    first, second = (gamma_noise(k, _positive(x, found), shape, found) for k, x in zip(keys, (a, b), strict=True))
     greater = maximum(first, second)
     first, second = exp(first - greater), exp(second - greater)
     return first / (first + second)
 
 
 @sampler("shape", "dtype")
+@drawn_wide
 def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Vectors from the Dirichlet distribution with parameters `alpha` along the last axis; each sums to 1.
 
     `shape` is that of the array of vectors, by default that of `alpha` without its last axis. They can be
-    differentiated in `alpha`. Raises ShapeError for an `alpha` of rank 0.
+    differentiated in `alpha`. Where all of `alpha` is 0, one element is 1, as in the limit. Raises ShapeError for an
+    `alpha` of rank 0.
 
     >>> xlamini.random.dirichlet(xlamini.random.key(0), xlamini.numpy.ones(3), (2,)).shape
     (2, 3)
@@ -59,13 +66,20 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None) -> Arr
         raise ShapeError("dirichlet: alpha must have an axis of parameters, got a scalar; use [alpha, …]")
     wanted = None if shape is None else (*checked_shape("dirichlet", shape), aval.shape[-1])
     shape = broadcast_shape("dirichlet", wanted, alpha=alpha)
-    logs = gamma_noise(key, alpha, shape, found)
+    logs = gamma_noise(key, _positive(alpha, found), shape, found)
     last = len(shape) - 1
     weights = exp(logs - expand_dims(stop_gradient(reduce_max(logs, (last,))), (last,)))
     return weights / expand_dims(reduce_sum(weights, (last,)), (last,))
 
 
+def _positive(a: Any, dtype: Any) -> Any:
+    """Parameters with a tiny one in place of 0, of which the logarithm of a gamma number is infinite."""
+    a = in_dtype(a, dtype)
+    return where(eq(a, 0.0), literal(1e-30, dtype), a)
+
+
 @sampler("shape", "dtype")
+@drawn_wide
 def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Floats from the chi-square distribution with `df` degrees of freedom; they can be differentiated in `df`.
 
@@ -84,6 +98,7 @@ def _chisquare(key: Any, df: Any, shape: Any, dtype: Any) -> Any:
 
 
 @sampler("shape", "dtype")
+@drawn_wide
 def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Floats from the F distribution with degrees of freedom `dfnum` and `dfden`; differentiable in both.
 
@@ -100,6 +115,7 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None) ->
 
 
 @sampler("shape", "dtype")
+@drawn_wide
 def t(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Floats from Student's t distribution with `df` degrees of freedom; they can be differentiated in `df`.
 
@@ -117,6 +133,7 @@ def t(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Array:
 
 
 @sampler("shape", "dtype")
+@drawn_wide
 def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Floats whose density is proportional to `exp(-abs(x) ** p)`, for a positive number `p`.
 
@@ -137,6 +154,7 @@ def _generalized_normal(key: Any, p: Any, shape: Any, dtype: Any) -> Any:
 
 
 @sampler("d", "shape", "dtype")
+@drawn_wide
 def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None) -> Array:
     """Points of the unit ball of dimension `d` in the norm of order `p`, each as likely as the next.
 

@@ -3,23 +3,21 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from xlamini.core import ShapedArray, ShapeError, aval_of, issubdtype, result_type
+from xlamini.core import ShapedArray, ShapeError, aval_of, result_type
 from xlamini.numpy.einsum import einsum
 from xlamini.numpy.matrices import diagonal
-from xlamini.primitives import convert, expand_dims, in_dtype, sign, sqrt
+from xlamini.primitives import expand_dims, in_dtype, sign, sqrt
 from xlamini.primitives.linalg.cholesky import cholesky
 from xlamini.primitives.linalg.eigh import eigh
 from xlamini.primitives.linalg.qr import qr
 from xlamini.primitives.linalg.stacks import mT
 from xlamini.primitives.linalg.svd import svd
 from xlamini.random.arguments import broadcast_shape, checked_shape, float_dtype, sampler
+from xlamini.random.narrow import drawn_wide, rounded, wide
 from xlamini.random.normal import normal_dtype, normal_noise, standard_normal
 from xlamini.runtime import Array
 
 _METHODS = ("cholesky", "eigh", "svd")
-_SINGLE = np.dtype(np.float32)
 
 
 @sampler("shape", "dtype", "method")
@@ -43,9 +41,9 @@ def multivariate_normal(
     _check_mean_and_cov(first, second)
     rows, stacks = ShapedArray(first.shape[:-1], found), ShapedArray(second.shape[:-2], found)
     shape = broadcast_shape(name, shape, mean=rows, cov=stacks)
-    mean, cov = in_dtype(mean, found), in_dtype(cov, found)
-    noise = standard_normal(key, (*shape, *first.shape[-1:]), found)
-    return mean + einsum("...ij,...j->...i", _root(cov, method), noise)
+    mean, cov = in_dtype(mean, wide(found)), in_dtype(cov, wide(found))
+    noise = standard_normal(key, (*shape, *first.shape[-1:]), wide(found))
+    return rounded(mean + einsum("...ij,...j->...i", _root(cov, method), noise), found)
 
 
 def _check_mean_and_cov(mean: ShapedArray, cov: ShapedArray) -> None:
@@ -59,9 +57,6 @@ def _check_mean_and_cov(mean: ShapedArray, cov: ShapedArray) -> None:
 
 def _root(cov: Any, method: str) -> Any:
     """A matrix that gives the covariance when multiplied by its transpose."""
-    dtype = cov.dtype
-    if dtype.itemsize < _SINGLE.itemsize:  # for which no decomposition exists
-        return convert(_root(convert(cov, _SINGLE), method), dtype)
     if method == "cholesky":
         return cholesky(cov)
     if method == "eigh":
@@ -72,6 +67,7 @@ def _root(cov: Any, method: str) -> Any:
 
 
 @sampler("n", "shape", "dtype", "m")
+@drawn_wide
 def orthogonal(key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | None = None) -> Array:
     """Orthogonal matrices of size `n` by `m` (by default `n`), or unitary ones, uniform in Haar's measure.
 
@@ -85,13 +81,6 @@ def orthogonal(key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | No
     found = normal_dtype("orthogonal", dtype)
     rows, columns = checked_shape("orthogonal", (n, n if m is None else m))
     tall = (*checked_shape("orthogonal", shape), max(rows, columns), min(rows, columns))
-    q, r = _qr(normal_noise(key, tall, found))
+    q, r = qr(normal_noise(key, tall, found), full_matrices=False)
     signed = q * expand_dims(sign(diagonal(r, axis1=-2, axis2=-1)), (len(tall) - 2,))
     return signed if rows >= columns else mT(signed)
-
-
-def _qr(x: Any) -> Any:
-    dtype = x.dtype
-    if dtype.itemsize < _SINGLE.itemsize and issubdtype(dtype, np.floating):
-        return [convert(part, dtype) for part in qr(convert(x, _SINGLE), full_matrices=False)]
-    return qr(x, full_matrices=False)

@@ -12,11 +12,13 @@ from xlamini.primitives.complex import complex as from_parts, part_dtype
 from xlamini.primitives.rounding import nextafter
 from xlamini.primitives.special import erf, erf_inv
 from xlamini.random.arguments import broadcast_shape, checked_dtype, checked_shape, float_dtype, sampler
+from xlamini.random.narrow import drawn_wide, rounded, wide
 from xlamini.random.uniform import halves, uniform_between
 from xlamini.runtime import Array
 
 
 @sampler("shape", "dtype")
+@drawn_wide
 def normal(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Floats, or complex numbers, from the normal distribution with mean 0 and variance 1.
 
@@ -63,15 +65,21 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype:
     found = float_dtype("truncated_normal", dtype)
     shape = broadcast_shape("truncated_normal", shape, lower=lower, upper=upper)
     lower, upper = in_dtype(lower, found), in_dtype(upper, found)
-    root = literal(math.sqrt(2), found)
-    u = uniform_between(key, shape, found, erf(lower / root), erf(upper / root))
+    drawn = rounded(_between(key, in_dtype(lower, wide(found)), in_dtype(upper, wide(found)), shape), found)
     infinity: Any = literal(math.inf, found)
     first = nextafter(stop_gradient(lower), infinity)
     last = nextafter(stop_gradient(upper), -infinity)
-    return minimum(maximum(root * erf_inv(u), first), last)
+    return minimum(maximum(drawn, first), last)
+
+
+def _between(key: Any, lower: Any, upper: Any, shape: Shape) -> Any:
+    """Normal floats between bounds, but for rounding."""
+    root = literal(math.sqrt(2), lower.dtype)
+    return root * erf_inv(uniform_between(key, shape, lower.dtype, erf(lower / root), erf(upper / root)))
 
 
 @sampler("shape", "dtype")
+@drawn_wide
 def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None) -> Array:
     """The exponential of normal floats with mean 0 and standard deviation `sigma`.
 

@@ -11,12 +11,14 @@ from xlamini.primitives.power import square
 from xlamini.primitives.reductions import reduce_sum
 from xlamini.random.arguments import broadcast_shape, checked_shape, float_dtype, sampler
 from xlamini.random.discrete import signs
+from xlamini.random.narrow import drawn_wide
 from xlamini.random.normal import standard_normal
 from xlamini.random.uniform import halves, uniform_between
 from xlamini.runtime import Array
 
 
 @sampler("shape", "dtype")
+@drawn_wide
 def maxwell(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Floats from Maxwell's distribution with scale 1: the length of a vector of three normal numbers.
 
@@ -27,6 +29,7 @@ def maxwell(key: Any, shape: Any = (), dtype: Any = None) -> Array:
 
 
 @sampler("shape", "dtype")
+@drawn_wide
 def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Floats `loc + scale * m` where m is from Maxwell's distribution with a random sign.
 
@@ -50,6 +53,7 @@ def _lengths(key: Any, shape: Shape, dtype: np.dtype) -> Any:
 
 
 @sampler("shape", "dtype")
+@drawn_wide
 def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Floats from Wald's distribution, the inverse Gaussian one, with this mean and scale 1.
 

@@ -11,7 +11,7 @@ from xlamini.core import Shape, aval_of, canonicalize_dtype, iinfo, issubdtype
 from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.indexing.take import take
 from xlamini.numpy.searching import searchsorted
-from xlamini.primitives import index_in_dim, log, promoted_inexact, reshape, slice_in_dim, split_p
+from xlamini.primitives import in_dtype, index_in_dim, log, promoted_inexact, reshape, slice_in_dim, split_p
 from xlamini.primitives.cumulative import cumsum
 from xlamini.primitives.iota import iota
 from xlamini.primitives.promotion import promoted_inexact_dtypes
@@ -20,6 +20,7 @@ from xlamini.primitives.sort import sort_key_val
 from xlamini.random.arguments import checked_shape, sampler
 from xlamini.random.continuous import checked_mode, gumbel_noise
 from xlamini.random.integers import randint
+from xlamini.random.narrow import wide
 from xlamini.random.uniform import halves, uniform_between
 from xlamini.runtime import Array
 
@@ -93,6 +94,7 @@ def choice(
     _check_choice(count, math.prod(shape), replace, p)
     if p is not None:
         (p,) = promoted_inexact_dtypes(p)
+        p = in_dtype(p, wide(aval_of(p).dtype))
     return _choice(key, a if aval.ndim else None, p, count, shape, bool(replace), axis, mode)
 
 

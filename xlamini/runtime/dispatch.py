@@ -5,6 +5,10 @@ weak type, sharding and whether it is committed; static arguments; the flags tha
 A new signature goes to `cache_miss(*args, **kwargs)`, which runs the call and returns the tuple
 `(outputs, fast path or None, False)`. With a FastPath the signature never comes back; with None it
 always does, and so does a call with an argument of a type that C++ does not handle: a tracer, a key, a string.
+
+By itself C++ would read the memory of a NumPy argument after the call has returned: it shares what is aligned and
+copies what is large in another thread. So a program that runs later would see what the caller has written there since.
+Such an argument is therefore copied here, by the hook that C++ calls for arguments with a layout of their own.
 """
 
 from __future__ import annotations
@@ -13,16 +17,18 @@ import weakref
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from jaxlib import _jax
 
 from xlamini.core import PyTreeDef, ShapedArray, trim
+from xlamini.core.device_flags import zero_copy_arguments
 from xlamini.core.errors import DeletedArrayError
 from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.runtime.array import Array
 from xlamini.runtime.executable import CompiledModule
 from xlamini.runtime.exit_gate import pass_gate, process
 from xlamini.runtime.sharding import Sharding
-from xlamini.runtime.to_device import ArrayImpl, device_put_value
+from xlamini.runtime.to_device import ArrayImpl, device_put_value, host_copier
 
 CacheMiss = Callable[..., tuple[Any, "FastPath | None", bool]]
 
@@ -31,6 +37,7 @@ post_hook = _jax.config.Config(
 )
 """A hook that C++ calls after each call on the fast path, with function, args, kwargs, outputs; None for no hook."""
 
+PjitFunction: type = _jax.PjitFunction
 CAPACITY = 4096
 _cache = _jax.PjitFunctionCache(capacity=CAPACITY)
 cached_signatures: Callable[[], int] = _cache.size
@@ -47,7 +54,7 @@ class FastPath(NamedTuple):
     out_avals: Sequence[ShapedArray]
     out_committed: Sequence[bool]
     kept_var_bitvec: Sequence[bool]
-    in_device_local_layouts: Sequence[None]
+    in_device_local_layouts: Sequence[Callable[[np.ndarray], ArrayImpl] | None]
     const_args: Sequence[ArrayImpl]
 
 
@@ -57,6 +64,7 @@ def fast_path(
     *,
     used_inputs: Sequence[bool],
     const_args: Sequence[ArrayImpl] = (),
+    leaves: Sequence[Any] = (),
     committed: bool = False,
 ) -> FastPath:
     """The fast path that `cache_miss` returns, so that C++ runs this signature from now on.
@@ -64,8 +72,9 @@ def fast_path(
     Args:
       executable: the executable, which takes the used constants, then the used leaves of the arguments.
       out_tree: the pytree of the function's result; one leaf for each output.
-      kept: for each constant, then for each leaf of the arguments, whether the executable uses it.
+      used_inputs: for each constant, then for each leaf of the arguments, whether the executable uses it.
       const_args: the hidden constants, already on the executable's devices.
+      leaves: the leaves of the arguments of this call; those of NumPy are copied in each call of the signature.
       committed: whether the outputs are committed to their devices.
     """
     if sum(used_inputs) != len(executable.in_avals) or out_tree.num_leaves != len(executable.out_avals):
@@ -81,9 +90,22 @@ def fast_path(
         executable.out_avals,
         [committed] * len(executable.out_avals),
         list(used_inputs),
-        [None] * len(executable.in_avals),
+        _copiers(executable, [x for x, used in zip([*const_args, *leaves], used_inputs, strict=True) if used]),
         list(const_args),
     )
+
+
+def _copiers(executable: CompiledModule, inputs: Sequence[Any]) -> list[Callable[[np.ndarray], ArrayImpl] | None]:
+    """For each input the function that copies it, if it is one of NumPy's; C++ takes it for a layout.
+
+    Scalars have the signature of arrays without dimensions.
+    """
+    types = zip(executable.in_avals, executable.in_shardings, strict=True)
+    copied = not zero_copy_arguments.value
+    return [
+        host_copier(*type_) if copied and isinstance(x, np.ndarray | np.generic) else None
+        for x, type_ in zip(inputs, types, strict=True)
+    ]
 
 
 def cpp_jit(
@@ -137,9 +159,9 @@ def cpp_jit(
     return function
 
 
-def _shard_argument(x: Any, sharding: Sharding, layout: Any) -> ArrayImpl:
-    """The hook that C++ calls to reshard an argument whose sharding differs from the executable's."""
-    return device_put_value(x, sharding, committed=False)
+def _shard_argument(x: Any, sharding: Sharding, copier: Callable[[Any], ArrayImpl] | None) -> ArrayImpl:
+    """The hook that C++ calls to copy a NumPy argument, or to reshard one whose sharding is not the executable's."""
+    return device_put_value(x, sharding, committed=False) if copier is None else copier(x)
 
 
 def set_tracer_class(cls: type) -> None:

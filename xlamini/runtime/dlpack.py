@@ -9,6 +9,7 @@ import numpy as np
 from jaxlib import _jax
 
 from xlamini.core import as_dtype, canonicalize_dtype, enable_x64
+from xlamini.core.host_arrays import refuse_masked
 from xlamini.runtime.array import Array, ArrayImpl
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.dlpack_devices import ON_HOST, device_of
@@ -42,6 +43,7 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
             f"from_dlpack: an object with __dlpack__ and __dlpack_device__ is needed, got "
             f"{type(external_array).__name__}; for lists and numbers there is jnp.asarray"
         )
+    refuse_masked(external_array)
     return from_capsule(external_array, copy, None if device is None else _only_device(device))
 
 

@@ -6,6 +6,7 @@ narrowed while x64 is off. A Python number makes a weakly typed Array.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from jaxlib import _jax
 from xlamini.core import ShapedArray, enable_x64, memoised
 from xlamini.core.dtypes import check_fits, dtype_of, python_scalar_dtypes
 from xlamini.core.errors import DeviceNotHereError
+from xlamini.core.host_arrays import as_ndarray
 from xlamini.core.memory_space import DEVICE, HOST
 from xlamini.runtime.fork import bar, process
 from xlamini.runtime.lifetime import check_alive
@@ -31,6 +33,8 @@ HOST_VALUES = (*_NUMPY, *_NUMBERS)
 _COPY = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _ALIGNMENT = 64
 """Alignment in bytes of host memory that XLA's CPU client uses without a copy."""
+_HUGE = 60_000_000
+"""Bytes above which glibc takes memory from the system, page by page (devices/allocation.py)."""
 
 
 def device_put_value(
@@ -62,7 +66,7 @@ def device_put_value(
     sharding = default_sharding() if where is None else as_sharding(where)
     bound = where is not None if committed is None else committed
     if isinstance(x, _NUMPY):
-        return _put_ndarray(np.asarray(x), sharding, bound, aval)
+        return _put_ndarray(x if type(x) is np.ndarray else as_ndarray(x), sharding, bound, aval)
     if aval is None and type(x) in python_scalar_dtypes:
         return _put_scalar(x, sharding, bound)
     number, aval = _number(x), aval or _scalar_aval(x)
@@ -99,12 +103,32 @@ def _put_ndarray(
 ) -> ArrayImpl:
     if aval is None:
         aval = ShapedArray(x.shape, _array_dtype(x.dtype))
-    if not isinstance(sharding, SingleDeviceSharding):
+    if not isinstance(sharding, SingleDeviceSharding) or _is_huge(aval, sharding):
         return _put_parts(x, sharding, committed, aval)
     if x.dtype is not aval.dtype:
         with np.errstate(over="ignore", invalid="ignore"):
             x = x.astype(aval.dtype)
     return _put(aval, sharding, [x], [sharding._device], committed, False, _COPY, True)
+
+
+def _is_huge(aval: ShapedArray, sharding: SingleDeviceSharding) -> bool:
+    """Whether an array on a CPU is so large that NumPy copies it in less time than XLA, as it asks for large pages."""
+    return aval.nbytes > _HUGE and sharding._device.platform == "cpu"
+
+
+def host_copier(aval: ShapedArray, sharding: Any) -> Callable[[Any], ArrayImpl]:
+    """The function that puts NumPy arrays and scalars of one type on the devices of a sharding, in little time."""
+    if not _is_plain(aval, sharding) or _is_huge(aval, sharding):
+        return lambda x: device_put_value(x, sharding, committed=False)
+    put, dtype, devices = _jax.batched_device_put, aval.dtype, [sharding._device]
+
+    def copied(x: Any) -> ArrayImpl:
+        # C++ narrows by itself, so an array of int64 comes here for one of int32, and takes subclasses as they are.
+        if x.dtype is not dtype or not (type(x) is np.ndarray or isinstance(x, np.generic)):
+            return device_put_value(x, sharding, committed=False)
+        return put(aval, sharding, [x], devices, False, False, _COPY, True)
+
+    return copied
 
 
 def _put_parts(x: np.ndarray, sharding: Any, committed: bool, aval: ShapedArray) -> ArrayImpl:

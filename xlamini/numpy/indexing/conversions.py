@@ -14,6 +14,7 @@ from xlamini.numpy.creation import ones
 from xlamini.numpy.matrices import diag_indices
 from xlamini.numpy.searching import nonzero
 from xlamini.primitives import convert, in_dtype, promoted
+from xlamini.primitives.dynamic_slice import reaching
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike, ShapeLike
@@ -32,7 +33,10 @@ def unravel_index(indices: ArrayLike, shape: ShapeLike) -> tuple[Array, ...]:
     """
     numbers, sizes = as_operand("unravel_index", indices), as_shape("unravel_index", shape)
     total = math.prod(sizes)
-    rest = clip(numbers, -total, total - 1)
+    if issubdtype(aval_of(numbers).dtype, np.integer):
+        numbers = reaching(numbers, total)
+    lowest = 0 if issubdtype(aval_of(numbers).dtype, np.unsignedinteger) else -total
+    rest = clip(numbers, lowest, max(total - 1, lowest)) if total else numbers
     rest = remainder(rest, total) if total else rest
     found: list[Any] = []
     for n in reversed(sizes):
@@ -80,9 +84,9 @@ def _in_bounds(x: Any, size: int, mode: str) -> Any:
     if mode not in _MODES:
         raise ValueError(f"ravel_multi_index: mode={mode!r}; it takes 'raise', 'clip' or 'wrap'")
     if mode == "clip":
-        return clip(x, 0, size - 1)
+        return clip(reaching(x, size), 0, size - 1)
     if mode == "wrap":
-        return remainder(x, size)
+        return remainder(reaching(x, size), size)
     values = _concrete(x)
     if ((values < 0) | (values >= size)).any():
         raise ValueError(f"ravel_multi_index: an index is out of bounds of an axis of length {size}; see `mode`")

@@ -9,6 +9,7 @@ import numpy as np
 from xlamini.core import Shape, Tracer, Unknown, aval_of, memoised, value_of
 from xlamini.core.errors import NonConcreteBooleanIndexError
 from xlamini.core.frames import user_line
+from xlamini.core.host_arrays import refuse_masked
 from xlamini.core.jax_flags import check_static_indices
 from xlamini.core.state import state
 from xlamini.numpy.indexing.plan import Between, Entry, Indexed, NewAxis, Plan, Point, Points, Rules, Span, whole
@@ -197,6 +198,7 @@ def settled_items(index: Any) -> list[Any]:
 def _settled(item: Any, position: int) -> Any:
     if type(item) in _ARRAYS:
         return _settled_array(item, position)
+    refuse_masked(item)
     if isinstance(item, list | np.ndarray):
         return _settled_array(np.asarray(item, None if len(item) else np.int32), position)
     if isinstance(item, bool | np.bool_):

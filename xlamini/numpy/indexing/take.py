@@ -12,7 +12,7 @@ from xlamini.numpy.indexing.parse import plan_of
 from xlamini.numpy.indexing.plan import Rules
 from xlamini.primitives import BOOL, INTEGER, broadcast_in_dim, in_dtype, kind_of, reshape, zeros
 from xlamini.primitives.arithmetic import rem
-from xlamini.primitives.dynamic_slice import from_front
+from xlamini.primitives.dynamic_slice import from_front, reaching
 from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
 from xlamini.primitives.gather_numbers import as_scatter
 from xlamini.primitives.scatter import ScatterDimensionNumbers, scatter
@@ -209,7 +209,7 @@ def _counted(name: str, mode: Any, indices: Any, size: int) -> tuple[GatherScatt
     if mode == "raise":
         raise NotImplementedError(f"{name}: a compiled program cannot raise; use mode 'fill', 'clip' or 'wrap'")
     if mode == "wrap":
-        remainder = rem(indices, max(size, 1))
+        remainder = rem(reaching(indices, size), max(size, 1))
         return GatherScatterMode.PROMISE_IN_BOUNDS, from_front(remainder, size)
     known = GatherScatterMode.from_any(mode)
     return known, indices if known is GatherScatterMode.CLIP else from_front(indices, size)

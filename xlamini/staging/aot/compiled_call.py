@@ -41,7 +41,8 @@ class CompiledCall:
             return with_values(out) if self._returns_values else out, None, False
         if not self._program.runs_in_cpp:
             return out, None, False
-        return out, self._program.fast_path(self._captured, dispatch_registry.flatten(out)[1], self._committed), False
+        out_tree = dispatch_registry.flatten(out)[1]
+        return out, self._program.fast_path(self._captured, leaves, out_tree, self._committed), False
 
     def _leaves(self, args: Values, kwargs: dict[str, Any]) -> list[Any]:
         given = (args, kwargs)

@@ -194,11 +194,11 @@ class Program:
         arguments = [f"the argument {name!r} of {self.name}" for name in names]
         return list(zip([*captured, *arguments], map(key_words, inputs), strict=True))
 
-    def fast_path(self, captured: Values, out_tree: Any, committed: bool) -> FastPath:
+    def fast_path(self, captured: Values, leaves: Values, out_tree: Any, committed: bool) -> FastPath:
         """The fast path by which C++ dispatch runs this program; `out_tree` is the output's structure there."""
-        constants = self.constants(captured)
+        used, constants = self.used_inputs, self.constants(captured)
         return fast_path(
-            self.executable, out_tree, used_inputs=self.used_inputs, const_args=constants, committed=committed
+            self.executable, out_tree, used_inputs=used, const_args=constants, leaves=leaves, committed=committed
         )
 
     def shardings_of_inputs(self) -> list[Any]:

@@ -6,7 +6,9 @@ C++ dispatch caches the signatures that it has seen. A cache miss, or a call mad
 from __future__ import annotations
 
 import copy
+import copyreg
 import functools
+import sys
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -26,7 +28,7 @@ from xlamini.core.state import state
 from xlamini.core.wrapping import name_as_partial
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.runtime import key_words
-from xlamini.runtime.dispatch import CAPACITY, cached_signatures, clear_signatures, cpp_jit
+from xlamini.runtime.dispatch import CAPACITY, PjitFunction, cached_signatures, clear_signatures, cpp_jit
 from xlamini.runtime.dispatch_errors import Explain, guarded
 from xlamini.runtime.lifetime import explain_failure
 from xlamini.runtime.versions import DISPATCH_ERRORS
@@ -138,7 +140,8 @@ class Jitted(Estimated):
         if not program.runs_in_cpp:
             self.in_python.add(plan, traced, program, where.committed)
             return out, None, False
-        return out, program.fast_path(traced.captured, dispatch_registry.flatten(out)[1], where.committed), False
+        out_tree = dispatch_registry.flatten(out)[1]
+        return out, program.fast_path(traced.captured, plan.leaves, out_tree, where.committed), False
 
     def _while_tracing(self, traced: Trace, plan: CallPlan, args: Values, kwargs: dict[str, Any]) -> Any:
         """The output of a call that is part of a program, or that runs at once because it depends on known values."""
@@ -245,9 +248,12 @@ class Jitted(Estimated):
             assert state.builder is not None
             state.builder.memo[self, key] = traced
         else:
-            kept = traces.keep(self.caches, key, traced.of_its_own()._replace(names=(), builder=None))
+            own = traced.of_its_own()
+            kept = traces.keep(self.caches, key, own._replace(names=(), builder=None))
             if kept.jaxpr is not traced.jaxpr:  # another thread was faster
                 return kept._replace(names=plan.names)
+            if state.builder is None:  # an enclosing trace knows by identity that it captures an array too
+                return own
         return traced
 
     def placement(self, plan: CallPlan, traced: Trace) -> Placement:
@@ -367,6 +373,21 @@ def wrapped(jitted: Jitted) -> Any:
     return function
 
 
+def _pickled(function: Any) -> Any:
+    """How pickle stores a jitted function: by its name, as other functions, or as what it was made of."""
+    path, copier = getattr(function, "__qualname__", ""), getattr(function, "__deepcopy__", None)
+    found: Any = sys.modules.get(getattr(function, "__module__", None) or "")
+    for name in path.split("."):
+        found = getattr(found, name, None)
+    if found is function or copier is None:
+        return path
+    return _made_again, (copier.__self__.fun, copier.__self__.options)
+
+
+def _made_again(fun: Callable[..., Any], options: Options) -> Any:
+    return wrapped(Jitted(fun, options))
+
+
 def _in_cpp(jitted: Jitted) -> Any:
     static, fun = jitted.options.static, jitted.fun
     function: Any = cpp_jit(
@@ -382,3 +403,6 @@ def _in_cpp(jitted: Jitted) -> Any:
     if isinstance(fun, functools.partial):
         name_as_partial(function, fun)
     return function
+
+
+copyreg.pickle(PjitFunction, _pickled)

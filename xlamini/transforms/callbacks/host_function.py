@@ -13,12 +13,14 @@ from xlamini.core import (
     canonicalize_dtype,
     first_difference,
     flatten_from_user,
+    issubdtype,
     keystr,
     result_type,
     tree_flatten_with_path,
     unflatten,
 )
 from xlamini.core.dtypes import is_array_dtype
+from xlamini.core.host_arrays import as_ndarray
 from xlamini.runtime import device_put_value
 from xlamini.runtime.call_failures import WrongResult
 from xlamini.runtime.callbacks import cpu
@@ -78,7 +80,7 @@ def _paths(tree: Any) -> list[str]:
     return [keystr(path) for path, _ in tree_flatten_with_path(tree)[0]]
 
 
-_NUMBERS = (bool, int, float, complex)
+_WEAK = (int, float, complex)
 
 
 def _as_declared(x: Any, aval: ShapedArray, path: str) -> np.ndarray:
@@ -86,20 +88,37 @@ def _as_declared(x: Any, aval: ShapedArray, path: str) -> np.ndarray:
     array = _array(x)
     if array is None:
         raise WrongResult(f"returned {x!r} of type {type(x).__name__}{_at(path)}, which is no array")
-    dtype = result_type(x, aval.dtype) if type(x) in _NUMBERS else canonicalize_dtype(array.dtype)
+    dtype = result_type(x, aval.dtype) if type(x) in _WEAK else canonicalize_dtype(array.dtype)
     if (array.shape, dtype) != (aval.shape, aval.dtype):
         text = ShapedArray(array.shape, dtype).str_short(short_dtypes=False)
         raise WrongResult(
             f"returned {text}{_at(path)}, but result_shape_dtypes says {aval.str_short(short_dtypes=False)}; change "
             "the one or the other"
         )
-    return array.astype(aval.dtype, copy=False)
+    if array.dtype == aval.dtype:
+        return array
+    with np.errstate(over="ignore"):
+        narrow = array.astype(aval.dtype)
+    lost = _lost(array, narrow)
+    if lost.any():
+        raise WrongResult(
+            f"returned {array[lost].flat[0]}{_at(path)}, which {aval.dtype} does not hold; change the result, or "
+            "declare a wider dtype, of 64 bits under enable_x64"
+        )
+    return narrow
+
+
+def _lost(array: np.ndarray, narrow: np.ndarray) -> np.ndarray:
+    """The mask of integers that have become others, and of numbers that have become infinite; floats are rounded."""
+    if issubdtype(array.dtype, np.integer) and issubdtype(narrow.dtype, np.integer):
+        return (narrow != array) | ((narrow < 0) != (array < 0))
+    return np.isfinite(array) & ~np.isfinite(narrow)
 
 
 def _array(x: Any) -> np.ndarray | None:
     """A value as an ndarray of a dtype that Arrays support, or None."""
     try:
-        array = np.asarray(x)
+        array = as_ndarray(x)
     except TypeError:
         return None
     return array if is_array_dtype(array.dtype) else None

@@ -111,7 +111,7 @@ class Cond(HigherOrder):
         self, axis: Axis, operands: Values, dims: Dims, *, branches: Any, **params: Any
     ) -> Any:
         if dims[0] is not None:
-            return run_all(axis, operands, dims, branches)
+            return run_all(axis, operands, dims, branches, self.bind)
         options = axis, tuple(dims[1:])
         made, batched = _rewrite_all(batch, branches, options, lambda f: tuple(d is not None for d in f[1]))
         out_dims = tuple(0 if mark else None for mark in batched)

@@ -106,6 +106,8 @@ def _traced(
     makes it free. As the result of the function it would be one copy for the function and another for the caller.
     """
     jaxpr = traced_alone(functools.partial(formulation.compute, **dict(params)), avals)
+    if not jaxpr.eqns:  # windows of one element
+        return jaxpr, None
     last = jaxpr.eqns[-1]
     if last.primitive is not transpose_p or list(last.outvars) != jaxpr.outvars:
         return jaxpr, None
