@@ -14,8 +14,8 @@ from xlamini.random.gamma_family import (
 )
 from xlamini.random.integers import randint as randint
 from xlamini.random.keys import (
-    clone as clone, fold_in as fold_in, key as key, key_data as key_data, key_dtype as key_dtype, key_impl as key_impl,
-    PRNGKey as PRNGKey, split as split, wrap_key_data as wrap_key_data,
+    clone as clone, fold_in as fold_in, Key as Key, key as key, key_data as key_data,
+    key_dtype as key_dtype, key_impl as key_impl, PRNGKey as PRNGKey, split as split, wrap_key_data as wrap_key_data,
 )
 from xlamini.random.matrices import multivariate_normal as multivariate_normal, orthogonal as orthogonal
 from xlamini.random.normal import lognormal as lognormal, normal as normal, truncated_normal as truncated_normal

@@ -10,7 +10,7 @@ import inspect
 import operator
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -161,6 +161,15 @@ def checked_shape(name: str, shape: Any) -> Shape:
     if any(n < 0 for n in checked):
         raise ValueError(f"{name}: shape must not have negative sizes, got {checked}")
     return checked
+
+
+Method = Literal["exact", "approximate"]
+
+
+def check_method(name: str, method: Any) -> None:
+    """ValueError unless the method of sampling is one that there is."""
+    if method not in ("exact", "approximate"):
+        raise ValueError(f"{name}: method must be 'exact' or 'approximate', got {method!r}")
 
 
 def float_dtype(name: str, dtype: Any) -> np.dtype:

@@ -52,7 +52,7 @@ from xlamini.primitives import (
 from xlamini.primitives.power import pow as power
 from xlamini.primitives.random_keys import KeyPrimitive
 from xlamini.primitives.special.incomplete_gamma_derivative import random_gamma_grad
-from xlamini.random.arguments import any_of, broadcast_shape, float_dtype, sampler, spread_to
+from xlamini.random.arguments import Method, any_of, broadcast_shape, check_method, float_dtype, sampler, spread_to
 from xlamini.random.narrow import drawn_wide
 from xlamini.random.normal import standard_normal
 from xlamini.random.uniform import uniform_between
@@ -60,30 +60,34 @@ from xlamini.runtime import Array
 from xlamini.transforms.while_loop.api import while_loop
 
 
-@sampler("shape", "dtype")
+@sampler("shape", "dtype", "method")
 @drawn_wide
-def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
+def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: Method = "exact") -> Array:
     """Floats from the gamma distribution with shape parameter `a` and scale 1; they can be differentiated in `a`.
 
     Without `shape` they have the shape of `a`.
+    `method` is "exact", or "approximate", which permits a small bias, of which no sampler makes use.
 
     >>> xlamini.random.gamma(xlamini.random.key(0), 2.0, (3,)).shape
     (3,)
     """
+    check_method("gamma", method)
     found = float_dtype("gamma", dtype)
     return gamma_noise(key, a, broadcast_shape("gamma", shape, a=a), found, log_space=False)
 
 
-@sampler("shape", "dtype")
+@sampler("shape", "dtype", "method")
 @drawn_wide
-def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
+def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: Method = "exact") -> Array:
     """The logarithm of gamma distributed floats, exact also where these are too small for a float.
 
     Without `shape` they have the shape of `a`.
+    `method` is "exact", or "approximate", which permits a small bias, of which no sampler makes use.
 
     >>> xlamini.random.loggamma(xlamini.random.key(0), 0.001, (3,)).shape
     (3,)
     """
+    check_method("loggamma", method)
     found = float_dtype("loggamma", dtype)
     return gamma_noise(key, a, broadcast_shape("loggamma", shape, a=a), found, log_space=True)
 

@@ -19,7 +19,7 @@ from xlamini.primitives import (
 )
 from xlamini.primitives.operators import power
 from xlamini.primitives.reductions import reduce_max, reduce_sum
-from xlamini.random.arguments import broadcast_shape, checked_shape, float_dtype, sampler
+from xlamini.random.arguments import Method, broadcast_shape, check_method, checked_shape, float_dtype, sampler
 from xlamini.random.continuous import exponential_noise
 from xlamini.random.discrete import signs
 from xlamini.random.gamma import gamma_noise
@@ -29,17 +29,19 @@ from xlamini.random.uniform import halves
 from xlamini.runtime import Array
 
 
-@sampler("shape", "dtype")
+@sampler("shape", "dtype", "method")
 @drawn_wide
-def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Array:
+def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, method: Method = "exact") -> Array:
     """Floats from the beta distribution with these parameters; they can be differentiated in both.
 
     Without `shape` they have the shape that the parameters broadcast to. Where both are 0 a number is 0 or 1, as in
     the limit.
+    `method` is "exact", or "approximate", which permits a small bias, of which no sampler makes use.
 
     >>> xlamini.random.beta(xlamini.random.key(0), 2.0, 3.0, (2,)).shape
     (2,)
     """
+    check_method("beta", method)
     found = float_dtype("beta", dtype)
     shape = broadcast_shape("beta", shape, a=a, b=b)
     keys = halves(split_p.bind(key, shape=(2,)))
@@ -78,16 +80,18 @@ def _positive(a: Any, dtype: Any) -> Any:
     return where(eq(a, 0.0), literal(1e-30, dtype), a)
 
 
-@sampler("shape", "dtype")
+@sampler("shape", "dtype", "method")
 @drawn_wide
-def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Array:
+def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, method: Method = "exact") -> Array:
     """Floats from the chi-square distribution with `df` degrees of freedom; they can be differentiated in `df`.
 
     Without `shape` they have the shape of `df`.
+    `method` is "exact", or "approximate", which permits a small bias, of which no sampler makes use.
 
     >>> xlamini.random.chisquare(xlamini.random.key(0), 3.0, (2,)).shape
     (2,)
     """
+    check_method("chisquare", method)
     found = float_dtype("chisquare", dtype)
     return _chisquare(key, in_dtype(df, found), broadcast_shape("chisquare", shape, df=df), found)
 

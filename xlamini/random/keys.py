@@ -1,7 +1,7 @@
 """Keys: made from a seed, split, folded with a number, and seen as the words they are made of."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NewType
 
 import numpy as np
 
@@ -15,6 +15,13 @@ from xlamini.random.arguments import check_words, checked_shape, default_kind, i
 from xlamini.runtime import Array, KeyType, device_put_value
 from xlamini.runtime.keys import Generator, PRNGKeyArray
 from xlamini.staging import composite
+
+Key = NewType("Key", Array)
+"""The type of a random key, for annotations: an Array whose elements are keys.
+
+>>> xlamini.random.Key(xlamini.random.key(0)).shape
+()
+"""
 
 _UINT32 = np.dtype(np.uint32)
 _WORD = 2**32

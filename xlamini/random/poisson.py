@@ -8,7 +8,7 @@ import numpy as np
 from xlamini.primitives import abs as absolute, convert, floor, ge, gt, in_dtype, le, log, lt, split_p, sqrt, where
 from xlamini.primitives.random_keys import clone_p
 from xlamini.primitives.special.gamma import lgamma
-from xlamini.random.arguments import any_of, broadcast_shape, checked_dtype, sampler, spread_to
+from xlamini.random.arguments import Method, any_of, broadcast_shape, check_method, checked_dtype, sampler, spread_to
 from xlamini.random.rejection import goes_on, until_accepted
 from xlamini.random.uniform import halves, uniform_between
 from xlamini.runtime import Array
@@ -19,15 +19,17 @@ _FEW = 10.0
 _MANY = 1e5
 
 
-@sampler("shape", "dtype")
-def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None) -> Array:
+@sampler("shape", "dtype", "method")
+def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, method: Method = "exact") -> Array:
     """Integers from the Poisson distribution with mean `lam`; -1 where it is NaN.
 
     Without `shape` they have the shape of `lam`. Raises ValueError for a dtype that is no integer.
+    `method` is "exact", or "approximate", which permits a small bias, of which no sampler makes use.
 
     >>> xlamini.random.poisson(xlamini.random.key(0), 3.5, (3,)).shape
     (3,)
     """
+    check_method("poisson", method)
     found = checked_dtype("poisson", dtype, int, np.integer, "an integer dtype such as 'int32'")
     shape = broadcast_shape("poisson", shape, lam=lam)
     lam = spread_to(in_dtype(lam, _FLOAT32), shape)

@@ -60,3 +60,9 @@ class Name(Primitive):
 
 
 name_p = Name()
+"""The primitive of `checkpoint_name`.
+
+>>> policy = lambda primitive, *avals, **params: primitive is xlamini.ad_checkpoint.name_p
+>>> xlamini.grad(xlamini.checkpoint(lambda x: jnp.sin(checkpoint_name(jnp.sin(x), "sine")), policy=policy))(0.0)
+Array(1., dtype=float32, weak_type=True)
+"""
