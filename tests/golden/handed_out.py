@@ -172,8 +172,8 @@ def call(jax: ModuleType, name: str) -> tuple[Callable[..., Any], list[Any]]:
     """The function of a call, and its arguments."""
     how, text = name.split(" ", 1) if name.startswith(("grad ", "vmap ")) else ("", name)
     known: dict[str, Any] = {"jax": jax, "np": np}
-    importlib.import_module(f"{jax.__name__}.experimental")
-    known.update({short: importlib.import_module(f"{jax.__name__}.{path}") for short, path in MODULES.items()})
+    importlib.import_module("jax.experimental")
+    known.update({short: importlib.import_module(f"jax.{path}") for short, path in MODULES.items()})
     taken = [argument for argument in ARGUMENTS if re.search(rf"(?<![\w.']){argument}\b(?!')", text)]
     fun, args = eval(f"lambda {', '.join(taken)}: {text}", known), [ARGUMENTS[argument] for argument in taken]
     if how == "vmap":

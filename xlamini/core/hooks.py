@@ -76,7 +76,19 @@ def explain_error(error: BaseException) -> None:
     """
 
 
-_NAMES = frozenset({*__annotations__, "explain_error"})
+def handed_out(closed: Any) -> Any:
+    """A program as the user gets it; as_jax gives it JAX's form."""
+    return closed
+
+
+def primitive_made(primitive: Any) -> None:
+    """Told of each primitive; as_jax makes it take JAX's params."""
+
+
+trace_library_call: Callable[..., Any] = _not_installed("trace_library_call")
+"""`trace_library_call(fun, args, kwargs)`: call a composite while something is traced."""
+
+_NAMES = frozenset({*__annotations__, "explain_error", "handed_out", "primitive_made"})
 
 
 def install(**functions: Callable[..., Any]) -> None:

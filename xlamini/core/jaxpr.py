@@ -260,6 +260,14 @@ class Jaxpr:
         """The jaxpr itself: programs among params have no captured values, so they are read as closed jaxprs too."""
         return self
 
+    def taking_consts(self) -> Jaxpr:
+        """The program with the constvars as leading inputs; a jaxpr in another form (as_jax) is translated."""
+        return close_over(self)
+
+    def with_consts(self, consts: Values) -> Jaxpr:
+        """The program with these captured values; a jaxpr in another form (as_jax) is translated."""
+        return self.replace(consts=consts) if consts else self
+
     @property
     def literals(self) -> list[Any]:
         """The captured values, by JAX's older name."""

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from xlamini.core import repeated, tree_leaves, tree_map, trim
+from xlamini.core import hooks, tree_leaves, tree_map, trim
 from xlamini.core.api_boundary import is_api_boundary
 from xlamini.core.call_cache import EAGER
 from xlamini.core.state import state
@@ -43,7 +43,7 @@ def _composite(fun: Any, static: tuple[str, ...]) -> Any:
         nonlocal compiled, explain
         try:
             if state.builder is not None:
-                return repeated(fun, args, kwargs)
+                return hooks.trace_library_call(fun, args, kwargs)
             if compiled is None:  # on first use: there are hundreds of composites, and a program calls a few
                 compiled, explain = dispatched(fun, static)
             return compiled(*args, **kwargs)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import xlamini
+from xlamini.as_jax.jaxprs.forms import Jaxpr as Jaxpr, Var as Var, jaxprs_in_params as jaxprs_in_params
 from xlamini.as_jax.missing_names import fall_through
 from xlamini.as_jax.overlay.api_util import DebugInfo as DebugInfo
 from xlamini.as_jax.overlay.primitive import Primitive as Primitive
@@ -23,11 +24,9 @@ from xlamini.core.jaxpr import (
     Atom,
     ClosedJaxpr as ClosedJaxpr,
     Equation as JaxprEqn,
-    Jaxpr as Jaxpr,
     Literal as Literal,
     Provenance,
-    Var as Var,
-    jaxprs_in as jaxprs_in_params,
+    Var as CoreVar,
 )
 from xlamini.extend import TraceState, trace_state
 

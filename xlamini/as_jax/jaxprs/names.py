@@ -1,0 +1,121 @@
+"""Which equations a library function made: in JAX's programs they are one `jit` equation with the function's name.
+
+Here they are inlined, so that programs stay flat. While a program is traced, each equation gets a place that knows the
+outermost library function which made it; `with_calls` puts those of a whole call into an equation. Where a rewrite has
+changed or removed some of them, the equations stay as they are.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from xlamini.as_jax.jaxprs.jitted_names import jit_name
+from xlamini.core import repeated, tree_leaves
+from xlamini.core.avals import Values
+from xlamini.core.jaxpr import Equation, Jaxpr, Literal, Provenance, Var
+from xlamini.core.state import state
+from xlamini.core.tracer import Builder, Tracer
+from xlamini.staging.call.call import jit_p
+
+
+class Call:
+    """A call of a library function: how many equations it made, and which results it returned, in order.
+
+    A result is the number of an equation and of its result.
+    """
+
+    def __init__(self, name: str, eqns: Sequence[Equation], outs: Sequence[Any]):
+        self.name, self.count = name, len(eqns)
+        places = {v: (i, n) for i, eqn in enumerate(eqns) for n, v in enumerate(eqn.outvars)}
+        self.results = list(dict.fromkeys(places[v] for v in outs if v in places))
+        self.primitives = [eqn.primitive for eqn in eqns]
+
+    def made(self, eqns: Sequence[Equation]) -> bool:
+        """Whether these are all its equations, in order."""
+        return len(eqns) == self.count and [e.primitive for e in eqns] == self.primitives
+
+
+class PlaceInCall(Provenance):
+    """The place of an equation in a call."""
+
+    __slots__ = ("call",)
+
+    def __init__(self, place: Provenance, call: Call):
+        super().__init__(place.source, place.scope, place.rewrite, place.origin)
+        self.lanes, self.call = place.lanes, call
+
+
+def traced_library_call(fun: Callable[..., Any], args: Values, kwargs: Mapping[str, Any]) -> Any:
+    """Call a composite while something is traced, and note which equations it made."""
+    builder, name = state.builder, jit_name(fun)
+    if name is None or type(builder) is not Builder:
+        return repeated(fun, args, kwargs)
+    start = len(builder.equations)
+    out = repeated(fun, args, kwargs)
+    eqns = builder.equations[start:]
+    if eqns:
+        call = Call(name, eqns, [x.variable for x in tree_leaves(out) if type(x) is Tracer])
+        places = {id(eqn.provenance): PlaceInCall(eqn.provenance, call) for eqn in eqns}
+        for eqn in eqns:
+            eqn.provenance = places[id(eqn.provenance)]
+    return out
+
+
+def with_calls(jaxpr: Jaxpr) -> Jaxpr:
+    """The program with the equations of each whole call in one `jit` equation."""
+    if not any(type(eqn.provenance) is PlaceInCall for eqn in jaxpr.eqns):
+        return jaxpr
+    read = _last_reads(jaxpr)
+    eqns = [new for start, run in _runs(jaxpr.eqns) for new in _called(run, start, read)]
+    return jaxpr.replace(eqns=eqns)
+
+
+def _last_reads(jaxpr: Jaxpr) -> dict[Any, int]:
+    """For each variable the number of the last equation that reads it; for outputs, one beyond all."""
+    last = {a: i for i, eqn in enumerate(jaxpr.eqns) for a in eqn.invars if type(a) is Var}
+    return {**last, **{a: len(jaxpr.eqns) for a in jaxpr.outvars if type(a) is Var}}
+
+
+def _runs(eqns: Sequence[Equation]) -> Iterator[tuple[int, list[Equation]]]:
+    """Equations side by side of one call, no more than it made, each run with the number of its first."""
+    start = 0
+    while start < len(eqns):
+        call, end = _call_of(eqns[start]), start + 1
+        while call is not None and end < len(eqns) and _call_of(eqns[end]) is call and end - start < call.count:
+            end += 1
+        yield start, list(eqns[start:end])
+        start = end
+
+
+def _call_of(eqn: Equation) -> Call | None:
+    return getattr(eqn.provenance, "call", None)
+
+
+def _called(eqns: list[Equation], start: int, read: Mapping[Any, int]) -> list[Equation]:
+    call = _call_of(eqns[0])
+    if call is None or not call.made(eqns):
+        return eqns
+    returned = [eqns[i].outvars[n] for i, n in call.results]
+    made = {v for eqn in eqns for v in eqn.outvars}
+    if any(read.get(v, 0) >= start + len(eqns) for v in made.difference(returned)):
+        return eqns
+    operands = list(dict.fromkeys(a for eqn in eqns for a in eqn.invars if type(a) is Var and a not in made))
+    return [_jit_equation(call.name, operands, returned, eqns)]
+
+
+def _jit_equation(name: str, operands: list[Var], results: list[Var], eqns: list[Equation]) -> Equation:
+    place = eqns[0].provenance
+    plain = Provenance(place.source, place.scope, place.rewrite, place.origin)
+    inside = Jaxpr([], operands, results, [e.replace(provenance=plain) for e in eqns], name)
+    params = {"jaxpr": with_new_variables(inside), "name": name}
+    return Equation(jit_p, operands, results, params, inside.effects, plain, eqns[0].id)
+
+
+def with_new_variables(jaxpr: Jaxpr) -> Jaxpr:
+    """The same program with variables of its own."""
+    env: dict[Any, Any] = {v: Var(v.aval) for v in jaxpr.invars}
+    eqns = []
+    for eqn in jaxpr.eqns:
+        env.update({v: Var(v.aval) for v in eqn.outvars})
+        eqns.append(eqn.replace(invars=[a if type(a) is Literal else env[a] for a in eqn.invars], outvars=[env[v] for v in eqn.outvars]))
+    return Jaxpr([], [env[v] for v in jaxpr.invars], [env[v] for v in jaxpr.outvars], eqns, jaxpr.name)
