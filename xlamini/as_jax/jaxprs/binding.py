@@ -17,7 +17,7 @@ def take_jax_params(primitive: Primitive) -> None:
     def bind_either(*operands: Any, **params: Any) -> Any:
         if not is_jax(params):
             return bind(*operands, **params)
-        meant, own = row.bound(params) if row.bound is not None else None, row.back(params)
-        return bind(*operands, **own) if meant is None or meant is primitive else meant.bind(*operands, **own)
+        other = row.meant(params) if row.meant is not None else None
+        return bind(*operands, **row.back(params)) if other is None else other(*operands)
 
     primitive.bind = bind_either

@@ -9,13 +9,18 @@ from typing import Any, NoReturn
 
 from xlamini.as_jax.overlay.refusals import refuse
 from xlamini.core.avals import Params
+from xlamini.core.jaxpr import Jaxpr
+from xlamini.core.primitive import Primitive
 
 
 class Carrier:
-    """A rule or a function in a param of JAX's."""
+    """A rule or a function in a param of JAX's.
 
-    def __init__(self, what: str, params: Params):
-        self.what, self.params = what, params
+    `stands_for`: a primitive that JAX does not have, and the program that the equation has in its place.
+    """
+
+    def __init__(self, what: str, params: Params, stands_for: tuple[Primitive, Jaxpr] | None = None):
+        self.what, self.params, self.stands_for = what, params, stands_for
         self.__name__ = what
 
     def call_wrapped(self, *args: Any, **kwargs: Any) -> NoReturn:

@@ -7,15 +7,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xlamini.core.avals import Avals, ShapedArray, Values, aval_of
+from xlamini.as_jax.jaxprs.carried import Carrier
+from xlamini.core.avals import Avals, Params, ShapedArray, Values, aval_of
 from xlamini.core.jaxpr import Equation, Jaxpr
 from xlamini.core.tracer import build
+from xlamini.custom_derivatives import custom_jvp_call_p
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import convert
-from xlamini.primitives.arithmetic import neg
+from xlamini.primitives.arithmetic import abs, add, div, max, neg, sub
+from xlamini.primitives.comparison import ne
 from xlamini.primitives.elementwise import mul
-from xlamini.primitives.exponential import exp
+from xlamini.primitives.exponential import exp, log1p
+from xlamini.primitives.identity import stop_gradient
 from xlamini.primitives.linalg.eigh import eigh_p
+from xlamini.primitives.ordering import lowest
+from xlamini.primitives.reductions import reduce_max, wide_sum
+from xlamini.primitives.select import select_n
+from xlamini.primitives.shape import broadcast_in_dim
 
 Formula = Callable[..., Any]
 
@@ -26,7 +34,7 @@ class _Formulas:
     platform = "any"
 
     def __init__(self, eqn: Equation):
-        self.avals_in, self.aval_out = [a.aval for a in eqn.invars], eqn.outvars[0].aval
+        self.avals_in = [a.aval for a in eqn.invars]
 
     def inline(self, formula: Formula, *operands: Any, avals: Avals | None = None) -> Any:
         return formula(*operands)
@@ -36,8 +44,21 @@ def _by_lowering(eqn: Equation, operands: Values) -> Any:
     return eqn.primitive.lower(_Formulas(eqn), *operands, **eqn.params)
 
 
-def _by_formula(eqn: Equation, operands: Values) -> Any:
-    return eqn.primitive.expanded(*operands, **eqn.params)  # pyright: ignore[reportAttributeAccessIssue]
+def _softmax(eqn: Equation, operands: Values) -> Any:
+    """With the steps of JAX's, of which the maximum has no derivative."""
+    (x,), axes, aval = operands, eqn.params["axes"], eqn.outvars[0].aval
+    kept = [d for d in range(aval.ndim) if d not in axes]
+    largest = max(lowest(aval.dtype), reduce_max(x, axes))
+    powers = exp(sub(x, stop_gradient(broadcast_in_dim(largest, aval.shape, kept))))
+    return div(powers, broadcast_in_dim(wide_sum(powers, axes), aval.shape, kept))
+
+
+def _logaddexp(eqn: Equation, operands: Values) -> Any:
+    """The sum of equal infinities takes the place of what has no difference, as in JAX's."""
+    x, y = operands
+    difference = sub(x, y)
+    total = add(max(x, y), log1p(exp(neg(abs(difference)))))
+    return select_n(ne(difference, difference), total, add(x, y))
 
 
 def _gaussian(eqn: Equation, operands: Values) -> Any:
@@ -60,7 +81,8 @@ def _eigenvalues(eqn: Equation, operands: Values) -> Any:
 
 
 _FORMULAS: dict[str, Callable[[Equation, Values], Any]] = {
-    **dict.fromkeys(("softmax", "logaddexp", "interleave", "window_repeat", "scatter-winners"), _by_lowering),
+    **dict.fromkeys(("interleave", "window_repeat", "scatter-winners"), _by_lowering),
+    "softmax": _softmax,
     "gaussian": _gaussian,
     "branch": _branch,
     "custom_root": _root,
@@ -68,11 +90,29 @@ _FORMULAS: dict[str, Callable[[Equation, Values], Any]] = {
 }
 
 
+_WITH_RULE = {"logaddexp": _logaddexp}
+"""Of those that are `custom_jvp` functions in JAX."""
+
+
 def expansion(eqn: Equation) -> Jaxpr | None:
     """The program that stands for an equation; None for one that JAX has too."""
     formula = _FORMULAS.get(eqn.primitive.name)
     if formula is None or eqn.params.get("vectors"):
         return None
+    return _traced(eqn, formula)
+
+
+def as_custom_jvp(eqn: Equation) -> tuple[Any, Params] | None:
+    """The primitive and params of a call with a rule that stands for an equation; None for any other equation."""
+    formula = _WITH_RULE.get(eqn.primitive.name)
+    if formula is None:
+        return None
+    name, program = str(eqn.primitive), _traced(eqn, formula)
+    rule = Carrier(f"jvp of {name}", {"name": name, "jvp": f"jvp of {name}"}, (eqn.primitive, program))
+    return custom_jvp_call_p, {"call_jaxpr": program, "jvp_jaxpr_fun": rule, "num_consts": 0, "symbolic_zeros": False}
+
+
+def _traced(eqn: Equation, formula: Formula) -> Jaxpr:
     outs = [v.aval for v in eqn.outvars]
 
     def run(*operands: Any) -> list[Any]:

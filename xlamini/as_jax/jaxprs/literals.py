@@ -1,6 +1,7 @@
 """Constants in programs as JAX writes them: NumPy arrays and Python numbers that know their type, weak ones too."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,11 @@ class TypedNdArray(np.ndarray):
     @property
     def weak_type(self) -> bool:
         return self.aval.weak_type
+
+    @property
+    def as_literal(self) -> Callable[[], Literal] | None:
+        """What makes a scalar a literal again, where a program is rebuilt; None for an array."""
+        return None if self.ndim else lambda: Literal(self.val[()], self.aval)
 
     @property
     def val(self) -> np.ndarray:

@@ -1,8 +1,8 @@
 """Which equations a library function made: in JAX's programs they are one `jit` equation with the function's name.
 
 Here they are inlined, so that programs stay flat. While a program is traced, each equation gets a place that knows the
-outermost library function which made it; `with_calls` puts those of a whole call into an equation. Where a rewrite has
-changed or removed some of them, the equations stay as they are.
+outermost library function which made it; `with_calls` puts those of a whole call into an equation, and also what a
+rewrite, such as a derivative, made of them. Where some of a call were removed, the rest stay as they are.
 """
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def traced_library_call(fun: Callable[..., Any], args: Values, kwargs: Mapping[s
 
 def with_calls(jaxpr: Jaxpr) -> Jaxpr:
     """The program with the equations of each whole call in one `jit` equation."""
-    if not any(type(eqn.provenance) is PlaceInCall for eqn in jaxpr.eqns):
+    if all(_origin(eqn)[0] is None for eqn in jaxpr.eqns):
         return jaxpr
     read = _last_reads(jaxpr)
     eqns = [new for start, run in _runs(jaxpr.eqns) for new in _called(run, start, read)]
@@ -77,29 +77,39 @@ def _last_reads(jaxpr: Jaxpr) -> dict[Any, int]:
 
 
 def _runs(eqns: Sequence[Equation]) -> Iterator[tuple[int, list[Equation]]]:
-    """Equations side by side of one call, no more than it made, each run with the number of its first."""
+    """Equations side by side of one call and one rewrite, each run with the number of its first."""
     start = 0
     while start < len(eqns):
-        call, end = _call_of(eqns[start]), start + 1
-        while call is not None and end < len(eqns) and _call_of(eqns[end]) is call and end - start < call.count:
+        key, end = _origin(eqns[start]), start + 1
+        most = key[0].count if key[0] is not None and not key[1] else len(eqns)
+        while key[0] is not None and end < len(eqns) and end - start < most and _origin(eqns[end]) == key:
             end += 1
         yield start, list(eqns[start:end])
         start = end
 
 
-def _call_of(eqn: Equation) -> Call | None:
-    return getattr(eqn.provenance, "call", None)
+def _origin(eqn: Equation) -> tuple[Call | None, tuple[Any, ...]]:
+    """The call that an equation comes from, and the rewrites between, oldest last."""
+    place, rewrites = eqn.provenance, ()
+    while type(place) is not PlaceInCall:
+        if place.origin is None:
+            return None, ()
+        place, rewrites = place.origin.provenance, (*rewrites, place.rewrite)
+    return place.call, rewrites
 
 
 def _called(eqns: list[Equation], start: int, read: Mapping[Any, int]) -> list[Equation]:
-    call = _call_of(eqns[0])
-    if call is None or not call.made(eqns):
+    """The equations of a run as one: those of a whole call, or what a rewrite made of some of them."""
+    call, rewrites = _origin(eqns[0])
+    if call is None or not (rewrites or call.made(eqns)):
         return eqns
-    returned = [eqns[i].outvars[n] for i, n in call.results]
-    made = {v for eqn in eqns for v in eqn.outvars}
-    if any(read.get(v, 0) >= start + len(eqns) for v in made.difference(returned)):
+    made = [v for eqn in eqns for v in eqn.outvars]
+    used = [v for v in made if read.get(v, 0) >= start + len(eqns)]
+    returned = used if rewrites else [eqns[i].outvars[n] for i, n in call.results]
+    if not set(used) <= set(returned):
         return eqns
-    operands = list(dict.fromkeys(a for eqn in eqns for a in eqn.invars if type(a) is Var and a not in made))
+    inside = set(made)
+    operands = list(dict.fromkeys(a for eqn in eqns for a in eqn.invars if type(a) is Var and a not in inside))
     return [_jit_equation(call.name, operands, returned, eqns)]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.as_jax.jaxprs.expansions import expansion
+from xlamini.as_jax.jaxprs.expansions import as_custom_jvp, expansion
 from xlamini.as_jax.jaxprs.forms import Jaxpr
 from xlamini.as_jax.jaxprs.literals import typed_const, typed_literal
 from xlamini.as_jax.jaxprs.names import with_calls
@@ -55,10 +55,10 @@ class _Translation:
         return eqns
 
     def translated(self, eqn: Equation) -> Equation:
-        name = eqn.primitive.name
-        primitive, row, params = NAMED_IN_JAX.get(name, eqn.primitive), TABLE.get(name), eqn.params
-        if row is not None:
-            params = row.out(params, [a.aval for a in eqn.invars])
+        name, call = eqn.primitive.name, as_custom_jvp(eqn)
+        primitive, params = call or (NAMED_IN_JAX.get(name, eqn.primitive), eqn.params)
+        if call is None and name in TABLE:
+            params = TABLE[name].out(params, [a.aval for a in eqn.invars])
         shown = {key: _program(value, name in OPEN) for key, value in params.items()}
         return Equation(primitive, self.atoms(eqn.invars), eqn.outvars, shown, eqn.effects, eqn.provenance, eqn.id)
 

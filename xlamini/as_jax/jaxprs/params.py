@@ -7,6 +7,7 @@ by `HigherOrder.bind`.
 """
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -16,7 +17,6 @@ from xlamini.core.avals import Avals, Params, ShapedArray
 from xlamini.core.effects import debug_effect, ordered_debug_effect
 from xlamini.core.evaluation import jaxpr_as_fun
 from xlamini.core.jaxpr import ClosedJaxpr, Jaxpr, Var
-from xlamini.core.primitive import Primitive
 from xlamini.core.tracer import build
 from xlamini.primitives.arithmetic import add, max, min, sub
 from xlamini.primitives.elementwise import mul
@@ -71,6 +71,21 @@ def _captured(params: Params) -> int:
 
 def _forward_name(params: Params) -> str:
     return f"fwd of {params['name']}"
+
+
+_custom_jvp = _carrying(
+    "jvp_jaxpr_fun", ("name", "jvp", "captured"), lambda params: f"jvp of {params['name']}", num_consts=_captured
+)
+
+
+def _custom_jvp_meant(params: Params) -> Any:
+    """The primitive that the call stands for (expansions.py), unless somebody has changed the program."""
+    call, stands_for = params["call_jaxpr"], params["jvp_jaxpr_fun"].stands_for
+    if stands_for is None:
+        return None
+    primitive, program = stands_for
+    unchanged = call.jaxpr.with_consts(call.consts) is program
+    return (lambda *operands: [primitive.bind(*operands)]) if unchanged else jaxpr_as_fun(call)
 
 
 _custom_vjp = _carrying(
@@ -161,20 +176,16 @@ def _scatter_out(params: Params, avals: Avals) -> Params:
     return {**params, "update_jaxpr": jaxpr, "update_consts": ()}
 
 
-def _scatter_back(params: Params) -> Params:
-    update = params["update_jaxpr"]
-    if update is None:
-        return _without_update(params)
-    program = update.with_consts(())
-    kept = {name: value for name, value in params.items() if name != "update_consts"}
-    return {**kept, "update_jaxpr": program.replace(invars=program.invars[:1])}
+def _scatter_meant(params: Params) -> Any:
+    """`scatter-apply` where there is a function."""
+    if params["update_jaxpr"] is None:
+        return None
+    program = params["update_jaxpr"].with_consts(())
+    applied = program.replace(invars=program.invars[:1])
+    return functools.partial(scatter_apply_p.bind, update_jaxpr=applied, **_without_update(params))
 
 
-def _scatter_meant(params: Params) -> Primitive:
-    return scatter_p if params["update_jaxpr"] is None else scatter_apply_p
-
-
-_SCATTER = Row(_scatter_out, _scatter_back, lambda params: "update_consts" in params, _scatter_meant)
+_SCATTER = Row(_scatter_out, _without_update, lambda params: "update_consts" in params, _scatter_meant)
 _SPLIT = more(out_sharding=None)
 _SHARDED = more(sharding=None)
 _HOST = more({"mapped": ()}, sharding=None)
@@ -188,9 +199,7 @@ TABLE: dict[str, Row] = {
     "triangular_solve": more(dropped={"by_columns": False}),
     "eigh": more({"vectors": True}),
     "jit": Row(_jit_out, _jit_back, lambda params: "inline" in params),
-    "custom_jvp_call": _carrying(
-        "jvp_jaxpr_fun", ("name", "jvp", "captured"), lambda params: f"jvp of {params['name']}", num_consts=_captured
-    ),
+    "custom_jvp_call": _custom_jvp._replace(meant=_custom_jvp_meant),
     "custom_vjp_call": _custom_vjp,
     "custom_linear_solve": Row(_solve_out, _solve_back, lambda params: "jaxprs" in params),
     "scatter": _SCATTER,

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.as_jax.jaxprs.forms import Jaxpr
-from xlamini.as_jax.jaxprs.params import TABLE
+from xlamini.as_jax.jaxprs.params import OPEN, TABLE
 from xlamini.core.jaxpr import ClosedJaxpr, Equation, Jaxpr as CoreJaxpr
 
 
@@ -22,7 +22,8 @@ def shown(jaxpr: CoreJaxpr) -> CoreJaxpr:
 def shown_equation(eqn: Equation) -> Equation:
     """An equation that prints like this one."""
     row = TABLE.get(eqn.primitive.name)
-    params = row.back(eqn.params) if row is not None and row.is_jax(eqn.params) else eqn.params
+    own = row is not None and row.is_jax(eqn.params) and eqn.primitive.name not in OPEN
+    params = row.back(eqn.params) if own else eqn.params
     return eqn.replace(params={name: _shown_param(value) for name, value in params.items()})
 
 

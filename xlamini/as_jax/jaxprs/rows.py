@@ -13,8 +13,8 @@ class Row(NamedTuple):
     out: Callable[[Params, Avals], Params]
     back: Callable[[Params], Params]
     is_jax: Callable[[Params], bool]
-    bound: Callable[[Params], Any] | None = None
-    """The primitive of xlamini's that JAX's params mean, where that depends on them."""
+    meant: Callable[[Params], Callable[..., Any] | None] | None = None
+    """What these params of JAX's bind in place of the primitive; None for the primitive itself."""
 
 
 def more(own: Mapping[str, Any] | None = None, dropped: Mapping[str, Any] | None = None, **jax: Any) -> Row:
