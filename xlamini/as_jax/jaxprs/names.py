@@ -115,7 +115,7 @@ def _called(eqns: list[Equation], start: int, read: Mapping[Any, int]) -> list[E
 
 def _jit_equation(name: str, operands: list[Var], results: list[Var], eqns: list[Equation]) -> Equation:
     place = eqns[0].provenance
-    plain = Provenance(place.source, place.scope, place.rewrite, place.origin)
+    plain = Provenance(place.source, place.scope)  # of no call, so that the equations stay as they are inside
     inside = Jaxpr([], operands, results, [e.replace(provenance=plain) for e in eqns], name)
     params = {"jaxpr": with_new_variables(inside), "name": name}
     return Equation(jit_p, operands, results, params, inside.effects, plain, eqns[0].id)
