@@ -85,10 +85,15 @@ def primitive_made(primitive: Any) -> None:
     """Told of each primitive; as_jax makes it take JAX's params."""
 
 
+def public_function(fun: Any) -> Any:
+    """A function as a public module has it; as_jax notes which equations it makes."""
+    return fun
+
+
 trace_library_call: Callable[..., Any] = _not_installed("trace_library_call")
 """`trace_library_call(fun, args, kwargs)`: call a composite while something is traced."""
 
-_NAMES = frozenset({*__annotations__, "explain_error", "handed_out", "primitive_made"})
+_NAMES = frozenset({*__annotations__, "explain_error", "handed_out", "primitive_made", "public_function"})
 
 
 def install(**functions: Callable[..., Any]) -> None:

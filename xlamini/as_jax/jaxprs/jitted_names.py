@@ -37,11 +37,17 @@ _OTHER: dict[str, dict[str, str]] = {
         **{f"_at_least_{n}d": f"atleast_{n}d" for n in (1, 2, 3)},
         **dict.fromkeys(("_with_constants", "_by_order", "_with_ramps", "_with_statistics"), "_pad"),
         **{"_where": "_where", "_linspace": "_linspace", "_interp": "_interp", "_rolled_by": "_roll_static"},
+        **dict.fromkeys(("flip", "flipud", "fliplr"), "_flip"),
         **{"_gradients": "gradient", "_fit": "polyfit", "_in_one": "_in1d"},
     },
     "nn": {"swish": "silu", "hard_swish": "hard_silu", "_one_hot": "_one_hot"},
     "numpy.linalg": {"_lstsq": "_lstsq", "tensorsolve": "solve"},
     "scipy.linalg": {"cholesky": "_cholesky", "cho_factor": "_cholesky", "_cho_solve": "_cho_solve", "_lu_solve": "lu_solve"},
+    "random": {
+        name: f"_{name}"
+        for name in "uniform normal gumbel exponential laplace cauchy logistic bernoulli truncated_normal randint gamma "
+        "beta dirichlet poisson multivariate_normal orthogonal".split()
+    },
     "numpy.fft": dict.fromkeys(
         "fft ifft rfft irfft hfft ihfft fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn".split(), "fft"
     ),

@@ -6,6 +6,7 @@ rewrite, such as a derivative, made of them. Where some of a call were removed, 
 """
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from xlamini.core.jaxpr import Equation, Jaxpr, Literal, Provenance, Var
 from xlamini.core.state import state
 from xlamini.core.tracer import Builder, Tracer
 from xlamini.staging.call.call import jit_p
+from xlamini.staging.run.composite import is_composite
 
 
 class Call:
@@ -45,17 +47,35 @@ class PlaceInCall(Provenance):
         self.lanes, self.call = place.lanes, call
 
 
-def traced_library_call(fun: Callable[..., Any], args: Values, kwargs: Mapping[str, Any]) -> Any:
+def trace_library_call(fun: Callable[..., Any], args: Values, kwargs: Mapping[str, Any]) -> Any:
     """Call a composite while something is traced, and note which equations it made."""
-    builder, name = state.builder, jit_name(fun)
-    if name is None or type(builder) is not Builder:
-        return repeated(fun, args, kwargs)
+    name = jit_name(fun)
+    return repeated(fun, args, kwargs) if name is None else _noted(name, functools.partial(repeated, fun, args, kwargs))
+
+
+def public_function(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """A public function that is no composite, made to note which equations it makes, if JAX jits it."""
+    name = None if is_composite(fun) else jit_name(fun)
+    if name is None:
+        return fun
+
+    @functools.wraps(fun)
+    def noting(*args: Any, **kwargs: Any) -> Any:
+        return _noted(name, functools.partial(fun, *args, **kwargs))
+
+    return noting
+
+
+def _noted(name: str, call: Callable[[], Any]) -> Any:
+    builder = state.builder
+    if type(builder) is not Builder:
+        return call()
     start = len(builder.equations)
-    out = repeated(fun, args, kwargs)
+    out = call()
     eqns = builder.equations[start:]
     if eqns:
-        call = Call(name, eqns, [x.variable for x in tree_leaves(out) if type(x) is Tracer])
-        places = {id(eqn.provenance): PlaceInCall(eqn.provenance, call) for eqn in eqns}
+        made = Call(name, eqns, [x.variable for x in tree_leaves(out) if type(x) is Tracer])
+        places = {id(eqn.provenance): PlaceInCall(eqn.provenance, made) for eqn in eqns}
         for eqn in eqns:
             eqn.provenance = places[id(eqn.provenance)]
     return out
