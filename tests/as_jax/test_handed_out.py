@@ -70,8 +70,7 @@ def test_primitives_and_params_are_those_of_jaxs_programs() -> None:
     ]
     assert wrong_keys == []
     known = set().union(*(theirs for theirs, _ in names.values()))
-    own = {primitive for _, ours in names.values() for primitive in ours - known}
-    assert own == {"dynamic_update_slice", "random_gamma_grad"} & own
+    assert set().union(*(ours for _, ours in names.values())) <= known
     assert {name for name, (theirs, ours) in names.items() if theirs != ours} == LISTED
 
 
@@ -124,28 +123,28 @@ import jax.numpy as jnp
 from jax import lax
 
 def rebuilt(jaxpr):
-    eqns = [eqn.replace(primitive=lax.cos_p) if eqn.primitive is lax.sin_p else eqn.replace(params={
-        key: rebuilt_closed(value) if isinstance(value, core.ClosedJaxpr) else value for key, value in eqn.params.items()
-    }) for eqn in jaxpr.eqns]
+    eqns = []
+    for eqn in jaxpr.eqns:
+        changed = {k: rebuilt_closed(v) for k, v in eqn.params.items() if isinstance(v, core.ClosedJaxpr)}
+        eqn = eqn.replace(params={**eqn.params, **changed})
+        eqns.append(eqn.replace(primitive=lax.cos_p) if eqn.primitive is lax.sin_p else eqn)
     return jaxpr.replace(eqns=eqns)
 
 def rebuilt_closed(closed):
     return core.ClosedJaxpr(rebuilt(closed.jaxpr), closed.consts)
 
-def f(x):
-    return jnp.sin(x) + lax.scan(lambda c, v: (c * jnp.sin(v), c), 1.0, x)[0] + jnp.logaddexp(jnp.sin(x), x + np.ones(3))
+def of(sin):
+    def f(x):
+        products = lax.scan(lambda c, v: (c * sin(v), c), 1.0, x)[0]
+        return sin(x) + products + jnp.logaddexp(sin(x), x + np.ones(3))
+    return f
 
-def g(x):
-    return jnp.cos(x) + lax.scan(lambda c, v: (c * jnp.cos(v), c), 1.0, x)[0] + jnp.logaddexp(jnp.cos(x), x + np.ones(3))
-
+f, g = of(jnp.sin), of(jnp.cos)
 x = np.array([0.3, 0.5, 0.9], np.float32)
 changed = core.jaxpr_as_fun(rebuilt_closed(jax.make_jaxpr(f)(x)))
 np.testing.assert_allclose(changed(x)[0], g(x), rtol=1e-6)
 slope = jax.grad(lambda x: changed(x)[0].sum())(x)
 np.testing.assert_allclose(slope, jax.grad(lambda x: g(x).sum())(x), rtol=1e-5)
-inner = jax.make_jaxpr(jax.jit(lambda x: x * np.arange(3.0)))(x).eqns[0].params["jaxpr"]
-np.testing.assert_allclose(core.jaxpr_as_fun(inner)(*([x, np.arange(3, dtype=np.float32)][: len(inner.in_avals)]))[0].shape, 3)
-
 # A program made of nothing but public constructors.
 a = core.Var(jax.core.ShapedArray((3,), np.float32))
 b, c = core.Var(a.aval), core.Var(a.aval)

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from xlamini.as_jax.jaxprs.carried import Carrier
-from xlamini.core.avals import Avals, Params, ShapedArray, Values, aval_of
-from xlamini.core.jaxpr import Equation, Jaxpr
+from xlamini.core.avals import Avals, Params, Shape, ShapedArray, Values, aval_of
+from xlamini.core.jaxpr import Atom, Equation, Jaxpr
 from xlamini.core.tracer import build
 from xlamini.custom_derivatives import custom_jvp_call_p
 from xlamini.interpreters.evaluate import evaluate
@@ -24,6 +24,7 @@ from xlamini.primitives.ordering import lowest
 from xlamini.primitives.reductions import reduce_max, wide_sum
 from xlamini.primitives.select import select_n
 from xlamini.primitives.shape import broadcast_in_dim
+from xlamini.transforms.while_loop.primitive import while_p
 
 Formula = Callable[..., Any]
 
@@ -34,10 +35,13 @@ class _Formulas:
     platform = "any"
 
     def __init__(self, eqn: Equation):
-        self.avals_in = [a.aval for a in eqn.invars]
+        self.avals_in, self.eqn, self.aval_out = [a.aval for a in eqn.invars], eqn, eqn.outvars[0].aval
 
     def inline(self, formula: Formula, *operands: Any, avals: Avals | None = None) -> Any:
         return formula(*operands)
+
+    def filled(self, x: Any, atom: Atom, shape: Shape) -> Any:
+        return broadcast_in_dim(x, shape, ())
 
 
 def _by_lowering(eqn: Equation, operands: Values) -> Any:
@@ -66,6 +70,16 @@ def _gaussian(eqn: Equation, operands: Values) -> Any:
     return exp(neg(mul(x, x)))
 
 
+def _iterate(eqn: Equation, operands: Values) -> Any:
+    """The loop of a formula, whose state begins with a number and whether it goes on."""
+    step, holds = eqn.params["step"], eqn.params["holds"]
+    count = len(step.out_avals)
+    captured, avals = len(operands) - count, [aval_of(x) for x in operands]
+    body, _ = build(lambda *xs: evaluate(step, [*xs[: captured + 1], *xs[captured + 2 :]]), avals)
+    cond, _ = build(lambda n, going, *state: evaluate(holds, [n, going]), avals[captured:])
+    return while_p.bind(*operands, cond_nconsts=0, cond_jaxpr=cond, body_nconsts=captured, body_jaxpr=body)
+
+
 def _branch(eqn: Equation, operands: Values) -> Any:
     return evaluate(eqn.params["jaxpr"], operands)
 
@@ -81,7 +95,8 @@ def _eigenvalues(eqn: Equation, operands: Values) -> Any:
 
 
 _FORMULAS: dict[str, Callable[[Equation, Values], Any]] = {
-    **dict.fromkeys(("interleave", "window_repeat", "scatter-winners"), _by_lowering),
+    **dict.fromkeys(("interleave", "window_repeat", "scatter-winners", "expn", "random_gamma_grad"), _by_lowering),
+    "iterate": _iterate,
     "softmax": _softmax,
     "gaussian": _gaussian,
     "branch": _branch,

@@ -7,7 +7,7 @@ from typing import Any
 
 from xlamini.as_jax.jaxprs.literals import hash_of
 from xlamini.core.avals import Params, Values
-from xlamini.core.jaxpr import Atom, Equation, Jaxpr as CoreJaxpr, ClosedJaxpr, Literal, Var as CoreVar, close_over
+from xlamini.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr as CoreJaxpr, Literal, Var as CoreVar, close_over
 from xlamini.core.tracer import build
 
 Literal.hash = property(hash_of)  # pyright: ignore[reportAttributeAccessIssue]

@@ -1,8 +1,6 @@
 """Turning the translation on: programs are handed out in JAX's form, and taken back in it."""
 from __future__ import annotations
 
-from typing import Any
-
 from xlamini.as_jax.jaxprs.binding import add_members, take_jax_params
 from xlamini.as_jax.jaxprs.names import public_function, trace_library_call
 from xlamini.as_jax.jaxprs.outward import handed_out

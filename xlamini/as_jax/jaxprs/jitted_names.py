@@ -42,11 +42,13 @@ _OTHER: dict[str, dict[str, str]] = {
     },
     "nn": {"swish": "silu", "hard_swish": "hard_silu", "_one_hot": "_one_hot"},
     "numpy.linalg": {"_lstsq": "_lstsq", "tensorsolve": "solve"},
-    "scipy.linalg": {"cholesky": "_cholesky", "cho_factor": "_cholesky", "_cho_solve": "_cho_solve", "_lu_solve": "lu_solve"},
+    "scipy.linalg": {
+        **{"cholesky": "_cholesky", "cho_factor": "_cholesky", "_cho_solve": "_cho_solve", "_lu_solve": "lu_solve"},
+    },
     "random": {
         name: f"_{name}"
-        for name in "uniform normal gumbel exponential laplace cauchy logistic bernoulli truncated_normal randint gamma "
-        "beta dirichlet poisson multivariate_normal orthogonal".split()
+        for name in "uniform normal gumbel exponential laplace cauchy logistic bernoulli truncated_normal randint "
+        "gamma beta dirichlet poisson multivariate_normal orthogonal".split()
     },
     "numpy.fft": dict.fromkeys(
         "fft ifft rfft irfft hfft ihfft fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn".split(), "fft"

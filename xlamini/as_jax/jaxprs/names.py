@@ -147,5 +147,6 @@ def with_new_variables(jaxpr: Jaxpr) -> Jaxpr:
     eqns = []
     for eqn in jaxpr.eqns:
         env.update({v: Var(v.aval) for v in eqn.outvars})
-        eqns.append(eqn.replace(invars=[a if type(a) is Literal else env[a] for a in eqn.invars], outvars=[env[v] for v in eqn.outvars]))
+        invars = [a if type(a) is Literal else env[a] for a in eqn.invars]
+        eqns.append(eqn.replace(invars=invars, outvars=[env[v] for v in eqn.outvars]))
     return Jaxpr([], [env[v] for v in jaxpr.invars], [env[v] for v in jaxpr.outvars], eqns, jaxpr.name)

@@ -69,5 +69,6 @@ def _program(value: Any, is_open: bool) -> Any:
         found = in_jax_form(value)
         return found if is_open else ClosedJaxpr(found, [])
     if isinstance(value, tuple) and any(isinstance(v, CoreJaxpr) for v in value):
-        return (type(value)._make if hasattr(value, "_make") else tuple)([_program(v, is_open) for v in value])
+        make: Any = getattr(value, "_make", tuple)
+        return make([_program(v, is_open) for v in value])
     return value

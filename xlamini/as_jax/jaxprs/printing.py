@@ -22,8 +22,9 @@ def shown(jaxpr: CoreJaxpr) -> CoreJaxpr:
 def shown_equation(eqn: Equation) -> Equation:
     """An equation that prints like this one."""
     row = TABLE.get(eqn.primitive.name)
-    own = row is not None and row.is_jax(eqn.params) and eqn.primitive.name not in OPEN
-    params = row.back(eqn.params) if own else eqn.params
+    params = eqn.params
+    if row is not None and row.is_jax(params) and eqn.primitive.name not in OPEN:
+        params = row.back(params)
     return eqn.replace(params={name: _shown_param(value) for name, value in params.items()})
 
 
