@@ -11,7 +11,6 @@ from xlamini.as_jax.jaxprs.carried import Carrier
 from xlamini.core.avals import Avals, Params, Shape, ShapedArray, Values, aval_of
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr
 from xlamini.core.tracer import build
-from xlamini.custom_derivatives import custom_jvp_call_p
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import convert
 from xlamini.primitives.arithmetic import abs, add, div, max, neg, sub
@@ -19,12 +18,10 @@ from xlamini.primitives.comparison import ne
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.exponential import exp, log1p
 from xlamini.primitives.identity import stop_gradient
-from xlamini.primitives.linalg.eigh import eigh_p
 from xlamini.primitives.ordering import lowest
 from xlamini.primitives.reductions import reduce_max, wide_sum
 from xlamini.primitives.select import select_n
 from xlamini.primitives.shape import broadcast_in_dim
-from xlamini.transforms.while_loop.primitive import while_p
 
 Formula = Callable[..., Any]
 
@@ -72,6 +69,8 @@ def _gaussian(eqn: Equation, operands: Values) -> Any:
 
 def _iterate(eqn: Equation, operands: Values) -> Any:
     """The loop of a formula, whose state begins with a number and whether it goes on."""
+    from xlamini.transforms.while_loop.primitive import while_p  # imported here, as few programs have such a loop
+
     step, holds = eqn.params["step"], eqn.params["holds"]
     count = len(step.out_avals)
     captured, avals = len(operands) - count, [aval_of(x) for x in operands]
@@ -91,7 +90,7 @@ def _root(eqn: Equation, operands: Values) -> Any:
 
 
 def _eigenvalues(eqn: Equation, operands: Values) -> Any:
-    return eigh_p.bind(*operands, **{**eqn.params, "vectors": True})[1:]
+    return eqn.primitive.bind(*operands, **{**eqn.params, "vectors": True})[1:]
 
 
 _FORMULAS: dict[str, Callable[[Equation, Values], Any]] = {
@@ -122,6 +121,8 @@ def as_custom_jvp(eqn: Equation) -> tuple[Any, Params] | None:
     formula = _WITH_RULE.get(eqn.primitive.name)
     if formula is None:
         return None
+    from xlamini.transforms.custom.custom_jvp import custom_jvp_call_p  # imported here, as few programs have it
+
     name, program = str(eqn.primitive), _traced(eqn, formula)
     rule = Carrier(f"jvp of {name}", {"name": name, "jvp": f"jvp of {name}"}, (eqn.primitive, program))
     return custom_jvp_call_p, {"call_jaxpr": program, "jvp_jaxpr_fun": rule, "num_consts": 0, "symbolic_zeros": False}
