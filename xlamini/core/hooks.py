@@ -76,9 +76,8 @@ def explain_error(error: BaseException) -> None:
     """
 
 
-def handed_out(closed: Any) -> Any:
-    """A program as the user gets it; as_jax gives it JAX's form."""
-    return closed
+handed_out: Callable[[Any], Any] | None = None
+"""`handed_out(closed)`: a program as the user gets it, where that is not as it is; as_jax gives it JAX's form."""
 
 
 def primitive_made(primitive: Any) -> None:
@@ -93,7 +92,7 @@ def public_function(fun: Any) -> Any:
 trace_library_call: Callable[..., Any] = _not_installed("trace_library_call")
 """`trace_library_call(fun, args, kwargs)`: call a composite while something is traced."""
 
-_NAMES = frozenset({*__annotations__, "explain_error", "handed_out", "primitive_made", "public_function"})
+_NAMES = frozenset({*__annotations__, "explain_error", "primitive_made", "public_function"})
 
 
 def install(**functions: Callable[..., Any]) -> None:

@@ -268,15 +268,8 @@ class Jaxpr:
         """The program with these captured values; a jaxpr in another form (as_jax) is translated."""
         return self.replace(consts=consts) if consts else self
 
-    @property
-    def literals(self) -> list[Any]:
-        """The captured values, by JAX's older name."""
-        return self.consts
-
-    @property
-    def debug_info(self) -> DebugInfo:
-        """The program's name."""
-        return DebugInfo(self.name)
+    literals = property(lambda self: self.consts, doc="The captured values, by JAX's older name.")
+    debug_info = property(lambda self: DebugInfo(self.name), doc="The program's name.")
 
     @property
     def in_avals(self) -> list[ShapedArray]:

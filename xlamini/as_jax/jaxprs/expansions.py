@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xlamini.as_jax.jaxprs.carried import Carrier
+from xlamini.as_jax.jaxprs.carrier import Carrier
 from xlamini.core.avals import Avals, Params, Shape, ShapedArray, Values, aval_of
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr
 from xlamini.core.tracer import build

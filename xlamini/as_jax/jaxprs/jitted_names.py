@@ -7,6 +7,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from xlamini.core.memo import memoised
+
 _SAME = {
     "numpy": """
         allclose angle append arccosh argpartition argsort around atleast_1d atleast_2d atleast_3d bitwise_count block
@@ -57,7 +59,7 @@ _OTHER: dict[str, dict[str, str]] = {
 """By the name of the function here, where JAX's is another or where only its inner part is compiled."""
 
 
-@functools.cache
+@memoised("as_jax: names of jit equations", 4096)
 def jit_name(fun: Any) -> str | None:
     """The name of a library function in JAX's programs; None if it has none there."""
     package = fun.__module__.removeprefix("xlamini.")

@@ -1,7 +1,6 @@
 """Constants in programs as JAX writes them: NumPy arrays and Python numbers that know their type, weak ones too."""
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,9 +36,9 @@ class TypedNdArray(np.ndarray):
         return self.aval.weak_type
 
     @property
-    def as_literal(self) -> Callable[[], Literal] | None:
-        """What makes a scalar a literal again, where a program is rebuilt; None for an array."""
-        return None if self.ndim else lambda: Literal(self.val[()], self.aval)
+    def as_literal(self) -> Literal | None:
+        """A scalar as a literal again, where a program is rebuilt; None for an array."""
+        return None if self.ndim else Literal(self.val[()], self.aval)
 
     @property
     def val(self) -> np.ndarray:

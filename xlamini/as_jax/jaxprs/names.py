@@ -21,20 +21,20 @@ from xlamini.staging.run.composite import is_composite
 
 
 class Call:
-    """A call of a library function: how many equations it made, and which results it returned, in order.
-
-    A result is the number of an equation and of its result.
-    """
+    """A call of a library function: the equations that it made, and the variables that it returned."""
 
     def __init__(self, name: str, eqns: Sequence[Equation], outs: Sequence[Any]):
-        self.name, self.count = name, len(eqns)
-        places = {v: (i, n) for i, eqn in enumerate(eqns) for n, v in enumerate(eqn.outvars)}
-        self.results = list(dict.fromkeys(places[v] for v in outs if v in places))
-        self.primitives = [eqn.primitive for eqn in eqns]
+        self.name, self.eqns, self.outs, self.count = name, eqns, outs, len(eqns)
+
+    @functools.cached_property
+    def results(self) -> list[tuple[int, int]]:
+        """The results that the function returned, each as the number of an equation and of its result."""
+        places = {v: (i, n) for i, eqn in enumerate(self.eqns) for n, v in enumerate(eqn.outvars)}
+        return list(dict.fromkeys(places[v] for v in self.outs if v in places))
 
     def made(self, eqns: Sequence[Equation]) -> bool:
         """Whether these are all its equations, in order."""
-        return len(eqns) == self.count and [e.primitive for e in eqns] == self.primitives
+        return [eqn.primitive for eqn in eqns] == [eqn.primitive for eqn in self.eqns]
 
 
 class PlaceInCall(Provenance):
@@ -73,11 +73,14 @@ def _noted(name: str, call: Callable[[], Any]) -> Any:
     start = len(builder.equations)
     out = call()
     eqns = builder.equations[start:]
-    if eqns:
-        made = Call(name, eqns, [x.variable for x in tree_leaves(out) if type(x) is Tracer])
-        places = {id(eqn.provenance): PlaceInCall(eqn.provenance, made) for eqn in eqns}
-        for eqn in eqns:
-            eqn.provenance = places[id(eqn.provenance)]
+    leaves = [out] if type(out) is Tracer else tree_leaves(out)
+    outs = [x.variable for x in leaves if type(x) is Tracer]
+    made, places = Call(name, eqns, outs), dict[Provenance, Provenance]()
+    for eqn in eqns:
+        place = places.get(eqn.provenance)
+        if place is None:
+            place = places[eqn.provenance] = PlaceInCall(eqn.provenance, made)
+        eqn.provenance = place
     return out
 
 

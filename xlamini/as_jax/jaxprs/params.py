@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from xlamini.as_jax.jaxprs.carried import Carrier, CarryingTuple
+from xlamini.as_jax.jaxprs.carrier import Carrier, CarryingTuple
 from xlamini.as_jax.jaxprs.rows import Row, more
 from xlamini.core.avals import Avals, Params, ShapedArray
 from xlamini.core.effects import debug_effect, ordered_debug_effect

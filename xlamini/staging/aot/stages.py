@@ -125,7 +125,7 @@ class Traced(Stage):
     @property
     def jaxpr(self) -> ClosedJaxpr:
         """The jaxpr, closed over the captured values."""
-        return hooks.handed_out(self._program)
+        return self._program if hooks.handed_out is None else hooks.handed_out(self._program)
 
     @property
     def _program(self) -> ClosedJaxpr:
