@@ -92,6 +92,7 @@ def test_a_sample_of_programs_evaluates_and_is_bound_again() -> None:
 @pytest.mark.full
 def test_literals_consts_and_programs_inside_are_of_jaxs_types() -> None:
     passes(WALK + """
+import jax.interpreters.batching
 import jax.numpy as jnp
 from jax import lax
 closed = jax.make_jaxpr(lambda x: (x + np.ones(3)) * 2)(np.ones(3, np.float32))
@@ -109,6 +110,10 @@ assert [j.eqns[0].primitive.name for j in core.jaxprs_in_params(cond.params)] ==
 assert isinstance(jax.jit(jnp.sin).trace(1.0).jaxpr.jaxpr, core.Jaxpr)
 (call,) = jax.make_jaxpr(lambda m: jnp.linalg.slogdet(m)[1])(np.eye(3, dtype=np.float32)).eqns
 assert call.params["name"] == "slogdet" and len(call.outvars) == 2
+(product,) = jax.make_jaxpr(lambda x: x * x)(1.0).eqns
+batch = jax.interpreters.batching.primitive_batchers[product.primitive]
+squares, dim = batch((jnp.arange(3.0),) * 2, (0, 0), **product.params)
+assert dim == 0 and squares.tolist() == [0, 1, 4]
 variable = core.Var(two.aval, None, None)
 assert isinstance(variable, core.Var) and variable.initial_qdd is None
 assert lax.sin_p.abstract_eval(two.aval, accuracy=None)[0].shape == ()

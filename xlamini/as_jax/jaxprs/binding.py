@@ -25,7 +25,7 @@ def take_jax_params(primitive: Primitive) -> None:
     primitive.bind = bind_either
 
 
-def _own_params(primitive: Primitive, params: Params) -> Params:
+def own_params(primitive: Primitive, params: Params) -> Params:
     """The params for the rules of xlamini's."""
     row = TABLE.get(primitive.name)
     own = row.back(params) if row is not None and row.is_jax(params) else params
@@ -34,7 +34,7 @@ def _own_params(primitive: Primitive, params: Params) -> Params:
 
 def abstract_eval(self: Primitive, *avals: ShapedArray, **params: Any) -> tuple[Any, Any]:
     """The results' types and the effects."""
-    own = _own_params(self, params)
+    own = own_params(self, params)
     return self.shape_rule(*avals, **own), self.effects_on(avals, own)
 
 
