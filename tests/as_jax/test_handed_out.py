@@ -124,6 +124,7 @@ assert float(lax.sin_p.impl(jnp.float32(0), accuracy=None)) == 0
 @pytest.mark.full
 def test_a_changed_program_is_what_its_equations_say() -> None:
     passes(WALK + """
+import jax.extend.core.primitives
 import jax.numpy as jnp
 from jax import lax
 
@@ -150,6 +151,17 @@ changed = core.jaxpr_as_fun(rebuilt_closed(jax.make_jaxpr(f)(x)))
 np.testing.assert_allclose(changed(x)[0], g(x), rtol=1e-6)
 slope = jax.grad(lambda x: changed(x)[0].sum())(x)
 np.testing.assert_allclose(slope, jax.grad(lambda x: g(x).sum())(x), rtol=1e-5)
+# A changed program with captured values whose equations hold an array beside them.
+closed = jax.make_jaxpr(lambda x: (x + np.arange(3)) * jnp.sin(x))(x)
+eqns = list(closed.eqns)
+array = core.Literal(np.array([2, 3, 4], np.float32), eqns[-1].outvars[0].aval)
+eqns[-1] = eqns[-1].replace(invars=[eqns[-1].invars[0], array])
+held = core.ClosedJaxpr(closed.jaxpr.replace(eqns=eqns), closed.consts)
+wanted = (x + np.arange(3)) * np.array([2, 3, 4])
+for run in (core.jaxpr_as_fun(held), jax.jit(lambda x: core.jaxpr_as_fun(held)(x)),
+            lambda x: jax.extend.core.primitives.jit_p.bind(x, jaxpr=held, name="held", inline=False)):
+    np.testing.assert_allclose(run(x)[0], wanted, rtol=1e-6)
+
 # A program made of nothing but public constructors.
 a = core.Var(jax.core.ShapedArray((3,), np.float32))
 b, c = core.Var(a.aval), core.Var(a.aval)

@@ -51,7 +51,7 @@ class Jaxpr(CoreJaxpr):
     ):
         name = getattr(debug_info, "func_name", "") if source is None else source.name
         super().__init__(constvars, invars, outvars, eqns, name)
-        self._source, self._handed = source, tuple(self.eqns)
+        self._source, self._handed = source and close_over(source), tuple(self.eqns)
 
     def replace(self, **changes: Any) -> Jaxpr:
         """A new jaxpr with some fields changed."""
@@ -60,12 +60,12 @@ class Jaxpr(CoreJaxpr):
         return Jaxpr(**{**{f: getattr(self, f) for f in fields}, **{f: changes[f] for f in kept if f in changes}})
 
     def taking_consts(self) -> CoreJaxpr:
-        """The program for the library, with the constvars as leading inputs."""
+        """The program for the library, with the constvars as leading inputs; it may capture what equations hold."""
         unchanged = len(self.eqns) == len(self._handed) and all(map(operator.is_, self.eqns, self._handed))
         if self._source is None or not unchanged:
             avals = [v.aval for v in (*self.constvars, *self.invars)]
             self._source, self._handed = build(self._bound, avals, self.name)[0], tuple(self.eqns)
-        return close_over(self._source) if self._source.constvars and self.constvars else self._source
+        return self._source
 
     def with_consts(self, consts: Values) -> CoreJaxpr:
         """The program for the library, with these values for its constvars."""
