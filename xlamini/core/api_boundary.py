@@ -79,7 +79,7 @@ def _public(fun: FunctionType, module: str, name: str) -> Any:
     """The decorated function, one for all modules that export it, pickled under its public name."""
     known = _edges.get(fun)
     if known is None:
-        made = api_boundary(fun)
+        made = api_boundary(hooks.public_function(fun))
         made.__module__, made.__qualname__ = module, name
         known = _edges.setdefault(fun, made)  # another thread may have been first
         _edges[known] = known

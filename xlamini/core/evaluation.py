@@ -26,7 +26,8 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Values, *args: Any) -> list[Any]:
             f"eval_jaxpr: the jaxpr takes {len(jaxpr.constvars)} consts and {len(jaxpr.invars)} arguments, but got "
             f"{len(consts)} and {len(args)}; pass the flat leaves of what the function took"
         )
-    operands, program = [*consts, *args], close_over(jaxpr)
+    taking = jaxpr.taking_consts()
+    operands, program = [*taking.consts, *consts, *args], close_over(taking)
     if all(aval_of(x) == v.aval for x, v in zip(operands, program.invars, strict=True)):
         return hooks.evaluate_jaxpr(program, operands)
     return _bound_again(program, operands)

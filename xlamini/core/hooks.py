@@ -76,7 +76,23 @@ def explain_error(error: BaseException) -> None:
     """
 
 
-_NAMES = frozenset({*__annotations__, "explain_error"})
+handed_out: Callable[[Any], Any] | None = None
+"""`handed_out(closed)`: a program as the user gets it, where that is not as it is; as_jax gives it JAX's form."""
+
+
+def primitive_made(primitive: Any) -> None:
+    """Told of each primitive; as_jax makes it take JAX's params."""
+
+
+def public_function(fun: Any) -> Any:
+    """A function as a public module has it; as_jax notes which equations it makes."""
+    return fun
+
+
+trace_library_call: Callable[..., Any] = _not_installed("trace_library_call")
+"""`trace_library_call(fun, args, kwargs)`: call a composite while something is traced."""
+
+_NAMES = frozenset({*__annotations__, "explain_error", "primitive_made", "public_function"})
 
 
 def install(**functions: Callable[..., Any]) -> None:

@@ -260,15 +260,16 @@ class Jaxpr:
         """The jaxpr itself: programs among params have no captured values, so they are read as closed jaxprs too."""
         return self
 
-    @property
-    def literals(self) -> list[Any]:
-        """The captured values, by JAX's older name."""
-        return self.consts
+    def taking_consts(self) -> Jaxpr:
+        """The program with the constvars as leading inputs; a jaxpr in another form (as_jax) is translated."""
+        return close_over(self)
 
-    @property
-    def debug_info(self) -> DebugInfo:
-        """The program's name."""
-        return DebugInfo(self.name)
+    def with_consts(self, consts: Values) -> Jaxpr:
+        """The program with these captured values; a jaxpr in another form (as_jax) is translated."""
+        return self.replace(consts=consts) if consts else self
+
+    literals = property(lambda self: self.consts, doc="The captured values, by JAX's older name.")
+    debug_info = property(lambda self: DebugInfo(self.name), doc="The program's name.")
 
     @property
     def in_avals(self) -> list[ShapedArray]:

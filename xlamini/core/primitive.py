@@ -141,6 +141,7 @@ class Primitive:
             self.name = name
         self.executables: dict[Any, Any] = {}
         primitives.append(self)
+        hooks.primitive_made(self)
 
     def bind(self, *operands: Any, **params: Any) -> Any:
         """Apply the primitive: add an equation to the active builder, or evaluate eagerly without one."""

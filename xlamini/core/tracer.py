@@ -210,7 +210,7 @@ class Builder:
                 return self.atom(self.environment[key])
             if type(value) is Tracer and not self._is_within(value.builder):
                 return self.atom(self._rewritten(value))
-            made = hooks.hi_variable(value) if type(value) in types_of_values else None
+            made = hooks.hi_variable(value) if type(value) in types_of_values else getattr(value, "as_literal", None)
             if made is not None:
                 return self.atom(made)
             self._check_capturable(value)

@@ -67,8 +67,8 @@ class Inspection:
         for target in self.options.targets:
             self._add_target(target, recorder)
         if self.first is None:
-            self._add_rewrites(recorder, self.traced.jaxpr.jaxpr)
-            self.content["final"] = self.stages.add_traced(self.traced.jaxpr.jaxpr)
+            self._add_rewrites(recorder, self.traced._program.jaxpr)
+            self.content["final"] = self.stages.add_traced(self.traced._program.jaxpr)
         self._add_facts()
         return self.content
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import xlamini.core.concretization  # gives tracers their conversions to Python numbers
 import xlamini.primitives.operators  # gives tracers their operators
-from xlamini.core import Tracer, api_boundary_methods, hooks
+from xlamini.core import Tracer, api_boundary_methods, hooks, repeated
 from xlamini.core.config import config
 from xlamini.primitives import divided_as
 from xlamini.primitives.dynamic_slice import dynamic_slice_p
@@ -108,6 +108,7 @@ hooks.install(
     global_array=_global_array,
     zeros=_zeros,
     evict_programs=evict_programs,
+    trace_library_call=repeated,
     explain_error=explain,
 )
 set_tracer_class(Tracer)

@@ -63,13 +63,14 @@ def _program(f: Any, args: Any, kwargs: dict[str, Any], targets: Sequence[str]) 
         traced = jitted.trace(*args, **kwargs)
     except (RefEscaped, TypeError):  # it has refs, which `make_jaxpr` passes through
         closed = make_jaxpr(f)(*args, **kwargs)
-        return Program(f, closed.jaxpr, closed.consts, bodies_of(closed.jaxpr), (), (), targets)
+        program = closed.jaxpr.with_consts(closed.consts)
+        return Program(f, program, closed.consts, bodies_of(program), (), (), targets)
     return program_of(f, traced, targets)
 
 
 def program_of(f: Callable[..., Any], traced: Traced, targets: Sequence[str] = ()) -> Program:
     """A traced function as rules see it."""
-    call, closed = traced._call, traced.jaxpr
+    call, closed = traced._call, traced._program
     bodies = bodies_of(closed.jaxpr)
     return Program(f, closed.jaxpr, closed.consts, bodies, call.trace.names, call.donated, targets)
 

@@ -36,7 +36,7 @@ class Primitive(extend.Primitive, metaclass=_EveryPrimitive):
 
     def def_impl(self, impl: Rule) -> Rule:
         """Give what computes the results of arrays when nothing is traced."""
-        extend.implementation[self] = impl
+        extend.implementation[self] = self.impl = impl
         return impl
 
     def def_abstract_eval(self, rule: Rule) -> Rule:
@@ -49,10 +49,6 @@ class Primitive(extend.Primitive, metaclass=_EveryPrimitive):
         extend.shape_rule[self] = lambda *avals, **params: rule(*avals, **params)[0]
         extend.effects_rule[self] = lambda *avals, **params: rule(*avals, **params)[1]
         return rule
-
-    def abstract_eval(self, *avals: Any, **params: Any) -> tuple[Any, Any]:
-        """The results' types and the effects."""
-        return self.shape_rule(*avals, **params), self.effects_on(avals, params)
 
     def _missing(self, rule: str, signature: str) -> NoReturn:
         """NotImplementedError itself: programs written for JAX ask whether an error is of that very class."""

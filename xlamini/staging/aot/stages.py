@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xlamini.core import ShapedArray, api_boundary_methods, float0, unflatten
+from xlamini.core import ShapedArray, api_boundary_methods, float0, hooks, unflatten
 from xlamini.core.hi_types import HiAval
 from xlamini.core.jaxpr import ClosedJaxpr
 from xlamini.runtime import device_put_value
@@ -125,6 +125,10 @@ class Traced(Stage):
     @property
     def jaxpr(self) -> ClosedJaxpr:
         """The jaxpr, closed over the captured values."""
+        return self._program if hooks.handed_out is None else hooks.handed_out(self._program)
+
+    @property
+    def _program(self) -> ClosedJaxpr:
         return closed(self._call.trace)
 
     @property

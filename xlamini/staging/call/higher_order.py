@@ -81,13 +81,18 @@ class HigherOrder(Primitive):
 
 
 def _is_closed(param: Any) -> bool:
-    return type(param) is ClosedJaxpr or (type(param) is tuple and ClosedJaxpr in map(type, param))
+    kind = type(param)
+    return kind is ClosedJaxpr or (kind is tuple and any(map(_is_closed, param))) or (
+        kind is not Jaxpr and isinstance(param, Jaxpr)
+    )
 
 
 def opened(param: Any) -> Any:
     """A param with jaxprs in place of closed jaxprs, as an interpreter that users write may bind an equation again."""
     if type(param) is ClosedJaxpr:
-        return param.jaxpr.replace(consts=param.consts) if param.consts else param.jaxpr
+        return param.jaxpr.with_consts(param.consts)
+    if isinstance(param, Jaxpr):
+        return param.with_consts(())
     return tuple(map(opened, param)) if type(param) is tuple else param
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from xlamini.core import canonicalize_dtype, repeated, tree_leaves, tree_map, trim
+from xlamini.core import canonicalize_dtype, hooks, tree_leaves, tree_map, trim
 from xlamini.core.api_boundary import is_api_boundary
 from xlamini.core.call_cache import EAGER
 from xlamini.core.dtypes import fits
@@ -45,7 +45,7 @@ def _composite(fun: Any, static: tuple[str, ...]) -> Any:
         nonlocal compiled, explain
         try:
             if state.builder is not None:
-                return repeated(fun, args, kwargs)
+                return hooks.trace_library_call(fun, args, kwargs)
             if int in map(type, args) and beyond_dtypes(args):
                 return fun(*args, **kwargs)
             if compiled is None:  # on first use: there are hundreds of composites, and a program calls a few

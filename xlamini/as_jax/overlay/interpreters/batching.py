@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from xlamini.as_jax.jaxprs.binding import own_params
 from xlamini.as_jax.missing_names import fall_through
 from xlamini.as_jax.overlay.refusals import refuse
 from xlamini.core.avals import Dims, Values
@@ -59,17 +60,21 @@ def _any_axis(primitive: Primitive, method: Rule) -> Rule:
 
     def rule(operands: Values, dims: Dims, **params: Any) -> Any:
         sizes = [x.shape[d] for x, d in zip(operands, dims, strict=True) if d is not None]
-        return batch_rule[primitive](Axis(sizes[0]), operands, dims, **params)
+        return batch_rule[primitive](Axis(sizes[0]), operands, dims, **own_params(primitive, params))
 
     return rule
 
 
 def _with_size_and_name(primitive: Primitive, method: Rule) -> Rule:
-    return lambda size, name, trace, operands, dims, **params: method(Axis(size, name), operands, dims, **params)
+    return lambda size, name, trace, operands, dims, **params: method(
+        Axis(size, name), operands, dims, **own_params(primitive, params)
+    )
 
 
 def _with_data(primitive: Primitive, method: Rule) -> Rule:
-    return lambda data, operands, dims, **params: method(Axis(data.size, data.name), operands, dims, **params)
+    return lambda data, operands, dims, **params: method(
+        Axis(data.size, data.name), operands, dims, **own_params(primitive, params)
+    )
 
 
 primitive_batchers = RuleTable(

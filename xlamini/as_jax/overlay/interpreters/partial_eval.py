@@ -4,10 +4,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from xlamini.as_jax.jaxprs.outward import handed_out, in_jax_form
 from xlamini.as_jax.missing_names import fall_through
 from xlamini.as_jax.overlay.extend.linear_util import WrappedFun
 from xlamini.core.avals import Avals, ShapedArray
-from xlamini.core.jaxpr import Jaxpr
+from xlamini.core.jaxpr import ClosedJaxpr, Jaxpr
 from xlamini.core.tracer import Tracer
 from xlamini.extend import Unknown, program_of, trace_partly
 from xlamini.interpreters.dce import dce
@@ -47,21 +48,23 @@ def trace_to_jaxpr_nounits(
     args = [p.get_known() if p.is_known() else Unknown(p.get_aval()) for p in pvals]
     found = trace_partly(fun.call_wrapped, args, instantiate)
     outs = [PartialVal.unknown(x.aval) if isinstance(x, Unknown) else PartialVal.known(x) for x in found.outs]
-    return found.jaxpr, outs, found.consts
+    closed = handed_out(ClosedJaxpr(found.jaxpr, found.consts))
+    return closed.jaxpr, outs, closed.consts
 
 
 def trace_to_jaxpr_dynamic(
     fun: WrappedFun, in_avals: Avals, **options: Any
 ) -> tuple[Jaxpr, list[ShapedArray], list[Any]]:
     """The program of a function of flat values, the types of its results, and the values that it captures."""
-    closed = program_of(fun.call_wrapped, in_avals)
+    closed = handed_out(program_of(fun.call_wrapped, in_avals))
     return closed.jaxpr, closed.out_avals, closed.consts
 
 
 def dce_jaxpr(
     jaxpr: Jaxpr, used_outputs: bool | Sequence[bool], instantiate: bool = False
 ) -> tuple[Jaxpr, list[bool]]:
-    """The program of the used results alone, and a mask of the inputs that it still takes."""
+    """The program of the used results alone, and a mask of the inputs that it still takes; all constvars stay."""
     used = [used_outputs] * len(jaxpr.outvars) if isinstance(used_outputs, bool) else used_outputs
-    slim, taken = dce(jaxpr, tuple(used), instantiate)
-    return slim, list(taken)
+    program = jaxpr.with_consts([None] * len(jaxpr.constvars))
+    slim, taken = dce(program, tuple(used), instantiate)
+    return in_jax_form(slim), list(taken)

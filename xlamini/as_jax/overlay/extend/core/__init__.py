@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import xlamini
+from xlamini.as_jax.jaxprs.forms import Jaxpr as Jaxpr, Var as Var, jaxprs_in_params as jaxprs_in_params
 from xlamini.as_jax.missing_names import fall_through
 from xlamini.as_jax.overlay.api_util import DebugInfo as DebugInfo
 from xlamini.as_jax.overlay.primitive import Primitive as Primitive
@@ -23,11 +24,10 @@ from xlamini.core.jaxpr import (
     Atom,
     ClosedJaxpr as ClosedJaxpr,
     Equation as JaxprEqn,
-    Jaxpr as Jaxpr,
+    Jaxpr as CoreJaxpr,
     Literal as Literal,
     Provenance,
-    Var as Var,
-    jaxprs_in as jaxprs_in_params,
+    Var as CoreVar,
 )
 from xlamini.extend import TraceState, trace_state
 
@@ -50,7 +50,7 @@ class DropVar:
         raise TypeError("DropVar: an unused result has a Var like all others; write Var(aval)")
 
 
-def subjaxprs(jaxpr: Jaxpr) -> list[Jaxpr]:
+def subjaxprs(jaxpr: CoreJaxpr) -> list[CoreJaxpr]:
     """The jaxprs among the params of a jaxpr's equations."""
     return [inner for eqn in jaxpr.eqns for inner in jaxprs_in_params(eqn.params)]
 
@@ -85,7 +85,7 @@ def get_opaque_trace_state(convention: str | None = None) -> TraceState:
 
 
 def new_jaxpr_eqn(
-    invars: Sequence[Atom], outvars: Sequence[Var], primitive: Any, params: Params, effects: Effects, *more: Any
+    invars: Sequence[Atom], outvars: Sequence[CoreVar], primitive: Any, params: Params, effects: Effects, *more: Any
 ) -> JaxprEqn:
     """An equation that stands in no program yet."""
     return JaxprEqn(primitive, invars, outvars, params, effects, Provenance(None), 0)

@@ -1,0 +1,50 @@
+"""The way in: `primitive.bind` takes JAX's params of an equation, and so do the other members of JAX's primitives."""
+from __future__ import annotations
+
+from typing import Any
+
+from xlamini.as_jax.jaxprs.params import TABLE
+from xlamini.core.avals import Params, ShapedArray
+from xlamini.core.primitive import Primitive
+from xlamini.staging.call.higher_order import opened
+
+
+def take_jax_params(primitive: Primitive) -> None:
+    """Make the primitive's `bind` take JAX's params, if they differ from its own."""
+    row = TABLE.get(primitive.name)
+    if row is None:
+        return
+    bind, is_jax = primitive.bind, row.is_jax
+
+    def bind_either(*operands: Any, **params: Any) -> Any:
+        if not is_jax(params):
+            return bind(*operands, **params)
+        other = row.meant(params) if row.meant is not None else None
+        return bind(*operands, **row.back(params)) if other is None else other(*operands)
+
+    primitive.bind = bind_either
+
+
+def own_params(primitive: Primitive, params: Params) -> Params:
+    """The params for the rules of xlamini's."""
+    row = TABLE.get(primitive.name)
+    own = row.back(params) if row is not None and row.is_jax(params) else params
+    return {name: opened(value) for name, value in own.items()}
+
+
+def abstract_eval(self: Primitive, *avals: ShapedArray, **params: Any) -> tuple[Any, Any]:
+    """The results' types and the effects."""
+    own = own_params(self, params)
+    return self.shape_rule(*avals, **own), self.effects_on(avals, own)
+
+
+def impl(self: Primitive, *operands: Any, **params: Any) -> Any:
+    """The results of arrays, by a compiled program."""
+    return self.bind(*operands, **params)
+
+
+def add_members() -> None:
+    """Give all primitives what libraries ask of JAX's."""
+    members = {"abstract_eval": abstract_eval, "impl": impl, "is_effectful": None, "skip_canonicalization": False}
+    for name, value in members.items():
+        setattr(Primitive, name, value)
