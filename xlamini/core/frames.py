@@ -84,9 +84,9 @@ def is_hidden(frame: FrameType) -> bool:
 
 
 def is_own(fun: Any) -> bool:
-    """Whether a function belongs to the library."""
-    code = getattr(inspect.unwrap(fun), "__code__", None)
-    return code is not None and own_files[code.co_filename]
+    """Whether a function belongs to the library, and so does what it wraps: a user may replace the code of either."""
+    codes = [getattr(level, "__code__", None) for level in (fun, inspect.unwrap(fun))]
+    return codes[1] is not None and all(own_files[code.co_filename] for code in codes if code is not None)
 
 
 def user_frame(depth: int = 1) -> FrameType | None:

@@ -72,7 +72,7 @@ def _edge(entries: list[TracebackType]) -> FrameType:
 def _call(edge: FrameType) -> tuple[str, str] | None:
     """The public function's name, and its arguments that are no arrays; None for a frame of another kind."""
     values = edge.f_locals
-    fun = values.get("fun")
+    fun = values.get("fun") or edge.f_globals.get("fun")  # an edge without free variables has it among its globals
     if not inspect.isfunction(fun) or not own_files[fun.__code__.co_filename]:
         return None
     try:

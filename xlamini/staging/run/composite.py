@@ -15,7 +15,9 @@ import numpy as np
 from xlamini.core import repeated, tree_leaves, tree_map, trim
 from xlamini.core.api_boundary import is_api_boundary
 from xlamini.core.call_cache import EAGER
+from xlamini.core.frames import own_files
 from xlamini.core.state import state
+from xlamini.core.wrapping import with_globals, with_own_code
 from xlamini.primitives import stands_for_array
 from xlamini.runtime.dispatch_errors import Explain, guarded
 from xlamini.staging.run.jit import dispatched
@@ -24,8 +26,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def is_composite(fun: Callable[..., Any]) -> bool:
-    """Whether a function is a composite: what it adds to a program depends on its arguments and on flags alone."""
-    return getattr(getattr(fun, "__wrapped__", None), EAGER, None) is fun
+    """Whether a function is a composite: what it adds to a program depends on its arguments and on flags alone.
+
+    It is none any more once somebody has replaced its code.
+    """
+    eager = getattr(getattr(fun, "__wrapped__", None), EAGER, None)
+    return eager is not None and eager.__globals__ is fun.__globals__ and own_files[fun.__code__.co_filename]
 
 
 def composite(*, static: Sequence[str] = ()) -> Callable[[F], F]:
@@ -34,37 +40,42 @@ def composite(*, static: Sequence[str] = ()) -> Callable[[F], F]:
 
 
 def _composite(fun: Any, static: tuple[str, ...]) -> Any:
-    compiled: Any = None
-    explain: Explain = _as_it_is
-
-    @is_api_boundary
-    @functools.wraps(fun)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        nonlocal compiled, explain
-        try:
-            if state.builder is not None:
-                return repeated(fun, args, kwargs)
-            if compiled is None:  # on first use: there are hundreds of composites, and a program calls a few
-                compiled, explain = dispatched(fun, static)
-            return compiled(*args, **kwargs)
-        except Exception as error:  # in place of `edge`, which would cost one more call
-            acceptable = _acceptable(fun, static, args, kwargs) if state.builder is None else None
-            if acceptable is None:
-                try:
-                    explain(error, args, kwargs)
-                except Exception as explained:
-                    trim(explained)
-                    raise
-                trim(error)
-                raise
-        return guarded(compiled, explain)(*acceptable.args, **acceptable.kwargs)
-
-    setattr(fun, EAGER, call)
-    return call
+    made = with_globals(_call, fun=fun, static=static)
+    made = functools.update_wrapper(with_own_code(made, f"{fun.__module__}.{fun.__qualname__}"), fun)
+    setattr(fun, EAGER, made)
+    return is_api_boundary(made)
 
 
 def _as_it_is(error: Exception, args: Any, kwargs: Any) -> None:
     """Explain nothing: while tracing, errors are raised unchanged."""
+
+
+fun: Any = None
+static: tuple[str, ...] = ()
+compiled: Any = None
+explain: Explain = _as_it_is
+
+
+def _call(*args: Any, **kwargs: Any) -> Any:
+    """A call of a composite, in whose globals the names above are its own."""
+    global compiled, explain
+    try:
+        if state.builder is not None:
+            return repeated(fun, args, kwargs)
+        if compiled is None:  # on first use: there are hundreds of composites, and a program calls a few
+            compiled, explain = dispatched(fun, static)
+        return compiled(*args, **kwargs)
+    except Exception as error:  # in place of `api_boundary`, which would cost one more call
+        acceptable = _acceptable(fun, static, args, kwargs) if state.builder is None else None
+        if acceptable is None:
+            try:
+                explain(error, args, kwargs)
+            except Exception as explained:
+                trim(explained)
+                raise
+            trim(error)
+            raise
+    return guarded(compiled, explain)(*acceptable.args, **acceptable.kwargs)
 
 
 def _acceptable(fun: Any, static: Sequence[str], args: Any, kwargs: Any) -> inspect.BoundArguments | None:
