@@ -45,6 +45,15 @@ def is_of_library(frame: FrameType) -> bool:
     return own_files[frame.f_globals.get("__file__", file) if file == "<string>" else file]
 
 
+own_packages = {__name__.partition(".")[0]}
+"""The first parts of the names of the library's modules: its own name, and JAX's where it answers for JAX."""
+
+
+def is_own_module(name: Any) -> bool:
+    """Whether the name of a module, such as that of an object's class, is one of the library's."""
+    return str(name).partition(".")[0] in own_packages
+
+
 class Source:
     """A line of the user's program, as a code object and an instruction in it."""
 
