@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import numpy as np
@@ -40,10 +42,10 @@ def composite(*, static: Sequence[str] = ()) -> Callable[[F], F]:
 
 
 def _composite(fun: Any, static: tuple[str, ...]) -> Any:
-    made = with_globals(_call, fun=fun, static=static)
-    made = functools.update_wrapper(with_own_code(made, f"{fun.__module__}.{fun.__qualname__}"), fun)
-    setattr(fun, EAGER, made)
-    return is_api_boundary(made)
+    call = with_globals(_call, fun=fun, static=static)
+    functools.update_wrapper(with_own_code(call, f"{fun.__module__}.{fun.__qualname__}"), fun)
+    setattr(fun, EAGER, call)
+    return is_api_boundary(call)
 
 
 def _as_it_is(error: Exception, args: Any, kwargs: Any) -> None:
@@ -66,7 +68,7 @@ def _call(*args: Any, **kwargs: Any) -> Any:
             compiled, explain = dispatched(fun, static)
         return compiled(*args, **kwargs)
     except Exception as error:  # in place of `api_boundary`, which would cost one more call
-        acceptable = _acceptable(fun, static, args, kwargs) if state.builder is None else None
+        acceptable = _acceptable(fun, static, args, kwargs)
         if acceptable is None:
             try:
                 explain(error, args, kwargs)
@@ -75,11 +77,12 @@ def _call(*args: Any, **kwargs: Any) -> Any:
                 raise
             trim(error)
             raise
-    return guarded(compiled, explain)(*acceptable.args, **acceptable.kwargs)
+    again = getattr(fun, EAGER) if state.builder is not None else guarded(compiled, explain)
+    return again(*acceptable.args, **acceptable.kwargs)
 
 
 def _acceptable(fun: Any, static: Sequence[str], args: Any, kwargs: Any) -> inspect.BoundArguments | None:
-    """The call with static lists as tuples, which can be hashed, and objects with `__jax_array__` as arrays.
+    """The call with static lists as tuples and arrays as numbers, and objects with `__jax_array__` as arrays.
 
     None if nothing is to be changed.
     """
@@ -107,9 +110,15 @@ def _is_hashable(x: Any) -> bool:
 
 
 def _frozen(x: Any) -> Any:
-    """A list or an ndarray (of axes, for example) as a tuple, which can be part of a signature."""
+    """What can be part of a signature: of a list or an ndarray, for example of axes, a tuple; of an array, its number.
+
+    What has no number, such as a traced value or an array of floats, stays as it is, for the function to refuse.
+    """
     if isinstance(x, np.ndarray):
         return _frozen(x.tolist())
+    if hasattr(type(x), "__index__") and type(x).__hash__ is None:
+        with suppress(TypeError):
+            return operator.index(x)
     return tuple(map(_frozen, x)) if isinstance(x, tuple) or _is_unhashable_sequence(x) else x
 
 
