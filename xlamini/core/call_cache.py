@@ -43,7 +43,7 @@ calls = Memo("call: library functions", 4096)
 def repeated(fun: Callable[..., Any], args: Values, kwargs: Mapping[str, Any]) -> Any:
     """`fun(*args, **kwargs)`, by a copy of what the first such call has added, where that is possible."""
     builder = state.builder
-    key, operands = [fun, trace_context_key()], []
+    key, operands = [fun, trace_context_key(), state.axes], []
     if type(builder) is not Builder:  # within a derivative rule, or in ensure_compile_time_eval
         return fun(*args, **kwargs) if builder is None else builder.call(fun, args, kwargs)
     if not (_note(args, key, operands) and _note_named(kwargs, key, operands)):

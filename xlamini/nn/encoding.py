@@ -58,13 +58,13 @@ def standardize(
     """`x` moved and scaled to mean 0 and variance 1 along an axis; `epsilon` is added to the variance.
 
     A given mean or variance is used in place of the computed one. The algorithm "fast" computes the variance as a
-    difference of means, "safe" from the differences to the mean, which loses less to rounding.
+    difference of means, "stable" from the differences to the mean, which loses less to rounding.
 
     >>> standardize(xlamini.numpy.array([1.0, 3.0])).round(3)
     Array([-1.,  1.], dtype=float32)
     """
-    if algorithm not in ("fast", "safe"):
-        raise ValueError(f"standardize: algorithm={algorithm!r}; it takes 'fast' or 'safe'")
+    if algorithm not in ("fast", "stable"):
+        raise ValueError(f"standardize: algorithm={algorithm!r}; it takes 'fast' or 'stable'")
     (array,) = promoted_inexact("standardize", x)
     center = mean_of(array, axis, keepdims=True, where=where) if mean is None else mean
     spread = _variance(array, center, axis, where, algorithm) if variance is None else variance
@@ -72,7 +72,7 @@ def standardize(
 
 
 def _variance(x: Any, center: Any, axis: AxisLike, where: Any, algorithm: str) -> Any:
-    if algorithm == "safe":
+    if algorithm == "stable":
         return mean_of((x - center) ** 2, axis, keepdims=True, where=where)
     found = mean_of(x * x, axis, keepdims=True, where=where) - center * center
     return max(found, in_dtype(0, aval_of(found).dtype))  # rounding may bring it below 0

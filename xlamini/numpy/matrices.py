@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import ShapeError, aval_of, canonicalize_dtype, check_user_dtype
-from xlamini.numpy.arguments import as_axis, as_operand, refuse_out
+from xlamini.numpy.arguments import as_axis, as_index, as_operand, refuse_out
 from xlamini.numpy.reductions import sum
 from xlamini.primitives import (
     broadcast_in_dim,
@@ -162,9 +162,8 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     if first == second:
         raise ValueError(f"diagonal: axis1 and axis2 are both {first}; two axes are needed")
     x = moveaxis(moveaxis(x, max(first, second), x.ndim - 1), min(first, second), x.ndim - 2)
-    if first > second:
-        offset = -offset
-    return _last_diagonal(x, offset)
+    offset = as_index("diagonal", "offset", offset)
+    return _last_diagonal(x, -offset if first > second else offset)
 
 
 def _last_diagonal(x: Any, offset: int) -> Any:

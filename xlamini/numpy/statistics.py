@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import ShapeError, aval_of, check_user_dtype, issubdtype, literal, result_type
-from xlamini.numpy.arguments import as_axes, as_operand, refuse_out
+from xlamini.numpy.arguments import as_axes, as_operand, as_reduced, refuse_out
 from xlamini.numpy.reductions import SUM, Axis, as_mask, reduce, sum as array_sum
 from xlamini.primitives import (
     add,
@@ -120,7 +120,7 @@ def average(
     dtype = float_dtype("average", a, None)
     if weights is None:
         result = mean(a, axis, keepdims=keepdims)
-        count = aval_of(a).size // max(aval_of(result).size, 1)
+        count = as_reduced("average", axis, aval_of(a).ndim).count(aval_of(a).shape)
         return (result, full(aval_of(result), count)) if returned else result
     given = as_operand("average", weights)
     dtype = result_type(dtype, aval_of(given).dtype)
@@ -160,8 +160,7 @@ def _mean(name: str, x: Any, axis: Axis, keepdims: bool, where: Any) -> Any:
     aval = aval_of(x)
     total = reduce(name, SUM, x, axis, keepdims, None, where)
     if where is None:
-        count = math.prod(aval.shape[d] for d in as_axes(name, axis, aval.ndim))
-        return div(total, literal(count, aval.dtype))
+        return div(total, literal(as_reduced(name, axis, aval.ndim).count(aval.shape), aval.dtype))
     return div(total, _counted(name, x, axis, keepdims, where, aval.dtype))
 
 
@@ -212,7 +211,7 @@ def _over_freedom(name: str, squares: Any, axis: Axis, keepdims: bool, where: An
     aval = aval_of(squares)
     total = reduce(name, SUM, squares, axis, keepdims)
     if where is None:
-        freedom = math.prod(aval.shape[d] for d in as_axes(name, axis, aval.ndim)) - ddof
+        freedom = as_reduced(name, axis, aval.ndim).count(aval.shape) - ddof
         return div(total, literal(freedom if freedom > 0 else np.nan, aval.dtype))
     counted = _counted(name, squares, axis, keepdims, where, aval.dtype)
     freedom = sub(counted, literal(ddof, aval.dtype))

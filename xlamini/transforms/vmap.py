@@ -1,6 +1,7 @@
 """vmap: automatic batching, from a function of single examples to a function of a batch."""
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
@@ -85,7 +86,7 @@ def vmap(
     (5,)
     """
     check_callable("vmap", fun)
-    _check_axis_size(axis_size)
+    axis_size = _checked_axis_size(axis_size)
     _check_axis_name(axis_name)
     if on_cond != "select":
         from xlamini.transforms.cond.all_branches import check_on_cond  # for those who ask only
@@ -234,9 +235,12 @@ class MappedOutputError(ValueError):
     """An output with `out_axes=None` depends on a mapped argument: the words, or its number and its batch dimension."""
 
 
-def _check_axis_size(axis_size: Any) -> None:
-    if axis_size is not None and not (isinstance(axis_size, int) and axis_size >= 0):
+def _checked_axis_size(axis_size: Any) -> int | None:
+    if axis_size is None:
+        return None
+    if not hasattr(axis_size, "__index__") or operator.index(axis_size) < 0:
         raise TypeError(f"vmap: axis_size must be an int, 0 or more, got {axis_size!r}")
+    return operator.index(axis_size)
 
 
 def _check_axis_name(axis_name: Any) -> None:

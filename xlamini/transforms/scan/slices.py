@@ -69,7 +69,7 @@ def _length(what: str, length: Any) -> int | None:
     if length is None:
         return None
     try:
-        number = operator.index(length)
+        number = int(length) if isinstance(length, float) and length.is_integer() else operator.index(length)
     except TypeError:
         raise TypeError(
             f"{what}: length must be an int that is known when the loop is traced, got {length!r} of type "
