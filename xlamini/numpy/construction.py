@@ -17,7 +17,7 @@ from xlamini.core import (
     tree_leaves,
     user_stacklevel,
 )
-from xlamini.core.dtypes import dtype_of
+from xlamini.core.dtypes import dtype_of, float0
 from xlamini.core.jax_flags import warn_of_narrowing
 from xlamini.core.state import state
 from xlamini.numpy.arguments import as_operand
@@ -97,6 +97,8 @@ def _put(value: Any, place: Any = None) -> Any:
     """An array of the values from `_value`; a sharded ndarray is sent to each device in parts, never as a whole."""
     if type(value) in _ARRAYS:
         return placed(value, place)
+    if type(value) is np.ndarray and value.dtype == float0:  # no device holds tangents of integers
+        return value
     if place is None or state.builder is not None:
         return placed(device_put_value(value), place)
     return device_put(value, place)

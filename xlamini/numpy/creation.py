@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import PartitionSpec, ShapedArray, aval_of, canonicalize_dtype, check_user_dtype, has_shape_and_dtype
+from xlamini.core.dtypes import float0
 from xlamini.core.state import state
 from xlamini.numpy.arguments import as_operand, as_shape
 from xlamini.numpy.out_placement import as_place, placed
@@ -183,7 +184,12 @@ def _like(name: str, a: Any, dtype: Any, shape: Any) -> ShapedArray:
 
 
 def _constant(value: Any, aval: ShapedArray, place: Any) -> Any:
-    """An array of this type that holds one number everywhere: in each word of random keys."""
+    """An array of this type that holds one number everywhere: in each word of random keys.
+
+    Of float0, of which there is but one value, it is an ndarray.
+    """
+    if aval.dtype == float0:
+        return np.zeros(aval.shape, float0)
     if isinstance(aval.dtype, KeyType) and aval_of(value).dtype != aval.dtype:
         return placed(_keys(value, aval), place)
     if state.builder is not None:

@@ -125,7 +125,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     """
     x = as_operand("diag", v)
     if x.ndim == 1:
-        return _with_diagonal(x, k)
+        return _with_diagonal(x, as_index("diag", "k", k))
     if x.ndim == 2:
         return diagonal(x, k)
     raise ValueError(f"diag: a vector or a matrix is needed, got shape {x.shape}")
@@ -140,7 +140,7 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
            [0, 2]], dtype=int32)
     """
     x = as_operand("diagflat", v)
-    return _with_diagonal(reshape(x, (x.size,)), k)
+    return _with_diagonal(reshape(x, (x.size,)), as_index("diagflat", "k", k))
 
 
 def _with_diagonal(x: Any, k: int) -> Any:
