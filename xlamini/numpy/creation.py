@@ -190,10 +190,9 @@ def _constant(value: Any, aval: ShapedArray, place: Any) -> Any:
     """
     if aval.dtype == float0:
         return np.zeros(aval.shape, float0)
-    if isinstance(aval.dtype, KeyType) and aval_of(value).dtype != aval.dtype:
-        return placed(_keys(value, aval), place)
-    if state.builder is not None:
-        return placed(_staged(value, aval), place)
+    is_keys = isinstance(aval.dtype, KeyType) and aval_of(value).dtype != aval.dtype
+    if is_keys or state.builder is not None:
+        return placed((_keys if is_keys else _staged)(value, aval), place)
     if type(place) is NamedSharding and place.spec.unreduced:
         return placed(_run_filled(value, aval), place)
     if aval.size <= SMALL and not hasattr(value, "aval"):
