@@ -9,6 +9,7 @@ import numpy as np
 
 from xlamini.core import (
     Literal,
+    ShapedArray,
     Tracer,
     canonicalize_dtype,
     check_user_dtype,
@@ -104,6 +105,12 @@ def _put(value: Any, place: Any = None) -> Any:
     return device_put(value, place)
 
 
+def _in_asked(value: Any, dtype: Any) -> Any:
+    """An ndarray in the dtype that was asked for, which a device would narrow, as an array."""
+    wide = type(value) is np.ndarray and value.dtype == dtype != canonicalize_dtype(dtype)
+    return device_put_value(value, aval=ShapedArray(value.shape, dtype)) if wide else value
+
+
 def _value(name: str, x: Any, dtype: Any) -> Any:
     """An array in the requested dtype; anything else as an ndarray or a number."""
     if dtype is None and type(x) is np.ndarray:
@@ -112,9 +119,9 @@ def _value(name: str, x: Any, dtype: Any) -> Any:
     if type(x) in _ARRAYS:
         return x if wanted is None else convert(x, wanted)
     if type(x) in PYTHON_SCALARS:
-        return x if wanted is None else np.asarray(x, wanted)
+        return x if wanted is None else _in_asked(np.asarray(x, wanted), wanted)
     if isinstance(x, list | tuple):
-        return _nested(name, x, wanted)
+        return _in_asked(_nested(name, x, wanted), wanted)
     if stands_for_array(x):
         return _value(name, x.__jax_array__(), wanted)
     return _foreign(name, x, wanted)
@@ -151,7 +158,7 @@ def _foreign(name: str, x: Any, wanted: Any) -> Any:
         return value
     if value.dtype.kind == "c":
         warn_of_imaginary_part(wanted)
-    return cast_on_host(value, wanted)
+    return _in_asked(cast_on_host(value, wanted), wanted)
 
 
 def _shown(x: Any) -> str:
