@@ -102,3 +102,21 @@ def test_the_words_of_a_key_are_no_raw_key() -> None:
         for use in (random.normal, random.key_data, random.key_impl, random.clone):
             with pytest.raises(ValueError, match="a raw key was passed"):
                 use(words)
+
+
+def test_branches_are_traced_once_outside_of_traces() -> None:
+    seen = []
+
+    def double(x: Any) -> Any:
+        seen.append(x)
+        return x * 2
+
+    def same(x: Any) -> Any:
+        return x
+
+    x = jnp.float32(3)
+    for _ in range(3):
+        assert lax.cond(jnp.bool_(True), double, same, x) == 6 and lax.cond(False, double, same, x) == 3
+    assert len(seen) == 1
+    assert [float(lax.switch(i, [double, same], x)) for i in (0, 1, 0)] == [6, 3, 6] and len(seen) == 2
+    assert lax.cond(True, double, same, jnp.arange(2)).tolist() == [0, 2] and len(seen) == 3
