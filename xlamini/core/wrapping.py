@@ -19,7 +19,6 @@ def with_globals(template: Any, **names: Any) -> FunctionType:
     return FunctionType(template.__code__, {**_globals_of(template), **names})
 
 
-@functools.cache
 def _globals_of(template: FunctionType) -> dict[str, Any]:
     """The globals that the template refers to or sets, and the builtins, which imports from C look for there."""
     space = template.__globals__

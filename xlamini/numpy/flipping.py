@@ -93,7 +93,7 @@ def _static(shift: Any) -> Any:
     """The shift as an int or a tuple of ints if it is static, else None."""
     if hasattr(shift, "aval") or (isinstance(shift, Sequence) and any(hasattr(s, "aval") for s in shift)):
         return None
-    return tuple(map(operator.index, shift)) if is_several(shift) else operator.index(shift)
+    return tuple(map(operator.index, shift)) if is_several(shift) else operator.index(shift)  # type: ignore[arg-type]
 
 
 @composite(static=("shift", "axis"))

@@ -359,8 +359,7 @@ def _transposed(
 ) -> Any:
     """The cotangent of `target`, whose dimensions come first in `dimension_numbers`.
 
-    The order of operands leaves the least to transpose, `x.T @ ct` for the weights of `x @ weights`, but in batches on
-    a GPU, where a transposition merges with those of heads of attention.
+    The order leaves the least to transpose, but in batches on a GPU, where transpositions of attention's heads merge.
     """
     (contract, other_contract), (batch, other_batch) = dimension_numbers
     free, other_free = free_dimensions(target.ndim, aval_of(other).ndim, dimension_numbers)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from xlamini.core import repeated, tree_leaves, tree_map, trim
-from xlamini.core.api_boundary import is_api_boundary
+from xlamini.core.api_boundary import api_boundary, is_api_boundary
 from xlamini.core.call_cache import EAGER
 from xlamini.core.frames import own_files
 from xlamini.core.state import state
@@ -77,7 +77,7 @@ def _call(*args: Any, **kwargs: Any) -> Any:
                 raise
             trim(error)
             raise
-    again = getattr(fun, EAGER) if state.builder is not None else guarded(compiled, explain)
+    again = api_boundary(fun) if state.builder is not None else guarded(compiled, explain)
     return again(*acceptable.args, **acceptable.kwargs)
 
 
