@@ -68,7 +68,7 @@ def _unsharded(what: str, x: Any, name: str) -> Any:
 def _length(what: str, length: Any) -> int | None:
     if length is None:
         return None
-    whole = int(length) if isinstance(length, float) and length.is_integer() else length
+    whole: Any = int(length) if isinstance(length, float) and length.is_integer() else length
     try:
         number = operator.index(whole)
     except TypeError:
