@@ -22,7 +22,7 @@ def test_modules_and_classes_are_the_same_under_both_names() -> None:
         assert jax.Array is xlamini.Array and jax.grad is xlamini.grad and lax.sin is xlamini.lax.sin
         assert (jax.__version__, jax.__version_info__, jax.__xlamini__) == ("0.10.2", (0, 10, 2), xlamini.__version__)
         assert jax.version.__version_info__ >= (0, 10)
-        assert jax.numpy.__spec__.name == jax.numpy.__name__ == "xlamini.numpy"
+        assert (jax.numpy.__spec__.name, jax.numpy.__name__) == ("xlamini.numpy", "jax.numpy")
         assert importlib.util.find_spec("jax.numpy").name == "xlamini.numpy"
         assert jax._src.core.ShapedArray is jax.core.ShapedArray is type(xlamini.typeof(1.0))
         assert add_p is xlamini.lax.add_p and isinstance(add_p, jax.extend.core.Primitive)

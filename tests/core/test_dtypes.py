@@ -319,3 +319,22 @@ def test_a_class_derived_from_a_constructor_makes_arrays():
 
     assert Kind.FIRST.dtype == Kind(3).dtype == np.dtype(Kind) == jnp.zeros(2, Kind).dtype == np.int8
     assert Kind(3) == 3
+
+
+def test_a_64_bit_dtype_that_is_asked_for_may_be_allowed():
+    jnp = xlamini.numpy
+    with explicit_x64_dtypes("allow"):
+        z = jnp.zeros(2, "float64")
+        makes = {
+            "zeros": z, "asarray": jnp.asarray([1.0], dtype=np.float64), "astype": jnp.ones(2).astype("float64"),
+            "sum": jnp.sum(jnp.ones(2), dtype="float64"), "plus": z + 1, "with float32": z * jnp.ones(2),
+            "product": z @ z, "where": jnp.where(z > 0, z, 1.0), "grad": xlamini.grad(lambda x: x * x)(z[0]),
+            "jit": xlamini.jit(lambda x: x * 2)(z), "eye": jnp.eye(2, dtype="float64"), "scalar": jnp.float64(1),
+        }
+        assert {name: x.dtype.name for name, x in makes.items()} == dict.fromkeys(makes, "float64")
+        assert int(jnp.asarray(2**40, dtype="int64")) == 2**40 and (jnp.arange(3, dtype="int64") + 1).dtype == np.int64
+        for narrow in (jnp.zeros(2), jnp.zeros(2, float), jnp.asarray(np.ones(2, np.float32)), jnp.ones(2) + 1.0):
+            assert narrow.dtype == np.float32
+        assert dtypes.result_type(np.ones(2), 1) == np.float32 and (jnp.arange(3) + np.int64(1)).dtype == np.int32
+    with pytest.warns(UserWarning, match="zeros: dtype float64 was asked for"):
+        assert jnp.zeros(2, "float64").dtype == np.float32

@@ -92,8 +92,8 @@ ROWS = [
     ),
     row("negative length", lambda: lax.scan(add, 0.0, length=-2), ValueError, "scan: length must be 0 or more, got -2"),
     row(
-        "length of a float", lambda: lax.scan(add, 0.0, length=2.0), TypeError,  # type: ignore[arg-type]
-        "scan: length must be an int", "got 2.0 of type float",
+        "length of a float", lambda: lax.scan(add, 0.0, length=2.5), TypeError,  # type: ignore[arg-type]
+        "scan: length must be an int", "got 2.5 of type float",
     ),
     row(
         "traced length", lambda: jit(lambda n: lax.scan(add, 0.0, length=n))(3), TypeError,

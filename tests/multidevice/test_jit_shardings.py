@@ -10,6 +10,7 @@ import pytest
 import xlamini
 from tests.multidevice.meshes import MESH, SPECS, clipped, over, soft, split, table
 from xlamini import NamedSharding, P, checkpoint, grad, jit, jvp, lax, numpy as jnp, random, vmap
+from xlamini.sharding import AxisType
 
 X, W = table(4, 8) / 8 - 1, np.cos(table(8, 8))
 
@@ -227,3 +228,21 @@ def test_a_mesh_as_a_context_manager() -> None:
     assert xlamini.sharding.get_mesh().empty
     with pytest.raises(RuntimeError, match="names no mesh"):
         held(table(4, 8))
+
+
+@pytest.mark.parametrize("kind", [AxisType.Auto, AxisType.Explicit])
+def test_shardings_over_the_axes_of_the_current_mesh_get_its_devices(kind: AxisType) -> None:
+    mesh = xlamini.make_mesh((4,), ("s",), axis_types=(kind,))
+    x, split = np.arange(8.0, dtype=np.float32), NamedSharding(mesh, P("s"))
+    with xlamini.set_mesh(mesh):
+        asked = NamedSharding(xlamini.sharding.get_abstract_mesh(), P("s"))
+        whole = NamedSharding(xlamini.sharding.get_abstract_mesh(), P())
+        y = xlamini.jit(lambda x: x * 2, out_shardings=asked)(x)
+        tree = xlamini.jit(lambda x: {"a": x * 2, "b": x}, out_shardings={"a": asked, "b": whole})(x)
+        moved = xlamini.jit(lambda x: x + 1, in_shardings=asked, out_shardings=asked)(x)
+    assert y.sharding == tree["a"].sharding == moved.sharding == split and y.tolist() == (x * 2).tolist()
+    assert tree["b"].sharding == NamedSharding(mesh, P())
+    argument = xlamini.device_put(x, split)
+    assert xlamini.jit(lambda x: x * 2, out_shardings=asked)(argument).sharding == split
+    with pytest.raises(ValueError, match=r"over an AbstractMesh, and nothing says on which devices; set a mesh"):
+        xlamini.jit(lambda x: x * 2, out_shardings=asked)(x)

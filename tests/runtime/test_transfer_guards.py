@@ -106,3 +106,13 @@ def test_the_guard_for_devices_holds_by_way_of_the_host():
             xlamini.device_put(x, split)
         with pytest.raises(JaxRuntimeError):
             xlamini.device_put(N, first)  # the outer guard is as it was
+
+
+@pytest.mark.parametrize("made", [jnp.arange, lambda n: np.arange(n, dtype=np.float32)], ids=["array", "ndarray"])
+def test_what_a_function_captures_is_part_of_its_program(made: Callable[[int], Any]) -> None:
+    """Placing it is no transfer of the user's, at the first call as at later ones."""
+    x, captured = jnp.arange(3), made(3)
+    f = xlamini.jit(lambda x: x + captured)
+    with xlamini.transfer_guard("disallow_explicit"):
+        first, second = f(x), f(x)
+    assert first.tolist() == second.tolist() == [0, 2, 4]

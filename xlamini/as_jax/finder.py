@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import xlamini
+from xlamini.as_jax.names import rename
 
 OVERLAY = "xlamini.as_jax.overlay"
 PAGE = "docs/dropin.md"
@@ -31,7 +32,7 @@ class JaxFinder:
                 f"{PAGE} says what there is",
                 name=fullname,
             )
-        loader: Any = _SameModule(name)
+        loader: Any = _SameModule(name, fullname)
         return ModuleSpec(fullname, loader)
 
 
@@ -55,8 +56,8 @@ def _exists(name: str) -> bool:
 class _SameModule:
     """Loads a module under a second name. The import system sets `__spec__`, which stays that of the first name."""
 
-    def __init__(self, name: str):
-        self._name = name
+    def __init__(self, name: str, jax_name: str):
+        self._name, self._jax_name = name, jax_name
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = importlib.import_module(self._name)
@@ -65,3 +66,4 @@ class _SameModule:
 
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self._spec
+        rename(module, self._jax_name)

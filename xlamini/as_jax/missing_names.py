@@ -9,6 +9,7 @@ from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
 from xlamini.as_jax.finder import OVERLAY, PAGE, answer_to
+from xlamini.as_jax.names import name_member
 
 
 def fall_through(overlay: str, beneath: str = "") -> Callable[[str], Any]:
@@ -21,7 +22,7 @@ def fall_through(overlay: str, beneath: str = "") -> Callable[[str], Any]:
         value = _found(name, jax_name, beneath)
         if value is _NOTHING:
             _refuse(name, jax_name, module, sys._getframe(1))
-        setattr(module, name, value)
+        setattr(module, name, name_member(value, jax_name))
         return value
 
     return load

@@ -7,6 +7,7 @@ from importlib import import_module
 
 from xlamini.as_jax.finder import OVERLAY, JaxFinder
 from xlamini.as_jax.jaxprs.install import install
+from xlamini.as_jax.names import rename, use_jax_names
 from xlamini.core.jax_flags import check_static_indices, warn_of_narrowing
 from xlamini.core.real_jax import imported_jax, importer_of, installed_jax
 
@@ -29,7 +30,9 @@ def turn_on() -> None:
     warn_of_narrowing.set_default(False)
     install()
     sys.meta_path.insert(0, JaxFinder())
+    use_jax_names()
     sys.modules["jax"] = import_module(OVERLAY)  # if it is there, it is the wheel, which is importing this
+    rename(sys.modules["jax"], "jax")
 
 
 def _too_late(importer: str | None) -> str:

@@ -16,6 +16,7 @@ from xlamini.core.config import traceback_filtering
 from xlamini.core.error_page import name_the_page
 from xlamini.core.frames import is_of_library
 from xlamini.core.stray_errors import name_the_call
+from xlamini.core.wrapping import renamed, with_globals, with_own_code
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,17 +36,20 @@ def api_boundary(fun: Callable[P, R]) -> Callable[P, R]:
     """Decorator for public functions: errors leave them without the library's frames."""
     if fun in _edged:
         return fun
+    made: Any = functools.update_wrapper(with_globals(_at_edge, fun=fun), fun)
+    return is_api_boundary(made)
 
-    @is_api_boundary
-    @functools.wraps(fun)
-    def at_edge(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return fun(*args, **kwargs)
-        except Exception as error:
-            trim(error)
-            raise
 
-    return at_edge
+fun: Any = None
+"""In the globals of a decorated function: what it wraps."""
+
+
+def _at_edge(*args: Any, **kwargs: Any) -> Any:
+    try:
+        return fun(*args, **kwargs)
+    except Exception as error:
+        trim(error)
+        raise
 
 
 def api_boundary_methods(cls: type) -> None:
@@ -54,9 +58,13 @@ def api_boundary_methods(cls: type) -> None:
         if not name.startswith("__") and name.startswith("_"):
             continue
         if type(member) is FunctionType:
-            setattr(cls, name, api_boundary(member))
+            setattr(cls, name, _method(member))
         elif type(member) is classmethod:
-            setattr(cls, name, classmethod(api_boundary(member.__func__)))
+            setattr(cls, name, classmethod(_method(member.__func__)))
+
+
+def _method(member: Any) -> Any:
+    return with_own_code(api_boundary(member), f"{member.__module__}.{member.__qualname__}")
 
 
 def edge_of_face(namespace: dict[str, Any]) -> None:
@@ -76,12 +84,17 @@ def make_edge(namespace: dict[str, Any], name: str) -> None:
 
 
 def _public(fun: FunctionType, module: str, name: str) -> Any:
-    """The decorated function, one for all modules that export it, pickled under its public name."""
-    known = _edges.get(fun)
+    """The decorated function, one for all modules that export it, pickled under its public name.
+
+    An alias is a function of its own: tables of functions are made by their names.
+    """
+    key = fun if fun.__name__.strip("_") == name.strip("_") else (fun, name)
+    known = _edges.get(key)
     if known is None:
-        made = api_boundary(hooks.public_function(fun))
+        edge = api_boundary(hooks.public_function(fun))
+        made: Any = with_own_code(edge if key is fun else is_api_boundary(renamed(edge, name)), f"{module}.{name}")
         made.__module__, made.__qualname__ = module, name
-        known = _edges.setdefault(fun, made)  # another thread may have been first
+        known = _edges.setdefault(key, made)  # another thread may have been first
         _edges[known] = known
     return known
 

@@ -263,9 +263,13 @@ def has_shape_and_dtype(x: Any) -> bool:
 
 def as_sizes(given: int | Sequence[int]) -> Shape:
     """Sizes or dimensions as a tuple of ints, of length one for an integer. TypeError for anything but integers."""
-    is_list = type(given) is tuple or (hasattr(given, "__iter__") and getattr(given, "ndim", 1))
-    listed: Any = given if is_list else (given,)
+    listed: Any = given if is_several(given) else (given,)
     return tuple(map(operator.index, listed))
+
+
+def is_several(given: Any) -> bool:
+    """Whether an argument, a number or a sequence of numbers, is a sequence; an array of rank 0 is a number."""
+    return type(given) is tuple or bool(hasattr(given, "__iter__") and getattr(given, "ndim", 1))
 
 
 def as_dimension(given: int, ndim: int) -> int:

@@ -49,7 +49,7 @@ def repeated(fun: Callable[..., Any], args: Values, kwargs: Mapping[str, Any], b
         builder = state.builder
         if type(builder) is not Builder:  # within a derivative rule, or where what is known is evaluated
             return fun(*args, **kwargs) if builder is None else builder.call(fun, args, kwargs)
-    key, operands = [fun, trace_context_key()], []
+    key, operands = [fun, trace_context_key(), state.axes], []
     if not (_note(args, key, operands) and _note_named(kwargs, key, operands)):
         return _without_literals(fun(*args, **kwargs))
     call = tuple(key)
@@ -112,6 +112,7 @@ def _traced(
     """The call traced by itself. None if it has to be made in place: it raises, warns, looks at a value, …"""
     builder, warned = Builder(""), warnings_given.count
     with active(builder):
+        line = builder.here().source
         inputs = iter([builder.input(x.aval) for x in operands])
         try:
             out = fun(*_with(args, inputs), **dict(zip(kwargs, _with(kwargs.values(), inputs), strict=True)))
@@ -122,7 +123,9 @@ def _traced(
             return None
         jaxpr, consts = builder.finish(leaves)
     scopes = {eqn.provenance.scope for eqn in jaxpr.eqns} - {state.scope}
-    return None if consts or jaxpr.effects or scopes or warnings_given.count > warned else Traced(jaxpr, tree)
+    lines = {eqn.provenance.source for eqn in jaxpr.eqns} - {line}  # of code that a user put into a function of ours
+    in_place = consts or jaxpr.effects or scopes or lines or warnings_given.count > warned
+    return None if in_place else Traced(jaxpr, tree)
 
 
 def _with(values: Any, inputs: Iterator[Tracer]) -> list[Any]:

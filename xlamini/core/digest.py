@@ -16,6 +16,7 @@ import numpy as np
 
 from xlamini.core.avals import ShapedArray
 from xlamini.core.dtypes.table import ExtendedDType
+from xlamini.core.frames import is_own_module
 from xlamini.core.jaxpr import Equation, EquationKind, Jaxpr, Literal, Var, once
 from xlamini.core.memory_space import DEVICE
 from xlamini.core.primitive import Primitive
@@ -23,7 +24,6 @@ from xlamini.core.structure import RewriteRule
 
 Writer = Callable[[Any], str]
 
-_PACKAGE = __name__.partition(".")[0]
 
 
 class NoDigest(Exception):
@@ -177,7 +177,7 @@ def _named(thing: Any) -> str:
 
 def _is_own(thing: Any) -> bool:
     """Whether a class or function stands in the library's source, not inside another function."""
-    return thing.__module__.startswith(f"{_PACKAGE}.") and "<" not in thing.__qualname__
+    return is_own_module(thing.__module__) and "<" not in thing.__qualname__
 
 
 def _write_type(value: type) -> str:

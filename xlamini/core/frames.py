@@ -45,6 +45,15 @@ def is_of_library(frame: FrameType) -> bool:
     return own_files[frame.f_globals.get("__file__", file) if file == "<string>" else file]
 
 
+own_packages = {__name__.partition(".")[0]}
+"""The first parts of the names of the library's modules: its own name, and JAX's where it answers for JAX."""
+
+
+def is_own_module(name: Any) -> bool:
+    """Whether the name of a module, such as that of an object's class, is one of the library's."""
+    return str(name).partition(".")[0] in own_packages
+
+
 class Source:
     """A line of the user's program, as a code object and an instruction in it."""
 
@@ -84,9 +93,9 @@ def is_hidden(frame: FrameType) -> bool:
 
 
 def is_own(fun: Any) -> bool:
-    """Whether a function belongs to the library."""
-    code = getattr(inspect.unwrap(fun), "__code__", None)
-    return code is not None and own_files[code.co_filename]
+    """Whether a function belongs to the library, and so does what it wraps: a user may replace the code of either."""
+    codes = [getattr(level, "__code__", None) for level in (fun, inspect.unwrap(fun))]
+    return codes[1] is not None and all(own_files[code.co_filename] for code in codes if code is not None)
 
 
 def user_frame(depth: int = 1) -> FrameType | None:

@@ -222,7 +222,7 @@ debug_purity = Flag(
 explicit_x64_dtypes = Flag(
     "explicit_x64_dtypes",
     "warn",
-    "what to do when a 64-bit dtype is asked for while enable_x64 is off; 'allow' warns too",
+    "what to do when a 64-bit dtype is asked for while enable_x64 is off",
     affects=TRACE,
     choices=("allow", "warn", "error"),
 )

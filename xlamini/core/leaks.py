@@ -15,7 +15,7 @@ from typing import Any
 from xlamini.core.avals import Values
 from xlamini.core.compile_time import AtOnce
 from xlamini.core.errors import UnexpectedTracerError
-from xlamini.core.frames import is_hidden
+from xlamini.core.frames import is_hidden, is_own_module
 from xlamini.core.jaxpr import Equation, Jaxpr
 from xlamini.core.state import state
 from xlamini.core.tracer import Builder, Tracer, build, origin_of
@@ -165,7 +165,7 @@ def _is_own(x: Any) -> bool:
         name = x.__name__
     else:
         name = x.__module__ if isinstance(x, FunctionType | type) else type(x).__module__
-    return str(name).partition(".")[0] == __name__.partition(".")[0]
+    return is_own_module(name)
 
 
 def _step(owner: Any, x: Any) -> str:

@@ -79,7 +79,8 @@ def _edge(entries: list[TracebackType]) -> FrameType:
 def _call(edge: FrameType) -> tuple[str, str] | None:
     """The public function's name, and its arguments that are no arrays; None for a frame of another kind."""
     values = edge.f_locals
-    fun, owner = values.get("fun"), values.get("self")
+    owner = values.get("self")
+    fun = values.get("fun") or edge.f_globals.get("fun")  # an edge without free variables has it among its globals
     if "operands" in values and isinstance(name := getattr(owner, "__name__", getattr(owner, "name", None)), str):
         return name.strip("_"), _shown((f"operand {i}", x) for i, x in enumerate(values["operands"]))
     if "other" in values and isinstance(values.get("name"), str):  # of an operator

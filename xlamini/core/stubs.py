@@ -34,7 +34,7 @@ def attach_stub(package: str) -> Attached:
 
     def load(name: str) -> Any:
         if name not in modules:
-            text = f"module '{package}' has no attribute {name!r}"
+            text = f"module '{namespace['__name__']}' has no attribute {name!r}"
             raise AttributeError(text, name=name, obj=sys.modules[package])
         if modules[name] == package:
             return import_module(f"{package}.{name}")

@@ -65,13 +65,14 @@ def standardize(
     """`x` moved and scaled to mean 0 and variance 1 along an axis; `epsilon` is added to the variance.
 
     A given mean or variance is used in place of the computed one. The variance is the mean of squared differences to
-    the mean, with either `algorithm`: a difference of means, JAX's "fast", loses all digits where the mean is large.
+    the mean, with either `algorithm`, "fast" or "stable": a difference of means, JAX's "fast", loses all digits where
+    the mean is large.
 
     >>> standardize(xlamini.numpy.array([1.0, 3.0])).round(3)
     Array([-1.,  1.], dtype=float32)
     """
-    if algorithm not in ("fast", "safe"):
-        raise ValueError(f"standardize: algorithm={algorithm!r}; it takes 'fast' or 'safe'")
+    if algorithm not in ("fast", "stable"):
+        raise ValueError(f"standardize: algorithm={algorithm!r}; it takes 'fast' or 'stable'")
     (array,) = promoted_inexact("standardize", x)
     wide = convert(array, accumulator(aval_of(array).dtype))
     if mean is None:

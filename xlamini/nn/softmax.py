@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 from xlamini.core import aval_of, finfo
-from xlamini.numpy.arguments import as_axes
+from xlamini.numpy.arguments import Reduced, as_reduced
 from xlamini.numpy.comparison import isfinite, logical_not
 from xlamini.numpy.complex_parts import real
 from xlamini.numpy.repeating import broadcast_arrays
@@ -21,6 +21,7 @@ from xlamini.primitives import (
     sign,
     stop_gradient,
 )
+from xlamini.primitives.collectives.reductions import pmax, psum
 from xlamini.primitives.reductions import reduce_max, wide_sum
 from xlamini.primitives.softmax import rounded_in_difference, softmax_p
 from xlamini.runtime import Array
@@ -38,7 +39,10 @@ def softmax(x: ArrayLike, axis: AxisLike = -1, where: ArrayLike | None = None) -
     Array([0.5, 0.5], dtype=float32)
     """
     array, axes = _prepared("softmax", x, axis, where)
-    return _held(where, softmax_p.bind(array, axes=axes), 0)
+    if not axes.names:
+        return _held(where, softmax_p.bind(array, axes=axes.dims), 0)
+    powers = exponential.exp(array - _largest(array, axes))
+    return _held(where, powers / _summed(powers, axes), 0)
 
 
 @composite(static=("axis",))
@@ -85,7 +89,8 @@ def logsumexp(
     signs = sign(total)
     out = exponential.log(abs(total) if return_sign else total) + largest
     if not keepdims:
-        out, signs = (x.reshape(tuple(n for d, n in enumerate(array.shape) if d not in axes)) for x in (out, signs))
+        shape = tuple(n for d, n in enumerate(array.shape) if d not in axes.dims)
+        out, signs = out.reshape(shape), signs.reshape(shape)
     return (out, signs) if return_sign else out
 
 
@@ -107,21 +112,21 @@ def logmeanexp(
     Array([0., 2.], dtype=float32)
     """
     shape = aval_of(x).shape
-    axes = as_axes("logmeanexp", axis, len(shape))
-    total = logsumexp(x, axes, keepdims=keepdims, where=where)
+    axes = as_reduced("logmeanexp", axis, len(shape))
+    total = logsumexp(x, axis, keepdims=keepdims, where=where)
     if where is None:
-        return total - math.log(math.prod(shape[d] for d in axes) or math.nan)
+        return total - math.log(axes.count(shape) or math.nan)
     held, _ = broadcasted("logmeanexp", choose(where, 1.0, 0.0), x)
     count = _summed(in_dtype(held, aval_of(total).dtype), axes)
     return total - exponential.log(count.reshape(total.shape))
 
 
-def _prepared(name: str, x: Any, axis: AxisLike, where: Any) -> tuple[Any, tuple[int, ...]]:
+def _prepared(name: str, x: Any, axis: AxisLike, where: Any) -> tuple[Any, Reduced]:
     """The operand as floats, minus infinity where it is left out, and the axes."""
     (x,) = promoted_inexact(name, x)
     if where is not None:
         x = _left_out(x, logical_not(where))
-    return x, as_axes(name, axis, aval_of(x).ndim)
+    return x, as_reduced(name, axis, aval_of(x).ndim)
 
 
 def _held(where: Any, out: Any, otherwise: float) -> Any:
@@ -129,9 +134,10 @@ def _held(where: Any, out: Any, otherwise: float) -> Any:
     return out if where is None else choose(where, out, in_dtype(otherwise, aval_of(out).dtype))
 
 
-def _largest(x: Any, axes: tuple[int, ...]) -> Any:
+def _largest(x: Any, axes: Reduced) -> Any:
     """The maximum along the axes, with keepdims; a constant subtracted everywhere has no derivative."""
-    return expand_dims(stop_gradient(reduce_max(x, axes)), axes)
+    largest = stop_gradient(reduce_max(x, axes.dims))
+    return expand_dims(pmax(largest, axes.names) if axes.names else largest, axes.dims)
 
 
 def _rounded(x: Any) -> Any:
@@ -139,8 +145,9 @@ def _rounded(x: Any) -> Any:
     return x if is_complex(x) else rounded_in_difference(x)
 
 
-def _summed(x: Any, axes: tuple[int, ...]) -> Any:
-    return expand_dims(wide_sum(x, axes), axes)
+def _summed(x: Any, axes: Reduced) -> Any:
+    total = wide_sum(x, axes.dims)
+    return expand_dims(psum(total, axes.names) if axes.names else total, axes.dims)
 
 
 def _left_out(x: Any, mask: Any) -> Any:

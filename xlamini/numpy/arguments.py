@@ -1,13 +1,16 @@
 """Arguments as functions of arrays are given them, in the form that primitives take: arrays, axes, shapes."""
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from xlamini.core import Literal, Tracer, literal
+from xlamini.core.avals import is_several
+from xlamini.core.named_axes import size_of_axis
 from xlamini.core.state import state
 from xlamini.primitives import index_in_dim, is_operand, stands_for_array
 from xlamini.primitives.promotion import PYTHON_SCALARS
@@ -88,11 +91,35 @@ def as_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
     """
     if axis is None:
         return tuple(range(ndim))
-    given = axis if isinstance(axis, Iterable) and type(axis) is not Tracer else (axis,)
+    given: Any = axis if type(axis) is not Tracer and is_several(axis) else (axis,)
     axes = tuple(as_axis(name, a, ndim) for a in given)
     if len(set(axes)) != len(axes):
         raise ValueError(f"{name}: axis {tuple(axis)} names an axis twice")
     return axes
+
+
+class Reduced(NamedTuple):
+    """What a reduction is over: axes of the array, and named axes of the transformations around it."""
+
+    dims: tuple[int, ...]
+    names: tuple[Any, ...]
+
+    def count(self, shape: Sequence[int]) -> int:
+        """The number of elements that are reduced to one."""
+        return math.prod([shape[d] for d in self.dims] + [size_of_axis(name) for name in self.names])
+
+
+def as_reduced(name: str, axis: Any, ndim: int) -> Reduced:
+    """The axes of a reduction, in which names such as that of a `vmap` may stand beside numbers, or alone."""
+    if not state.axes or axis is None:
+        return Reduced(as_axes(name, axis, ndim), ())
+    given = axis if type(axis) is tuple or type(axis) is list else (axis,)
+    names = tuple(a for a in given if _is_name(a))
+    return Reduced(as_axes(name, [a for a in given if not _is_name(a)] if names else axis, ndim), names)
+
+
+def _is_name(axis: Any) -> bool:
+    return not hasattr(type(axis), "__index__") and any(axis == known.name for known in state.axes)
 
 
 def as_shape(name: str, shape: Any) -> tuple[int, ...]:

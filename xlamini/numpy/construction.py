@@ -9,6 +9,7 @@ import numpy as np
 
 from xlamini.core import (
     Literal,
+    ShapedArray,
     Tracer,
     canonicalize_dtype,
     check_user_dtype,
@@ -17,7 +18,7 @@ from xlamini.core import (
     tree_leaves,
     user_stacklevel,
 )
-from xlamini.core.dtypes import dtype_of
+from xlamini.core.dtypes import dtype_of, float0
 from xlamini.core.host_arrays import as_ndarray, refuse_masked
 from xlamini.core.jax_flags import warn_of_narrowing
 from xlamini.core.state import state
@@ -98,9 +99,17 @@ def _put(value: Any, place: Any = None) -> Any:
     """An array of the values from `_value`; a sharded ndarray is sent to each device in parts, never as a whole."""
     if type(value) in _ARRAYS:
         return placed(value, place)
+    if type(value) is np.ndarray and value.dtype == float0:  # no device holds tangents of integers
+        return value
     if place is None or state.builder is not None:
         return placed(device_put_value(value), place)
     return device_put(value, place)
+
+
+def _in_asked(value: Any, dtype: Any) -> Any:
+    """An ndarray in the dtype that was asked for, which a device would narrow, as an array."""
+    wide = type(value) is np.ndarray and value.dtype == dtype != canonicalize_dtype(dtype)
+    return device_put_value(value, aval=ShapedArray(value.shape, dtype)) if wide else value
 
 
 def _value(name: str, x: Any, dtype: Any) -> Any:
@@ -111,9 +120,9 @@ def _value(name: str, x: Any, dtype: Any) -> Any:
     if type(x) in _ARRAYS:
         return x if wanted is None else convert(x, wanted)
     if type(x) in PYTHON_SCALARS:
-        return x if wanted is None else np.asarray(x, wanted)
+        return x if wanted is None else _in_asked(np.asarray(x, wanted), wanted)
     if isinstance(x, list | tuple):
-        return _nested(name, x, wanted)
+        return _in_asked(_nested(name, x, wanted), wanted)
     if stands_for_array(x):
         return _value(name, x.__jax_array__(), wanted)
     return _foreign(name, x, wanted)
@@ -150,7 +159,7 @@ def _foreign(name: str, x: Any, wanted: Any) -> Any:
         return value
     if value.dtype.kind == "c":
         warn_of_imaginary_part(wanted)
-    return cast_on_host(value, wanted)
+    return _in_asked(cast_on_host(value, wanted), wanted)
 
 
 def _shown(x: Any) -> str:

@@ -15,7 +15,6 @@ from xlamini.core import ShapeError, aval_of, check_user_dtype, result_type
 from xlamini.primitives import (
     broadcast_in_dim,
     convert,
-    dot_general_p,
     moveaxis,
     mul,
     reduce_or_p,
@@ -125,11 +124,7 @@ def _dot(x: Labelled, y: Labelled, contracted: Labels | list, batch: Labels | li
         tuple(tuple(operand.labels.index(label) for label in labels) for operand in (x, y))
         for labels in (contracted, batch)
     )
-    if how.dot is not dot_general:
-        return how.dot(x.array, y.array, numbers, precision=how.precision, preferred_element_type=how.dtype)
-    return dot_general_p.bind(
-        x.array, y.array, dimension_numbers=numbers, precision=how.precision, preferred_element_type=how.dtype
-    )
+    return how.dot(x.array, y.array, numbers, precision=how.precision, preferred_element_type=how.dtype)
 
 
 def _multiplied(x: Labelled, y: Labelled, how: Arithmetic) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import PartitionSpec, ShapedArray, aval_of, canonicalize_dtype, check_user_dtype, has_shape_and_dtype
-from xlamini.core.dtypes import check_fits
+from xlamini.core.dtypes import check_fits, float0
 from xlamini.core.state import state
 from xlamini.numpy.arguments import as_operand, as_shape
 from xlamini.numpy.out_placement import as_place, placed
@@ -186,13 +186,17 @@ def _like(name: str, a: Any, dtype: Any, shape: Any) -> ShapedArray:
 
 
 def _constant(value: Any, aval: ShapedArray, place: Any) -> Any:
-    """An array of this type that holds one number everywhere: in each word of random keys."""
-    if isinstance(aval.dtype, KeyType) and aval_of(value).dtype != aval.dtype:
-        return placed(_keys(value, aval), place)
-    if type(value) is int:
+    """An array of this type that holds one number everywhere: in each word of random keys.
+
+    Of float0, of which there is but one value, it is an ndarray.
+    """
+    if aval.dtype == float0:
+        return np.zeros(aval.shape, float0)
+    if type(value) is int and not isinstance(aval.dtype, KeyType):
         check_fits(value, aval.dtype)
-    if state.builder is not None:
-        return placed(_staged(value, aval), place)
+    is_keys = isinstance(aval.dtype, KeyType) and aval_of(value).dtype != aval.dtype
+    if is_keys or state.builder is not None:
+        return placed((_keys if is_keys else _staged)(value, aval), place)
     if type(place) is NamedSharding and place.spec.unreduced:
         return placed(_run_filled(value, aval), place)
     if aval.size <= SMALL and not hasattr(value, "aval"):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from xlamini.core.avals import is_several
 from xlamini.numpy.arguments import as_axes, as_operand
 from xlamini.numpy.shapes import ravel, swapaxes
 from xlamini.numpy.static_take import take_runs
@@ -92,7 +93,7 @@ def _static(shift: Any) -> Any:
     """The shift as an int or a tuple of ints if it is static, else None."""
     if hasattr(shift, "aval") or (isinstance(shift, Sequence) and any(hasattr(s, "aval") for s in shift)):
         return None
-    return tuple(map(operator.index, shift)) if isinstance(shift, Sequence | np.ndarray) else operator.index(shift)
+    return tuple(map(operator.index, shift)) if is_several(shift) else operator.index(shift)  # type: ignore[arg-type]
 
 
 @composite(static=("shift", "axis"))

@@ -17,7 +17,6 @@ from xlamini.primitives import (
     cast,
     conj,
     convert,
-    dot_general_p,
     moveaxis,
     mul,
     promoted_dtypes,
@@ -230,13 +229,7 @@ def _contracted(name: str, a: Any, b: Any, pairs: Any, precision: Any, dtype: An
     how, weak = arithmetic(name, [a, b], precision, dtype)
     if not pairs[0] and 0 in (aval_of(a).ndim, aval_of(b).ndim):
         return cast(mul(convert(a, how.dtype, weak), convert(b, how.dtype, weak)), how.out, weak)
-    result = dot_general_p.bind(
-        a,
-        b,
-        dimension_numbers=(pairs, ((), ())),
-        precision=how.precision,
-        preferred_element_type=how.dtype,
-    )
+    result = how.dot(a, b, (pairs, ((), ())), precision=how.precision, preferred_element_type=how.dtype)
     return cast(result, how.out, weak)
 
 

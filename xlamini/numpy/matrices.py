@@ -140,7 +140,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     """
     x = as_operand("diag", v)
     if x.ndim == 1:
-        return _with_diagonal(x, k)
+        return _with_diagonal(x, as_index("diag", "k", k))
     if x.ndim == 2:
         return diagonal(x, k)
     raise ValueError(f"diag: a vector or a matrix is needed, got shape {x.shape}")
@@ -155,7 +155,7 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
            [0, 2]], dtype=int32)
     """
     x = as_operand("diagflat", v)
-    return _with_diagonal(reshape(x, (x.size,)), k)
+    return _with_diagonal(reshape(x, (x.size,)), as_index("diagflat", "k", k))
 
 
 def _with_diagonal(x: Any, k: int) -> Any:
@@ -177,9 +177,8 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     if first == second:
         raise ValueError(f"diagonal: axis1 and axis2 are both {first}; two axes are needed")
     x = moveaxis(moveaxis(x, max(first, second), x.ndim - 1), min(first, second), x.ndim - 2)
-    if first > second:
-        offset = -offset
-    return _last_diagonal(x, offset)
+    offset = as_index("diagonal", "offset", offset)
+    return _last_diagonal(x, -offset if first > second else offset)
 
 
 def _last_diagonal(x: Any, offset: int) -> Any:

@@ -8,7 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Tracer, aval_of, canonicalize_dtype, check_user_dtype, iinfo, issubdtype, result_type
+from xlamini.core import (
+    ShapedArray,
+    Tracer,
+    aval_of,
+    canonicalize_dtype,
+    check_user_dtype,
+    iinfo,
+    issubdtype,
+    result_type,
+)
 from xlamini.core.config import numpy_rank_promotion
 from xlamini.core.state import state
 from xlamini.numpy.arguments import as_axis, as_index, as_operand, as_shape
@@ -102,8 +111,11 @@ def _counted(start: Any, step: Any, length: int, dtype: Any, place: Any) -> Any:
     if state.builder is not None and (start, step) == (0, 1):
         return placed(iota(dtype, length), place)
     values = (start + np.arange(length) * step if length else np.zeros(0)).astype(dtype)
+    aval = ShapedArray(values.shape, dtype)
     with unguarded():
-        return device_put_value(values, place) if state.builder is None else placed(device_put_value(values), place)
+        if state.builder is None:
+            return device_put_value(values, place, aval=aval)
+        return placed(device_put_value(values, aval=aval), place)
 
 
 def linspace(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from xlamini.core import Primitive, aval_of, canonicalize_dtype, check_user_dtype, issubdtype, literal
-from xlamini.numpy.arguments import as_axes, as_operand, refuse_out
+from xlamini.numpy.arguments import as_operand, as_reduced, refuse_out
 from xlamini.primitives import (
     arithmetic,
     bitwise_and,
@@ -24,6 +24,7 @@ from xlamini.primitives import (
     reduce_or_p,
     where as select,
 )
+from xlamini.primitives.collectives.reductions import pmax, pmin, psum
 from xlamini.primitives.promotion import accumulator
 from xlamini.primitives.reductions import reduce_and_p, reduce_max_p, reduce_min_p, reduce_prod_p
 from xlamini.primitives.shape import reduce_sum_p
@@ -40,12 +41,14 @@ class Monoid(NamedTuple):
     over: Primitive
     between: Any
     neutral: Any
+    across: Callable[[Any, Any], Any] | None = None
+    """The reduction over named axes."""
 
 
-SUM = Monoid(reduce_sum_p, arithmetic.add, lambda dtype: 0)
+SUM = Monoid(reduce_sum_p, arithmetic.add, lambda dtype: 0, psum)
 PROD = Monoid(reduce_prod_p, mul, lambda dtype: 1)
-MAX = Monoid(reduce_max_p, arithmetic.max, lowest)
-MIN = Monoid(reduce_min_p, arithmetic.min, highest)
+MAX = Monoid(reduce_max_p, arithmetic.max, lowest, pmax)
+MIN = Monoid(reduce_min_p, arithmetic.min, highest, pmin)
 AND = Monoid(reduce_and_p, bitwise_and, lambda dtype: True)
 OR = Monoid(reduce_or_p, bitwise_or, lambda dtype: False)
 
@@ -209,19 +212,26 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Ar
 def reduce(
     name: str, monoid: Monoid, x: Any, axis: Axis, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Any:
-    """Reduce in the array's own dtype."""
+    """Reduce in the array's own dtype; over named axes too, if the operation has a collective."""
     dtype = aval_of(x).dtype
     if where is not None:
         mask, x = broadcasted(name, as_mask(name, where), x)
         x = select(mask, x, literal(monoid.neutral(dtype), dtype))
-    shape = aval_of(x).shape
-    axes = as_axes(name, axis, len(shape))
+    axes, names = as_reduced(name, axis, aval_of(x).ndim)
     result = monoid.over.bind(x, axes=axes)
+    if names:
+        result = _across(name, monoid, result, names)
     result = expand_dims(result, axes) if keepdims else result
     if initial is None:
         return result
     start = in_dtype(as_operand(name, initial) if aval_of(initial).ndim else initial, dtype)
     return monoid.between(*broadcasted(name, result, start))
+
+
+def _across(name: str, monoid: Monoid, x: Any, names: tuple[Any, ...]) -> Any:
+    if monoid.across is None:
+        raise NotImplementedError(f"{name}: a named axis, {names[0]!r}, is reduced by sums and extrema alone")
+    return monoid.across(x, names)
 
 
 def summed_dtype(name: str, given: Any, dtype: Any, promote_integers: bool = True) -> Any:
@@ -274,7 +284,7 @@ def _extremum(
     refuse_out(name, out)
     a = as_operand(name, a)
     aval = aval_of(a)
-    axes = as_axes(name, axis, aval.ndim)
+    axes = as_reduced(name, axis, aval.ndim).dims
     if initial is None and where is not None:
         raise ValueError(f"{name}: `where` may leave no element, so give `initial` too, such as initial=-jnp.inf")
     empty = [d for d in axes if not aval.shape[d]]
@@ -282,7 +292,7 @@ def _extremum(
         raise ValueError(
             f"{name}: axis {empty[0]} of shape {aval.shape} is empty and no elements have no {name}; give `initial`"
         )
-    return reduce(name, monoid, convert(a, aval.dtype), axes, keepdims, initial, where)
+    return reduce(name, monoid, convert(a, aval.dtype), axis, keepdims, initial, where)
 
 
 def _truth(name: str, monoid: Monoid, a: Any, axis: Axis, out: None, keepdims: bool, where: Any) -> Any:

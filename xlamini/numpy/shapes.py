@@ -8,6 +8,7 @@ from typing import Any, overload
 import numpy as np
 
 from xlamini.core import ShapeError
+from xlamini.core.avals import is_several
 from xlamini.core.host_arrays import as_ndarray
 from xlamini.numpy.arguments import as_axes, as_axis, as_index, as_operand
 from xlamini.primitives import in_sharding, is_operand, shape as _shape
@@ -180,7 +181,7 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     (1, 3, 1)
     """
     x = as_operand("expand_dims", a)
-    count = len(axis) if isinstance(axis, Sequence) else 1
+    count = len(axis) if is_several(axis) else 1  # type: ignore[arg-type]
     return _shape.expand_dims(x, as_axes("expand_dims", axis, x.ndim + count))
 
 

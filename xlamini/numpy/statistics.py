@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import ShapeError, aval_of, check_user_dtype, issubdtype, literal, result_type
-from xlamini.numpy.arguments import as_axes, as_operand, refuse_out
+from xlamini.numpy.arguments import as_axes, as_operand, as_reduced, refuse_out
 from xlamini.numpy.reductions import SUM, Axis, as_mask, reduce, sum as array_sum
 from xlamini.primitives import (
     abs,
@@ -34,6 +34,7 @@ from xlamini.primitives import (
     where as select,
 )
 from xlamini.primitives.arithmetic import div
+from xlamini.primitives.collectives.reductions import psum
 from xlamini.primitives.linalg.euclidean_norm import euclidean_norm
 from xlamini.primitives.promotion import accumulator, float_of
 from xlamini.primitives.shape import sum_over
@@ -128,7 +129,7 @@ def average(
     dtype = float_dtype("average", a, None)
     if weights is None:
         result = mean(a, axis, keepdims=keepdims)
-        count = aval_of(a).size // max(aval_of(result).size, 1)
+        count = as_reduced("average", axis, aval_of(a).ndim).count(aval_of(a).shape)
         return (result, full(aval_of(result), count)) if returned else result
     given = as_operand("average", weights)
     dtype = result_type(dtype, aval_of(given).dtype)
@@ -187,8 +188,7 @@ def _mean(name: str, x: Any, axis: Axis, keepdims: bool, where: Any) -> Any:
     aval = aval_of(x)
     total = reduce(name, SUM, x, axis, keepdims, None, where)
     if where is None:
-        count = math.prod(aval.shape[d] for d in as_axes(name, axis, aval.ndim))
-        return div(total, literal(count, aval.dtype))
+        return div(total, literal(as_reduced(name, axis, aval.ndim).count(aval.shape), aval.dtype))
     return div(total, _counted(name, x, axis, keepdims, where, aval.dtype))
 
 
@@ -227,9 +227,11 @@ def _spread(
     centre = _mean(name, x, axis, True, where) if centre is None else in_dtype(as_operand(name, centre), wide)
     distances = sub(*broadcasted(name, x, centre))
     distances = distances if where is None else _masked(name, where, distances)
-    axes = as_axes(name, axis, aval_of(distances).ndim)
-    total = total_of(distances, axes)
-    total = expand_dims(total, axes) if keepdims else total
+    axes = as_reduced(name, axis, aval_of(distances).ndim)
+    total = total_of(distances, axes.dims)
+    if axes.names:
+        total = _of_parts(total, axes.names, total_of)
+    total = expand_dims(total, axes.dims) if keepdims else total
     freedom = _freedom(name, distances, axis, keepdims, where, ddof if correction is None else correction)
     return convert(shared(total, freedom), _part(float_dtype(name, a, dtype)))
 
@@ -246,7 +248,7 @@ def _freedom(name: str, x: Any, axis: Axis, keepdims: bool, where: Any, ddof: in
     dtype = _part(aval.dtype)
     nan = literal(np.nan, dtype)
     if where is None:
-        freedom = math.prod(aval.shape[d] for d in as_axes(name, axis, aval.ndim)) - ddof
+        freedom = as_reduced(name, axis, aval.ndim).count(aval.shape) - ddof
         return literal(freedom if freedom > 0 else np.nan, dtype)
     freedom = sub(_counted(name, x, axis, keepdims, where, dtype), literal(ddof, dtype))
     return select(gt(freedom, literal(0, dtype)), freedom, nan)
@@ -255,6 +257,11 @@ def _freedom(name: str, x: Any, axis: Axis, keepdims: bool, where: Any, ddof: in
 def _over_root(length: Any, freedom: Any) -> Any:
     """A length over a root: XLA would multiply by the inverse of a constant one, which is rounded once more."""
     return div(length, select(eq(length, length), sqrt(freedom), length))
+
+
+def _of_parts(total: Any, names: Any, total_of: Any) -> Any:
+    """The total of parts that lie along named axes: a sum, or a length."""
+    return psum(total, names) if total_of is _sum_of_squares else sqrt(psum(mul(total, total), names))
 
 
 def _sum_of_squares(x: Any, axes: tuple[int, ...]) -> Any:

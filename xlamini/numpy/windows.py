@@ -74,7 +74,7 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
 
 def _length(name: str, M: Any) -> int:
     try:
-        count = operator.index(M)
+        count = int(M) if isinstance(M, float) and M.is_integer() else operator.index(M)  # type: ignore[arg-type]
     except TypeError:
         raise TypeError(f"{name}: M must be an integer, got {M!r}") from None
     if count < 0:

@@ -38,6 +38,7 @@ from xlamini.core import (
     result_type,
     tangent_aval,
 )
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.avals import NOWHERE, as_sizes
 from xlamini.core.sharding.partial_sums import Sums, left_open, split_along, sums_left_open
 from xlamini.primitives.convert_element_type import cast
@@ -64,6 +65,7 @@ dimensions.
 """
 
 
+@api_boundary
 def dot_general(
     lhs: Any,
     rhs: Any,
@@ -357,8 +359,7 @@ def _transposed(
 ) -> Any:
     """The cotangent of `target`, whose dimensions come first in `dimension_numbers`.
 
-    The order of operands leaves the least to transpose: `x.T @ ct` for the weights of `x @ weights`; but in batches on
-    a GPU a transposition merges with those of heads of attention.
+    The order leaves the least to transpose, but in batches on a GPU, where transpositions of attention's heads merge.
     """
     (contract, other_contract), (batch, other_batch) = dimension_numbers
     free, other_free = free_dimensions(target.ndim, aval_of(other).ndim, dimension_numbers)
@@ -371,9 +372,8 @@ def _transposed(
         operands, order, precision = (other, ct), tuple(range(target.ndim)), swapped(precision)
         numbers = (numbers[0][::-1], numbers[1][::-1])
     with nullcontext() if target.split is None else sums_left_open(target.split.reduced or None):
-        product = dot_general_p.bind(
-            *operands, dimension_numbers=numbers, precision=precision, preferred_element_type=preferred_element_type
-        )
+        how = {"precision": precision, "preferred_element_type": preferred_element_type}
+        product = dot_general_p.bind(*operands, dimension_numbers=numbers, **how)
     return cast(transpose(product, np.argsort(order).tolist()), target.dtype)
 
 

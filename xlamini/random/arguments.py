@@ -93,7 +93,7 @@ def typed(name: str, key: Any) -> Any:
     if is_typed(key):
         return key
     kind = default_kind()
-    check_words(name, key, kind)
+    check_raw_key(name, key, kind)
     return wrap_p.bind(key, impl=kind.generator)
 
 
@@ -120,9 +120,14 @@ def _refuse_raw(name: str) -> None:
     warnings.warn(f"{text}random.key, not random.PRNGKey", stacklevel=user_stacklevel())
 
 
+def check_raw_key(name: str, key: Any, kind: KeyType) -> None:
+    """Check the words that stand for a key; the flag `legacy_prng_key` may refuse them."""
+    check_array(name, key)
+    check_words(name, key, kind)
+
+
 def check_words(name: str, words: Any, kind: KeyType) -> None:
     """TypeError unless `words` can be the words of keys of this kind."""
-    check_array(name, words)
     aval = aval_of(words)
     if aval.dtype != kind.physical_dtype or aval.shape[-1:] != kind.physical_shape:
         raise TypeError(

@@ -11,7 +11,7 @@ from xlamini.core.state import state
 from xlamini.primitives import convert, split_p, wrap_p
 from xlamini.primitives.generators import GENERATORS, NATIVE
 from xlamini.primitives.random_keys import clone_p, fold_in_p, seed_p, unwrap_p
-from xlamini.random.arguments import check_words, checked_shape, default_kind, is_typed, key_maker, typed
+from xlamini.random.arguments import check_raw_key, check_words, checked_shape, default_kind, is_typed, key_maker, typed
 from xlamini.runtime import Array, KeyType, device_put_value
 from xlamini.runtime.keys import Generator, PRNGKeyArray
 from xlamini.staging import composite
@@ -139,7 +139,7 @@ def clone(key: Any) -> Array:
     True
     """
     if not is_typed(key):
-        check_words("clone", key, default_kind())
+        check_raw_key("clone", key, default_kind())
         generator = default_kind().generator
         return key if state.builder is None else unwrap_p.bind(clone_p.bind(wrap_p.bind(key, impl=generator)))
     return clone_p.bind(key) if state.builder is not None else PRNGKeyArray(key.dtype, key.words)  # type: ignore[return-value]
@@ -152,7 +152,7 @@ def key_data(keys: Any) -> Array:
     Array([ 0, 42], dtype=uint32)
     """
     if not is_typed(keys):
-        check_words("key_data", keys, default_kind())
+        check_raw_key("key_data", keys, default_kind())
         return keys
     return keys.words if type(keys) is PRNGKeyArray and state.builder is None else unwrap_p.bind(keys)
 

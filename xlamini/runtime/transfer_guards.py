@@ -93,7 +93,12 @@ _ALLOW = guard_lib.TransferGuardLevel.ALLOW
 
 def unguarded() -> AbstractContextManager[None]:
     """A context for transfers of the library's own, where the user sees none: the numbers of an `arange`."""
-    return _under(_ALLOW) if any(_level_of(field) is not None for field in _FIELDS) else nullcontext()
+    return _under(_ALLOW) if is_guarded() else nullcontext()
+
+
+def is_guarded() -> bool:
+    """Whether a guard of transfers is set."""
+    return any(_level_of(field) is not None for field in _FIELDS)
 
 
 def between_devices() -> AbstractContextManager[None]:

@@ -1,6 +1,7 @@
 """vmap: automatic batching, from a function of single examples to a function of a batch."""
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
@@ -46,6 +47,7 @@ from xlamini.staging import (
 from xlamini.staging.run.program_cache import apply, transformed, transformed_jaxpr
 from xlamini.staging.trace.arguments import SomeNames, brief
 from xlamini.staging.trace.ref_arguments import OpenedRefs, pure
+from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.axes import axis_leaves, unbatched_aval
 from xlamini.transforms.vmap_plans import Plan, plan_key, plans
@@ -85,7 +87,7 @@ def vmap(
     (5,)
     """
     check_callable("vmap", fun)
-    _check_axis_size(axis_size)
+    axis_size = _checked_axis_size(axis_size)
     _check_axis_name(axis_name)
     if on_cond != "select":
         from xlamini.transforms.cond.all_branches import check_on_cond  # for those who ask only
@@ -184,19 +186,25 @@ def _mapped(mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> Any:
 
 
 def _is_operand(x: Any) -> bool:
-    if isinstance(x, type):  # numpy's scalar types have dtypes too
+    if isinstance(x, type | ShapeDtypeStruct):  # numpy's scalar types have dtypes too
         return False
     is_array = hasattr(x, "dtype") and hasattr(x, "shape")
     return is_array or isinstance(x, bool | int | float | complex) or is_hi_value(x)
 
 
 def _without_objects(mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> Any:
-    """The call with the leaves that are no arrays, which nobody maps, fixed: functions, texts, objects."""
+    """The call with the leaves that are no arrays fixed: functions, texts, objects, which nobody maps, and types.
+
+    Of a type that is mapped the function gets that of one example.
+    """
     leaves, tree = flatten_from_user((args, kwargs))
     names = ArgNames(mapping.fun, tree)
     dims = flatten_axes("vmap", mapping.in_axes, structure(args)) + [0] * structure(kwargs).num_leaves
     for i, (x, dim) in enumerate(zip(leaves, dims, strict=True)):
-        if dim is not None and not _is_operand(x):
+        if dim is not None and isinstance(x, ShapeDtypeStruct):
+            mapping = mapping._replace(axis_size=x.shape[dim] if mapping.axis_size is None else mapping.axis_size)
+            leaves[i] = x.update(shape=x.shape[:dim] + x.shape[dim % x.ndim + 1 :])
+        elif dim is not None and not _is_operand(x):
             raise TypeError(
                 f"argument {names[i]!r} of {name_of(mapping.fun)} is {brief(x)} of type {type(x).__name__}, not an "
                 "array or a number; pass an array, give it the axis None, or close over it"
@@ -234,9 +242,12 @@ class MappedOutputError(ValueError):
     """An output with `out_axes=None` depends on a mapped argument: the words, or its number and its batch dimension."""
 
 
-def _check_axis_size(axis_size: Any) -> None:
-    if axis_size is not None and not (isinstance(axis_size, int) and axis_size >= 0):
+def _checked_axis_size(axis_size: Any) -> int | None:
+    if axis_size is None:
+        return None
+    if not hasattr(axis_size, "__index__") or operator.index(axis_size) < 0:
         raise TypeError(f"vmap: axis_size must be an int, 0 or more, got {axis_size!r}")
+    return operator.index(axis_size)
 
 
 def _check_axis_name(axis_name: Any) -> None:

@@ -78,9 +78,9 @@ def as_dtype(dtype: Any) -> np.dtype:
 def check_user_dtype(dtype: Any, name: str) -> Any:
     """The canonical dtype for an explicit request made to the function `name`.
 
-    Warns when a 64-bit dtype that was asked for by name is narrowed, or raises ValueError if flag
-    `explicit_x64_dtypes` is "error"; TypeError for a dtype that no array can have, ValueError for an array, whose dtype
-    NumPy would take.
+    Where 64-bit dtypes are off, flag `explicit_x64_dtypes` says what to do when one is asked for by name: "warn" that
+    it is narrowed, raise a ValueError ("error"), or "allow" it. TypeError for a dtype that no array can have,
+    ValueError for an array, whose dtype NumPy would take.
     """
     if isinstance(dtype, ExtendedDType):
         return dtype
@@ -90,6 +90,8 @@ def check_user_dtype(dtype: Any, name: str) -> Any:
     _check_known(asked, name)
     given = canonicalize_dtype(asked)
     if given != asked and dtype not in python_scalar_dtypes:
+        if explicit_x64_dtypes.value == "allow":
+            return asked
         if explicit_x64_dtypes.value == "error":
             raise ValueError(_narrowed(asked, given, name, ""))
         text = _narrowed(asked, given, name, f", so it is {given}")
@@ -221,7 +223,8 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     (dtype('float32'), dtype('float16'))
     """
     operands = tuple(map(_operand, args))
-    result = _result(operands, enable_x64.value, numpy_dtype_promotion.value)
+    x64 = enable_x64.value or (explicit_x64_dtypes.value == "allow" and _has_wide_array(args))
+    result = _result(operands, x64, numpy_dtype_promotion.value)
     return result if return_weak_type_flag else result[0]
 
 
@@ -230,6 +233,11 @@ _Operand = tuple[Any, bool]
 _PYTHON: dict[Any, _Operand] = {
     kind: (dtype, kind is not bool) for kind, dtype in python_scalar_dtypes.items()
 }
+
+
+def _has_wide_array(args: tuple[Any, ...]) -> bool:
+    """Whether an operand is of a 64-bit dtype because one was asked for; numbers of NumPy's are narrowed."""
+    return any(hasattr(x, "weak_type") and x.dtype in _WIDTHS[False] for x in args)
 
 
 def _operand(x: Any) -> _Operand:

@@ -6,12 +6,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from xlamini.core import Shape, Tracer, Unknown, aval_of, memoised, value_of
+from xlamini.core import Shape, Tracer, Unknown, aval_of, memoised, tree_leaves, value_of
 from xlamini.core.errors import NonConcreteBooleanIndexError
 from xlamini.core.frames import user_line
 from xlamini.core.host_arrays import refuse_masked
 from xlamini.core.jax_flags import check_static_indices
 from xlamini.core.state import state
+from xlamini.numpy.construction import asarray
 from xlamini.numpy.indexing.plan import Between, Entry, Indexed, NewAxis, Plan, Point, Points, Rules, Span, whole
 from xlamini.numpy.indexing.slices import Slice
 from xlamini.primitives import BOOL, INTEGER, kind_of
@@ -199,8 +200,8 @@ def _settled(item: Any, position: int) -> Any:
     if type(item) in _ARRAYS:
         return _settled_array(item, position)
     refuse_masked(item)
-    if isinstance(item, list | np.ndarray):
-        return _settled_array(np.asarray(item, None if len(item) else np.int32), position)
+    if isinstance(item, tuple | list | np.ndarray):
+        return _settled_array(_as_one_array(item), position)
     if isinstance(item, bool | np.bool_):
         return np.asarray(item)
     if isinstance(item, float | complex | str | np.generic) and not hasattr(item, "__index__"):
@@ -209,6 +210,13 @@ def _settled(item: Any, position: int) -> Any:
         return operator.index(item)  # type: ignore[arg-type]
     except TypeError:
         raise _no_index(item, position, IndexError) from None
+
+
+def _as_one_array(item: Any) -> Any:
+    """The array of an index that is a sequence, of numbers, arrays or sequences of these."""
+    if not isinstance(item, np.ndarray) and any(type(x) is Tracer for x in tree_leaves(item)):
+        return asarray(item)
+    return np.asarray(item, None if len(item) else np.int32)
 
 
 def _no_index(item: Any, position: int, kind: type[Exception]) -> Exception:

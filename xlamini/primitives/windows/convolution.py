@@ -33,6 +33,7 @@ from xlamini.core import (
     is_zero,
     tangent_aval,
 )
+from xlamini.core.api_boundary import api_boundary
 from xlamini.lowering.gpu import is_gpu
 from xlamini.primitives.arithmetic import add, sub
 from xlamini.primitives.complex import complex as complex_, imag, real
@@ -74,6 +75,7 @@ from xlamini.primitives.windows.integer_products import windows_times_kernel
 from xlamini.runtime import Array
 
 
+@api_boundary
 def conv_general_dilated(
     lhs: Any,
     rhs: Any,

@@ -166,6 +166,13 @@ def manual_axis_in(sharding: NamedSharding) -> Any:
     return next((name for name in sharding.mesh.manual_axes if name in sharding.spec.axes), None)
 
 
+def with_devices(sharding: Any, mesh: Any) -> Any:
+    """A sharding over an AbstractMesh as one over the devices of a mesh with the same axes; others as they are."""
+    if mesh is None or not isinstance(sharding, NamedSharding) or not isinstance(sharding.mesh, AbstractMesh):
+        return sharding
+    return sharding.update(mesh=mesh) if mesh.shape_tuple == sharding.mesh.shape_tuple else sharding
+
+
 def split_in_type(sharding: Any, ndim: int) -> AvalSharding | None:
     """The sharding in the type of an array placed so: its split along axes of type Explicit, or None."""
     return split_of(sharding.mesh, sharding.spec, ndim) if type(sharding) is NamedSharding else None

@@ -8,7 +8,7 @@ from xlamini.core import AbstractMesh, Jaxpr, PartitionSpec, Values, once, subja
 from xlamini.runtime import ArrayImpl, Mesh, NamedSharding, key_words
 from xlamini.runtime.devices.platforms import default_device, local_devices
 from xlamini.runtime.meshes.current_mesh import multi_device_mesh
-from xlamini.runtime.meshes.named_sharding import without_trailing_none
+from xlamini.runtime.meshes.named_sharding import with_devices, without_trailing_none
 from xlamini.runtime.meshes.program_placement import MeshPlacement, Place
 from xlamini.runtime.sharding import as_sharding
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
@@ -55,12 +55,13 @@ def placement(
         asked = [*[None] * (len(held) - len(requested.ins)), *requested.ins]
         held = [own if sharding is None else sharding for own, sharding in zip(held, asked, strict=True)]
     mesh = _mesh_of([*held, *requested.outs, *requested.inner]) or multi_device_mesh()
+    held, outs = (_asked_on(mesh, asked, fun_name) for asked in (held, requested.outs))
     if mesh is None:
-        return _on_one_device(held, requested.outs, names, fun_name)
+        return _on_one_device(held, outs, names, fun_name)
     _check_devices(held, mesh, names, fun_name)
-    for i, sharding in enumerate(requested.outs):
+    for i, sharding in enumerate(outs):
         _check_order(f"{fun_name}: output {i}", sharding, mesh)
-    return Placement(MeshPlacement(mesh, tuple(held), tuple(requested.outs)), True)
+    return Placement(MeshPlacement(mesh, tuple(held), tuple(outs)), True)
 
 
 class AskedShardings(NamedTuple):
@@ -95,21 +96,28 @@ def _held(x: Any) -> Any:
 
     That of a type over an AbstractMesh is over the devices of the current mesh, if the AbstractMesh is its.
     """
-    sharding = _own_sharding(x)
-    if not isinstance(sharding, NamedSharding) or _names_devices(sharding):
-        return sharding
-    mesh = multi_device_mesh()
-    if mesh is None or mesh.abstract_mesh != sharding.mesh:
-        return None
-    return NamedSharding(mesh, sharding.spec, memory_kind=sharding.memory_kind)
+    sharding = with_devices(_own_sharding(x), multi_device_mesh())
+    return None if _is_abstract(sharding) else sharding
+
+
+def _is_abstract(sharding: Any) -> bool:
+    return isinstance(sharding, NamedSharding) and isinstance(sharding.mesh, AbstractMesh)
 
 
 def _mesh_of(shardings: Shardings) -> Mesh | None:
-    """The mesh of the first NamedSharding."""
-    for s in shardings:
-        if type(s) is NamedSharding:
-            return s.mesh
-    return None
+    """The mesh of the first NamedSharding that has devices."""
+    return next((s.mesh for s in shardings if isinstance(s, NamedSharding) and not _is_abstract(s)), None)
+
+
+def _asked_on(mesh: Mesh | None, shardings: Shardings, fun_name: str) -> Shardings:
+    """The shardings asked for, those over an AbstractMesh over the devices of the mesh; ValueError if it differs."""
+    found = [with_devices(s, mesh) for s in shardings]
+    for s in filter(_is_abstract, found):
+        raise ValueError(
+            f"{fun_name}: {s} is asked for, over an AbstractMesh, and nothing says on which devices; set a mesh of "
+            f"these axes with xlamini.set_mesh, now it is {mesh}"
+        )
+    return found
 
 
 _PLACES = {NamedSharding, Mesh, AbstractMesh}

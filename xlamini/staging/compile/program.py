@@ -22,6 +22,7 @@ from xlamini.runtime.host_memory import check_fits_in_memory
 from xlamini.runtime.keys import as_keys
 from xlamini.runtime.lifetime import explain_failure, release
 from xlamini.runtime.processes.group import spans_processes
+from xlamini.runtime.transfer_guards import unguarded
 from xlamini.runtime.versions import DISPATCH_ERRORS, EIGEN_CONVOLUTIONS, FAST_ON_CPU
 from xlamini.staging.compile.lowered_program import (
     LoweredProgram,
@@ -206,5 +207,10 @@ class Program:
         return spread(self.used_inputs, self.executable.in_shardings)
 
     def constants(self, captured: Values) -> list[Any]:
-        """The captured values as arrays on the program's devices, so that no call moves them."""
-        return [device_put_value(key_words(x), s) for x, s in zip(captured, self.shardings_of_inputs(), strict=False)]
+        """The captured values as arrays on the program's devices, so that no call moves them.
+
+        They are part of the program, so guards of transfers do not see it.
+        """
+        pairs = zip(map(key_words, captured), self.shardings_of_inputs(), strict=False)
+        with unguarded():
+            return [device_put_value(x, sharding) for x, sharding in pairs]

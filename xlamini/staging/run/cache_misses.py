@@ -167,10 +167,19 @@ def _nearest(key: tuple, plan: CallPlan, jitted: Jitted) -> Cause | None:
 
 def _distance(before: tuple, now: tuple) -> tuple[bool, int]:
     """Whether the structures differ, and how many leaves and other parts of the keys do."""
-    others = sum(old != new for old, new in zip(before[2:], now[2:], strict=True))
+    others = sum(_differ(old, new) for old, new in zip(before[2:], now[2:], strict=True))
     if before[0] != now[0]:
         return True, others
     return False, others + sum(old is not new for old, new in zip(before[1], now[1], strict=True))  # types are interned
+
+
+def _differ(old: Any, new: Any) -> bool:
+    """Whether parts of keys differ, which may hold numbers of NumPy's: these do not compare to tuples."""
+    if type(old) is not type(new):
+        return True
+    if isinstance(old, tuple):
+        return len(old) != len(new) or any(map(_differ, old, new))
+    return old != new
 
 
 def _differences(before: tuple, now: tuple, plan: CallPlan, jitted: Jitted) -> Iterator[Cause]:
@@ -218,7 +227,7 @@ def _of_statics(before: tuple | None, now: tuple | None, jitted: Jitted) -> Iter
         if where not in old or where not in new:
             texts = [_static(values[where]) if where in values else "not given" for values in (new, old)]
             yield _of_value(name, *texts)
-        elif old[where] != new[where] or type(old[where]) is not type(new[where]):
+        elif _differ(old[where], new[where]):
             yield _of_static(name, new[where], old[where])
 
 

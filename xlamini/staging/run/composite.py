@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import numpy as np
 
 from xlamini.core import canonicalize_dtype, hooks, tree_leaves, tree_map, trim
-from xlamini.core.api_boundary import is_api_boundary
+from xlamini.core.api_boundary import api_boundary, is_api_boundary
 from xlamini.core.call_cache import EAGER
 from xlamini.core.dtypes import fits
+from xlamini.core.frames import own_files
 from xlamini.core.state import state
+from xlamini.core.wrapping import with_globals, with_own_code
 from xlamini.primitives import stands_for_array
 from xlamini.runtime import ArrayImpl
 from xlamini.runtime.dispatch_errors import Explain, guarded
@@ -26,8 +30,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def is_composite(fun: Callable[..., Any]) -> bool:
-    """Whether a function is a composite: what it adds to a program depends on its arguments and on flags alone."""
-    return getattr(getattr(fun, "__wrapped__", None), EAGER, None) is fun
+    """Whether a function is a composite: what it adds to a program depends on its arguments and on flags alone.
+
+    It is none any more once somebody has replaced its code.
+    """
+    eager = getattr(getattr(fun, "__wrapped__", None), EAGER, None)
+    return eager is not None and eager.__globals__ is fun.__globals__ and own_files[fun.__code__.co_filename]
 
 
 def composite(*, static: Sequence[str] = ()) -> Callable[[F], F]:
@@ -36,35 +44,10 @@ def composite(*, static: Sequence[str] = ()) -> Callable[[F], F]:
 
 
 def _composite(fun: Any, static: tuple[str, ...]) -> Any:
-    compiled: Any = None
-    explain: Explain = _as_it_is
-
-    @is_api_boundary
-    @functools.wraps(fun)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        nonlocal compiled, explain
-        try:
-            if state.builder is not None:
-                return hooks.trace_library_call(fun, args, kwargs)
-            if int in map(type, args) and beyond_dtypes(args):
-                return fun(*args, **kwargs)
-            if compiled is None:  # on first use: there are hundreds of composites, and a program calls a few
-                compiled, explain = dispatched(fun, static)
-            return compiled(*args, **kwargs)
-        except Exception as error:  # in place of `edge`, which would cost one more call
-            acceptable = _acceptable(fun, static, args, kwargs) if state.builder is None else None
-            if acceptable is None:
-                try:
-                    explain(error, args, kwargs)
-                except Exception as explained:
-                    trim(explained)
-                    raise
-                trim(error)
-                raise
-        return guarded(compiled, explain)(*acceptable.args, **acceptable.kwargs)
-
+    call = with_globals(_call, fun=fun, static=static)
+    functools.update_wrapper(with_own_code(call, f"{fun.__module__}.{fun.__qualname__}"), fun)
     setattr(fun, EAGER, call)
-    return call
+    return is_api_boundary(call)
 
 
 def beyond_dtypes(args: Sequence[Any]) -> bool:
@@ -83,8 +66,39 @@ def _as_it_is(error: Exception, args: Any, kwargs: Any) -> None:
     """Explain nothing: while tracing, errors are raised unchanged."""
 
 
+fun: Any = None
+static: tuple[str, ...] = ()
+compiled: Any = None
+explain: Explain = _as_it_is
+
+
+def _call(*args: Any, **kwargs: Any) -> Any:
+    """A call of a composite, in whose globals the names above are its own."""
+    global compiled, explain
+    try:
+        if state.builder is not None:
+            return hooks.trace_library_call(fun, args, kwargs)
+        if int in map(type, args) and beyond_dtypes(args):
+            return fun(*args, **kwargs)
+        if compiled is None:  # on first use: there are hundreds of composites, and a program calls a few
+            compiled, explain = dispatched(fun, static)
+        return compiled(*args, **kwargs)
+    except Exception as error:  # in place of `api_boundary`, which would cost one more call
+        acceptable = _acceptable(fun, static, args, kwargs)
+        if acceptable is None:
+            try:
+                explain(error, args, kwargs)
+            except Exception as explained:
+                trim(explained)
+                raise
+            trim(error)
+            raise
+    again = api_boundary(fun) if state.builder is not None else guarded(compiled, explain)
+    return again(*acceptable.args, **acceptable.kwargs)
+
+
 def _acceptable(fun: Any, static: Sequence[str], args: Any, kwargs: Any) -> inspect.BoundArguments | None:
-    """The call with static lists as tuples, which can be hashed, and objects with `__jax_array__` as arrays.
+    """The call with static lists as tuples and arrays as numbers, and objects with `__jax_array__` as arrays.
 
     None if nothing is to be changed.
     """
@@ -112,9 +126,15 @@ def _is_hashable(x: Any) -> bool:
 
 
 def _frozen(x: Any) -> Any:
-    """A list or an ndarray (of axes, for example) as a tuple, which can be part of a signature."""
+    """What can be part of a signature: of a list or an ndarray, for example of axes, a tuple; of an array, its number.
+
+    What has no number, such as a traced value or an array of floats, stays as it is, for the function to refuse.
+    """
     if isinstance(x, np.ndarray):
         return _frozen(x.tolist())
+    if hasattr(type(x), "__index__") and type(x).__hash__ is None:
+        with suppress(TypeError):
+            return operator.index(x)
     return tuple(map(_frozen, x)) if isinstance(x, tuple) or _is_unhashable_sequence(x) else x
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import CallLike, Literal, OwnedMemo, Params, Primitive, Values, disable_jit
+from xlamini.core import CallLike, Literal, OwnedMemo, Params, Primitive, Values, canonicalize_dtype, disable_jit
+from xlamini.runtime import device_put_value
 from xlamini.staging.run import program_cache
 from xlamini.staging.run.jit_function import jit
 
@@ -42,6 +43,10 @@ def _program(primitive: Primitive, params: Params) -> Any:
 
 
 def _number(literal: Literal) -> Any:
-    """The value of a literal, as a Python number if it is weakly typed."""
+    """The value of a literal, as a Python number if it is weakly typed; as an array, if calls would narrow it."""
     value = literal.val
-    return value.item() if literal.aval.weak_type and isinstance(value, np.generic) else value
+    if not isinstance(value, np.generic):
+        return value
+    if literal.aval.weak_type:
+        return value.item()
+    return value if canonicalize_dtype(value.dtype) == value.dtype else device_put_value(value, aval=literal.aval)

@@ -31,6 +31,7 @@ from xlamini.runtime import key_words
 from xlamini.runtime.dispatch import CAPACITY, PjitFunction, cached_signatures, clear_signatures, cpp_jit
 from xlamini.runtime.dispatch_errors import Explain, guarded
 from xlamini.runtime.lifetime import explain_failure
+from xlamini.runtime.transfer_guards import is_guarded
 from xlamini.runtime.versions import DISPATCH_ERRORS
 from xlamini.staging.call.call import jit_p
 from xlamini.staging.call.higher_order import names_in
@@ -127,7 +128,8 @@ class Jitted(Estimated):
         plan, traced = self.in_arrays(given, traced)
         refuse_leaked(traced.captured)
         where = self.placement(plan, traced)
-        program, operands = self._program(plan, traced, where.device), [*traced.captured, *plan.leaves]
+        program = self._program(plan, traced, where.device)
+        operands = [*(program.constants(traced.captured) if is_guarded() else traced.captured), *plan.leaves]
         if debug_nans.value or debug_infs.value or debug_key_reuse.value or traced.outside:
             from xlamini.staging.run.debug_run import debugged  # for those who look only
 

@@ -3,10 +3,12 @@ from __future__ import annotations
 
 import copy
 import inspect
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from xlamini.core import Values
+from xlamini.core.avals import is_several
 from xlamini.staging.trace.arguments import name_of
 
 Numbers = int | Sequence[int] | None
@@ -26,8 +28,8 @@ class Selected:
         *,
         completes: bool = True,
     ):
-        given = _several(argnums, int, f"{api}: {what}_argnums must be an int or a sequence of ints")
-        names = _several(argnames, str, f"{api}: {what}_argnames must be a name or a sequence of names")
+        given = _several(argnums, operator.index, f"{api}: {what}_argnums must be an int or a sequence of ints")
+        names = _several(argnames, _name, f"{api}: {what}_argnames must be a name or a sequence of names")
         parameters = _parameters(fun) if given or names else None
         nums = [_checked(f"{api}: {what}", fun, n, parameters) for n in given]
         _check_names(f"{api}: {what}", fun, names, parameters)
@@ -61,15 +63,20 @@ class Selected:
         return found
 
 
-def _several(given: Any, kind: type, requirement: str) -> tuple:
-    """One value of a kind, several, or None, as a tuple."""
-    several = () if given is None else (given,) if isinstance(given, kind) else given
-    if isinstance(several, str) or not isinstance(several, Iterable):
-        raise TypeError(f"{requirement}, got {given!r}")
-    found = tuple(several)
-    if not all(isinstance(x, kind) for x in found):
-        raise TypeError(f"{requirement}, got {given!r}")
-    return found
+def _several(given: Any, checked: Callable[[Any], Any], requirement: str) -> tuple:
+    """One value, several, or None, as a tuple of what `checked` returns, which raises TypeError for a wrong one."""
+    if given is None:
+        return ()
+    try:
+        return tuple(map(checked, given if is_several(given) and not isinstance(given, str) else (given,)))
+    except TypeError:
+        raise TypeError(f"{requirement}, got {given!r}") from None
+
+
+def _name(given: Any) -> str:
+    if not isinstance(given, str):
+        raise TypeError
+    return given
 
 
 def check_apart(fun: Callable[..., Any], static: Selected, donate: Selected) -> None:

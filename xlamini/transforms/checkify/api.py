@@ -105,6 +105,7 @@ all_checks = automatic_checks | user_checks
 _CATEGORIES = all_checks | inf_checks
 _INT32 = np.dtype(np.int32)
 _ARRAYS = (Array, Tracer, np.ndarray, np.generic)
+_NUMBERS = frozenset({int, float, complex})
 
 
 def checkify(f: Callable[P, R], errors: Errors = user_checks) -> Callable[P, tuple[Error, R]]:
@@ -112,8 +113,8 @@ def checkify(f: Callable[P, R], errors: Errors = user_checks) -> Callable[P, tup
 
     `errors` is a union of `user_checks` (those of `check`), `nan_checks`, `div_checks`, `index_checks`, `inf_checks`
     (an infinite result of finite operands), or of the sets `float_checks`, `automatic_checks`, `all_checks`. The
-    function may be transformed: jit, vmap, grad, scan and shard_map of it work, as `f` may use them. Arguments that are
-    no arrays are passed to Python as they are. Raises TypeError for other errors.
+    function may be transformed: jit, vmap, grad, scan and shard_map of it work, as `f` may use them. Numbers are
+    arrays, which Python may look at; other arguments are passed to Python as they are. TypeError for other errors.
 
     >>> err, out = checkify(lambda x: xlamini.numpy.log(x), errors=nan_checks)(-1.0)
     >>> err.get().splitlines()[0]
@@ -127,7 +128,7 @@ def _with_error(f: Callable[..., R], wanted: Errors) -> Callable[..., tuple[Erro
     @wraps(f)
     def checkified(*args: Any, **kwargs: Any) -> tuple[Error, R]:
         leaves, tree = flatten((args, kwargs))
-        places = [i for i, x in enumerate(leaves) if isinstance(x, _ARRAYS)]
+        places = [i for i, x in enumerate(leaves) if isinstance(x, _ARRAYS) or type(x) in _NUMBERS]
 
         def of_arrays(*arrays: Any) -> Any:
             for i, x in zip(places, arrays, strict=True):
@@ -136,7 +137,8 @@ def _with_error(f: Callable[..., R], wanted: Errors) -> Callable[..., tuple[Erro
             return f(*given, **named)
 
         arrays = tuple(leaves[i] for i in places)
-        traced = trace(of_arrays, structure((arrays, {})), list(map(aval_of, arrays)), name=name_of(f))
+        known = [x if type(x) in _NUMBERS else None for x in arrays]  # `if n > 2` and `range(n)` may look at them
+        traced = trace(of_arrays, structure((arrays, {})), list(map(aval_of, arrays)), known, name=name_of(f))
         # A program with effects cannot run twice.
         rough = SOMEWHERE in wanted and not more_than_observing(traced.jaxpr.effects)
         made = check_jaxpr(traced.jaxpr, wanted if rough else wanted - {SOMEWHERE})

@@ -30,6 +30,7 @@ from xlamini.core.named_axes import divergent_along
 from xlamini.core.sharding.partial_sums import sums_of
 from xlamini.staging import LeafNames, Trace, checked_avals, name_of
 from xlamini.staging.trace.arguments import brief
+from xlamini.staging.trace.trace_cache import body_trace
 from xlamini.staging.trace.tracing import trace
 
 SHOWN = 4
@@ -138,7 +139,7 @@ def _trace(
     what: str, label: str, fun: Any, operands: Values, in_tree: Any, avals: Avals
 ) -> Trace:
     try:
-        return trace(fun, in_tree, avals, reuse_equal=True)
+        return body_trace(what, fun, in_tree, avals, lambda: trace(fun, in_tree, avals, reuse_equal=True))
     except TypeError:
         _check_call(what, label, fun, operands)
         raise

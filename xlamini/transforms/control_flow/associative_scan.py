@@ -1,6 +1,7 @@
 """The public function `associative_scan`: all prefix results of an associative operation, in logarithmic depth."""
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, overload
 
@@ -57,7 +58,8 @@ def _check_axis(leaves: Values, tree: Any, axis: int) -> int:
     if not avals:
         raise ValueError("associative_scan: elems has no arrays; give at least one")
     ndim = avals[0].ndim
-    if not isinstance(axis, int) or not -ndim <= axis < ndim:
+    axis = operator.index(axis)
+    if not -ndim <= axis < ndim:
         fix = f"it takes {-ndim} to {ndim - 1}" if ndim else "give an array of elements"
         raise ValueError(f"associative_scan: axis {axis!r} does not fit {names[0]}, {avals[0].str_long()}; {fix}")
     axis %= ndim

@@ -1,10 +1,9 @@
 """The public function `map`: a function applied to one slice, or with vmap to a block of slices, at a time."""
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
-
-import numpy as np
 
 from xlamini.core import Values, aval_of, flatten_from_user, tree_map, unflatten
 from xlamini.primitives import reshape, slice_in_dim
@@ -36,10 +35,10 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     check_function("map", "f", f)
     if batch_size is None:
         return _one_by_one(f, xs)
-    _check_size(batch_size)
+    size = _checked_size(batch_size)
     leaves, tree = flatten_from_user(xs)
     _, length = slices_of("map", leaves, LeafNames("xs", tree))
-    return _in_blocks(f, leaves, tree, length // int(batch_size), int(batch_size))
+    return _in_blocks(f, leaves, tree, length // size, size)
 
 
 def _one_by_one(f: Callable[[Any], Any], xs: Any) -> Any:
@@ -69,11 +68,14 @@ def _merge_blocks(x: Any) -> Any:
     return reshape(x, (blocks * size, *shape))
 
 
-def _check_size(size: Any) -> None:
-    if isinstance(size, bool) or not isinstance(size, int | np.integer):
+def _checked_size(given: Any) -> int:
+    try:
+        size = operator.index(given)
+    except TypeError:
         raise TypeError(
-            f"map: batch_size must be an int or None, got {size!r} of type {type(size).__name__}; it decides how the "
+            f"map: batch_size must be an int or None, got {given!r} of type {type(given).__name__}; it decides how the "
             "loop is compiled"
-        )
+        ) from None
     if size < 1:
         raise ValueError(f"map: batch_size must be 1 or more, got {size}; leave it out for one slice at a time")
+    return size

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import and_
 from typing import Any
 
 from xlamini.core import (
@@ -26,7 +27,7 @@ from xlamini.staging import check_callable, name_of
 from xlamini.staging.trace.static_args import Names, Numbers
 from xlamini.transforms.custom.custom_call import RuledCall
 from xlamini.transforms.custom.custom_function import CustomFunction, P, R, Rule, TracedCall
-from xlamini.transforms.custom.jvp_rule import BatchedJvp, JvpRule, UserJvp
+from xlamini.transforms.custom.jvp_rule import BatchedJvp, JvpRule, UserJvp, batched_tangents
 from xlamini.transforms.custom.rule_contract import Contract, types_of
 from xlamini.transforms.custom.symbolic_zero import SymbolicZero, zero_tangent
 
@@ -130,9 +131,13 @@ class CustomJVPCall(RuledCall):
         # A tangent may be batched where its output is not, so what has one is batched; all at dimension 0.
         jaxpr = params["call_jaxpr"]
         _, found = batch(jaxpr, axis, tuple(dims))
-        force = tuple(d is not None or is_differentiable(a) for d, a in zip(found, jaxpr.out_avals, strict=True))
+        own = dims[len(params["captured"]) :]
+        moving = [d is None and is_differentiable(a) for d, a in zip(found, jaxpr.out_avals, strict=True)]
+        if any(moving):  # such as a sum over the axis
+            moving = list(map(and_, moving, batched_tangents(jvp, axis, own, jaxpr.in_avals[-len(own) :]) or moving))
+        force = tuple(d is not None or m for d, m in zip(found, moving, strict=True))
         batched, out_dims = batch(jaxpr, axis, tuple(dims), force)
-        rule = BatchedJvp(jvp, axis, dims[len(params["captured"]) :], force)
+        rule = BatchedJvp(jvp, axis, own, force)
         return self.bind(*operands, **{**params, "call_jaxpr": batched, "jvp": rule}), out_dims
 
     def linearize(self, primals: Values, tangents: Values, *, jvp: JvpRule, **params: Any) -> Any:

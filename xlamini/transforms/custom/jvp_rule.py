@@ -6,13 +6,15 @@ The user's rule is traced when a derivative is first taken; the rule of a batche
 """
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core import Axis, Dims, Jaxpr, OwnedMemo, Tracer, Values, config, named_axis
+from xlamini.core import Avals, Axis, Dims, Jaxpr, OwnedMemo, Tracer, Values, config, is_differentiable, named_axis
 from xlamini.core.state import state
 from xlamini.core.tracer import build
 from xlamini.interpreters.batch import batch
+from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.primitives import index_in_dim
@@ -119,7 +121,7 @@ class UserJvp(JvpRule):
 class BatchedJvp(JvpRule):
     """The rule for operands with batch dimensions `dims`; a tangent has the batch dimension of its primal.
 
-    Outputs in `out_batched` (None: all) and all tangents have their batch dimension at 0.
+    Outputs in `out_batched` (None: all), and their tangents, have their batch dimension at 0.
     """
 
     def __init__(self, rule: JvpRule, axis: Axis, dims: Dims, out_batched: Mask | None = None):
@@ -130,11 +132,39 @@ class BatchedJvp(JvpRule):
         with named_axis(self.axis):
             single, nonzero_out = self.rule.traced(nonzero)
         dims = (*self.dims, *chosen(self.dims, nonzero))
-        count = len(nonzero_out)
-        force = (*(self.out_batched or (True,) * count), *(True,) * sum(nonzero_out))
+        marks = self.out_batched or (True,) * len(nonzero_out)
+        force = (*marks, *chosen(marks, nonzero_out))
         batched, out_dims = batch(single, self.axis, dims, force)
         shared = [d is not None and not f for d, f in zip(out_dims, force, strict=True)]
         return Jvp(_first_examples(batched, shared, out_dims) if any(shared) else batched, nonzero_out)
+
+
+def batched_tangents(rule: JvpRule, axis: Axis, dims: Dims, avals: Avals) -> list[bool] | None:
+    """For each output whether its tangent is batched where those of all operands are.
+
+    A rule may call the function itself; for such a call it is None, or this would not end.
+    """
+    if _asked.inside:
+        return None
+    nonzero = tuple(map(is_differentiable, avals))
+    _asked.inside = True
+    try:
+        with named_axis(axis):
+            single, nonzero_out = rule.traced(nonzero)
+        count = len(nonzero_out)
+        tangents, used = dce(single, (False,) * count + (True,) * sum(nonzero_out))
+        _, out_dims = batch(tangents, axis, tuple(chosen((*dims, *chosen(dims, nonzero)), used)))
+    finally:
+        _asked.inside = False
+    found = iter(out_dims)
+    return [has_tangent and next(found) is not None for has_tangent in nonzero_out]
+
+
+class _Asked(threading.local):
+    inside = False
+
+
+_asked = _Asked()
 
 
 def _first_examples(jaxpr: Jaxpr, shared: Sequence[bool], dims: Dims) -> Jaxpr:

@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini.core import Tracer, Values, flatten, flatten_from_user, is_differentiable, unflatten
+from xlamini.core.avals import is_several
 from xlamini.core.mutable_values import first_holder
 from xlamini.runtime import ArrayImpl
 from xlamini.staging import (
@@ -36,8 +38,8 @@ class DiffArgs:
     ):
         check_callable(what, fun)
         self.what, self.fun_name = what, name_of(fun)
-        self.single = isinstance(argnums, int)
-        chosen = argnums if isinstance(argnums, Sequence) else (argnums,)
+        self.single = not is_several(argnums)
+        chosen: Any = (argnums,) if self.single else tuple(argnums)  # type: ignore[arg-type]
         self.positions = [self._position(i, len(args)) for i in chosen]
         if len({*self.positions}) < len(chosen):
             raise TypeError(f"{what}: argnums {argnums!r} names an argument twice; name each once")
@@ -56,9 +58,11 @@ class DiffArgs:
         self.names = ArgNames(fun, self.in_tree, self.positions)
         self.avals = checked_avals(self.leaves, self.names, self.fun_name, ", or choose other argnums")
 
-    def _position(self, argnum: int, count: int) -> int:
-        if not isinstance(argnum, int):
-            raise TypeError(f"{self.what}: argnums must be an int or a tuple of ints, got {argnum!r}")
+    def _position(self, argnum: Any, count: int) -> int:
+        try:
+            argnum = operator.index(argnum)
+        except TypeError:
+            raise TypeError(f"{self.what}: argnums must be an int or a tuple of ints, got {argnum!r}") from None
         if not -count <= argnum < count:
             raise TypeError(
                 f"{self.what}: argnums {argnum} names no positional argument: {self.fun_name} was called with "

@@ -6,6 +6,7 @@ from typing import Any
 
 from xlamini.core import unflatten
 from xlamini.core.api_boundary import api_boundary
+from xlamini.core.avals import is_several
 from xlamini.core.wrapping import wraps
 from xlamini.staging import check_callable, jit, name_of
 from xlamini.transforms.derivatives.diff_args import Argnums, DiffArgs
@@ -28,7 +29,7 @@ def fwd_and_bwd(
     (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
     check_callable("fwd_and_bwd", fun)
-    name, single = name_of(fun), isinstance(argnums, int)
+    name, single = name_of(fun), not is_several(argnums)
 
     @api_boundary
     @wraps(fun)

@@ -68,8 +68,9 @@ def _unsharded(what: str, x: Any, name: str) -> Any:
 def _length(what: str, length: Any) -> int | None:
     if length is None:
         return None
+    whole: Any = int(length) if isinstance(length, float) and length.is_integer() else length
     try:
-        number = operator.index(length)
+        number = operator.index(whole)
     except TypeError:
         raise TypeError(
             f"{what}: length must be an int that is known when the loop is traced, got {length!r} of type "
