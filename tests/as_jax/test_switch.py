@@ -31,6 +31,15 @@ def with_jax(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the contents of the wheel."""
+    folder = tmp_path_factory.mktemp("wheel")
+    with zipfile.ZipFile(jax_wheel.write_wheel(folder)) as archive:
+        archive.extractall(folder)
+    return folder
+
+
 @pytest.mark.full
 def test_an_installed_jax_is_not_used_and_a_warning_says_so(with_jax: Path) -> None:
     said = passes("import xlamini.as_jax, jax; assert jax.__xlamini__", with_jax)
@@ -115,6 +124,18 @@ def test_the_wheel_is_a_jax_that_is_xlamini(tmp_path: Path) -> None:
         tmp_path / "site",
     )
     assert "Warning" not in said
+
+
+LATER = "import threading; t = threading.Thread(target=lambda: __import__('jax.core')); t.start(); import jax; t.join()"
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize(
+    "program", ["import jax", "from jax import numpy", "import jax.numpy", "import jax._src.core", LATER]
+)
+def test_the_wheel_works_where_nothing_else_has_been_imported(wheel: Path, program: str) -> None:
+    """Whoever imports `jax` over the wheel, a library or a spawned process, has not imported xlamini."""
+    assert passes(program, wheel) == ""
 
 
 @pytest.mark.full

@@ -26,8 +26,9 @@ def turn_on() -> None:
         )
     check_static_indices.set_default(False)
     warn_of_narrowing.set_default(False)
+    jax = import_module(OVERLAY)
     sys.meta_path.insert(0, JaxFinder())
-    sys.modules["jax"] = import_module(OVERLAY)  # if it is there, it is the wheel, which is importing this
+    sys.modules["jax"] = jax  # if there is one, it is the wheel, which is importing this
 
 
 def _too_late(importer: str | None) -> str:
