@@ -34,6 +34,14 @@ class JaxFinder:
         loader: Any = _SameModule(name)
         return ModuleSpec(fullname, loader)
 
+    def find_distributions(self, context: Any) -> list[Any]:
+        """What `importlib.metadata.version("jax")` asks, which a package named `jax` answers if one is installed."""
+        if context.name != "jax":
+            return []
+        from xlamini.as_jax.distribution import JaxDistribution  # costs time, and few ask
+
+        return [JaxDistribution()]
+
 
 def answer_to(fullname: str) -> str | None:
     """The module that answers for one of JAX's, by name; None if there is none."""

@@ -12,10 +12,7 @@ from pathlib import Path
 from xlamini.core.real_jax import installed_jax
 from xlamini.core.version import JAX_VERSION, __version__
 
-VERSION = f"{JAX_VERSION}+xlamini.{__version__}"
-"""It sorts above JAX's own version; the local label says whose it is."""
-
-_INFO = f"jax-{VERSION}.dist-info"
+_INFO = f"jax-{JAX_VERSION}.dist-info"  # a plain version: libraries take `version("jax")` apart into three numbers
 _EARLIEST = (1980, 1, 1, 0, 0, 0)
 """The time of every file in the wheel: its bytes depend on its contents alone."""
 
@@ -30,7 +27,7 @@ import xlamini.as_jax
 # Libraries use opt_einsum and scipy without requiring them, because JAX does.
 _METADATA = f"""Metadata-Version: 2.1
 Name: jax
-Version: {VERSION}
+Version: {JAX_VERSION}
 Summary: xlamini in place of JAX
 License: Apache-2.0
 Requires-Python: >=3.11
@@ -66,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def write_wheel(folder: Path) -> Path:
     """Write `jax-*.whl` into a folder, which is made if need be; the path of the wheel."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"jax-{VERSION}-py3-none-any.whl"
+    path = folder / f"jax-{JAX_VERSION}-py3-none-any.whl"
     files = {"jax/__init__.py": _MODULE, f"{_INFO}/METADATA": _METADATA, f"{_INFO}/WHEEL": _WHEEL}
     with zipfile.ZipFile(path, "w") as wheel:
         for name, text in {**files, f"{_INFO}/RECORD": _record(files)}.items():
