@@ -7,7 +7,7 @@ from xlamini.as_jax.missing_names import fall_through
 from xlamini.as_jax.overlay.extend.linear_util import transformation_with_aux
 from xlamini.core.pytree import PyTreeDef, flatten, unflatten
 
-__getattr__ = fall_through(__name__, "xlamini.api_util")
+__getattr__ = fall_through(__name__)
 
 
 class DebugInfo(NamedTuple):
