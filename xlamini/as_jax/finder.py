@@ -66,7 +66,7 @@ def namesakes(fullname: str) -> list[str]:
 
 def is_made(fullname: str) -> bool:
     """Whether a module of JAX's is made of the names that the tables give it."""
-    return is_listed(fullname) or fullname.startswith("jax._src.") and is_there(namesakes(fullname)[0])
+    return is_listed(fullname) or (fullname.startswith("jax._src.") and is_there(namesakes(fullname)[0]))
 
 
 def is_there(fullname: str) -> bool:

@@ -39,7 +39,7 @@ _PRIVATE = {
     "jax.scipy.special": "ops.special",
     "jax.sharding": "mesh named_sharding partition_spec sharding_impls",
     "jax.test_util": "public_test_util test_util",
-    "": "clusters compiler dispatch lib lib.mlir lib.mlir.dialects pretty_printer scipy state",
+    "": "clusters compiler dispatch lib lib.mlir lib.mlir.dialects pretty_printer scipy state state.types",
 }
 """Modules of `jax._src`, by the module that has their names; the last line is those that have few names."""
 
@@ -47,12 +47,13 @@ _PUBLIC = {
     "": """
         extend.mlir extend.mlir.dialects extend.sharding extend.xla experimental.colocated_python.func
         experimental.compute_on experimental.fused experimental.mosaic experimental.mosaic.gpu
-        experimental.pallas.triton experimental.pjit experimental.profiler experimental.roofline experimental.scheduling_groups
-        experimental.shard_alike experimental.source_mapper experimental.transfer interpreters.pxla lib tools
-        tools.jax_to_ir""",
+        experimental.pallas.triton experimental.pjit experimental.profiler experimental.roofline
+        experimental.scheduling_groups experimental.shard_alike experimental.source_mapper experimental.transfer
+        interpreters.pxla lib tools tools.jax_to_ir""",
     "jax.experimental.sparse": """
         experimental.sparse.api experimental.sparse.coo experimental.sparse.csr experimental.sparse.random
         experimental.sparse.util""",
+    "jax.extend.core": "core",
     "jax.extend.linear_util": "linear_util",
     "jax.lax": "extend.core.primitives",
 }
@@ -76,13 +77,16 @@ _NAMES: dict[str, dict[str, str]] = {
         "xlamini.primitives.identity": "stop_gradient_p",
     },
     "jax._src.ad_checkpoint": {"xlamini.transforms.remat.checkpoint": "remat_p=checkpoint_p"},
-    "jax._src.api_util": {"jax.extend.core": "debug_info"},
     "jax._src.checkify": {"jax.errors": "JaxException=JaxRuntimeError", "typing": "Out=Any"},
     "jax._src.core": {
-        "jax.extend.linear_util": "safe_map safe_zip",
+        _KEYS: "call_p closed_call_p",
+        "jax._src.util": "safe_map safe_zip",
+        "operator": "definitely_equal_shape=eq",
+        "xlamini.core.jaxpr": "JaxprEqnContext=EquationContext",
         "xlamini.extend": "trace_state_clean=trace_is_clean",
         "xlamini.interpreters.physical": "physical_aval",
     },
+    "jax._src.array": {"xlamini.runtime": "ArrayImpl"},
     "jax._src.dispatch": {
         "xlamini.as_jax.overlay.primitive": "apply_primitive",
         "xlamini.runtime.effects": "wait_for_tokens=effects_barrier",
@@ -90,7 +94,13 @@ _NAMES: dict[str, dict[str, str]] = {
     "jax._src.lib": {"jaxlib": "_jax xla_client version", "jaxlib._jax": "jax_jit pytree"},
     "jax._src.lib.mlir": {"jaxlib.mlir": "ir passmanager"},
     "jax._src.lib.mlir.dialects": _DIALECTS,
-    "jax._src.pjit": {"xlamini": "pjit=jit", "xlamini.staging.call.call": "jit_p"},
+    "jax._src.pjit": {
+        "jax.api_util": "debug_info",
+        "jax._src": "mesh_lib=mesh",
+        "xlamini": "pjit=jit",
+        "xlamini.sharding": "auto_axes explicit_axes reshard",
+        "xlamini.staging.call.call": "jit_p",
+    },
     "jax._src.sharding_impls": {"xlamini.runtime.sharding": "make_single_device_sharding"},
     "jax._src.state.types": {"xlamini.core.ref_cells": "AbstractRef", "xlamini.numpy.ref_views": "TransformedRef"},
     "jax.experimental.pjit": {"xlamini": "pjit=jit"},
@@ -109,8 +119,14 @@ _NAMES: dict[str, dict[str, str]] = {
         "xlamini.transforms.remat.checkpoint": "remat_p=checkpoint_p",
         "xlamini.transforms.remat.checkpoint_name": "name_p",
     },
+    "jax.extend.backend": {"xlamini": "clear_backends=clear_caches clear_in_memory_compilation_cache=clear_caches"},
+    "jax.extend.core": {"xlamini.core.errors": "JaxprTypeError"},
     "jax.extend.mlir": {"jaxlib.mlir": "ir passmanager"},
     "jax.extend.mlir.dialects": _DIALECTS,
+    "jax.interpreters.ad": {"xlamini.primitives.elementwise": "add_jaxvals=add_any add_jaxvals_p=add_any"},
+    "jax.interpreters.batching": {"xlamini.numpy": "make_iota=arange"},
+    "jax.interpreters.mlir": {"xlamini.sharding": "Mesh"},
+    "jax.interpreters.xla": {"jaxlib._jax": "Backend=Client"},
     "jax.lib": {"jaxlib": "__version__"},
 }
 """Names by their module and the module in which they are found, there perhaps by another name."""

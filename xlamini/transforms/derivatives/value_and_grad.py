@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
-from xlamini.core import Jaxpr, ShapedArray, ShapeError, Values, Zero, cotangent_aval, is_differentiable, unflatten
+from xlamini.core import Jaxpr, ShapedArray, ShapeError, Values, Zero, cotangent_aval, example_of, is_differentiable
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.errors import JAXTypeError
 from xlamini.core.wrapping import wraps
@@ -158,8 +158,8 @@ def _check_inputs(diff: DiffArgs, holomorphic: bool, allow_int: bool) -> None:
 def _check_value(diff: DiffArgs, traced: Trace, holomorphic: bool) -> None:
     """TypeError unless the function's output is one real scalar (complex if holomorphic)."""
     tree = traced.out_tree
-    value, _ = unflatten(tree, range(tree.num_leaves))
-    if not isinstance(value, int):
+    value, _ = example_of(tree)
+    if type(value) is not object:
         raise TypeError(
             f"Gradient only defined for scalar-output functions: {diff.fun_name} must return a scalar, but it returned "
             f"a {type(value).__name__}; return one number, and other results as auxiliary data with has_aux=True"
