@@ -97,7 +97,7 @@ def test_a_module_runs_with_its_arguments(tmp_path: Path) -> None:
 def test_pytest_takes_it_as_a_plugin(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text("import jax\ndef test_it():\n    assert jax.__xlamini__\n")
     ran = python("-m", "pytest", "-q", "-p", "xlamini.as_jax", "-c", "/dev/null", str(tmp_path))
-    assert "1 passed" in ran.stdout, ran.stdout
+    assert "1 passed" in ran.stdout, ran.stdout + ran.stderr
 
 
 @pytest.mark.full

@@ -31,7 +31,8 @@ class JaxFinder:
             loader: Any = _SameModule(name)
             return ModuleSpec(fullname, loader)
         if is_made(fullname):
-            return ModuleSpec(fullname, _MadeModule(), is_package=True)
+            loader = _MadeModule()
+            return ModuleSpec(fullname, loader, is_package=True)
         raise ModuleNotFoundError(
             f"No module named {fullname!r}: xlamini answers for jax in this process and has no such module; "
             f"{PAGE} says what there is",

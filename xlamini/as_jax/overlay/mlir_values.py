@@ -28,7 +28,8 @@ def i64_attr(i: int) -> ir.IntegerAttr:
 
 def dense_int_elements(xs: Any) -> ir.DenseIntElementsAttr:
     """An attribute of 64-bit integers as elements."""
-    return ir.DenseIntElementsAttr.get(np.asarray(xs, np.int64))
+    elements: Any = np.asarray(xs, np.int64)
+    return ir.DenseIntElementsAttr.get(elements)
 
 
 def dense_int_array(xs: Any) -> ir.DenseI64ArrayAttr:
@@ -77,7 +78,7 @@ def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> ir
     array = np.asarray(val, None if aval is None else aval.dtype)
     if aval is None and array.dtype in (np.int64, np.float64) and isinstance(val, int | float):
         array = array.astype(f"{array.dtype.kind}4")  # a Python number is of 32 bits
-    packed = np.packbits(array, bitorder="little") if array.dtype == bool else np.ascontiguousarray(array)
+    packed: Any = np.packbits(array, bitorder="little") if array.dtype == bool else np.ascontiguousarray(array)
     elements = ir.DenseElementsAttr.get(packed, type=dtype_to_ir_type(array.dtype), shape=array.shape)
     return stablehlo.constant(elements)
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from xlamini.as_jax.missing_names import fall_through
 from xlamini.as_jax.overlay.refusals import Trace, refuse, refuse_trace
@@ -131,7 +131,7 @@ def defreducer(primitive: Primitive) -> None:
     """Give the batch rule of a reduction of one operand along its param `axes`."""
 
     def rule(operands: Values, dims: Dims, *, axes: Sequence[int], **params: Any) -> Any:
-        (x,), (dim,) = operands, dims
+        (x,), (dim,) = operands, cast(tuple[int], dims)
         inside = tuple(axis + (axis >= dim) for axis in axes)
         return primitive.bind(x, axes=inside, **params), dim - sum(axis < dim for axis in inside)
 
