@@ -1,7 +1,29 @@
-"""Primitives of JAX's that no program of xlamini has: keys of the tables that libraries keep, without rules."""
+"""What libraries keep in tables or ask for by identity: it stands for nothing in a program of xlamini."""
+from __future__ import annotations
 
 from xlamini.core.primitive import Primitive
 
 call_p, closed_call_p = Primitive("call"), Primitive("closed_call")
 get_p, swap_p = Primitive("get"), Primitive("swap")
 empty2_p, ragged_all_to_all_p = Primitive("empty2"), Primitive("ragged_all_to_all")
+
+
+class UnspecifiedValue:
+    """The class of the sharding that nobody gave, which is None here."""
+
+
+UNSPECIFIED = UnspecifiedValue()
+
+
+class EffectTypes(set[type]):
+    """Classes of effects; programs here take effects of all classes in all places."""
+
+    def add_type(self, effect_type: type) -> None:
+        self.add(effect_type)
+
+    def contains(self, effect: object) -> bool:
+        return True
+
+
+control_flow_allowed_effects, lowerable_effects = EffectTypes(), EffectTypes()
+remat_allowed_effects, custom_derivatives_allowed_effects = EffectTypes(), EffectTypes()

@@ -94,15 +94,25 @@ _NAMES: dict[str, dict[str, str]] = {
     "jax._src.lib": {"jaxlib": "_jax xla_client version", "jaxlib._jax": "jax_jit pytree"},
     "jax._src.lib.mlir": {"jaxlib.mlir": "ir passmanager"},
     "jax._src.lib.mlir.dialects": _DIALECTS,
+    "jax._src.mesh": {"xlamini.sharding": "get_concrete_mesh=get_mesh"},
     "jax._src.pjit": {
+        _KEYS: "UNSPECIFIED UnspecifiedValue",
         "jax.api_util": "debug_info",
         "jax._src": "mesh_lib=mesh",
         "xlamini": "pjit=jit",
         "xlamini.sharding": "auto_axes explicit_axes reshard",
         "xlamini.staging.call.call": "jit_p",
     },
-    "jax._src.sharding_impls": {"xlamini.runtime.sharding": "make_single_device_sharding"},
+    "jax._src.sharding_impls": {
+        _KEYS: "UNSPECIFIED UnspecifiedValue",
+        "xlamini.runtime.sharding": "make_single_device_sharding",
+    },
     "jax._src.state.types": {"xlamini.core.ref_cells": "AbstractRef", "xlamini.numpy.ref_views": "TransformedRef"},
+    "jax._src.effects": {
+        _KEYS: """
+            control_flow_allowed_effects custom_derivatives_allowed_effects lowerable_effects remat_allowed_effects""",
+    },
+    "jax.core": {"xlamini.as_jax.overlay.traces": "is_concrete is_constant_dim trace_ctx"},
     "jax.experimental.pjit": {"xlamini": "pjit=jit"},
     "jax.extend.core.primitives": {
         _KEYS: "call_p closed_call_p empty2_p get_p ragged_all_to_all_p swap_p",

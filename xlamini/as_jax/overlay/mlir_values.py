@@ -78,9 +78,9 @@ def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> ir
     array = np.asarray(val, None if aval is None else aval.dtype)
     if aval is None and array.dtype in (np.int64, np.float64) and isinstance(val, int | float):
         array = array.astype(f"{array.dtype.kind}4")  # a Python number is of 32 bits
-    packed: Any = np.packbits(array, bitorder="little") if array.dtype == bool else np.ascontiguousarray(array)
-    elements = ir.DenseElementsAttr.get(packed, type=dtype_to_ir_type(array.dtype), shape=array.shape)
-    return stablehlo.constant(elements)
+    own = array.dtype.isbuiltin == 1  # the bindings do not know the dtypes of ml_dtypes
+    bits: Any = np.ascontiguousarray(array if own else array.view(f"u{array.dtype.itemsize}")).reshape(array.shape)
+    return stablehlo.constant(ir.DenseElementsAttr.get(bits, type=dtype_to_ir_type(array.dtype), shape=array.shape))
 
 
 def ir_constants(val: Any, *, const_lowering: Any = None, aval: Any = None) -> tuple[ir.Value, ...]:

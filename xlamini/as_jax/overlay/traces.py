@@ -1,9 +1,12 @@
 """Which trace a value belongs to, as libraries ask it: `x._trace.main`, `find_top_trace(xs)`."""
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
+from types import SimpleNamespace
 from typing import Any
 
+from xlamini.core.concretization import Unknown, value_of
 from xlamini.core.state import state
 from xlamini.core.tracer import Builder, Tracer
 from xlamini.extend import TraceState
@@ -24,6 +27,24 @@ class TraceOf:
 _NO_TRACE = TraceOf(None)
 
 
+class _TraceContext:
+    """What is active in this thread: the trace, and the named axes."""
+
+    @property
+    def trace(self) -> TraceOf:
+        return trace_of(state.builder)
+
+    @property
+    def axis_env(self) -> Any:
+        return SimpleNamespace(axis_sizes={axis.name: axis.size for axis in state.axes})
+
+    def is_top_level(self) -> bool:
+        return state.builder is None
+
+
+trace_ctx = _TraceContext()
+
+
 def trace_of(builder: Builder | None) -> TraceOf:
     """The trace of a builder."""
     if builder is None:
@@ -38,6 +59,24 @@ def find_top_trace(xs: Iterable[Any]) -> TraceOf:
     """The innermost trace of some values, or that of none of them is traced."""
     builders = [x.builder for x in xs if type(x) is Tracer]
     return trace_of(max(builders, key=lambda builder: builder.depth, default=state.builder))
+
+
+def is_concrete(x: Any) -> bool:
+    """Whether Python may read the number of a value."""
+    try:
+        value_of(x)
+    except Unknown:
+        return False
+    return True
+
+
+def is_constant_dim(size: Any) -> bool:
+    """Whether a size is a number; all are, but for traced ones."""
+    try:
+        operator.index(size)
+    except TypeError:  # of a traced value, too
+        return False
+    return True
 
 
 Tracer._trace = property(lambda self: trace_of(self.builder))  # pyright: ignore[reportAttributeAccessIssue]
