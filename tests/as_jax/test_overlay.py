@@ -392,7 +392,7 @@ def test_types_and_constants_in_a_lowering() -> None:
 def test_a_reduction_of_ones_own_is_batched() -> None:
     passes(PRIMITIVE + """
     p = Primitive("total")
-    p.def_abstract_eval(lambda x, axes: jax.core.ShapedArray(np.delete(x.shape, axes), x.dtype))
+    p.def_abstract_eval(lambda x, axes: jax.core.ShapedArray(tuple(np.delete(x.shape, axes)), x.dtype))
     mlir.register_lowering(p, mlir.lower_fun(lambda x, axes: x.sum(axes), multiple_results=False))
     batching.defreducer(p)
     x = jnp.arange(24.0).reshape(2, 3, 4)

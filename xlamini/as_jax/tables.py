@@ -118,7 +118,6 @@ _NAMES: dict[str, dict[str, str]] = {
         _KEYS: "call_p closed_call_p empty2_p get_p ragged_all_to_all_p swap_p",
         "xlamini.custom_derivatives": "custom_jvp_call_p custom_vjp_call_p",
         "xlamini.lax.linalg": _LINALG,
-        "xlamini.primitives.device_put": "device_put_p",
         "xlamini.primitives.elementwise": "add_jaxvals_p=add_any",
         "xlamini.primitives.random_keys": """
             random_bits_p=bits_p random_fold_in_p=fold_in_p random_seed_p=seed_p random_split_p=split_p""",

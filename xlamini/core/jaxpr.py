@@ -220,9 +220,16 @@ def rederived(rewrite: str, eqn: Equation) -> Equation:
 
 
 class DebugInfo(NamedTuple):
-    """What a program says of the function that it was traced from."""
+    """What a function was traced for, and its name, perhaps followed by its place: `f at file.py:3`."""
 
-    func_name: str
+    traced_for: str
+    func_src_info: str
+    arg_names: tuple[str, ...] | None = None
+    result_paths: tuple[str, ...] | None = None
+
+    @property
+    def func_name(self) -> str:
+        return self.func_src_info.partition(" ")[0]
 
 
 class Jaxpr:
@@ -268,7 +275,7 @@ class Jaxpr:
     @property
     def debug_info(self) -> DebugInfo:
         """The program's name."""
-        return DebugInfo(self.name)
+        return DebugInfo("jit", self.name)
 
     @property
     def in_avals(self) -> list[ShapedArray]:

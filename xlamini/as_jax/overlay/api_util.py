@@ -1,21 +1,15 @@
 """`jax.api_util`: calls as flat leaves."""
 
 from collections.abc import Generator
-from typing import Any, NamedTuple
+from typing import Any
 
 from xlamini.as_jax.missing_names import fall_through
 from xlamini.as_jax.overlay._src.util import safe_map as safe_map
 from xlamini.as_jax.overlay.extend.linear_util import transformation_with_aux
+from xlamini.core.jaxpr import DebugInfo as DebugInfo
 from xlamini.core.pytree import PyTreeDef, flatten, unflatten
 
 __getattr__ = fall_through(__name__)
-
-
-class DebugInfo(NamedTuple):
-    """What a function is traced for, and its name."""
-
-    traced_for: str
-    func_name: str
 
 
 def debug_info(traced_for: str, fun: Any, args: Any, kwargs: Any, **more: Any) -> DebugInfo:
