@@ -447,3 +447,24 @@ def test_a_dtype_whose_tangents_add_by_rules() -> None:
     assert f(2.0) == 24 and jax.grad(f)(2.0) == jax.jit(jax.grad(f))(2.0) == 7
     assert back(earray.EArray(core.ShapedArray((2,), dtype), jnp.arange(2.0))).tolist() == [0, 1]
     """)
+
+
+@pytest.mark.full
+def test_a_trace_takes_new_inputs() -> None:
+    passes("""
+    import xlamini.as_jax
+    import jax, jax.numpy as jnp
+    from jax._src.core import trace_ctx
+
+    def f(x):
+        trace = trace_ctx.trace
+        assert trace.is_valid() and trace is x._trace.main and trace.parent_trace.parent_trace is None
+        return x + trace.new_arg(jax.core.ShapedArray((2,), jnp.float32.dtype)).sum()
+
+    closed = jax.make_jaxpr(f)(1.0)
+    assert len(closed.in_avals) == 2 and jax.core.eval_jaxpr(closed.jaxpr, closed.consts, 1.0, jnp.ones(2)) == [3]
+    try:
+        trace_ctx.trace.new_arg(None)
+    except TypeError as error:
+        assert "nothing is traced" in str(error)
+    """)

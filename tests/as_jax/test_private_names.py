@@ -56,7 +56,7 @@ def test_every_module_and_name_of_the_tables_is_there() -> None:
     for module, sources in _NAMES.items():
         found = importlib.import_module(module)
         for name in " ".join(sources.values()).split():
-            assert getattr(found, name.partition("=")[0]) is not None, (module, name)
+            assert hasattr(found, name.partition("=")[0]), (module, name)
     """)
 
 

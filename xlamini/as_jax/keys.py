@@ -8,11 +8,8 @@ get_p, swap_p = Primitive("get"), Primitive("swap")
 empty2_p, ragged_all_to_all_p = Primitive("empty2"), Primitive("ragged_all_to_all")
 
 
-class UnspecifiedValue:
-    """The class of the sharding that nobody gave, which is None here."""
-
-
-UNSPECIFIED = UnspecifiedValue()
+UnspecifiedValue, UNSPECIFIED = type(None), None
+"""The sharding that nobody gave, and its class."""
 
 
 class EffectTypes(set[type]):

@@ -2,26 +2,50 @@
 from __future__ import annotations
 
 import operator
+import weakref
 from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any
 
+from xlamini.core.avals import ShapedArray, aval_of
 from xlamini.core.concretization import Unknown, value_of
 from xlamini.core.state import state
 from xlamini.core.tracer import Builder, Tracer
 from xlamini.extend import TraceState
 
 
+def _gone() -> None:
+    """The builder where nothing is traced."""
+
+
 class TraceOf:
     """The trace of a builder, one object for each: libraries compare them by identity. It keeps nothing alive."""
 
     def __init__(self, builder: Builder | None):
-        self.state = TraceState(builder)
+        self.state, self._builder = TraceState(builder), _gone if builder is None else weakref.ref(builder)
         self.level = -1 if builder is None else builder.depth
 
     @property
     def main(self) -> TraceOf:
         return self
+
+    @property
+    def parent_trace(self) -> TraceOf | None:
+        """The trace around it; None around that of nothing."""
+        builder = self._builder()
+        return None if builder is None else trace_of(builder.parent)
+
+    def is_valid(self) -> bool:
+        """Whether it is going on."""
+        builder = self._builder()
+        return builder is None or builder.is_tracing()
+
+    def new_arg(self, aval: Any, source_info: Any = None) -> Tracer:
+        """A value of this type that the program takes after its other inputs."""
+        builder = self._builder()
+        if builder is None:
+            raise TypeError("new_arg: nothing is traced; call it in a function that make_jaxpr traces")
+        return builder.input(aval if isinstance(aval, ShapedArray) else aval_of(aval))
 
 
 _NO_TRACE = TraceOf(None)
