@@ -93,10 +93,38 @@ def test_a_module_runs_with_its_arguments(tmp_path: Path) -> None:
     assert (ran.returncode, ran.stdout) == (3, "['a']\n"), ran.stderr
 
 
+SPAWNS = """
+import multiprocessing
+from importlib.metadata import version
+
+def work():
+    import jax
+    assert jax.__xlamini__ and jax.__version__ == version("jax"), jax
+    print(jax.numpy.arange(3))
+
+if __name__ == "__main__":
+    child = multiprocessing.get_context("spawn").Process(target=work)
+    child.start()
+    child.join()
+    assert child.exitcode == 0
+"""
+
+
+@pytest.mark.full
+def test_processes_of_a_script_that_runs_are_answered_too(with_jax: Path) -> None:
+    script = with_jax / "scripts/spawns.py"
+    script.parent.mkdir()
+    script.write_text(SPAWNS)
+    ran = python("-m", "xlamini", "run", str(script), path=with_jax)
+    assert (ran.returncode, ran.stdout) == (0, "[0 1 2]\n"), ran.stderr
+
+
 @pytest.mark.full
 def test_pytest_takes_it_as_a_plugin(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text("import jax\ndef test_it():\n    assert jax.__xlamini__\n")
-    ran = python("-m", "pytest", "-q", "-p", "xlamini.as_jax", "-c", "/dev/null", str(tmp_path))
+    settings = tmp_path / "pytest.ini"
+    settings.write_text("[pytest]\n")
+    ran = python("-m", "pytest", "-q", "-p", "xlamini.as_jax", "-c", str(settings), str(tmp_path))
     assert "1 passed" in ran.stdout, ran.stdout + ran.stderr
 
 

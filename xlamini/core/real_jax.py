@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import sys
 from importlib.machinery import PathFinder
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 _ANSWER = "xlamini.as_jax"
 """What answers for `jax`; the package `jax` that `python -m xlamini jax-wheel` makes imports it."""
+
+CHILDREN = Path(__file__).parent.parent / "as_jax/children"
+"""A folder with a package `jax` that imports what answers."""
 
 _NOT_USERS = ("jax", "jaxlib", "xlamini")
 
