@@ -16,7 +16,7 @@ COMMANDS = {
     r".*python -m (benchmarks|tests)\b.*": _HAND,
     r"python (tests/golden|examples)/.*": _HAND,
     r"pip install (matplotlib|libtpu|\"?jax-.*)": "a package of others'",
-    r"python -m xlamini(\.NAME|\.launch| COMMAND| …| inspect ….*| explain NAME| jax-wheel)": _PLACE,
+    r"python -m xlamini(\.NAME|\.launch| run| COMMAND| …| inspect ….*| explain NAME| jax-wheel)": _PLACE,
     r"python -m xlamini inspect .*--targets here,gpu:h200.*": "needs the compiler for GPUs: tests/aot",
 }
 
