@@ -8,10 +8,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any, NamedTuple, TypeVar, final
+from typing import Any, TypeVar, final
 
 from xlamini.core import hooks
 from xlamini.core.avals import Dims, Params, ShapedArray, Values
+from xlamini.core.debug_info import DebugInfo
 from xlamini.core.effects import Effects, no_effects
 from xlamini.core.frames import Source
 from xlamini.core.hi_types import HiAval
@@ -217,19 +218,6 @@ def rederived(rewrite: str, eqn: Equation) -> Equation:
     """The same equation, with variables and all, as one that a rewrite made of it."""
     place = derived(rewrite, eqn)
     return Equation(eqn.primitive, eqn.invars, eqn.outvars, eqn.params, eqn.effects, place, eqn.id, eqn.kind)
-
-
-class DebugInfo(NamedTuple):
-    """What a function was traced for, and its name, perhaps followed by its place: `f at file.py:3`."""
-
-    traced_for: str
-    func_src_info: str
-    arg_names: tuple[str, ...] | None = None
-    result_paths: tuple[str, ...] | None = None
-
-    @property
-    def func_name(self) -> str:
-        return self.func_src_info.partition(" ")[0]
 
 
 class Jaxpr:
