@@ -92,6 +92,7 @@ _NAMES: dict[str, dict[str, str]] = {
         "xlamini.runtime.effects": "wait_for_tokens=effects_barrier",
     },
     "jax._src.lib": {"jaxlib": "_jax xla_client version", "jaxlib._jax": "jax_jit pytree"},
+    "jax._src.util": {"functools": "cache=lru_cache memoize=cache weakref_lru_cache=lru_cache"},
     "jax._src.lib.mlir": {"jaxlib.mlir": "ir passmanager"},
     "jax._src.lib.mlir.dialects": _DIALECTS,
     "jax._src.mesh": {"xlamini.sharding": "get_concrete_mesh=get_mesh"},

@@ -86,15 +86,6 @@ def curry(f: Callable[..., Any]) -> Callable[..., Any]:
     return functools.partial(functools.partial, f)
 
 
-def cache(max_size: int | None = 4096, **options: Any) -> Callable[..., Any]:
-    """Decorator of a function that remembers what it returned."""
-    return functools.lru_cache(max_size)
-
-
-memoize = functools.lru_cache(None)
-weakref_lru_cache = functools.lru_cache
-
-
 def tuple_insert(t: tuple[Any, ...], index: int, value: Any) -> tuple[Any, ...]:
     """The tuple with one element more."""
     return (*t[:index], value, *t[index:])

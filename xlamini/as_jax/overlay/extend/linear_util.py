@@ -76,7 +76,14 @@ def _generated(gen: Any, static: tuple[Any, ...], call: Any, store: Store | None
 
 def cache(call: Callable[..., Any], *, explain: Any = None) -> Callable[..., Any]:
     """`call(fun, *args)` that runs once for equal functions and arguments; what lies beside results stays with them."""
-    return functools.lru_cache(None)(call)
+    known: dict[Any, Any] = {}
+
+    def remembered(*args: Any) -> Any:
+        if args not in known:
+            known[args] = call(*args)
+        return known[args]
+
+    return remembered
 
 
 def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[bool, Any]:

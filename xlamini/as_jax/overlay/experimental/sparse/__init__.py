@@ -18,27 +18,27 @@ def _bound_by(name: str, bind: Callable[..., Any]) -> Primitive:
     return primitive
 
 
-def _coo(data: Any, row: Any, col: Any, spinfo: Any) -> sparse.COO:
-    return sparse.COO((data, row, col), shape=spinfo.shape)
+def _coo(parts: Any, spinfo: Any) -> sparse.COO:
+    return sparse.COO(parts, shape=spinfo.shape)
 
 
-def _csr(data: Any, indices: Any, indptr: Any, shape: Any) -> sparse.CSR:
-    return sparse.CSR((data, indices, indptr), shape=shape)
+def _csr(parts: Any, shape: Any) -> sparse.CSR:
+    return sparse.CSR(parts, shape=shape)
 
 
-coo_todense_p = _bound_by("coo_todense", lambda *parts, spinfo: sparse.coo_todense(_coo(*parts, spinfo)))
-csr_todense_p = _bound_by("csr_todense", lambda *parts, shape: sparse.csr_todense(_csr(*parts, shape)))
+coo_todense_p = _bound_by("coo_todense", lambda *parts, spinfo: sparse.coo_todense(_coo(parts, spinfo)))
+csr_todense_p = _bound_by("csr_todense", lambda *parts, shape: sparse.csr_todense(_csr(parts, shape)))
 coo_matvec_p = _bound_by(
-    "coo_matvec", lambda *parts, spinfo, transpose: sparse.coo_matvec(_coo(*parts[:3], spinfo), parts[3], transpose)
+    "coo_matvec", lambda *parts, spinfo, transpose: sparse.coo_matvec(_coo(parts[:3], spinfo), parts[3], transpose)
 )
 coo_matmat_p = _bound_by(
     "coo_matmat",
-    lambda *parts, spinfo, transpose: sparse.coo_matmat(_coo(*parts[:3], spinfo), parts[3], transpose=transpose),
+    lambda *parts, spinfo, transpose: sparse.coo_matmat(_coo(parts[:3], spinfo), parts[3], transpose=transpose),
 )
 csr_matvec_p = _bound_by(
-    "csr_matvec", lambda *parts, shape, transpose: sparse.csr_matvec(_csr(*parts[:3], shape), parts[3], transpose)
+    "csr_matvec", lambda *parts, shape, transpose: sparse.csr_matvec(_csr(parts[:3], shape), parts[3], transpose)
 )
 csr_matmat_p = _bound_by(
     "csr_matmat",
-    lambda *parts, shape, transpose: sparse.csr_matmat(_csr(*parts[:3], shape), parts[3], transpose=transpose),
+    lambda *parts, shape, transpose: sparse.csr_matmat(_csr(parts[:3], shape), parts[3], transpose=transpose),
 )
