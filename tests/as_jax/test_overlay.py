@@ -333,6 +333,75 @@ def test_a_generator_of_ones_own() -> None:
     """)
 
 
+@pytest.mark.full
+def test_a_subclass_that_defines_its_implementation_and_types() -> None:
+    passes(PRIMITIVE + """
+    class Tag(Primitive):
+        multiple_results = True
+
+        def __init__(self):
+            super().__init__("tag")
+            mlir.register_lowering(self, mlir.lower_fun(lambda *xs, name: xs))
+            ad.deflinear(self, lambda cts, name: cts)
+            batching.primitive_batchers[self] = lambda xs, dims, name: (self.bind(*xs, name=name), dims)
+
+        def impl(self, *xs, name):
+            return xs
+
+        def abstract_eval(self, *avals, name):
+            return list(avals), jax.extend.core.no_effects
+
+    tag = Tag()
+    f = lambda x: sum(tag.bind(x, 2 * x, name="both"))
+    assert type(tag.bind(np.float32(3), 1, name="")[0]) is np.float32
+    assert f(2.0) == jax.jit(f)(2.0) == 6 and jax.grad(f)(2.0) == 3
+    assert jax.jit(jax.vmap(jax.grad(f)))(jnp.ones(2)).tolist() == [3, 3]
+    assert "tag[name=both]" in str(jax.make_jaxpr(f)(1.0))
+    own = Primitive("own")
+    own.def_impl(lambda x: x + 1)
+    own.def_abstract_eval(lambda x: x)
+    aval = jax.core.ShapedArray((), np.dtype("float32"))
+    assert own.impl(1) == 2 and own.abstract_eval(aval) == (aval, frozenset())
+    assert jax.lax.add_p.impl(1.0, 2.0) == 3 and jax.lax.add_p.abstract_eval(aval, aval)[0] == aval
+    """)
+
+
+@pytest.mark.full
+def test_types_and_constants_in_a_lowering() -> None:
+    passes(PRIMITIVE + """
+    from jax.extend.mlir import ir
+    from jax.extend.mlir.dialects import hlo
+
+    def lowering(ctx, x):
+        number = mlir.ir_constant(np.float32(3.0))
+        spread = hlo.broadcast_in_dim(mlir.aval_to_ir_type(ctx.avals_out[0]), number, mlir.dense_int_array([]))
+        mask = mlir.ir_constant(np.array([True, False, True]))
+        assert mlir.dtype_to_ir_type(np.dtype("int32")) == mlir.i32_attr(1).type == ir.IntegerType.get_signless(32)
+        assert str(mlir.ir_attribute({"a": [1, True, "x"]})) == '{a = [1, true, "x"]}'
+        ones = hlo.convert(x.type, mlir.ir_constant(np.ones(3, jnp.bfloat16)))
+        return [hlo.multiply(hlo.select(mask, hlo.multiply(x, spread), x), ones)]
+
+    p = Primitive("some_tripled")
+    p.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(p, lowering)
+    assert jax.jit(p.bind)(jnp.arange(1.0, 4.0)).tolist() == [3, 2, 9]
+    """)
+
+
+@pytest.mark.full
+def test_a_reduction_of_ones_own_is_batched() -> None:
+    passes(PRIMITIVE + """
+    p = Primitive("total")
+    p.def_abstract_eval(lambda x, axes: jax.core.ShapedArray(tuple(np.delete(x.shape, axes)), x.dtype))
+    mlir.register_lowering(p, mlir.lower_fun(lambda x, axes: x.sum(axes), multiple_results=False))
+    batching.defreducer(p)
+    x = jnp.arange(24.0).reshape(2, 3, 4)
+    for axis in range(3):
+        mapped = jax.jit(jax.vmap(lambda x: p.bind(x, axes=(1,)), axis, -1))(x)
+        np.testing.assert_array_equal(mapped, jax.vmap(lambda x: x.sum(1), axis, -1)(x))
+    """)
+
+
 LARGEST = PRIMITIVE + """
     import dataclasses
     from jax import lax
@@ -377,4 +446,25 @@ def test_a_dtype_whose_tangents_add_by_rules() -> None:
     assert dtype == Largest(jnp.float32) and to(1.0).dtype == dtype
     assert f(2.0) == 24 and jax.grad(f)(2.0) == jax.jit(jax.grad(f))(2.0) == 7
     assert back(earray.EArray(core.ShapedArray((2,), dtype), jnp.arange(2.0))).tolist() == [0, 1]
+    """)
+
+
+@pytest.mark.full
+def test_a_trace_takes_new_inputs() -> None:
+    passes("""
+    import xlamini.as_jax
+    import jax, jax.numpy as jnp
+    from jax._src.core import trace_ctx
+
+    def f(x):
+        trace = trace_ctx.trace
+        assert trace.is_valid() and trace is x._trace.main and trace.parent_trace.parent_trace is None
+        return x + trace.new_arg(jax.core.ShapedArray((2,), jnp.float32.dtype)).sum()
+
+    closed = jax.make_jaxpr(f)(1.0)
+    assert len(closed.in_avals) == 2 and jax.core.eval_jaxpr(closed.jaxpr, closed.consts, 1.0, jnp.ones(2)) == [3]
+    try:
+        trace_ctx.trace.new_arg(None)
+    except TypeError as error:
+        assert "nothing is traced" in str(error)
     """)

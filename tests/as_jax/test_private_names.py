@@ -40,3 +40,101 @@ def test_private_names_of_dtypes_trees_and_equations() -> None:
     total = jax.make_jaxpr(jax.grad(lambda x: x * jnp.sin(x)))(1.0)
     assert add_any_p is add_jaxvals_p and add_any_p in {eqn.primitive for eqn in total.eqns}
     """)
+
+
+@pytest.mark.full
+def test_every_module_and_name_of_the_tables_is_there() -> None:
+    passes("""
+    import importlib
+    import xlamini.as_jax
+    import jax
+    from xlamini.as_jax.tables import _MODULES, _NAMES
+
+    for module, names in _MODULES.items():
+        importlib.import_module(module)
+        assert not names or importlib.import_module(names), module
+    for module, sources in _NAMES.items():
+        found = importlib.import_module(module)
+        for name in " ".join(sources.values()).split():
+            assert hasattr(found, name.partition("=")[0]), (module, name)
+    """)
+
+
+@pytest.mark.full
+def test_a_private_module_has_the_names_of_the_public_one() -> None:
+    passes("""
+    import xlamini.as_jax
+    import jax, jax.numpy as jnp
+    import jax._src.lax.control_flow.loops as loops, jax._src.numpy.reductions, jax._src.tree_util as tree_util
+    from jax._src import api, config, core, pjit, random, stages
+    from jax._src.interpreters import ad, batching, mlir, partial_eval as pe
+    from jax._src.lax import lax, linalg
+    from jax._src.lax.control_flow import scan
+    from jax._src.lib import xla_client
+
+    assert scan is loops.scan is jax.lax.scan and lax.sin_p is jax.lax.sin_p and linalg.qr_p is jax.lax.linalg.qr_p
+    assert jax._src.numpy.reductions.sum is jnp.sum and api.grad is jax.grad and random.normal is jax.random.normal
+    assert stages.Lowered is jax.stages.Lowered and tree_util.tree_map is jax.tree.map
+    assert pe.dce_jaxpr is jax.interpreters.partial_eval.dce_jaxpr and ad.jvp is jax.interpreters.ad.jvp
+    assert pjit.jit_p is jax.extend.core.primitives.jit_p is jax.make_jaxpr(jax.jit(jnp.sin))(1.0).eqns[0].primitive
+    assert config.enable_x64.value is False and issubclass(xla_client.XlaRuntimeError, RuntimeError)
+    assert core.Literal is jax.extend.core.Literal and core.JaxprTypeError is jax.core.JaxprTypeError
+    assert jax.core.is_concrete(jnp.ones(2)) and core.trace_ctx.trace is core.trace_ctx.trace
+    seen = []
+    jax.jit(lambda x: seen.append((jax.core.is_concrete(x), core.trace_ctx.is_top_level())) or x)(1.0)
+    jax.grad(lambda x: seen.append((jax.core.is_concrete(x), core.trace_ctx.is_top_level())) or x)(1.0)
+    assert seen == [(False, False), (True, False)]
+    jax.vmap(lambda x: seen.append(core.trace_ctx.axis_env.axis_sizes) or x, axis_name="i")(jnp.ones(3))
+    assert seen[-1] == {"i": 3} and core.unsafe_get_axis_names_DO_NOT_USE() == []
+    for name in ("jax._src.lax.nothing", "jax._src.numpy.nothing", "jax._src.nothing.lax"):
+        try:
+            __import__(name)
+        except ModuleNotFoundError as error:
+            assert "docs/dropin.md says what there is" in str(error)
+        else:
+            raise AssertionError(name)
+    """)
+
+
+@pytest.mark.full
+def test_helpers_for_lists() -> None:
+    passes("""
+    import xlamini.as_jax
+    from jax._src.util import (
+        OrderedSet, canonicalize_axis, curry, merge_lists, partition_list, safe_map, safe_zip, split_list, subs_list,
+        tuple_delete, tuple_insert, tuple_update, unflatten, unzip2, unzip3)
+
+    mask, items = [True, False, True], [1, 2, 3]
+    assert partition_list(mask, items) == ([2], [1, 3]) and merge_lists(mask, [2], [1, 3]) == items
+    assert split_list(range(6), [1, 2]) == [[0], [1, 2], [3, 4, 5]]
+    assert unflatten(range(3), [2, 0, 1]) == [[0, 1], [], [2]]
+    assert unzip2([(1, 2), (3, 4)]) == ((1, 3), (2, 4)) and unzip3([]) == ((), (), ())
+    assert subs_list([None, 1], [7, 8], [1, 2]) == [1, 8] and curry(pow)(2)(3) == 8
+    assert tuple_insert((1, 2), 1, 9) == (1, 9, 2) and tuple_delete((1, 2), 0) == (2,)
+    assert tuple_update((1, 2), 1, 0) == (1, 0)
+    assert canonicalize_axis(-1, 3) == 2 and list(OrderedSet([3, 1, 3])) == [3, 1]
+    for wrong in (lambda: safe_map(abs, [1], []), lambda: safe_zip([1], []), lambda: canonicalize_axis(3, 3)):
+        try:
+            wrong()
+        except ValueError:
+            continue
+        raise AssertionError
+    """)
+
+
+@pytest.mark.full
+def test_lines_and_scopes_of_equations() -> None:
+    passes("""
+    import xlamini.as_jax
+    import jax, jax.numpy as jnp
+    from jax.extend import source_info_util as info
+
+    (eqn,) = jax.make_jaxpr(jax.named_scope("outer")(jnp.sin))(1.0).eqns
+    names = info.new_name_stack("first") + eqn.source_info.name_stack
+    with info.user_context(eqn.source_info.traceback, name_stack=names):
+        (again,) = jax.make_jaxpr(jnp.sin)(1.0).eqns
+        assert str(info.current_name_stack()) == "first/outer" == again.source_info.name_stack
+        with info.reset_name_stack(), info.extend_name_stack("alone"):
+            assert info.current().name_stack == "alone"
+    assert info.current_name_stack() == () and info.new_source_info().name_stack == ""
+    """)

@@ -10,6 +10,7 @@ import pytest
 from tests.support.children import fails, passes, python
 from xlamini import __version__
 from xlamini.commands import jax_wheel
+from xlamini.core.version import JAX_VERSION
 
 SCRIPT = """
 import sys
@@ -29,6 +30,15 @@ def with_jax(tmp_path: Path) -> Path:
     (tmp_path / "jax/inside.py").write_text("import jax\n")
     (tmp_path / "user.py").write_text("import jax\n")
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the contents of the wheel."""
+    folder = tmp_path_factory.mktemp("wheel")
+    with zipfile.ZipFile(jax_wheel.write_wheel(folder)) as archive:
+        archive.extractall(folder)
+    return folder
 
 
 @pytest.mark.full
@@ -83,25 +93,53 @@ def test_a_module_runs_with_its_arguments(tmp_path: Path) -> None:
     assert (ran.returncode, ran.stdout) == (3, "['a']\n"), ran.stderr
 
 
+SPAWNS = """
+import multiprocessing
+from importlib.metadata import version
+
+def work():
+    import jax
+    assert jax.__xlamini__ and jax.__version__ == version("jax"), jax
+    print(jax.numpy.arange(3))
+
+if __name__ == "__main__":
+    child = multiprocessing.get_context("spawn").Process(target=work)
+    child.start()
+    child.join()
+    assert child.exitcode == 0
+"""
+
+
+@pytest.mark.full
+def test_processes_of_a_script_that_runs_are_answered_too(with_jax: Path) -> None:
+    script = with_jax / "scripts/spawns.py"
+    script.parent.mkdir()
+    script.write_text(SPAWNS)
+    ran = python("-m", "xlamini", "run", str(script), path=with_jax)
+    assert (ran.returncode, ran.stdout) == (0, "[0 1 2]\n"), ran.stderr
+
+
 @pytest.mark.full
 def test_pytest_takes_it_as_a_plugin(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text("import jax\ndef test_it():\n    assert jax.__xlamini__\n")
-    ran = python("-m", "pytest", "-q", "-p", "xlamini.as_jax", "-c", "/dev/null", str(tmp_path))
-    assert "1 passed" in ran.stdout, ran.stdout
+    settings = tmp_path / "pytest.ini"
+    settings.write_text("[pytest]\n")
+    ran = python("-m", "pytest", "-q", "-p", "xlamini.as_jax", "-c", str(settings), str(tmp_path))
+    assert "1 passed" in ran.stdout, ran.stdout + ran.stderr
 
 
 @pytest.mark.full
 def test_the_wheel_is_a_jax_that_is_xlamini(tmp_path: Path) -> None:
     path = jax_wheel.write_wheel(tmp_path / "wheels")
-    assert path.name.startswith("jax-0.10.2+xlamini.")
+    assert path.name == f"jax-{JAX_VERSION}-py3-none-any.whl"
     assert path.read_bytes() == jax_wheel.write_wheel(tmp_path).read_bytes()
     with zipfile.ZipFile(path) as wheel:
-        info = f"jax-{jax_wheel.VERSION}.dist-info"
+        info = f"jax-{JAX_VERSION}.dist-info"
         metadata = Parser().parsestr(wheel.read(f"{info}/METADATA").decode())
         listed = [line.split(",")[0] for line in wheel.read(f"{info}/RECORD").decode().splitlines()]
         assert sorted(listed) == sorted(wheel.namelist())
         wheel.extractall(tmp_path / "site")
-    assert (metadata["Name"], metadata["Version"]) == ("jax", jax_wheel.VERSION)
+    assert (metadata["Name"], metadata["Version"]) == ("jax", JAX_VERSION)
     assert metadata.get_all("Requires-Dist") == [f"xlamini=={__version__}", "opt_einsum", "scipy>=1.13"]
     said = passes(
         """
@@ -109,12 +147,24 @@ def test_the_wheel_is_a_jax_that_is_xlamini(tmp_path: Path) -> None:
         import jax, jax.numpy as jnp
         from importlib.metadata import version
 
-        assert jnp is xlamini.numpy and jax.__version__ == "0.10.2" and jax.jit is xlamini.jit
-        assert version("jax").startswith("0.10.2+xlamini.")
+        assert jnp is xlamini.numpy and jax.jit is xlamini.jit
+        assert version("jax") == jax.__version__ and jax.__version_info__ == tuple(map(int, version("jax").split(".")))
         """,
         tmp_path / "site",
     )
     assert "Warning" not in said
+
+
+LATER = "import threading; t = threading.Thread(target=lambda: __import__('jax.core')); t.start(); import jax; t.join()"
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize(
+    "program", ["import jax", "from jax import numpy", "import jax.numpy", "import jax._src.core", LATER]
+)
+def test_the_wheel_works_where_nothing_else_has_been_imported(wheel: Path, program: str) -> None:
+    """Whoever imports `jax` over the wheel, a library or a spawned process, has not imported xlamini."""
+    assert passes(program, wheel) == ""
 
 
 @pytest.mark.full

@@ -23,6 +23,10 @@ MACHINE = {
 
 # Registries: what a table holds was declared, started or wrapped, and cannot be made again; and the registry of memos.
 REGISTRIES = {
+    "as_jax/overlay/interpreters/partial_eval.py custom_partial_eval_rules",
+    "as_jax/overlay/interpreters/partial_eval.py custom_staging_rules",
+    "as_jax/overlay/interpreters/partial_eval.py dce_rules",
+    "as_jax/overlay/interpreters/partial_eval.py partial_eval_jaxpr_custom_rules",
     "analysis/lints/registry.py rules",
     "core/api_boundary.py _edged",
     "core/api_boundary.py _edges",

@@ -1,4 +1,4 @@
-"""Names that an overlay module does not define: those of the module beneath it, or an error with the page to read."""
+"""Names that a module of jax does not define: they are found by the tables, or an error says which page to read."""
 from __future__ import annotations
 
 import dis
@@ -8,18 +8,20 @@ from importlib import import_module
 from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
-from xlamini.as_jax.finder import OVERLAY, PAGE, answer_to
+from xlamini.as_jax.finder import OVERLAY, PAGE, answer_to, is_there, namesakes
 from xlamini.as_jax.names import name_member
+from xlamini.as_jax.tables import table_of
 
 
-def fall_through(overlay: str, beneath: str = "") -> Callable[[str], Any]:
-    """`__getattr__` of the module called `overlay`: its submodules, and the names of the module `beneath`."""
-    module, jax_name = sys.modules[overlay], f"jax{overlay[len(OVERLAY) :]}"
+def fall_through(module_name: str) -> Callable[[str], Any]:
+    """`__getattr__` of a module of the overlay or of one without a file."""
+    module, jax_name = sys.modules[module_name], module_name.replace(OVERLAY, "jax", 1)
+    table = table_of(jax_name)
 
     def load(name: str) -> Any:
-        if name.startswith("__"):
+        if name.startswith("__") and name not in table:
             raise AttributeError(f"module {jax_name!r} has no attribute {name!r}", name=name, obj=module)
-        value = _found(name, jax_name, beneath)
+        value = _found(name, jax_name, table)
         if value is _NOTHING:
             _refuse(name, jax_name, module, sys._getframe(1))
         setattr(module, name, name_member(value, jax_name))
@@ -31,12 +33,33 @@ def fall_through(overlay: str, beneath: str = "") -> Callable[[str], Any]:
 _NOTHING = object()
 
 
-def _found(name: str, jax_name: str, beneath: str) -> Any:
-    answer = answer_to(f"{jax_name}.{name}")
-    value = getattr(import_module(beneath), name, _NOTHING) if beneath else _NOTHING
-    if answer is not None and (answer.startswith(OVERLAY) or isinstance(value, ModuleType)):
+def _found(name: str, jax_name: str, table: dict[str, tuple[str, str]]) -> Any:
+    """What a name means: what the table says, a module of JAX's, or what it is in the module's namesakes."""
+    if name in table:
+        return _member(*table[name])
+    value = _of_namesakes(name, jax_name)
+    if is_there(f"{jax_name}.{name}") and (value is _NOTHING or isinstance(value, ModuleType)):
         return import_module(f"{jax_name}.{name}")  # so that `sys.modules` has it under JAX's name too
     return value
+
+
+def _of_namesakes(name: str, jax_name: str) -> Any:
+    modules = [m if m.startswith("xlamini") else answer_to(m) or m for m in namesakes(jax_name)]
+    values = (getattr(_imported(module), name, _NOTHING) for module in modules)
+    return next((value for value in values if value is not _NOTHING), _NOTHING)
+
+
+def _imported(module: str) -> ModuleType | None:
+    try:
+        return import_module(module)
+    except ModuleNotFoundError:
+        return None
+
+
+def _member(module: str, name: str) -> Any:
+    """A name of a module, which may be a module in it."""
+    found = getattr(import_module(module), name, _NOTHING)
+    return import_module(f"{module}.{name}") if found is _NOTHING else found
 
 
 def _refuse(name: str, jax_name: str, module: ModuleType, caller: FrameType) -> NoReturn:

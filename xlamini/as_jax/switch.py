@@ -29,10 +29,11 @@ def turn_on() -> None:
     check_static_indices.set_default(False)
     warn_of_narrowing.set_default(False)
     install()
+    jax = import_module(OVERLAY)
     sys.meta_path.insert(0, JaxFinder())
     use_jax_names()
-    sys.modules["jax"] = import_module(OVERLAY)  # if it is there, it is the wheel, which is importing this
-    rename(sys.modules["jax"], "jax")
+    sys.modules["jax"] = jax  # if there is one, it is the wheel, which is importing this
+    rename(jax, "jax")
 
 
 def _too_late(importer: str | None) -> str:

@@ -10,29 +10,18 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from xlamini.core.real_jax import installed_jax
+from xlamini.core.real_jax import CHILDREN, installed_jax
 from xlamini.core.version import JAX_VERSION, __version__
 from xlamini.runtime.files.file_format import replace_file
 
-VERSION = f"{JAX_VERSION}+xlamini.{__version__}"
-"""It sorts above JAX's own version; the local label says whose it is."""
-
-_INFO = f"jax-{VERSION}.dist-info"
+_INFO = f"jax-{JAX_VERSION}.dist-info"  # a plain version: libraries take `version("jax")` apart into three numbers
 _EARLIEST = (1980, 1, 1, 0, 0, 0)
 """The time of every file in the wheel: its bytes depend on its contents alone."""
-
-_MODULE = f'''"""jax, answered by xlamini; see docs/dropin.md of xlamini."""
-
-__version__ = "{JAX_VERSION}"
-__xlamini__ = "{__version__}"
-
-import xlamini.as_jax
-'''
 
 # Libraries use opt_einsum and scipy without requiring them, because JAX does.
 _METADATA = f"""Metadata-Version: 2.1
 Name: jax
-Version: {VERSION}
+Version: {JAX_VERSION}
 Summary: xlamini in place of JAX
 License: Apache-2.0
 Requires-Python: >=3.11
@@ -68,8 +57,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def write_wheel(folder: Path) -> Path:
     """Write `jax-*.whl` into a folder, which is made if need be; the path of the wheel."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"jax-{VERSION}-py3-none-any.whl"
-    files = {"jax/__init__.py": _MODULE, f"{_INFO}/METADATA": _METADATA, f"{_INFO}/WHEEL": _WHEEL}
+    path = folder / f"jax-{JAX_VERSION}-py3-none-any.whl"
+    module = (CHILDREN / "jax/__init__.py").read_text()
+    files = {"jax/__init__.py": module, f"{_INFO}/METADATA": _METADATA, f"{_INFO}/WHEEL": _WHEEL}
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as wheel:
         for name, text in {**files, f"{_INFO}/RECORD": _record(files)}.items():

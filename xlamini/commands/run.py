@@ -2,10 +2,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import runpy
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+from xlamini.core.real_jax import CHILDREN
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -16,12 +19,19 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.error(f"there is no file {options.script!r}; a module is run by -m")
     import xlamini.as_jax  # noqa: F401 turns it on
 
+    _answer_in_children()
     sys.argv[:] = [options.script, *options.args]
     if options.module:
         runpy.run_module(options.script, run_name="__main__", alter_sys=True)
     else:
         sys.path[0] = str(Path(options.script).resolve().parent)
         runpy.run_path(options.script, run_name="__main__")
+
+
+def _answer_in_children() -> None:
+    """Let processes that the program starts find a package `jax` that turns the answer on, by any way of starting."""
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(CHILDREN), *filter(None, [os.environ.get("PYTHONPATH")])])
+    sys.path.insert(1, str(CHILDREN))  # multiprocessing hands the path on; the first place is the script's
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -54,6 +54,7 @@ from xlamini.core.primitive import (
 )
 from xlamini.core.pytree import (
     PyTreeDef,
+    example_of,
     first_difference,
     flatten,
     flatten_from_user,

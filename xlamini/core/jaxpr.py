@@ -8,10 +8,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any, NamedTuple, TypeVar, final
+from typing import Any, TypeVar, final
 
 from xlamini.core import hooks
 from xlamini.core.avals import Dims, Params, ShapedArray, Values
+from xlamini.core.debug_info import DebugInfo
 from xlamini.core.effects import Effects, no_effects
 from xlamini.core.frames import Source
 from xlamini.core.hi_types import HiAval
@@ -219,12 +220,6 @@ def rederived(rewrite: str, eqn: Equation) -> Equation:
     return Equation(eqn.primitive, eqn.invars, eqn.outvars, eqn.params, eqn.effects, place, eqn.id, eqn.kind)
 
 
-class DebugInfo(NamedTuple):
-    """What a program says of the function that it was traced from."""
-
-    func_name: str
-
-
 class Jaxpr:
     """A program: input variables, equations, outputs.
 
@@ -269,7 +264,7 @@ class Jaxpr:
         return self.replace(consts=consts) if consts else self
 
     literals = property(lambda self: self.consts, doc="The captured values, by JAX's older name.")
-    debug_info = property(lambda self: DebugInfo(self.name), doc="The program's name.")
+    debug_info = property(lambda self: DebugInfo("jit", self.name), doc="The program's name.")
 
     @property
     def in_avals(self) -> list[ShapedArray]:

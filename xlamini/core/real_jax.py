@@ -1,16 +1,21 @@
 """The real JAX, which cannot share a process: it sets its own methods on jaxlib's array class.
 
-Modules that answer for `jax` (xlamini.as_jax) have an attribute `__xlamini__`, and are not meant here.
+Modules called `jax` that are xlamini's have an attribute `__xlamini__`, and are not meant here. One of them answers
+for all modules of jax, that of xlamini.as_jax; the module of the wheel does not, which only imports the former.
 """
 from __future__ import annotations
 
 import sys
 from importlib.machinery import PathFinder
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-_ANSWER = b"xlamini.as_jax"
-"""What the package `jax` imports that `python -m xlamini jax-wheel` makes."""
+_ANSWER = "xlamini.as_jax"
+"""What answers for `jax`; the package `jax` that `python -m xlamini jax-wheel` makes imports it."""
+
+CHILDREN = Path(__file__).parent.parent / "as_jax/children"
+"""A folder with a package `jax` that imports what answers."""
 
 _NOT_USERS = ("jax", "jaxlib", "xlamini")
 
@@ -21,13 +26,18 @@ def imported_jax() -> ModuleType | None:
     return None if found is None or hasattr(found, "__xlamini__") else found
 
 
+def answers(jax: ModuleType | None) -> bool:
+    """Whether the modules of this `jax` are xlamini's: not those of a placeholder or of the wheel, which has none."""
+    return getattr(jax, "__name__", "").startswith(_ANSWER)
+
+
 def installed_jax() -> str | None:
     """The file of a JAX that could be imported."""
     spec = PathFinder.find_spec("jax")
     if spec is None or spec.origin is None or spec.loader is None:
         return None
     loader: Any = spec.loader
-    return None if _ANSWER in loader.get_data(spec.origin) else spec.origin
+    return None if _ANSWER.encode() in loader.get_data(spec.origin) else spec.origin
 
 
 def importer_of(jax: ModuleType) -> str | None:

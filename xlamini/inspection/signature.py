@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import ShapedArray, unflatten
+from xlamini.core import ShapedArray, example_of
 from xlamini.core.pytree import keystr, tree_flatten_with_path
 from xlamini.runtime.meshes.program_placement import MeshPlacement
 from xlamini.staging.aot.stages import Lowered
@@ -21,8 +21,7 @@ def arguments_of(lowered: Lowered) -> list[dict[str, Any]]:
 def results_of(lowered: Lowered) -> list[dict[str, Any]]:
     """The results as the schema has them; each is named by its path in the output."""
     avals = lowered._call.trace.jaxpr.out_avals
-    tree = unflatten(lowered.out_tree, range(len(avals)))
-    names = {leaf: keystr(path) or "result" for path, leaf in tree_flatten_with_path(tree)[0]}
+    names = [keystr(path) or "result" for path, _ in tree_flatten_with_path(example_of(lowered.out_tree))[0]]
     return [_typed(names[i], aval, None) for i, aval in enumerate(avals)]
 
 

@@ -82,6 +82,7 @@ from xlamini.primitives.cumulative import (
     cumsum_p as cumsum_p,
 )
 from xlamini.primitives.dce_sink import dce_sink as dce_sink, dce_sink_p as dce_sink_p
+from xlamini.primitives.device_put import device_put_p as device_put_p
 from xlamini.primitives.dot_algorithm import DotAlgorithm as DotAlgorithm, DotAlgorithmPreset as DotAlgorithmPreset
 from xlamini.primitives.dot_general import (
     batch_matmul as batch_matmul, dot as dot, dot_general as dot_general, dot_general_p as dot_general_p,

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Shape, finfo, literal
+from xlamini.core import Shape, aval_of, finfo, literal
 from xlamini.primitives import (
     bitcast_convert_type,
     bitwise_or,
@@ -14,6 +14,7 @@ from xlamini.primitives import (
     in_dtype,
     index_in_dim,
     max as maximum,
+    reshape,
 )
 from xlamini.primitives.bitwise import shift_right_logical
 from xlamini.primitives.random_keys import bits_p
@@ -38,6 +39,8 @@ def bits(key: Any, shape: Any = (), dtype: Any = None) -> Array:
 def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0) -> Array:
     """Floats from [minval, maxval), each as likely as the next; the bounds broadcast to `shape`.
 
+    Where `shape` is (), bounds of one element may have more dimensions; the result has those of `minval`, as in JAX.
+
     Raises ValueError for a dtype that is no float, and for bounds that do not broadcast to `shape`.
 
     >>> xlamini.random.uniform(xlamini.random.key(0), (3,))
@@ -45,6 +48,10 @@ def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, max
     """
     found = float_dtype("uniform", dtype)
     shape = checked_shape("uniform", shape)
+    bounds = [aval_of(x) for x in (minval, maxval)]
+    if not shape and any(a.ndim for a in bounds) and all(a.size == 1 for a in bounds):
+        minval, maxval = (reshape(x, ()) for x in (minval, maxval))
+        return reshape(uniform_between(key, shape, found, minval, maxval), bounds[0].shape)
     broadcast_shape("uniform", shape, minval=minval, maxval=maxval)
     return uniform_between(key, shape, found, minval, maxval)
 

@@ -8,6 +8,7 @@ import types
 from collections.abc import Mapping
 from typing import Any
 
+from xlamini.core.real_jax import answers
 from xlamini.core.version import __version__
 
 
@@ -15,8 +16,8 @@ class Placeholders:
     """`with placeholders:` C++ finds modules with these members, given by names such as `jax._src.x`.
 
     If JAX is installed, C++ would load it, and JAX would overwrite xlamini's methods; if not, a failing import costs
-    40 us. No module is replaced, as `import jax` in another thread must not get a placeholder where xlamini answers
-    for jax. Several threads may be inside at once; the last to leave takes the placeholders away.
+    40 us. Where xlamini answers for jax there are none, as `import jax` in another thread must not get one. Several
+    threads may be inside at once; the last to leave takes the placeholders away.
     """
 
     def __init__(self, members: Mapping[str, Mapping[str, Any]]):
@@ -29,7 +30,7 @@ class Placeholders:
     def __enter__(self) -> None:
         with self._lock:
             self._inside += 1
-            if not hasattr(sys.modules.get("jax"), "__xlamini__"):
+            if not answers(sys.modules.get("jax")):
                 for name, module in self._modules.items():
                     sys.modules.setdefault(name, module)
 

@@ -6,7 +6,7 @@ from xlamini.as_jax.overlay.version import __version__ as __version__, __version
 
 __xlamini__ = xlamini.__version__
 __all__ = vars(xlamini)["__all__"]  # pyright: ignore[reportUnsupportedDunderAll]
-__getattr__ = fall_through(__name__, "xlamini")
+__getattr__ = fall_through(__name__)
 
 
 def __dir__() -> list[str]:

@@ -1,20 +1,15 @@
 """`jax.api_util`: calls as flat leaves."""
 
-from collections.abc import Generator, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Generator
+from typing import Any
 
 from xlamini.as_jax.missing_names import fall_through
+from xlamini.as_jax.overlay._src.util import safe_map as safe_map
 from xlamini.as_jax.overlay.extend.linear_util import transformation_with_aux
+from xlamini.core.debug_info import DebugInfo as DebugInfo
 from xlamini.core.pytree import PyTreeDef, flatten, unflatten
 
-__getattr__ = fall_through(__name__, "xlamini.api_util")
-
-
-class DebugInfo(NamedTuple):
-    """What a function is traced for, and its name."""
-
-    traced_for: str
-    func_name: str
+__getattr__ = fall_through(__name__)
 
 
 def debug_info(traced_for: str, fun: Any, args: Any, kwargs: Any, **more: Any) -> DebugInfo:
@@ -35,8 +30,3 @@ def flatten_fun_nokwargs(in_tree: PyTreeDef, *leaves: Any) -> Generator[Any, Any
     """The function of the leaves of its positional arguments, and the structure of what it returned."""
     out = yield unflatten(in_tree, leaves), {}
     yield flatten(out)
-
-
-def safe_map(fun: Any, *lists: Iterable[Any]) -> list[Any]:
-    """`map` as a list; ValueError for lists of different lengths."""
-    return [fun(*each) for each in zip(*lists, strict=True)]

@@ -18,4 +18,4 @@ Value = Any
 eval_context = ensure_compile_time_eval
 max_dim, min_dim = max, min  # sizes are ints
 
-__getattr__ = fall_through(__name__, "xlamini.as_jax.overlay.extend.core")
+__getattr__ = fall_through(__name__)

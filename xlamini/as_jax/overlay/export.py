@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 from xlamini.as_jax.missing_names import fall_through
 from xlamini.as_jax.overlay.refusals import refuse
 
-__getattr__ = fall_through(__name__, "xlamini.export")
+__getattr__ = fall_through(__name__)
 
 
 class SymbolicSize:

@@ -1,5 +1,6 @@
 """`jax.version`."""
 
-from xlamini.core.version import JAX_VERSION as __version__
+from xlamini.core.version import JAX_VERSION
 
-__version_info__ = (0, 10, 2)
+__version__ = JAX_VERSION
+__version_info__ = tuple(map(int, JAX_VERSION.split(".")))

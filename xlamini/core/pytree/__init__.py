@@ -1,6 +1,6 @@
 """Pytrees: nested containers of leaves, their registry, prefixes of trees, and where two trees differ."""
 
-from xlamini.core.pytree.diff import IsLeaf, first_difference, keystr
+from xlamini.core.pytree.diff import IsLeaf, example_of, first_difference, keystr
 from xlamini.core.pytree.nodes import (
     DictKey,
     FlattenedIndexKey,

@@ -73,14 +73,16 @@ def first_difference(
 
 
 def _tree(x: Any) -> Any:
-    return x.unflatten([LEAF] * x.num_leaves) if isinstance(x, PyTreeDef) else x
+    return example_of(x) if isinstance(x, PyTreeDef) else x
 
 
-class _Leaf:
-    """What stands for the leaves of a treedef."""
+LEAF = object()
+"""What stands for the leaves of a treedef, as in JAX: classes that check their leaves let it pass, but no number."""
 
 
-LEAF = _Leaf()
+def example_of(treedef: PyTreeDef) -> Any:
+    """A tree of this structure, to be looked at; each leaf is `LEAF`."""
+    return treedef.unflatten([LEAF] * treedef.num_leaves)
 
 
 def _differences(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.pytree.diff import LEAF, IsLeaf, first_difference
+from xlamini.core.pytree.diff import IsLeaf, example_of, first_difference
 from xlamini.core.pytree.flattening import flatten
 from xlamini.core.pytree.nodes import PyTreeDef
 
@@ -76,7 +76,7 @@ def flatten_axes(
     """
     if axes is None or isinstance(axes, int):
         return [axes] * treedef.num_leaves
-    full_tree = treedef.unflatten([LEAF] * treedef.num_leaves)
+    full_tree = example_of(treedef)
     return broadcast_prefix(axes, full_tree, _is_none, names=names, caller=caller)
 
 

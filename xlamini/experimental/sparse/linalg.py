@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 from xlamini import numpy as jnp
 from xlamini.core import ShapeError
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
+from xlamini.experimental.sparse.direct_solve import spsolve as spsolve
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.linalg import eigh, norm, qr
 from xlamini.runtime import Array
 from xlamini.transforms.while_loop.api import while_loop
 
-__all__ = ["lobpcg_standard"]
+__all__ = ["lobpcg_standard", "spsolve"]
 
 
 class _State(NamedTuple):

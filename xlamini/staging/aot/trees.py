@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from xlamini.core import PyTreeDef
+from xlamini.core import PyTreeDef, example_of
 from xlamini.core.pytree import default_registry, structure
 
 T = TypeVar("T")
@@ -184,7 +184,7 @@ def _read_node(inside: Any) -> PyTreeDef:
     if known.build is None:
         return _made(known.kind, metadata, children)
     trees = map(read, children)
-    return structure(known.build(metadata, [tree.unflatten([0] * tree.num_leaves) for tree in trees]))
+    return structure(known.build(metadata, [example_of(tree) for tree in trees]))
 
 
 _READERS: dict[str, Callable[[Any], PyTreeDef]] = {

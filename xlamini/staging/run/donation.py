@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core import flatten, unflatten, user_stacklevel
+from xlamini.core.pytree import structure
 from xlamini.runtime.dispatch_errors import Donated
 from xlamini.staging.run.call_plan import CallPlan
 from xlamini.staging.trace.static_args import Selected
@@ -15,9 +16,9 @@ def donated_leaves(donate: Selected, plan: CallPlan) -> list[bool]:
     """For each leaf of a call, whether it belongs to a donated argument."""
     args, kwargs = unflatten(plan.tree, plan.leaves)
     positions = range(len(args)) if plan.positions is None else plan.positions
-    marked = tuple(_filled(arg, position in donate.nums) for position, arg in zip(positions, args, strict=True))
-    named = {k: _filled(v, k in donate.names) for k, v in kwargs.items()}
-    return flatten((marked, named))[0]
+    parts = [(arg, position in donate.nums) for position, arg in zip(positions, args, strict=True)]
+    parts += [(kwargs[name], name in donate.names) for name in sorted(kwargs)]  # the order of their leaves
+    return [donated for part, donated in parts for _ in range(structure(part).num_leaves)]
 
 
 def donated_arguments(donate: Selected) -> Donated | None:
@@ -40,8 +41,3 @@ def warn_of_unusable(name: str, plan: CallPlan, indices: Sequence[int]) -> None:
         UserWarning,
         user_stacklevel(),
     )
-
-
-def _filled(tree: Any, value: Any) -> Any:
-    leaves, structure = flatten(tree)
-    return unflatten(structure, [value] * len(leaves))

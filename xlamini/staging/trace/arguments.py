@@ -14,11 +14,11 @@ from xlamini.core import (
     Tracer,
     Values,
     aval_of,
+    example_of,
     has_shape_and_dtype,
     keystr,
     leaked,
     tree_flatten_with_path,
-    unflatten,
 )
 from xlamini.core.avals import types_of_values
 from xlamini.core.dtypes import check_array_dtype, is_array_dtype
@@ -58,7 +58,7 @@ class ArgNames(Sequence[str]):
         return self._names[index]
 
     def _all(self) -> list[str]:
-        paths, _ = tree_flatten_with_path(unflatten(self.tree, range(self.tree.num_leaves)))
+        paths, _ = tree_flatten_with_path(example_of(self.tree))
         if len(paths) != self.tree.num_leaves:  # a class that tells children from metadata by what they are
             return [f"leaf {i}" for i in range(self.tree.num_leaves)]
         parameters = parameter_names(self.fun)
@@ -103,7 +103,7 @@ class LeafNames(Sequence[str]):
         return self.tree.num_leaves
 
     def __getitem__(self, index: Any) -> Any:
-        paths, _ = tree_flatten_with_path(unflatten(self.tree, range(len(self))))
+        paths, _ = tree_flatten_with_path(example_of(self.tree))
         return self.root + keystr([path for path, leaf in paths if not has_refs((leaf,))][index])
 
 
@@ -211,7 +211,7 @@ def check_outputs(leaves: Values, tree: Any, fun_name: str) -> None:
     """TypeError, with the path, for an output that is neither an array nor a number."""
     for i, x in enumerate(leaves):
         if not _is_value(x):
-            path, _ = tree_flatten_with_path(unflatten(tree, range(tree.num_leaves)))[0][i]
+            path, _ = tree_flatten_with_path(example_of(tree))[0][i]
             if is_holder(x):
                 raise _returned_ref(fun_name, keystr(path), cell_of(x))
             raise OutputTypeError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core import PyTreeDef, ShapedArray, Values, unflatten
+from xlamini.core import PyTreeDef, ShapedArray, Values, example_of
 from xlamini.core.pytree import check_treedef, prefix, treedef_children
 from xlamini.staging.trace.arguments import avals_of, check_callable, replaced
 
@@ -47,7 +47,7 @@ def donation_vector(
     args, *kwargs = treedef_children(in_tree) if kws else [in_tree]
     donated = [i in donate_argnums for i, arg in enumerate(treedef_children(args)) for _ in range(arg.num_leaves)]
     for tree in kwargs:
-        named: dict[str, Any] = unflatten(tree, range(tree.num_leaves))
+        named: dict[str, Any] = example_of(tree)
         children = zip(named, treedef_children(tree), strict=True)
         donated += [name in donate_argnames for name, child in children for _ in range(child.num_leaves)]
     return tuple(donated)

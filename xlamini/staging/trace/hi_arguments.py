@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import ShapedArray, aval_of, flatten, flatten_from_user, unflatten
+from xlamini.core import ShapedArray, aval_of, example_of, flatten, flatten_from_user, unflatten
 from xlamini.core.hi_types import as_aval, is_hi_type, is_hi_value, lo_types, lowered
 from xlamini.core.pytree import SequenceKey, register_pytree_node
 from xlamini.runtime import NamedSharding
@@ -70,4 +70,4 @@ def with_values(tree: Any) -> Any:
 
 def has_arrays_of(treedef: Any) -> bool:
     """Whether a tree of this structure has nodes that stand for values of users' types."""
-    return any(map(is_arrays_of, flatten(unflatten(treedef, range(treedef.num_leaves)), is_arrays_of)[0]))
+    return any(map(is_arrays_of, flatten(example_of(treedef), is_arrays_of)[0]))

@@ -10,11 +10,11 @@ from xlamini.core import (
     ShapedArray,
     ShardingError,
     Values,
+    example_of,
     flatten_axes,
     keystr,
     rewrite,
     tree_flatten_with_path,
-    unflatten,
 )
 from xlamini.core.hi_types import has_hi
 from xlamini.core.memory_space import Space, space_in_program
@@ -52,7 +52,7 @@ def _check_splits(sharding: Any, aval: ShapedArray, what: Callable[[], str]) -> 
 
 def _leaf(tree: Any, number: int, of: str) -> str:
     """The name of a leaf in errors: `args[0]['w']`, or `output[1]`."""
-    path, _ = tree_flatten_with_path(unflatten(tree, [object()] * tree.num_leaves))[0][number]
+    path, _ = tree_flatten_with_path(example_of(tree))[0][number]
     if of != "args":
         return f"{of}{keystr(path)}"
     return f"{'kwargs' if path[0].idx else 'args'}{keystr(path[1:])}"

@@ -11,6 +11,7 @@ from xlamini.core import (
     Avals,
     ShapedArray,
     canonicalize_dtype,
+    example_of,
     first_difference,
     flatten_from_user,
     issubdtype,
@@ -60,7 +61,7 @@ class HostFunction:
         return [] if self.out_tree is None else self._check_results(out, avals)
 
     def _check_results(self, out: Any, avals: Avals) -> list[np.ndarray]:
-        example = unflatten(self.out_tree, range(len(avals)))
+        example = example_of(self.out_tree)
         paths = _paths(example)
         if _paths(out) != paths:  # a list is accepted for a tuple, since their paths are equal
             where = first_difference(_with_tuples(example), _with_tuples(out), ("result_shape_dtypes", "the result"))

@@ -18,11 +18,11 @@ from xlamini.core import (
     Values,
     Var,
     aval_of,
+    example_of,
     first_difference,
     flatten_call,
     keystr,
     tree_flatten_with_path,
-    unflatten,
 )
 from xlamini.core.frames import is_own
 from xlamini.core.hi_types import fits
@@ -180,7 +180,7 @@ def _check_types(what: str, functions: Functions, labels: tuple[str, str], trace
     wrong = [i for i, (a, b) in enumerate(zip(avals, others, strict=True)) if not same_type(a, b)]
     if not wrong:
         return
-    paths, _ = tree_flatten_with_path(unflatten(tree, range(tree.num_leaves)))
+    paths, _ = tree_flatten_with_path(example_of(tree))
     lines = [
         f"  output{keystr(paths[i][0])} is {avals[i].str_long()} from {first}, {others[i].str_long()} from {other}"
         for i in wrong

@@ -4,7 +4,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core import Axis, Dims, Jaxpr, Params, Values, api_boundary_methods, flatten, tree_map, unflatten
+from xlamini.core import (
+    Axis,
+    Dims,
+    Jaxpr,
+    Params,
+    Values,
+    api_boundary_methods,
+    example_of,
+    flatten,
+    tree_map,
+    unflatten,
+)
 from xlamini.core.pytree import structure
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.jvp import jvp
@@ -114,7 +125,7 @@ class CustomVmapCall(RuledCall):
     def shown_params(self, params: Params) -> Params:
         """With `in_tree` as in JAX: of the captured values too."""
         in_tree = params["in_tree"]
-        whole = [0] * len(params["captured"]), unflatten(in_tree, range(in_tree.num_leaves))
+        whole = [0] * len(params["captured"]), example_of(in_tree)
         return super().shown_params({**params, "in_tree": structure(whole)})
 
 

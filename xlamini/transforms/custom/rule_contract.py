@@ -21,6 +21,7 @@ from xlamini.core import (
     Zero,
     aval_of,
     cotangent_aval,
+    example_of,
     first_difference,
     flatten,
     flatten_call,
@@ -193,7 +194,7 @@ class Contract(NamedTuple):
         An array may stand for a container with one leaf. In place of more leaves it would be the cotangent of each.
         """
         in_tree = self.call.in_tree
-        due, _ = unflatten(in_tree, [LEAF] * in_tree.num_leaves)
+        due, _ = example_of(in_tree)
         leaves, tree = flatten_from_user(result, _is_none)
         try:
             subtrees = tree.flatten_up_to(due) if isinstance(result, tuple) else [()]
@@ -238,7 +239,7 @@ class Contract(NamedTuple):
 
 def path_of(tree: Any, index: int) -> str:
     """The path of a leaf in a tree, as Python writes it."""
-    paths, _ = tree_flatten_with_path(unflatten(tree, range(tree.num_leaves)))
+    paths, _ = tree_flatten_with_path(example_of(tree))
     return keystr(paths[index][0])
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from xlamini.core import Jaxpr, ShapedArray, ShapeError, Values, Zero, cotangent_aval, is_differentiable, unflatten
 from xlamini.core.api_boundary import api_boundary
+from xlamini.core.pytree.diff import LEAF
 from xlamini.core.wrapping import wraps
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import linearize
@@ -161,8 +162,8 @@ def _check_inputs(diff: DiffArgs, holomorphic: bool, allow_int: bool) -> None:
 def _check_value(diff: DiffArgs, traced: Trace, holomorphic: bool) -> None:
     """TypeError unless the function's output is one real scalar (complex if holomorphic)."""
     tree = traced.out_tree
-    value, _ = unflatten(tree, range(tree.num_leaves))
-    if not isinstance(value, int):
+    value, _ = unflatten(tree, [LEAF] * tree.num_leaves)
+    if value is not LEAF:
         raise TypeError(
             f"Gradient only defined for scalar-output functions: {diff.fun_name} must return a scalar, but it returned "
             f"a {type(value).__name__}; return one number, and other results as auxiliary data with has_aux=True"

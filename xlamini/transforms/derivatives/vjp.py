@@ -14,6 +14,7 @@ from xlamini.core import (
     Zero,
     aval_of,
     cotangent_aval,
+    example_of,
     first_difference,
     flatten,
     float0,
@@ -21,7 +22,6 @@ from xlamini.core import (
     is_zero,
     register_pytree_node,
     treedef_children,
-    unflatten,
 )
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.hi_types import fits
@@ -246,7 +246,7 @@ class VJP:
     def _delivered(self, entries: Sequence[Any], cotangents: Values) -> Any:
         """The gradients for these cotangents, where they are returned, and markers for the others."""
         rule = self.rule
-        nodes = flatten(unflatten(rule.in_tree, range(len(entries))), is_ref_argument)[0]
+        nodes = flatten(example_of(rule.in_tree), is_ref_argument)[0]
         check_refs_have_refs(entries, nodes, rule.fun_name)
         gradients = as_gradients(rule.in_avals, self._cotangents_in(entries, cotangents))
         found = [delivered(*each) for each in zip(entries, gradients, rule.in_avals, strict=True)]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Jaxpr, Tracer, float0, keystr, tangent_aval, tree_flatten_with_path, unflatten
+from xlamini.core import Jaxpr, Tracer, example_of, float0, keystr, tangent_aval, tree_flatten_with_path
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.effects import debug_effect, ffi_effect, io_effect, ordered_debug_effect, ordered_io_effect
 from xlamini.core.frames import is_own
@@ -142,7 +142,7 @@ def _exported(
 
 def _result_names(trace: Trace) -> list[str]:
     """The names of the results, such as `result['y'][0]`."""
-    paths, _ = tree_flatten_with_path(unflatten(trace.out_tree, range(trace.out_tree.num_leaves)))
+    paths, _ = tree_flatten_with_path(example_of(trace.out_tree))
     return [f"result{keystr(path)}" for path, _ in paths]
 
 

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
-from xlamini.core import Jaxpr, Params, Values, flatten, flatten_call, is_linear, unflatten
+from xlamini.core import Jaxpr, Params, Values, example_of, flatten, flatten_call, is_linear
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.effects import more_than_observing
 from xlamini.core.jax_flags import log_checkpoint_residuals
@@ -157,7 +157,7 @@ def _guards(prevent_cse: Any, tree: Any) -> list[bool]:
     """`prevent_cse` for each leaf of `(args, kwargs)`."""
     if isinstance(prevent_cse, bool):
         return [prevent_cse] * tree.num_leaves
-    args, kwargs = unflatten(tree, range(tree.num_leaves))
+    args, kwargs = example_of(tree)
     guards = broadcast_prefix(prevent_cse, args, names=("prevent_cse", "args"), caller="checkpoint")
     wrong = next((x for x in guards if not isinstance(x, bool)), None)
     if wrong is not None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from xlamini.as_jax.missing_names import fall_through
 
-__getattr__ = fall_through(__name__, "xlamini.as_jax.overlay.api_util")
+__getattr__ = fall_through(__name__)
 
 Numbers = int | Iterable[int] | None
 Names = str | Iterable[str] | None

@@ -9,7 +9,7 @@ from xlamini.core.dtypes import ExtendedDType as Extended, finfo as finfo
 from xlamini.core.errors import TypePromotionError as TypePromotionError
 from xlamini.typing import DTypeLike
 
-__getattr__ = fall_through(__name__, "xlamini.dtypes")
+__getattr__ = fall_through(__name__)
 
 DType = np.dtype
 

@@ -8,7 +8,7 @@ from xlamini.core.pytree import PyTreeDef, default_registry, first_difference
 from xlamini.core.pytree.prefix import mismatch
 from xlamini.tree_util import tree_structure as structure
 
-__getattr__ = fall_through(__name__, "xlamini.tree_util")
+__getattr__ = fall_through(__name__)
 
 
 class _Entry(NamedTuple):

@@ -74,6 +74,28 @@ def _generated(gen: Any, static: tuple[Any, ...], call: Any, store: Store | None
     return results
 
 
+def cache(call: Callable[..., Any], *, explain: Any = None) -> Callable[..., Any]:
+    """`call(fun, *args)` that runs once for equal functions and arguments; what lies beside results stays with them."""
+    known: dict[Any, Any] = {}
+
+    def remembered(*args: Any) -> Any:
+        if args not in known:
+            known[args] = call(*args)
+        return known[args]
+
+    return remembered
+
+
+def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[bool, Any]:
+    """What lies beside the results of the one of two functions that has run, and whether it was the first."""
+    for is_first, aux in ((True, aux1), (False, aux2)):
+        try:
+            return is_first, aux()
+        except StoreException:
+            pass
+    raise StoreException("neither function has run yet; call one first")
+
+
 def transformation(gen: Any) -> Callable[..., WrappedFun]:
     """Decorator of a generator: `gen(fun, *static)` is the function with the transformation around it."""
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import xlamini
 from xlamini import extend
 from xlamini.as_jax.missing_names import fall_through
+from xlamini.as_jax.overlay.extend.linear_util import transformation2
+from xlamini.as_jax.overlay.refusals import Trace
 from xlamini.core.avals import Values
 from xlamini.core.primitive import Primitive
 from xlamini.extend import (
@@ -37,6 +40,18 @@ class JVPTracer(metaclass=_Differentiated):
 
     def __init__(self, *args: Any, **kwargs: Any):
         raise TypeError("JVPTracer: traced values are made by jvp and grad; test for one with isinstance")
+
+
+class JVPTrace(Trace):
+    """The trace of derivatives; libraries ask whether a trace is one."""
+
+
+@transformation2
+def jvp(f: Rule, primals: Values, tangents: Values) -> Any:
+    """The function of flat (primals, tangents) that returns those of the results."""
+    flat = [instantiate_zeros(t) for t in tangents]
+    outs, out_tangents = xlamini.jvp(lambda *xs: list(f(*xs)), tuple(primals), tuple(flat))
+    return list(outs), list(out_tangents)
 
 
 def get_primitive_transpose(primitive: Primitive) -> Rule:

@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from xlamini.as_jax.jaxprs.binding import own_params
 from xlamini.as_jax.missing_names import fall_through
-from xlamini.as_jax.overlay.refusals import refuse
+from xlamini.as_jax.overlay.refusals import Trace, refuse, refuse_trace
 from xlamini.core.avals import Dims, Values
 from xlamini.core.named_axes import Axis
 from xlamini.core.primitive import Primitive
@@ -29,6 +29,27 @@ def register_vmappable(data_type: type, *rules: Any) -> None:
         refuse(f"{data_type.__qualname__}, which register_vmappable was given,", "vmap maps all arrays of a pytree")
 
     data_type.__new__ = refuse_object
+
+
+def unregister_vmappable(data_type: type) -> None:
+    """Let objects of the class be made again."""
+    del data_type.__new__
+
+
+class BatchTrace(Trace):
+    """The trace of a `vmap`; libraries ask whether a trace is one."""
+
+
+class BatchTracer:
+    """A value with a batch dimension. There are none while a function is traced: `vmap` rewrites its program."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        refuse_trace("BatchTracer")
+
+
+def to_elt(trace: Any, get_idx: Any, x: Any, spec: Any) -> Any:
+    """One element of a mapped value, which only the rules of `register_vmappable` ask for."""
+    refuse("to_elt", "vmap maps all arrays of a pytree")
 
 
 class AxisData(NamedTuple):
@@ -107,6 +128,17 @@ def defvectorized(primitive: Primitive) -> None:
 
     def rule(operands: Values, dims: Dims, **params: Any) -> Any:
         return primitive.bind(*operands, **params), dims[0]
+
+    primitive_batchers[primitive] = rule
+
+
+def defreducer(primitive: Primitive) -> None:
+    """Give the batch rule of a reduction of one operand along its param `axes`."""
+
+    def rule(operands: Values, dims: Dims, *, axes: Sequence[int], **params: Any) -> Any:
+        (x,), (dim,) = operands, cast(tuple[int], dims)
+        inside = tuple(axis + (axis >= dim) for axis in axes)
+        return primitive.bind(x, axes=inside, **params), dim - sum(axis < dim for axis in inside)
 
     primitive_batchers[primitive] = rule
 

@@ -11,7 +11,11 @@ from jaxlib.mlir import ir as ir
 
 from xlamini import extend
 from xlamini.as_jax.missing_names import fall_through
-from xlamini.as_jax.overlay.lowering_context import LoweringRuleContext as LoweringRuleContext
+from xlamini.as_jax.overlay.lowering_context import (
+    LoweringRuleContext as LoweringRuleContext,
+    ModuleContext as ModuleContext,
+)
+from xlamini.as_jax.overlay.mlir_values import *
 from xlamini.core.avals import Avals
 from xlamini.core.jaxpr import Var
 from xlamini.core.primitive import Primitive

@@ -7,6 +7,7 @@ from typing import Any
 from xlamini.as_jax.jaxprs.outward import handed_out, in_jax_form
 from xlamini.as_jax.missing_names import fall_through
 from xlamini.as_jax.overlay.extend.linear_util import WrappedFun
+from xlamini.as_jax.overlay.refusals import Trace
 from xlamini.core.avals import Avals, ShapedArray
 from xlamini.core.jaxpr import ClosedJaxpr, Jaxpr
 from xlamini.core.tracer import Tracer
@@ -16,6 +17,23 @@ from xlamini.interpreters.dce import dce
 __getattr__ = fall_through(__name__)
 
 DynamicJaxprTracer = Tracer  # a value of the program that is being written, as all traced values are
+
+Val = Any
+
+
+class JaxprTracer(Tracer):
+    """A value that is not known where others are; there are none: `trace_to_jaxpr_nounits` writes one program."""
+
+
+class DynamicJaxprTrace(Trace):
+    """The trace that writes a program; libraries ask whether a trace is one."""
+
+
+custom_partial_eval_rules: dict[Any, Any] = {}
+custom_staging_rules: dict[Any, Any] = {}
+dce_rules: dict[Any, Any] = {}
+partial_eval_jaxpr_custom_rules: dict[Any, Any] = {}
+"""Libraries add to these; the rules of a primitive of their own are asked of `xlamini.extend`."""
 
 
 class PartialVal(tuple):

@@ -4,6 +4,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 import xlamini
 from xlamini.as_jax.jaxprs.forms import Jaxpr as Jaxpr, Var as Var, jaxprs_in_params as jaxprs_in_params
 from xlamini.as_jax.missing_names import fall_through
@@ -17,6 +19,7 @@ from xlamini.as_jax.overlay.refusals import (
 from xlamini.as_jax.overlay.traces import find_top_trace as find_top_trace
 from xlamini.core.avals import Params, ShapedArray
 from xlamini.core.check import check_jaxpr as check_jaxpr
+from xlamini.core.dtypes.table import scalar_types
 from xlamini.core.effects import Effect as CoreEffect, Effects as Effects, no_effects as no_effects
 from xlamini.core.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
 from xlamini.core.evaluation import jaxpr_as_fun as jaxpr_as_fun
@@ -29,6 +32,7 @@ from xlamini.core.jaxpr import (
     Provenance,
     Var as CoreVar,
 )
+from xlamini.core.state import state
 from xlamini.extend import TraceState, trace_state
 
 __getattr__ = fall_through(__name__)
@@ -48,6 +52,45 @@ class DropVar:
 
     def __init__(self, aval: ShapedArray):
         raise TypeError("DropVar: an unused result has a Var like all others; write Var(aval)")
+
+
+class AbstractToken:
+    """The type of a token that orders effects. No value of a program has it: effects are ordered by themselves."""
+
+
+class Token:
+    """A token that orders effects, of which there are none."""
+
+    def __init__(self, buf: Any):
+        raise TypeError("Token: effects are ordered without tokens; wait for them by jax.effects_barrier")
+
+
+class CallPrimitive(Primitive):
+    """A primitive that calls a function of flat values: the function's equations take its place."""
+
+    multiple_results = call_primitive = True
+
+    def bind(self, fun: Any, *operands: Any, **params: Any) -> Any:
+        return call_impl(fun, *operands)
+
+
+def call_impl(f: Any, *args: Any, **params: Any) -> Any:
+    """The results of a function of flat values."""
+    return f.call_wrapped(*args)
+
+
+array_types = {np.ndarray, *(dtype.type for dtype in scalar_types)}
+"""NumPy's classes of arrays and of scalars."""
+
+
+def unsafe_get_axis_names_DO_NOT_USE() -> list[Any]:
+    """The named axes that collectives may refer to."""
+    return [axis.name for axis in state.axes]
+
+
+def nonempty_axis_env_DO_NOT_USE() -> bool:
+    """Whether there are named axes."""
+    return bool(state.axes)
 
 
 def subjaxprs(jaxpr: CoreJaxpr) -> list[CoreJaxpr]:

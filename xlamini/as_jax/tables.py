@@ -1,0 +1,158 @@
+"""Modules of jax without a file in the overlay, and names that lie elsewhere: two rules and two tables.
+
+A module has the names of xlamini's module of that name, and `jax._src.a.b` has those of the public `jax.a.b`. The first
+table has the modules whose names are those of modules of other names, the second single names.
+"""
+from __future__ import annotations
+
+_PRIVATE = {
+    "jax": "api basearray config pjit pmap shard_map xla_bridge",
+    "jax.core": "abstract_arrays",
+    "jax.debug": "debugger debugger.core debugging",
+    "jax.experimental": "callback",
+    "jax.experimental.checkify": "checkify",
+    "jax.experimental.compilation_cache.compilation_cache": "compilation_cache",
+    "jax.experimental.custom_partitioning": "custom_partitioning custom_partitioning_sharding_rule",
+    "jax.experimental.hijax": "hijax",
+    "jax.experimental.layout": "layout",
+    "jax.experimental.mesh_utils": "mesh_utils",
+    "jax.experimental.xla_metadata": "xla_metadata xla_metadata_lib",
+    "jax.export": "export._export export.serialization export.shape_poly",
+    "jax.extend.core": "effects",
+    "jax.extend.linear_util": "linear_util",
+    "jax.extend.random": "prng random.prng random.threefry2x32",
+    "jax.extend.source_info_util": "source_info_util",
+    "jax.image": "image.scale",
+    "jax.interpreters.ad": "ad_util",
+    "jax.lax": """
+        lax.ann lax.control_flow lax.control_flow.common lax.control_flow.conditionals lax.control_flow.loops
+        lax.control_flow.solves lax.convolution lax.fft lax.lax lax.other lax.parallel lax.slicing lax.special lax.utils
+        lax.windowed_reductions""",
+    "jax.nn": "nn.functions",
+    "jax.numpy": """
+        numpy.array_constructors numpy.array_creation numpy.array_methods numpy.einsum numpy.index_tricks
+        numpy.indexing numpy.lax_numpy numpy.polynomial numpy.reductions numpy.scalar_types numpy.setops numpy.sorting
+        numpy.tensor_contractions numpy.ufunc_api numpy.ufuncs numpy.util numpy.vectorize numpy.window_functions""",
+    "jax.ops": "ops.scatter",
+    "jax.random": "random.core",
+    "jax.scipy.optimize": "scipy.optimize.bfgs scipy.optimize.line_search scipy.optimize.minimize",
+    "jax.scipy.special": "ops.special",
+    "jax.sharding": "mesh named_sharding partition_spec sharding_impls",
+    "jax.test_util": "public_test_util test_util",
+    "": "clusters compiler dispatch lib lib.mlir lib.mlir.dialects pretty_printer scipy state state.types",
+}
+"""Modules of `jax._src`, by the module that has their names; the last line is those that have few names."""
+
+_PUBLIC = {
+    "": """
+        extend.mlir extend.mlir.dialects extend.sharding extend.xla experimental.colocated_python.func
+        experimental.compute_on experimental.fused experimental.mosaic experimental.mosaic.gpu
+        experimental.pallas.triton experimental.pjit experimental.profiler experimental.roofline
+        experimental.scheduling_groups experimental.shard_alike experimental.source_mapper experimental.transfer
+        interpreters.pxla lib tools tools.jax_to_ir""",
+    "jax.experimental.sparse": """
+        experimental.sparse.api experimental.sparse.coo experimental.sparse.csr experimental.sparse.random
+        experimental.sparse.util""",
+    "jax.extend.core": "core",
+    "jax.extend.linear_util": "linear_util",
+    "jax.lax": "extend.core.primitives",
+}
+"""The same for public modules."""
+
+_MODULES = {
+    f"{root}.{part}": names
+    for root, table in (("jax._src", _PRIVATE), ("jax", _PUBLIC))
+    for names, parts in table.items()
+    for part in parts.split()
+}
+
+_KEYS = "xlamini.as_jax.keys"
+_DIALECTS = {"jaxlib.mlir.dialects": "arith chlo func math scf sdy stablehlo hlo=stablehlo vector"}
+_LINALG = """cholesky_p eig_p eigh_p hessenberg_p householder_product_p lu_p qr_p schur_p svd_p triangular_solve_p
+    tridiagonal_p tridiagonal_solve_p"""
+
+_NAMES: dict[str, dict[str, str]] = {
+    "jax._src.ad_util": {
+        "xlamini.primitives.elementwise": "add_any_p=add_any",
+        "xlamini.primitives.identity": "stop_gradient_p",
+    },
+    "jax._src.ad_checkpoint": {"xlamini.transforms.remat.checkpoint": "remat_p=checkpoint_p"},
+    "jax._src.checkify": {"jax.errors": "JaxException=JaxRuntimeError", "typing": "Out=Any"},
+    "jax._src.core": {
+        _KEYS: "call_p closed_call_p",
+        "jax._src.util": "safe_map safe_zip",
+        "operator": "definitely_equal_shape=eq",
+        "xlamini.core.jaxpr": "JaxprEqnContext=EquationContext",
+        "xlamini.extend": "trace_state_clean=trace_is_clean",
+        "xlamini.interpreters.physical": "physical_aval",
+    },
+    "jax._src.array": {"xlamini.runtime": "ArrayImpl"},
+    "jax._src.dispatch": {
+        "xlamini.as_jax.overlay.primitive": "apply_primitive",
+        "xlamini.runtime.effects": "wait_for_tokens=effects_barrier",
+    },
+    "jax._src.lib": {"jaxlib": "_jax xla_client version", "jaxlib._jax": "jax_jit pytree"},
+    "jax._src.util": {"functools": "cache=lru_cache memoize=cache weakref_lru_cache=lru_cache"},
+    "jax._src.lib.mlir": {"jaxlib.mlir": "ir passmanager"},
+    "jax._src.lib.mlir.dialects": _DIALECTS,
+    "jax._src.mesh": {"xlamini.sharding": "get_concrete_mesh=get_mesh"},
+    "jax._src.pjit": {
+        _KEYS: "UNSPECIFIED UnspecifiedValue",
+        "jax.api_util": "debug_info",
+        "jax._src": "mesh_lib=mesh",
+        "xlamini": "pjit=jit",
+        "xlamini.sharding": "auto_axes explicit_axes reshard",
+        "xlamini.staging.call.call": "jit_p",
+    },
+    "jax._src.sharding_impls": {
+        _KEYS: "UNSPECIFIED UnspecifiedValue",
+        "xlamini.runtime.sharding": "make_single_device_sharding",
+    },
+    "jax._src.state.types": {"xlamini.core.ref_cells": "AbstractRef", "xlamini.numpy.ref_views": "TransformedRef"},
+    "jax._src.effects": {
+        _KEYS: """
+            control_flow_allowed_effects custom_derivatives_allowed_effects lowerable_effects remat_allowed_effects""",
+    },
+    "jax.core": {"xlamini.as_jax.overlay.traces": "is_concrete is_constant_dim trace_ctx"},
+    "jax.experimental.pjit": {"xlamini": "pjit=jit"},
+    "jax.extend.core.primitives": {
+        _KEYS: "call_p closed_call_p empty2_p get_p ragged_all_to_all_p swap_p",
+        "xlamini.custom_derivatives": "custom_jvp_call_p custom_vjp_call_p",
+        "xlamini.lax.linalg": _LINALG,
+        "xlamini.primitives.elementwise": "add_jaxvals_p=add_any",
+        "xlamini.primitives.random_keys": """
+            random_bits_p=bits_p random_fold_in_p=fold_in_p random_seed_p=seed_p random_split_p=split_p""",
+        "xlamini.primitives.threefry": "threefry2x32_p",
+        "xlamini.random.gamma": "random_gamma_p",
+        "xlamini.staging.call.call": "jit_p",
+        "xlamini.transforms.custom.linear_map": "custom_lin_p",
+        "xlamini.transforms.remat.checkpoint": "remat_p=checkpoint_p",
+        "xlamini.transforms.remat.checkpoint_name": "name_p",
+    },
+    "jax.extend.backend": {"xlamini": "clear_backends=clear_caches clear_in_memory_compilation_cache=clear_caches"},
+    "jax.extend.core": {"xlamini.core.errors": "JaxprTypeError"},
+    "jax.extend.mlir": {"jaxlib.mlir": "ir passmanager"},
+    "jax.extend.mlir.dialects": _DIALECTS,
+    "jax.interpreters.ad": {"xlamini.primitives.elementwise": "add_jaxvals=add_any add_jaxvals_p=add_any"},
+    "jax.interpreters.batching": {"xlamini.numpy": "make_iota=arange"},
+    "jax.interpreters.mlir": {"xlamini.sharding": "Mesh"},
+    "jax.interpreters.xla": {"jaxlib._jax": "Backend=Client"},
+    "jax.lib": {"jaxlib": "__version__"},
+}
+"""Names by their module and the module in which they are found, there perhaps by another name."""
+
+
+def table_of(module: str) -> dict[str, tuple[str, str]]:
+    """The names that the second table gives to a module, each with where it is found and by which name."""
+    entries = [(source, name) for source, names in _NAMES.get(module, {}).items() for name in names.split()]
+    return {name.partition("=")[0]: (source, name.rpartition("=")[2]) for source, name in entries}
+
+
+def is_listed(module: str) -> bool:
+    """Whether the first table has a module."""
+    return module in _MODULES
+
+
+def listed(module: str) -> list[str]:
+    """The module whose names a module has, by the first table."""
+    return list(filter(None, [_MODULES.get(module)]))
