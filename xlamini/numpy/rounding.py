@@ -117,7 +117,7 @@ def _to_multiple(x: Any, unit: int) -> Any:
     """Integers at the nearest multiples of a unit; of two, at the even one."""
     if x.dtype == np.bool_ or unit > iinfo(x.dtype).max:
         return zeros(aval_of(x))
-    quotient, rest = divmod(x, in_dtype(unit, x.dtype))
+    quotient, rest = divmod(x, x.dtype.type(unit))
     odd = not_equal(quotient & 1, 0)
     up = bitwise_or(greater(rest, unit // 2), bitwise_and(equal(rest, unit // 2), odd))
     return where(up, quotient + 1, quotient) * in_dtype(unit, x.dtype)

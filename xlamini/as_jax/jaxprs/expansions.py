@@ -15,13 +15,16 @@ from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import convert
 from xlamini.primitives.arithmetic import abs, add, div, max, neg, sub
 from xlamini.primitives.comparison import ne
+from xlamini.primitives.complex import conj, real
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.exponential import exp, log1p
 from xlamini.primitives.identity import stop_gradient
+from xlamini.primitives.linalg.stacks import is_complex
 from xlamini.primitives.ordering import lowest
+from xlamini.primitives.power import sqrt
 from xlamini.primitives.reductions import reduce_max, wide_sum
 from xlamini.primitives.select import select_n
-from xlamini.primitives.shape import broadcast_in_dim
+from xlamini.primitives.shape import broadcast_in_dim, sum_over
 
 Formula = Callable[..., Any]
 
@@ -93,8 +96,18 @@ def _eigenvalues(eqn: Equation, operands: Values) -> Any:
     return eqn.primitive.bind(*operands, **{**eqn.params, "vectors": True})[1:]
 
 
+def _length(eqn: Equation, operands: Values) -> Any:
+    """The root of the sum of squares, as JAX computes a norm: outside of its range it overflows."""
+    (x,) = operands
+    square = real(mul(x, conj(x))) if is_complex(x) else mul(x, x)
+    return sqrt(sum_over(square, eqn.params["axes"]))
+
+
+_BY_LOWERING = "interleave window_repeat scatter-winners expn random_gamma_grad one_minus_square erfc_inv".split()
+
 _FORMULAS: dict[str, Callable[[Equation, Values], Any]] = {
-    **dict.fromkeys(("interleave", "window_repeat", "scatter-winners", "expn", "random_gamma_grad"), _by_lowering),
+    **dict.fromkeys(_BY_LOWERING, _by_lowering),
+    "euclidean_norm": _length,
     "iterate": _iterate,
     "softmax": _softmax,
     "gaussian": _gaussian,

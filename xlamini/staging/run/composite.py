@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from xlamini.core import canonicalize_dtype, hooks, tree_leaves, tree_map, trim
+from xlamini.core import canonicalize_dtype, hooks, memoised, tree_leaves, tree_map, trim
 from xlamini.core.api_boundary import api_boundary, is_api_boundary
 from xlamini.core.call_cache import EAGER
 from xlamini.core.dtypes import fits
@@ -62,6 +62,19 @@ def beyond_dtypes(args: Sequence[Any]) -> bool:
     return any(not fits(x, dtype) for dtype in (*dtypes, canonicalize_dtype(int)) for x in numbers)
 
 
+def _numbers_beyond(fun: Any, static: Sequence[str], args: Sequence[Any]) -> list[str]:
+    """The parameters that hold ints, if one of them is beyond a dtype; static ones are what they are."""
+    dynamic = {name: x for name, x in zip(inspect.signature(fun).parameters, args, strict=False) if name not in static}
+    ints = [name for name, x in dynamic.items() if type(x) is int]
+    return ints if beyond_dtypes(list(dynamic.values())) else []
+
+
+@memoised("composite: with numbers as they are", 64)
+def _with_numbers(fun: Any, static: tuple[str, ...]) -> Any:
+    """The composite, with these parameters static: a program is made for each number, which may refuse it."""
+    return dispatched(fun, static)[0]
+
+
 def _as_it_is(error: Exception, args: Any, kwargs: Any) -> None:
     """Explain nothing: while tracing, errors are raised unchanged."""
 
@@ -78,8 +91,8 @@ def _call(*args: Any, **kwargs: Any) -> Any:
     try:
         if state.builder is not None:
             return hooks.trace_library_call(fun, args, kwargs)
-        if int in map(type, args) and beyond_dtypes(args):
-            return fun(*args, **kwargs)
+        if int in map(type, args) and beyond_dtypes(args) and (numbers := _numbers_beyond(fun, static, args)):
+            return _with_numbers(fun, (*static, *numbers))(*args, **kwargs)
         if compiled is None:  # on first use: there are hundreds of composites, and a program calls a few
             compiled, explain = dispatched(fun, static)
         return compiled(*args, **kwargs)

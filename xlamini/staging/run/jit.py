@@ -6,9 +6,7 @@ C++ dispatch caches the signatures that it has seen. A cache miss, or a call mad
 from __future__ import annotations
 
 import copy
-import copyreg
 import functools
-import sys
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -28,7 +26,7 @@ from xlamini.core.state import state
 from xlamini.core.wrapping import name_as_partial
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.runtime import key_words
-from xlamini.runtime.dispatch import CAPACITY, PjitFunction, cached_signatures, clear_signatures, cpp_jit
+from xlamini.runtime.dispatch import CAPACITY, cached_signatures, clear_signatures, cpp_jit
 from xlamini.runtime.dispatch_errors import Explain, guarded
 from xlamini.runtime.lifetime import explain_failure
 from xlamini.runtime.transfer_guards import is_guarded
@@ -375,21 +373,6 @@ def wrapped(jitted: Jitted) -> Any:
     return function
 
 
-def _pickled(function: Any) -> Any:
-    """How pickle stores a jitted function: by its name, as other functions, or as what it was made of."""
-    path, copier = getattr(function, "__qualname__", ""), getattr(function, "__deepcopy__", None)
-    found: Any = sys.modules.get(getattr(function, "__module__", None) or "")
-    for name in path.split("."):
-        found = getattr(found, name, None)
-    if found is function or copier is None:
-        return path
-    return _made_again, (copier.__self__.fun, copier.__self__.options)
-
-
-def _made_again(fun: Callable[..., Any], options: Options) -> Any:
-    return wrapped(Jitted(fun, options))
-
-
 def _in_cpp(jitted: Jitted) -> Any:
     static, fun = jitted.options.static, jitted.fun
     function: Any = cpp_jit(
@@ -405,6 +388,3 @@ def _in_cpp(jitted: Jitted) -> Any:
     if isinstance(fun, functools.partial):
         name_as_partial(function, fun)
     return function
-
-
-copyreg.pickle(PjitFunction, _pickled)

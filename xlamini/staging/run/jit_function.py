@@ -1,13 +1,16 @@
 """`jit`, the public function: it checks its options and wraps the user's function."""
 from __future__ import annotations
 
+import copyreg
 import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
+from xlamini.runtime.dispatch import PjitFunction
 from xlamini.staging.compile.placement import asked_place
 from xlamini.staging.run.jit import Jitted, wrapped
 from xlamini.staging.run.jit_options import Inline, Options
+from xlamini.staging.run.pickling import pickled
 from xlamini.staging.trace.arguments import check_callable
 from xlamini.staging.trace.static_args import Names, Numbers, Selected, check_apart
 
@@ -99,3 +102,6 @@ def _check_bools(**options: Any) -> None:
     for name, value in options.items():
         if not isinstance(value, bool):
             raise TypeError(f"jit: {name} must be True or False, got {value!r} of type {type(value).__name__}")
+
+
+copyreg.pickle(PjitFunction, pickled)
