@@ -272,7 +272,7 @@ def test_names_of_axes_are_seen_inside() -> None:
 
 
 def test_printed_as_by_jax(snapshot: Callable[[str, str], None]) -> None:
-    """JAX 0.10.2 prints the same, but for `out_sharding` and the residuals of tanh."""
+    """JAX 0.10.2 prints the same, but for `out_sharding` and the derivative of tanh."""
 
     def loss(w: Any, h: Any, xs: Any) -> Any:
         h, ys = lax.scan(lambda h, x: (jnp.tanh(w @ h + x), h.sum()), h, xs)

@@ -24,7 +24,7 @@ from xlamini.core import (
 from xlamini.core.state import state
 from xlamini.runtime.layout import Format, sharding_of
 from xlamini.runtime.meshes.mesh import Mesh, with_axes
-from xlamini.runtime.meshes.named_sharding import NamedSharding, type_sharding, with_devices
+from xlamini.runtime.meshes.named_sharding import NamedSharding, type_sharding
 
 _NO_DEVICES = Mesh(np.empty((), dtype=object), ())
 _NO_AXES = AbstractMesh((), ())
@@ -184,13 +184,10 @@ def multi_device_mesh() -> Mesh | None:
 def named(where: Any, what: str, error: type[Exception] = ValueError) -> Any:
     """Resolve a PartitionSpec to a sharding over the current mesh, and a Format to its sharding.
 
-    A sharding over the axes of the current mesh gets its devices. Any other value is returned unchanged. Without a
-    mesh it raises `error`, whose message begins with `what`.
+    Any other value is returned unchanged. Without a mesh it raises `error`, whose message begins with `what`.
     """
     if isinstance(where, Format):
         return sharding_of(where, what)
-    if isinstance(where, NamedSharding):
-        return with_devices(where, _mesh.value)
     if not isinstance(where, PartitionSpec):
         return where
     mesh, here = _mesh.value, _abstract_mesh.value
