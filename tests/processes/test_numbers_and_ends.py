@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import queue
 import signal
 import socket
 import subprocess
@@ -43,14 +44,14 @@ def test_two_numbers_are_named_at_once(counts: tuple[int, int]) -> None:
 
 
 def test_the_number_is_asked_for() -> None:
-    where, others = ("127.0.0.1", free_port()), list[tuple[int, int]]()
-    count = HeadCount(where, 4, lambda *told: others.append(told))
+    where, others = ("127.0.0.1", free_port()), queue.Queue[tuple[int, int]]()
+    count = HeadCount(where, 4, lambda *told: others.put(told))
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as noise:
             for text in (b"", b"xlamini processes", b"xlamini processes 1 x", b"xlamini processes 1 2 3", b"\xff" * 99):
                 noise.sendto(text, where)
-        assert number_told(where, 1, 4) == 4 and not others
-        assert number_told(where, 2, 3) == 4 and others == [(2, 3)]
+        assert number_told(where, 1, 4) == 4 and others.empty()
+        assert number_told(where, 2, 3) == 4 and others.get(timeout=60) == (2, 3)  # told after the answer
     finally:
         count.stop()
     assert number_told(where, 1, 4) is None
