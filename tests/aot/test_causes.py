@@ -265,7 +265,8 @@ def test_the_gradient_of_a_product_takes_it_from_its_halves(gpu: Target) -> None
 
 
 def test_a_spread_without_nans_stores_no_array_without_them(gpu: Target) -> None:
-    assert len(kernels(jnp.nanstd, gpu, shaped(4096))) <= 3
+    """Three kernels, and one that takes the root of the sum that is in range."""
+    assert len(kernels(jnp.nanstd, gpu, shaped(4096))) <= 4
     assert memory(jnp.nanstd, gpu, shaped(4096)) <= 1.1 * 4 * 4096
 
 
@@ -398,8 +399,11 @@ def test_the_gradient_of_a_running_maximum_keeps_few_levels(gpu: Target) -> None
 
 
 def test_the_gradient_of_nanmedian_moves_two_elements_of_each_row(gpu: Target) -> None:
-    """As that of a sort it would move all of them, after a scatter for each of the two."""
-    for axis, count in ((0, 6), (1, 5)):
+    """As that of a sort it would move all of them, after a scatter for each of the two.
+
+    One kernel is for medians between a number and an infinity.
+    """
+    for axis, count in ((0, 7), (1, 6)):
         gradient = xlamini.grad(lambda x, axis=axis: (jnp.nanmedian(x, axis) ** 2).sum())
         assert len(kernels(gradient, gpu, shaped(256, 128))) <= count
 
@@ -411,10 +415,13 @@ def test_the_gradient_of_a_wide_svd_frees_the_vectors_that_nobody_asked_for(gpu:
 
 
 def test_the_gradient_of_svd_turns_one_matrix(gpu: Target) -> None:
-    """Both kinds of vectors read the same transposition, and only complex ones have phases."""
+    """Both kinds of vectors read the same transposition, and only complex ones have phases.
+
+    One kernel finds the largest value, beside which others count as equal.
+    """
     gradient = xlamini.grad(lambda x: sum((y**2).sum() for y in jnp.linalg.svd(x)))
     x = shaped(8, 32, 32)
-    assert len(kernels(gradient, gpu, x)) <= 8
+    assert len(kernels(gradient, gpu, x)) <= 9
     assert memory(gradient, gpu, x) <= 7.1 * 4 * 8 * 32**2
 
 
