@@ -94,7 +94,7 @@ def as_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
     given: Any = axis if type(axis) is not Tracer and is_several(axis) else (axis,)
     axes = tuple(as_axis(name, a, ndim) for a in given)
     if len(set(axes)) != len(axes):
-        raise ValueError(f"{name}: axis {tuple(axis)} names an axis twice")
+        raise ValueError(f"{name}: axis {tuple(given)} names an axis twice")
     return axes
 
 

@@ -2,4 +2,4 @@
 
 from xlamini.as_jax.missing_names import fall_through
 
-__getattr__ = fall_through(__name__, "xlamini.random")
+__getattr__ = fall_through(__name__)
