@@ -58,12 +58,21 @@ def check_same(found, expected, call):
         np.testing.assert_allclose(found[part], expected[part], rtol=rtol, atol=rtol, err_msg=str(call))
 
 
+NARROW = ("bfloat16", "float16")
+AS_JAX_IF_NARROW = ("bits", "uniform")
+"""Other samplers round what they draw in float32, as JAX's narrow floats are far from their distributions."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPS)
 def test_values_are_those_of_jax(group):
     for record in (r for r in RECORDS if r["group"] == group):
         call = {name: record[name] for name in ("call", "seed", "args", "kwargs", "x64")}
-        check_same(summary(replay(xlamini, call)), record["result"], call)
+        if call["kwargs"].get("dtype") in NARROW and call["call"] not in AS_JAX_IF_NARROW:
+            wide = {**call, "kwargs": {**call["kwargs"], "dtype": "float32"}}
+            np.testing.assert_array_equal(replay(xlamini, call), replay(xlamini, wide).astype(call["kwargs"]["dtype"]))
+        else:
+            check_same(summary(replay(xlamini, call)), record["result"], call)
 
 
 def test_the_first_normal_numbers(key):
