@@ -49,10 +49,10 @@ def test_classes_of_values_have_names_of_jax_and_pickle() -> None:
     jax.linearize(check, x), jax.vjp(check, x), jax.jvp(check, (x,), (x,))
     jax.lax.scan(lambda c, v: (check(c), check(v)), x, x)
     jax.vmap(check)(jax.random.split(key))
-    program = jax.make_jaxpr(jnp.sin)(x)
+    program, (doubling,) = jax.make_jaxpr(jnp.sin)(x), jax.make_jaxpr(lambda x: x * 2)(x).eqns
     values = [x, key, mesh, key.dtype, mesh.abstract_mesh, PartitionSpec("x"), NamedSharding(mesh, PartitionSpec("x")),
               x.sharding, jax.ShapeDtypeStruct((2,), "float32"), jax.typeof(x), jax.tree_util.Partial(jnp.sin, 1.0),
-              AxisType.Auto, jax.lax.Precision.HIGHEST]
+              AxisType.Auto, jax.lax.Precision.HIGHEST, doubling.invars[1].val]
     assert all(map(kind, [*values, program, program.jaxpr, program.eqns[0], *program.jaxpr.invars, jax.devices()[0]]))
     for value in [*values, jnp.sin, jax.lax.dot_general, jax.grad, jax.errors.TracerArrayConversionError, jax.Array]:
         again = pickle.loads(pickle.dumps(value))

@@ -24,6 +24,14 @@ except RuntimeError as error:
     print(error)
 """
 
+WITH_SIGNALS = """
+import os, signal, sys
+for number in (signal.SIGHUP, signal.SIGINT):
+    signal.signal(number, signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""Runs a command with the signals that a job in the background, or one under nohup, hands down as ignored."""
+
 
 def free_port() -> int:
     with socket.socket() as found:
@@ -70,17 +78,20 @@ def test_a_coordinator_of_one_machine_listens_to_it_alone() -> None:
 def test_nothing_outlives_the_launcher(number: int, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text("import os, time\nprint('pid', os.getpid(), flush=True)\ntime.sleep(60)\n")
-    command = [sys.executable, "-m", "xlamini.launch", "-n", "2", str(script)]
+    command = [sys.executable, "-c", WITH_SIGNALS, sys.executable, "-m", "xlamini.launch", "-n", "2", str(script)]
     launcher = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
-    assert launcher.stdout is not None
-    children = [int(launcher.stdout.readline().split()[-1]) for _ in range(2)]
-    launcher.send_signal(number)
-    launcher.wait(30)
-    deadline = time.monotonic() + 10
-    while any(map(is_alive, children)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not any(map(is_alive, children))
-    launcher.stdout.close()
+    try:
+        assert launcher.stdout is not None
+        children = [int(launcher.stdout.readline().split()[-1]) for _ in range(2)]
+        launcher.send_signal(number)
+        launcher.wait(30)
+        deadline = time.monotonic() + 10
+        while any(map(is_alive, children)) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert not any(map(is_alive, children))
+    finally:
+        launcher.kill()
+        launcher.communicate()  # closes the pipe
 
 
 def is_alive(process: int) -> bool:

@@ -17,7 +17,10 @@ CLASSES = {
     "jax": ("runtime.array.Array", "staging.trace.shape_struct.ShapeDtypeStruct"),
     "jax._src.core": (
         "core.tracer.Tracer", "core.avals.ShapedArray", "core.primitive.Primitive", "core.jaxpr.ClosedJaxpr",
-        "core.jaxpr.Jaxpr", "core.jaxpr.Equation", "core.jaxpr.Var", "core.jaxpr.Literal",
+        "as_jax.jaxprs.forms.Jaxpr", "core.jaxpr.Jaxpr", "core.jaxpr.Equation", "core.jaxpr.Var", "core.jaxpr.Literal",
+    ),
+    "jax._src.literals": tuple(
+        f"as_jax.jaxprs.literals.{name}" for name in ("TypedComplex", "TypedFloat", "TypedInt", "TypedNdArray")
     ),
     "jax._src.random.prng": ("runtime.keys.PRNGKeyArray", "runtime.keys.KeyType"),
     "jax.dtypes": ("core.dtypes.table.prng_key",),
