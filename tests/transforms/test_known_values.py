@@ -197,6 +197,7 @@ def test_in_a_program_all_is_traced(around: Any) -> None:
         kept[1] + 1
 
 
+@pytest.mark.slow
 def test_a_kept_constant_is_no_leak() -> None:
     kept: list[Any] = []
     with xlamini.checking_leaks():
