@@ -44,7 +44,7 @@ def name_the_call(error: BaseException) -> None:
     named = not is_new or _needs_a_name(error, entries)
     call = _call(_edge(entries)) if named and entries else None
     error._is_named = not named or call is not None  # type: ignore[attr-defined]
-    if call is not None:
+    if call is not None and not _names(error.args[0], call[0]):
         name, given = call
         error.args = (f"{name}: {error.args[0]}{f'; it was given {given}' if given else ''}",)
 
@@ -55,6 +55,11 @@ def _needs_a_name(error: BaseException, entries: list[TracebackType]) -> bool:
     if type(error) not in _KINDS or not entries or _WRONG_CALL.search(error.args[0]):
         return False
     return _is_stray(entries[-1]) or entries[-1].tb_frame.f_code.co_filename.startswith(_OF_NUMBERS)
+
+
+def _names(text: str, name: str) -> bool:
+    """Whether who raised an error knew the function: `zeros: ...`, `argument 'x' of sin: ...`."""
+    return f" {text}".partition(": ")[0].endswith(f" {name}")
 
 
 def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:

@@ -28,7 +28,7 @@ class gaussian_kde:
     ShapeError for data that do not fit, ValueError for fewer than two samples or another word.
 
     >>> gaussian_kde(jnp.array([-1.0, 1.0]))(0.0).round(3)
-    Array([0.23300001], dtype=float32)
+    Array([0.233], dtype=float32)
     """
 
     neff: Array

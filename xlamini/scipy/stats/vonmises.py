@@ -20,7 +20,7 @@ def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     """The logarithm of the density; NaN unless kappa is positive.
 
     >>> logpdf(0.0, 2.0).round(3)
-    Array(-0.66200006, dtype=float32, weak_type=True)
+    Array(-0.662, dtype=float32, weak_type=True)
     """
     return where(kappa >= 0, kappa * (cos(x) - 1) - math.log(2 * math.pi) - log(i0e(kappa)), nan)
 
