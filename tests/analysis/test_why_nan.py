@@ -31,7 +31,7 @@ FORWARD = {
 }
 BACKWARD = {
     "where": (root, "sqrt", (1,)),
-    "norm": (lambda x: jnp.linalg.norm(x * 0), "sqrt", ()),
+    "root of a sum": (lambda x: jnp.sqrt(jnp.square(x * 0).sum()), "sqrt", ()),
     "power": (lambda x: (x**0.5).sum(), "pow", (1,)),
     "jit": (jit(root), "sqrt", (1,)),
 }

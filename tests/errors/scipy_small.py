@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from tests.support.error_rows import ones, row
+from xlamini import numpy as jnp
 from xlamini.errors import ShapeError
 from xlamini.scipy import cluster, interpolate, ndimage
 
-X, GRID = ones(3, 4), (ones(3), ones(4))
+X, GRID = ones(3, 4), (jnp.arange(3.0), jnp.arange(4.0))
 grid = interpolate.RegularGridInterpolator
 
 ROWS = [

@@ -50,6 +50,18 @@ def test_norms_of_matrices(dtype: str, scale: float) -> None:
             np.testing.assert_allclose(float(found), wanted, rtol=CLOSE.get(dtype, 1e-6))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "complex64", "float64", "complex128"])
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_norms_of_copies_of_one_number(count: int, dtype: str) -> None:
+    """XLA rewrites squares of products by constants where the sum has one term, or terms that are alike."""
+    with xl.enable_x64(dtype in ("float64", "complex128")):
+        for scale in (0, *SCALES[dtype], np.inf):
+            x = jnp.asarray(scale, dtype)
+            for copies in (lambda x: jnp.full(count, x), lambda x: jnp.stack([x] * count)):
+                found = xl.jit(lambda x, copies=copies: norm(copies(x)))(x)
+                np.testing.assert_allclose(found, np.longdouble(scale) * np.sqrt(count), rtol=1e-6)
+
+
 def test_many_rows_of_which_some_are_out_of_range() -> None:
     x = np.random.default_rng(0).normal(size=(500, 3)).astype(np.float32)
     x *= np.float32([[1e-30], [1], [1e30], [0]] * 125)

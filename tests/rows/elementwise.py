@@ -26,6 +26,7 @@ from xlamini.primitives.comparison import eq_to, le_to, lt_to
 from xlamini.primitives.elementwise import add_any
 from xlamini.primitives.identity import copy
 from xlamini.primitives.logaddexp import logaddexp
+from xlamini.primitives.special.erfc_inv import erfc_inv
 from xlamini.primitives.special.error_function import gaussian
 
 INEXACT = FLOATS + COMPLEXES
@@ -160,6 +161,7 @@ POWERS = [
     unary("rsqrt", lambda x: 1 / np.sqrt(x), (0.2, 4), dtypes=INEXACT),
     unary("cbrt", np.cbrt, (0.2, 4), specials=True),
     unary("square", np.square, dtypes=NUMBERS, specials=True),
+    unary("one_minus_square", lambda x: (1 - x) * (1 + x), dtypes=NUMBERS, specials=True),
 ]
 
 EXPONENTIALS = [
@@ -167,6 +169,7 @@ EXPONENTIALS = [
     unary("exp2", lambda x: np.exp2(x), dtypes=FLOATS, specials=True, tolerance=LOOSE),
     unary("expm1", np.expm1, dtypes=INEXACT, specials=True, tolerance=LOOSE),
     unary("log", np.log, (0.2, 4), dtypes=INEXACT, specials=True),
+    unary("log2", np.log2, (0.2, 4), dtypes=INEXACT, specials=True),
     unary("log1p", np.log1p, (-0.7, 4), dtypes=INEXACT, specials=True),
     unary("logistic", lambda x: 1 / (1 + np.exp(-x)), dtypes=INEXACT, specials=True, tolerance=LOOSE),
 ]
@@ -198,6 +201,10 @@ SPECIALS = [
         specials=True, tolerance=SPECIAL,
     ),
     unary("erf_inv", scipy.special.erfinv, (-0.9, 0.9), specials=True, tolerance=SPECIAL),
+    Row(
+        "erfc_inv", erfc_inv, scipy.special.erfcinv, samples=singles(domain=(0.05, 1.95)), dtypes=FLOATS, specials=True,
+        tolerance=SPECIAL,
+    ),
     Row("logaddexp", logaddexp, np.logaddexp, samples=pairs(), specials=True),
     unary("lgamma", scipy.special.gammaln, (0.3, 4), tolerance=SPECIAL),
     unary("digamma", scipy.special.digamma, (0.5, 4), tolerance=SPECIAL),

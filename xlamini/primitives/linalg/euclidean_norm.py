@@ -16,7 +16,7 @@ import numpy as np
 from xlamini.core import ShapedArray, aval_of, literal
 from xlamini.core.dtypes.limits import finfo
 from xlamini.lowering.control_flow import case
-from xlamini.primitives.arithmetic import div
+from xlamini.primitives.arithmetic import abs, div
 from xlamini.primitives.bitwise import bitwise_or
 from xlamini.primitives.comparison import eq, lt
 from xlamini.primitives.complex import conj, imag, real
@@ -83,9 +83,20 @@ euclidean_norm_p = EuclideanNorm("euclidean_norm", hlo="", start=lambda dtype: 0
 def _sum_of_squares(x: Any, axes: Any, scale: float = 1) -> Any:
     total: Any = None
     for part in (real(x), imag(x)) if is_complex(x) else (x,):
-        part = mul(part, literal(scale, aval_of(part).dtype)) if scale != 1 else part
+        part = _scaled(part, scale) if scale != 1 else part
         total = mul(part, part) if total is None else total + mul(part, part)
     return sum_over(total, axes)
+
+
+def _scaled(x: Any, scale: float) -> Any:
+    """Numbers times a scale, but 0 for those that do not count where it is needed.
+
+    Without this choice XLA makes `x * x * scale ** 2` of the square of some products, and that scale is infinite or 0.
+    """
+    dtype = aval_of(x).dtype
+    small = lt(abs(x), literal(1, dtype))
+    product, nothing = mul(x, literal(scale, dtype)), literal(0, dtype)
+    return where(small, product, nothing) if scale > 1 else where(small, nothing, product)
 
 
 def _least(dtype: Any) -> Any:
