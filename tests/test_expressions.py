@@ -19,11 +19,17 @@ from expressions import FILES, FOLDER, Expression, described, expressions, names
 TOLERANCE = {"float32": 3e-6, "complex64": 3e-6, "float16": 2e-3, "bfloat16": 1e-2}
 WIDE = 1e-12
 _TRIANGLE, _NORM = "the derivative is that of the triangle that is read", "0 where the length is 0"
+_VECTORS = "0 at equal values, for terms that the choice of vectors decides"
 _LIMIT, _LIMITS = "0 at minus infinity, the limit", "at the infinities, the limits"
 _ENDS = "(jnp.array([-jnp.inf, 0.0, jnp.inf]))"
 DIFFERENT = {
     "grad(lambda x: scipy_linalg.cholesky(x).sum())(A)": _TRIANGLE,
     "grad(lambda a: jnp.linalg.cholesky(a, symmetrize_input=False).sum())(A)": _TRIANGLE,
+    "grad(lambda x: lax_linalg.eigh(x, symmetrize_input=False)[1][0])(A)": _TRIANGLE,
+    "grad(lambda x: scipy_linalg.solve(x, b, assume_a='pos').sum())(A)": _TRIANGLE,
+    "grad(lambda x: (lax_linalg.eigh(x)[0] ** 3).sum())(jnp.eye(2))": _VECTORS,
+    "grad(lambda x: (lax_linalg.svd(x, full_matrices=False)[0] ** 3).sum())(jnp.eye(2))": _VECTORS,
+    "initializers.xavier_normal(dtype='bfloat16')(K, (2, 3))": "rounded from the draw in float32",
     "grad(lambda a: jnp.linalg.norm(a))(jnp.zeros(3))": _NORM,
     "grad(lambda a: jnp.linalg.norm(a, 3))(jnp.zeros(3))": _NORM,
     'grad(lambda a: jnp.linalg.norm(a, "fro"))(jnp.zeros((2, 2)))': _NORM,
