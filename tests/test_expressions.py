@@ -48,6 +48,7 @@ DIFFERENT = {
     **dict.fromkeys([f"vmap(grad(nn.{f})){_ENDS}" for f in ("silu", "swish", "mish", "gelu", "squareplus")], _LIMIT),
     **dict.fromkeys([f"vmap(grad(nn.{f})){_ENDS}" for f in ("soft_sign", "sparse_plus")], _LIMITS),
     "jnp.int8(1) + 300": _NUMBER,
+    "jnp.full(2, -1, 'uint8')": _NUMBER,
     "jnp.arange(3, dtype='uint8') * -1": _NUMBER,
     "nn.squareplus(w.astype('bfloat16'))": "of large negative numbers, without cancellation",
     "nn.standardize(y, mean=1.0)": "the variance is about the given mean, as by JAX's algorithm 'stable'",
