@@ -57,8 +57,9 @@ class _Translation:
     def translated(self, eqn: Equation) -> Equation:
         name, call = eqn.primitive.name, as_custom_jvp(eqn)
         primitive, params = call or (NAMED_IN_JAX.get(name, eqn.primitive), eqn.params)
-        if call is None and name in TABLE:
-            params = TABLE[name].out(params, [a.aval for a in eqn.invars])
+        row = TABLE.get(name) if call is None else None
+        if row is not None and not row.is_jax(params):  # a library may have put an equation handed out into another
+            params = row.out(params, [a.aval for a in eqn.invars])
         shown = {key: _program(value, name in OPEN) for key, value in params.items()}
         return Equation(primitive, self.atoms(eqn.invars), eqn.outvars, shown, eqn.effects, eqn.provenance, eqn.id)
 
