@@ -6,6 +6,9 @@ import jax.numpy as jnp
 import jraph
 import numpy as np
 
+# The derivative of silu is rounded otherwise than JAX's, and a hundred steps of training magnify that.
+TOLERANCES = {"graph_network_learns_a_sum": 3e-5}
+
 
 def _graph(seed: int, nodes: int, edges: int) -> jraph.GraphsTuple:
     rng = np.random.default_rng(seed)
