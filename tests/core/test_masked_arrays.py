@@ -61,6 +61,7 @@ def test_a_masked_array_after_one_that_is_not():
         f(np.ones(3, np.float32))
     with pytest.raises(ValueError, match="masked arrays"):
         f(M)
+
     class Own(np.ndarray):
         pass
     assert (f(np.ones(3, np.float32).view(Own)) == 2).all()

@@ -25,7 +25,6 @@ from xlamini.core.structure import RewriteRule
 Writer = Callable[[Any], str]
 
 
-
 class NoDigest(Exception):
     """Raised for a part of a program that another process would not recognise."""
 

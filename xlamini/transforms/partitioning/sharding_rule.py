@@ -283,8 +283,6 @@ def _pairs(dims: Iterable[Iterable[Any]], shapes: Iterable[Shape]) -> Iterable[t
     return [pair for each, shape in zip(dims, shapes, strict=True) for pair in zip(each, shape, strict=True)]
 
 
-
-
 def _order(symbol: str) -> tuple[str, int]:
     letter, _, number = symbol.partition("_")
     return letter, int(number or 0)
