@@ -86,9 +86,9 @@ def make_edge(namespace: dict[str, Any], name: str) -> None:
 def _public(fun: FunctionType, module: str, name: str) -> Any:
     """The decorated function, one for all modules that export it, pickled under its public name.
 
-    An alias of `numpy` is a function of its own, as in JAX: tables of functions are made by their names.
+    An alias of `numpy` or `tree` is a function of its own, as in JAX: tables of functions are made by their names.
     """
-    own = fun.__name__.strip("_") == name.strip("_") or not module.startswith("xlamini.numpy")
+    own = fun.__name__.strip("_") == name.strip("_") or not module.startswith(("xlamini.numpy", "xlamini.tree"))
     key = fun if own else (fun, name)
     known = _edges.get(key)
     if known is None:
