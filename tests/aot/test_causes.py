@@ -264,10 +264,11 @@ def test_the_gradient_of_a_product_takes_it_from_its_halves(gpu: Target) -> None
     assert len(kernels(xlamini.grad(lambda x: jnp.prod(x) ** 2), gpu, shaped(4096))) <= 4
 
 
-def test_a_spread_without_nans_stores_no_array_without_them(gpu: Target) -> None:
-    """Three kernels, and one that takes the root of the sum that is in range."""
+def test_a_spread_without_nans_stores_one_array_without_them(gpu: Target) -> None:
+    """The distances from the mean, which three sums read, one of which is in range; a variance stores none."""
     assert len(kernels(jnp.nanstd, gpu, shaped(4096))) <= 4
-    assert memory(jnp.nanstd, gpu, shaped(4096)) <= 1.1 * 4 * 4096
+    assert memory(jnp.nanstd, gpu, shaped(4096)) <= 2.1 * 4 * 4096
+    assert memory(jnp.nanvar, gpu, shaped(4096)) <= 1.1 * 4 * 4096
 
 
 def test_the_ends_of_a_range_are_joined_and_not_written_over(gpu: Target) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from xlamini.core import ShapedArray, aval_of, literal
 from xlamini.core.dtypes.limits import finfo
 from xlamini.lowering.control_flow import case
-from xlamini.primitives.arithmetic import abs, div
+from xlamini.primitives.arithmetic import div
 from xlamini.primitives.bitwise import bitwise_or
 from xlamini.primitives.comparison import eq, lt
 from xlamini.primitives.complex import conj, imag, real
@@ -25,6 +25,7 @@ from xlamini.primitives.elementwise import mul
 from xlamini.primitives.kinds import COMPLEX, FLOAT, kind_of
 from xlamini.primitives.linalg.spectra import real_dtype
 from xlamini.primitives.linalg.stacks import is_complex
+from xlamini.primitives.optimization_barrier import optimization_barrier
 from xlamini.primitives.power import sqrt
 from xlamini.primitives.promotion import accumulator
 from xlamini.primitives.reductions import Reduction, reduce_or
@@ -89,14 +90,12 @@ def _sum_of_squares(x: Any, axes: Any, scale: float = 1) -> Any:
 
 
 def _scaled(x: Any, scale: float) -> Any:
-    """Numbers times a scale, but 0 for those that do not count where it is needed.
+    """Numbers times a scale that XLA does not know: else it makes `x * x * scale ** 2` of some squares of products.
 
-    Without this choice XLA makes `x * x * scale ** 2` of the square of some products, and that scale is infinite or 0.
+    That scale is infinite or 0.
     """
-    dtype = aval_of(x).dtype
-    small = lt(abs(x), literal(1, dtype))
-    product, nothing = mul(x, literal(scale, dtype)), literal(0, dtype)
-    return where(small, product, nothing) if scale > 1 else where(small, nothing, product)
+    factor = optimization_barrier(broadcast_in_dim(literal(scale, aval_of(x).dtype), (), ()))
+    return mul(x, factor)
 
 
 def _least(dtype: Any) -> Any:
