@@ -55,10 +55,11 @@ def narrow_residuals(halves: Halves, count: int) -> Halves:
     `count` is the number of outputs of `first`, which come before its new residuals.
     """
     first, second, sources = halves
-    known = [*first.invars, *first.outvars[:count]]
     results = [*first.invars, *first.outvars]
+    num_known = len(first.invars) + count
+    known = set(results[:num_known])
     makers = {eqn.outvars[0]: eqn for eqn in first.eqns if _is_cheap(eqn)}
-    chains = [[] if s < len(known) else _chain(results[s], makers, known) for s in sources]
+    chains = [[] if s < num_known else _chain(results[s], makers, known) for s in sources]
     if not any(chains):
         return halves
     ends = [chain[-1].invars[0] if chain else results[s] for chain, s in zip(chains, sources, strict=True)]

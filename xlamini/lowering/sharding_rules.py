@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from xlamini.core import Shape
 
@@ -22,15 +22,11 @@ def batch_rule(batch: Shape, operands: Sequence[Shape], results: Sequence[Shape]
     sizes = dict(leading)
 
     def mapping(shape: Shape) -> str:
-        own = dict(_own_factors(names, shape[len(batch) :] if len(shape) >= len(batch) else shape))
+        shared = leading if len(shape) >= len(batch) else {}
+        own = {next(names): size for size in shape[len(shared) :]}
         sizes.update(own)
-        return f"[{', '.join([*(leading if len(shape) >= len(batch) else ()), *own])}]"
+        return f"[{', '.join([*shared, *own])}]"
 
     sides = (", ".join(map(mapping, side)) for side in (operands, results))
     text = ")->(".join(sides)
     return f"#sdy.op_sharding_rule<({text}) {{{', '.join(f'{name}={size}' for name, size in sizes.items())}}}, custom>"
-
-
-def _own_factors(names: Iterator[str], sizes: Shape) -> Iterator[tuple[str, int]]:
-    for size in sizes:
-        yield next(names), size
