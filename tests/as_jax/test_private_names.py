@@ -74,7 +74,7 @@ def test_a_private_module_has_the_names_of_the_public_one() -> None:
 
     assert scan is loops.scan is jax.lax.scan and lax.sin_p is jax.lax.sin_p and linalg.qr_p is jax.lax.linalg.qr_p
     assert jax._src.numpy.reductions.sum is jnp.sum and api.grad is jax.grad and random.normal is jax.random.normal
-    assert stages.Lowered is jax.stages.Lowered and tree_util.tree_map is jax.tree.map
+    assert stages.Lowered is jax.stages.Lowered and tree_util.tree_map is jax.tree_util.tree_map
     assert pe.dce_jaxpr is jax.interpreters.partial_eval.dce_jaxpr and ad.jvp is jax.interpreters.ad.jvp
     assert pjit.jit_p is jax.extend.core.primitives.jit_p is jax.make_jaxpr(jax.jit(jnp.sin))(1.0).eqns[0].primitive
     assert config.enable_x64.value is False and issubclass(xla_client.XlaRuntimeError, RuntimeError)
