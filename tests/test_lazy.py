@@ -138,3 +138,16 @@ def test_starting_imports_no_loops_and_no_compiler() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[] True"
+
+
+@pytest.mark.full
+def test_tracing_a_gradient_imports_no_compiler() -> None:
+    """Only lowering needs MLIR: a program that is traced to be looked at starts sooner without it."""
+    code = (
+        "import sys, xlamini, xlamini.numpy as jnp; "
+        "loss = lambda x: jnp.mean(xlamini.nn.gelu(xlamini.nn.standardize(x))) + jnp.std(x); "
+        "jaxpr = xlamini.make_jaxpr(xlamini.grad(loss))(xlamini.ShapeDtypeStruct((3,), 'float32')); "
+        "print(len(jaxpr.eqns) > 9, 'jaxlib.mlir.ir' in sys.modules)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "True False"

@@ -24,7 +24,6 @@ from xlamini.primitives import (
     promoted_inexact,
     slice_in_dim,
 )
-from xlamini.primitives.special import erfc
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.staging.trace.tracing import visible
@@ -99,7 +98,7 @@ def sigmoid(x: ArrayLike) -> Array:
     ...
 
 
-@ufunc(lambda x: smooth.finite_below(x) * exponential.logistic(x), promoted_inexact)
+@ufunc(smooth.silu, promoted_inexact)
 def silu(x: ArrayLike) -> Array:
     """`x * sigmoid(x)`.
 
@@ -163,9 +162,7 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """
     (array,) = promoted_inexact("gelu", x)
     array = convert(array, aval_of(array).dtype)
-    if not approximate:
-        return 0.5 * smooth.finite_below(array) * erfc(array * -math.sqrt(0.5))
-    return smooth.finite_below(array) * smooth.gate_of_gelu(array)
+    return smooth.gelu_by_tanh(array) if approximate else smooth.gelu(array)
 
 
 def _over(x: Any, alpha: Any) -> Any:

@@ -6,6 +6,7 @@ and the derivative.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from xlamini.core import aval_of
@@ -14,7 +15,10 @@ from xlamini.numpy.selection import where
 from xlamini.primitives import abs, exp, is_complex, max, min, sqrt
 from xlamini.primitives.exponential import logistic
 from xlamini.primitives.hyperbolic import square_overflows
+from xlamini.primitives.special.error_function import erfc, gaussian
 from xlamini.transforms.custom.custom_jvp import custom_jvp
+
+Activation = Callable[[Any], Any]
 
 
 def finite_below(x: Any) -> Any:
@@ -22,20 +26,63 @@ def finite_below(x: Any) -> Any:
     return x if is_complex(x) else max(x, float(finfo(aval_of(x).dtype).min))
 
 
-def gate_of_gelu(x: Any) -> Any:
-    """`(1 + tanh(u)) / 2 = logistic(2 * u)`, with the polynomial u of `gelu`."""
-    if not is_complex(x):
-        x = max(min(x, _FAR), -_FAR)  # beyond, the gate is 0 or 1, but the square of x may overflow
-    argument = math.sqrt(8 / math.pi) * (x + 0.044715 * x**3)
+def gated(name: str, argument: Activation, growth: Activation, far: float | None = None) -> Activation:
+    """The activation `x * logistic(argument(x))`, called `name`; `growth` is the derivative of `argument`.
+
+    Beyond `far`, by default the largest number, the gate is that at `far`. The derivative keeps one array.
+    """
+    def value(x: Any) -> Any:
+        return finite_below(x) * logistic(argument(_within(far, x)))
+
+    def slope(x: Any) -> Any:
+        a = argument(x)
+        if is_complex(x):
+            gate = logistic(a)
+            return gate * (1 + x * growth(x) * (1 - gate))
+        power = exp(-abs(a))
+        share = 1 / (1 + power)
+        return share * (where(a < 0, power, 1) + x * growth(x) * power * share)
+
+    value.__name__ = name
+    activation = custom_jvp(value)
+    activation.defjvps(lambda tangent, out, x: tangent * slope(_within(far, x)))
+    return activation
+
+
+def _within(far: float | None, x: Any) -> Any:
+    """x between `-far` and `far`, or between the least and the largest number."""
     if is_complex(x):
-        return logistic(argument)
-    negative = argument < 0
-    power = exp(where(negative, argument, -argument))
-    share = 1 / (1 + power)
-    return where(negative, power * share, share)
+        return x
+    far = float(finfo(aval_of(x).dtype).max) if far is None else far
+    return max(min(x, far), -far)
 
 
-_FAR = 30.0
+silu = gated("silu", lambda x: x, lambda x: 1)
+
+_GELU = math.sqrt(8 / math.pi)
+
+gelu_by_tanh = gated(
+    "gelu",
+    lambda x: _GELU * (x + 0.044715 * x**3),  # (1 + tanh(u)) / 2 is logistic(2 * u)
+    lambda x: _GELU * (1 + 0.134145 * x**2),
+    far=30.0,  # the gate is 0 or 1 there, and the cube does not overflow
+)
+
+
+@custom_jvp
+def gelu(x: Any) -> Any:
+    """x times the probability that a standard normal number is below it."""
+    return 0.5 * finite_below(x) * erfc(x * -math.sqrt(0.5))
+
+
+def _slope_of_gelu(x: Any) -> Any:
+    """The probability, and x times its density."""
+    x = _within(40.0, x)  # where both are 0 or 1
+    scaled = x * math.sqrt(0.5)
+    return 0.5 * erfc(-scaled) + x * gaussian(scaled) * (1 / math.sqrt(2 * math.pi))
+
+
+gelu.defjvps(lambda tangent, out, x: tangent * _slope_of_gelu(x))
 
 
 def gate_of_mish(x: Any) -> Any:

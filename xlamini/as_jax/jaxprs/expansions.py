@@ -19,7 +19,7 @@ from xlamini.primitives.complex import conj, real
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.exponential import exp, log1p
 from xlamini.primitives.identity import stop_gradient
-from xlamini.primitives.linalg.stacks import is_complex
+from xlamini.primitives.kinds import is_complex
 from xlamini.primitives.ordering import lowest
 from xlamini.primitives.power import sqrt
 from xlamini.primitives.reductions import reduce_max, wide_sum

@@ -26,9 +26,9 @@ from xlamini.primitives import (
     zeros,
 )
 from xlamini.primitives.complex import complex
+from xlamini.primitives.kinds import is_complex
 from xlamini.primitives.linalg.lu import lu, rows_taken, solve_with_factors
 from xlamini.primitives.linalg.qr import qr
-from xlamini.primitives.linalg.stacks import is_complex
 from xlamini.primitives.operators import less, not_equal
 from xlamini.runtime import Array
 from xlamini.staging import composite

@@ -17,7 +17,7 @@ from xlamini.primitives import abs, clamp, convert, full, imag, real, where
 from xlamini.primitives.arithmetic import max as maximum
 from xlamini.primitives.complex import complex
 from xlamini.primitives.cpu_math.floats import halves
-from xlamini.primitives.linalg.stacks import is_complex
+from xlamini.primitives.kinds import is_complex
 from xlamini.primitives.operators import equal, less
 
 _NONE = -(2**20)

@@ -16,9 +16,9 @@ from xlamini.numpy.linalg.arguments import inexact, matrices, shown, squares
 from xlamini.numpy.linalg.factorizations import svd
 from xlamini.numpy.shapes import moveaxis, reshape
 from xlamini.primitives import abs, broadcast_to, convert, expand_dims, full, squeeze, stop_gradient, where, zeros
+from xlamini.primitives.complex import part_dtype
 from xlamini.primitives.linalg.cholesky import symmetrized
 from xlamini.primitives.linalg.lu import lu, lu_inverse, lu_solve
-from xlamini.primitives.linalg.spectra import real_dtype
 from xlamini.primitives.linalg.stacks import matmul, mH
 from xlamini.runtime import Array
 from xlamini.staging import composite
@@ -150,7 +150,7 @@ def pinv(
     tolerance = rcond if rtol is None else rtol
     if tolerance is None:
         tolerance = 10.0 * max(x.shape[-2:]) * float(finfo(x.dtype).eps)
-    return _pinv(x, asarray(tolerance, real_dtype(x.dtype)), hermitian)
+    return _pinv(x, asarray(tolerance, part_dtype(x.dtype)), hermitian)
 
 
 # --- by LU decomposition

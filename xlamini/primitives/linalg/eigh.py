@@ -16,18 +16,18 @@ import numpy as np
 from xlamini.core import Avals, Cost, Params, ShapedArray, ShapeError, Values, Zero, aval_of, is_zero
 from xlamini.lowering.ffi_calls import xla_call
 from xlamini.lowering.gpu import is_gpu
-from xlamini.primitives.complex import real
+from xlamini.primitives.complex import part_dtype, real
 from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.elementwise import mul
+from xlamini.primitives.kinds import is_complex
 from xlamini.primitives.linalg.cholesky import symmetrized
-from xlamini.primitives.linalg.spectra import decomposed, diagonal, inverse_gaps, real_dtype
+from xlamini.primitives.linalg.spectra import decomposed, diagonal, inverse_gaps
 from xlamini.primitives.linalg.stacks import (
     BOTH,
     MatrixOperation,
     as_matrices,
     check_matrix,
     hermitian,
-    is_complex,
     kernel,
     matmul,
     mH,
@@ -110,7 +110,7 @@ class Eigh(MatrixOperation):
                 f"give (start, end) with 0 <= start <= end <= {n}"
             )
         size = end - start
-        values = ShapedArray((*outer, size), real_dtype(x.dtype))
+        values = ShapedArray((*outer, size), part_dtype(x.dtype))
         return [ShapedArray((*outer, n, size), x.dtype), values] if vectors else [values]
 
     def jvp(
@@ -130,7 +130,7 @@ class Eigh(MatrixOperation):
         (aval,) = ctx.avals_in
         if aval.size == 0:
             return [ctx.constant(0, out) for out in ctx.avals_out]
-        types = [ShapedArray(aval.shape, aval.dtype), ShapedArray(aval.shape[:-1], real_dtype(aval.dtype))]
+        types = [ShapedArray(aval.shape, aval.dtype), ShapedArray(aval.shape[:-1], part_dtype(aval.dtype))]
         outs = _lowered(ctx, x, types, vectors, **params)
         if not vectors:
             outs, types = outs[1:], types[1:]

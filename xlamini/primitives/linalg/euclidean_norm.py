@@ -19,12 +19,10 @@ from xlamini.lowering.control_flow import case
 from xlamini.primitives.arithmetic import div
 from xlamini.primitives.bitwise import bitwise_or
 from xlamini.primitives.comparison import eq, lt
-from xlamini.primitives.complex import conj, imag, real
+from xlamini.primitives.complex import conj, imag, part_dtype, real
 from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.elementwise import mul
-from xlamini.primitives.kinds import COMPLEX, FLOAT, kind_of
-from xlamini.primitives.linalg.spectra import real_dtype
-from xlamini.primitives.linalg.stacks import is_complex
+from xlamini.primitives.kinds import COMPLEX, FLOAT, is_complex, kind_of
 from xlamini.primitives.optimization_barrier import optimization_barrier
 from xlamini.primitives.power import sqrt
 from xlamini.primitives.promotion import accumulator
@@ -44,14 +42,14 @@ def euclidean_norm(x: Any, axes: Sequence[int]) -> Any:
     """
     dtype = aval_of(x).dtype
     wide = accumulator(dtype)
-    return convert(euclidean_norm_p.bind(convert(x, wide), axes=tuple(axes)), real_dtype(dtype))
+    return convert(euclidean_norm_p.bind(convert(x, wide), axes=tuple(axes)), part_dtype(dtype))
 
 
 class EuclideanNorm(Reduction):
     """Of floats of at least 32 bits: narrower ones are rounded after the root, not before it."""
 
     def shape_rule(self, x: ShapedArray, *, axes: Any) -> ShapedArray:
-        return super().shape_rule(x, axes=axes).update(dtype=real_dtype(x.dtype))
+        return super().shape_rule(x, axes=axes).update(dtype=part_dtype(x.dtype))
 
     def tangent(self, x: Any, tangent: Any, out: Any, axes: Any) -> Any:
         aval = aval_of(x)

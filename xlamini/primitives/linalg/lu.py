@@ -16,13 +16,13 @@ from xlamini.primitives.comparison import eq, ge
 from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
 from xlamini.primitives.iota import broadcasted_iota
+from xlamini.primitives.kinds import is_complex
 from xlamini.primitives.linalg.lu_pivots import inverse_permutation, lu_pivots_to_permutation_p
 from xlamini.primitives.linalg.stacks import (
     MatrixOperation,
     as_matrices,
     check_matrix,
     eye,
-    is_complex,
     kernel,
     matmul,
     status_aval,

@@ -11,12 +11,13 @@ from xlamini.primitives.complex import real
 from xlamini.primitives.concatenate import concatenate
 from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.elementwise import mul
+from xlamini.primitives.kinds import is_complex
 from xlamini.primitives.linalg.cholesky import symmetrized
 from xlamini.primitives.linalg.eigh import eigh
 from xlamini.primitives.linalg.qdwh import unitary_factor, weights
 from xlamini.primitives.linalg.qr import qr
 from xlamini.primitives.linalg.spectra import as_rows, diagonal
-from xlamini.primitives.linalg.stacks import is_complex, matmul, mH, or_nan
+from xlamini.primitives.linalg.stacks import matmul, mH, or_nan
 from xlamini.primitives.reductions import reduce_and
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import rev

@@ -17,13 +17,13 @@ from xlamini.core.dtypes.limits import finfo
 from xlamini.primitives.arithmetic import abs, add, div, sub
 from xlamini.primitives.bitwise import bitwise_and
 from xlamini.primitives.comparison import eq, gt, lt
+from xlamini.primitives.complex import part_dtype
 from xlamini.primitives.concatenate import concatenate
 from xlamini.primitives.convert_element_type import convert, convert_element_type_p
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.iota import broadcasted_iota
 from xlamini.primitives.linalg.cholesky import cholesky, symmetrized
 from xlamini.primitives.linalg.qr import qr
-from xlamini.primitives.linalg.spectra import real_dtype
 from xlamini.primitives.linalg.stacks import as_matrices, check_matrix, eye, matmul, mH, shown
 from xlamini.primitives.linalg.triangular_solve import triangular_solve
 from xlamini.primitives.optimization_barrier import optimization_barrier
@@ -132,7 +132,7 @@ def _scale(x: Any) -> Any:
     size, rows = abs(x), aval_of(x).ndim - 2
     norms = [reduce_max(sum_over(size, (d,)), (rows,)) for d in (rows, rows + 1)]
     bound = mul(sqrt(norms[0]), sqrt(norms[1]))
-    dtype = real_dtype(aval_of(x).dtype)
+    dtype = part_dtype(aval_of(x).dtype)
     bound = where(gt(bound, literal(0, dtype)), bound, literal(1, dtype))
     return broadcast_in_dim(bound, aval_of(x).shape, range(rows))
 

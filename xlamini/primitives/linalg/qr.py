@@ -14,18 +14,9 @@ from xlamini.core import Cost, ShapedArray, Values, Zero, aval_of, is_zero, lite
 from xlamini.primitives.arithmetic import add, mul, sub
 from xlamini.primitives.complex import complex, imag
 from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
+from xlamini.primitives.kinds import is_complex
 from xlamini.primitives.linalg.householder import geqp3, geqrf, householder_product
-from xlamini.primitives.linalg.stacks import (
-    MatrixOperation,
-    as_matrices,
-    check_matrix,
-    eye,
-    is_complex,
-    matmul,
-    mH,
-    tril,
-    triu,
-)
+from xlamini.primitives.linalg.stacks import MatrixOperation, as_matrices, check_matrix, eye, matmul, mH, tril, triu
 from xlamini.primitives.linalg.triangular_solve import triangular_solve
 from xlamini.primitives.pad import pad
 from xlamini.primitives.shape import expand_dims

@@ -13,7 +13,6 @@ from xlamini.primitives.arithmetic import abs, div, mul, sub
 from xlamini.primitives.comparison import eq, le
 from xlamini.primitives.complex import part_dtype
 from xlamini.primitives.iota import broadcasted_iota
-from xlamini.primitives.kinds import COMPLEX, kind_of
 from xlamini.primitives.linalg.stacks import status_aval, succeeded
 from xlamini.primitives.reductions import reduce_max
 from xlamini.primitives.select import where
@@ -21,11 +20,6 @@ from xlamini.primitives.shape import broadcast_in_dim, reshape
 from xlamini.primitives.slice import slice
 
 _INDEX = np.dtype(np.int32)
-
-
-def real_dtype(dtype: Any) -> Any:
-    """The dtype of a number's parts: float32 for complex64; a real dtype itself."""
-    return part_dtype(dtype) if kind_of(dtype) is COMPLEX else dtype
 
 
 def diagonal(x: Any) -> Any:
@@ -63,7 +57,7 @@ def inverse(x: Any, w: Any) -> Any:
     The vectors of equal values are not determined, only the space that they span: a function of that space multiplies
     these derivatives by 0.
     """
-    dtype, real = aval_of(x).dtype, real_dtype(aval_of(w).dtype)
+    dtype, real = aval_of(x).dtype, part_dtype(aval_of(w).dtype)
     last = aval_of(w).ndim - 1
     bound = mul(reduce_max(abs(w), (last,)), literal(8 * float(finfo(real).eps), real))
     bound = broadcast_in_dim(bound, aval_of(x).shape, range(last))

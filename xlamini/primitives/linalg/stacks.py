@@ -31,7 +31,7 @@ from xlamini.primitives.complex import conj
 from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.dot_general import batch_matmul
 from xlamini.primitives.iota import broadcasted_iota
-from xlamini.primitives.kinds import COMPLEX, FLOAT, Kinds, kind_of
+from xlamini.primitives.kinds import COMPLEX, FLOAT, Kinds, is_complex, kind_of
 from xlamini.primitives.precision import Precision
 from xlamini.primitives.promotion import broadcast_to, is_operand
 from xlamini.primitives.reductions import check_kind
@@ -129,10 +129,6 @@ def shown(aval: ShapedArray) -> str:
 
 
 # --- matrices
-
-
-def is_complex(x: Any) -> bool:
-    return kind_of(aval_of(x).dtype) is COMPLEX
 
 
 def mT(x: Any) -> Any:

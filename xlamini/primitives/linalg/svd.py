@@ -14,9 +14,10 @@ import numpy as np
 from xlamini.core import Avals, Cost, ShapedArray, ShapeError, Values, Zero, aval_of, is_zero, literal
 from xlamini.lowering.gpu import is_gpu
 from xlamini.primitives.arithmetic import add, sub
-from xlamini.primitives.complex import real
+from xlamini.primitives.complex import part_dtype, real
 from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.elementwise import mul
+from xlamini.primitives.kinds import is_complex
 from xlamini.primitives.linalg.polar_svd import svd_by_polar
 from xlamini.primitives.linalg.spectra import (
     as_columns,
@@ -26,7 +27,6 @@ from xlamini.primitives.linalg.spectra import (
     inverse,
     inverse_gaps,
     on_diagonal,
-    real_dtype,
 )
 from xlamini.primitives.linalg.stacks import (
     BOTH,
@@ -34,7 +34,6 @@ from xlamini.primitives.linalg.stacks import (
     as_matrices,
     check_matrix,
     eye,
-    is_complex,
     kernel,
     matmul,
     mH,
@@ -119,7 +118,7 @@ class Svd(MatrixOperation):
             )
         size = end - start
         rows, columns = (m, n) if full_matrices else (size, size)
-        s = ShapedArray((*outer, size), real_dtype(x.dtype))
+        s = ShapedArray((*outer, size), part_dtype(x.dtype))
         u, vh = ShapedArray((*outer, m, rows), x.dtype), ShapedArray((*outer, columns, n), x.dtype)
         return [s, u, vh] if compute_uv else [s]
 

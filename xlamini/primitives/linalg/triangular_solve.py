@@ -28,13 +28,13 @@ from xlamini.lowering.ffi_calls import foreign_call
 from xlamini.primitives.arithmetic import neg
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.complex import conj
+from xlamini.primitives.kinds import is_complex
 from xlamini.primitives.linalg.stacks import (
     BOTH,
     MatrixOperation,
     as_matrices,
     check_batch,
     check_matrix,
-    is_complex,
     kernel,
     matmul,
     mT,

@@ -7,7 +7,8 @@ import numpy as np
 
 from xlamini.core import Cost, ShapedArray, Values
 from xlamini.lowering.gpu import is_gpu
-from xlamini.primitives.linalg.spectra import decomposed, real_dtype
+from xlamini.primitives.complex import part_dtype
+from xlamini.primitives.linalg.spectra import decomposed
 from xlamini.primitives.linalg.stacks import BOTH, MatrixOperation, as_matrices, check_matrix, kernel, one_of
 
 
@@ -36,7 +37,7 @@ class Tridiagonal(MatrixOperation):
     def shape_rule(self, x: ShapedArray, *, lower: bool) -> list[ShapedArray]:
         check_matrix("tridiagonal", x, square=True)
         *outer, n, _ = x.shape
-        part, between = real_dtype(x.dtype), (*outer, max(n - 1, 0))
+        part, between = part_dtype(x.dtype), (*outer, max(n - 1, 0))
         return [
             ShapedArray(x.shape, x.dtype),
             ShapedArray((*outer, n), part),

@@ -11,6 +11,7 @@ import numpy as np
 from xlamini import numpy as jnp
 from xlamini.core import ShapeError
 from xlamini.numpy.linalg.arguments import inexact, matrices, shown, squares
+from xlamini.primitives.kinds import is_complex
 from xlamini.primitives.linalg import (
     cholesky as _cholesky,
     eigh as _eigh,
@@ -23,7 +24,7 @@ from xlamini.primitives.linalg import (
 )
 from xlamini.primitives.linalg.cholesky import symmetrized
 from xlamini.primitives.linalg.qdwh import qdwh
-from xlamini.primitives.linalg.stacks import is_complex, matmul, mH, tril, triu
+from xlamini.primitives.linalg.stacks import matmul, mH, tril, triu
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike

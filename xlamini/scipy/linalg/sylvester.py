@@ -10,9 +10,10 @@ from xlamini.core import ShapeError
 from xlamini.numpy.linalg import solving
 from xlamini.numpy.linalg.arguments import inexact, shown
 from xlamini.primitives import stop_gradient
+from xlamini.primitives.kinds import is_complex
 from xlamini.primitives.linalg.eig import eig
 from xlamini.primitives.linalg.schur import schur
-from xlamini.primitives.linalg.stacks import is_complex, matmul, mH, mT
+from xlamini.primitives.linalg.stacks import matmul, mH, mT
 from xlamini.primitives.linalg.triangular_solve import triangular_solve
 from xlamini.runtime import Array
 from xlamini.staging import composite
