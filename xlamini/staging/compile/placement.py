@@ -55,7 +55,7 @@ def placement(
         asked = [*[None] * (len(held) - len(requested.ins)), *requested.ins]
         held = [own if sharding is None else sharding for own, sharding in zip(held, asked, strict=True)]
     mesh = _mesh_of([*held, *requested.outs, *requested.inner]) or multi_device_mesh()
-    held, outs = (_asked_on(mesh, asked, fun_name) for asked in (held, requested.outs))
+    held, outs = _on_devices(held, mesh, fun_name), _on_devices(requested.outs, mesh, fun_name)
     if mesh is None:
         return _on_one_device(held, outs, names, fun_name)
     _check_devices(held, mesh, names, fun_name)
@@ -96,8 +96,11 @@ def _held(x: Any) -> Any:
 
     That of a type over an AbstractMesh is over the devices of the current mesh, if the AbstractMesh is its.
     """
-    sharding = with_devices(_own_sharding(x), multi_device_mesh())
-    return None if _is_abstract(sharding) else sharding
+    sharding = _own_sharding(x)
+    if not _is_abstract(sharding):
+        return sharding
+    found = with_devices(sharding, multi_device_mesh())
+    return None if _is_abstract(found) else found
 
 
 def _is_abstract(sharding: Any) -> bool:
@@ -106,11 +109,16 @@ def _is_abstract(sharding: Any) -> bool:
 
 def _mesh_of(shardings: Shardings) -> Mesh | None:
     """The mesh of the first NamedSharding that has devices."""
-    return next((s.mesh for s in shardings if isinstance(s, NamedSharding) and not _is_abstract(s)), None)
+    for s in shardings:
+        if isinstance(s, NamedSharding) and not _is_abstract(s):
+            return s.mesh
+    return None
 
 
-def _asked_on(mesh: Mesh | None, shardings: Shardings, fun_name: str) -> Shardings:
+def _on_devices(shardings: Shardings, mesh: Mesh | None, fun_name: str) -> Shardings:
     """The shardings asked for, those over an AbstractMesh over the devices of the mesh; ValueError if it differs."""
+    if not any(map(_is_abstract, shardings)):
+        return shardings
     found = [with_devices(s, mesh) for s in shardings]
     for s in filter(_is_abstract, found):
         raise ValueError(
