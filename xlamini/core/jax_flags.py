@@ -43,7 +43,7 @@ NO_MEANING: dict[str, tuple[Any, str]] = {
     "custom_vjp3": (False, _STABLE),
     "debug_leaked_clients_on_clear_backends": (False, "clients live as long as the process"),
     "debug_log_modules": ("", "all messages of the logger xlamini are warnings"),
-    "disable_vmap_shmap_error": (False, "vmap of shard_map has no such check"),
+    "disable_vmap_shmap_error": (False, "a spec that named an axis twice would mean nothing"),
     "disallow_mesh_context_manager": (False, "a mesh is set by set_mesh"),
     "eager_constant_folding": (False, "operations on known values are computed while tracing"),
     "embedded_constants_max_bytes": (32, "captured arrays are arguments of the program"),

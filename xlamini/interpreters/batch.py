@@ -54,7 +54,7 @@ def batch(jaxpr: Jaxpr, axis: Axis, dims: Dims, force: tuple[bool, ...] = ()) ->
 @memoised("kind: batched types", 4096)
 def batched_aval(aval: ShapedArray, axis: Axis, dim: int | None) -> ShapedArray:
     """The aval with the batch axis inserted as dimension `dim`."""
-    return aval if dim is None else aval.inserted(dim, axis.size, axis.placed)
+    return aval if dim is None else aval.inserted(dim, axis.size, axis.placed).varying(aval.vma | axis.vma)
 
 
 def push_batch(

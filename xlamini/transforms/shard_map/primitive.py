@@ -51,9 +51,10 @@ from xlamini.transforms.shard_map.manual_axes import manual_axes
 from xlamini.transforms.shard_map.specs import (
     Spec,
     allowed_axes,
+    axis_within,
+    divided_along,
     global_aval,
     moved,
-    placed_within,
     stacked_spec,
 )
 
@@ -125,12 +126,13 @@ class ShardMap(HigherOrder):
     def batch(
         self, axis: Axis, operands: Values, dims: Dims, *, jaxpr: Jaxpr, **params: Any
     ) -> Any:
-        if axis.name in params["manual"]:
-            axis = axis._replace(name=None)  # inside, the mesh axis shadows vmap's axis of this name
-        axis = axis._replace(placed=placed_within(axis.placed, params["mesh"], params["manual"]))
+        along = divided_along(axis, params, axis.name in self.named_axes({**params, "jaxpr": jaxpr}))
         with manual_axes(params):
-            batched, out_dims = batch(jaxpr, axis, tuple(dims))
-        ins, outs = (tuple(map(moved, params[name], ds)) for name, ds in (("in_specs", dims), ("out_specs", out_dims)))
+            batched, out_dims = batch(jaxpr, axis_within(axis, along, params), tuple(dims))
+        ins, outs = (
+            tuple(moved(spec, d, along) for spec, d in zip(params[name], ds, strict=True))
+            for name, ds in (("in_specs", dims), ("out_specs", out_dims))
+        )
         return self.run(batched, ins, outs, params, operands), out_dims
 
     def lower(

@@ -8,6 +8,7 @@ from xlamini.core import (
     AbstractMesh,
     Avals,
     AvalSharding,
+    Axis,
     Params,
     PartitionSpec,
     ShapedArray,
@@ -89,7 +90,41 @@ def placed_for(aval: ShapedArray, mesh: AnyMesh, manual: frozenset[Any], spec: S
     return around(_within(aval.split, mesh, manual), mesh, spec, aval.ndim)
 
 
-def placed_within(placed: Any, mesh: AnyMesh, manual: frozenset[Any]) -> Any:
+def divided_along(axis: Axis, params: Params, is_used: bool) -> tuple[Any, ...]:
+    """The manual axes that divide vmap's axis among the devices, which are those of `spmd_axis_name`.
+
+    There are none if the axis `is_used` by its name in the program: each device needs all examples then.
+    ValueError if a spec has such an axis already, or the number of examples cannot be divided.
+    """
+    along = tuple(name for name in axis.along if name in params["manual"])
+    for argument in ("in_specs", "out_specs"):
+        used = [spec for spec in params[argument] if axes_of(spec).intersection(along)]
+        if used:
+            raise ValueError(
+                f"vmap spmd_axis_name cannot appear in shard_map {argument}: vmap shards the mapped axis along "
+                f"{along}, and so does {used[0]} a dimension; name another axis of the mesh"
+            )
+    if not is_used and axis.size % parts_along(params["mesh"], along):
+        raise ShardingError(
+            f"vmap: spmd_axis_name shards {axis.size} examples along {along}, over {parts_along(params['mesh'], along)} "
+            "devices, in a shard_map; give a number of examples that they divide, or no spmd_axis_name"
+        )
+    return () if is_used else along
+
+
+def axis_within(axis: Axis, along: tuple[Any, ...], params: Params) -> Axis:
+    """vmap's axis inside of the shard_map, which divides it `along` some manual axes."""
+    mesh, manual = params["mesh"], params["manual"]
+    return axis._replace(
+        size=axis.size // parts_along(mesh, along),
+        name=None if axis.name in manual else axis.name,  # inside, the mesh axis shadows vmap's axis of this name
+        along=tuple(name for name in axis.along if name not in manual),
+        placed=_placed_within(axis.placed, mesh, manual),
+        vma=axis.vma.union(along),
+    )
+
+
+def _placed_within(placed: Any, mesh: AnyMesh, manual: frozenset[Any]) -> Any:
     """The sharding of vmap's axis inside of the shard_map: the outer one, or None if it is along a manual axis."""
     if placed is None or manual.intersection(placed[1]):
         return None
@@ -127,15 +162,18 @@ def stacked_spec(aval: ShapedArray, mesh: AnyMesh, manual: frozenset[Any], check
     return PartitionSpec(*([axes] if axes else []), unreduced=unreduced & manual, reduced=reduced & manual)
 
 
-def moved(spec: Spec, dim: Any) -> Spec:
-    """The spec with a further, unsharded dimension at `dim`; for a whole value of a user's type it is P() still."""
+def moved(spec: Spec, dim: Any, along: tuple[Any, ...] = ()) -> Spec:
+    """The spec with a further dimension at `dim`, sharded `along` these axes.
+
+    For a whole value of a user's type it is P() still.
+    """
     if dim is None or not (is_hi_spec(spec) or type(dim) is int):
         return spec
     if is_hi_spec(spec):
         raise NotImplementedError(
             f"vmap of a shard_map that shards a mapped value of a user's type, by {spec!r}; use vmap inside of it"
         )
-    return spec.inserted(dim)
+    return spec.inserted(dim, along or None)
 
 
 def allowed_axes(
