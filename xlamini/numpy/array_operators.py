@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from xlamini.core import Tracer, enable_x64, memoised, trim
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.config import default_device
@@ -20,21 +22,25 @@ from xlamini.staging.run.composite import beyond_dtypes
 
 Method = Callable[..., Any]
 _NUMBERS = (int, float, complex)
+BEYOND = object()
 
 
 @memoised("helper: numbers on devices", 1024, typed=True)
-def _kept(number: Any, x64: bool, device: Any) -> Any:
-    return device_put_value(number)
+def _kept(number: Any, dtype: Any, x64: bool, device: Any) -> Any:
+    """The number as an array; BEYOND for an int that the dtype beside it, if given, does not hold."""
+    return BEYOND if dtype is not None and beyond_dtypes((number, np.empty(0, dtype))) else device_put_value(number)
 
 
-def _operand(x: Any) -> Any:
-    """A Python number as an array, cached to save the transfer to the device.
+def _operand(x: Any, array: Any) -> Any:
+    """A Python number as an array, cached to save the transfer to the device; BEYOND for one beyond the array's dtype.
 
     0.0 and -0.0 are equal, so zeros are not cached.
     """
-    if type(x) in _NUMBERS and x and state.builder is None:
-        return _kept(x, enable_x64.value, default_device.value)
-    return x
+    kind = type(x)
+    if kind not in _NUMBERS or not x:
+        return x
+    kept = _kept(x, array.dtype if kind is int else None, enable_x64.value, default_device.value)
+    return kept if kept is BEYOND or state.builder is None else x
 
 
 def _binary(name: str, run: Any) -> tuple[Method, Method]:
@@ -49,18 +55,18 @@ def _binary(name: str, run: Any) -> tuple[Method, Method]:
             kind = type(other)
             if kind is ArrayImpl or kind is Tracer:
                 return run(self, other)
-            if kind is int and beyond_dtypes((self, other)):
+            if (number := _operand(other, self)) is BEYOND:
                 return operator(self, other)
-            return run(self, _operand(other)) if accepts(name, other) else NotImplemented
+            return run(self, number) if accepts(name, other) else NotImplemented
         except Exception as error:
             trim(error)
             raise
 
     @api_boundary
     def reflected(self: Any, other: Any) -> Any:
-        if type(other) is int and beyond_dtypes((self, other)):
+        if (number := _operand(other, self)) is BEYOND:
             return operator(other, self)
-        return run(_operand(other), self) if accepts(name, other) else NotImplemented
+        return run(number, self) if accepts(name, other) else NotImplemented
 
     return method, reflected
 
@@ -77,7 +83,7 @@ def _operators() -> dict[str, Method]:
     """Every operator's method by its name."""
     methods: dict[str, Method] = {}
     for name, operator in {**BINARY, **COMPARISONS}.items():
-        methods[f"__{name}__"], reflected = _binary(name, composite()(operator))
+        methods[f"__{name}__"], reflected = _binary(name, composite(ints_fit=True)(operator))
         if name in BINARY:
             methods[f"__r{name}__"] = reflected
     methods["__pow__"] = _power(methods["__pow__"])

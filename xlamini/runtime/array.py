@@ -8,6 +8,7 @@ arrays, tracers for one, are registered: `Array.register(Tracer)`.
 from __future__ import annotations
 
 from abc import ABCMeta
+from functools import cached_property
 from types import FunctionType
 from typing import Any
 
@@ -120,12 +121,20 @@ class Array(Conversions, Text, metaclass=ABCMeta):
     def addressable_shards(self) -> list[Shard]:
         """The shards on this process's devices, in the sharding's order."""
         check_alive(self)
-        return addressable_shards(self, parts_of(self))
+        return list(self._addressable_shards)
 
     @property
     def global_shards(self) -> list[Shard]:
         """The shards on all devices; `data` is None for devices of other processes."""
         check_alive(self)
+        return list(self._global_shards)
+
+    @cached_property
+    def _addressable_shards(self) -> list[Shard]:
+        return addressable_shards(self, parts_of(self))
+
+    @cached_property
+    def _global_shards(self) -> list[Shard]:
         return global_shards(self, parts_of(self))
 
     def addressable_data(self, index: int) -> ArrayImpl:

@@ -46,7 +46,14 @@ def buffers_of(x: Any) -> list[Any]:
 
 
 def parts_of(x: Any) -> list[Any]:
-    """The addressable shards of an array, each as an array on its device."""
+    """The addressable shards of an array, each as an array on its device, made once."""
+    found = vars(x).get("_parts")
+    if found is None:
+        found = x._parts = _new_parts(x)
+    return found
+
+
+def _new_parts(x: Any) -> list[Any]:
     sharding = x._sharding
     aval = x.aval.update(shape=sharding.shard_shape(x.aval.shape))
     pairs = zip(sharding._internal_device_list.addressable_device_list, buffers_of(x), strict=True)
@@ -58,7 +65,7 @@ def _assemble(x: Any) -> np.ndarray:
     """The value assembled from the shards, each distinct shard read once."""
     sharding = x._sharding
     if sharding.is_fully_replicated:
-        return to_numpy(parts_of(x)[0])
+        return to_numpy(_new_parts(x)[0])
     if not sharding.is_fully_addressable:
         raise RuntimeError(
             f"the array {describe(x)} lies on devices of other processes too, {sharding}; read addressable_shards, or "
@@ -66,7 +73,7 @@ def _assemble(x: Any) -> np.ndarray:
         )
     value, seen = np.empty(x.aval.shape, x.aval.dtype), set()
     indices = sharding.addressable_devices_indices_map(x.aval.shape).values()
-    for part, index in zip(parts_of(x), indices, strict=True):
+    for part, index in zip(_new_parts(x), indices, strict=True):
         range_of_it = tuple((s.start, s.stop) for s in index)
         if range_of_it not in seen:
             value[index] = to_numpy(part)

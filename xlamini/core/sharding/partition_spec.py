@@ -62,7 +62,7 @@ class PartitionSpec:
         reduced: Set[Any] = frozenset(),
         unreduced_kind: UnreducedKind | None = None,
     ):
-        if unreduced_kind not in (None, UnreducedKind.sum):
+        if unreduced_kind is not None and unreduced_kind is not UnreducedKind.sum:
             raise NotImplementedError(
                 f"PartitionSpec: unreduced_kind {unreduced_kind!r} is not supported; terms along unreduced axes are "
                 "summed, so leave it out, and take the maximum or minimum with lax.pmax or lax.pmin"
@@ -144,7 +144,9 @@ class PartitionSpec:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PartitionSpec):
             return NotImplemented
-        return self.partitions == other.partitions and self._sums == other._sums
+        if self.partitions != other.partitions:
+            return False
+        return self.unreduced == other.unreduced and self.reduced == other.reduced
 
     @property
     def _sums(self) -> tuple[frozenset[Any], frozenset[Any]]:
@@ -192,6 +194,8 @@ def _names_in(partition: Any) -> tuple[str, ...]:
 
 
 def _entry(partition: Any) -> Any:
+    if type(partition) is str or partition is None:
+        return partition
     if isinstance(partition, tuple | list):
         return None if not partition else partition[0] if len(partition) == 1 else tuple(partition)
     return partition

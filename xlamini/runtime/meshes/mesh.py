@@ -112,8 +112,10 @@ class Mesh(AxesOfMesh):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Mesh):
             return NotImplemented
+        if self is other or self._hash != other._hash:
+            return self is other
         mine, others = ((m.axis_names, m.axis_types, m.axis_sizes, *m.devices.flat) for m in (self, other))
-        return self is other or mine == others
+        return mine == others
 
     def __hash__(self) -> int:
         return self._hash

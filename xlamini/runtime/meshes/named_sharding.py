@@ -5,6 +5,7 @@ The class is jaxlib's, so that C++ dispatch can compare instances; its methods a
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,11 @@ def _check_spec(mesh: Any, spec: Any) -> None:
         raise TypeError(f"NamedSharding: mesh must be a Mesh, got {mesh!r}; xlamini.make_mesh makes one")
     if not isinstance(spec, PartitionSpec):
         raise TypeError(f"NamedSharding: spec must be a PartitionSpec, got {spec!r}; write P('x', None)")
+    _check_names(mesh, spec)
+
+
+@memoised("sharding: valid specs", 4096)
+def _check_names(mesh: AxesOfMesh, spec: PartitionSpec) -> None:
     names = [name for entry in spec.names_of(len(spec)) for name in entry]
     _check_sums(mesh, spec)
     for name in names:
@@ -67,9 +73,10 @@ def _factors(self: NamedSharding, ndim: int) -> list[int]:
     return [parts_along(self.mesh, names) for names in self.spec.names_of(ndim)]
 
 
+@memoised("sharding: shapes of shards", 4096)
 def _shard_shape(self: NamedSharding, global_shape: tuple[int, ...]) -> tuple[int, ...]:
     """The shape of the part that one device holds; ShardingError if a dimension cannot be split evenly."""
-    shape = tuple(global_shape)
+    shape = global_shape
     if len(self.spec) > len(shape):
         raise ShardingError(
             f"{self.spec} speaks of {len(self.spec)} dimensions, but the array has {len(shape)}, of shape {shape}; "
@@ -116,9 +123,10 @@ def _slice(number: int, length: int, whole: int) -> slice:
     return slice(None) if length == whole else slice(number * length, (number + 1) * length)
 
 
+@memoised("sharding: parts of devices here", 4096)
 def _addressable_devices_indices_map(self: NamedSharding, global_shape: tuple[int, ...]) -> dict[Device, Index]:
     """The index of the shard of each device of this process."""
-    every = _devices_indices_map(self, tuple(global_shape))
+    every = _devices_indices_map(self, global_shape)
     return {d: every[d] for d in self._internal_device_list.addressable_device_list}
 
 
@@ -152,8 +160,9 @@ def _update(self: NamedSharding, **changes: Any) -> NamedSharding:
 def _equals(self: NamedSharding, other: object) -> bool:
     if not isinstance(other, NamedSharding):
         return NotImplemented
-    mine, others = ((s.mesh, s.spec, s.memory_kind) for s in (self, other))
-    return self is other or mine == others
+    if self is other:
+        return True
+    return self.mesh == other.mesh and self.spec == other.spec and self._memory_kind == other._memory_kind
 
 
 def _repr(self: NamedSharding) -> str:
@@ -205,21 +214,24 @@ def type_sharding(split: AvalSharding | None) -> NamedSharding | None:
 
 
 _MEMBERS: dict[str, Any] = {
-    "shard_shape": _shard_shape,
+    "shard_shape": lambda self, global_shape: _shard_shape(self, tuple(global_shape)),
     "devices_indices_map": lambda self, global_shape: _devices_indices_map(self, tuple(global_shape)),
-    "addressable_devices_indices_map": _addressable_devices_indices_map,
-    "is_fully_replicated": property(_is_fully_replicated),
+    "addressable_devices_indices_map": lambda self, shape: _addressable_devices_indices_map(self, tuple(shape)),
+    "is_fully_replicated": cached_property(_is_fully_replicated),
+    "_hash": cached_property(lambda self: hash((self.mesh, self.spec, self._memory_kind))),
     "with_memory_kind": lambda self, kind: _update(self, memory_kind=kind),
     "update": _update,
     "_to_xla_hlo_sharding": _to_xla_hlo_sharding,
     "__eq__": _equals,
-    "__hash__": lambda self: hash((self.mesh, self.spec, self.memory_kind)),
+    "__hash__": lambda self: self._hash,
     "__repr__": _repr,
     "__reduce__": lambda self: (NamedSharding, (self.mesh, self.spec, self._memory_kind)),
 }
 
 for _name, _member in _MEMBERS.items():
     setattr(NamedSharding, _name, _member)
+    if isinstance(_member, cached_property):
+        _member.__set_name__(NamedSharding, _name)
 
 
 # C++ imports this check from a module of jax, once, when the first sharding is made.

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from xlamini.core import PartitionSpec
+from xlamini.core import PartitionSpec, memoised
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.sharding import Index, Sharding
 
@@ -40,32 +39,40 @@ class Shard:
         """The shard as an array on its device; None for a device of another process."""
         return self._data
 
-    @property
+    @cached_property
     def index(self) -> Index:
         """The shard's index in the whole array: a slice for each dimension."""
-        return self._indices[self._device]
-
-    @property
-    def _indices(self) -> Mapping[Device, Index]:
-        spec = getattr(self._sharding, "spec", None)
-        if spec is None or not spec.unreduced:
-            return self._sharding.devices_indices_map(self._global_shape)
-        # Each device has a term of the size of the whole, or of its part of it.
-        return self._sharding.update(spec=PartitionSpec(*spec.partitions)).devices_indices_map(self._global_shape)
+        return self._place[0]
 
     @cached_property
     def replica_id(self) -> int:
         """The number of devices before this one, in the sharding's order, that hold an equal shard."""
-        before: Counter[str] = Counter()
-        for device, index in self._indices.items():
-            if device == self._device:
-                return before[str(index)]
-            before[str(index)] += 1
-        raise ValueError(f"Shard: {self._device} is no device of {self._sharding}")
+        return self._place[1]
+
+    @property
+    def _place(self) -> tuple[Index, int]:
+        places = _places(self._sharding, self._global_shape)
+        if self._device not in places:
+            raise ValueError(f"Shard: {self._device} is no device of {self._sharding}")
+        return places[self._device]
 
     def __repr__(self) -> str:
         place = f"device={self.device!r}, index={self.index}, replica_id={self.replica_id}"
         return f"Shard({place}, data={self.data})"
+
+
+@memoised("sharding: shards", 4096)
+def _places(sharding: Any, shape: tuple[int, ...]) -> dict[Device, tuple[Index, int]]:
+    """For each device the index of its shard, and the number of devices before it with an equal one."""
+    spec = getattr(sharding, "spec", None)
+    if spec is not None and spec.unreduced:  # each device has a term of the size of the whole, or of its part of it
+        sharding = sharding.update(spec=PartitionSpec(*spec.partitions))
+    before: Counter[str] = Counter()
+    places = {}
+    for device, index in sharding.devices_indices_map(shape).items():
+        places[device] = index, before[str(index)]
+        before[str(index)] += 1
+    return places
 
 
 def addressable_shards(x: Any, parts: list[Any]) -> list[Shard]:

@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from xlamini.core import canonicalize_dtype, hooks, memoised, tree_leaves, tree_map, trim
+from xlamini.core import Values, canonicalize_dtype, hooks, memoised, tree_leaves, tree_map, trim
 from xlamini.core.api_boundary import api_boundary, is_api_boundary
 from xlamini.core.call_cache import EAGER
-from xlamini.core.dtypes import fits
+from xlamini.core.dtypes import fits, iinfo
 from xlamini.core.frames import own_files
 from xlamini.core.state import state
 from xlamini.core.wrapping import with_globals, with_own_code
@@ -38,13 +38,16 @@ def is_composite(fun: Callable[..., Any]) -> bool:
     return eager is not None and eager.__globals__ is fun.__globals__ and own_files[fun.__code__.co_filename]
 
 
-def composite(*, static: Sequence[str] = ()) -> Callable[[F], F]:
-    """Decorator for a function of arrays; arguments in `static` are passed unchanged, but for lists as tuples."""
-    return lambda fun: _composite(fun, tuple(static))
+def composite(*, static: Sequence[str] = (), ints_fit: bool = False) -> Callable[[F], F]:
+    """Decorator for a function of arrays; arguments in `static` are passed unchanged, but for lists as tuples.
+
+    With `ints_fit` the caller sees to it that ints are not beyond the dtypes of arrays beside them.
+    """
+    return lambda fun: _composite(fun, tuple(static), None if ints_fit else _refuse_ints)
 
 
-def _composite(fun: Any, static: tuple[str, ...]) -> Any:
-    call = with_globals(_call, fun=fun, static=static)
+def _composite(fun: Any, static: tuple[str, ...], check: Any) -> Any:
+    call = with_globals(_call, fun=fun, static=static, check=check)
     functools.update_wrapper(with_own_code(call, f"{fun.__module__}.{fun.__qualname__}"), fun)
     setattr(fun, EAGER, call)
     return is_api_boundary(call)
@@ -55,11 +58,25 @@ def beyond_dtypes(args: Sequence[Any]) -> bool:
 
     In a compiled call it would be an array of that dtype, wrapped around; an operation of its own gets its value.
     """
-    numbers = [x for x in args if type(x) is int and not 0 <= x < 128]
-    if not numbers:
-        return False
-    dtypes = {x.dtype for x in tree_leaves(args) if isinstance(x, ArrayImpl | np.ndarray)}
-    return any(not fits(x, dtype) for dtype in (*dtypes, canonicalize_dtype(int)) for x in numbers)
+    numbers = [x for x in args if type(x) is int and not 0 <= x <= 1]
+    return any(not fits(x, dtype) for x in numbers for dtype in (*_dtypes_of(args), canonicalize_dtype(int)))
+
+
+def _dtypes_of(args: Sequence[Any]) -> set[np.dtype]:
+    return {x.dtype for x in tree_leaves(args) if isinstance(x, ArrayImpl | np.ndarray | np.generic)}
+
+
+def _refuse_ints(args: Sequence[Any]) -> None:
+    """OverflowError for ints beside an array whose dtype does not hold all ints of programs.
+
+    Most functions never see such arguments, so only one that has refused them looks at the ints of each call. For C++
+    an int has the signature of a weakly typed array.
+    """
+    if not any(type(x) is int or (isinstance(x, ArrayImpl) and x.weak_type) for x in args):
+        return
+    limits = iinfo(canonicalize_dtype(int))
+    if any(not (fits(limits.min, dtype) and fits(limits.max, dtype)) for dtype in _dtypes_of(args)):
+        raise OverflowError("ints are to be compared with dtypes")
 
 
 def _numbers_beyond(fun: Any, static: Sequence[str], args: Sequence[Any]) -> list[str]:
@@ -83,31 +100,38 @@ fun: Any = None
 static: tuple[str, ...] = ()
 compiled: Any = None
 explain: Explain = _as_it_is
+check: Callable[[Values], None] | None = None
+compares = False
+"""Whether ints are compared with dtypes before a call: from the first call on in which one may be beyond them."""
 
 
 def _call(*args: Any, **kwargs: Any) -> Any:
     """A call of a composite, in whose globals the names above are its own."""
-    global compiled, explain
-    try:
-        if state.builder is not None:
-            return hooks.trace_library_call(fun, args, kwargs)
-        if int in map(type, args) and beyond_dtypes(args) and (numbers := _numbers_beyond(fun, static, args)):
-            return _with_numbers(fun, (*static, *numbers))(*args, **kwargs)
-        if compiled is None:  # on first use: there are hundreds of composites, and a program calls a few
-            compiled, explain = dispatched(fun, static)
-        return compiled(*args, **kwargs)
-    except Exception as error:  # in place of `api_boundary`, which would cost one more call
-        acceptable = _acceptable(fun, static, args, kwargs)
-        if acceptable is None:
-            try:
-                explain(error, args, kwargs)
-            except Exception as explained:
-                trim(explained)
+    global compiled, explain, check, compares
+    while True:
+        try:
+            if state.builder is not None:
+                return hooks.trace_library_call(fun, args, kwargs)
+            if compares and beyond_dtypes(args) and (numbers := _numbers_beyond(fun, static, args)):
+                return _with_numbers(fun, (*static, *numbers))(*args, **kwargs)
+            if compiled is None:  # on first use: there are hundreds of composites, and a program calls a few
+                compiled, explain = dispatched(fun, static, check)
+            return compiled(*args, **kwargs)
+        except Exception as error:  # in place of `api_boundary`, which would cost one more call
+            if isinstance(error, OverflowError) and not compares and state.builder is None:
+                compiled, check, compares = None, None, True
+                continue
+            acceptable = _acceptable(fun, static, args, kwargs)
+            if acceptable is None:
+                try:
+                    explain(error, args, kwargs)
+                except Exception as explained:
+                    trim(explained)
+                    raise
+                trim(error)
                 raise
-            trim(error)
-            raise
-    again = api_boundary(fun) if state.builder is not None else guarded(compiled, explain)
-    return again(*acceptable.args, **acceptable.kwargs)
+        again = api_boundary(fun) if state.builder is not None else guarded(compiled, explain)
+        return again(*acceptable.args, **acceptable.kwargs)
 
 
 def _acceptable(fun: Any, static: Sequence[str], args: Any, kwargs: Any) -> inspect.BoundArguments | None:

@@ -80,10 +80,14 @@ class Jitted(Estimated):
         self.takes_static, self.donates = bool(options.static), bool(options.donate)
         self.in_python = PythonCalls(options.static)
         self.function: Any = None
+        self.check: Callable[[Values], None] | None = None
+        """Called with the positional arguments of a new signature, but for static ones: it may raise."""
         jitted_functions.add(self)
 
     def on_miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """The outputs, and the fast path by which C++ runs this signature from now on."""
+        if self.check is not None:
+            self.check([x for position, x in enumerate(args) if position not in self.options.static.nums])
         cached = self.in_python.run(args, kwargs) if self.in_python.calls else None
         if cached is not None:
             return cached
@@ -353,11 +357,14 @@ class Jitted(Estimated):
             function._clear_cache()
 
 
-def dispatched(fun: Callable[..., Any], static_argnames: Names = None) -> tuple[Any, Explain]:
+def dispatched(
+    fun: Callable[..., Any], static_argnames: Names = None, check: Callable[[Values], None] | None = None
+) -> tuple[Any, Explain]:
     """The C++ function of one of the library's own functions, and the one that explains its errors."""
     static, donate = Selected("static", fun, None, static_argnames), Selected("donate", fun, None, None)
     jitted = Jitted(fun, Options(static, donate, False, False, None, None))
     jitted.name = jitted.name.strip("_")  # messages name `where`, not the helper `_where` that computes it
+    jitted.check = check
     return _in_cpp(jitted), jitted.explain
 
 
