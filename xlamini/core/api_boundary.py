@@ -15,6 +15,7 @@ from xlamini.core import hooks
 from xlamini.core.config import traceback_filtering
 from xlamini.core.error_page import name_the_page
 from xlamini.core.frames import is_of_library
+from xlamini.core.pytree.flattening import find_lost_levels
 from xlamini.core.stray_errors import name_the_call
 from xlamini.core.wrapping import renamed, with_globals, with_own_code
 
@@ -108,6 +109,7 @@ def trim(error: BaseException) -> None:
 
     An error of the library also gets the note that names its place in the documentation.
     """
+    find_lost_levels()
     hooks.explain_error(error)
     name_the_call(error)
     name_the_page(error)

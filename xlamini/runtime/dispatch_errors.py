@@ -13,6 +13,7 @@ from typing import Any
 
 from xlamini.core import trim
 from xlamini.core.config import callback_depth
+from xlamini.core.pytree.flattening import return_levels
 from xlamini.core.state import state
 from xlamini.runtime.lifetime import release
 
@@ -43,6 +44,7 @@ def guarded(function: Any, explain: Explain, donated: Donated | None = None) -> 
                 release(donated(args, kwargs))
             return out
         except Exception as error:
+            return_levels(error, [*args, *kwargs.values()])
             try:
                 explain(error, args, kwargs)
             except Exception as explained:

@@ -142,7 +142,8 @@ def _unfailing(flatten_func: Callable[[T], tuple[Iterable[Any], Hashable]]) -> C
 
     def flattened(node: T) -> tuple[Iterable[Any], Hashable]:
         try:
-            return flatten_func(node)
+            children, metadata = flatten_func(node)
+            return tuple(children), metadata
         except Exception:
             return (), object()
 

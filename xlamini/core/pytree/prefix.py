@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core.pytree.diff import IsLeaf, example_of, first_difference
-from xlamini.core.pytree.flattening import flatten
+from xlamini.core.pytree.flattening import flatten, flatten_up_to
 from xlamini.core.pytree.nodes import PyTreeDef
 
 Names = tuple[str, str]
@@ -22,7 +22,7 @@ def columns(
     found = []
     for i, other in enumerate(rest):
         try:
-            found.append(treedef.flatten_up_to(other))
+            found.append(flatten_up_to(treedef, other))
         except ValueError:
             names = ("tree", f"rest[{i}]")
             raise mismatch(caller, tree, other, names, is_leaf) from None
@@ -47,7 +47,7 @@ def broadcast_prefix(
     """The leaves of a prefix tree, each as often as its subtree of the full tree has leaves."""
     leaves, treedef = flatten(prefix_tree, is_leaf)
     try:
-        subtrees = treedef.flatten_up_to(full_tree)
+        subtrees = flatten_up_to(treedef, full_tree)
     except ValueError:
         raise mismatch(caller, prefix_tree, full_tree, names, is_leaf) from None
     repeated: list[Any] = []

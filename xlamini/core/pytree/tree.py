@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Never, TypeVar, overload
 from jaxlib._jax import pytree as _pytree
 
 from xlamini.core.pytree.diff import IsLeaf, explained, first_difference
-from xlamini.core.pytree.flattening import flatten, flatten_with_path
+from xlamini.core.pytree.flattening import flatten, flatten_up_to, flatten_with_path
 from xlamini.core.pytree.nodes import (
     KeyPath,
     PyTreeDef,
@@ -279,7 +279,7 @@ def tree_transpose(
 def _inner_structure(outer: PyTreeDef, tree: Any) -> PyTreeDef:
     """The structure of the first of the inner trees."""
     try:
-        inner_trees = outer.flatten_up_to(tree)
+        inner_trees = flatten_up_to(outer, tree)
     except ValueError:
         raise mismatch("tree.transpose", outer, tree, ("outer_treedef", "the tree")) from None
     if not inner_trees:
@@ -290,7 +290,7 @@ def _inner_structure(outer: PyTreeDef, tree: Any) -> PyTreeDef:
 def _not_of_trees(outer: PyTreeDef, inner: PyTreeDef, tree: Any) -> str:
     """Where a tree, whose number of leaves is wrong, differs from an outer tree of inner trees."""
     try:
-        inner_trees = outer.flatten_up_to(tree)
+        inner_trees = flatten_up_to(outer, tree)
     except ValueError:
         where = first_difference(outer, tree, ("outer_treedef", "the tree"), prefix=True)
         count, wanted = tree_structure(tree).num_leaves, outer.num_leaves * inner.num_leaves

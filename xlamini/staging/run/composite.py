@@ -19,6 +19,7 @@ from xlamini.core.api_boundary import api_boundary, is_api_boundary
 from xlamini.core.call_cache import EAGER
 from xlamini.core.dtypes import fits, iinfo
 from xlamini.core.frames import own_files
+from xlamini.core.pytree.flattening import return_levels
 from xlamini.core.state import state
 from xlamini.core.wrapping import with_globals, with_own_code
 from xlamini.primitives import stands_for_array
@@ -118,6 +119,7 @@ def _call(*args: Any, **kwargs: Any) -> Any:
                 compiled, explain = dispatched(fun, static, check)
             return compiled(*args, **kwargs)
         except Exception as error:  # in place of `api_boundary`, which would cost one more call
+            return_levels(error, [*args, *kwargs.values()])
             if isinstance(error, OverflowError) and not compares and state.builder is None:
                 compiled, check, compares = None, None, True
                 continue

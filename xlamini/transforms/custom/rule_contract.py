@@ -38,6 +38,7 @@ from xlamini.core.frames import definition
 from xlamini.core.hi_types import fits, has_hi
 from xlamini.core.pytree import structure
 from xlamini.core.pytree.diff import LEAF
+from xlamini.core.pytree.flattening import flatten_up_to
 from xlamini.interpreters.batch import batched_aval
 from xlamini.primitives import convert, zeros
 from xlamini.staging import ArgNames, name_of
@@ -197,7 +198,7 @@ class Contract(NamedTuple):
         due, _ = example_of(in_tree)
         leaves, tree = flatten_from_user(result, _is_none)
         try:
-            subtrees = tree.flatten_up_to(due) if isinstance(result, tuple) else [()]
+            subtrees = flatten_up_to(tree, due) if isinstance(result, tuple) else [()]
         except ValueError:
             raise self._unlike_arguments(due, result) from None
         flat: list[Any] = []
