@@ -17,6 +17,7 @@ from xlamini.numpy.ufuncs.declaration import Promotion, ufunc, unpromoted
 from xlamini.primitives import (
     convert,
     exponential,
+    hyperbolic,
     max,
     min,
     operators,
@@ -89,7 +90,7 @@ def hard_silu(x: ArrayLike) -> Array:
 hard_swish = hard_silu
 
 
-@ufunc(exponential.logistic, promoted_inexact)
+@ufunc(hyperbolic.logistic, promoted_inexact)
 def sigmoid(x: ArrayLike) -> Array:
     """`1 / (1 + exp(-x))`.
 
@@ -99,7 +100,7 @@ def sigmoid(x: ArrayLike) -> Array:
     ...
 
 
-@ufunc(lambda x: smooth.finite_below(x) * exponential.logistic(x), promoted_inexact)
+@ufunc(lambda x: smooth.finite_below(x) * hyperbolic.logistic(x), promoted_inexact)
 def silu(x: ArrayLike) -> Array:
     """`x * sigmoid(x)`.
 
