@@ -99,7 +99,7 @@ def _sech_squared(x: Any) -> Any:
     return in_dtype(square(double / (1 + 0.25 * double * double)), dtype)
 
 
-@elementwise(family=SechSquared, accepts=FLOAT, flops=2 * TRANSCENDENTAL)
+@elementwise(family=SechSquared, accepts=FLOAT, flops=TRANSCENDENTAL)
 def sech_squared(x: Any) -> Any:
     """`1 / cosh(x)**2`, elementwise: the derivative of the hyperbolic tangent."""
 
