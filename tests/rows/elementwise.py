@@ -24,6 +24,7 @@ from xlamini import lax
 from xlamini.experimental.sparse import todense
 from xlamini.primitives.comparison import eq_to, le_to, lt_to
 from xlamini.primitives.elementwise import add_any
+from xlamini.primitives.hyperbolic import sech_squared
 from xlamini.primitives.identity import copy
 from xlamini.primitives.logaddexp import logaddexp
 from xlamini.primitives.special.erfc_inv import erfc_inv
@@ -188,6 +189,10 @@ HYPERBOLIC = [
     unary("sinh", np.sinh, dtypes=INEXACT, specials=True, tolerance=LOOSE),
     unary("cosh", np.cosh, dtypes=INEXACT, specials=True, tolerance=LOOSE),
     unary("tanh", np.tanh, (-1.2, 1.2), dtypes=INEXACT, specials=True),
+    Row(
+        "sech_squared", sech_squared, lambda x: 1 / np.square(np.cosh(x)), samples=singles(domain=(-2, 2)),
+        dtypes=FLOATS, specials=True,
+    ),
     unary("asinh", np.arcsinh, (-0.9, 0.9), dtypes=INEXACT, specials=True),
     unary("acosh", np.arccosh, (1.3, 4), dtypes=INEXACT, specials=True),
     unary("atanh", np.arctanh, (-0.8, 0.8), dtypes=INEXACT, specials=True),

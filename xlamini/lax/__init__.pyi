@@ -97,7 +97,7 @@ from xlamini.primitives.dynamic_update_slice import (
     dynamic_update_slice_in_dim as dynamic_update_slice_in_dim, dynamic_update_slice_p as dynamic_update_slice_p,
 )
 from xlamini.primitives.exponential import (
-    exp as exp, exp2 as exp2, expm1 as expm1, log as log, log2 as log2, log1p as log1p, logistic as logistic,
+    exp as exp, exp2 as exp2, expm1 as expm1, log as log, log2 as log2, log1p as log1p,
 )
 from xlamini.primitives.fft import fft as fft, fft_p as fft_p, FftType as FftType
 from xlamini.primitives.gather import (
@@ -105,7 +105,8 @@ from xlamini.primitives.gather import (
     GatherScatterMode as GatherScatterMode,
 )
 from xlamini.primitives.hyperbolic import (
-    acosh as acosh, asinh as asinh, atanh as atanh, cosh as cosh, sinh as sinh, tanh as tanh,
+    acosh as acosh, asinh as asinh, atanh as atanh, cosh as cosh, logistic as logistic, sinh as sinh,
+    tanh as tanh,
 )
 from xlamini.primitives.identity import (
     stage as stage, stage_p as stage_p, stop_gradient as stop_gradient, stop_gradient_p as stop_gradient_p,

@@ -38,11 +38,11 @@ ne_p = _comparison.ne
 complex_p, imag_p, real_p = _complex.complex, _complex.imag, _complex.real
 
 exp_p, exp2_p, expm1_p, log_p = _exponential.exp, _exponential.exp2, _exponential.expm1, _exponential.log
-log1p_p, log2_p, logistic_p = _exponential.log1p, _exponential.log2, _exponential.logistic
+log1p_p, log2_p = _exponential.log1p, _exponential.log2
 one_minus_square_p = _one_minus_square.one_minus_square
 
 acosh_p, asinh_p, atanh_p, cosh_p = _hyperbolic.acosh, _hyperbolic.asinh, _hyperbolic.atanh, _hyperbolic.cosh
-sinh_p, tanh_p = _hyperbolic.sinh, _hyperbolic.tanh
+logistic_p, sinh_p, tanh_p = _hyperbolic.logistic, _hyperbolic.sinh, _hyperbolic.tanh
 
 copy_p = _identity.copy
 

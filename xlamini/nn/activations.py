@@ -17,6 +17,7 @@ from xlamini.numpy.ufuncs.declaration import Promotion, ufunc, unpromoted
 from xlamini.primitives import (
     convert,
     exponential,
+    hyperbolic,
     max,
     min,
     operators,
@@ -88,7 +89,7 @@ def hard_silu(x: ArrayLike) -> Array:
 hard_swish = hard_silu
 
 
-@ufunc(exponential.logistic, promoted_inexact)
+@ufunc(hyperbolic.logistic, promoted_inexact)
 def sigmoid(x: ArrayLike) -> Array:
     """`1 / (1 + exp(-x))`.
 

@@ -13,8 +13,7 @@ from xlamini.core import aval_of
 from xlamini.core.dtypes.limits import finfo
 from xlamini.numpy.selection import where
 from xlamini.primitives import abs, exp, is_complex, max, min, sqrt
-from xlamini.primitives.exponential import logistic
-from xlamini.primitives.hyperbolic import square_overflows
+from xlamini.primitives.hyperbolic import logistic, square_overflows
 from xlamini.primitives.special.error_function import erfc, gaussian
 from xlamini.transforms.custom.custom_jvp import custom_jvp
 

@@ -1,4 +1,4 @@
-"""Elementwise exponentials and logarithms, and the logistic function."""
+"""Elementwise exponentials and logarithms."""
 from __future__ import annotations
 
 import math
@@ -126,17 +126,3 @@ def log1p(x: Any, *, accuracy: Accuracy = None) -> Any:
 @log1p.derivative
 def _(x: Any, *, out: Any) -> Any:
     return 1 / (1 + x)
-
-
-@elementwise(family=Accurate, hlo="stablehlo.logistic", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
-def logistic(x: Any, *, accuracy: Accuracy = None) -> Any:
-    """The logistic function, elementwise: `1 / (1 + e ** -x)`.
-
-    >>> lax.logistic(0.0)
-    Array(0.5, dtype=float32, weak_type=True)
-    """
-
-
-@logistic.derivative
-def _(x: Any, *, out: Any) -> Any:
-    return out * logistic(-x)  # of 1 - out nothing is left where out is rounded to 1

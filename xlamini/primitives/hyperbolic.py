@@ -1,4 +1,9 @@
-"""Elementwise hyperbolic functions and their inverses."""
+"""Elementwise hyperbolic functions, their inverses, and the logistic function, `(1 + tanh(x / 2)) / 2`.
+
+The derivatives of both tangents are one operation, `sech_squared`. It is computed from the argument, as nothing is left
+of `1 - out**2` where `out` is rounded to 1; and it is one operation because no formula of one exponential keeps the
+digits of its own derivative near 0.
+"""
 from __future__ import annotations
 
 from typing import Any
@@ -10,10 +15,11 @@ from xlamini.primitives.arithmetic import abs
 from xlamini.primitives.by_parts import ByParts
 from xlamini.primitives.comparison import gt
 from xlamini.primitives.cpu_math import DOUBLE, formula
-from xlamini.primitives.elementwise import elementwise
-from xlamini.primitives.exponential import TRANSCENDENTAL, logistic
+from xlamini.primitives.elementwise import Elementwise, elementwise
+from xlamini.primitives.exponential import TRANSCENDENTAL, exp
 from xlamini.primitives.kinds import COMPLEX, FLOAT, is_complex
 from xlamini.primitives.power import rsqrt, square
+from xlamini.primitives.promotion import accumulator, in_dtype
 from xlamini.primitives.select import where
 
 
@@ -62,8 +68,45 @@ def tanh(x: Any, *, accuracy: Accuracy = None) -> Any:
 
 @tanh.derivative
 def _(x: Any, *, out: Any) -> Any:
-    # Not 1 - out**2, of which nothing is left where out is rounded to 1.
-    return 4 * logistic(2 * x) * logistic(-2 * x) if is_complex(x) else square(1 / cosh(x))
+    return 4 * logistic(2 * x) * logistic(-2 * x) if is_complex(x) else sech_squared(x)
+
+
+@elementwise(family=Accurate, hlo="stablehlo.logistic", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)
+def logistic(x: Any, *, accuracy: Accuracy = None) -> Any:
+    """The logistic function, elementwise: `1 / (1 + e ** -x)`.
+
+    >>> lax.logistic(0.0)
+    Array(0.5, dtype=float32, weak_type=True)
+    """
+
+
+@logistic.derivative
+def _(x: Any, *, out: Any) -> Any:
+    return out * logistic(-x) if is_complex(x) else sech_squared(x / 2) / 4
+
+
+class SechSquared(Elementwise):
+    """`(2 * v / (1 + v**2))**2`, with `v = exp(-abs(x))`: neither overflows, nor underflows before the result."""
+
+    def lower(self, ctx: Any, x: Any) -> Any:
+        return ctx.inline(_sech_squared, x)
+
+
+def _sech_squared(x: Any) -> Any:
+    dtype = aval_of(x).dtype
+    # The square is one of 2 * v, as XLA makes of exp(y) * exp(y) a second exponential, exp(y + y).
+    double = 2 * exp(-abs(in_dtype(x, accumulator(dtype))))
+    return in_dtype(square(double / (1 + 0.25 * double * double)), dtype)
+
+
+@elementwise(family=SechSquared, accepts=FLOAT, flops=TRANSCENDENTAL)
+def sech_squared(x: Any) -> Any:
+    """`1 / cosh(x)**2`, elementwise: the derivative of the hyperbolic tangent."""
+
+
+@sech_squared.derivative
+def _(x: Any, *, out: Any) -> Any:
+    return -2 * tanh(x) * out
 
 
 @elementwise(family=ByParts, hlo="chlo.asinh", accepts=FLOAT | COMPLEX, flops=TRANSCENDENTAL)

@@ -12,7 +12,8 @@ from xlamini.primitives.by_parts import ByParts
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.cpu_math import formula
 from xlamini.primitives.elementwise import elementwise
-from xlamini.primitives.exponential import TRANSCENDENTAL, logistic
+from xlamini.primitives.exponential import TRANSCENDENTAL
+from xlamini.primitives.hyperbolic import logistic
 from xlamini.primitives.kinds import COMPLEX, FLOAT, is_complex, kind_of
 from xlamini.primitives.power import rsqrt, square
 from xlamini.primitives.select import where
