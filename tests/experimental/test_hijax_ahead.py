@@ -177,8 +177,8 @@ class ByTangents(Sin):
     def jvp(self, primals: Any, tangents: Any) -> Any:
         return self(*primals), jnp.cos(primals[0]) * tangents[0]
 
-    lin, linearized = hijax.linearize_from_jvp, hijax.apply_derived_linearization
-    vjp_fwd, vjp_bwd_retval = hijax.vjp_fwd_from_jvp, hijax.transpose_jvp
+    lin, linearized = hijax.linearize_from_jvp
+    vjp_fwd, vjp_bwd_retval = hijax.vjp_from_jvp
 
 
 class ByLinearMap(Sin):
@@ -189,25 +189,25 @@ class ByLinearMap(Sin):
         return residuals * t
 
     jvp = hijax.jvp_from_lin
-    vjp_fwd, vjp_bwd_retval = hijax.vjp_fwd_from_lin, hijax.transpose_linearized
+    vjp_fwd, vjp_bwd_retval = hijax.vjp_from_lin
 
 
 class Doubled(ByTangents):
     """Its own rules call the derived ones."""
 
     def vjp_fwd(self, nzs_in: Any, *args: Any) -> Any:
-        return hijax.vjp_fwd_from_jvp(self, nzs_in, *args)
+        return hijax.vjp_from_jvp.vjp_fwd(self, nzs_in, *args)
 
     def vjp_bwd_retval(self, res: Any, ct: Any) -> Any:
-        return tuple(2 * x for x in hijax.transpose_jvp(self, res, ct))
+        return tuple(2 * x for x in hijax.vjp_from_jvp.vjp_bwd_retval(self, res, ct))
 
 
 class DoubledMap(ByLinearMap):
     def vjp_fwd(self, nzs_in: Any, *args: Any) -> Any:
-        return hijax.vjp_fwd_from_lin(self, nzs_in, *args)
+        return hijax.vjp_from_lin.vjp_fwd(self, nzs_in, *args)
 
     def vjp_bwd_retval(self, res: Any, ct: Any) -> Any:
-        return tuple(2 * x for x in hijax.transpose_linearized(self, res, ct))
+        return tuple(2 * x for x in hijax.vjp_from_lin.vjp_bwd_retval(self, res, ct))
 
 
 @pytest.mark.parametrize(("kind", "factor"), [(ByTangents, 1), (ByLinearMap, 1), (Doubled, 2), (DoubledMap, 2)])
@@ -225,7 +225,7 @@ def test_derived_rules(kind: Any, factor: int) -> None:
 def test_rules_derived_in_a_circle_are_missing() -> None:
     class Circle(Sin):
         jvp = hijax.jvp_from_lin
-        lin, linearized = hijax.linearize_from_jvp, hijax.apply_derived_linearization
+        lin, linearized = hijax.linearize_from_jvp
 
     with pytest.raises(NotImplementedError, match="write `def"):
         grad(lambda x: Circle(ShapedArray((), np.dtype("float32")))(x))(jnp.float32(1.0))

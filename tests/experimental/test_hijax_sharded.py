@@ -291,7 +291,7 @@ def test_types_tell_shardings() -> None:
     mesh = xlamini.make_mesh((8,), ("i",), axis_types=(AxisType.Explicit,))
     with xlamini.set_mesh(mesh):
         program = xlamini.make_jaxpr(lambda x: unpack(pack(x)))(split(X, mesh))
-        assert "scaled[8@i,3] = call_hi_primitive" in str(program) and "f32[8@i,3] = call_hi" in str(program)
+        assert "scaled[8@i,3] = Pack" in str(program) and "f32[8@i,3] = Unpack" in str(program)
         assert xlamini.typeof(pack(split(X, mesh))) == ScaledTy((8, 3), program.out_avals[0].sharding)
 
 

@@ -298,6 +298,10 @@ class Primitive:
         """Which random keys among its operands an equation consumes, and which results are parts of them."""
         return NO_USES
 
+    def shown_name(self, params: Params) -> str:
+        """The name that a printed equation shows."""
+        return self.name
+
     def shown_params(self, params: Params) -> Params:
         """The params that a printed equation shows, in order; a rule may leave out those that the types imply."""
         return dict(sorted(params.items()))

@@ -112,7 +112,7 @@ class _Printer:
         parts = [self.typed(eqn.outvars, used), " = "] if eqn.outvars else []
         if self.remarks:
             parts.append(Comment(self.comment(jaxpr, eqn)))
-        parts.append(eqn.primitive.name)
+        parts.append(eqn.primitive.shown_name(eqn.params))
         if eqn.params:
             parts.append(self.params(eqn, unwanted))
         return concat(*parts, " ", fill([self.atom(a) for a in eqn.invars]))
@@ -123,7 +123,7 @@ class _Printer:
         shown = eqn.primitive.shown_params(eqn.params).items()
         params = " ".join([f"{key}={self.short_value(value)}" for key, value in shown])
         operands = "".join([f" {self.atom(a)}" for a in eqn.invars])
-        return f"{results}{eqn.primitive.name}{f'[{params}]' if params else ''}{operands}"
+        return f"{results}{eqn.primitive.shown_name(eqn.params)}{f'[{params}]' if params else ''}{operands}"
 
     def short_value(self, value: Any) -> str:
         if isinstance(value, Jaxpr):

@@ -13,4 +13,4 @@ __version_info__ = (0, 1, 0)
 True
 """
 
-JAX_VERSION = "0.10.2"
+JAX_VERSION = "0.12.0.1"

@@ -1,8 +1,8 @@
 """Types and primitives of one's own, as classes: `jax.experimental.hijax`.
 
-    from xlamini.experimental.hijax import VJPHiPrimitive
+    from xlamini.experimental.hijax import HiPrim
 
-    class Cube(VJPHiPrimitive):
+    class Cube(HiPrim):
         def __init__(self, x_aval):
             self.in_avals, self.out_aval, self.params = (x_aval,), x_aval, {}
             super().__init__()

@@ -9,11 +9,12 @@ from xlamini.experimental.hijax.boxes import (
     Box as Box, box_get as box_get, box_set as box_set, BoxTy as BoxTy, BoxTypeState as BoxTypeState,
     new_box as new_box,
 )
+from xlamini.experimental.hijax.batch_rules import (
+    bdims_at_front as bdims_at_front, unmap_avals as unmap_avals, vmap_rule as vmap_rule,
+)
 from xlamini.experimental.hijax.derived_rules import (
-    apply_derived_linearization as apply_derived_linearization, jvp_from_lin as jvp_from_lin,
-    linearize_from_jvp as linearize_from_jvp, transpose_jvp as transpose_jvp,
-    transpose_linearized as transpose_linearized, vjp_fwd_from_jvp as vjp_fwd_from_jvp,
-    vjp_fwd_from_lin as vjp_fwd_from_lin,
+    jvp_from_lin as jvp_from_lin, linearize_from_jvp as linearize_from_jvp, vjp_from_jvp as vjp_from_jvp,
+    vjp_from_lin as vjp_from_lin,
 )
 from xlamini.experimental.hijax.low_level import HiPrimitive as HiPrimitive
 from xlamini.experimental.hijax.mutable_types import (

@@ -17,16 +17,20 @@ class GradAccum:
     True
     """
 
-    def __init__(self, aval: ShapedArray):
+    def __init__(self, aval: ShapedArray, val: Any = None):
         self._aval = aval
-        self.total: Any = Zero(cotangent_aval(aval))
+        self.val: Any = Zero(cotangent_aval(aval)) if val is None else val
 
     aval = property(lambda self: as_written(self._aval))
 
-    def accum(self, ct: Any) -> None:
+    def accum(self, x: Any) -> None:
         """Add a cotangent."""
-        if ct is not None and not is_zero(ct):
-            self._add(ct)
+        if x is not None and not is_zero(x):
+            self._add(x)
+
+    def freeze(self) -> Any:
+        """The sum, a symbolic zero if nothing was added."""
+        return self.val
 
     def _add(self, ct: Any) -> None:
         raise NotImplementedError
@@ -39,19 +43,19 @@ class ValAccum(GradAccum):
     """A cotangent that is a value.
 
     >>> acc = ValAccum(xlamini.typeof(1.0))
-    >>> acc.accum(2.0), acc.accum(3.0), float(acc.total)
+    >>> acc.accum(2.0), acc.accum(3.0), float(acc.freeze())
     (None, None, 5.0)
     """
 
     def _add(self, ct: Any) -> None:
-        self.total = add_tangents(self.total, ct)
+        self.val = add_tangents(self.val, ct)
 
 
 class NullAccum(GradAccum):
     """The cotangent of an argument that is not differentiated: what is added is dropped, and need not be computed.
 
     >>> acc = NullAccum(xlamini.typeof(1.0))
-    >>> acc.accum(2.0), acc.total
+    >>> acc.accum(2.0), acc.val
     (None, Zero(f32[]))
     """
 
@@ -75,3 +79,6 @@ class RefAccum(GradAccum):
 
     def _add(self, ct: Any) -> None:
         self.ref[...] += ct
+
+    def freeze(self) -> Any:
+        return self.ref[...]

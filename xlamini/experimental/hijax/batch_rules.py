@@ -1,19 +1,98 @@
-"""A primitive of a user mapped over an axis, where he says only which dimension of the output is the batch."""
+"""What rules `batch` of users call, and a primitive whose user says only which dimension of the output is the batch."""
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
 from typing import Any
 
-from xlamini.core import Axis, flatten_from_user, is_zero, tree_map, unflatten
+from xlamini.core import Axis, Zero, flatten_from_user, is_zero, tree_map, unflatten
 from xlamini.core.hi_types import as_aval, as_written
 from xlamini.experimental.hijax.accumulators import ValAccum
+from xlamini.experimental.hijax.derived_rules import results_of
 from xlamini.experimental.hijax.hi_call import spread_dims
 from xlamini.experimental.hijax.operation import Operation
+from xlamini.extend.rules import as_values
 from xlamini.extend.tangents import instantiated
 from xlamini.interpreters.batch import batched_aval
 from xlamini.primitives import move_batch_dim, sum_over
+from xlamini.transforms.axes import unbatched_aval
 from xlamini.transforms.vmap import vmap
+
+
+def vmap_rule(axis_data: Axis, f: Callable[..., Any], in_axes: Any, out_axes: Any) -> Callable[..., Any]:
+    """`vmap(f, in_axes, out_axes)` over the axis that a rule `batch` was given.
+
+    Arguments and results may have symbolic zeros, so that `f` may be a rule for tangents or cotangents.
+
+    >>> from xlamini.experimental.hijax import HiPrim
+    >>> class Total(HiPrim):
+    ...     def __init__(self, x):
+    ...         self.in_avals, self.out_aval, self.params = (x,), xlamini.typeof(1.0), {}
+    ...         super().__init__()
+    ...     def expand(self, x):
+    ...         return x.sum()
+    ...     def batch(self, axis_data, args, dims):
+    ...         return vmap_rule(axis_data, self.expand, dims, 0)(*args), 0
+    >>> xlamini.vmap(lambda x: Total(xlamini.typeof(x))(x))(jnp.ones((2, 3)))
+    Array([3., 3.], dtype=float32)
+    """
+    mapped = vmap(f, in_axes, out_axes, axis_name=axis_data.name, axis_size=axis_data.size)
+
+    def batched(*args: Any) -> Any:
+        found = mapped(*_zeros_by(unbatched_aval, axis_data, in_axes, args))
+        return _zeros_by(lambda aval, dim, _: batched_aval(aval, axis_data, dim), axis_data, out_axes, found)
+
+    return batched
+
+
+def _zeros_by(change: Callable[..., Any], axis: Axis, dims: Any, tree: Any) -> Any:
+    """The tree with symbolic zeros of changed types: one example of a batch, or the batch of an example."""
+    one = lambda dim, x: Zero(change(x.aval, dim, axis.size)) if is_zero(x) else x  # noqa: E731
+    below = lambda dim, part: tree_map(lambda x: one(dim, x), part, is_leaf=is_zero)  # noqa: E731
+    return tree_map(below, dims, tree, is_leaf=lambda x: x is None)
+
+
+def unmap_avals(axis_data: Axis, avals: Any, dims: Any) -> Any:
+    """The types of batches, from those of one example; `dims` says where each batch is, None for no batch.
+
+    >>> from xlamini.experimental.hijax import HiPrim
+    >>> class Same(HiPrim):
+    ...     def __init__(self, x):
+    ...         self.in_avals, self.out_aval, self.params = (x,), x, {}
+    ...         super().__init__()
+    ...     def expand(self, x):
+    ...         return x
+    ...     def batch(self, axis_data, args, dims):
+    ...         print(*unmap_avals(axis_data, self.in_avals, dims))
+    ...         return Same(xlamini.typeof(args[0]))(*args), dims[0]
+    >>> xlamini.vmap(lambda x: Same(xlamini.typeof(x))(x), in_axes=1)(jnp.ones((2, 3))).shape
+    float32[2,3]
+    (3, 2)
+    """
+    leaves, tree = flatten_from_user(avals)
+    pairs = zip(leaves, spread_dims(tree, dims), strict=True)
+    return unflatten(tree, [as_written(batched_aval(as_aval(t), axis_data, d)) for t, d in pairs])
+
+
+def bdims_at_front(axis_data: Axis, args: Any, dims: Any) -> Any:
+    """The arguments of a rule `batch` with every batch at 0; an argument without one is repeated.
+
+    >>> from xlamini.experimental.hijax import HiPrim
+    >>> class Twice(HiPrim):
+    ...     def __init__(self, x):
+    ...         self.in_avals, self.out_aval, self.params = (x,), x, {}
+    ...         super().__init__()
+    ...     def expand(self, x):
+    ...         return 2 * x
+    ...     def batch(self, axis_data, args, dims):
+    ...         (x,) = bdims_at_front(axis_data, args, dims)
+    ...         return Twice(xlamini.typeof(x))(x), 0
+    >>> xlamini.vmap(lambda x: Twice(xlamini.typeof(x))(x), in_axes=1)(jnp.ones((2, 3))).shape
+    (3, 2)
+    """
+    leaves, tree = flatten_from_user(args)
+    pairs = zip(leaves, spread_dims(tree, dims), strict=True)
+    return unflatten(tree, as_values([move_batch_dim(x, axis_data.size, d, 0) for x, d in pairs]))
 
 
 class Batched(Operation):
@@ -21,8 +100,8 @@ class Batched(Operation):
 
     def __init__(self, primitive: Operation, axis: Axis, dims: Any, out_dim: Any):
         self.primitive, self.axis, self.dims, self.out_dim = primitive, axis, tuple(dims), out_dim
-        self.in_avals = _batch_types(primitive.in_avals, self.dims, axis)
-        self.out_aval = _batch_types(primitive.out_aval, out_dim, axis)
+        self.in_avals = unmap_avals(axis, primitive.in_avals, self.dims)
+        self.out_aval = unmap_avals(axis, primitive.out_aval, out_dim)
         self.params = {"primitive": primitive, "axis": axis, "dims": _hashable(dims), "out_dim": _hashable(out_dim)}
         super().__init__()
         self.dims, self.out_dim = tuple(dims), out_dim
@@ -41,10 +120,17 @@ class Batched(Operation):
         return self._map(self.primitive.expand, self.dims, self.out_dim)(*args)
 
     def vjp_fwd(self, nzs_in: Any, /, *args: Any) -> Any:
-        return self._map(functools.partial(self.primitive.vjp_fwd, nzs_in), self.dims, (self.out_dim, 0))(*args)
+        return self._forward(functools.partial(self.primitive.vjp_fwd, nzs_in), args)
 
     def lin(self, nzs_in: Any, *primals: Any) -> Any:
-        return self._map(functools.partial(self.primitive.lin, nzs_in), self.dims, (self.out_dim, 0))(*primals)
+        return self._forward(functools.partial(self.primitive.lin, nzs_in), primals)
+
+    def _forward(self, rule: Callable[..., Any], args: Any) -> Any:
+        def paired(*args: Any) -> Any:
+            out, residuals, _, structured = results_of(rule(*args))
+            return out, (residuals, structured)
+
+        return self._map(paired, self.dims, (self.out_dim, 0))(*args)
 
     def vjp_bwd_retval(self, res: Any, outgrad: Any, /) -> Any:
         outgrad = tree_map(instantiated, outgrad, is_leaf=is_zero)
@@ -54,8 +140,9 @@ class Batched(Operation):
     def _cotangents(self, res: Any, outgrad: Any) -> Any:
         user = self.primitive
         accumulators = [ValAccum(as_aval(t)) for t in user.in_avals_flat]
-        user.vjp_bwd(res, outgrad, *unflatten(user.in_tree, accumulators))
-        return unflatten(user.in_tree, [instantiated(a.total) for a in accumulators])
+        kept, structured = res
+        user.vjp_bwd(kept, *structured, outgrad, *unflatten(user.in_tree, accumulators))
+        return unflatten(user.in_tree, [instantiated(a.val) for a in accumulators])
 
     def jvp(self, primals: Any, tangents: Any) -> Any:
         tangents = tree_map(instantiated, tuple(tangents), is_leaf=is_zero)
@@ -64,7 +151,7 @@ class Batched(Operation):
 
     def linearized(self, residuals: Any, *tangents: Any) -> Any:
         tangents = tree_map(instantiated, tuple(tangents), is_leaf=is_zero)
-        rule = lambda res, tangents: _dense(self.primitive.linearized(res, *tangents))  # noqa: E731
+        rule = lambda res, tangents: _dense(self.primitive.linearized(res[0], *res[1], *tangents))  # noqa: E731
         return self._map(rule, (0, self.dims), self.out_dim)(residuals, tangents)
 
     def batch(self, axis_data: Any, args: Any, dims: Any) -> Any:
@@ -81,13 +168,6 @@ def _moved(ct: Any, dim: Any) -> Any:
     leaves, tree = flatten_from_user(ct)
     pairs = zip(leaves, spread_dims(tree, dim), strict=True)
     return unflatten(tree, [sum_over(x, (0,)) if d is None else move_batch_dim(x, 0, 0, d) for x, d in pairs])
-
-
-def _batch_types(types: Any, dims: Any, axis: Axis) -> Any:
-    """The types of a batch, from those of one example."""
-    leaves, tree = flatten_from_user(types)
-    pairs = zip(leaves, spread_dims(tree, dims), strict=True)
-    return unflatten(tree, [as_written(batched_aval(as_aval(t), axis, d)) for t, d in pairs])
 
 
 def _hashable(dims: Any) -> Any:

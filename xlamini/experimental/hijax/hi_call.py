@@ -14,6 +14,7 @@ from xlamini.core import (
     aval_of,
     flatten_axes,
     flatten_from_user,
+    is_differentiable,
     is_zero,
     tangent_aval,
     unflatten,
@@ -73,6 +74,11 @@ class HiCall(RewriteRule):
             return Zero(aval)
         check_type(f"{self.name}.{rule} returns a tangent", aval_of(t), "that of the output is", aval)
         return t if type(aval) is HiAval else convert(t, aval.dtype, aval.weak_type)
+
+    def differentiated(self, nonzero: Sequence[Any]) -> list[bool]:
+        """Which outputs have a tangent: a rule says so, by a bool or a tree of them, and the type allows it."""
+        masks = [flatten_axes("nzs_out", each, self.primitive.out_tree) for each in nonzero]
+        return [any(nzs) and is_differentiable(a) for *nzs, a in zip(*masks, self.out_avals, strict=True)]
 
     def expanded(self, leaves: Values) -> list[Any]:
         """The leaves of the output, by other operations."""

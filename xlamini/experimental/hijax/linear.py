@@ -18,7 +18,6 @@ from xlamini.core import (
     aval_of,
     close_over,
     cotangent_aval,
-    is_differentiable,
     is_zero,
     tangent_aval,
     unflatten,
@@ -44,30 +43,34 @@ class LinearRule(RewriteRule):
 
     reads_values = True  # so the backward pass runs where a rule may read the values of cotangents
 
-    def __init__(self, call: HiCall, nonzero: Mask, residuals: Any):
-        self.call, self.nonzero, self.tree = call, nonzero, residuals
-        self.out_avals = [tangent_aval(a) for a in call.out_avals if is_differentiable(a)]
+    def __init__(self, call: HiCall, nonzero: Mask, nonzero_out: Mask, residuals: Any):
+        self.call, self.nonzero, self.nonzero_out, self.tree = call, nonzero, nonzero_out, residuals
+        self.out_avals = [tangent_aval(a) for a in chosen(call.out_avals, nonzero_out)]
 
     def forward(self, residuals: Values, tangents: Values) -> list[Any]:
-        """The tangents of the differentiable outputs."""
+        """The tangents of the outputs in `nonzero_out`."""
         call, found = self.call, iter(as_values(tangents))
         pairs = zip(call.in_avals, self.nonzero, strict=True)
         every = unflatten(call.primitive.in_tree, [next(found) if nz else Zero(tangent_aval(a)) for a, nz in pairs])
-        kept, primals = unflatten(self.tree, as_values(residuals))
+        (kept, structured), _, primals = unflatten(self.tree, as_values(residuals))
         user = call.primitive
-        out = user.jvp(primals, every)[1] if primals else user.linearized(kept, *every)
-        outs = call.tangents("linearized", out)
-        return [instantiated(t) for t, a in zip(outs, call.out_avals, strict=True) if is_differentiable(a)]
+        out = user.jvp(primals, every)[1] if primals else user.linearized(kept, *structured, *every)
+        return list(map(instantiated, chosen(call.tangents("linearized", out), self.nonzero_out)))
 
     def backward(self, residuals: Values, cts: Values) -> list[Any]:
-        """The cotangents of the arguments in `nonzero`, from those of the differentiable outputs."""
+        """The cotangents of the arguments in `nonzero`, from those of the outputs in `nonzero_out`."""
         call, user, found = self.call, self.call.primitive, iter(as_values(cts))
-        every = [next(found) if is_differentiable(a) else Zero(cotangent_aval(a)) for a in call.out_avals]
+        pairs = zip(call.out_avals, self.nonzero_out, strict=True)
+        every = [next(found) if nz else Zero(cotangent_aval(a)) for a, nz in pairs]
         pairs = zip(call.in_avals, self.nonzero, strict=True)
         accumulators = [(ValAccum if nz else NullAccum)(a) for a, nz in pairs]
         trees = unflatten(user.in_tree, accumulators)
-        kept, _ = unflatten(self.tree, as_values(residuals))
-        user.vjp_bwd(kept, unflatten(user.out_tree, every), *trees)
+        shared, own, _ = unflatten(self.tree, as_values(residuals))
+        kept, structured = own[0] if own else shared
+        if structured and not user.writes("vjp_bwd"):
+            signature = "def vjp_bwd(self, res, sres, outgrad, *arg_accums)"
+            raise TypeError(f"{call.name}.vjp_fwd returns structured residuals, which need a rule `{signature}`")
+        user.vjp_bwd(kept, *structured, unflatten(user.out_tree, every), *trees)
         return [_checked(self, a) for a in chosen(accumulators, self.nonzero)]
 
     @property
@@ -81,7 +84,7 @@ class LinearRule(RewriteRule):
 
 
 def _checked(rule: LinearRule, accumulator: GradAccum) -> Any:
-    total = accumulator.total
+    total = accumulator.val
     if is_zero(total):
         return total
     found, due = aval_of(total), cotangent_aval(accumulator._aval)
@@ -135,8 +138,7 @@ class BatchedLinear(RewriteRule):
 def linear_map(rule: LinearRule, residuals: Values, tangents: Values) -> list[Any]:
     """The tangents of all outputs."""
     outs = linearized_p.bind(*residuals, *given(tangents), bwd=rule, num_res=len(residuals))
-    avals = rule.call.out_avals
-    return with_zeros(avals, [is_differentiable(a) for a in avals], outs)
+    return with_zeros(rule.call.out_avals, rule.nonzero_out, outs)
 
 
 class Linearized(OfUsersTypes):

@@ -21,7 +21,8 @@ class HiPrimitive(Primitive):
 
     A subclass writes `abstract_eval`, from the types of the operands to that of the result (with `multiple_results` a
     list) and a set of effects; `to_lojax`, what it computes, by other operations on arrays and values; and for
-    derivatives `jvp` and `transpose`, as in docs/extending.md. It needs no lowering.
+    derivatives `jvp` and `transpose`, as in docs/extending.md. It needs no lowering. JAX has no such class since 0.12;
+    a new program derives from `HiPrim`.
 
     >>> class Scale(HiPrimitive):
     ...     def abstract_eval(self, x, *, factor):

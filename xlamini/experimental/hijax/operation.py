@@ -43,10 +43,14 @@ class Operation:
         """Apply it: run `expand` now, or add one equation to the program being traced."""
         leaves = checked_leaves(self, args)
         self.check(*unflatten(self.in_tree, [as_written(aval_of(x)) for x in leaves]))
-        call = HiCall(self, leaves)
         if state.builder is None:
-            return unflatten(self.out_tree, call.expanded(leaves))
-        return rebuilt(self.out_tree, call_hi_primitive_p.bind(*leaves, call=call))
+            return unflatten(self.out_tree, HiCall(self, leaves).expanded(leaves))
+        return self.staging(state.builder, None, *unflatten(self.in_tree, leaves))
+
+    def staging(self, trace: Any, source_info: Any, *args: Any) -> Any:
+        """Add the equation to the program being traced. A subclass may refuse, or do something else."""
+        leaves = flatten_from_user(args)[0]
+        return rebuilt(self.out_tree, call_hi_primitive_p.bind(*leaves, call=HiCall(self, leaves)))
 
     # --- rules
 
@@ -54,8 +58,12 @@ class Operation:
         """The output, by other operations."""
         self._missing("expand(self, *args)", "running and compiling")
 
-    def vjp_fwd(self, nzs_in: Any, /, *args: Any) -> tuple[Any, Any]:
-        """The output, mostly `self(*args)`, and residuals. `nzs_in` tells which arguments are differentiated."""
+    def vjp_fwd(self, nzs_in: Any, /, *args: Any) -> tuple[Any, ...]:
+        """The output, mostly `self(*args)`, and residuals. `nzs_in` tells which arguments are differentiated.
+
+        A third result tells which outputs have a tangent, and a fourth has structured residuals, which `vjp_bwd` and
+        `linearized` are given behind the residuals.
+        """
         self._missing("vjp_fwd(self, nzs_in, *args)", "reverse mode")
 
     def vjp_bwd_retval(self, res: Any, outgrad: Any, /) -> tuple[Any, ...]:
@@ -88,7 +96,7 @@ class Operation:
         """The output and its tangent; tangents may be symbolic zeros."""
         self._missing("jvp(self, primals, tangents)", "forward mode")
 
-    def lin(self, nzs_in: Any, *primals: Any) -> tuple[Any, Any]:
+    def lin(self, nzs_in: Any, *primals: Any) -> tuple[Any, ...]:
         """The output and the residuals of the linear map; those of `vjp_fwd` if it is not written."""
         return self.vjp_fwd(nzs_in, *primals)
 
@@ -107,6 +115,14 @@ class Operation:
     def batch_dim_rule(self, axis_data: Any, dims: Any, /) -> Any:
         """The batch dimension of the output, from those of the arguments; None for none."""
         self._missing("batch_dim_rule(self, axis_data, dims)", "vmap")
+
+    def dce(self, used_outs: Any, live_ins: Any) -> tuple[Any, Any, Any]:
+        """Where outputs are unused: which arguments are needed, which outputs remain, and the operation of these."""
+        return True, True, self
+
+    def pp_params(self) -> dict[str, Any]:
+        """The params that a printed equation shows: all whose name does not begin with an underscore."""
+        return {name: value for name, value in self.params.items() if not name.startswith("_")}
 
     def check(self, *arg_tys: Any) -> None:
         """Raise an error for arguments that do not fit; their types are equal to `in_avals` already."""
@@ -128,4 +144,5 @@ class Operation:
         return hash((type(self), self._key))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}[{self.params}]"
+        shown = " ".join(f"{name}={value}" for name, value in self.pp_params().items())
+        return f"{type(self).__name__}[{shown}]" if shown else type(self).__name__

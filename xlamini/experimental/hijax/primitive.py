@@ -1,4 +1,4 @@
-"""VJPHiPrimitive: what users derive from. They write its rules, which are the methods of Operation but `__call__`."""
+"""HiPrim: what users derive from. They write its rules, which are the methods of Operation but `__call__`."""
 from __future__ import annotations
 
 from typing import Any
@@ -7,7 +7,7 @@ from xlamini.experimental.hijax.batch_rules import Batched
 from xlamini.experimental.hijax.operation import Operation
 
 
-class VJPHiPrimitive(Operation):
+class HiPrim(Operation):
     """An operation with rules of its own, which is one equation of a program until it is lowered.
 
     `__init__` of a subclass sets `in_avals`, a type for each argument, or a tree of types; `out_aval`, a type or a tree
@@ -19,7 +19,7 @@ class VJPHiPrimitive(Operation):
     `linearized` by `linearize`, `batch` or `batch_dim_rule` by `vmap`, `transpose` where it is linear in an argument.
     Where only `jvp` is written, reverse mode follows from it, if that rule is linear in the tangents.
 
-    >>> class Cube(VJPHiPrimitive):
+    >>> class Cube(HiPrim):
     ...     def __init__(self, x):
     ...         self.in_avals, self.out_aval, self.params = (x,), x, {}
     ...         super().__init__()
@@ -42,5 +42,5 @@ class VJPHiPrimitive(Operation):
         return Batched(self, axis_data, dims, out_dim)(*args), out_dim
 
 
-HiPrim = VJPHiPrimitive
-"""Its name in the documentation of JAX."""
+VJPHiPrimitive = HiPrim
+"""The name of `HiPrim` until JAX 0.11: deprecated, for programs of that time."""

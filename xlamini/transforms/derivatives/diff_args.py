@@ -26,6 +26,7 @@ from xlamini.staging import (
 )
 from xlamini.staging.trace.ref_threading import run_with
 from xlamini.staging.trace.tracing import trace
+from xlamini.transforms.derivatives.saved_args import bool_leaves
 
 Argnums = int | Sequence[int]
 
@@ -106,9 +107,14 @@ class DiffArgs:
         store(self._cells, along[1])
         return out, along[0]
 
-    def nonzero(self, traced: Trace) -> tuple[bool, ...]:
+    def nonzero(self, traced: Trace, in_nzs: Any = None) -> tuple[bool, ...]:
         """A mask of the jaxpr's inputs with tangents: the chosen differentiable leaves; captured values have none."""
-        return (False,) * len(traced.captured) + tuple(is_differentiable(a) for a in self.avals)
+        return (False,) * len(traced.captured) + self.with_tangents(in_nzs)
+
+    def with_tangents(self, in_nzs: Any) -> tuple[bool, ...]:
+        """A mask of the leaves with tangents; `in_nzs` may be a bool, or a tree of them, False where there is none."""
+        given = bool_leaves(f"{self.what}: in_nzs", True if in_nzs is None else in_nzs, self.tree)
+        return tuple(nz and is_differentiable(a) for nz, a in zip(given, self.avals, strict=True))
 
     def operands(self, traced: Trace) -> list[Any]:
         return [*traced.captured, *self.leaves]

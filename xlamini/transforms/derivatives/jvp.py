@@ -27,10 +27,10 @@ from xlamini.core.hi_types import fits
 from xlamini.interpreters.jvp import jvp as jvp_of_jaxpr
 from xlamini.interpreters.linearize import Linearized, linearize as linearize_jaxpr
 from xlamini.primitives import zeros
-from xlamini.staging import Mask, rebuilt, transformed
+from xlamini.staging import Mask, chosen, rebuilt, transformed
 from xlamini.staging.run.program_cache import apply
 from xlamini.transforms.derivatives.diff_args import DiffArgs
-from xlamini.transforms.derivatives.pullback import evaluated
+from xlamini.transforms.derivatives.pullback import evaluated, nonzero_outputs
 
 R = TypeVar("R")
 A = TypeVar("A")
@@ -70,20 +70,22 @@ def jvp(fun: Callable[..., Any], primals: Values, tangents: Values, has_aux: boo
 
 @overload
 def linearize(
-    fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False
+    fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False, in_nzs: Any = None
 ) -> tuple[R, LinearMap[R]]: ...
 @overload
 def linearize(
-    fun: Callable[..., tuple[R, A]], *primals: Any, has_aux: Literal[True]
+    fun: Callable[..., tuple[R, A]], *primals: Any, has_aux: Literal[True], in_nzs: Any = None
 ) -> tuple[R, LinearMap[R], A]: ...
 @overload
-def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool) -> Any: ...
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool, in_nzs: Any = None) -> Any: ...
 @api_boundary
-def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, in_nzs: Any = None) -> Any:
     """The outputs of `fun(*primals)`, and its derivative at `primals` as a linear function of tangents.
 
     The function is evaluated once; the linear function can be applied to many tangents. With `has_aux` the auxiliary
-    data come third.
+    data come third. `in_nzs` is a bool, or a tuple of them for the arguments (and of tuples for containers): an argument
+    with False is a constant, whose tangent is not read. `out_nzs` of the linear function tells which outputs then depend
+    on the others.
 
     >>> y, f_jvp = xlamini.linearize(xlamini.numpy.sin, 0.0)
     >>> f_jvp(2.0)
@@ -91,11 +93,11 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     """
     diff = _all_arguments(fun, primals, "linearize")
     traced = diff.trace(has_aux)
-    lin = linearize_jaxpr(traced.jaxpr, diff.nonzero(traced))
+    lin = linearize_jaxpr(traced.jaxpr, diff.nonzero(traced, in_nzs))
     outs, residuals = evaluated(lin, diff.operands(traced))
-    out_tree = treedef_children(traced.out_tree)[0]
+    out_tree, nonzero = treedef_children(traced.out_tree)[0], diff.with_tangents(in_nzs)
     out_avals = traced.jaxpr.out_avals[: out_tree.num_leaves]
-    rule = LinearRule(lin, diff.tree, diff.avals, diff.names, out_tree, out_avals)
+    rule = LinearRule(lin, diff.tree, diff.avals, nonzero, diff.names, out_tree, out_avals)
     out, aux = diff.split(traced, outs)
     return (out, LinearMap(rule, residuals), aux) if has_aux else (out, LinearMap(rule, residuals))
 
@@ -107,6 +109,7 @@ class LinearRule:
     lin: Linearized
     tree: Any
     avals: Avals
+    nonzero: Mask
     names: Sequence[str]
     out_tree: Any
     out_avals: Avals
@@ -123,12 +126,17 @@ class LinearMap(Generic[R]):
         """The linear program; its first inputs are the residuals."""
         return self._rule.lin.tangent
 
+    @property
+    def out_nzs(self) -> Any:
+        """Which outputs have a tangent where the arguments of `in_nzs` have one: bools, in the output's structure."""
+        return nonzero_outputs(self._rule.lin, self._rule.out_tree)
+
     @api_boundary
     def __call__(self, *tangents: Any) -> R:
         """Tangents of the outputs for tangents of the inputs."""
         rule = self._rule
         flat_tangents = matching_tangents("linearize", rule, tangents)
-        used = [t for t, a in zip(flat_tangents, rule.avals, strict=True) if is_differentiable(a)]
+        used = chosen(flat_tangents, rule.nonzero)
         outs = iter(apply(rule.lin.tangent, [*self._residuals, *used]))
         every = [next(outs) if nz else None for nz in rule.lin.nonzero_out]
         dense = [

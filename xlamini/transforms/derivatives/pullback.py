@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Avals, Jaxpr, Values, Zero, aval_of, float0, is_differentiable, is_zero, once
+from xlamini.core import Avals, Jaxpr, Values, Zero, aval_of, float0, is_differentiable, is_zero, once, unflatten
 from xlamini.core.state import state
 from xlamini.core.structure import RewriteRule
 from xlamini.interpreters.dce import dce
@@ -89,3 +89,8 @@ def as_gradients(avals: Avals, cts: Values) -> list[Any]:
     """A gradient for every input: instantiated zeros for symbolic ones, float0 zeros for integer inputs."""
     given = iter(cts)
     return [instantiated(next(given)) if is_differentiable(a) else np.zeros(a.shape, float0) for a in avals]
+
+
+def nonzero_outputs(lin: Linearized, out_tree: Any) -> Any:
+    """Which outputs have a tangent: bools, in the structure of the output."""
+    return unflatten(out_tree, list(lin.nonzero_out[: out_tree.num_leaves]))

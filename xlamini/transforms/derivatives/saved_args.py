@@ -53,19 +53,20 @@ def _is_leaf(tree: Any) -> bool:
     return tree.num_nodes == 1 and tree.num_leaves == 1
 
 
-def saveable_leaves(saveable: Any, tree: Any) -> list[bool]:
-    """Whether each leaf of the arguments may be stored; `saveable` is a bool, or a tuple with one part for each child.
+def bool_leaves(name: str, bools: Any, tree: Any) -> list[bool]:
+    """The bool of each leaf of the arguments, from one bool, or a tuple with one part for each child.
 
-    Raises TypeError for anything else, and ValueError for a tuple of another length.
+    `name` is that of the function and of its argument, for errors: TypeError for anything else, and ValueError for a
+    tuple of another length.
     """
-    if isinstance(saveable, bool):
-        return [saveable] * tree.num_leaves
-    if not isinstance(saveable, tuple | list):
-        raise TypeError(f"vjp: saveable_args must be a bool or a tuple of them, got {saveable!r}")
+    if isinstance(bools, bool):
+        return [bools] * tree.num_leaves
+    if not isinstance(bools, tuple | list):
+        raise TypeError(f"{name} must be a bool or a tuple of them, got {bools!r}")
     parts = treedef_children(tree)
-    if len(parts) != len(saveable):
-        raise ValueError(f"vjp: saveable_args has {len(saveable)} entries for {len(parts)} arguments or parts of one")
-    return [leaf for pair in zip(saveable, parts, strict=True) for leaf in saveable_leaves(*pair)]
+    if len(parts) != len(bools):
+        raise ValueError(f"{name} has {len(bools)} entries for {len(parts)} arguments or parts of one")
+    return [leaf for pair in zip(bools, parts, strict=True) for leaf in bool_leaves(name, *pair)]
 
 
 def leaves_of_args(args_res: Sequence[Any], tree: Any, fun_name: str) -> list[Any]:

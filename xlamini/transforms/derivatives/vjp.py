@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, TypeVar, overload
 
 from xlamini.core import (
@@ -31,7 +31,9 @@ from xlamini.primitives import convert, instantiated
 from xlamini.primitives.reshard import divided_as
 from xlamini.staging import (
     LeafNames,
+    Mask,
     avals_of,
+    chosen,
     has_refs,
     name_of,
     rebuilt,
@@ -48,14 +50,21 @@ from xlamini.transforms.derivatives.grad_refs import (
     delivered,
     without_nodes,
 )
-from xlamini.transforms.derivatives.pullback import as_gradients, evaluated, pull_back, pull_back_at, runs_in_place
+from xlamini.transforms.derivatives.pullback import (
+    as_gradients,
+    evaluated,
+    nonzero_outputs,
+    pull_back,
+    pull_back_at,
+    runs_in_place,
+)
 from xlamini.transforms.derivatives.saved_args import (
     NotNeeded,
     NotSaveable,
     as_tuples,
+    bool_leaves,
     check_restored,
     leaves_of_args,
-    saveable_leaves,
 )
 
 R = TypeVar("R")
@@ -69,6 +78,7 @@ def vjp(
     has_aux: Literal[False] = False,
     reduce_axes: Sequence[Any] = (),
     saveable_args: Any = True,
+    in_nzs: Any = None,
 ) -> tuple[R, VJP]: ...
 @overload
 def vjp(
@@ -77,6 +87,7 @@ def vjp(
     has_aux: Literal[True],
     reduce_axes: Sequence[Any] = (),
     saveable_args: Any = True,
+    in_nzs: Any = None,
 ) -> tuple[R, VJP, A]: ...
 @overload
 def vjp(
@@ -85,6 +96,7 @@ def vjp(
     has_aux: bool,
     reduce_axes: Sequence[Any] = (),
     saveable_args: Any = True,
+    in_nzs: Any = None,
 ) -> Any: ...
 @api_boundary
 def vjp(
@@ -93,6 +105,7 @@ def vjp(
     has_aux: bool = False,
     reduce_axes: Sequence[Any] = (),
     saveable_args: Any = True,
+    in_nzs: Any = None,
 ) -> Any:
     """The outputs of `fun(*primals)`, and the pullback: from cotangents of the outputs to cotangents of the primals.
 
@@ -102,26 +115,29 @@ def vjp(
     for it. `saveable_args` is a bool, or a tuple of them for the arguments (and of tuples for containers): the pullback
     does not store an argument with False, so that `args_res` has NotSaveable() there until the user assigns it.
 
+    `in_nzs` is of the same form: an argument with False is a constant, whose cotangent is zero. `pullback.out_nzs` tells
+    which outputs then depend on the others.
+
     >>> y, pullback = xlamini.vjp(xlamini.numpy.sin, 0.0)
     >>> pullback(1.0)
     (Array(1., dtype=float32, weak_type=True),)
     """
     if not has_refs(flatten(primals)[0]):
-        return _vjp(fun, primals, has_aux, saveable_args)
+        return _vjp(fun, primals, has_aux, saveable_args, in_nzs)
     refs = OpenedRefs("vjp", primals)
     with refs.passed():
-        out, pullback, (aux, values) = _vjp(_of_values(fun, has_aux), refs.tree, True, saveable_args)
+        out, pullback, (aux, values) = _vjp(_of_values(fun, has_aux), refs.tree, True, saveable_args, in_nzs)
     refs.store(values)
     return (out, pullback, aux) if has_aux else (out, pullback)
 
 
-def _vjp(fun: Callable[..., Any], primals: Values, has_aux: bool, saveable: Any) -> Any:
+def _vjp(fun: Callable[..., Any], primals: Values, has_aux: bool, saveable: Any, in_nzs: Any) -> Any:
     diff = DiffArgs(fun, tuple(range(len(primals))), primals, {}, "vjp")
     traced = diff.trace(has_aux)
-    lin = linearize(traced.jaxpr, diff.nonzero(traced))
+    lin = linearize(traced.jaxpr, diff.nonzero(traced, in_nzs))
     outs, residuals = evaluated(lin, diff.operands(traced))
-    out_tree = treedef_children(traced.out_tree)[0]
-    rule = Rule(lin, diff.tree, diff.avals, out_tree, traced.jaxpr.out_avals, diff.fun_name)
+    out_tree, nonzero = treedef_children(traced.out_tree)[0], diff.with_tangents(in_nzs)
+    rule = Rule(lin, diff.tree, diff.avals, nonzero, out_tree, traced.jaxpr.out_avals, diff.fun_name)
     out, aux = diff.split(traced, outs)
     pullback = VJP(rule, residuals if saveable is True else rule.saveable(residuals, saveable))
     return (out, pullback, aux) if has_aux else (out, pullback)
@@ -148,12 +164,13 @@ class Rule:
         lin: Linearized,
         in_tree: Any,
         in_avals: Avals,
+        nonzero: Mask,
         out_tree: Any,
         out_avals: Avals,
         fun_name: str,
     ):
         self.lin, self.fun_name = lin, fun_name
-        self.in_tree, self.in_avals = in_tree, in_avals
+        self.in_tree, self.in_avals, self.nonzero = in_tree, in_avals, nonzero
         self.out_tree, self.out_avals = out_tree, out_avals
 
     @functools.cached_property
@@ -163,9 +180,15 @@ class Rule:
         first = len(self.lin.primal.in_avals) - count
         return tuple(s - first if first <= s < first + count else None for s in self.lin.sources)
 
+    def spread(self, cotangents: Iterable[Any]) -> list[Any]:
+        """The cotangents of all differentiable inputs, with zeros for those that `in_nzs` says are constants."""
+        found, pairs = iter(cotangents), zip(self.in_avals, self.nonzero, strict=True)
+        zero = lambda aval: instantiated(Zero(cotangent_aval(aval)))  # noqa: E731
+        return [next(found) if nz else zero(aval) for aval, nz in pairs if nz or is_differentiable(aval)]
+
     def saveable(self, residuals: Values, saveable: Any) -> list[Any]:
         """The residuals without the arguments for which `saveable` is False."""
-        kept = saveable_leaves(saveable, self.in_tree)
+        kept = bool_leaves("vjp: saveable_args", saveable, self.in_tree)
         pairs = zip(residuals, self.places, strict=True)
         return [r if place is None or kept[place] else NotSaveable() for r, place in pairs]
 
@@ -205,6 +228,11 @@ class VJP:
 
     in_tree = property(lambda self: self.rule.in_tree)
     out_tree = property(lambda self: self.rule.out_tree)
+
+    @property
+    def out_nzs(self) -> Any:
+        """Which outputs have a tangent where the arguments of `in_nzs` have one: bools, in the output's structure."""
+        return nonzero_outputs(self.rule.lin, self.out_tree)
 
     def replace(self, *, args_res: Sequence[Any]) -> VJP:
         """A pullback with other `args_res`."""
@@ -265,13 +293,13 @@ class VJP:
         cts = [*out_cts, *(Zero(cotangent_aval(a)) for a in rest)]
         dense = [ct for ct in cts if not is_zero(ct)]
         zero = tuple(ct.aval if is_zero(ct) else None for ct in cts)
-        pairs = zip(entries, rule.in_avals, strict=True)
-        wanted = tuple(not isinstance(entry, DontWant) for entry, aval in pairs if is_differentiable(aval))
-        residuals, chosen = self._restored(), None if all(wanted) else wanted
+        every = tuple(not isinstance(entry, DontWant) for entry in chosen(entries, rule.nonzero))
+        residuals, wanted = self._restored(), None if all(every) else every
         if runs_in_place(rule.lin):
-            return list(map(instantiated, pull_back_at(rule.lin, residuals, cts, chosen)))
-        options = rule.lin, zero, chosen
-        return transformed(_run_pullback, rule.lin.tangent, options, [*dense, *residuals], f"vjp_{rule.fun_name}")
+            return rule.spread(map(instantiated, pull_back_at(rule.lin, residuals, cts, wanted)))
+        options = rule.lin, zero, wanted
+        name = f"vjp_{rule.fun_name}"
+        return rule.spread(transformed(_run_pullback, rule.lin.tangent, options, [*dense, *residuals], name))
 
     def __repr__(self) -> str:
         residuals = ", ".join(repr(r) if isinstance(r, Marker) else aval_of(r).str_short() for r in self.stored())
