@@ -12,6 +12,7 @@ from xlamini.core import aval_of
 from xlamini.core.dtypes.limits import finfo
 from xlamini.numpy.selection import where
 from xlamini.primitives import abs, exp, is_complex, max, min, sqrt
+from xlamini.primitives.arithmetic import bounded
 from xlamini.primitives.exponential import logistic
 from xlamini.primitives.hyperbolic import square_overflows
 from xlamini.transforms.custom.custom_jvp import custom_jvp
@@ -19,13 +20,13 @@ from xlamini.transforms.custom.custom_jvp import custom_jvp
 
 def finite_below(x: Any) -> Any:
     """x, with the lowest number in place of minus infinity, whose product with 0 would be NaN."""
-    return x if is_complex(x) else max(x, float(finfo(aval_of(x).dtype).min))
+    return x if is_complex(x) else bounded(x, low=float(finfo(aval_of(x).dtype).min), high=None)
 
 
 def gate_of_gelu(x: Any) -> Any:
     """`(1 + tanh(u)) / 2 = logistic(2 * u)`, with the polynomial u of `gelu`."""
     if not is_complex(x):
-        x = max(min(x, _FAR), -_FAR)  # beyond, the gate is 0 or 1, but the square of x may overflow
+        x = bounded(x, low=-_FAR, high=_FAR)  # beyond, the gate is 0 or 1, but the square of x may overflow
     argument = math.sqrt(8 / math.pi) * (x + 0.044715 * x**3)
     if is_complex(x):
         return logistic(argument)
@@ -52,8 +53,8 @@ def soft_sign(x: Any) -> Any:
     if is_complex(x):
         return x / (abs(x) + 1)
     largest = float(finfo(aval_of(x).dtype).max)
-    bounded = max(min(x, largest), -largest)
-    return bounded / (abs(bounded) + 1)
+    finite = max(min(x, largest), -largest)
+    return finite / (abs(finite) + 1)
 
 
 soft_sign.defjvps(lambda slope, out, x: slope / (1 + abs(x)) ** 2)
@@ -80,5 +81,5 @@ squareplus.defjvps(
 
 def sparse_plus(x: Any) -> Any:
     """0 up to -1, x from 1 on, a parabola between."""
-    between = max(min(x, 1.0), -1.0)
+    between = bounded(x, low=-1.0, high=1.0)
     return where(x <= -1.0, 0.0, where(x >= 1.0, x, (between + 1.0) ** 2 / 4))
