@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xlamini.core import hooks
 from xlamini.core.avals import Values
 from xlamini.core.config import trace_context_key
 from xlamini.core.frames import is_own, warnings_given
@@ -58,7 +59,10 @@ def repeated(fun: Callable[..., Any], args: Values, kwargs: Mapping[str, Any], b
         traced = calls.keep(call, _traced(fun, args, kwargs, operands))
     if traced is None:
         return _without_literals(fun(*args, **kwargs))
+    start = len(builder.equations)
     outs = list(map(_visible, builder.inline(traced.jaxpr, operands, builder.provenance or builder.here())))
+    if hooks.call_copied is not None:
+        hooks.call_copied(traced.jaxpr, builder.equations[start:])
     return outs[0] if traced.tree is None else tree_unflatten(traced.tree, outs)
 
 

@@ -92,6 +92,9 @@ def public_function(fun: Any) -> Any:
 trace_library_call: Callable[..., Any] = _not_installed("trace_library_call")
 """`trace_library_call(fun, args, kwargs)`: call a composite while something is traced."""
 
+call_copied: Callable[[Any, Sequence[Any]], None] | None = None
+"""`call_copied(jaxpr, equations)`: told of copies of what a library function adds; as_jax notes the calls in it."""
+
 _NAMES = frozenset({*__annotations__, "explain_error", "primitive_made", "public_function"})
 
 

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.numpy.selection import where
-from xlamini.primitives import bitwise_and, max, min, operators
+from xlamini.primitives import bitwise_and, max, min, operators, where
 from xlamini.transforms.custom.custom_jvp import custom_jvp
 
 

@@ -13,6 +13,7 @@ from xlamini.core import aval_of
 from xlamini.core.dtypes.limits import finfo
 from xlamini.numpy.selection import where
 from xlamini.primitives import abs, exp, is_complex, max, min, sqrt
+from xlamini.primitives.arithmetic import bounded
 from xlamini.primitives.hyperbolic import logistic, square_overflows
 from xlamini.primitives.special.error_function import erfc, gaussian
 from xlamini.transforms.custom.custom_jvp import custom_jvp
@@ -22,7 +23,7 @@ Activation = Callable[[Any], Any]
 
 def finite_below(x: Any) -> Any:
     """x, with the lowest number in place of minus infinity, whose product with 0 would be NaN."""
-    return x if is_complex(x) else max(x, float(finfo(aval_of(x).dtype).min))
+    return x if is_complex(x) else bounded(x, low=float(finfo(aval_of(x).dtype).min), high=None)
 
 
 def gated(name: str, argument: Activation, growth: Activation, far: float | None = None) -> Activation:
@@ -53,7 +54,7 @@ def _within(far: float | None, x: Any) -> Any:
     if is_complex(x):
         return x
     far = float(finfo(aval_of(x).dtype).max) if far is None else far
-    return max(min(x, far), -far)
+    return bounded(x, low=-far, high=far)
 
 
 silu = gated("silu", lambda x: x, lambda x: 1)
@@ -98,8 +99,8 @@ def soft_sign(x: Any) -> Any:
     if is_complex(x):
         return x / (abs(x) + 1)
     largest = float(finfo(aval_of(x).dtype).max)
-    bounded = max(min(x, largest), -largest)
-    return bounded / (abs(bounded) + 1)
+    finite = max(min(x, largest), -largest)
+    return finite / (abs(finite) + 1)
 
 
 soft_sign.defjvps(lambda slope, out, x: slope / (1 + abs(x)) ** 2)
@@ -126,5 +127,5 @@ squareplus.defjvps(
 
 def sparse_plus(x: Any) -> Any:
     """0 up to -1, x from 1 on, a parabola between."""
-    between = max(min(x, 1.0), -1.0)
+    between = bounded(x, low=-1.0, high=1.0)
     return where(x <= -1.0, 0.0, where(x >= 1.0, x, (between + 1.0) ** 2 / 4))

@@ -14,8 +14,10 @@ from xlamini.core import (
     aval_of,
     canonicalize_dtype,
     check_user_dtype,
+    finfo,
     iinfo,
     issubdtype,
+    literal,
     result_type,
 )
 from xlamini.core.config import numpy_rank_promotion
@@ -108,14 +110,32 @@ def _check_fit(first: Any, last: Any, dtype: Any) -> None:
 
 
 def _counted(start: Any, step: Any, length: int, dtype: Any, place: Any) -> Any:
-    if state.builder is not None and (start, step) == (0, 1):
-        return placed(iota(dtype, length), place)
+    if state.builder is not None and ((start, step) == (0, 1) or _is_exact(start, step, length, dtype)):
+        return placed(_progression(start, step, length, dtype), place)
     values = (start + np.arange(length) * step if length else np.zeros(0)).astype(dtype)
     aval = ShapedArray(values.shape, dtype)
     with unguarded():
         if state.builder is None:
             return device_put_value(values, place, aval=aval)
         return placed(device_put_value(values, aval=aval), place)
+
+
+def _is_exact(start: Any, step: Any, length: int, dtype: Any) -> bool:
+    """Whether the numbers, and the products that they are made of, are whole and the dtype has all of them."""
+    if start != int(start) or step != int(step):
+        return False
+    limit = iinfo(dtype).max if issubdtype(dtype, np.integer) else 2 ** (finfo(dtype).nmant + 1)
+    numbers = start, step, max(0, length - 1) * step, start + max(0, length - 1) * step
+    lowest = 0 if issubdtype(dtype, np.unsignedinteger) else -limit
+    return all(lowest <= x <= limit for x in numbers)
+
+
+def _progression(start: Any, step: Any, length: int, dtype: Any) -> Any:
+    """An operation of the program, which a compiler knows, unlike an array that the program would be given."""
+    numbers = iota(dtype, length)
+    if step != 1:
+        numbers = arithmetic.mul(numbers, literal(int(step), dtype))
+    return arithmetic.add(numbers, literal(int(start), dtype)) if start else numbers
 
 
 def linspace(

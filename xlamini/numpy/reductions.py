@@ -14,6 +14,7 @@ from xlamini.primitives import (
     bitwise_and,
     bitwise_or,
     broadcasted,
+    cast,
     convert,
     expand_dims,
     highest,
@@ -297,4 +298,6 @@ def _extremum(
 
 def _truth(name: str, monoid: Monoid, a: Any, axis: Axis, out: None, keepdims: bool, where: Any) -> Any:
     refuse_out(name, out)
-    return reduce(name, monoid, nonzero_mask(name, a), axis, keepdims, None, where)
+    a = as_operand(name, a)
+    truth = a if aval_of(a).dtype == np.bool_ else cast(a, np.dtype(bool))
+    return reduce(name, monoid, truth, axis, keepdims, None, where)

@@ -242,3 +242,28 @@ def min(x: Any, y: Any) -> Any:
 
 
 min.derivatives(lambda x, y, out: _share(lt, x, y), lambda x, y, out: _share(lt, y, x))
+
+
+class Bounded(Elementwise):
+    """An extremum of numbers that are known."""
+
+    makes_nan = False
+
+    def lower(self, ctx: Any, x: Any, *, low: float | None, high: float | None) -> Any:
+        def formula(x: Any) -> Any:
+            below = x if high is None else min(x, high)
+            return below if low is None else max(below, low)
+
+        return ctx.inline(formula, x)
+
+
+@elementwise(family=Bounded, accepts=FLOAT)
+def bounded(x: Any, *, low: float | None, high: float | None) -> Any:
+    """The nearest number between bounds, one of which may be None, for formulas that are flat beyond them.
+
+    The derivative is 1 everywhere: that of what is made of the result is 0 there, and comparisons would cost more than
+    the formula.
+    """
+
+
+bounded.derivatives(lambda x, out, low, high: 1)

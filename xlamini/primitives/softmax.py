@@ -23,7 +23,7 @@ from xlamini.core import (
     aval_of,
 )
 from xlamini.core.dtypes.limits import finfo
-from xlamini.primitives.arithmetic import div, min, sub
+from xlamini.primitives.arithmetic import bounded, div, sub
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.exponential import TRANSCENDENTAL, exp
 from xlamini.primitives.kinds import COMPLEX, FLOAT, is_complex
@@ -79,7 +79,7 @@ def rounded_in_difference(x: Any) -> Any:
     Where x is a product, LLVM makes one fused operation of product and difference, which does not round the product,
     as that in the maximum is. Of large numbers the rounding error alone is far from 0. Nothing fuses with a minimum.
     """
-    return min(x, float(finfo(aval_of(x).dtype).max))
+    return bounded(x, low=None, high=float(finfo(aval_of(x).dtype).max))
 
 
 def _everywhere(x: Any, axes: Shape, aval: ShapedArray) -> Any:

@@ -104,8 +104,8 @@ def _length(eqn: Equation, operands: Values) -> Any:
 
 
 _BY_LOWERING = (
-    "interleave window_repeat scatter-winners expn random_gamma_grad one_minus_square erfc_inv sech_squared".split()
-)
+    "bounded interleave window_repeat scatter-winners expn random_gamma_grad one_minus_square erfc_inv sech_squared"
+).split()
 
 _FORMULAS: dict[str, Callable[[Equation, Values], Any]] = {
     **dict.fromkeys(_BY_LOWERING, _by_lowering),

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from xlamini.as_jax.jaxprs.binding import add_members, take_jax_params
-from xlamini.as_jax.jaxprs.names import public_function, trace_library_call
+from xlamini.as_jax.jaxprs.names import call_copied, note_operators, public_function, trace_library_call
 from xlamini.as_jax.jaxprs.outward import handed_out
 from xlamini.as_jax.jaxprs.printing import shown, shown_equation
 from xlamini.core import hooks
@@ -18,9 +18,11 @@ def install() -> None:
         primitive_made=take_jax_params,
         trace_library_call=trace_library_call,
         public_function=public_function,
+        call_copied=call_copied,
         format_jaxpr=lambda jaxpr, **options: _format_jaxpr(shown(jaxpr), **options),
         format_equation=lambda eqn: _format_equation(shown_equation(eqn)),
     )
     add_members()
+    note_operators()
     for primitive in primitives:
         take_jax_params(primitive)

@@ -40,12 +40,13 @@ _OTHER: dict[str, dict[str, str]] = {
         **dict.fromkeys(("_with_constants", "_by_order", "_with_ramps", "_with_statistics"), "_pad"),
         **{"_where": "_where", "_linspace": "_linspace", "_interp": "_interp", "_rolled_by": "_roll_static"},
         **dict.fromkeys(("flip", "flipud", "fliplr"), "_flip"),
-        **{"_gradients": "gradient", "_fit": "polyfit", "_in_one": "_in1d"},
+        **{"_gradients": "gradient", "_fit": "polyfit", "_in_one": "_in1d", "isin": "_in1d"},
     },
     "nn": {"swish": "silu", "hard_swish": "hard_silu", "_one_hot": "_one_hot"},
     "numpy.linalg": {"_lstsq": "_lstsq", "tensorsolve": "solve"},
     "scipy.linalg": {
         **{"cholesky": "_cholesky", "cho_factor": "_cholesky", "_cho_solve": "_cho_solve", "_lu_solve": "lu_solve"},
+        "solve_triangular": "_solve_triangular",
     },
     "random": {
         name: f"_{name}"

@@ -10,21 +10,25 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from xlamini.as_jax.jaxprs.jitted_names import jit_name
-from xlamini.core import repeated, tree_leaves
-from xlamini.core.avals import Values
-from xlamini.core.jaxpr import Equation, Jaxpr, Literal, Provenance, Var
+from xlamini.core import literal, repeated, tree_leaves
+from xlamini.core.avals import ShapedArray, Values
+from xlamini.core.effects import no_effects
+from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Provenance, Var
 from xlamini.core.state import state
 from xlamini.core.tracer import Builder, Tracer
+from xlamini.primitives.convert_element_type import convert_element_type_p
 from xlamini.staging.call.call import jit_p
-from xlamini.staging.run.composite import is_composite
+from xlamini.staging.run.composite import is_composite, static_names
 
 
 class Call:
-    """A call of a library function: the equations that it made, and the variables that it returned."""
+    """A call of a library function: the equations that it made, the variables that it returned, and its numbers."""
 
-    def __init__(self, name: str, eqns: Sequence[Equation], outs: Sequence[Any]):
-        self.name, self.eqns, self.outs, self.count = name, eqns, outs, len(eqns)
+    def __init__(self, name: str, eqns: Sequence[Equation], outs: Sequence[Any], numbers: Sequence[float]):
+        self.name, self.eqns, self.outs, self.count, self.numbers = name, eqns, outs, len(eqns), numbers
 
     @functools.cached_property
     def results(self) -> list[tuple[int, int]]:
@@ -38,19 +42,35 @@ class Call:
 
 
 class PlaceInCall(Provenance):
-    """The place of an equation in a call."""
+    """The place of an equation in a call; `inside` is its place in a call that the function made itself, if any."""
 
-    __slots__ = ("call",)
+    __slots__ = ("call", "inside")
 
-    def __init__(self, place: Provenance, call: Call):
+    def __init__(self, place: Provenance, call: Call, inside: PlaceInCall | None):
         super().__init__(place.source, place.scope, place.rewrite, place.origin)
-        self.lanes, self.call = place.lanes, call
+        self.lanes, self.call, self.inside = place.lanes, call, inside
+
+
+def call_copied(jaxpr: Jaxpr, copies: Sequence[Equation]) -> None:
+    """Copies of what a library function adds belong to copies of the calls in it."""
+    for eqn, copy in zip(jaxpr.eqns, copies, strict=False):
+        if type(eqn.provenance) is PlaceInCall:
+            copy.provenance = _moved(eqn.provenance, copy.provenance)
+
+
+def _moved(place: PlaceInCall, to: Provenance) -> PlaceInCall:
+    return PlaceInCall(to, place.call, place.inside and _moved(place.inside, to))
 
 
 def trace_library_call(fun: Callable[..., Any], args: Values, kwargs: Mapping[str, Any]) -> Any:
     """Call a composite while something is traced, and note which equations it made."""
     name = jit_name(fun)
-    return repeated(fun, args, kwargs) if name is None else _noted(name, functools.partial(repeated, fun, args, kwargs))
+    if name is None:
+        return repeated(fun, args, kwargs)
+    static = static_names(fun)
+    named = dict(zip(fun.__code__.co_varnames, args, strict=False)) if static else dict(enumerate(args))
+    dynamic = [x for key, x in {**named, **kwargs}.items() if key not in static]
+    return _noted(name, functools.partial(repeated, fun, args, kwargs), dynamic)
 
 
 def public_function(fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -61,12 +81,23 @@ def public_function(fun: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(fun)
     def noting(*args: Any, **kwargs: Any) -> Any:
-        return _noted(name, functools.partial(fun, *args, **kwargs))
+        return _noted(name, functools.partial(fun, *args, **kwargs), ())
 
     return noting
 
 
-def _noted(name: str, call: Callable[[], Any]) -> Any:
+def note_operators() -> None:
+    """The operators of traced values note which equations they make, where JAX jits them."""
+    for operator, name in (("mod", "remainder"), ("floordiv", "floor_divide")):
+        for method in (f"__{operator}__", f"__r{operator}__"):
+            setattr(Tracer, method, _noting_operator(getattr(Tracer, method), name))
+
+
+def _noting_operator(method: Callable[..., Any], name: str) -> Callable[..., Any]:
+    return lambda self, other: _noted(name, functools.partial(method, self, other), (other,))
+
+
+def _noted(name: str, call: Callable[[], Any], args: Values) -> Any:
     builder = state.builder
     if type(builder) is not Builder:
         return call()
@@ -74,14 +105,20 @@ def _noted(name: str, call: Callable[[], Any]) -> Any:
     out = call()
     eqns = builder.equations[start:]
     leaves = [out] if type(out) is Tracer else tree_leaves(out)
-    outs = [x.variable for x in leaves if type(x) is Tracer]
-    made, places = Call(name, eqns, outs), dict[Provenance, Provenance]()
+    numbers = [x for x in args if type(x) in (int, float)]
+    made = Call(name, eqns, [x.variable for x in leaves if type(x) is Tracer], numbers)
+    places = dict[Provenance, Provenance]()
     for eqn in eqns:
-        place = places.get(eqn.provenance)
-        if place is None:
-            place = places[eqn.provenance] = PlaceInCall(eqn.provenance, made)
-        eqn.provenance = place
+        if eqn.provenance not in places:
+            places[eqn.provenance] = PlaceInCall(eqn.provenance, made, _inside(eqn.provenance, name))
+        eqn.provenance = places[eqn.provenance]
     return out
+
+
+def _inside(place: Provenance, name: str) -> PlaceInCall | None:
+    """The place in a call that a function of this name made; one that goes by the same name is the function itself."""
+    within = place if type(place) is PlaceInCall else None
+    return within.inside if within is not None and within.call.name == name else within
 
 
 def with_calls(jaxpr: Jaxpr) -> Jaxpr:
@@ -133,15 +170,54 @@ def _called(eqns: list[Equation], start: int, read: Mapping[Any, int]) -> list[E
         return eqns
     inside = set(made)
     operands = list(dict.fromkeys(a for eqn in eqns for a in eqn.invars if type(a) is Var and a not in inside))
-    return [_jit_equation(call.name, operands, returned, eqns)]
+    return [_jit_equation(call, operands, returned, eqns)]
 
 
-def _jit_equation(name: str, operands: list[Var], results: list[Var], eqns: list[Equation]) -> Equation:
+def _jit_equation(call: Call, operands: list[Var], results: list[Var], eqns: list[Equation]) -> Equation:
     place = eqns[0].provenance
-    plain = Provenance(place.source, place.scope)  # of no call, so that the equations stay as they are inside
-    inside = Jaxpr([], operands, results, [e.replace(provenance=plain) for e in eqns], name)
-    params = {"jaxpr": with_new_variables(inside), "name": name}
-    return Equation(jit_p, operands, results, params, inside.effects, plain, eqns[0].id)
+    plain = Provenance(place.source, place.scope)
+    places = [getattr(eqn.provenance, "inside", None) or plain for eqn in eqns]
+    moved = [eqn.replace(provenance=p) for eqn, p in zip(eqns, places, strict=True)]
+    numbers = _Numbers(call.numbers)
+    body = [eqn.replace(invars=list(map(numbers.atom, eqn.invars))) for eqn in moved]
+    inside = Jaxpr([], [*operands, *numbers.operands], results, [*numbers.converted(plain), *body], call.name)
+    params = {"jaxpr": with_new_variables(inside), "name": call.name}
+    atoms = [*operands, *numbers.operands.values()]
+    return Equation(jit_p, atoms, results, params, inside.effects, plain, eqns[0].id)
+
+
+class _Numbers:
+    """The Python numbers that a call was given: operands in JAX's programs, converted to the dtypes that are used.
+
+    Here they have their dtypes at once: a literal of a number's value is taken for that number.
+    """
+
+    def __init__(self, numbers: Sequence[float]):
+        self.given, self.operands = list(map(literal, numbers)), dict[Var, Literal]()
+        self.made: dict[tuple[Var, ShapedArray], Var] = {}
+
+    def atom(self, a: Atom) -> Atom:
+        """A literal as what stands for it in the body, any other atom as it is."""
+        number = next((x for x in self.given if _is_equal(x, a)), None) if type(a) is Literal else None
+        if number is None or number.aval == a.aval:
+            return a
+        operand = next((v for v, given in self.operands.items() if given is number), None) or Var(number.aval)
+        self.operands[operand] = number
+        return self.made.setdefault((operand, a.aval), Var(a.aval))
+
+    def converted(self, place: Provenance) -> list[Equation]:
+        """The conversions."""
+        return [_conversion(operand, made, place) for (operand, _), made in self.made.items()]
+
+
+def _is_equal(number: Literal, a: Literal) -> bool:
+    with np.errstate(all="ignore"):  # a number may be beyond the dtype
+        return not a.aval.ndim and isinstance(a.val, np.generic) and np.asarray(number.val).astype(a.val.dtype) == a.val
+
+
+def _conversion(x: Var, made: Var, place: Provenance) -> Equation:
+    params = {"new_dtype": made.aval.dtype, "weak_type": made.aval.weak_type}
+    return Equation(convert_element_type_p, [x], [made], params, no_effects, place, 0)
 
 
 def with_new_variables(jaxpr: Jaxpr) -> Jaxpr:

@@ -39,6 +39,11 @@ def is_composite(fun: Callable[..., Any]) -> bool:
     return eager is not None and eager.__globals__ is fun.__globals__ and own_files[fun.__code__.co_filename]
 
 
+def static_names(fun: Callable[..., Any]) -> tuple[str, ...]:
+    """The arguments of a composite's function that are passed unchanged."""
+    return getattr(fun, EAGER).__globals__["static"]
+
+
 def composite(*, static: Sequence[str] = (), ints_fit: bool = False) -> Callable[[F], F]:
     """Decorator for a function of arrays; arguments in `static` are passed unchanged, but for lists as tuples.
 

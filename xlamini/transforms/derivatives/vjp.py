@@ -115,7 +115,7 @@ def vjp(
     for it. `saveable_args` is a bool, or a tuple of them for the arguments (and of tuples for containers): the pullback
     does not store an argument with False, so that `args_res` has NotSaveable() there until the user assigns it.
 
-    `in_nzs` is of the same form: an argument with False is a constant, whose cotangent is zero. `pullback.out_nzs` tells
+    `in_nzs` is of the same form: an argument with False is a constant, whose cotangent is zero. `pullback.out_nzs` says
     which outputs then depend on the others.
 
     >>> y, pullback = xlamini.vjp(xlamini.numpy.sin, 0.0)

@@ -106,8 +106,8 @@ def divided_along(axis: Axis, params: Params, is_used: bool) -> tuple[Any, ...]:
             )
     if not is_used and axis.size % parts_along(params["mesh"], along):
         raise ShardingError(
-            f"vmap: spmd_axis_name shards {axis.size} examples along {along}, over {parts_along(params['mesh'], along)} "
-            "devices, in a shard_map; give a number of examples that they divide, or no spmd_axis_name"
+            f"vmap: spmd_axis_name shards {axis.size} examples along {along}, over "
+            f"{parts_along(params['mesh'], along)} devices, in a shard_map; give a number of examples that they divide, or no spmd_axis_name"
         )
     return () if is_used else along
 
