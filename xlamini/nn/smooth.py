@@ -72,14 +72,20 @@ gelu_by_tanh = gated(
 @custom_jvp
 def gelu(x: Any) -> Any:
     """x times the probability that a standard normal number is below it."""
-    return 0.5 * finite_below(x) * erfc(x * -math.sqrt(0.5))
+    return 0.5 * finite_below(x) * erfc(_scaled(x))
+
+
+def _scaled(x: Any) -> Any:
+    return _within(_ALL, x) * -math.sqrt(0.5)
+
+
+_ALL = 40.0
+"""Beyond, the probability is 0 or 1, and the density 0, in float64 too."""
 
 
 def _slope_of_gelu(x: Any) -> Any:
     """The probability, and x times its density."""
-    x = _within(40.0, x)  # where both are 0 or 1
-    scaled = x * math.sqrt(0.5)
-    return 0.5 * erfc(-scaled) + x * gaussian(scaled) * (1 / math.sqrt(2 * math.pi))
+    return 0.5 * erfc(_scaled(x)) + _within(_ALL, x) * gaussian(_scaled(x)) * (1 / math.sqrt(2 * math.pi))
 
 
 gelu.defjvps(lambda tangent, out, x: tangent * _slope_of_gelu(x))
