@@ -105,7 +105,7 @@ def _by_xla(
     mean = _weighted(softmax(fit, axis=-1).astype(k.dtype), v)
     if query_seq_lengths is not None:
         there = jnp.arange(q.shape[1]) < _lengths("query_seq_lengths", query_seq_lengths, q.shape[0])[:, None]
-        mean = mean * there[:, :, None, None]
+        mean = mean * there[:, :, None, None].astype(mean.dtype)
     mean = mean.reshape(*outer, q.shape[-1])
     if not return_residual:
         return mean

@@ -28,7 +28,7 @@ from xlamini.primitives import (
 )
 from xlamini.primitives.kinds import REAL
 from xlamini.primitives.operators import bitwise_and, bitwise_not, bitwise_or
-from xlamini.primitives.promotion import check_ranks
+from xlamini.primitives.promotion import check_dtypes, check_ranks
 from xlamini.primitives.reductions import reduce_and
 from xlamini.primitives.rounding import is_finite
 from xlamini.runtime import Array
@@ -102,6 +102,7 @@ def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
 def _truths(name: str, *operands: Any) -> Any:
     """Operands as bools: whether they differ from 0."""
     found = check_operands(name, operands)
+    check_dtypes(*found)
     check_ranks(name, found)
     return broadcasted_freely(name, *[convert(x, np.dtype(bool)) for x in found])
 

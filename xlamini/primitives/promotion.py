@@ -202,6 +202,15 @@ def broadcasted_freely(name: str, *operands: Any) -> Values:
     return [broadcast_to(x, shape) for x in operands]
 
 
+def check_dtypes(*operands: Any) -> None:
+    """Refuse operands that the user gave and the strict promotion of dtypes does not take, in functions that convert.
+
+    Under the standard promotion nothing is asked.
+    """
+    if numpy_dtype_promotion.value == "strict":
+        result_type(*operands)
+
+
 def check_ranks(name: str, operands: Values, cores: Sequence[int] | None = None) -> None:
     """Refuse operands of different ranks, as the flag `numpy_rank_promotion` says, if the user gave them.
 
