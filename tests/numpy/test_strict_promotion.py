@@ -1,10 +1,14 @@
 """Strict modes of promotion check the operands that the user gives, not what a function of the library does with them.
 
 Every row whose arguments have one dtype and one rank is traced with `numpy_dtype_promotion="strict"` and
-`numpy_rank_promotion="raise"`. Nothing is compiled.
+`numpy_rank_promotion="raise"`. Nothing is compiled. Of the expressions of tests/golden those are refused that JAX
+refuses, but for a list.
 """
 from __future__ import annotations
 
+import functools
+import json
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -16,9 +20,18 @@ import xlamini
 import xlamini.numpy as jnp
 from tests.rows import all_rows
 from tests.rows.row import Row
+from tests.support.paths import GOLDEN
+from xlamini import jit, lax, vmap
 from xlamini.errors import MissingRule
 
+sys.path.append(str(GOLDEN))
+from expressions import FILES, expressions, names, needs_x64
+from strict import MODES, refuses
+
 pytestmark = pytest.mark.sample(3)
+REFUSED_BY_JAX = json.loads((GOLDEN / "strict.json").read_text())
+DIFFERENCES = frozenset((GOLDEN / "strict_differences.txt").read_text().splitlines())
+X = np.ones((2, 3), np.float32)
 
 OWN_OPERANDS = {
     "axis_index", "lax.linalg.eig", "lax.linalg.lu: product", "numpy.sum: where", "numpy.prod: where",
@@ -82,3 +95,70 @@ def test_the_user_s_operands_are_still_checked() -> None:
         jnp.hypot(x, x[0])
     with xlamini.numpy_dtype_promotion("strict"), pytest.raises(ValueError, match="numpy_dtype_promotion"):
         jnp.where(x > 0, x, x.astype(np.int32))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("file", FILES)
+def test_expressions_are_refused_as_in_jax(file: str, mode: str) -> None:
+    within = functools.partial(getattr(xlamini, f"numpy_{mode}_promotion"), MODES[mode])
+    by_jax, wrong = frozenset(REFUSED_BY_JAX[mode][file]), []
+    with xlamini.enable_x64(needs_x64(file)), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        known = names(xlamini, file)
+        for each in expressions(file):
+            refused = refuses(xlamini, each.text, known, within)
+            found = f"{mode} {'refused' if refused else 'taken'}: {each.text}"
+            if refused != (each.text in by_jax) and found not in DIFFERENCES:
+                wrong.append(found)
+    assert wrong == []
+
+
+OURS: dict[str, Callable[[], Any]] = {
+    "unpackbits": lambda: jnp.unpackbits(np.array([5], np.uint8)),
+    "polyfit": lambda: jnp.polyfit(np.arange(4.0), np.arange(4.0), 1),
+    "pinv": lambda: jnp.linalg.pinv(np.ones((2, 2, 3), np.float32)),
+    "where": lambda: jnp.sum(X, 0, where=np.array([True, False, True])),
+    "multivariate_normal": lambda: xlamini.random.multivariate_normal(
+        xlamini.random.key(0), np.zeros(2, np.float32), np.eye(2, dtype=np.float32), (3,)
+    ),
+    "attention": lambda: xlamini.nn.dot_product_attention(
+        *[np.ones((1, 3, 4, 2), np.float32)] * 3, query_seq_lengths=np.array([2])
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_functions_combine_their_own_values(name: str) -> None:
+    with xlamini.numpy_dtype_promotion("strict"), xlamini.numpy_rank_promotion("raise"):
+        xlamini.eval_shape(OURS[name])
+
+
+THEIRS: dict[str, Callable[[], Any]] = {
+    "operator": lambda: jnp.asarray(X) * jnp.asarray(X[0]),
+    "jit": lambda: jit(lambda x, y: x * y)(X, X[0]),
+    "jit of ours": lambda: jit(jnp.hypot)(X, X[0]),
+    "a function of ours in another": lambda: jnp.allclose(X, X[0]),
+    "body of a scan": lambda: lax.scan(lambda c, x: (c * x.sum() + (X * c).sum(0), None), X[0], X),
+    "vmap": lambda: vmap(lambda x: x * X)(X),
+    "apply_along_axis": lambda: jnp.apply_along_axis(lambda row: row * X, 1, X),
+    "vectorize": lambda: jnp.vectorize(lambda a, b: a + b)(X, X[0]),
+    "custom rule": lambda: xlamini.grad(_with_rule)(X[0]),
+    "solve": lambda: jnp.linalg.solve(np.ones((2, 3, 3), np.float32), X[0]),
+}
+
+
+@xlamini.custom_jvp
+def _with_rule(x: Any) -> Any:
+    return x.sum()
+
+
+_with_rule.defjvp(lambda primals, tangents: (primals[0].sum(), (X * tangents[0]).sum()))
+
+
+@pytest.mark.parametrize("name", THEIRS)
+def test_what_the_user_combines_is_checked(name: str) -> None:
+    with xlamini.numpy_rank_promotion("raise"), pytest.raises(ValueError, match="rank"):
+        THEIRS[name]()
+    with xlamini.numpy_rank_promotion("warn"), pytest.warns(UserWarning, match="rank"):
+        THEIRS[name]()

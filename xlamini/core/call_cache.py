@@ -18,6 +18,7 @@ from xlamini.core.config import trace_context_key
 from xlamini.core.frames import is_own, warnings_given
 from xlamini.core.jaxpr import Jaxpr, Literal
 from xlamini.core.memo import Memo
+from xlamini.core.own_operands import is_trial
 from xlamini.core.pytree import tree_flatten, tree_unflatten
 from xlamini.core.state import state
 from xlamini.core.tracer import Builder, Tracer, active
@@ -110,6 +111,7 @@ def _note_named(kwargs: Mapping[str, Any], key: list[Any], operands: list[Any]) 
     return _note(list(kwargs.values()), key, operands)
 
 
+@is_trial
 def _traced(
     fun: Callable[..., Any], args: Values, kwargs: Mapping[str, Any], operands: Values
 ) -> Traced | None:

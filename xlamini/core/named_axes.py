@@ -14,8 +14,8 @@ class Axis(NamedTuple):
     Of the latter, which are `manual`, it is tracked which values vary along it, unless it is not `checked`; devices are
     `divergent` along it in a branch or a loop that a varying value decides on. What a vmap
     adds may lie `along` axes of a mesh, where a program says how values lie; and `placed`, a mesh and some of its
-    explicit axes, is what types of mapped arguments say of it. Within a shard_map that divides the examples among devices,
-    batched values vary along the axes in `vma`, and `size` is the number of examples of one device.
+    explicit axes, is what types of mapped arguments say of it. Within a shard_map that divides the examples among
+    devices, batched values vary along the axes in `vma`, and `size` is the number of examples of one device.
 
     >>> from xlamini import extend
     >>> seen = []

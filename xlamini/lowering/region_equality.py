@@ -36,5 +36,9 @@ def _equal_regions(x: ir.Region, y: ir.Region, known: dict[Any, Any]) -> bool:
     return all(equal_blocks(a, b, known) for a, b in zip(x.blocks, y.blocks, strict=True))
 
 
-def _attributes(operation: ir.Operation) -> dict[str, ir.Attribute]:
-    return dict(operation.attributes.items())
+def _attributes(operation: ir.Operation) -> Any:
+    """The attributes; of a constant of complex numbers, for which the bindings have no class, the text."""
+    try:
+        return dict(operation.attributes.items())
+    except TypeError:
+        return operation.get_asm(use_local_scope=True).partition("=")[2]

@@ -13,11 +13,9 @@ import numpy as np
 
 from xlamini import lax, numpy as jnp
 from xlamini.core import ShapeError
-from xlamini.core.config import numpy_rank_promotion
 from xlamini.nn.cudnn_attention import cudnn_attention
 from xlamini.nn.softmax import logsumexp, softmax
 from xlamini.numpy.arguments import as_index, as_operand
-from xlamini.primitives import promoting_freely
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
@@ -103,12 +101,11 @@ def _by_xla(
     fit = _fits(q, k, bias, scale)
     seen = _seen(mask, is_causal, local_window_size, key_value_seq_lengths, _sizes(q, k))
     if seen is not None:
-        with numpy_rank_promotion("allow"):
-            fit = jnp.where(_by_group(seen, q, k), fit, _NEVER)
+        fit = jnp.where(_by_group(seen, q, k), fit, _NEVER)
     mean = _weighted(softmax(fit, axis=-1).astype(k.dtype), v)
     if query_seq_lengths is not None:
         there = jnp.arange(q.shape[1]) < _lengths("query_seq_lengths", query_seq_lengths, q.shape[0])[:, None]
-        mean = mean * there[:, :, None, None]
+        mean = mean * there[:, :, None, None].astype(mean.dtype)
     mean = mean.reshape(*outer, q.shape[-1])
     if not return_residual:
         return mean
@@ -237,7 +234,6 @@ def _checked_mask(mask: Any, sizes: tuple[int, ...]) -> Any:
     return _broadcasting("mask", mask, sizes)
 
 
-@promoting_freely
 def _seen(mask: Any, is_causal: bool, window: Any, lengths: Any, sizes: tuple[int, ...]) -> Any:
     """The attention mask: the keys that each query may see, for (batch, heads, queries, keys); None for all."""
     b, _, t, s = sizes

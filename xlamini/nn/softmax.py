@@ -79,7 +79,7 @@ def logsumexp(
     array, axes = _prepared("logsumexp", a, axis, where)
     found = real(_largest(array if weights is None else _left_out(array, weights == 0), axes))
     largest = choose(isfinite(found), found, in_dtype(0, found.dtype))
-    shifted = _rounded(array) - largest
+    shifted = _rounded(array) - in_dtype(largest, array.dtype)
     if weights is not None:
         # The others of weight 0 stay: the derivative in their weight is not 0.
         none = found == -math.inf

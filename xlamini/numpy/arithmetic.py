@@ -11,11 +11,14 @@ from xlamini.primitives import (
     COMPLEX,
     INTEGER,
     arithmetic,
+    broadcasted_freely,
+    check_operands,
     in_dtype,
     kind_of,
     operators,
     promoted,
     promoted_inexact,
+    promoted_inexact_dtypes,
     where,
 )
 from xlamini.primitives.kinds import REAL
@@ -294,6 +297,10 @@ def clip(arr: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None 
     return x
 
 
+def _of_any_rank(name: str, *operands: Any) -> Any:
+    return broadcasted_freely(name, *promoted_inexact_dtypes(*check_operands(name, operands)))
+
+
 def _heaviside(x: Any, y: Any) -> Any:
     aval = aval_of(x)
     zero, one = (operators.in_dtype(v, aval.dtype, aval.weak_type) for v in (0, 1))
@@ -301,7 +308,7 @@ def _heaviside(x: Any, y: Any) -> Any:
     return where(operators.less(x, 0), zero, where(operators.greater(x, 0), one, at_zero))
 
 
-@ufunc(_heaviside, for_kinds(REAL, promoted_inexact))
+@ufunc(_heaviside, for_kinds(REAL, _of_any_rank))
 def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The step function: 0 where x1 is negative, 1 where it is positive, x2 where it is 0.
 

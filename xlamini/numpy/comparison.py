@@ -17,7 +17,7 @@ from xlamini.primitives import (
     abs,
     bitcast_convert_type,
     bitwise,
-    broadcasted,
+    broadcasted_freely,
     check_operands,
     complex,
     convert,
@@ -28,6 +28,7 @@ from xlamini.primitives import (
 )
 from xlamini.primitives.kinds import REAL
 from xlamini.primitives.operators import bitwise_and, bitwise_not, bitwise_or
+from xlamini.primitives.promotion import check_dtypes, check_ranks
 from xlamini.primitives.reductions import reduce_and
 from xlamini.primitives.rounding import is_finite
 from xlamini.runtime import Array
@@ -101,7 +102,9 @@ def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
 def _truths(name: str, *operands: Any) -> Any:
     """Operands as bools: whether they differ from 0."""
     found = check_operands(name, operands)
-    return broadcasted(name, *[convert(x, np.dtype(bool)) for x in found])
+    check_dtypes(*found)
+    check_ranks(name, found)
+    return broadcasted_freely(name, *[convert(x, np.dtype(bool)) for x in found])
 
 
 @ufunc(bitwise.bitwise_and, _truths)
@@ -336,7 +339,7 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
         np.broadcast_shapes(aval_of(a1).shape, aval_of(a2).shape)
     except ValueError:
         return as_operand("array_equiv", False)
-    return _all(operators.equal(a1, a2))
+    return _all(operators.equal(*broadcasted_freely("array_equiv", a1, a2)))
 
 
 def _all(truths: Any) -> Any:

@@ -15,6 +15,7 @@ from xlamini.numpy.sorting import argsort, sort
 from xlamini.primitives import broadcast_in_dim, convert, in_dtype, moveaxis, operators, reshape, where
 from xlamini.primitives.dynamic_slice import from_front
 from xlamini.primitives.iota import iota
+from xlamini.primitives.promotion import check_dtypes
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike
@@ -169,6 +170,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
 @composite()
 def _placed(x: Any, mask: Any, values: Any) -> Any:
     aval, size = aval_of(x), aval_of(values).size
+    check_dtypes(x, values)
     held = convert(reshape(mask, (aval.size,)), np.dtype(bool))
     which = operators.remainder(cumsum(convert(held, _INDEX)) - 1, size)
     new = take(reshape(in_dtype(values, aval.dtype), (size,)), which, mode="clip")
@@ -200,6 +202,7 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: 
 @composite()
 def _with_diagonal(x: Any, value: Any) -> Any:
     aval = aval_of(x)
+    check_dtypes(x, value)
     diagonal = iota(_INDEX, min(aval.shape))
     value = in_dtype(value, aval.dtype)
     if aval_of(value).ndim:

@@ -12,12 +12,12 @@ from xlamini.primitives import (
     INTEGER,
     arithmetic,
     broadcast_in_dim,
-    broadcasted,
+    broadcasted_freely,
     check_operands,
     convert,
     kind_of,
     operators,
-    promoted,
+    promoted_dtypes,
     where,
 )
 from xlamini.runtime import Array
@@ -28,11 +28,12 @@ from xlamini.typing import ArrayLike
 def _integers(name: str, x: Any, y: Any) -> Any:
     """Integers of one dtype and shape."""
     check_operands(name, (x, y))
-    x, y = promoted(name, x, y)
+    x, y = promoted_dtypes(x, y)
     if kind_of(aval_of(x).dtype) not in INTEGER:
         raise ValueError(f"{name}: integers are needed, got {aval_of(x).dtype}; convert with .astype(int)")
+    x, y = broadcasted_freely(name, x, y)
     shape = np.broadcast_shapes(aval_of(x).shape, aval_of(y).shape)
-    return [v if aval_of(v).shape == shape else broadcast_in_dim(v, shape, ()) for v in broadcasted(name, x, y)]
+    return [v if aval_of(v).shape == shape else broadcast_in_dim(v, shape, ()) for v in (x, y)]
 
 
 def _divisor(x: Any, y: Any) -> Any:

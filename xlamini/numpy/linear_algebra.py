@@ -24,6 +24,7 @@ from xlamini.primitives import (
 )
 from xlamini.primitives.dot_general import check_pairs
 from xlamini.primitives.out_sharding import summed_in_sharding
+from xlamini.primitives.promotion import check_ranks
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike
@@ -121,6 +122,7 @@ def vecdot(
     >>> vecdot(jnp.ones((2, 3)), jnp.ones(3))
     Array([3., 3.], dtype=float32)
     """
+    check_ranks("vecdot", (x1, x2))
     a, b = (as_operand("vecdot", x) for x in (x1, x2))
     a, b = (moveaxis(x, as_axis("vecdot", axis, aval_of(x).ndim), aval_of(x).ndim - 1) for x in (a, b))
     return _stacked("vecdot", _conjugate(a), b, ("sum",), ("sum",), precision, preferred_element_type)
@@ -282,6 +284,7 @@ def _paired_axes(axes: Any, left: int, right: int) -> tuple[tuple[int, ...], tup
 
 def _ranked(name: str, x1: Any, rank1: int, x2: Any, rank2: int) -> list[Any]:
     operands = [as_operand(name, x1), as_operand(name, x2)]
+    check_ranks(name, (x1, x2), (rank1, rank2))
     for which, x, rank in (("x1", operands[0], rank1), ("x2", operands[1], rank2)):
         if aval_of(x).ndim < rank:
             raise ShapeError(f"{name}: {which} needs {rank} axes at least, but its shape is {aval_of(x).shape}")

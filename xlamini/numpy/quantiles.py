@@ -24,7 +24,6 @@ from xlamini.primitives import (
     in_sharding,
     operators,
     promoted_inexact,
-    promoting_freely,
     reshape,
     transpose,
     where as select,
@@ -193,7 +192,6 @@ def _nan(x: Any) -> Any:
     return literal(np.nan, aval_of(x).dtype)
 
 
-@promoting_freely
 def _between(x: Any, points: Any, count: Any, method: str) -> Any:
     """The quantiles of rows whose first `count` elements are numbers: a static count, or one for each row."""
     points = convert(points, accumulator(aval_of(points).dtype))

@@ -20,7 +20,6 @@ from xlamini.core import (
     literal,
     result_type,
 )
-from xlamini.core.config import numpy_rank_promotion
 from xlamini.core.state import state
 from xlamini.numpy.arguments import as_axis, as_index, as_operand, as_shape
 from xlamini.numpy.creation import zeros
@@ -256,8 +255,7 @@ def _geomspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis
     along = as_axis("geomspace", axis, aval_of(start).ndim + 1)
     low, high = exponential.log(start / sign), exponential.log(stop / sign)
     inner = linspace(low, high, num, endpoint)[1 : num - 1 if endpoint else num]
-    with numpy_rank_promotion("allow"):
-        inner = exponential.exp(inner) * sign
+    inner = exponential.exp(inner) * sign
     first = _exact(start, exponential.exp(low + 0 * high if num > 1 else low) * sign)
     last = [_exact(stop, exponential.exp(high) * sign)] if endpoint and num > 1 else []
     points = concatenate([first, inner, *last], 0)[:num]

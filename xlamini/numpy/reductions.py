@@ -13,7 +13,7 @@ from xlamini.primitives import (
     arithmetic,
     bitwise_and,
     bitwise_or,
-    broadcasted,
+    broadcasted_freely,
     cast,
     convert,
     expand_dims,
@@ -216,7 +216,7 @@ def reduce(
     """Reduce in the array's own dtype; over named axes too, if the operation has a collective."""
     dtype = aval_of(x).dtype
     if where is not None:
-        mask, x = broadcasted(name, as_mask(name, where), x)
+        mask, x = broadcasted_freely(name, as_mask(name, where), x)
         x = select(mask, x, literal(monoid.neutral(dtype), dtype))
     axes, names = as_reduced(name, axis, aval_of(x).ndim)
     result = monoid.over.bind(x, axes=axes)
@@ -226,7 +226,7 @@ def reduce(
     if initial is None:
         return result
     start = in_dtype(as_operand(name, initial) if aval_of(initial).ndim else initial, dtype)
-    return monoid.between(*broadcasted(name, result, start))
+    return monoid.between(*broadcasted_freely(name, result, start))
 
 
 def _across(name: str, monoid: Monoid, x: Any, names: tuple[Any, ...]) -> Any:

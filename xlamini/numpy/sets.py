@@ -22,7 +22,6 @@ from xlamini.primitives import (
     in_dtype,
     operators,
     promoted_dtypes,
-    promoting_freely,
     where,
 )
 from xlamini.primitives.iota import iota
@@ -243,7 +242,6 @@ def _flat(name: str, x: Any, y: Any) -> list[Any]:
     return [ravel(v) for v in promoted_dtypes(x, y)]
 
 
-@promoting_freely
 def _occurs(x: Any, tests: Any, method: str) -> Any:
     count = aval_of(tests).shape[0]
     if not count:

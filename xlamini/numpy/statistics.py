@@ -16,7 +16,7 @@ from xlamini.primitives import (
     abs,
     add,
     broadcast_in_dim,
-    broadcasted,
+    broadcasted_freely,
     convert,
     eq,
     expand_dims,
@@ -25,7 +25,6 @@ from xlamini.primitives import (
     imag,
     in_dtype,
     mul,
-    promoting_freely,
     real,
     reshape,
     sqrt,
@@ -166,7 +165,6 @@ def flat_rows(name: str, a: Any, axis: Axis) -> tuple[Any, tuple[int, ...], Any]
     return reshape(moved, (*rows.shape, size)), axes, rows
 
 
-@promoting_freely
 def between(low: Any, high: Any, share: Any) -> Any:
     """`low + share * (high - low)`, not below `low` nor above `high`, and monotone in the share.
 
@@ -195,7 +193,7 @@ def _mean(name: str, x: Any, axis: Axis, keepdims: bool, where: Any) -> Any:
 def _counted(name: str, x: Any, axis: Axis, keepdims: bool, where: Any, dtype: Any) -> Any:
     """The number of elements that `where` selects, over `axis`."""
     shape = np.broadcast_shapes(aval_of(x).shape, aval_of(where).shape)
-    mask, _ = broadcasted(name, as_mask(name, where), full(aval_of(x).update(shape=shape), 0))
+    mask, _ = broadcasted_freely(name, as_mask(name, where), full(aval_of(x).update(shape=shape), 0))
     ones = mask if aval_of(mask).shape == shape else broadcast_in_dim(mask, shape, ())
     return reduce(name, SUM, convert(ones, dtype), axis, keepdims)
 
@@ -225,7 +223,7 @@ def _spread(
     wide = accumulator(float_dtype(name, a, dtype))
     x = convert(a, wide)
     centre = _mean(name, x, axis, True, where) if centre is None else in_dtype(as_operand(name, centre), wide)
-    distances = sub(*broadcasted(name, x, centre))
+    distances = sub(*broadcasted_freely(name, x, centre))
     distances = distances if where is None else _masked(name, where, distances)
     axes = as_reduced(name, axis, aval_of(distances).ndim)
     total = total_of(distances, axes.dims)
@@ -238,7 +236,7 @@ def _spread(
 
 def _masked(name: str, where: Any, x: Any) -> Any:
     """0 for elements that do not count, before they are squared: the derivative of a square of NaN is NaN."""
-    mask, x = broadcasted(name, as_mask(name, where), x)
+    mask, x = broadcasted_freely(name, as_mask(name, where), x)
     return select(mask, x, literal(0, aval_of(x).dtype))
 
 

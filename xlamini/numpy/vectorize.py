@@ -16,6 +16,7 @@ from xlamini.core import ShapeError, aval_of, memoised, tree_map
 from xlamini.core.api_boundary import api_boundary
 from xlamini.numpy.arguments import as_operand
 from xlamini.primitives import squeeze
+from xlamini.primitives.promotion import check_ranks
 from xlamini.transforms.vmap import vmap
 
 _CORE = r"\((\w+(,\w+)*)?\)"
@@ -93,6 +94,7 @@ def _mapped(name: str, fun: Any, operands: Sequence[Any], known: Signature | Non
     cores = ((),) * len(arrays) if known is None else known.inputs
     if len(cores) != len(arrays):
         raise TypeError(f"{name}: signature '{signature}' takes {len(cores)} arguments, got {len(arrays)}")
+    check_ranks(name, operands, [len(core) for core in cores])
     sizes: dict[str, int] = {}
     for array, core in zip(arrays, cores, strict=True):
         _check_input(name, aval_of(array).shape, core, sizes, signature)

@@ -20,6 +20,7 @@ from xlamini.primitives.power import integer_pow, pow
 from xlamini.primitives.promotion import (
     PYTHON_SCALARS,
     broadcasted,
+    check_dtypes,
     check_operands,
     in_dtype,
     is_operand,
@@ -179,6 +180,7 @@ def general_power(x: Any, y: Any) -> Any:
     """`x ** y` with an exponent that the program gets as a value."""
     check_operands("power", (x, y))
     base, exponent = aval_of(x).dtype, aval_of(y).dtype
+    check_dtypes(x, y)
     if issubdtype(base, np.inexact) and issubdtype(exponent, np.integer):
         return pow.bind(*broadcasted("power", x, in_dtype(y, exponent, is_weak(y))))
     x, y = promoted_numeric("power", x, y)

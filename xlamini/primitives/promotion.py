@@ -29,6 +29,7 @@ from xlamini.core import (
 from xlamini.core.config import numpy_dtype_promotion, numpy_rank_promotion
 from xlamini.core.dtypes import check_fits
 from xlamini.core.literals import interned
+from xlamini.core.own_operands import users_own
 from xlamini.primitives.convert_element_type import convert, number_on_host, warn_of_imaginary_part
 from xlamini.primitives.shape import broadcast_in_dim
 
@@ -71,7 +72,8 @@ def promoted(name: str, *operands: Any) -> Values:
         return easy
     values = check_operands(name, operands)
     dtype, weak = result_type(*values, return_weak_type_flag=True)
-    return broadcasted(name, *[in_dtype(x, dtype, weak) for x in values])
+    check_ranks(name, values)
+    return broadcasted_freely(name, *[in_dtype(x, dtype, weak) for x in values])
 
 
 def promoted_inexact(name: str, *operands: Any) -> Values:
@@ -89,7 +91,8 @@ def _promoted_at_least(kind: Any, raised: Callable[[Any], Any], name: str, opera
     if easy is not None and issubdtype(aval_of(easy[0]).dtype, kind):
         return easy
     operands = check_operands(name, operands)
-    return broadcasted(name, *_dtypes_at_least(kind, raised, operands))
+    check_ranks(name, operands)
+    return broadcasted_freely(name, *_dtypes_at_least(kind, raised, operands))
 
 
 def _dtypes_at_least(kind: Any, raised: Callable[[Any], Any], operands: Values) -> Values:
@@ -179,9 +182,7 @@ def _number(x: Any, dtype: Any, weak: bool) -> Literal:
 
 def broadcasted(name: str, *operands: Any) -> Values:
     """Operands of rank 0, or of the one shape that NumPy's broadcasting gives them."""
-    avals = [aval_of(x) for x in operands]
-    if numpy_rank_promotion.value != "allow" and len({len(aval.shape) for aval in avals if aval.shape}) > 1:
-        _refuse_ranks(name, avals)
+    check_ranks(name, operands)
     return broadcasted_freely(name, *operands)
 
 
@@ -199,6 +200,32 @@ def broadcasted_freely(name: str, *operands: Any) -> Values:
             "the last axis"
         ) from None
     return [broadcast_to(x, shape) for x in operands]
+
+
+def check_dtypes(*operands: Any) -> None:
+    """Refuse operands that the user gave and the strict promotion of dtypes does not take, in functions that convert.
+
+    Under the standard promotion nothing is asked.
+    """
+    if numpy_dtype_promotion.value == "strict":
+        result_type(*operands)
+
+
+def check_ranks(name: str, operands: Values, cores: Sequence[int] | None = None) -> None:
+    """Refuse operands of different ranks, as the flag `numpy_rank_promotion` says, if the user gave them.
+
+    Scalars are of any rank. Of each operand, the last axes that are its core, which does not broadcast, do not count.
+    """
+    if numpy_rank_promotion.value != "allow" and _differ_in_rank(operands, cores):
+        own = set(map(id, users_own(operands)))
+        if _differ_in_rank(operands, cores, own):
+            _refuse_ranks(name, [aval_of(x) for x in operands if id(x) in own])
+
+
+def _differ_in_rank(operands: Values, cores: Sequence[int] | None, among: set[int] | None = None) -> bool:
+    ranks = [len(aval_of(x).shape) for x in operands]
+    each = zip(operands, ranks, cores or [0] * len(ranks), strict=True)
+    return len({rank - core for x, rank, core in each if rank and (among is None or id(x) in among)}) > 1
 
 
 def _refuse_ranks(name: str, avals: Avals) -> None:

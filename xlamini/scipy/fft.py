@@ -21,7 +21,7 @@ from xlamini.numpy.joining import concatenate
 from xlamini.numpy.padding import pad
 from xlamini.numpy.selection import where
 from xlamini.numpy.shapes import moveaxis
-from xlamini.primitives import convert, promoted_inexact, promoting_freely
+from xlamini.primitives import convert, promoted_inexact
 from xlamini.primitives.complex import complex
 from xlamini.primitives.iota import iota
 from xlamini.runtime import Array
@@ -138,13 +138,11 @@ def _orthogonal(transform: Callable[..., Any], kind: int, x: Any, n: int) -> Any
     return transform(_first_times(x, n, math.sqrt(2)) if kind == 3 else x, n)
 
 
-@promoting_freely
 def _first_times(x: Any, n: int, factor: float) -> Any:
     k = iota(np.int32, n)
     return x * where(k == 0, factor, 1)
 
 
-@promoting_freely
 def _ends_times(x: Any, n: int, factor: float) -> Any:
     k = iota(np.int32, n)
     return x * where(k % (n - 1) == 0, factor, 1)
@@ -157,14 +155,12 @@ def _first(x: Any, n: int) -> Any:
     return rfft(concatenate([x, x[..., -2:0:-1]], -1)).real
 
 
-@promoting_freely
 def _second(x: Any, n: int) -> Any:
     spectrum = rfft(concatenate([x[..., ::2], x[..., 1::2][..., ::-1]], -1))
     turned = spectrum * _turn(-1, n, aval_of(spectrum).dtype) * 2
     return concatenate([turned.real, -turned.imag[..., 1 : (n + 1) // 2][..., ::-1]], -1)
 
 
-@promoting_freely
 def _third(x: Any, n: int) -> Any:
     half = n // 2 + 1
     mirrored = pad(x[..., 1:], [(0, 0)] * (aval_of(x).ndim - 1) + [(0, 1)])[..., ::-1]

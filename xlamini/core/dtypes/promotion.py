@@ -26,6 +26,7 @@ from xlamini.core.errors import TypePromotionError
 from xlamini.core.frames import user_stacklevel
 from xlamini.core.jax_flags import explicit_x64_dtypes
 from xlamini.core.memo import memoised
+from xlamini.core.own_operands import mixed_by_user
 
 python_scalar_dtypes: dict[type, np.dtype] = {
     bool: np.dtype(bool),
@@ -224,7 +225,13 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     """
     operands = tuple(map(_operand, args))
     x64 = enable_x64.value or (explicit_x64_dtypes.value == "allow" and _has_wide_array(args))
-    result = _result(operands, x64, numpy_dtype_promotion.value)
+    mode = numpy_dtype_promotion.value
+    try:
+        result = _result(operands, x64, mode)
+    except TypePromotionError:
+        if mode == "standard" or mixed_by_user(args):
+            raise
+        result = _result(operands, x64, "standard")
     return result if return_weak_type_flag else result[0]
 
 

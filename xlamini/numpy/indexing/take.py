@@ -15,6 +15,7 @@ from xlamini.primitives.arithmetic import rem
 from xlamini.primitives.dynamic_slice import from_front, reaching
 from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
 from xlamini.primitives.gather_numbers import as_scatter
+from xlamini.primitives.promotion import check_dtypes
 from xlamini.primitives.scatter import ScatterDimensionNumbers, scatter
 from xlamini.runtime import Array
 from xlamini.staging import composite
@@ -65,6 +66,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     Array([9, 3, 9], dtype=int32)
     """
     _refuse_inplace("put", inplace)
+    check_dtypes(a, v)
     a, indices, v = as_operand("put", a), _integers("put", ind), as_operand("put", v)
     aval, values, count = aval_of(a), aval_of(v), aval_of(indices).size
     if not count or not values.size:
@@ -124,6 +126,7 @@ def put_along_axis(
            [9, 5]], dtype=int32)
     """
     _refuse_inplace("put_along_axis", inplace)
+    check_dtypes(arr, values)
     whole, values = as_operand("put_along_axis", arr), as_operand("put_along_axis", values)
     aval = aval_of(whole)
     flat, indices, axis = _operands_along("put_along_axis", whole, indices, axis)

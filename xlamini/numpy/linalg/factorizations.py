@@ -10,7 +10,7 @@ from xlamini.core.dtypes.limits import finfo
 from xlamini.numpy import reductions
 from xlamini.numpy.construction import asarray
 from xlamini.numpy.linalg.arguments import inexact, matrices, squares
-from xlamini.primitives import abs, broadcasted_iota, convert, expand_dims, promoting_freely, sign
+from xlamini.primitives import abs, broadcasted_iota, convert, expand_dims, sign
 from xlamini.primitives.linalg import cholesky as _cholesky, eigh as _eigh, qr as _qr, svd as _svd
 from xlamini.primitives.linalg.householder import geqrf
 from xlamini.primitives.linalg.stacks import mH, mT
@@ -111,7 +111,6 @@ def svdvals(x: ArrayLike, /) -> Array:
 
 
 @composite(static=("hermitian",))
-@promoting_freely
 def matrix_rank(
     M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool = False, tol: ArrayLike | None = None
 ) -> Array:

@@ -20,6 +20,7 @@ from xlamini.primitives.complex import part_dtype
 from xlamini.primitives.linalg.cholesky import symmetrized
 from xlamini.primitives.linalg.lu import lu, lu_inverse, lu_solve
 from xlamini.primitives.linalg.stacks import matmul, mH
+from xlamini.primitives.promotion import check_ranks
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.transforms.custom.custom_jvp import custom_jvp
@@ -38,6 +39,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     >>> solve(jnp.array([[2.0, 0.0], [0.0, 4.0]]), jnp.array([2.0, 2.0]))
     Array([1. , 0.5], dtype=float32)
     """
+    check_ranks("solve", (a, b), (2, 1 if np.ndim(b) == 1 else 2))
     a, b = inexact("solve", a, b)
     a = squares("solve", a)
     vector = b.ndim == 1

@@ -16,7 +16,6 @@ from xlamini import numpy as jnp
 from xlamini.core import ShapeError, memoised
 from xlamini.numpy.linalg import solving
 from xlamini.numpy.linalg.arguments import inexact, shown, squares
-from xlamini.primitives import promoting_freely
 from xlamini.primitives.linalg.schur import schur
 from xlamini.primitives.linalg.stacks import check_matrix, matmul, mH, triu
 from xlamini.primitives.linalg.triangular_solve import triangular_solve
@@ -90,7 +89,6 @@ def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None, compu
 
 
 @composite(static=("blocksize",))
-@promoting_freely
 def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
     """The complex principal square roots of matrices of shape (..., n, n). On the CPU only.
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from xlamini import numpy as jnp
 from xlamini.core import ShapeError
 from xlamini.numpy.linalg import determinants, solving as _solving
@@ -19,6 +21,7 @@ from xlamini.primitives.linalg.cholesky import cholesky
 from xlamini.primitives.linalg.lu_pivots import lu_pivots_to_permutation
 from xlamini.primitives.linalg.stacks import hermitian, matmul
 from xlamini.primitives.linalg.triangular_solve import triangular_solve
+from xlamini.primitives.promotion import check_ranks
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.transforms.solvers.custom_linear_solve import custom_linear_solve
@@ -161,6 +164,7 @@ def solve_triangular(
 
 def _with_columns(name: str, a: Any, b: Any, solved: Callable[[Any, Any], Any]) -> Any:
     """The result of `solved` on matrices and columns with equal leading axes, in the shape that `b` calls for."""
+    check_ranks(name, (a, b), (2, 1 if np.ndim(b) in (1, np.ndim(a) - 1) else 2))
     a, b = inexact(name, a, b)
     a = squares(name, a)
     vector = b.ndim == 1 or b.ndim == a.ndim - 1

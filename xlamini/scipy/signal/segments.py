@@ -11,7 +11,7 @@ import numpy as np
 from xlamini.core import ShapeError, aval_of, result_type
 from xlamini.numpy.arguments import as_index, as_operand
 from xlamini.numpy.padding import pad
-from xlamini.primitives import convert, promoting_freely, reshape, slice_in_dim, sum_over, transpose
+from xlamini.primitives import convert, reshape, slice_in_dim, sum_over, transpose
 from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
 from xlamini.scipy.signal.window_shapes import window_of
 
@@ -64,7 +64,6 @@ def _given(name: str, window: Any, nperseg: Any, available: int) -> tuple[Any, i
     return array, length
 
 
-@promoting_freely
 def complex_like(*arrays: Any) -> tuple[Any, Any]:
     """The real and the complex dtype for spectra of these arrays."""
     wide = result_type(*(aval_of(x).dtype for x in arrays), np.complex64)

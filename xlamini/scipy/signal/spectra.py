@@ -22,7 +22,6 @@ from xlamini.primitives import (
     imag,
     kind_of,
     moveaxis,
-    promoting_freely,
     real,
     reshape,
     slice_in_dim,
@@ -234,7 +233,6 @@ def _of_one_length(name: str, x: Any, y: Any, axis: int) -> list[Any]:
 
 
 @composite(static=("plan",))
-@promoting_freely
 def _spectra(x: Any, y: Any, window: Any, fs: Any, plan: _Plan) -> Any:
     dtype, wide = complex_like(x) if y is None else complex_like(x, y)
     window = convert(window, wide if kind_of(aval_of(window).dtype) is COMPLEX else dtype)

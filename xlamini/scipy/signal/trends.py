@@ -11,7 +11,7 @@ from xlamini.core import aval_of, literal
 from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.joining import concatenate
 from xlamini.numpy.statistics import mean
-from xlamini.primitives import expand_dims, moveaxis, promoted_inexact, promoting_freely, slice_in_dim, sum_over
+from xlamini.primitives import expand_dims, moveaxis, promoted_inexact, slice_in_dim, sum_over
 from xlamini.primitives.iota import iota
 from xlamini.runtime import Array
 from xlamini.staging import composite
@@ -57,7 +57,6 @@ def without_trend(x: Any, axis: int, type: str, starts: tuple[int, ...]) -> Any:
     return moveaxis(concatenate([_without_line(p) for p in pieces], -1), aval_of(x).ndim - 1, axis)
 
 
-@promoting_freely
 def _without_line(x: Any) -> Any:
     """A signal minus its least-squares line; the slope is that of the deviations from the means."""
     last, size = aval_of(x).ndim - 1, aval_of(x).shape[-1]

@@ -28,7 +28,8 @@ def lpmn(m: int, n: int, z: ArrayLike) -> tuple[Array, Array]:
     z = _checked("lpmn", m, n, z)
     values = _values(m, n, z)
     before = jnp.pad(values, [(0, 0), (1, 0), (0, 0)])[:, :-1]
-    degree, order = jnp.arange(n + 1)[None, :, None], jnp.arange(m + 1)[:, None, None]
+    degree, order = (jnp.arange(k + 1, dtype=z.dtype)[:, None] for k in (n, m))
+    order, z = order[:, None], z[None]
     slopes = (degree * z * values - (degree + order) * before) / (z * z - 1)  # DLMF 14.10.5
     return values, jnp.where(order > degree, 0, slopes)
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from xlamini.numpy import exp, inf, where
+from xlamini.primitives import convert
 from xlamini.runtime import Array
 from xlamini.scipy.special import gammaln, xlogy
 from xlamini.scipy.stats.declaration import distribution
@@ -17,7 +18,7 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     >>> logpmf(jnp.array([1, 1]), 2, jnp.array([0.5, 0.5]))
     Array(-0.6931471, dtype=float32)
     """
-    chance = gammaln(n + 1) + (xlogy(x, p) - gammaln(x + 1)).sum(-1)
+    chance = gammaln(n + 1) + (xlogy(convert(x, p.dtype), p) - gammaln(x + 1)).sum(-1)
     return where(x.sum(-1) == n, chance, -inf)
 
 

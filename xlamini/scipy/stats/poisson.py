@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 
 from xlamini.numpy import arange, exp, floor, inf, isnan, log, nan, where
-from xlamini.primitives import promoting_freely
 from xlamini.runtime import Array
 from xlamini.scipy.special import gammaincc, gammaln, xlogy
 from xlamini.scipy.stats.declaration import counting, distribution, inside
@@ -54,7 +53,6 @@ def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
 
 
 @distribution
-@promoting_freely
 def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The entropy in nats; NaN for a negative mean.
 

@@ -8,7 +8,6 @@ import numpy as np
 from xlamini import numpy as jnp
 from xlamini.lax import cummax, cummin
 from xlamini.numpy.arguments import as_axis, as_operand
-from xlamini.primitives import promoting_freely
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike
@@ -24,7 +23,6 @@ class ModeResult(NamedTuple):
 
 
 @composite(static=("axis", "nan_policy", "keepdims"))
-@promoting_freely
 def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:
     """The most common value along an axis, or of all: the smallest one of several, and how often it occurs.
 

@@ -19,6 +19,7 @@ from xlamini.core.frames import is_own
 from xlamini.core.jax_flags import debug_infs, debug_key_reuse, debug_nans, debug_purity
 from xlamini.core.jaxpr import is_expanded
 from xlamini.core.memo import alive, register
+from xlamini.core.own_operands import is_entrance
 from xlamini.core.phases import REWRITE, Phase
 from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.core.ref_cells import RefEscaped
@@ -226,6 +227,7 @@ class Jitted(Estimated):
         return self._new_trace(key, plan) if cached is None else cached
 
     def _new_trace(self, key: Any, plan: CallPlan) -> Trace:
+        @is_entrance
         def of_dynamic(*args: Any, **kwargs: Any) -> Any:
             assert state.builder is not None
             state.builder.kept = True  # later calls reuse the trace, so no value of a ref may become part of it

@@ -104,10 +104,11 @@ def divided_along(axis: Axis, params: Params, is_used: bool) -> tuple[Any, ...]:
                 f"vmap spmd_axis_name cannot appear in shard_map {argument}: vmap shards the mapped axis along "
                 f"{along}, and so does {used[0]} a dimension; name another axis of the mesh"
             )
-    if not is_used and axis.size % parts_along(params["mesh"], along):
+    devices = parts_along(params["mesh"], along)
+    if not is_used and axis.size % devices:
         raise ShardingError(
-            f"vmap: spmd_axis_name shards {axis.size} examples along {along}, over "
-            f"{parts_along(params['mesh'], along)} devices, in a shard_map; give a number of examples that they divide, or no spmd_axis_name"
+            f"vmap: spmd_axis_name shards {axis.size} examples along {along}, over {devices} devices, in a shard_map; "
+            "give a number of examples that they divide, or no spmd_axis_name"
         )
     return () if is_used else along
 
