@@ -72,9 +72,10 @@ def _refuse_ints(args: Sequence[Any]) -> None:
     Most functions never see such arguments, so only one that has refused them looks at the ints of each call. For C++
     an int has the signature of a weakly typed array.
     """
-    if not any(type(x) is int or (isinstance(x, ArrayImpl) and x.weak_type) for x in args):
+    own = canonicalize_dtype(int)
+    if not any(type(x) is int or (isinstance(x, ArrayImpl) and x.weak_type and x.dtype == own) for x in args):
         return
-    limits = iinfo(canonicalize_dtype(int))
+    limits = iinfo(own)
     if any(not (fits(limits.min, dtype) and fits(limits.max, dtype)) for dtype in _dtypes_of(args)):
         raise OverflowError("ints are to be compared with dtypes")
 
