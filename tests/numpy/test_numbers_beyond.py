@@ -11,6 +11,7 @@ import pytest
 import xlamini
 import xlamini.numpy as jnp
 from xlamini import lax, random
+from xlamini.staging import composite
 
 BYTES = np.arange(4, dtype=np.uint8)
 REFUSED: dict[str, Callable[[Any], Any]] = {
@@ -66,3 +67,26 @@ def test_made_arrays() -> None:
             made()
     with pytest.raises(OverflowError, match="randint: maxval is 300, but the dtype holds 0 to 255"):
         random.randint(random.key(0), (2,), 0, 300, "uint8")
+
+
+@pytest.mark.parametrize("before", [None, 5, jnp.int32(5)], ids=str)
+def test_an_int_is_compared_whatever_was_called_before(before: Any) -> None:
+    """C++ keeps a program for each signature, and an int has that of a weakly typed array."""
+    x, maximum = jnp.asarray(BYTES), composite()(lambda x, y: jnp.maximum(x, y))
+    for first in () if before is None else (before, jnp.asarray(5)):
+        assert maximum(x, first).tolist() == [5, 5, 5, 5]
+    assert maximum(jnp.ones(2), 300).tolist() == [300, 300]
+    with pytest.raises(OverflowError, match="300 does not fit in uint8"):
+        maximum(x, 300)
+    assert maximum(x, 2).tolist() == [2, 2, 2, 3]
+
+
+@pytest.mark.parametrize("number", [100, -9])
+def test_numbers_beyond_four_bits_and_beside_scalars_of_numpy(number: int) -> None:
+    x = jnp.ones(2, "int4")
+    for call in (lambda: x + number, lambda: number - x, lambda: jnp.where(x > 0, x, number), lambda: jnp.add(x, number)):
+        with pytest.raises(OverflowError, match="does not fit in int4"):
+            call()
+    assert (x < number).tolist() == [number > 0] * 2
+    with pytest.raises(OverflowError, match="300 does not fit in uint8"):
+        jnp.maximum(np.uint8(3), 300)

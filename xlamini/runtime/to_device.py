@@ -6,8 +6,8 @@ narrowed while x64 is off. A Python number makes a weakly typed Array.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxlib import _jax
@@ -33,6 +33,8 @@ HOST_VALUES = (*_NUMPY, *_NUMBERS)
 _COPY = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _ALIGNMENT = 64
 """Alignment in bytes of host memory that XLA's CPU client uses without a copy."""
+_FEW = 4096
+"""Elements up to which it takes longer to align memory than to copy it again."""
 _HUGE = 60_000_000
 """Bytes above which glibc takes memory from the system, page by page (devices/allocation.py)."""
 
@@ -102,7 +104,7 @@ def _put_ndarray(
     x: np.ndarray, sharding: Sharding, committed: bool, aval: ShapedArray | None
 ) -> ArrayImpl:
     if aval is None:
-        aval = ShapedArray(x.shape, _array_dtype(x.dtype))
+        aval = ShapedArray(x.shape, array_dtype(x.dtype))
     if not isinstance(sharding, SingleDeviceSharding) or _is_huge(aval, sharding):
         return _put_parts(x, sharding, committed, aval)
     if x.dtype is not aval.dtype:
@@ -132,16 +134,44 @@ def host_copier(aval: ShapedArray, sharding: Any) -> Callable[[Any], ArrayImpl]:
 
 
 def _put_parts(x: np.ndarray, sharding: Any, committed: bool, aval: ShapedArray) -> ArrayImpl:
-    """Put a shard on each device; on a CPU, devices with equal shards share the memory of one copy.
+    """Put a shard on each device."""
+    indices = different_parts(sharding, aval.shape).indices
+    return put_parts([x[index] for index in indices], sharding, committed, aval)
+
+
+def put_parts(parts: Sequence[np.ndarray], sharding: Any, committed: bool, aval: ShapedArray) -> ArrayImpl:
+    """An array of its different parts; on a CPU, devices with equal shards share the memory of one copy.
 
     The copy is made here, because jaxlib fails to make one if some devices, but not all, hold equal shards.
     """
-    wanted = sharding.addressable_devices_indices_map(aval.shape)
-    different = {str(index): index for index in wanted.values()}
+    there = different_parts(sharding, aval.shape)
     with np.errstate(over="ignore", invalid="ignore"):
-        copies = {name: _aligned_copy(x[index], aval.dtype) for name, index in different.items()}
-    parts = [copies[str(index)] for index in wanted.values()]
-    return _put(aval, sharding, parts, list(wanted), committed, False, _jax.HostBufferSemantics.ZERO_COPY, True)
+        copied = _aligned_copy if len(parts) < len(there.devices) or aval.size > _FEW else _copy
+        copies = [copied(part, aval.dtype) for part in parts]
+    shards = [copies[number] for number in there.numbers]
+    return _put(aval, sharding, shards, there.devices, committed, False, _jax.HostBufferSemantics.ZERO_COPY, True)
+
+
+class DifferentParts(NamedTuple):
+    """The parts of an array on this process's devices: each different one, and the number of that on each device."""
+
+    devices: list[Any]
+    indices: list[Any]
+    numbers: list[int]
+
+
+@memoised("sharding: different parts", 4096)
+def different_parts(sharding: Any, shape: tuple[int, ...]) -> DifferentParts:
+    """The different parts of an array of a shape."""
+    wanted = sharding.addressable_devices_indices_map(shape)
+    numbers: dict[str, int] = {}
+    of_devices = [numbers.setdefault(str(index), len(numbers)) for index in wanted.values()]
+    indices = {str(index): index for index in wanted.values()}
+    return DifferentParts(list(wanted), list(indices.values()), of_devices)
+
+
+def _copy(x: np.ndarray, dtype: Any) -> np.ndarray:
+    return x.astype(dtype, order="C")
 
 
 def _aligned_copy(x: np.ndarray, dtype: Any) -> np.ndarray:
@@ -176,7 +206,7 @@ def _number(x: Any) -> np.ndarray:
     )
 
 
-def _array_dtype(dtype: np.dtype) -> np.dtype:
+def array_dtype(dtype: np.dtype) -> np.dtype:
     """The dtype of the Array made from an ndarray of a dtype; TypeError if no Array can have it."""
     return _narrow_and_native(dtype)[enable_x64.value]
 

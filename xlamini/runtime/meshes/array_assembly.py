@@ -18,7 +18,14 @@ from xlamini.runtime.keys import KeyType, as_keys, key_words
 from xlamini.runtime.lifetime import check_alive
 from xlamini.runtime.meshes.current_mesh import named
 from xlamini.runtime.sharding import Index, Sharding
-from xlamini.runtime.to_device import HOST_VALUES, assemble_array, device_put_value
+from xlamini.runtime.to_device import (
+    HOST_VALUES,
+    array_dtype,
+    assemble_array,
+    device_put_value,
+    different_parts,
+    put_parts,
+)
 
 Shape = tuple[int, ...]
 _VALUES = (Array, *HOST_VALUES)
@@ -46,12 +53,11 @@ def make_array_from_callback(
     """
     name, shape = "make_array_from_callback", tuple(shape)
     sharding = _checked_sharding(name, sharding)
-    wanted = sharding.addressable_devices_indices_map(shape)
-    made: dict[str, Any] = {}
-    for index in wanted.values():
-        if str(index) not in made:
-            made[str(index)] = _check_value(data_callback(index), index)
-    arrays = [device_put_value(made[str(index)], device) for device, index in wanted.items()]
+    there = different_parts(sharding, shape)
+    made = [_check_value(data_callback(index), index) for index in there.indices]
+    if made and (aval := _plain_type(made, sharding, shape, dtype)) is not None:
+        return put_parts(made, sharding, True, aval)
+    arrays = [device_put_value(made[number], d) for d, number in zip(there.devices, there.numbers, strict=True)]
     return _assemble(name, shape, sharding, arrays, dtype)
 
 
@@ -114,6 +120,9 @@ def _is_shape(x: Any) -> bool:
 
 def _from_local(name: str, sharding: Sharding, data: Any, asked: Any) -> Any:
     data = data if isinstance(data, Array) else np.asarray(data)
+    is_whole = asked is None or tuple(asked) == data.shape
+    if is_whole and type(data) is np.ndarray and sharding.is_fully_addressable:
+        return device_put_value(data, sharding)
     shape = _whole_shape(name, sharding, data.shape, asked)
     here = _local_ranges(sharding, shape)
     selects = [_selector(name, shape, i, data.shape[i], here[i]) for i in range(len(shape))]
@@ -177,6 +186,17 @@ def _checked_sharding(name: str, sharding: Any) -> Sharding:
     if not isinstance(sharding, Sharding):
         raise TypeError(f"{name}: sharding must be a sharding, got {sharding!r}; write NamedSharding(mesh, P('x'))")
     return sharding
+
+
+def _plain_type(made: Sequence[Any], sharding: Any, shape: Shape, dtype: Any) -> ShapedArray | None:
+    """The type of an array whose parts are ndarrays, all as they must be; None for other parts."""
+    part, found = sharding.shard_shape(shape), getattr(made[0], "dtype", None)
+    if not all(type(x) is np.ndarray and x.dtype == found and x.shape == part for x in made):
+        return None
+    aval = ShapedArray(shape, array_dtype(found))
+    if dtype is None:
+        return aval
+    return None if isinstance(dtype, KeyType) or canonicalize_dtype(np.dtype(dtype)) != aval.dtype else aval
 
 
 def _check_value(value: Any, index: Index) -> Any:

@@ -78,7 +78,7 @@ def _refuse_ints(args: Sequence[Any]) -> None:
     Most functions never see such arguments, so only one that has refused them looks at the ints of each call. For C++
     an int has the signature of a weakly typed array.
     """
-    if not any(type(x) is int or (isinstance(x, ArrayImpl) and x.weak_type) for x in args):
+    if not any(type(x) is int or (type(x) is ArrayImpl and x.aval.weak_type and x.dtype.kind == "i") for x in args):
         return
     limits = iinfo(canonicalize_dtype(int))
     if any(not (fits(limits.min, dtype) and fits(limits.max, dtype)) for dtype in _dtypes_of(args)):

@@ -12,7 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import PartitionSpec, ProcessError, ShardingError, keystr, tree_flatten_with_path, tree_unflatten
+from xlamini.core import (
+    PartitionSpec,
+    ProcessError,
+    ShardingError,
+    keystr,
+    memoised,
+    tree_flatten_with_path,
+    tree_map,
+    tree_unflatten,
+)
 from xlamini.core.pytree import tree_structure
 from xlamini.core.pytree.prefix import broadcast_prefix
 from xlamini.runtime import Array, Mesh, NamedSharding
@@ -159,6 +168,8 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
 
     def part(x: Any, spec: PartitionSpec) -> Any:
         expected = NamedSharding(global_mesh, spec)
+        if own == global_mesh and isinstance(x, Array) and x.sharding == expected:
+            return x
         if not (isinstance(x, Array) and x.sharding.is_equivalent_to(expected, x.ndim)):
             x = jit(_identity, out_shardings=expected)(x)
         return _own_part(x, NamedSharding(own, spec))
@@ -180,6 +191,8 @@ def _hash(x: np.ndarray) -> str:
 
 def _gathered(name: str, in_tree: Any, chosen: Callable[[np.ndarray], np.ndarray]) -> Any:
     """The pytree with `chosen(rows)` for each leaf, where row i of `rows` is the value of process i."""
+    if here.group is None:
+        return tree_map(lambda x: chosen(np.asarray(x)[None]), in_tree)
     leaves = tree_flatten_with_path(in_tree)[0]
     types = {keystr(path): _type(x) for path, x in leaves}
     _check_alike(name, {p: json.loads(text) for p, text in _exchange(name, json.dumps(types)).items()})
@@ -204,8 +217,7 @@ def _check_alike(name: str, said: dict[int, dict[str, str]]) -> None:
 
 def _stack(x: np.ndarray) -> np.ndarray:
     """The values of all processes, stacked; they are sent as bytes, which works for every dtype."""
-    if here.group is None:
-        return x[None]
+    assert here.group is not None
     grid = np.array(sorted(devices(), key=lambda d: (d.process_index, d.id))).reshape(here.group.num_processes, -1)
     by_process = NamedSharding(Mesh(grid, ("processes", "devices")), PartitionSpec("processes"))
     raw = np.frombuffer(np.ascontiguousarray(x).tobytes(), np.uint8)
@@ -241,6 +253,7 @@ def _mapped(fun: Callable[[Any, PartitionSpec], Any], tree: Any, pspecs: Any) ->
     return tree_unflatten(treedef, [fun(x, spec) for (_, x), spec in zip(leaves, specs, strict=True)])
 
 
+@memoised("sharding: meshes of this process", 64)
 def _local_mesh(mesh: Mesh) -> Mesh:
     """The submesh of this process's devices; ShardingError if they do not form a block."""
     own = process_index()

@@ -1,8 +1,8 @@
 """The StableHLO lowering of `while` and `bounded_while`.
 
-The state of the StableHLO loop is the carry. The predicate precedes it if the body needs its value (a batched
-predicate masks the update of the carry) or if the condition has ordered effects. A step counter comes first if the
-trip count is bounded.
+The state of the StableHLO loop is the carry. The predicate precedes it if the condition has ordered effects, or if the
+body needs its value (a batched predicate masks the update of the carry) and it is not cheap to compute it again there.
+A step counter comes first if the trip count is bounded.
 """
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import Avals, Jaxpr, ShapedArray, any_ordered
+from xlamini.core.primitive import REMATERIALIZABLE
 from xlamini.lowering.context import Context, Value
 from xlamini.lowering.control_flow import while_loop
 
@@ -37,12 +38,34 @@ def lower_while(ctx: Context, cond: Jaxpr, body: Jaxpr, operands: Any, limit: in
         lambda *carry: ctx.body(body, [*operands.body, *carry], "body"),
     )
     predicate = cond.out_avals[0]
-    if predicate.ndim or any_ordered(cond.effects):
+    if predicate.ndim and _is_cheap(cond):
+        loop = _with_predicate_again(ctx, predicate, body.out_avals, loop)
+    elif predicate.ndim or any_ordered(cond.effects):
         loop = _with_predicate(ctx, predicate, body.out_avals, loop)
     if limit is not None:
         loop = _with_counter(ctx, limit, loop)
     last = while_loop(ctx, *loop, any_ordered(cond.effects | body.effects))
     return last[len(last) - len(operands.carry) :]
+
+
+_FEW = 8
+
+
+def _is_cheap(cond: Jaxpr) -> bool:
+    """Whether a condition is so short that it costs less in the operations that need it than as a value of its own."""
+    if cond.effects or len(cond.eqns) > _FEW:
+        return False
+    return all(eqn.primitive.traits & REMATERIALIZABLE for eqn in cond.eqns)
+
+
+def _with_predicate_again(ctx: Context, predicate: ShapedArray, avals: Avals, loop: Loop) -> Loop:
+    """The loop that computes a batched predicate twice, for itself and for the update of the carry."""
+
+    def iteration(*carry: Value) -> Sequence[Value]:
+        (p,), after = loop.holds(*carry), loop.iteration(*carry)
+        return [_select(ctx, p, predicate, *each) for each in zip(avals, after, carry, strict=True)]
+
+    return Loop(loop.start, lambda *carry: [_any(ctx, *loop.holds(*carry), predicate)], iteration)
 
 
 def _with_predicate(ctx: Context, predicate: ShapedArray, avals: Avals, loop: Loop) -> Loop:
