@@ -21,6 +21,8 @@ from typing import Any, BinaryIO
 _GRACE = 3.0
 """Seconds that the other processes have to end after a failure; after the same time again they are killed."""
 _INTERVAL = 0.05
+_QUIET = 25.0
+"""Seconds after a signal that was passed on, after which the processes that go on are named."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -32,8 +34,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     address = f"127.0.0.1:{options.port or _free_port()}"
     processes = [_start(options, i, address) for i in range(options.n)]
     readers = [reader for i, p in enumerate(processes) for reader in _start_readers(p, i)]
-    _forward_signals(processes)
-    code = _wait(processes)
+    told = _forward_signals(processes)
+    code = _wait(processes, told)
     for reader in readers:
         reader.join(_GRACE)
     return code
@@ -101,24 +103,37 @@ def _forward(lines: Any, out: BinaryIO, prefix: bytes) -> None:
         lines.close()
 
 
-def _forward_signals(processes: Sequence[subprocess.Popen[bytes]]) -> None:
-    """Forward the launcher's signals to all processes, except Ctrl-C, which a terminal sends to each of them."""
+def _forward_signals(processes: Sequence[subprocess.Popen[bytes]]) -> list[tuple[float, str]]:
+    """Forward the launcher's signals to all processes, except Ctrl-C, which a terminal sends to each of them.
+
+    The result is a list to which the handler adds when it passed on which signal.
+    """
+    told: list[tuple[float, str]] = []
 
     def pass_on(number: int, _: object) -> None:
         from_terminal = number == signal.SIGINT and os.isatty(0)
         for process in processes:
             if process.poll() is None and not from_terminal:
                 process.send_signal(number)
+        told.append((time.monotonic(), signal.Signals(number).name))
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, pass_on)
+    return told
 
 
-def _wait(processes: Sequence[subprocess.Popen[bytes]]) -> int:
-    """Wait until all processes have ended; after a failure, stop the others."""
+def _wait(processes: Sequence[subprocess.Popen[bytes]], told: list[tuple[float, str]]) -> int:
+    """Wait until all processes have ended; after a failure, stop the others.
+
+    Those that a signal does not end are named. They are not killed, since they may be saving what they have.
+    """
     while (failed := _failed(processes)) is None:
         if all(p.poll() == 0 for p in processes):
             return 0
+        if told and time.monotonic() - told[0][0] > _QUIET:
+            alive = ", ".join(str(i) for i, p in enumerate(processes) if p.poll() is None)
+            _say(f"still running {_QUIET:.0f} s after {told[0][1]}: {alive}; SIGKILL ends them with the launcher")
+            told.clear()
         time.sleep(_INTERVAL)
     code = _exit_code(processes[failed])
     _say(f"process {failed} {_how(processes[failed])}; the others are stopped")

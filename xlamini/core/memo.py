@@ -16,6 +16,8 @@ from collections.abc import Callable, Hashable
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
+from xlamini.core.waits import wait_for_thread
+
 F = TypeVar("F", bound=Callable[..., Any])
 V = TypeVar("V")
 
@@ -154,7 +156,14 @@ class OwnedMemo:
         return sum(map(len, self.tables()))
 
 
-_in_progress: dict[Hashable, threading.Event] = {}
+class _Making:
+    """What a thread makes, and others wait for."""
+
+    def __init__(self) -> None:
+        self.thread, self.done = threading.current_thread().name, threading.Event()
+
+
+_in_progress: dict[Hashable, _Making] = {}
 
 
 class _Thread(threading.local):
@@ -164,8 +173,10 @@ class _Thread(threading.local):
 _thread = _Thread()
 
 
-def made_once(key: Hashable, find: Callable[[], V | None], make: Callable[[], V]) -> V:
+def made_once(key: Hashable, what: str, find: Callable[[], V | None], make: Callable[[], V]) -> V:
     """`find()`, or where that is None `make()`, which adds what `find` then finds; one thread at a time makes a key.
+
+    `what` says it in words, to those who wait for long.
 
     If `make` raises, one of those who wait tries next. A thread that makes something waits for no other, as compiling
     a program may run another: so no two threads wait for each other. `make` must not call the user's code, which may
@@ -174,11 +185,11 @@ def made_once(key: Hashable, find: Callable[[], V | None], make: Callable[[], V]
     while (found := find()) is None:
         if _thread.makes:
             return make()
-        done = threading.Event()
-        others = _in_progress.setdefault(key, done)
-        if others is done:
-            return _made(key, find, make, done)
-        others.wait()
+        mine = _Making()
+        others = _in_progress.setdefault(key, mine)
+        if others is mine:
+            return _made(key, find, make, mine.done)
+        wait_for_thread(others.done, f"thread {mine.thread} has waited for {what}, by thread {others.thread},")
     return found
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from xlamini.core import device_flags
 from xlamini.doctor.trial import MARK
 
+_GRACE = 5.0
 _FRAMEWORK = re.compile(r"framework PJRT API version is (\d+\.\d+)")
 
 
@@ -69,9 +70,17 @@ def try_platform(platform: str, timeout: float) -> Outcome:
             code: int | None = process.returncode
         except subprocess.TimeoutExpired:
             process.kill()
-            output, errors = process.communicate()
+            output, errors = _rest(process)
             code = None
     return Outcome(platform, _steps(output), code, errors, timeout)
+
+
+def _rest(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """What a killed process has written; nothing if a child of its own holds the pipes open."""
+    try:
+        return process.communicate(timeout=_GRACE)
+    except subprocess.TimeoutExpired:
+        return "", ""
 
 
 def _environment(platform: str) -> dict[str, str]:

@@ -13,6 +13,8 @@ from typing import Any
 
 from jaxlib import _jax
 
+from xlamini.core.waits import take
+
 _COLLECTIVES = (b"all-reduce", b"all-gather", b"all-to-all", b"collective-", b"reduce-scatter", b"ragged-all")
 
 _lock = threading.Lock()
@@ -27,12 +29,15 @@ class _Previous:
 @contextmanager
 def exclusive() -> Iterator[None]:
     """A context manager: the block runs while no such program does; it may leave one running, as `_Previous.token`."""
-    with _lock:
+    take(_lock, "a program with collectives has waited for those of other threads to end")
+    try:
         if _Previous.token is not None:
             with suppress(_jax.JaxRuntimeError):  # raised to whoever reads its results
                 _Previous.token.block_until_ready()
             _Previous.token = None
         yield
+    finally:
+        _lock.release()
 
 
 def run_alone(loaded: Any, arrays: Sequence[Any]) -> Any:

@@ -16,9 +16,13 @@ from contextlib import suppress
 from typing import Any
 
 from xlamini.core import LoadError
+from xlamini.core.waits import announced
 from xlamini.runtime.files import module_reader
 
 _PROGRAM = "import runpy, sys; sys.path[:] = {path!r}; runpy.run_path({file!r}, run_name='__main__')"
+
+
+_WAITS = "an exported file has waited for the process that reads its StableHLO"
 
 
 class _Reader:
@@ -34,7 +38,7 @@ _reader = _Reader()
 
 def answer_of_child(artifact: bytes) -> dict[str, Any]:
     """What the child found in an artifact, or its `error`; LoadError if the child dies of it."""
-    with _reader.lock:
+    with announced(_WAITS), _reader.lock:
         is_new = _reader.process is None
         found = _asked(artifact)
         if found is None and not is_new:

@@ -5,24 +5,21 @@ diverged get an error in place of a deadlock.
 """
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jaxlib import _jax
 
 from xlamini.core import ProcessError
+from xlamini.core.waits import QUIET, say
 
 _NAMESPACE = "xlamini"
 LEFT = f"{_NAMESPACE}/left/"
 """The keys under which processes announce that they disconnect."""
 _SLICE = 2.0
-_QUIET = 25.0
-"""Seconds of waiting after which a line names the processes that are missing."""
 
 
 class Group:
@@ -116,7 +113,7 @@ class Group:
             if timeout is not None and waited >= timeout:
                 state = self._waiting_for(members, number, what)
                 raise ProcessError(f"{state} within {timeout:g} s; its own output says why")
-            if not reported and waited > _QUIET:
+            if not reported and waited > QUIET:
                 say(f"{self._waiting_for(members, number, what)} for {waited:.0f} s")
                 reported = True
         return values
@@ -138,24 +135,6 @@ class _Here:
 
 
 here = _Here()
-
-
-def say(text: str) -> None:
-    """Write a line to stderr: events between processes would otherwise be invisible to the user."""
-    sys.stderr.write(f"xlamini: {text}\n")
-    sys.stderr.flush()
-
-
-@contextmanager
-def announced(text: str) -> Generator[None]:
-    """Write the line if what is inside waits for long."""
-    timer = threading.Timer(_QUIET, say, [text])
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 def spans_processes(devices: Sequence[Any]) -> tuple[int, ...]:

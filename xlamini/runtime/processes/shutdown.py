@@ -6,6 +6,7 @@ from typing import Any
 from jaxlib import _jax
 
 from xlamini.core import ProcessError
+from xlamini.core.waits import announced
 from xlamini.runtime.processes.group import LEFT, Group
 from xlamini.runtime.processes.heartbeat import Watch
 from xlamini.runtime.processes.roll_call import wait_for_farewells
@@ -13,15 +14,17 @@ from xlamini.runtime.processes.roll_call import wait_for_farewells
 
 def leave(group: Group, watch: Watch, clients: Any, timeout: float) -> None:
     """Leave the group once all processes have called this; ProcessError if one does not in time."""
-    for client in clients:
-        finish(client)
+    with announced(f"{group.title} has waited, in distributed.shutdown, for its own programs to end"):
+        for client in clients:
+            finish(client)
     try:
         group.exchange("distributed.shutdown", timeout=timeout)
         watch.stop()
         _say_goodbye(group)
     except _jax.JaxRuntimeError as error:
         raise ProcessError(f"distributed.shutdown: process 0, which coordinates, has gone ({error})") from None
-    group.client.shutdown()
+    with announced(f"{group.title} has waited, in distributed.shutdown, for the coordinator"):
+        group.client.shutdown()
     if group.service is not None:
         group.service.shutdown()
 

@@ -70,7 +70,8 @@ class ProgramKey(NamedTuple):
 
 def program_once(caches: SharedCaches, key: ProgramKey, make: Callable[[], Program]) -> Program:
     """The program of a key; `make()` compiles it, in one thread, if there is none."""
-    return made_once((caches, key), lambda: _program_of(caches, key), lambda: programs.keep(caches, key, make()))
+    what = f"the compilation of {key.jaxpr.name}"
+    return made_once((caches, key), what, lambda: _program_of(caches, key), lambda: programs.keep(caches, key, make()))
 
 
 def _program_of(caches: SharedCaches, key: ProgramKey) -> Program | None:

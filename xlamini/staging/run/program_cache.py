@@ -216,7 +216,7 @@ def _compiled(jaxpr: Jaxpr, key: Key) -> Program:
     def make() -> Program:
         return programs.keep(key, compile_lowered(LoweredProgram(jaxpr, jaxpr.name, key[1])))
 
-    return made_once(key, lambda: programs.table.get(key), make)
+    return made_once(key, f"the compilation of {jaxpr.name}", lambda: programs.table.get(key), make)
 
 
 def _needed(jaxpr: Jaxpr) -> Jaxpr:
