@@ -195,6 +195,29 @@ def test_a_loaded_program_is_saved_again(tmp_path: Path) -> None:
     assert second.as_text() and second.memory_analysis().output_size_in_bytes >= 12
 
 
+SORTS = {
+    "sort": lambda x: jnp.cumsum(jnp.sort(x, axis=0), 1),
+    "argsort": lambda x: jnp.argsort(x, stable=False, descending=True),
+    "median": jnp.median,
+    "permutation": lambda x: random.permutation(random.key(0), x, axis=1),
+    "top_k": lambda x: lax.top_k(x, 2),
+    "keys": lambda x: lax.sort((x, x + 1), num_keys=2),
+}
+
+
+@pytest.mark.parametrize("name", SORTS)
+def test_sorts_that_have_run_are_saved(name: str) -> None:
+    f = xlamini.jit(SORTS[name])
+    wanted = f(X)
+    program = f.lower(X).compile()  # the program that has run
+    same(program(X), wanted)
+    same(again(program)(X), wanted)
+    same(serialize_executable.deserialize_and_load(*serialize_executable.serialize(program))(X), wanted)
+    changed = f.lower(X).compile({"xla_cpu_enable_fast_math": False})
+    same(changed(X), wanted)
+    same(again(again(changed))(X), wanted)
+
+
 def test_programs_from_the_cache_are_saved(tmp_path: Path, no_cache: None) -> None:
     config.update("compilation_cache_dir", str(tmp_path))
     for _ in range(2):

@@ -15,10 +15,12 @@ from xlamini.core import Literal, Tracer, aval_of, issubdtype, repeated, trim
 from xlamini.core.dtypes import fits, is_weak
 from xlamini.primitives import arithmetic, bitwise, comparison, rounding
 from xlamini.primitives.convert_element_type import convert
+from xlamini.primitives.identity import stop_gradient
 from xlamini.primitives.kinds import BOOL, COMPLEX, INTEGER, SIGNED, UNSIGNED, kind_of
 from xlamini.primitives.power import integer_pow, pow
 from xlamini.primitives.promotion import (
     PYTHON_SCALARS,
+    accumulator,
     broadcasted,
     check_dtypes,
     check_operands,
@@ -109,17 +111,28 @@ def floor_divide(x: Any, y: Any) -> Any:
         quotient, rest = arithmetic.div.bind(x, y), arithmetic.rem.bind(x, y)
         crosses = _crosses_zero(rest, y) if _never_zero(y) else _of_other_sign(rest, y)
         return where(crosses, quotient - 1, quotient)
-    return _float_floor_divide(x, y)
+    dtype = aval_of(x).dtype
+    wide = accumulator(dtype)  # a quotient that is rounded to a half may be the next whole number
+    if wide == dtype:
+        return _float_floor_divide(x, y)
+    return convert(_float_floor_divide(in_dtype(x, wide), in_dtype(y, wide)), dtype)
 
 
 def remainder(x: Any, y: Any) -> Any:
-    """`x % y`, with the sign of y; 0 for an integer and y = 0."""
+    """`x % y`, with the sign of y, also of a zero; 0 for an integer and y = 0."""
     x, y = promoted_numeric("remainder", x, y)
     rest = arithmetic.rem.bind(x, y)
+    if kind_of(aval_of(x).dtype) not in INTEGER:
+        return _float_remainder(rest, y)
     signed = where(_crosses_zero(rest, y), rest + y, rest)
-    if kind_of(aval_of(x).dtype) not in INTEGER or _never_zero(y):
-        return signed
-    return where(equal(y, 0), 0, signed)
+    return signed if _never_zero(y) else where(equal(y, 0), 0, signed)
+
+
+def _float_remainder(rest: Any, y: Any) -> Any:
+    # What is subtracted from the zero is 0 too, and gives it the derivative of `rest`.
+    zero = 0 / stop_gradient(y) - (stop_gradient(rest) - rest)
+    signed = where(not_equal(less(rest, 0), less(y, 0)), rest + y, rest)
+    return where(not_equal(rest, 0), signed, zero)
 
 
 def divmod(x: Any, y: Any) -> tuple[Any, Any]:
@@ -142,9 +155,10 @@ def _float_floor_divide(x: Any, y: Any) -> Any:
     rest = arithmetic.rem.bind(x, y)
     quotient = arithmetic.div.bind(*broadcasted("floor_divide", x - rest, y))
     whole = where(_crosses_zero(rest, y), quotient - 1, quotient)
+    ratio = arithmetic.div.bind(*broadcasted("floor_divide", x, y))
     if not _never_zero(y):
-        whole = where(equal(y, 0), arithmetic.div.bind(x, y), whole)
-    return rounding.round(whole)
+        whole = where(equal(y, 0), ratio, whole)
+    return rounding.round(where(equal(whole, 0), 0 * ratio, whole))
 
 
 def _never_zero(y: Any) -> bool:

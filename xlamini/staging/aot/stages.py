@@ -1,15 +1,17 @@
 """The stages of ahead-of-time compilation: traced, lowered, compiled. Each can be inspected, and leads to the next."""
 from __future__ import annotations
 
+import functools
 import itertools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from xlamini.core import ShapedArray, api_boundary_methods, float0, hooks, unflatten
+from xlamini.core.errors import JaxRuntimeError
 from xlamini.core.hi_types import HiAval
 from xlamini.core.jaxpr import ClosedJaxpr
 from xlamini.runtime import device_put_value
@@ -202,15 +204,16 @@ class Lowered(Stage):
             return self._for_target(target).compile(compiler_options)
         self._check_here("compile")
         if compiler_options is None:
-            self._compiled = self._compiled or self._loaded(self._ahead.compile(self._program))
+            self._compiled = self._compiled or self._loaded(self._ahead.compile(self._program), self._ahead.options)
             return self._compiled
         if not isinstance(compiler_options, Mapping):
             raise TypeError(f"compile: compiler_options must be a dict of XLA's options, got {compiler_options!r}")
         options = {**(self._ahead.options or {}), **compiler_options}
-        return self._loaded(compile_lowered(self._program, options))
+        return self._loaded(compile_lowered(self._program, options), options)
 
-    def _loaded(self, program: Program) -> Compiled:
-        return Compiled(self._call, program, self._program.committed)
+    def _loaded(self, program: Program, options: CompilerOptions | None) -> Compiled:
+        anew = functools.partial(_compiled_anew, self._program.recipe, options)
+        return Compiled(self._call, program, self._program.committed, anew)
 
     def _for_target(self, target: Target) -> Lowered:
         device = device_of("compile", target)
@@ -225,6 +228,10 @@ class Lowered(Stage):
                 f"{what}: {self._call.name} was lowered for {device.platform}, not for a device that is here; leave "
                 "out lowering_platforms, read as_text(), or compile(target=xlamini.target(...))"
             )
+
+
+def _compiled_anew(recipe: tuple[Any, ...], options: CompilerOptions | None) -> Program:
+    return compile_lowered(LoweredProgram(*recipe), options)
 
 
 def _checked_dialect(what: str, dialect: str | None) -> str:
@@ -249,9 +256,11 @@ class Compiled(Stage):
     TypeError: compiled <lambda> was called with arguments of other types: ...
     """
 
-    def __init__(self, call: TracedCall, program: Program, committed: bool):
+    def __init__(
+        self, call: TracedCall, program: Program, committed: bool, anew: Callable[[], Program] | None = None
+    ):
         super().__init__(call)
-        self._program = program
+        self._program, self._anew = program, anew
         self._captured = [_as_array(x) for x in call.trace.captured]
         self._run = CompiledCall(call, program, self._captured, committed).in_cpp()
 
@@ -308,7 +317,13 @@ class Compiled(Stage):
     def _serialized(self, with_trees: bool) -> bytes:
         from xlamini.staging.aot.compiled_file import packed  # most programs are never saved
 
-        return packed(self._call, self._program, self._captured, with_trees)
+        try:
+            return packed(self._call, self._program, self._captured, with_trees)
+        except JaxRuntimeError:
+            if self._anew is None:
+                raise
+            # A sort that has run on the CPU holds a comparison that XLA cannot write.
+            return packed(self._call, self._anew(), self._captured, with_trees)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `serialize()` to a file, for `xlamini.load`."""

@@ -55,7 +55,8 @@ class LoweredProgram:
     With the disk cache on, lowering is deferred, and so is the outlining of what cannot run in segments: a program that
     is loaded from disk needs neither. `ledger_entry` is the entry of the call that it was lowered for, if there was
     one; `of_calls` is the key of the program that a call runs, if it is this one, and `committed` whether its results
-    are committed; `segment_count` is of how many different segments it is one, 1 for a whole program.
+    are committed; `segment_count` is of how many different segments it is one, 1 for a whole program. `recipe`
+    makes the whole program once more.
     """
 
     ledger_entry: Any = None
@@ -73,6 +74,7 @@ class LoweredProgram:
         outline: bool | None = None,
         in_segments: bool = False,
     ):
+        self.recipe = jaxpr, name, device, donated, keep_unused, outline
         if isinstance(device, MeshPlacement) and any(map(_moves_terms, jaxpr.out_avals, device.outs)):
             jaxpr = _with_terms(jaxpr, device.outs)
         self.out_avals = jaxpr.out_avals
