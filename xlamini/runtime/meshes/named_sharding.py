@@ -127,6 +127,17 @@ def _is_fully_replicated(self: NamedSharding) -> bool:
     return not self.spec.unreduced and all(parts == 1 for parts in _factors(self, len(self.spec)))
 
 
+def _replicated_axes(self: NamedSharding) -> frozenset[Any]:
+    """The axes of the mesh along which all devices hold the same."""
+    return frozenset(self.mesh.axis_names) - self.spec.axes - self.spec.unreduced
+
+
+def _check_compatible_aval(self: NamedSharding, aval_shape: tuple[int, ...]) -> None:
+    """ShardingError if the spec speaks of more dimensions than an array of this shape has."""
+    if len(self.spec) > len(aval_shape):
+        _shard_shape(self, aval_shape)
+
+
 @memoised("sharding: XLA's form", 4096)
 def _to_xla_hlo_sharding(self: NamedSharding, num_dimensions: int) -> _hlo.HloSharding:
     """The sharding as XLA's HloSharding: tiles over the device grid, terms of sums, replicated along the other axes."""
@@ -209,6 +220,8 @@ _MEMBERS: dict[str, Any] = {
     "devices_indices_map": lambda self, global_shape: _devices_indices_map(self, tuple(global_shape)),
     "addressable_devices_indices_map": _addressable_devices_indices_map,
     "is_fully_replicated": property(_is_fully_replicated),
+    "replicated_axes": property(_replicated_axes),
+    "check_compatible_aval": _check_compatible_aval,
     "with_memory_kind": lambda self, kind: _update(self, memory_kind=kind),
     "update": _update,
     "_to_xla_hlo_sharding": _to_xla_hlo_sharding,

@@ -183,8 +183,7 @@ class Rule:
     def spread(self, cotangents: Iterable[Any]) -> list[Any]:
         """The cotangents of all differentiable inputs, with zeros for those that `in_nzs` says are constants."""
         found, pairs = iter(cotangents), zip(self.in_avals, self.nonzero, strict=True)
-        zero = lambda aval: instantiated(Zero(cotangent_aval(aval)))  # noqa: E731
-        return [next(found) if nz else zero(aval) for aval, nz in pairs if nz or is_differentiable(aval)]
+        return [next(found) if nz else Zero(cotangent_aval(aval)) for aval, nz in pairs if nz or is_differentiable(aval)]
 
     def saveable(self, residuals: Values, saveable: Any) -> list[Any]:
         """The residuals without the arguments for which `saveable` is False."""
