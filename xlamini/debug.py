@@ -22,7 +22,7 @@ from xlamini.transforms.callbacks.inspect_sharding import (
 _edge_of_face(globals())
 
 __all__ = [
-    "DebugEffect", "OrderedDebugEffect", "bisect", "breakpoint", "callback", "check_pure", "compilations", "finding", "inspect_array_sharding", "lint_rule",
-    "lint_rules", "log", "memos", "print", "replay", "visualize_array_sharding", "visualize_sharding", "why_nan",
-    "why_zero",
+    "DebugEffect", "OrderedDebugEffect", "bisect", "breakpoint", "callback", "check_pure", "compilations", "finding",
+    "inspect_array_sharding", "lint_rule", "lint_rules", "log", "memos", "print", "replay",
+    "visualize_array_sharding", "visualize_sharding", "why_nan", "why_zero",
 ]  # fmt: skip

@@ -87,7 +87,8 @@ def test_an_object_is_made_at_its_first_call() -> None:
 
     one, other = Total(1.0), Total(2.0)
     assert made == []
-    np.testing.assert_array_equal([one.add(X), one.add(X), other.add(X)], np.arange(4.0) * [[1], [2], [1]] + [[1], [1], [2]])
+    found = [one.add(X), one.add(X), other.add(X)]
+    np.testing.assert_array_equal(found, np.arange(4.0) * [[1], [2], [1]] + [[1], [1], [2]])
     assert made == [1.0, 2.0]
     with pytest.raises(TypeError, match="cls must be a class"):
         colocated_python_class(add)  # type: ignore[arg-type]

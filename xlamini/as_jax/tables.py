@@ -49,7 +49,7 @@ _PUBLIC = {
         experimental.compute_on experimental.fused experimental.mosaic experimental.mosaic.gpu
         experimental.pallas.triton experimental.pjit experimental.profiler experimental.roofline
         experimental.shard_alike experimental.source_mapper experimental.transfer
-        interpreters.pxla lib tools tools.jax_to_ir""",
+        interpreters.pxla lib""",
     "jax.experimental.sparse": """
         experimental.sparse.api experimental.sparse.coo experimental.sparse.csr experimental.sparse.random
         experimental.sparse.util""",

@@ -133,11 +133,11 @@ class ColocatedFunction:
             places.add(frozenset(self._devices))
         if not places:
             raise ValueError(
-                f"colocated_python: {name_of(self._fun)} has no arguments that say where it runs; give its devices with "
-                ".specialize(devices=...)"
+                f"colocated_python: {name_of(self._fun)} has no arguments that say where it runs; give its devices "
+                "with .specialize(devices=...)"
             )
         if len(places) > 1:
-            raise ValueError(f"colocated_python: the arguments of {name_of(self._fun)} are on different devices: {places}")
+            raise ValueError(f"colocated_python: arguments of {name_of(self._fun)} are on different devices: {places}")
         if any(device.platform != "cpu" for device in next(iter(places))):
             raise ValueError(
                 f"colocated_python: {name_of(self._fun)} runs on CPU devices; move its arguments to those of "

@@ -6,7 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Avals, Jaxpr, Literal, Values, Zero, aval_of, float0, is_differentiable, is_zero, once, unflatten
+from xlamini.core import (
+    Avals,
+    Jaxpr,
+    Literal,
+    Values,
+    Zero,
+    aval_of,
+    float0,
+    is_differentiable,
+    is_zero,
+    once,
+    unflatten,
+)
 from xlamini.core.state import state
 from xlamini.core.structure import RewriteRule
 from xlamini.interpreters.dce import dce
