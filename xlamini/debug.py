@@ -7,6 +7,7 @@ from xlamini.analysis.purity import check_pure as check_pure
 from xlamini.analysis.replay import replay as replay
 from xlamini.analysis.zero_gradient import why_zero as why_zero
 from xlamini.core.api_boundary import edge_of_face as _edge_of_face
+from xlamini.core.effects import DebugEffect as DebugEffect, OrderedDebugEffect as OrderedDebugEffect
 from xlamini.core.memo import memos as memos
 from xlamini.runtime.meshes.pictures import visualize_sharding as visualize_sharding
 from xlamini.staging.compile.ledger import compilations as compilations
@@ -21,7 +22,7 @@ from xlamini.transforms.callbacks.inspect_sharding import (
 _edge_of_face(globals())
 
 __all__ = [
-    "bisect", "breakpoint", "callback", "check_pure", "compilations", "finding", "inspect_array_sharding", "lint_rule",
-    "lint_rules", "log", "memos", "print", "replay", "visualize_array_sharding", "visualize_sharding", "why_nan",
-    "why_zero",
+    "DebugEffect", "OrderedDebugEffect", "bisect", "breakpoint", "callback", "check_pure", "compilations", "finding",
+    "inspect_array_sharding", "lint_rule", "lint_rules", "log", "memos", "print", "replay",
+    "visualize_array_sharding", "visualize_sharding", "why_nan", "why_zero",
 ]  # fmt: skip

@@ -2,7 +2,8 @@
 from xlamini.core.errors import (
     CallbackError as CallbackError, ConcretizationTypeError as ConcretizationTypeError,
     DeletedArrayError as DeletedArrayError, DeviceNotHereError as DeviceNotHereError, FfiTargetError as FfiTargetError,
-    ForkError as ForkError, InconclusiveDimensionOperation as InconclusiveDimensionOperation,
+    ForbiddenCollectiveError as ForbiddenCollectiveError, ForkError as ForkError,
+    InconclusiveDimensionOperation as InconclusiveDimensionOperation,
     JAXIndexError as JAXIndexError,
     JaxprError as JaxprError, JaxprTypeError as JaxprTypeError, JaxRuntimeError as JaxRuntimeError,
     JAXTypeError as JAXTypeError, KeyReuseError as KeyReuseError, KeyReuseWarning as KeyReuseWarning,

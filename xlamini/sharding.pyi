@@ -3,6 +3,7 @@ from xlamini.core.sharding.abstract_mesh import (
     AbstractDevice as AbstractDevice, AbstractMesh as AbstractMesh, AxisType as AxisType,
     ManualAxisType as ManualAxisType,
 )
+from xlamini.core.sharding.forbidden import no_collectives as no_collectives
 from xlamini.core.sharding.partition_spec import PartitionSpec as PartitionSpec, UnreducedKind as UnreducedKind
 from xlamini.runtime.meshes.current_mesh import (
     get_abstract_mesh as get_abstract_mesh, get_mesh as get_mesh, set_mesh as set_mesh,

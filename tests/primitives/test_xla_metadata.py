@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import xlamini
 from xlamini import enable_checks, grad, jit, lax, numpy as jnp, random, vmap
-from xlamini.experimental.xla_metadata import set_xla_metadata
+from xlamini.experimental.xla_metadata import set_xla_metadata, xla_metadata_call
 
 pytestmark = pytest.mark.usefixtures("optimized")
 
@@ -116,3 +117,32 @@ def test_values_outside_of_a_trace_are_unchanged() -> None:
 def test_random_keys_are_not_marked() -> None:
     draw = jit(lambda key: random.normal(set_xla_metadata(random.fold_in(key, 1), note="key")))
     assert draw(random.key(0)) == random.normal(random.fold_in(random.key(0), 1))
+
+
+@xla_metadata_call(kind="b", n=3)
+def block(x: Any, *, y: Any) -> Any:
+    return {"z": jnp.sin(x) * y}
+
+
+def calls(fun: Any, *args: Any) -> list[str]:
+    return re.findall(r"call @(\w+)\(.*frontend_attributes = {(.*?)}}", jit(fun).lower(*args).as_text())
+
+
+def test_a_block_is_one_function_with_attributes() -> None:
+    """As in JAX 0.12.0.1: two calls for a gradient, one for a tangent and for a batch, all with the attributes."""
+    f, inside = (lambda x: block(x, y=x + 1)["z"]), 'kind = "b", n = "3"'
+    assert [found for _, found in calls(f, 2.0)] == [inside]
+    assert [found for _, found in calls(grad(f), 2.0)] == [inside] * 2
+    assert [found for _, found in calls(vmap(f), jnp.arange(2.0))] == [inside]
+    assert 'frontend_attributes={kind="b",n="3"}' in jit(f).lower(2.0).compile().as_text()
+
+
+def test_a_block_is_the_function() -> None:
+    f, x = (lambda x: block(x, y=x + 1)["z"]), np.float32(2)
+    slope = np.cos(x) * (x + 1) + np.sin(x)
+    for transform in (grad(f), jit(grad(f)), lambda x: xlamini.jvp(f, (x,), (np.float32(1),))[1]):
+        np.testing.assert_allclose(transform(x), slope, rtol=1e-6)
+    np.testing.assert_allclose(vmap(grad(f))(jnp.full(2, x)), [slope, slope], rtol=1e-6)
+    np.testing.assert_allclose(lax.map(f, jnp.full(2, x)), np.full(2, np.sin(x) * (x + 1)), rtol=1e-6)
+    with pytest.raises(TypeError, match="xla_metadata_call: kind must be a string, a number or a bool"):
+        xla_metadata_call(kind=None)(f)

@@ -165,10 +165,36 @@ def test_server() -> None:
 
 
 def test_names_are_jax_s() -> None:
-    """Every public name of jax.profiler in JAX 0.10.2."""
+    """Every public name of jax.profiler in JAX 0.12.0.1."""
     names = (
-        "ProfileData ProfileEvent ProfileOptions ProfilePlane StepTraceAnnotation TraceAnnotation annotate_function "
-        "device_memory_profile register_subprocess save_device_memory_profile start_server start_trace stop_server "
-        "stop_trace trace"
+        "ProfileData ProfileEvent ProfileLine ProfileOptions ProfilePlane ProfileSession StepTraceAnnotation "
+        "TraceAnnotation annotate_function device_memory_profile export_profile_data register_subprocess "
+        "save_device_memory_profile start_server start_trace stop_server stop_trace trace"
     )
     assert sorted(profiler.__all__) == sorted(names.split())
+
+
+def test_a_session_is_read_and_written(tmp_path: Path) -> None:
+    with profiler.trace() as session:
+        assert session.is_running
+        with profiler.TraceAnnotation("the work"):
+            work()
+    data = session.profile_data
+    assert data is not None and not session.is_running
+    assert any(event.name == "the work" for plane in data.planes for line in plane.lines for event in line.events)
+    session.export_profile_data(tmp_path, create_perfetto_trace=True, session_id="mine")
+    files = {path.name for path in (tmp_path / "plugins" / "profile" / "mine").iterdir()}
+    assert "perfetto_trace.json.gz" in files and any(name.endswith(".xplane.pb") for name in files)
+
+
+def test_what_a_session_refuses(tmp_path: Path) -> None:
+    session = profiler.ProfileSession()
+    assert session.profile_data is None
+    with pytest.raises(RuntimeError, match="has recorded nothing yet"):
+        session.export_profile_data(tmp_path)
+    with session, pytest.raises(RuntimeError, match="a trace is being recorded"):
+        profiler.ProfileSession().start()
+    with pytest.raises(RuntimeError, match="no trace is being recorded"):
+        session.stop()
+    with pytest.raises(TypeError, match="give a ProfileSession or its profile_data"):
+        profiler.export_profile_data(3, tmp_path)  # type: ignore[arg-type]

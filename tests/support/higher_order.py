@@ -14,6 +14,7 @@ import numpy as np
 import xlamini
 from xlamini import lax, numpy as jnp
 from xlamini.custom_batching import custom_vmap
+from xlamini.experimental.xla_metadata import xla_metadata_call
 from xlamini.ref import new_ref
 
 SIZE = 2
@@ -286,6 +287,7 @@ WRAPS: dict[str, Wrap] = {
     "vmap": Wrap(vmapped, mapped_plain),
     "collectives": Wrap(with_collective, with_collective_plain),
     "checkpoint": Wrap(xlamini.checkpoint, same),
+    "xla_metadata_call": Wrap(xla_metadata_call(group="a"), same),
     "custom_jvp": Wrap(custom_jvp, times_x),
     "custom_vjp": Wrap(custom_vjp, times_x, reverse=True),
     "custom_vmap": Wrap(doubled_vmap, lambda f: lambda x: f(x) * 2),

@@ -100,6 +100,11 @@ class _SameModule:
         module.__spec__ = self._spec
         rename(module, self._jax_name)
 
+    def get_code(self, fullname: str) -> Any:
+        """The code of the module, which `python -m jax.tools.jax_to_ir` runs."""
+        loader: Any = importlib.util.find_spec(self._name).loader  # type: ignore[union-attr]
+        return loader.get_code(self._name)
+
 
 class _MadeModule:
     """Loads a module without a file."""

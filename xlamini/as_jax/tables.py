@@ -48,8 +48,8 @@ _PUBLIC = {
         extend.mlir extend.mlir.dialects extend.sharding extend.xla experimental.colocated_python.func
         experimental.compute_on experimental.fused experimental.mosaic experimental.mosaic.gpu
         experimental.pallas.triton experimental.pjit experimental.profiler experimental.roofline
-        experimental.scheduling_groups experimental.shard_alike experimental.source_mapper experimental.transfer
-        interpreters.pxla lib tools tools.jax_to_ir""",
+        experimental.shard_alike experimental.source_mapper experimental.transfer
+        interpreters.pxla lib""",
     "jax.experimental.sparse": """
         experimental.sparse.api experimental.sparse.coo experimental.sparse.csr experimental.sparse.random
         experimental.sparse.util""",

@@ -27,10 +27,28 @@ class Effect(NamedTuple):
         return f"{'ordered ' if self.ordered else ''}{self.name}"
 
 
+class DebugEffect(Effect):
+    """The effect of `debug.print` and `debug.callback`.
+
+    >>> program = xlamini.make_jaxpr(lambda x: xlamini.debug.print("{}", x))(1.0)
+    >>> [isinstance(effect, DebugEffect) for effect in program.effects]
+    [True]
+    """
+
+
+class OrderedDebugEffect(Effect):
+    """The effect of `debug.print` and `debug.callback` with `ordered=True`.
+
+    >>> program = xlamini.make_jaxpr(lambda x: xlamini.debug.print("{}", x, ordered=True))(1.0)
+    >>> [isinstance(effect, OrderedDebugEffect) for effect in program.effects]
+    [True]
+    """
+
+
 io_effect = Effect("IO")
 ordered_io_effect = Effect("IO", ordered=True)
-debug_effect = Effect("debug", observing=True)
-ordered_debug_effect = Effect("debug", ordered=True, observing=True)
+debug_effect = DebugEffect("debug", observing=True)
+ordered_debug_effect = OrderedDebugEffect("debug", ordered=True, observing=True)
 ffi_effect = Effect("FFI")
 
 

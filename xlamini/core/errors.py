@@ -329,6 +329,21 @@ class ShardingTypeError(ShardingError, TypeError):
     """
 
 
+class ForbiddenCollectiveError(ShardingError):
+    """An operation communicates along a mesh axis along which `sharding.no_collectives` forbids it.
+
+    >>> mesh = xlamini.make_mesh((1,), ("x",))
+    >>> total = xlamini.shard_map(lambda x: lax.psum(x, "x"), mesh=mesh, in_specs=xlamini.P("x"), out_specs=xlamini.P())
+    >>> with xlamini.sharding.no_collectives({"x"}):
+    ...     total(jnp.ones(2))
+    Traceback (most recent call last):
+        ...
+    xlamini.core.errors.ForbiddenCollectiveError: psum communicates along the mesh axis 'x', which ...
+
+    Move the operation out of the `with` block, or leave the result unreduced: `out_sharding=P(unreduced={"x"})`.
+    """
+
+
 class TypePromotionError(ValueError):
     """Dtypes that have no common dtype.
 

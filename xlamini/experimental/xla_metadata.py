@@ -1,4 +1,4 @@
-"""Frontend attributes for XLA on the operations of a program: `set_xla_metadata`."""
+"""Frontend attributes for XLA on operations, `set_xla_metadata`, and on blocks of a program, `xla_metadata_call`."""
 
 from xlamini.core.stubs import attach_stub as _attach_stub
 

@@ -47,7 +47,6 @@ def histogram(
     range: Sequence[ArrayLike] | None = None,
     weights: ArrayLike | None = None,
     density: bool | None = None,
-    *,
     out_sharding: Any = None,
 ) -> tuple[Array, Array]:
     """The number of elements in each bin, as floats, and the edges of the bins, as in `histogram_bin_edges`.

@@ -123,7 +123,7 @@ def _strongly_typed(value: Any) -> Any:
     return convert(value, value.aval.dtype, weak_type=False) if value.aval.weak_type else value
 
 
-def empty_ref(ty: Any, memory_space: Any = None, *, pin: bool = False) -> Ref:
+def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Ref:
     """A ref for values of the type `ty` (anything with a shape and a dtype); it holds zeros until it is written.
 
     >>> empty_ref(xlamini.ShapeDtypeStruct((2,), "int32"))

@@ -61,17 +61,22 @@ def set_xla_metadata(x: Any = None, **kwargs: Any) -> Any:
     ['mhlo.frontend_attributes = {group = "1"}} : tensor<f32>', \
 'mhlo.frontend_attributes = {last = "true"}} : tensor<f32>']
     """
-    kvs = tuple(sorted((name, _text(name, value)) for name, value in kwargs.items()))
+    kvs = as_attributes("set_xla_metadata", kwargs)
     if x is None:
         return _Block(kvs)
     return tree_map(lambda leaf: _mark(leaf, kvs), x)
 
 
-def _text(name: str, value: Any) -> str:
+def as_attributes(what: str, values: dict[str, Any]) -> Attributes:
+    """Attributes as text, in the order of their names; TypeError for what is no string, number or bool."""
+    return tuple(sorted((name, _text(what, name, value)) for name, value in values.items()))
+
+
+def _text(what: str, name: str, value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if not isinstance(value, str | int | float):
-        raise TypeError(f"set_xla_metadata: {name} must be a string, a number or a bool, got {value!r}")
+        raise TypeError(f"{what}: {name} must be a string, a number or a bool, got {value!r}")
     return str(value)
 
 

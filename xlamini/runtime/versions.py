@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 import jaxlib.version
-from jaxlib import _jax
+from jaxlib import _jax, _profiler
 
 from xlamini.core.real_jax import imported_jax, installed_jax
 
@@ -31,6 +31,9 @@ def check_jaxlib(version: str = JAXLIB) -> None:
             'run: pip install "jaxlib>=0.10.2,<0.13"'
         )
 
+
+export_to_xprof: Any = getattr(_profiler, "export_to_xprof", None)
+"""Write a `ProfileData` to a folder; jaxlib 0.10 writes sessions only."""
 
 _makes_array = _jax.array_result_handler
 # jaxlib 0.10 calls a Python method on the new array unless an argument says to skip it.

@@ -351,7 +351,7 @@ class Partial(functools.partial):
     3
     """
 
-    def __new__(cls, func: Callable[..., Any], /, *args: Any, **kw: Any) -> Partial:
+    def __new__(cls, func: Callable[..., Any], *args: Any, **kw: Any) -> Partial:
         inner = _Opaque(func) if isinstance(func, functools.partial) else func
         return super().__new__(cls, inner, *args, **kw)
 

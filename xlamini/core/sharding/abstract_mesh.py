@@ -99,6 +99,11 @@ class AxesOfMesh:
         """Whether it has no axes, and so no devices."""
         return not self.axis_names
 
+    @property
+    def are_all_axes_explicit_or_manual(self) -> bool:
+        """Whether the compiler decides along no axis."""
+        return not self.auto_axes
+
     def _axes_of(self, kind: AxisType) -> tuple[AxisName, ...]:
         return tuple(n for n, t in zip(self.axis_names, self.axis_types, strict=True) if t is kind)
 

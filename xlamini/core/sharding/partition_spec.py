@@ -92,6 +92,20 @@ class PartitionSpec:
         """The axes that it names."""
         return frozenset(name for partition in self.partitions for name in _names_in(partition))
 
+    @property
+    def unreduced_kind(self) -> UnreducedKind | None:
+        """How terms along unreduced axes are put together: their sum; None if there are none."""
+        return UnreducedKind.sum if self.unreduced else None
+
+    def update(self, **changes: Any) -> PartitionSpec:
+        """A copy with other `partitions`, a tuple, or `unreduced` or `reduced` axes.
+
+        >>> PartitionSpec("x").update(partitions=(None, "x"))
+        P(None, 'x')
+        """
+        fields = {"partitions": self.partitions, "unreduced": self.unreduced, "reduced": self.reduced, **changes}
+        return PartitionSpec(*fields.pop("partitions"), **fields)
+
     def inserted(self, dim: int, partition: Any = None) -> PartitionSpec:
         """That of an array with a further dimension at `dim`, which has this entry.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from xlamini.core import Axis, Params, Primitive, ShapedArray, manual_axis
 from xlamini.core.named_axes import size_of_axis
+from xlamini.core.sharding.forbidden import check_names
 from xlamini.primitives.collectives.devices import is_manual, position
 from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.iota import iota
@@ -89,6 +90,13 @@ def names_of(what: str, axis_name: AxisName) -> tuple[Any, ...]:
     return names
 
 
+def communicated(what: str, axis_name: AxisName) -> tuple[Any, ...]:
+    """The names, of axes along which positions communicate; ForbiddenCollectiveError if they may not."""
+    names = names_of(what, axis_name)
+    check_names(what, names)
+    return names
+
+
 class Participants(NamedTuple):
     """The participants of a collective: all positions along the named axes, or those of each group; `size` of them."""
 
@@ -109,7 +117,7 @@ def participants(what: str, axis_name: AxisName, groups: Any, equal_sizes: bool 
 
     With `equal_sizes` groups must be of equal size, as the output's shape depends on it.
     """
-    names = names_of(what, axis_name)
+    names = communicated(what, axis_name)
     found = None if groups is None else _checked_groups(what, names, groups, equal_sizes)
     return Participants(names, found, axis_size(names) if found is None else len(found[0]))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from xlamini.primitives.accuracy import Accuracy, Accurate
 from xlamini.primitives.cpu_math import SINGLE, formula
 from xlamini.primitives.elementwise import Elementwise, elementwise
 from xlamini.primitives.exponential import TRANSCENDENTAL, exp
@@ -46,10 +47,18 @@ def _(x: Any, *, out: Any) -> Any:
     return 2 / math.sqrt(math.pi) * gaussian(x)
 
 
+class Complement(Accurate):
+    """It has one implementation, whose accuracy is that of HIGHEST; no operation of XLA takes a demand for less."""
+
+    def lower(self, ctx: Any, x: Any, *, accuracy: Accuracy = None) -> Any:
+        return super().lower(ctx, x)
+
+
 @elementwise(
-    hlo="chlo.erfc", on_cpu=formula("error_function.complement", SINGLE), accepts=FLOAT, flops=TRANSCENDENTAL
+    family=Complement, hlo="chlo.erfc", on_cpu=formula("error_function.complement", SINGLE), accepts=FLOAT,
+    flops=TRANSCENDENTAL,
 )
-def erfc(x: Any) -> Any:
+def erfc(x: Any, *, accuracy: Accuracy = None) -> Any:
     """The complement of the error function, elementwise: `1 - erf(x)`, precise also where x is large.
 
     >>> lax.erfc(0.0)

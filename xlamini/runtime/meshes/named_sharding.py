@@ -135,6 +135,17 @@ def _is_fully_replicated(self: NamedSharding) -> bool:
     return not self.spec.unreduced and all(parts == 1 for parts in _factors(self, len(self.spec)))
 
 
+def _replicated_axes(self: NamedSharding) -> frozenset[Any]:
+    """The axes of the mesh along which all devices hold the same."""
+    return frozenset(self.mesh.axis_names) - self.spec.axes - self.spec.unreduced
+
+
+def _check_compatible_aval(self: NamedSharding, aval_shape: tuple[int, ...]) -> None:
+    """ShardingError if the spec speaks of more dimensions than an array of this shape has."""
+    if len(self.spec) > len(aval_shape):
+        _shard_shape(self, aval_shape)
+
+
 @memoised("sharding: XLA's form", 4096)
 def _to_xla_hlo_sharding(self: NamedSharding, num_dimensions: int) -> _hlo.HloSharding:
     """The sharding as XLA's HloSharding: tiles over the device grid, terms of sums, replicated along the other axes."""
@@ -216,8 +227,12 @@ def type_sharding(split: AvalSharding | None) -> NamedSharding | None:
 _MEMBERS: dict[str, Any] = {
     "shard_shape": lambda self, global_shape: _shard_shape(self, tuple(global_shape)),
     "devices_indices_map": lambda self, global_shape: _devices_indices_map(self, tuple(global_shape)),
-    "addressable_devices_indices_map": lambda self, shape: _addressable_devices_indices_map(self, tuple(shape)),
+    "addressable_devices_indices_map": (
+        lambda self, global_shape: _addressable_devices_indices_map(self, tuple(global_shape))
+    ),
     "is_fully_replicated": cached_property(_is_fully_replicated),
+    "replicated_axes": property(_replicated_axes),
+    "check_compatible_aval": _check_compatible_aval,
     "_hash": cached_property(lambda self: hash((self.mesh, self.spec, self._memory_kind))),
     "with_memory_kind": lambda self, kind: _update(self, memory_kind=kind),
     "update": _update,

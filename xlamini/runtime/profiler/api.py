@@ -9,19 +9,16 @@ writes `/tmp/profile/plugins/profile/<time>/`: `<host>.xplane.pb` for XProf and 
 from __future__ import annotations
 
 import functools
-import gzip
-import json
 import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from xlamini.runtime.files.file_format import replace_file
-from xlamini.runtime.profiler import perfetto as _perfetto
 from xlamini.runtime.profiler.recording import (
     ProfileData,
     ProfileEvent,
+    ProfileLine,
     ProfileOptions,
     ProfilePlane,
     ProfilerServer,
@@ -30,16 +27,20 @@ from xlamini.runtime.profiler.recording import (
     recorder,
     register_subprocess,
 )
+from xlamini.runtime.profiler.session import ProfileSession, export_profile_data
 
 __all__ = [
     "ProfileData",
     "ProfileEvent",
+    "ProfileLine",
     "ProfileOptions",
     "ProfilePlane",
+    "ProfileSession",
     "StepTraceAnnotation",
     "TraceAnnotation",
     "annotate_function",
     "device_memory_profile",
+    "export_profile_data",
     "register_subprocess",
     "save_device_memory_profile",
     "start_server",
@@ -51,7 +52,6 @@ __all__ = [
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_perfetto_outputs = {"link": False, "file": False}
 
 
 def start_trace(
@@ -59,8 +59,8 @@ def start_trace(
     create_perfetto_link: bool = False,
     create_perfetto_trace: bool = False,
     profiler_options: ProfileOptions | None = None,
-) -> None:
-    """Start a trace of the host and the devices, until `stop_trace()`.
+) -> ProfileSession:
+    """Start a trace of the host and the devices, until `stop_trace()`, and return its session.
 
     Args:
       log_dir: the folder to write to; it is created if needed.
@@ -72,44 +72,36 @@ def start_trace(
 
     >>> import os, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     start_trace(folder)
+    ...     session = start_trace(folder)
     ...     _ = jnp.sin(1.0).block_until_ready()
-    ...     stop_trace()
+    ...     data = stop_trace()
     ...     os.listdir(folder)
     ['plugins']
     """
     folder = os.fspath(log_dir)
-    if profiler_options is not None and not isinstance(profiler_options, ProfileOptions):
-        raise TypeError(
-            f"start_trace: profiler_options must be xlamini.profiler.ProfileOptions(), got {profiler_options!r}"
-        )
-    recorder.start(folder, profiler_options)
-    _perfetto_outputs.update(link=create_perfetto_link, file=create_perfetto_trace)
+    return ProfileSession(folder, create_perfetto_link, create_perfetto_trace, profiler_options).start()
 
 
-def stop_trace() -> None:
-    """Stop the trace and write it; RuntimeError if no trace is being recorded.
+def stop_trace() -> ProfileData | None:
+    """Stop the trace, write it and return it; RuntimeError if no trace is being recorded.
 
     >>> stop_trace()
     Traceback (most recent call last):
         ...
     RuntimeError: stop_trace: no trace is being recorded; call start_trace(folder) first
     """
-    folder = recorder.stop()
-    if _perfetto_outputs["link"] or _perfetto_outputs["file"]:
-        file = _perfetto_file(folder)
-        if _perfetto_outputs["link"]:
-            _perfetto.show(file)
+    session = recorder.owner or ProfileSession()
+    return session.stop()
 
 
 @contextmanager
 def trace(
-    log_dir: os.PathLike[str] | str,
+    log_dir: os.PathLike[str] | str | None = None,
     create_perfetto_link: bool = False,
     create_perfetto_trace: bool = False,
     profiler_options: ProfileOptions | None = None,
-) -> Generator[None]:
-    """Trace a `with` block; the arguments are those of `start_trace`.
+) -> Generator[ProfileSession]:
+    """Trace a `with` block; the arguments are those of `start_trace`. Without a folder only the session has the trace.
 
     >>> import os, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -118,23 +110,8 @@ def trace(
     ...     os.listdir(folder)
     ['plugins']
     """
-    start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
-    try:
-        yield
-    finally:
-        stop_trace()
-
-
-def _perfetto_file(folder: str) -> Path:
-    """The newest trace, rewritten without the metadata that Perfetto does not read."""
-    newest = max(Path(folder, "plugins", "profile").iterdir(), key=lambda p: p.stat().st_mtime_ns)
-    source = next(newest.glob("*.trace.json.gz"))
-    with gzip.open(source, "rt", encoding="utf-8") as file:
-        content = json.load(file)
-    content.pop("metadata", None)
-    target = newest / "perfetto_trace.json.gz"
-    replace_file(str(target), gzip.compress(json.dumps(content).encode()))
-    return target
+    with ProfileSession(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options) as session:
+        yield session
 
 
 class TraceAnnotation(TraceMe):

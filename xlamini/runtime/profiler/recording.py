@@ -36,6 +36,13 @@ ProfileEvent = _profile_data.ProfileEvent
 >>> [(event.name, event.duration_ns) for plane in data.planes for line in plane.lines for event in line.events]
 [('step', 2500.0)]
 """
+ProfileLine = _profile_data.ProfileLine
+"""What one thread or stream did: its `name`, and its `events`.
+
+>>> data = ProfileData.from_text_proto('planes { name: "/host:CPU" lines { name: "python" } }')
+>>> [type(line) is ProfileLine for plane in data.planes for line in plane.lines]
+[True]
+"""
 ProfilePlane = _profile_data.ProfilePlane
 """What was recorded of a device, or of the host: its `name`, its `stats`, and `lines` of events, one for each thread.
 
@@ -67,26 +74,25 @@ class Recorder:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.session: Any = None
-        self.folder = ""
+        self.owner: Any = None
         self.server: ProfilerServer | None = None
 
-    def start(self, folder: str, options: ProfileOptions | None) -> None:
-        """Start a session; RuntimeError if one is running."""
+    def start(self, owner: Any, options: ProfileOptions | None) -> None:
+        """Start a session for its `ProfileSession`; RuntimeError if one is running."""
         client()  # the profiler registers a device tracer when the platform starts
         with self.lock:
             if self.session is not None:
-                raise RuntimeError(f"start_trace: a trace to {self.folder} is being recorded; call stop_trace() first")
-            self.session = _profiler.ProfilerSession(options or ProfileOptions())
-            self.folder = folder
+                place = "" if self.owner.log_dir is None else f" to {self.owner.log_dir}"
+                raise RuntimeError(f"start_trace: a trace{place} is being recorded; call stop_trace() first")
+            self.session, self.owner = _profiler.ProfilerSession(options or ProfileOptions()), owner
 
-    def stop(self) -> str:
-        """Stop the session, write its trace and return the folder; RuntimeError if none is running."""
+    def stop(self, owner: Any) -> tuple[Any, bytes]:
+        """Stop the session, and return it with what it recorded; RuntimeError if its owner's is not running."""
         with self.lock:
-            if self.session is None:
+            if self.session is None or self.owner is not owner:
                 raise RuntimeError("stop_trace: no trace is being recorded; call start_trace(folder) first")
-            session, self.session = self.session, None
-            session.stop_and_export(self.folder)
-            return self.folder
+            session, self.session, self.owner = self.session, None, None
+            return session, session.stop()
 
     def serve(self, port: int, start_platform: bool) -> ProfilerServer:
         """Start the server, after the default platform if asked; ValueError if it already runs."""

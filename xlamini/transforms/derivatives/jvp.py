@@ -83,9 +83,9 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, in_
     """The outputs of `fun(*primals)`, and its derivative at `primals` as a linear function of tangents.
 
     The function is evaluated once; the linear function can be applied to many tangents. With `has_aux` the auxiliary
-    data come third. `in_nzs` is a bool, or a tuple of them for the arguments (and of tuples for containers): an argument
-    with False is a constant, whose tangent is not read. `out_nzs` of the linear function tells which outputs then depend
-    on the others.
+    data come third. `in_nzs` is a bool, or a tuple of them for the arguments (and of tuples for containers): one with
+    False is a constant, whose tangent is not read. `out_nzs` of the linear function tells which outputs then depend on
+    the others.
 
     >>> y, f_jvp = xlamini.linearize(xlamini.numpy.sin, 0.0)
     >>> f_jvp(2.0)

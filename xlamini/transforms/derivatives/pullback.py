@@ -6,7 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Avals, Jaxpr, Values, Zero, aval_of, float0, is_differentiable, is_zero, once, unflatten
+from xlamini.core import (
+    Avals,
+    Jaxpr,
+    Literal,
+    Values,
+    Zero,
+    aval_of,
+    float0,
+    is_differentiable,
+    is_zero,
+    once,
+    unflatten,
+)
 from xlamini.core.state import state
 from xlamini.core.structure import RewriteRule
 from xlamini.interpreters.dce import dce
@@ -88,7 +100,12 @@ def runs_in_place(lin: Linearized) -> bool:
 def as_gradients(avals: Avals, cts: Values) -> list[Any]:
     """A gradient for every input: instantiated zeros for symbolic ones, float0 zeros for integer inputs."""
     given = iter(cts)
-    return [instantiated(next(given)) if is_differentiable(a) else np.zeros(a.shape, float0) for a in avals]
+    return [_as_value(instantiated(next(given))) if is_differentiable(a) else np.zeros(a.shape, float0) for a in avals]
+
+
+def _as_value(x: Any) -> Any:
+    """A gradient as an array, where zeros are a literal and nothing is traced: it may be added to a ref."""
+    return device_put_value(x.val, aval=x.aval) if type(x) is Literal and state.builder is None else x
 
 
 def nonzero_outputs(lin: Linearized, out_tree: Any) -> Any:

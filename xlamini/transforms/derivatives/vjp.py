@@ -115,8 +115,8 @@ def vjp(
     for it. `saveable_args` is a bool, or a tuple of them for the arguments (and of tuples for containers): the pullback
     does not store an argument with False, so that `args_res` has NotSaveable() there until the user assigns it.
 
-    `in_nzs` is of the same form: an argument with False is a constant, whose cotangent is zero. `pullback.out_nzs` says
-    which outputs then depend on the others.
+    `in_nzs` is of the same form: an argument with False is a constant, whose cotangent is zero. `pullback.out_nzs`
+    tells which outputs then depend on the others.
 
     >>> y, pullback = xlamini.vjp(xlamini.numpy.sin, 0.0)
     >>> pullback(1.0)
@@ -183,8 +183,7 @@ class Rule:
     def spread(self, cotangents: Iterable[Any]) -> list[Any]:
         """The cotangents of all differentiable inputs, with zeros for those that `in_nzs` says are constants."""
         found, pairs = iter(cotangents), zip(self.in_avals, self.nonzero, strict=True)
-        zero = lambda aval: instantiated(Zero(cotangent_aval(aval)))  # noqa: E731
-        return [next(found) if nz else zero(aval) for aval, nz in pairs if nz or is_differentiable(aval)]
+        return [next(found) if nz else Zero(cotangent_aval(a)) for a, nz in pairs if nz or is_differentiable(a)]
 
     def saveable(self, residuals: Values, saveable: Any) -> list[Any]:
         """The residuals without the arguments for which `saveable` is False."""

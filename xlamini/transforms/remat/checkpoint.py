@@ -71,14 +71,13 @@ class Options(NamedTuple):
 
 
 @overload
-def checkpoint(fun: Callable[P, R], /, **options: Unpack[CheckpointOptions]) -> Callable[P, R]: ...
+def checkpoint(fun: Callable[P, R], **options: Unpack[CheckpointOptions]) -> Callable[P, R]: ...
 @overload
 def checkpoint(
-    fun: None = None, /, **options: Unpack[CheckpointOptions]
+    fun: None = None, **options: Unpack[CheckpointOptions]
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 def checkpoint(
     fun: Callable[..., Any] | None = None,
-    /,
     *,
     prevent_cse: bool | Sequence[Any] = True,
     policy: Policy | None = None,

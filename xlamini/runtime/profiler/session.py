@@ -1,0 +1,149 @@
+"""One recording of the profiler as an object: started, stopped, read, and written to a folder."""
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from xlamini.runtime.files.file_format import replace_file
+from xlamini.runtime.profiler import perfetto
+from xlamini.runtime.profiler.recording import ProfileData, ProfileOptions, recorder
+from xlamini.runtime.versions import export_to_xprof
+
+
+class ProfileSession:
+    """A recording of the host and the devices, for a `with` block or between `start()` and `stop()`.
+
+    What was recorded is then `profile_data`, and is written to `log_dir` if one is given. The other arguments are those
+    of `start_trace`. One session can run at a time: RuntimeError for a second one.
+
+    >>> with ProfileSession() as session:
+    ...     _ = jnp.sin(1.0).block_until_ready()
+    >>> session.is_running, session.profile_data.find_plane_with_name("/host:CPU").name
+    (False, '/host:CPU')
+    """
+
+    def __init__(
+        self,
+        log_dir: os.PathLike[str] | str | None = None,
+        create_perfetto_link: bool = False,
+        create_perfetto_trace: bool = False,
+        profiler_options: ProfileOptions | None = None,
+    ):
+        if profiler_options is not None and not isinstance(profiler_options, ProfileOptions):
+            raise TypeError(
+                f"start_trace: profiler_options must be xlamini.profiler.ProfileOptions(), got {profiler_options!r}"
+            )
+        self.log_dir = None if log_dir is None else os.fspath(log_dir)
+        self._perfetto = create_perfetto_link, create_perfetto_trace
+        self._options = profiler_options
+        self._recorded: Any = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it is recording now."""
+        return recorder.owner is self
+
+    @property
+    def profile_data(self) -> ProfileData | None:
+        """What was recorded; None before the end."""
+        return None if self._recorded is None else ProfileData.from_serialized_xspace(self._recorded[1])
+
+    def start(self) -> ProfileSession:
+        """Begin to record."""
+        recorder.start(self, self._options)
+        return self
+
+    def stop(self) -> ProfileData | None:
+        """End the recording, and return it; RuntimeError if it does not run."""
+        self.finish()
+        return self.profile_data
+
+    def finish(self) -> None:
+        """End the recording, and write it to the folder, if there is one."""
+        self._recorded = recorder.stop(self)
+        if self.log_dir is not None:
+            self.export_profile_data(self.log_dir, *self._perfetto)
+
+    def export_profile_data(
+        self,
+        log_dir: os.PathLike[str] | str,
+        create_perfetto_link: bool = False,
+        create_perfetto_trace: bool = False,
+        session_id: str | None = None,
+    ) -> None:
+        """Write what was recorded to a folder; see `export_profile_data`."""
+        export_profile_data(self, log_dir, create_perfetto_link, create_perfetto_trace, session_id)
+
+    def write(self, folder: str) -> None:
+        """Write the files; RuntimeError before the end."""
+        if self._recorded is None:
+            raise RuntimeError("export_profile_data: the session has recorded nothing yet; call its stop() first")
+        session, recorded = self._recorded
+        session.export(recorded, folder)
+
+    def __enter__(self) -> ProfileSession:
+        return self.start()
+
+    def __exit__(self, *error: object) -> None:
+        if self.is_running:
+            self.finish()
+
+
+def export_profile_data(
+    profile_data: ProfileData | ProfileSession,
+    log_dir: os.PathLike[str] | str,
+    create_perfetto_link: bool = False,
+    create_perfetto_trace: bool = False,
+    session_id: str | None = None,
+) -> None:
+    """Write a recording to a folder, in `plugins/profile/<session_id>`; a name of the time by default.
+
+    TypeError for anything but a session and its data, RuntimeError for a session that has not ended, and
+    NotImplementedError for data without their session, where jaxlib is older than 0.12.
+
+    >>> import os, tempfile
+    >>> with ProfileSession() as session:
+    ...     _ = jnp.sin(1.0).block_until_ready()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     export_profile_data(session, folder, session_id="first")
+    ...     os.listdir(f"{folder}/plugins/profile")
+    ['first']
+    """
+    folder = os.fspath(log_dir)
+    if isinstance(profile_data, ProfileSession):
+        profile_data.write(folder)
+    elif not isinstance(profile_data, ProfileData):
+        raise TypeError(f"export_profile_data: give a ProfileSession or its profile_data, not {profile_data!r}")
+    elif export_to_xprof is None:
+        raise NotImplementedError("export_profile_data: this jaxlib writes sessions only; give the ProfileSession")
+    else:
+        export_to_xprof(profile_data, folder)
+    _named(_newest(folder), session_id)
+    if create_perfetto_link or create_perfetto_trace:
+        file = _perfetto_file(folder)
+        if create_perfetto_link:
+            perfetto.show(file)
+
+
+def _newest(folder: str) -> Path:
+    return max(Path(folder, "plugins", "profile").iterdir(), key=lambda p: p.stat().st_mtime_ns)
+
+
+def _named(written: Path, name: str | None) -> None:
+    if name is not None:
+        written.rename(written.with_name(name))
+
+
+def _perfetto_file(folder: str) -> Path:
+    """The newest trace, rewritten without the metadata that Perfetto does not read."""
+    newest = _newest(folder)
+    source = next(newest.glob("*.trace.json.gz"))
+    with gzip.open(source, "rt", encoding="utf-8") as file:
+        content = json.load(file)
+    content.pop("metadata", None)
+    target = newest / "perfetto_trace.json.gz"
+    replace_file(str(target), gzip.compress(json.dumps(content).encode()))
+    return target
