@@ -186,7 +186,18 @@ def _between(at: Any, points: Any, heights: Any) -> Any:
     steep = operators.equal(x1, x0)
     share = (at / 2 - x0 / 2) / where(steep, 1, width)
     line = 2 * (y0 / 2 + share * (y1 / 2 - y0 / 2))
+    line = where(operators.not_equal(line, line), *promoted_inexact("interp", _beside(share, y0, y1), line))
     return where(steep, *promoted_inexact("interp", y0, line))
+
+
+def _beside(share: Any, y0: Any, y1: Any) -> Any:
+    """The limit of the line where infinities have no difference: at an end, between equal ones, or else their sum.
+
+    A share that is NaN is of a place infinitely far from the first point.
+    """
+    at_start = operators.equal(share, 0)
+    inner = operators.bitwise_and(operators.less(share, 1), operators.not_equal(y0, y1))
+    return where(at_start, y0, where(inner, y0 + y1, y1))
 
 
 def _outside(at: Any, points: Any, heights: Any, between: Any, ends: Any, go_on: tuple[bool, bool]) -> Any:

@@ -19,6 +19,7 @@ from xlamini.numpy.searching import places
 from xlamini.numpy.shapes import ravel
 from xlamini.primitives import check_operands, convert, in_dtype, operators, promoted_inexact_dtypes, reshape, where
 from xlamini.primitives.out_sharding import in_sharding
+from xlamini.primitives.promotion import accumulator
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike
@@ -165,8 +166,9 @@ def _histogram(x: Any, edges: Any, weights: Any, density: bool) -> Any:
     found = places(edges, values, "right")
     found = where(operators.equal(values, edges[-1]), length - 1, found)
     weights = ravel(weights) if aval_of(weights).ndim else weights
-    counts = zeros(length, aval_of(values).dtype).at[found].add(weights, mode="drop")[1:]
-    return counts / counts.sum() / diff(edges) if density else counts
+    dtype = aval_of(values).dtype
+    counts = zeros(length, accumulator(dtype)).at[found].add(weights, mode="drop")[1:]
+    return convert(counts / counts.sum() / diff(edges) if density else counts, dtype)
 
 
 def _histogramdd(name: str, columns: Sequence[Any], bins: Any, limits: Any, weights: Any, density: Any) -> Any:
@@ -199,14 +201,15 @@ def _grid_counts(columns: list[Any], edges: list[Any], weights: Any, density: bo
         flat = flat * size + where(operators.equal(values, bounds[-1]), found - 1, found)
     counted = 1 if weights is None else weights
     dtype = np.dtype("int32") if weights is None else aval_of(weights).dtype
-    counts = reshape(zeros(math.prod(sizes), dtype).at[flat].add(counted, mode="drop"), sizes)
+    counts = reshape(zeros(math.prod(sizes), accumulator(dtype)).at[flat].add(counted, mode="drop"), sizes)
     inner = counts[tuple(slice(1, -1) for _ in sizes)]
-    return _as_density(inner, edges) if density else inner
+    return _as_density(inner, edges) if density else convert(inner, dtype)
 
 
 def _as_density(counts: Any, edges: list[Any]) -> Any:
-    result = convert(counts, aval_of(edges[0]).dtype) / counts.sum()
+    dtype = aval_of(edges[0]).dtype
+    result = convert(counts, accumulator(dtype)) / counts.sum()
     for axis, bounds in enumerate(edges):
         shape = [-1 if d == axis else 1 for d in _count(len(edges))]
         result = result / diff(bounds).reshape(shape)
-    return result
+    return convert(result, dtype)

@@ -34,6 +34,7 @@ from xlamini.primitives import (
     where,
 )
 from xlamini.primitives.cumulative import cumsum
+from xlamini.primitives.promotion import accumulator
 from xlamini.runtime import Array, device_put_value
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike
@@ -190,10 +191,11 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str 
     if aval_of(bounds).ndim != 1:
         raise ValueError(f"digitize: bins must be one-dimensional, got shape {aval_of(bounds).shape}")
     length = aval_of(bounds).shape[0]
-    up = places(bounds, values, "left" if right else "right")
+    side = "left" if right else "right"
+    up = places(bounds, values, side)
     if not length:
         return up
-    down = length - places(rev(bounds, (0,)), values, "right" if right else "left")
+    down = length - places(rev(bounds, (0,)), values, side)
     return where(operators.greater_equal(bounds[-1], bounds[0]), up, down)
 
 
@@ -237,4 +239,5 @@ def _bincount(numbers: Any, weights: Any, length: int) -> Any:
     if shape not in ((), numbers.shape):
         raise ShapeError(f"bincount: weights of shape {shape} for x of shape {numbers.shape}; give one for each")
     at = maximum(numbers, in_dtype(0, numbers.dtype))
-    return zeros(length, aval_of(weights).dtype).at[at].add(weights, mode="drop")
+    dtype = aval_of(weights).dtype
+    return convert(zeros(length, accumulator(dtype)).at[at].add(weights, mode="drop"), dtype)

@@ -11,8 +11,9 @@ import numpy as np
 from xlamini.core import ConcretizationTypeError, ShapeError, TracerArrayConversionError, aval_of, issubdtype
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.reductions import max, min, prod, sum
-from xlamini.primitives import broadcast_in_dim, checked_sharding, highest, in_dtype, in_sharding, lowest
+from xlamini.primitives import broadcast_in_dim, checked_sharding, convert, highest, in_dtype, in_sharding, lowest
 from xlamini.primitives.gather_numbers import GatherScatterMode
+from xlamini.primitives.promotion import accumulator
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike
@@ -173,11 +174,12 @@ def _run(how: Segments, x: Any, ids: Any, count: int, options: tuple[Any, ...], 
     mode = GatherScatterMode.FILL_OR_DROP if mode is None else mode
     promises = {"indices_are_sorted": sorted_ids, "unique_indices": unique, "mode": mode}
     shape, aval = (count, *aval_of(x).shape[1:]), aval_of(x)
+    wide = accumulator(aval.dtype) if how in (_SUM, _PROD) else aval.dtype
     if bucket_size is None:
-        return _scattered(how, x, (ids,), shape, aval.dtype, promises)
+        return convert(_scattered(how, x, (ids,), shape, wide, promises), aval.dtype)
     buckets = -(-aval.shape[0] // bucket_size)
     which = np.arange(aval.shape[0]) // bucket_size
-    parts = _scattered(how, x, (which, ids), (buckets, *shape), aval.dtype, {**promises, "indices_are_sorted": False})
+    parts = _scattered(how, x, (which, ids), (buckets, *shape), wide, {**promises, "indices_are_sorted": False})
     return in_dtype(how.over(parts, 0), aval.dtype)
 
 

@@ -1,11 +1,12 @@
 """Elementwise trigonometric and hyperbolic functions under NumPy's names; integers become floats."""
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
 from xlamini.numpy.ufuncs.declaration import for_kinds, ufunc
-from xlamini.primitives import FLOAT, abs, eq, hyperbolic, max, min, promoted_inexact, sqrt, trigonometric, where
+from xlamini.primitives import FLOAT, abs, eq, hyperbolic, lt, max, min, promoted_inexact, sqrt, trigonometric, where
 from xlamini.primitives.operators import bitwise_or
 from xlamini.runtime import Array
 from xlamini.typing import ArrayLike
@@ -165,12 +166,15 @@ def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 def _sinc(x: Any) -> Any:
     angle = x * math.pi
-    squared = angle * angle
-    # Near 0 nothing can be divided; these terms carry the derivatives there up to the fifth.
-    series = 1 - squared * (1 / 6 - squared / 120)
-    at_zero = eq(x, 0)
-    safe = where(at_zero, 1, angle)
-    return where(at_zero, series, trigonometric.sin(safe) / safe)
+    # The derivatives of the quotient cancel near 0, those of the series do not.
+    near = lt(abs(angle), 1)
+    squared = where(near, angle, 0) ** 2
+    series = functools.reduce(lambda rest, k: 1 - squared / (2 * k * (2 * k + 1)) * rest, range(_TERMS, 0, -1), 1)
+    safe = where(near, 1, angle)
+    return where(near, series, trigonometric.sin(safe) / safe)
+
+
+_TERMS = 9
 
 
 @ufunc(_sinc, promoted_inexact)

@@ -213,11 +213,11 @@ def _ordered(x: Any, y: Any, before: Any) -> Any:
 def _share(before: Any, x: Any, y: Any) -> Any:
     """The derivative of an extremum in x: 1 where x alone is the extremum, 1/2 on a tie with y, 0 otherwise.
 
-    It compares the operands, so that the extremum itself is not computed for it again.
+    It compares the operands, so that the extremum itself is not computed for it again. It selects tangents, and does
+    not multiply them by 0: the root of `max(x, 0)` has an infinite slope at 0, but none in a negative x.
     """
-    _, one, half, nothing = like_dtypes((x, 1, 0.5, 0))
     first = by_parts(before, x, y) if kind_of(aval_of(x).dtype) in COMPLEX else before(x, y)
-    return where(first, one, where(eq(x, y), half, nothing))
+    return lambda tangent: where(first, tangent, where(eq(x, y), mul(tangent, 0.5), 0))
 
 
 @elementwise(family=Extremum, hlo="stablehlo.maximum", accepts=ANY)

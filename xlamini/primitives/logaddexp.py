@@ -1,16 +1,13 @@
 """logaddexp: a sum in the world of logarithms, with a derivative that stays finite where its formula's would not."""
 from __future__ import annotations
 
-import math
 from typing import Any
 
-from xlamini.core import aval_of
 from xlamini.primitives.arithmetic import abs, max, neg
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.elementwise import Elementwise, elementwise
-from xlamini.primitives.exponential import TRANSCENDENTAL, exp, log1p
+from xlamini.primitives.exponential import TRANSCENDENTAL, exp, log1p, logistic
 from xlamini.primitives.kinds import FLOAT
-from xlamini.primitives.promotion import in_dtype
 from xlamini.primitives.select import where
 
 
@@ -22,9 +19,12 @@ class LogAddExp(Elementwise):
 
 
 def _formula(x: Any, y: Any) -> Any:
-    # Equal infinities have no difference.
-    distance = where(eq(x, y), 0, x - y)
-    return max(x, y) + log1p(exp(neg(abs(distance))))
+    return max(x, y) + log1p(exp(neg(abs(_distance(x, y)))))
+
+
+def _distance(x: Any, y: Any) -> Any:
+    """`x - y`, and 0 of equal infinities, which share a tangent equally."""
+    return where(eq(x, y), 0, x - y)
 
 
 @elementwise(family=LogAddExp, accepts=FLOAT, flops=2 * TRANSCENDENTAL)
@@ -36,10 +36,9 @@ def logaddexp(x: Any, y: Any) -> Any:
     """
 
 
-def _share(x: Any, y: Any, out: Any) -> Any:
-    # Equal infinities share the tangent equally.
-    half = in_dtype(-math.log(2), aval_of(x).dtype)
-    return exp(where(eq(x, out), where(eq(x, y), half, 0), x - out))
+def _share(x: Any, y: Any) -> Any:
+    """`exp(x - out)`, from the arguments, as the rounded result has lost the smaller one for higher derivatives."""
+    return logistic(_distance(x, y))
 
 
-logaddexp.derivatives(lambda x, y, out: _share(x, y, out), lambda x, y, out: _share(y, x, out))
+logaddexp.derivatives(lambda x, y, out: _share(x, y), lambda x, y, out: _share(y, x))
