@@ -1,7 +1,7 @@
 """What smooth activations are made of, in forms that keep their digits, and their derivatives', for large arguments.
 
-The gates are quotients of `exp(-abs(x))`, which neither overflows nor cancels, and cost one exponential for the value
-and the derivative.
+Bounds keep infinities out of formulas that are flat there; they have no derivative of their own, which would cost a
+comparison.
 """
 from __future__ import annotations
 

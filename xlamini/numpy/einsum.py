@@ -122,8 +122,12 @@ def _along(path: Path, operands: list[Labelled], output: Labels, how: Arithmetic
         operands = [x for i, x in enumerate(operands) if i not in step]
         for i, other in enumerate(others):
             later = [label for x in (*operands, *others[i + 1 :]) for label in x.labels]
-            kept = output if not later else tuple(dict.fromkeys((*output, *later)))
-            first = product(first, other, kept, how)
+            if later:
+                needed = {*output, *later}
+                between = dict.fromkeys(label for x in (other, first) for label in x.labels if label in needed)
+                first = product(other, first, tuple(between), how)
+            else:
+                first = product(first, other, output, how)
         operands.append(first)
     (result,) = operands
     return summed(result, output, how)
