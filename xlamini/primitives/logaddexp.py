@@ -6,7 +6,8 @@ from typing import Any
 from xlamini.primitives.arithmetic import abs, max, neg
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.elementwise import Elementwise, elementwise
-from xlamini.primitives.exponential import TRANSCENDENTAL, exp, log1p, logistic
+from xlamini.primitives.exponential import TRANSCENDENTAL, exp, log1p
+from xlamini.primitives.hyperbolic import logistic
 from xlamini.primitives.kinds import FLOAT
 from xlamini.primitives.select import where
 
