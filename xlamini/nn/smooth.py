@@ -35,17 +35,13 @@ def gated(name: str, argument: Activation, growth: Activation, far: float | None
         return finite_below(x) * logistic(argument(_within(far, x)))
 
     def slope(x: Any) -> Any:
-        a = argument(x)
-        if is_complex(x):
-            gate = logistic(a)
-            return gate * (1 + x * growth(x) * (1 - gate))
-        power = exp(-abs(a))
-        share = 1 / (1 + power)
-        return share * (where(a < 0, power, 1) + x * growth(x) * power * share)
+        x = _within(far, x)
+        gate = logistic(argument(x))  # that of the value, so that a program has one exponential
+        return gate * (1 + x * growth(x) * (1 - gate))
 
     value.__name__ = name
     activation = custom_jvp(value)
-    activation.defjvps(lambda tangent, out, x: tangent * slope(_within(far, x)))
+    activation.defjvps(lambda tangent, out, x: tangent * slope(x))
     return activation
 
 
