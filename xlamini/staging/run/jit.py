@@ -137,7 +137,7 @@ class Jitted(Estimated):
         out = unflatten(traced.out_tree, outs)
         if plan is not given:
             return with_values(out), None, False
-        if not program.runs_in_cpp:
+        if not program.runs_in_cpp or (plan.statics is not None and plan.statics.are_ambiguous):
             self.in_python.add(plan, traced, program, where.committed)
             return out, None, False
         out_tree = dispatch_registry.flatten(out)[1]
