@@ -77,7 +77,7 @@ def hard_sigmoid(x: ArrayLike) -> Array:
     ...
 
 
-@ufunc(lambda x: x * (rectifiers.relu6(x + 3.0) / 6.0))
+@ufunc(lambda x: smooth.finite_below(x) * (rectifiers.relu6(x + 3.0) / 6.0))
 def hard_silu(x: ArrayLike) -> Array:
     """`x * hard_sigmoid(x)`.
 
@@ -100,7 +100,7 @@ def sigmoid(x: ArrayLike) -> Array:
     ...
 
 
-@ufunc(lambda x: smooth.finite_below(x) * hyperbolic.logistic(x), promoted_inexact)
+@ufunc(lambda x: smooth.gated(x, hyperbolic.logistic(x)), promoted_inexact)
 def silu(x: ArrayLike) -> Array:
     """`x * sigmoid(x)`.
 
@@ -145,7 +145,7 @@ def soft_sign(x: ArrayLike) -> Array:
     ...
 
 
-@ufunc(lambda x: smooth.finite_below(x) * smooth.gate_of_mish(x), promoted_inexact)
+@ufunc(lambda x: smooth.gated(x, smooth.gate_of_mish(x)), promoted_inexact)
 def mish(x: ArrayLike) -> Array:
     """`x * tanh(softplus(x))`.
 
@@ -165,8 +165,8 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     (array,) = promoted_inexact("gelu", x)
     array = convert(array, aval_of(array).dtype)
     if not approximate:
-        return 0.5 * smooth.finite_below(array) * erfc(array * -math.sqrt(0.5))
-    return smooth.finite_below(array) * smooth.gate_of_gelu(array)
+        return smooth.gated(array, 0.5 * erfc(array * -math.sqrt(0.5)))
+    return smooth.gated(array, smooth.gate_of_gelu(array))
 
 
 def _over(x: Any, alpha: Any) -> Any:

@@ -11,14 +11,34 @@ from typing import Any
 from xlamini.core import aval_of
 from xlamini.core.dtypes.limits import finfo
 from xlamini.numpy.selection import where
-from xlamini.primitives import abs, exp, is_complex, max, min, sqrt
+from xlamini.primitives import FLOAT, abs, exp, is_complex, kind_of, max, min, sqrt
 from xlamini.primitives.hyperbolic import logistic, square_overflows
 from xlamini.transforms.custom.custom_jvp import custom_jvp
 
 
+@custom_jvp
+def gated(x: Any, gate: Any) -> Any:
+    """`x * gate`; the product of an infinity with a gate that is closed, or its derivative, would be NaN: it is 0."""
+    return finite_below(x) * gate
+
+
+gated.defjvps(
+    lambda slope, out, x, gate: slope * gate,
+    lambda slope, out, x, gate: slope * min(finite_below(x), _largest(x)) if _is_real(x) else slope * x,
+)
+
+
 def finite_below(x: Any) -> Any:
     """x, with the lowest number in place of minus infinity, whose product with 0 would be NaN."""
-    return x if is_complex(x) else max(x, float(finfo(aval_of(x).dtype).min))
+    return max(x, -_largest(x)) if _is_real(x) else x
+
+
+def _is_real(x: Any) -> bool:
+    return kind_of(aval_of(x).dtype) is FLOAT
+
+
+def _largest(x: Any) -> float:
+    return float(finfo(aval_of(x).dtype).max)
 
 
 def gate_of_gelu(x: Any) -> Any:
@@ -50,8 +70,7 @@ def soft_sign(x: Any) -> Any:
     """`x / (1 + abs(x))`, also of infinities."""
     if is_complex(x):
         return x / (abs(x) + 1)
-    largest = float(finfo(aval_of(x).dtype).max)
-    bounded = max(min(x, largest), -largest)
+    bounded = max(min(x, _largest(x)), -_largest(x))
     return bounded / (abs(bounded) + 1)
 
 
@@ -72,7 +91,7 @@ def _root(x: Any, b: Any) -> Any:
 
 
 squareplus.defjvps(
-    lambda slope, out, x, b: slope * (out / _root(x, b)),
+    lambda slope, out, x, b: slope * (min(out, _largest(x)) / min(_root(x, b), _largest(x))),
     lambda slope, out, x, b: slope / (4 * _root(x, b)),
 )
 
