@@ -16,6 +16,7 @@ from xlamini.core import (
     Avals,
     Literal,
     ShapeError,
+    Tracer,
     Values,
     aval_of,
     canonicalize_dtype,
@@ -160,6 +161,8 @@ def in_dtype(x: Any, dtype: Any, weak: bool = False) -> Any:
         if type(x) is complex:
             warn_of_imaginary_part(dtype)
         return number(x, dtype, weak)
+    if type(x) is Tracer and type(x.variable) is Literal and type(x.variable.val) is int and x.aval.weak_type:
+        return number(x.variable.val, dtype, weak)  # a Python number that a function made an operand of
     return convert(x, dtype, weak)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -62,9 +62,13 @@ def beyond_dtypes(args: Sequence[Any]) -> bool:
     return any(not fits(x, dtype) for dtype in (*dtypes, canonicalize_dtype(int)) for x in numbers)
 
 
-def _numbers_beyond(fun: Any, static: Sequence[str], args: Sequence[Any]) -> list[str]:
+def _numbers_beyond(fun: Any, static: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
     """The parameters that hold ints, if one of them is beyond a dtype; static ones are what they are."""
-    dynamic = {name: x for name, x in zip(inspect.signature(fun).parameters, args, strict=False) if name not in static}
+    named = [x for name, x in kwargs.items() if type(x) is int and name not in static]
+    if kwargs and not (named or int in map(type, args)):
+        return []
+    given = [*zip(inspect.signature(fun).parameters, args, strict=False), *kwargs.items()]
+    dynamic = {name: x for name, x in given if name not in static}
     ints = [name for name, x in dynamic.items() if type(x) is int]
     return ints if beyond_dtypes(list(dynamic.values())) else []
 
@@ -91,8 +95,9 @@ def _call(*args: Any, **kwargs: Any) -> Any:
     try:
         if state.builder is not None:
             return hooks.trace_library_call(fun, args, kwargs)
-        if int in map(type, args) and beyond_dtypes(args) and (numbers := _numbers_beyond(fun, static, args)):
-            return _with_numbers(fun, (*static, *numbers))(*args, **kwargs)
+        if (int in map(type, args) and beyond_dtypes(args)) or (kwargs and int in map(type, kwargs.values())):
+            if numbers := _numbers_beyond(fun, static, args, kwargs):
+                return _with_numbers(fun, (*static, *numbers))(*args, **kwargs)
         if compiled is None:  # on first use: there are hundreds of composites, and a program calls a few
             compiled, explain = dispatched(fun, static)
         return compiled(*args, **kwargs)
