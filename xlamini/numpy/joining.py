@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini.core import ShapeError, check_user_dtype, result_type
-from xlamini.numpy.arguments import as_axis, as_operand, as_rows, refuse_out
+from xlamini.numpy.arguments import as_axis, as_operand, as_operand_beside, as_rows, refuse_out
 from xlamini.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, moveaxis, ravel
 from xlamini.primitives import expand_dims, in_dtype
 from xlamini.primitives.concatenate import concatenate as _concatenate
@@ -113,7 +113,8 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     >>> jnp.append(jnp.array([1, 2]), 3)
     Array([1, 2, 3], dtype=int32)
     """
-    return concatenate([arr, values], axis)
+    x = as_operand("append", arr)
+    return concatenate([x, as_operand_beside("append", values, x)], axis)
 
 
 def block(arrays: Any) -> Array:

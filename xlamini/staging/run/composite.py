@@ -17,7 +17,7 @@ import numpy as np
 from xlamini.core import canonicalize_dtype, hooks, memoised, tree_leaves, tree_map, trim
 from xlamini.core.api_boundary import api_boundary, is_api_boundary
 from xlamini.core.call_cache import EAGER
-from xlamini.core.dtypes import fits
+from xlamini.core.dtypes import check_fits, fits
 from xlamini.core.frames import own_files
 from xlamini.core.state import state
 from xlamini.core.wrapping import with_globals, with_own_code
@@ -55,11 +55,15 @@ def beyond_dtypes(args: Sequence[Any]) -> bool:
 
     In a compiled call it would be an array of that dtype, wrapped around; an operation of its own gets its value.
     """
-    numbers = [x for x in args if type(x) is int and not 0 <= x < 128]
+    numbers = [x for x in _with_members(args) if type(x) is int and not 0 <= x < 128]
     if not numbers:
         return False
     dtypes = {x.dtype for x in tree_leaves(args) if isinstance(x, ArrayImpl | np.ndarray)}
     return any(not fits(x, dtype) for dtype in (*dtypes, canonicalize_dtype(int)) for x in numbers)
+
+
+def _with_members(args: Sequence[Any]) -> list[Any]:
+    return [*args, *[x for arg in args if type(arg) is list or type(arg) is tuple for x in arg]]
 
 
 def _numbers_beyond(fun: Any, static: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
@@ -69,8 +73,20 @@ def _numbers_beyond(fun: Any, static: Sequence[str], args: Sequence[Any], kwargs
         return []
     given = [*zip(inspect.signature(fun).parameters, args, strict=False), *kwargs.items()]
     dynamic = {name: x for name, x in given if name not in static}
+    for members in dynamic.values():
+        if type(members) is list or type(members) is tuple:
+            _check_members(members)
     ints = [name for name, x in dynamic.items() if type(x) is int]
     return ints if beyond_dtypes(list(dynamic.values())) else []
+
+
+def _check_members(members: Sequence[Any]) -> None:
+    """OverflowError for an int that the dtype of an array in the same list cannot hold."""
+    for x in members:
+        if isinstance(x, ArrayImpl | np.ndarray):
+            for number in members:
+                if type(number) is int:
+                    check_fits(number, x.dtype)
 
 
 @memoised("composite: with numbers as they are", 64)
@@ -82,6 +98,8 @@ def _with_numbers(fun: Any, static: tuple[str, ...]) -> Any:
 def _as_it_is(error: Exception, args: Any, kwargs: Any) -> None:
     """Explain nothing: while tracing, errors are raised unchanged."""
 
+
+_WITH_INTS = frozenset({int, list, tuple})
 
 fun: Any = None
 static: tuple[str, ...] = ()
@@ -95,8 +113,11 @@ def _call(*args: Any, **kwargs: Any) -> Any:
     try:
         if state.builder is not None:
             return hooks.trace_library_call(fun, args, kwargs)
-        if (int in map(type, args) and beyond_dtypes(args)) or (kwargs and int in map(type, kwargs.values())):
-            if numbers := _numbers_beyond(fun, static, args, kwargs):
+        if (not _WITH_INTS.isdisjoint(map(type, args)) and beyond_dtypes(args)) or (
+            kwargs and int in map(type, kwargs.values())
+        ):
+            numbers = _numbers_beyond(fun, static, args, kwargs)
+            if numbers:
                 return _with_numbers(fun, (*static, *numbers))(*args, **kwargs)
         if compiled is None:  # on first use: there are hundreds of composites, and a program calls a few
             compiled, explain = dispatched(fun, static)
