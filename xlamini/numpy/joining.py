@@ -10,6 +10,7 @@ from xlamini.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, moveaxis, r
 from xlamini.primitives import expand_dims, in_dtype
 from xlamini.primitives.concatenate import concatenate as _concatenate
 from xlamini.primitives.joined_rows import merged_rows
+from xlamini.primitives.promotion import check_members
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.transforms.vmap import vmap
@@ -130,6 +131,7 @@ def block(arrays: Any) -> Array:
         if not isinstance(part, list):
             x = as_operand("block", part)
             return expand_dims(x, range(rank - x.ndim)) if x.ndim < rank else x
+        check_members(part)
         return concatenate([joined(p, level + 1) for p in part], axis=rank - depth + level)
 
     return joined(arrays, 0)
@@ -151,6 +153,8 @@ def _prepared(name: str, arrays: Any, change: Callable[[Any], Any] | None, dtype
     """The changed arrays in one dtype: a list, or one array with them as rows, which stay together for speed."""
     rows = as_rows(name, arrays)
     if rows is None:
+        if dtype is None:
+            check_members(arrays)
         operands = [as_operand(name, x) for x in arrays]
         return _in_one_dtype(name, operands if change is None else list(map(change, operands)), dtype)
     return _in_one_dtype(name, [rows if change is None else vmap(change)(rows)], dtype)[0]

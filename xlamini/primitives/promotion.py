@@ -155,6 +155,17 @@ def promoted_inexact_dtypes(*operands: Any) -> Values:
     return _dtypes_at_least(np.inexact, float_of, operands)
 
 
+def check_members(operands: Sequence[Any]) -> None:
+    """OverflowError for a Python int in a list of operands that the dtype of an array in it cannot hold."""
+    numbers = [x for x in operands if type(x) is int]
+    if not numbers:
+        return
+    for x in operands:
+        if hasattr(type(x), "aval") or isinstance(x, np.ndarray):
+            for number in numbers:
+                check_fits(number, x.dtype)
+
+
 def in_dtype(x: Any, dtype: Any, weak: bool = False) -> Any:
     """A value in a dtype; a Python number becomes a literal of it."""
     if type(x) in PYTHON_SCALARS:

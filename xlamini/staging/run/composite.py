@@ -17,11 +17,12 @@ import numpy as np
 from xlamini.core import canonicalize_dtype, hooks, memoised, tree_leaves, tree_map, trim
 from xlamini.core.api_boundary import api_boundary, is_api_boundary
 from xlamini.core.call_cache import EAGER
-from xlamini.core.dtypes import check_fits, fits
+from xlamini.core.dtypes import fits
 from xlamini.core.frames import own_files
 from xlamini.core.state import state
 from xlamini.core.wrapping import with_globals, with_own_code
 from xlamini.primitives import stands_for_array
+from xlamini.primitives.promotion import check_members
 from xlamini.runtime import ArrayImpl
 from xlamini.runtime.dispatch_errors import Explain, guarded
 from xlamini.staging.run.jit import dispatched
@@ -74,19 +75,10 @@ def _numbers_beyond(fun: Any, static: Sequence[str], args: Sequence[Any], kwargs
     given = [*zip(inspect.signature(fun).parameters, args, strict=False), *kwargs.items()]
     dynamic = {name: x for name, x in given if name not in static}
     for members in dynamic.values():
-        if type(members) is list or type(members) is tuple:
-            _check_members(members)
+        if (type(members) is list or type(members) is tuple) and kwargs.get("dtype") is None:
+            check_members(members)
     ints = [name for name, x in dynamic.items() if type(x) is int]
     return ints if beyond_dtypes(list(dynamic.values())) else []
-
-
-def _check_members(members: Sequence[Any]) -> None:
-    """OverflowError for an int that the dtype of an array in the same list cannot hold."""
-    for x in members:
-        if isinstance(x, ArrayImpl | np.ndarray):
-            for number in members:
-                if type(number) is int:
-                    check_fits(number, x.dtype)
 
 
 @memoised("composite: with numbers as they are", 64)
