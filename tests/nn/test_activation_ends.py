@@ -20,6 +20,7 @@ ENDS: dict[str, tuple[Callable[..., Any], float, float]] = {
     "gelu": (nn.gelu, 0, math.inf),
     "gelu: exact": (lambda x: nn.gelu(x, approximate=False), 0, math.inf),
     "mish": (nn.mish, 0, math.inf),
+    "hard_silu": (nn.hard_silu, 0, math.inf),
     "soft_sign": (nn.soft_sign, -1, 1),
     "squareplus": (nn.squareplus, 0, math.inf),
     "sparse_plus": (nn.sparse_plus, 0, math.inf),
@@ -29,15 +30,17 @@ ENDS: dict[str, tuple[Callable[..., Any], float, float]] = {
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("name", ENDS)
-def test_values_at_infinity_and_slopes_at_the_largest_numbers(name: str, dtype: str) -> None:
+def test_values_and_slopes_at_the_ends(name: str, dtype: str) -> None:
     function, low, high = ENDS[name]
     with xlamini.enable_x64(True):
         for call in (function, xlamini.jit(function), xlamini.vmap(function)):
             found = np.asarray(call(jnp.array([-np.inf, np.inf], dtype))).astype(float)
             np.testing.assert_allclose(found, [low, high], 1e-2)
         ends = jnp.array([jnp.finfo(dtype).min, jnp.finfo(dtype).max], dtype)
-        slopes = np.asarray(xlamini.vmap(xlamini.grad(function))(ends)).astype(float)
-        np.testing.assert_allclose(slopes, [0, {1: 0, math.inf: 1.050701 if name == "selu" else 1}[high]], 1e-2, 1e-6)
+        wanted = [0, {1: 0, math.inf: 1.050701 if name == "selu" else 1}[high]]
+        for points in (ends, jnp.array([-np.inf, np.inf], dtype)):
+            slopes = np.asarray(xlamini.vmap(xlamini.grad(function))(points)).astype(float)
+            np.testing.assert_allclose(slopes, wanted, 1e-2, 1e-6)
         assert np.isnan(function(jnp.array(np.nan, dtype)))
 
 

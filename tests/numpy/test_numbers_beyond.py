@@ -30,6 +30,26 @@ REFUSED: dict[str, Callable[[Any], Any]] = {
     "full_like": lambda x: jnp.full_like(x, 300),
     "at": lambda x: x.at[0].set(300),
     "lax.add": lambda x: lax.add(x, 300),
+    "append": lambda x: jnp.append(x, 300),
+    "insert": lambda x: jnp.insert(x, 1, -1),
+    "put": lambda x: jnp.put(x, jnp.array([0]), 300, inplace=False),
+    "put_along_axis": lambda x: jnp.put_along_axis(x, jnp.array([0]), 300, 0, inplace=False),
+    "fill_diagonal": lambda x: jnp.fill_diagonal(jnp.zeros((2, 2), x.dtype), 300, inplace=False),
+    "place": lambda x: jnp.place(x, x > 1, 300, inplace=False),
+    "stack": lambda x: jnp.stack([x[0], 300]),
+    "hstack": lambda x: jnp.hstack([x, 300]),
+    "block": lambda x: jnp.block([x, 300]),
+    "choose": lambda x: jnp.choose(jnp.array([0, 1, 0, 1]), [x, 300], mode="clip"),
+    "diff": lambda x: jnp.diff(x, prepend=300),
+    "ediff1d": lambda x: jnp.ediff1d(x, to_end=300),
+    "dot": lambda x: jnp.dot(x, 300),
+    "inner": lambda x: jnp.inner(-1, x),
+    "outer": lambda x: jnp.outer(x, 300),
+    "kron": lambda x: jnp.kron(x, 300),
+    "tensordot": lambda x: jnp.tensordot(x, 300, 0),
+    "initial": lambda x: jnp.max(x, initial=300),
+    "initial of a product": lambda x: jnp.prod(x, initial=-1, dtype=jnp.uint8),
+    "add.at": lambda x: jnp.add.at(x, 0, 300, inplace=False),
 }
 COMPARISONS = [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge]
 
@@ -59,6 +79,11 @@ def test_numbers_within_keep_working() -> None:
     assert (jnp.uint8(200) + 100).tolist() == 44  # a sum that wraps, of two numbers that do not
     assert jnp.full((), 255, jnp.uint8) == 255
     assert jnp.take(jnp.asarray(BYTES), 300, mode="clip") == 3
+    assert jnp.roll(jnp.asarray(BYTES), 301).tolist() == [3, 0, 1, 2]
+    assert jnp.sum(jnp.asarray(BYTES), axis=-1, initial=7) == 13
+    assert jnp.hstack([jnp.asarray(BYTES), 300], dtype=np.int32).tolist() == [0, 1, 2, 3, 300]
+    assert jnp.append(jnp.asarray([True]), 300).tolist() == [1, 300]
+    assert jnp.append(jnp.arange(2.0), 300).tolist() == [0, 1, 300]
 
 
 def test_made_arrays() -> None:

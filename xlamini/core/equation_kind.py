@@ -16,6 +16,7 @@ from xlamini.core.primitive import HAS_OWN_SHARDING_RULE, Cost
 from xlamini.core.sharding.forbidden import communicates
 from xlamini.core.sharding.manual_axes import result_types
 from xlamini.core.sharding.propagation import divided
+from xlamini.core.told_apart import is_ambiguous
 
 kinds = Memo("kind: equations", 4096, counted=False)
 """By primitive, operand types and params; of pure primitives only. `Builder.emit` looks up in the table itself."""
@@ -44,15 +45,8 @@ def new_kind(
     # A number goes with values that vary, but a variable of its type would have to be cast.
     shareable = primitive.is_pure and not (conflict or memory_conflict or undone) and len({a.vma for a in avals}) < 2
     if shareable and not kind.effects and not primitive.named_axes(params):
-        kind.shared = not any(map(_is_ambiguous, params.values()))
+        kind.shared = not any(map(is_ambiguous, params.values()))
     return kinds.keep(tuple(key), kind) if kind.shared else kind
-
-
-def _is_ambiguous(param: Any) -> bool:
-    """Whether it equals something that means another thing: 0.0 is -0.0; or not even itself, as nan."""
-    if isinstance(param, tuple | list):
-        return any(map(_is_ambiguous, param))
-    return isinstance(param, float | complex) and (param == 0 or param != param)
 
 
 def equation_cost(eqn: Equation) -> Cost:

@@ -10,6 +10,7 @@ import numpy as np
 from xlamini.core.avals import Params
 from xlamini.core.jaxpr import Atom, Jaxpr, Provenance, Var, once, rewrites, subjaxprs
 from xlamini.core.primitive import Primitive
+from xlamini.core.told_apart import told_apart
 
 
 class RewriteRule:
@@ -162,7 +163,8 @@ def _literal(atom: Atom) -> tuple:
     return "literal", value, atom.aval
 
 
-_plain = {bool, int, float, str, type(None)}
+_plain = {bool, int, str, type(None)}
+_nested = frozenset({Jaxpr, float})
 
 
 def _param(value: Any, kind: Callable[[Jaxpr], Hashable], seen_as: Callable[[Any], Any]) -> Any:
@@ -171,8 +173,10 @@ def _param(value: Any, kind: Callable[[Jaxpr], Hashable], seen_as: Callable[[Any
         return value
     if found is Jaxpr:
         return kind(value)
-    if found is tuple and Jaxpr in map(type, value):
+    if found is float:
+        return value.hex()
+    if found is tuple and not _nested.isdisjoint(map(type, value)):
         return tuple([_param(v, kind, seen_as) for v in value])
     if found is list:
         return list, tuple([_param(v, kind, seen_as) for v in value])
-    return seen_as(value)
+    return told_apart(value) if isinstance(value, complex | np.inexact) else seen_as(value)

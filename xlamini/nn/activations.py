@@ -76,7 +76,7 @@ def hard_sigmoid(x: ArrayLike) -> Array:
     ...
 
 
-@ufunc(lambda x: x * (rectifiers.relu6(x + 3.0) / 6.0))
+@ufunc(lambda x: smooth.finite_below(x) * (rectifiers.relu6(x + 3.0) / 6.0))
 def hard_silu(x: ArrayLike) -> Array:
     """`x * hard_sigmoid(x)`.
 
@@ -144,7 +144,7 @@ def soft_sign(x: ArrayLike) -> Array:
     ...
 
 
-@ufunc(lambda x: smooth.finite_below(x) * smooth.gate_of_mish(x), promoted_inexact)
+@ufunc(lambda x: smooth.gated(x, smooth.gate_of_mish(x)), promoted_inexact)
 def mish(x: ArrayLike) -> Array:
     """`x * tanh(softplus(x))`.
 

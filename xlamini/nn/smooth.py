@@ -12,7 +12,7 @@ from typing import Any
 from xlamini.core import aval_of
 from xlamini.core.dtypes.limits import finfo
 from xlamini.numpy.selection import where
-from xlamini.primitives import abs, exp, is_complex, max, min, sqrt
+from xlamini.primitives import FLOAT, abs, exp, is_complex, kind_of, max, min, sqrt
 from xlamini.primitives.arithmetic import bounded
 from xlamini.primitives.hyperbolic import logistic, square_overflows
 from xlamini.primitives.special.error_function import erfc, gaussian
@@ -21,12 +21,32 @@ from xlamini.transforms.custom.custom_jvp import custom_jvp
 Activation = Callable[[Any], Any]
 
 
+@custom_jvp
+def gated(x: Any, gate: Any) -> Any:
+    """`x * gate`; the product of an infinity with a gate that is closed, or its derivative, would be NaN: it is 0."""
+    return finite_below(x) * gate
+
+
+gated.defjvps(
+    lambda slope, out, x, gate: slope * gate,
+    lambda slope, out, x, gate: slope * min(finite_below(x), _largest(x)) if _is_real(x) else slope * x,
+)
+
+
 def finite_below(x: Any) -> Any:
     """x, with the lowest number in place of minus infinity, whose product with 0 would be NaN."""
-    return x if is_complex(x) else bounded(x, low=float(finfo(aval_of(x).dtype).min), high=None)
+    return bounded(x, low=-_largest(x), high=None) if _is_real(x) else x
 
 
-def gated(name: str, argument: Activation, growth: Activation, far: float | None = None) -> Activation:
+def _is_real(x: Any) -> bool:
+    return kind_of(aval_of(x).dtype) is FLOAT
+
+
+def _largest(x: Any) -> float:
+    return float(finfo(aval_of(x).dtype).max)
+
+
+def logistic_gated(name: str, argument: Activation, growth: Activation, far: float | None = None) -> Activation:
     """The activation `x * logistic(argument(x))`, called `name`; `growth` is the derivative of `argument`.
 
     Beyond `far`, by default the largest number, the gate is that at `far`. The derivative keeps one array.
@@ -49,15 +69,15 @@ def _within(far: float | None, x: Any) -> Any:
     """x between `-far` and `far`, or between the least and the largest number."""
     if is_complex(x):
         return x
-    far = float(finfo(aval_of(x).dtype).max) if far is None else far
+    far = _largest(x) if far is None else far
     return bounded(x, low=-far, high=far)
 
 
-silu = gated("silu", lambda x: x, lambda x: 1)
+silu = logistic_gated("silu", lambda x: x, lambda x: 1)
 
 _GELU = math.sqrt(8 / math.pi)
 
-gelu_by_tanh = gated(
+gelu_by_tanh = logistic_gated(
     "gelu",
     lambda x: _GELU * (x + 0.044715 * x**3),  # (1 + tanh(u)) / 2 is logistic(2 * u)
     lambda x: _GELU * (1 + 0.134145 * x**2),
@@ -100,8 +120,7 @@ def soft_sign(x: Any) -> Any:
     """`x / (1 + abs(x))`, also of infinities."""
     if is_complex(x):
         return x / (abs(x) + 1)
-    largest = float(finfo(aval_of(x).dtype).max)
-    finite = max(min(x, largest), -largest)
+    finite = max(min(x, _largest(x)), -_largest(x))
     return finite / (abs(finite) + 1)
 
 
@@ -122,7 +141,7 @@ def _root(x: Any, b: Any) -> Any:
 
 
 squareplus.defjvps(
-    lambda slope, out, x, b: slope * (out / _root(x, b)),
+    lambda slope, out, x, b: slope * (min(out, _largest(x)) / min(_root(x, b), _largest(x))),
     lambda slope, out, x, b: slope / (4 * _root(x, b)),
 )
 

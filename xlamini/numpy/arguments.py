@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core import Literal, Tracer, literal
+from xlamini.core import Literal, Tracer, aval_of, literal
 from xlamini.core.avals import is_several
+from xlamini.core.dtypes import check_fits
 from xlamini.core.named_axes import size_of_axis
 from xlamini.core.state import state
 from xlamini.primitives import index_in_dim, is_operand, stands_for_array
@@ -36,6 +37,13 @@ def as_operand(name: str, x: Any) -> Array:
     if state.builder is not None and type(x) in PYTHON_SCALARS:
         return visible([literal(x)])[0]
     return device_put_value(x)
+
+
+def as_operand_beside(name: str, value: Any, x: Any) -> Array:
+    """`as_operand`; OverflowError for a Python int that the integer dtype of `x`, an array beside it, cannot hold."""
+    if type(value) is int and is_operand(x):
+        check_fits(value, aval_of(x).dtype)
+    return as_operand(name, value)
 
 
 def as_operands(name: str, arrays: Any) -> list[Array]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import aval_of
-from xlamini.numpy.arguments import as_axis, as_operand
+from xlamini.numpy.arguments import as_axis, as_operand, as_operand_beside
 from xlamini.numpy.joining import concatenate
 from xlamini.numpy.repeating import broadcast_to
 from xlamini.numpy.searching import places
@@ -60,7 +60,7 @@ def diff(
 def _as_end(value: Any, x: Any, axis: int) -> Any:
     if value is None or np.ndim(value):
         return value
-    return broadcast_to(value, (*x.shape[:axis], 1, *x.shape[axis + 1 :]))
+    return broadcast_to(as_operand_beside("diff", value, x), (*x.shape[:axis], 1, *x.shape[axis + 1 :]))
 
 
 def _neighbours(x: Any, axis: int) -> Any:
@@ -79,7 +79,7 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike
     Array([3, 5], dtype=int32)
     """
     parts = [to_begin, diff(ravel(ary)), to_end]
-    return concatenate([ravel(part) for part in parts if part is not None])
+    return concatenate([ravel(as_operand_beside("ediff1d", x, parts[1])) for x in parts if x is not None])
 
 
 @composite(static=("axis",))

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import ConcretizationTypeError, ShapeError, TracerArrayConversionError, aval_of, issubdtype
-from xlamini.numpy.arguments import as_axis, as_operand
+from xlamini.numpy.arguments import as_axis, as_operand, as_operand_beside
 from xlamini.numpy.creation import full
 from xlamini.numpy.cumulative import cumsum
 from xlamini.numpy.indexing.take import take
@@ -35,7 +35,8 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike, axis: int 
     >>> insert(jnp.arange(3), 1, 9)
     Array([0, 9, 1, 2], dtype=int32)
     """
-    x, values = as_operand("insert", arr), as_operand("insert", values)
+    x = as_operand("insert", arr)
+    values = as_operand_beside("insert", values, x)
     x, along = _flat_or_axis("insert", x, axis)
     if isinstance(obj, slice):
         obj = np.arange(*obj.indices(aval_of(x).shape[along]))
@@ -159,7 +160,8 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     Array([7, 1, 8, 7], dtype=int32)
     """
     _refuse_inplace("place", inplace)
-    x, held, new = (as_operand("place", v) for v in (arr, mask, vals))
+    x, held = as_operand("place", arr), as_operand("place", mask)
+    new = as_operand_beside("place", vals, x)
     if aval_of(held).size != aval_of(x).size:
         raise ValueError(f"place: the mask has shape {aval_of(held).shape}, but the array {aval_of(x).shape}")
     if not aval_of(new).size:
@@ -190,7 +192,8 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: 
     _refuse_inplace("fill_diagonal", inplace)
     if wrap:
         raise NotImplementedError("fill_diagonal: `wrap` must be False; fill the blocks of a tall matrix one by one")
-    x, value = as_operand("fill_diagonal", a), as_operand("fill_diagonal", val)
+    x = as_operand("fill_diagonal", a)
+    value = as_operand_beside("fill_diagonal", val, x)
     shape = aval_of(x).shape
     if len(shape) < 2:
         raise ValueError(f"fill_diagonal: two axes are needed at least, got shape {shape}")

@@ -5,11 +5,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini.core import ShapeError, check_user_dtype, result_type
-from xlamini.numpy.arguments import as_axis, as_operand, as_rows, refuse_out
+from xlamini.numpy.arguments import as_axis, as_operand, as_operand_beside, as_rows, refuse_out
 from xlamini.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, moveaxis, ravel
 from xlamini.primitives import expand_dims, in_dtype
 from xlamini.primitives.concatenate import concatenate as _concatenate
 from xlamini.primitives.joined_rows import merged_rows
+from xlamini.primitives.promotion import check_members
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.transforms.vmap import vmap
@@ -113,7 +114,8 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     >>> jnp.append(jnp.array([1, 2]), 3)
     Array([1, 2, 3], dtype=int32)
     """
-    return concatenate([arr, values], axis)
+    x = as_operand("append", arr)
+    return concatenate([x, as_operand_beside("append", values, x)], axis)
 
 
 def block(arrays: Any) -> Array:
@@ -129,6 +131,7 @@ def block(arrays: Any) -> Array:
         if not isinstance(part, list):
             x = as_operand("block", part)
             return expand_dims(x, range(rank - x.ndim)) if x.ndim < rank else x
+        check_members(part)
         return concatenate([joined(p, level + 1) for p in part], axis=rank - depth + level)
 
     return joined(arrays, 0)
@@ -150,6 +153,8 @@ def _prepared(name: str, arrays: Any, change: Callable[[Any], Any] | None, dtype
     """The changed arrays in one dtype: a list, or one array with them as rows, which stay together for speed."""
     rows = as_rows(name, arrays)
     if rows is None:
+        if dtype is None:
+            check_members(arrays)
         operands = [as_operand(name, x) for x in arrays]
         return _in_one_dtype(name, operands if change is None else list(map(change, operands)), dtype)
     return _in_one_dtype(name, [rows if change is None else vmap(change)(rows)], dtype)[0]

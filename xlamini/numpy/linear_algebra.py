@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import ShapeError, aval_of
-from xlamini.numpy.arguments import as_axis, as_operand
+from xlamini.numpy.arguments import as_axis, as_operand, as_operand_beside
 from xlamini.numpy.contraction import Labelled, arithmetic, ordered, product, without_ones
 from xlamini.primitives import (
     broadcast_in_dim,
@@ -54,7 +54,7 @@ def dot(
     if out_sharding is not None:
         how = {"precision": precision, "preferred_element_type": preferred_element_type}
         return summed_in_sharding(out_sharding, dot, a, b, **how)
-    a, b = as_operand("dot", a), as_operand("dot", b)
+    a, b = as_operand_beside("dot", a, b), as_operand_beside("dot", b, a)
     left, right = aval_of(a).ndim, aval_of(b).ndim
     pairs = ((), ()) if not left or not right else ((left - 1,), (max(right - 2, 0),))
     return _contracted("dot", a, b, pairs, precision, preferred_element_type)
@@ -159,7 +159,7 @@ def inner(
     >>> inner(jnp.ones((2, 3)), jnp.ones((4, 3))).shape
     (2, 4)
     """
-    a, b = as_operand("inner", a), as_operand("inner", b)
+    a, b = as_operand_beside("inner", a, b), as_operand_beside("inner", b, a)
     left, right = aval_of(a).ndim, aval_of(b).ndim
     pairs = ((), ()) if not left or not right else ((left - 1,), (right - 1,))
     return _contracted("inner", a, b, pairs, precision, preferred_element_type)
@@ -175,7 +175,8 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """
     if out is not None:
         raise NotImplementedError("outer: `out` must be None, because arrays are immutable; use the returned array")
-    a, b = promoted_dtypes(*(_flat(as_operand("outer", x)) for x in (a, b)))
+    a, b = as_operand_beside("outer", a, b), as_operand_beside("outer", b, a)
+    a, b = promoted_dtypes(_flat(a), _flat(b))
     shape = aval_of(a).size, aval_of(b).size
     return mul(broadcast_in_dim(a, shape, (0,)), broadcast_in_dim(b, shape, (1,)))
 
@@ -200,7 +201,7 @@ def tensordot(
     if out_sharding is not None:
         how = {"precision": precision, "preferred_element_type": preferred_element_type}
         return summed_in_sharding(out_sharding, tensordot, a, b, axes, **how)
-    a, b = as_operand("tensordot", a), as_operand("tensordot", b)
+    a, b = as_operand_beside("tensordot", a, b), as_operand_beside("tensordot", b, a)
     pairs = _paired_axes(axes, aval_of(a).ndim, aval_of(b).ndim)
     return _contracted("tensordot", a, b, pairs, precision, preferred_element_type)
 

@@ -30,6 +30,7 @@ from xlamini.primitives import (
     where,
 )
 from xlamini.primitives.iota import iota
+from xlamini.primitives.promotion import check_members
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, ShapeLike
@@ -50,6 +51,7 @@ def choose(
     if mode not in ("raise", "clip", "wrap"):
         raise ValueError(f"choose: mode={mode!r}; it takes 'raise', 'clip' or 'wrap'")
     numbers, options = as_operand("choose", a), as_operands("choose", choices)
+    check_members(choices if isinstance(choices, list | tuple) else ())
     if kind_of(numbers.dtype) not in INTEGER:
         raise ValueError(f"choose: `a` must be of integers, got {numbers.dtype}; it numbers the choices")
     if mode == "raise":

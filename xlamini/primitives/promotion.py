@@ -16,6 +16,7 @@ from xlamini.core import (
     Avals,
     Literal,
     ShapeError,
+    Tracer,
     Values,
     aval_of,
     canonicalize_dtype,
@@ -157,12 +158,25 @@ def promoted_inexact_dtypes(*operands: Any) -> Values:
     return _dtypes_at_least(np.inexact, float_of, operands)
 
 
+def check_members(operands: Sequence[Any]) -> None:
+    """OverflowError for a Python int in a list of operands that the dtype of an array in it cannot hold."""
+    numbers = [x for x in operands if type(x) is int]
+    if not numbers:
+        return
+    for x in operands:
+        if hasattr(type(x), "aval") or isinstance(x, np.ndarray):
+            for number in numbers:
+                check_fits(number, x.dtype)
+
+
 def in_dtype(x: Any, dtype: Any, weak: bool = False) -> Any:
     """A value in a dtype; a Python number becomes a literal of it."""
     if type(x) in PYTHON_SCALARS:
         if type(x) is complex:
             warn_of_imaginary_part(dtype)
         return number(x, dtype, weak)
+    if type(x) is Tracer and type(x.variable) is Literal and type(x.variable.val) is int and x.aval.weak_type:
+        return number(x.variable.val, dtype, weak)  # a Python number that a function made an operand of
     return convert(x, dtype, weak)
 
 

@@ -7,7 +7,7 @@ A boolean mask with one value for all that it selects is a choice between old an
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from xlamini.core import ShapedArray, Tracer, aval_of, memoised, repeated, result_type, user_stacklevel
 from xlamini.core.dtypes import check_fits
 from xlamini.core.state import state
+from xlamini.core.told_apart import told_apart
 from xlamini.numpy.arithmetic import power, true_divide
 from xlamini.numpy.construction import asarray
 from xlamini.numpy.indexing import operations
@@ -154,7 +155,7 @@ def _applied(at: AtIndex, func: Callable[[Any], Any], promises: Promises) -> Any
     rules, options = _settings_of(promises)
     plan, leaves = plan_of(at.index, at.array.aval.shape, rules)
     if options.unique_indices or plan.unique:
-        return at.set(func(_reader(plan, options)(at.array, *leaves)), **promises)
+        return at.set(func(_reader(plan, options, None)(at.array, *leaves)), **promises)
 
     def apply(x: Any, *leaves: Any) -> Any:
         return operations.apply(x, func, plan, leaves, options)
@@ -173,7 +174,7 @@ def _get(x: Any, index: Any, fill_value: Any, **promises: Unpack[Promises]) -> A
     if fill_value is not None:
         options = options._replace(fill_value=_number(fill_value))
     plan, leaves = plan_of(index, x.aval.shape, rules)
-    return _reader(plan, options)(x, *leaves)
+    return _reader(plan, options, told_apart(options.fill_value))(x, *leaves)
 
 
 def _number(fill_value: Any) -> Any:
@@ -250,7 +251,7 @@ def _program(factory: Callable[..., Callable[..., Any]]) -> Callable[..., Any]:
 
 
 @_program
-def _reader(plan: Plan, options: Options) -> Callable[..., Any]:
+def _reader(plan: Plan, options: Options, fill_value: Hashable) -> Callable[..., Any]:  # a key that knows -0.0
     return lambda x, *leaves: operations.get(x, plan, leaves, options)
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import Shape, ShapeError, aval_of
-from xlamini.numpy.arguments import as_axis, as_operand, refuse_out
+from xlamini.numpy.arguments import as_axis, as_operand, as_operand_beside, refuse_out
 from xlamini.numpy.indexing.operations import Options, get
 from xlamini.numpy.indexing.parse import plan_of
 from xlamini.numpy.indexing.plan import Rules
@@ -67,7 +67,8 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     """
     _refuse_inplace("put", inplace)
     check_dtypes(a, v)
-    a, indices, v = as_operand("put", a), _integers("put", ind), as_operand("put", v)
+    a, indices = as_operand("put", a), _integers("put", ind)
+    v = as_operand_beside("put", v, a)
     aval, values, count = aval_of(a), aval_of(v), aval_of(indices).size
     if not count or not values.size:
         return a

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from xlamini.core import aval_of, trim
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.state import state
-from xlamini.numpy.arguments import as_operand, refuse_out
+from xlamini.numpy.arguments import as_operand, as_operand_beside, refuse_out
 from xlamini.numpy.vectorize import vectorize
 from xlamini.primitives import expand_dims, in_dtype, stands_for_array
 from xlamini.runtime import Array
@@ -178,8 +178,8 @@ class ufunc:
         if b is None:
             return at.set(in_dtype(self(x[indices]), aval_of(x).dtype))
         if self._shortcuts.update is not None:
-            return getattr(at, self._shortcuts.update)(as_operand(name, b))
-        return _folds().updated(self._folded, x, indices, in_dtype(as_operand(name, b), aval_of(x).dtype))
+            return getattr(at, self._shortcuts.update)(as_operand_beside(name, b, x))
+        return _folds().updated(self._folded, x, indices, in_dtype(as_operand_beside(name, b, x), aval_of(x).dtype))
 
     @api_boundary
     def outer(self, A: ArrayLike, B: ArrayLike, /) -> Array:

@@ -4,7 +4,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from xlamini.core import aval_of
+from xlamini.core.dtypes.limits import finfo
 from xlamini.primitives.accuracy import Accuracy, Accurate
+from xlamini.primitives.arithmetic import max, min
 from xlamini.primitives.cpu_math import SINGLE, formula
 from xlamini.primitives.elementwise import Elementwise, elementwise
 from xlamini.primitives.exponential import TRANSCENDENTAL, exp
@@ -30,7 +33,8 @@ def gaussian(x: Any) -> Any:
 
 @gaussian.derivative
 def _(x: Any, *, out: Any) -> Any:
-    return -2 * x * out
+    largest = float(finfo(aval_of(x).dtype).max)  # an infinite x would make NaN of 0
+    return -2 * out * max(min(x, largest), -largest)
 
 
 @elementwise(hlo="chlo.erf", accepts=FLOAT, flops=TRANSCENDENTAL)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -23,6 +23,7 @@ from xlamini.core.pytree.flattening import return_levels
 from xlamini.core.state import state
 from xlamini.core.wrapping import with_globals, with_own_code
 from xlamini.primitives import stands_for_array
+from xlamini.primitives.promotion import check_members
 from xlamini.runtime import ArrayImpl
 from xlamini.runtime.dispatch_errors import Explain, guarded
 from xlamini.staging.run.jit import dispatched
@@ -64,7 +65,7 @@ def beyond_dtypes(args: Sequence[Any]) -> bool:
 
     In a compiled call it would be an array of that dtype, wrapped around; an operation of its own gets its value.
     """
-    numbers = [x for x in args if type(x) is int and not 0 <= x <= 1]
+    numbers = [x for x in _with_members(args) if type(x) is int and not 0 <= x <= 1]
     return any(not fits(x, dtype) for x in numbers for dtype in (*_dtypes_of(args), canonicalize_dtype(int)))
 
 
@@ -78,16 +79,31 @@ def _refuse_ints(args: Sequence[Any]) -> None:
     Most functions never see such arguments, so only one that has refused them looks at the ints of each call. For C++
     an int has the signature of a weakly typed array.
     """
-    if not any(type(x) is int or (type(x) is ArrayImpl and x.aval.weak_type and x.dtype.kind == "i") for x in args):
+    if not any(map(_may_be_an_int, _with_members(args))):
         return
     limits = iinfo(canonicalize_dtype(int))
     if any(not (fits(limits.min, dtype) and fits(limits.max, dtype)) for dtype in _dtypes_of(args)):
         raise OverflowError("ints are to be compared with dtypes")
 
 
-def _numbers_beyond(fun: Any, static: Sequence[str], args: Sequence[Any]) -> list[str]:
+def _may_be_an_int(x: Any) -> bool:
+    return type(x) is int or (type(x) is ArrayImpl and x.aval.weak_type and x.dtype.kind == "i")
+
+
+def _with_members(args: Sequence[Any]) -> list[Any]:
+    return [*args, *[x for arg in args if type(arg) is list or type(arg) is tuple for x in arg]]
+
+
+def _numbers_beyond(fun: Any, static: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
     """The parameters that hold ints, if one of them is beyond a dtype; static ones are what they are."""
-    dynamic = {name: x for name, x in zip(inspect.signature(fun).parameters, args, strict=False) if name not in static}
+    named = [x for name, x in kwargs.items() if type(x) is int and name not in static]
+    if kwargs and not (named or int in map(type, args)):
+        return []
+    given = [*zip(inspect.signature(fun).parameters, args, strict=False), *kwargs.items()]
+    dynamic = {name: x for name, x in given if name not in static}
+    for members in dynamic.values():
+        if (type(members) is list or type(members) is tuple) and kwargs.get("dtype") is None:
+            check_members(members)
     ints = [name for name, x in dynamic.items() if type(x) is int]
     return ints if beyond_dtypes(list(dynamic.values())) else []
 
@@ -118,7 +134,7 @@ def _call(*args: Any, **kwargs: Any) -> Any:
         try:
             if state.builder is not None:
                 return hooks.trace_library_call(fun, args, kwargs)
-            if compares and beyond_dtypes(args) and (numbers := _numbers_beyond(fun, static, args)):
+            if compares and (numbers := _numbers_beyond(fun, static, args, kwargs)):
                 return _with_numbers(fun, (*static, *numbers))(*args, **kwargs)
             if compiled is None:  # on first use: there are hundreds of composites, and a program calls a few
                 compiled, explain = dispatched(fun, static, check)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import functools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xlamini.core import Tracer, Values, active, config, flatten_from_user, paused_gc, unflatten
@@ -82,13 +82,13 @@ class Jitted(Estimated):
         self.in_python = PythonCalls(options.static)
         self.function: Any = None
         self.check: Callable[[Values], None] | None = None
-        """Called with the positional arguments of a new signature, but for static ones: it may raise."""
+        """Called with the arguments of a new signature, but for static ones: it may raise."""
         jitted_functions.add(self)
 
     def on_miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """The outputs, and the fast path by which C++ runs this signature from now on."""
         if self.check is not None:
-            self.check([x for position, x in enumerate(args) if position not in self.options.static.nums])
+            self.check(self._dynamic(args, kwargs))
         cached = self.in_python.run(args, kwargs) if self.in_python.calls else None
         if cached is not None:
             return cached
@@ -97,6 +97,11 @@ class Jitted(Estimated):
         except RefEscaped as touched:
             cells = with_touched((), touched)
         return run_with_refs(cells, self._with_ref_args, args, kwargs)
+
+    def _dynamic(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        static = self.options.static
+        positional = [x for position, x in enumerate(args) if position not in static.nums]
+        return [*positional, *(x for name, x in kwargs.items() if name not in static.names)]
 
     def deep_copy(self, memo: dict[int, Any]) -> Any:
         """The jitted function itself, as a function is copied; that of a bound method is bound to the object's copy."""
@@ -142,7 +147,7 @@ class Jitted(Estimated):
         out = unflatten(traced.out_tree, outs)
         if plan is not given:
             return with_values(out), None, False
-        if not program.runs_in_cpp:
+        if not program.runs_in_cpp or (plan.statics is not None and plan.statics.are_ambiguous):
             self.in_python.add(plan, traced, program, where.committed)
             return out, None, False
         out_tree = dispatch_registry.flatten(out)[1]

@@ -9,6 +9,7 @@ from typing import Any
 
 from xlamini.core import Values
 from xlamini.core.avals import is_several
+from xlamini.core.told_apart import is_ambiguous, told_apart
 from xlamini.staging.trace.arguments import name_of
 
 Numbers = int | Sequence[int] | None
@@ -139,8 +140,13 @@ class StaticArgs:
     @property
     def key(self) -> tuple:
         # Types too: 1, 1.0 and True are equal, but mean different programs.
-        values = (*self.by_num, *self.by_name)
-        return values, tuple(type(v) for _, v in values)
+        values = tuple((where, told_apart(v)) for where, v in (*self.by_num, *self.by_name))
+        return values, tuple(type(v) for _, v in (*self.by_num, *self.by_name))
+
+    @property
+    def are_ambiguous(self) -> bool:
+        """Whether C++ dispatch, which compares by equality, would take another call's values for these."""
+        return any(is_ambiguous(v) for _, v in (*self.by_num, *self.by_name))
 
 
 def take_out(selected: Selected, args: Values, kwargs: dict[str, Any]) -> tuple[StaticArgs, list[Any], dict[str, Any]]:
