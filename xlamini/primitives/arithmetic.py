@@ -15,7 +15,7 @@ from xlamini.core.sharding.partial_sums import IN_FIRST, JOINTLY
 from xlamini.primitives.comparison import eq, ge, gt, lt
 from xlamini.primitives.complex import conj, part_dtype, real
 from xlamini.primitives.convert_element_type import convert
-from xlamini.primitives.elementwise import Elementwise, elementwise, like_dtypes, mul, neg, spread, stretched
+from xlamini.primitives.elementwise import Elementwise, elementwise, mul, neg, spread, stretched
 from xlamini.primitives.kinds import ANY, COMPLEX, FLOAT, INTEGER, REAL, SIGNED, UNSIGNED, kind_of
 from xlamini.primitives.rounding import floor
 from xlamini.primitives.select import by_parts, where
