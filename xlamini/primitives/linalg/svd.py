@@ -79,9 +79,10 @@ def svd(
     """U, the singular values in descending order, and V^H, of matrices of shape [..., m, n]; `x = U diag(s) V^H`.
 
     Without `full_matrices` there are as many columns of U and rows of V^H as singular values, min(m, n); with it both
-    are square, and derivatives hold for what does not depend on how they were completed. Without `compute_uv` the result is the singular values alone.
-    `subset_by_index=(start, end)` asks for those with these indices only, which then have no derivative. ShapeError for
-    a rank below 2 or a subset that is not there, NotImplementedError for an algorithm that the platform has not.
+    are square, and derivatives hold for what does not depend on how they were completed. Without `compute_uv` the
+    result is the singular values alone. `subset_by_index=(start, end)` asks for those with these indices only, which
+    then have no derivative. ShapeError for a rank below 2 or a subset that is not there, NotImplementedError for an
+    algorithm that the platform has not.
 
     >>> svd(xlamini.numpy.array([[0.0, 2.0], [1.0, 0.0]]), compute_uv=False)
     Array([2., 1.], dtype=float32)
