@@ -31,10 +31,6 @@ ROWS = [
             lambda x: lapack.eigh(x, subset_by_index=(0, 1)), (SQUARE,), (SQUARE,)
         ), NotImplementedError, "eigh has no derivative with subset_by_index",
     ),
-    row(
-        "svd full derivative", lambda: xlamini.grad(lambda x: lapack.svd(x)[1].sum())(WIDE), NotImplementedError,
-        "svd of float32[2,3] has no derivative with full_matrices=True", "pass full_matrices=False",
-    ),
     row("svd full subset", lambda: lapack.svd(SQUARE, subset_by_index=(0, 1)), ValueError, "pass full_matrices=False"),
     row(
         "svd subset", lambda: lapack.svd(WIDE, full_matrices=False, subset_by_index=(0, 3)), ShapeError,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xlamini import jit, lax, numpy as jnp, tree
+from xlamini import grad, jit, lax, numpy as jnp, tree
 from xlamini.example_libraries import optimizers as opt
 
 pytestmark = pytest.mark.sample(4)
@@ -117,3 +117,9 @@ def doubled() -> Any:
 def test_errors(call: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         call()
+
+
+def test_norms_of_gradients_out_of_the_range_of_squares() -> None:
+    assert opt.l2_norm([jnp.full(9, 100, jnp.float16)]) == 300
+    np.testing.assert_allclose(opt.clip_grads([jnp.array([3e25, 4e25])], 1.0)[0], [0.6, 0.8], 1e-6)
+    assert grad(lambda x: opt.l2_norm([x]))(jnp.zeros(2)).tolist() == [0, 0]

@@ -115,3 +115,10 @@ def test_sums_of_halves_are_rounded_once(dtype: str) -> None:
     np.testing.assert_allclose(found, wide - np.log(total), rtol=2 * step, atol=0.05)
     _, derivative = xlamini.jvp(nn.softmax, (jnp.zeros(2**12, dtype),), (jnp.ones(2**12, dtype),))
     assert not derivative.any()
+
+
+def test_the_gradient_of_the_sum_of_nothing_is_0() -> None:
+    rows = jnp.array([[-INF, -INF], [0.0, 0.0]])
+    found = grad(lambda x: nn.logsumexp(x, axis=1)[1])(rows)
+    np.testing.assert_array_equal(found, [[0, 0], [0.5, 0.5]])
+    assert jit(grad(nn.logsumexp))(rows[0]).tolist() == [0, 0]

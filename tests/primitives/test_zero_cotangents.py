@@ -47,3 +47,19 @@ def test_a_zero_stays_one(name):
 def test_the_second_derivative_of_a_barrier():
     square = lambda x: lax.optimization_barrier((log(x), x * x))[1]
     assert xlamini.grad(xlamini.grad(square))(0.0) == 2.0
+
+
+CHOSEN = {
+    "maximum": lambda x: jnp.sqrt(jnp.maximum(x, 0.0)),
+    "fmax": lambda x: log(jnp.fmax(x, 0.0)),
+    "minimum": lambda x: jnp.arcsin(jnp.minimum(2 - x, 1.0)),
+    "clip": lambda x: jnp.arccos(jnp.clip(x, -1, 1)),
+    "clip below": lambda x: jnp.arccosh(jnp.clip(x, 1, None)),
+}
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_an_operand_that_is_not_the_extremum_has_slope_0(name):
+    for slope in (xlamini.grad(CHOSEN[name]), xlamini.jit(xlamini.grad(CHOSEN[name]))):
+        assert slope(-2.0) == 0
+    assert xlamini.grad(jnp.maximum, (0, 1))(1.0, 1.0) == (0.5, 0.5)

@@ -191,6 +191,13 @@ OTHERS = [
     ),
     called("digitize", lambda x: jnp.digitize(x, np.arange(3)), lambda x: np.digitize(x, np.arange(3)), V, **FLAT),
     called(
+        "digitize: descending",
+        lambda x: jnp.digitize(jnp.round(x), np.arange(3)[::-1]),
+        lambda x: np.digitize(np.round(x), np.arange(3)[::-1]),
+        V,
+        **FLAT,
+    ),
+    called(
         "bincount",
         lambda x: jnp.bincount(x, length=5),
         lambda x: np.bincount(x, minlength=5),

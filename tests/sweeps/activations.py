@@ -8,7 +8,8 @@ import mpmath as mp
 import numpy as np
 
 from tests.sweeps.elementary import row
-from xlamini import nn
+from xlamini import jvp, nn
+from xlamini.numpy import ones_like
 
 
 def ends(zero: float, plus: float, minus: float) -> Callable[[float], float]:
@@ -68,7 +69,15 @@ def selu(x: Any) -> Any:
     return SELU[0] * (x if x > 0 else SELU[1] * mp.expm1(x))
 
 
+def slope_of(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The derivative of an elementwise function, whose own derivative is swept then."""
+    return lambda x: jvp(function, (x,), (ones_like(x),))[1]
+
+
 ACTIVATIONS = [
+    row("nn.softplus: slope", slope_of(nn.softplus), gate, ends(0.5, 1, 0), lambda x: gate(x) * gate(-x)),
+    row("nn.log_sigmoid: slope", slope_of(nn.log_sigmoid), lambda x: gate(-x), ends(0.5, 0, 1),
+        lambda x: -gate(x) * gate(-x)),
     row("nn.sigmoid", nn.sigmoid, gate, ends(0.5, 1, 0), lambda x: gate(x) * gate(-x)),
     row("nn.silu", nn.silu, lambda x: x * gate(x), ends(0, np.inf, 0), silu_slope, -86, 1e30),
     row("nn.softplus", nn.softplus, softplus, ends(np.log(2), np.inf, 0), gate),

@@ -31,6 +31,10 @@ def root_of(x: Any) -> Any:
     return mp.sqrt((1 - x) * (1 + x))
 
 
+def slope_of_sinc(x: Any) -> Any:
+    return -(mp.pi**2) * x / 3 if abs(x) < 1e-15 else (mp.cospi(x) - mp.sincpi(x)) / x
+
+
 ELEMENTARY = [
     of_numpy("sin", mp.sin, mp.cos),
     of_numpy("cos", mp.cos, lambda x: -mp.sin(x)),
@@ -53,6 +57,7 @@ ELEMENTARY = [
     of_numpy("log1p", mp.log1p, lambda x: 1 / (1 + x), -1),
     of_numpy("sqrt", mp.sqrt, lambda x: 1 / (2 * mp.sqrt(x)), 0),
     of_numpy("cbrt", cube_root, lambda x: 1 / (3 * cube_root(x) ** 2)),
+    of_numpy("sinc", mp.sincpi, slope_of_sinc, -0.9, 0.9),
     of_numpy("reciprocal", lambda x: 1 / x, lambda x: -1 / x**2),
     of_numpy("square", lambda x: x * x, lambda x: 2 * x),
     row("lax.rsqrt", lax.rsqrt, lambda x: 1 / mp.sqrt(x), lambda x: np.inf if x == 0 else 0, None, 1e-300),

@@ -71,6 +71,12 @@ def _rebuilt_svd(a: Any) -> Any:
     return (u * s.astype(a.dtype)) @ vh
 
 
+def _beyond(a: Any, module: Any) -> Any:
+    """The projector on what the first two columns do not span, by the vectors that complete U."""
+    others = module.linalg.svd(a[:, :2], full_matrices=True)[0][:, 2:]
+    return others @ others.conj().T
+
+
 def _rebuilt_eigh(a: Any) -> Any:
     w, v = jnp.linalg.eigh(a)
     return (v * w.astype(a.dtype)) @ v.conj().T
@@ -99,6 +105,10 @@ ROWS = [
     Row("cond", jnp.linalg.cond, np.linalg.cond, 0, REGULAR, slopes=("general",)),
     Row("svdvals", jnp.linalg.svdvals, lambda a: np.linalg.svd(a)[1], 1, ALL, slopes=("general",)),
     Row("svd: rebuilt", _rebuilt_svd, lambda a: a, 1, ALL, slopes=("general", "definite")),
+    Row(
+        "svd: completed", lambda a: _beyond(a, jnp), lambda a: _beyond(a, np), 0, REGULAR,
+        slopes=("general", "definite"),
+    ),
     Row(
         "eigvalsh", jnp.linalg.eigvalsh, np.linalg.eigvalsh, 1, (*SYMMETRIC, "zero"), slopes=("definite",),
         hermitian=True,

@@ -15,6 +15,7 @@ import scipy.stats
 
 import xlamini as xl
 import xlamini.numpy as jnp
+from xlamini.ops import segment_sum
 from xlamini.scipy import stats
 
 INF = np.inf
@@ -51,8 +52,8 @@ STATISTICS = [
     _named("var", 2),
     _named("nanvar", 2),
     *(
-        Statistic(f"quantile: {q}", lambda x, q=q: jnp.quantile(x, q), lambda x, q=q: np.quantile(x, np.float32(q)))
-        for q in (0.0, 0.3, 0.5, 1.0)
+        Statistic(f"quantile: {q}", lambda x, q=q: jnp.quantile(x, q), lambda x, q=q: np.quantile(x, q))
+        for q in (0.0, 0.3125, 0.5, 1.0)
     ),
     Statistic("percentile", lambda x: jnp.percentile(x, 25), lambda x: np.percentile(x, 25)),
     Statistic("nanquantile", lambda x: jnp.nanquantile(x, 0.75), lambda x: np.nanquantile(x, 0.75)),
@@ -68,11 +69,11 @@ def limits(dtype: str) -> Any:
 
 
 def check(found: Any, wanted: Any, budget: float, size: float, dtype: str) -> None:
-    """A result out of range may be infinite or 0."""
+    """A result out of range may be 0, or infinite, of either sign where products of both were added."""
     found, wanted = np.asarray(found).astype(np.float64), np.asarray(wanted).astype(np.float64)
     ends = limits(dtype)
     wanted = np.where(np.abs(wanted) > float(ends.max), np.sign(wanted) * INF, wanted)
-    error = np.where(found == wanted, 0, np.abs(found - wanted))
+    error = np.where((found == wanted) | (np.isinf(found) & np.isinf(wanted)), 0, np.abs(found - wanted))
     least = max(size, float(ends.tiny)) * float(ends.eps)
     assert (error <= budget * least).all(), f"{found} for {wanted}"
 
@@ -94,6 +95,23 @@ def test_statistics(row: Statistic, dtype: str) -> None:
                 assert jnp.isfinite(gradients[i]).all()
         exact = np.asarray(inputs[0]).astype(np.longdouble)
         check(row.function(inputs[0]), row.reference(exact), row.budget, 3.0**2, dtype)
+
+
+BINS = {
+    "bincount": lambda x: jnp.bincount(jnp.zeros(len(x), int), x, length=1),
+    "histogram": lambda x: jnp.histogram(jnp.zeros(len(x), x.dtype), 1, weights=x)[0],
+    "histogram2d": lambda x: jnp.histogram2d(*jnp.zeros((2, len(x)), x.dtype), 1, weights=x)[0],
+    "segment_sum": lambda x: segment_sum(x, jnp.zeros(len(x), int), 1),
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES[:2])
+@pytest.mark.parametrize("name", BINS)
+def test_sums_into_bins(name: str, dtype: str) -> None:
+    """The terms are far below the rounding error of the sum."""
+    found = xl.jit(BINS[name])(jnp.full(5000, 0.125, dtype))
+    assert found.dtype == dtype
+    check(found, 625.0, 1, 625.0, dtype)
 
 
 class Density(NamedTuple):
@@ -142,3 +160,6 @@ def test_distributions(row: Density, name: str, dtype: str) -> None:
                     size = max(abs(float(exact)), 1e-30 if name == "pdf" else 1.0)
                     check(one, exact, row.budget * max(1, abs(np.log(size))), size, dtype)
         assert np.isnan(np.asarray(function(jnp.asarray(np.nan, dtype))))
+        if name not in ("ppf", "isf"):
+            slopes = np.asarray(xl.vmap(xl.grad(function))(places))
+            assert not np.isnan(slopes[np.isfinite(wanted)]).any()

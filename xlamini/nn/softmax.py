@@ -82,12 +82,13 @@ def logsumexp(
     shifted = _rounded(array) - in_dtype(largest, array.dtype)
     if weights is not None:
         # The others of weight 0 stay: the derivative in their weight is not 0.
-        none = found == -math.inf
-        shifted = _left_out(shifted, (weights == 0) & (none | _overflows(shifted)))
+        shifted = _left_out(shifted, (weights == 0) & ((found == -math.inf) | _overflows(shifted)))
     powers = exponential.exp(shifted)
     total = _summed(powers if weights is None else weights * powers, axes)
     signs = sign(total)
-    out = exponential.log(abs(total) if return_sign else total) + largest
+    size = abs(total) if return_sign else total
+    none = found == -math.inf  # the slopes of the logarithm of 0 are infinite, those of the exponentials 0
+    out = choose(none, -math.inf, exponential.log(choose(none, 1, size)) + largest)
     if not keepdims:
         shape = tuple(n for d, n in enumerate(array.shape) if d not in axes.dims)
         out, signs = out.reshape(shape), signs.reshape(shape)

@@ -164,7 +164,8 @@ def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
     refuse_out("modf", out)
     (array,) = for_kinds(FLOAT, promoted_inexact)("modf", x)
     whole = _towards_zero(array)
-    return array - whole, whole
+    infinite = equal(abs(array), math.inf)
+    return where(infinite, 1 / array, array - where(infinite, 0, whole)), whole
 
 
 def _copysign(x: Any, y: Any) -> Any:

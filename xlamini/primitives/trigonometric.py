@@ -141,15 +141,15 @@ def atan2(x: Any, y: Any) -> Any:
 
 
 def _over_square_length(along: Any, x: Any, y: Any) -> Any:
-    """`along / (x^2 + y^2)`, whose squares stay in range; 0 at the origin, where the angle has no derivative."""
+    """`along / (x^2 + y^2)`, whose squares stay in range; 0 far away, and at the origin, which has no derivative."""
     if kind_of(aval_of(x).dtype) is COMPLEX:
         return along / (square(x) + square(y))
     longer = max(abs(x), abs(y))
-    at_origin = eq(longer, 0)
-    unit = where(bitwise_or(at_origin, eq(longer, math.inf)), 1, longer)
+    flat = bitwise_or(eq(longer, 0), eq(longer, math.inf))
+    unit = where(flat, 1, longer)
     # The choice also keeps XLA from dividing once, by the product of all.
-    share = where(at_origin, 0, along / unit)
-    return share / (where(at_origin, 1, square(x / unit) + square(y / unit)) * unit)
+    share = where(flat, 0, along / unit)
+    return share / (where(flat, 1, square(x / unit) + square(y / unit)) * unit)
 
 
 atan2.derivatives(

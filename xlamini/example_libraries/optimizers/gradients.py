@@ -13,7 +13,7 @@ def l2_norm(tree: Any) -> Any:
     >>> float(l2_norm({"a": jnp.array([3.0]), "b": 4.0}))
     5.0
     """
-    return jnp.sqrt(sum(jnp.vdot(x, x) for x in tree_leaves(tree)))
+    return jnp.linalg.norm(jnp.stack([jnp.linalg.norm(jnp.ravel(x)) for x in tree_leaves(tree)]))
 
 
 def clip_grads(grad_tree: Any, max_norm: float) -> Any:

@@ -2,7 +2,8 @@
 
 The derivative, with B = U^H dA V: the singular values change by the real diagonal of B, the vectors by rotations among
 themselves, U (E + O) and V (E - O) with E = (B + B^H) / 2 (s[j] - s[i]) and O = (B - B^H) / 2 (s[j] + s[i]), and by
-what leads out of the space that they span. Where a divisor is 0, so is the quotient.
+what leads out of the space that they span. Where a divisor is 0, so is the quotient. Vectors that complete U or V to a
+square are determined as a space alone: they follow it, and do not turn within it.
 """
 from __future__ import annotations
 
@@ -13,8 +14,9 @@ import numpy as np
 
 from xlamini.core import Avals, Cost, ShapedArray, ShapeError, Values, Zero, aval_of, is_zero, literal
 from xlamini.lowering.gpu import is_gpu
-from xlamini.primitives.arithmetic import add, sub
+from xlamini.primitives.arithmetic import add, neg, sub
 from xlamini.primitives.complex import part_dtype, real
+from xlamini.primitives.concatenate import concatenate
 from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.kinds import is_complex
@@ -76,9 +78,10 @@ def svd(
     """U, the singular values in descending order, and V^H, of matrices of shape [..., m, n]; `x = U diag(s) V^H`.
 
     Without `full_matrices` there are as many columns of U and rows of V^H as singular values, min(m, n); with it both
-    are square, and have no derivative unless m = n. Without `compute_uv` the result is the singular values alone.
-    `subset_by_index=(start, end)` asks for those with these indices only, which then have no derivative. ShapeError for
-    a rank below 2 or a subset that is not there, NotImplementedError for an algorithm that the platform has not.
+    are square, and derivatives hold for what does not depend on how they were completed. Without `compute_uv` the
+    result is the singular values alone. `subset_by_index=(start, end)` asks for those with these indices only, which
+    then have no derivative. ShapeError for a rank below 2 or a subset that is not there, NotImplementedError for an
+    algorithm that the platform has not.
 
     >>> svd(xlamini.numpy.array([[0.0, 2.0], [1.0, 0.0]]), compute_uv=False)
     Array([2., 1.], dtype=float32)
@@ -126,13 +129,12 @@ class Svd(MatrixOperation):
         self, primals: Values, tangents: Values, *, compute_uv: bool, full_matrices: bool, **params: Any
     ) -> Any:
         (x,), (tangent,) = primals, tangents
-        m, n = aval_of(x).shape[-2:]
-        _check_differentiable(aval_of(x), full_matrices and compute_uv and m != n, params["subset_by_index"])
-        s, u, vh = self.bind(x, compute_uv=True, full_matrices=False, **params)
+        _check_differentiable(aval_of(x), params["subset_by_index"])
+        s, u, vh = self.bind(x, compute_uv=True, full_matrices=full_matrices and compute_uv, **params)
         if is_zero(tangent):
             moved = [Zero(aval_of(y)) for y in (s, u, vh)]
         else:
-            moved = _tangents(s, u, mH(vh), tangent) if compute_uv else [_tangent_of_values(u, vh, tangent)]
+            moved = _tangents_of_all(s, u, mH(vh), tangent) if compute_uv else [_tangent_of_values(u, vh, tangent)]
         return ([s, u, vh], moved) if compute_uv else ([s], moved[:1])
 
     def lower(
@@ -159,12 +161,7 @@ svd_p = Svd()
 # --- derivatives
 
 
-def _check_differentiable(x: ShapedArray, completed: bool, subset: Any) -> None:
-    if completed:
-        raise NotImplementedError(
-            f"svd of {shown(x)} has no derivative with full_matrices=True: the vectors that complete U or V are not "
-            "determined; pass full_matrices=False"
-        )
+def _check_differentiable(x: ShapedArray, subset: Any) -> None:
     if subset not in (None, (0, min(x.shape[-2:]))):
         raise NotImplementedError("svd has no derivative with subset_by_index; ask for all, and slice")
 
@@ -173,6 +170,23 @@ def _tangent_of_values(u: Any, vh: Any, dx: Any) -> Any:
     """That of s alone: the diagonal of U^H dx V takes one product of matrices."""
     parts = mul(mT(u), matmul(vh, mH(dx)))
     return sum_over(real(parts) if is_complex(parts) else parts, (aval_of(parts).ndim - 1,))
+
+
+def _tangents_of_all(s: Any, u: Any, v: Any, dx: Any) -> list[Any]:
+    """The tangents of s, U and V^H, of which U or V may have more columns than there are singular values."""
+    count = aval_of(s).shape[-1]
+    ds, du, dvh = _tangents(s, slice_in_dim(u, 0, count, 1, -1), slice_in_dim(v, 0, count, 1, -1), dx)
+    return [ds, _completed(du, u), mH(_completed(mH(dvh), v))]
+
+
+def _completed(moved: Any, u: Any) -> Any:
+    """The tangent of all columns from that of the first: the others stay orthogonal to them."""
+    count, size = aval_of(moved).shape[-1], aval_of(u).shape[-1]
+    if count == size:
+        return moved
+    first, others = slice_in_dim(u, 0, count, 1, -1), slice_in_dim(u, count, size, 1, -1)
+    follow = neg(matmul(first, matmul(mH(moved), others)))
+    return concatenate([moved, follow], aval_of(u).ndim - 1)
 
 
 def _tangents(s: Any, u: Any, v: Any, dx: Any) -> list[Any]:

@@ -1,14 +1,20 @@
 """The logarithm of the gamma function, its derivatives, and Hurwitz' zeta function, elementwise."""
 from __future__ import annotations
 
+import math
 from typing import Any, NoReturn
 
 from xlamini.core import MissingRule
+from xlamini.primitives.comparison import lt
 from xlamini.primitives.cpu_math import formula
 from xlamini.primitives.elementwise import elementwise
 from xlamini.primitives.exponential import TRANSCENDENTAL
 from xlamini.primitives.kinds import FLOAT
+from xlamini.primitives.power import square
+from xlamini.primitives.rounding import round
+from xlamini.primitives.select import where
 from xlamini.primitives.special.zeta_derivative import zeta_slope
+from xlamini.primitives.trigonometric import sin
 
 
 @elementwise(hlo="chlo.lgamma", on_cpu=formula("gamma.log_gamma"), accepts=FLOAT, flops=TRANSCENDENTAL)
@@ -36,7 +42,7 @@ def digamma(x: Any) -> Any:
 
 @digamma.derivative
 def _(x: Any, *, out: Any) -> Any:
-    return polygamma(1, x)
+    return trigamma(x)
 
 
 def not_differentiable(operation: str, argument: str, error: type[Exception] = MissingRule) -> Any:
@@ -67,6 +73,18 @@ def zeta(x: Any, q: Any) -> Any:
     >>> round(float(lax.zeta(2.0, 1.0)), 3)
     1.645
     """
+
+
+def trigamma(x: Any) -> Any:
+    """`polygamma(1, x)`, of negative x by reflection: XLA's series holds only down to -9.
+
+    >>> round(float(trigamma(-20.5)), 3)
+    9.822
+    """
+    left = lt(x, 0)
+    right = polygamma(1, where(left, 1 - x, x))
+    sine = sin(math.pi * where(left, x - round(x), 0.5))
+    return where(left, square(math.pi / sine) - right, right)
 
 
 zeta.derivatives(lambda x, q, out: zeta_slope(x, q), lambda x, q, out: -x * zeta(x + 1, q))

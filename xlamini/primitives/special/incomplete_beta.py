@@ -109,7 +109,13 @@ def _at_the_edges(a: Any, b: Any, x: Any) -> Any:
 def _density(a: Any, b: Any, x: Any) -> Any:
     """The derivative in x."""
     log_beta = lgamma(a) + lgamma(b) - lgamma(a + b)
-    return exp((b - 1) * log1p(-x) + (a - 1) * log(x) - log_beta)
+    return exp(_times(b - 1, log1p(-x)) + _times(a - 1, log(x)) - log_beta)
+
+
+def _times(factor: Any, logarithm: Any) -> Any:
+    """Their product, 0 where the factor is."""
+    none = eq(factor, 0)
+    return where(none, 0, factor * where(none, 1, logarithm))
 
 
 regularized_incomplete_beta.derivatives(

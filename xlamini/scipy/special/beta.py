@@ -5,13 +5,13 @@ import math
 from typing import Any
 
 from xlamini.numpy.ufuncs.declaration import ufunc
-from xlamini.primitives import bitwise_and, exp, floor, log, log1p, max, min, promoted_inexact, where
+from xlamini.primitives import bitwise_and, bitwise_or, exp, floor, log, log1p, max, min, promoted_inexact, where
 from xlamini.primitives.special.gamma import digamma, lgamma
 from xlamini.primitives.special.incomplete_beta import betainc as betainc_p
 from xlamini.primitives.special.stirling import LARGE, remainder
 from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
-from xlamini.scipy.special.gamma import is_whole, sign_of_gamma
+from xlamini.scipy.special.gamma import is_pole, is_whole, sign_of_gamma
 from xlamini.typing import ArrayLike
 
 _STEPS = 10
@@ -57,7 +57,7 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     Array(-2.4849067, dtype=float32, weak_type=True)
     """
     a, b, _ = reflected(a, b)
-    return _log_beta(a, b)
+    return where(bitwise_and(is_pole(a), is_pole(b)), math.inf, _log_beta(a, b))
 
 
 @special(lambda a, b, out: out * _in_a(a, b, out), lambda a, b, out: out * _in_b(a, b, out))
@@ -68,7 +68,9 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
     Array(0.49999997, dtype=float32)
     """
     a, b, sign = reflected(a, b)
-    return sign * sign_of_gamma(a) * sign_of_gamma(b) * sign_of_gamma(a + b) * exp(_log_beta(a, b))
+    signs = sign * sign_of_gamma(a) * sign_of_gamma(b) * sign_of_gamma(a + b)
+    found = where(is_pole(a + b), 0.0, signs * exp(_log_beta(a, b)))
+    return where(bitwise_or(is_pole(a), is_pole(b)), math.inf, found)
 
 
 def reflected(a: Any, b: Any) -> tuple[Any, Any, Any]:

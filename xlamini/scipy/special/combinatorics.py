@@ -9,10 +9,11 @@ import numpy as np
 
 from xlamini.core import canonicalize_dtype
 from xlamini.numpy.arguments import as_count
-from xlamini.primitives import bitwise_and, bitwise_or, eq, exp, stop_gradient, where
+from xlamini.primitives import bitwise_and, bitwise_or, eq, exp, log, stop_gradient, where
 from xlamini.primitives.bitwise import bitwise_not
 from xlamini.primitives.special.gamma import lgamma
 from xlamini.runtime import Array, device_put_value
+from xlamini.scipy.special.beta import betaln
 from xlamini.scipy.special.declaration import special
 from xlamini.typing import ArrayLike
 
@@ -60,7 +61,7 @@ def _choices(n: Any, k: Any) -> Any:
     edge = bitwise_or(eq(k, 0), eq(n, k))
     finite = bitwise_and(valid, bitwise_not(bitwise_and(edge, n > _LARGE)))
     n, k = where(finite, n, 1.0), where(finite, k, 1.0)
-    out = exp(lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1))
+    out = exp(-log(n + 1) - betaln(n - k + 1, k + 1))
     return where(valid, where(edge, out + stop_gradient(1.0 - out), out), 0.0)
 
 

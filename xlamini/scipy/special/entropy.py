@@ -69,7 +69,9 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     >>> kl_div(0.5, 0.25)
     Array(0.09657359, dtype=float32, weak_type=True)
     """
-    return _relative(p, q) - p + q
+    relative = _relative(p, q)
+    endless = eq(relative, math.inf)  # which the infinite p would take away
+    return where(endless, relative, relative - where(endless, 0.0, p) + where(endless, 0.0, q))
 
 
 def _share(x: Any, y: Any) -> Any:

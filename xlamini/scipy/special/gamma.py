@@ -68,7 +68,14 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     return _polygamma(n, x)
 
 
-@ufunc(lambda n, x: primitives.polygamma(stop_gradient(n), x), promoted_inexact)
+def _derivative_of_digamma(n: Any, x: Any) -> Any:
+    n = stop_gradient(n)
+    order = where(eq(n, 0), 1.0, n)
+    higher = where(eq(order, 1), primitives.trigamma(x), primitives.polygamma(order, x))
+    return where(eq(n, 0), primitives.digamma(x), where(eq(x, math.inf), 0.0, higher))
+
+
+@ufunc(_derivative_of_digamma, promoted_inexact)
 def _polygamma(n: ArrayLike, x: ArrayLike) -> Array: ...
 
 
@@ -187,7 +194,7 @@ def _multigammaln(a: Any, *, d: int) -> Any:
 
 
 def _poch_slope(z: Any, m: Any, out: Any) -> Any:
-    both = bitwise_and(_is_pole(z), _is_pole(z + m))
+    both = bitwise_and(is_pole(z), is_pole(z + m))
     top, base = where(both, 1 - z - m, z + m), where(both, 1 - z, z)  # the cotangents of the reflections are equal
     return out * (primitives.digamma(top) - primitives.digamma(base))
 
@@ -199,12 +206,13 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
     >>> poch(2.0, 3.0)
     Array(24., dtype=float32)
     """
-    low, high = _is_pole(z), _is_pole(z + m)
+    low, high = is_pole(z), is_pole(z + m)
     both = bitwise_and(low, high)  # then the poles cancel: (-1) ** m * gamma(1 - z) / gamma(1 - z - m)
     top, base = where(both, 1 - z, z + m), where(both, 1 - z - m, z)
     size = exp(primitives.lgamma(top) - primitives.lgamma(base))
     signs = where(both, 1 - 2 * abs(m - 2 * floor(m / 2)), sign_of_gamma(z) * sign_of_gamma(z + m))
-    return where(eq(m, 0), 1.0, where(both, signs * size, where(low, 0.0, signs * size)))
+    one_pole = where(low, 0.0, where(high, math.inf, signs * size))
+    return where(eq(m, 0), 1.0, where(both, signs * size, one_pole))
 
 
 def is_whole(x: Any) -> Any:
@@ -212,5 +220,6 @@ def is_whole(x: Any) -> Any:
     return eq(x, floor(x))
 
 
-def _is_pole(x: Any) -> Any:
+def is_pole(x: Any) -> Any:
+    """A mask of 0 and the negative whole numbers."""
     return bitwise_and(x <= 0, is_whole(x))

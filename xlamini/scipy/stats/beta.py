@@ -6,6 +6,8 @@ Arguments broadcast, with ShapeError where they cannot; the result has their sha
 # pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
+from typing import Any
+
 from xlamini.numpy import exp, inf, log, where
 from xlamini.runtime import Array
 from xlamini.scipy.special import betainc, betaln, xlog1py, xlogy
@@ -20,10 +22,13 @@ def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: 
     >>> logpdf(0.5, 1.0, 1.0)
     Array(0., dtype=float32, weak_type=True)
     """
-    y = (x - loc) / scale
+    return _log_density((x - loc) / scale, a, b) - log(scale)
+
+
+def _log_density(y: Any, a: Any, b: Any) -> Any:
     outside = (y < 0) | (y > 1)
     y = inside(~outside, y)
-    return where(outside, -inf, xlogy(a - 1, y) + xlog1py(b - 1, -y) - betaln(a, b) - log(scale))
+    return where(outside, -inf, xlogy(a - 1, y) + xlog1py(b - 1, -y) - betaln(a, b))
 
 
 @distribution
@@ -33,7 +38,11 @@ def pdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arr
     >>> pdf(jnp.array([0.5, 2.0]), 2.0, 2.0)
     Array([1.5, 0. ], dtype=float32)
     """
-    return exp(logpdf(x, a, b, loc, scale))
+    y = (x - loc) / scale
+    edge = (y == 0) | (y == 1)  # the logarithm has no finite slope there, but the density may have
+    end, rest = inside(edge, y), inside(~edge, y)
+    at_end = end ** (a - 1) * (1 - end) ** (b - 1) * exp(-betaln(a, b) - log(scale))
+    return where(edge, at_end, exp(_log_density(rest, a, b) - log(scale)))
 
 
 @distribution

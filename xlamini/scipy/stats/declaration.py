@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from xlamini import numpy as jnp
 from xlamini.core import aval_of
+from xlamini.nn import log1mexp
 from xlamini.numpy.arguments import as_operand
 from xlamini.primitives import convert, promoted_inexact_dtypes
 from xlamini.staging import composite
@@ -35,6 +37,24 @@ def counting(formula: F) -> F:
 def inside(where: Any, x: Any, other: Any = 0.5) -> Any:
     """`x` where it is in the domain of a formula, and elsewhere a number that is: so its derivative is finite."""
     return jnp.where(where, x, other)
+
+
+def finite(z: Any) -> Any:
+    """z, where infinite a number whose density is 0 as well: the slope of `exp` there, 0, meets no infinite one."""
+    return jnp.where(abs(z) == jnp.inf, 1e4, z)
+
+
+def without_overflow(z: Any) -> Any:
+    """z, up to where `exp(z)` overflows: what is made of `exp(-exp(z))` is constant beyond, and its slope is 0."""
+    highest = 0.99 * math.log(float(jnp.finfo(z.dtype).max))
+    return jnp.where(z > highest, highest, z)
+
+
+def log_of_rest(z: Any) -> Any:
+    """`log(1 - exp(-exp(z)))`, which goes to z where `exp(z)` is nothing beside 1."""
+    z = without_overflow(z)
+    thin = z < -20
+    return jnp.where(thin, z - jnp.exp(z) / 2, log1mexp(jnp.exp(jnp.where(thin, 0.0, z))))
 
 
 def _promoting(formula: F, finish: Callable[[Any, Any], Any]) -> F:

@@ -6,6 +6,8 @@ Arguments broadcast, with ShapeError where they cannot; the result has their sha
 # pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
+from typing import Any
+
 from xlamini.numpy import exp, inf, log, where
 from xlamini.runtime import Array
 from xlamini.scipy.special import gammainc, gammaincc, gammaln, xlogy
@@ -20,9 +22,12 @@ def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     >>> logpdf(2.0, 1.0)
     Array(-2., dtype=float32, weak_type=True)
     """
-    y = (x - loc) / scale
+    return _log_density((x - loc) / scale, a) - log(scale)
+
+
+def _log_density(y: Any, a: Any) -> Any:
     there = (y >= 0) & (y < inf)
-    density = xlogy(a - 1, inside(there, y)) - y - gammaln(a) - log(scale)
+    density = xlogy(a - 1, inside(there, y)) - inside(there | (y != y), y) - gammaln(a)
     return where(there | (y != y), density, -inf)
 
 
@@ -33,7 +38,11 @@ def pdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     >>> pdf(jnp.array([0.0, 1.0]), 1.0)
     Array([1.        , 0.36787945], dtype=float32)
     """
-    return exp(logpdf(x, a, loc, scale))
+    y = (x - loc) / scale
+    start = y == 0  # the logarithm has no finite slope there, but the density may have
+    origin = inside(start, y, 1.0)
+    edge = origin ** (a - 1) * exp(-origin - gammaln(a) - log(scale))
+    return where(start, edge, exp(_log_density(inside(~start, y), a) - log(scale)))
 
 
 @distribution

@@ -6,10 +6,9 @@ Arguments broadcast, with ShapeError where they cannot; the result has their sha
 # pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
-from xlamini.nn import log1mexp
 from xlamini.numpy import exp, expm1, inf, log, log1p, where
 from xlamini.runtime import Array
-from xlamini.scipy.stats.declaration import distribution
+from xlamini.scipy.stats.declaration import distribution, log_of_rest, without_overflow
 from xlamini.typing import ArrayLike
 
 
@@ -32,7 +31,8 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> pdf(0.0)
     Array(0.36787945, dtype=float32, weak_type=True)
     """
-    return exp(logpdf(x, loc, scale))
+    z = without_overflow((x - loc) / scale)
+    return exp(z - exp(z) - log(scale))
 
 
 @distribution
@@ -42,7 +42,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> cdf(0.0)
     Array(0.63212055, dtype=float32, weak_type=True)
     """
-    return -expm1(logsf(x, loc, scale))
+    return -expm1(-exp(without_overflow((x - loc) / scale)))
 
 
 @distribution
@@ -52,7 +52,7 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> logcdf(0.0)
     Array(-0.45867515, dtype=float32, weak_type=True)
     """
-    return log1mexp(-logsf(x, loc, scale))
+    return log_of_rest((x - loc) / scale)
 
 
 @distribution
@@ -62,7 +62,7 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> sf(0.0)
     Array(0.36787945, dtype=float32, weak_type=True)
     """
-    return exp(logsf(x, loc, scale))
+    return exp(-exp(without_overflow((x - loc) / scale)))
 
 
 @distribution

@@ -11,7 +11,7 @@ import math
 from xlamini.numpy import exp, log
 from xlamini.runtime import Array
 from xlamini.scipy.special import log_ndtr, ndtr, ndtri
-from xlamini.scipy.stats.declaration import distribution
+from xlamini.scipy.stats.declaration import distribution, finite
 from xlamini.typing import ArrayLike
 
 
@@ -33,7 +33,7 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     >>> pdf(jnp.array([0.0, 1.0]))
     Array([0.3989423 , 0.24197073], dtype=float32)
     """
-    return exp(logpdf(x, loc, scale))
+    return exp(logpdf(finite((x - loc) / scale)) - log(scale))
 
 
 @distribution

@@ -6,12 +6,14 @@ Arguments broadcast, with ShapeError where they cannot; the result has their sha
 # pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
+from typing import Any
+
 from xlamini.nn import log1mexp
 from xlamini.numpy import clip, exp, finfo, inf, log, maximum, minimum, nan, where
 from xlamini.runtime import Array
 from xlamini.scipy.special import log_ndtr
 from xlamini.scipy.stats import norm
-from xlamini.scipy.stats.declaration import distribution, inside
+from xlamini.scipy.stats.declaration import distribution, finite, inside
 from xlamini.typing import ArrayLike
 
 
@@ -22,9 +24,7 @@ def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: 
     >>> logpdf(jnp.array([0.0, 3.0]), -1.0, 1.0).round(3)
     Array([-0.537,   -inf], dtype=float32)
     """
-    z = (x - loc) / scale
-    density = norm.logpdf(z) - log(scale) - _log_mass(a, b)
-    return where(a < b, where((z < a) | (z > b), -inf, density), nan)
+    return _log_density((x - loc) / scale, a, b) - log(scale)
 
 
 @distribution
@@ -34,7 +34,7 @@ def pdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arr
     >>> pdf(jnp.array([0.0, 3.0]), -1.0, 1.0)
     Array([0.5843686, 0.       ], dtype=float32)
     """
-    return exp(logpdf(x, a, b, loc, scale))
+    return exp(_log_density(finite((x - loc) / scale), a, b) - log(scale))
 
 
 @distribution
@@ -75,6 +75,11 @@ def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arra
     Array([1., 0.], dtype=float32)
     """
     return exp(logsf(x, a, b, loc, scale))
+
+
+def _log_density(z: Any, a: Any, b: Any) -> Any:
+    outside = (z < a) | (z > b)
+    return where(a < b, where(outside, -inf, norm.logpdf(inside(~outside, z)) - _log_mass(a, b)), nan)
 
 
 def _log_share(z: ArrayLike, a: ArrayLike, b: ArrayLike, below: bool) -> Array:
