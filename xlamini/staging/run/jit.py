@@ -37,7 +37,7 @@ from xlamini.staging.call.higher_order import names_in
 from xlamini.staging.compile.lowered_program import LoweredProgram, expanded
 from xlamini.staging.compile.placement import Placement, placement, requested_by
 from xlamini.staging.compile.program import Program, compile_lowered
-from xlamini.staging.run.call_plan import CallPlan
+from xlamini.staging.run.call_plan import CallPlan, with_values_for_types
 from xlamini.staging.run.donation import donated_arguments, donated_leaves, warn_of_unusable
 from xlamini.staging.run.estimates import Estimated
 from xlamini.staging.run.hi_calls import plan_in_arrays, takes_or_returns_values, trace_in_arrays
@@ -49,6 +49,7 @@ from xlamini.staging.trace.arguments import ArgNames, avals_of, check_values, ha
 from xlamini.staging.trace.hi_arguments import with_values
 from xlamini.staging.trace.ref_arguments import pure, run_with_values
 from xlamini.staging.trace.ref_threading import Cells, run_with_refs, store, threaded, values_of, with_touched
+from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.staging.trace.sharding_prefix import all_moved, flatten_shardings, in_spaces, resharded_avals, spaces_of
 from xlamini.staging.trace.static_args import Names, Selected, check_hashable, take_out
 from xlamini.staging.trace.tracing import Trace, rebuilt, trace
@@ -120,6 +121,8 @@ class Jitted(Estimated):
         if plan.has_refs:
             return run_with_values(f"{self.name} for jit", self.of_values, args, kwargs), None, False
         traced = self.trace(plan)
+        if ShapeDtypeStruct in map(type, plan.leaves) and (given := with_values_for_types(args, kwargs, plan, traced)):
+            return self.function()(*given[0], **given[1]), None, False
         if state.builder is not None:
             return self._while_tracing(traced, plan, args, kwargs), None, False
         check_values(plan.leaves, plan.names, self.name)
@@ -138,11 +141,12 @@ class Jitted(Estimated):
         out = unflatten(traced.out_tree, outs)
         if plan is not given:
             return with_values(out), None, False
-        if not program.runs_in_cpp:
-            self.in_python.add(plan, traced, program, where.committed)
-            return out, None, False
-        out_tree = dispatch_registry.flatten(out)[1]
-        return out, program.fast_path(traced.captured, plan.leaves, out_tree, where.committed), False
+        if program.runs_in_cpp:
+            out_tree = dispatch_registry.flatten(out)[1]
+            fast_path = program.fast_path(traced.captured, plan.leaves, out_tree, where.committed)
+        else:
+            fast_path = self.in_python.add(plan, traced, program, where.committed)
+        return out, fast_path, False
 
     def _while_tracing(self, traced: Trace, plan: CallPlan, args: Values, kwargs: dict[str, Any]) -> Any:
         """The output of a call that is part of a program, or that runs at once because it depends on known values."""
