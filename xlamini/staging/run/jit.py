@@ -141,11 +141,12 @@ class Jitted(Estimated):
         out = unflatten(traced.out_tree, outs)
         if plan is not given:
             return with_values(out), None, False
+        fast_path = None
         if program.runs_in_cpp:
             out_tree = dispatch_registry.flatten(out)[1]
             fast_path = program.fast_path(traced.captured, plan.leaves, out_tree, where.committed)
         else:
-            fast_path = self.in_python.add(plan, traced, program, where.committed)
+            self.in_python.add(plan, traced, program, where.committed)
         return out, fast_path, False
 
     def _while_tracing(self, traced: Trace, plan: CallPlan, args: Values, kwargs: dict[str, Any]) -> Any:
