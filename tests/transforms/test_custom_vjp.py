@@ -492,39 +492,3 @@ def test_custom_gradient() -> None:
     np.testing.assert_allclose(of_batch, 3 * np.arange(3.0) ** 2)
     picky = xlamini.custom_gradient(lambda x: (x, lambda ct: ct * 2 if x > 0 else ct))
     assert (float(grad(picky)(1.0)), float(grad(picky)(-1.0))) == (2.0, 1.0)
-
-
-# --- sums over a mapped axis, which are equal for all examples
-
-
-COUNT = jnp.arange(3.0)
-
-
-def _total(x: Any) -> Any:
-    return lax.psum(x, "i")
-
-
-FORWARD = {
-    "times the residual": ruled(_total, lambda x: (_total(x), x), lambda r, g: (g * r,)),
-    "no residual": ruled(_total, lambda x: (_total(x), None), lambda _, g: (g,)),
-    "a sum of shares": ruled(_total, lambda x: (_total(x), None), lambda _, g: (_total(g),)),
-}
-GRADIENTS = {"times the residual": [0.0, 1.0, 2.0], "no residual": [1.0, 1.0, 1.0], "a sum of shares": [1.0, 1.0, 1.0]}
-
-
-@pytest.mark.parametrize("name", FORWARD)
-def test_a_sum_over_the_mapped_axis_is_not_batched(name: str) -> None:
-    f = FORWARD[name]
-    for g in (f, jit(f), xlamini.checkpoint(f)):
-        shared = vmap(g, axis_name="i", out_axes=None)
-        assert shared(COUNT) == 3.0
-        np.testing.assert_allclose(grad(shared)(COUNT), GRADIENTS[name])
-        every = grad(lambda x, g=g: vmap(g, axis_name="i")(x).sum())(COUNT)
-        np.testing.assert_allclose(every, 3 * np.array(GRADIENTS[name]))
-
-
-def test_a_sum_of_what_all_examples_share() -> None:
-    f = FORWARD["times the residual"]
-    twice = vmap(lambda x: f(f(x)), axis_name="i", out_axes=None)
-    assert twice(COUNT) == 9.0
-    np.testing.assert_allclose(grad(twice)(COUNT), [0.0, 3.0, 6.0])  # as in JAX

@@ -207,10 +207,10 @@ def absent_placement(asked: AskedShardings, jaxpr: Jaxpr, where: Any) -> AbsentP
     `where` has the platform, or the mesh's `abstract_device`; a program whose platform is not known has no such
     placement.
     """
-    types = [type_sharding(a.split) for a in jaxpr.in_avals]
+    types = [type_sharding(a.split) for a in jaxpr.in_avals if a.split is not None]
     named = [s for s in (*asked.ins, *asked.outs, *named_shardings_in(jaxpr), *types) if isinstance(s, NamedSharding)]
-    meshes = [*(s.mesh for s in named if not s.mesh.empty), get_abstract_mesh()]
-    if multi_device_mesh() is not None or _mesh_of(named) is not None or meshes[0].empty:
+    meshes = [*(s.mesh for s in named if s.mesh.axis_names), get_abstract_mesh()]
+    if multi_device_mesh() is not None or _mesh_of(named) is not None or not meshes[0].axis_names:
         return None
     # Of meshes that differ in their devices alone, a type may have either: they are equal.
     given = [get_abstract_mesh(), *(s.mesh for s in (*asked.ins, *asked.outs) if isinstance(s, NamedSharding))]

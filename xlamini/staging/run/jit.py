@@ -73,6 +73,17 @@ def _clear_dispatch() -> None:
 register("dispatch: signatures in C++", CAPACITY, cached_signatures, _clear_dispatch)
 
 
+@is_entrance
+def _of_dynamic(fun: Callable[..., Any], statics: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """A jitted function of its dynamic arguments."""
+    assert state.builder is not None
+    state.builder.kept = True  # later calls reuse the trace, so no value of a ref may become part of it
+    if statics is None:
+        return fun(*args, **kwargs)
+    full_args, full_kwargs = statics.restored(args, kwargs)
+    return fun(*full_args, **full_kwargs)
+
+
 class Jitted(Estimated):
     """A jitted function: its options, its traces and its programs."""
 
@@ -228,20 +239,12 @@ class Jitted(Estimated):
         return self._new_trace(key, plan) if cached is None else cached
 
     def _new_trace(self, key: Any, plan: CallPlan) -> Trace:
-        @is_entrance
-        def of_dynamic(*args: Any, **kwargs: Any) -> Any:
-            assert state.builder is not None
-            state.builder.kept = True  # later calls reuse the trace, so no value of a ref may become part of it
-            if plan.statics is None:
-                return self.fun(*args, **kwargs)
-            full_args, full_kwargs = plan.statics.restored(args, kwargs)
-            return self.fun(*full_args, **full_kwargs)
-
         from xlamini.staging.run.cache_misses import entry_of_trace, keep_trace
 
         entry = entry_of_trace(self, key, plan)
         with entry.measured():
-            traced = trace(of_dynamic, plan.tree, plan.avals, None, plan.names, self.name)
+            fun = functools.partial(_of_dynamic, self.fun, plan.statics)
+            traced = trace(fun, plan.tree, plan.avals, None, plan.names, self.name)
         captures_tracers = any(type(x) is Tracer for x in traced.captured)
         keep_trace(self, key, plan, entry, captures_tracers)
         if shardings := self.out_shardings(traced):
