@@ -59,3 +59,13 @@ def test_classes_of_values_have_names_of_jax_and_pickle() -> None:
         assert type(again) is type(value)
         assert again is value or not isinstance(value, type | type(jnp.sin))
     """)
+
+
+@pytest.mark.full
+def test_aliases_have_names_of_their_own_in_a_program_that_imports_jax_first() -> None:
+    passes("""
+    import xlamini.as_jax
+    from jax import numpy as jnp, tree
+
+    assert [f.__name__ for f in (jnp.abs, jnp.acos, jnp.amax, tree.map)] == ["abs", "acos", "amax", "map"]
+    """)

@@ -29,6 +29,8 @@ REGISTRIES = {
     "as_jax/overlay/interpreters/partial_eval.py partial_eval_jaxpr_custom_rules",
     "analysis/lints/registry.py rules",
     "core/api_boundary.py _edged",
+    "core/own_operands.py _entrances",
+    "core/own_operands.py _trials",
     "core/api_boundary.py _edges",
     "core/avals.py _interned",  # types are compared by identity, and so are their shardings
     "core/avals.py types_of_values",

@@ -120,3 +120,21 @@ def test_branches_are_traced_once_outside_of_traces() -> None:
     assert len(seen) == 1
     assert [float(lax.switch(i, [double, same], x)) for i in (0, 1, 0)] == [6, 3, 6] and len(seen) == 2
     assert lax.cond(True, double, same, jnp.arange(2)).tolist() == [0, 2] and len(seen) == 3
+
+
+def test_a_type_whose_values_are_not_read_is_an_argument_of_a_jitted_function() -> None:
+    times_length = xlamini.jit(lambda x, s: x * s["of"].shape[0])
+    s, x = {"of": xlamini.ShapeDtypeStruct((3,), "float32")}, jnp.arange(2.0)
+    for f in (lambda x: times_length(x, s), xlamini.jit(lambda x: times_length(x, s))):
+        assert f(x).tolist() == f(x).tolist() == [0.0, 3.0]
+    assert xlamini.grad(lambda x: times_length(x, s).sum())(x).tolist() == [3.0, 3.0]
+    with pytest.raises(TypeError, match="a type without values"):
+        times_length(s["of"], {"of": x})
+
+
+def test_a_state_of_another_size_is_traced() -> None:
+    state = np.arange(2, dtype=np.uint32)
+    program = xlamini.make_jaxpr(lambda k: lax.rng_bit_generator(k, (3,)))(state)
+    assert [a.shape for a in program.out_avals] == [(2,), (3,)]
+    with pytest.raises(ValueError, match=r"key must be uint32\[4\] or uint64\[2\], got u32\[2\]"):
+        lax.rng_bit_generator(state, (3,))

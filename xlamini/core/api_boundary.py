@@ -89,7 +89,8 @@ def _public(fun: FunctionType, module: str, name: str) -> Any:
 
     An alias of `numpy` or `tree` is a function of its own, as in JAX: tables of functions are made by their names.
     """
-    own = fun.__name__.strip("_") == name.strip("_") or not module.startswith(("xlamini.numpy", "xlamini.tree"))
+    face = module.partition(".")[2]  # a module is called as JAX's where the library answers for it
+    own = fun.__name__.strip("_") == name.strip("_") or not face.startswith(("numpy", "tree"))
     key = fun if own else (fun, name)
     known = _edges.get(key)
     if known is None:

@@ -62,6 +62,24 @@ class MeshPlacement(NamedTuple):
         return [_as_typed(self.mesh, a) if s is None else s for s, a in zip(requested, avals, strict=True)]
 
 
+class AbsentPlacement(MeshPlacement):
+    """A placement over an AbstractMesh: a program is lowered for its devices, which are not here, not compiled."""
+
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        return ()
+
+    @property
+    def platform(self) -> str:
+        kind = self.mesh.abstract_mesh.abstract_device
+        assert kind is not None  # whoever makes one knows the platform
+        return kind.platform
+
+    @property
+    def client(self) -> Any:
+        return None
+
+
 Place = Device | MeshPlacement
 """The placement of a program."""
 

@@ -19,6 +19,7 @@ from xlamini.runtime.executable import CompilerOptions
 from xlamini.runtime.hlo.translation import hlo_cost, hlo_of, hlo_text
 from xlamini.runtime.layout import formats_of
 from xlamini.runtime.meshes.named_sharding import type_sharding
+from xlamini.runtime.meshes.program_placement import AbsentPlacement
 from xlamini.staging.aot.compiled_call import CompiledCall
 from xlamini.staging.aot.estimates import Estimates
 from xlamini.staging.compile.cost import CostAnalysis, cost_of_program
@@ -223,7 +224,7 @@ class Lowered(Stage):
 
     def _check_here(self, what: str) -> None:
         device = self._program.device
-        if isinstance(device, Elsewhere):
+        if isinstance(device, Elsewhere | AbsentPlacement):
             raise ValueError(
                 f"{what}: {self._call.name} was lowered for {device.platform}, not for a device that is here; leave "
                 "out lowering_platforms, read as_text(), or compile(target=xlamini.target(...))"

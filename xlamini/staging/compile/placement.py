@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import AbstractMesh, Jaxpr, PartitionSpec, Values, once, subjaxprs
+from xlamini.core.sharding.abstract_mesh import AbstractDevice
 from xlamini.runtime import ArrayImpl, Mesh, NamedSharding, key_words
 from xlamini.runtime.devices.platforms import default_device, local_devices
-from xlamini.runtime.meshes.current_mesh import multi_device_mesh
-from xlamini.runtime.meshes.named_sharding import with_devices, without_trailing_none
-from xlamini.runtime.meshes.program_placement import MeshPlacement, Place
+from xlamini.runtime.meshes.current_mesh import get_abstract_mesh, multi_device_mesh
+from xlamini.runtime.meshes.named_sharding import type_sharding, with_devices, without_trailing_none
+from xlamini.runtime.meshes.program_placement import AbsentPlacement, MeshPlacement, Place
 from xlamini.runtime.sharding import as_sharding
+from xlamini.staging.compile.lowering_target import Elsewhere
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 
 
@@ -205,6 +207,28 @@ def _check_order(what: str, sharding: Any, mesh: Mesh) -> None:
 def _name(names: Sequence[str], operands: Values, i: int) -> str:
     before = len(operands) - len(names) if hasattr(names, "__len__") else 0
     return repr(names[i - before]) if i >= before else "that it captured"
+
+
+def absent_placement(asked: AskedShardings, jaxpr: Jaxpr, where: Any) -> AbsentPlacement | None:
+    """The placement of a program over an AbstractMesh, where nothing names devices; None if one does.
+
+    `where` has the platform, or the mesh's `abstract_device`; a program whose platform is not known has no such
+    placement.
+    """
+    types = [type_sharding(a.split) for a in jaxpr.in_avals if a.split is not None]
+    named = [s for s in (*asked.ins, *asked.outs, *named_shardings_in(jaxpr), *types) if isinstance(s, NamedSharding)]
+    meshes = [*(s.mesh for s in named if s.mesh.axis_names), get_abstract_mesh()]
+    if multi_device_mesh() is not None or _mesh_of(named) is not None or not meshes[0].axis_names:
+        return None
+    # Of meshes that differ in their devices alone, a type may have either: they are equal.
+    given = [get_abstract_mesh(), *(s.mesh for s in (*asked.ins, *asked.outs) if isinstance(s, NamedSharding))]
+    known = next((mesh.abstract_device for mesh in given if mesh.abstract_device is not None), None)
+    kind = AbstractDevice("", None, where.platform) if isinstance(where, Elsewhere) else known
+    if kind is None:
+        return None
+    mesh: Any = AbstractMesh(meshes[0].axis_sizes, meshes[0].axis_names, meshes[0].axis_types, abstract_device=kind)
+    ins, outs = (tuple(s if isinstance(s, NamedSharding) else None for s in shardings) for shardings in asked)
+    return AbsentPlacement(mesh, ins, outs)
 
 
 def elsewhere(where: Any, placed: Place, fun_name: str) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from xlamini.core.mutable_values import first_holder
 from xlamini.runtime.executable import CompilerOptions
 from xlamini.staging.compile.lowered_program import LoweredProgram
-from xlamini.staging.compile.placement import AskedShardings, asked_shardings, elsewhere
+from xlamini.staging.compile.placement import AskedShardings, absent_placement, asked_shardings, elsewhere
 from xlamini.staging.compile.program import Program, compile_lowered
 from xlamini.staging.run.call_plan import CallPlan
 from xlamini.staging.run.jit_caches import program_once
@@ -49,6 +49,10 @@ class AheadOfTime:
     def lower(self, where: Any) -> LoweredProgram:
         """The program for the device, target or platform named; None is where a call would run it."""
         plan, traced = self._in_arrays
+        asked = self.asked()
+        asked = asked._replace(ins=[*[None] * len(traced.captured), *asked.ins])
+        if absent := absent_placement(asked, traced.jaxpr, where):
+            return self._jitted.lower(plan, traced, absent)
         placed, committed = self._jitted.placement(plan, traced)
         device = elsewhere(where, placed, self._jitted.name)
         program = self._jitted.lower(plan, traced, device)

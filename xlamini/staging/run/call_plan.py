@@ -1,11 +1,16 @@
-"""The plan of one call of a jitted function."""
+"""The plan of one call of a jitted function, and types among its arguments."""
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from xlamini.core import Avals, Values
+import numpy as np
+
+from xlamini.core import Avals, Values, tree_map
+from xlamini.interpreters.dce import dce
+from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.staging.trace.static_args import StaticArgs
+from xlamini.staging.trace.tracing import Trace
 
 if TYPE_CHECKING:
     from xlamini.staging.compile.ledger import Compilation
@@ -31,3 +36,16 @@ class CallPlan(NamedTuple):
     """The entry of this call in the ledger, if it was traced and is yet to be compiled."""
     has_refs: bool = False
     """Whether a leaf is a ref; then only this field counts."""
+
+
+def with_values_for_types(args: Values, kwargs: dict[str, Any], plan: CallPlan, traced: Trace) -> Any:
+    """The arguments with zeros for types, whose shapes the function asked for; None if it reads a value of one."""
+    used = dce(traced.jaxpr, (True,) * len(traced.jaxpr.outvars))[1][len(traced.captured) :]
+    if any(u and type(x) is ShapeDtypeStruct for x, u in zip(plan.leaves, used, strict=True)):
+        return None
+    return tree_map(_zeros_of_type, (args, kwargs))
+
+
+def _zeros_of_type(x: Any) -> Any:
+    """An array of zeros that takes no memory; another value as it is."""
+    return np.broadcast_to(np.zeros((), x.dtype), x.shape) if type(x) is ShapeDtypeStruct else x

@@ -37,7 +37,7 @@ from xlamini.staging.call.higher_order import names_in
 from xlamini.staging.compile.lowered_program import LoweredProgram, expanded
 from xlamini.staging.compile.placement import Placement, placement, requested_by
 from xlamini.staging.compile.program import Program, compile_lowered
-from xlamini.staging.run.call_plan import CallPlan
+from xlamini.staging.run.call_plan import CallPlan, with_values_for_types
 from xlamini.staging.run.donation import donated_arguments, donated_leaves, warn_of_unusable
 from xlamini.staging.run.estimates import Estimated
 from xlamini.staging.run.hi_calls import plan_in_arrays, takes_or_returns_values, trace_in_arrays
@@ -49,6 +49,7 @@ from xlamini.staging.trace.arguments import ArgNames, avals_of, check_values, ha
 from xlamini.staging.trace.hi_arguments import with_values
 from xlamini.staging.trace.ref_arguments import pure, run_with_values
 from xlamini.staging.trace.ref_threading import Cells, run_with_refs, store, threaded, values_of, with_touched
+from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.staging.trace.sharding_prefix import all_moved, flatten_shardings, in_spaces, resharded_avals, spaces_of
 from xlamini.staging.trace.static_args import Names, Selected, check_hashable, take_out
 from xlamini.staging.trace.tracing import Trace, rebuilt, trace
@@ -70,6 +71,17 @@ def _clear_dispatch() -> None:
 
 
 register("dispatch: signatures in C++", CAPACITY, cached_signatures, _clear_dispatch)
+
+
+@is_entrance
+def _of_dynamic(fun: Callable[..., Any], statics: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """A jitted function of its dynamic arguments."""
+    assert state.builder is not None
+    state.builder.kept = True  # later calls reuse the trace, so no value of a ref may become part of it
+    if statics is None:
+        return fun(*args, **kwargs)
+    full_args, full_kwargs = statics.restored(args, kwargs)
+    return fun(*full_args, **full_kwargs)
 
 
 class Jitted(Estimated):
@@ -129,6 +141,8 @@ class Jitted(Estimated):
         if plan.has_refs:
             return run_with_values(f"{self.name} for jit", self.of_values, args, kwargs), None, False
         traced = self.trace(plan)
+        if ShapeDtypeStruct in map(type, plan.leaves) and (given := with_values_for_types(args, kwargs, plan, traced)):
+            return self.function()(*given[0], **given[1]), None, False
         if state.builder is not None:
             return self._while_tracing(traced, plan, args, kwargs), None, False
         check_values(plan.leaves, plan.names, self.name)
@@ -147,11 +161,13 @@ class Jitted(Estimated):
         out = unflatten(traced.out_tree, outs)
         if plan is not given:
             return with_values(out), None, False
-        if not program.runs_in_cpp or (plan.statics is not None and plan.statics.are_ambiguous):
+        fast_path = None
+        if program.runs_in_cpp and not (plan.statics is not None and plan.statics.are_ambiguous):
+            out_tree = dispatch_registry.flatten(out)[1]
+            fast_path = program.fast_path(traced.captured, plan.leaves, out_tree, where.committed)
+        else:
             self.in_python.add(plan, traced, program, where.committed)
-            return out, None, False
-        out_tree = dispatch_registry.flatten(out)[1]
-        return out, program.fast_path(traced.captured, plan.leaves, out_tree, where.committed), False
+        return out, fast_path, False
 
     def _while_tracing(self, traced: Trace, plan: CallPlan, args: Values, kwargs: dict[str, Any]) -> Any:
         """The output of a call that is part of a program, or that runs at once because it depends on known values."""
@@ -232,20 +248,12 @@ class Jitted(Estimated):
         return self._new_trace(key, plan) if cached is None else cached
 
     def _new_trace(self, key: Any, plan: CallPlan) -> Trace:
-        @is_entrance
-        def of_dynamic(*args: Any, **kwargs: Any) -> Any:
-            assert state.builder is not None
-            state.builder.kept = True  # later calls reuse the trace, so no value of a ref may become part of it
-            if plan.statics is None:
-                return self.fun(*args, **kwargs)
-            full_args, full_kwargs = plan.statics.restored(args, kwargs)
-            return self.fun(*full_args, **full_kwargs)
-
         from xlamini.staging.run.cache_misses import entry_of_trace, keep_trace
 
         entry = entry_of_trace(self, key, plan)
         with entry.measured():
-            traced = trace(of_dynamic, plan.tree, plan.avals, None, plan.names, self.name)
+            fun = functools.partial(_of_dynamic, self.fun, plan.statics)
+            traced = trace(fun, plan.tree, plan.avals, None, plan.names, self.name)
         captures_tracers = any(type(x) is Tracer for x in traced.captured)
         keep_trace(self, key, plan, entry, captures_tracers)
         if shardings := self.out_shardings(traced):

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import or_
 from typing import Any
 
 from xlamini.core import Axis, Dims, Jaxpr, Params, Values, api_boundary_methods, aval_of
@@ -129,10 +130,11 @@ class CustomVJPCall(RuledCall):
     def batch(
         self, axis: Axis, operands: Values, dims: Dims, *, call_jaxpr: Jaxpr, **params: Any
     ) -> Any:
-        batched, out_dims = batch(call_jaxpr, axis, tuple(dims), (True,) * len(call_jaxpr.outvars))
+        force = _batched_outputs(axis, tuple(dims), call_jaxpr)
+        batched, out_dims = batch(call_jaxpr, axis, tuple(dims), force)
         rule_dims = tuple(dims[len(params["captured"]) :])
-        fwd = params["fwd"] and BatchedForward(params["fwd"], axis, rule_dims)
-        jvp = params["jvp"] and BatchedJvp(params["jvp"], axis, rule_dims)
+        fwd = params["fwd"] and BatchedForward(params["fwd"], axis, rule_dims, force)
+        jvp = params["jvp"] and BatchedJvp(params["jvp"], axis, rule_dims, force)
         return self.bind(*operands, **{**params, "call_jaxpr": batched, "fwd": fwd, "jvp": jvp}), out_dims
 
     def linearize(self, primals: Values, tangents: Values, **params: Any) -> Any:
@@ -162,6 +164,11 @@ class CustomVJPCall(RuledCall):
 custom_vjp_call_p = CustomVJPCall()
 
 
+def _batched_outputs(axis: Axis, dims: Dims, jaxpr: Jaxpr) -> tuple[bool, ...]:
+    """Which outputs of a function depend on the example; a sum over the axis does not."""
+    return tuple(d is not None for d in batch(jaxpr, axis, dims)[1])
+
+
 def _check_closed(forward: Forward, tangents: Values, name: str) -> None:
     """An error if the outputs depend on a value that fwd closes over and that is being differentiated."""
     moving = given(tangents)
@@ -189,8 +196,11 @@ class RematOpt(Call):
     def batch(
         self, axis: Axis, operands: Values, dims: Dims, *, jaxpr: Jaxpr, **params: Any
     ) -> Any:
-        batched, out_dims = batch(jaxpr, axis, tuple(dims), (True,) * len(jaxpr.outvars))
-        primal, _ = batch(params["primal"], axis, tuple(dims), (True,) * len(params["primal"].outvars))
+        outs = _batched_outputs(axis, tuple(dims), params["primal"])
+        results = _batched_outputs(axis, tuple(dims), jaxpr)
+        force = (*map(or_, outs, results), *results[len(outs) :])
+        batched, out_dims = batch(jaxpr, axis, tuple(dims), force)
+        primal, _ = batch(params["primal"], axis, tuple(dims), force[: len(outs)])
         return self.bind(*operands, **{**params, "jaxpr": batched, "primal": primal}), out_dims
 
     def dce(self, used: Sequence[bool], params: Params) -> Any:

@@ -134,9 +134,7 @@ class BatchedJvp(JvpRule):
         dims = (*self.dims, *chosen(self.dims, nonzero))
         marks = self.out_batched or (True,) * len(nonzero_out)
         force = (*marks, *chosen(marks, nonzero_out))
-        batched, out_dims = batch(single, self.axis, dims, force)
-        shared = [d is not None and not f for d, f in zip(out_dims, force, strict=True)]
-        return Jvp(_first_examples(batched, shared, out_dims) if any(shared) else batched, nonzero_out)
+        return Jvp(batched_as(single, self.axis, dims, force), nonzero_out)
 
 
 def batched_tangents(rule: JvpRule, axis: Axis, dims: Dims, avals: Avals) -> list[bool] | None:
@@ -165,6 +163,13 @@ class _Asked(threading.local):
 
 
 _asked = _Asked()
+
+
+def batched_as(jaxpr: Jaxpr, axis: Axis, dims: Dims, marks: Sequence[bool]) -> Jaxpr:
+    """The jaxpr of a rule, batched; just the outputs in `marks` have a batch dimension, at 0."""
+    batched, out_dims = batch(jaxpr, axis, dims, tuple(marks))
+    shared = [d is not None and not m for d, m in zip(out_dims, marks, strict=True)]
+    return _first_examples(batched, shared, out_dims) if any(shared) else batched
 
 
 def _first_examples(jaxpr: Jaxpr, shared: Sequence[bool], dims: Dims) -> Jaxpr:

@@ -34,8 +34,10 @@ from xlamini.interpreters.batch import batch
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import move_batch_dim, sum_over
 from xlamini.staging import Mask, chosen, given, inverse, merged, nonzero_of, with_none
+from xlamini.staging.call.higher_order import names_in
 from xlamini.staging.trace.ref_threading import run_with
 from xlamini.transforms.custom.call_site import CallSite, CustomRule, weakly_typed_as
+from xlamini.transforms.custom.jvp_rule import batched_as
 from xlamini.transforms.custom.rule_contract import Contract, FwdResult
 from xlamini.transforms.custom.rule_finite_differences import check_vjp_rules
 from xlamini.transforms.custom.symbolic_zero import CustomVJPPrimal, zero_tangent
@@ -208,11 +210,12 @@ class UserBackward(BackwardRule):
 
 @dataclass(frozen=True, repr=False)
 class BatchedForward(ForwardRule):
-    """A forward rule for operands with batch dimensions `dims`; its outputs have theirs at 0."""
+    """A forward rule for operands with batch dimensions `dims`; its outputs in `out_batched` have theirs at 0."""
 
     rule: ForwardRule
     axis: Axis
     dims: tuple[int | None, ...]
+    out_batched: Mask
 
     @property
     def contract(self) -> Contract:  # type: ignore[override]
@@ -225,16 +228,19 @@ class BatchedForward(ForwardRule):
     def traced(self, perturbed: Mask) -> Forward:
         with named_axis(self.axis):
             single = self.rule.traced(perturbed)
-        force = tuple(i < single.count for i in range(len(single.jaxpr.outvars)))
-        jaxpr, out_dims = batch(single.jaxpr, self.axis, self.dims, force)
+        _, found = batch(single.jaxpr, self.axis, self.dims)
+        residuals = found[single.count :]
+        jaxpr = batched_as(single.jaxpr, self.axis, self.dims, [*self.out_batched, *(d is not None for d in residuals)])
         arg_dims = self.dims[len(self.dims) - len(perturbed) :]
-        backward = BatchedBackward(single.backward, self.axis, out_dims[single.count :], arg_dims)
+        moving = [m for m, a in zip(self.out_batched, single.jaxpr.out_avals, strict=False) if is_differentiable(a)]
+        residual_dims = tuple(None if d is None else 0 for d in residuals)
+        backward = BatchedBackward(single.backward, self.axis, residual_dims, arg_dims, tuple(moving))
         return Forward(jaxpr, single.count, backward)
 
 
 @dataclass(frozen=True, repr=False)
 class BatchedBackward(BackwardRule):
-    """A backward rule for a batch of cotangents, at dimension 0.
+    """A backward rule for a batch of cotangents, at dimension 0; of outputs that are not batched they are not either.
 
     An argument without batch dimension (None in `dims`) is shared by the whole batch, so its cotangents are summed.
     """
@@ -243,6 +249,8 @@ class BatchedBackward(BackwardRule):
     axis: Axis
     residual_dims: Dims
     dims: tuple[int | None, ...]
+    out_batched: Mask | None = None
+    """Of the differentiable outputs; None for all."""
 
     @property
     def contract(self) -> Contract:  # type: ignore[override]
@@ -255,16 +263,24 @@ class BatchedBackward(BackwardRule):
     def traced(self, nonzero: Mask) -> Backward:
         with named_axis(self.axis):
             single = self.rule.traced(nonzero)
-        dims = (*self.residual_dims, *(0,) * sum(nonzero))
-        batched, _ = batch(single.jaxpr, self.axis, dims, (True,) * sum(single.nonzero))
-        ct_dims = chosen(self.dims, single.nonzero)
+        moving = chosen(self.out_batched or (True,) * len(nonzero), nonzero)
+        dims = (*self.residual_dims, *(0 if m else None for m in moving))
+        is_mapped = any(d is not None for d in dims)
+        batched, found = batch(single.jaxpr, self.axis, dims, (is_mapped,) * sum(single.nonzero))
+        # Where a rule sums over the examples, each has its share of the cotangent of an output that is not batched.
+        shared = [not m and self.axis.name in names_in(single.jaxpr) for m in moving]
+        ct_dims, first = chosen(self.dims, single.nonzero), len(self.residual_dims)
 
         def moved(*operands: Any) -> list[Any]:
-            cts = evaluate(batched, operands)
-            return [_with_dim(ct, self.axis, d) for ct, d in zip(cts, ct_dims, strict=True)]
+            given_cts = [ct / self.axis.size if s else ct for ct, s in zip(operands[first:], shared, strict=True)]
+            cts = evaluate(batched, [*operands[:first], *given_cts])
+            return [_with_dim(ct, self.axis, *ds) for ct, *ds in zip(cts, found, ct_dims, strict=True)]
 
         return Backward(build(moved, batched.in_avals, batched.name)[0], single.nonzero)
 
 
-def _with_dim(ct: Any, axis: Axis, dim: int | None) -> Any:
-    return sum_over(ct, (0,)) if dim is None else move_batch_dim(ct, axis.size, 0, dim)
+def _with_dim(ct: Any, axis: Axis, source: int | None, dim: int | None) -> Any:
+    """A cotangent with the batch dimension of its argument, or without one as that has none."""
+    if dim is None:
+        return ct if source is None else sum_over(ct, (source,))
+    return move_batch_dim(ct, axis.size, source, dim)
