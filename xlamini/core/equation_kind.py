@@ -13,8 +13,8 @@ from xlamini.core.jaxpr import Equation, EquationKind, Jaxpr, Provenance, Var
 from xlamini.core.memo import Memo, OwnedMemo
 from xlamini.core.memory_space import DEVICE, in_memory
 from xlamini.core.primitive import HAS_OWN_SHARDING_RULE, Cost
-from xlamini.core.sharding.manual_axes import result_types
 from xlamini.core.sharding.forbidden import communicates
+from xlamini.core.sharding.manual_axes import result_types
 from xlamini.core.sharding.propagation import divided
 
 kinds = Memo("kind: equations", 4096, counted=False)
