@@ -193,7 +193,7 @@ def colocated_python_class(cls: type) -> type:
         raise TypeError(f"colocated_python_class: cls must be a class, got {cls!r}")
 
     def remember(self: Any, *args: Any, **kwargs: Any) -> None:
-        self._make = functools.cache(functools.partial(cls, *args, **kwargs))
+        self._make, self._objects = functools.partial(cls, *args, **kwargs), []
 
     methods = [name for name, _ in inspect.getmembers(cls, inspect.isfunction) if not name.startswith("__")]
     body = {name: functools.cached_property(_method(getattr(cls, name))) for name in methods}
@@ -208,7 +208,9 @@ def _method(method: Callable[..., Any]) -> Callable[[Any], ColocatedFunction]:
     def bound(self: Any) -> ColocatedFunction:
         @functools.wraps(method)
         def called(*args: Any, **kwargs: Any) -> Any:
-            return method(self._make(), *args, **kwargs)
+            if not self._objects:
+                self._objects.append(self._make())
+            return method(self._objects[0], *args, **kwargs)
 
         return ColocatedFunction(called)
 

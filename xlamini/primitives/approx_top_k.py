@@ -181,7 +181,7 @@ def _count(
 
 
 def _largest(x: Any, *, count: int, axis: int) -> list[Any]:
-    return list(top_k(x, count, axis=axis))
+    return top_k(x, count, axis=axis)
 
 
 def _smallest(x: Any, *, count: int, axis: int) -> list[Any]:

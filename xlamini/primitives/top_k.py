@@ -36,19 +36,20 @@ from xlamini.primitives.shape import moveaxis
 from xlamini.primitives.whole_bytes import has_part_bytes, in_whole_bytes
 
 
-def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> tuple[Any, Any]:
-    """The `k` largest elements along `axis` in decreasing order, and their indices as int32; NaNs count as largest.
+def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> list[Any]:
+    """A list of the `k` largest elements along `axis` in decreasing order, and of their indices as int32; NaNs count
+    as largest.
 
     Of equal elements the first one comes first; `is_stable=False` permits another order, of which no platform makes
     use. Raises ShapeError for an axis that does not exist or has fewer than
     `k` elements.
 
     >>> top_k(xlamini.numpy.array([1, 4, 2]), 2)
-    (Array([4, 2], dtype=int32), Array([1, 2], dtype=int32))
+    [Array([4, 2], dtype=int32), Array([1, 2], dtype=int32)]
     """
     ndim = aval_of(operand).ndim
     values, indices = top_k_p.bind(operand, k=operator.index(k), axis=as_dimension(axis, ndim))
-    return values, indices
+    return [values, indices]
 
 
 class TopK(Primitive):

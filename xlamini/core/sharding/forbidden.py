@@ -57,7 +57,7 @@ def check_names(what: Any, names: Iterable[Hashable]) -> None:
 
 
 def communicates(primitive: Any, avals: Avals, outs: Avals) -> bool:
-    """Whether results lack a split, or unreduced terms, that operands have; ForbiddenCollectiveError if it is forbidden.
+    """Whether results lack a split, or unreduced terms, that operands have; an error if that is forbidden.
 
     Such an equation has no kind that others share, since others may be in another context.
     """

@@ -24,7 +24,7 @@ an example of both.
 
 What is here: `primitive.py` what users derive from, and `operation.py` its base, with the rules; `hi_call.py` one call
 of it; `call.py` the equation of the call, the primitive `call_hi_primitive`; `linear.py` that of its derivative;
-`accumulators.py` where rules put cotangents; `derived_rules.py` rules that follow from others; `batch_rules.py` a
+`derived_rules.py` rules that follow from others; `batch_rules.py` a
 primitive mapped over an axis; `types.py` types of users; `low_level.py` `HiPrimitive`; `boxes.py` mutable values;
 `mutable_types.py` types of users whose values change.
 

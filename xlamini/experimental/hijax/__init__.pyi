@@ -2,7 +2,7 @@
 from xlamini.core.avals import ShapedArray as ShapedArray
 from xlamini.core.ref_cells import AbstractRef as AbstractRef
 from xlamini.core.tangents import Zero as Zero
-from xlamini.experimental.hijax.accumulators import (
+from xlamini.transforms.custom.accumulators import (
     GradAccum as GradAccum, NullAccum as NullAccum, RefAccum as RefAccum, ValAccum as ValAccum,
 )
 from xlamini.experimental.hijax.boxes import (

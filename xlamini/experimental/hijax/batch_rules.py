@@ -7,7 +7,6 @@ from typing import Any
 
 from xlamini.core import Axis, Zero, flatten_from_user, is_zero, tree_map, unflatten
 from xlamini.core.hi_types import as_aval, as_written
-from xlamini.experimental.hijax.accumulators import ValAccum
 from xlamini.experimental.hijax.derived_rules import results_of
 from xlamini.experimental.hijax.hi_call import spread_dims
 from xlamini.experimental.hijax.operation import Operation
@@ -16,6 +15,7 @@ from xlamini.extend.tangents import instantiated
 from xlamini.interpreters.batch import batched_aval
 from xlamini.primitives import move_batch_dim, sum_over
 from xlamini.transforms.axes import unbatched_aval
+from xlamini.transforms.custom.accumulators import ValAccum
 from xlamini.transforms.vmap import vmap
 
 

@@ -21,13 +21,13 @@ from xlamini.core import (
 from xlamini.core.hi_types import HiAval
 from xlamini.core.state import state
 from xlamini.core.tracer import build
-from xlamini.experimental.hijax.accumulators import ValAccum
 from xlamini.experimental.hijax.derived_rules import results_of
 from xlamini.experimental.hijax.hi_call import HiCall, OfUsersTypes, spread_dims
 from xlamini.experimental.hijax.linear import LinearRule, linear_map
 from xlamini.extend.rules import as_values
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.staging import nonzero_of
+from xlamini.transforms.custom.accumulators import ValAccum
 
 
 class CallHiPrimitive(OfUsersTypes):

@@ -26,7 +26,6 @@ from xlamini.core.hi_types import fits
 from xlamini.core.state import state
 from xlamini.core.structure import RewriteRule
 from xlamini.core.tracer import build
-from xlamini.experimental.hijax.accumulators import GradAccum, NullAccum, ValAccum
 from xlamini.experimental.hijax.hi_call import HiCall, OfUsersTypes
 from xlamini.extend.rules import as_values
 from xlamini.interpreters.batch import batch, batched_aval
@@ -36,6 +35,7 @@ from xlamini.interpreters.transpose import transpose
 from xlamini.primitives import instantiated, move_batch_dim, sum_over
 from xlamini.staging import Mask, chosen, given, merged, nonzero_of, with_none, with_zeros
 from xlamini.transforms.axes import unbatched_aval
+from xlamini.transforms.custom.accumulators import GradAccum, NullAccum, ValAccum
 
 
 class LinearRule(RewriteRule):

@@ -1,8 +1,9 @@
 """custom_gradient: a function that returns its value together with the function that pulls cotangents back."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 from xlamini.core import close_over, flatten_from_user, is_differentiable, unflatten
 from xlamini.core.pytree.nodes import Partial
@@ -10,18 +11,28 @@ from xlamini.core.tracer import build
 from xlamini.core.wrapping import wraps
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.staging import check_callable, chosen, given, inverse, merged, name_of, nonzero_of, with_none
+from xlamini.transforms.custom.accumulators import ArgumentTypes
 from xlamini.transforms.custom.custom_function import P, R
 from xlamini.transforms.custom.custom_vjp import custom_vjp
 from xlamini.transforms.custom.rule_contract import CallTypes, Contract, types_of
 from xlamini.transforms.custom.symbolic_zero import zero_tangent
 
 
-def custom_gradient(fun: Callable[P, tuple[R, Any]]) -> custom_vjp[P, R]:
+@overload
+def custom_gradient(fun: Callable[P, tuple[R, Any]], *, with_accums: Any = None) -> custom_vjp[P, R]: ...
+@overload
+def custom_gradient(
+    fun: None = None, *, with_accums: Any = None
+) -> Callable[[Callable[P, tuple[R, Any]]], custom_vjp[P, R]]: ...
+def custom_gradient(fun: Any = None, *, with_accums: Any = None) -> Any:
     """A function whose gradient is given along with its value; forward mode is not defined. A decorator.
 
     `fun(*args)` returns a pair `(value, pull)`, where `pull(cotangent of the value)` returns a tuple with a cotangent
     for each argument (None for zeros), or just the cotangent if there is one argument. It may close over what `fun`
     computed. TypeError if `fun` returns no such pair, and where a cotangent does not fit its argument.
+
+    With `with_accums` it is `pull(cotangent, *accumulators)`, as in `custom_vjp.defvjp_with_accums`. JAX asks which
+    kinds of accumulators there shall be, such as `ValAccum`; here all are ValAccums.
 
     >>> @custom_gradient
     ... def f(x):
@@ -29,6 +40,8 @@ def custom_gradient(fun: Callable[P, tuple[R, Any]]) -> custom_vjp[P, R]:
     >>> xlamini.grad(f)(3.0)
     Array(30., dtype=float32, weak_type=True)
     """
+    if fun is None:
+        return functools.partial(custom_gradient, with_accums=with_accums)
     check_callable("custom_gradient", fun)
 
     @wraps(fun)
@@ -37,6 +50,8 @@ def custom_gradient(fun: Callable[P, tuple[R, Any]]) -> custom_vjp[P, R]:
 
     def fwd(*args: P.args, **kwargs: P.kwargs) -> tuple[Any, Any]:
         out, pull = _pair(fun, fun(*args, **kwargs))
+        if with_accums is not None:
+            pull = _to_values(pull, ArgumentTypes.of(args))
         return out, _traced(pull, types_of(fun, args, out))
 
     def bwd(pull: Partial, ct: Any) -> Any:
@@ -46,6 +61,10 @@ def custom_gradient(fun: Callable[P, tuple[R, Any]]) -> custom_vjp[P, R]:
     wrapped = custom_vjp(value)
     wrapped.defvjp(fwd, bwd)
     return wrapped
+
+
+def _to_values(pull: Callable[..., Any], types: ArgumentTypes) -> Callable[..., Any]:
+    return wraps(pull)(lambda ct: types.cotangents(functools.partial(pull, ct)))
 
 
 def _pair(fun: Callable[..., Any], result: Any) -> tuple[Any, Any]:

@@ -15,6 +15,7 @@ from xlamini.staging import check_callable, given, name_of, nonzero_of, with_zer
 from xlamini.staging.call.call import Call, jit_p
 from xlamini.staging.call.call_rules import Run
 from xlamini.staging.trace.static_args import Names, Numbers
+from xlamini.transforms.custom.accumulators import with_accumulators
 from xlamini.transforms.custom.custom_call import RuledCall, closed_over_both, closes_over, with_unread
 from xlamini.transforms.custom.custom_function import CustomFunction, P, R, Rule, TracedCall
 from xlamini.transforms.custom.jvp_rule import BatchedJvp, UserJvp
@@ -54,6 +55,7 @@ class custom_vjp(CustomFunction[P, R]):
         bwd: Callable[..., Sequence[Any]],
         symbolic_zeros: bool = False,
         optimize_remat: bool = False,
+        generic_batching: bool = False,
     ) -> None:
         """Set the rules: `fwd(*args) -> (output, residuals)` and `bwd(residuals, cotangent) -> cotangents of args`.
 
@@ -62,11 +64,38 @@ class custom_vjp(CustomFunction[P, R]):
         its structure, shapes and dtypes, or None for zeros. Both are traced and checked when a derivative is first
         taken. With `symbolic_zeros` fwd gets objects with the fields `value` and `perturbed` in place of its
         arguments' leaves, and symbolically zero cotangents come to bwd as `SymbolicZero`. With `optimize_remat`
-        `checkpoint` runs the function itself, not fwd, where no residuals are kept.
+        `checkpoint` runs the function itself, not fwd, where no residuals are kept. `generic_batching`
+        makes no difference: where fwd returns a batch and the function does not, the output is a batch.
         """
         check_callable("custom_vjp: defvjp", fwd)
         check_callable("custom_vjp: defvjp", bwd)
         self._vjp = VjpRules(fwd, bwd, symbolic_zeros, optimize_remat)
+
+    def defvjp_with_accums(
+        self,
+        fwd: Callable[..., tuple[Any, Any]],
+        bwd: Callable[..., Any],
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+        generic_batching: bool = False,
+    ) -> None:
+        """Like `defvjp`, but `bwd(residuals, cotangent, *accumulators)` puts cotangents into accumulators.
+
+        There is one for each leaf of an argument, in the argument's structure: `accumulator.accum(ct)` adds to it. What
+        `bwd` returns is dropped.
+
+        >>> f = custom_vjp(lambda x, y: x * y["a"])
+        >>> def bwd(residuals, ct, x, y):
+        ...     x.accum(ct * residuals[1])
+        ...     y["a"].accum(ct * residuals[0])
+        >>> f.defvjp_with_accums(lambda x, y: (f(x, y), (x, y["a"])), bwd)
+        >>> xlamini.grad(f, (0, 1))(2.0, {"a": 3.0})
+        (Array(3., dtype=float32, weak_type=True), {'a': Array(2., dtype=float32, weak_type=True)})
+        """
+        check_callable("custom_vjp: defvjp_with_accums", fwd)
+        check_callable("custom_vjp: defvjp_with_accums", bwd)
+        rules = with_accumulators(fwd, bwd, self.nondiff_argnums)
+        self.defvjp(*rules, symbolic_zeros, optimize_remat, generic_batching)
 
     def defjvp(self, jvp: Rule, symbolic_zeros: bool = False) -> Rule:
         """Set a rule for forward mode, `jvp(primals, tangents) -> (output, tangent of the output)`, as in `custom_jvp`.

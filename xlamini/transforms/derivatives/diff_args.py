@@ -113,7 +113,9 @@ class DiffArgs:
 
     def with_tangents(self, in_nzs: Any) -> tuple[bool, ...]:
         """A mask of the leaves with tangents; `in_nzs` may be a bool, or a tree of them, False where there is none."""
-        given = bool_leaves(f"{self.what}: in_nzs", True if in_nzs is None else in_nzs, self.tree)
+        if in_nzs is None:
+            return tuple(map(is_differentiable, self.avals))
+        given = bool_leaves(f"{self.what}: in_nzs", in_nzs, self.tree)
         return tuple(nz and is_differentiable(a) for nz, a in zip(given, self.avals, strict=True))
 
     def operands(self, traced: Trace) -> list[Any]:
