@@ -5,7 +5,7 @@ import itertools
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from xlamini.core import (
     Jaxpr,
@@ -34,6 +34,7 @@ from xlamini.interpreters.expand import expand
 from xlamini.interpreters.physical import is_extended, physical
 from xlamini.primitives.sharding_constraint import moved_to
 from xlamini.runtime.executable import Executable, compile_module
+from xlamini.runtime.layout import Order
 from xlamini.runtime.meshes.program_placement import MeshPlacement, Place, placed_avals
 from xlamini.staging.compile.outlining import Outline, outlined
 from xlamini.staging.trace.tracing import Trace
@@ -72,6 +73,7 @@ class LoweredProgram:
         keep_unused: bool = False,
         outline: bool | None = None,
         in_segments: bool = False,
+        orders: Orders | None = None,
     ):
         if isinstance(device, MeshPlacement) and any(map(_moves_terms, jaxpr.out_avals, device.outs)):
             jaxpr = _with_terms(jaxpr, device.outs)
@@ -87,13 +89,17 @@ class LoweredProgram:
         self.pruned, used = dce(on_words, self.computed, keep_unused)
         self.used_inputs = used
         self.outlines = outlining.value if outline is None else outline
-        self._in_segments = in_segments and not self.pruned.effects and not isinstance(device, MeshPlacement)
+        self.orders = orders and orders.of(used, self.computed)
+        in_segments = in_segments and orders is None and not self.pruned.effects
+        self._in_segments = in_segments and not isinstance(device, MeshPlacement)
         self.bytes_made = _bytes_made(self.pruned) if device.platform == "cpu" else 0
         self.name, self.device = name, self._pruned_place(device)
         donated = donated or (False,) * len(jaxpr.invars)
         self.aliases = alias_outputs(self.pruned, [d for d, u in zip(donated, used, strict=True) if u])
+        if self.orders is not None:  # memory is reused as it lies
+            self.aliases = self.orders.aliases(self.aliases)
         self.unusable = _unusable(donated, used, self.aliases)
-        self.flags, self.uses_disk_cache = trace_flags(), programs_are_kept()
+        self.flags, self.uses_disk_cache = trace_flags(), programs_are_kept() and orders is None
         self._outline: Outline | None = None
         self._module: tuple[Any, list[Any], list[Any]] | None = None
         if self.segments is not None:
@@ -129,7 +135,8 @@ class LoweredProgram:
             from xlamini.lowering.module import lower_jaxpr
 
             with under(self.flags), Phase(LOWER, self.name):
-                self._module = lower_jaxpr(self.jaxpr, self.name, self.device.platform, self.aliases, (), self.spread)
+                how = (), self.spread, self.orders and (*self.orders.ins, *self.orders.outs)
+                self._module = lower_jaxpr(self.jaxpr, self.name, self.device.platform, self.aliases, *how)
         return self._module
 
     jaxpr = property(lambda self: self._outlined.jaxpr, doc="The program as it is lowered.")
@@ -145,6 +152,22 @@ class LoweredProgram:
     module = property(lambda self: self._lowered[0], doc="The StableHLO module.")
     host_callbacks = property(lambda self: self._lowered[1], doc="The Python functions that the module calls.")
     partitioners = property(lambda self: self._lowered[2], doc="The Python functions that XLA calls to compile it.")
+
+
+class Orders(NamedTuple):
+    """The orders of a program's arguments and results in memory."""
+
+    ins: Sequence[Order]
+    outs: Sequence[Order]
+
+    def of(self, used: Sequence[bool], computed: Sequence[bool]) -> Orders:
+        """Those of the used arguments, and of the computed results."""
+        return Orders(tuple(itertools.compress(self.ins, used)), tuple(itertools.compress(self.outs, computed)))
+
+    def aliases(self, aliases: Sequence[int | None]) -> list[int | None]:
+        """The outputs that may reuse the memory of the inputs, where they lie alike."""
+        pairs = zip(aliases, self.ins, strict=True)
+        return [None if alias is None or self.outs[alias] != order else alias for alias, order in pairs]
 
 
 def expanded(traced: Trace) -> Trace:
@@ -248,6 +271,8 @@ def backend_compile(program: LoweredProgram, options: Options) -> Executable:
         ordered=bool(effects) and any_ordered(effects),
         **interface_of(program, options),
     )
+    if program.orders is not None:
+        executable.read_orders()
     if logs:
         _logger.warning("Finished XLA compilation of jit(%s) in %.3f sec", program.name, time.monotonic() - start)
     return executable
