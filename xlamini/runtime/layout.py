@@ -125,7 +125,8 @@ def order_asked(what: str, format: Any, ndim: int) -> Order:
     if not isinstance(layout, Layout):
         return layout
     if len(layout.major_to_minor) != ndim:
-        raise ValueError(f"{what} {layout} is of {len(layout.major_to_minor)} dimensions, but the array has {ndim}")
+        count = len(layout.major_to_minor)
+        raise ValueError(f"{what} {layout}, which is of {count} dimensions, but the array has {ndim}")
     if layout.tiling or layout.sub_byte_element_size_in_bits:
         raise NotImplementedError(f"{what} {layout}; the compiler chooses tiles and bits, so leave them out")
     return None if layout.is_row_major else layout.major_to_minor

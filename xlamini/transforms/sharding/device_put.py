@@ -24,7 +24,7 @@ from xlamini.primitives import in_space
 from xlamini.primitives.sharding_constraint import moved_to
 from xlamini.runtime import Array, ArrayImpl, Device, NamedSharding, Sharding, device_put_value, key_words, named
 from xlamini.runtime.keys import PRNGKeyArray
-from xlamini.runtime.layout import AutoLayout, Format, Layout, order_asked, relaid, without_layout
+from xlamini.runtime.layout import Format, Layout, order_asked, relaid, without_layout
 from xlamini.runtime.lifetime import wait_for
 from xlamini.runtime.memory_space import sharding_in
 from xlamini.runtime.meshes.current_mesh import as_here
@@ -103,11 +103,9 @@ def _put_tree(x: Any, device: Any, donate: Any, may_alias: bool | None) -> Any:
 
 def _laid(x: Any, place: Any) -> Any:
     """The moved leaf in the layout that a format asks for; inside a traced function the compiler chooses it."""
-    if not isinstance(place, Format) or type(x) is Tracer or place.layout is None:
+    if not isinstance(place, Format) or not isinstance(place.layout, Layout) or type(x) is Tracer:
         return x
     order = order_asked("device_put: device has", place, x.ndim)
-    if isinstance(order, AutoLayout):
-        raise ValueError("device_put: device has Layout.AUTO, but only a compiler chooses a layout; give a Layout")
     if not isinstance(x, ArrayImpl):
         raise TypeError(f"device_put: device has {place.layout} for keys, whose words have no order; leave it open")
     return relaid([x], [order])[0]
