@@ -1,4 +1,4 @@
-"""Arrays in other layouts than row-major: every way by which their values are read, and the programs compiled for them."""
+"""Arrays in other layouts than row-major: every way to read their values, and the programs compiled for them."""
 from __future__ import annotations
 
 import copy

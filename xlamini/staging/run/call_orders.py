@@ -6,7 +6,7 @@ from typing import Any
 from xlamini.core import Avals, flatten_axes
 from xlamini.interpreters.physical import is_extended
 from xlamini.runtime import ArrayImpl
-from xlamini.runtime.layout import Format, Layout, Order, order_asked, order_of, use
+from xlamini.runtime.layout import Format, Order, order_asked, order_of, use
 from xlamini.staging.compile.lowered_program import Orders
 from xlamini.staging.run.call_plan import CallPlan
 from xlamini.staging.run.jit_options import Options
@@ -17,19 +17,17 @@ def orders_of_call(options: Options, plan: CallPlan, traced: Trace) -> Orders | 
     """The orders that the program of a call has; None if all are row-major."""
     ins = _asked("in_shardings", options.in_shardings and (options.in_shardings, None), plan.tree, "args", plan.avals)
     outs = _asked("out_shardings", options.out_shardings, traced.out_tree, "output", traced.jaxpr.out_avals)
-    if not ins and not outs and not use.any_other:
+    if not (ins or outs or use.any_other):
         return None
-    values = [*traced.captured, *plan.leaves]
-    asked = [None] * len(traced.captured) + (ins or [None] * len(plan.leaves))
-    taken = tuple(_order(x, format) for x, format in zip(values, asked, strict=True))
-    given = tuple((outs and [order for order, _ in outs]) or [None] * len(traced.jaxpr.out_avals))
-    return Orders(taken, given) if any(taken) or any(given) else None
+    captured = tuple(map(_order_of, traced.captured))
+    leaves = [_order_of(x) for x in plan.leaves]
+    pairs = zip(ins, leaves, strict=True) if ins else ()
+    asked = [order if is_asked else found for (order, is_asked), found in pairs] or leaves
+    given = [order for order, _ in outs] or [None] * len(traced.jaxpr.out_avals)
+    return Orders((*captured, *asked), tuple(given)) if any(captured) or any(asked) or any(given) else None
 
 
-def _order(x: Any, asked: tuple[Order, bool] | None) -> Order:
-    """What was asked for an argument, or else how it lies."""
-    if asked is not None and asked[1]:
-        return asked[0]
+def _order_of(x: Any) -> Order:
     return order_of(x) if use.any_other and isinstance(x, ArrayImpl) else None
 
 
@@ -47,4 +45,4 @@ def _of_leaf(name: str, format: Any, aval: Any) -> tuple[Order, bool]:
     order = order_asked(f"jit: {name} has", format, aval.ndim)
     if isinstance(order, tuple) and is_extended(aval):
         raise TypeError(f"jit: {name} has {format.layout} for keys, whose words have no order; leave the layout open")
-    return order, isinstance(format, Format) and isinstance(format.layout, Layout | type(Layout.AUTO))
+    return order, isinstance(format, Format) and format.layout is not None
