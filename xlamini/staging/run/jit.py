@@ -34,9 +34,8 @@ from xlamini.runtime.versions import DISPATCH_ERRORS
 from xlamini.staging.call.call import jit_p
 from xlamini.staging.call.higher_order import names_in
 from xlamini.staging.compile.lowered_program import LoweredProgram, expanded
-from xlamini.staging.compile.placement import Placement, placement, requested_by
+from xlamini.staging.compile.placement import Placement, orders_of_call, placement, requested_by
 from xlamini.staging.compile.program import Program, compile_lowered
-from xlamini.staging.run.call_orders import orders_of_call
 from xlamini.staging.run.call_plan import CallPlan
 from xlamini.staging.run.donation import donated_arguments, donated_leaves, warn_of_unusable
 from xlamini.staging.run.estimates import Estimated
