@@ -95,9 +95,7 @@ class LoweredProgram:
         self.bytes_made = _bytes_made(self.pruned) if device.platform == "cpu" else 0
         self.name, self.device = name, self._pruned_place(device)
         donated = donated or (False,) * len(jaxpr.invars)
-        self.aliases = alias_outputs(self.pruned, [d for d, u in zip(donated, used, strict=True) if u])
-        if self.orders is not None:  # memory is reused as it lies
-            self.aliases = self.orders.aliases(self.aliases)
+        self.aliases = self._alias_outputs(list(itertools.compress(donated, used)))
         self.unusable = _unusable(donated, used, self.aliases)
         self.flags, self.uses_disk_cache = trace_flags(), programs_are_kept() and orders is None
         self._outline: Outline | None = None
@@ -106,6 +104,10 @@ class LoweredProgram:
             return  # each is lowered by itself
         if not self.uses_disk_cache or programs_are_keyed_by_module():
             _ = self._lowered  # now, so that an error of a lowering rule is raised here
+
+    def _alias_outputs(self, donated: Sequence[bool]) -> list[int | None]:
+        aliases = alias_outputs(self.pruned, donated)
+        return aliases if self.orders is None else self.orders.aliases(aliases)
 
     def _pruned_place(self, device: Place) -> Place:
         """The program's place, without the shardings of unused inputs and of outputs that are not computed."""
