@@ -141,3 +141,10 @@ def test_memory_of_others_without_a_copy() -> None:
     assert x.unsafe_buffer_pointer() == theirs.__array_interface__["data"][0] and order(x) == (1, 0)
     np.testing.assert_array_equal(x + 1, theirs + 1)
     assert order(jnp.from_dlpack(theirs)) == order(jnp.asarray(theirs)) == (0, 1)
+
+
+def test_a_donated_array_in_another_layout_is_given_back() -> None:
+    x = columns()
+    y = device_put(x, ROWS, donate=True)
+    np.testing.assert_array_equal(y, VALUES)
+    assert x.is_deleted() and order(y) == (0, 1)

@@ -165,7 +165,7 @@ def _shard_argument(x: Any, sharding: Sharding, copier: Callable[[Any], ArrayImp
     if copier is not None:
         return copier(x)
     placed = device_put_value(x, sharding, committed=False)
-    return relaid([placed], [order_of(x)])[0] if use.any_other and isinstance(x, ArrayImpl) else placed
+    return relaid([placed], [order_of(x)])[0] if use.any_other else placed
 
 
 def set_tracer_class(cls: type) -> None:

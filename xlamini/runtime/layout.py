@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from jaxlib import _jax
+
 from xlamini.core import hooks, memoised
 from xlamini.runtime.sharding import Sharding
 
@@ -133,8 +135,8 @@ def order_asked(what: str, format: Any, ndim: int) -> Order:
 
 
 def order_of(x: Any) -> Order:
-    """The order of an array on devices; None for a deleted array too."""
-    return None if x.is_deleted() else _order(str(x._pjrt_layout))
+    """The order of an array on devices; None for a deleted one too, and for what is no array."""
+    return _order(str(x._pjrt_layout)) if isinstance(x, _jax.ArrayImpl) and not x.is_deleted() else None
 
 
 @memoised("helper: orders of layouts", 1024)

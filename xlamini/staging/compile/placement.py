@@ -247,16 +247,12 @@ def orders_of_call(options: Any, plan: Any, traced: Any) -> Orders | None:
     outs = _asked("out_shardings", options.out_shardings, traced.out_tree, "output", traced.jaxpr.out_avals)
     if not (ins or outs or use.any_other):
         return None
-    captured = tuple(map(_order_of, traced.captured))
-    leaves = [_order_of(x) for x in plan.leaves]
+    captured, leaves = map(order_of, traced.captured), list(map(order_of, plan.leaves))
     pairs = zip(ins, leaves, strict=True) if ins else ()
     asked = [order if is_asked else found for (order, is_asked), found in pairs] or leaves
     given = [order for order, _ in outs] or [None] * len(traced.jaxpr.out_avals)
-    return Orders((*captured, *asked), tuple(given)) if any(captured) or any(asked) or any(given) else None
-
-
-def _order_of(x: Any) -> Order:
-    return order_of(x) if use.any_other and isinstance(x, ArrayImpl) else None
+    found = Orders((*captured, *asked), tuple(given))
+    return found if any(found.ins) or any(found.outs) else None
 
 
 def _asked(name: str, places: Any, tree: Any, of: str, avals: Avals) -> list[tuple[Order, bool]]:

@@ -16,12 +16,12 @@ from xlamini.core.errors import DeletedArrayError
 from xlamini.core.jax_flags import dump_ir_to, no_execution
 from xlamini.core.phases import COMPILE, Phase
 from xlamini.primitives.windows.conv_library import suits_eigen
-from xlamini.runtime import ArrayImpl, device_put_value, key_words
+from xlamini.runtime import device_put_value, key_words
 from xlamini.runtime.dispatch import FastPath, fast_path
 from xlamini.runtime.executable import Executable, check_options, is_compile_only
 from xlamini.runtime.host_memory import check_fits_in_memory
 from xlamini.runtime.keys import as_keys
-from xlamini.runtime.layout import Order, order_of, relaid, use
+from xlamini.runtime.layout import order_of, relaid, use
 from xlamini.runtime.lifetime import explain_failure, release
 from xlamini.runtime.processes.group import spans_processes
 from xlamini.runtime.transfer_guards import unguarded
@@ -123,10 +123,6 @@ def _lies_so(x: Any, sharding: Any) -> bool:
     return own.is_equivalent_to(sharding, x.ndim)
 
 
-def _order_of(x: Any) -> Order:
-    return order_of(x) if isinstance(x, ArrayImpl) else None
-
-
 def spread(mask: Sequence[bool], values: Values) -> list[Any]:
     """One entry for each flag: the next value where it is set, else None."""
     found = iter(values)
@@ -173,7 +169,7 @@ class Program:
         given = [inputs[i] for i in self._used]
         if executable.orders or use.any_other:
             orders = executable.orders or [None] * len(given)
-            if any(map(operator.ne, map(_order_of, given), orders)):
+            if any(map(operator.ne, map(order_of, given), orders)):
                 return False
         return not executable.several or all(map(_lies_so, given, executable.in_shardings))
 

@@ -98,17 +98,20 @@ def _put_tree(x: Any, device: Any, donate: Any, may_alias: bool | None) -> Any:
     places, donated = (flatten_axes("device_put", y, tree, ("device", "x")) for y in (device, donate))
     shardings = [named(without_layout(place), "device_put: device has") for place in places]
     moved = [_moved(*leaf, may_alias) for leaf in zip(leaves, shardings, donated, strict=True)]
-    return unflatten(tree, [_laid(x, place) for x, place in zip(moved, places, strict=True)])
+    return unflatten(tree, list(map(_laid, moved, places, donated)))
 
 
-def _laid(x: Any, place: Any) -> Any:
+def _laid(x: Any, place: Any, donated: bool) -> Any:
     """The moved leaf in the layout that a format asks for; inside a traced function the compiler chooses it."""
     if not isinstance(place, Format) or not isinstance(place.layout, Layout) or type(x) is Tracer:
         return x
     order = order_asked("device_put: device has", place, x.ndim)
     if not isinstance(x, ArrayImpl):
         raise TypeError(f"device_put: device has {place.layout} for keys, whose words have no order; leave it open")
-    return relaid([x], [order])[0]
+    (there,) = relaid([x], [order])
+    if donated and there is not x:
+        x.delete()
+    return there
 
 
 def in_order(x: ArrayImpl, order: Any) -> Any:
