@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import xlamini
-from xlamini import enable_checks, grad, jit, numpy as jnp, vmap
+from xlamini import enable_checks, grad, jit, numpy as jnp, random, vmap
 from xlamini.experimental.layout import Format, Layout, with_layout_constraint
 
 COLUMNS, ROWS = Layout((1, 0)), Layout((0, 1))
@@ -79,8 +79,16 @@ def test_equality_and_text() -> None:
     (lambda x: Layout((0, 0)), ValueError, r"a permutation of the dimensions, got \(0, 0\)"),
     (lambda x: Format(3), TypeError, "layout must be a Layout, Layout.AUTO or None, got 3"),
     (lambda x: Format(ROWS, 3), TypeError, "sharding must be a sharding or None, got 3"),
-    (lambda x: xlamini.device_put(x, Format(COLUMNS)), NotImplementedError, "device_put.* are in row-major order"),
-    (lambda x: jit(constrained, out_shardings=Format(COLUMNS))(x), NotImplementedError, "out_shardings has Layout"),
+    (lambda x: xlamini.device_put(x, Format(Layout((0,)))), ValueError, "device_put: .* of 1 dimensions, .* has 2"),
+    (lambda x: jit(constrained, in_shardings=Format(Layout((0,))))(x), ValueError, "in_shardings .* of 1 dimensions"),
+    (lambda x: jit(constrained, out_shardings=Format(Layout((0,))))(x), ValueError, "out_shardings .* of 1 dimensions"),
+    (lambda x: xlamini.device_put(x, Format(Layout((1, 0), ((8,),)))), NotImplementedError, "compiler chooses tiles"),
+    (lambda x: xlamini.device_put(random.split(random.key(0), (2, 3)), Format(COLUMNS)), TypeError, "no order"),
+    (
+        lambda x: xlamini.make_array_from_callback((2, 3), Format(COLUMNS, x.sharding), lambda i: np.ones((2, 3))),
+        NotImplementedError,
+        "arrays are made in row-major order here",
+    ),
     (lambda x: with_layout_constraint(x, Layout((0,))), ValueError, "has 1 dimensions, the array 2"),
     (lambda x: xlamini.lax.with_sharding_constraint(x, Format(Layout((0,)))), ValueError, "has 1 dim"),
     (lambda x: with_layout_constraint(x, Layout.AUTO), TypeError, "a Layout is needed, got AUTO"),

@@ -374,3 +374,16 @@ def test_programs_print_as_jax_prints_them() -> None:
         assert str(xlamini.make_jaxpr(closed)(2.0, 3)) == CLOSED
         assert str(xlamini.make_jaxpr(promoted)(jnp.float32(2))) == PROMOTED
         assert str(xlamini.make_jaxpr(batched)(jnp.arange(3))) == BATCHED
+
+
+@pytest.mark.parametrize("dear", [False, True])
+def test_a_batched_predicate_is_carried_only_if_it_is_dear(dear: bool) -> None:
+    def last(limit: Any) -> Any:
+        bound = (lambda x: jnp.sin(x).sum() * 0 + x.sum()) if dear else (lambda x: x[0])
+        return lax.while_loop(lambda x: bound(x) < limit, lambda x: x.at[0].add(1.0), jnp.zeros(3))
+
+    limits = jnp.array([1.0, 0.0, 4.0])
+    run = xlamini.jit(xlamini.vmap(last))
+    np.testing.assert_array_equal(run(limits), [[1, 0, 0], [0, 0, 0], [4, 0, 0]])
+    start = run.lower(limits).as_text().partition("stablehlo.while(")[2].partition("cond {")[0]
+    assert ("tensor<3xi1>" in start) == dear

@@ -89,6 +89,9 @@ def public_function(fun: Any) -> Any:
     return fun
 
 
+in_order: Callable[..., Any] = _not_installed("in_order")
+"""`in_order(x, order)`: an array with its dimensions in another order in memory."""
+
 trace_library_call: Callable[..., Any] = _not_installed("trace_library_call")
 """`trace_library_call(fun, args, kwargs)`: call a composite while something is traced."""
 

@@ -12,6 +12,7 @@ from xlamini.core.memory_space import DEVICE
 from xlamini.lowering.context import Context
 from xlamini.lowering.mlir import Interned, interned
 from xlamini.lowering.shardy import Meshes
+from xlamini.runtime.layout import mode_of
 
 Attributes = list[dict[str, Any]]
 
@@ -147,16 +148,18 @@ def lower_jaxpr(
     aliases: Sequence[int | None] = (),
     constants: Sequence[np.ndarray] = (),
     placement: Any = None,
+    orders: Any = None,
 ) -> LoweredModule:
     """The module whose `main` computes `jaxpr`.
 
     `aliases[i]` is the output that may reuse the memory of input i (donation), or None. The first inputs of `jaxpr` are
-    the constants, which are embedded in the module. With a `placement` it is for all devices of a mesh.
+    the constants, which are embedded in the module. With a `placement` it is for all devices of a mesh. With `orders`
+    the arguments and results have these layouts.
     """
     builder = ModuleBuilder(f"jit_{identifier(name)}", platform, placement.mesh if placement else None)
     with paused_gc():
         main = builder.define(jaxpr, builder.unused("main"), f"jit({name})", "", "public", constants=constants)
-    set_attributes(builder, main, jaxpr, placement, aliases, len(constants))
+    set_attributes(builder, main, jaxpr, placement, aliases, len(constants), orders)
     return LoweredModule(builder.module, builder.host_callbacks, builder.partitioners)
 
 
@@ -167,8 +170,9 @@ def set_attributes(
     placement: Any,
     aliases: Sequence[int | None] = (),
     constants: int = 0,
+    orders: Any = None,
 ) -> None:
-    """Set the shardings, donations and memory kinds of the arguments and results of `main`, where there are any.
+    """Set the shardings, donations, memory kinds and layouts of `main`'s arguments and results, where there are any.
 
     The first inputs of the jaxpr, the `constants`, are no arguments.
     """
@@ -182,6 +186,8 @@ def set_attributes(
     else:
         _add_aliases(builder.mlir, given, aliases)
     _add_memory_kinds(builder.mlir, (*given, *asked), (*avals, *outs))
+    for attributes, order in zip((*given, *asked), orders or (), strict=False):
+        attributes["mhlo.layout_mode"] = ir.StringAttr.get(mode_of(order), builder.mlir.context)
     leading = list(main.attributes["arg_attrs"])[: len(builder.leading)] if builder.leading else []
     for name, before, each in (("arg_attrs", leading, given), ("res_attrs", [], asked)):
         if any(each):

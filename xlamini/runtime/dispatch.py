@@ -27,6 +27,7 @@ from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.runtime.array import Array
 from xlamini.runtime.executable import CompiledModule
 from xlamini.runtime.exit_gate import pass_gate, process
+from xlamini.runtime.layout import order_of, relaid, use
 from xlamini.runtime.sharding import Sharding
 from xlamini.runtime.to_device import ArrayImpl, device_put_value, host_copier
 
@@ -161,7 +162,10 @@ def cpp_jit(
 
 def _shard_argument(x: Any, sharding: Sharding, copier: Callable[[Any], ArrayImpl] | None) -> ArrayImpl:
     """The hook that C++ calls to copy a NumPy argument, or to reshard one whose sharding is not the executable's."""
-    return device_put_value(x, sharding, committed=False) if copier is None else copier(x)
+    if copier is not None:
+        return copier(x)
+    placed = device_put_value(x, sharding, committed=False)
+    return relaid([placed], [order_of(x)])[0] if use.any_other else placed
 
 
 def set_tracer_class(cls: type) -> None:

@@ -13,6 +13,7 @@ from xlamini.core.host_arrays import refuse_masked
 from xlamini.runtime.array import Array, ArrayImpl
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.dlpack_devices import ON_HOST, device_of
+from xlamini.runtime.layout import order_of, use
 from xlamini.runtime.sharding import as_sharding
 from xlamini.runtime.to_device import copy_of, device_put_value
 from xlamini.runtime.to_host import to_numpy, without_jax
@@ -116,15 +117,12 @@ def _import_capsule(capsule: Any, device: Device, stream: int | None, copy: bool
 
 
 def _row_major(array: ArrayImpl, copy: bool | None) -> ArrayImpl:
-    """The array in row-major layout, which all programs expect; ValueError if that needs a copy but `copy` is False.
-
-    A transposed array of another library keeps its layout, which a program would misread.
-    """
-    layout = str(array._pjrt_layout).strip("{}").partition(":")[0]  # type: ignore[attr-defined]
-    if array.ndim < 2 or layout == ",".join(map(str, range(array.ndim)[::-1])):
+    """The array in row-major layout, unless `copy` is False: programs are compiled once more for each other layout."""
+    if order_of(array) is None:
         return array
     if copy is False:
-        raise ValueError("from_dlpack: this array is transposed in memory, so it must be copied, but copy=False")
+        use.any_other = True
+        return array
     return device_put_value(np.array(to_numpy(array), order="C"), array.device, committed=True, aval=array.aval)
 
 

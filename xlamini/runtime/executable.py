@@ -19,6 +19,7 @@ from xlamini.runtime.devices.ffi_targets import explained, register_kernels
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.effects import run_with_callbacks
 from xlamini.runtime.fork import bar, process
+from xlamini.runtime.layout import Order, orders_of, relaid, use
 from xlamini.runtime.meshes.named_sharding import without_trailing_none
 from xlamini.runtime.meshes.program_placement import (
     MeshPlacement,
@@ -119,6 +120,7 @@ def load_program(
         loaded = _load_again(client, serialized, devices, options)
     executable = Executable(loaded, place, in_avals, out_avals, frozenset(donated))
     executable.serialized, executable.effectful = serialized, effectful
+    executable.read_orders()
     return executable
 
 
@@ -207,6 +209,8 @@ class CompiledModule:
     """
 
     is_single = True
+    orders: Sequence[Order] = ()
+    """The orders in which its arguments lie in memory; empty if all are row-major."""
     """Whether it is a single PJRT executable, which C++ dispatch can run."""
 
     __slots__ = (
@@ -280,7 +284,7 @@ class CompiledModule:
 class Executable(CompiledModule):
     """A compiled program, loaded on its devices."""
 
-    __slots__ = ("_handlers",)
+    __slots__ = ("_handlers", "orders")
 
     def __init__(
         self,
@@ -293,11 +297,19 @@ class Executable(CompiledModule):
         super().__init__(loaded, place, in_avals, out_avals, donated)
         pairs = list(zip(self.out_avals, self.out_shardings, strict=True))
         self._handlers = [[array_result_handler(*pair, committed) for pair in pairs] for committed in (False, True)]
+        self.orders = ()
         crowd.add(self)
+
+    def read_orders(self) -> None:
+        """Note the orders of its arguments and results in memory, of which some may not be row-major."""
+        orders = orders_of(self.loaded.get_parameter_layouts())
+        self.orders = orders if any(orders) else ()
+        if any(orders_of(self.loaded.get_output_layouts())):
+            use.any_other = True
 
     def place(self, values: Sequence[Any]) -> list[ArrayImpl]:
         """The arguments as Arrays of the program's input types and shardings."""
-        return placed_on(self.in_shardings, self.in_avals, values)
+        return placed_on(self.in_shardings, self.in_avals, values, self.orders)
 
     def call(self, arrays: Sequence[ArrayImpl], committed: bool = False) -> list[ArrayImpl]:
         """Run the program on placed Arrays; it returns before the results have been computed.
@@ -317,12 +329,15 @@ class Executable(CompiledModule):
         return results.consume_with_handlers(self._handlers[committed])
 
 
-def placed_on(shardings: Sequence[Any], avals: Sequence[ShapedArray], values: Sequence[Any]) -> list[ArrayImpl]:
-    """Arguments as Arrays of these types and shardings."""
-    return [
+def placed_on(
+    shardings: Sequence[Any], avals: Sequence[ShapedArray], values: Sequence[Any], orders: Sequence[Order] = ()
+) -> list[ArrayImpl]:
+    """Arguments as Arrays of these types and shardings, in these orders."""
+    arrays = [
         x if type(x) is ArrayImpl and x._sharding is sharding else _place_argument(x, sharding, aval)
         for x, sharding, aval in zip(values, shardings, avals, strict=True)
     ]
+    return relaid(arrays, orders or [None] * len(arrays)) if use.any_other or orders else arrays
 
 
 def _place_argument(x: Any, sharding: Any, aval: ShapedArray) -> Any:

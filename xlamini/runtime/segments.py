@@ -36,6 +36,8 @@ class SegmentedExecutable:
     in_shardings: Sequence[Sharding]
     donated: frozenset[int]
     is_single = runs_alone = False
+    orders = ()
+    several = False
 
     @property
     def is_awaited(self) -> bool:

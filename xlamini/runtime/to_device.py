@@ -18,6 +18,7 @@ from xlamini.core.errors import DeviceNotHereError
 from xlamini.core.host_arrays import as_ndarray
 from xlamini.core.memory_space import DEVICE, HOST
 from xlamini.runtime.fork import bar, process
+from xlamini.runtime.layout import relaid, use
 from xlamini.runtime.lifetime import check_alive
 from xlamini.runtime.meshes.named_sharding import typed_by
 from xlamini.runtime.sharding import Sharding, SingleDeviceSharding, as_sharding, default_sharding
@@ -226,6 +227,8 @@ def _put_array(
     bound: bool = x._committed or where is not None if committed is None else committed
     if bound == x._committed and aval is None and sharding == x._sharding:
         return x
+    if use.any_other:  # jaxlib 0.10 copies an array to another device in row-major order, and does not say so
+        x = relaid([x], [None])[0]
     if isinstance(sharding, SingleDeviceSharding) and isinstance(x._sharding, SingleDeviceSharding):
         return _put(aval or x.aval, sharding, [x], [sharding._device], bound)
     numbers = parts_to_move(x._sharding, sharding, x.aval.shape)
@@ -253,12 +256,16 @@ def parts_to_move(source: Sharding, target: Sharding, shape: tuple[int, ...]) ->
 
 def assemble_array(aval: ShapedArray, sharding: Any, parts: list[ArrayImpl]) -> ArrayImpl:
     """Assemble an Array of shards, given in the order of the sharding's addressable devices."""
+    if use.any_other:
+        parts = relaid(parts, [None] * len(parts))
     return ArrayImpl(typed_by(sharding, aval), sharding, parts, True, True)
 
 
 def copy_of(x: Any) -> ArrayImpl:
     """A copy of `x` in new memory on the same devices."""
     check_alive(x)
+    if use.any_other:
+        x = relaid([x], [None])[0]
     devices = list(x._sharding._internal_device_list.addressable_device_list)
     with unguarded():  # on each device a copy of what is there
         return _put(x.aval, x._sharding, parts_of(x), devices, x._committed, True)

@@ -24,6 +24,7 @@ from xlamini.runtime.meshes.named_sharding import split_in_type
 from xlamini.staging.run.eager import evaluate_primitive
 from xlamini.staging.run.eviction import evict_programs
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
+from xlamini.transforms.sharding.device_put import in_order
 
 # The functions below import when they are called, because most programs call none of them and the import would be paid
 # by all.
@@ -108,6 +109,7 @@ hooks.install(
     global_array=_global_array,
     zeros=_zeros,
     evict_programs=evict_programs,
+    in_order=in_order,
     trace_library_call=repeated,
     explain_error=explain,
 )

@@ -190,7 +190,7 @@ def _checked_sharding(name: str, sharding: Any) -> Sharding:
 
 def _plain_type(made: Sequence[Any], sharding: Any, shape: Shape, dtype: Any) -> ShapedArray | None:
     """The type of an array whose parts are ndarrays, all as they must be; None for other parts."""
-    part, found = sharding.shard_shape(shape), getattr(made[0], "dtype", None)
+    part, found = sharding.shard_shape(shape), getattr(made[0], "dtype", np.dtype(bool))
     if not all(type(x) is np.ndarray and x.dtype == found and x.shape == part for x in made):
         return None
     aval = ShapedArray(shape, array_dtype(found))

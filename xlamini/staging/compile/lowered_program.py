@@ -5,7 +5,7 @@ import itertools
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from xlamini.core import (
     Jaxpr,
@@ -34,6 +34,7 @@ from xlamini.interpreters.expand import expand
 from xlamini.interpreters.physical import is_extended, physical
 from xlamini.primitives.sharding_constraint import moved_to
 from xlamini.runtime.executable import Executable, compile_module
+from xlamini.runtime.layout import Order
 from xlamini.runtime.meshes.program_placement import MeshPlacement, Place, placed_avals
 from xlamini.staging.compile.outlining import Outline, outlined
 from xlamini.staging.trace.tracing import Trace
@@ -73,6 +74,7 @@ class LoweredProgram:
         keep_unused: bool = False,
         outline: bool | None = None,
         in_segments: bool = False,
+        orders: Orders | None = None,
     ):
         self.recipe = jaxpr, name, device, donated, keep_unused, outline
         if isinstance(device, MeshPlacement) and any(map(_moves_terms, jaxpr.out_avals, device.outs)):
@@ -89,19 +91,25 @@ class LoweredProgram:
         self.pruned, used = dce(on_words, self.computed, keep_unused)
         self.used_inputs = used
         self.outlines = outlining.value if outline is None else outline
-        self._in_segments = in_segments and not self.pruned.effects and not isinstance(device, MeshPlacement)
+        self.orders = orders and orders.of(used, self.computed)
+        in_segments = in_segments and orders is None and not self.pruned.effects
+        self._in_segments = in_segments and not isinstance(device, MeshPlacement)
         self.bytes_made = _bytes_made(self.pruned) if device.platform == "cpu" else 0
         self.name, self.device = name, self._pruned_place(device)
         donated = donated or (False,) * len(jaxpr.invars)
-        self.aliases = alias_outputs(self.pruned, [d for d, u in zip(donated, used, strict=True) if u])
+        self.aliases = self._alias_outputs(list(itertools.compress(donated, used)))
         self.unusable = _unusable(donated, used, self.aliases)
-        self.flags, self.uses_disk_cache = trace_flags(), programs_are_kept()
+        self.flags, self.uses_disk_cache = trace_flags(), programs_are_kept() and orders is None
         self._outline: Outline | None = None
         self._module: tuple[Any, list[Any], list[Any]] | None = None
         if self.segments is not None:
             return  # each is lowered by itself
         if not self.uses_disk_cache or programs_are_keyed_by_module():
             _ = self._lowered  # now, so that an error of a lowering rule is raised here
+
+    def _alias_outputs(self, donated: Sequence[bool]) -> list[int | None]:
+        aliases = alias_outputs(self.pruned, donated)
+        return aliases if self.orders is None else self.orders.aliases(aliases)
 
     def _pruned_place(self, device: Place) -> Place:
         """The program's place, without the shardings of unused inputs and of outputs that are not computed."""
@@ -131,7 +139,8 @@ class LoweredProgram:
             from xlamini.lowering.module import lower_jaxpr
 
             with under(self.flags), Phase(LOWER, self.name):
-                self._module = lower_jaxpr(self.jaxpr, self.name, self.device.platform, self.aliases, (), self.spread)
+                how = (), self.spread, self.orders and (*self.orders.ins, *self.orders.outs)
+                self._module = lower_jaxpr(self.jaxpr, self.name, self.device.platform, self.aliases, *how)
         return self._module
 
     jaxpr = property(lambda self: self._outlined.jaxpr, doc="The program as it is lowered.")
@@ -147,6 +156,22 @@ class LoweredProgram:
     module = property(lambda self: self._lowered[0], doc="The StableHLO module.")
     host_callbacks = property(lambda self: self._lowered[1], doc="The Python functions that the module calls.")
     partitioners = property(lambda self: self._lowered[2], doc="The Python functions that XLA calls to compile it.")
+
+
+class Orders(NamedTuple):
+    """The orders of a program's arguments and results in memory."""
+
+    ins: Sequence[Order]
+    outs: Sequence[Order]
+
+    def of(self, used: Sequence[bool], computed: Sequence[bool]) -> Orders:
+        """Those of the used arguments, and of the computed results."""
+        return Orders(tuple(itertools.compress(self.ins, used)), tuple(itertools.compress(self.outs, computed)))
+
+    def aliases(self, aliases: Sequence[int | None]) -> list[int | None]:
+        """The outputs that may reuse the memory of the inputs, where they lie alike."""
+        pairs = zip(aliases, self.ins, strict=True)
+        return [None if alias is None or self.outs[alias] != order else alias for alias, order in pairs]
 
 
 def expanded(traced: Trace) -> Trace:
@@ -250,6 +275,8 @@ def backend_compile(program: LoweredProgram, options: Options) -> Executable:
         ordered=bool(effects) and any_ordered(effects),
         **interface_of(program, options),
     )
+    if program.orders is not None:
+        executable.read_orders()
     if logs:
         _logger.warning("Finished XLA compilation of jit(%s) in %.3f sec", program.name, time.monotonic() - start)
     return executable

@@ -1,17 +1,23 @@
-"""Placement: a program runs on the devices of its committed arguments, on a mesh, or on the default device."""
+"""Placement: a program runs on the devices of its committed arguments, on a mesh, or on the default device.
+
+It is compiled for the orders in memory that its arguments have, or that `jit` was asked for.
+"""
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core import AbstractMesh, Jaxpr, PartitionSpec, Values, once, subjaxprs
+from xlamini.core import AbstractMesh, Avals, Jaxpr, PartitionSpec, Values, flatten_axes, once, subjaxprs
 from xlamini.core.sharding.abstract_mesh import AbstractDevice
+from xlamini.interpreters.physical import is_extended
 from xlamini.runtime import ArrayImpl, Mesh, NamedSharding, key_words
 from xlamini.runtime.devices.platforms import default_device, local_devices
+from xlamini.runtime.layout import Format, Order, order_asked, order_of, use
 from xlamini.runtime.meshes.current_mesh import get_abstract_mesh, multi_device_mesh
 from xlamini.runtime.meshes.named_sharding import type_sharding, with_devices, without_trailing_none
 from xlamini.runtime.meshes.program_placement import AbsentPlacement, MeshPlacement, Place
 from xlamini.runtime.sharding import as_sharding
+from xlamini.staging.compile.lowered_program import Orders
 from xlamini.staging.compile.lowering_target import Elsewhere
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 
@@ -259,3 +265,40 @@ def asked_place(device: Any, backend: str | None) -> Any:
 def _device(asked: Any) -> Any:
     """The device of a platform's name, a device or a sharding; TypeError for anything else."""
     return local_devices(backend=asked)[0] if isinstance(asked, str) else as_sharding(asked)._device
+
+
+# --- orders in memory
+
+
+def orders_of_call(options: Any, plan: Any, traced: Any) -> Orders | None:
+    """The orders that the program of a call has: as its arguments lie, and as `jit` was asked for; None for row-major.
+
+    `options` are those of `jit`, `plan` and `traced` are of the call.
+    """
+    ins = _asked("in_shardings", options.in_shardings and (options.in_shardings, None), plan.tree, "args", plan.avals)
+    outs = _asked("out_shardings", options.out_shardings, traced.out_tree, "output", traced.jaxpr.out_avals)
+    if not (ins or outs or use.any_other):
+        return None
+    captured, leaves = map(order_of, traced.captured), list(map(order_of, plan.leaves))
+    pairs = zip(ins, leaves, strict=True) if ins else ()
+    asked = [order if is_asked else found for (order, is_asked), found in pairs] or leaves
+    given = [order for order, _ in outs] or [None] * len(traced.jaxpr.out_avals)
+    found = Orders((*captured, *asked), tuple(given))
+    return found if any(found.ins) or any(found.outs) else None
+
+
+def _asked(name: str, places: Any, tree: Any, of: str, avals: Avals) -> list[tuple[Order, bool]]:
+    """For each leaf the order that jit's parameter asks for, and whether it does; empty if no format has a layout."""
+    if places is None:
+        return []
+    formats = flatten_axes("jit", places, tree, (name, of))
+    if not any(isinstance(x, Format) and x.layout is not None for x in formats):
+        return []
+    return [_of_leaf(name, x, aval) for x, aval in zip(formats, avals, strict=True)]
+
+
+def _of_leaf(name: str, format: Any, aval: Any) -> tuple[Order, bool]:
+    order = order_asked(f"jit: {name} has", format, aval.ndim)
+    if isinstance(order, tuple) and is_extended(aval):
+        raise TypeError(f"jit: {name} has {format.layout} for keys, whose words have no order; leave the layout open")
+    return order, isinstance(format, Format) and format.layout is not None

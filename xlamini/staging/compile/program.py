@@ -4,6 +4,7 @@ Unused inputs never reach the executable. A random key is passed to it, and retu
 """
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from xlamini.runtime.dispatch import FastPath, fast_path
 from xlamini.runtime.executable import Executable, check_options, is_compile_only
 from xlamini.runtime.host_memory import check_fits_in_memory
 from xlamini.runtime.keys import as_keys
+from xlamini.runtime.layout import order_of, relaid, use
 from xlamini.runtime.lifetime import explain_failure, release
 from xlamini.runtime.processes.group import spans_processes
 from xlamini.runtime.transfer_guards import unguarded
@@ -113,6 +115,14 @@ def _check_of_others(lowered: LoweredProgram) -> Callable[[], None] | None:
     return check_before_first_run(lowered, lowered.spread.devices)
 
 
+def _lies_so(x: Any, sharding: Any) -> bool:
+    """Whether a value has a sharding, or is on other devices."""
+    own = getattr(x, "_sharding", sharding)
+    if own is sharding or own.num_devices != sharding.num_devices:
+        return True
+    return own.is_equivalent_to(sharding, x.ndim)
+
+
 def spread(mask: Sequence[bool], values: Values) -> list[Any]:
     """One entry for each flag: the next value where it is set, else None."""
     found = iter(values)
@@ -149,6 +159,19 @@ class Program:
         """
         executable = self.executable
         return executable.is_single and not (executable.is_awaited or executable.runs_alone) and all(self.computed)
+
+    def takes_as_they_lie(self, inputs: Values) -> bool:
+        """Whether it takes the inputs in their shardings over several devices, and in their layouts; C++ does not look.
+
+        C++ moves those that lie on other devices, and copies those of the host.
+        """
+        executable = self.executable
+        given = [inputs[i] for i in self._used]
+        if executable.orders or use.any_other:
+            orders = executable.orders or [None] * len(given)
+            if any(map(operator.ne, map(order_of, given), orders)):
+                return False
+        return not executable.several or all(map(_lies_so, given, executable.in_shardings))
 
     def __call__(self, inputs: Values, committed: bool = False, names: Sequence[str] = ()) -> list[Any]:
         """The outputs; `names` are the names of the last inputs, the arguments, for messages."""
@@ -213,4 +236,6 @@ class Program:
         """
         pairs = zip(map(key_words, captured), self.shardings_of_inputs(), strict=False)
         with unguarded():
-            return [device_put_value(x, sharding) for x, sharding in pairs]
+            constants = [device_put_value(x, sharding) for x, sharding in pairs]
+        orders = spread(self.used_inputs, self.executable.orders) if self.executable.orders else [None] * len(constants)
+        return relaid(constants, orders) if use.any_other else constants

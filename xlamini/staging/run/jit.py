@@ -35,7 +35,7 @@ from xlamini.runtime.versions import DISPATCH_ERRORS
 from xlamini.staging.call.call import jit_p
 from xlamini.staging.call.higher_order import names_in
 from xlamini.staging.compile.lowered_program import LoweredProgram, expanded
-from xlamini.staging.compile.placement import Placement, placement, requested_by
+from xlamini.staging.compile.placement import Placement, orders_of_call, placement, requested_by
 from xlamini.staging.compile.program import Program, compile_lowered
 from xlamini.staging.run.call_plan import CallPlan, with_values_for_types
 from xlamini.staging.run.donation import donated_arguments, donated_leaves, warn_of_unusable
@@ -152,6 +152,7 @@ class Jitted(Estimated):
         where = self.placement(plan, traced)
         program = self._program(plan, traced, where.device)
         operands = [*(program.constants(traced.captured) if is_guarded() else traced.captured), *plan.leaves]
+        in_cpp = program.runs_in_cpp and program.takes_as_they_lie(operands)
         if debug_nans.value or debug_infs.value or debug_key_reuse.value or traced.outside:
             from xlamini.staging.run.debug_run import debugged  # for those who look only
 
@@ -162,7 +163,7 @@ class Jitted(Estimated):
         if plan is not given:
             return with_values(out), None, False
         fast_path = None
-        if program.runs_in_cpp and not (plan.statics is not None and plan.statics.are_ambiguous):
+        if in_cpp and not (plan.statics is not None and plan.statics.are_ambiguous):
             out_tree = dispatch_registry.flatten(out)[1]
             fast_path = program.fast_path(traced.captured, plan.leaves, out_tree, where.committed)
         else:
@@ -292,7 +293,8 @@ class Jitted(Estimated):
     def program_key(self, plan: CallPlan, traced: Trace, device: Any) -> ProgramKey:
         """What the program of a call depends on."""
         keeps_donated = self.donates and (debug_nans.value or debug_infs.value)
-        return ProgramKey(traced.jaxpr, device, plan.tree, compile_key(), config.trace_context_key(), keeps_donated)
+        flags = compile_key(), config.trace_context_key(), keeps_donated
+        return ProgramKey(traced.jaxpr, device, plan.tree, *flags, orders_of_call(self.options, plan, traced))
 
     def compiled(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
         """The program of this signature, compiled for a device or a mesh."""
@@ -308,7 +310,7 @@ class Jitted(Estimated):
         captured, options, entry = len(traced.captured), self.options, entry_of_lowering(self, plan)
         donated = [False] * captured + self.donated(plan)
         with paused_gc(), entry.measured(), Phase(REWRITE, self.name):
-            how = options.keep_unused, options.outline, in_segments
+            how = options.keep_unused, options.outline, in_segments, orders_of_call(options, plan, traced)
             lowered = LoweredProgram(traced.jaxpr, self.name, device, donated, *how)
         lowered.ledger_entry = entry
         if captured:

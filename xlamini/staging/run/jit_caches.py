@@ -66,6 +66,7 @@ class ProgramKey(NamedTuple):
     compile_flags: tuple
     trace_context: tuple
     keeps_donated: bool
+    orders: Any
 
 
 def program_once(caches: SharedCaches, key: ProgramKey, make: Callable[[], Program]) -> Program:

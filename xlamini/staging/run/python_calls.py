@@ -16,6 +16,7 @@ from xlamini.core.config import default_device, trace_context_key
 from xlamini.core.jax_flags import debug_infs, debug_nans
 from xlamini.core.state import state
 from xlamini.runtime import ArrayImpl
+from xlamini.runtime.layout import order_of, use
 from xlamini.staging.compile.program import Program
 from xlamini.staging.run.call_plan import CallPlan
 from xlamini.staging.trace.static_args import Selected, take_out
@@ -90,4 +91,6 @@ def _key(leaves: Values, tree: Any, statics: Any) -> Any:
 
 
 def _signature(x: Any) -> Any:
-    return (x.aval, id(x._sharding), x._committed) if type(x) is ArrayImpl else aval_of(x)
+    if type(x) is not ArrayImpl:
+        return aval_of(x)
+    return x.aval, id(x._sharding), x._committed, order_of(x) if use.any_other else None

@@ -23,6 +23,7 @@ from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import in_space
 from xlamini.primitives.sharding_constraint import moved_to
 from xlamini.runtime import Device, Sharding, named
+from xlamini.runtime.layout import without_layout
 from xlamini.runtime.meshes.current_mesh import as_here
 from xlamini.runtime.meshes.named_sharding import typed_by
 from xlamini.runtime.sharding import as_sharding
@@ -61,7 +62,7 @@ def _leaf(tree: Any, number: int, of: str) -> str:
 def _checked(name: str, x: Any) -> Any:
     if x is None:
         return None
-    x = named(x, f"jit: {name} has", RuntimeError)
+    x = named(without_layout(x), f"jit: {name} has", RuntimeError)
     if x is None:  # a format that leaves the sharding open
         return None
     if not isinstance(x, Sharding | Device):

@@ -24,12 +24,13 @@ from xlamini.primitives import in_space
 from xlamini.primitives.sharding_constraint import moved_to
 from xlamini.runtime import Array, ArrayImpl, Device, NamedSharding, Sharding, device_put_value, key_words, named
 from xlamini.runtime.keys import PRNGKeyArray
+from xlamini.runtime.layout import Format, Layout, order_asked, relaid, without_layout
 from xlamini.runtime.lifetime import wait_for
 from xlamini.runtime.memory_space import sharding_in
 from xlamini.runtime.meshes.current_mesh import as_here
 from xlamini.runtime.processes.agreement import check_same_value
 from xlamini.runtime.to_device import parts_to_move
-from xlamini.runtime.transfer_guards import guard_state
+from xlamini.runtime.transfer_guards import guard_state, unguarded
 from xlamini.runtime.typing import ArrayLike
 from xlamini.staging import jit
 
@@ -58,8 +59,8 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     Args:
       x: a pytree of arrays and numbers.
       device: a device of any platform, a sharding, which includes a memory kind, a PartitionSpec, which refers to the
-        mesh that `set_mesh` set, a `memory.Space`, or a pytree of these that is a prefix of `x`. None does not move
-        arrays, and puts other values on the default device.
+        mesh that `set_mesh` set, a `memory.Space`, a `Format`, which has a layout too, or a pytree of these that is a
+        prefix of `x`. None does not move arrays, and puts other values on the default device.
       src: the source of the values; accepted for compatibility with JAX and ignored.
       donate: whether a moved Array releases its memory at once; a bool, or a pytree of bools.
       may_alias: False copies an Array that is already in place.
@@ -95,8 +96,36 @@ def _put_tree(x: Any, device: Any, donate: Any, may_alias: bool | None) -> Any:
     """Move each leaf to its place of a pytree of places."""
     leaves, tree = flatten_from_user(x)
     places, donated = (flatten_axes("device_put", y, tree, ("device", "x")) for y in (device, donate))
-    places = [named(place, "device_put: device has") for place in places]
-    return unflatten(tree, [_moved(*leaf, may_alias) for leaf in zip(leaves, places, donated, strict=True)])
+    shardings = [named(without_layout(place), "device_put: device has") for place in places]
+    moved = [_moved(*leaf, may_alias) for leaf in zip(leaves, shardings, donated, strict=True)]
+    return unflatten(tree, list(map(_laid, moved, places, donated)))
+
+
+def _laid(x: Any, place: Any, donated: bool) -> Any:
+    """The moved leaf in the layout that a format asks for; inside a traced function the compiler chooses it."""
+    if not isinstance(place, Format) or not isinstance(place.layout, Layout) or type(x) is Tracer:
+        return x
+    order = order_asked("device_put: device has", place, x.ndim)
+    if not isinstance(x, ArrayImpl):
+        raise TypeError(f"device_put: device has {place.layout} for keys, whose words have no order; leave it open")
+    (there,) = relaid([x], [order])
+    if donated and there is not x:
+        x.delete()
+    return there
+
+
+def in_order(x: ArrayImpl, order: Any) -> Any:
+    """The array with its dimensions in another order in memory."""
+    with unguarded():  # on each device a copy of what is there
+        return _order_program(x._sharding, order)(x)
+
+
+@memoised("program: moves between layouts", 512)
+def _order_program(sharding: Any, order: Any) -> Any:
+    def device_put(x: Any) -> Any:
+        return x
+
+    return jit(device_put, out_shardings=Format(None if order is None else Layout(order), sharding))
 
 
 def _moved(x: Any, place: Any, donated: bool, may_alias: bool | None) -> Any:

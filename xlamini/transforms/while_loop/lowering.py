@@ -65,7 +65,7 @@ def _with_predicate_again(ctx: Context, predicate: ShapedArray, avals: Avals, lo
         (p,), after = loop.holds(*carry), loop.iteration(*carry)
         return [_select(ctx, p, predicate, *each) for each in zip(avals, after, carry, strict=True)]
 
-    return Loop(loop.start, lambda *carry: [_any(ctx, *loop.holds(*carry), predicate)], iteration)
+    return Loop(loop.start, lambda *carry: [_any(ctx, loop.holds(*carry)[0], predicate)], iteration)
 
 
 def _with_predicate(ctx: Context, predicate: ShapedArray, avals: Avals, loop: Loop) -> Loop:
