@@ -99,13 +99,14 @@ def _call(*args: Any, **kwargs: Any) -> Any:
         return compiled(*args, **kwargs)
     except Exception as error:  # in place of `api_boundary`, which would cost one more call
         return_levels(error, [*args, *kwargs.values()])
-        acceptable = _acceptable(fun, static, args, kwargs)
-        if acceptable is None:
-            try:
+        try:
+            acceptable = _acceptable(fun, static, args, kwargs)
+            if acceptable is None:
                 explain(error, args, kwargs)
-            except Exception as explained:
-                trim(explained)
-                raise
+        except Exception as explained:
+            trim(explained)
+            raise
+        if acceptable is None:
             trim(error)
             raise
     again = api_boundary(fun) if state.builder is not None else guarded(compiled, explain)
