@@ -61,7 +61,7 @@ def name_the_call(error: BaseException) -> None:
         name, given = call
         if lacks == "call" and given:
             error.args = (f"{name}: {error.args[0]}; it was given {given}",)
-        elif lacks == "call" or name not in re.findall(r"\w+", error.args[0]):
+        elif lacks == "call" or name not in (*re.findall(r"\w+", error.args[0]), "init", "reflected"):
             error.args = (f"{name}: {error.args[0]}",)
 
 
@@ -75,14 +75,13 @@ def _lacking(error: BaseException, entries: list[TracebackType]) -> str:
     """What the error's text lacks: "call", "name" of the function, or "" where nothing is missing."""
     text = error.args[0]
     if type(error) is RecursionError and text.startswith(_ENDLESS) and "cyclical" not in text:
-        frames = [e.tb_frame for e in entries if not e.tb_frame.f_code.co_filename.startswith("<frozen")]
-        calls_user = not all(map(is_of_library, frames))
+        calls_user = not all(_is_inside(entry.tb_frame) for entry in entries)
         error.args = (f"{text}; {_LOOPS}" if calls_user else _NO_END,)
         return "" if calls_user else "name"
     if not entries or not is_of_library(entries[-1].tb_frame) or _WRONG_CALL.search(text):
         return ""
     of_numbers = entries[-1].tb_frame.f_code.co_filename.startswith(_OF_NUMBERS)
-    if type(error) in _KINDS and (of_numbers or _is_stray(entries[-1])):
+    if type(error) in _KINDS and ((of_numbers and not _NAMED.match(text)) or _is_stray(entries[-1])):
         return "call"
     return "name" if type(error) in _OF_CHECKS and not _NAMED.match(text) else ""
 
@@ -106,9 +105,14 @@ def _is_stray(entry: TracebackType) -> bool:
 def _edge(entries: list[TracebackType]) -> FrameType:
     """The first frame of the library after the user's last one."""
     first = len(entries)
-    while first and is_of_library(entries[first - 1].tb_frame):
+    while first and _is_inside(entries[first - 1].tb_frame):
         first -= 1
     return entries[min(first, len(entries) - 1)].tb_frame
+
+
+def _is_inside(frame: FrameType) -> bool:
+    """Whether a frame is the library's, or of what it calls in Python's frozen modules."""
+    return is_of_library(frame) or frame.f_code.co_filename.startswith("<frozen")
 
 
 def _is_called_by_library(edge: FrameType) -> bool:
