@@ -136,6 +136,8 @@ def _call(edge: FrameType) -> tuple[str, str] | None:
         arguments = inspect.signature(fun).bind(*values["args"], **values["kwargs"]).arguments
     except (KeyError, TypeError):
         return None
+    if fun.__name__.startswith("<"):
+        return None
     return fun.__name__.strip("_"), _shown(arguments.items())
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from jaxlib import _jax
 
 from xlamini.core import PartitionSpec, ShapedArray, canonicalize_dtype, tree_map
+from xlamini.core.host_arrays import as_ndarray
 from xlamini.runtime.array import Array
 from xlamini.runtime.keys import KeyType, as_keys, key_words
 from xlamini.runtime.lifetime import check_alive
@@ -113,7 +114,7 @@ def _is_shape(x: Any) -> bool:
 
 
 def _from_local(name: str, sharding: Sharding, data: Any, asked: Any) -> Any:
-    data = data if isinstance(data, Array) else np.asarray(data)
+    data = data if isinstance(data, Array) else as_ndarray(data)
     shape = _whole_shape(name, sharding, data.shape, asked)
     here = _local_ranges(sharding, shape)
     selects = [_selector(name, shape, i, data.shape[i], here[i]) for i in range(len(shape))]
