@@ -9,7 +9,19 @@ from xlamini import lax, nn
 
 M = np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0], dtype=np.float32)
 ONE = jnp.ones(3)
+PLACE = xlamini.NamedSharding(xlamini.make_mesh((1,), ("x",)), xlamini.P())
+
+
+class Likeness:
+    """An object that NumPy makes a masked array of."""
+
+    def __array__(self, dtype=None, copy=None):
+        return M
+
+
 PLACES = {
+    "an object's array": lambda: jnp.asarray(Likeness()),
+    "local data": lambda: xlamini.make_array_from_process_local_data(PLACE, M),
     "function": lambda: jnp.sum(M),
     "lax": lambda: lax.add(ONE, M),
     "operator": lambda: ONE + M,

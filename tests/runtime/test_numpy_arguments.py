@@ -122,3 +122,14 @@ def test_a_captured_array_that_changes_between_the_stages():
     lowered = traced.lower()
     a[:] = 9
     assert lowered.compile()(x)[0] == 1 and f(x)[0] == 1
+
+
+def test_a_captured_array_that_changes_after_a_transformation():
+    a, x = np.ones(4, np.float32), jnp.zeros(4)
+    converted, consts = xlamini.closure_convert(lambda x: x + a, x)
+    transposed = xlamini.linear_transpose(lambda x: x * a, x)
+    linear, pullback = xlamini.linearize(lambda x: x * a, x)[1], xlamini.vjp(lambda x: x * a, x)[1]
+    a[:] = 7
+    ones = jnp.ones(4)
+    assert converted(x, *consts)[0] == 1 and transposed(ones)[0][0] == 1
+    assert linear(ones)[0] == 1 and pullback(ones)[0][0] == 1

@@ -12,7 +12,7 @@ from types import FunctionType, TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 from xlamini.core import hooks
-from xlamini.core.config import traceback_filtering
+from xlamini.core.config import Flag, traceback_filtering
 from xlamini.core.error_page import name_the_page
 from xlamini.core.frames import is_of_library
 from xlamini.core.pytree.flattening import find_lost_levels
@@ -128,3 +128,6 @@ def _of_user(traceback: TracebackType | None) -> TracebackType | None:
     for frame in reversed(frames):
         kept = TracebackType(kept, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
     return kept
+
+
+Flag.__call__ = api_boundary(Flag.__call__)  # here, as this module reads a flag

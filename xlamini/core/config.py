@@ -290,13 +290,22 @@ legacy_prng_key = Flag(
     "what to do when random numbers are drawn with raw keys, of random.PRNGKey",
     choices=("allow", "warn", "error"),
 )
-default_device = Flag(
-    "default_device",
-    None,
-    "where arrays are made and run",
-    affects=DISPATCH,
-    type=object,
-    optional=True,
+
+
+class _Place(Flag):
+    """A flag that takes a device or a platform's name."""
+
+    def checked(self, value: Any) -> Any:
+        if not (value is None or isinstance(value, str) or hasattr(value, "device_kind")):
+            raise TypeError(
+                f"{self.name} must be a device, of xlamini.devices(), or a platform's name such as 'cpu', got "
+                f"{value!r} of type {type(value).__name__}"
+            )
+        return value
+
+
+default_device = _Place(
+    "default_device", None, "where arrays are made and run", affects=DISPATCH, type=object, optional=True
 )
 traceback_filtering = Flag(
     "traceback_filtering",

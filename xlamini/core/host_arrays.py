@@ -13,8 +13,9 @@ import numpy as np
 
 def as_ndarray(x: Any) -> np.ndarray:
     """An array of NumPy, or whatever NumPy makes one of, as a plain ndarray; ValueError for a masked array."""
-    refuse_masked(x)
-    return np.asarray(x)
+    made = np.asanyarray(x)  # what an object's `__array__` gives may be masked, too
+    refuse_masked(made)
+    return np.asarray(made)
 
 
 def refuse_masked(x: Any) -> None:

@@ -77,9 +77,15 @@ def as_index(name: str, what: str, value: Any) -> int:
         raise TypeError(f"{name}: {what} must be an integer, got {value!r} of type {type(value).__name__}") from None
 
 
+def as_whole(name: str, what: str, value: Any) -> int:
+    """A static integer where JAX takes a float that is one too, such as `6 / 2`."""
+    is_whole = isinstance(value, float | np.floating) and value.is_integer()
+    return as_index(name, what, int(value) if is_whole else value)
+
+
 def as_count(name: str, what: str, value: Any, most: int = 10_000) -> int:
     """A static number of steps that a program writes out one by one; ValueError below 0 and above `most`."""
-    count = as_index(name, what, value)
+    count = as_whole(name, what, value)
     if not 0 <= count <= most:
         raise ValueError(f"{name}: {what} must be from 0 to {most}, got {count}")
     return count

@@ -171,6 +171,8 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
     Array([1, 0, 2], dtype=int32)
     """
     array = as_operand("trim_zeros", filt)
+    if not isinstance(trim, str) or not set(trim.lower()) <= set("fb"):
+        raise ValueError(f"trim_zeros: trim must be 'f', 'b' or 'fb', got {trim!r}")
     axes = as_axes("trim_zeros", axis, array.ndim)
     nonzeros = concrete_values("trim_zeros", array, "call it outside") != 0
     bounds = [slice(None)] * array.ndim

@@ -79,7 +79,7 @@ def _diagonal_number(name: str, k: Any) -> Any:
     aval = getattr(k, "aval", None)
     if aval is None:
         return as_index(name, "k", k)
-    if aval.shape or aval.dtype.kind == "c":
+    if aval.shape or aval.dtype.kind not in "biu":
         raise TypeError(f"{name}: k must be an integer, got an array {aval.str_short()}")
     return k
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 
 from xlamini.core import aval_of
-from xlamini.numpy.arguments import as_count, as_index, as_operand
+from xlamini.numpy.arguments import as_count, as_index, as_operand, as_whole
 from xlamini.numpy.convolution import convolve
 from xlamini.numpy.creation import ones, zeros
 from xlamini.numpy.joining import concatenate
@@ -92,7 +91,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     >>> polyder(jnp.array([1, 2, 3]))
     Array([2., 2.], dtype=float32)
     """
-    order = as_count("polyder", "m", m)
+    order = as_count("polyder", "m", as_index("polyder", "m", m))
     (found,) = _coefficients("polyder", p)
     for _ in range(order):
         found = mul(found[:-1], _powers(max(len(found) - 1, 0), found.dtype))
@@ -108,7 +107,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     >>> polyint(jnp.array([2, 2]), k=5)
     Array([1., 2., 5.], dtype=float32)
     """
-    order = as_count("polyint", "m", m)
+    order = as_count("polyint", "m", as_index("polyint", "m", m))
     given = () if k is None else (atleast_1d(as_operand("polyint", k)),)
     found, *rest = _coefficients("polyint", p, *given)
     constants = rest[0] if rest else zeros(order, found.dtype)
@@ -225,7 +224,7 @@ def polyfit(
     >>> polyfit(jnp.array([0.0, 1.0, 2.0]), jnp.array([1.0, 3.0, 5.0]), 1).round(3)
     Array([2., 1.], dtype=float32)
     """
-    order = operator.index(deg)
+    order = as_whole("polyfit", "deg", deg)
     at, heights = promoted_inexact_dtypes(as_operand("polyfit", x), as_operand("polyfit", y))
     _check_points(order, at, heights, w)
     least = len(at) * float(np.finfo(np.zeros((), at.dtype).dtype).eps) if rcond is None else rcond

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import ShapeError, Tracer, canonicalize_dtype
-from xlamini.numpy.arguments import as_axis, as_operand, as_shape
+from xlamini.numpy.arguments import as_axis, as_operand, as_shape, as_whole
 from xlamini.numpy.creation import zeros
 from xlamini.numpy.shapes import ravel
 from xlamini.primitives import broadcast_in_dim, check_operands, convert, in_sharding, reshape
@@ -74,7 +74,7 @@ def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
            [0, 1, 0, 1]], dtype=int32)
     """
     x = as_operand("tile", A)
-    counts = as_shape("tile", reps)
+    counts = as_shape("tile", reps if np.ndim(reps) else as_whole("tile", "reps", reps))
     rank = max(len(counts), x.ndim)
     counts = (1,) * (rank - len(counts)) + counts
     sizes = (1,) * (rank - x.ndim) + x.shape

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import aval_of, finfo, iinfo, issubdtype, result_type
-from xlamini.numpy.arguments import as_operand, refuse_out
+from xlamini.numpy.arguments import as_index, as_operand, refuse_out
 from xlamini.numpy.comparison import signbit
 from xlamini.numpy.ufuncs.declaration import as_default_floats, for_kinds, ufunc, unpromoted
 from xlamini.primitives import (
@@ -104,7 +104,7 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     Array([ 20,  20, -10], dtype=int32)
     """
     refuse_out("round", out)
-    x = as_operand("round", a)
+    x, decimals = as_operand("round", a), as_index("round", "decimals", decimals)
     if kind_of(x.dtype) not in FLOAT | COMPLEX:
         return x if decimals >= 0 else _to_multiple(x, 10**-decimals)
     return _at_place(x, decimals) if decimals else _nearest_even(x)

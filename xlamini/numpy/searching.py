@@ -39,6 +39,7 @@ from xlamini.runtime import Array, device_put_value
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
+_METHODS = ("scan", "scan_unrolled", "sort", "compare_all")
 _INDEX = np.dtype("int32")
 
 
@@ -149,6 +150,7 @@ def searchsorted(
     """
     if side not in ("left", "right"):
         raise ValueError(f"searchsorted: side={side!r}; it takes 'left' or 'right'")
+    _check_method("searchsorted", method)
     a, v = check_operands("searchsorted", (a, v))
     table, values = promoted_dtypes(a, v)
     if aval_of(table).ndim != 1:
@@ -156,6 +158,11 @@ def searchsorted(
     if sorter is not None:
         table = table[as_operand("searchsorted", sorter)]
     return places(table, values, side)
+
+
+def _check_method(name: str, method: Any) -> None:
+    if not isinstance(method, str) or method not in _METHODS:
+        raise ValueError(f"{name}: method={method!r}; it takes {', '.join(map(repr, _METHODS))}")
 
 
 def places(table: Any, values: Any, side: str) -> Any:
@@ -186,6 +193,8 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str 
     >>> digitize(xlamini.numpy.array([1, 5]), xlamini.numpy.array([0, 2, 4]))
     Array([1, 3], dtype=int32)
     """
+    if method is not None:
+        _check_method("digitize", method)
     x, bins = check_operands("digitize", (x, bins))
     values, bounds = promoted_dtypes(x, bins)
     if aval_of(bounds).ndim != 1:

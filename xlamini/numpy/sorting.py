@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from xlamini.core import ShapeError, aval_of, canonicalize_dtype, check_user_dtype, issubdtype, result_type
-from xlamini.numpy.arguments import as_axis, as_index, as_operand, as_operands, refuse_out
+from xlamini.numpy.arguments import as_axis, as_index, as_operand, as_operands, as_whole, refuse_out
 from xlamini.numpy.indexing.take import take_along_axis
 from xlamini.primitives import convert, expand_dims, reshape, rev, slice_in_dim
 from xlamini.primitives.arg_extrema import ArgExtremum, argmax_p, argmin_p
@@ -115,7 +115,7 @@ def top_k(
     >>> top_k(jnp.array([3, 1, 4, 2]), 2)
     (Array([4, 3], dtype=int32), Array([2, 0], dtype=int32))
     """
-    x, k = as_operand("top_k", a), as_index("top_k", "k", k)
+    x, k = as_operand("top_k", a), as_whole("top_k", "k", k)
     axis = as_axis("top_k", axis, aval_of(x).ndim)
     if not 0 <= k <= aval_of(x).shape[axis]:
         raise ValueError(f"top_k: k is {k}, but axis {axis} of shape {aval_of(x).shape} has other numbers of elements")

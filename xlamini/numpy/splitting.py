@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import ShapeError
-from xlamini.numpy.arguments import as_axis, as_operand
+from xlamini.numpy.arguments import as_axis, as_operand, as_whole
 from xlamini.primitives import squeeze
 from xlamini.primitives.concatenate import split as _split
 from xlamini.runtime import Array
@@ -86,8 +86,10 @@ def _parted(name: str, array: Any, places: Any, axis: int, *, even: bool) -> lis
     x = as_operand(name, array)
     along = as_axis(name, axis, x.ndim)
     length = x.shape[along]
-    sizes = _between(name, places, length) if np.ndim(places) else _equal(name, operator.index(places), length, even)
-    return list(_split(x, sizes, along))
+    if np.ndim(places):
+        return list(_split(x, _between(name, places, length), along))
+    sections = as_whole(name, "indices_or_sections", places)
+    return list(_split(x, _equal(name, sections, length, even), along))
 
 
 def _between(name: str, places: Any, length: int) -> list[int]:

@@ -236,6 +236,8 @@ def _common_dtype(scalars: Sequence[Any]) -> np.dtype:
 def _start(index: Any, size: int, dtype: np.dtype, allow_negative: bool) -> Any:
     if _is_static(index):
         at = wrapped(operator.index(index), size) if allow_negative else index
+        if at > iinfo(dtype).max:
+            check_counts(dtype, size)
         return literal(at, dtype)
     index = convert(index, dtype)
     return from_front(index, size) if allow_negative else index

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+import xlamini.core.api_boundary  # which needs this module
 from xlamini.core import hooks
 from xlamini.core.dtypes.table import scalar_types
 
@@ -25,7 +26,11 @@ class ScalarConstructor:
 
     def __call__(self, x: Any) -> Any:
         """An array of this dtype with the value of `x`."""
-        return hooks.make_array(x, self.dtype)
+        try:
+            return hooks.make_array(x, self.dtype)
+        except Exception as error:
+            xlamini.core.api_boundary.trim(error)
+            raise
 
     def __eq__(self, other: object) -> bool:
         return self is other or self.type is other or self.dtype == other

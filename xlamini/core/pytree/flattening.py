@@ -114,7 +114,7 @@ def _keeping_levels(fun: Callable[..., R]) -> Callable[..., R]:
             return fun(x, y)
         except BaseException as error:
             left.value = before
-            if isinstance(error, SystemError):  # C++ met the end of the stack
+            if isinstance(error, SystemError | RecursionError):  # C++ met the end of the stack
                 raise RecursionError(_NO_END) from None
             raise
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import aval_of, canonicalize_dtype, check_user_dtype, issubdtype
-from xlamini.numpy.arguments import as_axes, as_index, as_operand
+from xlamini.numpy.arguments import as_axes, as_operand, as_whole
 from xlamini.numpy.arithmetic import multiply, true_divide
 from xlamini.numpy.flipping import roll
 from xlamini.primitives import convert, gt, sub, where
@@ -64,7 +64,7 @@ def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
 
 
 def _count(name: str, n: Any) -> int:
-    count = as_index(name, "n", n)
+    count = as_whole(name, "n", n)
     if count < 0:
         raise ValueError(f"{name}: n must not be negative, got {count}")
     return count

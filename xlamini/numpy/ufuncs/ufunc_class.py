@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from xlamini.core import aval_of, trim
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.state import state
-from xlamini.numpy.arguments import as_operand, as_operand_beside, refuse_out
+from xlamini.numpy.arguments import as_index, as_operand, as_operand_beside, refuse_out
 from xlamini.numpy.vectorize import vectorize
 from xlamini.primitives import expand_dims, in_dtype, stands_for_array
 from xlamini.runtime import Array
@@ -231,7 +231,7 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: An
     """
     if not callable(func):
         raise TypeError(f"frompyfunc: func must be a function, got {func!r} of type {type(func).__name__}")
-    return _made(func, nin, nout, identity)
+    return _made(func, as_index("frompyfunc", "nin", nin), as_index("frompyfunc", "nout", nout), identity)
 
 
 def _made(func: Any, nin: int, nout: int, identity: Any) -> ufunc:

@@ -13,6 +13,7 @@ import numpy as np
 from jaxlib import _jax
 
 from xlamini.core import PartitionSpec, ShapedArray, canonicalize_dtype, tree_map
+from xlamini.core.host_arrays import as_ndarray
 from xlamini.runtime.array import Array
 from xlamini.runtime.keys import KeyType, as_keys, key_words
 from xlamini.runtime.lifetime import check_alive
@@ -119,7 +120,7 @@ def _is_shape(x: Any) -> bool:
 
 
 def _from_local(name: str, sharding: Sharding, data: Any, asked: Any) -> Any:
-    data = data if isinstance(data, Array) else np.asarray(data)
+    data = data if isinstance(data, Array) else as_ndarray(data)
     is_whole = asked is None or tuple(asked) == data.shape
     if is_whole and type(data) is np.ndarray and sharding.is_fully_addressable:
         return device_put_value(data, sharding)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import ShapeError, aval_of, result_type
-from xlamini.numpy.arguments import as_index, as_operand
+from xlamini.numpy.arguments import as_index, as_operand, as_whole
 from xlamini.numpy.padding import pad
 from xlamini.primitives import convert, reshape, slice_in_dim, sum_over, transpose
 from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
@@ -31,7 +31,7 @@ class Segments(NamedTuple):
 def checked(name: str, length: int, overlap: Any, transform: Any) -> Segments:
     """Lengths with their defaults; ValueError where they do not fit."""
     transform = length if transform is None else as_index(name, "nfft", transform)
-    overlap = length // 2 if overlap is None else as_index(name, "noverlap", overlap)
+    overlap = length // 2 if overlap is None else as_whole(name, "noverlap", overlap)
     if transform < length:
         raise ValueError(f"{name}: nfft must be at least nperseg, but is {transform}, with nperseg {length}")
     if overlap >= length:
@@ -41,7 +41,7 @@ def checked(name: str, length: int, overlap: Any, transform: Any) -> Segments:
 
 def window_and_length(name: str, window: Any, nperseg: Any, available: int) -> tuple[Any, int]:
     """The window as an array, and its length: `nperseg`, 256 by default, no more than `available`."""
-    if nperseg is not None and as_index(name, "nperseg", nperseg) < 1:
+    if nperseg is not None and as_whole(name, "nperseg", nperseg) < 1:
         raise ValueError(f"{name}: nperseg must be 1 or more, got {nperseg}")
     if not isinstance(window, str | tuple):
         return _given(name, window, nperseg, available)

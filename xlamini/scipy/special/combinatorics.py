@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import canonicalize_dtype
-from xlamini.numpy.arguments import as_count
+from xlamini.numpy.arguments import as_count, as_index
 from xlamini.primitives import bitwise_and, bitwise_or, eq, exp, log, stop_gradient, where
 from xlamini.primitives.bitwise import bitwise_not
 from xlamini.primitives.special.gamma import lgamma
@@ -73,7 +73,7 @@ def bernoulli(n: int) -> Array:
     >>> bernoulli(2)
     Array([ 1.        , -0.5       ,  0.16666667], dtype=float32)
     """
-    last = as_count("bernoulli", "n", n, 500)
+    last = as_count("bernoulli", "n", as_index("bernoulli", "n", n), 500)
     numbers = [Fraction(1)]
     for m in range(1, last + 1):
         total = sum((math.comb(m + 1, k) * b for k, b in enumerate(numbers)), Fraction(0))

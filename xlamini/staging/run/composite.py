@@ -144,13 +144,14 @@ def _call(*args: Any, **kwargs: Any) -> Any:
             if isinstance(error, OverflowError) and not compares and state.builder is None:
                 compiled, check, compares = None, None, True
                 continue
-            acceptable = _acceptable(fun, static, args, kwargs)
-            if acceptable is None:
-                try:
+            try:
+                acceptable = _acceptable(fun, static, args, kwargs)
+                if acceptable is None:
                     explain(error, args, kwargs)
-                except Exception as explained:
-                    trim(explained)
-                    raise
+            except Exception as explained:
+                trim(explained)
+                raise
+            if acceptable is None:
                 trim(error)
                 raise
         again = api_boundary(fun) if state.builder is not None else guarded(compiled, explain)
@@ -171,8 +172,16 @@ def _acceptable(fun: Any, static: Sequence[str], args: Any, kwargs: Any) -> insp
     for name, value in given.items():
         if name not in static and any(map(stands_for_array, tree_leaves(value, is_leaf=stands_for_array))):
             new[name] = tree_map(_as_array, value, is_leaf=stands_for_array)
+    _check_flags(fun, new)
     given.update(new)
     return bound if new else None
+
+
+def _check_flags(fun: Any, given: dict[str, Any]) -> None:
+    """TypeError for what is no number in the place of a bool: an empty list would count as False."""
+    for name, value in given.items():
+        if fun.__annotations__.get(name) == "bool" and not isinstance(value, int):
+            raise TypeError(f"{fun.__name__.strip('_')}: {name} must be True or False, got {value!r}")
 
 
 def _as_array(x: Any) -> Any:
@@ -195,6 +204,8 @@ def _frozen(x: Any) -> Any:
     if hasattr(type(x), "__index__") and type(x).__hash__ is None:
         with suppress(TypeError):
             return operator.index(x)
+    if isinstance(x, ArrayImpl) and x.dtype == bool and not x.shape:
+        return bool(x)
     return tuple(map(_frozen, x)) if isinstance(x, tuple) or _is_unhashable_sequence(x) else x
 
 

@@ -67,7 +67,7 @@ def closure_convert(fun: Callable[..., R], *example_args: Any) -> tuple[Callable
     leaves, in_tree = flatten_from_user((example_args, {}))
     names = ArgNames(fun, in_tree)
     avals = avals_of(leaves, names, name_of(fun))
-    traced = trace(fun, in_tree, avals, None, names)
+    traced = trace(fun, in_tree, avals, None, names).of_its_own()
     hoisted = [type(x) is Tracer and is_differentiable(x.aval) for x in traced.captured]
     values = chosen(traced.captured, hoisted)
     kept = chosen(traced.captured, inverse(hoisted))

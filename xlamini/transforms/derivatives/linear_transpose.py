@@ -28,7 +28,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
     leaves, in_tree = flatten_from_user((primals, {}))
     names, fun_name = ArgNames(fun, in_tree), name_of(fun)
     avals = avals_of(leaves, names, fun_name)
-    traced = trace(fun, in_tree, avals, None, names, reuse_equal=True, at_once=True)
+    traced = trace(fun, in_tree, avals, None, names, reuse_equal=True, at_once=True).of_its_own()
     linear = (False,) * len(traced.captured) + (True,) * len(avals)
 
     @api_boundary

@@ -29,6 +29,7 @@ from xlamini.runtime.lifetime import wait_for
 from xlamini.runtime.memory_space import sharding_in
 from xlamini.runtime.meshes.current_mesh import as_here
 from xlamini.runtime.processes.agreement import check_same_value
+from xlamini.runtime.sharding import as_sharding
 from xlamini.runtime.to_device import parts_to_move
 from xlamini.runtime.transfer_guards import guard_state, unguarded
 from xlamini.runtime.typing import ArrayLike
@@ -199,6 +200,8 @@ def _staged(tracer: Tracer, place: Any) -> Tracer:
     if isinstance(place, Space):
         return tracer if place is Space.Any else in_space(tracer, place)
     if not isinstance(place, Sharding):
+        if not (place is None or hasattr(place, "sharding")):
+            as_sharding(place)
         return tracer
     if type(place) is NamedSharding:
         place.shard_shape(tracer.shape)
