@@ -103,7 +103,9 @@ def _length(eqn: Equation, operands: Values) -> Any:
     return sqrt(sum_over(square, eqn.params["axes"]))
 
 
-_BY_LOWERING = "bounded interleave window_repeat scatter-winners expn random_gamma_grad one_minus_square erfc_inv".split()
+_BY_LOWERING = (
+    "bounded interleave window_repeat scatter-winners expn random_gamma_grad one_minus_square erfc_inv".split()
+)
 
 _FORMULAS: dict[str, Callable[[Equation, Values], Any]] = {
     **dict.fromkeys(_BY_LOWERING, _by_lowering),
