@@ -25,7 +25,7 @@ def as_call(
         for eqn, place in zip(eqns, places, strict=True)
     ]
     operands = [a for a in dict.fromkeys(given) if type(a) is Var or a in numbers.operands]
-    invars = [numbers.operands.get(a, a) for a in operands]
+    invars = [a if type(a) is Var else numbers.operands[a] for a in operands]
     inside = Jaxpr([], invars, results, [*numbers.converted(plain), *body], name)
     params = {"jaxpr": with_new_variables(inside), "name": name}
     return Equation(jit_p, operands, results, params, inside.effects, plain, eqns[0].id)

@@ -179,9 +179,9 @@ def _called(eqns: list[Equation], start: int, read: Mapping[Any, int]) -> list[E
     if not set(used) <= set(returned):
         return eqns
     inside = set(made)
-    read = [a for eqn in eqns for a in eqn.invars if type(a) is Var and a not in inside]
+    operands = [a for eqn in eqns for a in eqn.invars if type(a) is Var and a not in inside]
     given = [a for a in call.given if type(a) is Literal] if rewrites else call.given_to(eqns)
-    return [as_call(call.name, [*given, *read], returned, eqns, list(map(_place_inside, eqns)))]
+    return [as_call(call.name, [*given, *operands], returned, eqns, list(map(_place_inside, eqns)))]
 
 
 def _place_inside(eqn: Equation) -> Provenance:
