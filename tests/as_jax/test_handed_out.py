@@ -176,6 +176,34 @@ def test_a_changed_program_is_what_its_equations_say() -> None:
 
 
 @pytest.mark.full
+def test_calls_within_calls_have_the_operands_of_jaxs() -> None:
+    """In the order of the arguments, captured arrays too, and Python numbers, which are converted."""
+    passes(WALK + """
+import jax.numpy as jnp
+
+def calls(fun, *args):
+    return {eqn.params["name"]: eqn for eqn in jax.make_jaxpr(fun)(*args).eqns if eqn.primitive.name == "jit"}
+
+def shapes(eqn):
+    return [a.aval.shape for a in eqn.invars]
+
+x, captured = np.ones(3, np.float32), jnp.eye(3)
+assert shapes(calls(jnp.linalg.solve, np.eye(3, dtype=np.float32), x)["solve"]) == [(3, 3), (3,)]
+assert shapes(calls(lambda x: jnp.linalg.solve(captured, x), x)["solve"]) == [(3, 3), (3,)]
+chosen = calls(lambda b, x: jnp.where(b, 0, x), x > 0, x)["_where"]
+assert shapes(chosen) == [(3,), (), (3,)] and chosen.invars[1].val == 0 and chosen.invars[1].aval.weak_type
+assert [eqn.primitive.name for eqn in chosen.params["jaxpr"].eqns][0] == "convert_element_type"
+whole = jax.make_jaxpr(lambda x: jax.nn.elu(x) + jax.nn.elu(x + 1))(x)
+inner = [[e.params["name"] for e in eqn.params["jaxpr"].eqns if e.primitive.name == "jit"]
+         for eqn in whole.eqns if eqn.primitive.name == "jit"]
+assert inner == [["_where"] * 2] * 2, inner
+assert "remainder" in calls(lambda x: x % 2, x) and "floor_divide" in calls(lambda x: 2 // x, x)
+narrow = jax.make_jaxpr(lambda x: jnp.where(x > 0, x, 300))(x.astype(np.float16))
+assert jax.core.eval_jaxpr(narrow.jaxpr, [], x.astype(np.float16))[0].dtype == np.float16
+""")
+
+
+@pytest.mark.full
 def test_two_calls_side_by_side_are_two_equations() -> None:
     passes(WALK + """
 import jax.numpy as jnp

@@ -1,10 +1,12 @@
 """The way in: `primitive.bind` takes JAX's params of an equation, and so do the other members of JAX's primitives."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from xlamini.as_jax.jaxprs.params import TABLE
 from xlamini.core.avals import Params, ShapedArray
+from xlamini.core.jaxpr import ClosedJaxpr, Jaxpr
 from xlamini.core.primitive import Primitive
 from xlamini.staging.call.higher_order import opened
 
@@ -43,8 +45,25 @@ def impl(self: Primitive, *operands: Any, **params: Any) -> Any:
     return self.bind(*operands, **params)
 
 
+def map_jaxpr(self: ClosedJaxpr, fun: Callable[[Any], Any]) -> ClosedJaxpr:
+    """The program that `fun` makes of the one without constants, with the same constants."""
+    return ClosedJaxpr(fun(self.jaxpr), self.consts)
+
+
+_MEMBERS: dict[type, dict[str, Any]] = {
+    Primitive: {"abstract_eval": abstract_eval, "impl": impl, "is_effectful": None, "skip_canonicalization": False},
+    ClosedJaxpr: {
+        "map_jaxpr": map_jaxpr,
+        "invars": property(lambda self: self.jaxpr.invars),
+        "outvars": property(lambda self: self.jaxpr.outvars),
+        "constvars": property(lambda self: self.jaxpr.constvars),
+    },
+    **{kind: {} for kind in (Jaxpr, ShapedArray)},
+}
+
+
 def add_members() -> None:
-    """Give all primitives what libraries ask of JAX's."""
-    members = {"abstract_eval": abstract_eval, "impl": impl, "is_effectful": None, "skip_canonicalization": False}
-    for name, value in members.items():
-        setattr(Primitive, name, value)
+    """Give primitives, programs and types what libraries ask of JAX's; none of them is of JAX's higher types."""
+    for kind, members in _MEMBERS.items():
+        for name, value in {**members, "is_high": False}.items():
+            setattr(kind, name, value)

@@ -43,6 +43,7 @@ _OTHER: dict[str, dict[str, str]] = {
         **{"_gradients": "gradient", "_fit": "polyfit", "_in_one": "_in1d", "isin": "_in1d"},
     },
     "nn": {"swish": "silu", "hard_swish": "hard_silu", "_one_hot": "_one_hot"},
+    "primitives": {name: name for name in ("fft", "dynamic_index_in_dim", "dynamic_update_index_in_dim")},
     "numpy.linalg": {"_lstsq": "_lstsq", "tensorsolve": "solve"},
     "scipy.linalg": {
         **{"cholesky": "_cholesky", "cho_factor": "_cholesky", "_cho_solve": "_cho_solve", "_lu_solve": "lu_solve"},

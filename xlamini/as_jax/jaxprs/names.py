@@ -10,31 +10,33 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
+from xlamini.as_jax.jaxprs.calls import as_call
 from xlamini.as_jax.jaxprs.jitted_names import jit_name
 from xlamini.core import literal, repeated, tree_leaves
-from xlamini.core.avals import ShapedArray, Values
-from xlamini.core.effects import no_effects
+from xlamini.core.avals import Values
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Provenance, Var
 from xlamini.core.state import state
 from xlamini.core.tracer import Builder, Tracer
-from xlamini.primitives.convert_element_type import convert_element_type_p
-from xlamini.staging.call.call import jit_p
 from xlamini.staging.run.composite import is_composite, static_names
 
 
 class Call:
-    """A call of a library function: the equations that it made, the variables that it returned, and its numbers."""
+    """A call of a library function: the variables and numbers that it was given, its equations, what it returned."""
 
-    def __init__(self, name: str, eqns: Sequence[Equation], outs: Sequence[Any], numbers: Sequence[float]):
-        self.name, self.eqns, self.outs, self.count, self.numbers = name, eqns, outs, len(eqns), numbers
+    def __init__(self, name: str, given: Sequence[Atom], eqns: Sequence[Equation], outs: Sequence[Any]):
+        self.name, self.given, self.eqns, self.outs, self.count = name, given, eqns, outs, len(eqns)
 
     @functools.cached_property
     def results(self) -> list[tuple[int, int]]:
         """The results that the function returned, each as the number of an equation and of its result."""
         places = {v: (i, n) for i, eqn in enumerate(self.eqns) for n, v in enumerate(eqn.outvars)}
         return list(dict.fromkeys(places[v] for v in self.outs if v in places))
+
+    def given_to(self, eqns: Sequence[Equation]) -> list[Atom]:
+        """What these equations, copies of its own, were given: variables that they read, and numbers."""
+        read, own = ([a for eqn in each for a in eqn.invars] for each in (eqns, self.eqns))
+        copies = {a: b for a, b in zip(own, read, strict=True) if type(b) is Var}
+        return [copies.get(a, a) for a in self.given if type(a) is Literal or a in copies]
 
     def made(self, eqns: Sequence[Equation]) -> bool:
         """Whether these are all its equations, in order."""
@@ -68,8 +70,8 @@ def trace_library_call(fun: Callable[..., Any], args: Values, kwargs: Mapping[st
     if name is None:
         return repeated(fun, args, kwargs)
     static = static_names(fun)
-    named = dict(zip(fun.__code__.co_varnames, args, strict=False)) if static else dict(enumerate(args))
-    dynamic = [x for key, x in {**named, **kwargs}.items() if key not in static]
+    named = zip(fun.__code__.co_varnames, args, strict=False) if static else enumerate(args)
+    dynamic = [x for key, x in (*named, *kwargs.items()) if key not in static]
     return _noted(name, functools.partial(repeated, fun, args, kwargs), dynamic)
 
 
@@ -81,7 +83,8 @@ def public_function(fun: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(fun)
     def noting(*args: Any, **kwargs: Any) -> Any:
-        return _noted(name, functools.partial(fun, *args, **kwargs), ())
+        traced = [x for x in tree_leaves((args, kwargs)) if type(x) not in (int, float)]
+        return _noted(name, functools.partial(fun, *args, **kwargs), traced)
 
     return noting
 
@@ -105,14 +108,21 @@ def _noted(name: str, call: Callable[[], Any], args: Values) -> Any:
     out = call()
     eqns = builder.equations[start:]
     leaves = [out] if type(out) is Tracer else tree_leaves(out)
-    numbers = [x for x in args if type(x) in (int, float)]
-    made = Call(name, eqns, [x.variable for x in leaves if type(x) is Tracer], numbers)
+    given = [a for x in tree_leaves(args) if (a := _as_atom(builder, x)) is not None]
+    made = Call(name, given, eqns, [x.variable for x in leaves if type(x) is Tracer])
     places = dict[Provenance, Provenance]()
     for eqn in eqns:
         if eqn.provenance not in places:
             places[eqn.provenance] = PlaceInCall(eqn.provenance, made, _inside(eqn.provenance, name))
         eqn.provenance = places[eqn.provenance]
     return out
+
+
+def _as_atom(builder: Builder, x: Any) -> Atom | None:
+    """The variable of a traced or captured value, a Python number as a literal, None for anything else."""
+    if type(x) is Tracer:
+        return x.variable
+    return literal(x) if type(x) in (int, float) else builder.captured.get(id(x), (None,))[0]
 
 
 def _inside(place: Provenance, name: str) -> PlaceInCall | None:
@@ -169,63 +179,11 @@ def _called(eqns: list[Equation], start: int, read: Mapping[Any, int]) -> list[E
     if not set(used) <= set(returned):
         return eqns
     inside = set(made)
-    operands = list(dict.fromkeys(a for eqn in eqns for a in eqn.invars if type(a) is Var and a not in inside))
-    return [_jit_equation(call, operands, returned, eqns)]
+    operands = [a for eqn in eqns for a in eqn.invars if type(a) is Var and a not in inside]
+    given = [a for a in call.given if type(a) is Literal] if rewrites else call.given_to(eqns)
+    return [as_call(call.name, [*given, *operands], returned, eqns, list(map(_place_inside, eqns)))]
 
 
-def _jit_equation(call: Call, operands: list[Var], results: list[Var], eqns: list[Equation]) -> Equation:
-    place = eqns[0].provenance
-    plain = Provenance(place.source, place.scope)
-    places = [getattr(eqn.provenance, "inside", None) or plain for eqn in eqns]
-    moved = [eqn.replace(provenance=p) for eqn, p in zip(eqns, places, strict=True)]
-    numbers = _Numbers(call.numbers)
-    body = [eqn.replace(invars=list(map(numbers.atom, eqn.invars))) for eqn in moved]
-    inside = Jaxpr([], [*operands, *numbers.operands], results, [*numbers.converted(plain), *body], call.name)
-    params = {"jaxpr": with_new_variables(inside), "name": call.name}
-    atoms = [*operands, *numbers.operands.values()]
-    return Equation(jit_p, atoms, results, params, inside.effects, plain, eqns[0].id)
-
-
-class _Numbers:
-    """The Python numbers that a call was given: operands in JAX's programs, converted to the dtypes that are used.
-
-    Here they have their dtypes at once: a literal of a number's value is taken for that number.
-    """
-
-    def __init__(self, numbers: Sequence[float]):
-        self.given, self.operands = list(map(literal, numbers)), dict[Var, Literal]()
-        self.made: dict[tuple[Var, ShapedArray], Var] = {}
-
-    def atom(self, a: Atom) -> Atom:
-        """A literal as what stands for it in the body, any other atom as it is."""
-        number = next((x for x in self.given if _is_equal(x, a)), None) if type(a) is Literal else None
-        if number is None or number.aval == a.aval:
-            return a
-        operand = next((v for v, given in self.operands.items() if given is number), None) or Var(number.aval)
-        self.operands[operand] = number
-        return self.made.setdefault((operand, a.aval), Var(a.aval))
-
-    def converted(self, place: Provenance) -> list[Equation]:
-        """The conversions."""
-        return [_conversion(operand, made, place) for (operand, _), made in self.made.items()]
-
-
-def _is_equal(number: Literal, a: Literal) -> bool:
-    with np.errstate(all="ignore"):  # a number may be beyond the dtype
-        return not a.aval.ndim and isinstance(a.val, np.generic) and np.asarray(number.val).astype(a.val.dtype) == a.val
-
-
-def _conversion(x: Var, made: Var, place: Provenance) -> Equation:
-    params = {"new_dtype": made.aval.dtype, "weak_type": made.aval.weak_type}
-    return Equation(convert_element_type_p, [x], [made], params, no_effects, place, 0)
-
-
-def with_new_variables(jaxpr: Jaxpr) -> Jaxpr:
-    """The same program with variables of its own."""
-    env: dict[Any, Any] = {v: Var(v.aval) for v in jaxpr.invars}
-    eqns = []
-    for eqn in jaxpr.eqns:
-        env.update({v: Var(v.aval) for v in eqn.outvars})
-        invars = [a if type(a) is Literal else env[a] for a in eqn.invars]
-        eqns.append(eqn.replace(invars=invars, outvars=[env[v] for v in eqn.outvars]))
-    return Jaxpr([], [env[v] for v in jaxpr.invars], [env[v] for v in jaxpr.outvars], eqns, jaxpr.name)
+def _place_inside(eqn: Equation) -> Provenance:
+    place = eqn.provenance
+    return getattr(place, "inside", None) or Provenance(place.source, place.scope)

@@ -11,6 +11,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from xlamini.as_jax.jaxprs.carrier import Carrier, CarryingTuple
 from xlamini.as_jax.jaxprs.rows import Row, more
 from xlamini.core.avals import Avals, Params, ShapedArray
@@ -23,14 +25,14 @@ from xlamini.primitives.elementwise import mul
 from xlamini.primitives.scatter import scatter_apply_p, scatter_p
 
 
-class Unspecified:
+class UnspecifiedValue:
     """What `in_shardings` and `out_shardings` of a `jit` equation say: nothing, as shardings are equations here."""
 
     def __repr__(self) -> str:
         return "UnspecifiedValue"
 
 
-UNSPECIFIED = Unspecified()
+UNSPECIFIED = UnspecifiedValue()
 
 
 def _jit_out(params: Params, avals: Avals) -> Params:
@@ -145,7 +147,8 @@ def _print_out(params: Params, avals: Avals) -> Params:
     own = {name: params[name] for name in ("callback", "mapped", "result_avals")}
     kept = {name: params[name] for name in ("fmt", "ordered", "partitioned")}
     tree, made_up = params["callback"].in_tree, CarryingTuple.of(own)
-    more_keys = {"np_printoptions": (), "has_placeholders": "{" in params["fmt"], "logging_record": None}
+    options = tuple(np.get_printoptions().items())
+    more_keys = {"np_printoptions": options, "has_placeholders": "{" in params["fmt"], "logging_record": None}
     return {**kept, "in_tree": tree, "static_args": made_up, **more_keys}
 
 
