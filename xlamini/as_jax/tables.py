@@ -1,14 +1,15 @@
 """Modules of jax without a file in the overlay, and names that lie elsewhere: two rules and two tables.
 
 A module has the names of xlamini's module of that name, and `jax._src.a.b` has those of the public `jax.a.b`. The first
-table has the modules whose names are those of modules of other names, the second single names.
+table has the modules whose names are those of modules of other names, which may be several; the second, single names.
 """
 from __future__ import annotations
 
 _PRIVATE = {
-    "jax": "api basearray config pjit pmap shard_map xla_bridge",
+    "jax": "api array basearray config core custom_transpose pjit pmap shard_map xla_bridge",
     "jax.core": "abstract_arrays",
     "jax.debug": "debugger debugger.core debugging",
+    "jax.errors": "core",
     "jax.experimental": "callback",
     "jax.experimental.checkify": "checkify",
     "jax.experimental.compilation_cache.compilation_cache": "compilation_cache",
@@ -30,14 +31,14 @@ _PRIVATE = {
         lax.windowed_reductions""",
     "jax.nn": "nn.functions",
     "jax.numpy": """
-        numpy.array_constructors numpy.array_creation numpy.array_methods numpy.einsum numpy.index_tricks
-        numpy.indexing numpy.lax_numpy numpy.polynomial numpy.reductions numpy.scalar_types numpy.setops numpy.sorting
+        dtypes numpy.array_constructors numpy.array_creation numpy.array_methods numpy.einsum
+        numpy.index_tricks numpy.indexing numpy.lax_numpy numpy.polynomial numpy.reductions numpy.scalar_types numpy.setops numpy.sorting
         numpy.tensor_contractions numpy.ufunc_api numpy.ufuncs numpy.util numpy.vectorize numpy.window_functions""",
     "jax.ops": "ops.scatter",
     "jax.random": "random.core",
     "jax.scipy.optimize": "scipy.optimize.bfgs scipy.optimize.line_search scipy.optimize.minimize",
     "jax.scipy.special": "ops.special",
-    "jax.sharding": "mesh named_sharding partition_spec sharding_impls",
+    "jax.sharding": "interpreters.pxla mesh named_sharding partition_spec sharding_impls",
     "jax.test_util": "public_test_util test_util",
     "": "clusters compiler dispatch lib lib.mlir lib.mlir.dialects pretty_printer scipy state state.types",
 }
@@ -59,12 +60,11 @@ _PUBLIC = {
 }
 """The same for public modules."""
 
-_MODULES = {
-    f"{root}.{part}": names
-    for root, table in (("jax._src", _PRIVATE), ("jax", _PUBLIC))
-    for names, parts in table.items()
-    for part in parts.split()
-}
+_MODULES: dict[str, list[str]] = {}
+for root, table in (("jax._src", _PRIVATE), ("jax", _PUBLIC)):
+    for names, parts in table.items():
+        for part in parts.split():
+            _MODULES.setdefault(f"{root}.{part}", []).extend(filter(None, [names]))
 
 _KEYS = "xlamini.as_jax.keys"
 _DIALECTS = {"jaxlib.mlir.dialects": "arith chlo func math scf sdy stablehlo hlo=stablehlo vector"}
@@ -77,6 +77,7 @@ _NAMES: dict[str, dict[str, str]] = {
         "xlamini.primitives.identity": "stop_gradient_p",
     },
     "jax._src.ad_checkpoint": {"xlamini.transforms.remat.checkpoint": "remat_p=checkpoint_p"},
+    "jax._src.debugging": {"jax.debug": "debug_callback=callback debug_print=print"},
     "jax._src.checkify": {"jax.errors": "JaxException=JaxRuntimeError", "typing": "Out=Any"},
     "jax._src.core": {
         _KEYS: "call_p closed_call_p",
@@ -95,11 +96,12 @@ _NAMES: dict[str, dict[str, str]] = {
     "jax._src.util": {"functools": "cache=lru_cache memoize=cache weakref_lru_cache=lru_cache"},
     "jax._src.lib.mlir": {"jaxlib.mlir": "ir passmanager"},
     "jax._src.lib.mlir.dialects": _DIALECTS,
-    "jax._src.mesh": {"xlamini.sharding": "get_concrete_mesh=get_mesh"},
+    "jax._src.mesh": {"jax.interpreters.pxla": "thread_resources", "xlamini.sharding": "get_concrete_mesh=get_mesh"},
     "jax._src.pjit": {
         _KEYS: "UNSPECIFIED UnspecifiedValue",
         "jax.api_util": "debug_info",
         "jax._src": "mesh_lib=mesh",
+        "jax.lax": "with_sharding_constraint",
         "xlamini": "pjit=jit",
         "xlamini.sharding": "auto_axes explicit_axes reshard",
         "xlamini.staging.call.call": "jit_p",
@@ -154,5 +156,5 @@ def is_listed(module: str) -> bool:
 
 
 def listed(module: str) -> list[str]:
-    """The module whose names a module has, by the first table."""
-    return list(filter(None, [_MODULES.get(module)]))
+    """The modules whose names a module has, by the first table."""
+    return _MODULES.get(module, [])

@@ -6,6 +6,7 @@ answer is an error that names the argument the value depends on.
 """
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -222,6 +223,17 @@ _METHODS: dict[str, Any] = {
     "tolist": _asking(
         ConcretizationTypeError, "A list", _RETURN_IT, lambda value: value.tolist(), has_derivative=True
     ),
+    "tobytes": _asking(
+        ConcretizationTypeError,
+        "The bytes",
+        _RETURN_IT,
+        lambda value, order="C": np.asarray(value).tobytes(order),
+        has_derivative=True,
+    ),
+    **{
+        method: _asking(ConcretizationTypeError, f"The buffer ({method})", _RETURN_IT, operator.methodcaller(method))
+        for method in ("delete", "devices", "on_device_size_in_bytes", "unsafe_buffer_pointer")
+    },
 }
 
 

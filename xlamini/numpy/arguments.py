@@ -92,11 +92,11 @@ def as_count(name: str, what: str, value: Any, most: int = 10_000) -> int:
 
 
 def as_axis(name: str, axis: Any, ndim: int) -> int:
-    """An axis counted from the first one; ValueError where the array has no such axis."""
+    """An axis counted from the first one; NumPy's AxisError, an IndexError and a ValueError, where there is none."""
     index = as_index(name, "axis", axis)
     if not -ndim <= index < ndim:
         allowed = f"it takes {-ndim} to {ndim - 1}" if ndim else "a scalar has none"
-        raise ValueError(f"{name}: axis {index} is out of range for an array of rank {ndim}; {allowed}")
+        raise np.exceptions.AxisError(f"{name}: axis {index} is out of range for an array of rank {ndim}; {allowed}")
     return index % ndim
 
 

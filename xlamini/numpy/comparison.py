@@ -9,6 +9,7 @@ import numpy as np
 from xlamini.core import aval_of, issubdtype
 from xlamini.core.dtypes import extended
 from xlamini.numpy.arguments import as_operand, refuse_out
+from xlamini.numpy.construction import asarray
 from xlamini.numpy.ufuncs.declaration import for_kinds, ufunc, unpromoted
 from xlamini.primitives import (
     BOOL,
@@ -318,7 +319,7 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     >>> array_equal(xlamini.numpy.ones(2), xlamini.numpy.ones(3))
     Array(False, dtype=bool)
     """
-    check_operands("array_equal", (a1, a2))
+    a1, a2 = asarray(a1), asarray(a2)
     if aval_of(a1).shape != aval_of(a2).shape:
         return as_operand("array_equal", False)
     same = operators.equal(a1, a2)
@@ -334,7 +335,7 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     >>> jnp.array_equiv(jnp.array([1, 1]), 1)
     Array(True, dtype=bool)
     """
-    check_operands("array_equiv", (a1, a2))
+    a1, a2 = asarray(a1), asarray(a2)
     try:
         np.broadcast_shapes(aval_of(a1).shape, aval_of(a2).shape)
     except ValueError:

@@ -151,8 +151,10 @@ def _fits(x: np.ndarray, narrow: np.dtype) -> bool:
 
 
 def _foreign(name: str, x: Any, wanted: Any) -> Any:
-    """An ndarray of anything NumPy can read; TypeError for objects that are no numbers."""
-    value = None if x is None or isinstance(x, str | bytes) else as_ndarray(x)
+    """An ndarray of anything NumPy can read; TypeError for objects that are no numbers, ValueError for None."""
+    if x is None:
+        raise ValueError(f"{name}: None is no array of numbers; pass numbers or lists of them")
+    value = None if isinstance(x, str | bytes) else as_ndarray(x)
     if value is None or value.dtype.kind in "OSUMm":
         raise TypeError(f"{name}: {type(x).__name__} {_shown(x)} is no array of numbers; pass numbers or lists of them")
     if wanted is None:
@@ -181,7 +183,7 @@ def _nested(name: str, x: Sequence[Any], wanted: Any) -> Any:
     dtype = _common_dtype(name, leaves) if wanted is None else wanted
     value = _filled(name, x, dtype)
     if value.size != sum(np.size(leaf) for leaf in leaves):
-        raise TypeError(f"{name}: the nested lists hold None; pass numbers only")
+        raise ValueError(f"{name}: the nested lists hold None; pass numbers only")
     return value
 
 

@@ -97,8 +97,9 @@ def _running(name: str, primitive: Cumulative, a: Any, axis: int | None, dtype: 
         a, axis = reshape(a, (math.prod(aval_of(a).shape),)), 0
     given = aval_of(a).dtype
     result = given if dtype is None else check_user_dtype(dtype, name)
-    result = canonicalize_dtype(int) if result == np.bool_ else result
-    return primitive.bind(convert(a, result), axis=as_axis(name, axis, aval_of(a).ndim), reverse=False)
+    wide = canonicalize_dtype(int) if result == np.bool_ else result
+    running = primitive.bind(convert(a, wide), axis=as_axis(name, axis, aval_of(a).ndim), reverse=False)
+    return running if dtype is None else convert(running, result)
 
 
 def _cumulative(

@@ -92,6 +92,8 @@ def load(file: File, *args: Any, **kwargs: Any) -> Any:
     """
     found = np.load(file, *args, **kwargs)
     if isinstance(found, np.ndarray):
+        if found.dtype == object:
+            return found
         read = _as_read(found)
         if read.dtype.type is np.void:
             raise TypeError(f"load: the file does not name its dtype, {read.dtype}; write np.load(file).view(dtype)")

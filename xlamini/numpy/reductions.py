@@ -249,7 +249,7 @@ def summed_dtype(name: str, given: Any, dtype: Any, promote_integers: bool = Tru
 def as_mask(name: str, where: Any) -> Any:
     """The `where` argument, which must be boolean."""
     if aval_of(where).dtype != np.bool_:
-        raise TypeError(f"{name}: `where` must be boolean, got {aval_of(where).dtype}; compare it with something first")
+        raise ValueError(f"{name}: `where` must be boolean, got {aval_of(where).dtype}; compare it with something first")
     return as_operand(name, where)
 
 
@@ -276,6 +276,7 @@ def _accumulated(
     a = as_operand(name, a)
     result = summed_dtype(name, aval_of(a).dtype, dtype, promote_integers)
     x = convert(a, accumulator(result))
+    monoid = AND if monoid is PROD and result == np.bool_ else monoid
     return convert(reduce(name, monoid, x, axis, keepdims, initial, where), result)
 
 

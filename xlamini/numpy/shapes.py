@@ -181,6 +181,8 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     (1, 3, 1)
     """
     x = as_operand("expand_dims", a)
+    if axis is None:
+        raise TypeError("expand_dims: axis must be an integer or several, got None")
     count = len(axis) if is_several(axis) else 1  # type: ignore[arg-type]
     return _shape.expand_dims(x, as_axes("expand_dims", axis, x.ndim + count))
 

@@ -231,7 +231,8 @@ def _spread(
         total = _of_parts(total, axes.names, total_of)
     total = expand_dims(total, axes.dims) if keepdims else total
     freedom = _freedom(name, distances, axis, keepdims, where, ddof if correction is None else correction)
-    return convert(shared(total, freedom), _part(float_dtype(name, a, dtype)))
+    result = float_dtype(name, a, dtype)
+    return convert(shared(total, freedom), _part(result) if dtype is None else result)
 
 
 def _masked(name: str, where: Any, x: Any) -> Any:

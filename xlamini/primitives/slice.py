@@ -5,6 +5,8 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from xlamini.core import (
     PURE,
     REMATERIALIZABLE,
@@ -143,9 +145,9 @@ slice_p = Slice()
 
 
 def checked_axis(axis: int, ndim: int, name: str) -> int:
-    """An axis counted from the front; IndexError if there is none of this number."""
+    """An axis counted from the front; NumPy's AxisError, an IndexError and a ValueError, if there is none."""
     if not -ndim <= axis < ndim:
-        raise IndexError(f"{name}: axis {axis} is out of bounds for an array of {ndim} dimensions")
+        raise np.exceptions.AxisError(f"{name}: axis {axis} is out of bounds for an array of {ndim} dimensions")
     return operator.index(axis) % ndim
 
 

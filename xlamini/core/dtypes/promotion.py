@@ -288,6 +288,8 @@ def _join(operands: tuple[_Operand, ...], x64: bool, promotion: str) -> Any:
 
 
 def _node(dtype: Any, weak: bool) -> Any:
+    if dtype == float0:
+        raise TypeError("an operand has dtype float0, of a tangent of integers, which takes part in no operation")
     if dtype not in scalar_types:
         raise TypePromotionError(f"dtype {dtype} promotes with no other dtype")
     return scalar_types[dtype] if weak and dtype != bool_ else dtype

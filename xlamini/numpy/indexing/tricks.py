@@ -54,7 +54,9 @@ class MGrid:
     @api_boundary
     def __getitem__(self, key: Any) -> Array:
         made = _grid("mgrid", key, False)
-        return stack(made) if isinstance(made, list) and made else asarray(made)
+        if isinstance(made, list):
+            return stack(made) if made else asarray(np.zeros(0, int))
+        return made
 
 
 class OGrid:

@@ -142,7 +142,9 @@ def replaced(values: Values, positions: Sequence[int], new: Values) -> list[Any]
 
 
 def check_callable(what: str, fun: Any) -> None:
-    """TypeError if the argument of a transformation is not callable."""
+    """TypeError if the argument of a transformation is not callable, or is a generator, which returns no values."""
+    if inspect.isgeneratorfunction(fun):
+        raise TypeError(f"{what} takes a function, got the generator {fun.__name__}; return a list of values instead")
     if not callable(fun):
         raise TypeError(f"{what} takes a function, got {brief(fun)} of type {type(fun).__name__}")
 

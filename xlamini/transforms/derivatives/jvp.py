@@ -57,6 +57,10 @@ def jvp(fun: Callable[..., Any], primals: Values, tangents: Values, has_aux: boo
     (Array(0., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
     diff = _all_arguments(fun, primals, "jvp")
+    if isinstance(primals, list) != isinstance(tangents, list):
+        raise TypeError(
+            f"jvp: primals are a {type(primals).__name__} and tangents a {type(tangents).__name__}; make both tuples"
+        )
     flat_tangents = matching_tangents("jvp", diff, tangents)
     traced = diff.trace(has_aux)
     used = [t for t, a in zip(flat_tangents, diff.avals, strict=True) if is_differentiable(a)]

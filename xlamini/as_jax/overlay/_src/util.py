@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 from xlamini.as_jax.missing_names import fall_through
@@ -48,6 +48,13 @@ def split_list(args: Sequence[Any], sizes: Sequence[int]) -> list[list[Any]]:
         parts.append(rest[:size])
         rest = rest[size:]
     return [*parts, rest]
+
+
+def split_list_checked(args: Sequence[Any], sizes: Sequence[int]) -> list[list[Any]]:
+    """Lists of these sizes, whose sum is the length; ValueError otherwise."""
+    if sum(sizes) != len(args):
+        raise ValueError(f"the sizes {list(sizes)} are {sum(sizes)} together, but there are {len(args)} elements")
+    return split_list(args, sizes)[:-1]
 
 
 def partition_list(mask: Sequence[bool], items: Sequence[Any]) -> tuple[list[Any], list[Any]]:
@@ -121,6 +128,43 @@ def wrap_name(transform_name: str, name: str) -> str:
 def fun_name(f: Callable[..., Any], default_name: str = "<unnamed function>") -> str:
     """The name of a function, or of the one in a `functools.partial`."""
     return getattr(f, "__name__", None) or (fun_name(f.func) if isinstance(f, functools.partial) else default_name)
+
+
+def set_module(module: str) -> Callable[[Any], Any]:
+    """A decorator that lets a function or class say that it is of a module."""
+
+    def decorate(thing: Any) -> Any:
+        thing.__module__ = module
+        return thing
+
+    return decorate
+
+
+class HashableFunction:
+    """A function that is another's equal if both have one code and equal values in their closures."""
+
+    def __init__(self, f: Callable[..., Any], closure: Hashable):
+        self.f, self.closure = f, closure
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is HashableFunction and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.f(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<hashable {self.f.__name__} with closure={self.closure}>"
+
+    def _key(self) -> Hashable:
+        return self.f.__code__, self.closure
+
+
+def as_hashable_function(closure: Hashable) -> Callable[[Callable[..., Any]], HashableFunction]:
+    """A decorator that makes a HashableFunction."""
+    return lambda f: HashableFunction(f, closure)
 
 
 class OrderedSet(dict[Any, None]):
