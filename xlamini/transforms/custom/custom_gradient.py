@@ -45,10 +45,10 @@ def custom_gradient(fun: Any = None, *, with_accums: Any = None) -> Any:
     check_callable("custom_gradient", fun)
 
     @wraps(fun)
-    def value(*args: P.args, **kwargs: P.kwargs) -> R:
+    def value(*args: Any, **kwargs: Any) -> Any:
         return _pair(fun, fun(*args, **kwargs))[0]
 
-    def fwd(*args: P.args, **kwargs: P.kwargs) -> tuple[Any, Any]:
+    def fwd(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         out, pull = _pair(fun, fun(*args, **kwargs))
         if with_accums is not None:
             pull = _to_values(pull, ArgumentTypes.of(args))
