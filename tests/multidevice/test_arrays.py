@@ -39,6 +39,17 @@ def test_every_shard_holds_its_part(spec: P) -> None:
     assert isinstance(x.addressable_shards[0], xlamini.Shard)
 
 
+def test_shards_are_kept() -> None:
+    x = split(table(4, 8), "x", "y")
+    assert all(a is b for a, b in zip(x.addressable_shards, x.addressable_shards, strict=True))
+    assert x.addressable_data(3) is x.addressable_shards[3].data
+    x.addressable_shards.clear()  # a list of one's own
+    assert len(x.addressable_shards) == len(x.global_shards) == 8
+    x.delete()
+    with pytest.raises(errors.DeletedArrayError):
+        _ = x.addressable_shards
+
+
 def test_a_shard_as_recorded_from_jax_0_10() -> None:
     x = split(np.ones((4, 8), np.float32), None, "y")
     assert repr(x.addressable_shards[-1]) == (
