@@ -10,7 +10,7 @@ import pytest
 
 import xlamini
 from xlamini import numpy as jnp
-from xlamini.core.told_apart import is_ambiguous, told_apart
+from xlamini.core.ambiguity import is_ambiguous, told_apart
 
 ONE = np.float32(1)
 

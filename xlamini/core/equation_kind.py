@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from xlamini.core.ambiguity import is_ambiguous
 from xlamini.core.avals import Avals, Params
 from xlamini.core.jaxpr import Equation, EquationKind, Jaxpr, Provenance, Var
 from xlamini.core.memo import Memo, OwnedMemo
@@ -16,7 +17,6 @@ from xlamini.core.primitive import HAS_OWN_SHARDING_RULE, Cost
 from xlamini.core.sharding.forbidden import communicates
 from xlamini.core.sharding.manual_axes import result_types
 from xlamini.core.sharding.propagation import divided
-from xlamini.core.told_apart import is_ambiguous
 
 kinds = Memo("kind: equations", 4096, counted=False)
 """By primitive, operand types and params; of pure primitives only. `Builder.emit` looks up in the table itself."""

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from xlamini.core.ambiguity import told_apart
 from xlamini.core.avals import Params
 from xlamini.core.jaxpr import Atom, Jaxpr, Provenance, Var, once, rewrites, subjaxprs
 from xlamini.core.primitive import Primitive
-from xlamini.core.told_apart import told_apart
 
 
 class RewriteRule:

@@ -13,9 +13,9 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 
 from xlamini.core import ShapedArray, Tracer, aval_of, memoised, repeated, result_type, user_stacklevel
+from xlamini.core.ambiguity import told_apart
 from xlamini.core.dtypes import check_fits
 from xlamini.core.state import state
-from xlamini.core.told_apart import told_apart
 from xlamini.numpy.arithmetic import power, true_divide
 from xlamini.numpy.construction import asarray
 from xlamini.numpy.indexing import operations

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from xlamini.core import Values
+from xlamini.core.ambiguity import is_ambiguous, told_apart
 from xlamini.core.avals import is_several
-from xlamini.core.told_apart import is_ambiguous, told_apart
 from xlamini.staging.trace.arguments import name_of
 
 Numbers = int | Sequence[int] | None
