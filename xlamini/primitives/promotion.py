@@ -5,7 +5,6 @@ one shape but for scalars. `promoted` is the way from the one to the other.
 """
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -248,14 +247,3 @@ def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
     if own in ((), shape):
         return x
     return broadcast_in_dim(x, shape, range(len(shape) - len(own), len(shape)))
-
-
-def promoting_freely(fun: F) -> F:
-    """Decorator: strict modes of promotion are off in the function, whose operands are no longer the user's."""
-
-    @functools.wraps(fun)
-    def free(*args: Any, **kwargs: Any) -> Any:
-        with numpy_dtype_promotion("standard"), numpy_rank_promotion("allow"):
-            return fun(*args, **kwargs)
-
-    return free  # type: ignore[return-value]
