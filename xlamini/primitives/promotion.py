@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -31,8 +31,6 @@ from xlamini.core.literals import interned
 from xlamini.core.own_operands import users_own
 from xlamini.primitives.convert_element_type import convert, number_on_host, warn_of_imaginary_part
 from xlamini.primitives.shape import broadcast_in_dim
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 PYTHON_SCALARS = (bool, int, float, complex)
 _OPERANDS = (*PYTHON_SCALARS, np.generic, np.ndarray)
