@@ -37,7 +37,7 @@ OWN_OPERANDS = {
     "axis_index", "lax.linalg.eig", "lax.linalg.lu: product", "numpy.sum: where", "numpy.prod: where",
     "numpy.mean: where", "numpy.digitize", "numpy.histogram", "scipy.linalg.schur", "scipy.linalg.rsf2csf",
     "scipy.linalg.solve_sylvester: schur", "scipy.stats.multinomial.logpmf",
-    "scipy.stats.multinomial.pmf", "convert_element_type: float16",
+    "scipy.stats.multinomial.pmf", "convert_element_type: float16", "scipy.special.sph_harm_y",
 }  # fmt: skip
 """Rows that combine operands of several dtypes or ranks themselves."""
 

@@ -35,7 +35,6 @@ from xlamini.primitives.promotion import (
     promoted_dtypes,
     promoted_inexact,
     promoted_inexact_dtypes,
-    promoting_freely,
     stands_for_array,
 )
 from xlamini.primitives.random_keys import split_p, wrap_p

@@ -5,10 +5,9 @@ one shape but for scalars. `promoted` is the way from the one to the other.
 """
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -33,8 +32,6 @@ from xlamini.core.literals import interned
 from xlamini.core.own_operands import users_own
 from xlamini.primitives.convert_element_type import convert, number_on_host, warn_of_imaginary_part
 from xlamini.primitives.shape import broadcast_in_dim
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 PYTHON_SCALARS = (bool, int, float, complex)
 _OPERANDS = (*PYTHON_SCALARS, np.generic, np.ndarray)
@@ -262,14 +259,3 @@ def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
     if own in ((), shape):
         return x
     return broadcast_in_dim(x, shape, range(len(shape) - len(own), len(shape)))
-
-
-def promoting_freely(fun: F) -> F:
-    """Decorator: strict modes of promotion are off in the function, whose operands are no longer the user's."""
-
-    @functools.wraps(fun)
-    def free(*args: Any, **kwargs: Any) -> Any:
-        with numpy_dtype_promotion("standard"), numpy_rank_promotion("allow"):
-            return fun(*args, **kwargs)
-
-    return free  # type: ignore[return-value]

@@ -74,9 +74,9 @@ def vmap(
     `in_axes` is the mapped axis of each positional argument (None: all examples share the argument), as an int or a
     pytree that is a prefix of the argument; `out_axes` is the position of the mapped axis in each output. Keyword
     arguments are mapped over axis 0. `axis_name` names the axis for collectives such as `lax.psum`. `spmd_axis_name` is
-    one or several mesh axes: a sharding constraint in `fun` (`with_sharding_constraint`) shards the mapped axis along
-    them; without it the compiler chooses. With `sum_match` an output with `out_axes=None` that depends on a mapped
-    argument is the sum over the examples; without it that is an error.
+    one or several mesh axes: a sharding constraint in `fun` (`with_sharding_constraint`) and the specs of a `shard_map`
+    shard the mapped axis along them; without it the compiler chooses. With `sum_match` an output with `out_axes=None`
+    that depends on a mapped argument is the sum over the examples; without it that is an error.
 
     Where the predicate of a `cond` or the index of a `switch` is mapped, all branches run for all examples, and each
     result is selected. With `on_cond="error"` that is a ValueError, with "warn" a UserWarning, with the cond's line.
