@@ -107,8 +107,8 @@ def _by_xla(
             fit = jnp.where(_by_group(seen, q, k), fit, _NEVER)
     mean = _weighted(softmax(fit, axis=-1).astype(k.dtype), v)
     if query_seq_lengths is not None:
-        there = jnp.arange(q.shape[1]) < _lengths("query_seq_lengths", query_seq_lengths, q.shape[0])[:, None]
-        mean = mean * there[:, :, None, None]
+        there = jnp.arange(q.shape[1])[None] < _lengths("query_seq_lengths", query_seq_lengths, q.shape[0])[:, None]
+        mean = mean * there[:, :, None, None].astype(mean.dtype)
     mean = mean.reshape(*outer, q.shape[-1])
     if not return_residual:
         return mean

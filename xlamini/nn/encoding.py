@@ -12,7 +12,7 @@ from xlamini.numpy.statistics import mean as mean_of
 from xlamini.primitives import broadcast_in_dim, broadcasted_iota, convert, equal, in_dtype, promoted_inexact
 from xlamini.primitives.out_sharding import in_sharding
 from xlamini.primitives.power import rsqrt
-from xlamini.primitives.promotion import accumulator
+from xlamini.primitives.promotion import accumulator, promoting_freely
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, AxisLike, DTypeLike
@@ -39,6 +39,7 @@ def one_hot(
 
 
 @composite(static=("classes", "dtype", "axis"))
+@promoting_freely
 def _one_hot(numbers: Any, classes: int, dtype: Any, axis: int) -> Any:
     shape = (*numbers.shape[:axis], classes, *numbers.shape[axis:])
     counted = numbers.dtype if issubdtype(numbers.dtype, np.integer) else np.dtype("int32")

@@ -17,6 +17,7 @@ from xlamini.core.api_boundary import api_boundary, edge_of_face as _edge_of_fac
 from xlamini.numpy.creation import full, ones as all_ones, zeros as all_zeros
 from xlamini.primitives import convert, in_dtype, in_sharding, log, moveaxis, split_p, sqrt
 from xlamini.primitives.complex import complex as from_parts, part_dtype
+from xlamini.primitives.promotion import promoting_freely
 from xlamini.primitives.trigonometric import cos, sin
 from xlamini.random import matrices as _matrices
 from xlamini.random.arguments import checked_shape, sampler
@@ -262,6 +263,7 @@ def _plain(key: Any, shape: tuple[int, ...], dtype: np.dtype, variance: Any) -> 
     return normal_noise(key, shape, dtype) * sqrt(variance)
 
 
+@promoting_freely
 def _flat(key: Any, shape: tuple[int, ...], dtype: np.dtype, variance: Any) -> Any:
     if not issubdtype(dtype, np.complexfloating):
         return uniform_between(key, shape, dtype, -1.0, 1.0) * sqrt(literal(3, dtype) * variance)
@@ -269,6 +271,7 @@ def _flat(key: Any, shape: tuple[int, ...], dtype: np.dtype, variance: Any) -> A
     return sqrt(2.0 * u) * direction * sqrt(variance)
 
 
+@promoting_freely
 def _cut(key: Any, shape: tuple[int, ...], dtype: np.dtype, variance: Any) -> Any:
     if not issubdtype(dtype, np.complexfloating):
         return _truncated_normal(key, -2.0, 2.0, shape, dtype) * (sqrt(variance) / literal(_TRUNCATED, dtype))

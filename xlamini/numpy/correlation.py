@@ -53,7 +53,7 @@ def cov(
     counts = _weights("cov", x, (fweights, aweights))
     counts = counts if x.shape[1] else None
     x, factor = _centred(x, counts, int(not bias) if ddof is None else ddof, aweights)
-    return squeeze(convert(_products(x, x if counts is None else x * counts) / factor, given.dtype))
+    return squeeze(convert(_products(x, x if counts is None else x * counts[None]) / factor, given.dtype))
 
 
 @composite(static=("rowvar", "dtype"))
@@ -96,7 +96,7 @@ def _centred(x: Any, counts: Any, ddof: int | float, weights: Any) -> tuple[Any,
         return x - x.sum(1, keepdims=True) / length, length - ddof
     total = counts.sum()
     lost = ddof if weights is None else ddof * (counts * convert(weights, counts.dtype)).sum() / total
-    return x - (x * counts).sum(1, keepdims=True) / total, total - lost
+    return x - (x * counts[None]).sum(1, keepdims=True) / total, total - lost
 
 
 def _products(x: Any, y: Any) -> Any:

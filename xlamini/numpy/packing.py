@@ -27,6 +27,7 @@ from xlamini.primitives import (
 from xlamini.primitives.complex import complex
 from xlamini.primitives.iota import iota
 from xlamini.primitives.pad import pad
+from xlamini.primitives.promotion import promoting_freely
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike
@@ -35,6 +36,7 @@ _BYTE = np.dtype("uint8")
 
 
 @composite(static=("axis", "bitorder"))
+@promoting_freely
 def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Array:
     """Eight elements of an axis after the other as the bits of one byte, each 1 where the element is not 0.
 
@@ -57,6 +59,7 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
 
 
 @composite(static=("axis", "count", "bitorder"))
+@promoting_freely
 def unpackbits(
     a: ArrayLike, axis: int | None = None, count: int | None = None, bitorder: str = "big"
 ) -> Array:

@@ -33,6 +33,7 @@ from xlamini.primitives import (
     where,
 )
 from xlamini.primitives.linalg.eig import eig
+from xlamini.primitives.promotion import promoting_freely
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.transforms.scan.api import scan
@@ -326,6 +327,7 @@ def _check_points(order: int, x: Any, y: Any, w: Any) -> None:
 
 
 @composite(static=("order", "full", "cov"))
+@promoting_freely
 def _fit(x: Any, y: Any, w: Any, order: int, rcond: Any, full: bool, cov: Any) -> Any:
     left, right = vander(x, order + 1), y
     if w is not None:

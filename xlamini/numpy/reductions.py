@@ -14,6 +14,7 @@ from xlamini.primitives import (
     bitwise_and,
     bitwise_or,
     broadcasted,
+    broadcasted_freely,
     convert,
     expand_dims,
     highest,
@@ -215,7 +216,7 @@ def reduce(
     """Reduce in the array's own dtype; over named axes too, if the operation has a collective."""
     dtype = aval_of(x).dtype
     if where is not None:
-        mask, x = broadcasted(name, as_mask(name, where), x)
+        mask, x = broadcasted_freely(name, as_mask(name, where), x)
         x = select(mask, x, literal(monoid.neutral(dtype), dtype))
     axes, names = as_reduced(name, axis, aval_of(x).ndim)
     result = monoid.over.bind(x, axes=axes)
@@ -248,7 +249,7 @@ def summed_dtype(name: str, given: Any, dtype: Any, promote_integers: bool = Tru
 def as_mask(name: str, where: Any) -> Any:
     """The `where` argument, which must be boolean."""
     if aval_of(where).dtype != np.bool_:
-        raise ValueError(f"{name}: `where` must be boolean, got {aval_of(where).dtype}; compare it with something first")
+        raise ValueError(f"{name}: `where` must be boolean, got {aval_of(where).dtype}; compare it with another")
     return as_operand(name, where)
 
 

@@ -31,6 +31,7 @@ from xlamini.primitives import (
 )
 from xlamini.primitives.arithmetic import neg
 from xlamini.primitives.operators import bitwise_and, bitwise_not, bitwise_or, greater, less, not_equal
+from xlamini.primitives.promotion import promoting_freely
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike
@@ -192,6 +193,7 @@ def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 @composite()
+@promoting_freely
 def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """`x1 * 2 ** x2` of each pair of elements; x2 must be of integers (TypeError).
 

@@ -12,6 +12,7 @@ from xlamini.primitives.linalg.eigh import eigh
 from xlamini.primitives.linalg.qr import qr
 from xlamini.primitives.linalg.stacks import mT
 from xlamini.primitives.linalg.svd import svd
+from xlamini.primitives.promotion import promoting_freely
 from xlamini.random.arguments import broadcast_shape, checked_shape, float_dtype, sampler
 from xlamini.random.narrow import drawn_wide, rounded, wide
 from xlamini.random.normal import normal_dtype, normal_noise, standard_normal
@@ -43,7 +44,12 @@ def multivariate_normal(
     shape = broadcast_shape(name, shape, mean=rows, cov=stacks)
     mean, cov = in_dtype(mean, wide(found)), in_dtype(cov, wide(found))
     noise = standard_normal(key, (*shape, *first.shape[-1:]), wide(found))
-    return rounded(mean + einsum("...ij,...j->...i", _root(cov, method), noise), found)
+    return rounded(_moved(mean, _root(cov, method), noise), found)
+
+
+@promoting_freely
+def _moved(mean: Any, root: Any, noise: Any) -> Any:
+    return mean + einsum("...ij,...j->...i", root, noise)
 
 
 def _check_mean_and_cov(mean: ShapedArray, cov: ShapedArray) -> None:

@@ -20,6 +20,7 @@ from xlamini.primitives.linalg.cholesky import symmetrized
 from xlamini.primitives.linalg.lu import lu, lu_inverse, lu_solve
 from xlamini.primitives.linalg.spectra import real_dtype
 from xlamini.primitives.linalg.stacks import matmul, mH
+from xlamini.primitives.promotion import promoting_freely
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.transforms.custom.custom_jvp import custom_jvp
@@ -225,6 +226,7 @@ def _not_negligible(s: Any, rcond: Any, size: int) -> Any:
     return (s > 0) & (s >= cutoff * s[:1])
 
 
+@promoting_freely
 def _pinv(a: Any, rtol: Any, hermitian: bool) -> Any:
     a = symmetrized(a) if hermitian else a
     u, s, vh = svd(stop_gradient(a), full_matrices=False, hermitian=hermitian)

@@ -238,6 +238,7 @@ def _root_column(form: Any, j: Any, known: Any) -> Any:
     return _solved(known, corner, jnp.take(form, j, axis=-1))
 
 
+@promoting_freely
 def _parlett_column(form: Any, values: Any, j: Any, known: Any) -> Any:
     """Column j of F with F T = T F: (T[j, j] - T) f = T[:, j] F[j, j] - F T[:, j]."""
     target = jnp.take(form, j, axis=-1)

@@ -298,6 +298,7 @@ def _averaged(power: Any, average: str) -> Any:
 
 
 @composite(static=("segments", "onesided", "boundary"))
+@promoting_freely
 def _signal(rows: Any, window: Any, segments: Segments, onesided: bool, boundary: bool) -> Any:
     """The windowed segments added up, over the sum of the squares of the windows."""
     dtype, wide = complex_like(rows)

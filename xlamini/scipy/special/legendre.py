@@ -7,6 +7,7 @@ from typing import Any
 from xlamini import numpy as jnp
 from xlamini.core import ShapeError
 from xlamini.numpy.arguments import as_count, as_operand
+from xlamini.primitives.promotion import promoting_freely
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike
@@ -15,6 +16,7 @@ _MOST = 1000
 
 
 @composite(static=("m", "n"))
+@promoting_freely
 def lpmn(m: int, n: int, z: ArrayLike) -> tuple[Array, Array]:
     """The functions of orders 0 to m and degrees 0 to n at each z, and their derivatives: shape (m + 1, n + 1, len(z)).
 

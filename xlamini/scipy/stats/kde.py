@@ -10,6 +10,7 @@ import numpy as np
 from xlamini import numpy as jnp, random
 from xlamini.core import ShapeError, api_boundary_methods
 from xlamini.numpy.arguments import as_operand, as_shape
+from xlamini.primitives.promotion import promoting_freely
 from xlamini.runtime import Array
 from xlamini.scipy.linalg import solve_triangular
 from xlamini.scipy.special import logsumexp, ndtr
@@ -37,6 +38,7 @@ class gaussian_kde:
     covariance: Array
     inv_cov: Array
 
+    @promoting_freely
     def __init__(self, dataset: ArrayLike, bw_method: Bandwidth = None, weights: ArrayLike | None = None):
         data: Any = jnp.atleast_2d(as_operand("gaussian_kde", dataset))
         if data.ndim != 2 or data.shape[1] < 2:
@@ -79,6 +81,7 @@ class gaussian_kde:
         x = self._points(x)
         return self._log_density(x, self.covariance)
 
+    @promoting_freely
     def integrate_gaussian(self, mean: ArrayLike, cov: ArrayLike) -> Array:
         """The integral of this density times the normal one with this mean and covariance."""
         centre: Any = jnp.atleast_1d(jnp.squeeze(as_operand("integrate_gaussian", mean)))
@@ -90,6 +93,7 @@ class gaussian_kde:
             )
         return jnp.exp(self._log_density(centre[:, None], self.covariance + spread)[0])
 
+    @promoting_freely
     def integrate_box_1d(self, low: ArrayLike, high: ArrayLike) -> Array:
         """The probability between two numbers; ValueError for a density of vectors."""
         if self.d != 1:
@@ -98,6 +102,7 @@ class gaussian_kde:
         below, above = ((jnp.asarray(end) - self.dataset[0]) / deviation for end in (low, high))
         return (self.weights * (ndtr(above) - ndtr(below))).sum()
 
+    @promoting_freely
     def integrate_kde(self, other: gaussian_kde) -> Array:
         """The integral of the product with another such density; ShapeError for one of another dimension."""
         if other.d != self.d:
@@ -109,6 +114,7 @@ class gaussian_kde:
         """Not there, because it needs an adaptive integration; NotImplementedError."""
         raise NotImplementedError("integrate_box: only integrals over one variable exist; use integrate_box_1d")
 
+    @promoting_freely
     def resample(self, key: Array, shape: Any = ()) -> Array:
         """Random draws from the density, of shape (d, *shape)."""
         chosen, moved = random.split(key)
@@ -142,6 +148,7 @@ class gaussian_kde:
             return x.reshape(self.d, 1)
         raise ShapeError(f"gaussian_kde: points of shape ({self.d}, m) are needed, got {x.shape}")
 
+    @promoting_freely
     def _log_density(self, x: Any, covariance: Any) -> Any:
         """Of the mean of normal densities with this covariance about the samples, at points (d, m)."""
         factor = jnp.linalg.cholesky(covariance)

@@ -1,4 +1,4 @@
-"""`jax._src.deprecations`: which of JAX's deprecations are errors; here none is, as nothing here is deprecated twice."""
+"""`jax._src.deprecations`: which of JAX's deprecations are errors; none is until a library says so."""
 
 import warnings
 
