@@ -177,5 +177,6 @@ def test_names_that_the_tests_of_libraries_import() -> None:
     assert split_list_checked([1, 2, 3], [1, 2]) == [[1], [2, 3]] and isinstance(is_persistent_cache_enabled(), bool)
     assert not deprecations.is_accelerated("a thing")
     sharding = jax.sharding.NamedSharding(jax.make_mesh((1,), ("i",)), jax.P("i"))._to_xla_hlo_sharding(1)
-    assert op_shardings.is_hlo_sharding_replicated(sharding) and op_shardings.are_hlo_shardings_equal(sharding, sharding)
+    assert op_shardings.is_hlo_sharding_replicated(sharding)
+    assert op_shardings.are_hlo_shardings_equal(sharding, sharding)
     """)

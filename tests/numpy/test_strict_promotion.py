@@ -21,7 +21,8 @@ from xlamini.errors import MissingRule
 pytestmark = pytest.mark.sample(3)
 
 OWN_OPERANDS = {
-    "axis_index", "lax.linalg.eig", "lax.linalg.lu: product", "numpy.digitize", "numpy.histogram", "scipy.linalg.schur", "scipy.linalg.rsf2csf",
+    "axis_index", "lax.linalg.eig", "lax.linalg.lu: product",
+    "numpy.digitize", "numpy.histogram", "scipy.linalg.schur", "scipy.linalg.rsf2csf",
     "scipy.linalg.solve_sylvester: schur", "scipy.stats.multinomial.logpmf",
     "scipy.stats.multinomial.pmf", "convert_element_type: float16",
 }  # fmt: skip

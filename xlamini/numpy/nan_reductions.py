@@ -15,7 +15,7 @@ from xlamini.numpy.statistics import between, flat_rows, mean, std, var
 from xlamini.primitives import (
     add,
     bitwise_and,
-    broadcasted,
+    broadcasted_freely,
     clamp,
     convert,
     eq,
@@ -261,7 +261,7 @@ def _numbers(name: str, a: Any, where: Any) -> Any:
     """A mask of the elements that are not NaN and selected by `where`."""
     a = as_operand(name, a)
     mask = eq(a, a)
-    return mask if where is None else bitwise_and(*broadcasted(name, mask, as_mask(name, where)))
+    return mask if where is None else bitwise_and(*broadcasted_freely(name, mask, as_mask(name, where)))
 
 
 def _all_nan(name: str, a: Any, axis: Axis, keepdims: bool) -> Any:

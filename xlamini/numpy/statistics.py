@@ -17,6 +17,7 @@ from xlamini.primitives import (
     add,
     broadcast_in_dim,
     broadcasted,
+    broadcasted_freely,
     convert,
     eq,
     expand_dims,
@@ -195,7 +196,7 @@ def _mean(name: str, x: Any, axis: Axis, keepdims: bool, where: Any) -> Any:
 def _counted(name: str, x: Any, axis: Axis, keepdims: bool, where: Any, dtype: Any) -> Any:
     """The number of elements that `where` selects, over `axis`."""
     shape = np.broadcast_shapes(aval_of(x).shape, aval_of(where).shape)
-    mask, _ = broadcasted(name, as_mask(name, where), full(aval_of(x).update(shape=shape), 0))
+    mask, _ = broadcasted_freely(name, as_mask(name, where), full(aval_of(x).update(shape=shape), 0))
     ones = mask if aval_of(mask).shape == shape else broadcast_in_dim(mask, shape, ())
     return reduce(name, SUM, convert(ones, dtype), axis, keepdims)
 
@@ -239,7 +240,7 @@ def _spread(
 
 def _masked(name: str, where: Any, x: Any) -> Any:
     """0 for elements that do not count, before they are squared: the derivative of a square of NaN is NaN."""
-    mask, x = broadcasted(name, as_mask(name, where), x)
+    mask, x = broadcasted_freely(name, as_mask(name, where), x)
     return select(mask, x, literal(0, aval_of(x).dtype))
 
 
