@@ -13,6 +13,11 @@ import xlamini.numpy as jnp
 
 X = jnp.ones((2, 3))
 
+
+def _numbers(x: Any) -> Any:
+    yield x
+
+
 WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "shapes": (
         lambda: X + jnp.ones(2),
@@ -53,7 +58,11 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "half a where": (lambda: jnp.where(X > 0, X), TypeError, r"where: both x and y are needed"),
     "where shapes": (lambda: jnp.where(X > 0, X, jnp.ones(4)), TypeError,
         r"where: Incompatible shapes for broadcasting"),
-    "array of None": (lambda: jnp.array(None), TypeError, r"array: NoneType None is no array of numbers"),
+    "expand_dims": (lambda: jnp.expand_dims(jnp.ones(2), None), TypeError, r"expand_dims: axis must be an integer"),
+    "bytes": (lambda: xlamini.jit(lambda x: x.tobytes())(1.0), xlamini.errors.ConcretizationTypeError, r"The bytes"),
+    "generator": (lambda: xlamini.jit(_numbers), TypeError, r"takes a function, got the generator _numbers"),
+    "list and tuple": (lambda: xlamini.jvp(jnp.sin, [1.0], (1.0,)), TypeError, r"primals are a list"),
+    "array of None": (lambda: jnp.array(None), ValueError, r"array: None is no array of numbers"),
     "array of text": (lambda: jnp.array(["a"]), TypeError, r"array: the nested lists hold str 'a'"),
     "array with None": (lambda: jnp.array([1, None]), TypeError, r"array: the nested lists hold None"),
     "array of an object": (lambda: jnp.array(object()), TypeError, r"array: object .* is no array of numbers"),
