@@ -121,7 +121,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         r"swapaxes: axis 2 is out of range for an array of rank 2; it takes -2 to 1",
     ),
     "moveaxis": (lambda: jnp.moveaxis(X, (0, 1), (1,)), ValueError, r"moveaxis: .* must name equally many axes"),
-    "expand_dims": (lambda: jnp.expand_dims(X, 5), ValueError, r"expand_dims: axis 5 is out of range"),
+    "expand_dims of None": (lambda: jnp.expand_dims(X, 5), ValueError, r"expand_dims: axis 5 is out of range"),
     "squeeze": (lambda: jnp.squeeze(X, 0), TypeError, r"squeeze: axis 0 of shape \(2, 3\) has length 2, not 1"),
     "mT of a vector": (lambda: jnp.ones(3).mT, ValueError, r"matrix_transpose: at least two dimensions"),
     "concatenate nothing": (lambda: jnp.concatenate([]), ValueError, r"concatenate: at least one array is needed"),
