@@ -61,11 +61,18 @@ _PUBLIC = {
 }
 """The same for public modules."""
 
-_MODULES: dict[str, list[str]] = {}
-for root, table in (("jax._src", _PRIVATE), ("jax", _PUBLIC)):
-    for names, parts in table.items():
-        for part in parts.split():
-            _MODULES.setdefault(f"{root}.{part}", []).extend(filter(None, [names]))
+
+def _by_module() -> dict[str, list[str]]:
+    """The modules whose names each module has, in the order of the tables."""
+    found: dict[str, list[str]] = {}
+    for root, table in (("jax._src", _PRIVATE), ("jax", _PUBLIC)):
+        for names, parts in table.items():
+            for part in parts.split():
+                found.setdefault(f"{root}.{part}", []).extend(filter(None, [names]))
+    return found
+
+
+_MODULES = _by_module()
 
 _KEYS = "xlamini.as_jax.keys"
 _DIALECTS = {"jaxlib.mlir.dialects": "arith chlo func math scf sdy stablehlo hlo=stablehlo vector"}
