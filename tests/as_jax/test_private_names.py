@@ -52,7 +52,7 @@ def test_every_module_and_name_of_the_tables_is_there() -> None:
 
     for module, names in _MODULES.items():
         importlib.import_module(module)
-        assert not names or importlib.import_module(names), module
+        assert all(map(importlib.import_module, names)), module
     for module, sources in _NAMES.items():
         found = importlib.import_module(module)
         for name in " ".join(sources.values()).split():
@@ -137,4 +137,46 @@ def test_lines_and_scopes_of_equations() -> None:
         with info.reset_name_stack(), info.extend_name_stack("alone"):
             assert info.current().name_stack == "alone"
     assert info.current_name_stack() == () and info.new_source_info().name_stack == ""
+    """)
+
+
+@pytest.mark.full
+def test_names_that_the_tests_of_libraries_import() -> None:
+    passes("""
+    import xlamini.as_jax
+    import jax, numpy as np, jax.numpy as jnp
+    from jax._src import array, config, core, deprecations, dtypes, op_shardings, sharding_impls
+    from jax._src.compilation_cache import is_persistent_cache_enabled
+    from jax._src.interpreters import pxla
+    from jax._src.lax import lax as lax_internal, utils as lax_utils
+    from jax._src.numpy.util import promote_args, promote_dtypes, promote_dtypes_inexact
+    from jax._src.sharding import Sharding
+    from jax._src.util import HashableFunction, split_list_checked
+
+    config.parse_flags_with_absl()
+    assert config.use_shardy_partitioner.value and config.config_states["jax_enable_x64"].value is False
+    with config.numpy_rank_promotion("raise"):
+        assert config.read("jax_numpy_rank_promotion") == "raise"
+    assert core.typeof is jax.typeof and core.ConcretizationTypeError is jax.errors.ConcretizationTypeError
+    assert array.make_array_from_callback is jax.make_array_from_callback and pxla.Mesh is jax.sharding.Mesh
+    assert Sharding is jax.sharding.Sharding and issubclass(sharding_impls.GSPMDSharding, Sharding)
+    assert dtypes.is_weakly_typed(1) and dtypes.default_float_dtype() == np.float32 and dtypes.int4 is jnp.int4
+    assert dtypes.safe_to_cast("int16", "float32") and not dtypes.safe_to_cast("float32", "int16")
+    assert dtypes.to_inexact_dtype("int32") == np.float32 and dtypes.to_numeric_dtype(bool) == np.int32
+
+    weak = lax_internal._convert_element_type(np.ones(2, np.int32), np.float32, weak_type=True)
+    assert weak.weak_type and weak.dtype == np.float32 and lax_internal._const(weak, 1) == 1
+    assert np.array_equal(lax_internal._delta(np.float32, (2, 3), (0, 1)), np.eye(2, 3))
+    assert lax_utils.int_dtype_for_shape([2**31, 2], signed=True) == np.int64
+    assert [x.dtype for x in promote_dtypes(np.int8(1), np.float16(2))] == [np.float16] * 2
+    assert [x.dtype for x in promote_dtypes_inexact(1, np.int8(2))] == [np.float32] * 2
+    assert [x.shape for x in promote_args("f", np.ones((1, 3)), np.ones((2, 1)))] == [(2, 3)] * 2
+
+    f = lambda n: HashableFunction(lambda: n, closure=n)
+    assert f(1) == f(1) and hash(f(1)) == hash(f(1)) and f(1) != f(2) and f(3)() == 3
+    assert split_list_checked([1, 2, 3], [1, 2]) == [[1], [2, 3]] and isinstance(is_persistent_cache_enabled(), bool)
+    assert not deprecations.is_accelerated("a thing")
+    sharding = jax.sharding.NamedSharding(jax.make_mesh((1,), ("i",)), jax.P("i"))._to_xla_hlo_sharding(1)
+    assert op_shardings.is_hlo_sharding_replicated(sharding)
+    assert op_shardings.are_hlo_shardings_equal(sharding, sharding)
     """)

@@ -13,6 +13,11 @@ import xlamini.numpy as jnp
 
 X = jnp.ones((2, 3))
 
+
+def _numbers(x: Any) -> Any:
+    yield x
+
+
 WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "shapes": (
         lambda: X + jnp.ones(2),
@@ -53,7 +58,11 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "half a where": (lambda: jnp.where(X > 0, X), TypeError, r"where: both x and y are needed"),
     "where shapes": (lambda: jnp.where(X > 0, X, jnp.ones(4)), TypeError,
         r"where: Incompatible shapes for broadcasting"),
-    "array of None": (lambda: jnp.array(None), TypeError, r"array: NoneType None is no array of numbers"),
+    "expand_dims": (lambda: jnp.expand_dims(jnp.ones(2), None), TypeError, r"expand_dims: axis must be an integer"),
+    "bytes": (lambda: xlamini.jit(lambda x: x.tobytes())(1.0), xlamini.errors.ConcretizationTypeError, r"The bytes"),
+    "generator": (lambda: xlamini.jit(_numbers), TypeError, r"takes a function, got the generator _numbers"),
+    "list and tuple": (lambda: xlamini.jvp(jnp.sin, [1.0], (1.0,)), TypeError, r"primals are a list"),
+    "array of None": (lambda: jnp.array(None), ValueError, r"array: None is no array of numbers"),
     "array of text": (lambda: jnp.array(["a"]), TypeError, r"array: the nested lists hold str 'a'"),
     "array with None": (lambda: jnp.array([1, None]), TypeError, r"array: the nested lists hold None"),
     "array of an object": (lambda: jnp.array(object()), TypeError, r"array: object .* is no array of numbers"),
@@ -112,7 +121,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         r"swapaxes: axis 2 is out of range for an array of rank 2; it takes -2 to 1",
     ),
     "moveaxis": (lambda: jnp.moveaxis(X, (0, 1), (1,)), ValueError, r"moveaxis: .* must name equally many axes"),
-    "expand_dims": (lambda: jnp.expand_dims(X, 5), ValueError, r"expand_dims: axis 5 is out of range"),
+    "expand_dims of None": (lambda: jnp.expand_dims(X, 5), ValueError, r"expand_dims: axis 5 is out of range"),
     "squeeze": (lambda: jnp.squeeze(X, 0), TypeError, r"squeeze: axis 0 of shape \(2, 3\) has length 2, not 1"),
     "mT of a vector": (lambda: jnp.ones(3).mT, ValueError, r"matrix_transpose: at least two dimensions"),
     "concatenate nothing": (lambda: jnp.concatenate([]), ValueError, r"concatenate: at least one array is needed"),

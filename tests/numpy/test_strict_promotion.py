@@ -34,8 +34,8 @@ DIFFERENCES = frozenset((GOLDEN / "strict_differences.txt").read_text().splitlin
 X = np.ones((2, 3), np.float32)
 
 OWN_OPERANDS = {
-    "axis_index", "lax.linalg.eig", "lax.linalg.lu: product", "numpy.sum: where", "numpy.prod: where",
-    "numpy.mean: where", "numpy.digitize", "numpy.histogram", "scipy.linalg.schur", "scipy.linalg.rsf2csf",
+    "axis_index", "lax.linalg.eig", "lax.linalg.lu: product",
+    "numpy.digitize", "numpy.histogram", "scipy.linalg.schur", "scipy.linalg.rsf2csf",
     "scipy.linalg.solve_sylvester: schur", "scipy.stats.multinomial.logpmf",
     "scipy.stats.multinomial.pmf", "convert_element_type: float16", "scipy.special.sph_harm_y",
 }  # fmt: skip
@@ -162,3 +162,37 @@ def test_what_the_user_combines_is_checked(name: str) -> None:
         THEIRS[name]()
     with xlamini.numpy_rank_promotion("warn"), pytest.warns(UserWarning, match="rank"):
         THEIRS[name]()
+
+
+FLAT, BITS, WIDE = jnp.arange(5.0), jnp.arange(9) > 3, jnp.ones((2, 3, 2))
+MIXED = {
+    "polyfit": lambda: jnp.polyfit(FLAT, FLAT, 2, w=FLAT + 1, cov=True),
+    "cov": lambda: jnp.cov(jnp.ones((2, 5)), fweights=jnp.arange(5), aweights=FLAT),
+    "packbits": lambda: jnp.unpackbits(jnp.packbits(BITS)),
+    "ldexp": lambda: jnp.ldexp(FLAT, jnp.arange(5)),
+    "sum: where": lambda: jnp.sum(WIDE, where=BITS[:2]),
+    "mean: where": lambda: jnp.mean(WIDE, where=BITS[:2]),
+    "pinv": lambda: jnp.linalg.pinv(WIDE),
+    "gaussian_kde": lambda: xlamini.scipy.stats.gaussian_kde(FLAT, weights=FLAT).pdf(FLAT),
+    "gaussian_kde: products": lambda: xlamini.scipy.stats.gaussian_kde(FLAT).integrate_gaussian(FLAT[0], FLAT[1]),
+    "gaussian_kde: resample": lambda: xlamini.scipy.stats.gaussian_kde(FLAT).resample(xlamini.random.key(0), (3,)),
+    "istft": lambda: xlamini.scipy.signal.istft(jnp.ones((5, 6), "complex64"), nperseg=8),
+    "funm": lambda: xlamini.scipy.linalg.funm(jnp.eye(2), jnp.exp),
+    "lpmn": lambda: xlamini.scipy.special.lpmn(1, 1, FLAT),
+    "multivariate_normal": lambda: xlamini.random.multivariate_normal(
+        xlamini.random.key(0), jnp.zeros(2), jnp.eye(2), (3,)
+    ),
+    "one_hot": lambda: xlamini.nn.one_hot(FLAT, 3),
+    "glorot_normal": lambda: xlamini.nn.initializers.glorot_normal()(xlamini.random.key(0), (2, 3), "complex64"),
+    "dot_product_attention": lambda: xlamini.nn.dot_product_attention(
+        WIDE[None], WIDE[None], WIDE[None], query_seq_lengths=jnp.array([1]), key_value_seq_lengths=jnp.array([2])
+    ),
+}
+"""Calls whose operands have several ranks or dtypes, which is how they are meant to be called."""
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("call", MIXED.values(), ids=MIXED)
+def test_operands_that_belong_together_may_differ(call: Callable[[], Any]) -> None:
+    with xlamini.numpy_dtype_promotion("strict"), xlamini.numpy_rank_promotion("raise"):
+        xlamini.eval_shape(call)

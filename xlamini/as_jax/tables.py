@@ -6,7 +6,7 @@ table has the modules whose names are those of modules of other names, which may
 from __future__ import annotations
 
 _PRIVATE = {
-    "jax": "api array basearray config core custom_transpose pjit pmap shard_map xla_bridge",
+    "jax": "api array basearray config core pjit pmap shard_map xla_bridge",
     "jax.core": "abstract_arrays",
     "jax.debug": "debugger debugger.core debugging",
     "jax.errors": "core",
@@ -32,8 +32,9 @@ _PRIVATE = {
     "jax.nn": "nn.functions",
     "jax.numpy": """
         dtypes numpy.array_constructors numpy.array_creation numpy.array_methods numpy.einsum
-        numpy.index_tricks numpy.indexing numpy.lax_numpy numpy.polynomial numpy.reductions numpy.scalar_types numpy.setops numpy.sorting
-        numpy.tensor_contractions numpy.ufunc_api numpy.ufuncs numpy.util numpy.vectorize numpy.window_functions""",
+        numpy.index_tricks numpy.indexing numpy.lax_numpy numpy.polynomial numpy.reductions numpy.scalar_types
+        numpy.setops numpy.sorting numpy.tensor_contractions numpy.ufunc_api numpy.ufuncs numpy.util numpy.vectorize
+        numpy.window_functions""",
     "jax.ops": "ops.scatter",
     "jax.random": "random.core",
     "jax.scipy.optimize": "scipy.optimize.bfgs scipy.optimize.line_search scipy.optimize.minimize",
@@ -60,11 +61,18 @@ _PUBLIC = {
 }
 """The same for public modules."""
 
-_MODULES: dict[str, list[str]] = {}
-for root, table in (("jax._src", _PRIVATE), ("jax", _PUBLIC)):
-    for names, parts in table.items():
-        for part in parts.split():
-            _MODULES.setdefault(f"{root}.{part}", []).extend(filter(None, [names]))
+
+def _by_module() -> dict[str, list[str]]:
+    """The modules whose names each module has, in the order of the tables."""
+    found: dict[str, list[str]] = {}
+    for root, table in (("jax._src", _PRIVATE), ("jax", _PUBLIC)):
+        for names, parts in table.items():
+            for part in parts.split():
+                found.setdefault(f"{root}.{part}", []).extend(filter(None, [names]))
+    return found
+
+
+_MODULES = _by_module()
 
 _KEYS = "xlamini.as_jax.keys"
 _DIALECTS = {"jaxlib.mlir.dialects": "arith chlo func math scf sdy stablehlo hlo=stablehlo vector"}
@@ -96,7 +104,7 @@ _NAMES: dict[str, dict[str, str]] = {
     "jax._src.util": {"functools": "cache=lru_cache memoize=cache weakref_lru_cache=lru_cache"},
     "jax._src.lib.mlir": {"jaxlib.mlir": "ir passmanager"},
     "jax._src.lib.mlir.dialects": _DIALECTS,
-    "jax._src.mesh": {"jax.interpreters.pxla": "thread_resources", "xlamini.sharding": "get_concrete_mesh=get_mesh"},
+    "jax._src.mesh": {"xlamini.sharding": "get_concrete_mesh=get_mesh"},
     "jax._src.pjit": {
         _KEYS: "UNSPECIFIED UnspecifiedValue",
         "jax.api_util": "debug_info",

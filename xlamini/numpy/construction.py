@@ -183,7 +183,7 @@ def _nested(name: str, x: Sequence[Any], wanted: Any) -> Any:
     dtype = _common_dtype(name, leaves) if wanted is None else wanted
     value = _filled(name, x, dtype)
     if value.size != sum(np.size(leaf) for leaf in leaves):
-        raise ValueError(f"{name}: the nested lists hold None; pass numbers only")
+        raise TypeError(f"{name}: the nested lists hold None; pass numbers only")
     return value
 
 

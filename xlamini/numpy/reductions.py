@@ -249,7 +249,7 @@ def summed_dtype(name: str, given: Any, dtype: Any, promote_integers: bool = Tru
 def as_mask(name: str, where: Any) -> Any:
     """The `where` argument, which must be boolean."""
     if aval_of(where).dtype != np.bool_:
-        raise ValueError(f"{name}: `where` must be boolean, got {aval_of(where).dtype}; compare it with something first")
+        raise ValueError(f"{name}: `where` must be boolean, got {aval_of(where).dtype}; compare it with another")
     return as_operand(name, where)
 
 

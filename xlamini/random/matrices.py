@@ -43,7 +43,11 @@ def multivariate_normal(
     shape = broadcast_shape(name, shape, mean=rows, cov=stacks)
     mean, cov = in_dtype(mean, wide(found)), in_dtype(cov, wide(found))
     noise = standard_normal(key, (*shape, *first.shape[-1:]), wide(found))
-    return rounded(mean + einsum("...ij,...j->...i", _root(cov, method), noise), found)
+    return rounded(_moved(mean, _root(cov, method), noise), found)
+
+
+def _moved(mean: Any, root: Any, noise: Any) -> Any:
+    return mean + einsum("...ij,...j->...i", root, noise)
 
 
 def _check_mean_and_cov(mean: ShapedArray, cov: ShapedArray) -> None:

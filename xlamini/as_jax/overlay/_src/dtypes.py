@@ -11,8 +11,8 @@ from xlamini.core.dtypes import (
     check_user_dtype,
     finfo as finfo,
     is_weak as is_weakly_typed,
-    python_scalar_dtypes as python_scalar_types_to_dtypes,
     issubdtype as issubdtype,
+    python_scalar_dtypes as python_scalar_types_to_dtypes,
     result_type as result_type,
     short_name as short_dtype_name,
 )

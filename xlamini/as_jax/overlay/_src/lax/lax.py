@@ -1,6 +1,7 @@
 """`jax._src.lax.lax`: conversions that keep a type weak, and constants."""
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,6 +33,6 @@ def _delta(dtype: DTypeLike, shape: Sequence[int], axes: Sequence[int]) -> Array
     """Ones where the indices along these axes are equal, zeros elsewhere."""
     places = np.ix_(*map(np.arange, shape))
     equal = np.ones((1,) * len(shape), bool)
-    for left, right in zip(axes, axes[1:], strict=False):
+    for left, right in itertools.pairwise(axes):
         equal = equal & (places[left] == places[right])
     return broadcast_to(asarray(equal, dtype), tuple(shape))
