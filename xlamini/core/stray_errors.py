@@ -130,13 +130,11 @@ def _call(edge: FrameType) -> tuple[str, str] | None:
         return owner.__name__, _shown([("x", values["x"])])
     if "other" in values and isinstance(values.get("name"), str):  # of an operator
         return values["name"], _shown([("the other operand", values["other"])])
-    if not inspect.isfunction(fun) or not own_files[fun.__code__.co_filename]:
+    if not inspect.isfunction(fun) or not own_files[fun.__code__.co_filename] or fun.__name__.startswith("<"):
         return None
     try:
         arguments = inspect.signature(fun).bind(*values["args"], **values["kwargs"]).arguments
     except (KeyError, TypeError):
-        return None
-    if fun.__name__.startswith("<"):
         return None
     return fun.__name__.strip("_"), _shown(arguments.items())
 
