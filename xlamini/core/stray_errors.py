@@ -81,7 +81,7 @@ def _lacking(error: BaseException, entries: list[TracebackType]) -> str:
     if not entries or not is_of_library(entries[-1].tb_frame) or _WRONG_CALL.search(text):
         return ""
     of_numbers = entries[-1].tb_frame.f_code.co_filename.startswith(_OF_NUMBERS)
-    if type(error) in _KINDS and ((of_numbers and not _NAMED.match(text)) or _is_stray(entries[-1])):
+    if type(error) in _KINDS and (of_numbers or _is_stray(entries[-1])):
         return "call"
     return "name" if type(error) in _OF_CHECKS and not _NAMED.match(text) else ""
 
