@@ -54,7 +54,7 @@ def name_the_call(error: BaseException) -> None:
     while entries and entries[-1].tb_frame.f_code.co_filename.startswith(_NUMPY):
         entries.pop()
     _shorten(error, entries)
-    lacks = _lacking(error, entries) if not hasattr(error, "_lacks") else error._lacks
+    lacks = vars(error)["_lacks"] if "_lacks" in vars(error) else _lacking(error, entries)
     call = _call(_edge(entries)) if lacks and entries and not _is_called_by_library(_edge(entries)) else None
     error._is_named, error._lacks = not lacks or call is not None, lacks  # type: ignore[attr-defined]
     if call is not None and not _names(error.args[0], call[0]):
@@ -81,7 +81,7 @@ def _lacking(error: BaseException, entries: list[TracebackType]) -> str:
     if not entries or not is_of_library(entries[-1].tb_frame) or _WRONG_CALL.search(text):
         return ""
     of_numbers = entries[-1].tb_frame.f_code.co_filename.startswith(_OF_NUMBERS)
-    if type(error) in _KINDS and ((of_numbers and not _NAMED.match(text)) or _is_stray(entries[-1])):
+    if type(error) in _KINDS and (of_numbers or _is_stray(entries[-1])):
         return "call"
     return "name" if type(error) in _OF_CHECKS and not _NAMED.match(text) else ""
 
@@ -126,17 +126,15 @@ def _call(edge: FrameType) -> tuple[str, str] | None:
     fun = values.get("fun") or edge.f_globals.get("fun")  # an edge without free variables has it among its globals
     if "operands" in values and isinstance(name := getattr(owner, "__name__", getattr(owner, "name", None)), str):
         return name.strip("_"), _shown((f"operand {i}", x) for i, x in enumerate(values["operands"]))
-    if edge.f_code is ScalarConstructor.__call__.__code__:
+    if isinstance(owner, ScalarConstructor):
         return owner.__name__, _shown([("x", values["x"])])
     if "other" in values and isinstance(values.get("name"), str):  # of an operator
         return values["name"], _shown([("the other operand", values["other"])])
-    if not inspect.isfunction(fun) or not own_files[fun.__code__.co_filename]:
+    if not inspect.isfunction(fun) or not own_files[fun.__code__.co_filename] or fun.__name__.startswith("<"):
         return None
     try:
         arguments = inspect.signature(fun).bind(*values["args"], **values["kwargs"]).arguments
     except (KeyError, TypeError):
-        return None
-    if fun.__name__.startswith("<"):
         return None
     return fun.__name__.strip("_"), _shown(arguments.items())
 

@@ -245,11 +245,10 @@ class MappedOutputError(ValueError):
 def _checked_axis_size(axis_size: Any) -> int | None:
     if axis_size is None:
         return None
-    if isinstance(axis_size, float) and axis_size.is_integer():
-        return _checked_axis_size(int(axis_size))
-    if not hasattr(axis_size, "__index__") or operator.index(axis_size) < 0:
+    size: Any = int(axis_size) if isinstance(axis_size, float) and axis_size.is_integer() else axis_size
+    if not hasattr(size, "__index__") or operator.index(size) < 0:
         raise TypeError(f"vmap: axis_size must be an int, 0 or more, got {axis_size!r}")
-    return operator.index(axis_size)
+    return operator.index(size)
 
 
 def _check_axis_name(axis_name: Any) -> None:
