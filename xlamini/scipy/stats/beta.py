@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.numpy import exp, inf, log, where
+from xlamini.primitives import stop_gradient
 from xlamini.runtime import Array
 from xlamini.scipy.special import betainc, betaln, xlog1py, xlogy
-from xlamini.scipy.stats.declaration import distribution, inside
+from xlamini.scipy.stats.declaration import distribution, inside, nothing, slope_at_0
 from xlamini.typing import ArrayLike
 
 
@@ -40,9 +41,9 @@ def pdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arr
     """
     y = (x - loc) / scale
     edge = (y == 0) | (y == 1)  # the logarithm has no finite slope there, but the density may have
-    end, rest = inside(edge, y), inside(~edge, y)
-    at_end = end ** (a - 1) * (1 - end) ** (b - 1) * exp(-betaln(a, b) - log(scale))
-    return where(edge, at_end, exp(_log_density(rest, a, b) - log(scale)))
+    density = exp(_log_density(where(edge, stop_gradient(y), y), a, b) - log(scale))
+    slope = where(y == 0, slope_at_0(a, b * (1 - b), b * (b + 1)), -slope_at_0(b, a * (1 - a), a * (a + 1)))
+    return density + nothing(y, where(edge, slope / scale, 0))
 
 
 @distribution

@@ -20,6 +20,7 @@ from xlamini.nn import log1mexp
 from xlamini.numpy.arguments import as_operand
 from xlamini.primitives import convert, promoted_inexact_dtypes
 from xlamini.staging import composite
+from xlamini.transforms.custom.custom_jvp import custom_jvp
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -42,6 +43,21 @@ def inside(where: Any, x: Any, other: Any = 0.5) -> Any:
 def finite(z: Any) -> Any:
     """z, where infinite a number whose density is 0 as well: the slope of `exp` there, 0, meets no infinite one."""
     return jnp.where(abs(z) == jnp.inf, 1e4, z)
+
+
+@custom_jvp
+def nothing(y: Any, slope: Any) -> Any:
+    """0, whose derivative in y is `slope`, which may be infinite."""
+    return jnp.zeros(jnp.broadcast_shapes(jnp.shape(y), jnp.shape(slope)), aval_of(y).dtype)
+
+
+nothing.defjvps(lambda tangent, out, y, slope: tangent * slope, None)
+
+
+def slope_at_0(a: Any, of_1: Any, of_2: Any) -> Any:
+    """The slope of a density that begins as `y ** (a - 1)`, given those for a = 1 and a = 2."""
+    other = jnp.where(a > 2, 0.0, jnp.where(a > 1, jnp.inf, -jnp.inf))
+    return jnp.where(a == 1, of_1, jnp.where(a == 2, of_2, other))
 
 
 def without_overflow(z: Any) -> Any:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.numpy import exp, inf, log, where
+from xlamini.primitives import stop_gradient
 from xlamini.runtime import Array
 from xlamini.scipy.special import gammainc, gammaincc, gammaln, xlogy
-from xlamini.scipy.stats.declaration import distribution, inside
+from xlamini.scipy.stats.declaration import distribution, inside, nothing, slope_at_0
 from xlamini.typing import ArrayLike
 
 
@@ -40,9 +41,8 @@ def pdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     """
     y = (x - loc) / scale
     start = y == 0  # the logarithm has no finite slope there, but the density may have
-    origin = inside(start, y, 1.0)
-    edge = origin ** (a - 1) * exp(-origin - gammaln(a) - log(scale))
-    return where(start, edge, exp(_log_density(inside(~start, y), a) - log(scale)))
+    density = exp(_log_density(where(start, stop_gradient(y), y), a) - log(scale))
+    return density + nothing(y, where(start, slope_at_0(a, -1, 1) / scale, 0))
 
 
 @distribution

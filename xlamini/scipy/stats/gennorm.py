@@ -11,7 +11,7 @@ import math
 from xlamini.numpy import abs, exp, inf, log, where
 from xlamini.runtime import Array
 from xlamini.scipy.special import gammainc, gammaincc, gammaln
-from xlamini.scipy.stats.declaration import distribution, inside
+from xlamini.scipy.stats.declaration import distribution, finite, inside
 from xlamini.typing import ArrayLike
 
 
@@ -32,7 +32,7 @@ def pdf(x: ArrayLike, beta: ArrayLike) -> Array:
     >>> pdf(jnp.array([0.0, 1.0]), 1.0)
     Array([0.5       , 0.18393973], dtype=float32)
     """
-    return exp(logpdf(x, beta))
+    return where(abs(x) == inf, 0, exp(logpdf(finite(x), beta)))
 
 
 @distribution

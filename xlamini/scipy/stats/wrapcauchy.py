@@ -10,7 +10,7 @@ import math
 
 from xlamini.numpy import cos, exp, inf, log, nan, where
 from xlamini.runtime import Array
-from xlamini.scipy.stats.declaration import distribution
+from xlamini.scipy.stats.declaration import distribution, finite
 from xlamini.typing import ArrayLike
 
 
@@ -32,4 +32,4 @@ def pdf(x: ArrayLike, c: ArrayLike) -> Array:
     >>> pdf(jnp.array([0.0, jnp.pi]), 0.5)
     Array([0.47746485, 0.05305165], dtype=float32)
     """
-    return exp(logpdf(x, c))
+    return exp(logpdf(finite(x), c))
