@@ -1,6 +1,7 @@
 """The ways to turn it on, with and without a JAX that is installed or imported."""
 from __future__ import annotations
 
+import re
 import zipfile
 from email.parser import Parser
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.children import fails, passes, python
+from tests.support.paths import ROOT
 from xlamini import __version__
 from xlamini.commands import jax_wheel
 from xlamini.core.version import JAX_VERSION
@@ -183,3 +185,11 @@ def test_indices_out_of_bounds_mean_what_they_mean_in_jax(monkeypatch: pytest.Mo
     passes(program)
     monkeypatch.setenv("XLAMINI_CHECK_STATIC_INDICES", "1")
     assert "index 7 is out of bounds for axis 0 with size 3" in fails(program)
+
+
+def test_no_test_is_as_jax_itself() -> None:
+    """What `import jax` answers would be handed out to all tests after it in this process."""
+    importing = re.compile(r"^\s*(from|import) xlamini\.as_jax", re.MULTILINE)
+    outside = re.compile(r'"""(?s:.*?)"""')
+    for file in (ROOT / "tests").rglob("test_*.py"):
+        assert not importing.search(outside.sub("", file.read_text())), file
