@@ -93,16 +93,16 @@ def test_where_the_first_raises_the_next_one_makes_it() -> None:
         made["a"] = 7
         return 7
 
-    found = in_threads(*[lambda: made_once("a", lambda: made.get("a"), make)] * 4)
+    found = in_threads(*[lambda: made_once("a", "a", lambda: made.get("a"), make)] * 4)
     assert [str(x) for x in found if isinstance(x, ValueError)] == ["the first"]
     assert len(attempts) == 2 and found.count(7) == 3
 
 
 def test_a_program_may_be_made_while_it_is_made() -> None:
     def inner() -> int:
-        return made_once("a", lambda: None, lambda: 7)
+        return made_once("a", "a", lambda: None, lambda: 7)
 
-    assert in_threads(lambda: made_once("a", lambda: None, inner)) == [7]
+    assert in_threads(lambda: made_once("a", "a", lambda: None, inner)) == [7]
 
 
 def test_two_that_need_each_other_do_not_wait_for_each_other() -> None:
@@ -111,9 +111,9 @@ def test_two_that_need_each_other_do_not_wait_for_each_other() -> None:
     def making(other: str) -> Callable[[], str]:
         def make() -> str:
             inside.wait(SECONDS)  # both are being made now
-            return made_once(other, lambda: None, lambda: f"{other} in passing")
+            return made_once(other, other, lambda: None, lambda: f"{other} in passing")
 
         return make
 
-    calls = [lambda a=a, b=b: made_once(a, lambda: None, making(b)) for a, b in ("xy", "yx")]
+    calls = [lambda a=a, b=b: made_once(a, a, lambda: None, making(b)) for a, b in ("xy", "yx")]
     assert in_threads(*calls) == ["y in passing", "x in passing"]

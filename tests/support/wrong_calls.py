@@ -48,55 +48,69 @@ device_get named_call named_scope default_matmul_precision device_count process_
 """.split()
 
 
+def _first(*args: Any) -> Any:
+    return args[0] if args else 1.0
+
+
+def _ordinary(root: Any, jnp: Any) -> list[tuple[str, tuple[Any, ...]]]:
+    """What arguments of these names may be."""
+    key = root.random.key(0)
+    vector, matrix = jnp.arange(3.0), jnp.eye(3) + 0.1
+    index, mesh = jnp.array([0, 2]), root.make_mesh((1,), ("x",))
+    return [
+        ("fun f func fn body_fun true_fun false_fun solve matvec function", (_first, lambda *a: (a[0], a[0]))),
+        ("callback", (_first,)),
+        ("cond_fun", (lambda *a: False,)),
+        ("tree pytree args primals tangents operands init_val xs obj init", (vector, (vector,))),
+        ("n N k num size length idx deg order degree bins seed rank decimals axis_size m num_classes p q", (2, 1)),
+        ("key rng", (key,)),
+        ("shape new_sizes sizes dimensions sz window_dimensions new_shape", ((2, 3), (3,), ())),
+        ("axis axes axis1 axis2 dimension split_axis concat_axis source destination", (0, -1, 1)),
+        ("dtype new_dtype index_dtype", ("float32",)),
+        ("indices idxs scatter_indices segment_ids start_indices", (index, (0,), (0, 1))),
+        ("window_strides strides", ((1, 1), (1,))),
+        ("limit_indices", ((2,), (2, 2))),
+        ("arrays tup seq sequence elems", ([vector, vector],)),
+        ("condlist", ([vector > 0],)), ("choicelist choices", ([vector],)),
+        ("a A", (matrix, vector)), ("subscripts", ("ij,j",)), ("mesh", (mesh,)), ("padding", ("SAME", [(0, 1, 0)])),
+        ("pred condition", (True, vector > 1)), ("init_value init_values fill_value padding_value", (0.0,)),
+        ("treedef", (root.tree_util.tree_structure((1, 2)),)), ("image", (jnp.ones((4, 4, 3)),)),
+        ("method", ("nearest", "linear")), ("mode", ("edge", "same")), ("pad_width", (1,)), ("reps repeats", (2,)),
+        ("axis_shapes", ((1,),)), ("axis_names", (("x",),)), ("perm permutation", ((1, 0), (0,))),
+        ("computation", (root.lax.add,)), ("shift", (1,)), ("newshape", ((3, 3), (3,))),
+        ("indices_or_sections", (3, 1)), ("start", (0,)), ("stop", (3,)), ("window_len", (3,)), ("t", (vector,)),
+    ]  # fmt: skip
+
+
+def _wrong(name: str, jnp: Any, key: Any) -> dict[str, Any]:
+    """What hardly any argument may be, by what it is called in reports."""
+    loop: list[Any] = []
+    loop.append(loop)
+    # errors of these take levels of the recursion limit from JAX
+    endless = {} if name == "jax" else {"loop": loop, "mixed dict": {1: 1, "a": 2}}
+    return {
+        "None": None, "object": object(), "text": "text", "1.5": 1.5, "1j": 1j, "[]": [], "-7": -7,
+        "2**40": 2**40, "2**70": 2**70, "dict": {"a": 1}, **endless, "int": int,
+        "nan": float("nan"),
+        "True": True, "bytes": b"x", "set": {1, 2}, "ints": jnp.arange(2), "floats": np.ones(2, np.float32),
+        "objects": np.array([None, "a"]), "texts": np.array(["a", "b"]), "complex": jnp.ones(2) * 1j, "key": key,
+        "empty": np.zeros((0, 2)), "module": np, "function": _first, "many": tuple(range(1, 3000)),
+        "dates": np.array(["2020-01-01"], "datetime64[D]"), "masked": np.ma.array([1.0, 2.0], mask=[0, 1]),
+        "2.0": 2.0, "two": jnp.asarray(2), "numpy two": np.asarray(2), "int64": np.int64(2), "...": ...,
+    }  # fmt: skip
+
+
 class Library:
     """The library, and ordinary arguments made with it."""
 
     def __init__(self, name: str):
         self.name, self.root = name, importlib.import_module(name)
         self.jnp = importlib.import_module(f"{name}.numpy")
-        jnp, key = self.jnp, self.root.random.key(0)
-        vector, matrix = jnp.arange(3.0), jnp.eye(3) + 0.1
-        index, mesh = jnp.array([0, 2]), self.root.make_mesh((1,), ("x",))
-        first: Callable[..., Any] = lambda *a: a[0] if a else 1.0
-        by_names: list[tuple[str, tuple[Any, ...]]] = [
-            ("fun f func fn body_fun true_fun false_fun solve matvec function", (first, lambda *a: (a[0], a[0]))),
-            ("callback", (first,)),
-            ("cond_fun", (lambda *a: False,)),
-            ("tree pytree args primals tangents operands init_val xs obj init", (vector, (vector,))),
-            ("n N k num size length idx deg order degree bins seed rank decimals axis_size m num_classes p q", (2, 1)),
-            ("key rng", (key,)),
-            ("shape new_sizes sizes dimensions sz window_dimensions new_shape", ((2, 3), (3,), ())),
-            ("axis axes axis1 axis2 dimension split_axis concat_axis source destination", (0, -1, 1)),
-            ("dtype new_dtype index_dtype", ("float32",)),
-            ("indices idxs scatter_indices segment_ids start_indices", (index, (0,), (0, 1))),
-            ("window_strides strides", ((1, 1), (1,))),
-            ("limit_indices", ((2,), (2, 2))),
-            ("arrays tup seq sequence elems", ([vector, vector],)),
-            ("condlist", ([vector > 0],)), ("choicelist choices", ([vector],)),
-            ("a A", (matrix, vector)), ("subscripts", ("ij,j",)), ("mesh", (mesh,)), ("padding", ("SAME", [(0, 1, 0)])),
-            ("pred condition", (True, vector > 1)), ("init_value init_values fill_value padding_value", (0.0,)),
-            ("treedef", (self.root.tree_util.tree_structure((1, 2)),)), ("image", (jnp.ones((4, 4, 3)),)),
-            ("method", ("nearest", "linear")), ("mode", ("edge", "same")), ("pad_width", (1,)), ("reps repeats", (2,)),
-            ("axis_shapes", ((1,),)), ("axis_names", (("x",),)), ("perm permutation", ((1, 0), (0,))),
-            ("computation", (self.root.lax.add,)), ("shift", (1,)), ("newshape", ((3, 3), (3,))),
-            ("indices_or_sections", (3, 1)), ("start", (0,)), ("stop", (3,)), ("window_len", (3,)), ("t", (vector,)),
-        ]  # fmt: skip
-        self.ordinary = {name: values for names, values in by_names for name in names.split()}
-        self.unnamed = (vector, matrix, jnp.arange(3), 2, 0.5, jnp.ones((2, 3, 3)))
-        loop: list[Any] = []
-        loop.append(loop)
-        # errors of these take levels of the recursion limit from JAX
-        endless = {} if name == "jax" else {"loop": loop, "mixed dict": {1: 1, "a": 2}}
-        self.wrong: dict[str, Any] = {
-            "None": None, "object": object(), "text": "text", "1.5": 1.5, "1j": 1j, "[]": [], "-7": -7,
-            "2**40": 2**40, "2**70": 2**70, "dict": {"a": 1}, **endless, "int": int,
-            "nan": float("nan"),
-            "True": True, "bytes": b"x", "set": {1, 2}, "ints": jnp.arange(2), "floats": np.ones(2, np.float32),
-            "objects": np.array([None, "a"]), "texts": np.array(["a", "b"]), "complex": jnp.ones(2) * 1j, "key": key,
-            "empty": np.zeros((0, 2)), "module": np, "function": first, "many": tuple(range(1, 3000)),
-            "dates": np.array(["2020-01-01"], "datetime64[D]"), "masked": np.ma.array([1.0, 2.0], mask=[0, 1]),
-            "2.0": 2.0, "two": jnp.asarray(2), "numpy two": np.asarray(2), "int64": np.int64(2), "...": ...,
-        }  # fmt: skip
+        named = _ordinary(self.root, self.jnp)
+        self.ordinary = {name: values for names, values in named for name in names.split()}
+        jnp = self.jnp
+        self.unnamed = (jnp.arange(3.0), jnp.eye(3) + 0.1, jnp.arange(3), 2, 0.5, jnp.ones((2, 3, 3)))
+        self.wrong = _wrong(name, self.jnp, self.root.random.key(0))
 
     def functions(self, face: str) -> dict[str, Callable[..., Any]]:
         """The public functions of a face."""

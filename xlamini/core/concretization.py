@@ -227,7 +227,7 @@ _METHODS: dict[str, Any] = {
         ConcretizationTypeError,
         "The bytes",
         _RETURN_IT,
-        lambda value, order="C": np.asarray(value).tobytes(order),
+        lambda value, *order: np.asarray(value).tobytes(*order),
         has_derivative=True,
     ),
     **{

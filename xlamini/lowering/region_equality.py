@@ -41,4 +41,4 @@ def _attributes(operation: ir.Operation) -> Any:
     try:
         return dict(operation.attributes.items())
     except TypeError:
-        return operation.get_asm(use_local_scope=True).partition("=")[2]
+        return str(operation.get_asm(use_local_scope=True)).partition("=")[2]

@@ -25,12 +25,12 @@ def lpmn(m: int, n: int, z: ArrayLike) -> tuple[Array, Array]:
     Array([[ 0.5      ],
            [-0.8660254]], dtype=float32)
     """
-    z = _checked("lpmn", m, n, z)
-    values = _values(m, n, z)
+    points: Any = _checked("lpmn", m, n, z)
+    values = _values(m, n, points)
     before = jnp.pad(values, [(0, 0), (1, 0), (0, 0)])[:, :-1]
-    degree, order = (jnp.arange(k + 1, dtype=z.dtype)[:, None] for k in (n, m))
-    order, z = order[:, None], z[None]
-    slopes = (degree * z * values - (degree + order) * before) / (z * z - 1)  # DLMF 14.10.5
+    degree, order = (jnp.arange(k + 1, dtype=points.dtype)[:, None] for k in (n, m))
+    order, points = order[:, None], points[None]
+    slopes = (degree * points * values - (degree + order) * before) / (points * points - 1)  # DLMF 14.10.5
     return values, jnp.where(order > degree, 0, slopes)
 
 

@@ -83,12 +83,7 @@ class LoweredProgram:
         self.takes_keys = any(map(is_extended, jaxpr.in_avals))
         self.returns_keys = any(map(is_extended, self.out_avals))
         self.computed = tuple(a.dtype != float0 for a in self.out_avals)
-        on_words = physical(jaxpr)
-        if on_words is not jaxpr:
-            from xlamini.staging.compile.key_reuse import check_keys  # for programs with keys
-
-            check_keys(name, jaxpr)
-        self.pruned, used = dce(on_words, self.computed, keep_unused)
+        self.pruned, used = dce(_on_words(jaxpr, name), self.computed, keep_unused)
         self.used_inputs = used
         self.outlines = outlining.value if outline is None else outline
         self.orders = orders and orders.of(used, self.computed)
@@ -207,6 +202,16 @@ def _with_terms(jaxpr: Jaxpr, outs: Sequence[Any]) -> Jaxpr:
         return [moved_to(x, there) if _moves_terms(aval, there) else x for x, aval, there in found]
 
     return build(resharded, jaxpr.in_avals, jaxpr.name)[0]
+
+
+def _on_words(jaxpr: Jaxpr, name: str) -> Jaxpr:
+    """The program with random keys as the words that they are, after they have been checked."""
+    on_words = physical(jaxpr)
+    if on_words is not jaxpr:
+        from xlamini.staging.compile.key_reuse import check_keys  # for programs with keys
+
+        check_keys(name, jaxpr)
+    return on_words
 
 
 @once

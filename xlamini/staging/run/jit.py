@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import functools
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from xlamini.core import Tracer, Values, active, config, flatten_from_user, paused_gc, unflatten
@@ -19,7 +19,6 @@ from xlamini.core.frames import is_own
 from xlamini.core.jax_flags import debug_infs, debug_key_reuse, debug_nans, debug_purity
 from xlamini.core.jaxpr import is_expanded
 from xlamini.core.memo import alive, register
-from xlamini.core.own_operands import is_entrance
 from xlamini.core.phases import REWRITE, Phase
 from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.core.ref_cells import RefEscaped
@@ -52,7 +51,7 @@ from xlamini.staging.trace.ref_threading import Cells, run_with_refs, store, thr
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.staging.trace.sharding_prefix import all_moved, flatten_shardings, in_spaces, resharded_avals, spaces_of
 from xlamini.staging.trace.static_args import Names, Selected, check_hashable, take_out
-from xlamini.staging.trace.tracing import Trace, rebuilt, trace
+from xlamini.staging.trace.tracing import Trace, of_dynamic, rebuilt, trace
 
 if TYPE_CHECKING:
     from xlamini.staging.aot.stages import Lowered, Traced
@@ -73,17 +72,6 @@ def _clear_dispatch() -> None:
 register("dispatch: signatures in C++", CAPACITY, cached_signatures, _clear_dispatch)
 
 
-@is_entrance
-def _of_dynamic(fun: Callable[..., Any], statics: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """A jitted function of its dynamic arguments."""
-    assert state.builder is not None
-    state.builder.kept = True  # later calls reuse the trace, so no value of a ref may become part of it
-    if statics is None:
-        return fun(*args, **kwargs)
-    full_args, full_kwargs = statics.restored(args, kwargs)
-    return fun(*full_args, **full_kwargs)
-
-
 class Jitted(Estimated):
     """A jitted function: its options, its traces and its programs."""
 
@@ -100,7 +88,7 @@ class Jitted(Estimated):
     def on_miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """The outputs, and the fast path by which C++ runs this signature from now on."""
         if self.check is not None:
-            self.check(self._dynamic(args, kwargs))
+            self.check(self.options.dynamic(args, kwargs))
         cached = self.in_python.run(args, kwargs) if self.in_python.calls else None
         if cached is not None:
             return cached
@@ -109,11 +97,6 @@ class Jitted(Estimated):
         except RefEscaped as touched:
             cells = with_touched((), touched)
         return run_with_refs(cells, self._with_ref_args, args, kwargs)
-
-    def _dynamic(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-        static = self.options.static
-        positional = [x for position, x in enumerate(args) if position not in static.nums]
-        return [*positional, *(x for name, x in kwargs.items() if name not in static.names)]
 
     def deep_copy(self, memo: dict[int, Any]) -> Any:
         """The jitted function itself, as a function is copied; that of a bound method is bound to the object's copy."""
@@ -253,7 +236,7 @@ class Jitted(Estimated):
 
         entry = entry_of_trace(self, key, plan)
         with entry.measured():
-            fun = functools.partial(_of_dynamic, self.fun, plan.statics)
+            fun = functools.partial(of_dynamic, self.fun, plan.statics)
             traced = trace(fun, plan.tree, plan.avals, None, plan.names, self.name)
         captures_tracers = any(type(x) is Tracer for x in traced.captured)
         keep_trace(self, key, plan, entry, captures_tracers)

@@ -1,8 +1,8 @@
-"""The options of `jit`: what the user asked for besides the function."""
+"""The options of `jit`: what the user asked for besides the function, and which arguments are dynamic for it."""
 from __future__ import annotations
 
 import enum
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import flatten_from_user
@@ -49,6 +49,11 @@ class Options(NamedTuple):
         shardings = [(tuple(leaves), tree) for leaves, tree in trees]
         others = self.keep_unused, self.inline, self.device, self.outline, self.max_compiles
         return (*selected, *others, compiler, *shardings)
+
+    def dynamic(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        """The arguments of a call that are not static."""
+        positional = [x for position, x in enumerate(args) if position not in self.static.nums]
+        return [*positional, *(x for name, x in kwargs.items() if name not in self.static.names)]
 
     def shifted(self) -> Options:
         """The options for a function with one more argument in front."""

@@ -20,6 +20,7 @@ from xlamini.core import (
 )
 from xlamini.core.compile_time import AtOnce
 from xlamini.core.jax_flags import check_tracer_leaks, no_tracing
+from xlamini.core.own_operands import is_entrance
 from xlamini.core.phases import TRACE, Phase
 from xlamini.core.state import state
 from xlamini.core.tracer import build
@@ -135,3 +136,14 @@ def _of_literal(literal: Literal) -> Any:
     if builder is None or builder.evaluates:
         return device_put_value(literal.val, aval=literal.aval)
     return Tracer(builder, literal, literal.aval)
+
+
+@is_entrance
+def of_dynamic(fun: Callable[..., Any], statics: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """A jitted function of its dynamic arguments."""
+    assert state.builder is not None
+    state.builder.kept = True  # later calls reuse the trace, so no value of a ref may become part of it
+    if statics is None:
+        return fun(*args, **kwargs)
+    full_args, full_kwargs = statics.restored(args, kwargs)
+    return fun(*full_args, **full_kwargs)
