@@ -69,6 +69,10 @@ def beyond_dtypes(args: Sequence[Any]) -> bool:
     return any(not fits(x, dtype) for x in numbers for dtype in (*_dtypes_of(args), canonicalize_dtype(int)))
 
 
+def _are_beyond(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    return beyond_dtypes((*args, *kwargs.values()) if kwargs else args)
+
+
 def _dtypes_of(args: Sequence[Any]) -> set[np.dtype]:
     return {x.dtype for x in tree_leaves(args) if isinstance(x, ArrayImpl | np.ndarray | np.generic)}
 
@@ -134,7 +138,7 @@ def _call(*args: Any, **kwargs: Any) -> Any:
         try:
             if state.builder is not None:
                 return hooks.trace_library_call(fun, args, kwargs)
-            if compares and (numbers := _numbers_beyond(fun, static, args, kwargs)):
+            if compares and _are_beyond(args, kwargs) and (numbers := _numbers_beyond(fun, static, args, kwargs)):
                 return _with_numbers(fun, (*static, *numbers))(*args, **kwargs)
             if compiled is None:  # on first use: there are hundreds of composites, and a program calls a few
                 compiled, explain = dispatched(fun, static, check)
