@@ -23,7 +23,7 @@ T = TypeVar("T")
 # Primitives that no row calls, and where they are tested instead.
 ELSEWHERE = {
     "layout_constraint": "test_layout.py",
-    "xla_metadata_value": "test_xla_metadata.py",
+    **dict.fromkeys(("xla_metadata_call", "xla_metadata_value"), "test_xla_metadata.py"),
     "jit": "test_transforms.py",
     **dict.fromkeys(("psum", "pmax", "pmin", "axis_index"), "test_collectives.py"),
     **dict.fromkeys(("all_gather", "reduce_scatter", "all_to_all", "ppermute", "pbroadcast"), "test_named_axes.py"),

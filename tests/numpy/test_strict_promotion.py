@@ -35,7 +35,7 @@ X = np.ones((2, 3), np.float32)
 
 OWN_OPERANDS = {
     "axis_index", "lax.linalg.eig", "lax.linalg.lu: product",
-    "numpy.digitize", "numpy.histogram", "scipy.linalg.schur", "scipy.linalg.rsf2csf",
+    "numpy.digitize", "numpy.digitize: descending", "numpy.histogram", "scipy.linalg.schur", "scipy.linalg.rsf2csf",
     "scipy.linalg.solve_sylvester: schur", "scipy.stats.multinomial.logpmf",
     "scipy.stats.multinomial.pmf", "convert_element_type: float16", "scipy.special.sph_harm_y",
 }  # fmt: skip

@@ -122,8 +122,8 @@ def test_jacobians_and_hessians(name: str) -> None:
 def test_linearize_and_its_transpose(name: str) -> None:
     case = CASES[name]
     of_scan, _ = both(case)
-    args = floats_of(case)
-    directions = waves(args)
+    args = tuple(floats_of(case))
+    directions = tuple(waves(args))
     out, tangent = jvp(of_scan, args, directions)
     value, linear_map = xlamini.linearize(of_scan, *args)
     assert_close(value, out, EXACT)
@@ -132,7 +132,7 @@ def test_linearize_and_its_transpose(name: str) -> None:
     all_close(turned, xlamini.vjp(of_scan, *args)[1](1.0))
     pushed = jvp(lambda *xs: xlamini.vjp(of_scan, *xs)[1](1.0), args, directions)[1]
     places = tuple(range(len(args)))
-    backward = grad(lambda *xs: jvp(of_scan, xs, tuple(directions))[1], places)(*args)
+    backward = grad(lambda *xs: jvp(of_scan, xs, directions)[1], places)(*args)
     all_close(pushed, backward)
 
 

@@ -25,6 +25,8 @@ from xlamini.core.frames import is_of_library, own_files
 _KINDS = (TypeError, ValueError, AttributeError, OverflowError, ZeroDivisionError, IndexError, KeyError)
 _OF_CHECKS = (TypeError, ValueError, OverflowError, RecursionError, TypePromotionError, ShapeError)
 _NAMED = re.compile(r"(argument '[^']*' of )?[\w.]+: ")
+_METHODS = ("init", "reflected", "call", "getitem", "setitem")
+"""Methods of Python's, whose names a user has not written."""
 _NUMPY = str(Path(np.__file__).parent)
 _RAISES = {dis.opmap["RAISE_VARARGS"], dis.opmap["RERAISE"]}
 _WRONG_CALL = re.compile(r"\(\) (missing|takes|got)")
@@ -61,7 +63,7 @@ def name_the_call(error: BaseException) -> None:
         name, given = call
         if lacks == "call" and given:
             error.args = (f"{name}: {error.args[0]}; it was given {given}",)
-        elif lacks == "call" or name not in (*re.findall(r"\w+", error.args[0]), "init", "reflected"):
+        elif lacks == "call" or name not in (*re.findall(r"\w+", error.args[0]), *_METHODS):
             error.args = (f"{name}: {error.args[0]}",)
 
 

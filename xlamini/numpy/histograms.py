@@ -17,7 +17,7 @@ from xlamini.numpy.ranges import linspace
 from xlamini.numpy.reductions import max, min
 from xlamini.numpy.searching import places
 from xlamini.numpy.shapes import ravel
-from xlamini.primitives import check_operands, convert, in_dtype, operators, promoted_inexact_dtypes, reshape, where
+from xlamini.primitives import check_operands, convert, in_dtype, operators, promoted_inexact_dtypes, where
 from xlamini.primitives.out_sharding import in_sharding
 from xlamini.primitives.promotion import accumulator
 from xlamini.runtime import Array
@@ -167,7 +167,7 @@ def _histogram(x: Any, edges: Any, weights: Any, density: bool) -> Any:
     found = where(operators.equal(values, edges[-1]), length - 1, found)
     weights = ravel(weights) if aval_of(weights).ndim else weights
     dtype = aval_of(values).dtype
-    counts = zeros(length, accumulator(dtype)).at[found].add(weights, mode="drop")[1:]
+    counts = zeros(length, accumulator(dtype)).at[found].add(convert(weights, accumulator(dtype)), mode="drop")[1:]
     return convert(counts / counts.sum() / diff(edges) if density else counts, dtype)
 
 
@@ -201,7 +201,8 @@ def _grid_counts(columns: list[Any], edges: list[Any], weights: Any, density: bo
         flat = flat * size + where(operators.equal(values, bounds[-1]), found - 1, found)
     counted = 1 if weights is None else weights
     dtype = np.dtype("int32") if weights is None else aval_of(weights).dtype
-    counts = reshape(zeros(math.prod(sizes), accumulator(dtype)).at[flat].add(counted, mode="drop"), sizes)
+    wide = accumulator(dtype)
+    counts = zeros(math.prod(sizes), wide).at[flat].add(convert(counted, wide), mode="drop").reshape(sizes)
     inner = counts[tuple(slice(1, -1) for _ in sizes)]
     return _as_density(inner, edges) if density else convert(inner, dtype)
 

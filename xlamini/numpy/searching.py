@@ -249,4 +249,5 @@ def _bincount(numbers: Any, weights: Any, length: int) -> Any:
         raise ShapeError(f"bincount: weights of shape {shape} for x of shape {numbers.shape}; give one for each")
     at = maximum(numbers, in_dtype(0, numbers.dtype))
     dtype = aval_of(weights).dtype
-    return convert(zeros(length, accumulator(dtype)).at[at].add(weights, mode="drop"), dtype)
+    wide = accumulator(dtype)
+    return convert(zeros(length, wide).at[at].add(convert(weights, wide), mode="drop"), dtype)

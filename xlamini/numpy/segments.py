@@ -175,6 +175,7 @@ def _run(how: Segments, x: Any, ids: Any, count: int, options: tuple[Any, ...], 
     promises = {"indices_are_sorted": sorted_ids, "unique_indices": unique, "mode": mode}
     shape, aval = (count, *aval_of(x).shape[1:]), aval_of(x)
     wide = accumulator(aval.dtype) if how in (_SUM, _PROD) else aval.dtype
+    x = convert(x, wide)
     if bucket_size is None:
         return convert(_scattered(how, x, (ids,), shape, wide, promises), aval.dtype)
     buckets = -(-aval.shape[0] // bucket_size)

@@ -5,13 +5,13 @@ import math
 from typing import Any, NoReturn
 
 from xlamini.core import MissingRule
+from xlamini.primitives import rounding
 from xlamini.primitives.comparison import lt
 from xlamini.primitives.cpu_math import formula
 from xlamini.primitives.elementwise import elementwise
 from xlamini.primitives.exponential import TRANSCENDENTAL
 from xlamini.primitives.kinds import FLOAT
 from xlamini.primitives.power import square
-from xlamini.primitives.rounding import round
 from xlamini.primitives.select import where
 from xlamini.primitives.special.zeta_derivative import zeta_slope
 from xlamini.primitives.trigonometric import sin
@@ -76,14 +76,14 @@ def zeta(x: Any, q: Any) -> Any:
 
 
 def trigamma(x: Any) -> Any:
-    """`polygamma(1, x)`, of negative x by reflection: XLA's series holds only down to -9.
+    """`polygamma(1, x)`, which is `zeta(2, x)`; of negative x by reflection: XLA's series holds only down to -9.
 
-    >>> round(float(trigamma(-20.5)), 3)
+    >>> round(float(trigamma(jnp.float32(-20.5))), 3)
     9.822
     """
     left = lt(x, 0)
-    right = polygamma(1, where(left, 1 - x, x))
-    sine = sin(math.pi * where(left, x - round(x), 0.5))
+    right = zeta(2, where(left, 1 - x, x))
+    sine = sin(math.pi * where(left, x - rounding.round(x), 0.5))
     return where(left, square(math.pi / sine) - right, right)
 
 

@@ -9,12 +9,14 @@ import numpy as np
 
 from xlamini.core import canonicalize_dtype
 from xlamini.numpy.arguments import as_count, as_index
+from xlamini.numpy.rounding import rint
 from xlamini.primitives import bitwise_and, bitwise_or, eq, exp, log, stop_gradient, where
 from xlamini.primitives.bitwise import bitwise_not
 from xlamini.primitives.special.gamma import lgamma
 from xlamini.runtime import Array, device_put_value
 from xlamini.scipy.special.beta import betaln
 from xlamini.scipy.special.declaration import special
+from xlamini.scipy.special.gamma import is_whole
 from xlamini.typing import ArrayLike
 
 
@@ -62,7 +64,9 @@ def _choices(n: Any, k: Any) -> Any:
     finite = bitwise_and(valid, bitwise_not(bitwise_and(edge, n > _LARGE)))
     n, k = where(finite, n, 1.0), where(finite, k, 1.0)
     out = exp(-log(n + 1) - betaln(n - k + 1, k + 1))
-    return where(valid, where(edge, out + stop_gradient(1.0 - out), out), 0.0)
+    whole = bitwise_and(is_whole(n), is_whole(k))
+    exact = where(edge, 1.0, where(whole, rint(out), out))
+    return where(valid, out + stop_gradient(exact - out), 0.0)
 
 
 def bernoulli(n: int) -> Array:

@@ -12,7 +12,8 @@ from xlamini.numpy import exp, inf, log, where
 from xlamini.primitives import stop_gradient
 from xlamini.runtime import Array
 from xlamini.scipy.special import betainc, betaln, xlog1py, xlogy
-from xlamini.scipy.stats.declaration import distribution, inside, nothing, slope_at_0
+from xlamini.scipy.stats import declaration
+from xlamini.scipy.stats.declaration import distribution, inside, nothing
 from xlamini.typing import ArrayLike
 
 
@@ -42,7 +43,9 @@ def pdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arr
     y = (x - loc) / scale
     edge = (y == 0) | (y == 1)  # the logarithm has no finite slope there, but the density may have
     density = exp(_log_density(where(edge, stop_gradient(y), y), a, b) - log(scale))
-    slope = where(y == 0, slope_at_0(a, b * (1 - b), b * (b + 1)), -slope_at_0(b, a * (1 - a), a * (a + 1)))
+    at_0 = declaration.slope_at_0(a, b * (1 - b), b * (b + 1))
+    at_1 = declaration.slope_at_0(b, a * (1 - a), a * (a + 1))
+    slope = where(y == 0, at_0, -at_1)
     return density + nothing(y, where(edge, slope / scale, 0))
 
 

@@ -12,7 +12,8 @@ from xlamini.numpy import exp, inf, log, where
 from xlamini.primitives import stop_gradient
 from xlamini.runtime import Array
 from xlamini.scipy.special import gammainc, gammaincc, gammaln, xlogy
-from xlamini.scipy.stats.declaration import distribution, inside, nothing, slope_at_0
+from xlamini.scipy.stats import declaration
+from xlamini.scipy.stats.declaration import distribution, inside, nothing
 from xlamini.typing import ArrayLike
 
 
@@ -42,7 +43,7 @@ def pdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     y = (x - loc) / scale
     start = y == 0  # the logarithm has no finite slope there, but the density may have
     density = exp(_log_density(where(start, stop_gradient(y), y), a) - log(scale))
-    return density + nothing(y, where(start, slope_at_0(a, -1, 1) / scale, 0))
+    return density + nothing(y, where(start, declaration.slope_at_0(a, -1, 1) / scale, 0))
 
 
 @distribution
