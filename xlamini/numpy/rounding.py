@@ -202,7 +202,7 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     if not np.issubdtype(aval_of(x2).dtype, np.integer) and aval_of(x2).dtype != np.bool_:
         raise TypeError(f"ldexp: x2 must be of integers, got {aval_of(x2).dtype}; round it, then .astype(int)")
     (x,) = promoted_inexact("ldexp", x1)
-    power = convert(x2, aval_of(x).dtype)
+    power = in_dtype(x2, aval_of(x).dtype)
     # Two halves, so that 2 ** x2 may leave the range where the product does not.
     half = rounding.floor(power * 0.5)
     return x * 2.0**half * 2.0 ** (power - half)

@@ -9,6 +9,9 @@ import numpy as np
 import optax
 from blackjax.vi import svgd
 
+TOLERANCES = {"hamiltonian_samplers": 1e-3}
+"""Adapted steps follow the rounding of the density and its gradient."""
+
 
 def _regression():
     """The log density of a logistic regression with a scale of its own, and where to start."""

@@ -9,6 +9,8 @@ import numpy as np
 import optax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 
+TOLERANCES = {"a_loss_far_from_its_label": 0.02}
+
 
 @functools.cache
 def _data():
@@ -132,8 +134,12 @@ def losses_and_their_gradients() -> dict[str, jax.Array]:
     }
     values = {name: [f(logits), jax.grad(lambda x, f=f: f(x).sum())(logits)] for name, f in functions.items()}
     rows = jax.vmap(jax.grad(lambda row, t: optax.sigmoid_focal_loss(row, t).sum()))(logits, targets)
-    curvature = jax.hessian(lambda x: optax.sigmoid_focal_loss(x, jnp.array(0.0)))(50.0)
-    return {**values, "rows": rows, "curvature": curvature}
+    return {**values, "rows": rows}
+
+
+def a_loss_far_from_its_label() -> dict[str, jax.Array]:
+    """Its curvature, -95 * exp(-50), of which JAX lacks one part: the second derivative of softplus is 0 there."""
+    return {"curvature": jax.hessian(lambda x: optax.sigmoid_focal_loss(x, jnp.array(0.0)))(50.0)}
 
 
 def every_optimizer() -> dict[str, jax.Array]:

@@ -140,7 +140,8 @@ class BatchedJvp(JvpRule):
 def batched_tangents(rule: JvpRule, axis: Axis, dims: Dims, avals: Avals) -> list[bool] | None:
     """For each output whether its tangent is batched where those of all operands are.
 
-    A rule may call the function itself; for such a call it is None, or this would not end.
+    A rule may call the function itself; for such a call it is None, or this would not end. So it is for a rule that
+    refuses tangents of all operands.
     """
     if _asked.inside:
         return None
@@ -152,6 +153,8 @@ def batched_tangents(rule: JvpRule, axis: Axis, dims: Dims, avals: Avals) -> lis
         count = len(nonzero_out)
         tangents, used = dce(single, (False,) * count + (True,) * sum(nonzero_out))
         _, out_dims = batch(tangents, axis, tuple(chosen((*dims, *chosen(dims, nonzero)), used)))
+    except Exception:
+        return None
     finally:
         _asked.inside = False
     found = iter(out_dims)
