@@ -197,7 +197,7 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """`x1 * 2 ** x2` of each pair of elements; x2 must be of integers (TypeError).
 
     >>> jnp.ldexp(3.0, 2)
-    Array(12., dtype=float32, weak_type=True)
+    Array(12., dtype=float32)
     """
     if not np.issubdtype(aval_of(x2).dtype, np.integer) and aval_of(x2).dtype != np.bool_:
         raise TypeError(f"ldexp: x2 must be of integers, got {aval_of(x2).dtype}; round it, then .astype(int)")

@@ -1,6 +1,6 @@
 """`jax.tools.jax_to_ir`: a function as a program of XLA in files, without a call of it.
 
-    python -m xlamini run -m jax.tools.jax_to_ir --fn prog.fn --input_shapes '[("x", "f32[8,128]")]' --ir_dest fn.pb
+    python -m xlamini run -m jax.tools.jax_to_ir --fn train.step --input_shapes '[("x", "f32[8]")]' --ir_dest fn.pb
 """
 from __future__ import annotations
 
