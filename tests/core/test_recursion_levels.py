@@ -77,7 +77,7 @@ LOOP_OF_DICTS["a"] = LOOP_OF_DICTS
 
 
 class Converted:
-    """What stands for an array, and raises when it is asked for it."""
+    """An object whose `__jax_array__` raises."""
 
     def __jax_array__(self) -> Any:
         raise Odd

@@ -57,7 +57,7 @@ NAMED = {
 def unnamed(path: Path) -> Iterator[str]:
     """The calls of a file that wait without a time-out, outside of `with announced`."""
     tree = ast.parse(path.read_text())
-    blocks = [n for n in ast.walk(tree) if isinstance(n, ast.With) and "announced(" in ast.unparse(n.items[0])]
+    blocks = [n for n in ast.walk(tree) if isinstance(n, ast.With) and "announce(" in ast.unparse(n.items[0])]
     inside = {id(n) for block in blocks for n in ast.walk(block)}
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or id(node) in inside:

@@ -12,6 +12,7 @@ import pytest
 import xlamini
 from xlamini import NamedSharding, P, device_put, export, grad, jit, jvp, lax, numpy as jnp, vmap
 from xlamini.experimental.layout import Format, Layout
+from xlamini.experimental.serialize_executable import deserialize_and_load, serialize
 
 VALUES = np.arange(6, dtype=np.float32).reshape(2, 3)
 HERE = xlamini.sharding.SingleDeviceSharding(xlamini.devices()[0])
@@ -148,3 +149,14 @@ def test_a_donated_array_in_another_layout_is_given_back() -> None:
     y = device_put(x, ROWS, donate=True)
     np.testing.assert_array_equal(y, VALUES)
     assert x.is_deleted() and order(y) == (0, 1)
+
+
+def test_a_sort_that_has_run_is_saved_with_its_layouts() -> None:
+    """It is compiled again, for the layouts that it was compiled for."""
+    program = jit(lambda x: jnp.sort(-x, axis=0), in_shardings=COLUMNS, out_shardings=COLUMNS).lower(VALUES).compile()
+    wanted = np.sort(-VALUES, axis=0)
+    np.testing.assert_array_equal(program(columns()), wanted)
+    loaded = deserialize_and_load(*serialize(program))
+    found = loaded(columns())
+    np.testing.assert_array_equal(found, wanted)
+    assert order(found) == (1, 0)

@@ -20,14 +20,14 @@ def is_ambiguous(x: Any) -> bool:
     return any(map(is_ambiguous, _parts(x)))
 
 
-def told_apart(x: Any) -> Hashable:
+def exact_key(x: Any) -> Hashable:
     """A key of a value, equal for values of one meaning alone; the value itself where nothing in it is ambiguous."""
     if not is_ambiguous(x):
         return x
     if isinstance(x, _INEXACT):
         return type(x), repr(x)
     kind = frozenset if isinstance(x, frozenset) else tuple
-    return type(x), kind((type(part), told_apart(part)) for part in _parts(x))
+    return type(x), kind((type(part), exact_key(part)) for part in _parts(x))
 
 
 def _parts(x: Any) -> Any:

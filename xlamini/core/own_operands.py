@@ -33,7 +33,7 @@ def is_trial(fun: F) -> F:
     return fun
 
 
-def users_own(operands: Sequence[Any]) -> list[Any]:
+def user_operands(operands: Sequence[Any]) -> list[Any]:
     """The operands that are arguments of the user's call; all of them where that cannot be told yet."""
     arguments = _users_arguments()
     if arguments is None:
@@ -42,7 +42,7 @@ def users_own(operands: Sequence[Any]) -> list[Any]:
     return [x for x in operands if id(x) in given]
 
 
-def mixed_by_user(operands: Sequence[Any]) -> bool:
+def user_mixes_dtypes(operands: Sequence[Any]) -> bool:
     """Whether the user's call mixes the dtypes of operands: one is an argument, or the arguments have all dtypes."""
     arguments = _users_arguments()
     if arguments is None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.ambiguity import told_apart
+from xlamini.core.ambiguity import exact_key
 from xlamini.core.avals import Params
 from xlamini.core.jaxpr import Atom, Jaxpr, Provenance, Var, once, rewrites, subjaxprs
 from xlamini.core.primitive import Primitive
@@ -179,4 +179,4 @@ def _param(value: Any, kind: Callable[[Jaxpr], Hashable], seen_as: Callable[[Any
         return tuple([_param(v, kind, seen_as) for v in value])
     if found is list:
         return list, tuple([_param(v, kind, seen_as) for v in value])
-    return told_apart(value) if isinstance(value, complex | np.inexact) else seen_as(value)
+    return exact_key(value) if isinstance(value, complex | np.inexact) else seen_as(value)

@@ -20,7 +20,7 @@ def say(text: str) -> None:
 
 
 @contextmanager
-def announced(text: str) -> Generator[None]:
+def announce(text: str) -> Generator[None]:
     """Write the line if what is inside waits for long. It costs a thread, so it is for what is rare."""
     timer = threading.Timer(QUIET, say, [f"{text} for {QUIET:.0f} s"])
     timer.daemon = True

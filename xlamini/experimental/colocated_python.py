@@ -87,7 +87,7 @@ class ColocatedFunction:
         out_specs_fn: Callable[..., Any] | None = None,
         devices: Sequence[Device] | None = None,
     ) -> ColocatedFunction:
-        """The same function with more known of it, each once.
+        """The same function with more of its options, each of which can be given once.
 
         Args:
           in_specs: the types of the arguments, as a pair of positional and keyword ones: `((spec,), {})`. A call with

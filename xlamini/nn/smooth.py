@@ -12,8 +12,8 @@ from typing import Any
 from xlamini.core import aval_of
 from xlamini.core.dtypes.limits import finfo
 from xlamini.numpy.selection import where
-from xlamini.primitives import FLOAT, abs, exp, is_complex, kind_of, max, min, sqrt
-from xlamini.primitives.arithmetic import bounded
+from xlamini.primitives import FLOAT, abs, exp, is_complex, kind_of, min, sqrt
+from xlamini.primitives.arithmetic import bounded, finite
 from xlamini.primitives.hyperbolic import logistic, square_overflows
 from xlamini.primitives.special.error_function import erfc, gaussian
 from xlamini.transforms.custom.custom_jvp import custom_jvp
@@ -29,7 +29,7 @@ def gated(x: Any, gate: Any) -> Any:
 
 gated.defjvps(
     lambda slope, out, x, gate: slope * gate,
-    lambda slope, out, x, gate: slope * min(finite_below(x), _largest(x)) if _is_real(x) else slope * x,
+    lambda slope, out, x, gate: slope * (finite(x) if _is_real(x) else x),
 )
 
 
@@ -69,8 +69,7 @@ def _within(far: float | None, x: Any) -> Any:
     """x between `-far` and `far`, or between the least and the largest number."""
     if is_complex(x):
         return x
-    far = _largest(x) if far is None else far
-    return bounded(x, low=-far, high=far)
+    return finite(x) if far is None else bounded(x, low=-far, high=far)
 
 
 silu = logistic_gated("silu", lambda x: x, lambda x: 1)
@@ -120,8 +119,8 @@ def soft_sign(x: Any) -> Any:
     """`x / (1 + abs(x))`, also of infinities."""
     if is_complex(x):
         return x / (abs(x) + 1)
-    finite = max(min(x, _largest(x)), -_largest(x))
-    return finite / (abs(finite) + 1)
+    x = finite(x)
+    return x / (abs(x) + 1)
 
 
 soft_sign.defjvps(lambda slope, out, x: slope / (1 + abs(x)) ** 2)

@@ -9,6 +9,7 @@ from math import comb
 from typing import Any
 
 from xlamini.core import Literal, ShapedArray, Values, Zero, aval_of, is_zero, literal, tangent_aval
+from xlamini.core.dtypes.limits import finfo
 from xlamini.core.failures import Failure
 from xlamini.core.primitive import DIVIDES
 from xlamini.core.sharding.partial_sums import IN_FIRST, JOINTLY
@@ -245,7 +246,7 @@ min.derivatives(lambda x, y, out: _share(lt, x, y), lambda x, y, out: _share(lt,
 
 
 class Bounded(Elementwise):
-    """An extremum of numbers that are known."""
+    """The nearest number between static bounds."""
 
     makes_nan = False
 
@@ -267,3 +268,9 @@ def bounded(x: Any, *, low: float | None, high: float | None) -> Any:
 
 
 bounded.derivatives(lambda x, out, low, high: 1)
+
+
+def finite(x: Any) -> Any:
+    """x with the lowest and the largest number of its dtype in place of infinities."""
+    largest = float(finfo(aval_of(x).dtype).max)
+    return bounded(x, low=-largest, high=largest)

@@ -29,7 +29,7 @@ from xlamini.core import (
 from xlamini.core.config import numpy_dtype_promotion, numpy_rank_promotion
 from xlamini.core.dtypes import check_fits
 from xlamini.core.literals import interned
-from xlamini.core.own_operands import users_own
+from xlamini.core.own_operands import user_operands
 from xlamini.primitives.convert_element_type import convert, number_on_host, warn_of_imaginary_part
 from xlamini.primitives.shape import broadcast_in_dim
 
@@ -228,7 +228,7 @@ def check_ranks(name: str, operands: Values, cores: Sequence[int] | None = None)
     Scalars are of any rank. Of each operand, the last axes that are its core, which does not broadcast, do not count.
     """
     if numpy_rank_promotion.value != "allow" and _differ_in_rank(operands, cores):
-        own = set(map(id, users_own(operands)))
+        own = set(map(id, user_operands(operands)))
         if _differ_in_rank(operands, cores, own):
             _refuse_ranks(name, [aval_of(x) for x in operands if id(x) in own])
 

@@ -11,7 +11,7 @@ from jaxlib import _jax
 
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.config import callback_depth, forked
-from xlamini.core.waits import announced
+from xlamini.core.waits import announce
 from xlamini.runtime.call_failures import MAX_FAILURES, failure_of
 from xlamini.runtime.collective_callbacks import run_with_collective_callbacks
 from xlamini.runtime.lifetime import wait_for
@@ -85,7 +85,7 @@ def effects_barrier() -> None:
     if callback_depth.value:
         raise RuntimeError("effects_barrier: a callback cannot wait for its own program; call it outside")
     if _pending:
-        with announced("effects_barrier, or the end of the process, has waited for programs with callbacks"):
+        with announce("effects_barrier, or the end of the process, has waited for programs with callbacks"):
             while _pending:
                 _wait_for_oldest()
     errors = [error for error in _drain(_unreported) if not _is_reported(error)]

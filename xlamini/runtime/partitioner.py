@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from jaxlib import _hlo, _jax
 
-from xlamini.core.waits import announced
+from xlamini.core.waits import announce
 from xlamini.runtime.devices.plugins import loaded_plugin
 
 TARGET = "CustomSPMDPartitioning"
@@ -89,7 +89,7 @@ def _partition(arg_shapes: Any, arg_shardings: Shardings, shape: Any, sharding: 
     several = shape.is_tuple()
     shardings = sharding.tuple_elements() if several else [sharding]
     try:
-        with announced("XLA has waited for the functions of custom_partitioning"):
+        with announce("XLA has waited for the functions of custom_partitioning"):
             module, ins, outs = _threads().submit(call.division, arg_shardings, shardings).result()
     except BaseException as error:
         call.error = error

@@ -42,7 +42,7 @@ class _Numbers:
         self.made: dict[tuple[Var, ShapedArray], Var] = {}
 
     def atom(self, a: Atom) -> Atom:
-        """A literal as what stands for it in the body, any other atom as it is."""
+        """The variable of the body that a literal was replaced by; any other atom unchanged."""
         number = next((x for x in self.numbers if _is_equal(x, a)), None) if type(a) is Literal else None
         if number is None or number.aval == a.aval:
             return a

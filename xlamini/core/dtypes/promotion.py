@@ -26,7 +26,7 @@ from xlamini.core.errors import TypePromotionError
 from xlamini.core.frames import user_stacklevel
 from xlamini.core.jax_flags import explicit_x64_dtypes
 from xlamini.core.memo import memoised
-from xlamini.core.own_operands import mixed_by_user
+from xlamini.core.own_operands import user_mixes_dtypes
 
 python_scalar_dtypes: dict[type, np.dtype] = {
     bool: np.dtype(bool),
@@ -229,7 +229,7 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     try:
         result = _result(operands, x64, mode)
     except TypePromotionError:
-        if mode == "standard" or mixed_by_user(args):
+        if mode == "standard" or user_mixes_dtypes(args):
             raise
         result = _result(operands, x64, "standard")
     return result if return_weak_type_flag else result[0]

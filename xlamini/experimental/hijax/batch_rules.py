@@ -7,7 +7,7 @@ from typing import Any
 
 from xlamini.core import Axis, Zero, flatten_from_user, is_zero, tree_map, unflatten
 from xlamini.core.hi_types import as_aval, as_written
-from xlamini.experimental.hijax.derived_rules import results_of
+from xlamini.experimental.hijax.derived_rules import dense, results_of
 from xlamini.experimental.hijax.hi_call import spread_dims
 from xlamini.experimental.hijax.operation import Operation
 from xlamini.extend.rules import as_values
@@ -36,13 +36,17 @@ def vmap_rule(axis_data: Axis, f: Callable[..., Any], in_axes: Any, out_axes: An
     >>> xlamini.vmap(lambda x: Total(xlamini.typeof(x))(x))(jnp.ones((2, 3)))
     Array([3., 3.], dtype=float32)
     """
-    mapped = vmap(f, in_axes, out_axes, axis_name=axis_data.name, axis_size=axis_data.size)
+    mapped = _over(axis_data, f, in_axes, out_axes)
 
     def batched(*args: Any) -> Any:
         found = mapped(*_zeros_by(unbatched_aval, axis_data, in_axes, args))
         return _zeros_by(lambda aval, dim, _: batched_aval(aval, axis_data, dim), axis_data, out_axes, found)
 
     return batched
+
+
+def _over(axis: Axis, f: Callable[..., Any], in_axes: Any, out_axes: Any) -> Callable[..., Any]:
+    return vmap(f, in_axes, out_axes, axis_name=axis.name, axis_size=axis.size)
 
 
 def _zeros_by(change: Callable[..., Any], axis: Axis, dims: Any, tree: Any) -> Any:
@@ -114,7 +118,7 @@ class Batched(Operation):
         return self.primitive.writes(rule) or rule in ("batch_dim_rule", "batch")
 
     def _map(self, fun: Callable[..., Any], in_axes: Any, out_axes: Any) -> Callable[..., Any]:
-        return vmap(fun, in_axes, out_axes, axis_name=self.axis.name, axis_size=self.axis.size)
+        return _over(self.axis, fun, in_axes, out_axes)
 
     def expand(self, *args: Any) -> Any:
         return self._map(self.primitive.expand, self.dims, self.out_dim)(*args)
@@ -133,7 +137,7 @@ class Batched(Operation):
         return self._map(paired, self.dims, (self.out_dim, 0))(*args)
 
     def vjp_bwd_retval(self, res: Any, outgrad: Any, /) -> Any:
-        outgrad = tree_map(instantiated, outgrad, is_leaf=is_zero)
+        outgrad = dense(outgrad)
         cts = self._map(self._cotangents, (0, self.out_dim), 0)(res, outgrad)
         return tuple(_moved(ct, dim) for ct, dim in zip(cts, self.dims, strict=True))
 
@@ -145,22 +149,18 @@ class Batched(Operation):
         return unflatten(user.in_tree, [instantiated(a.val) for a in accumulators])
 
     def jvp(self, primals: Any, tangents: Any) -> Any:
-        tangents = tree_map(instantiated, tuple(tangents), is_leaf=is_zero)
-        rule = lambda primals, tangents: _dense(self.primitive.jvp(primals, tangents))  # noqa: E731
+        tangents = dense(tuple(tangents))
+        rule = lambda primals, tangents: dense(self.primitive.jvp(primals, tangents))  # noqa: E731
         return self._map(rule, (self.dims, self.dims), (self.out_dim, self.out_dim))(tuple(primals), tangents)
 
     def linearized(self, residuals: Any, *tangents: Any) -> Any:
-        tangents = tree_map(instantiated, tuple(tangents), is_leaf=is_zero)
-        rule = lambda res, tangents: _dense(self.primitive.linearized(res[0], *res[1], *tangents))  # noqa: E731
+        tangents = dense(tuple(tangents))
+        rule = lambda res, tangents: dense(self.primitive.linearized(res[0], *res[1], *tangents))  # noqa: E731
         return self._map(rule, (0, self.dims), self.out_dim)(residuals, tangents)
 
     def batch(self, axis_data: Any, args: Any, dims: Any) -> Any:
         """A batch of batches, the new one in front."""
         return Batched(self, axis_data, dims, 0)(*args), 0
-
-
-def _dense(found: Any) -> Any:
-    return tree_map(instantiated, found, is_leaf=is_zero)
 
 
 def _moved(ct: Any, dim: Any) -> Any:

@@ -167,5 +167,9 @@ def results_of(found: Any) -> tuple[Any, Any, Any, tuple[Any, ...]]:
 def _transposed(self: Any, linear: Callable[..., Any], ct: Any) -> Any:
     """The cotangents of the arguments of a function that is linear in the tangents of a call's arguments."""
     origin = tree_map(lambda ty: instantiated(Zero(tangent_aval(as_aval(ty)))), tuple(self.in_avals))
-    dense = lambda *tangents: tree_map(instantiated, linear(*tangents), is_leaf=is_zero)  # noqa: E731
-    return vjp(dense, *origin)[1](tree_map(instantiated, ct, is_leaf=is_zero))
+    return vjp(lambda *tangents: dense(linear(*tangents)), *origin)[1](dense(ct))
+
+
+def dense(tree: Any) -> Any:
+    """A tree of tangents or cotangents with arrays in place of symbolic zeros."""
+    return tree_map(instantiated, tree, is_leaf=is_zero)

@@ -13,7 +13,7 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 
 from xlamini.core import ShapedArray, Tracer, aval_of, memoised, repeated, result_type, user_stacklevel
-from xlamini.core.ambiguity import told_apart
+from xlamini.core.ambiguity import exact_key
 from xlamini.core.dtypes import check_fits
 from xlamini.core.state import state
 from xlamini.numpy.arithmetic import power, true_divide
@@ -174,7 +174,7 @@ def _get(x: Any, index: Any, fill_value: Any, **promises: Unpack[Promises]) -> A
     if fill_value is not None:
         options = options._replace(fill_value=_number(fill_value))
     plan, leaves = plan_of(index, x.aval.shape, rules)
-    return _reader(plan, options, told_apart(options.fill_value))(x, *leaves)
+    return _reader(plan, options, exact_key(options.fill_value))(x, *leaves)
 
 
 def _number(fill_value: Any) -> Any:

@@ -90,7 +90,7 @@ def names_of(what: str, axis_name: AxisName) -> tuple[Any, ...]:
     return names
 
 
-def communicated(what: str, axis_name: AxisName) -> tuple[Any, ...]:
+def collective_axes(what: str, axis_name: AxisName) -> tuple[Any, ...]:
     """The names, of axes along which positions communicate; ForbiddenCollectiveError if they may not."""
     names = names_of(what, axis_name)
     check_names(what, names)
@@ -117,7 +117,7 @@ def participants(what: str, axis_name: AxisName, groups: Any, equal_sizes: bool 
 
     With `equal_sizes` groups must be of equal size, as the output's shape depends on it.
     """
-    names = communicated(what, axis_name)
+    names = collective_axes(what, axis_name)
     found = None if groups is None else _checked_groups(what, names, groups, equal_sizes)
     return Participants(names, found, axis_size(names) if found is None else len(found[0]))
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import ShapedArray, Values, aval_of, literal, tree_map
-from xlamini.primitives.collectives.axes import AxisName, axis_index, axis_index_p, axis_size, communicated
+from xlamini.primitives.collectives.axes import AxisName, axis_index, axis_index_p, axis_size, collective_axes
 from xlamini.primitives.collectives.base import LinearCollective, Stacked, rows
 from xlamini.primitives.collectives.devices import groups_along, permuted
 from xlamini.primitives.collectives.gathering import all_gather
@@ -33,7 +33,7 @@ def ppermute(x: Any, axis_name: AxisName, perm: Any) -> Any:
     >>> xlamini.vmap(lambda x: ppermute(x, "i", [(0, 1), (1, 2)]), axis_name="i")(xlamini.numpy.arange(1, 4))
     Array([0, 1, 2], dtype=int32)
     """
-    names = communicated("ppermute", axis_name)
+    names = collective_axes("ppermute", axis_name)
     pairs = _checked_pairs(perm, axis_size(names))
     return tree_map(lambda leaf: _permuted(leaf, names, pairs), x)
 
@@ -46,7 +46,7 @@ def pshuffle(x: Any, axis_name: AxisName, perm: Any) -> Any:
     >>> xlamini.vmap(lambda x: pshuffle(x, "i", [2, 0, 1]), axis_name="i")(xlamini.numpy.arange(3))
     Array([2, 0, 1], dtype=int32)
     """
-    names, sources = communicated("pshuffle", axis_name), [operator.index(i) for i in perm]
+    names, sources = collective_axes("pshuffle", axis_name), [operator.index(i) for i in perm]
     size = axis_size(names)
     if sorted(sources) != list(range(size)):
         raise ValueError(f"pshuffle: perm must name each position, 0 to {size - 1}, once, but is {sources}")
@@ -62,7 +62,7 @@ def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
     >>> xlamini.vmap(lambda x: pbroadcast(x, "i", 1), axis_name="i")(xlamini.numpy.arange(3))
     Array([1, 1, 1], dtype=int32)
     """
-    names, position = communicated("pbroadcast", axis_name), operator.index(source)
+    names, position = collective_axes("pbroadcast", axis_name), operator.index(source)
     size = axis_size(names)
     if not 0 <= position < size:
         axes = ", ".join(map(repr, names))

@@ -9,7 +9,7 @@ from typing import Any
 
 from xlamini.core import ShapeError, aval_of, manual_axis, tree_map
 from xlamini.core.sharding.partial_sums import sums_of
-from xlamini.primitives.collectives.axes import AxisName, axis_size, communicated, names_of
+from xlamini.primitives.collectives.axes import AxisName, axis_size, collective_axes, names_of
 from xlamini.primitives.collectives.permute import ppermute
 from xlamini.primitives.collectives.varying import reduce_p, unreduce_p, varying_along
 
@@ -40,7 +40,7 @@ def precv(token: Any, out_shape: Any, axis_name: AxisName, perm: Any) -> Any:
     >>> xlamini.vmap(from_before, axis_name="i")(jnp.array([1.0, 2.0]))
     Array([0., 1.], dtype=float32)
     """
-    axis_size(communicated("precv", axis_name))
+    axis_size(collective_axes("precv", axis_name))
     return tree_map(_received, out_shape, token)
 
 

@@ -17,7 +17,7 @@ from jaxlib import _jax, _profiler
 from xlamini.core import PlatformError, device_flags
 from xlamini.core.config import forked
 from xlamini.core.memo import clear_caches
-from xlamini.core.waits import announced
+from xlamini.core.waits import announce
 from xlamini.runtime.devices import hardware, nvidia
 from xlamini.runtime.devices.allocation import keep_freed_memory
 from xlamini.runtime.devices.client_options import gpu_options, user_options
@@ -123,7 +123,7 @@ def _make_client(name: str) -> Client:
         )
     quiet()
     try:
-        with announced(f"the first use of platform {name!r} has waited for it to start"):
+        with announce(f"the first use of platform {name!r} has waited for it to start"):
             return _makers.get(name, lambda: _from_plugin(name))()
     except Exception as error:
         raise PlatformError(f"platform {name!r} failed to initialize: {_reason(name, error)}") from error

@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import Any
 
 from xlamini.core import LoadError
-from xlamini.core.waits import announced
+from xlamini.core.waits import announce
 from xlamini.runtime.files import module_reader
 
 _PROGRAM = "import runpy, sys; sys.path[:] = {path!r}; runpy.run_path({file!r}, run_name='__main__')"
@@ -38,7 +38,7 @@ _reader = _Reader()
 
 def answer_of_child(artifact: bytes) -> dict[str, Any]:
     """What the child found in an artifact, or its `error`; LoadError if the child dies of it."""
-    with announced(_WAITS), _reader.lock:
+    with announce(_WAITS), _reader.lock:
         is_new = _reader.process is None
         found = _asked(artifact)
         if found is None and not is_new:

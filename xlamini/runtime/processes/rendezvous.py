@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from jaxlib import _jax, utils as _jaxlib_utils
 
 from xlamini.core import ProcessError
-from xlamini.core.waits import announced
+from xlamini.core.waits import announce
 from xlamini.runtime.devices.plugins import quiet
 from xlamini.runtime.processes.clusters import ProcessSpec
 from xlamini.runtime.processes.group import Group, numbered
@@ -131,7 +131,7 @@ def _wait_for_all(plan: Plan, service: Any) -> list[int] | None:
     """Wait for all processes: None once all have connected, else the missing ranks as far as they can be determined."""
     first = plan.careful_client(plan.process_id)
     try:
-        with announced(f"{_title(plan)} has waited for the others, up to {plan.initialization:g} s,"):
+        with announce(f"{_title(plan)} has waited for the others, up to {plan.initialization:g} s,"):
             first.connect()
     except RuntimeError:
         return _missing(plan, service)
@@ -208,7 +208,7 @@ def _wait_for_coordinator(plan: Plan) -> None:
     """Wait until the coordinator's address accepts connections."""
     host, port = split_address(plan.address)
     deadline = time.monotonic() + plan.initialization
-    with announced(f"{_title(plan)} has waited for process 0, up to {plan.initialization:g} s,"):
+    with announce(f"{_title(plan)} has waited for process 0, up to {plan.initialization:g} s,"):
         _connect_to(plan, host, port, deadline)
 
 

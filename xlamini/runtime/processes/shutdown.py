@@ -6,7 +6,7 @@ from typing import Any
 from jaxlib import _jax
 
 from xlamini.core import ProcessError
-from xlamini.core.waits import announced
+from xlamini.core.waits import announce
 from xlamini.runtime.processes.group import LEFT, Group
 from xlamini.runtime.processes.heartbeat import Watch
 from xlamini.runtime.processes.roll_call import wait_for_farewells
@@ -14,7 +14,7 @@ from xlamini.runtime.processes.roll_call import wait_for_farewells
 
 def leave(group: Group, watch: Watch, clients: Any, timeout: float) -> None:
     """Leave the group once all processes have called this; ProcessError if one does not in time."""
-    with announced(f"{group.title} has waited, in distributed.shutdown, for its own programs to end"):
+    with announce(f"{group.title} has waited, in distributed.shutdown, for its own programs to end"):
         for client in clients:
             finish(client)
     try:
@@ -23,7 +23,7 @@ def leave(group: Group, watch: Watch, clients: Any, timeout: float) -> None:
         _say_goodbye(group)
     except _jax.JaxRuntimeError as error:
         raise ProcessError(f"distributed.shutdown: process 0, which coordinates, has gone ({error})") from None
-    with announced(f"{group.title} has waited, in distributed.shutdown, for the coordinator"):
+    with announce(f"{group.title} has waited, in distributed.shutdown, for the coordinator"):
         group.client.shutdown()
     if group.service is not None:
         group.service.shutdown()

@@ -1,7 +1,6 @@
 """The stages of ahead-of-time compilation: traced, lowered, compiled. Each can be inspected, and leads to the next."""
 from __future__ import annotations
 
-import functools
 import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -213,8 +212,8 @@ class Lowered(Stage):
         return self._loaded(compile_lowered(self._program, options), options)
 
     def _loaded(self, program: Program, options: CompilerOptions | None) -> Compiled:
-        anew = functools.partial(_compiled_anew, self._program.recipe, options)
-        return Compiled(self._call, program, self._program.committed, anew)
+        again = self._program.again
+        return Compiled(self._call, program, self._program.committed, lambda: compile_lowered(again(), options))
 
     def _for_target(self, target: Target) -> Lowered:
         device = device_of("compile", target)
@@ -229,10 +228,6 @@ class Lowered(Stage):
                 f"{what}: {self._call.name} was lowered for {device.platform}, not for a device that is here; leave "
                 "out lowering_platforms, read as_text(), or compile(target=xlamini.target(...))"
             )
-
-
-def _compiled_anew(recipe: tuple[Any, ...], options: CompilerOptions | None) -> Program:
-    return compile_lowered(LoweredProgram(*recipe), options)
 
 
 def _checked_dialect(what: str, dialect: str | None) -> str:

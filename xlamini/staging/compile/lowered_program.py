@@ -1,6 +1,7 @@
 """A lowered program: a jaxpr after dead code elimination, its StableHLO module, and XLA's compiler called for it."""
 from __future__ import annotations
 
+import functools
 import itertools
 import logging
 import time
@@ -76,7 +77,7 @@ class LoweredProgram:
         in_segments: bool = False,
         orders: Orders | None = None,
     ):
-        self.recipe = jaxpr, name, device, donated, keep_unused, outline
+        self.again = functools.partial(type(self), jaxpr, name, device, donated, keep_unused, outline, orders=orders)
         if isinstance(device, MeshPlacement) and any(map(_moves_terms, jaxpr.out_avals, device.outs)):
             jaxpr = _with_terms(jaxpr, device.outs)
         self.out_avals = jaxpr.out_avals
@@ -164,7 +165,7 @@ class Orders(NamedTuple):
         return Orders(tuple(itertools.compress(self.ins, used)), tuple(itertools.compress(self.outs, computed)))
 
     def aliases(self, aliases: Sequence[int | None]) -> list[int | None]:
-        """The outputs that may reuse the memory of the inputs, where they lie alike."""
+        """The outputs that may reuse the memory of the inputs, where both have one layout."""
         pairs = zip(aliases, self.ins, strict=True)
         return [None if alias is None or self.outs[alias] != order else alias for alias, order in pairs]
 

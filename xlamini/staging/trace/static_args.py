@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from xlamini.core import Values
-from xlamini.core.ambiguity import is_ambiguous, told_apart
+from xlamini.core.ambiguity import exact_key, is_ambiguous
 from xlamini.core.avals import is_several
 from xlamini.staging.trace.arguments import name_of
 
@@ -140,7 +140,7 @@ class StaticArgs:
     @property
     def key(self) -> tuple:
         # Types too: 1, 1.0 and True are equal, but mean different programs.
-        values = tuple((where, told_apart(v)) for where, v in (*self.by_num, *self.by_name))
+        values = tuple((where, exact_key(v)) for where, v in (*self.by_num, *self.by_name))
         return values, tuple(type(v) for _, v in (*self.by_num, *self.by_name))
 
     @property

@@ -1,4 +1,4 @@
-"""`jax._src.compilation_cache`: whether programs are kept on the disk."""
+"""`jax._src.compilation_cache`: whether programs are cached on disk."""
 
 from xlamini.as_jax.missing_names import fall_through
 from xlamini.core.config import config

@@ -27,7 +27,7 @@ def typecheck(aval: ShapedArray, x: Any) -> bool:
 
 
 def is_constant_shape(s: Sequence[Any]) -> bool:
-    """Whether all sizes are known; they always are."""
+    """Whether a shape is static; it always is."""
     return all(isinstance(size, int) for size in s)
 
 

@@ -95,7 +95,7 @@ default_types = {
 
 
 def check_and_canonicalize_user_dtype(dtype: DTypeLike, fun_name: str | None = None) -> Any:
-    """The dtype that stands for one that was asked for by name."""
+    """The canonical dtype of one that was asked for by name."""
     return check_user_dtype(dtype, fun_name or "dtype")
 
 
