@@ -9,7 +9,7 @@ import pytest
 import xlamini
 from tests.multidevice.meshes import DEVICES, table
 from xlamini import numpy as jnp, pmap
-from xlamini.staging.compile import lowered_program
+from xlamini.staging.compile import compile_request
 
 X = table(16)
 
@@ -26,8 +26,8 @@ def compilations(monkeypatch: pytest.MonkeyPatch, no_cache: None) -> list[Any]:
         found.append(args)
         return plain(*args, **kwargs)
 
-    plain = lowered_program.compile_module
-    monkeypatch.setattr(lowered_program, "compile_module", compile_module)
+    plain = compile_request.compile_module
+    monkeypatch.setattr(compile_request, "compile_module", compile_module)
     return found
 
 

@@ -118,9 +118,9 @@ def test_a_hit_is_not_lowered(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.full
 def test_a_program_lets_go_of_its_module(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Any] = []
-    original = jit_module.LoweredProgram
+    original = jit_module.CompileRequest
     monkeypatch.setattr(
-        jit_module, "LoweredProgram", lambda *args: made.append(weakref.ref(lowered := original(*args))) or lowered
+        jit_module, "CompileRequest", lambda *args: made.append(weakref.ref(lowered := original(*args))) or lowered
     )
     jitted = xlamini.jit(step)
     jitted(X)

@@ -394,8 +394,8 @@ def test_a_program_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     from xlamini.staging.run import program_cache
 
     compiled = []
-    original = program_cache.LoweredProgram
-    monkeypatch.setattr(program_cache, "LoweredProgram", lambda *args: compiled.append(args[1]) or original(*args))
+    original = program_cache.CompileRequest
+    monkeypatch.setattr(program_cache, "CompileRequest", lambda *args: compiled.append(args[1]) or original(*args))
     for i in range(3):
         grad(lambda x: (with_rule(jnp.sin, lambda p, t: (p[0], jnp.cos(p[0]) * t[0]))(x) * 3.25).sum())(jnp.ones(7) + i)
     assert len(compiled) <= 1

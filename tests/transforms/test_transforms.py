@@ -15,7 +15,7 @@ import pytest
 import xlamini
 from tests.support.checks import assert_close
 from xlamini import float0, lax
-from xlamini.staging.compile.lowered_program import LoweredProgram
+from xlamini.staging.compile.compile_request import CompileRequest
 from xlamini.staging.run import program_cache
 
 F32 = np.float32
@@ -399,7 +399,7 @@ def test_make_jaxpr_shows_what_was_captured() -> None:
 @pytest.mark.slow
 def test_equal_loops_share_one_program(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = []
-    monkeypatch.setattr(program_cache, "LoweredProgram", lambda *args: compiled.append(args) or LoweredProgram(*args))
+    monkeypatch.setattr(program_cache, "CompileRequest", lambda *args: compiled.append(args) or CompileRequest(*args))
     xlamini.clear_caches()
 
     def power(base: Any) -> Any:

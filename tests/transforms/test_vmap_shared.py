@@ -9,7 +9,7 @@ import pytest
 import xlamini
 from tests.support.checks import assert_close
 from xlamini import lax
-from xlamini.staging.compile.lowered_program import LoweredProgram
+from xlamini.staging.compile.compile_request import CompileRequest
 from xlamini.staging.run import program_cache
 
 F32 = np.float32
@@ -74,7 +74,7 @@ def test_an_error_names_the_mapped_argument_behind_a_shared_one() -> None:
 
 def test_programs_that_differ_in_shared_numbers_are_one_executable(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = []
-    monkeypatch.setattr(program_cache, "LoweredProgram", lambda *args: compiled.append(args) or LoweredProgram(*args))
+    monkeypatch.setattr(program_cache, "CompileRequest", lambda *args: compiled.append(args) or CompileRequest(*args))
     mapped = xlamini.vmap(lambda x, n: lax.tanh(x * n) * n + 1.0, (0, None))
     counts = []
     for n in range(2, 9):

@@ -20,6 +20,7 @@ from xlamini.core.avals import Avals, Dims, Params, ShapedArray, Values
 from xlamini.core.effects import Effects, no_effects
 from xlamini.core.errors import MissingRule
 from xlamini.core.failures import Failure
+from xlamini.core.form import Form, Platform
 from xlamini.core.frames import definition
 from xlamini.core.key_uses import NO_USES, KeyUses
 from xlamini.core.memory_space import Space, common_space
@@ -57,8 +58,6 @@ HAS_OWN_SHARDING_RULE = 8
 """It chooses its results' sharding itself, whatever the operands' shardings are."""
 IS_VMA_CAST = 16
 """It changes the manual axes along which a value varies (vma), so its operands are never cast."""
-HAS_SINGLE_CPU_LOWERING = 32
-"""On the CPU, a composition of simpler operations replaces XLA's own for float32 and narrower floats."""
 MOVES = 64
 """Each element of the result is one of an operand's, or a constant, so that a loop may compute it where it reads it."""
 READS = 128
@@ -79,8 +78,6 @@ INDEXES = 8192
 """It reads its first operand at places that the other operands say."""
 JOINS = 16384
 """Its result consists of its operands, side by side."""
-HAS_DOUBLE_CPU_LOWERING = 32768
-"""On the CPU, a composition of simpler operations replaces XLA's own for float64."""
 DIVIDES = 65536
 """It divides its first operand by the second one."""
 
@@ -204,6 +201,10 @@ class Primitive:
 
     def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
         self._missing("lower", "(self, ctx, *operands, **params) -> value")
+
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+        """How it is computed on a platform, in terms of other primitives; None if `lower` emits it as it is."""
+        return None
 
     def workspace(self, platform: str, avals: Avals, outs: Avals, /, **params: Any) -> int:
         """The bytes that XLA's implementation takes beside operands and results."""

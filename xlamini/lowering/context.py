@@ -22,6 +22,7 @@ from xlamini.lowering.frontend_attributes import add_attributes
 from xlamini.lowering.fusion_cuts import noinline_calls
 from xlamini.lowering.mlir import Interned, lowering_recipes
 from xlamini.lowering.replay import Body, Constant, Part, Step, Tape, recipe_key
+from xlamini.lowering.specialize import original, specialize
 from xlamini.lowering.terms import as_terms
 
 Value = Any
@@ -210,7 +211,7 @@ class Context:
             raise TypeError(
                 f"the lowering of {self.eqn.primitive} captured array constants; write them as iota or literals"
             )
-        outs = self.run(jaxpr, operands)
+        outs = self.run(specialize(jaxpr, self.module.platforms), operands)
         return outs[0] if single else outs
 
     def call(self, jaxpr: Jaxpr, operands: Sequence[Value], name: str, noinline: bool = False) -> list[Value]:
@@ -300,6 +301,11 @@ class Context:
             lowering_recipes.keep(self.recipes, key, recipe or False)
         return outs
 
+    def emit(self, eqn: Equation, inputs: Sequence[Value]) -> Sequence[Value]:
+        """The results of the equation that the current one stands in for, by its primitive's rule."""
+        self.eqn = eqn
+        return self._by_rule(eqn, inputs)
+
     def _by_rule(self, eqn: Equation, inputs: Sequence[Value]) -> Sequence[Value]:
         outs = eqn.primitive.lower(self, *inputs, **eqn.params)
         return outs if eqn.primitive.multiple_results else (outs,)
@@ -343,6 +349,7 @@ class Context:
 
         Elementwise equations need no constraint, because the compiler propagates shardings through them, but not terms.
         """
+        eqn = original(eqn)
         traits, kind = eqn.primitive.traits, eqn.kind
         if traits & HAS_OWN_SHARDING_RULE:
             return outs

@@ -19,13 +19,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from xlamini.core import ELEMENTWISE, CallLike, Equation, Jaxpr, Var, once
 from xlamini.core.equation_kind import equation_cost
-from xlamini.core.primitive import HAS_DOUBLE_CPU_LOWERING, HAS_SINGLE_CPU_LOWERING
+from xlamini.lowering.specialize import original
 
-_FLOAT64 = np.dtype(np.float64)
 _IN_PLACE = -1
 _LEAST_ELEMENTS = 64
 """The size below which a formula is not worth a call."""
@@ -77,12 +74,13 @@ def _of(atoms: Iterable[Any], reads: dict[Any, _Reads]) -> list[_Reads]:
 
 def _results(eqn: Equation, operands: Sequence[_Reads], found: _Analysis) -> Sequence[_Reads]:
     """The reads of an equation's results; sources that the equation reads at several indices are added to `found`."""
-    primitive = eqn.primitive
-    if isinstance(primitive, CallLike):
-        return _of_call(eqn, eqn.params[primitive.called], operands, found)
     if _is_formula(eqn):
         _read_by_formula(operands, found)
         return [_merged([*operands, _itself(eqn.id)], found)]
+    eqn = original(eqn)
+    primitive = eqn.primitive
+    if isinstance(primitive, CallLike):
+        return _of_call(eqn, eqn.params[primitive.called], operands, found)
     if not any(operands):
         return [{}] * len(eqn.outvars)
     if primitive.traits & ELEMENTWISE:
@@ -135,12 +133,7 @@ def _moved(reads: _Reads, place: Any) -> _Reads:
 
 
 def _is_formula(eqn: Equation) -> bool:
-    traits = eqn.primitive.traits
-    if not traits & (HAS_SINGLE_CPU_LOWERING | HAS_DOUBLE_CPU_LOWERING):
-        return False
-    aval = eqn.outvars[0].aval
-    trait = HAS_DOUBLE_CPU_LOWERING if aval.dtype == _FLOAT64 else HAS_SINGLE_CPU_LOWERING
-    return bool(traits & trait) and aval.size >= _LEAST_ELEMENTS
+    return eqn.params.get("is_formula", False) and eqn.outvars[0].aval.size >= _LEAST_ELEMENTS
 
 
 def _is_kernel(eqn: Equation) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 from jaxlib.mlir import ir
 
 from xlamini.core import Avals, Equation, Jaxpr, paused_gc
+from xlamini.core.form import Platform
 from xlamini.core.memory_space import DEVICE
 from xlamini.lowering.context import Context
 from xlamini.lowering.mlir import Interned, interned
@@ -34,6 +35,7 @@ class ModuleBuilder:
         attributes["mhlo.num_replicas"] = self.mlir.parse("1 : i32")
         self.mesh, self._meshes = mesh, None
         self.spans_devices = self.device_count > 1
+        self.platforms: tuple[Platform, ...] = (Platform(platform, self.spans_devices),)
         self.manual: Any = None
         """The mesh of the enclosing shard_map, while per-device code is lowered."""
         self.manual_axes: frozenset[Any] = frozenset()

@@ -14,6 +14,7 @@ from jaxlib.mlir import ir
 from jaxlib.mlir.passmanager import PassManager
 
 from xlamini.core import Equation, Jaxpr, ShapedArray, paused_gc
+from xlamini.core.form import Platform
 from xlamini.lowering.context import Context, Value
 from xlamini.lowering.module import ModuleBuilder, identifier, set_attributes
 from xlamini.lowering.region_equality import equal_blocks
@@ -30,7 +31,7 @@ class MultiPlatformModule(ModuleBuilder):
     def __init__(self, name: str, platforms: Sequence[str], mesh: Any = None):
         self.asked, self.chosen = False, None
         super().__init__(name, platforms[0], mesh)
-        self.platforms = platforms
+        self.platforms = tuple(Platform(name, self.spans_devices) for name in platforms)
         self.leading = [self.mlir.type(INDEX)]
         self._tables: dict[str | None, _Tables] = {None: (self._functions, self._parts)}
 
@@ -102,13 +103,13 @@ class _Context(Context):
         """The results of an equation for all platforms, after its lowering for the first one has been erased."""
         self._erase_since(start)
         types = [self.mlir.type(v.aval) for v in eqn.outvars]
-        branches = [self.region([], lambda p=p: self._branch(p, eqn, inputs)) for p in self.module.platforms]
+        branches = [self.region([], lambda p=p: self._branch(p.name, eqn, inputs)) for p in self.module.platforms]
         results = self.many("stablehlo.case", self.leading, types, branches)
         first, *others = (region.blocks[0] for region in results[0].owner.regions)
         if not all(equal_blocks(first, other) for other in others):
             return results
         self._erase_since(start)
-        return self._branch(self.module.platforms[0], eqn, inputs)
+        return self._branch(self.module.platforms[0].name, eqn, inputs)
 
     def _branch(self, platform: str, eqn: Equation, inputs: Sequence[Value]) -> Sequence[Value]:
         self.module.choose(platform)

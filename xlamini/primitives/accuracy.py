@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from xlamini.core import Params, ShapedArray, api_boundary_methods
+from xlamini.core import Avals, Params, ShapedArray, api_boundary_methods
+from xlamini.core.form import Form, Platform
 from xlamini.primitives.by_parts import ByParts
 
 
@@ -64,9 +65,12 @@ class Accurate(ByParts):
             )
         return super().result(aval)
 
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+        """Where an accuracy is asked for, real numbers are left to XLA."""
+        is_asked = params.get("accuracy") is not None and avals[0].dtype.kind != "c"
+        return None if is_asked else super().form(platform, avals, params)
+
     def lower(self, ctx: Any, x: Any, *, accuracy: Accuracy = None) -> Any:
-        if accuracy is None:
-            return super().lower(ctx, x)
         return self.by_xla(ctx, x, **hlo_accuracy(accuracy))
 
     def shown_params(self, params: Params) -> Params:

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from math import comb
 from typing import Any
 
-from xlamini.core import Literal, ShapedArray, Values, Zero, aval_of, is_zero, literal, tangent_aval
+from xlamini.core import Avals, Literal, Params, ShapedArray, Values, Zero, aval_of, is_zero, literal, tangent_aval
 from xlamini.core.dtypes.limits import finfo
 from xlamini.core.failures import Failure
+from xlamini.core.form import Form, Platform
 from xlamini.core.primitive import DIVIDES
 from xlamini.core.sharding.partial_sums import IN_FIRST, JOINTLY
 from xlamini.primitives.comparison import eq, ge, gt, lt
@@ -199,16 +200,11 @@ class Extremum(Elementwise):
 
     makes_nan = False
 
-    def lower(self, ctx: Any, *operands: Any) -> Any:
-        if kind_of(ctx.aval_out.dtype) in COMPLEX:
-            alike = [ctx.aval_out] * 2
-            before = gt if self is max else lt
-            return ctx.inline(lambda x, y: _ordered(x, y, before), *self.spread_out(ctx, operands), avals=alike)
-        return super().lower(ctx, *operands)
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+        return Form(self._ordered) if kind_of(avals[0].dtype) in COMPLEX else None
 
-
-def _ordered(x: Any, y: Any, before: Any) -> Any:
-    return where(by_parts(before, x, y), x, y)
+    def _ordered(self, x: Any, y: Any) -> Any:
+        return where(by_parts(gt if self is max else lt, x, y), x, y)
 
 
 def _share(before: Any, x: Any, y: Any) -> Any:
@@ -245,20 +241,7 @@ def min(x: Any, y: Any) -> Any:
 min.derivatives(lambda x, y, out: _share(lt, x, y), lambda x, y, out: _share(lt, y, x))
 
 
-class Bounded(Elementwise):
-    """The nearest number between static bounds."""
-
-    makes_nan = False
-
-    def lower(self, ctx: Any, x: Any, *, low: float | None, high: float | None) -> Any:
-        def formula(x: Any) -> Any:
-            below = x if high is None else min(x, high)
-            return below if low is None else max(below, low)
-
-        return ctx.inline(formula, x)
-
-
-@elementwise(family=Bounded, accepts=FLOAT)
+@elementwise(accepts=FLOAT)
 def bounded(x: Any, *, low: float | None, high: float | None) -> Any:
     """The nearest number between bounds, one of which may be None, for formulas that are flat beyond them.
 
@@ -267,6 +250,13 @@ def bounded(x: Any, *, low: float | None, high: float | None) -> Any:
     """
 
 
+@bounded.formula
+def _(x: Any, *, low: float | None, high: float | None) -> Any:
+    below = x if high is None else min(x, high)
+    return below if low is None else max(below, low)
+
+
+bounded.makes_nan = False
 bounded.derivatives(lambda x, out, low, high: 1)
 
 

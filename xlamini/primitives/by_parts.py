@@ -11,54 +11,50 @@ The second gets the parts of what XLA's op returns. Derivatives and batching are
 """
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable
 from typing import Any
 
-from xlamini.core import ShapedArray, Values
-from xlamini.primitives.complex import part_dtype
+from xlamini.core import Avals, Params
+from xlamini.core.form import Form, Platform
+from xlamini.primitives.complex import complex as complex_, imag, real
 from xlamini.primitives.elementwise import Elementwise
 
-Form = Callable[..., tuple[Any, Any]]
+ByRealParts = Callable[..., tuple[Any, Any]]
 
 
 class ByParts(Elementwise):
     """An elementwise operation that may have a form for complex numbers, imported when the first one is lowered."""
 
-    form: Form | None = None
+    by_parts: ByRealParts | None = None
     corrects = False
 
-    def by_xla(self, ctx: Any, *operands: Any, **attributes: Any) -> Any:
-        dtype = ctx.aval_out.dtype
-        if dtype.kind != "c":
-            return super().by_xla(ctx, *operands, **attributes)
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+        if avals[0].dtype.kind != "c":
+            return super().form(platform, avals, params)
         importlib.import_module("xlamini.primitives.complex_forms")
-        if self.form is None:
-            return super().by_xla(ctx, *operands, **attributes)
-        found = [super().by_xla(ctx, *operands, **attributes)] if self.corrects else []
-        aval = ShapedArray(ctx.aval_out.shape, part_dtype(dtype))
-        parts = [p for z in (*operands, *found) for p in _parts(ctx, z, aval)]
-        return ctx.op("stablehlo.complex", *ctx.inline(self.form, *parts, avals=[aval] * len(parts)))
+        return None if self.by_parts is None else Form(functools.partial(self._by_parts, params))
+
+    def _by_parts(self, params: Params, *operands: Any) -> Any:
+        found = [self.bind(*operands, **params)] if self.corrects else []
+        return complex_(*self.by_parts(*[part for z in (*operands, *found) for part in (real(z), imag(z))]))
 
 
-def _parts(ctx: Any, z: Any, aval: ShapedArray) -> Values:
-    return [ctx.op(name, z, avals=[aval]) for name in ("stablehlo.real", "stablehlo.imag")]
-
-
-def of_parts(*operations: ByParts) -> Callable[[Form], Form]:
+def of_parts(*operations: ByParts) -> Callable[[ByRealParts], ByRealParts]:
     """Decorator: the parts of the result, `form(x, y)`, from those of the operand."""
     return _declared(operations, False)
 
 
-def corrected(*operations: ByParts) -> Callable[[Form], Form]:
+def corrected(*operations: ByParts) -> Callable[[ByRealParts], ByRealParts]:
     """Decorator: the parts of the result, `form(x, y, real, imag)`, from those of the operand and of XLA's result."""
     return _declared(operations, True)
 
 
-def _declared(operations: tuple[ByParts, ...], corrects: bool) -> Callable[[Form], Form]:
-    def declared(form: Form) -> Form:
+def _declared(operations: tuple[ByParts, ...], corrects: bool) -> Callable[[ByRealParts], ByRealParts]:
+    def declared(form: ByRealParts) -> ByRealParts:
         for operation in operations:
-            operation.form, operation.corrects = form, corrects
+            operation.by_parts, operation.corrects = form, corrects
         return form
 
     return declared

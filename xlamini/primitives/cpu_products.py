@@ -25,8 +25,8 @@ from xlamini.primitives.bitwise import bitwise_xor
 from xlamini.primitives.convert_element_type import cast
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.kinds import INTEGER, kind_of
+from xlamini.primitives.parts import noinline
 from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape, sum_over, transpose
-from xlamini.primitives.windows.cpu.noinline import noinline
 from xlamini.runtime.devices.processor import has_bfloat16_units
 
 Numbers = tuple[tuple[Shape, Shape], tuple[Shape, Shape]]

@@ -40,12 +40,13 @@ from xlamini.core import (
     tangent_aval,
     trim,
 )
+from xlamini.core.form import Form, Platform
 from xlamini.core.frames import definition
 from xlamini.core.primitive import ELEMENTWISE, PURE, REMATERIALIZABLE, Axis, Primitive
 from xlamini.core.sharding.factors import broadcasting
 from xlamini.core.sharding.partial_sums import IN_EACH, JOINTLY, Groups
 from xlamini.core.tangents import Linear
-from xlamini.primitives.cpu_math import DOUBLE, SINGLE, formula
+from xlamini.primitives.cpu_math import formula
 from xlamini.primitives.kinds import ANY, BOOL, COMPLEX, FLOAT, NUMERIC, SIGNED, UNSIGNED, Kinds, kind_of
 from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape, sum_over
 from xlamini.runtime import Array
@@ -64,8 +65,9 @@ class Elementwise(Primitive):
     ) -> None:
         functools.update_wrapper(self, declaration)
         self.hlo, self.accepts, self.flops, self.on_cpu = hlo, accepts, flops, on_cpu
-        self.traits |= (flops <= 1) * REMATERIALIZABLE | (0 if on_cpu is None else on_cpu.traits)
+        self.traits |= (flops <= 1) * REMATERIALIZABLE
         self.arity = declaration.__code__.co_argcount
+        self.compute: Callable[..., Any] | None = None
         self.partials: Sequence[Callable[..., Any]] | None = None
         self.linear_rule: Callable[..., Any] | None = None
         if not accepts & (FLOAT | COMPLEX):
@@ -92,6 +94,11 @@ class Elementwise(Primitive):
 
     # How the family's members say what is special about them.
 
+    def formula(self, compute: Callable[..., Any]) -> Callable[..., Any]:
+        """Decorator: how an operation without `hlo` is computed, from operands in the shape of the result."""
+        self.compute = compute
+        return compute
+
     def derivative(self, partial: Callable[..., Any]) -> Callable[..., Any]:
         """Decorator: the partial derivative of an operation of one operand, `partial(x, *, out)`."""
         return self.derivatives(partial)
@@ -109,7 +116,7 @@ class Elementwise(Primitive):
         self.linear_rule = rule
         return rule
 
-    # The six rules.
+    # The rules.
 
     def shape_rule(self, *avals: ShapedArray, **params: Any) -> ShapedArray:
         first = avals[0]
@@ -167,14 +174,18 @@ class Elementwise(Primitive):
         moved = [_aligned(x, d, (axis.size, *shape)) for x, d in zip(operands, dims, strict=True)]
         return self.bind(*moved, **params), 0
 
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+        """By the formula for the CPU, or by that for all platforms."""
+        out = self.shape_rule(*avals, **params)
+        found = None if self.compute is None else Form(functools.partial(self.compute, **params))
+        if self.on_cpu is not None and platform.name == "cpu" and kind_of(out.dtype) is FLOAT:
+            found = self.on_cpu.form(self, out) or found
+        return found and found._replace(compute=lambda *operands: found.compute(*[spread(x, out) for x in operands]))
+
     def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
         if self.hlo is None:
             super().lower(ctx, *operands, **params)
-        spread_out, dtype = self.spread_out(ctx, operands), ctx.avals_in[0].dtype
-        trait = SINGLE if dtype.itemsize < 8 else DOUBLE
-        if self.on_cpu is not None and ctx.platform == "cpu" and kind_of(dtype) is FLOAT and self.traits & trait:
-            return self.on_cpu(ctx, *spread_out)
-        return self.by_xla(ctx, *spread_out)
+        return self.by_xla(ctx, *self.spread_out(ctx, operands))
 
     def by_xla(self, ctx: Any, *operands: Any, **attributes: Any) -> Any:
         """The StableHLO op, of operands in the shape of the result."""
@@ -193,9 +204,9 @@ class Elementwise(Primitive):
         return base._replace(flops=base.flops * self.flops)
 
     def written(self, rule: str) -> Callable[..., Any] | None:
-        own = {"jvp": self.partials and self.partials[0], "transpose": self.linear_rule}.get(rule)
+        declared = {"jvp": self.partials and self.partials[0], "transpose": self.linear_rule, "lower": self.compute}
         hollow = (Elementwise.jvp, Elementwise.transpose, *([Elementwise.lower] if self.hlo is None else []))
-        return None if (found := own or super().written(rule)) in hollow else found
+        return None if (found := declared.get(rule) or super().written(rule)) in hollow else found
 
     def _check_kind(self, aval: ShapedArray) -> None:
         if kind_of(aval.dtype) not in self.accepts:
@@ -210,7 +221,8 @@ class Elementwise(Primitive):
 
     def _missing(self, rule: str, signature: str) -> NoReturn:
         file, line = definition(self.__wrapped__)
-        remedy = {"jvp": "a @{0}.derivative", "transpose": "a @{0}.transposed", "lower": "hlo= of the op"}
+        of_lower = "hlo= of the op, or a @{0}.formula"
+        remedy = {"jvp": "a @{0}.derivative", "transpose": "a @{0}.transposed", "lower": of_lower}
         raise MissingRule(
             f"primitive '{self.name}' has no {rule} rule; write {remedy[rule].format(self.__name__)} at {file}:{line}"
         )

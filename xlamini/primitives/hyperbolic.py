@@ -15,7 +15,7 @@ from xlamini.primitives.arithmetic import abs
 from xlamini.primitives.by_parts import ByParts
 from xlamini.primitives.comparison import gt
 from xlamini.primitives.cpu_math import DOUBLE, formula
-from xlamini.primitives.elementwise import Elementwise, elementwise
+from xlamini.primitives.elementwise import elementwise
 from xlamini.primitives.exponential import TRANSCENDENTAL, exp
 from xlamini.primitives.kinds import COMPLEX, FLOAT, is_complex
 from xlamini.primitives.power import rsqrt, square
@@ -85,23 +85,18 @@ def _(x: Any, *, out: Any) -> Any:
     return out * logistic(-x) if is_complex(x) else sech_squared(x / 2) / 4
 
 
-class SechSquared(Elementwise):
+@elementwise(accepts=FLOAT, flops=TRANSCENDENTAL)
+def sech_squared(x: Any) -> Any:
+    """`1 / cosh(x)**2`, elementwise: the derivative of the hyperbolic tangent."""
+
+
+@sech_squared.formula
+def _(x: Any) -> Any:
     """`(2 * v / (1 + v**2))**2`, with `v = exp(-abs(x))`: neither overflows, nor underflows before the result."""
-
-    def lower(self, ctx: Any, x: Any) -> Any:
-        return ctx.inline(_sech_squared, x)
-
-
-def _sech_squared(x: Any) -> Any:
     dtype = aval_of(x).dtype
     # The square is one of 2 * v, as XLA makes of exp(y) * exp(y) a second exponential, exp(y + y).
     double = 2 * exp(-abs(in_dtype(x, accumulator(dtype))))
     return in_dtype(square(double / (1 + 0.25 * double * double)), dtype)
-
-
-@elementwise(family=SechSquared, accepts=FLOAT, flops=TRANSCENDENTAL)
-def sech_squared(x: Any) -> Any:
-    """`1 / cosh(x)**2`, elementwise: the derivative of the hyperbolic tangent."""
 
 
 @sech_squared.derivative

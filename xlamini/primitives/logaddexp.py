@@ -5,36 +5,31 @@ from typing import Any
 
 from xlamini.primitives.arithmetic import abs, max, neg
 from xlamini.primitives.comparison import eq
-from xlamini.primitives.elementwise import Elementwise, elementwise
+from xlamini.primitives.elementwise import elementwise
 from xlamini.primitives.exponential import TRANSCENDENTAL, exp, log1p
 from xlamini.primitives.hyperbolic import logistic
 from xlamini.primitives.kinds import FLOAT
 from xlamini.primitives.select import where
 
 
-class LogAddExp(Elementwise):
-    """The maximum of both operands plus the smaller one's contribution."""
-
-    def lower(self, ctx: Any, *operands: Any) -> Any:
-        return ctx.inline(_formula, *operands)
-
-
-def _formula(x: Any, y: Any) -> Any:
-    return max(x, y) + log1p(exp(neg(abs(_distance(x, y)))))
-
-
-def _distance(x: Any, y: Any) -> Any:
-    """`x - y`, and 0 of equal infinities, which share a tangent equally."""
-    return where(eq(x, y), 0, x - y)
-
-
-@elementwise(family=LogAddExp, accepts=FLOAT, flops=2 * TRANSCENDENTAL)
+@elementwise(accepts=FLOAT, flops=2 * TRANSCENDENTAL)
 def logaddexp(x: Any, y: Any) -> Any:
     """`log(exp(x) + exp(y))`, elementwise, without overflow.
 
     >>> logaddexp(1000.0, 1000.0)
     Array(1000.6932, dtype=float32, weak_type=True)
     """
+
+
+@logaddexp.formula
+def _(x: Any, y: Any) -> Any:
+    """The maximum of both operands plus the smaller one's contribution."""
+    return max(x, y) + log1p(exp(neg(abs(_distance(x, y)))))
+
+
+def _distance(x: Any, y: Any) -> Any:
+    """`x - y`, and 0 of equal infinities, which share a tangent equally."""
+    return where(eq(x, y), 0, x - y)
 
 
 def _share(x: Any, y: Any) -> Any:

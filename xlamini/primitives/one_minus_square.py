@@ -5,24 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.primitives.arithmetic import add, mul, sub
-from xlamini.primitives.elementwise import Elementwise, elementwise
+from xlamini.primitives.elementwise import elementwise
 from xlamini.primitives.kinds import NUMERIC
 
 
-class OneMinusSquare(Elementwise):
-    """By its factors, which are exact where x is close to 1 or -1, and the difference of x ** 2 is not."""
-
-    def lower(self, ctx: Any, x: Any) -> Any:
-        return ctx.inline(lambda x: mul(add(1, x), sub(1, x)), x)
-
-
-@elementwise(family=OneMinusSquare, accepts=NUMERIC, flops=3)
+@elementwise(accepts=NUMERIC, flops=3)
 def one_minus_square(x: Any) -> Any:
     """`1 - x ** 2`, elementwise; precise also where x is close to 1 or -1.
 
     >>> lax.one_minus_square(0.5)
     Array(0.75, dtype=float32, weak_type=True)
     """
+
+
+@one_minus_square.formula
+def _(x: Any) -> Any:
+    """By its factors, which are exact where x is close to 1 or -1, and the difference of x ** 2 is not."""
+    return mul(add(1, x), sub(1, x))
 
 
 @one_minus_square.derivative

@@ -17,7 +17,7 @@ from xlamini.core.errors import JaxRuntimeError
 from xlamini.core.jax_flags import log_compiles
 from xlamini.inspection.xla.fusion_choices import PASS as FUSION_PASS
 from xlamini.inspection.xla.passes import PassFile, pass_file
-from xlamini.staging.compile.lowered_program import LoweredProgram, Options
+from xlamini.staging.compile.compile_request import CompileRequest, Options
 from xlamini.staging.compile.program import check_nest, compiled_anew, with_flags
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Compiled(NamedTuple):
 
 
 @contextmanager
-def compilation_with_dump(program: LoweredProgram, options: Options) -> Iterator[Future[Compiled]]:
+def compilation_with_dump(program: CompileRequest, options: Options) -> Iterator[Future[Compiled]]:
     """Compile a program with dumps in a thread of its own; the disk cache is neither read nor written.
 
     The dumps are there until the block ends. The result of the future raises what the compiler raises.
@@ -115,7 +115,7 @@ def compilation_with_dump(program: LoweredProgram, options: Options) -> Iterator
         yield thread.submit(compiled, folder)
 
 
-def _compiled_to(folder: Path, program: LoweredProgram, options: Options) -> Compiled:
+def _compiled_to(folder: Path, program: CompileRequest, options: Options) -> Compiled:
     what = {"xla_dump_to": str(folder), **_WHAT, **(_WHAT_ON_CPU if program.device.platform == "cpu" else {})}
     start = time.monotonic()
     try:
@@ -131,7 +131,7 @@ def _compiled_to(folder: Path, program: LoweredProgram, options: Options) -> Com
         return Compiled(executable, seconds, None, str(error))
 
 
-def _compiled_without(program: LoweredProgram, options: Options, why: str) -> Compiled:
+def _compiled_without(program: CompileRequest, options: Options, why: str) -> Compiled:
     start = time.monotonic()
     executable = compiled_anew(program, options)
     return Compiled(executable, time.monotonic() - start, None, why)

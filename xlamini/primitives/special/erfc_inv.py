@@ -8,7 +8,7 @@ from typing import Any
 from xlamini.core import aval_of
 from xlamini.primitives.arithmetic import neg
 from xlamini.primitives.comparison import eq, lt
-from xlamini.primitives.elementwise import Elementwise, elementwise
+from xlamini.primitives.elementwise import elementwise
 from xlamini.primitives.exponential import TRANSCENDENTAL, exp, log
 from xlamini.primitives.kinds import FLOAT
 from xlamini.primitives.power import sqrt, square
@@ -19,17 +19,21 @@ from xlamini.primitives.special.error_function import erf_inv, erfc
 _STEPS = 3
 
 
-class ErfcInv(Elementwise):
+@elementwise(accepts=FLOAT, flops=8 * TRANSCENDENTAL)
+def erfc_inv(y: Any) -> Any:
+    """The inverse of the complementary error function, elementwise; NaN outside [0, 2].
+
+    >>> erfc_inv(1.0)
+    Array(0., dtype=float32, weak_type=True)
+    """
+
+
+@erfc_inv.formula
+def _(y: Any) -> Any:
     """erf_inv of `1 - y` where that is exact; for small y Halley's method on erfc, from a rational guess.
 
     Numerical Recipes, 3rd edition, section 6.2.2, `inverfc`.
     """
-
-    def lower(self, ctx: Any, y: Any) -> Any:
-        return ctx.inline(_formula, y)
-
-
-def _formula(y: Any) -> Any:
     dtype = aval_of(y).dtype
     wide = in_dtype(y, accumulator(dtype))
     near = erf_inv(1 - wide)
@@ -43,15 +47,6 @@ def _of_small(y: Any) -> Any:
         error = erfc(x) - y
         x = x + error / (2 / math.sqrt(math.pi) * exp(neg(square(x))) - x * error)
     return x
-
-
-@elementwise(family=ErfcInv, accepts=FLOAT, flops=8 * TRANSCENDENTAL)
-def erfc_inv(y: Any) -> Any:
-    """The inverse of the complementary error function, elementwise; NaN outside [0, 2].
-
-    >>> erfc_inv(1.0)
-    Array(0., dtype=float32, weak_type=True)
-    """
 
 
 @erfc_inv.derivative

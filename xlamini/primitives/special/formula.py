@@ -35,25 +35,16 @@ from xlamini.primitives.reductions import reduce_or
 
 
 class Formula(Elementwise):
-    """An elementwise operation that is lowered through a Python function."""
+    """An elementwise operation whose formula sees wide floats."""
 
-    expanded: Callable[..., Any]
+    def formula(self, compute: Callable[..., Any]) -> Callable[..., Any]:
+        def in_wide(*operands: Any, **params: Any) -> Any:
+            dtype = aval_of(operands[0]).dtype
+            wide = np.promote_types(dtype, np.float32) if dtype.itemsize > 2 else np.dtype(np.float32)
+            return convert(compute(*[convert(x, wide) for x in operands], **params), dtype)
 
-    def formula(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Decorator: the formula of the operation."""
-        self.expanded = function
-        return function
-
-    def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
-        aval = ctx.aval_out
-        wide = np.promote_types(aval.dtype, np.float32) if aval.dtype.itemsize > 2 else np.dtype(np.float32)
-
-        def in_wide(*arrays: Any) -> Any:
-            out = self.expanded(*[convert(x, wide) for x in arrays], **params)
-            return convert(out, aval.dtype)
-
-        plain = ShapedArray(aval.shape, aval.dtype)
-        return ctx.inline(in_wide, *self.spread_out(ctx, operands), avals=[plain] * len(operands))
+        super().formula(in_wide)
+        return compute
 
 
 def iterate(step: Callable[..., Sequence[Any]], *state: Any, limit: int) -> list[Any]:
@@ -79,7 +70,8 @@ class Iterate(Primitive):
     """The loop of `iterate`: only in lowered formulas, so that no transformation meets it."""
 
     name = "iterate"
-    multiple_results = True
+    traits = 0
+    multiple_results = higher_order = True
     lacks = dict.fromkeys(("jvp", "batch"), "only in lowered formulas")
 
     def shape_rule(self, *avals: ShapedArray, step: Jaxpr, holds: Jaxpr) -> list[ShapedArray]:

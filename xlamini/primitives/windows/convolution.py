@@ -6,9 +6,9 @@ cotangent as kernel. Batches become features, or further groups of them.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,8 @@ from xlamini.core import (
     tangent_aval,
 )
 from xlamini.core.api_boundary import api_boundary
-from xlamini.lowering.gpu import is_gpu
+from xlamini.core.form import Form, Platform
+from xlamini.lowering.gpu import is_gpu_platform
 from xlamini.primitives.arithmetic import add, sub
 from xlamini.primitives.complex import complex as complex_, imag, real
 from xlamini.primitives.elementwise import like_dtypes
@@ -69,7 +70,7 @@ from xlamini.primitives.windows.cpu import (
     tile_products,
     window_as_features,
 )
-from xlamini.primitives.windows.cpu.choice import Formulation, Rewrite, by_formulation, by_rewrite, by_rewrite_if_finite
+from xlamini.primitives.windows.cpu.choice import Choice, choose
 from xlamini.primitives.windows.geometry import Pads, as_numbers, as_pads, dilated, pads_attribute, window_counts
 from xlamini.primitives.windows.integer_products import windows_times_kernel
 from xlamini.runtime import Array
@@ -184,21 +185,15 @@ class ConvGeneralDilated(Primitive):
     def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         return batched(self.bind, axis.size, operands, dims, **params)
 
-    def lower(self, ctx: Any, lhs: Any, rhs: Any, **params: Any) -> Any:
-        if kind_of(ctx.avals_in[0].dtype) is COMPLEX:
-            return ctx.inline(lambda x, y: self._of_parts(x, y, params), lhs, rhs)
-        if kind_of(ctx.avals_in[0].dtype) in INTEGER and is_gpu(ctx):
-            return ctx.inline(lambda x, y: windows_times_kernel(self.bind, x, y, params), lhs, rhs)
-        operands = (lhs, rhs)
-        plain = functools.partial(self._plain, ctx, *operands, **params)
-        found = by_rewrite_if_finite(ctx, _OF_FINITE, operands, plain)
-        if found is None:
-            found = by_formulation(ctx, _FORMULATIONS, operands)
-        if found is None:
-            found = by_rewrite(ctx, _REWRITES, operands)
-        return plain() if found is None else found
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+        kind = kind_of(avals[0].dtype)
+        if kind is COMPLEX:
+            return Form(partial(self._of_parts, params))
+        if kind in INTEGER and is_gpu_platform(platform.name):
+            return Form(partial(windows_times_kernel, self.bind, params))
+        return choose(_CHOICES, self, platform, avals, params)
 
-    def _plain(
+    def lower(
         self,
         ctx: Any,
         lhs: Any,
@@ -228,7 +223,7 @@ class ConvGeneralDilated(Primitive):
             precision_config=precision_config(precision),
         )
 
-    def _of_parts(self, x: Any, y: Any, params: Params) -> Any:
+    def _of_parts(self, params: Params, x: Any, y: Any) -> Any:
         """A complex convolution as three convolutions of real numbers (Gauss)."""
         wanted = params["preferred_element_type"]
         part = None if wanted is None else np.zeros((), wanted).real.dtype
@@ -268,27 +263,24 @@ class ConvGeneralDilated(Primitive):
 
 conv_general_dilated_p = ConvGeneralDilated()
 
-_OF_FINITE = (
-    Rewrite(window_as_features.fits, window_as_features.window_as_features),
-    Rewrite(runs_as_features.fits, runs_as_features.runs_as_features),
-)
-_FORMULATIONS = (
-    Formulation(tile_products.fits, tile_products.tile_products),
-    Formulation(tile_gradient.fits, tile_gradient.tile_gradient),
-    Formulation(spread_products.fits, spread_products.spread_products),
-    Formulation(multiply_adds.fits, multiply_adds.multiply_adds),
-    Formulation(tap_sums.fits, tap_sums.tap_sums, alone=True),
-    Formulation(joint_products.fits, joint_products.joint_products),
-)
-_REWRITES = (
-    Rewrite(narrow_floats.fits, narrow_floats.in_float32),
-    Rewrite(group_by_group.fits, group_by_group.group_by_group),
-    Rewrite(places_as_features.fits, places_as_features.places_as_features),
-    Rewrite(float64_forms.is_vector, float64_forms.as_row),
-    Rewrite(float64_forms.grows, float64_forms.padded_before),
-    Rewrite(depth_as_features.fits, depth_as_features.depth_as_features),
-    Rewrite(cropped_signals.fits, cropped_signals.cropped_before),
-    Rewrite(needs_features_last, with_features_last),
+_again = conv_general_dilated_p.bind
+_CHOICES = (
+    Choice(window_as_features.fits, partial(window_as_features.window_as_features, _again), if_finite=True),
+    Choice(runs_as_features.fits, partial(runs_as_features.runs_as_features, _again), if_finite=True),
+    Choice(tile_products.fits, tile_products.tile_products, noinline=True),
+    Choice(tile_gradient.fits, tile_gradient.tile_gradient, noinline=True),
+    Choice(spread_products.fits, spread_products.spread_products, noinline=True),
+    Choice(multiply_adds.fits, multiply_adds.multiply_adds, noinline=True),
+    Choice(tap_sums.fits, tap_sums.tap_sums, noinline=True, on_one_device=True),
+    Choice(joint_products.fits, joint_products.joint_products, noinline=True),
+    Choice(narrow_floats.fits, partial(narrow_floats.in_float32, _again)),
+    Choice(group_by_group.fits, partial(group_by_group.group_by_group, _again)),
+    Choice(places_as_features.fits, partial(places_as_features.places_as_features, _again)),
+    Choice(float64_forms.is_vector, partial(float64_forms.as_row, _again)),
+    Choice(float64_forms.grows, partial(float64_forms.padded_before, _again)),
+    Choice(depth_as_features.fits, partial(depth_as_features.depth_as_features, _again)),
+    Choice(cropped_signals.fits, partial(cropped_signals.cropped_before, _again)),
+    Choice(needs_features_last, partial(with_features_last, _again)),
 )
 
 

@@ -15,7 +15,7 @@ from xlamini.primitives.windows.grouping import split_off
 from xlamini.primitives.windows.views import window_views
 
 
-def windows_times_kernel(bind: Callable[..., Any], lhs: Any, rhs: Any, params: Params) -> Any:
+def windows_times_kernel(bind: Callable[..., Any], params: Params, lhs: Any, rhs: Any) -> Any:
     """The convolution; `bind` applies it to groups of the batch, and `params` are its own."""
     if params["batch_group_count"] > 1:
         return group_by_group(bind, lhs, rhs, **params)

@@ -16,6 +16,7 @@ from xlamini.core import (
     MOVES,
     PURE,
     READS,
+    Avals,
     Axis,
     Cost,
     Params,
@@ -28,6 +29,7 @@ from xlamini.core import (
     literal,
     same_dimensions,
 )
+from xlamini.core.form import Form, Platform
 from xlamini.primitives.arg_extrema import argmax, argmin
 from xlamini.primitives.arithmetic import add, max, min
 from xlamini.primitives.comparison import eq, ge, le
@@ -41,7 +43,7 @@ from xlamini.primitives.reductions import check_kind
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast_in_dim, reshape, sum_over
 from xlamini.primitives.windows.cpu import folds
-from xlamini.primitives.windows.cpu.choice import Formulation, by_formulation
+from xlamini.primitives.windows.cpu.choice import Choice, choose
 from xlamini.primitives.windows.geometry import (
     MOST_PLACES,
     Pads,
@@ -77,7 +79,7 @@ class ReduceWindow(Primitive):
 
     def __init__(self, name: str, combine: Elementwise, *, start: Callable[[Any], Any], accepts: Kinds):
         self.combine, self.start, self.accepts = combine, start, accepts
-        self.formulations = (Formulation(folds.fits, functools.partial(folds.fold, combine=combine, start=start)),)
+        self.choices = (Choice(folds.fits, functools.partial(folds.fold, combine=combine, start=start), noinline=True),)
         super().__init__(name)
 
     def shape_rule(self, x: ShapedArray, **params: Any) -> ShapedArray:
@@ -90,10 +92,10 @@ class ReduceWindow(Primitive):
         (x,), (dim,) = operands, dims
         return self.bind(x, **with_dimension(dim, params)), dim
 
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+        return choose(self.choices, self, platform, avals, params)
+
     def lower(self, ctx: Any, x: Any, **params: Any) -> Any:
-        formulated = by_formulation(ctx, self.formulations, (x,))
-        if formulated is not None:
-            return formulated
         scalar = ctx.aval_out.update(shape=(), weak_type=False)
         body = ctx.scalar_region([scalar] * 2, lambda a, b: [ctx.inline(self.combine, a, b, avals=[scalar] * 2)])
         start = ctx.constant(self.start(scalar.dtype), scalar)
@@ -161,10 +163,10 @@ class WindowRepeat(LinearUnary):
         (x,), (dim,) = operands, dims
         return self.bind(x, window_dimensions=(*window_dimensions[:dim], 1, *window_dimensions[dim:])), dim
 
-    def lower(self, ctx: Any, x: Any, *, window_dimensions: Shape) -> Any:
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form:
         # A TPU would pad the short dimensions of the broadcast array to tiles of 128.
-        repeated = _repeated_by_sums if ctx.platform == "tpu" else _repeated
-        return ctx.inline(lambda x: repeated(x, window_dimensions), x)
+        repeated = _repeated_by_sums if platform.name == "tpu" else _repeated
+        return Form(functools.partial(repeated, **params))
 
 
 class WindowExtremum(ReduceWindow):

@@ -6,8 +6,8 @@ minimum) picks; the second adds a cotangent to that element. They are each other
 
 from __future__ import annotations
 
-import functools
 import math
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 from xlamini.core import (
@@ -27,6 +27,7 @@ from xlamini.core import (
     same_dimensions,
     tangent_aval,
 )
+from xlamini.core.form import Form, Platform
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.elementwise import add_any
@@ -34,7 +35,7 @@ from xlamini.primitives.pad import pad
 from xlamini.primitives.select import where
 from xlamini.primitives.slice import slice
 from xlamini.primitives.windows.cpu import winners
-from xlamini.primitives.windows.cpu.choice import Formulation, by_formulation
+from xlamini.primitives.windows.cpu.choice import Choice, choose
 from xlamini.primitives.windows.geometry import Pads, dilated, pads_attribute, window_counts
 from xlamini.primitives.windows.places import PLACE, places_of, unpicked
 from xlamini.primitives.windows.views import offsets
@@ -165,32 +166,30 @@ class SelectAndScatterAdd(Primitive):
     def batch(self, axis: Axis, operands: Any, dims: Any, **params: Any) -> Any:
         return _batched(self, axis, operands, dims, params)
 
-    def lower(
-        self,
-        ctx: Any,
-        source: Any,
-        x: Any,
-        *,
-        select_prim: Any,
-        window_dimensions: Shape,
-        window_strides: Shape,
-        padding: Pads,
-    ) -> Any:
-        formulated = by_formulation(ctx, _FORMULATIONS, (source, x))
-        if formulated is not None:
-            return formulated
-        windows = Windows(window_dimensions, window_strides, padding)
-        if ctx.platform == "tpu" and windows.leave_too_few_dimensions and ctx.avals_in[0].size:
-            return ctx.inline(lambda source, x: _by_views(source, x, select_prim, windows), source, x)
-        if ctx.platform == "tpu" or not any(map(any, padding)):
-            return _scattered(ctx, source, x, ctx.avals_in[1], select_prim, windows)
-        return _scattered_in_padded(ctx, source, x, select_prim, windows)
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+        """Padding is left to XLA on a TPU alone: elsewhere it may pick, and so lose, an element of its own padding."""
+        if platform.name != "tpu":
+            chosen = choose(_CHOICES, self, platform, avals, params)
+            return chosen or (Form(partial(_in_padded, **params)) if any(map(any, params["padding"])) else None)
+        views = windows_of(params).leave_too_few_dimensions and avals[0].size
+        return Form(partial(_by_views, params["select_prim"], windows_of(params))) if views else None
+
+    def lower(self, ctx: Any, source: Any, x: Any, *, select_prim: Any, padding: Pads, **params: Any) -> Any:
+        aval, out = ctx.avals_in[1], ctx.aval_out
+        scalar, added = aval.update(shape=(), weak_type=False), out.update(shape=(), weak_type=False)
+        keys = [scalar] * 2
+        picks = ctx.scalar_region(keys, lambda a, b: [ctx.inline(select_prim, a, b, avals=keys)])
+        adds = ctx.scalar_region([added] * 2, lambda a, b: [ctx.op("stablehlo.add", a, b, avals=[added])])
+        regions, start = [picks, adds], ctx.constant(0, added)
+        return ctx.op(
+            "stablehlo.select_and_scatter", x, source, start, regions=regions, padding=pads_attribute(padding), **params
+        )
 
 
 select_and_gather_add_p = SelectAndGatherAdd()
 select_and_scatter_add_p = SelectAndScatterAdd()
 
-_FORMULATIONS = (Formulation(winners.fits, winners.to_winners),)
+_CHOICES = (Choice(winners.fits, winners.to_winners, noinline=True),)
 
 
 # --- helpers
@@ -234,38 +233,20 @@ class Windows(NamedTuple):
 _MOST_VIEWS = 64
 
 
-def _scattered(ctx: Any, source: Any, x: Any, aval: ShapedArray, select_prim: Any, windows: Windows) -> Any:
-    """`stablehlo.select_and_scatter` over an operand of type `aval`."""
-    out = ctx.aval_out
-    scalar, added = aval.update(shape=(), weak_type=False), out.update(shape=(), weak_type=False)
-    keys = [scalar] * 2
-    picks = ctx.scalar_region(keys, lambda a, b: [ctx.inline(select_prim, a, b, avals=keys)])
-    adds = ctx.scalar_region([added] * 2, lambda a, b: [ctx.op("stablehlo.add", a, b, avals=[added])])
-    return ctx.op(
-        "stablehlo.select_and_scatter",
-        x,
-        source,
-        ctx.constant(0, added),
-        avals=[out.update(shape=aval.shape)],
-        regions=[picks, adds],
-        window_dimensions=windows.dimensions,
-        window_strides=windows.strides,
-        padding=pads_attribute(windows.padding),
-    )
+def windows_of(params: Params) -> Windows:
+    return Windows(params["window_dimensions"], params["window_strides"], params["padding"])
 
 
-def _scattered_in_padded(ctx: Any, source: Any, x: Any, select_prim: Any, windows: Windows) -> Any:
-    """The same, with the operand padded: but for a TPU, XLA may pick, and so lose, an element of its own padding."""
-    of, padding = ctx.avals_in[1].update(weak_type=False), windows.padding
-    filler = literal(unpicked(select_prim, of.dtype), of.dtype)
-    around = [(low, high, 0) for low, high in padding]
-    x = ctx.inline(lambda x: pad(x, filler, around), x, avals=[of])
-    padded = of.update(shape=tuple(low + n + high for n, (low, high) in zip(of.shape, padding, strict=True)))
-    back = _scattered(ctx, source, x, padded, select_prim, windows._replace(padding=((0, 0),) * len(padding)))
-    return _cut(ctx, back, padded, padding)
+def _in_padded(source: Any, x: Any, *, select_prim: Any, padding: Pads, **params: Any) -> Any:
+    """The same over the padded operand, cropped where the padding is positive, with zeros where it is negative."""
+    filler = literal(unpicked(select_prim, aval_of(x).dtype), aval_of(x).dtype)
+    padded = pad(x, filler, [(low, high, 0) for low, high in padding])
+    none = ((0, 0),) * len(padding)
+    back = select_and_scatter_add_p.bind(source, padded, select_prim=select_prim, padding=none, **params)
+    return pad(back, literal(0, aval_of(back).dtype), [(-low, -high, 0) for low, high in padding])
 
 
-def _by_views(source: Any, x: Any, select_prim: Any, windows: Windows) -> Any:
+def _by_views(select_prim: Any, windows: Windows, source: Any, x: Any) -> Any:
     """The same by slices: find the place in each window that is picked, then spread the cotangents of each place."""
     ones, dtype = (1,) * len(windows.strides), aval_of(source).dtype
     counts = aval_of(source).shape
@@ -274,7 +255,7 @@ def _by_views(source: Any, x: Any, select_prim: Any, windows: Windows) -> Any:
     for i, at in enumerate(offsets(windows.dimensions, ones)):
         moved = where(eq(place, literal(i, PLACE)), source, literal(0, dtype))
         spread.append(pad(moved, literal(0, dtype), _back_to(aval_of(x).shape, counts, at, windows)))
-    return functools.reduce(add_any, spread)
+    return reduce(add_any, spread)
 
 
 def _back_to(shape: Shape, counts: Shape, at: Shape, windows: Windows) -> list[tuple[int, int, int]]:
@@ -284,9 +265,3 @@ def _back_to(shape: Shape, counts: Shape, at: Shape, windows: Windows) -> list[t
     sizes = zip(shape, lows, reach, windows.strides, strict=True)
     return [(low, n - low - end, stride - 1) for n, low, end, stride in sizes]
 
-
-def _cut(ctx: Any, x: Any, padded: ShapedArray, padding: Pads) -> Any:
-    """Undo the padding: crop where it is positive, insert zeros where it is negative."""
-    back = [(-low, -high, 0) for low, high in padding]
-    aval = ctx.aval_out.update(shape=padded.shape, weak_type=False)
-    return ctx.inline(lambda y: pad(y, literal(0, aval.dtype), back), x, avals=[aval])

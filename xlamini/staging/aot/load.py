@@ -111,7 +111,7 @@ def _traced_call(content: Content, captured: Values) -> TracedCall:
 
 
 class _Lowered(NamedTuple):
-    """A stand-in for the LoweredProgram of a loaded program: the fields that Program reads."""
+    """A stand-in for the CompileRequest of a loaded program: the fields that Program reads."""
 
     name: str
     device: Place

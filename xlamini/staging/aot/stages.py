@@ -21,8 +21,8 @@ from xlamini.runtime.meshes.named_sharding import type_sharding
 from xlamini.runtime.meshes.program_placement import AbsentPlacement
 from xlamini.staging.aot.compiled_call import CompiledCall
 from xlamini.staging.aot.estimates import Estimates
+from xlamini.staging.compile.compile_request import CompileRequest
 from xlamini.staging.compile.cost import CostAnalysis, cost_of_program
-from xlamini.staging.compile.lowered_program import LoweredProgram
 from xlamini.staging.compile.lowering_target import Elsewhere, destination, device_of
 from xlamini.staging.compile.program import Program, compile_lowered, spread
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
@@ -161,7 +161,7 @@ class Lowered(Stage):
     (<Lowered successor(x: float32[3])>, True)
     """
 
-    def __init__(self, call: TracedCall, program: LoweredProgram, ahead: AheadOfTime):
+    def __init__(self, call: TracedCall, program: CompileRequest, ahead: AheadOfTime):
         super().__init__(call)
         self._program, self._ahead = program, ahead
         self._compiled: Compiled | None = None

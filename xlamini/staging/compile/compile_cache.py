@@ -24,12 +24,12 @@ from xlamini.runtime.files.disk_entry import Damaged
 from xlamini.runtime.files.disk_key import Key, key, module_key
 from xlamini.runtime.host_memory import memory_needed
 from xlamini.runtime.meshes.program_placement import devices_of
-from xlamini.staging.compile.lowered_program import LoweredProgram, Options, backend_compile, interface_of
+from xlamini.staging.compile.compile_request import CompileRequest, Options, backend_compile, interface_of
 
 _METADATA = r", metadata=\{[^}]*\}"
 
 
-def cached_executable(program: LoweredProgram, options: Options) -> Executable:
+def cached_executable(program: CompileRequest, options: Options) -> Executable:
     """Load a program from disk, or compile it and put it there."""
     if disk_cache.folder() is None:
         return backend_compile(program, options)
@@ -42,7 +42,7 @@ def cached_executable(program: LoweredProgram, options: Options) -> Executable:
     return _kept(program, options, known) if found is None else found
 
 
-def key_of(program: LoweredProgram, options: Options) -> Key | None:
+def key_of(program: CompileRequest, options: Options) -> Key | None:
     """The program's key in the compile cache; None for one that calls Python functions."""
     if program.spread or programs_are_keyed_by_module():
         return _module_key(program, options)
@@ -58,19 +58,19 @@ def key_of(program: LoweredProgram, options: Options) -> Key | None:
     return key(program.name, sketch(program.pruned), code, donated, _meaning(program), program.device, options)
 
 
-def _module_key(program: LoweredProgram, options: Options) -> Key | None:
+def _module_key(program: CompileRequest, options: Options) -> Key | None:
     if _is_of_this_process(program):
         return None
     text = program.module.operation.get_asm(enable_debug_info=False)
     return module_key(program.name, sketch(program.pruned), text, devices_of(program.device), options)
 
 
-def _meaning(program: LoweredProgram) -> dict[str, Any]:
+def _meaning(program: CompileRequest) -> dict[str, Any]:
     """The flags that its lowering depends on."""
     return {**program.flags, "outlining": program.outlines}
 
 
-def _loaded(program: LoweredProgram, options: Options, known: Key) -> Executable | None:
+def _loaded(program: CompileRequest, options: Options, known: Key) -> Executable | None:
     start = time.perf_counter()
     found = disk_cache.find(known)
     if found is None:
@@ -103,7 +103,7 @@ def _without_metadata(hlo: str) -> str:
     return re.sub(_METADATA, "", hlo if start < 0 else hlo[:start] + hlo[end:])
 
 
-def _kept(program: LoweredProgram, options: Options, known: Key | None) -> Executable:
+def _kept(program: CompileRequest, options: Options, known: Key | None) -> Executable:
     """Compile it, and store it on disk if that took long enough; a key of None is computed for that.
 
     The least time is divided among the segments of a program, so that those not stored take less than it in all.
@@ -118,12 +118,12 @@ def _kept(program: LoweredProgram, options: Options, known: Key | None) -> Execu
     return executable
 
 
-def _is_of_this_process(program: LoweredProgram) -> bool:
+def _is_of_this_process(program: CompileRequest) -> bool:
     """Whether it calls Python functions, which no other process has."""
     return bool(program.host_callbacks or program.partitioners)
 
 
-def _store(program: LoweredProgram, executable: Executable, known: Key, seconds: float) -> None:
+def _store(program: CompileRequest, executable: Executable, known: Key, seconds: float) -> None:
     described, platform = about(program.pruned), program.device.platform
     if platform == "cpu":
         described["memory"] = memory_needed(executable)

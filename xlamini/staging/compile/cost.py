@@ -1,13 +1,11 @@
 """Cost analysis of a compiled program: XLA's estimate, or a count of its equations."""
 from __future__ import annotations
 
-from xlamini.core import Jaxpr, close_over
+from xlamini.core import Jaxpr
 from xlamini.core.errors import JaxRuntimeError
-from xlamini.interpreters.dce import dce
-from xlamini.interpreters.expand import expand
-from xlamini.interpreters.physical import physical
 from xlamini.runtime.executable import CompiledModule
 from xlamini.staging.call.higher_order import cost_of
+from xlamini.staging.compile.pipeline import front
 
 SOURCES = (None, "xla", "xlamini")
 
@@ -41,10 +39,5 @@ def cost_of_program(executable: CompiledModule, jaxpr: Jaxpr, source: str | None
 
 def counted(jaxpr: Jaxpr) -> CostAnalysis:
     """The flops and bytes of all equations, as if XLA fused nothing; a loop's body counts once per iteration."""
-    cost = cost_of(needed(jaxpr))
+    cost = cost_of(front(jaxpr).jaxpr)
     return CostAnalysis({"flops": float(cost.flops), "bytes accessed": float(cost.bytes)}, "xlamini")
-
-
-def needed(jaxpr: Jaxpr) -> Jaxpr:
-    """The program as it is lowered: expanded, without random keys and dead equations."""
-    return dce(physical(close_over(expand(jaxpr))), (True,) * len(jaxpr.outvars))[0]

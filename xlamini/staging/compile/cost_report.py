@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from xlamini.core import Cost, Equation, Jaxpr
 from xlamini.core.equation_kind import equation_cost
 from xlamini.staging.call.higher_order import HigherOrder, total
-from xlamini.staging.compile.cost import needed
+from xlamini.staging.compile.pipeline import front
 
 DIRECTIONS = ("forward", "jvp", "backward", "recomputation")
 
@@ -158,5 +158,5 @@ def cost_report(name: str, jaxpr: Jaxpr, while_trips: int | None = None) -> Cost
     if while_trips is not None and (type(while_trips) is not int or while_trips < 0):
         raise ValueError(f"cost: while_trips must be a number of iterations such as 100, or None; got {while_trips!r}")
     walk = Walk(while_trips)
-    walk.visit(needed(jaxpr), Place())
+    walk.visit(front(jaxpr).jaxpr, Place())
     return CostReport(name, walk.items, tuple(walk.left_out))

@@ -9,13 +9,13 @@ import warnings
 from xlamini.core import user_stacklevel
 from xlamini.core.jax_flags import dump_ir_modes, dump_ir_to, include_debug_info_in_dumps
 from xlamini.runtime.files.file_format import replace_file
-from xlamini.staging.compile.lowered_program import LoweredProgram
+from xlamini.staging.compile.compile_request import CompileRequest
 
 _numbers = itertools.count()
 _LONGEST_NAME = 128
 
 
-def dump(program: LoweredProgram) -> None:
+def dump(program: CompileRequest) -> None:
     """Write a program in each of the modes of flag `dump_ir_modes`; warns of a mode that does not exist."""
     folder, number = os.path.expanduser(dump_ir_to.value), next(_numbers)
     os.makedirs(folder, exist_ok=True)

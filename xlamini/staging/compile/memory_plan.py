@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from xlamini.core import Equation, Jaxpr
 from xlamini.runtime.host_memory import shown_bytes
 from xlamini.runtime.targets.topology import Target
-from xlamini.staging.compile.cost import needed
 from xlamini.staging.compile.cost_report import Place, direction_of, line_of
 from xlamini.staging.compile.liveness import Held, Liveness, Moment, storage_on
 from xlamini.staging.compile.merge import merge
+from xlamini.staging.compile.pipeline import front
 
 SHOWN = 12
 """How many values a printed plan lists."""
@@ -143,7 +143,7 @@ def memory_plan(name: str, jaxpr: Jaxpr, donated: Sequence[bool], platform: str,
 
     `scratch` is the number of bytes of memory on the chip that XLA keeps values in.
     """
-    lowered, size = needed(jaxpr), storage_on(platform).size
+    lowered, size = front(jaxpr).jaxpr, storage_on(platform).size
     program = merge(lowered) if platform == "cpu" else lowered
     given, made = ([size(a) for a in avals] for avals in (jaxpr.in_avals, jaxpr.out_avals))
     arguments = given[len(given) - len(donated) :]

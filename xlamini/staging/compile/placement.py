@@ -17,7 +17,7 @@ from xlamini.runtime.meshes.current_mesh import get_abstract_mesh, multi_device_
 from xlamini.runtime.meshes.named_sharding import type_sharding, with_devices, without_trailing_none
 from xlamini.runtime.meshes.program_placement import AbsentPlacement, MeshPlacement, Place
 from xlamini.runtime.sharding import as_sharding
-from xlamini.staging.compile.lowered_program import Orders
+from xlamini.staging.compile.compile_request import Orders
 from xlamini.staging.compile.lowering_target import Elsewhere
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from xlamini.core import Equation, Jaxpr, subjaxprs
 from xlamini.runtime.processes.agreement import check_same_program
-from xlamini.staging.compile.lowered_program import LoweredProgram
+from xlamini.staging.compile.compile_request import CompileRequest
 
 
-def check_before_first_run(lowered: LoweredProgram, devices: Sequence[Any]) -> Callable[[], None]:
+def check_before_first_run(lowered: CompileRequest, devices: Sequence[Any]) -> Callable[[], None]:
     """A check, to be called, that all processes of these devices run the same program."""
     name, jaxpr = lowered.name, lowered.pruned
     fingerprint = hashlib.sha256(str(lowered.module).encode()).hexdigest()

@@ -26,8 +26,8 @@ from xlamini.runtime.lifetime import explain_failure, release
 from xlamini.runtime.processes.group import spans_processes
 from xlamini.runtime.transfer_guards import unguarded
 from xlamini.runtime.versions import DISPATCH_ERRORS, EIGEN_CONVOLUTIONS, FAST_ON_CPU
-from xlamini.staging.compile.lowered_program import (
-    LoweredProgram,
+from xlamini.staging.compile.compile_request import (
+    CompileRequest,
     Options,
     backend_compile,
     check_nest,
@@ -44,7 +44,7 @@ _SMALL = 2**24
 # processes.
 
 
-def compile_lowered(lowered: LoweredProgram, options: Options = None) -> Program:
+def compile_lowered(lowered: CompileRequest, options: Options = None) -> Program:
     """Compile a lowered program, or load it from the disk cache; `options` are XLA's, by name, besides the flags'."""
     from xlamini.staging.compile.ledger import compiling
 
@@ -60,7 +60,7 @@ def compile_lowered(lowered: LoweredProgram, options: Options = None) -> Program
     return Program(lowered, executable, _check_of_others(lowered))
 
 
-def with_flags(lowered: LoweredProgram, options: Options) -> Options:
+def with_flags(lowered: CompileRequest, options: Options) -> Options:
     """XLA's options for a program: those of the flags and of its convolutions, and those given, which come first."""
     by_flags = options_of(compile_key())
     if lowered.device.platform == "cpu":
@@ -71,12 +71,12 @@ def with_flags(lowered: LoweredProgram, options: Options) -> Options:
     return {**by_flags, **options}
 
 
-def _for_cpu(lowered: LoweredProgram) -> dict[str, Any]:
+def _for_cpu(lowered: CompileRequest) -> dict[str, Any]:
     fast = FAST_ON_CPU if disable_most_optimizations.value else {}
     return fast | EIGEN_CONVOLUTIONS if suits_eigen(lowered.pruned) else fast
 
 
-def _executable(lowered: LoweredProgram, options: Options) -> Any:
+def _executable(lowered: CompileRequest, options: Options) -> Any:
     if lowered.segments is None:
         return _executable_of(lowered, options)
     from xlamini.staging.compile.segments import compile_segments  # for deep programs only
@@ -84,7 +84,7 @@ def _executable(lowered: LoweredProgram, options: Options) -> Any:
     return compile_segments(lowered, lambda segment: _executable_of(segment, options))
 
 
-def _executable_of(program: LoweredProgram, options: Options) -> Executable | CompileOnlyModule:
+def _executable_of(program: CompileRequest, options: Options) -> Executable | CompileOnlyModule:
     if is_compile_only(program.device) or not _may_be_cached(program):
         return compiled_anew(program, options)
     from xlamini.staging.compile.compile_cache import cached_executable
@@ -92,7 +92,7 @@ def _executable_of(program: LoweredProgram, options: Options) -> Executable | Co
     return cached_executable(program, options)
 
 
-def compiled_anew(program: LoweredProgram, options: Options) -> Executable | CompileOnlyModule:
+def compiled_anew(program: CompileRequest, options: Options) -> Executable | CompileOnlyModule:
     """Call XLA's compiler, whatever is in the disk cache; nothing is written there. `options` are all of XLA's."""
     if not is_compile_only(program.device):
         return backend_compile(program, options)
@@ -102,11 +102,11 @@ def compiled_anew(program: LoweredProgram, options: Options) -> Executable | Com
     return compile_for_target(program.module, **about, **interface_of(program, options))
 
 
-def _may_be_cached(program: LoweredProgram) -> bool:
+def _may_be_cached(program: CompileRequest) -> bool:
     return program.uses_disk_cache and not (program.spread and spans_processes(program.spread.devices))
 
 
-def _check_of_others(lowered: LoweredProgram) -> Callable[[], None] | None:
+def _check_of_others(lowered: CompileRequest) -> Callable[[], None] | None:
     """The check that the other processes run the same program; None for a program of this process alone."""
     if lowered.spread is None or not spans_processes(lowered.spread.devices):
         return None
@@ -137,7 +137,7 @@ class Program:
 
     def __init__(
         self,
-        lowered: LoweredProgram,
+        lowered: CompileRequest,
         executable: Any,
         check_others: Callable[[], None] | None = None,
     ):

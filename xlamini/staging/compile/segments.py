@@ -9,10 +9,10 @@ from xlamini.core.config import under
 from xlamini.interpreters.outline.segments import Segments
 from xlamini.runtime.meshes.program_placement import input_shardings
 from xlamini.runtime.segments import SegmentedExecutable, Step
-from xlamini.staging.compile.lowered_program import LoweredProgram
+from xlamini.staging.compile.compile_request import CompileRequest
 
 
-def compile_segments(program: LoweredProgram, compiled: Callable[[LoweredProgram], Any]) -> SegmentedExecutable:
+def compile_segments(program: CompileRequest, compiled: Callable[[CompileRequest], Any]) -> SegmentedExecutable:
     """The program as executables that run one after another; `compiled` makes that of a segment."""
     made = {jaxpr: compiled(segment) for jaxpr, segment in lowered_segments(program).items()}
     steps = [Step(made[s.jaxpr], s.operands, s.dead) for s in program.segments.in_order]
@@ -21,13 +21,13 @@ def compile_segments(program: LoweredProgram, compiled: Callable[[LoweredProgram
     return SegmentedExecutable(steps, program.segments.outputs, avals, shardings, frozenset(program.donated))
 
 
-def lowered_segments(program: LoweredProgram) -> dict[Jaxpr, LoweredProgram]:
+def lowered_segments(program: CompileRequest) -> dict[Jaxpr, CompileRequest]:
     """Each different segment of a program as a program of its own."""
     reused = _reused(program.segments, len(program.pruned.invars), {*program.donated})
     lowered = {}
     with under(program.flags):
         for jaxpr, flags in reused.items():
-            segment = LoweredProgram(jaxpr, program.name, program.device, flags, keep_unused=True, outline=False)
+            segment = CompileRequest(jaxpr, program.name, program.device, flags, keep_unused=True, outline=False)
             segment.segment_count = len(reused)
             lowered[jaxpr] = segment
     return lowered

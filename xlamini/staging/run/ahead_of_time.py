@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from xlamini.core.mutable_values import first_holder
 from xlamini.runtime.executable import CompilerOptions
-from xlamini.staging.compile.lowered_program import LoweredProgram
+from xlamini.staging.compile.compile_request import CompileRequest
 from xlamini.staging.compile.placement import AskedShardings, absent_placement, asked_shardings, elsewhere
 from xlamini.staging.compile.program import Program, compile_lowered
 from xlamini.staging.run.call_plan import CallPlan
@@ -46,7 +46,7 @@ class AheadOfTime:
         outs = self._jitted.out_shardings(self._trace)
         return asked_shardings(self._plan.leaves, self._plan.in_shardings, self._trace.jaxpr, outs)
 
-    def lower(self, where: Any) -> LoweredProgram:
+    def lower(self, where: Any) -> CompileRequest:
         """The program for the device, target or platform named; None is where a call would run it."""
         plan, traced = self._in_arrays
         asked = self.asked()
@@ -60,7 +60,7 @@ class AheadOfTime:
         program.committed = committed
         return program
 
-    def compile(self, lowered: LoweredProgram) -> Program:
+    def compile(self, lowered: CompileRequest) -> Program:
         """The program, which later calls run too. It is an earlier call's, unless that runs in segments."""
 
         def make() -> Program:

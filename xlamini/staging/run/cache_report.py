@@ -20,7 +20,7 @@ from xlamini.runtime.files.disk_key import SKETCH, Key
 from xlamini.runtime.files.file_format import open_regular
 from xlamini.staging.aot.jit_type import Wrapped
 from xlamini.staging.compile.compile_cache import about, key_of
-from xlamini.staging.compile.lowered_program import LoweredProgram, Options
+from xlamini.staging.compile.compile_request import CompileRequest, Options
 from xlamini.staging.compile.program import with_flags
 from xlamini.staging.compile.segments import lowered_segments
 from xlamini.staging.run.jit_function import jit
@@ -130,13 +130,13 @@ def explain(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
     return _missed(program, known, everything) if found is None else f"{program.name} is in the cache: {found}"
 
 
-def _as_called(program: LoweredProgram) -> LoweredProgram:
+def _as_called(program: CompileRequest) -> CompileRequest:
     """The program as a call lowers it, in segments if it is deep."""
     donated = [alias is not None for alias in program.aliases]
-    return LoweredProgram(program.pruned, program.name, program.device, donated, True, program.outlines, True)
+    return CompileRequest(program.pruned, program.name, program.device, donated, True, program.outlines, True)
 
 
-def _explain_segments(program: LoweredProgram, options: Options) -> str:
+def _explain_segments(program: CompileRequest, options: Options) -> str:
     everything = entries()
     known = [key_of(segment, options) for segment in lowered_segments(program).values()]
     found = [_entry_of(key, everything) for key in known if key is not None]
@@ -151,7 +151,7 @@ def _entry_of(known: Key, everything: list[Entry]) -> Entry | None:
     return next((entry for entry in everything if entry.path == here and entry.parts == known.parts), None)
 
 
-def _missed(program: LoweredProgram, known: Key, others: list[Entry]) -> str:
+def _missed(program: CompileRequest, known: Key, others: list[Entry]) -> str:
     least = least_seconds()
     kept = f" (programs that compile in less than {least:g} s are not kept)" if least else ""
     if not others:

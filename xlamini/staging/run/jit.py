@@ -33,7 +33,8 @@ from xlamini.runtime.transfer_guards import is_guarded
 from xlamini.runtime.versions import DISPATCH_ERRORS
 from xlamini.staging.call.call import jit_p
 from xlamini.staging.call.higher_order import names_in
-from xlamini.staging.compile.lowered_program import LoweredProgram, expanded
+from xlamini.staging.compile.compile_request import CompileRequest
+from xlamini.staging.compile.pipeline import expanded
 from xlamini.staging.compile.placement import Placement, orders_of_call, placement, requested_by
 from xlamini.staging.compile.program import Program, compile_lowered
 from xlamini.staging.run.call_plan import CallPlan, with_values_for_types
@@ -286,7 +287,7 @@ class Jitted(Estimated):
         with entry_of_program(self, traced, plan, device):
             return compile_lowered(self.lower(plan, traced, device, in_segments=True), self.options.compiler)
 
-    def lower(self, plan: CallPlan, traced: Trace, device: Any, in_segments: bool = False) -> LoweredProgram:
+    def lower(self, plan: CallPlan, traced: Trace, device: Any, in_segments: bool = False) -> CompileRequest:
         """The program of this signature, lowered for a device or a mesh."""
         from xlamini.staging.run.cache_misses import entry_of_lowering
 
@@ -294,7 +295,7 @@ class Jitted(Estimated):
         donated = [False] * captured + self.donated(plan)
         with paused_gc(), entry.measured(), Phase(REWRITE, self.name):
             how = options.keep_unused, options.outline, in_segments, orders_of_call(options, plan, traced)
-            lowered = LoweredProgram(traced.jaxpr, self.name, device, donated, *how)
+            lowered = CompileRequest(traced.jaxpr, self.name, device, donated, *how)
         lowered.ledger_entry = entry
         if captured:
             warn_of_large_captures(self.name, traced.jaxpr, traced.captured)

@@ -41,7 +41,7 @@ from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.expand import expand
 from xlamini.primitives import convert
 from xlamini.runtime import device_put_value
-from xlamini.staging.compile.lowered_program import LoweredProgram
+from xlamini.staging.compile.compile_request import CompileRequest
 from xlamini.staging.compile.placement import placement, requested_by
 from xlamini.staging.compile.program import Program, compile_lowered
 from xlamini.staging.run.lift_literals import numbers_apart
@@ -214,7 +214,7 @@ def _found_or_made(jaxpr: Jaxpr, key: Key) -> tuple[Program | None, Sequence[Any
 
 def _compiled(jaxpr: Jaxpr, key: Key) -> Program:
     def make() -> Program:
-        return programs.keep(key, compile_lowered(LoweredProgram(jaxpr, jaxpr.name, key[1])))
+        return programs.keep(key, compile_lowered(CompileRequest(jaxpr, jaxpr.name, key[1])))
 
     return made_once(key, f"the compilation of {jaxpr.name}", lambda: programs.table.get(key), make)
 

@@ -7,19 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Jaxpr, Tracer, example_of, float0, keystr, tangent_aval, tree_flatten_with_path
+from xlamini.core import Tracer, example_of, float0, keystr, tangent_aval, tree_flatten_with_path
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.effects import debug_effect, ffi_effect, io_effect, ordered_debug_effect, ordered_io_effect
+from xlamini.core.form import Platform
 from xlamini.core.frames import is_own
-from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
-from xlamini.interpreters.physical import physical
 from xlamini.runtime.devices.platforms import default_backend
 from xlamini.staging import Trace, jit
 from xlamini.staging.aot.captured_arrays import ndarrays
 from xlamini.staging.aot.jit_type import Wrapped
 from xlamini.staging.aot.stages import Traced
-from xlamini.staging.compile.lowered_program import expanded
+from xlamini.staging.compile import pipeline
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.transforms.derivatives.vjp import vjp
 from xlamini.transforms.export.artifact import Exported
@@ -109,12 +108,13 @@ def _exported(
 ) -> Exported:
     """The exported function of a call, for the devices of a mesh, or for one device if that is None."""
     whole, name = traced._call.trace, traced.fun_name
-    trace = expanded(whole)
+    trace = pipeline.expanded(whole)
     call = traced._call._replace(trace=trace)
     _check(name, trace)
     place = placement_of(call, traced._ahead.asked(), mesh)
     computed = tuple(a.dtype != float0 for a in trace.jaxpr.out_avals)
-    pruned, used = dce(physical(trace.jaxpr), computed, False)
+    stage = pipeline.front(trace.jaxpr)
+    used = stage.used_inputs
     count = len(trace.captured)
     constants = ndarrays(compress(trace.captured, used[:count]))
     ins = (*[None] * len(constants), *compress(place.ins, used[count:]))
@@ -130,7 +130,7 @@ def _exported(
         out_avals=typed(trace.jaxpr.out_avals, outs),
         platforms=platforms,
         disabled_safety_checks=checks,
-        mlir_module_serialized=_artifact(pruned, name, platforms, constants, checks, of_main, names),
+        mlir_module_serialized=_artifact(stage, name, platforms, constants, checks, of_main, names),
         module_kept_var_idx=kept,
         nr_devices=place.device_count,
         _in_named_shardings=ins,
@@ -168,7 +168,7 @@ def _refuse_python(name: str) -> None:
 
 
 def _artifact(
-    jaxpr: Jaxpr,
+    stage: pipeline.Stage,
     name: str,
     platforms: tuple[str, ...],
     constants: Sequence[np.ndarray],
@@ -184,6 +184,9 @@ def _artifact(
     from xlamini.runtime.files.portable import artifact_of
 
     of_mesh = None if place.mesh is None else place
+    several = place.mesh is not None and place.mesh.size > 1
+    options = pipeline.Options(name, tuple(Platform(p, several) for p in platforms))
+    jaxpr = pipeline.back(stage, options).jaxpr
     if len(platforms) == 1:
         module, callbacks, _ = lower_jaxpr(jaxpr, name, platforms[0], constants=constants, placement=of_mesh)
     else:

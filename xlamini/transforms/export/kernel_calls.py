@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Avals, Params, ShapedArray
+from xlamini.core.form import Platform
 from xlamini.core.memo import Memo
 from xlamini.core.primitive import Primitive, primitives
 from xlamini.core.tracer import build
 from xlamini.lowering.mlir import element_type_text
 from xlamini.lowering.module import lower_jaxpr
+from xlamini.lowering.specialize import specialize
 from xlamini.primitives import linalg
 from xlamini.primitives.linalg.stacks import MatrixOperation
 from xlamini.runtime.files.module_reader import Call, calls_of
@@ -80,6 +82,6 @@ def _written(primitive: Primitive, avals: Avals, params: Params, platform: str) 
 
     try:
         jaxpr, _ = build(run, avals, primitive.name)
-        return calls_of(lower_jaxpr(jaxpr, primitive.name, platform).module)
+        return calls_of(lower_jaxpr(specialize(jaxpr, (Platform(platform),)), primitive.name, platform).module)
     except (NotImplementedError, TypeError, ValueError):
         return []

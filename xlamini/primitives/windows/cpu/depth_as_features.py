@@ -14,10 +14,10 @@ from typing import Any
 from xlamini.core import Shape, ShapedArray, aval_of, literal
 from xlamini.primitives.concatenate import concatenate
 from xlamini.primitives.pad import pad
+from xlamini.primitives.parts import noinline
 from xlamini.primitives.shape import moveaxis, reshape
 from xlamini.primitives.slice import slice_in_dim
 from xlamini.primitives.windows.conv_numbers import OF_SPACE, ConvDimensionNumbers, features_last, result_space
-from xlamini.primitives.windows.cpu.noinline import noinline
 from xlamini.primitives.windows.cpu.numbers import PLAIN_FLOATS
 from xlamini.primitives.windows.cpu.runs import moved, moved_back
 

@@ -14,9 +14,9 @@ from typing import Any
 
 from xlamini.core import Shape, ShapedArray, aval_of, literal
 from xlamini.primitives.pad import pad
+from xlamini.primitives.parts import noinline
 from xlamini.primitives.shape import expand_dims, squeeze
 from xlamini.primitives.windows.conv_numbers import OF_SPACE, ConvDimensionNumbers, result_space, space_of
-from xlamini.primitives.windows.cpu.noinline import noinline
 from xlamini.primitives.windows.geometry import Pads
 
 

@@ -34,6 +34,7 @@ from xlamini.primitives.dynamic_update_slice import dynamic_update_slice_p
 from xlamini.primitives.elementwise import add_any, mul
 from xlamini.primitives.iota import iota_p
 from xlamini.primitives.pad import pad
+from xlamini.primitives.parts import noinline
 from xlamini.primitives.precision import swapped
 from xlamini.primitives.scalar_loop import place, scalar_loop
 from xlamini.primitives.select import where
@@ -41,7 +42,6 @@ from xlamini.primitives.shape import broadcast_in_dim, expand_dims, reshape, sum
 from xlamini.primitives.slice import index_in_dim
 from xlamini.primitives.tangent_ops import zeros
 from xlamini.primitives.windows.conv_numbers import ConvDimensionNumbers, placed, space_of
-from xlamini.primitives.windows.cpu.noinline import noinline
 from xlamini.primitives.windows.cpu.numbers import is_plain
 from xlamini.primitives.windows.cpu.tiles import Tiles, joined
 from xlamini.primitives.windows.geometry import Pads, window_counts

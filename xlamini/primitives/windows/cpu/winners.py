@@ -21,10 +21,10 @@ from xlamini.primitives.comparison import eq
 from xlamini.primitives.elementwise import add_any
 from xlamini.primitives.iota import iota_p
 from xlamini.primitives.pad import pad
+from xlamini.primitives.parts import noinline
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast_in_dim, reshape, transpose
 from xlamini.primitives.slice import slice
-from xlamini.primitives.windows.cpu.noinline import noinline
 from xlamini.primitives.windows.cpu.numbers import PLAIN_FLOATS
 from xlamini.primitives.windows.geometry import Pads
 from xlamini.primitives.windows.places import PLACE, places_of

@@ -1,4 +1,4 @@
-"""A lowered program: a jaxpr after dead code elimination, its StableHLO module, and XLA's compiler called for it."""
+"""What a program is compiled from: its jaxpr, place, donations and StableHLO; and the call of XLA's compiler."""
 from __future__ import annotations
 
 import functools
@@ -6,39 +6,24 @@ import itertools
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from xlamini.core import (
-    Jaxpr,
-    ShapedArray,
-    ShapeError,
-    any_ordered,
-    close_over,
-    float0,
-    once,
-    rewrite,
-    subjaxprs,
-)
+from xlamini.core import Jaxpr, ShapeError, any_ordered, float0, once, subjaxprs
 from xlamini.core.cache_flags import programs_are_kept, programs_are_keyed_by_module
 from xlamini.core.compile_flags import outlining
 from xlamini.core.config import trace_flags, under
 from xlamini.core.effects import ffi_effect
-from xlamini.core.hi_types import HiAval
+from xlamini.core.form import Platform
 from xlamini.core.jax_flags import log_compiles
-from xlamini.core.jaxpr import is_expanded
 from xlamini.core.phases import LOWER, Phase
-from xlamini.core.sharding.partial_sums import sums_of
-from xlamini.core.tracer import build
-from xlamini.interpreters.dce import dce
-from xlamini.interpreters.evaluate import evaluate
-from xlamini.interpreters.expand import expand
-from xlamini.interpreters.physical import is_extended, physical
-from xlamini.primitives.sharding_constraint import moved_to
+from xlamini.interpreters.physical import is_extended
 from xlamini.runtime.executable import Executable, compile_module
 from xlamini.runtime.layout import Order
 from xlamini.runtime.meshes.program_placement import MeshPlacement, Place, placed_avals
-from xlamini.staging.compile.outlining import Outline, outlined
-from xlamini.staging.trace.tracing import Trace
+from xlamini.staging.compile import pipeline
+
+if TYPE_CHECKING:
+    from xlamini.interpreters.outline.segments import Segments
 
 _logger = logging.getLogger("xlamini")
 
@@ -51,14 +36,14 @@ _GIGANTIC = 2**36
 """The number of elements at which XLA's CPU compiler crashes on an array."""
 
 
-class LoweredProgram:
-    """A jaxpr and its StableHLO module, ready to compile.
+class CompileRequest:
+    """A program to be compiled for a place: its jaxpr, which inputs are donated, and its StableHLO module.
 
-    With the disk cache on, lowering is deferred, and so is the outlining of what cannot run in segments: a program that
-    is loaded from disk needs neither. `ledger_entry` is the entry of the call that it was lowered for, if there was
-    one; `of_calls` is the key of the program that a call runs, if it is this one, and `committed` whether its results
-    are committed; `segment_count` is of how many different segments it is one, 1 for a whole program. `recipe`
-    makes the whole program once more.
+    With the disk cache on, the passes of the back end and lowering are deferred: a program that is loaded from disk
+    needs neither. `ledger_entry` is the entry of the call that it was made for, if there was one; `of_calls` is the key
+    of the program that a call runs, if it is this one, and `committed` whether its results are committed;
+    `segment_count` is of how many different segments it is one, 1 for a whole program. `again` makes the whole
+    program once more.
     """
 
     ledger_entry: Any = None
@@ -78,30 +63,32 @@ class LoweredProgram:
         orders: Orders | None = None,
     ):
         self.again = functools.partial(type(self), jaxpr, name, device, donated, keep_unused, outline, orders=orders)
-        if isinstance(device, MeshPlacement) and any(map(_moves_terms, jaxpr.out_avals, device.outs)):
-            jaxpr = _with_terms(jaxpr, device.outs)
-        self.out_avals = jaxpr.out_avals
+        self.outlines = outlining.value if outline is None else outline
+        self._options = self._options_of(name, device, keep_unused, in_segments and orders is None)
+        front = self._front = pipeline.front(jaxpr, self._options)
+        self.pruned, self.used_inputs, self.out_avals = front.jaxpr, front.used_inputs, jaxpr.out_avals
         self.takes_keys = any(map(is_extended, jaxpr.in_avals))
         self.returns_keys = any(map(is_extended, self.out_avals))
         self.computed = tuple(a.dtype != float0 for a in self.out_avals)
-        self.pruned, used = dce(_on_words(jaxpr, name), self.computed, keep_unused)
-        self.used_inputs = used
-        self.outlines = outlining.value if outline is None else outline
-        self.orders = orders and orders.of(used, self.computed)
-        in_segments = in_segments and orders is None and not self.pruned.effects
-        self._in_segments = in_segments and not isinstance(device, MeshPlacement)
+        self.orders = orders and orders.of(self.used_inputs, self.computed)
         self.bytes_made = _bytes_made(self.pruned) if device.platform == "cpu" else 0
         self.name, self.device = name, self._pruned_place(device)
         donated = donated or (False,) * len(jaxpr.invars)
-        self.aliases = self._alias_outputs(list(itertools.compress(donated, used)))
-        self.unusable = _unusable(donated, used, self.aliases)
+        self.aliases = self._alias_outputs(list(itertools.compress(donated, self.used_inputs)))
+        self.unusable = _unusable(donated, self.used_inputs, self.aliases)
         self.flags, self.uses_disk_cache = trace_flags(), programs_are_kept() and orders is None
-        self._outline: Outline | None = None
+        self._back: pipeline.Stage | None = None
         self._module: tuple[Any, list[Any], list[Any]] | None = None
         if self.segments is not None:
             return  # each is lowered by itself
         if not self.uses_disk_cache or programs_are_keyed_by_module():
-            _ = self._lowered  # now, so that an error of a lowering rule is raised here
+            self.lower()  # now, so that an error of a lowering rule is raised here
+
+    def _options_of(self, name: str, device: Place, keep_unused: bool, in_segments: bool) -> pipeline.Options:
+        mesh = device.mesh if isinstance(device, MeshPlacement) else None
+        platforms = (Platform(device.platform, mesh is not None and mesh.size > 1),)
+        outs = device.outs if isinstance(device, MeshPlacement) else ()
+        return pipeline.Options(name, platforms, outs, keep_unused, self.outlines, in_segments and mesh is None)
 
     def _alias_outputs(self, donated: Sequence[bool]) -> list[int | None]:
         aliases = alias_outputs(self.pruned, donated)
@@ -123,13 +110,15 @@ class LoweredProgram:
     # Not cached_property, whose frame would show in the tracebacks of lowering errors.
 
     @property
-    def _outlined(self) -> Outline:
-        if self._outline is None:
-            self._outline = outlined(self.pruned, self.device.platform, self.outlines, self._in_segments)
-        return self._outline
+    def back(self) -> pipeline.Stage:
+        """The program after all passes."""
+        if self._back is None:
+            with under(self.flags):
+                self._back = pipeline.back(self._front, self._options)
+        return self._back
 
-    @property
-    def _lowered(self) -> tuple[Any, list[Any], list[Any]]:
+    def lower(self) -> tuple[Any, list[Any], list[Any]]:
+        """The StableHLO module, with the Python functions that it calls and those by which XLA partitions it."""
         if self._module is None:
             # Imported here because MLIR's bindings cost 0.1 s, which a user who only looks at jaxprs should not pay.
             from xlamini.lowering.module import lower_jaxpr
@@ -139,19 +128,22 @@ class LoweredProgram:
                 self._module = lower_jaxpr(self.jaxpr, self.name, self.device.platform, self.aliases, *how)
         return self._module
 
-    jaxpr = property(lambda self: self._outlined.jaxpr, doc="The program as it is lowered.")
-    outline_report = property(lambda self: self._outlined.report, doc="Which blocks were outlined, or why none was.")
-    segments = property(
-        lambda self: self._outlined.segments if self._in_segments else None,  # others are not outlined to answer this
-        doc="Its segments, if each is compiled by itself.",
-    )
+    @property
+    def segments(self) -> Segments | None:
+        """Its segments, if each is compiled by itself; others do not run the back end to answer this."""
+        if not self._options.in_segments or self.pruned.effects:
+            return None
+        return self.back.outline.segments
+
+    jaxpr = property(lambda self: self.back.jaxpr, doc="The program as it is lowered.")
+    outline_report = property(lambda self: self.back.outline.report, doc="Which blocks were outlined, or why none was.")
     donated = property(
         lambda self: [i for i, alias in enumerate(self.aliases) if alias is not None],
         doc="The inputs whose memory a result takes.",
     )
-    module = property(lambda self: self._lowered[0], doc="The StableHLO module.")
-    host_callbacks = property(lambda self: self._lowered[1], doc="The Python functions that the module calls.")
-    partitioners = property(lambda self: self._lowered[2], doc="The Python functions that XLA calls to compile it.")
+    module = property(lambda self: self.lower()[0], doc="The StableHLO module.")
+    host_callbacks = property(lambda self: self.lower()[1], doc="The Python functions that the module calls.")
+    partitioners = property(lambda self: self.lower()[2], doc="The Python functions that XLA calls to compile it.")
 
 
 class Orders(NamedTuple):
@@ -168,51 +160,6 @@ class Orders(NamedTuple):
         """The outputs that may reuse the memory of the inputs, where both have one layout."""
         pairs = zip(aliases, self.ins, strict=True)
         return [None if alias is None or self.outs[alias] != order else alias for alias, order in pairs]
-
-
-def expanded(traced: Trace) -> Trace:
-    """The trace in terms of primitives that are lowered; what their rules captured joins the captured values."""
-    if is_expanded(traced.jaxpr):
-        return traced
-    _refuse_users_types(traced.jaxpr)
-    whole = expand(traced.jaxpr)
-    return traced._replace(jaxpr=close_over(whole), captured=[*whole.consts, *traced.captured])
-
-
-def _refuse_users_types(jaxpr: Jaxpr) -> None:
-    """TypeError for a program that takes or returns values that are no arrays, as an exported one would."""
-    found = [a for a in (*jaxpr.in_avals, *jaxpr.out_avals) if type(a) is HiAval]
-    if found:
-        raise TypeError(
-            f"{jaxpr.name} takes or returns a value of the type {found[0]}, but an exported program takes and returns "
-            "arrays, as who calls it may not have the type; export a function of arrays that makes the value inside"
-        )
-
-
-def _moves_terms(aval: ShapedArray, there: Any) -> bool:
-    """Whether an output with this sharding is unreduced, or has a sum to take."""
-    return there is not None and bool(there.spec.unreduced or sums_of(aval).unreduced)
-
-
-@rewrite
-def _with_terms(jaxpr: Jaxpr, outs: Sequence[Any]) -> Jaxpr:
-    """The jaxpr with those outputs resharded; Shardy would take any value for a term, and refuse to return a sum."""
-
-    def resharded(*operands: Any) -> list[Any]:
-        found = zip(evaluate(jaxpr, operands), jaxpr.out_avals, outs, strict=True)
-        return [moved_to(x, there) if _moves_terms(aval, there) else x for x, aval, there in found]
-
-    return build(resharded, jaxpr.in_avals, jaxpr.name)[0]
-
-
-def _on_words(jaxpr: Jaxpr, name: str) -> Jaxpr:
-    """The program with random keys as the words that they are, after they have been checked."""
-    on_words = physical(jaxpr)
-    if on_words is not jaxpr:
-        from xlamini.staging.compile.key_reuse import check_keys  # for programs with keys
-
-        check_keys(name, jaxpr)
-    return on_words
 
 
 @once
@@ -232,7 +179,7 @@ def _bytes_made(jaxpr: Jaxpr) -> int:
     return sum(aval.nbytes for aval in avals) + sum(map(_bytes_made, bodies))
 
 
-def check_nest(program: LoweredProgram) -> None:
+def check_nest(program: CompileRequest) -> None:
     """RecursionError for loops and branches nested so deep that XLA's compiler would end the process."""
     depth = _nest(program.pruned)
     if depth > _DEEPEST:
@@ -267,7 +214,7 @@ def _unusable(donated: Sequence[bool], used: Sequence[bool], aliases: Sequence[i
     return [i for i, (d, u) in enumerate(zip(donated, used, strict=True)) if u and (next(alias) is None) and d]
 
 
-def backend_compile(program: LoweredProgram, options: Options) -> Executable:
+def backend_compile(program: CompileRequest, options: Options) -> Executable:
     """Call XLA's compiler for a lowered program; under flag `log_compiles` two messages say so."""
     effects, logs = program.pruned.effects, log_compiles.value
     if logs:
@@ -288,7 +235,7 @@ def backend_compile(program: LoweredProgram, options: Options) -> Executable:
     return executable
 
 
-def interface_of(program: LoweredProgram, options: Options) -> dict[str, Any]:
+def interface_of(program: CompileRequest, options: Options) -> dict[str, Any]:
     """The keyword arguments that compiling and loading a program share: types, donation, device, options."""
     out_avals = program.pruned.out_avals
     return {

@@ -1,0 +1,154 @@
+"""The platform's choice, as a rewrite: each equation in the form that its primitive has for the platform.
+
+    specialize(jaxpr, (Platform("cpu"),))  ->  jaxpr with `form` equations, one StableHLO operation for each other one
+
+A `form` equation calls the program that computes the equation it stands in for. That program is traced once for all
+equations of a kind, and becomes one function of the module, so a form of 200 equations does not make programs longer.
+Operands, results, ids and provenance stay those of the equation. Inside of its own form an equation is lowered as it
+is, so that a form may use XLA's operation for some operands.
+"""
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from xlamini.core import Equation, Jaxpr, Params, Primitive, ShapedArray, Values, rewrite
+from xlamini.core.config import trace_context_key
+from xlamini.core.equation_kind import derived
+from xlamini.core.form import Form, Platform
+from xlamini.core.primitive import Cost
+from xlamini.core.structure import hashable
+from xlamini.core.tracer import build
+
+Operation = tuple[Primitive, tuple, tuple]
+"""A primitive, the shapes and dtypes of operands and results, and the params: what an equation does."""
+
+
+class Body(NamedTuple):
+    """The program of a form."""
+
+    jaxpr: Jaxpr
+    is_formula: bool
+
+
+@rewrite
+def specialize(jaxpr: Jaxpr, platforms: tuple[Platform, ...], within: Operation | None = None) -> Jaxpr:
+    """The program in the forms for these platforms, or part of the form of `within`; `jaxpr` itself if none differs."""
+    eqns = [_specialized(eqn, platforms, within) for eqn in jaxpr.eqns]
+    return jaxpr if all(map(operator.is_, eqns, jaxpr.eqns)) else jaxpr.replace(eqns=eqns)
+
+
+def _specialized(eqn: Equation, platforms: tuple[Platform, ...], within: Operation | None) -> Equation:
+    primitive = eqn.primitive
+    if primitive is form_p:
+        return eqn
+    if primitive.higher_order:
+        return _with_jaxprs(eqn, lambda jaxpr: specialize(jaxpr, platforms, within))
+    if type(primitive).form is Primitive.form or (within is not None and within == _operation(eqn)):
+        return eqn
+    bodies = tuple(_body(eqn, platform) for platform in platforms)
+    return eqn if bodies.count(None) == len(bodies) else _call(eqn, platforms, bodies)
+
+
+def _call(eqn: Equation, platforms: tuple[Platform, ...], bodies: Sequence[Body | None]) -> Equation:
+    found = {p.name: body for p, body in zip(platforms, bodies, strict=True) if body is not None}
+    params: Params = {
+        "of": eqn,
+        "platforms": tuple(found),
+        "jaxprs": tuple(body.jaxpr for body in found.values()),
+        "is_formula": any(body.is_formula for body in found.values()),
+    }
+    return Equation(form_p, eqn.invars, eqn.outvars, params, eqn.effects, eqn.provenance, eqn.id)
+
+
+def _with_jaxprs(eqn: Equation, fun: Callable[[Jaxpr], Jaxpr]) -> Equation:
+    """The equation with `fun` applied to the jaxprs among its params; itself if none changes."""
+
+    def of(value: Any) -> Any:
+        if isinstance(value, Jaxpr):
+            return fun(value)
+        return type(value)(map(of, value)) if type(value) in (tuple, list) and value else value
+
+    with eqn.primitive.around(eqn.params):
+        params = {name: of(value) for name, value in eqn.params.items()}
+    if params == eqn.params:
+        return eqn
+    return Equation(
+        eqn.primitive, eqn.invars, eqn.outvars, params, eqn.effects, eqn.provenance, eqn.id, eqn.kind
+    )
+
+
+def _body(eqn: Equation, platform: Platform) -> Body | None:
+    """The program of the form of equations such as `eqn`, made once for its kind; None if it has no form."""
+    kind = eqn.kind
+    if kind is None or not kind.shared:
+        return _traced(eqn, platform)
+    key = "form", platform, trace_context_key()
+    if key not in kind.derived:
+        return derived.keep(kind, key, _traced(eqn, platform))
+    return kind.derived[key]
+
+
+def _traced(eqn: Equation, platform: Platform) -> Body | None:
+    primitive, avals = eqn.primitive, [a.aval for a in eqn.invars]
+    form = primitive.form(platform, avals, eqn.params)
+    if form is None:
+        return None
+    jaxpr = trace_form(form, avals, primitive)
+    return Body(specialize(jaxpr, (platform,), _operation(eqn)), form.is_formula)
+
+
+def trace_form(form: Form, avals: Sequence[ShapedArray], primitive: Primitive) -> Jaxpr:
+    """The program of a form for operands of these types; TypeError if it captures arrays."""
+
+    def compute(*operands: Any) -> Values:
+        out = form.compute(*operands)
+        return out if primitive.multiple_results else [out]
+
+    jaxpr, captured = build(compute, [ShapedArray(a.shape, a.dtype) for a in avals], primitive.name)
+    if captured:
+        raise TypeError(
+            f"the form of {primitive} captured arrays; write them as iota or literals, or give them as operands"
+        )
+    return jaxpr
+
+
+def _operation(eqn: Equation) -> Operation:
+    params = [(name, hashable(value)) for name, value in eqn.params.items()]
+    return eqn.primitive, tuple((a.aval.shape, a.aval.dtype) for a in (*eqn.invars, *eqn.outvars)), tuple(params)
+
+
+class FormCall(Primitive):
+    """A call of the program by which a platform computes the equation `of`."""
+
+    name = "form"
+    multiple_results = True
+    traits = 0
+    lacks = dict.fromkeys(("jvp", "batch"), "only in programs of one platform, after all transformations")
+
+    def shape_rule(self, *avals: ShapedArray, of: Equation, **_: Any) -> list[ShapedArray]:
+        out = of.primitive.shape_rule(*avals, **of.params)
+        return out if of.primitive.multiple_results else [out]
+
+    def lower(
+        self, ctx: Any, *operands: Any, of: Equation, platforms: Sequence[str], jaxprs: Sequence[Jaxpr], **_: Any
+    ) -> list[Any]:
+        body = dict(zip(platforms, jaxprs, strict=True)).get(ctx.platform)
+        return ctx.emit(of, operands) if body is None else ctx.part(body, operands, of.primitive.name)
+
+    def cost(self, *avals: ShapedArray, of: Equation, **_: Any) -> Cost:
+        return of.primitive.cost(*avals, **of.params)
+
+    def shown_params(self, params: Params) -> Params:
+        names = params["platforms"]
+        shown = {"jaxpr": params["jaxprs"][0]} if len(names) == 1 else dict(zip(names, params["jaxprs"], strict=True))
+        return {"of": params["of"].primitive, **shown}
+
+
+form_p = FormCall()
+
+
+def original(eqn: Equation) -> Equation:
+    """The equation that a `form` equation stands in for; any other equation itself."""
+    return eqn.params["of"] if eqn.primitive is form_p else eqn

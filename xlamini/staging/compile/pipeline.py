@@ -1,0 +1,159 @@
+"""The table of contents of the compiler: the passes from a traced program to the one that StableHLO is written of.
+
+    FRONT = expand, unreduced, physical, dce       the program that is counted, planned, and looked up on disk
+    BACK  = outline, specialize                    the program for one platform, or for several
+
+Each pass maps a jaxpr to a jaxpr, and is memoised on it; under `enable_checks` each result is checked, and `inspect`
+shows each. Whoever needs the program as it is compiled asks here: a call, `lower`, an export, the cost, the memory
+plan, the disk cache.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from xlamini.core import Jaxpr, ShapedArray, close_over, float0, rewrite
+from xlamini.core.form import Platform
+from xlamini.core.hi_types import HiAval
+from xlamini.core.jaxpr import is_expanded
+from xlamini.core.sharding.partial_sums import sums_of
+from xlamini.core.tracer import build
+from xlamini.interpreters.dce import dce
+from xlamini.interpreters.evaluate import evaluate
+from xlamini.interpreters.expand import expand
+from xlamini.interpreters.physical import physical
+from xlamini.lowering.specialize import specialize
+from xlamini.primitives.sharding_constraint import moved_to
+from xlamini.staging.compile.outlining import Outline, outlined
+from xlamini.staging.trace.tracing import Trace
+
+
+class Options(NamedTuple):
+    """What the passes depend on besides the program."""
+
+    name: str = ""
+    platforms: tuple[Platform, ...] = ()
+    outs: Sequence[Any] = ()
+    """The shardings of the results on a mesh; None for any."""
+    keep_unused: bool = False
+    outline: bool = False
+    in_segments: bool = False
+    """Whether it may run as several executables, one after another."""
+
+
+class Stage(NamedTuple):
+    """A program between two passes: which inputs it still has, and how it was outlined."""
+
+    jaxpr: Jaxpr
+    used_inputs: Sequence[bool] = ()
+    outline: Outline | None = None
+
+
+class Pass(NamedTuple):
+    """A pass, by its name."""
+
+    name: str
+    run: Callable[[Stage, Options], Stage]
+
+
+_PLAIN = Options()
+
+
+def front(jaxpr: Jaxpr, options: Options = _PLAIN) -> Stage:
+    """The program after the passes that no platform has a say in."""
+    return _through(FRONT, Stage(jaxpr), options)
+
+
+def back(stage: Stage, options: Options) -> Stage:
+    """The program as it is lowered for the platforms; one that runs in segments is left to those."""
+    return _through(BACK, stage, options)
+
+
+def _through(passes: Sequence[Pass], stage: Stage, options: Options) -> Stage:
+    for each in passes:
+        stage = each.run(stage, options)
+    return stage
+
+
+# --- the passes
+
+
+def _expand(stage: Stage, options: Options) -> Stage:
+    return stage._replace(jaxpr=close_over(expand(stage.jaxpr)))
+
+
+def _unreduced(stage: Stage, options: Options) -> Stage:
+    moves = any(map(_moves_terms, stage.jaxpr.out_avals, options.outs))
+    return stage._replace(jaxpr=_with_terms(stage.jaxpr, options.outs)) if moves else stage
+
+
+def _moves_terms(aval: ShapedArray, there: Any) -> bool:
+    """Whether an output with this sharding is unreduced, or has a sum to take."""
+    return there is not None and bool(there.spec.unreduced or sums_of(aval).unreduced)
+
+
+@rewrite
+def _with_terms(jaxpr: Jaxpr, outs: Sequence[Any]) -> Jaxpr:
+    """The jaxpr with those outputs resharded; Shardy would take any value for a term, and refuse to return a sum."""
+
+    def resharded(*operands: Any) -> list[Any]:
+        found = zip(evaluate(jaxpr, operands), jaxpr.out_avals, outs, strict=True)
+        return [moved_to(x, there) if _moves_terms(aval, there) else x for x, aval, there in found]
+
+    return build(resharded, jaxpr.in_avals, jaxpr.name)[0]
+
+
+def _physical(stage: Stage, options: Options) -> Stage:
+    """The program with random keys as the words that they are, after they have been checked."""
+    on_words = physical(stage.jaxpr)
+    if on_words is not stage.jaxpr and options.name:
+        from xlamini.staging.compile.key_reuse import check_keys  # for programs with keys
+
+        check_keys(options.name, stage.jaxpr)
+    return stage._replace(jaxpr=on_words)
+
+
+def _dce(stage: Stage, options: Options) -> Stage:
+    """The program without unused equations and inputs, and without results of dtype float0, which hold nothing."""
+    computed = tuple(a.dtype != float0 for a in stage.jaxpr.out_avals)
+    pruned, used = dce(stage.jaxpr, computed, options.keep_unused)
+    return stage._replace(jaxpr=pruned, used_inputs=used)
+
+
+def _outline(stage: Stage, options: Options) -> Stage:
+    platform, *others = options.platforms
+    in_segments = options.in_segments and not stage.jaxpr.effects
+    found = outlined(stage.jaxpr, platform.name, options.outline and not others, in_segments)
+    return stage._replace(jaxpr=found.jaxpr, outline=found)
+
+
+def _specialize(stage: Stage, options: Options) -> Stage:
+    if stage.outline is not None and stage.outline.segments is not None:
+        return stage  # each segment is a program of its own
+    return stage._replace(jaxpr=specialize(stage.jaxpr, options.platforms))
+
+
+FRONT = (Pass("expand", _expand), Pass("unreduced", _unreduced), Pass("physical", _physical), Pass("dce", _dce))
+BACK = (Pass("outline", _outline), Pass("specialize", _specialize))
+
+
+# --- traces
+
+
+def expanded(traced: Trace) -> Trace:
+    """The trace in terms of primitives that are lowered; what their rules captured joins the captured values."""
+    if is_expanded(traced.jaxpr):
+        return traced
+    _refuse_users_types(traced.jaxpr)
+    whole = expand(traced.jaxpr)
+    return traced._replace(jaxpr=close_over(whole), captured=[*whole.consts, *traced.captured])
+
+
+def _refuse_users_types(jaxpr: Jaxpr) -> None:
+    """TypeError for a program that takes or returns values that are no arrays, as an exported one would."""
+    found = [a for a in (*jaxpr.in_avals, *jaxpr.out_avals) if type(a) is HiAval]
+    if found:
+        raise TypeError(
+            f"{jaxpr.name} takes or returns a value of the type {found[0]}, but an exported program takes and returns "
+            "arrays, as who calls it may not have the type; export a function of arrays that makes the value inside"
+        )
