@@ -24,7 +24,7 @@ CODE_FOLDERS = ("xlamini", "tests", "examples", "benchmarks", "docs")
 CODE = [p for folder in CODE_FOLDERS for p in sorted((ROOT / folder).rglob("*.py"))]
 PAGES = [p for kind in ("*.md", "*/*.md", "pyproject.toml", ".ci/run") for p in sorted(ROOT.glob(kind))]
 FOLDERS = ("xlamini", "tests", "benchmarks", "examples")
-PROSE_KINDS = ("*.md", "docs/**/*.md", *(f"{folder}/**/README.md" for folder in FOLDERS))
+PROSE_KINDS = ("*.md", "docs/**/*.md", "benchmarks/*.md", *(f"{folder}/**/README.md" for folder in FOLDERS))
 PROSE = [p for kind in PROSE_KINDS for p in sorted(ROOT.glob(kind))]
 
 LONGEST_FUNCTION, USUAL_FUNCTION, MEDIAN_FUNCTION = 40, 20, 7
