@@ -85,7 +85,7 @@ def write(found: Sequence[Record], machine: str, sides: Sequence[Side], folder: 
         versions |= answer(side, "benchmarks.records")
     with open(folder / f"{date}.jsonl", "a") as file:
         for each in found:
-            numbers = {library: _rounded(found) for library, found in each.numbers.items()}
+            numbers = {library: _rounded(values) for library, values in each.numbers.items()}
             full = dataclasses.replace(each, numbers=numbers, date=date, machine=machine, versions=versions)
             file.write(json.dumps(dataclasses.asdict(full), ensure_ascii=False) + "\n")
 
