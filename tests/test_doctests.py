@@ -39,7 +39,7 @@ NAMES = {
     "random": xlamini.random,
     "tree": xlamini.tree,
 }
-SLOW_PAGES = {"docs/caching.md", "docs/tutorials/primitive.md"}
+SLOW_PAGES = {"docs/cache.md", "docs/tutorials/primitive.md"}
 PAGES = {str(p.relative_to(ROOT)): p for kind in ("*.md", "docs/**/*.md") for p in sorted(ROOT.glob(kind))}
 
 
