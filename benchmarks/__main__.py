@@ -40,6 +40,8 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     args = parser.parse_args(argv)
     if args.rounds < 1:
         parser.error("--rounds must be at least 1")
+    if args.quick and args.record:
+        parser.error("--record is for full runs; leave out --quick")
     unknown = set(args.only or ()) - {*NAMES, *SLOW_NAMES, *ECOSYSTEM_NAMES}
     if unknown and not args.targets:
         parser.error(f"--only: there is no case {min(unknown)!r}")
