@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.__main__ import parse_args
-from benchmarks.growth import curves
 from benchmarks.harness import Row, Side
 from benchmarks.page import GROUPS, PAGE, TITLES, group, page, summary
 from benchmarks.records import FOLDER, Record, newest, records, write
@@ -61,19 +59,6 @@ def test_the_newest_row_of_each_platform_counts(tmp_path: Path) -> None:
     ]
     assert found[0].numbers["xlamini"] == {"median": 2.0, "least": 1.0, "most": 3.0}
     assert found[0].versions["python"] == sys.version.split()[0]
-
-
-def test_a_smoke_test_is_not_recorded(capsys: pytest.CaptureFixture[str]) -> None:
-    assert parse_args(["--record", "quiet"]).record == "quiet"
-    with pytest.raises(SystemExit):
-        parse_args(["--record", "quiet", "--quick"])
-    assert "--record is for full runs; leave out --quick" in capsys.readouterr().err
-
-
-def test_the_newest_rows_of_scale_are_curves() -> None:
-    panels = curves(newest())
-    assert {"trace + lower: an equation|equations", "call: a leaf|leaves"} <= panels.keys()
-    assert [size for size, _ in panels["call: a leaf|leaves"]["jax"]] == [10, 100, 1_000, 10_000, 100_000]
 
 
 def test_ratios() -> None:
