@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
-import json
-import os
-import platform
 import sys
-from pathlib import Path
 
 from tqdm import tqdm
 
@@ -16,12 +11,13 @@ from benchmarks.cases import ECOSYSTEM_NAMES, NAMES, SLOW_NAMES
 from benchmarks.environments import JAX_PYTHON_VARIABLE, compile_bytecode, find_ecosystem, find_jax_python
 from benchmarks.harness import ROOT, Results, Side, run_alternately
 from benchmarks.plot import save_plot
+from benchmarks.records import records, write
 from benchmarks.table import table
 from benchmarks.targets.compare import compare, names_of
 from benchmarks.targets.counts import Comparison
 from benchmarks.targets.lower import load
 from benchmarks.targets.programs import programs
-from benchmarks.targets.report import report
+from benchmarks.targets.report import records_of, report
 from benchmarks.worker import AS_JAX
 
 
@@ -40,10 +36,12 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     add("--platform", default="cpu", help="platform of both libraries: cpu, cuda, tpu (%(default)s)")
     add("--jax-python", metavar="PATH", help=f"Python interpreter with JAX (or {JAX_PYTHON_VARIABLE})")
     add("--plot", metavar="PATH", help="write a picture of the ratios")
-    add("--json", metavar="PATH", help="write every measured value")
+    add("--record", metavar="MACHINE", help="add the rows to benchmarks/results; a few words on the machine")
     args = parser.parse_args(argv)
     if args.rounds < 1:
         parser.error("--rounds must be at least 1")
+    if args.quick and args.record:
+        parser.error("--record is for full runs; leave out --quick")
     unknown = set(args.only or ()) - {*NAMES, *SLOW_NAMES, *ECOSYSTEM_NAMES}
     if unknown and not args.targets:
         parser.error(f"--only: there is no case {min(unknown)!r}")
@@ -91,16 +89,17 @@ def compare_targets(args: argparse.Namespace) -> list[Comparison]:
 
 
 def main_of_targets(args: argparse.Namespace) -> int:
-    """Compare for targets, print the table and write the requested file; return 1 if xlamini's side failed."""
+    """Compare for targets, print the table and record it if asked to; return 1 if xlamini's side failed."""
     comparisons = compare_targets(args)
     print(report(comparisons))
-    if args.json:
-        Path(args.json).write_text(json.dumps([dataclasses.asdict(each) for each in comparisons], indent=1) + "\n")
+    if args.record:
+        sides = _sides(sys.executable, find_jax_python(args.jax_python, ROOT), args.platform)
+        write(records_of(comparisons), args.record, sides)
     return 1 if any("xlamini" in each.errors for each in comparisons) else 0
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Measure, print the table and write the requested files; return 1 if a case failed to run."""
+    """Measure, print the table, record it and draw it if asked to; return 1 if a case failed to run."""
     args = parse_args(argv)
     try:
         if args.targets:
@@ -110,12 +109,10 @@ def main(argv: list[str] | None = None) -> int:
     except RuntimeError as error:
         sys.exit(f"benchmarks: {error}")
     print(table(rows))
-    if args.json:
-        machine = {"machine": platform.platform(), "cores": os.cpu_count()}
-        content = {**machine, "rows": [dataclasses.asdict(row) for row in rows]}
-        Path(args.json).write_text(json.dumps(content, indent=1) + "\n")
+    if args.record:
+        write(records(rows, args.platform), args.record, runs(args)[0][0])
     if args.plot:
-        save_plot(args.plot, rows)
+        save_plot(args.plot, records(rows, args.platform))
     return 1 if any(row.errors for row in rows) else 0
 
 

@@ -1,18 +1,18 @@
-"""The figures of the case `scale` as curves: the cost of one equation, leaf or device over their number.
+"""The newest rows of the case `scale` as curves: the cost of one equation, leaf or device over their number.
 
-    python -m benchmarks --only scale --json scale.json
-    python -m benchmarks.growth scale.json docs/scale.svg
+    python -m benchmarks --only scale --record "two quiet cores"
+    python -m benchmarks.growth docs/scale.svg
 """
 
 from __future__ import annotations
 
-import json
 import re
 import sys
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable
 
 import matplotlib
+
+from benchmarks.records import Record, newest
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -25,23 +25,23 @@ _NAME = re.compile(r"(?P<work>.*), (?P<size>[\d,]+) (?P<things>\w+): (?P<unit>.*
 Curve = list[tuple[int, float]]
 
 
-def curves(rows: list[dict[str, Any]]) -> dict[str, dict[str, Curve]]:
+def curves(records: Iterable[Record]) -> dict[str, dict[str, Curve]]:
     """For each panel's title, the points of each library: size, and microseconds per unit."""
     found: dict[str, dict[str, Curve]] = {}
-    for row in rows:
-        name = _NAME.fullmatch(row["what"])
-        if row["case"] != "scale" or name is None:
+    for each in records:
+        name = _NAME.fullmatch(each.row)
+        if each.case != "scale" or name is None:
             continue
         size = int(name["size"].replace(",", ""))
-        for library, values in row["values"].items():
+        for library, numbers in each.numbers.items():
             panel = found.setdefault(f"{name['work']}: {name['unit']}|{name['things']}", {})
-            panel.setdefault(library, []).append((size, min(values) * 1e6))
+            panel.setdefault(library, []).append((size, numbers["least"] * 1e6))
     return found
 
 
-def save(path: str, rows: list[dict[str, Any]]) -> None:
+def save(path: str, records: Iterable[Record]) -> None:
     """Draw one panel for each kind of work, with a curve for each library."""
-    panels = curves(rows)
+    panels = curves(records)
     figure, grid = plt.subplots(2, (len(panels) + 1) // 2, figsize=(13, 6), layout="constrained", squeeze=False)
     for axes, (title, found) in zip(grid.flat, panels.items(), strict=False):
         name, things = title.split("|")
@@ -60,4 +60,4 @@ def save(path: str, rows: list[dict[str, Any]]) -> None:
 
 
 if __name__ == "__main__":
-    save(sys.argv[2], json.loads(Path(sys.argv[1]).read_text())["rows"])
+    save(sys.argv[1], newest())

@@ -6,27 +6,27 @@ from collections.abc import Sequence
 
 import matplotlib
 
-from benchmarks.harness import Row
+from benchmarks.records import Record
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.ticker import LogLocator
 
 
-def save_plot(path: str, rows: Sequence[Row], count: str = "time") -> None:
+def save_plot(path: str, records: Sequence[Record], count: str = "time") -> None:
     """Write the ratios and their targets to the image file `path`; `count` is what was measured."""
-    shown = [(row, ratio) for row in rows if (ratio := row.ratio("xlamini", "jax")) is not None]
+    shown = [(each, ratio) for each in records if (ratio := each.ratio()) is not None]
     if not shown:
         raise ValueError("there is nothing to plot: no row has a value for both libraries")
     figure, axes = plt.subplots(figsize=(9, 1 + 0.24 * len(shown)), layout="constrained")
-    labels, ratios = [row.what for row, _ in shown], [ratio for _, ratio in shown]
+    labels, ratios = [each.row for each, _ in shown], [ratio for _, ratio in shown]
     colors = ["tab:green" if ratio <= 1 else "tab:orange" for ratio in ratios]
     axes.barh(labels, [ratio - 1 for ratio in ratios], left=1, color=colors)
-    for y, (row, ratio) in enumerate(shown):
+    for y, (each, ratio) in enumerate(shown):
         side = "left" if ratio > 1 else "right"
         axes.text(ratio, y, f" {ratio:.2f} " if ratio >= 0.01 else f" {ratio:.1g} ", va="center", ha=side, fontsize=7)
-        if row.target is not None:
-            axes.plot([row.target] * 2, [y - 0.45, y + 0.45], color="black", linewidth=1.5)
+        if each.target is not None:
+            axes.plot([each.target] * 2, [y - 0.45, y + 0.45], color="black", linewidth=1.5)
     axes.axvline(1, color="gray", linewidth=0.8)
     axes.set(xscale="log", xlabel=f"{count} of xlamini / {count} of JAX (black: target)")
     axes.xaxis.set_major_formatter("{x:g}")

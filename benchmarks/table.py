@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchmarks.harness import Row
-from benchmarks.timing import BYTES, PER_SECOND
+from benchmarks.timing import BYTES, PER_SECOND, SECONDS
 
 COLUMNS = ("what", "xlamini", "JAX", "xlamini / JAX", "target")
 SCALES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
@@ -25,11 +25,13 @@ def aligned(cells: Sequence[Sequence[str]]) -> list[str]:
 
 
 def format_value(value: float, unit: str) -> str:
-    """Three significant digits in a suitable unit: `12.3 µs`, `1.23 s`, `20,300 /s`."""
+    """Three significant digits in a suitable unit: `12.3 µs`, `1.23 s`, `20,300 /s`; all digits of a count."""
     if unit == PER_SECOND:
         return f"{float(f'{value:.3g}'):,.0f} /s"
     if unit == BYTES:
         return f"{value / 1e6:.0f} MB"
+    if unit != SECONDS:
+        return f"{value:,.0f}"
     if value >= 1000:
         return f"{value:.0f} s"
     scale, name = next((s for s in SCALES if value >= s[0]), SCALES[-1])

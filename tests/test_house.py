@@ -24,12 +24,13 @@ CODE_FOLDERS = ("xlamini", "tests", "examples", "benchmarks", "docs")
 CODE = [p for folder in CODE_FOLDERS for p in sorted((ROOT / folder).rglob("*.py"))]
 PAGES = [p for kind in ("*.md", "*/*.md", "pyproject.toml", ".ci/run") for p in sorted(ROOT.glob(kind))]
 FOLDERS = ("xlamini", "tests", "benchmarks", "examples")
-PROSE_KINDS = ("*.md", "docs/**/*.md", *(f"{folder}/**/README.md" for folder in FOLDERS))
+PROSE_KINDS = ("*.md", "docs/**/*.md", "benchmarks/*.md", *(f"{folder}/**/README.md" for folder in FOLDERS))
 PROSE = [p for kind in PROSE_KINDS for p in sorted(ROOT.glob(kind))]
 
 LONGEST_FUNCTION, USUAL_FUNCTION, MEDIAN_FUNCTION = 40, 20, 7
 LONGEST_FILE, LONGEST_TEST_FILE = 400, 500
-WIDEST_PROSE = 120
+WIDEST_PROSE, LONGEST_RELEASE = 120, 60
+CHANGES = {"New", "Changed", "Fixed"}
 
 # Which of jaxlib's modules a floor may import; a floor that is not here may import none.
 JAXLIB = {
@@ -119,6 +120,15 @@ def prose(page: str) -> Iterator[str]:
 def test_prose_is_wrapped() -> None:
     wide = [(p, line) for p in PROSE for line in prose(p.read_text()) if len(line) > WIDEST_PROSE]
     assert [f"{relative(path)}: {line}" for path, line in wide] == []
+
+
+def test_each_release_is_a_short_list_of_sentences() -> None:
+    for release in (ROOT / "CHANGELOG.md").read_text().split("\n## ")[1:]:
+        assert len(release.splitlines()) <= LONGEST_RELEASE, release.splitlines()[0]
+        title, *parts = re.split(r"^### ", release, flags=re.MULTILINE)
+        assert len(title.split("\n", 1)[1].strip()) == 0 and {part.split("\n")[0] for part in parts} <= CHANGES
+        entries = [entry for part in parts for entry in re.split(r"^- ", part, flags=re.MULTILINE)[1:]]
+        assert [entry for entry in entries if not re.fullmatch(r"(?:(?!\.\s).)+\.\s*", entry, re.DOTALL)] == []
 
 
 def test_prose_leaves_out_tables_code_and_addresses() -> None:

@@ -1,6 +1,6 @@
 """Times the layers of networks with xlamini, JAX, ONNX Runtime and NumPy, and prints a table.
 
-    python -m benchmarks.networks --jax-python PATH --onnx-python PATH [--rounds 3] [--only WORD]…
+    python -m benchmarks.networks --jax-python PATH --onnx-python PATH [--rounds 3] [--only WORD]… [--record MACHINE]
 
 ONNX Runtime has an environment of its own: `python -m venv DIR && DIR/bin/pip install onnxruntime onnx numpy`. NumPy
 runs in it too. A library without an interpreter is left out.
@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 from benchmarks.harness import Side, answer
 from benchmarks.networks.layers import LAYERS
+from benchmarks.records import Numbers, Record, write
 
 THREADS = 2
 BARS = {"jax": 1.0, "onnxruntime": 1.2}
@@ -31,6 +32,7 @@ def main() -> None:
     parser.add_argument("--onnx-python")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", action="append", default=[], help="only layers whose name has this word")
+    parser.add_argument("--record", metavar="MACHINE", help="add the rows to benchmarks/results")
     args = parser.parse_args()
     found = (sys.executable, args.jax_python, args.onnx_python, args.onnx_python)
     pythons = {library: python for library, python in zip(LIBRARIES, found, strict=True) if python}
@@ -43,6 +45,8 @@ def main() -> None:
             except RuntimeError as error:
                 sys.exit(f"{library} failed: {error}")
     print(_table(best))
+    if args.record:
+        write(_records(best), args.record, [Side(library, python) for library, python in pythons.items()])
 
 
 def _run(library: str, python: str, only: Sequence[str], best: Best) -> None:
@@ -50,6 +54,13 @@ def _run(library: str, python: str, only: Sequence[str], best: Best) -> None:
     words = [argument for word in only for argument in ("--only", word)]
     for name, *numbers in answer(Side(library, python), "benchmarks.networks.worker", library, *words):
         best[name, library] = [min(pair) for pair in zip(numbers, best.get((name, library), numbers), strict=True)]
+
+
+def _records(best: Best) -> list[Record]:
+    found: dict[str, Numbers] = {}
+    for (name, library), numbers in best.items():
+        found.setdefault(name, {})[library] = dict(zip(("least", "processor", "compile"), numbers, strict=True))
+    return [Record("networks", name, numbers, target=BARS["jax"]) for name, numbers in found.items()]
 
 
 def _table(best: Best) -> str:

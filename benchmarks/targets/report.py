@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from benchmarks.records import Record
 from benchmarks.table import aligned
 from benchmarks.targets.counts import Comparison, Counts
 
@@ -24,6 +25,19 @@ def report(comparisons: Sequence[Comparison]) -> str:
     ]
     table = aligned([COLUMNS, *map(_cells, comparisons)])
     return "\n".join([*table, "", *summaries, *([""] if errors else []), *errors])
+
+
+def records_of(comparisons: Sequence[Comparison]) -> list[Record]:
+    """The comparisons as rows of results, without those of which both libraries failed."""
+    return [
+        Record("targets", each.program, numbers, each.speed, WORST, each.target)
+        for each in comparisons
+        if (numbers := {library: _numbers(each, library) for library in each.counts if library not in each.errors})
+    ]
+
+
+def _numbers(each: Comparison, library: str) -> dict[str, float]:
+    return {what: getattr(each.counts[library], what) for what in (each.speed, "bytes", "memory")}
 
 
 def missed(each: Comparison) -> list[str]:

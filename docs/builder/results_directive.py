@@ -1,4 +1,4 @@
-"""The pictures on the page of benchmarks, drawn from the last results when the site is built."""
+"""The pictures on the page of benchmarks, drawn from the newest results when the site is built."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from docs.builder.results import COUNTS, GROUPS, RESULTS, last_results, of_group, summary
+from benchmarks.page import GROUPS, group, summary
+from benchmarks.records import FOLDER, newest
+
+COUNTS = {"tpu": "estimated cycles", "gpu": "kernels"}
+"""What the pictures show that show no time."""
 
 
 class Results(SphinxDirective):
@@ -18,10 +22,12 @@ class Results(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         from benchmarks.plot import save_plot  # for this page only: it needs matplotlib
 
-        (group,) = self.arguments
-        rows, count = of_group(last_results(RESULTS.read_text()), group), COUNTS.get(group, "time")
-        if not rows:
-            raise self.error(f"no rows {group!r} in {RESULTS}; the groups are {', '.join(GROUPS)}")
-        self.env.note_dependency(str(RESULTS))
-        save_plot(str(Path(self.env.srcdir, "inside", f"results-{group}.png")), rows, count)
-        return self.parse_text_to_nodes(f"![{count} of xlamini by that of JAX](results-{group}.png)\n\n{summary(rows)}")
+        (name,) = self.arguments
+        if name not in GROUPS:
+            raise self.error(f"there are no results {name!r}; there are {', '.join(GROUPS)}")
+        records, count = group(newest(), name), COUNTS.get(name, "time")
+        for path in FOLDER.glob("*.jsonl"):
+            self.env.note_dependency(str(path))
+        save_plot(str(Path(self.env.srcdir, "inside", f"results-{name}.png")), records, count)
+        picture = f"![{count} of xlamini by that of JAX](results-{name}.png)"
+        return self.parse_text_to_nodes(f"{picture}\n\n{summary(records)}")

@@ -262,7 +262,7 @@ class MemoTable:
 
 
 def memos() -> MemoTable:
-    """The library's caches: name, entries, hits and limit of each; see docs/caching.md.
+    """The library's caches: name, entries, hits and limit of each; see docs/cache.md.
 
     A cache is listed once the module that has it is imported. `xlamini.clear_caches()` empties all of them.
 

@@ -6,6 +6,6 @@ the condition under which it computes the same and is faster, and the figures th
 apply the same primitive to other operands. `choice.py` picks the first that fits; where none does, and on other
 platforms, XLA's own operation stays.
 
-The figures are of a busy machine: milliseconds of the processor's time on an AMD EPYC with AVX-512. Those of
-`benchmarks/RESULTS.md` are of a quiet one.
+The figures are of a busy machine: milliseconds of the processor's time on an AMD EPYC with AVX-512. Those in
+`benchmarks/results` are of quiet ones.
 """
