@@ -25,7 +25,7 @@ def spy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Spy]:
     jax.clear_caches()
     monkeypatch.setattr(runs, "_LEAST_PRODUCTS", 0)
     with jax.enable_x64(True):
-        yield Spy(monkeypatch, (convolution, "_OF_FINITE"))
+        yield Spy(monkeypatch, (convolution, "_CHOICES"))
     jax.clear_caches()
 
 

@@ -22,7 +22,7 @@ SEEDS = [0, 3, *(pytest.param(seed, marks=pytest.mark.full) for seed in (1, 2, *
 @pytest.fixture
 def spy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Spy]:
     jax.clear_caches()
-    yield Spy(monkeypatch, (convolution, "_FORMULATIONS"))
+    yield Spy(monkeypatch, (convolution, "_CHOICES"))
     jax.clear_caches()
 
 

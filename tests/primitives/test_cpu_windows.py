@@ -19,7 +19,7 @@ from xlamini.primitives.windows import convolution, select
 from xlamini.primitives.windows.reduce_window import reduce_window_max_p, reduce_window_min_p, reduce_window_sum_p
 
 POOLS = (reduce_window_sum_p, reduce_window_max_p, reduce_window_min_p)
-PLACES = ((convolution, "_FORMULATIONS"), (select, "_FORMULATIONS"), *((p, "formulations") for p in POOLS))
+PLACES = ((convolution, "_CHOICES"), (select, "_CHOICES"), *((p, "choices") for p in POOLS))
 
 
 @pytest.fixture
@@ -99,8 +99,8 @@ def test_the_caller_puts_a_result_in_order() -> None:
     """The function has one transposition, that of the patches; neither it nor the caller copies the kernel."""
     x, kernel = jnp.ones((1, 3, 8, 8)), jnp.ones((16, 3, 4, 4))
     text = jax.jit(lambda x, kernel: lax.conv(x, kernel, (4, 4), "VALID")).lower(x, kernel).as_text()
-    main, function = text.split("func.func private")
-    assert [part.count("stablehlo.transpose") for part in (main, function)] == [1, 1]
+    main, caller, function = text.split("func.func private")
+    assert [part.count("stablehlo.transpose") for part in (main, caller, function)] == [0, 1, 1]
 
 
 @pytest.mark.parametrize("features", [(1, 1), (2, 3)])
@@ -191,7 +191,7 @@ def test_what_no_formulation_fits(spy: Spy) -> None:
     largest = lax.reduce_window(jnp.ones(50), -np.inf, lax.max, (40,), (1,), "SAME")
     narrow = lax.reduce_window(jnp.ones(50, "bfloat16"), 0, lax.add, (2,), (1,), "SAME")
     assert [out.shape for out in (wide, empty, dense, largest, narrow)]
-    assert spy.used == []
+    assert set(spy.used) <= {"with_features_last"}  # of XLA's operation
 
 
 def test_other_platforms_keep_their_operations() -> None:

@@ -44,7 +44,7 @@ def test_as_the_cpu_does(case: str, dtype: str, wanted: str | None) -> None:
         (eqn,) = xlamini.make_jaxpr(
             lambda x, k: lax.conv_general_dilated(x, k, **params, preferred_element_type=wanted)
         )(x, kernel).eqns
-        found = windows_times_kernel(conv_general_dilated_p.bind, x, kernel, eqn.params)
+        found = windows_times_kernel(conv_general_dilated_p.bind, eqn.params, x, kernel)
         expected = conv_general_dilated_p.bind(x, kernel, **eqn.params)
     assert found.dtype == expected.dtype
     np.testing.assert_array_equal(found, expected)

@@ -1,4 +1,4 @@
-"""Sees which formulations and rewrites of the CPU a program takes, and lowers it without them."""
+"""Sees which forms of the CPU a program's convolutions and pools take, and lowers it without them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 import xlamini
 import xlamini.numpy as jnp
 from xlamini import lax
-from xlamini.primitives.windows.cpu.choice import Formulation, Rewrite
+from xlamini.primitives.windows.cpu.choice import Choice
 
 
 class Spy:
-    """The formulations or rewrites in their places, with a list of those used; `without()` takes them away.
+    """The choices in their places, with a list of those used; `without()` takes them away.
 
     A place is an object and the name of its attribute.
     """
@@ -24,12 +24,12 @@ class Spy:
         for place, name in places:
             monkeypatch.setattr(place, name, tuple(map(self._seen, getattr(place, name))))
 
-    def _seen(self, form: Formulation | Rewrite) -> Formulation | Rewrite:
+    def _seen(self, choice: Choice) -> Choice:
         def compute(*operands: Any, **params: Any) -> Any:
-            self.used.append(getattr(form.compute, "__name__", "fold"))
-            return form.compute(*operands, **params)
+            self.used.append(getattr(choice.compute, "func", choice.compute).__name__)
+            return choice.compute(*operands, **params)
 
-        return form._replace(compute=compute)
+        return choice._replace(compute=compute)
 
     def without(self) -> None:
         xlamini.clear_caches()

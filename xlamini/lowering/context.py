@@ -36,6 +36,7 @@ class Context:
     eqn: Equation
     here: tuple[Jaxpr, int] | None = None
     """The jaxpr being lowered, and the id of its equation that `eqn` is, or is part of; None in a part's body."""
+    takes_calls = True
     leading: Sequence[Value] = ()  # of the function's leading arguments (`ModuleBuilder.leading`)
 
     def __init__(self, module: Any, mlir: Interned, block: ir.Block, scope: str, prefix: str):
@@ -157,8 +158,18 @@ class Context:
         return self.op("stablehlo.reshape", x, avals=[aval])
 
     def scalar_region(self, avals: Avals, body: Callable[..., Sequence[Value]]) -> Callable[[ir.Region], None]:
-        """A region with block arguments of the types `avals`, which returns the values of `body(*arguments)`."""
-        return self.region([self.mlir.type(a) for a in avals], body)
+        """A region with block arguments of the types `avals`, which returns the values of `body(*arguments)`.
+
+        XLA takes no calls in it, so parts are inlined.
+        """
+
+        def without_calls(*arguments: Value) -> Sequence[Value]:
+            outer, self.takes_calls = self.takes_calls, False
+            results = body(*arguments)
+            self.takes_calls = outer
+            return results
+
+        return self.region([self.mlir.type(a) for a in avals], without_calls)
 
     def region(
         self, types: Sequence[ir.Type], body: Callable[..., Sequence[Value]], ends: str = "stablehlo.return"
@@ -240,6 +251,8 @@ class Context:
         XLA inlines the calls, unless `noinline` is set or they are read at several indices (fusion_cuts.py), and gives
         operations without a location that of the call, so that each equation's operations have its own.
         """
+        if not self.takes_calls:
+            return self.run(jaxpr, operands)
         types = [self.mlir.type(a) for a in jaxpr.out_avals]
         attributes = _NOINLINE if noinline or self.is_noinline() else {}
         symbol = self.module.part(jaxpr, name, self.eqn)

@@ -43,8 +43,8 @@ def _specialized(eqn: Equation, platforms: tuple[Platform, ...], within: Operati
     primitive = eqn.primitive
     if primitive is form_p:
         return eqn
-    if primitive.higher_order:
-        return _with_jaxprs(eqn, lambda jaxpr: specialize(jaxpr, platforms, within))
+    if not primitive.is_pure:  # others have no jaxprs
+        eqn = _with_jaxprs(eqn, lambda jaxpr: specialize(jaxpr, platforms, within))
     if type(primitive).form is Primitive.form or (within is not None and within == _operation(eqn)):
         return eqn
     bodies = tuple(_body(eqn, platform) for platform in platforms)

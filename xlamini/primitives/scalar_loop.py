@@ -50,6 +50,7 @@ def scalar_loop(step: Callable[..., Sequence[Any]], count: Any, *state: Any) -> 
 
 class ScalarLoop(Primitive):
     name = "scalar_loop"
+    traits = 0
     multiple_results = True
     lacks = dict.fromkeys(("jvp", "batch"), "only in lowered programs of the CPU")
 

@@ -166,7 +166,7 @@ class WindowRepeat(LinearUnary):
     def form(self, platform: Platform, avals: Avals, params: Params) -> Form:
         # A TPU would pad the short dimensions of the broadcast array to tiles of 128.
         repeated = _repeated_by_sums if platform.name == "tpu" else _repeated
-        return Form(functools.partial(repeated, **params))
+        return Form(lambda x: repeated(x, params["window_dimensions"]))
 
 
 class WindowExtremum(ReduceWindow):
