@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
+"""The names of the platforms that programs are lowered for."""
+
 
 class Platform(NamedTuple):
-    """What a form is chosen by: `cpu`, `cuda`, `rocm` or `tpu`, and whether the program spans several devices."""
+    """What a form is chosen by: the platform's name, and whether the program spans several devices."""
 
     name: str
     spans_devices: bool = False

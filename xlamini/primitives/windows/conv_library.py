@@ -15,11 +15,12 @@ from __future__ import annotations
 import math
 
 from xlamini.core import Equation, Jaxpr, Shape, once, subjaxprs
+from xlamini.core.form import Platform
 from xlamini.primitives.windows.conv_numbers import space_of
 from xlamini.primitives.windows.convolution import conv_general_dilated_p
-from xlamini.primitives.windows.cpu import tap_sums
 from xlamini.runtime.versions import YNNPACK_SPLITS_IMAGES
 
+_CPU = Platform("cpu")
 _FLOATS = ("float32", "bfloat16", "float16")
 """The dtypes that both libraries compute; XLA converts the narrow ones to float32."""
 
@@ -51,13 +52,13 @@ def _is_for_either(eqn: Equation) -> bool:
     """Whether YNNPACK takes it: windows of two dimensions; what is dilated or grouped by batch is not for it.
 
     Volumes are computed as images, with planes as features (`cpu/depth_as_features.py`).
-    What is a matrix product is none of the libraries' (`cpu/tile_products.py`, `cpu/tap_sums.py`).
+    What has another form than a convolution is none of the libraries'.
     """
     params, window = eqn.params, _window(eqn)
     plain = params["batch_group_count"] == 1 and all(d == 1 for d in params["lhs_dilation"])
     overlap = any(n > stride for n, stride in zip(window, params["window_strides"], strict=True))
-    lhs, rhs = (v.aval for v in eqn.invars)
-    return len(window) in (2, 3) and plain and overlap and not tap_sums.fits(lhs, rhs, **params)
+    taken = len(window) in (2, 3) and plain and overlap
+    return taken and conv_general_dilated_p.is_left_to_xla(_CPU, [v.aval for v in eqn.invars], params)
 
 
 def _saved(eqn: Equation, products: int) -> float:

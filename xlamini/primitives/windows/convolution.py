@@ -70,7 +70,7 @@ from xlamini.primitives.windows.cpu import (
     tile_products,
     window_as_features,
 )
-from xlamini.primitives.windows.cpu.choice import Choice, choose
+from xlamini.primitives.windows.cpu.choice import Choice, choose, form_by_choice
 from xlamini.primitives.windows.geometry import Pads, as_numbers, as_pads, dilated, pads_attribute, window_counts
 from xlamini.primitives.windows.integer_products import windows_times_kernel
 from xlamini.runtime import Array
@@ -191,7 +191,12 @@ class ConvGeneralDilated(Primitive):
             return Form(partial(self._of_parts, params))
         if kind in INTEGER and is_gpu_platform(platform.name):
             return Form(partial(windows_times_kernel, self.bind, params))
-        return choose(_CHOICES, self, platform, avals, params)
+        return form_by_choice(_CHOICES, self, platform, avals, params)
+
+    def is_left_to_xla(self, platform: Platform, avals: Avals, params: Params) -> bool:
+        """Whether XLA computes it as a convolution, of these operands or of others."""
+        chosen = choose(_CHOICES, self, platform, avals, params)
+        return chosen is None or chosen.uses_xla
 
     def lower(
         self,

@@ -43,7 +43,7 @@ from xlamini.primitives.reductions import check_kind
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import broadcast_in_dim, reshape, sum_over
 from xlamini.primitives.windows.cpu import folds
-from xlamini.primitives.windows.cpu.choice import Choice, choose
+from xlamini.primitives.windows.cpu.choice import Choice, form_by_choice
 from xlamini.primitives.windows.geometry import (
     MOST_PLACES,
     Pads,
@@ -93,7 +93,7 @@ class ReduceWindow(Primitive):
         return self.bind(x, **with_dimension(dim, params)), dim
 
     def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
-        return choose(self.choices, self, platform, avals, params)
+        return form_by_choice(self.choices, self, platform, avals, params)
 
     def lower(self, ctx: Any, x: Any, **params: Any) -> Any:
         scalar = ctx.aval_out.update(shape=(), weak_type=False)

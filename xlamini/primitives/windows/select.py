@@ -35,7 +35,7 @@ from xlamini.primitives.pad import pad
 from xlamini.primitives.select import where
 from xlamini.primitives.slice import slice
 from xlamini.primitives.windows.cpu import winners
-from xlamini.primitives.windows.cpu.choice import Choice, choose
+from xlamini.primitives.windows.cpu.choice import Choice, form_by_choice
 from xlamini.primitives.windows.geometry import Pads, dilated, pads_attribute, window_counts
 from xlamini.primitives.windows.places import PLACE, places_of, unpicked
 from xlamini.primitives.windows.views import offsets
@@ -169,7 +169,7 @@ class SelectAndScatterAdd(Primitive):
     def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
         """Padding is left to XLA on a TPU alone: elsewhere it may pick, and so lose, an element of its own padding."""
         if platform.name != "tpu":
-            chosen = choose(_CHOICES, self, platform, avals, params)
+            chosen = form_by_choice(_CHOICES, self, platform, avals, params)
             return chosen or (Form(partial(_in_padded, **params)) if any(map(any, params["padding"])) else None)
         views = windows_of(params).leave_too_few_dimensions and avals[0].size
         return Form(partial(_by_views, params["select_prim"], windows_of(params))) if views else None

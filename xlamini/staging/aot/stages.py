@@ -24,6 +24,7 @@ from xlamini.staging.aot.estimates import Estimates
 from xlamini.staging.compile.compile_request import CompileRequest
 from xlamini.staging.compile.cost import CostAnalysis, cost_of_program
 from xlamini.staging.compile.lowering_target import Elsewhere, destination, device_of
+from xlamini.staging.compile.pipeline import for_platform
 from xlamini.staging.compile.program import Program, compile_lowered, spread
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.staging.trace.tracing import Trace, TracedCall
@@ -132,6 +133,10 @@ class Traced(Stage):
     @property
     def _program(self) -> ClosedJaxpr:
         return closed(self._call.trace)
+
+    def specialized(self, platform: str) -> ClosedJaxpr:
+        """The program as it is lowered for a platform, in the forms that operations have there."""
+        return closed(for_platform(self._call.trace, platform))
 
     @property
     def out_avals(self) -> Any:

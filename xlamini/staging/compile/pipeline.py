@@ -24,6 +24,7 @@ from xlamini.interpreters.expand import expand
 from xlamini.interpreters.physical import physical
 from xlamini.lowering.specialize import specialize
 from xlamini.primitives.sharding_constraint import moved_to
+from xlamini.runtime import key_words
 from xlamini.staging.compile.outlining import Outline, outlined
 from xlamini.staging.trace.tracing import Trace
 
@@ -138,6 +139,14 @@ BACK = (Pass("outline", _outline), Pass("specialize", _specialize))
 
 
 # --- traces
+
+
+def for_platform(traced: Trace, platform: str) -> Trace:
+    """The trace of the program that is lowered for one device of a platform, without outlining; no input is dropped."""
+    whole = expanded(traced)
+    options = Options(whole.jaxpr.name, (Platform(platform),), keep_unused=True)
+    jaxpr = back(front(whole.jaxpr, options), options).jaxpr
+    return whole._replace(jaxpr=jaxpr, captured=list(map(key_words, whole.captured)))
 
 
 def expanded(traced: Trace) -> Trace:

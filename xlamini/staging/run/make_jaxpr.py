@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Never, overload
 
 from xlamini.core import Axis, ClosedJaxpr, Values, flatten, named_axis, tree_map
 from xlamini.core.api_boundary import api_boundary
+from xlamini.core.form import PLATFORMS
 from xlamini.primitives.tangent_ops import full
 from xlamini.runtime import Array
 from xlamini.staging.run.jit_function import jit
@@ -23,18 +24,22 @@ if TYPE_CHECKING:
 
 @overload
 def make_jaxpr(
-    fun: Callable[..., Any], static_argnums: Numbers = (), axis_env: Any = None, return_shape: Literal[False] = False
+    fun: Callable[..., Any], static_argnums: Numbers = (), axis_env: Any = None,
+    return_shape: Literal[False] = False, *, platform: str | None = None,
 ) -> Callable[..., ClosedJaxpr]: ...
 @overload
 def make_jaxpr(
-    fun: Callable[..., Any], static_argnums: Numbers = (), axis_env: Any = None, *, return_shape: Literal[True]
+    fun: Callable[..., Any], static_argnums: Numbers = (), axis_env: Any = None, *, return_shape: Literal[True],
+    platform: str | None = None,
 ) -> Callable[..., tuple[ClosedJaxpr, Any]]: ...
 @overload
 def make_jaxpr(
-    fun: Callable[..., Any], static_argnums: Numbers = (), axis_env: Any = None, return_shape: bool = False
+    fun: Callable[..., Any], static_argnums: Numbers = (), axis_env: Any = None, return_shape: bool = False, *,
+    platform: str | None = None,
 ) -> Callable[..., Any]: ...
 def make_jaxpr(
-    fun: Callable[..., Any], static_argnums: Numbers = (), axis_env: Any = None, return_shape: bool = False
+    fun: Callable[..., Any], static_argnums: Numbers = (), axis_env: Any = None, return_shape: bool = False, *,
+    platform: str | None = None,
 ) -> Callable[..., Any]:
     """A function that traces `fun` for its arguments and returns the jaxpr, closed over captured arrays.
 
@@ -43,10 +48,25 @@ def make_jaxpr(
     refer to. Of a ref among the arguments the jaxpr takes the value, and returns the final one after the outputs; the
     value of a ref that `fun` closes over is a captured array, whose final value comes last.
 
+    With a `platform`, "cpu", "cuda", "rocm" or "tpu", it is the program that is lowered for that: what the platform
+    computes by other operations is a `form` of these. ValueError for another name.
+
     >>> print(xlamini.make_jaxpr(lambda x: x * x)(2.0))
     { lambda ; a:f32[]. let b:f32[] = mul a a in (b,) }
+    >>> print(xlamini.make_jaxpr(lax.one_minus_square, platform="tpu")(2.0))
+    { lambda ; a:f32[]. let
+        b:f32[] = form[
+          of=one_minus_square
+          jaxpr={ lambda ; c:f32[]. let
+              d:f32[] = add 1.0:f32[] c
+              e:f32[] = sub 1.0:f32[] c
+              f:f32[] = mul d e
+            in (f,) }
+        ] a
+      in (b,) }
     """
     check_callable("make_jaxpr", fun)
+    _check_platform(platform)
     jitted = jit(fun, static_argnums=static_argnums)
 
     @api_boundary
@@ -56,7 +76,8 @@ def make_jaxpr(
             for name, size in axis_env or ():
                 axes.enter_context(named_axis(Axis(size, name)))
             found = _traced(jitted, fun, static_argnums, args, kwargs)
-        return (found.traced.jaxpr, found.out_info()) if return_shape else found.traced.jaxpr
+        jaxpr = found.traced.jaxpr if platform is None else found.traced.specialized(platform)
+        return (jaxpr, found.out_info()) if return_shape else jaxpr
 
     return jaxpr_of
 
@@ -81,6 +102,11 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         if not isinstance(error.value, ShapeDtypeStruct):
             raise
     return jit(_with_arrays(fun)).eval_shape(*args, **kwargs)
+
+
+def _check_platform(name: str | None) -> None:
+    if name is not None and name not in PLATFORMS:
+        raise ValueError(f"make_jaxpr: there is no platform {name!r}; there are {', '.join(PLATFORMS)}")
 
 
 class _Found(NamedTuple):

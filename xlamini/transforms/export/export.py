@@ -10,7 +10,7 @@ import numpy as np
 from xlamini.core import Tracer, example_of, float0, keystr, tangent_aval, tree_flatten_with_path
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.effects import debug_effect, ffi_effect, io_effect, ordered_debug_effect, ordered_io_effect
-from xlamini.core.form import Platform
+from xlamini.core.form import PLATFORMS, Platform
 from xlamini.core.frames import is_own
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.runtime.devices.platforms import default_backend
@@ -32,7 +32,6 @@ from xlamini.transforms.export.shardings import (
     without_devices,
 )
 
-PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 _OF_PYTHON = {io_effect, ordered_io_effect, debug_effect, ordered_debug_effect}
 
 

@@ -30,14 +30,27 @@ class Choice(NamedTuple):
     """Whether it is for programs of one device: in a loop over images each device would get those of all others."""
 
 
+    @property
+    def uses_xla(self) -> bool:
+        """Whether it applies XLA's operation, to other operands."""
+        return not (self.noinline or self.if_finite)
+
+
 def choose(
     choices: Sequence[Choice], primitive: Primitive, platform: Platform, avals: Avals, params: Params
-) -> Form | None:
-    """The form by the first choice that fits; None for empty arrays, and for another platform than the CPU."""
+) -> Choice | None:
+    """The first choice that fits; None for empty arrays, and for another platform than the CPU."""
     if platform.name != "cpu" or not all(a.size for a in (*avals, primitive.shape_rule(*avals, **params))):
         return None
     possible = (c for c in choices if not (c.on_one_device and platform.spans_devices))
-    chosen = next((c for c in possible if c.fits(*avals, **params)), None)
+    return next((c for c in possible if c.fits(*avals, **params)), None)
+
+
+def form_by_choice(
+    choices: Sequence[Choice], primitive: Primitive, platform: Platform, avals: Avals, params: Params
+) -> Form | None:
+    """The form by the first choice that fits."""
+    chosen = choose(choices, primitive, platform, avals, params)
     return chosen and Form(_of(chosen, primitive, params))
 
 
