@@ -22,6 +22,7 @@ from xlamini.core.errors import MissingRule
 from xlamini.core.failures import Failure
 from xlamini.core.frames import definition
 from xlamini.core.key_uses import NO_USES, KeyUses
+from xlamini.core.memory import STORED
 from xlamini.core.memory_space import Space, common_space
 from xlamini.core.named_axes import Axis as Axis
 from xlamini.core.sharding.factors import Factors
@@ -59,30 +60,8 @@ IS_VMA_CAST = 16
 """It changes the manual axes along which a value varies (vma), so its operands are never cast."""
 HAS_SINGLE_CPU_LOWERING = 32
 """On the CPU, a composition of simpler operations replaces XLA's own for float32 and narrower floats."""
-MOVES = 64
-"""Each element of the result is one of an operand's, or a constant, so that a loop may compute it where it reads it."""
-READS = 128
-"""A loop over its operands: XLA computes these inside of it where that is cheap."""
-VIEW = 256
-"""Its result is its operand's memory in another shape."""
-PERMUTES = 512
-"""Its result is its operand with the dimensions in another order, which a product reads as it lies in memory."""
-PRODUCT = 1024
-"""It reads an operand that `PERMUTES` made without a copy."""
-CONTRACTS = 2048
-"""A sum of products, for which accelerators have matrix units; its param `precision` says how operands are rounded."""
-
-UPDATES = 4096
-"""It writes into its first operand, whose memory the result takes if nothing reads the operand later."""
-
-INDEXES = 8192
-"""It reads its first operand at places that the other operands say."""
-JOINS = 16384
-"""Its result consists of its operands, side by side."""
 HAS_DOUBLE_CPU_LOWERING = 32768
 """On the CPU, a composition of simpler operations replaces XLA's own for float64."""
-DIVIDES = 65536
-"""It divides its first operand by the second one."""
 
 primitives: list[Primitive] = []
 RunBody = Callable[[Any, Sequence[Any], int | None], list[Any]]
@@ -99,6 +78,8 @@ class Primitive:
     """Whether its params contain jaxprs."""
     traits = PURE
     """What holds of every equation of it, as an int: `PURE | REMATERIALIZABLE`."""
+    memory = STORED
+    """What XLA's loops do with its operands and results."""
     call_primitive = map_primitive = False
     """JAX's marks of older kinds of calls, of which there are none."""
     linear: Groups = ()
@@ -204,10 +185,6 @@ class Primitive:
 
     def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
         self._missing("lower", "(self, ctx, *operands, **params) -> value")
-
-    def workspace(self, platform: str, avals: Avals, outs: Avals, /, **params: Any) -> int:
-        """The bytes that XLA's implementation takes beside operands and results."""
-        return 0
 
     opaque = False
     """Whether it runs code that is not known here, such as a callback, so that its operations cannot be counted."""

@@ -10,8 +10,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from xlamini.core import (
-    PURE,
-    READS,
     Avals,
     Axis,
     Cost,
@@ -29,6 +27,7 @@ from xlamini.core import (
     reducing,
     tangent_aval,
 )
+from xlamini.core.memory import READ
 from xlamini.primitives.arithmetic import min
 from xlamini.primitives.bitwise import bitwise_and, bitwise_or
 from xlamini.primitives.block_extrema import block_extrema, block_size, windows
@@ -69,7 +68,7 @@ def argmin(operand: Any, axis: int, index_dtype: Any) -> Array:
 
 
 class ArgExtremum(Primitive):
-    traits = PURE | READS
+    memory = READ
 
     def __init__(self, name: str, *, extremum: Reduction, better: Any):
         self.extremum, self.start, self.better = extremum, extremum.start, better

@@ -11,7 +11,7 @@ from typing import Any
 from xlamini.core import Literal, ShapedArray, Values, Zero, aval_of, is_zero, literal, tangent_aval
 from xlamini.core.dtypes.limits import finfo
 from xlamini.core.failures import Failure
-from xlamini.core.primitive import DIVIDES
+from xlamini.core.memory import Memory
 from xlamini.core.sharding.partial_sums import IN_FIRST, JOINTLY
 from xlamini.primitives.comparison import eq, ge, gt, lt
 from xlamini.primitives.complex import conj, part_dtype, real
@@ -86,7 +86,7 @@ class Remainder(Elementwise):
 class Quotient(Remainder):
     """Division; its derivatives follow from those of `out * y = x`."""
 
-    traits = Remainder.traits | DIVIDES
+    memory = Memory(divides=True)
     keeps_nan = True
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:

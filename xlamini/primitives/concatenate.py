@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
-    JOINS,
-    MOVES,
     PURE,
     REMATERIALIZABLE,
     Avals,
@@ -26,6 +24,7 @@ from xlamini.core import (
     itemsize_bits,
     same_dimensions,
 )
+from xlamini.core.memory import JOINED, MOVED
 from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.joined_rows import is_rows, merged_rows
@@ -57,7 +56,7 @@ def concatenate(operands: Values, dimension: int) -> Array:
 
 
 class Concatenate(Primitive):
-    traits = PURE | MOVES | JOINS
+    memory = JOINED
     name = "concatenate"
     linear = JOINTLY
     makes_nan = False
@@ -135,7 +134,8 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
 
 
 class Split(LinearUnary):
-    traits = PURE | MOVES | REMATERIALIZABLE
+    traits = PURE | REMATERIALIZABLE
+    memory = MOVED
     name = "split"
     multiple_results = True
     makes_nan = False

@@ -15,9 +15,6 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
-    CONTRACTS,
-    PRODUCT,
-    PURE,
     Avals,
     Axis,
     Cost,
@@ -40,6 +37,7 @@ from xlamini.core import (
 )
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.avals import NOWHERE, as_sizes
+from xlamini.core.memory import Memory
 from xlamini.core.sharding.partial_sums import Sums, left_open, split_along, sums_left_open
 from xlamini.primitives.convert_element_type import cast
 from xlamini.primitives.cpu_batches import batches_first
@@ -143,7 +141,7 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Array:
 
 class DotGeneral(Primitive):
     name = "dot_general"
-    traits = PURE | PRODUCT | CONTRACTS
+    memory = Memory(product=True, contracts=True)
     mixes_reduced = True
     keeps_nan = True
 

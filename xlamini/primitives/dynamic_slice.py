@@ -11,9 +11,6 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
-    INDEXES,
-    MOVES,
-    PURE,
     Avals,
     Axis,
     Cost,
@@ -34,6 +31,7 @@ from xlamini.core import (
     tangent_aval,
 )
 from xlamini.core.failures import Failure
+from xlamini.core.memory import INDEXED
 from xlamini.core.sharding.partial_sums import IN_FIRST
 from xlamini.lowering.bits import moved
 from xlamini.primitives.arithmetic import add
@@ -96,7 +94,7 @@ def dynamic_index_in_dim(
 
 
 class DynamicSlice(Primitive):
-    traits = PURE | MOVES | INDEXES
+    memory = INDEXED
     name = "dynamic_slice"
     linear = IN_FIRST
     adjoint: Primitive  # dynamic_update_slice, whose module imports this one; set by install_hooks

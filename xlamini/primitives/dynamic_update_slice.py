@@ -10,9 +10,6 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
-    PURE,
-    READS,
-    UPDATES,
     Avals,
     Axis,
     Cost,
@@ -33,6 +30,7 @@ from xlamini.core import (
     tangent_aval,
 )
 from xlamini.core.failures import Failure
+from xlamini.core.memory import Memory
 from xlamini.core.sharding.factors import where_split
 from xlamini.lowering.bits import moved
 from xlamini.primitives.batch_ops import with_batch_first
@@ -99,7 +97,7 @@ def dynamic_update_index_in_dim(
 
 
 class DynamicUpdateSlice(Primitive):
-    traits = PURE | READS | UPDATES
+    memory = Memory(reads=True, updates=True)
     name = "dynamic_update_slice"
     linear = (slice(0, 2),)
     makes_nan = False

@@ -9,9 +9,6 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
-    INDEXES,
-    MOVES,
-    PURE,
     Avals,
     Axis,
     Cost,
@@ -31,6 +28,7 @@ from xlamini.core import (
     tangent_aval,
 )
 from xlamini.core.failures import Failure
+from xlamini.core.memory import INDEXED
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.gather_labels import gather_factors
 from xlamini.primitives.gather_numbers import (
@@ -92,7 +90,7 @@ def gather(
 
 
 class Gather(Primitive):
-    traits = PURE | MOVES | INDEXES
+    memory = INDEXED
     name = "gather"
     adjoint: Primitive  # scatter_add, whose module imports this one; set by install_hooks
     makes_nan = False

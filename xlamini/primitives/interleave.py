@@ -6,8 +6,6 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
-    MOVES,
-    PURE,
     Axis,
     Cost,
     Dims,
@@ -20,6 +18,7 @@ from xlamini.core import (
     literal,
     same_dimensions,
 )
+from xlamini.core.memory import MOVED
 from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.bitwise import bitwise_or
@@ -39,7 +38,7 @@ class Interleave(Primitive):
     there it is the sum of both, spread out over the result.
     """
 
-    traits = PURE | MOVES
+    memory = MOVED
     name = "interleave"
     linear = JOINTLY
     makes_nan = False

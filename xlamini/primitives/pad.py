@@ -11,9 +11,6 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
-    JOINS,
-    MOVES,
-    PURE,
     Primitive,
     ShapedArray,
     ShapeError,
@@ -23,6 +20,7 @@ from xlamini.core import (
     literal,
     same_dimensions,
 )
+from xlamini.core.memory import JOINED
 from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.elementwise import like_dtypes, neg
@@ -55,7 +53,7 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
 
 
 class Pad(Primitive):
-    traits = PURE | MOVES | JOINS
+    memory = JOINED
     name = "pad"
     linear = JOINTLY
     makes_nan = False

@@ -9,8 +9,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from xlamini.core import (
-    PURE,
-    READS,
     Avals,
     Axis,
     Cost,
@@ -25,6 +23,7 @@ from xlamini.core import (
     literal,
     reducing,
 )
+from xlamini.core.memory import READ
 from xlamini.primitives.arithmetic import max, min
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.convert_element_type import convert
@@ -114,7 +113,7 @@ def reduce_xor(operand: Any, axes: Sequence[int]) -> Array:
 class Reduction(Primitive):
     """`start` makes, from a dtype, the number that changes nothing."""
 
-    traits = PURE | READS
+    memory = READ
 
     def __init__(self, name: str, *, hlo: str, start: Callable[[Any], Any], accepts: Kinds):
         self.hlo, self.start, self.accepts = hlo, start, accepts

@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
-    PURE,
-    UPDATES,
     Avals,
     Axis,
     Cost,
@@ -27,6 +25,7 @@ from xlamini.core import (
     iinfo,
 )
 from xlamini.core.failures import Failure
+from xlamini.core.memory import Memory
 from xlamini.lowering.bits import bits_of
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.convert_element_type import bitcast_convert_type, convert
@@ -51,7 +50,7 @@ _INT32 = np.dtype(np.int32)
 class Scatter(Primitive):
     """Operands: the array, index vectors along the last dimension of the indices, updates."""
 
-    traits = PURE | UPDATES
+    memory = Memory(updates=True)
     combine: str | None = None
 
     def __init__(self, name: str, combine: str | None = None):

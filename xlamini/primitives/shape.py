@@ -8,12 +8,8 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
-    MOVES,
-    PERMUTES,
     PURE,
-    READS,
     REMATERIALIZABLE,
-    VIEW,
     Avals,
     Axis,
     Cost,
@@ -31,6 +27,7 @@ from xlamini.core import (
 )
 from xlamini.core.avals import NOWHERE, as_dimension, as_sizes
 from xlamini.core.key_uses import FORWARDS, KeyUses
+from xlamini.core.memory import MOVED, READ, VIEWED, Memory
 from xlamini.core.sharding.partial_sums import Sums, left_open, split_along
 from xlamini.core.sharding.propagation import Splits
 from xlamini.primitives.linear_unary import LinearUnary, unchanged
@@ -56,7 +53,7 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Array:
 
 
 class Transpose(LinearUnary):
-    traits = PURE | MOVES | PERMUTES
+    memory = Memory(moves=True, permutes=True)
     name = "transpose"
     makes_nan = False
     keeps_nan = True
@@ -201,7 +198,8 @@ def reshape(
 
 
 class Reshape(LinearUnary):
-    traits = PURE | REMATERIALIZABLE | VIEW
+    traits = PURE | REMATERIALIZABLE
+    memory = VIEWED
     name = "reshape"
     makes_nan = False
     keeps_nan = True
@@ -246,7 +244,8 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
 
 
 class Squeeze(LinearUnary):
-    traits = PURE | REMATERIALIZABLE | VIEW
+    traits = PURE | REMATERIALIZABLE
+    memory = VIEWED
     name = "squeeze"
     makes_nan = False
     keeps_nan = True
@@ -311,7 +310,7 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Array:
 
 
 class Rev(LinearUnary):
-    traits = PURE | MOVES
+    memory = MOVED
     name = "rev"
     makes_nan = False
 
@@ -352,7 +351,7 @@ def reduced(x: ShapedArray, axes: Shape, name: str) -> ShapedArray:
 
 
 class ReduceSum(LinearUnary):
-    traits = PURE | READS
+    memory = READ
     name = "reduce_sum"
     keeps_nan = True
 

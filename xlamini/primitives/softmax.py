@@ -8,8 +8,6 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from xlamini.core import (
-    PURE,
-    READS,
     Avals,
     Axis,
     Cost,
@@ -23,6 +21,7 @@ from xlamini.core import (
     aval_of,
 )
 from xlamini.core.dtypes.limits import finfo
+from xlamini.core.memory import READ
 from xlamini.primitives.arithmetic import bounded, div, sub
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.exponential import TRANSCENDENTAL, exp
@@ -32,7 +31,7 @@ from xlamini.primitives.shape import broadcast_in_dim
 
 
 class Softmax(Primitive):
-    traits = PURE | READS
+    memory = READ
     name = "softmax"
 
     def shape_rule(self, x: ShapedArray, *, axes: Shape) -> ShapedArray:

@@ -5,9 +5,6 @@ import operator
 from typing import Any
 
 from xlamini.core import (
-    JOINS,
-    MOVES,
-    PURE,
     Avals,
     Axis,
     Cost,
@@ -24,6 +21,7 @@ from xlamini.core import (
     is_linear,
     reducing,
 )
+from xlamini.core.memory import JOINED, MOVED
 from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.concatenate import concatenate_p
@@ -53,7 +51,7 @@ def stack(operands: Values, axis: int = 0) -> Array:
 
 
 class Stack(Primitive):
-    traits = PURE | MOVES | JOINS
+    memory = JOINED
     name = "stack"
     linear = JOINTLY
     makes_nan = False
@@ -103,7 +101,7 @@ def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
 
 
 class Unstack(LinearUnary):
-    traits = PURE | MOVES
+    memory = MOVED
     name = "unstack"
     multiple_results = True
     makes_nan = False

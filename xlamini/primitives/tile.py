@@ -5,7 +5,8 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import MOVES, PURE, Avals, Axis, Factors, Params, Shape, ShapedArray, ShapeError, Values, alike
+from xlamini.core import Avals, Axis, Factors, Params, Shape, ShapedArray, ShapeError, Values, alike
+from xlamini.core.memory import MOVED
 from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape, sum_over
 from xlamini.runtime import Array
@@ -21,7 +22,7 @@ def tile(operand: Any, reps: Sequence[int]) -> Array:
 
 
 class Tile(LinearUnary):
-    traits = PURE | MOVES
+    memory = MOVED
     name = "tile"
     makes_nan = False
 

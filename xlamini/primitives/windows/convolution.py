@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
-    CONTRACTS,
-    PURE,
     Avals,
     Axis,
     Cost,
@@ -34,6 +32,7 @@ from xlamini.core import (
     tangent_aval,
 )
 from xlamini.core.api_boundary import api_boundary
+from xlamini.core.memory import Memory
 from xlamini.lowering.gpu import is_gpu
 from xlamini.primitives.arithmetic import add, sub
 from xlamini.primitives.complex import complex as complex_, imag, real
@@ -130,8 +129,19 @@ def conv_general_dilated(
     )
 
 
+def _workspace(platform: str, avals: Avals, outs: Avals, /, **params: Any) -> int:
+    """On the CPU operands and results that do not have their features last are copied."""
+    if platform != "cpu":
+        return 0
+    ndim, numbers = outs[0].ndim, params["dimension_numbers"]
+    space = tuple(range(1, ndim - 1))
+    features_last = (0, ndim - 1, *space), (ndim - 1, ndim - 2, *range(ndim - 2)), (0, ndim - 1, *space)
+    pairs = zip((*avals, *outs), numbers, features_last, strict=True)
+    return sum(aval.nbytes for aval, spec, last in pairs if tuple(spec) != last)
+
+
 class ConvGeneralDilated(Primitive):
-    traits = PURE | CONTRACTS
+    memory = Memory(contracts=True, workspace=_workspace)
     name = "conv_general_dilated"
 
     def shape_rule(
@@ -241,16 +251,6 @@ class ConvGeneralDilated(Primitive):
 
     def shown_params(self, params: Params) -> Params:
         return dict(sorted({**params, "out_sharding": None}.items()))
-
-    def workspace(self, platform: str, avals: Avals, outs: Avals, /, **params: Any) -> int:
-        """On the CPU operands and results that do not have their features last are copied."""
-        if platform != "cpu":
-            return 0
-        ndim, numbers = outs[0].ndim, params["dimension_numbers"]
-        space = tuple(range(1, ndim - 1))
-        features_last = (0, ndim - 1, *space), (ndim - 1, ndim - 2, *range(ndim - 2)), (0, ndim - 1, *space)
-        pairs = zip((*avals, *outs), numbers, features_last, strict=True)
-        return sum(aval.nbytes for aval, spec, last in pairs if tuple(spec) != last)
 
     def cost(self, lhs: ShapedArray, rhs: ShapedArray, **params: Any) -> Cost:
         """A product and a sum for each tap of the kernel at each output.

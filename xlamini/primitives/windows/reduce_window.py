@@ -13,9 +13,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from xlamini.core import (
-    MOVES,
-    PURE,
-    READS,
     Axis,
     Cost,
     Params,
@@ -28,6 +25,7 @@ from xlamini.core import (
     literal,
     same_dimensions,
 )
+from xlamini.core.memory import MOVED, READ
 from xlamini.primitives.arg_extrema import argmax, argmin
 from xlamini.primitives.arithmetic import add, max, min
 from xlamini.primitives.comparison import eq, ge, le
@@ -73,7 +71,7 @@ def reduce_window_shape_tuple(
 class ReduceWindow(Primitive):
     """`combine` joins two elements, `start` makes the one that changes nothing from a dtype."""
 
-    traits = PURE | READS
+    memory = READ
 
     def __init__(self, name: str, combine: Elementwise, *, start: Callable[[Any], Any], accepts: Kinds):
         self.combine, self.start, self.accepts = combine, start, accepts
@@ -145,7 +143,7 @@ class WindowSum(ReduceWindow):
 class WindowRepeat(LinearUnary):
     """Each element repeated over a window of its own: the transpose of the sums over windows side by side."""
 
-    traits = PURE | MOVES
+    memory = MOVED
     name = "window_repeat"
     makes_nan = False
 
