@@ -17,11 +17,10 @@ from typing import Any, NamedTuple, NoReturn
 
 from xlamini.core import hooks
 from xlamini.core.avals import Avals, Dims, Params, ShapedArray, Values
+from xlamini.core.checks import NONE
 from xlamini.core.effects import Effects, no_effects
 from xlamini.core.errors import MissingRule
-from xlamini.core.failures import Failure
 from xlamini.core.frames import definition
-from xlamini.core.key_uses import NO_USES, KeyUses
 from xlamini.core.memory import STORED
 from xlamini.core.memory_space import Space, common_space
 from xlamini.core.named_axes import Axis as Axis
@@ -80,6 +79,8 @@ class Primitive:
     """What holds of every equation of it, as an int: `PURE | REMATERIALIZABLE`."""
     memory = STORED
     """What XLA's loops do with its operands and results."""
+    checks = NONE
+    """What checked programs and the check of random keys ask of it."""
     call_primitive = map_primitive = False
     """JAX's marks of older kinds of calls, of which there are none."""
     linear: Groups = ()
@@ -91,18 +92,8 @@ class Primitive:
     lacks: Mapping[str, str] = {}
     """The rules that it does not have by design, each with the reason."""
 
-    consumes_keys = False
-    """Whether its rule `key_uses` says that it consumes random keys."""
-
     expands = False
     """Whether its rule `expand` replaces its equations before lowering (interpreters/expand.py)."""
-    makes_nan = True
-    """Whether a result may be NaN, or infinite, where no operand is; what only moves or picks elements makes none."""
-    keeps_nan = False
-    """Whether some result is NaN wherever an operand has a NaN, so that a check of the results is one of the operands.
-
-    That is said of results that are floating-point numbers and not empty.
-    """
     eager_only = False
     """Whether it has only an implementation in Python, so that no program with it can be compiled."""
     given: Mapping[str, Any] = {}
@@ -186,15 +177,12 @@ class Primitive:
     def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
         self._missing("lower", "(self, ctx, *operands, **params) -> value")
 
-    opaque = False
-    """Whether it runs code that is not known here, such as a callback, so that its operations cannot be counted."""
-
     def cost(self, *avals: ShapedArray, **params: Any) -> Cost:
         """By default one operation per output element, none if opaque; operands are read and outputs written once."""
         out = self.shape_rule(*avals, **params)
         outs = out if self.multiple_results else [out]
         moved = sum(a.nbytes for a in avals) + sum(a.nbytes for a in outs)
-        return Cost(0 if self.opaque else sum(a.size for a in outs), moved)
+        return Cost(0 if self.checks.opaque else sum(a.size for a in outs), moved)
 
     def linearize(self, primals: Values, tangents: Values, /, **params: Any) -> Any:
         """jvp under a `TangentBuilder`, which separates the linear program from the primal one.
@@ -225,10 +213,6 @@ class Primitive:
         Given are the derivatives from order 0 on: of each operand (only order 0 for a constant), and of the result.
         """
         self._missing("next_derivative", "(self, operands, out, **params) -> derivative")
-
-    def failures(self, operands: Values, outs: Values, /, **params: Any) -> Sequence[Failure]:
-        """What a checked program looks at beside NaN: a division by zero, an index out of bounds."""
-        return ()
 
     def checked(self, errors: frozenset[str], operands: Values, /, **params: Any) -> Any:
         """The results and the errors (interpreters/check.py), for a primitive whose jaxprs are checked too."""
@@ -270,10 +254,6 @@ class Primitive:
     def named_axes(self, params: Params) -> tuple[Any, ...]:
         """The named axes that the equation refers to."""
         return ()
-
-    def key_uses(self, eqn: Any) -> KeyUses:
-        """Which random keys among its operands an equation consumes, and which results are parts of them."""
-        return NO_USES
 
     def shown_name(self, params: Params) -> str:
         """The name that a printed equation shows."""

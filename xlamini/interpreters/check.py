@@ -71,8 +71,8 @@ def values_seen_later(jaxpr: Jaxpr) -> frozenset[Var]:
     seen: set[Var] = set()
     for eqn in reversed(jaxpr.eqns):
         primitive = eqn.primitive
-        is_seen = primitive.makes_nan or not seen.isdisjoint(eqn.outvars)
-        if primitive.keeps_nan and is_seen and all(map(_has_floats, eqn.outvars)):
+        is_seen = primitive.checks.makes_nan or not seen.isdisjoint(eqn.outvars)
+        if primitive.checks.keeps_nan and is_seen and all(map(_has_floats, eqn.outvars)):
             seen.update(a for a in eqn.invars if type(a) is Var)
     return frozenset(seen)
 
@@ -97,10 +97,10 @@ def _push(eqn: Equation, role: str, inputs: Values, errors: Errors, trail: Trail
 
 
 def _look_at(eqn: Equation, role: str, inputs: Values, outs: Values, errors: Errors, trail: Trail) -> None:
-    for failure in eqn.primitive.failures(inputs, outs, **eqn.params):
+    for failure in eqn.primitive.checks.failures(inputs, outs, **eqn.params):
         if failure.category in errors and aval_of(failure.bad).size:
             trail.fail_at(eqn, role, failure)
-    for x in outs if eqn.primitive.makes_nan else ():
+    for x in outs if eqn.primitive.checks.makes_nan else ():
         for category in ("nan", "inf"):
             if category in errors and _has_floats(x):
                 trail.look_at(eqn, role, x, inputs, category)

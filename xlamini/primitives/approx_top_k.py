@@ -29,6 +29,7 @@ from xlamini.core import (
     is_zero,
     tangent_aval,
 )
+from xlamini.core.checks import NO_NEW_NAN
 from xlamini.primitives.iota import iota_p
 from xlamini.primitives.kinds import FLOAT, kind_of
 from xlamini.primitives.reorder import permuted
@@ -84,7 +85,7 @@ def approx_min_k(
 class ApproxTopK(Primitive):
     name = "approx_top_k"
     multiple_results = True
-    makes_nan = False
+    checks = NO_NEW_NAN
 
     def shape_rule(self, x: ShapedArray, **params: Any) -> list[ShapedArray]:
         dim = params["reduction_dimension"]

@@ -24,6 +24,7 @@ from xlamini.core import (
     itemsize_bits,
     same_dimensions,
 )
+from xlamini.core.checks import NO_NEW_NAN
 from xlamini.core.memory import JOINED, MOVED
 from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.batch_ops import with_batch_first
@@ -59,7 +60,7 @@ class Concatenate(Primitive):
     memory = JOINED
     name = "concatenate"
     linear = JOINTLY
-    makes_nan = False
+    checks = NO_NEW_NAN
 
     def shape_rule(self, *avals: ShapedArray, dimension: int) -> ShapedArray:
         first = avals[0]
@@ -138,7 +139,6 @@ class Split(LinearUnary):
     memory = MOVED
     name = "split"
     multiple_results = True
-    makes_nan = False
 
     def shape_rule(self, x: ShapedArray, *, sizes: Shape, axis: int) -> list[ShapedArray]:
         if sum(sizes) != x.shape[axis] or any(n < 0 for n in sizes):

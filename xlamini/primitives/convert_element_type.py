@@ -30,6 +30,7 @@ from xlamini.core import (
     tangent_aval,
     user_stacklevel,
 )
+from xlamini.core.checks import KEEPS_NAN, NONE
 from xlamini.core.hi_types import HiDType
 from xlamini.core.sharding.partial_sums import JOINTLY, Groups
 from xlamini.primitives.batch_ops import with_batch_first
@@ -62,7 +63,7 @@ def _requested(new_dtype: Any, name: str) -> Any:
 class Convert(Elementwise):
     """Linear between floating-point types; the derivative stops at the others."""
 
-    keeps_nan = True
+    checks = KEEPS_NAN
 
     def linear_groups(self, avals: Avals, params: Params) -> Groups:
         return JOINTLY if is_differentiable(avals[0].update(dtype=params["new_dtype"])) else ()
@@ -167,6 +168,8 @@ def warn_of_imaginary_part(dtype: Any) -> None:
 
 class ReducePrecision(LinearMap):
     """Rounding, treated as linear, as conversions between floats are."""
+
+    checks = NONE
 
     def lower(self, ctx: Any, x: Any, *, exponent_bits: int, mantissa_bits: int) -> Any:
         bits = {"exponent_bits": f"{exponent_bits} : i32", "mantissa_bits": f"{mantissa_bits} : i32"}

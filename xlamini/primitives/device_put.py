@@ -18,7 +18,6 @@ class DevicePut(LinearUnary):
 
     name = "device_put"
     traits = PURE | ELEMENTWISE
-    makes_nan = False
 
     def shape_rule(self, x: ShapedArray, *, memory_space: Space) -> ShapedArray:
         return x.in_space(memory_space)

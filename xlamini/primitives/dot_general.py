@@ -37,6 +37,7 @@ from xlamini.core import (
 )
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.avals import NOWHERE, as_sizes
+from xlamini.core.checks import KEEPS_NAN
 from xlamini.core.memory import Memory
 from xlamini.core.sharding.partial_sums import Sums, left_open, split_along, sums_left_open
 from xlamini.primitives.convert_element_type import cast
@@ -143,7 +144,7 @@ class DotGeneral(Primitive):
     name = "dot_general"
     memory = Memory(product=True, contracts=True)
     mixes_reduced = True
-    keeps_nan = True
+    checks = KEEPS_NAN
 
     def bind(self, lhs: Any, rhs: Any, **params: Any) -> Any:
         """Apply it; `unreduced` are the axes along which its sum is not taken."""

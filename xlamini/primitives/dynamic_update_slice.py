@@ -29,7 +29,7 @@ from xlamini.core import (
     literal,
     tangent_aval,
 )
-from xlamini.core.failures import Failure
+from xlamini.core.checks import Checks, Failure
 from xlamini.core.memory import Memory
 from xlamini.core.sharding.factors import where_split
 from xlamini.lowering.bits import moved
@@ -96,11 +96,18 @@ def dynamic_update_index_in_dim(
     return dynamic_update_slice_in_dim(operand, update, index, axis, allow_negative_indices=allow_negative_indices)
 
 
+def _failures(operands: Values, outs: Values) -> Sequence[Failure]:
+    from xlamini.primitives.index_failures import starts_outside  # for those who check only
+
+    x, update, *starts = operands
+    return starts_outside(aval_of(x), starts, aval_of(update).shape)
+
+
 class DynamicUpdateSlice(Primitive):
     memory = Memory(reads=True, updates=True)
     name = "dynamic_update_slice"
     linear = (slice(0, 2),)
-    makes_nan = False
+    checks = Checks(makes_nan=False, failures=_failures)
 
     def shape_rule(self, x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> ShapedArray:
         check_starts(self.name, x, starts)
@@ -155,12 +162,6 @@ class DynamicUpdateSlice(Primitive):
 
     def lower(self, ctx: Any, x: Any, update: Any, *starts: Any) -> Any:
         return moved(ctx, "stablehlo.dynamic_update_slice", [x, update], *starts, out=ctx.aval_out)
-
-    def failures(self, operands: Values, outs: Values) -> Sequence[Failure]:
-        from xlamini.primitives.index_failures import starts_outside  # for those who check only
-
-        x, update, *starts = operands
-        return starts_outside(aval_of(x), starts, aval_of(update).shape)
 
     def cost(self, x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> Cost:
         return Cost(0, 2 * update.nbytes)

@@ -40,6 +40,7 @@ from xlamini.core import (
     tangent_aval,
     trim,
 )
+from xlamini.core.checks import CARRIES_NAN, KEEPS_NAN
 from xlamini.core.frames import definition
 from xlamini.core.primitive import ELEMENTWISE, PURE, REMATERIALIZABLE, Axis, Primitive
 from xlamini.core.sharding.factors import broadcasting
@@ -344,7 +345,7 @@ def add_any(x: Any, y: Any) -> Any:
     """The sum of two tangents or cotangents."""
 
 
-add_any.keeps_nan = True
+add_any.checks = KEEPS_NAN
 add_any.derivatives(lambda x, y, out: 1, lambda x, y, out: 1)
 
 
@@ -362,7 +363,7 @@ def neg(x: Any) -> Any:
     """
 
 
-neg.makes_nan, neg.keeps_nan = False, True
+neg.checks = CARRIES_NAN
 neg.derivatives(lambda x, out: -1)
 
 
@@ -374,7 +375,7 @@ def _(ct: Any, x: Any) -> Any:
 class Product(Elementwise):
     """Multiplication."""
 
-    keeps_nan = True
+    checks = KEEPS_NAN
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         """Of `x * x` it is `2 (dx x)`: one product where XLA would have to find that two are equal."""

@@ -25,6 +25,7 @@ from xlamini.core import (
     literal,
     same_dimensions,
 )
+from xlamini.core.checks import NONE
 from xlamini.primitives.arithmetic import rem
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.complex import conj, part_dtype, real
@@ -88,6 +89,7 @@ def _as_complex(x: Any) -> Any:
 
 
 class FFT(LinearUnary):
+    checks = NONE
     name = "fft"
 
     def shape_rule(self, x: ShapedArray, *, fft_type: FftType, fft_lengths: Shape) -> ShapedArray:

@@ -27,7 +27,7 @@ from xlamini.core import (
     literal,
     tangent_aval,
 )
-from xlamini.core.failures import Failure
+from xlamini.core.checks import Checks, Failure
 from xlamini.core.memory import INDEXED
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.gather_labels import gather_factors
@@ -89,11 +89,20 @@ def gather(
     )
 
 
+def _failures(
+    operands: Values, outs: Values, *, dimension_numbers: Any, slice_sizes: Shape, **params: Any
+) -> Sequence[Failure]:
+    from xlamini.primitives.index_failures import vectors_outside  # for those who check only
+
+    x, indices = operands
+    return vectors_outside(aval_of(x), indices, dimension_numbers.start_index_map, slice_sizes)
+
+
 class Gather(Primitive):
     memory = INDEXED
     name = "gather"
     adjoint: Primitive  # scatter_add, whose module imports this one; set by install_hooks
-    makes_nan = False
+    checks = Checks(makes_nan=False, failures=_failures)
 
     def shape_rule(
         self, x: ShapedArray, indices: ShapedArray, *, dimension_numbers: Any, slice_sizes: Shape, **params: Any
@@ -237,14 +246,6 @@ class Gather(Primitive):
         shape = aval_of(read).shape
         places = [d for d in range(len(shape)) if d not in dimension_numbers.offset_dims]
         return where(broadcast_in_dim(inside, shape, places), read, literal(fill_value, aval_of(x).dtype))
-
-    def failures(
-        self, operands: Values, outs: Values, *, dimension_numbers: Any, slice_sizes: Shape, **params: Any
-    ) -> Sequence[Failure]:
-        from xlamini.primitives.index_failures import vectors_outside  # for those who check only
-
-        x, indices = operands
-        return vectors_outside(aval_of(x), indices, dimension_numbers.start_index_map, slice_sizes)
 
     def cost(self, x: ShapedArray, indices: ShapedArray, **params: Any) -> Cost:
         out = self.shape_rule(x, indices, **params)

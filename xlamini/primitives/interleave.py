@@ -18,6 +18,7 @@ from xlamini.core import (
     literal,
     same_dimensions,
 )
+from xlamini.core.checks import NO_NEW_NAN
 from xlamini.core.memory import MOVED
 from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.batch_ops import with_batch_first
@@ -41,7 +42,7 @@ class Interleave(Primitive):
     memory = MOVED
     name = "interleave"
     linear = JOINTLY
-    makes_nan = False
+    checks = NO_NEW_NAN
 
     def shape_rule(self, even: ShapedArray, odd: ShapedArray, *, axis: int) -> ShapedArray:
         sizes = [a.shape[axis] for a in (even, odd)]

@@ -16,6 +16,7 @@ from xlamini.core import (
     same_dimensions,
     unflatten,
 )
+from xlamini.core.checks import NO_NEW_NAN
 from xlamini.primitives.batch_ops import move_batch_dim
 from xlamini.primitives.promotion import check_operands
 from xlamini.runtime.layout import Layout
@@ -53,7 +54,7 @@ class LayoutConstraint(Primitive):
     """An identity; tangents and cotangents have the layout too."""
 
     name = "layout_constraint"
-    makes_nan = False
+    checks = NO_NEW_NAN
 
     def shape_rule(self, aval: ShapedArray, *, layout: Layout) -> ShapedArray:
         return aval

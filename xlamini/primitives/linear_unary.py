@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.core import Cost, Primitive, ShapedArray, Values
+from xlamini.core.checks import NO_NEW_NAN
 from xlamini.core.dtypes import float0
 from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.runtime import ArrayImpl, device_put_value
@@ -14,6 +15,7 @@ class LinearUnary(Primitive):
     """A primitive that is linear in its only operand: its tangent goes through the same operation."""
 
     linear = JOINTLY
+    checks = NO_NEW_NAN
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         out = self.bind(*primals, **params)

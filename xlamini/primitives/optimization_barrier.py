@@ -19,6 +19,7 @@ from xlamini.core import (
     is_zero,
     unflatten,
 )
+from xlamini.core.checks import NO_NEW_NAN
 from xlamini.core.sharding.partial_sums import Sums, sums_of
 
 
@@ -36,7 +37,7 @@ class OptimizationBarrier(Primitive):
     name = "optimization_barrier"
     multiple_results = True
     maps_each = True
-    makes_nan = False
+    checks = NO_NEW_NAN
 
     def shape_rule(self, *avals: ShapedArray) -> list[ShapedArray]:
         return list(avals)

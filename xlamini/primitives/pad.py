@@ -20,6 +20,7 @@ from xlamini.core import (
     literal,
     same_dimensions,
 )
+from xlamini.core.checks import NO_NEW_NAN
 from xlamini.core.memory import JOINED
 from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.batch_ops import with_batch_first
@@ -56,7 +57,7 @@ class Pad(Primitive):
     memory = JOINED
     name = "pad"
     linear = JOINTLY
-    makes_nan = False
+    checks = NO_NEW_NAN
 
     def shape_rule(self, x: ShapedArray, value: ShapedArray, *, padding_config: Config) -> ShapedArray:
         if x.dtype != value.dtype or value.shape:

@@ -25,7 +25,8 @@ from xlamini.core import (
     literal,
     tangent_aval,
 )
-from xlamini.core.key_uses import CONSUMES, FORWARDS, KeyUses
+from xlamini.core.checks import Checks
+from xlamini.core.key_uses import CONSUMES, FORWARDS
 from xlamini.core.sharding.factors import broadcasting
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.bitwise import shift_right_logical
@@ -91,9 +92,7 @@ class Wrap(KeyPrimitive):
 
     name = "random_wrap"
     expands = False
-
-    def key_uses(self, eqn: Any) -> KeyUses:
-        return FORWARDS  # raw keys are known by their words
+    checks = Checks(key_uses=FORWARDS)  # raw keys are known by their words
 
     def shape_rule(self, words: ShapedArray, *, impl: Generator) -> ShapedArray:
         return ShapedArray(words.shape[:-1], KeyType(impl))
@@ -132,10 +131,7 @@ class Split(KeyPrimitive):
     """Split each key into an array of new keys."""
 
     name = "random_split"
-    consumes_keys = True
-
-    def key_uses(self, eqn: Any) -> KeyUses:
-        return CONSUMES
+    checks = Checks(key_uses=CONSUMES)
 
     def shape_rule(self, keys: ShapedArray, *, shape: Shape) -> ShapedArray:
         return keys.update(shape=(*keys.shape, *shape))
@@ -168,11 +164,7 @@ class Bits(KeyPrimitive):
     """Random unsigned integers of 8, 16, 32 or 64 bits from each key: an array of them."""
 
     name = "random_bits"
-    makes_nan = False
-    consumes_keys = True
-
-    def key_uses(self, eqn: Any) -> KeyUses:
-        return CONSUMES
+    checks = Checks(makes_nan=False, key_uses=CONSUMES)
 
     def shape_rule(self, keys: ShapedArray, *, bit_width: int, shape: Shape) -> ShapedArray:
         return ShapedArray((*keys.shape, *shape), np.dtype(f"uint{bit_width}"))

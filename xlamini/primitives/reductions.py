@@ -23,6 +23,7 @@ from xlamini.core import (
     literal,
     reducing,
 )
+from xlamini.core.checks import NO_NEW_NAN
 from xlamini.core.memory import READ
 from xlamini.primitives.arithmetic import max, min
 from xlamini.primitives.comparison import eq
@@ -165,7 +166,7 @@ class Product(Reduction):
 
 
 class Extremum(Reduction):
-    makes_nan = False
+    checks = NO_NEW_NAN
 
     def tangent(self, x: Any, tangent: Any, out: Any, axes: Shape) -> Any:
         """The tangent of the element that is the extremum; where several are, the mean of theirs."""

@@ -18,7 +18,6 @@ class Reshard(LinearUnary):
 
     name = "reshard"
     traits = PURE | HAS_OWN_SHARDING_RULE
-    makes_nan = False
 
     def shape_rule(self, x: ShapedArray, *, dst_sharding: Any) -> ShapedArray:
         return x

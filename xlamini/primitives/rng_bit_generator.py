@@ -28,6 +28,7 @@ from xlamini.core import (
     literal,
 )
 from xlamini.core.avals import as_sizes
+from xlamini.core.checks import NO_NEW_NAN
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.dynamic_update_slice import dynamic_update_slice
 from xlamini.primitives.out_sharding import checked_sharding, split_as
@@ -94,7 +95,7 @@ class RngBitGenerator(Primitive):
     name = "rng_bit_generator"
     multiple_results = True
     lacks: Mapping[str, str] = {"jvp": "of integers only"}
-    makes_nan = False
+    checks = NO_NEW_NAN
 
     def shape_rule(
         self, key: ShapedArray, *, shape: Shape, dtype: np.dtype, algorithm: RandomAlgorithm

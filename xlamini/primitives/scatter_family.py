@@ -24,7 +24,7 @@ from xlamini.core import (
     aval_of,
     iinfo,
 )
-from xlamini.core.failures import Failure
+from xlamini.core.checks import Checks, Failure
 from xlamini.core.memory import Memory
 from xlamini.lowering.bits import bits_of
 from xlamini.primitives.batch_ops import with_batch_first
@@ -47,10 +47,20 @@ from xlamini.primitives.tangent_ops import zeros
 _INT32 = np.dtype(np.int32)
 
 
+def _failures(operands: Values, outs: Values, *, dimension_numbers: Any, **params: Any) -> Sequence[Failure]:
+    from xlamini.primitives.index_failures import vectors_outside  # for those who check only
+
+    x, indices, updates = operands
+    aval = aval_of(x)
+    window = window_shape(aval, aval_of(updates), dimension_numbers)
+    return vectors_outside(aval, indices, dimension_numbers.scatter_dims_to_operand_dims, window)
+
+
 class Scatter(Primitive):
     """Operands: the array, index vectors along the last dimension of the indices, updates."""
 
     memory = Memory(updates=True)
+    checks = Checks(failures=_failures)
     combine: str | None = None
 
     def __init__(self, name: str, combine: str | None = None):
@@ -162,16 +172,6 @@ class Scatter(Primitive):
         window = window_shape(aval, aval_of(updates), dimension_numbers)
         inside = clamped(aval, indices, dimension_numbers.scatter_dims_to_operand_dims, window)
         return self.bind(x, inside, updates, dimension_numbers=dimension_numbers, **params)
-
-    def failures(
-        self, operands: Values, outs: Values, *, dimension_numbers: Any, **params: Any
-    ) -> Sequence[Failure]:
-        from xlamini.primitives.index_failures import vectors_outside  # for those who check only
-
-        x, indices, updates = operands
-        aval = aval_of(x)
-        window = window_shape(aval, aval_of(updates), dimension_numbers)
-        return vectors_outside(aval, indices, dimension_numbers.scatter_dims_to_operand_dims, window)
 
     def cost(self, x: ShapedArray, indices: ShapedArray, updates: ShapedArray, **params: Any) -> Cost:
         return Cost(0 if self.combine is None else updates.size, indices.nbytes + 3 * updates.nbytes)

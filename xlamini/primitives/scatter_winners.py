@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ class ScatterWinners(Scatter):
     """Masks of the operand's elements without updates and of the winning updates; of both only the shapes count."""
 
     multiple_results = True
-    makes_nan = False
+    checks = replace(Scatter.checks, makes_nan=False)
 
     def __init__(self, name: str, set_windows: Callable[..., Any]):
         super().__init__(name)

@@ -23,6 +23,7 @@ from xlamini.core import (
     same_dimensions,
     tangent_aval,
 )
+from xlamini.core.checks import NO_NEW_NAN
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.bitwise import bitwise_and
 from xlamini.primitives.comparison import eq, lt
@@ -83,7 +84,7 @@ class SelectN(Primitive):
     traits = PURE | REMATERIALIZABLE
     name = "select_n"
     linear = (slice(1, None),)
-    makes_nan = False
+    checks = NO_NEW_NAN
 
     def shape_rule(self, which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
         first = cases[0]
@@ -152,7 +153,7 @@ select_n_p = SelectN()
 class Clamp(Elementwise):
     """A tangent goes to the operand whose value is the result."""
 
-    makes_nan = False
+    checks = NO_NEW_NAN
 
     def jvp(self, primals: Values, tangents: Values) -> Any:
         low, x, high = primals

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,8 @@ from xlamini.core import (
     same_dimensions,
 )
 from xlamini.core.avals import NOWHERE, as_dimension, as_sizes
-from xlamini.core.key_uses import FORWARDS, KeyUses
+from xlamini.core.checks import CARRIES_NAN, KEEPS_NAN
+from xlamini.core.key_uses import FORWARDS
 from xlamini.core.memory import MOVED, READ, VIEWED, Memory
 from xlamini.core.sharding.partial_sums import Sums, left_open, split_along
 from xlamini.core.sharding.propagation import Splits
@@ -52,14 +54,14 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Array:
     return transpose_p.bind(operand, permutation=permutation)
 
 
+_FORWARDED = replace(CARRIES_NAN, key_uses=FORWARDS)
+"""The checks of what returns the elements, or the keys, of its operand."""
+
+
 class Transpose(LinearUnary):
     memory = Memory(moves=True, permutes=True)
     name = "transpose"
-    makes_nan = False
-    keeps_nan = True
-
-    def key_uses(self, eqn: Any) -> KeyUses:
-        return FORWARDS
+    checks = _FORWARDED
 
     def shape_rule(self, x: ShapedArray, *, permutation: Shape) -> ShapedArray:
         if sorted(permutation) != list(range(x.ndim)):
@@ -117,11 +119,7 @@ def broadcast_in_dim(
 class BroadcastInDim(LinearUnary):
     traits = PURE | REMATERIALIZABLE
     name = "broadcast_in_dim"
-    makes_nan = False
-    keeps_nan = True
-
-    def key_uses(self, eqn: Any) -> KeyUses:
-        return FORWARDS
+    checks = _FORWARDED
 
     def shape_rule(self, x: ShapedArray, *, shape: Shape, broadcast_dimensions: Shape) -> ShapedArray:
         fits = len(broadcast_dimensions) == x.ndim and all(
@@ -201,11 +199,7 @@ class Reshape(LinearUnary):
     traits = PURE | REMATERIALIZABLE
     memory = VIEWED
     name = "reshape"
-    makes_nan = False
-    keeps_nan = True
-
-    def key_uses(self, eqn: Any) -> KeyUses:
-        return FORWARDS
+    checks = _FORWARDED
 
     def shape_rule(self, x: ShapedArray, *, new_sizes: Shape) -> ShapedArray:
         if math.prod(new_sizes) != x.size or any(n < 0 for n in new_sizes):
@@ -247,11 +241,7 @@ class Squeeze(LinearUnary):
     traits = PURE | REMATERIALIZABLE
     memory = VIEWED
     name = "squeeze"
-    makes_nan = False
-    keeps_nan = True
-
-    def key_uses(self, eqn: Any) -> KeyUses:
-        return FORWARDS
+    checks = _FORWARDED
 
     def shape_rule(self, x: ShapedArray, *, dimensions: Shape) -> ShapedArray:
         if len(set(dimensions)) < len(dimensions) or any(not 0 <= d < x.ndim or x.shape[d] != 1 for d in dimensions):
@@ -312,7 +302,6 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Array:
 class Rev(LinearUnary):
     memory = MOVED
     name = "rev"
-    makes_nan = False
 
     def shape_rule(self, x: ShapedArray, *, dimensions: Shape) -> ShapedArray:
         if len(set(dimensions)) != len(dimensions) or any(not 0 <= d < x.ndim for d in dimensions):
@@ -353,7 +342,7 @@ def reduced(x: ShapedArray, axes: Shape, name: str) -> ShapedArray:
 class ReduceSum(LinearUnary):
     memory = READ
     name = "reduce_sum"
-    keeps_nan = True
+    checks = KEEPS_NAN
 
     def bind(self, x: Any, *, axes: Shape, **params: Any) -> Any:
         """Apply it; `unreduced` are the axes along which its sum is not taken."""

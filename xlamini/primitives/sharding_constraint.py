@@ -24,7 +24,6 @@ class ShardingConstraint(LinearUnary):
 
     traits = PURE | ELEMENTWISE | REMATERIALIZABLE
     name = "sharding_constraint"
-    makes_nan = False
 
     def shape_rule(self, x: ShapedArray, *, sharding: Any) -> ShapedArray:
         return x

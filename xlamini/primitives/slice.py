@@ -19,6 +19,7 @@ from xlamini.core import (
     literal,
     same_dimensions,
 )
+from xlamini.core.checks import Checks
 from xlamini.core.key_uses import KeyUses, Part
 from xlamini.primitives.linear_unary import LinearUnary, unchanged
 from xlamini.primitives.shape import squeeze
@@ -80,14 +81,15 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     return taken if keepdims else squeeze(taken, (axis,))
 
 
+def _part(eqn: Any) -> KeyUses:
+    return KeyUses(parts=(Part(0, 0, ((eqn.invars[0].aval.shape, *eqn.params.values()),)),))
+
+
 class Slice(LinearUnary):
     traits = PURE | REMATERIALIZABLE
     name = "slice"
     adjoint: Primitive  # pad, whose module imports this one; set by install_hooks
-    makes_nan = False
-
-    def key_uses(self, eqn: Any) -> KeyUses:
-        return KeyUses(parts=(Part(0, 0, ((eqn.invars[0].aval.shape, *eqn.params.values()),)),))
+    checks = Checks(makes_nan=False, key_uses=_part)
 
     def shape_rule(
         self, x: ShapedArray, *, start_indices: Shape, limit_indices: Shape, strides: Shape | None

@@ -34,6 +34,7 @@ from xlamini.core import (
     tangent_aval,
 )
 from xlamini.core.avals import as_dimension
+from xlamini.core.checks import NO_NEW_NAN
 from xlamini.primitives.arithmetic import sub
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.bitwise import bitwise_and, bitwise_or, shift_left
@@ -87,7 +88,7 @@ def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = 
 class Sort(Primitive):
     name = "sort"
     multiple_results = True
-    makes_nan = False
+    checks = NO_NEW_NAN
 
     def shape_rule(self, *avals: ShapedArray, dimension: int, is_stable: bool, num_keys: int) -> list[ShapedArray]:
         first = avals[0]

@@ -21,6 +21,7 @@ from xlamini.core import (
     is_linear,
     reducing,
 )
+from xlamini.core.checks import NO_NEW_NAN
 from xlamini.core.memory import JOINED, MOVED
 from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.batch_ops import with_batch_first
@@ -54,7 +55,7 @@ class Stack(Primitive):
     memory = JOINED
     name = "stack"
     linear = JOINTLY
-    makes_nan = False
+    checks = NO_NEW_NAN
 
     def shape_rule(self, *avals: ShapedArray, axis: int) -> ShapedArray:
         first, found = avals[0], ", ".join(a.str_short(short_dtypes=False) for a in avals)
@@ -104,7 +105,6 @@ class Unstack(LinearUnary):
     memory = MOVED
     name = "unstack"
     multiple_results = True
-    makes_nan = False
 
     def shape_rule(self, x: ShapedArray, *, axis: int) -> list[ShapedArray]:
         return [x.update(shape=(*x.shape[:axis], *x.shape[axis + 1 :]))] * x.shape[axis]

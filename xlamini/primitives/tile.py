@@ -24,7 +24,6 @@ def tile(operand: Any, reps: Sequence[int]) -> Array:
 class Tile(LinearUnary):
     memory = MOVED
     name = "tile"
-    makes_nan = False
 
     def shape_rule(self, x: ShapedArray, *, reps: Shape) -> ShapedArray:
         if len(reps) != x.ndim or any(n < 0 for n in reps):

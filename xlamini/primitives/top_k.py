@@ -26,6 +26,7 @@ from xlamini.core import (
     tangent_aval,
 )
 from xlamini.core.avals import as_dimension
+from xlamini.core.checks import NO_NEW_NAN
 from xlamini.core.dtypes import can_cast
 from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.digit_sort import fits_digits, largest_by_digits
@@ -55,7 +56,7 @@ def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> li
 class TopK(Primitive):
     name = "top_k"
     multiple_results = True
-    makes_nan = False
+    checks = NO_NEW_NAN
 
     def shape_rule(self, x: ShapedArray, *, k: int, axis: int) -> list[ShapedArray]:
         check_kind("top_k", x, REAL | BOOL)

@@ -24,6 +24,7 @@ from xlamini.core import (
     is_zero,
     same_dimensions,
 )
+from xlamini.core.checks import NO_NEW_NAN
 from xlamini.core.hi_types import has_hi, lowered, raised
 from xlamini.core.primitive import HAS_OWN_SHARDING_RULE, IS_VMA_CAST
 from xlamini.core.sharding.partial_sums import JOINTLY, Sums, sums_of
@@ -43,6 +44,7 @@ class VaryingCast(Primitive):
     target: str
     traits = PURE | IS_VMA_CAST | ELEMENTWISE | REMATERIALIZABLE
     linear = JOINTLY
+    checks = NO_NEW_NAN
 
     def __init__(self, name: str | None = None):
         super().__init__(name or f"{self.source}_to_{self.target}")
@@ -115,7 +117,6 @@ class Terms(SumCast):
     """The term of an unreduced value that each device has, as a value that varies."""
 
     source, target = "unreduced", "varying"
-    makes_nan = False
 
     def transpose(self, ct: Any, x: Any, *, axes: Axes, mesh: Any) -> Values:
         return [shared_p.bind(ct, axes=axes, mesh=mesh)]
@@ -125,7 +126,6 @@ class Shared(SumCast):
     """A value that varies by its type, and is equal on all devices, as a reduced one."""
 
     source, target = "varying", "reduced"
-    makes_nan = False
 
     def transpose(self, ct: Any, x: Any, *, axes: Axes, mesh: Any) -> Values:
         return [terms_p.bind(ct, axes=axes, mesh=mesh)]

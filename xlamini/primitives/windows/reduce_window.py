@@ -25,6 +25,7 @@ from xlamini.core import (
     literal,
     same_dimensions,
 )
+from xlamini.core.checks import NO_NEW_NAN
 from xlamini.core.memory import MOVED, READ
 from xlamini.primitives.arg_extrema import argmax, argmin
 from xlamini.primitives.arithmetic import add, max, min
@@ -145,7 +146,6 @@ class WindowRepeat(LinearUnary):
 
     memory = MOVED
     name = "window_repeat"
-    makes_nan = False
 
     def shape_rule(self, x: ShapedArray, *, window_dimensions: Shape) -> ShapedArray:
         return x.update(shape=tuple(n * k for n, k in zip(x.shape, window_dimensions, strict=True)))
@@ -166,7 +166,7 @@ class WindowRepeat(LinearUnary):
 
 
 class WindowExtremum(ReduceWindow):
-    makes_nan = False
+    checks = NO_NEW_NAN
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         (x,), (tangent,) = primals, tangents

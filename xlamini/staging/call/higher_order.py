@@ -14,6 +14,7 @@ from xlamini.core import (
     ClosedJaxpr,
     Cost,
     Effects,
+    Equation,
     Jaxpr,
     Params,
     Primitive,
@@ -25,6 +26,7 @@ from xlamini.core import (
     subjaxprs,
     tangent_aval,
 )
+from xlamini.core.checks import Checks
 from xlamini.core.equation_kind import equation_cost
 from xlamini.core.jaxpr import jaxprs_in
 from xlamini.core.key_uses import KeyUses
@@ -33,12 +35,20 @@ from xlamini.interpreters.key_reuse import key_uses, uses_of_call
 Mask = tuple[bool, ...]
 
 
+def key_uses_inside(eqn: Equation) -> KeyUses:
+    """Those of the jaxpr that it calls; otherwise no more than the reuses inside of its jaxprs."""
+    if isinstance(eqn.primitive, CallLike):
+        return uses_of_call(eqn.params[eqn.primitive.called])
+    return KeyUses(reuses=tuple(reuse for jaxpr in subjaxprs(eqn) for reuse in key_uses(jaxpr).reuses))
+
+
 class HigherOrder(Primitive):
     """A primitive with jaxprs in its params; a subclass defines in `with_captured` how they take further operands."""
 
     multiple_results = True
     higher_order = True
     traits = 0
+    checks = Checks(key_uses=key_uses_inside)
 
     def bind(self, *operands: Any, **params: Any) -> list[Any]:
         every: Sequence[Any] = operands
@@ -62,12 +72,6 @@ class HigherOrder(Primitive):
     def cost(self, *avals: ShapedArray, **params: Any) -> Cost:
         """The cost of all runs of its jaxprs."""
         return total(Cost(n * c.flops, n * c.bytes) for jaxpr, n in self.runs(params) for c in [cost_of(jaxpr)])
-
-    def key_uses(self, eqn: Any) -> KeyUses:
-        """Those of the jaxpr that it calls; otherwise no more than the reuses inside of its jaxprs."""
-        if isinstance(self, CallLike):
-            return uses_of_call(eqn.params[self.called])
-        return KeyUses(reuses=tuple(reuse for jaxpr in subjaxprs(eqn) for reuse in key_uses(jaxpr).reuses))
 
     def effects(self, params: Params) -> Effects:
         return frozenset().union(*[jaxpr.effects for jaxpr in jaxprs_in(params)])

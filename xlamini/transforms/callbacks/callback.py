@@ -25,6 +25,7 @@ from xlamini.core import (
     apart,
     leaked,
 )
+from xlamini.core.checks import Checks
 from xlamini.core.frames import user_line
 from xlamini.core.state import state
 from xlamini.lowering.host_calls import host_call
@@ -44,7 +45,7 @@ class Callback(Primitive):
 
     multiple_results = True
     traits = 0
-    opaque = True
+    checks = Checks(opaque=True)
     lacks: Mapping[str, str] = {"jvp": "a Python function has no derivative", "transpose": "not linear"}
     side_effect = True
     face: str

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from xlamini.core import Avals, Axis, Dims, Effects, Factors, Params, Primitive, ShapedArray, Values
+from xlamini.core.checks import Checks
 from xlamini.core.effects import Effect, no_effects
 from xlamini.core.sharding.factors import apart
 from xlamini.primitives import move_batch_dim
@@ -18,7 +19,7 @@ class ForeignCall(Primitive):
     """A call with results of the types `result_avals`; some overwrite an operand (`input_output_aliases`)."""
 
     multiple_results = True
-    opaque = True
+    checks = Checks(opaque=True)
     lacks: Mapping[str, str] = {"jvp": _OPAQUE, "transpose": _OPAQUE}
     effect: Effect
     """The effect of a call with `has_side_effect`."""

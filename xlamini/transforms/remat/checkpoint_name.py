@@ -14,6 +14,7 @@ from xlamini.core import (
     same_dimensions,
     unflatten,
 )
+from xlamini.core.checks import NO_NEW_NAN
 from xlamini.staging import ArgNames, avals_of
 
 
@@ -45,7 +46,7 @@ class Name(Primitive):
     """The identity with a name; tangents are not named."""
 
     name = "name"
-    makes_nan = False
+    checks = NO_NEW_NAN
 
     def shape_rule(self, x: ShapedArray, *, name: str) -> ShapedArray:
         return x
