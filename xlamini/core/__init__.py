@@ -64,7 +64,7 @@ from xlamini.core.ref_cells import Cell, Holder, flatten_call
 from xlamini.core.rewriting import rewrite
 from xlamini.core.sharding.abstract_mesh import AbstractMesh, AxisType
 from xlamini.core.sharding.aval_sharding import AvalSharding, split_into
-from xlamini.core.sharding.factors import Factors, alike, apart, dims, in_front, reducing, same_dimensions
+from xlamini.core.sharding.factors import Factors, alike, apart, dims, in_front, reducing
 from xlamini.core.sharding.partition_spec import PartitionSpec
 from xlamini.core.tangents import Zero, cotangent_aval, is_differentiable, is_linear, is_zero, tangent_aval
 from xlamini.core.tracer import Builder, Tracer, active, aval_of, leaked, literal

@@ -22,11 +22,8 @@ from xlamini.core.effects import Effects, no_effects
 from xlamini.core.errors import MissingRule
 from xlamini.core.frames import definition
 from xlamini.core.memory import STORED
-from xlamini.core.memory_space import Space, common_space
 from xlamini.core.named_axes import Axis as Axis
-from xlamini.core.sharding.factors import Factors
-from xlamini.core.sharding.partial_sums import Groups, Sums, sums_of_results
-from xlamini.core.sharding.propagation import Splits, split_results
+from xlamini.core.sharding.facet import WHOLE
 from xlamini.core.state import state
 
 
@@ -53,10 +50,6 @@ REMATERIALIZABLE = 2
 """Cheap enough that XLA should recompute it, fused into its consumers, rather than store it."""
 ELEMENTWISE = 4
 """Each element of the result depends only on the elements of the operands at its position."""
-HAS_OWN_SHARDING_RULE = 8
-"""It chooses its results' sharding itself, whatever the operands' shardings are."""
-IS_VMA_CAST = 16
-"""It changes the manual axes along which a value varies (vma), so its operands are never cast."""
 HAS_SINGLE_CPU_LOWERING = 32
 """On the CPU, a composition of simpler operations replaces XLA's own for float32 and narrower floats."""
 HAS_DOUBLE_CPU_LOWERING = 32768
@@ -77,18 +70,14 @@ class Primitive:
     """Whether its params contain jaxprs."""
     traits = PURE
     """What holds of every equation of it, as an int: `PURE | REMATERIALIZABLE`."""
+    sharding = WHOLE
+    """How its results are split, summed and typed as its operands are."""
     memory = STORED
     """What XLA's loops do with its operands and results."""
     checks = NONE
     """What checked programs and the check of random keys ask of it."""
     call_primitive = map_primitive = False
     """JAX's marks of older kinds of calls, of which there are none."""
-    linear: Groups = ()
-    """The groups of operands in each of which it is linear jointly, and so takes unreduced ones (partial_sums.py)."""
-    maps_each = False
-    """Whether it returns each operand, in order, so that none has to fit another."""
-    mixes_reduced = False
-    """Whether its operands may be reduced along different axes; its results are then reduced along none."""
     lacks: Mapping[str, str] = {}
     """The rules that it does not have by design, each with the reason."""
 
@@ -126,33 +115,9 @@ class Primitive:
         """The params that `bind` takes after an equation's operands, to evaluate the equation again."""
         return dict(params)
 
-    def varying(self, vma: frozenset[Any], params: Params) -> frozenset[Any] | None:
-        """The results' varying manual axes, where `vma` are the operands'; None: those of `shape_rule`'s types."""
-        return vma
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        """Which dimensions of operands and results share a sharding; by default, no operand may be split."""
-        return Factors([(None,) * a.ndim for a in avals], [(None,) * a.ndim for a in outs])
-
-    def splits(self, avals: Avals, outs: Avals, params: Params) -> Splits:
-        """The results' shardings, where an operand is sharded along explicit axes."""
-        return split_results(self, avals, outs, params)
-
-    def memory_space(self, avals: Avals, params: Params) -> Space | None:
-        """The results' memory space, if an operand is not in the device's; None: those of `shape_rule`'s types."""
-        return common_space(avals)
-
     def is_nested(self, params: Params) -> bool:
         """Whether the jaxprs among the params are compiled as the body of a loop or a branch, not inlined."""
         return self.higher_order
-
-    def linear_groups(self, avals: Avals, params: Params) -> Groups:
-        """`linear`, where it depends on the types of the operands or on params."""
-        return self.linear
-
-    def sums(self, avals: Avals, outs: Avals, params: Params) -> Sequence[Sums]:
-        """The axes along which each result is unreduced and reduced, for operands that fit."""
-        return [sums_of_results(self, avals)] * len(outs)
 
     def around(self, params: Params) -> AbstractContextManager[None]:
         """The context in which the jaxprs among the params are rewritten."""
@@ -250,10 +215,6 @@ class Primitive:
     def reads_cotangents(self, params: Params) -> bool:
         """Whether the transpose rule takes cotangents as arrays, where they are known."""
         return False
-
-    def named_axes(self, params: Params) -> tuple[Any, ...]:
-        """The named axes that the equation refers to."""
-        return ()
 
     def shown_name(self, params: Params) -> str:
         """The name that a printed equation shows."""

@@ -22,10 +22,10 @@ from xlamini.core import (
     aval_of,
     is_linear,
     itemsize_bits,
-    same_dimensions,
 )
 from xlamini.core.checks import NO_NEW_NAN
 from xlamini.core.memory import JOINED, MOVED
+from xlamini.core.sharding.facet import same_dimensions
 from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.joined_rows import is_rows, merged_rows
@@ -59,7 +59,7 @@ def concatenate(operands: Values, dimension: int) -> Array:
 class Concatenate(Primitive):
     memory = JOINED
     name = "concatenate"
-    linear = JOINTLY
+    sharding = same_dimensions(linear=JOINTLY)
     checks = NO_NEW_NAN
 
     def shape_rule(self, *avals: ShapedArray, dimension: int) -> ShapedArray:
@@ -75,8 +75,6 @@ class Concatenate(Primitive):
             raise TypeError(f"concatenate: dtypes differ: {_listed(avals)}; convert them with .astype first")
         shape = (*first.shape[:dimension], sum(a.shape[dimension] for a in avals), *first.shape[dimension + 1 :])
         return first.update(shape=shape, weak_type=all(a.weak_type for a in avals))
-
-    factors = same_dimensions
 
     def jvp(self, primals: Values, tangents: Values, *, dimension: int) -> Any:
         out = self.bind(*primals, dimension=dimension)
@@ -139,6 +137,7 @@ class Split(LinearUnary):
     memory = MOVED
     name = "split"
     multiple_results = True
+    sharding = same_dimensions(linear=JOINTLY)
 
     def shape_rule(self, x: ShapedArray, *, sizes: Shape, axis: int) -> list[ShapedArray]:
         if sum(sizes) != x.shape[axis] or any(n < 0 for n in sizes):
@@ -147,8 +146,6 @@ class Split(LinearUnary):
             )
         others = (*x.shape[:axis], *x.shape[axis + 1 :])
         return [x.update(shape=inserted(others, axis, n)) for n in sizes]
-
-    factors = same_dimensions
 
     def transpose(self, cts: Values, x: Any, *, sizes: Shape, axis: int) -> Values:
         return [concatenate(list(map(instantiated, cts)), axis)]

@@ -27,11 +27,11 @@ from xlamini.core import (
     iinfo,
     is_zero,
     literal,
-    same_dimensions,
     tangent_aval,
 )
 from xlamini.core.checks import Checks, Failure
 from xlamini.core.memory import INDEXED
+from xlamini.core.sharding.facet import same_dimensions
 from xlamini.core.sharding.partial_sums import IN_FIRST
 from xlamini.lowering.bits import moved
 from xlamini.primitives.arithmetic import add
@@ -103,7 +103,7 @@ def _failures(operands: Values, outs: Values, *, slice_sizes: Shape) -> Sequence
 class DynamicSlice(Primitive):
     memory = INDEXED
     name = "dynamic_slice"
-    linear = IN_FIRST
+    sharding = same_dimensions(linear=IN_FIRST)
     adjoint: Primitive  # dynamic_update_slice, whose module imports this one; set by install_hooks
     checks = Checks(makes_nan=False, failures=_failures)
 
@@ -116,8 +116,6 @@ class DynamicSlice(Primitive):
                 "not larger than the operand's"
             )
         return x.update(shape=slice_sizes)
-
-    factors = same_dimensions
 
     def jvp(self, primals: Values, tangents: Values, *, slice_sizes: Shape) -> Any:
         out = self.bind(*primals, slice_sizes=slice_sizes)

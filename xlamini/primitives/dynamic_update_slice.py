@@ -31,6 +31,7 @@ from xlamini.core import (
 )
 from xlamini.core.checks import Checks, Failure
 from xlamini.core.memory import Memory
+from xlamini.core.sharding.facet import Sharding
 from xlamini.core.sharding.factors import where_split
 from xlamini.lowering.bits import moved
 from xlamini.primitives.batch_ops import with_batch_first
@@ -103,10 +104,15 @@ def _failures(operands: Values, outs: Values) -> Sequence[Failure]:
     return starts_outside(aval_of(x), starts, aval_of(update).shape)
 
 
+def _factors(avals: Avals, outs: Avals, params: Params) -> Factors:
+    x, _, *starts = avals
+    return Factors([dims(x), where_split(x), *[()] * len(starts)], [dims(x)])
+
+
 class DynamicUpdateSlice(Primitive):
     memory = Memory(reads=True, updates=True)
     name = "dynamic_update_slice"
-    linear = (slice(0, 2),)
+    sharding = Sharding(factors=_factors, linear=(slice(0, 2),), chooses_memory=True)
     checks = Checks(makes_nan=False, failures=_failures)
 
     def shape_rule(self, x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> ShapedArray:
@@ -122,13 +128,6 @@ class DynamicUpdateSlice(Primitive):
                 "as many dimensions, none of them larger"
             )
         return x.update(weak_type=x.weak_type and update.weak_type)
-
-    def memory_space(self, avals: Avals, params: Params) -> None:
-        return None
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        x, _, *starts = avals
-        return Factors([dims(x), where_split(x), *[()] * len(starts)], [dims(x)])
 
     def jvp(self, primals: Values, tangents: Values) -> Any:
         out = self.bind(*primals)

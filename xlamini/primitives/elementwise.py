@@ -17,15 +17,14 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn, TypeVar, overload
 
 from xlamini.core import (
     Avals,
     Cost,
     Dims,
-    Factors,
     MissingRule,
-    Params,
     Shape,
     ShapedArray,
     ShapeError,
@@ -43,7 +42,7 @@ from xlamini.core import (
 from xlamini.core.checks import CARRIES_NAN, KEEPS_NAN
 from xlamini.core.frames import definition
 from xlamini.core.primitive import ELEMENTWISE, PURE, REMATERIALIZABLE, Axis, Primitive
-from xlamini.core.sharding.factors import broadcasting
+from xlamini.core.sharding.facet import broadcast_dimensions
 from xlamini.core.sharding.partial_sums import IN_EACH, JOINTLY, Groups
 from xlamini.core.tangents import Linear
 from xlamini.primitives.cpu_math import DOUBLE, SINGLE, formula
@@ -56,6 +55,7 @@ class Elementwise(Primitive):
     """An operation applied to each element; made by the decorator `elementwise`."""
 
     traits = PURE | ELEMENTWISE
+    sharding = broadcast_dimensions()
 
     __name__: str
     __wrapped__: Callable[..., Any]
@@ -130,9 +130,6 @@ class Elementwise(Primitive):
     def result(self, aval: ShapedArray, **params: Any) -> ShapedArray:
         """The type of the result, from the common type of the operands."""
         return aval
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        return broadcasting(avals, outs[0])
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         out = self.bind(*primals, **params)
@@ -247,7 +244,8 @@ def elementwise(
     """
     def declared(declaration: Callable[..., Any]) -> Elementwise:
         made = family(declaration, hlo=hlo, accepts=accepts, flops=flops, on_cpu=on_cpu)
-        made.linear = linear or made.linear
+        if linear:
+            made.sharding = replace(made.sharding, linear=linear)
         return made
 
     return declared

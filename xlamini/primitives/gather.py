@@ -29,6 +29,7 @@ from xlamini.core import (
 )
 from xlamini.core.checks import Checks, Failure
 from xlamini.core.memory import INDEXED
+from xlamini.core.sharding.facet import Sharding
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.gather_labels import gather_factors
 from xlamini.primitives.gather_numbers import (
@@ -98,11 +99,17 @@ def _failures(
     return vectors_outside(aval_of(x), indices, dimension_numbers.start_index_map, slice_sizes)
 
 
+def _factors(avals: Avals, outs: Avals, params: Params) -> Factors:
+    x, indices = avals
+    return gather_factors(x, indices, outs[0], params["dimension_numbers"], params["slice_sizes"])
+
+
 class Gather(Primitive):
     memory = INDEXED
     name = "gather"
     adjoint: Primitive  # scatter_add, whose module imports this one; set by install_hooks
     checks = Checks(makes_nan=False, failures=_failures)
+    sharding = Sharding(factors=_factors)
 
     def shape_rule(
         self, x: ShapedArray, indices: ShapedArray, *, dimension_numbers: Any, slice_sizes: Shape, **params: Any
@@ -122,10 +129,6 @@ class Gather(Primitive):
         rank = indices.ndim - 1 + len(dimension_numbers.offset_dims)
         offsets = dimension_numbers.offset_dims
         return x.update(shape=tuple(next(window) if d in offsets else next(places) for d in range(rank)))
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        x, indices = avals
-        return gather_factors(x, indices, outs[0], params["dimension_numbers"], params["slice_sizes"])
 
     def jvp(self, primals: Values, tangents: Values, *, fill_value: Any, **params: Any) -> Any:
         out = self.bind(*primals, fill_value=fill_value, **params)

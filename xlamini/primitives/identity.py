@@ -5,6 +5,7 @@ from typing import Any
 
 from xlamini.core import Tracer, tree_map
 from xlamini.core.checks import NO_NEW_NAN
+from xlamini.core.sharding.facet import broadcast_dimensions
 from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.elementwise import Elementwise, elementwise
 from xlamini.primitives.kinds import ANY, EXTENDED
@@ -54,7 +55,7 @@ def stage(x: Any, /) -> Any:
 class StopGradient(Elementwise):
     """The operand, held constant under differentiation."""
 
-    linear = JOINTLY
+    sharding = broadcast_dimensions(linear=JOINTLY)
     checks = NO_NEW_NAN
 
     def lower(self, ctx: Any, x: Any) -> Any:

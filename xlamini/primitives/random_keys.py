@@ -13,7 +13,6 @@ from xlamini.core import (
     Avals,
     Axis,
     Dims,
-    Factors,
     Params,
     Primitive,
     Shape,
@@ -21,13 +20,12 @@ from xlamini.core import (
     Values,
     Zero,
     aval_of,
-    in_front,
     literal,
     tangent_aval,
 )
 from xlamini.core.checks import Checks
 from xlamini.core.key_uses import CONSUMES, FORWARDS
-from xlamini.core.sharding.factors import broadcasting
+from xlamini.core.sharding.facet import broadcast_dimensions, leading_dimensions
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.bitwise import shift_right_logical
 from xlamini.primitives.convert_element_type import convert
@@ -42,10 +40,9 @@ _UINT32 = np.dtype(np.uint32)
 class KeyPrimitive(Primitive):
     """The base of key primitives: no derivative; a batch of keys is an array with one more leading dimension."""
 
-    expands = True
+    sharding = leading_dimensions()
 
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        return in_front(avals, outs, min(avals[0].ndim, outs[0].ndim))
+    expands = True
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         out = self.bind(*primals, **params)
@@ -144,12 +141,10 @@ class FoldIn(KeyPrimitive):
     """Fold a uint32 into each key: a new key."""
 
     name = "random_fold_in"
+    sharding = broadcast_dimensions()
 
     def shape_rule(self, keys: ShapedArray, data: ShapedArray) -> ShapedArray:
         return keys.update(shape=np.broadcast_shapes(keys.shape, data.shape))
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        return broadcasting(avals, outs[0])
 
     def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         """Batch the operands; an unbatched one gets a dimension of size 1 at most, which some generators exploit."""

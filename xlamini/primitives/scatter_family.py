@@ -26,6 +26,7 @@ from xlamini.core import (
 )
 from xlamini.core.checks import Checks, Failure
 from xlamini.core.memory import Memory
+from xlamini.core.sharding.facet import Sharding
 from xlamini.lowering.bits import bits_of
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.convert_element_type import bitcast_convert_type, convert
@@ -56,11 +57,18 @@ def _failures(operands: Values, outs: Values, *, dimension_numbers: Any, **param
     return vectors_outside(aval, indices, dimension_numbers.scatter_dims_to_operand_dims, window)
 
 
+def operand_dimensions(avals: Avals, outs: Avals, params: Params) -> Factors:
+    x, indices, updates = avals
+    numbers = params["dimension_numbers"]
+    return scatter_factors(x, indices, updates, numbers, window_shape(x, updates, numbers))
+
+
 class Scatter(Primitive):
     """Operands: the array, index vectors along the last dimension of the indices, updates."""
 
     memory = Memory(updates=True)
     checks = Checks(failures=_failures)
+    sharding = Sharding(factors=operand_dimensions, chooses_memory=True)
     combine: str | None = None
 
     def __init__(self, name: str, combine: str | None = None):
@@ -77,14 +85,6 @@ class Scatter(Primitive):
             )
         self._check_updates(x, indices, updates, dimension_numbers)
         return x.update(weak_type=x.weak_type and updates.weak_type)
-
-    def memory_space(self, avals: Avals, params: Params) -> None:
-        return None
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        x, indices, updates = avals
-        numbers = params["dimension_numbers"]
-        return scatter_factors(x, indices, updates, numbers, window_shape(x, updates, numbers))
 
     def _check_updates(
         self, x: ShapedArray, indices: ShapedArray, updates: ShapedArray, numbers: ScatterDimensionNumbers

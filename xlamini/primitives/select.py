@@ -20,10 +20,10 @@ from xlamini.core import (
     aval_of,
     is_linear,
     is_zero,
-    same_dimensions,
     tangent_aval,
 )
 from xlamini.core.checks import NO_NEW_NAN
+from xlamini.core.sharding.facet import same_dimensions
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.bitwise import bitwise_and
 from xlamini.primitives.comparison import eq, lt
@@ -83,7 +83,7 @@ def where(condition: Any, x: Any, y: Any) -> Any:
 class SelectN(Primitive):
     traits = PURE | REMATERIALIZABLE
     name = "select_n"
-    linear = (slice(1, None),)
+    sharding = same_dimensions(linear=(slice(1, None),))
     checks = NO_NEW_NAN
 
     def shape_rule(self, which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
@@ -98,8 +98,6 @@ class SelectN(Primitive):
         if which.dtype not in (np.bool_, np.int32) or (which.dtype == np.bool_ and len(cases) > 2):
             raise TypeError(f"select_n: `which` must be bool with at most two cases, or an integer; got {which.dtype}")
         return ShapedArray(first.shape, first.dtype, all(c.weak_type for c in cases))
-
-    factors = same_dimensions
 
     def jvp(self, primals: Values, tangents: Values) -> Any:
         which, *cases = primals

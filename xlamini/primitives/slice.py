@@ -17,10 +17,11 @@ from xlamini.core import (
     Values,
     aval_of,
     literal,
-    same_dimensions,
 )
 from xlamini.core.checks import Checks
 from xlamini.core.key_uses import KeyUses, Part
+from xlamini.core.sharding.facet import same_dimensions
+from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.linear_unary import LinearUnary, unchanged
 from xlamini.primitives.shape import squeeze
 from xlamini.runtime import Array
@@ -90,6 +91,7 @@ class Slice(LinearUnary):
     name = "slice"
     adjoint: Primitive  # pad, whose module imports this one; set by install_hooks
     checks = Checks(makes_nan=False, key_uses=_part)
+    sharding = same_dimensions(linear=JOINTLY)
 
     def shape_rule(
         self, x: ShapedArray, *, start_indices: Shape, limit_indices: Shape, strides: Shape | None
@@ -107,8 +109,6 @@ class Slice(LinearUnary):
                     f"0 <= start <= limit <= {n} and a stride of at least 1"
                 )
         return x.update(shape=_sizes(start_indices, limit_indices, steps))
-
-    factors = same_dimensions
 
     def transpose(
         self, ct: Any, x: Any, *, start_indices: Shape, limit_indices: Shape, strides: Shape | None

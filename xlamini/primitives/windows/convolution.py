@@ -33,6 +33,7 @@ from xlamini.core import (
 )
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.memory import Memory
+from xlamini.core.sharding.facet import Sharding
 from xlamini.lowering.gpu import is_gpu
 from xlamini.primitives.arithmetic import add, sub
 from xlamini.primitives.complex import complex as complex_, imag, real
@@ -140,9 +141,20 @@ def _workspace(platform: str, avals: Avals, outs: Avals, /, **params: Any) -> in
     return sum(aval.nbytes for aval, spec, last in pairs if tuple(spec) != last)
 
 
+def _factors(avals: Avals, outs: Avals, params: Params) -> Factors:
+    lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
+    space = range(len(lhs_spec) - 2)
+    one_group = params["feature_group_count"] == params["batch_group_count"] == 1
+    features = "features" if one_group else None
+    kernel = [features if d == rhs_spec[0] else None for d in range(len(rhs_spec))]
+    lhs, out = placed(["batch", None, *space], lhs_spec), placed(["batch", features, *space], out_spec)
+    return Factors([list(lhs), kernel], [list(out)])
+
+
 class ConvGeneralDilated(Primitive):
     memory = Memory(contracts=True, workspace=_workspace)
     name = "conv_general_dilated"
+    sharding = Sharding(factors=_factors)
 
     def shape_rule(
         self,
@@ -168,15 +180,6 @@ class ConvGeneralDilated(Primitive):
         shape = (lhs.shape[lhs_spec[0]] // batch_group_count, rhs.shape[rhs_spec[0]], *space)
         dtype = _result_dtype(self.name, lhs, rhs, preferred_element_type)
         return ShapedArray(placed(shape, out_spec), dtype, lhs.weak_type and rhs.weak_type)
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
-        space = range(len(lhs_spec) - 2)
-        one_group = params["feature_group_count"] == params["batch_group_count"] == 1
-        features = "features" if one_group else None
-        kernel = [features if d == rhs_spec[0] else None for d in range(len(rhs_spec))]
-        lhs, out = placed(["batch", None, *space], lhs_spec), placed(["batch", features, *space], out_spec)
-        return Factors([list(lhs), kernel], [list(out)])
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         (lhs, rhs), (lhs_dot, rhs_dot) = primals, tangents

@@ -23,10 +23,11 @@ from xlamini.core import (
     Values,
     aval_of,
     literal,
-    same_dimensions,
 )
 from xlamini.core.checks import NO_NEW_NAN
 from xlamini.core.memory import MOVED, READ
+from xlamini.core.sharding.facet import same_dimensions
+from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.arg_extrema import argmax, argmin
 from xlamini.primitives.arithmetic import add, max, min
 from xlamini.primitives.comparison import eq, ge, le
@@ -73,6 +74,7 @@ class ReduceWindow(Primitive):
     """`combine` joins two elements, `start` makes the one that changes nothing from a dtype."""
 
     memory = READ
+    sharding = same_dimensions()
 
     def __init__(self, name: str, combine: Elementwise, *, start: Callable[[Any], Any], accepts: Kinds):
         self.combine, self.start, self.accepts = combine, start, accepts
@@ -82,8 +84,6 @@ class ReduceWindow(Primitive):
     def shape_rule(self, x: ShapedArray, **params: Any) -> ShapedArray:
         check_kind(self.name, x, self.accepts)
         return x.update(shape=checked_counts(self.name, x, **params))
-
-    factors = same_dimensions
 
     def batch(self, axis: Axis, operands: Any, dims: Any, **params: Any) -> Any:
         (x,), (dim,) = operands, dims
@@ -146,11 +146,10 @@ class WindowRepeat(LinearUnary):
 
     memory = MOVED
     name = "window_repeat"
+    sharding = same_dimensions(linear=JOINTLY)
 
     def shape_rule(self, x: ShapedArray, *, window_dimensions: Shape) -> ShapedArray:
         return x.update(shape=tuple(n * k for n, k in zip(x.shape, window_dimensions, strict=True)))
-
-    factors = same_dimensions
 
     def transpose(self, ct: Any, x: Any, *, window_dimensions: Shape) -> Values:
         return [reduce_window_sum_p.bind(ct, **_plain_windows(window_dimensions, window_dimensions))]

@@ -24,10 +24,10 @@ from xlamini.core import (
     aval_of,
     is_zero,
     literal,
-    same_dimensions,
     tangent_aval,
 )
 from xlamini.core.memory import Memory
+from xlamini.core.sharding.facet import same_dimensions
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.elementwise import add_any
@@ -45,6 +45,7 @@ class SelectAndGatherAdd(Primitive):
     """Linear in the tangents; of the operand it only takes which elements are largest."""
 
     name = "select_and_gather_add"
+    sharding = same_dimensions()
 
     def shape_rule(
         self,
@@ -64,8 +65,6 @@ class SelectAndGatherAdd(Primitive):
             x.shape, window_dimensions, window_strides, padding, base_dilation, window_dilation
         )
         return tangents.update(shape=counts)
-
-    factors = same_dimensions
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         return _linear_in_first(self, primals, tangents, params)
@@ -139,6 +138,7 @@ class SelectAndScatterAdd(Primitive):
 
     memory = Memory(workspace=_workspace)
     name = "select_and_scatter_add"
+    sharding = same_dimensions()
 
     def shape_rule(
         self,
@@ -154,8 +154,6 @@ class SelectAndScatterAdd(Primitive):
         if source.shape != counts:
             raise ShapeError(f"{self.name}: source {source.str_short()} must have shape {counts}, one for each window")
         return source.update(shape=x.shape)
-
-    factors = same_dimensions
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         return _linear_in_first(self, primals, tangents, params)

@@ -30,6 +30,7 @@ from xlamini.core.checks import Checks
 from xlamini.core.equation_kind import equation_cost
 from xlamini.core.jaxpr import jaxprs_in
 from xlamini.core.key_uses import KeyUses
+from xlamini.core.sharding.facet import Sharding
 from xlamini.interpreters.key_reuse import key_uses, uses_of_call
 
 Mask = tuple[bool, ...]
@@ -42,6 +43,10 @@ def key_uses_inside(eqn: Equation) -> KeyUses:
     return KeyUses(reuses=tuple(reuse for jaxpr in subjaxprs(eqn) for reuse in key_uses(jaxpr).reuses))
 
 
+def axes_inside(params: Params) -> tuple[Any, ...]:
+    return tuple(dict.fromkeys(name for jaxpr in jaxprs_in(params) for name in names_in(jaxpr)))
+
+
 class HigherOrder(Primitive):
     """A primitive with jaxprs in its params; a subclass defines in `with_captured` how they take further operands."""
 
@@ -49,6 +54,7 @@ class HigherOrder(Primitive):
     higher_order = True
     traits = 0
     checks = Checks(key_uses=key_uses_inside)
+    sharding = Sharding(named_axes=axes_inside)
 
     def bind(self, *operands: Any, **params: Any) -> list[Any]:
         every: Sequence[Any] = operands
@@ -76,9 +82,6 @@ class HigherOrder(Primitive):
     def effects(self, params: Params) -> Effects:
         return frozenset().union(*[jaxpr.effects for jaxpr in jaxprs_in(params)])
 
-    def named_axes(self, params: Params) -> tuple[Any, ...]:
-        return tuple(dict.fromkeys(name for jaxpr in jaxprs_in(params) for name in names_in(jaxpr)))
-
     def with_captured(self, operands: Values, params: Params) -> tuple[Sequence[Any], dict[str, Any]]:
         """The operands and params after the values that the jaxprs captured have become operands."""
         raise NotImplementedError(f"{type(self).__name__} does not say how its jaxprs take captured values")
@@ -103,7 +106,7 @@ def opened(param: Any) -> Any:
 @once
 def names_in(jaxpr: Jaxpr) -> tuple[Any, ...]:
     """The named axes that a jaxpr's equations refer to; memoised on the jaxpr."""
-    return tuple(dict.fromkeys(name for eqn in jaxpr.eqns for name in eqn.primitive.named_axes(eqn.params)))
+    return tuple(dict.fromkeys(name for eqn in jaxpr.eqns for name in eqn.primitive.sharding.named_axes(eqn.params)))
 
 
 def cost_of(jaxpr: Jaxpr) -> Cost:
