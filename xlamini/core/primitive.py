@@ -12,7 +12,6 @@ A missing rule raises `MissingRule`, which says what to write and where.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, NoReturn
 
 from xlamini.core import hooks
@@ -65,8 +64,6 @@ class Primitive:
     name: str
     multiple_results = False
     higher_order = False
-    jaxpr_names: Mapping[str, str] = {}
-    """In an equation's id, what stands for each param that is a jaxpr or a tuple of jaxprs, in the order of a run."""
     """Whether its params contain jaxprs."""
     traits = PURE
     """What holds of every equation of it, as an int: `PURE | REMATERIALIZABLE`."""
@@ -115,18 +112,6 @@ class Primitive:
         """The params that `bind` takes after an equation's operands, to evaluate the equation again."""
         return dict(params)
 
-    def is_nested(self, params: Params) -> bool:
-        """Whether the jaxprs among the params are compiled as the body of a loop or a branch, not inlined."""
-        return self.higher_order
-
-    def around(self, params: Params) -> AbstractContextManager[None]:
-        """The context in which the jaxprs among the params are rewritten."""
-        return nullcontext()
-
-    def operand_avals(self, params: Params) -> Avals:
-        """The input types of a higher-order primitive's jaxprs; none if their vma may differ from the operands'."""
-        return ()
-
     def shape_rule(self, *avals: ShapedArray, **params: Any) -> Any:
         self._missing("shape_rule", "(self, *avals, **params) -> aval")
 
@@ -149,39 +134,12 @@ class Primitive:
         moved = sum(a.nbytes for a in avals) + sum(a.nbytes for a in outs)
         return Cost(0 if self.checks.opaque else sum(a.size for a in outs), moved)
 
-    def linearize(self, primals: Values, tangents: Values, /, **params: Any) -> Any:
-        """jvp under a `TangentBuilder`, which separates the linear program from the primal one.
-
-        A higher-order primitive overrides it, because its jaxprs must be split too.
-        """
-        return self.jvp(primals, tangents, **params)
-
-    def partial_eval(self, unknown: Sequence[bool], operands: Values, /, **params: Any) -> Any:
-        """Apply under a `TangentBuilder` with some operands unknown; a jaxpr among the params may be split in two."""
-        return self.bind(*operands, **params)
-
-    def physical(self, operands: Values, avals: Avals, /, **params: Any) -> Any:
-        """Apply to the physical arrays of random keys, which have the words of a key along a last dimension.
-
-        `avals` are the logical types of the operands. None means that the batch rule applies the primitive to each
-        word, which is right for all primitives that only move elements.
-        """
-        return None
-
-    def dce(self, used: Sequence[bool], params: Params) -> tuple[list[bool], list[bool], dict] | None:
-        """With some outputs unused: (operands that stay, outputs that stay, new params); None if all stay."""
-        return None
-
     def next_derivative(self, operands: Sequence[Values], out: Values, **params: Any) -> Any:
         """In Taylor mode, the result's derivative of order `len(out)`, where the jvp would make too long a program.
 
         Given are the derivatives from order 0 on: of each operand (only order 0 for a constant), and of the result.
         """
         self._missing("next_derivative", "(self, operands, out, **params) -> derivative")
-
-    def checked(self, errors: frozenset[str], operands: Values, /, **params: Any) -> Any:
-        """The results and the errors (interpreters/check.py), for a primitive whose jaxprs are checked too."""
-        self._missing("checked", "(self, errors, operands, **params) -> (outs, part)")
 
     def effects(self, params: Params) -> Effects:
         return no_effects
@@ -190,35 +148,9 @@ class Primitive:
         """The results, by other primitives; what the rule captures becomes an input of the program."""
         self._missing("expand", "(self, *operands, **params) -> results")
 
-    def widened(self, ins: Sequence[int], outs: Sequence[int], params: Params) -> Params:
-        """The params where operands and results of users' types become the arrays that they are made of.
-
-        `ins` and `outs` are the numbers of arrays in place of each operand and result (interpreters/expand.py).
-        """
-        self._missing("widened", "(self, ins, outs, params) -> params")
-
-    def expands_on(self, avals: Avals, params: Params) -> bool:
-        """Whether it `expands` for these operands and params."""
-        return True
-
-    def unroll(self, run: RunBody, operands: Values, params: Params) -> Sequence[Any] | None:
-        """The results, from its jaxprs run one after another for operands whose values are known; None if it has none.
-
-        `run(jaxpr, operands, iteration)` gives the results of a jaxpr; `iteration` is that of a loop, else None.
-        """
-        return None
-
     def effects_on(self, avals: Avals, params: Params) -> Effects:
         """`effects`, where they depend on the types of the operands."""
         return self.effects(params)
-
-    def reads_cotangents(self, params: Params) -> bool:
-        """Whether the transpose rule takes cotangents as arrays, where they are known."""
-        return False
-
-    def shown_name(self, params: Params) -> str:
-        """The name that a printed equation shows."""
-        return self.name
 
     def shown_params(self, params: Params) -> Params:
         """The params that a printed equation shows, in order; a rule may leave out those that the types imply."""
@@ -226,9 +158,9 @@ class Primitive:
 
     def written(self, rule: str) -> Callable[..., Any] | None:
         """The function that implements a rule; None if it is missing, or only raises (`-> NoReturn`)."""
-        found = getattr(type(self), rule)
-        refuses = found.__annotations__.get("return") == "NoReturn"
-        return None if refuses or found is getattr(Primitive, rule) else found
+        found = getattr(type(self), rule, None)
+        refuses = getattr(found, "__annotations__", {}).get("return") == "NoReturn"
+        return None if refuses or found is getattr(Primitive, rule, None) else found
 
     def _missing(self, rule: str, signature: str) -> NoReturn:
         file, line = definition(type(self))

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import Equation, Jaxpr, Values, Var, aval_of, is_differentiable, rewrite
+from xlamini.core.further_rules import further
 from xlamini.core.jaxpr import Provenance, derived
 from xlamini.core.tracer import build
 from xlamini.interpreters.environment import bound, builder, read
@@ -84,13 +85,14 @@ def _has_floats(x: Any) -> bool:
 
 def _push(eqn: Equation, role: str, inputs: Values, errors: Errors, trail: Trail) -> Sequence[Any]:
     primitive, target, provenance = eqn.primitive, builder(), derived("check", eqn)
-    if primitive.written("checked") is None:
+    rule = further(primitive, "checked")
+    if rule is None:
         outs = target.replay(eqn, inputs)
         target.provenance = provenance
         _look_at(eqn, role, inputs, outs, errors, trail)
     else:
         target.provenance = provenance
-        outs, part = primitive.checked(errors, inputs, **eqn.params)
+        outs, part = rule(errors, inputs, **eqn.params)
         trail.add(part.of(eqn))
     target.provenance = None
     return outs

@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from xlamini.core import Atom, Builder, Equation, Jaxpr, Values, Var
+from xlamini.core.further_rules import further
 from xlamini.core.state import state
 
 
@@ -32,6 +34,12 @@ def write(env: dict[Var, Any], eqn: Equation, outs: Any) -> None:
         env.update(zip(eqn.outvars, outs, strict=True))
     else:
         env[eqn.outvars[0]] = outs
+
+
+def around(eqn: Equation) -> AbstractContextManager[None]:
+    """The context in which the jaxprs among an equation's params are rewritten."""
+    rule = further(eqn.primitive, "around")
+    return nullcontext() if rule is None else rule(eqn.params)
 
 
 def builder() -> Builder:

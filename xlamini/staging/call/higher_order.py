@@ -64,6 +64,18 @@ class HigherOrder(Primitive):
             every, params = self.with_captured(operands, params)
         return super().bind(*every, **params)
 
+    def operand_avals(self, params: Params) -> Avals:
+        """The input types of its jaxprs; none if their vma may differ from the operands'."""
+        return ()
+
+    def is_nested(self, params: Params) -> bool:
+        """Whether the jaxprs among the params are compiled as the body of a loop or a branch, not inlined."""
+        return True
+
+    def widened(self, ins: Sequence[int], outs: Sequence[int], params: Params) -> Params:
+        """The params where operands and results of users' types become arrays."""
+        self._missing("widened", "(self, ins, outs, params) -> params")
+
     def runs(self, params: Params) -> list[tuple[Jaxpr, int]]:
         """The jaxprs that one evaluation runs, and how often; a class that overrides `cost` instead returns none."""
         return [(jaxpr, 1) for jaxpr in jaxprs_in(params)]
