@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import Atom, Equation, Jaxpr, Literal, Values, Var
+from xlamini.core.further_rules import further
 from xlamini.core.tracer import build
 from xlamini.interpreters.environment import bound, builder, read, write
 
@@ -80,10 +81,10 @@ class _Unrolling:
         return read(env, jaxpr.outvars)
 
     def _results(self, eqn: Equation, operands: Values) -> Sequence[Any]:
-        target = builder()
+        target, unroll = builder(), further(eqn.primitive, "unroll")
         before, target.provenance = target.provenance, eqn.provenance
         try:
-            outs = eqn.primitive.unroll(self.run, operands, eqn.params)
+            outs = None if unroll is None else unroll(self.run, operands, eqn.params)
         finally:
             target.provenance = before
         return target.replay(eqn, operands) if outs is None else outs

@@ -35,18 +35,9 @@ from xlamini.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var,
 from xlamini.core.memo import OwnedMemo, memoised, paused_gc
 from xlamini.core.named_axes import manual_axis, named_axis
 from xlamini.core.primitive import (
-    CONTRACTS,
     ELEMENTWISE,
-    INDEXES,
-    JOINS,
-    MOVES,
-    PERMUTES,
-    PRODUCT,
     PURE,
-    READS,
     REMATERIALIZABLE,
-    UPDATES,
-    VIEW,
     Axis,
     CallLike,
     Cost,
@@ -73,7 +64,7 @@ from xlamini.core.ref_cells import Cell, Holder, flatten_call
 from xlamini.core.rewriting import rewrite
 from xlamini.core.sharding.abstract_mesh import AbstractMesh, AxisType
 from xlamini.core.sharding.aval_sharding import AvalSharding, split_into
-from xlamini.core.sharding.factors import Factors, alike, apart, dims, in_front, reducing, same_dimensions
+from xlamini.core.sharding.factors import Factors, alike, apart, dims, in_front, reducing
 from xlamini.core.sharding.partition_spec import PartitionSpec
 from xlamini.core.tangents import Zero, cotangent_aval, is_differentiable, is_linear, is_zero, tangent_aval
 from xlamini.core.tracer import Builder, Tracer, active, aval_of, leaked, literal

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 
+from xlamini.core.further_rules import further
 from xlamini.core.jaxpr import Equation, Jaxpr, subjaxprs
 
 CallGraph = dict[Jaxpr, list[tuple[Equation, Jaxpr]]]
@@ -29,7 +30,7 @@ def named_jaxprs(eqn: Equation) -> list[tuple[str, Jaxpr]]:
     The name is that of the param, such as "cond" for `cond_jaxpr`, or the primitive's own (`jaxpr_names`); the items
     of a tuple are numbered, "branch_0".
     """
-    own, params, found = eqn.primitive.jaxpr_names, eqn.params, []
+    own, params, found = further(eqn.primitive, "jaxpr_names") or {}, eqn.params, []
     for key in [*own, *(key for key in params if key not in own)]:
         name, value = own.get(key, key.removesuffix("_jaxpr")), params.get(key)
         if isinstance(value, Jaxpr):

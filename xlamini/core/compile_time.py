@@ -66,7 +66,7 @@ class AtOnce(Builder):
     def _builder_of(self, primitive: Any, operands: Values, params: Params) -> Builder | None:
         """The builder for an equation; its own axes are known here alone, and effects keep their order."""
         builder = self._around(operands)
-        if builder is self or (state.axes and primitive.named_axes(params)):
+        if builder is self or (state.axes and primitive.sharding.named_axes(params)):
             return self.home
         effects = primitive.effects_on([aval_of(x) for x in operands], params)
         return self.home if effects and self._has_effects() else builder
@@ -146,8 +146,8 @@ def _parts(x: Any) -> Sequence[Any]:
     return lowered([aval_of(x)], [x]) if is_hi_value(x) and not is_mutable_value(x) else (x,)
 
 
-def _named_axes(eqn: Equation) -> tuple[Any, ...]:
-    return eqn.primitive.named_axes(eqn.params)
+def _named_axes(eqn: Equation) -> Sequence[Any]:
+    return eqn.primitive.sharding.named_axes(eqn.params)
 
 
 def is_part_of_eager_trace() -> bool:

@@ -13,7 +13,7 @@ from xlamini.core.avals import Avals, Params
 from xlamini.core.jaxpr import Equation, EquationKind, Jaxpr, Provenance, Var
 from xlamini.core.memo import Memo, OwnedMemo
 from xlamini.core.memory_space import DEVICE, in_memory
-from xlamini.core.primitive import HAS_OWN_SHARDING_RULE, Cost
+from xlamini.core.primitive import Cost
 from xlamini.core.sharding.forbidden import communicates
 from xlamini.core.sharding.manual_axes import result_types
 from xlamini.core.sharding.propagation import divided
@@ -38,13 +38,13 @@ def new_kind(
     undone = False
     if any(a.memory_space is not DEVICE for a in avals):
         out, memory_conflict = in_memory(primitive, out, avals, params)
-    if primitive.traits & HAS_OWN_SHARDING_RULE or any(a.split is not None for a in avals):
+    if primitive.sharding.chooses or any(a.split is not None for a in avals):
         out, conflict = divided(primitive, out, avals, params)
         undone = communicates(primitive, avals, out if primitive.multiple_results else [out])
     kind = EquationKind(out, primitive.effects_on(avals, params), conflict, memory_conflict)
     # A number goes with values that vary, but a variable of its type would have to be cast.
     shareable = primitive.is_pure and not (conflict or memory_conflict or undone) and len({a.vma for a in avals}) < 2
-    if shareable and not kind.effects and not primitive.named_axes(params):
+    if shareable and not kind.effects and not primitive.sharding.named_axes(params):
         kind.shared = not any(map(is_ambiguous, params.values()))
     return kinds.keep(tuple(key), kind) if kind.shared else kind
 

@@ -15,6 +15,7 @@ from xlamini.core.avals import Dims, Params, ShapedArray, Values
 from xlamini.core.debug_info import DebugInfo
 from xlamini.core.effects import Effects, no_effects
 from xlamini.core.frames import Source
+from xlamini.core.further_rules import further
 from xlamini.core.hi_types import HiAval
 from xlamini.core.memo import OwnedMemo
 from xlamini.core.primitive import Primitive
@@ -359,7 +360,8 @@ def expands(eqn: Equation) -> bool:
     """Whether an equation is to be replaced before lowering, or one in its jaxprs."""
     primitive = eqn.primitive
     if primitive.expands:
-        return primitive.expands_on([a.aval for a in eqn.invars], eqn.params)
+        applies = further(primitive, "expands_on")
+        return applies is None or applies([a.aval for a in eqn.invars], eqn.params)
     return primitive.higher_order and not all(map(is_expanded, subjaxprs(eqn)))
 
 

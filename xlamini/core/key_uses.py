@@ -1,4 +1,4 @@
-"""What equations do with random keys: the values of the rule `key_uses` of a primitive.
+"""What equations do with random keys: the values of `key_uses` in the checks of a primitive.
 
 A key that is consumed (bits are drawn from it, or it is split) must not be consumed again. A result may be a part of an
 operand, or all of it: then consuming the one consumes the other. `fold_in` does neither: it makes a new key.

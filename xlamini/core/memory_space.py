@@ -51,8 +51,9 @@ def common_space(avals: Avals) -> Space:
 
 def in_memory(primitive: Any, out: Any, avals: Avals, params: Params) -> tuple[Any, str | None]:
     """The types of an equation's results, in the memory space that its operands imply, and what conflicts in these."""
-    if primitive.higher_order or (space := primitive.memory_space(avals, params)) is None:
+    if primitive.higher_order or primitive.sharding.chooses_memory:
         return out, None
+    space = common_space(avals)
     found = [a.in_space(space) for a in out] if primitive.multiple_results else out.in_space(space)
     return found, _conflict(primitive, [a for a in avals if a.shape])
 

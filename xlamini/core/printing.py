@@ -15,6 +15,7 @@ import numpy as np
 
 from xlamini.core.call_graph import call_graph, first_paths, named_apart
 from xlamini.core.frames import Source
+from xlamini.core.further_rules import further
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var
 from xlamini.core.memo import paused_gc
 from xlamini.core.pretty import Break, Comment, Doc, Group, Nest, bracketed, concat, fill, join, layout, line, render
@@ -112,7 +113,7 @@ class _Printer:
         parts = [self.typed(eqn.outvars, used), " = "] if eqn.outvars else []
         if self.remarks:
             parts.append(Comment(self.comment(jaxpr, eqn)))
-        parts.append(eqn.primitive.shown_name(eqn.params))
+        parts.append(_name(eqn))
         if eqn.params:
             parts.append(self.params(eqn, unwanted))
         return concat(*parts, " ", fill([self.atom(a) for a in eqn.invars]))
@@ -123,7 +124,7 @@ class _Printer:
         shown = eqn.primitive.shown_params(eqn.params).items()
         params = " ".join([f"{key}={self.short_value(value)}" for key, value in shown])
         operands = "".join([f" {self.atom(a)}" for a in eqn.invars])
-        return f"{results}{eqn.primitive.shown_name(eqn.params)}{f'[{params}]' if params else ''}{operands}"
+        return f"{results}{_name(eqn)}{f'[{params}]' if params else ''}{operands}"
 
     def short_value(self, value: Any) -> str:
         if isinstance(value, Jaxpr):
@@ -222,6 +223,11 @@ class _Names:
             if inner not in self.given and outer not in served:
                 served.add(outer)
                 self.given[inner] = self.of(outer)
+
+
+def _name(eqn: Equation) -> str:
+    shown = further(eqn.primitive, "shown_name")
+    return eqn.primitive.name if shown is None else shown(eqn.params)
 
 
 def _place(jaxpr: Jaxpr, eqn: Equation) -> str:

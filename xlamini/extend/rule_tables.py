@@ -6,6 +6,7 @@ functions given to it are read alike, and a function given through one table rep
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, MutableMapping
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 from xlamini.core import Primitive
@@ -65,7 +66,8 @@ class RuleTable(MutableMapping[Primitive, Rule]):
         given = primitive.given.get(self.name)
         if given is not None and given.table is self:
             return given.rule
-        method = getattr(primitive, self.name)
+        method = _method(primitive, self.name)
+        assert method is not None
         return method if self._as_rule is None else self._as_rule(primitive, method)
 
     def __setitem__(self, primitive: Primitive, rule: Rule) -> None:
@@ -77,7 +79,7 @@ class RuleTable(MutableMapping[Primitive, Rule]):
         method = self._as_method(primitive, rule)
         self._forget(primitive)
         primitive.given = {**primitive.given, self.name: Given(rule, self)}
-        setattr(primitive, self.name, method)
+        _put(primitive, self.name, method)
         mark_ways(primitive)
 
     def __delitem__(self, primitive: Primitive) -> None:
@@ -85,11 +87,11 @@ class RuleTable(MutableMapping[Primitive, Rule]):
             raise KeyError(primitive)
         self._forget(primitive)
         primitive.given = {name: given for name, given in primitive.given.items() if name != self.name}
-        delattr(primitive, self.name)
+        _take_away(primitive, self.name)
         mark_ways(primitive)
 
     def __contains__(self, primitive: object) -> bool:
-        return isinstance(primitive, Primitive) and (self.name in primitive.given or _has_method(primitive, self.name))
+        return isinstance(primitive, Primitive) and (_method(primitive, self.name) is not None)
 
     def __iter__(self) -> Iterator[Primitive]:
         return (primitive for primitive in primitives if primitive in self)
@@ -106,8 +108,32 @@ class RuleTable(MutableMapping[Primitive, Rule]):
         return f"<the {self.name} rules of {len(self)} primitives>"
 
 
-def _has_method(primitive: Primitive, name: str) -> bool:
-    return getattr(type(primitive), name, None) is not None and primitive.written(name) is not None
+# Where a rule is: a method of the primitive, or a piece of one of its facets.
+
+_FACETS = {"factors": "sharding"}
+"""The facets of the rules that are pieces of one, by the name of the rule."""
+
+
+def _method(primitive: Primitive, name: str) -> Rule | None:
+    """The rule as the library calls it; None if there is none."""
+    if name in _FACETS:
+        return getattr(getattr(primitive, _FACETS[name]), name)
+    if name in primitive.given or (getattr(type(primitive), name, None) is not None and primitive.written(name)):
+        return getattr(primitive, name)
+    return None
+
+
+def _put(primitive: Primitive, name: str, method: Rule) -> None:
+    facet = _FACETS.get(name)
+    setattr(primitive, facet or name, replace(getattr(primitive, facet), **{name: method}) if facet else method)
+
+
+def _take_away(primitive: Primitive, name: str) -> None:
+    """Remove a rule that was given: what the class says holds again."""
+    if name in _FACETS:
+        _put(primitive, name, getattr(getattr(type(primitive), _FACETS[name]), name))
+    else:
+        delattr(primitive, name)
 
 
 def mark_ways(primitive: Primitive) -> None:

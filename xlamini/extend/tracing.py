@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from xlamini.core import Avals, Builder, ClosedJaxpr, Equation, Jaxpr, Params, ShapedArray, Tracer, Values, Var, active
 from xlamini.core.compile_time import Evaluation
+from xlamini.core.further_rules import further
 from xlamini.core.state import state
 from xlamini.core.tracer import build
 from xlamini.extend.rules import as_value, as_values
@@ -171,8 +172,7 @@ class PartialBuilder(Builder):
             with active(self.parent):
                 return primitive.bind(*map(self.outside, operands), **params)
         unknown = [self.owns([x]) for x in operands]
-        parts = primitive.higher_order or "partial_eval" in primitive.given
-        if parts and not all(unknown) and not self.parting:
+        if further(primitive, "partial_eval") and not all(unknown) and not self.parting:
             return self._parted(primitive, unknown, operands, params)
         return Builder.emit(self, primitive, operands, params)
 

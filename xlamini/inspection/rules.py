@@ -57,4 +57,4 @@ def _function(primitive: Primitive, name: str) -> Callable[..., Any] | None:
     """The function behind a rule: the formula of an elementwise operation's derivative, else the method."""
     if name == "jvp" and isinstance(primitive, Elementwise) and primitive.partials:
         return primitive.partials[0]
-    return primitive.written(name) if hasattr(Primitive, name) else None
+    return primitive.written(name)

@@ -66,7 +66,7 @@ def push_batch(
     for eqn in jaxpr.eqns:
         inputs = read(env, eqn.invars)
         in_dims = [dim_env.get(a) if type(a) is Var else None for a in eqn.invars]
-        if in_dims.count(None) == len(in_dims) and axis.name not in eqn.primitive.named_axes(eqn.params):
+        if in_dims.count(None) == len(in_dims) and axis.name not in eqn.primitive.sharding.named_axes(eqn.params):
             env.update(zip(eqn.outvars, target.replay(eqn, inputs), strict=True))
             continue
         outs, out_dims = _batch_equation(target, eqn, axis, inputs, in_dims)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import Equation, Jaxpr, Values, Var, aval_of, is_differentiable, rewrite
+from xlamini.core.further_rules import further
 from xlamini.core.jaxpr import Provenance, derived
 from xlamini.core.tracer import build
 from xlamini.interpreters.environment import bound, builder, read
@@ -71,8 +72,8 @@ def values_seen_later(jaxpr: Jaxpr) -> frozenset[Var]:
     seen: set[Var] = set()
     for eqn in reversed(jaxpr.eqns):
         primitive = eqn.primitive
-        is_seen = primitive.makes_nan or not seen.isdisjoint(eqn.outvars)
-        if primitive.keeps_nan and is_seen and all(map(_has_floats, eqn.outvars)):
+        is_seen = primitive.checks.makes_nan or not seen.isdisjoint(eqn.outvars)
+        if primitive.checks.keeps_nan and is_seen and all(map(_has_floats, eqn.outvars)):
             seen.update(a for a in eqn.invars if type(a) is Var)
     return frozenset(seen)
 
@@ -84,23 +85,24 @@ def _has_floats(x: Any) -> bool:
 
 def _push(eqn: Equation, role: str, inputs: Values, errors: Errors, trail: Trail) -> Sequence[Any]:
     primitive, target, provenance = eqn.primitive, builder(), derived("check", eqn)
-    if primitive.written("checked") is None:
+    rule = further(primitive, "checked")
+    if rule is None:
         outs = target.replay(eqn, inputs)
         target.provenance = provenance
         _look_at(eqn, role, inputs, outs, errors, trail)
     else:
         target.provenance = provenance
-        outs, part = primitive.checked(errors, inputs, **eqn.params)
+        outs, part = rule(errors, inputs, **eqn.params)
         trail.add(part.of(eqn))
     target.provenance = None
     return outs
 
 
 def _look_at(eqn: Equation, role: str, inputs: Values, outs: Values, errors: Errors, trail: Trail) -> None:
-    for failure in eqn.primitive.failures(inputs, outs, **eqn.params):
+    for failure in eqn.primitive.checks.failures(inputs, outs, **eqn.params):
         if failure.category in errors and aval_of(failure.bad).size:
             trail.fail_at(eqn, role, failure)
-    for x in outs if eqn.primitive.makes_nan else ():
+    for x in outs if eqn.primitive.checks.makes_nan else ():
         for category in ("nan", "inf"):
             if category in errors and _has_floats(x):
                 trail.look_at(eqn, role, x, inputs, category)

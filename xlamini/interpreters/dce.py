@@ -5,6 +5,7 @@ import operator
 from collections.abc import Sequence
 
 from xlamini.core import Atom, Equation, Jaxpr, rewrite
+from xlamini.core.further_rules import further
 
 
 @rewrite
@@ -31,7 +32,8 @@ def _slim(eqn: Equation, used: Sequence[bool]) -> Equation:
     """The equation without its unused operands, results and sub-jaxpr outputs."""
     if all(used) and not eqn.primitive.higher_order:
         return eqn
-    reduced = eqn.primitive.dce(used, eqn.params)
+    rule = further(eqn.primitive, "dce")
+    reduced = None if rule is None else rule(used, eqn.params)
     if reduced is None:
         return eqn
     ins, outs, params = reduced

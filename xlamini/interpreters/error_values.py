@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import Shape, ShapedArray, aval_of, hooks, is_differentiable, literal
-from xlamini.core.failures import Failure, Message
+from xlamini.core.checks import Failure, Message
 from xlamini.core.jaxpr import Equation, Literal, Var
 from xlamini.primitives import convert, ge, gt, lt, move_batch_dim, stop_gradient, zeros
 from xlamini.primitives.arithmetic import add, sub

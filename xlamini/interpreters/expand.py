@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core import Avals, Equation, Jaxpr, Params, ShapedArray, Values, aval_of, hooks, rewrite
+from xlamini.core.further_rules import around, further
 from xlamini.core.hi_types import HiAval, fits, has_hi, lo_avals, lo_types, lowered, raised
 from xlamini.core.jaxpr import derived, expands, is_expanded
 from xlamini.core.tracer import build
@@ -59,7 +60,7 @@ def _refuse_users_types(eqn: Equation) -> None:
 
 def _expanded(eqn: Equation, inputs: Values) -> Sequence[Any]:
     if not eqn.primitive.expands:
-        with eqn.primitive.around(eqn.params):
+        with around(eqn):
             params = {name: _param(value) for name, value in eqn.params.items()}
         return _bound(eqn, inputs, params)
     found = eqn.primitive.expand(*inputs, **eqn.params)
@@ -79,7 +80,7 @@ def _bound(eqn: Equation, inputs: Values, params: Params) -> Sequence[Any]:
     if not (has_hi(avals) or has_hi(outs)):
         return eqn.primitive.bind(*inputs, **params)
     ins, results = ([len(lo_types(a)) for a in some] for some in (avals, outs))
-    params = eqn.primitive.widened(ins, results, params)
+    params = further(eqn.primitive, "widened")(ins, results, params)
     return raised(outs, eqn.primitive.bind(*lowered(avals, inputs), **params))
 
 

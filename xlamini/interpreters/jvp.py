@@ -23,6 +23,7 @@ from xlamini.core import (
     tangent_aval,
 )
 from xlamini.core.equation_kind import as_jaxpr
+from xlamini.core.further_rules import further
 from xlamini.core.jaxpr import derived
 from xlamini.core.tracer import build
 from xlamini.interpreters.environment import bound, builder, read
@@ -104,7 +105,8 @@ def _notes(eqn: Equation, env: dict[Any, Any], tangent_env: dict[Any, Any]) -> t
 def _by_rule(target: Builder, eqn: Equation, env: Any, tangent_env: Any, rule: str) -> Any:
     zeros_too = [tangent_env[a] if a in tangent_env else Zero(tangent_aval(a.aval)) for a in eqn.invars]
     target.provenance = derived(rule, eqn)
-    made = getattr(eqn.primitive, rule)(read(env, eqn.invars), zeros_too, **eqn.params)
+    rule_of = further(eqn.primitive, rule) or eqn.primitive.jvp
+    made = rule_of(read(env, eqn.invars), zeros_too, **eqn.params)
     target.provenance = None
     return made if eqn.primitive.multiple_results else [[x] for x in made]
 

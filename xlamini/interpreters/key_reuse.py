@@ -1,6 +1,6 @@
 """Random keys that a program uses twice: an analysis of a jaxpr, memoised on it; a program without keys is not read.
 
-Each primitive says in its rule `key_uses` which keys it consumes. A key is known by the variable that it comes from and
+Each primitive says in its facet `checks` which keys it consumes. A key is known by the variable that it comes from and
 the slices that were taken of it. Where that is not known, as after a gather, it counts as a key of its own: what is
 reported is a reuse, and some are not found.
 """
@@ -15,7 +15,7 @@ from xlamini.core.key_uses import NO_USES, Consumed, KeyUses, Part, Path, Reuse,
 def draws(jaxpr: Jaxpr) -> bool:
     """Whether it consumes keys, in the jaxprs of its equations too."""
     return any(
-        eqn.primitive.consumes_keys or (eqn.primitive.higher_order and any(map(draws, subjaxprs(eqn))))
+        any(map(draws, subjaxprs(eqn))) if eqn.primitive.higher_order else eqn.primitive.checks.uses_of(eqn).consumed
         for eqn in jaxpr.eqns
     )
 
@@ -37,7 +37,7 @@ class _Keys:
 
     def uses(self) -> KeyUses:
         for eqn in self.jaxpr.eqns:
-            self._apply(eqn, eqn.primitive.key_uses(eqn))
+            self._apply(eqn, eqn.primitive.checks.uses_of(eqn))
         numbers = {v: i for i, v in enumerate(self.jaxpr.invars)}
         consumed = [Consumed(numbers[v], path) for v, uses in self.consumed.items() if v in numbers for path, _ in uses]
         return KeyUses(tuple(consumed), tuple(self._parts(numbers)), tuple(self.reuses))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from xlamini.core import Builder, Jaxpr, Tracer, Values, Var, active, close_over, rewrite
+from xlamini.core.further_rules import further
 from xlamini.core.jaxpr import derived
 from xlamini.core.tracer import TangentBuilder
 from xlamini.interpreters.environment import read, write
@@ -84,4 +85,6 @@ def _part_equation(later: TangentBuilder, env: dict[Var, Any], eqn: Any) -> None
         env.update(zip(eqn.outvars, later.replay(eqn, inputs), strict=True))
         return
     later.provenance = derived("partial_eval", eqn)
-    write(env, eqn, eqn.primitive.partial_eval(unknown, inputs, **eqn.params))
+    rule = further(eqn.primitive, "partial_eval")
+    outs = eqn.primitive.bind(*inputs, **eqn.params) if rule is None else rule(unknown, inputs, **eqn.params)
+    write(env, eqn, outs)

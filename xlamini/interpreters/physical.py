@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core import Axis, Equation, ExtendedDType, Jaxpr, ShapedArray, Values, rewrite, subjaxprs
+from xlamini.core.further_rules import around, further
 from xlamini.core.jaxpr import derived
 from xlamini.core.tracer import build
 from xlamini.interpreters.environment import bound, builder, read, write
@@ -51,8 +52,11 @@ def _has_keys(jaxpr: Jaxpr) -> bool:
 
 
 def _has_keys_inside(eqn: Equation) -> bool:
-    with eqn.primitive.around(eqn.params):
-        return any(physical(inner) is not inner for inner in subjaxprs(eqn))
+    inside = subjaxprs(eqn)
+    if not inside:
+        return False
+    with around(eqn):
+        return any(physical(inner) is not inner for inner in inside)
 
 
 def _touches_keys(eqn: Equation) -> bool:
@@ -79,10 +83,11 @@ def _push_words(jaxpr: Jaxpr, words: Sequence[Any]) -> list[Any]:
 def _apply(eqn: Equation, inputs: Values) -> Any:
     """The outputs of one equation, on words in place of keys."""
     if subjaxprs(eqn):
-        with eqn.primitive.around(eqn.params):
+        with around(eqn):
             params = {name: _param(value) for name, value in eqn.params.items()}
         return eqn.primitive.bind(*inputs, **params)
-    outs = eqn.primitive.physical(inputs, [a.aval for a in eqn.invars], **eqn.params)
+    rule = further(eqn.primitive, "physical")
+    outs = None if rule is None else rule(inputs, [a.aval for a in eqn.invars], **eqn.params)
     return _word_by_word(eqn, inputs) if outs is None else outs
 
 

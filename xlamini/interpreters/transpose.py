@@ -28,6 +28,7 @@ from xlamini.core import (
 )
 from xlamini.core.concretization import Unknown, values_together
 from xlamini.core.errors import MissingRule
+from xlamini.core.further_rules import further
 from xlamini.core.jaxpr import derived
 from xlamini.core.tangents import Linear, dual_aval
 from xlamini.core.tracer import build
@@ -121,10 +122,16 @@ def _run_forward(jaxpr: Jaxpr, env: dict[Var, Any]) -> list[Equation]:
     return pending
 
 
+def reads_cotangents(eqn: Equation) -> bool:
+    """Whether the transpose rule takes cotangents as arrays, where they are known."""
+    rule = further(eqn.primitive, "reads_cotangents")
+    return rule is not None and rule(eqn.params)
+
+
 def _pull_back(pending: Sequence[Equation], env: dict[Var, Any], cts: Cotangents) -> None:
     target = builder()
     for eqn in reversed(pending):
-        if target.known and eqn.primitive.reads_cotangents(eqn.params):
+        if target.known and reads_cotangents(eqn):
             _evaluate(cts)
         given = [cts.pop(v, None) for v in eqn.outvars]
         if all(ct is None for ct in given):

@@ -15,7 +15,6 @@ from xlamini.core.call_graph import place_inside
 from xlamini.core.config import trace_context_key
 from xlamini.core.effects import any_ordered
 from xlamini.core.frames import Source
-from xlamini.core.primitive import HAS_OWN_SHARDING_RULE
 from xlamini.core.tracer import build
 from xlamini.lowering.call_depth import is_too_deep
 from xlamini.lowering.frontend_attributes import add_attributes
@@ -363,11 +362,11 @@ class Context:
         Elementwise equations need no constraint, because the compiler propagates shardings through them, but not terms.
         """
         eqn = original(eqn)
-        traits, kind = eqn.primitive.traits, eqn.kind
-        if traits & HAS_OWN_SHARDING_RULE:
+        primitive, kind = eqn.primitive, eqn.kind
+        if primitive.sharding.chooses:
             return outs
         is_open = kind is not None and kind.sharding_conflict is not None
-        known = {None, *(a.aval.split for a in eqn.invars)} if traits & ELEMENTWISE else {None}
+        known = {None, *(a.aval.split for a in eqn.invars)} if primitive.traits & ELEMENTWISE else {None}
         return [
             as_terms(self, x, a) if is_open or a.split in known else self.with_sharding(x, a.split, a.ndim)
             for x, a in ((x, v.aval) for x, v in zip(outs, eqn.outvars, strict=True))

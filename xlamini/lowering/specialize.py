@@ -17,6 +17,7 @@ from xlamini.core import Equation, Jaxpr, Params, Primitive, ShapedArray, Values
 from xlamini.core.config import trace_context_key
 from xlamini.core.equation_kind import derived
 from xlamini.core.form import Form, Platform
+from xlamini.core.further_rules import around
 from xlamini.core.primitive import Cost
 from xlamini.core.structure import hashable
 from xlamini.core.tracer import build
@@ -70,7 +71,7 @@ def _with_jaxprs(eqn: Equation, fun: Callable[[Jaxpr], Jaxpr]) -> Equation:
             return fun(value)
         return type(value)(map(of, value)) if type(value) in (tuple, list) and value else value
 
-    with eqn.primitive.around(eqn.params):
+    with around(eqn):
         params = {name: of(value) for name, value in eqn.params.items()}
     if params == eqn.params:
         return eqn

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any
 
 from xlamini.core import Avals, Params, ShapedArray, api_boundary_methods
+from xlamini.core.checks import KEEPS_NAN
 from xlamini.core.form import Form, Platform
 from xlamini.primitives.by_parts import ByParts
 
@@ -52,7 +53,7 @@ Accuracy = Tolerance | AccuracyMode | None
 class Accurate(ByParts):
     """An operation whose accuracy may be asked for; its derivative has the platform's usual one."""
 
-    keeps_nan = True
+    checks = KEEPS_NAN
 
     def derivatives(self, *partials: Callable[..., Any]) -> Callable[..., Any]:
         return super().derivatives(*map(_of_any_accuracy, partials))

@@ -14,21 +14,19 @@ from typing import Any, NoReturn
 import numpy as np
 
 from xlamini.core import (
-    Avals,
     Axis,
     Cost,
-    Factors,
-    Params,
     Primitive,
     ShapedArray,
     ShapeError,
     Values,
     Zero,
-    alike,
     aval_of,
     is_zero,
     tangent_aval,
 )
+from xlamini.core.checks import NO_NEW_NAN
+from xlamini.core.sharding.facet import same_dimensions
 from xlamini.primitives.iota import iota_p
 from xlamini.primitives.kinds import FLOAT, kind_of
 from xlamini.primitives.reorder import permuted
@@ -84,15 +82,13 @@ def approx_min_k(
 class ApproxTopK(Primitive):
     name = "approx_top_k"
     multiple_results = True
-    makes_nan = False
+    checks = NO_NEW_NAN
+    sharding = same_dimensions(whole="reduction_dimension")
 
     def shape_rule(self, x: ShapedArray, **params: Any) -> list[ShapedArray]:
         dim = params["reduction_dimension"]
         shape = (*x.shape[:dim], _count(x, **params), *x.shape[dim + 1 :])
         return [x.update(shape=shape), ShapedArray(shape, _INDEX)]
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        return alike(avals, outs, [params["reduction_dimension"]])
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         values, indices = self.bind(*primals, **params)

@@ -10,13 +10,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from xlamini.core import (
-    PURE,
-    READS,
-    Avals,
     Axis,
     Cost,
-    Factors,
-    Params,
     Primitive,
     Shape,
     ShapedArray,
@@ -26,9 +21,10 @@ from xlamini.core import (
     aval_of,
     check_user_dtype,
     iinfo,
-    reducing,
     tangent_aval,
 )
+from xlamini.core.memory import READ
+from xlamini.core.sharding.facet import reduced_dimensions
 from xlamini.primitives.arithmetic import min
 from xlamini.primitives.bitwise import bitwise_and, bitwise_or
 from xlamini.primitives.block_extrema import block_extrema, block_size, windows
@@ -69,7 +65,8 @@ def argmin(operand: Any, axis: int, index_dtype: Any) -> Array:
 
 
 class ArgExtremum(Primitive):
-    traits = PURE | READS
+    memory = READ
+    sharding = reduced_dimensions("axes")
 
     def __init__(self, name: str, *, extremum: Reduction, better: Any):
         self.extremum, self.start, self.better = extremum, extremum.start, better
@@ -91,9 +88,6 @@ class ArgExtremum(Primitive):
                 "give a wider index_dtype (64-bit dtypes need enable_x64)"
             )
         return ShapedArray((*x.shape[:axis], *x.shape[axis + 1 :]), index_dtype)
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        return reducing(avals[0], params["axes"])
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         out = self.bind(*primals, **params)

@@ -9,10 +9,10 @@ from math import comb
 from typing import Any
 
 from xlamini.core import Avals, Literal, Params, ShapedArray, Values, Zero, aval_of, is_zero, literal, tangent_aval
+from xlamini.core.checks import KEEPS_NAN, NO_NEW_NAN, Checks, Failure
 from xlamini.core.dtypes.limits import finfo
-from xlamini.core.failures import Failure
 from xlamini.core.form import Form, Platform
-from xlamini.core.primitive import DIVIDES
+from xlamini.core.memory import Memory
 from xlamini.core.sharding.partial_sums import IN_FIRST, JOINTLY
 from xlamini.primitives.comparison import eq, ge, gt, lt
 from xlamini.primitives.complex import conj, part_dtype, real
@@ -34,7 +34,7 @@ def add(x: Any, y: Any) -> Any:
     """
 
 
-add.keeps_nan = True
+add.checks = KEEPS_NAN
 add.derivatives(lambda x, y, out: 1, lambda x, y, out: 1)
 
 
@@ -52,7 +52,7 @@ def sub(x: Any, y: Any) -> Any:
     """
 
 
-sub.keeps_nan = True
+sub.checks = KEEPS_NAN
 sub.derivatives(lambda x, y, out: 1, lambda x, y, out: -1)
 
 
@@ -74,21 +74,22 @@ def _by_zero(index: Sequence[int], payload: Sequence[Any]) -> str:
     return "division by zero"
 
 
+def _divided_by_zero(operands: Values, outs: Values, **params: Any) -> Sequence[Failure]:
+    by = operands[1]
+    if type(by) is Literal and by.val:
+        return []
+    return [Failure("div", eq(by, literal(0, aval_of(by).dtype)), _by_zero)]
+
+
 class Remainder(Elementwise):
     """An operation that is undefined where the second operand is zero."""
 
-    def failures(self, operands: Values, outs: Values, **params: Any) -> Sequence[Failure]:
-        by = operands[1]
-        if type(by) is Literal and by.val:
-            return []
-        return [Failure("div", eq(by, literal(0, aval_of(by).dtype)), _by_zero)]
-
-
+    checks = Checks(failures=_divided_by_zero)
 class Quotient(Remainder):
     """Division; its derivatives follow from those of `out * y = x`."""
 
-    traits = Remainder.traits | DIVIDES
-    keeps_nan = True
+    memory = Memory(divides=True)
+    checks = Checks(keeps_nan=True, failures=_divided_by_zero)
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         """`dout = (dx - out dy) / y`, so that the cotangents of both operands share one division."""
@@ -145,7 +146,7 @@ def _towards_zero(x: Any) -> Any:
 class Abs(Elementwise):
     """Real also for complex operands, where the derivative is a projection onto the direction of x."""
 
-    makes_nan = False
+    checks = NO_NEW_NAN
 
     def result(self, aval: ShapedArray, **params: Any) -> ShapedArray:
         return aval.update(dtype=part_dtype(aval.dtype))
@@ -175,7 +176,7 @@ def abs(x: Any) -> Any:
 class Sign(Elementwise):
     """StableHLO has no sign of unsigned integers, which is 0 or 1."""
 
-    makes_nan = False
+    checks = NO_NEW_NAN
 
     def lower(self, ctx: Any, x: Any) -> Any:
         if kind_of(ctx.aval_out.dtype) in UNSIGNED:
@@ -198,7 +199,7 @@ sign.derivatives(lambda x, out: 0)
 class Extremum(Elementwise):
     """Maximum or minimum; complex numbers are ordered by real part, then by imaginary part."""
 
-    makes_nan = False
+    checks = NO_NEW_NAN
 
     def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
         return Form(self._ordered) if kind_of(avals[0].dtype) in COMPLEX else None
@@ -256,7 +257,7 @@ def _(x: Any, *, low: float | None, high: float | None) -> Any:
     return below if low is None else max(below, low)
 
 
-bounded.makes_nan = False
+bounded.checks = NO_NEW_NAN
 bounded.derivatives(lambda x, out, low, high: 1)
 
 

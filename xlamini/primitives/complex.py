@@ -28,8 +28,6 @@ def part_dtype(dtype: Any) -> Any:
 class Part(LinearMap):
     """The real or the imaginary part."""
 
-    makes_nan = False
-
     def result(self, aval: ShapedArray, **params: Any) -> ShapedArray:
         return aval.update(dtype=part_dtype(aval.dtype))
 
@@ -65,8 +63,6 @@ def _(ct: Any, x: Any) -> Any:
 class Whole(LinearMap):
     """An operation that makes complex numbers, of real ones in single or double precision."""
 
-    makes_nan = False
-
     def result(self, aval: ShapedArray, **params: Any) -> ShapedArray:
         return aval.update(dtype=_WHOLE.get(aval.dtype, aval.dtype))
 
@@ -95,8 +91,6 @@ def _(ct: Any, x: Any, y: Any) -> Any:
 
 class Conj(Whole):
     """`input_dtype` tells a transposed equation whether the operand was real."""
-
-    makes_nan = False
 
     def lower(self, ctx: Any, x: Any, *, input_dtype: Any) -> Any:
         (aval,) = ctx.avals_in

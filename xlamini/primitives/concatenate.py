@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
-    JOINS,
-    MOVES,
     PURE,
     REMATERIALIZABLE,
     Avals,
@@ -24,8 +22,10 @@ from xlamini.core import (
     aval_of,
     is_linear,
     itemsize_bits,
-    same_dimensions,
 )
+from xlamini.core.checks import NO_NEW_NAN
+from xlamini.core.memory import JOINED, MOVED
+from xlamini.core.sharding.facet import same_dimensions
 from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.joined_rows import is_rows, merged_rows
@@ -57,10 +57,10 @@ def concatenate(operands: Values, dimension: int) -> Array:
 
 
 class Concatenate(Primitive):
-    traits = PURE | MOVES | JOINS
+    memory = JOINED
     name = "concatenate"
-    linear = JOINTLY
-    makes_nan = False
+    sharding = same_dimensions(linear=JOINTLY)
+    checks = NO_NEW_NAN
 
     def shape_rule(self, *avals: ShapedArray, dimension: int) -> ShapedArray:
         first = avals[0]
@@ -75,8 +75,6 @@ class Concatenate(Primitive):
             raise TypeError(f"concatenate: dtypes differ: {_listed(avals)}; convert them with .astype first")
         shape = (*first.shape[:dimension], sum(a.shape[dimension] for a in avals), *first.shape[dimension + 1 :])
         return first.update(shape=shape, weak_type=all(a.weak_type for a in avals))
-
-    factors = same_dimensions
 
     def jvp(self, primals: Values, tangents: Values, *, dimension: int) -> Any:
         out = self.bind(*primals, dimension=dimension)
@@ -135,10 +133,11 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
 
 
 class Split(LinearUnary):
-    traits = PURE | MOVES | REMATERIALIZABLE
+    traits = PURE | REMATERIALIZABLE
+    memory = MOVED
     name = "split"
     multiple_results = True
-    makes_nan = False
+    sharding = same_dimensions(linear=JOINTLY)
 
     def shape_rule(self, x: ShapedArray, *, sizes: Shape, axis: int) -> list[ShapedArray]:
         if sum(sizes) != x.shape[axis] or any(n < 0 for n in sizes):
@@ -147,8 +146,6 @@ class Split(LinearUnary):
             )
         others = (*x.shape[:axis], *x.shape[axis + 1 :])
         return [x.update(shape=inserted(others, axis, n)) for n in sizes]
-
-    factors = same_dimensions
 
     def transpose(self, cts: Values, x: Any, *, sizes: Shape, axis: int) -> Values:
         return [concatenate(list(map(instantiated, cts)), axis)]

@@ -12,7 +12,6 @@ from xlamini.core import (
     Axis,
     Dims,
     ExtendedDType,
-    Factors,
     Params,
     Primitive,
     ShapedArray,
@@ -22,7 +21,6 @@ from xlamini.core import (
     aval_of,
     check_user_dtype,
     iinfo,
-    in_front,
     is_differentiable,
     is_zero,
     issubdtype,
@@ -30,7 +28,9 @@ from xlamini.core import (
     tangent_aval,
     user_stacklevel,
 )
+from xlamini.core.checks import KEEPS_NAN, NONE
 from xlamini.core.hi_types import HiDType
+from xlamini.core.sharding.facet import broadcast_dimensions, leading_dimensions
 from xlamini.core.sharding.partial_sums import JOINTLY, Groups
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.elementwise import Elementwise, elementwise
@@ -59,13 +59,15 @@ def _requested(new_dtype: Any, name: str) -> Any:
     return check_user_dtype(new_dtype, name)
 
 
+def _linear_groups(avals: Avals, params: Params) -> Groups:
+    return JOINTLY if is_differentiable(avals[0].update(dtype=params["new_dtype"])) else ()
+
+
 class Convert(Elementwise):
     """Linear between floating-point types; the derivative stops at the others."""
 
-    keeps_nan = True
-
-    def linear_groups(self, avals: Avals, params: Params) -> Groups:
-        return JOINTLY if is_differentiable(avals[0].update(dtype=params["new_dtype"])) else ()
+    checks = KEEPS_NAN
+    sharding = broadcast_dimensions(linear=_linear_groups)
 
     def result(self, aval: ShapedArray, *, new_dtype: Any, weak_type: bool) -> ShapedArray:
         return ShapedArray(aval.shape, new_dtype, weak_type)
@@ -168,6 +170,8 @@ def warn_of_imaginary_part(dtype: Any) -> None:
 class ReducePrecision(LinearMap):
     """Rounding, treated as linear, as conversions between floats are."""
 
+    checks = NONE
+
     def lower(self, ctx: Any, x: Any, *, exponent_bits: int, mantissa_bits: int) -> Any:
         bits = {"exponent_bits": f"{exponent_bits} : i32", "mantissa_bits": f"{mantissa_bits} : i32"}
         return ctx.op("stablehlo.reduce_precision", x, **bits)
@@ -204,6 +208,7 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Ar
 
 class BitcastConvertType(Primitive):
     name = "bitcast_convert_type"
+    sharding = leading_dimensions()
 
     def shape_rule(self, x: ShapedArray, *, new_dtype: Any) -> ShapedArray:
         if x.dtype != new_dtype and any(kind_of(d) in BOOL | COMPLEX for d in (x.dtype, new_dtype)):
@@ -212,9 +217,6 @@ class BitcastConvertType(Primitive):
                 f"to {new_dtype}; use .view({str(new_dtype)!r}), or convert the values with .astype"
             )
         return ShapedArray(_bitcast_shape(x, new_dtype), new_dtype)
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        return in_front(avals, outs, min(avals[0].ndim, outs[0].ndim))
 
     def jvp(self, primals: Values, tangents: Values, *, new_dtype: Any) -> Any:
         out = self.bind(*primals, new_dtype=new_dtype)

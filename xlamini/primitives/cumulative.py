@@ -15,19 +15,16 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
-    Avals,
     Axis,
-    Factors,
-    Params,
     Primitive,
     ShapedArray,
     ShapeError,
     Values,
-    alike,
     aval_of,
     literal,
 )
 from xlamini.core.avals import as_dimension
+from xlamini.core.sharding.facet import same_dimensions
 from xlamini.primitives.arithmetic import abs, add, max, min
 from xlamini.primitives.blocked_scan import Scan, blocked_scan
 from xlamini.primitives.comparison import lt
@@ -100,6 +97,8 @@ class Cumulative(Primitive):
     `total` is what it makes of all elements along axis 1.
     """
 
+    sharding = same_dimensions(whole="axis")
+
     def __init__(
         self, name: str, combine: Elementwise, *, start: Callable[[Any], Any], total: Total, accepts: Kinds
     ):
@@ -111,9 +110,6 @@ class Cumulative(Primitive):
         if not 0 <= axis < x.ndim:
             raise ShapeError(f"{self.name}: axis {axis} does not fit {x.str_short()}; it takes 0 to {x.ndim - 1}")
         return x
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        return alike(avals, outs, [params["axis"]])
 
     def jvp(self, primals: Values, tangents: Values, *, axis: int, reverse: bool) -> Any:
         turned = (lambda x: rev(x, (axis,))) if reverse else (lambda x: x)

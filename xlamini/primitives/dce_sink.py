@@ -6,6 +6,7 @@ from typing import Any
 
 from xlamini.core import Avals, Axis, Dims, Effects, Factors, Params, Primitive, ShapedArray, Values, dims, tree_leaves
 from xlamini.core.effects import Effect
+from xlamini.core.sharding.facet import Sharding
 
 _effect = Effect("DceSink", observing=True)
 _TYPED = {"api_version": "4 : i32", "backend_config": "{}"}
@@ -22,16 +23,18 @@ def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
         dce_sink_p.bind(leaf, prevent_mlir_dce=bool(prevent_mlir_dce))
 
 
+def _factors(avals: Avals, outs: Avals, params: Params) -> Factors:
+    return Factors([dims(avals[0])], [])
+
+
 class DceSink(Primitive):
     name = "dce_sink"
     multiple_results = True
+    sharding = Sharding(factors=_factors)
     lacks: Mapping[str, str] = {"transpose": "it has no results"}
 
     def shape_rule(self, x: ShapedArray, *, prevent_mlir_dce: bool) -> list[ShapedArray]:
         return []
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        return Factors([dims(avals[0])], [])
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         return self.bind(*primals, **params), []

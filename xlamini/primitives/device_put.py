@@ -3,8 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.core import ELEMENTWISE, PURE, Avals, Dims, Params, ShapedArray, Values, aval_of, same_dimensions
+from xlamini.core import ELEMENTWISE, PURE, Dims, Params, ShapedArray, Values, aval_of
 from xlamini.core.memory_space import Space
+from xlamini.core.sharding.facet import same_dimensions
+from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.primitives.reshard import divided_as
 
@@ -18,15 +20,10 @@ class DevicePut(LinearUnary):
 
     name = "device_put"
     traits = PURE | ELEMENTWISE
-    makes_nan = False
+    sharding = same_dimensions(linear=JOINTLY, chooses_memory=True)
 
     def shape_rule(self, x: ShapedArray, *, memory_space: Space) -> ShapedArray:
         return x.in_space(memory_space)
-
-    factors = same_dimensions
-
-    def memory_space(self, avals: Avals, params: Params) -> None:
-        return None
 
     def transpose(self, ct: Any, x: Any, *, memory_space: Space) -> Values:
         return [in_space(ct, x.aval.memory_space)]

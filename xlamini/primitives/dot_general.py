@@ -15,9 +15,6 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
-    CONTRACTS,
-    PRODUCT,
-    PURE,
     Avals,
     Axis,
     Cost,
@@ -40,6 +37,9 @@ from xlamini.core import (
 )
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.avals import NOWHERE, as_sizes
+from xlamini.core.checks import KEEPS_NAN
+from xlamini.core.memory import Memory
+from xlamini.core.sharding.facet import Sharding
 from xlamini.core.sharding.partial_sums import Sums, left_open, split_along, sums_left_open
 from xlamini.primitives.convert_element_type import cast
 from xlamini.primitives.cpu_batches import batches_first
@@ -141,11 +141,25 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Array:
     return dot_general(lhs, rhs, (((a.ndim - 1,), (b.ndim - 2,)), (batch, batch)), precision)
 
 
+def _factors(avals: Avals, outs: Avals, params: Params) -> Factors:
+    (lhs, rhs), numbers = avals, params["dimension_numbers"]
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = numbers
+    partner = dict(zip((*rhs_contract, *rhs_batch), (*lhs_contract, *lhs_batch), strict=True))
+    right = [partner.get(d, f"right {d}") for d in range(rhs.ndim)]
+    lhs_free, rhs_free = free_dimensions(lhs.ndim, rhs.ndim, numbers)
+    result = [*lhs_batch, *lhs_free, *(right[d] for d in rhs_free)]
+    return Factors([dims(lhs), right], [result], () if params.get("unreduced") else lhs_contract)
+
+
+def _sums(avals: Avals, outs: Avals, params: Params) -> list[Sums]:
+    return [Sums(params.get("unreduced", NOWHERE))]
+
+
 class DotGeneral(Primitive):
     name = "dot_general"
-    traits = PURE | PRODUCT | CONTRACTS
-    mixes_reduced = True
-    keeps_nan = True
+    memory = Memory(product=True, contracts=True)
+    sharding = Sharding(factors=_factors, sums=_sums, mixes_reduced=True)
+    checks = KEEPS_NAN
 
     def bind(self, lhs: Any, rhs: Any, **params: Any) -> Any:
         """Apply it; `unreduced` are the axes along which its sum is not taken."""
@@ -173,18 +187,6 @@ class DotGeneral(Primitive):
         if dtype is None:
             dtype = lhs.dtype if lhs.dtype == rhs.dtype else result_type(lhs.dtype, rhs.dtype)
         return ShapedArray(shape, dtype)
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        (lhs, rhs), numbers = avals, params["dimension_numbers"]
-        (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = numbers
-        partner = dict(zip((*rhs_contract, *rhs_batch), (*lhs_contract, *lhs_batch), strict=True))
-        right = [partner.get(d, f"right {d}") for d in range(rhs.ndim)]
-        lhs_free, rhs_free = free_dimensions(lhs.ndim, rhs.ndim, numbers)
-        result = [*lhs_batch, *lhs_free, *(right[d] for d in rhs_free)]
-        return Factors([dims(lhs), right], [result], () if params.get("unreduced") else lhs_contract)
-
-    def sums(self, avals: Avals, outs: Avals, params: Params) -> list[Sums]:
-        return [Sums(params.get("unreduced", NOWHERE))]
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         (lhs, rhs), (lhs_dot, rhs_dot) = primals, tangents

@@ -11,9 +11,6 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
-    INDEXES,
-    MOVES,
-    PURE,
     Avals,
     Axis,
     Cost,
@@ -30,10 +27,11 @@ from xlamini.core import (
     iinfo,
     is_zero,
     literal,
-    same_dimensions,
     tangent_aval,
 )
-from xlamini.core.failures import Failure
+from xlamini.core.checks import Checks, Failure
+from xlamini.core.memory import INDEXED
+from xlamini.core.sharding.facet import same_dimensions
 from xlamini.core.sharding.partial_sums import IN_FIRST
 from xlamini.lowering.bits import moved
 from xlamini.primitives.arithmetic import add
@@ -95,12 +93,19 @@ def dynamic_index_in_dim(
     return taken if keepdims else squeeze(taken, (axis,))
 
 
+def _failures(operands: Values, outs: Values, *, slice_sizes: Shape) -> Sequence[Failure]:
+    from xlamini.primitives.index_failures import starts_outside  # for those who check only
+
+    x, *starts = operands
+    return starts_outside(aval_of(x), starts, slice_sizes)
+
+
 class DynamicSlice(Primitive):
-    traits = PURE | MOVES | INDEXES
+    memory = INDEXED
     name = "dynamic_slice"
-    linear = IN_FIRST
+    sharding = same_dimensions(linear=IN_FIRST)
     adjoint: Primitive  # dynamic_update_slice, whose module imports this one; set by install_hooks
-    makes_nan = False
+    checks = Checks(makes_nan=False, failures=_failures)
 
     def shape_rule(self, x: ShapedArray, *starts: ShapedArray, slice_sizes: Shape) -> ShapedArray:
         check_starts(self.name, x, starts)
@@ -111,8 +116,6 @@ class DynamicSlice(Primitive):
                 "not larger than the operand's"
             )
         return x.update(shape=slice_sizes)
-
-    factors = same_dimensions
 
     def jvp(self, primals: Values, tangents: Values, *, slice_sizes: Shape) -> Any:
         out = self.bind(*primals, slice_sizes=slice_sizes)
@@ -149,12 +152,6 @@ class DynamicSlice(Primitive):
 
     def lower(self, ctx: Any, x: Any, *starts: Any, slice_sizes: Shape) -> Any:
         return moved(ctx, "stablehlo.dynamic_slice", [x], *starts, out=ctx.aval_out, slice_sizes=slice_sizes)
-
-    def failures(self, operands: Values, outs: Values, *, slice_sizes: Shape) -> Sequence[Failure]:
-        from xlamini.primitives.index_failures import starts_outside  # for those who check only
-
-        x, *starts = operands
-        return starts_outside(aval_of(x), starts, slice_sizes)
 
     def cost(self, x: ShapedArray, *starts: ShapedArray, slice_sizes: Shape) -> Cost:
         return Cost(0, 2 * x.update(shape=slice_sizes).nbytes)

@@ -10,9 +10,6 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
-    PURE,
-    READS,
-    UPDATES,
     Avals,
     Axis,
     Cost,
@@ -32,7 +29,9 @@ from xlamini.core import (
     literal,
     tangent_aval,
 )
-from xlamini.core.failures import Failure
+from xlamini.core.checks import Checks, Failure
+from xlamini.core.memory import Memory
+from xlamini.core.sharding.facet import Sharding
 from xlamini.core.sharding.factors import where_split
 from xlamini.lowering.bits import moved
 from xlamini.primitives.batch_ops import with_batch_first
@@ -98,11 +97,23 @@ def dynamic_update_index_in_dim(
     return dynamic_update_slice_in_dim(operand, update, index, axis, allow_negative_indices=allow_negative_indices)
 
 
+def _failures(operands: Values, outs: Values) -> Sequence[Failure]:
+    from xlamini.primitives.index_failures import starts_outside  # for those who check only
+
+    x, update, *starts = operands
+    return starts_outside(aval_of(x), starts, aval_of(update).shape)
+
+
+def _factors(avals: Avals, outs: Avals, params: Params) -> Factors:
+    x, _, *starts = avals
+    return Factors([dims(x), where_split(x), *[()] * len(starts)], [dims(x)])
+
+
 class DynamicUpdateSlice(Primitive):
-    traits = PURE | READS | UPDATES
+    memory = Memory(reads=True, updates=True)
     name = "dynamic_update_slice"
-    linear = (slice(0, 2),)
-    makes_nan = False
+    sharding = Sharding(factors=_factors, linear=(slice(0, 2),), chooses_memory=True)
+    checks = Checks(makes_nan=False, failures=_failures)
 
     def shape_rule(self, x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> ShapedArray:
         check_starts(self.name, x, starts)
@@ -117,13 +128,6 @@ class DynamicUpdateSlice(Primitive):
                 "as many dimensions, none of them larger"
             )
         return x.update(weak_type=x.weak_type and update.weak_type)
-
-    def memory_space(self, avals: Avals, params: Params) -> None:
-        return None
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        x, _, *starts = avals
-        return Factors([dims(x), where_split(x), *[()] * len(starts)], [dims(x)])
 
     def jvp(self, primals: Values, tangents: Values) -> Any:
         out = self.bind(*primals)
@@ -157,12 +161,6 @@ class DynamicUpdateSlice(Primitive):
 
     def lower(self, ctx: Any, x: Any, update: Any, *starts: Any) -> Any:
         return moved(ctx, "stablehlo.dynamic_update_slice", [x, update], *starts, out=ctx.aval_out)
-
-    def failures(self, operands: Values, outs: Values) -> Sequence[Failure]:
-        from xlamini.primitives.index_failures import starts_outside  # for those who check only
-
-        x, update, *starts = operands
-        return starts_outside(aval_of(x), starts, aval_of(update).shape)
 
     def cost(self, x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> Cost:
         return Cost(0, 2 * update.nbytes)

@@ -17,13 +17,13 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn, TypeVar, overload
 
 from xlamini.core import (
     Avals,
     Cost,
     Dims,
-    Factors,
     MissingRule,
     Params,
     Shape,
@@ -40,10 +40,11 @@ from xlamini.core import (
     tangent_aval,
     trim,
 )
+from xlamini.core.checks import CARRIES_NAN, KEEPS_NAN
 from xlamini.core.form import Form, Platform
 from xlamini.core.frames import definition
 from xlamini.core.primitive import ELEMENTWISE, PURE, REMATERIALIZABLE, Axis, Primitive
-from xlamini.core.sharding.factors import broadcasting
+from xlamini.core.sharding.facet import broadcast_dimensions
 from xlamini.core.sharding.partial_sums import IN_EACH, JOINTLY, Groups
 from xlamini.core.tangents import Linear
 from xlamini.primitives.cpu_math import formula
@@ -56,6 +57,7 @@ class Elementwise(Primitive):
     """An operation applied to each element; made by the decorator `elementwise`."""
 
     traits = PURE | ELEMENTWISE
+    sharding = broadcast_dimensions()
 
     __name__: str
     __wrapped__: Callable[..., Any]
@@ -136,9 +138,6 @@ class Elementwise(Primitive):
     def result(self, aval: ShapedArray, **params: Any) -> ShapedArray:
         """The type of the result, from the common type of the operands."""
         return aval
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        return broadcasting(avals, outs[0])
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         out = self.bind(*primals, **params)
@@ -258,7 +257,8 @@ def elementwise(
     """
     def declared(declaration: Callable[..., Any]) -> Elementwise:
         made = family(declaration, hlo=hlo, accepts=accepts, flops=flops, on_cpu=on_cpu)
-        made.linear = linear or made.linear
+        if linear:
+            made.sharding = replace(made.sharding, linear=linear)
         return made
 
     return declared
@@ -356,7 +356,7 @@ def add_any(x: Any, y: Any) -> Any:
     """The sum of two tangents or cotangents."""
 
 
-add_any.keeps_nan = True
+add_any.checks = KEEPS_NAN
 add_any.derivatives(lambda x, y, out: 1, lambda x, y, out: 1)
 
 
@@ -374,7 +374,7 @@ def neg(x: Any) -> Any:
     """
 
 
-neg.makes_nan, neg.keeps_nan = False, True
+neg.checks = CARRIES_NAN
 neg.derivatives(lambda x, out: -1)
 
 
@@ -386,7 +386,7 @@ def _(ct: Any, x: Any) -> Any:
 class Product(Elementwise):
     """Multiplication."""
 
-    keeps_nan = True
+    checks = KEEPS_NAN
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         """Of `x * x` it is `2 (dx x)`: one product where XLA would have to find that two are equal."""

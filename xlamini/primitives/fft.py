@@ -23,8 +23,10 @@ from xlamini.core import (
     aval_of,
     issubdtype,
     literal,
-    same_dimensions,
 )
+from xlamini.core.checks import NONE
+from xlamini.core.sharding.facet import same_dimensions
+from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.arithmetic import rem
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.complex import conj, part_dtype, real
@@ -88,7 +90,9 @@ def _as_complex(x: Any) -> Any:
 
 
 class FFT(LinearUnary):
+    checks = NONE
     name = "fft"
+    sharding = same_dimensions(linear=JOINTLY)
 
     def shape_rule(self, x: ShapedArray, *, fft_type: FftType, fft_lengths: Shape) -> ShapedArray:
         wanted = _COMPLEX if fft_type is FftType.RFFT else [d.name for d in _COMPLEX.values()]
@@ -102,8 +106,6 @@ class FFT(LinearUnary):
             return x.update(shape=(*outer, *shape), dtype=_COMPLEX[x.dtype.name])
         dtype = part_dtype(x.dtype) if fft_type is FftType.IRFFT else x.dtype
         return x.update(shape=(*outer, *fft_lengths), dtype=dtype)
-
-    factors = same_dimensions
 
     def _check_lengths(self, x: ShapedArray, inner: Shape, fft_type: FftType, lengths: Shape) -> None:
         if not 1 <= len(lengths) <= 3:

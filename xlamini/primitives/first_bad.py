@@ -29,6 +29,7 @@ from xlamini.core import (
     reducing,
     tangent_aval,
 )
+from xlamini.core.sharding.facet import Sharding
 from xlamini.core.state import state
 from xlamini.core.tracer import build
 from xlamini.primitives.arithmetic import abs, add
@@ -53,16 +54,18 @@ def first_bad(x: Any, what: str) -> Any:
     return first_bad_p.bind(x, what=what, lanes=0)
 
 
+def _factors(avals: Avals, outs: Avals, params: Params) -> Factors:
+    return reducing(avals[0], range(params["lanes"], avals[0].ndim))
+
+
 class FirstBad(Primitive):
     """`lanes` leading dimensions are kept, each with an index of its own."""
 
     name = "first_bad"
+    sharding = Sharding(factors=_factors)
 
     def shape_rule(self, x: ShapedArray, *, what: str, lanes: int) -> ShapedArray:
         return ShapedArray(x.shape[:lanes], _INT32)
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        return reducing(avals[0], range(params["lanes"], avals[0].ndim))
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         out = self.bind(*primals, **params)

@@ -9,9 +9,6 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
-    INDEXES,
-    MOVES,
-    PURE,
     Avals,
     Axis,
     Cost,
@@ -30,7 +27,9 @@ from xlamini.core import (
     literal,
     tangent_aval,
 )
-from xlamini.core.failures import Failure
+from xlamini.core.checks import Checks, Failure
+from xlamini.core.memory import INDEXED
+from xlamini.core.sharding.facet import Sharding
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.gather_labels import gather_factors
 from xlamini.primitives.gather_numbers import (
@@ -91,11 +90,26 @@ def gather(
     )
 
 
+def _failures(
+    operands: Values, outs: Values, *, dimension_numbers: Any, slice_sizes: Shape, **params: Any
+) -> Sequence[Failure]:
+    from xlamini.primitives.index_failures import vectors_outside  # for those who check only
+
+    x, indices = operands
+    return vectors_outside(aval_of(x), indices, dimension_numbers.start_index_map, slice_sizes)
+
+
+def _factors(avals: Avals, outs: Avals, params: Params) -> Factors:
+    x, indices = avals
+    return gather_factors(x, indices, outs[0], params["dimension_numbers"], params["slice_sizes"])
+
+
 class Gather(Primitive):
-    traits = PURE | MOVES | INDEXES
+    memory = INDEXED
     name = "gather"
     adjoint: Primitive  # scatter_add, whose module imports this one; set by install_hooks
-    makes_nan = False
+    checks = Checks(makes_nan=False, failures=_failures)
+    sharding = Sharding(factors=_factors)
 
     def shape_rule(
         self, x: ShapedArray, indices: ShapedArray, *, dimension_numbers: Any, slice_sizes: Shape, **params: Any
@@ -115,10 +129,6 @@ class Gather(Primitive):
         rank = indices.ndim - 1 + len(dimension_numbers.offset_dims)
         offsets = dimension_numbers.offset_dims
         return x.update(shape=tuple(next(window) if d in offsets else next(places) for d in range(rank)))
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        x, indices = avals
-        return gather_factors(x, indices, outs[0], params["dimension_numbers"], params["slice_sizes"])
 
     def jvp(self, primals: Values, tangents: Values, *, fill_value: Any, **params: Any) -> Any:
         out = self.bind(*primals, fill_value=fill_value, **params)
@@ -239,14 +249,6 @@ class Gather(Primitive):
         shape = aval_of(read).shape
         places = [d for d in range(len(shape)) if d not in dimension_numbers.offset_dims]
         return where(broadcast_in_dim(inside, shape, places), read, literal(fill_value, aval_of(x).dtype))
-
-    def failures(
-        self, operands: Values, outs: Values, *, dimension_numbers: Any, slice_sizes: Shape, **params: Any
-    ) -> Sequence[Failure]:
-        from xlamini.primitives.index_failures import vectors_outside  # for those who check only
-
-        x, indices = operands
-        return vectors_outside(aval_of(x), indices, dimension_numbers.start_index_map, slice_sizes)
 
     def cost(self, x: ShapedArray, indices: ShapedArray, **params: Any) -> Cost:
         out = self.shape_rule(x, indices, **params)

@@ -4,6 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.core import Tracer, tree_map
+from xlamini.core.checks import NO_NEW_NAN
+from xlamini.core.sharding.facet import broadcast_dimensions
 from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.elementwise import Elementwise, elementwise
 from xlamini.primitives.kinds import ANY, EXTENDED
@@ -12,8 +14,6 @@ from xlamini.primitives.linear_map import LinearMap
 
 class Copy(LinearMap):
     """The result of a program never shares memory with its arguments, so there is nothing to do."""
-
-    makes_nan = False
 
     def lower(self, ctx: Any, x: Any) -> Any:
         return x
@@ -32,7 +32,6 @@ def _(ct: Any, x: Any) -> Any:
 class Stage(Copy):
     """Like a copy, but that a program has no equation where the value is in it already."""
 
-    makes_nan = False
 
 
 @elementwise(family=Stage, accepts=ANY, flops=0)
@@ -56,8 +55,8 @@ def stage(x: Any, /) -> Any:
 class StopGradient(Elementwise):
     """The operand, held constant under differentiation."""
 
-    linear = JOINTLY
-    makes_nan = False
+    sharding = broadcast_dimensions(linear=JOINTLY)
+    checks = NO_NEW_NAN
 
     def lower(self, ctx: Any, x: Any) -> Any:
         return x

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core import Literal, Shape, ShapedArray
-from xlamini.core.failures import Failure
+from xlamini.core.checks import Failure
 from xlamini.primitives.comparison import ne
 from xlamini.primitives.gather_numbers import clamped
 from xlamini.primitives.stack import stack

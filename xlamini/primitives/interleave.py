@@ -6,8 +6,6 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
-    MOVES,
-    PURE,
     Axis,
     Cost,
     Dims,
@@ -18,8 +16,10 @@ from xlamini.core import (
     aval_of,
     is_linear,
     literal,
-    same_dimensions,
 )
+from xlamini.core.checks import NO_NEW_NAN
+from xlamini.core.memory import MOVED
+from xlamini.core.sharding.facet import same_dimensions
 from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.bitwise import bitwise_or
@@ -39,10 +39,10 @@ class Interleave(Primitive):
     there it is the sum of both, spread out over the result.
     """
 
-    traits = PURE | MOVES
+    memory = MOVED
     name = "interleave"
-    linear = JOINTLY
-    makes_nan = False
+    sharding = same_dimensions(linear=JOINTLY)
+    checks = NO_NEW_NAN
 
     def shape_rule(self, even: ShapedArray, odd: ShapedArray, *, axis: int) -> ShapedArray:
         sizes = [a.shape[axis] for a in (even, odd)]
@@ -51,8 +51,6 @@ class Interleave(Primitive):
             raise ShapeError(f"interleave: {even.str_short()} and {odd.str_short()} do not alternate along axis {axis}")
         shape = (*even.shape[:axis], sum(sizes), *even.shape[axis + 1 :])
         return even.update(shape=shape, weak_type=even.weak_type and odd.weak_type)
-
-    factors = same_dimensions
 
     def jvp(self, primals: Values, tangents: Values, *, axis: int) -> Any:
         return self.bind(*primals, axis=axis), self.bind(*map(instantiated, tangents), axis=axis)

@@ -9,6 +9,7 @@ import numpy as np
 
 from xlamini.core import PURE, REMATERIALIZABLE, Primitive, Shape, ShapedArray, ShapeError, check_user_dtype
 from xlamini.core.avals import as_sizes
+from xlamini.core.checks import NO_NEW_NAN
 from xlamini.primitives.kinds import NUMERIC, kind_of
 from xlamini.primitives.out_sharding import in_sharding
 from xlamini.runtime import Array
@@ -41,7 +42,7 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sh
 class Iota(Primitive):
     traits = PURE | REMATERIALIZABLE
     name = "iota"
-    makes_nan = False
+    checks = NO_NEW_NAN
 
     def shape_rule(self, *, dtype: np.dtype, shape: Shape, dimension: int) -> ShapedArray:
         kind = kind_of(dtype)

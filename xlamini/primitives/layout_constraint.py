@@ -13,9 +13,10 @@ from xlamini.core import (
     flatten_axes,
     flatten_from_user,
     is_zero,
-    same_dimensions,
     unflatten,
 )
+from xlamini.core.checks import NO_NEW_NAN
+from xlamini.core.sharding.facet import same_dimensions
 from xlamini.primitives.batch_ops import move_batch_dim
 from xlamini.primitives.promotion import check_operands
 from xlamini.runtime.layout import Layout
@@ -53,12 +54,11 @@ class LayoutConstraint(Primitive):
     """An identity; tangents and cotangents have the layout too."""
 
     name = "layout_constraint"
-    makes_nan = False
+    checks = NO_NEW_NAN
+    sharding = same_dimensions()
 
     def shape_rule(self, aval: ShapedArray, *, layout: Layout) -> ShapedArray:
         return aval
-
-    factors = same_dimensions
 
     def jvp(self, primals: Values, tangents: Values, *, layout: Layout) -> Any:
         (t,) = tangents

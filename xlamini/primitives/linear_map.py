@@ -4,6 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.core import Values, Zero, aval_of, is_differentiable, is_zero, literal, tangent_aval
+from xlamini.core.checks import NO_NEW_NAN
+from xlamini.core.sharding.facet import broadcast_dimensions
 from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.elementwise import Elementwise, spread
 
@@ -11,7 +13,8 @@ from xlamini.primitives.elementwise import Elementwise, spread
 class LinearMap(Elementwise):
     """An operation that is jointly linear in all its operands: their tangents pass through it as they do."""
 
-    linear = JOINTLY
+    sharding = broadcast_dimensions(linear=JOINTLY)
+    checks = NO_NEW_NAN
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         out = self.bind(*primals, **params)

@@ -4,7 +4,9 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.core import Cost, Primitive, ShapedArray, Values
+from xlamini.core.checks import NO_NEW_NAN
 from xlamini.core.dtypes import float0
+from xlamini.core.sharding.facet import Sharding
 from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.runtime import ArrayImpl, device_put_value
 from xlamini.runtime.to_device import HOST_VALUES
@@ -13,7 +15,8 @@ from xlamini.runtime.to_device import HOST_VALUES
 class LinearUnary(Primitive):
     """A primitive that is linear in its only operand: its tangent goes through the same operation."""
 
-    linear = JOINTLY
+    sharding = Sharding(linear=JOINTLY)
+    checks = NO_NEW_NAN
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         out = self.bind(*primals, **params)

@@ -19,6 +19,8 @@ from xlamini.core import (
     is_zero,
     unflatten,
 )
+from xlamini.core.checks import NO_NEW_NAN
+from xlamini.core.sharding.facet import Sharding
 from xlamini.core.sharding.partial_sums import Sums, sums_of
 
 
@@ -32,23 +34,22 @@ def optimization_barrier(operand: Any) -> Any:
     return unflatten(tree, optimization_barrier_p.bind(*leaves))
 
 
+def _factors(avals: Avals, outs: Avals, params: Params) -> Factors:
+    return Factors(apart(avals), apart(outs))
+
+
+def _sums(avals: Avals, outs: Avals, params: Params) -> list[Sums]:
+    return list(map(sums_of, avals))
+
+
 class OptimizationBarrier(Primitive):
     name = "optimization_barrier"
     multiple_results = True
-    maps_each = True
-    makes_nan = False
+    sharding = Sharding(factors=_factors, sums=_sums, maps_each=True, chooses_memory=True)
+    checks = NO_NEW_NAN
 
     def shape_rule(self, *avals: ShapedArray) -> list[ShapedArray]:
         return list(avals)
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        return Factors(apart(avals), apart(outs))
-
-    def memory_space(self, avals: Avals, params: Params) -> None:
-        return None
-
-    def sums(self, avals: Avals, outs: Avals, params: Params) -> list[Sums]:
-        return list(map(sums_of, avals))
 
     def jvp(self, primals: Values, tangents: Values) -> Any:
         given = iter(self.bind(*[t for t in tangents if not is_zero(t)]))

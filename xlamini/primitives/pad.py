@@ -11,9 +11,6 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
-    JOINS,
-    MOVES,
-    PURE,
     Primitive,
     ShapedArray,
     ShapeError,
@@ -21,8 +18,10 @@ from xlamini.core import (
     aval_of,
     is_linear,
     literal,
-    same_dimensions,
 )
+from xlamini.core.checks import NO_NEW_NAN
+from xlamini.core.memory import JOINED
+from xlamini.core.sharding.facet import same_dimensions
 from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.elementwise import like_dtypes, neg
@@ -55,10 +54,10 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
 
 
 class Pad(Primitive):
-    traits = PURE | MOVES | JOINS
+    memory = JOINED
     name = "pad"
-    linear = JOINTLY
-    makes_nan = False
+    sharding = same_dimensions(linear=JOINTLY)
+    checks = NO_NEW_NAN
 
     def shape_rule(self, x: ShapedArray, value: ShapedArray, *, padding_config: Config) -> ShapedArray:
         if x.dtype != value.dtype or value.shape:
@@ -76,8 +75,6 @@ class Pad(Primitive):
         # XLA pads first and cuts off afterwards, so the array in between needs a valid size too.
         x.update(shape=_padded(x.shape, tuple((max(lo, 0), max(hi, 0), gap) for lo, hi, gap in padding_config)))
         return x.update(shape=shape, weak_type=x.weak_type and value.weak_type)
-
-    factors = same_dimensions
 
     def jvp(self, primals: Values, tangents: Values, *, padding_config: Config) -> Any:
         out = self.bind(*primals, padding_config=padding_config)

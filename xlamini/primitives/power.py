@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import ShapedArray, aval_of, literal
+from xlamini.core.checks import KEEPS_NAN
 from xlamini.primitives.accuracy import Accuracy, Accurate
 from xlamini.primitives.bitwise import bitwise_and
 from xlamini.primitives.comparison import eq
@@ -174,7 +175,7 @@ def _(x: Any, *, out: Any) -> Any:
 class Square(Elementwise):
     """The square, as the product of x and x."""
 
-    keeps_nan = True
+    checks = KEEPS_NAN
 
     def lower(self, ctx: Any, x: Any) -> Any:
         return ctx.op("stablehlo.multiply", x, x)

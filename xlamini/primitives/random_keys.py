@@ -13,7 +13,6 @@ from xlamini.core import (
     Avals,
     Axis,
     Dims,
-    Factors,
     Params,
     Primitive,
     Shape,
@@ -21,12 +20,12 @@ from xlamini.core import (
     Values,
     Zero,
     aval_of,
-    in_front,
     literal,
     tangent_aval,
 )
-from xlamini.core.key_uses import CONSUMES, FORWARDS, KeyUses
-from xlamini.core.sharding.factors import broadcasting
+from xlamini.core.checks import Checks
+from xlamini.core.key_uses import CONSUMES, FORWARDS
+from xlamini.core.sharding.facet import broadcast_dimensions, leading_dimensions
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.bitwise import shift_right_logical
 from xlamini.primitives.convert_element_type import convert
@@ -41,10 +40,9 @@ _UINT32 = np.dtype(np.uint32)
 class KeyPrimitive(Primitive):
     """The base of key primitives: no derivative; a batch of keys is an array with one more leading dimension."""
 
-    expands = True
+    sharding = leading_dimensions()
 
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        return in_front(avals, outs, min(avals[0].ndim, outs[0].ndim))
+    expands = True
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         out = self.bind(*primals, **params)
@@ -91,9 +89,7 @@ class Wrap(KeyPrimitive):
 
     name = "random_wrap"
     expands = False
-
-    def key_uses(self, eqn: Any) -> KeyUses:
-        return FORWARDS  # raw keys are known by their words
+    checks = Checks(key_uses=FORWARDS)  # raw keys are known by their words
 
     def shape_rule(self, words: ShapedArray, *, impl: Generator) -> ShapedArray:
         return ShapedArray(words.shape[:-1], KeyType(impl))
@@ -132,10 +128,7 @@ class Split(KeyPrimitive):
     """Split each key into an array of new keys."""
 
     name = "random_split"
-    consumes_keys = True
-
-    def key_uses(self, eqn: Any) -> KeyUses:
-        return CONSUMES
+    checks = Checks(key_uses=CONSUMES)
 
     def shape_rule(self, keys: ShapedArray, *, shape: Shape) -> ShapedArray:
         return keys.update(shape=(*keys.shape, *shape))
@@ -148,12 +141,10 @@ class FoldIn(KeyPrimitive):
     """Fold a uint32 into each key: a new key."""
 
     name = "random_fold_in"
+    sharding = broadcast_dimensions()
 
     def shape_rule(self, keys: ShapedArray, data: ShapedArray) -> ShapedArray:
         return keys.update(shape=np.broadcast_shapes(keys.shape, data.shape))
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        return broadcasting(avals, outs[0])
 
     def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         """Batch the operands; an unbatched one gets a dimension of size 1 at most, which some generators exploit."""
@@ -168,11 +159,7 @@ class Bits(KeyPrimitive):
     """Random unsigned integers of 8, 16, 32 or 64 bits from each key: an array of them."""
 
     name = "random_bits"
-    makes_nan = False
-    consumes_keys = True
-
-    def key_uses(self, eqn: Any) -> KeyUses:
-        return CONSUMES
+    checks = Checks(makes_nan=False, key_uses=CONSUMES)
 
     def shape_rule(self, keys: ShapedArray, *, bit_width: int, shape: Shape) -> ShapedArray:
         return ShapedArray((*keys.shape, *shape), np.dtype(f"uint{bit_width}"))

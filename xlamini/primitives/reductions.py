@@ -9,13 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from xlamini.core import (
-    PURE,
-    READS,
-    Avals,
     Axis,
     Cost,
-    Factors,
-    Params,
     Primitive,
     Shape,
     ShapedArray,
@@ -23,8 +18,10 @@ from xlamini.core import (
     aval_of,
     iinfo,
     literal,
-    reducing,
 )
+from xlamini.core.checks import NO_NEW_NAN
+from xlamini.core.memory import READ
+from xlamini.core.sharding.facet import reduced_dimensions
 from xlamini.primitives.arithmetic import max, min
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.convert_element_type import convert
@@ -114,7 +111,8 @@ def reduce_xor(operand: Any, axes: Sequence[int]) -> Array:
 class Reduction(Primitive):
     """`start` makes, from a dtype, the number that changes nothing."""
 
-    traits = PURE | READS
+    memory = READ
+    sharding = reduced_dimensions("axes")
 
     def __init__(self, name: str, *, hlo: str, start: Callable[[Any], Any], accepts: Kinds):
         self.hlo, self.start, self.accepts = hlo, start, accepts
@@ -123,9 +121,6 @@ class Reduction(Primitive):
     def shape_rule(self, x: ShapedArray, *, axes: Shape) -> ShapedArray:
         check_kind(self.name, x, self.accepts)
         return reduced(x, axes, self.name)
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        return reducing(avals[0], params["axes"])
 
     def jvp(self, primals: Values, tangents: Values, *, axes: Shape) -> Any:
         (x,), (tangent,) = primals, tangents
@@ -166,7 +161,7 @@ class Product(Reduction):
 
 
 class Extremum(Reduction):
-    makes_nan = False
+    checks = NO_NEW_NAN
 
     def tangent(self, x: Any, tangent: Any, out: Any, axes: Shape) -> Any:
         """The tangent of the element that is the extremum; where several are, the mean of theirs."""

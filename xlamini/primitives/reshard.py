@@ -3,33 +3,34 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.core import PURE, Avals, AvalSharding, Dims, Params, PartitionSpec, ShapedArray, Values, aval_of, hooks
-from xlamini.core.primitive import HAS_OWN_SHARDING_RULE
+from xlamini.core import Avals, AvalSharding, Dims, Params, PartitionSpec, ShapedArray, Values, aval_of, hooks
 from xlamini.core.sharding.aval_sharding import split_of
-from xlamini.core.sharding.partial_sums import NO_SUMS, Sums, sums_of
+from xlamini.core.sharding.facet import Sharding
+from xlamini.core.sharding.partial_sums import JOINTLY, NO_SUMS, Sums, sums_of
 from xlamini.core.sharding.propagation import Splits
 from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.runtime import NamedSharding
 from xlamini.runtime.meshes.named_sharding import type_sharding
 
 
+def _splits(avals: Avals, outs: Avals, params: Params) -> Splits:
+    there = params["dst_sharding"]
+    return Splits([None if there is None else split_of(there.mesh, there.spec, avals[0].ndim)])
+
+
+def _sums(avals: Avals, outs: Avals, params: Params) -> list[Sums]:
+    there = params["dst_sharding"]
+    return [NO_SUMS if there is None else Sums(there.spec.unreduced, there.spec.reduced)]
+
+
 class Reshard(LinearUnary):
     """Move the operand into a sharding; with None its aval no longer has one, and the compiler decides."""
 
     name = "reshard"
-    traits = PURE | HAS_OWN_SHARDING_RULE
-    makes_nan = False
+    sharding = Sharding(splits=_splits, sums=_sums, linear=JOINTLY, chooses=True)
 
     def shape_rule(self, x: ShapedArray, *, dst_sharding: Any) -> ShapedArray:
         return x
-
-    def splits(self, avals: Avals, outs: Avals, params: Params) -> Splits:
-        there = params["dst_sharding"]
-        return Splits([None if there is None else split_of(there.mesh, there.spec, avals[0].ndim)])
-
-    def sums(self, avals: Avals, outs: Avals, params: Params) -> list[Sums]:
-        there = params["dst_sharding"]
-        return [NO_SUMS if there is None else Sums(there.spec.unreduced, there.spec.reduced)]
 
     def transpose(self, ct: Any, x: Any, *, dst_sharding: Any) -> Values:
         return [ct]  # which `transpose` splits as the operand is, as it does for every primitive

@@ -28,6 +28,8 @@ from xlamini.core import (
     literal,
 )
 from xlamini.core.avals import as_sizes
+from xlamini.core.checks import NO_NEW_NAN
+from xlamini.core.sharding.facet import Sharding
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.dynamic_update_slice import dynamic_update_slice
 from xlamini.primitives.out_sharding import checked_sharding, split_as
@@ -90,11 +92,17 @@ def rng_bit_generator(
     return state, bits if there is None else split_as(bits, there)
 
 
+def _factors(avals: Avals, outs: Avals, params: Params) -> Factors:
+    state, bits = outs
+    return Factors([dims(state)], [dims(state), [None] * bits.ndim])
+
+
 class RngBitGenerator(Primitive):
     name = "rng_bit_generator"
     multiple_results = True
     lacks: Mapping[str, str] = {"jvp": "of integers only"}
-    makes_nan = False
+    checks = NO_NEW_NAN
+    sharding = Sharding(factors=_factors)
 
     def shape_rule(
         self, key: ShapedArray, *, shape: Shape, dtype: np.dtype, algorithm: RandomAlgorithm
@@ -104,10 +112,6 @@ class RngBitGenerator(Primitive):
         if not issubdtype(dtype, np.unsignedinteger):
             raise TypeError(f"rng_bit_generator: dtype must be an unsigned integer such as 'uint32', got {dtype}")
         return [key.update(weak_type=False), ShapedArray(shape, dtype)]
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        state, bits = outs
-        return Factors([dims(state)], [dims(state), [None] * bits.ndim])
 
     def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         """Batch by drawing the bits for all from the first state: only their independence is required."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import ShapedArray
+from xlamini.core.checks import NO_NEW_NAN
 from xlamini.primitives.elementwise import Elementwise, elementwise
 from xlamini.primitives.kinds import FLOAT
 from xlamini.runtime import Array
@@ -22,7 +23,7 @@ def floor(x: Any) -> Any:
     """
 
 
-floor.makes_nan = False
+floor.checks = NO_NEW_NAN
 floor.derivatives(lambda x, out: 0)
 
 
@@ -35,7 +36,7 @@ def ceil(x: Any) -> Any:
     """
 
 
-ceil.makes_nan = False
+ceil.checks = NO_NEW_NAN
 ceil.derivatives(lambda x, out: 0)
 
 
@@ -54,7 +55,7 @@ class RoundingMethod(enum.IntEnum):
 class Round(Elementwise):
     """Rounding, with one StableHLO op for each method."""
 
-    makes_nan = False
+    checks = NO_NEW_NAN
 
     def lower(self, ctx: Any, x: Any, *, rounding_method: RoundingMethod) -> Any:
         even = rounding_method is RoundingMethod.TO_NEAREST_EVEN

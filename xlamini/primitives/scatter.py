@@ -5,6 +5,7 @@ Where indices repeat, updates combine in no fixed order, and of those that are s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from xlamini.core import (
@@ -238,7 +239,7 @@ class LinearScatter(Scatter):
 class ScatterSet(Scatter):
     """The updates themselves. With unique indices it is linear; else the tangent is of the update that won."""
 
-    makes_nan = False
+    checks = replace(Scatter.checks, makes_nan=False)
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         x, indices, updates = primals
@@ -291,7 +292,7 @@ class ScatterMul(Scatter):
 class ScatterExtremum(Scatter):
     """Minimum or maximum: the tangent is that of the values equal to the result, in equal parts."""
 
-    makes_nan = False
+    checks = replace(Scatter.checks, makes_nan=False)
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         x, indices, updates = primals

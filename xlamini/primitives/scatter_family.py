@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
-    PURE,
-    UPDATES,
     Avals,
     Axis,
     Cost,
@@ -26,7 +24,9 @@ from xlamini.core import (
     aval_of,
     iinfo,
 )
-from xlamini.core.failures import Failure
+from xlamini.core.checks import Checks, Failure
+from xlamini.core.memory import Memory
+from xlamini.core.sharding.facet import Sharding
 from xlamini.lowering.bits import bits_of
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.convert_element_type import bitcast_convert_type, convert
@@ -48,10 +48,27 @@ from xlamini.primitives.tangent_ops import zeros
 _INT32 = np.dtype(np.int32)
 
 
+def _failures(operands: Values, outs: Values, *, dimension_numbers: Any, **params: Any) -> Sequence[Failure]:
+    from xlamini.primitives.index_failures import vectors_outside  # for those who check only
+
+    x, indices, updates = operands
+    aval = aval_of(x)
+    window = window_shape(aval, aval_of(updates), dimension_numbers)
+    return vectors_outside(aval, indices, dimension_numbers.scatter_dims_to_operand_dims, window)
+
+
+def operand_dimensions(avals: Avals, outs: Avals, params: Params) -> Factors:
+    x, indices, updates = avals
+    numbers = params["dimension_numbers"]
+    return scatter_factors(x, indices, updates, numbers, window_shape(x, updates, numbers))
+
+
 class Scatter(Primitive):
     """Operands: the array, index vectors along the last dimension of the indices, updates."""
 
-    traits = PURE | UPDATES
+    memory = Memory(updates=True)
+    checks = Checks(failures=_failures)
+    sharding = Sharding(factors=operand_dimensions, chooses_memory=True)
     combine: str | None = None
 
     def __init__(self, name: str, combine: str | None = None):
@@ -68,14 +85,6 @@ class Scatter(Primitive):
             )
         self._check_updates(x, indices, updates, dimension_numbers)
         return x.update(weak_type=x.weak_type and updates.weak_type)
-
-    def memory_space(self, avals: Avals, params: Params) -> None:
-        return None
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        x, indices, updates = avals
-        numbers = params["dimension_numbers"]
-        return scatter_factors(x, indices, updates, numbers, window_shape(x, updates, numbers))
 
     def _check_updates(
         self, x: ShapedArray, indices: ShapedArray, updates: ShapedArray, numbers: ScatterDimensionNumbers
@@ -163,16 +172,6 @@ class Scatter(Primitive):
         window = window_shape(aval, aval_of(updates), dimension_numbers)
         inside = clamped(aval, indices, dimension_numbers.scatter_dims_to_operand_dims, window)
         return self.bind(x, inside, updates, dimension_numbers=dimension_numbers, **params)
-
-    def failures(
-        self, operands: Values, outs: Values, *, dimension_numbers: Any, **params: Any
-    ) -> Sequence[Failure]:
-        from xlamini.primitives.index_failures import vectors_outside  # for those who check only
-
-        x, indices, updates = operands
-        aval = aval_of(x)
-        window = window_shape(aval, aval_of(updates), dimension_numbers)
-        return vectors_outside(aval, indices, dimension_numbers.scatter_dims_to_operand_dims, window)
 
     def cost(self, x: ShapedArray, indices: ShapedArray, updates: ShapedArray, **params: Any) -> Cost:
         return Cost(0 if self.combine is None else updates.size, indices.nbytes + 3 * updates.nbytes)

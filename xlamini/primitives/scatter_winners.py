@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,16 +32,22 @@ from xlamini.primitives.arithmetic import add
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.gather_numbers import ScatterDimensionNumbers
 from xlamini.primitives.iota import broadcasted_iota
-from xlamini.primitives.scatter_family import Scatter, windows_at
+from xlamini.primitives.scatter_family import Scatter, operand_dimensions, windows_at
 from xlamini.primitives.shape import broadcast_in_dim, reshape
 from xlamini.primitives.tangent_ops import zeros
+
+
+def _factors(avals: Avals, outs: Avals, params: Params) -> Factors:
+    operands = operand_dimensions(avals, outs, params).operands
+    return Factors(operands, [operands[0], operands[2]])
 
 
 class ScatterWinners(Scatter):
     """Masks of the operand's elements without updates and of the winning updates; of both only the shapes count."""
 
     multiple_results = True
-    makes_nan = False
+    checks = replace(Scatter.checks, makes_nan=False)
+    sharding = replace(Scatter.sharding, factors=_factors)
 
     def __init__(self, name: str, set_windows: Callable[..., Any]):
         super().__init__(name)
@@ -49,10 +56,6 @@ class ScatterWinners(Scatter):
     def shape_rule(self, x: ShapedArray, indices: ShapedArray, updates: ShapedArray, **params: Any) -> Any:
         super().shape_rule(x, indices, updates, **params)
         return [ShapedArray(aval.shape, _MASK) for aval in (x, updates)]
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        operands = super().factors(avals, outs, params).operands
-        return Factors(operands, [operands[0], operands[2]])
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         outs = self.bind(*primals, **params)

@@ -20,9 +20,10 @@ from xlamini.core import (
     aval_of,
     is_linear,
     is_zero,
-    same_dimensions,
     tangent_aval,
 )
+from xlamini.core.checks import NO_NEW_NAN
+from xlamini.core.sharding.facet import same_dimensions
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.bitwise import bitwise_and
 from xlamini.primitives.comparison import eq, lt
@@ -82,8 +83,8 @@ def where(condition: Any, x: Any, y: Any) -> Any:
 class SelectN(Primitive):
     traits = PURE | REMATERIALIZABLE
     name = "select_n"
-    linear = (slice(1, None),)
-    makes_nan = False
+    sharding = same_dimensions(linear=(slice(1, None),))
+    checks = NO_NEW_NAN
 
     def shape_rule(self, which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
         first = cases[0]
@@ -97,8 +98,6 @@ class SelectN(Primitive):
         if which.dtype not in (np.bool_, np.int32) or (which.dtype == np.bool_ and len(cases) > 2):
             raise TypeError(f"select_n: `which` must be bool with at most two cases, or an integer; got {which.dtype}")
         return ShapedArray(first.shape, first.dtype, all(c.weak_type for c in cases))
-
-    factors = same_dimensions
 
     def jvp(self, primals: Values, tangents: Values) -> Any:
         which, *cases = primals
@@ -152,7 +151,7 @@ select_n_p = SelectN()
 class Clamp(Elementwise):
     """A tangent goes to the operand whose value is the result."""
 
-    makes_nan = False
+    checks = NO_NEW_NAN
 
     def jvp(self, primals: Values, tangents: Values) -> Any:
         low, x, high = primals

@@ -3,17 +3,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from xlamini.core import (
-    MOVES,
-    PERMUTES,
     PURE,
-    READS,
     REMATERIALIZABLE,
-    VIEW,
     Avals,
     Axis,
     Cost,
@@ -26,12 +23,13 @@ from xlamini.core import (
     Values,
     aval_of,
     dims,
-    reducing,
-    same_dimensions,
 )
 from xlamini.core.avals import NOWHERE, as_dimension, as_sizes
-from xlamini.core.key_uses import FORWARDS, KeyUses
-from xlamini.core.sharding.partial_sums import Sums, left_open, split_along
+from xlamini.core.checks import CARRIES_NAN, KEEPS_NAN
+from xlamini.core.key_uses import FORWARDS
+from xlamini.core.memory import MOVED, READ, VIEWED, Memory
+from xlamini.core.sharding.facet import Sharding, reduced_dimensions, same_dimensions
+from xlamini.core.sharding.partial_sums import JOINTLY, Sums, left_open, split_along, sums_of_results
 from xlamini.core.sharding.propagation import Splits
 from xlamini.primitives.linear_unary import LinearUnary, unchanged
 from xlamini.primitives.out_sharding import in_sharding
@@ -55,14 +53,19 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Array:
     return transpose_p.bind(operand, permutation=permutation)
 
 
-class Transpose(LinearUnary):
-    traits = PURE | MOVES | PERMUTES
-    name = "transpose"
-    makes_nan = False
-    keeps_nan = True
+_FORWARDED = replace(CARRIES_NAN, key_uses=FORWARDS)
+"""The checks of what returns the elements, or the keys, of its operand."""
 
-    def key_uses(self, eqn: Any) -> KeyUses:
-        return FORWARDS
+
+def _permuted(avals: Avals, outs: Avals, params: Params) -> Factors:
+    return Factors([dims(avals[0])], [params["permutation"]])
+
+
+class Transpose(LinearUnary):
+    memory = Memory(moves=True, permutes=True)
+    name = "transpose"
+    checks = _FORWARDED
+    sharding = Sharding(factors=_permuted, linear=JOINTLY)
 
     def shape_rule(self, x: ShapedArray, *, permutation: Shape) -> ShapedArray:
         if sorted(permutation) != list(range(x.ndim)):
@@ -70,9 +73,6 @@ class Transpose(LinearUnary):
                 f"transpose: permutation {permutation} does not name each dimension of {x.str_short()} once"
             )
         return x.update(shape=tuple(x.shape[i] for i in permutation))
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        return Factors([dims(avals[0])], [params["permutation"]])
 
     def transpose(self, ct: Any, x: Any, *, permutation: Shape) -> Values:
         return [transpose(ct, np.argsort(permutation).tolist())]
@@ -117,14 +117,15 @@ def broadcast_in_dim(
     return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=places)
 
 
+def _repeated(avals: Avals, outs: Avals, params: Params) -> Factors:
+    return Factors([params["broadcast_dimensions"]], [dims(outs[0])])
+
+
 class BroadcastInDim(LinearUnary):
     traits = PURE | REMATERIALIZABLE
     name = "broadcast_in_dim"
-    makes_nan = False
-    keeps_nan = True
-
-    def key_uses(self, eqn: Any) -> KeyUses:
-        return FORWARDS
+    checks = _FORWARDED
+    sharding = Sharding(factors=_repeated, linear=JOINTLY)
 
     def shape_rule(self, x: ShapedArray, *, shape: Shape, broadcast_dimensions: Shape) -> ShapedArray:
         fits = len(broadcast_dimensions) == x.ndim and all(
@@ -137,9 +138,6 @@ class BroadcastInDim(LinearUnary):
                 f"broadcast_dimensions={broadcast_dimensions}; each dimension must be 1 or equal, in order"
             )
         return x.update(shape=shape)
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        return Factors([params["broadcast_dimensions"]], [dims(outs[0])])
 
     def transpose(self, ct: Any, x: Any, *, shape: Shape, broadcast_dimensions: Shape) -> Values:
         new = [d for d in range(len(shape)) if d not in broadcast_dimensions]
@@ -200,14 +198,16 @@ def reshape(
     return unchanged(operand) if aval_of(operand).shape == new_sizes else reshape_p.bind(operand, new_sizes=new_sizes)
 
 
-class Reshape(LinearUnary):
-    traits = PURE | REMATERIALIZABLE | VIEW
-    name = "reshape"
-    makes_nan = False
-    keeps_nan = True
+def _splits(avals: Avals, outs: Avals, params: Params) -> Splits:
+    return splits_of_reshaped(avals[0], params["new_sizes"])
 
-    def key_uses(self, eqn: Any) -> KeyUses:
-        return FORWARDS
+
+class Reshape(LinearUnary):
+    traits = PURE | REMATERIALIZABLE
+    memory = VIEWED
+    name = "reshape"
+    checks = _FORWARDED
+    sharding = Sharding(splits=_splits, linear=JOINTLY)
 
     def shape_rule(self, x: ShapedArray, *, new_sizes: Shape) -> ShapedArray:
         if math.prod(new_sizes) != x.size or any(n < 0 for n in new_sizes):
@@ -216,9 +216,6 @@ class Reshape(LinearUnary):
                 f"which has {math.prod(new_sizes)}"
             )
         return x.update(shape=new_sizes)
-
-    def splits(self, avals: Avals, outs: Avals, params: Params) -> Splits:
-        return splits_of_reshaped(avals[0], params["new_sizes"])
 
     def transpose(self, ct: Any, x: Any, *, new_sizes: Shape) -> Values:
         return [reshape(ct, x.aval.shape)]
@@ -246,13 +243,11 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
 
 
 class Squeeze(LinearUnary):
-    traits = PURE | REMATERIALIZABLE | VIEW
+    traits = PURE | REMATERIALIZABLE
+    memory = VIEWED
     name = "squeeze"
-    makes_nan = False
-    keeps_nan = True
-
-    def key_uses(self, eqn: Any) -> KeyUses:
-        return FORWARDS
+    checks = _FORWARDED
+    sharding = reduced_dimensions("dimensions", linear=JOINTLY)
 
     def shape_rule(self, x: ShapedArray, *, dimensions: Shape) -> ShapedArray:
         if len(set(dimensions)) < len(dimensions) or any(not 0 <= d < x.ndim or x.shape[d] != 1 for d in dimensions):
@@ -260,9 +255,6 @@ class Squeeze(LinearUnary):
                 f"squeeze: dimensions {dimensions} of {x.str_short()} are not all of size 1, or one is named twice"
             )
         return x.update(shape=tuple(n for d, n in enumerate(x.shape) if d not in dimensions))
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        return reducing(avals[0], params["dimensions"])
 
     def transpose(self, ct: Any, x: Any, *, dimensions: Shape) -> Values:
         return [reshape(ct, x.aval.shape)]
@@ -311,16 +303,14 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Array:
 
 
 class Rev(LinearUnary):
-    traits = PURE | MOVES
+    memory = MOVED
     name = "rev"
-    makes_nan = False
+    sharding = same_dimensions(linear=JOINTLY)
 
     def shape_rule(self, x: ShapedArray, *, dimensions: Shape) -> ShapedArray:
         if len(set(dimensions)) != len(dimensions) or any(not 0 <= d < x.ndim for d in dimensions):
             raise ShapeError(f"rev: dimensions {dimensions} do not fit {x.str_short()}")
         return x
-
-    factors = same_dimensions
 
     def transpose(self, ct: Any, x: Any, *, dimensions: Shape) -> Values:
         return [rev(ct, dimensions)]
@@ -351,10 +341,16 @@ def reduced(x: ShapedArray, axes: Shape, name: str) -> ShapedArray:
     return x.update(shape=tuple(n for d, n in enumerate(x.shape) if d not in axes))
 
 
+def _sums(avals: Avals, outs: Avals, params: Params) -> list[Sums]:
+    found = sums_of_results(avals)
+    return [found._replace(unreduced=found.unreduced | params.get("unreduced", NOWHERE))]
+
+
 class ReduceSum(LinearUnary):
-    traits = PURE | READS
+    memory = READ
     name = "reduce_sum"
-    keeps_nan = True
+    checks = KEEPS_NAN
+    sharding = reduced_dimensions("axes", sums=_sums, linear=JOINTLY)
 
     def bind(self, x: Any, *, axes: Shape, **params: Any) -> Any:
         """Apply it; `unreduced` are the axes along which its sum is not taken."""
@@ -366,13 +362,6 @@ class ReduceSum(LinearUnary):
         if isinstance(x.dtype, ExtendedDType):
             raise TypeError(f"sum: elements of dtype {x.dtype.name} cannot be added")
         return reduced(x, axes, self.name)
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        return reducing(avals[0], params["axes"])
-
-    def sums(self, avals: Avals, outs: Avals, params: Params) -> list[Sums]:
-        (found,) = super().sums(avals, outs, params)
-        return [found._replace(unreduced=found.unreduced | params.get("unreduced", NOWHERE))]
 
     def transpose(self, ct: Any, x: Any, *, axes: Shape, unreduced: frozenset[Any] = NOWHERE) -> Values:
         kept = [d for d in range(x.aval.ndim) if d not in axes]

@@ -12,8 +12,9 @@ from xlamini.core import (
     PartitionSpec,
     ShapedArray,
     Values,
-    same_dimensions,
 )
+from xlamini.core.sharding.facet import same_dimensions
+from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.primitives.reshard import reshard_p
 from xlamini.runtime import NamedSharding
@@ -24,12 +25,10 @@ class ShardingConstraint(LinearUnary):
 
     traits = PURE | ELEMENTWISE | REMATERIALIZABLE
     name = "sharding_constraint"
-    makes_nan = False
+    sharding = same_dimensions(linear=JOINTLY)
 
     def shape_rule(self, x: ShapedArray, *, sharding: Any) -> ShapedArray:
         return x
-
-    factors = same_dimensions
 
     def transpose(self, ct: Any, x: Any, *, sharding: Any) -> Values:
         return [self.bind(ct, sharding=sharding)]

@@ -17,9 +17,11 @@ from xlamini.core import (
     Values,
     aval_of,
     literal,
-    same_dimensions,
 )
+from xlamini.core.checks import Checks
 from xlamini.core.key_uses import KeyUses, Part
+from xlamini.core.sharding.facet import same_dimensions
+from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.linear_unary import LinearUnary, unchanged
 from xlamini.primitives.shape import squeeze
 from xlamini.runtime import Array
@@ -80,14 +82,16 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     return taken if keepdims else squeeze(taken, (axis,))
 
 
+def _part(eqn: Any) -> KeyUses:
+    return KeyUses(parts=(Part(0, 0, ((eqn.invars[0].aval.shape, *eqn.params.values()),)),))
+
+
 class Slice(LinearUnary):
     traits = PURE | REMATERIALIZABLE
     name = "slice"
     adjoint: Primitive  # pad, whose module imports this one; set by install_hooks
-    makes_nan = False
-
-    def key_uses(self, eqn: Any) -> KeyUses:
-        return KeyUses(parts=(Part(0, 0, ((eqn.invars[0].aval.shape, *eqn.params.values()),)),))
+    checks = Checks(makes_nan=False, key_uses=_part)
+    sharding = same_dimensions(linear=JOINTLY)
 
     def shape_rule(
         self, x: ShapedArray, *, start_indices: Shape, limit_indices: Shape, strides: Shape | None
@@ -105,8 +109,6 @@ class Slice(LinearUnary):
                     f"0 <= start <= limit <= {n} and a stride of at least 1"
                 )
         return x.update(shape=_sizes(start_indices, limit_indices, steps))
-
-    factors = same_dimensions
 
     def transpose(
         self, ct: Any, x: Any, *, start_indices: Shape, limit_indices: Shape, strides: Shape | None

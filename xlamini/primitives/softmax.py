@@ -8,21 +8,17 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from xlamini.core import (
-    PURE,
-    READS,
-    Avals,
     Axis,
     Cost,
-    Factors,
-    Params,
     Primitive,
     Shape,
     ShapedArray,
     Values,
-    alike,
     aval_of,
 )
 from xlamini.core.dtypes.limits import finfo
+from xlamini.core.memory import READ
+from xlamini.core.sharding.facet import same_dimensions
 from xlamini.primitives.arithmetic import bounded, div, sub
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.exponential import TRANSCENDENTAL, exp
@@ -32,15 +28,13 @@ from xlamini.primitives.shape import broadcast_in_dim
 
 
 class Softmax(Primitive):
-    traits = PURE | READS
+    memory = READ
     name = "softmax"
+    sharding = same_dimensions()
 
     def shape_rule(self, x: ShapedArray, *, axes: Shape) -> ShapedArray:
         check_kind(self.name, x, FLOAT | COMPLEX)
         return x
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        return alike(avals, outs)
 
     def jvp(self, primals: Values, tangents: Values, *, axes: Shape) -> Any:
         y, (tangent,) = self.bind(*primals, axes=axes), tangents

@@ -20,20 +20,19 @@ from xlamini.core import (
     Axis,
     Cost,
     Dims,
-    Factors,
-    Params,
     Primitive,
     ShapedArray,
     ShapeError,
     Values,
     Zero,
-    alike,
     aval_of,
     is_zero,
     literal,
     tangent_aval,
 )
 from xlamini.core.avals import as_dimension
+from xlamini.core.checks import NO_NEW_NAN
+from xlamini.core.sharding.facet import same_dimensions
 from xlamini.primitives.arithmetic import sub
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.bitwise import bitwise_and, bitwise_or, shift_left
@@ -87,7 +86,8 @@ def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = 
 class Sort(Primitive):
     name = "sort"
     multiple_results = True
-    makes_nan = False
+    checks = NO_NEW_NAN
+    sharding = same_dimensions(whole="dimension")
 
     def shape_rule(self, *avals: ShapedArray, dimension: int, is_stable: bool, num_keys: int) -> list[ShapedArray]:
         first = avals[0]
@@ -104,9 +104,6 @@ class Sort(Primitive):
         for key in avals[:num_keys]:
             check_kind("sort", key, ANY)
         return list(avals)
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        return alike(avals, outs, [params["dimension"]])
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         aval = aval_of(primals[0])

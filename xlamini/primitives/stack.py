@@ -5,9 +5,6 @@ import operator
 from typing import Any
 
 from xlamini.core import (
-    JOINS,
-    MOVES,
-    PURE,
     Avals,
     Axis,
     Cost,
@@ -24,6 +21,9 @@ from xlamini.core import (
     is_linear,
     reducing,
 )
+from xlamini.core.checks import NO_NEW_NAN
+from xlamini.core.memory import JOINED, MOVED
+from xlamini.core.sharding.facet import Sharding
 from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.concatenate import concatenate_p
@@ -52,11 +52,16 @@ def stack(operands: Values, axis: int = 0) -> Array:
     return stack_p.bind(*operands, axis=_checked_axis("stack", axis, aval_of(operands[0]).ndim + 1))
 
 
+def _stacked(avals: Avals, outs: Avals, params: Params) -> Factors:
+    labels = dims(avals[0])
+    return Factors([labels] * len(avals), [inserted(labels, params["axis"], None)])
+
+
 class Stack(Primitive):
-    traits = PURE | MOVES | JOINS
+    memory = JOINED
     name = "stack"
-    linear = JOINTLY
-    makes_nan = False
+    sharding = Sharding(factors=_stacked, linear=JOINTLY)
+    checks = NO_NEW_NAN
 
     def shape_rule(self, *avals: ShapedArray, axis: int) -> ShapedArray:
         first, found = avals[0], ", ".join(a.str_short(short_dtypes=False) for a in avals)
@@ -66,10 +71,6 @@ class Stack(Primitive):
             raise TypeError(f"stack: dtypes differ: {found}; convert them with .astype first")
         weak = all(a.weak_type for a in avals)
         return first.update(shape=inserted(first.shape, axis, len(avals)), weak_type=weak)
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        labels = dims(avals[0])
-        return Factors([labels] * len(avals), [inserted(labels, params["axis"], None)])
 
     def jvp(self, primals: Values, tangents: Values, *, axis: int) -> Any:
         return self.bind(*primals, axis=axis), self.bind(*map(instantiated, tangents), axis=axis)
@@ -102,19 +103,20 @@ def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
     return tuple(unstack_p.bind(x, axis=_checked_axis("unstack", axis, aval_of(x).ndim)))
 
 
+def _unstacked(avals: Avals, outs: Avals, params: Params) -> Factors:
+    axis = params["axis"]
+    rest = reducing(avals[0], [axis], len(outs))
+    return rest._replace(operands=alike(avals, [], [axis]).operands)
+
+
 class Unstack(LinearUnary):
-    traits = PURE | MOVES
+    memory = MOVED
     name = "unstack"
     multiple_results = True
-    makes_nan = False
+    sharding = Sharding(factors=_unstacked, linear=JOINTLY)
 
     def shape_rule(self, x: ShapedArray, *, axis: int) -> list[ShapedArray]:
         return [x.update(shape=(*x.shape[:axis], *x.shape[axis + 1 :]))] * x.shape[axis]
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        axis = params["axis"]
-        rest = reducing(avals[0], [axis], len(outs))
-        return rest._replace(operands=alike(avals, [], [axis]).operands)
 
     def transpose(self, cts: Values, x: Any, *, axis: int) -> Values:
         return [stack_p.bind(*map(instantiated, cts), axis=axis)]

@@ -21,8 +21,8 @@ from xlamini.core import (
     Values,
     literal,
     memoised,
-    same_dimensions,
 )
+from xlamini.core.sharding.facet import same_dimensions
 from xlamini.core.tracer import build
 from xlamini.primitives.arithmetic import add
 from xlamini.primitives.batch_ops import with_batch_first
@@ -47,6 +47,7 @@ def threefry2x32(key: Sequence[Any], counters: Sequence[Any]) -> list[Any]:
 class Threefry2x32(Primitive):
     name = "threefry2x32"
     multiple_results = True
+    sharding = same_dimensions()
     lacks: Mapping[str, str] = {"jvp": "of integers only"}
 
     def shape_rule(self, *avals: ShapedArray) -> list[ShapedArray]:
@@ -55,8 +56,6 @@ class Threefry2x32(Primitive):
             found = ", ".join(a.str_short() for a in avals)
             raise ShapeError(f"threefry2x32: operands must be uint32, scalars or of one shape, got {found}")
         return [ShapedArray(shapes.pop() if shapes else (), _UINT32)] * 2
-
-    factors = same_dimensions
 
     def batch(self, axis: Axis, operands: Values, dims: Dims) -> Any:
         moved = with_batch_first(operands, dims, axis.size)

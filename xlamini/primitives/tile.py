@@ -5,7 +5,10 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import MOVES, PURE, Avals, Axis, Factors, Params, Shape, ShapedArray, ShapeError, Values, alike
+from xlamini.core import Avals, Axis, Factors, Params, Shape, ShapedArray, ShapeError, Values, alike
+from xlamini.core.memory import MOVED
+from xlamini.core.sharding.facet import Sharding
+from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.linear_unary import LinearUnary
 from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape, sum_over
 from xlamini.runtime import Array
@@ -20,10 +23,14 @@ def tile(operand: Any, reps: Sequence[int]) -> Array:
     return tile_p.bind(operand, reps=tuple(map(operator.index, reps)))
 
 
+def _factors(avals: Avals, outs: Avals, params: Params) -> Factors:
+    return alike(avals, outs, [d for d, count in enumerate(params["reps"]) if count != 1])
+
+
 class Tile(LinearUnary):
-    traits = PURE | MOVES
+    memory = MOVED
     name = "tile"
-    makes_nan = False
+    sharding = Sharding(factors=_factors, linear=JOINTLY)
 
     def shape_rule(self, x: ShapedArray, *, reps: Shape) -> ShapedArray:
         if len(reps) != x.ndim or any(n < 0 for n in reps):
@@ -32,9 +39,6 @@ class Tile(LinearUnary):
                 f"got {reps}; add dimensions with expand_dims"
             )
         return x.update(shape=tuple(n * count for n, count in zip(x.shape, reps, strict=True)))
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        return alike(avals, outs, [d for d, count in enumerate(params["reps"]) if count != 1])
 
     def transpose(self, ct: Any, x: Any, *, reps: Shape) -> Values:
         return [sum_over(reshape(ct, _laid_out(x.aval.shape, reps)), range(0, 2 * len(reps), 2))]

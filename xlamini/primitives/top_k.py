@@ -10,23 +10,21 @@ from typing import Any, NoReturn
 import numpy as np
 
 from xlamini.core import (
-    Avals,
     Axis,
     Cost,
-    Factors,
-    Params,
     Primitive,
     ShapedArray,
     ShapeError,
     Values,
     Zero,
-    alike,
     aval_of,
     is_zero,
     tangent_aval,
 )
 from xlamini.core.avals import as_dimension
+from xlamini.core.checks import NO_NEW_NAN
 from xlamini.core.dtypes import can_cast
+from xlamini.core.sharding.facet import same_dimensions
 from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.digit_sort import fits_digits, largest_by_digits
 from xlamini.primitives.kinds import BOOL, REAL
@@ -55,7 +53,8 @@ def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> li
 class TopK(Primitive):
     name = "top_k"
     multiple_results = True
-    makes_nan = False
+    checks = NO_NEW_NAN
+    sharding = same_dimensions(whole="axis")
 
     def shape_rule(self, x: ShapedArray, *, k: int, axis: int) -> list[ShapedArray]:
         check_kind("top_k", x, REAL | BOOL)
@@ -65,9 +64,6 @@ class TopK(Primitive):
             raise ShapeError(f"top_k: k is {k}, but axis {axis} of {x.str_short()} has {x.shape[axis]} elements")
         shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
         return [x.update(shape=shape), ShapedArray(shape, np.int32)]
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        return alike(avals, outs, [params["axis"]])
 
     def jvp(self, primals: Values, tangents: Values, *, k: int, axis: int) -> Any:
         values, indices = self.bind(*primals, k=k, axis=axis)

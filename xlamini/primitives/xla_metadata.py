@@ -26,8 +26,6 @@ metadata_around = make_user_context(())
 class XlaMetadataValue(Copy):
     """Nothing is computed; tangents and cotangents are marked too."""
 
-    makes_nan = False
-
     def lower(self, ctx: Any, x: Any, *, xla_metadata_kvs: Attributes) -> Any:
         ctx.add_frontend_attributes(x, xla_metadata_kvs)
         return x

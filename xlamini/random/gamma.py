@@ -27,9 +27,9 @@ from xlamini.core import (
     is_zero,
     literal,
     memoised,
-    same_dimensions,
     tangent_aval,
 )
+from xlamini.core.sharding.facet import same_dimensions
 from xlamini.core.tracer import build
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.physical import physical
@@ -101,11 +101,10 @@ class RandomGamma(KeyPrimitive):
     """Gamma samples for each key: `a` has the shape of the keys, and more dimensions."""
 
     name = "random_gamma"
+    sharding = same_dimensions()
 
     def shape_rule(self, keys: ShapedArray, a: ShapedArray, *, log_space: bool) -> ShapedArray:
         return a.update(weak_type=False)
-
-    factors = same_dimensions
 
     def jvp(self, primals: Values, tangents: Values, *, log_space: bool) -> Any:
         sample = self.bind(*primals, log_space=log_space)

@@ -5,9 +5,9 @@ Each primitive says its own; here is how most of them do.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from xlamini.core.avals import Avals, Params, ShapedArray
+from xlamini.core.avals import Avals, ShapedArray
 
 Labels = Sequence[Hashable]
 
@@ -96,8 +96,3 @@ def reducing(x: ShapedArray, axes: Sequence[int], results: int = 1) -> Factors:
     Factors(operands=[range(0, 2)], results=[[0]], contracted=())
     """
     return Factors([dims(x)], [[d for d in dims(x) if d not in axes]] * results)
-
-
-def same_dimensions(self: Any, avals: Avals, outs: Avals, params: Params) -> Factors:
-    """The rule `factors` of a primitive whose operands and results have the same dimensions."""
-    return alike(avals, outs)

@@ -12,7 +12,6 @@ from xlamini.core.avals import Avals, ShapedArray
 from xlamini.core.config import TRACE, Flag
 from xlamini.core.errors import ForbiddenCollectiveError
 from xlamini.core.memo import clear_caches
-from xlamini.core.primitive import HAS_OWN_SHARDING_RULE
 
 
 class _Axes(Flag):
@@ -66,7 +65,7 @@ def communicates(primitive: Any, avals: Avals, outs: Avals) -> bool:
     split, terms = _axes(avals)
     split_out, terms_out = _axes(outs)
     undone = (terms - terms_out) | (split - split_out - terms_out)
-    if primitive.traits & HAS_OWN_SHARDING_RULE and not primitive.multiple_results:
+    if primitive.sharding.chooses and not primitive.multiple_results:
         undone |= _moved(avals[0], outs[0])
     check_names(primitive, undone)
     return bool(undone)

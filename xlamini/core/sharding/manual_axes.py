@@ -14,7 +14,6 @@ from xlamini.core.avals import NOWHERE, Avals, Params, ShapedArray
 from xlamini.core.errors import ShardingTypeError
 from xlamini.core.jaxpr import Atom, Var
 from xlamini.core.named_axes import divergent_axes, manual_axis
-from xlamini.core.primitive import IS_VMA_CAST
 from xlamini.core.state import state
 
 Axes = frozenset[Any]
@@ -22,9 +21,9 @@ Axes = frozenset[Any]
 
 def missing(primitive: Any, atoms: Sequence[Atom], params: Params) -> list[Axes] | None:
     """For each operand the axes along which it should vary too; None if nothing is missing."""
-    if primitive.traits & IS_VMA_CAST or not state.axes:
+    if not state.axes or primitive.sharding.casts:
         return None
-    named = primitive.named_axes(params)
+    named = primitive.sharding.named_axes(params)
     axes = frozenset(n for n in named if manual_axis(n) is not None) if named else NOWHERE
     vma = axes.union(*[a.aval.vma for a in atoms])
     if not vma:
@@ -62,9 +61,7 @@ def _check_not_unreduced(primitive: Any, atoms: Sequence[Atom], axes: Sequence[A
 
 def result_types(primitive: Any, out: Any, avals: Avals, params: Params) -> Any:
     """What a shape rule gave, varying as the operands say."""
-    if primitive.higher_order:
+    if primitive.higher_order or primitive.sharding.varying is None:
         return out
-    vma = primitive.varying(NOWHERE.union(*[a.vma for a in avals]), params)
-    if vma is None:
-        return out
+    vma = primitive.sharding.varying(NOWHERE.union(*[a.vma for a in avals]), params)
     return [a.varying(vma) for a in out] if primitive.multiple_results else out.varying(vma)

@@ -85,21 +85,19 @@ def sums_of(aval: ShapedArray) -> Sums:
     return NO_SUMS if aval.split is None else Sums(aval.split.unreduced, aval.split.reduced)
 
 
-def sums_of_results(primitive: Any, avals: Avals) -> Sums:
+def sums_of_results(avals: Avals) -> Sums:
     """The sums of an equation's results, where its operands fit together."""
     unreduced = _unreduced(avals)
-    if primitive.mixes_reduced:
-        return Sums(unreduced)
     split = NOWHERE.union(*map(_split_axes, avals))
     return Sums(unreduced, NOWHERE.union(*[sums_of(a).reduced for a in avals]) - unreduced - split)
 
 
 def misfit(primitive: Any, avals: Avals, params: Params) -> Misfit | None:
     """Why an equation cannot have these operands, of which some are unreduced or reduced; None if it can."""
-    if primitive.higher_order or primitive.maps_each or not any(any(sums_of(a)) for a in avals):
+    if primitive.higher_order or primitive.sharding.maps_each or not any(any(sums_of(a)) for a in avals):
         return None
-    checks = _Checks(primitive, avals, primitive.linear_groups(avals, params))
-    return checks.of_unreduced() or (None if primitive.mixes_reduced else checks.of_reduced())
+    checks = _Checks(primitive, avals, primitive.sharding.groups(avals, params))
+    return checks.of_unreduced() or (None if primitive.sharding.mixes_reduced else checks.of_reduced())
 
 
 class _Checks:

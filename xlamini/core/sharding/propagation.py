@@ -7,6 +7,7 @@ because no user could mend it.
 """
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from xlamini.core.frames import user_line, user_stacklevel
 from xlamini.core.memo import Memo
 from xlamini.core.sharding.aval_sharding import AvalSharding, Names, split_into
 from xlamini.core.sharding.factors import Factors, Labels
-from xlamini.core.sharding.partial_sums import Sums
+from xlamini.core.sharding.partial_sums import Sums, sums_of_results
 from xlamini.core.sharding.partition_spec import PartitionSpec
 
 _reported = Memo("sharding: lines that were warned of", 1024, counted=False)
@@ -71,11 +72,13 @@ def divided(
     primitive: Any, out: Any, avals: Avals, params: Params
 ) -> tuple[Any, str | None]:
     """The types of an equation's results, split as its operands say, and what of these does not fit together."""
-    if primitive.higher_order and primitive.written("factors") is None:
+    rules = primitive.sharding
+    if primitive.higher_order and rules.factors is None:
         return out, None
     outs = out if primitive.multiple_results else [out]
-    splits, conflict = primitive.splits(avals, outs, params)
-    each = zip(outs, splits, primitive.sums(avals, outs, params), strict=True)
+    splits, conflict = (rules.splits or functools.partial(split_results, primitive))(avals, outs, params)
+    sums = [sums_of_results(avals)] * len(outs) if rules.sums is None else rules.sums(avals, outs, params)
+    each = zip(outs, splits, sums, strict=True)
     found = [_summed(a, split, sums, avals) for a, split, sums in each]
     return found if primitive.multiple_results else found[0], conflict
 
@@ -98,9 +101,16 @@ def split_results(
         said = " and ".join(map(str, meshes))
         conflict = f"{primitive}: operands are split over different meshes, {said}; move one with xlamini.reshard"
         return Splits([None] * len(outs), conflict)
-    solving = _Solving(primitive, avals, primitive.factors(avals, outs, params))
+    rule = primitive.sharding.factors
+    factors = Factors(_whole(avals), _whole(outs)) if rule is None else rule(avals, outs, params)
+    solving = _Solving(primitive, avals, factors)
     results = [solving.of_result(*each, splits[0]) for each in zip(outs, solving.factors.results, strict=True)]
     return Splits(results, next(iter(solving.conflicts), None))
+
+
+def _whole(avals: Avals) -> list[Labels]:
+    """The labels of arrays that must not be split."""
+    return [(None,) * a.ndim for a in avals]
 
 
 class _Solving:

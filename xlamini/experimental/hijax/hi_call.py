@@ -20,6 +20,7 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.core.hi_types import HiAval, as_aval, fits
+from xlamini.core.sharding.facet import Sharding
 from xlamini.core.sharding.partial_sums import Sums, sums_of
 from xlamini.core.sharding.propagation import Splits
 from xlamini.core.structure import RewriteRule
@@ -88,14 +89,18 @@ class HiCall(RewriteRule):
         return repr(self.primitive)
 
 
+def _splits(avals: Avals, outs: Avals, params: Params) -> Splits:
+    return Splits([a.split for a in outs])
+
+
+def _sums(avals: Avals, outs: Avals, params: Params) -> list[Sums]:
+    return list(map(sums_of, outs))
+
+
 class OfUsersTypes(Primitive):
     """A primitive whose results are split as the types say that the user gave, whatever the operands are."""
 
-    def splits(self, avals: Avals, outs: Avals, params: Params) -> Splits:
-        return Splits([a.split for a in outs])
-
-    def sums(self, avals: Avals, outs: Avals, params: Params) -> list[Sums]:
-        return list(map(sums_of, outs))
+    sharding = Sharding(splits=_splits, sums=_sums)
 
 
 def check_type(what: str, found: ShapedArray, where: str, due: ShapedArray) -> None:

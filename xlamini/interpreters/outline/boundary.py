@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import REMATERIALIZABLE, Atom, Equation, Literal, Shape, Var
-from xlamini.core.primitive import PERMUTES, VIEW
 from xlamini.interpreters.outline.blocks import Family, wiring
 from xlamini.interpreters.outline.cut import cheapest_cut
 from xlamini.interpreters.outline.views import stored_shape
@@ -20,9 +19,6 @@ Given = tuple[Var, ...]
 """A value from outside a block: its variable in each member of the family."""
 
 Operand = Given | Literal
-
-_CHEAP = REMATERIALIZABLE | PERMUTES
-"""What a block computes again rather than take from outside."""
 
 _MOST_ARRAYS = 2**20
 """So many arrays cost less than one byte."""
@@ -78,7 +74,7 @@ class Boundary:
         eqn = self._producer(x)
         if eqn is None or 1 in x.aval.shape:
             return False
-        return self._is_stored(eqn.invars[0]) if eqn.primitive.traits & VIEW else not eqn.primitive.traits & _CHEAP
+        return self._is_stored(eqn.invars[0]) if eqn.primitive.memory.view else not _is_cheap(eqn)
 
     def stored_shape(self, x: Var) -> Shape:
         """The shape in which XLA stores a value."""
@@ -95,7 +91,7 @@ class Boundary:
     def computed_by(self, x: Given) -> Equation | None:
         """The first member's equation that defines `x`, if it is cheap and has an equal in all members; else None."""
         first = self._origins.get(x[0])
-        if first is None or not first.eqn.primitive.traits & _CHEAP:
+        if first is None or not _is_cheap(first.eqn):
             return None
         same = all((o := self._origins.get(v)) is not None and o.symbol == first.symbol for v in x)
         return first.eqn if same and x in self.results_with(x) else None
@@ -107,6 +103,11 @@ class Boundary:
     def operands_of(self, x: Given) -> list[Operand]:
         """The operands of the equations that define `x`."""
         return [_operand(atoms) for atoms in zip(*(self._origins[v].eqn.invars for v in x), strict=True)]
+
+
+def _is_cheap(eqn: Equation) -> bool:
+    """Whether a block computes it again rather than take it from outside."""
+    return bool(eqn.primitive.traits & REMATERIALIZABLE) or eqn.primitive.memory.permutes
 
 
 def _operands(family: Family, local: Sequence[Sequence[tuple[int, int] | None]]) -> list[list[Operand | None]]:

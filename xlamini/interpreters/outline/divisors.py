@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Mapping
 
 from xlamini.core import REMATERIALIZABLE, Equation, Jaxpr, Var
-from xlamini.core.primitive import DIVIDES
 
 
 def with_own_divisors(jaxpr: Jaxpr) -> Jaxpr:
@@ -30,7 +29,7 @@ def with_own_divisors(jaxpr: Jaxpr) -> Jaxpr:
 
 def _shared_divisors(jaxpr: Jaxpr) -> Mapping[Var, Equation]:
     """The broadcasts of divisors that several equations read."""
-    divisors = {eqn.invars[1] for eqn in jaxpr.eqns if eqn.primitive.traits & DIVIDES}
+    divisors = {eqn.invars[1] for eqn in jaxpr.eqns if eqn.primitive.memory.divides}
     broadcasts = {v: eqn for eqn in jaxpr.eqns for v in eqn.outvars if v in divisors and _repeats(eqn)}
     readers = Counter(a for eqn in jaxpr.eqns for a in broadcasts.keys() & eqn.invars) if broadcasts else {}
     return {v: eqn for v, eqn in broadcasts.items() if readers[v] > 1}

@@ -10,14 +10,13 @@ from collections.abc import Callable
 
 from xlamini.core import Atom, Equation, Shape, Var
 from xlamini.core.effects import no_effects
-from xlamini.core.primitive import PRODUCT, VIEW
 from xlamini.primitives.shape import reshape_p
 
 
 def stored_shape(x: Atom, producer: Callable[[Atom], Equation | None]) -> Shape:
     """The shape of a value, or that of the matrix if it is a product by one, or a view of such a product."""
     shape, eqn = x.aval.shape, producer(x)
-    while eqn is not None and eqn.primitive.traits & VIEW:
+    while eqn is not None and eqn.primitive.memory.view:
         eqn = producer(eqn.invars[0])
     if eqn is None or not _is_product_by_matrix(eqn):
         return shape
@@ -27,7 +26,7 @@ def stored_shape(x: Atom, producer: Callable[[Atom], Equation | None]) -> Shape:
 
 def _is_product_by_matrix(eqn: Equation) -> bool:
     """Whether an equation multiplies an array of more dimensions by a matrix, on one device."""
-    if not eqn.primitive.traits & PRODUCT or len(eqn.invars) != 2:
+    if not eqn.primitive.memory.product or len(eqn.invars) != 2:
         return False
     (x, y), out = (a.aval for a in eqn.invars), eqn.outvars[0].aval
     return out.split is None and y.ndim == 2 and x.ndim == out.ndim > 2

@@ -9,6 +9,7 @@ import numpy as np
 
 from xlamini.core import Axis, Params, Primitive, ShapedArray, manual_axis
 from xlamini.core.named_axes import size_of_axis
+from xlamini.core.sharding.facet import Sharding
 from xlamini.core.sharding.forbidden import check_names
 from xlamini.primitives.collectives.devices import is_manual, position
 from xlamini.primitives.convert_element_type import convert
@@ -45,10 +46,20 @@ def axis_index(axis_name: AxisName) -> Array:
     return convert(0, np.int32) if position is None else position
 
 
+def _varying(vma: frozenset[Any], params: Params) -> frozenset[Any]:
+    name = params["axis_name"]
+    return vma if manual_axis(name) is None else vma | {name}
+
+
+def _named_axes(params: Params) -> tuple[Any, ...]:
+    return (params["axis_name"],)
+
+
 class AxisIndex(Primitive):
     """The position along a named axis."""
 
     name = "axis_index"
+    sharding = Sharding(varying=_varying, named_axes=_named_axes)
     lacks: Mapping[str, str] = {"jvp": "of integers only"}
 
     def shape_rule(self, *, axis_name: Any) -> ShapedArray:
@@ -57,17 +68,10 @@ class AxisIndex(Primitive):
     def batch(self, axis: Axis, operands: Any, dims: Any, *, axis_name: Any) -> Any:
         return iota(np.int32, axis.size), 0
 
-    def varying(self, vma: frozenset[Any], params: Params) -> frozenset[Any]:
-        name = params["axis_name"]
-        return vma if manual_axis(name) is None else vma | {name}
-
     def lower(self, ctx: Any, *, axis_name: Any) -> Any:
         if not is_manual(ctx, (axis_name,)):
             raise unbound(self.name, axis_name)
         return position(ctx, axis_name)
-
-    def named_axes(self, params: Params) -> tuple[Any, ...]:
-        return (params["axis_name"],)
 
 
 axis_index_p = AxisIndex()

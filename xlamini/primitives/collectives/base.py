@@ -13,6 +13,7 @@ import numpy as np
 from xlamini.core import Avals, Axis, Dims, Factors, Params, Primitive, Values, alike, aval_of, is_zero
 from xlamini.core.errors import ShardingTypeError
 from xlamini.core.named_axes import divergent_axes
+from xlamini.core.sharding.facet import Sharding
 from xlamini.primitives.batch_ops import move_batch_dim
 from xlamini.primitives.collectives.axes import Groups, names_of, unbound
 from xlamini.primitives.collectives.devices import is_manual
@@ -30,12 +31,20 @@ class Collective(Primitive):
     dimensions: tuple[str, ...] = ()
     """The params that are dimensions of the operand."""
 
+    def __init__(self, name: str | None = None):
+        super().__init__(name)
+        self.sharding = Sharding(factors=self.factors, varying=self.varying, named_axes=self.named_axes)
+
     def bind(self, *operands: Any, **params: Any) -> Any:
         _check_all_arrive(self, params)
         return super().bind(*operands, **params)
 
     def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
         return alike(avals, outs, [params[name] for name in self.dimensions])
+
+    def varying(self, vma: frozenset[Any], params: Params) -> frozenset[Any]:
+        """The axes along which the result varies, where the operand does along `vma`."""
+        return vma
 
     def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         first = move_batch_dim(operands[0], axis.size, dims[0], 0)

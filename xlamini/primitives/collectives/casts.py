@@ -6,6 +6,7 @@ Each is the transpose of the other.
 """
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from xlamini.core import (
@@ -22,15 +23,20 @@ from xlamini.core import (
     Values,
     aval_of,
     is_zero,
-    same_dimensions,
 )
+from xlamini.core.checks import NO_NEW_NAN
 from xlamini.core.hi_types import has_hi, lowered, raised
-from xlamini.core.primitive import HAS_OWN_SHARDING_RULE, IS_VMA_CAST
+from xlamini.core.sharding.facet import same_dimensions
 from xlamini.core.sharding.partial_sums import JOINTLY, Sums, sums_of
 from xlamini.core.sharding.propagation import Splits
 from xlamini.runtime.meshes.current_mesh import get_abstract_mesh
 
 Axes = tuple[Any, ...]
+
+
+def _cast_axes(params: Params) -> Axes:
+    """Rules ask whether shard_map checks these axes, so two equations of one type may have two transposes."""
+    return params["axes"]
 
 
 class VaryingCast(Primitive):
@@ -41,11 +47,13 @@ class VaryingCast(Primitive):
 
     source: str
     target: str
-    traits = PURE | IS_VMA_CAST | ELEMENTWISE | REMATERIALIZABLE
-    linear = JOINTLY
+    traits = PURE | ELEMENTWISE | REMATERIALIZABLE
+    sharding = same_dimensions(linear=JOINTLY, casts=True)
+    checks = NO_NEW_NAN
 
     def __init__(self, name: str | None = None):
         super().__init__(name or f"{self.source}_to_{self.target}")
+        self.sharding = replace(self.sharding, varying=self.varying, sums=self.sums, named_axes=_cast_axes)
 
     def shape_rule(self, x: ShapedArray, **params: Any) -> ShapedArray:
         return x
@@ -62,12 +70,6 @@ class VaryingCast(Primitive):
         if kind == self.source:
             return axes.difference(params["axes"])
         return axes.union(params["axes"]) if kind == self.target else axes
-
-    factors = same_dimensions
-
-    def named_axes(self, params: Params) -> Axes:
-        """Rules ask whether shard_map checks these axes, so two equations of one type may have two transposes."""
-        return params["axes"]
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         out = self.bind(*primals, **params)
@@ -95,17 +97,18 @@ class VaryingCast(Primitive):
         return self.bind(x, axes=due, **params) if due else x
 
 
+def _on_mesh(avals: Avals, outs: Avals, params: Params) -> Splits:
+    return Splits([avals[0].split or AvalSharding(params["mesh"], ((),) * avals[0].ndim)])
+
+
 class SumCast(VaryingCast):
     """A cast from or to an unreduced or reduced value; `mesh` is the one in types here."""
 
-    traits = VaryingCast.traits | HAS_OWN_SHARDING_RULE
+    sharding = replace(VaryingCast.sharding, splits=_on_mesh, chooses=True)
 
     def cast(self, x: Any, axes: Axes) -> Any:
         """The value cast along these axes of the current mesh."""
         return self.bind(x, axes=tuple(sorted(axes, key=str)), mesh=get_abstract_mesh()) if axes else x
-
-    def splits(self, avals: Avals, outs: Avals, params: Params) -> Splits:
-        return Splits([avals[0].split or AvalSharding(params["mesh"], ((),) * avals[0].ndim)])
 
     def shown_params(self, params: Params) -> Params:
         return {"axes": params["axes"]}
@@ -115,7 +118,6 @@ class Terms(SumCast):
     """The term of an unreduced value that each device has, as a value that varies."""
 
     source, target = "unreduced", "varying"
-    makes_nan = False
 
     def transpose(self, ct: Any, x: Any, *, axes: Axes, mesh: Any) -> Values:
         return [shared_p.bind(ct, axes=axes, mesh=mesh)]
@@ -125,7 +127,6 @@ class Shared(SumCast):
     """A value that varies by its type, and is equal on all devices, as a reduced one."""
 
     source, target = "varying", "reduced"
-    makes_nan = False
 
     def transpose(self, ct: Any, x: Any, *, axes: Axes, mesh: Any) -> Values:
         return [terms_p.bind(ct, axes=axes, mesh=mesh)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.core import Params, ShapedArray, ShapeError, Values, aval_of, tree_map
+from xlamini.core.checks import NO_NEW_NAN
 from xlamini.primitives.collectives.axes import AxisName, Participants, axis_size, dimension, participants
 from xlamini.primitives.collectives.base import LinearCollective, Stacked
 from xlamini.primitives.collectives.devices import exchange, groups_along, number
@@ -114,7 +115,7 @@ class AllToAll(LinearCollective):
 
     name = "all_to_all"
     dimensions = ("split_axis", "concat_axis")
-    makes_nan = False
+    checks = NO_NEW_NAN
 
     def shape_rule(
         self, x: ShapedArray, *, axis_size: int, split_axis: int, concat_axis: int, **params: Any

@@ -18,6 +18,7 @@ from xlamini.core import (
     reducing,
     tree_map,
 )
+from xlamini.core.checks import NO_NEW_NAN
 from xlamini.primitives.collectives.axes import AxisName, Participants, axis_index, axis_size, dimension, participants
 from xlamini.primitives.collectives.base import LinearCollective, Stacked
 from xlamini.primitives.collectives.casts import shared_p, terms_along
@@ -137,7 +138,7 @@ class AllGather(LinearCollective):
 
     name = "all_gather"
     dimensions = ("all_gather_dimension",)
-    makes_nan = False
+    checks = NO_NEW_NAN
 
     def shape_rule(
         self, x: ShapedArray, *, all_gather_dimension: int, axis_size: int, tiled: bool, **params: Any
@@ -174,7 +175,6 @@ class AllGatherInvariant(AllGather):
     """An all_gather whose result is invariant: devices share its cotangent, and each takes its slice of that."""
 
     name = "all_gather_invariant"
-    makes_nan = False
 
     def transpose(self, ct: Any, x: Any, *, all_gather_dimension: int, axis_name: Any, **params: Any) -> Values:
         where, width = all_gather_dimension, aval_of(ct).shape[all_gather_dimension] // params["axis_size"]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import ShapedArray, Values, aval_of, literal, tree_map
+from xlamini.core.checks import NO_NEW_NAN
 from xlamini.primitives.collectives.axes import AxisName, axis_index, axis_index_p, axis_size, collective_axes
 from xlamini.primitives.collectives.base import LinearCollective, Stacked, rows
 from xlamini.primitives.collectives.devices import groups_along, permuted
@@ -118,7 +119,7 @@ class Permute(LinearCollective):
     """Send the value of `source` to `destination` for each pair in `perm`; positions that receive nothing get zeros."""
 
     name = "ppermute"
-    makes_nan = False
+    checks = NO_NEW_NAN
 
     def shape_rule(self, x: ShapedArray, **params: Any) -> ShapedArray:
         return x
@@ -145,7 +146,7 @@ class Broadcast(LinearCollective):
     """Broadcast the value of the position `source` to all positions."""
 
     name = "pbroadcast"
-    makes_nan = False
+    checks = NO_NEW_NAN
 
     def shape_rule(self, x: ShapedArray, **params: Any) -> ShapedArray:
         return x

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from xlamini.core import Axis, Dims, Params, ShapedArray, Values, aval_of, hooks, is_zero, manual_axis, tree_map
+from xlamini.core.checks import NO_NEW_NAN
 from xlamini.primitives.arithmetic import div
 from xlamini.primitives.batch_ops import move_batch_dim
 from xlamini.primitives.collectives.axes import AxisName, Participants, participants
@@ -151,7 +152,7 @@ class Extremum(Reduction):
     """The tangent of an extremum is the mean of the tangents of those that attain it."""
 
     lacks: Mapping[str, str] = {}
-    makes_nan = False
+    checks = NO_NEW_NAN
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         (x,), (tangent,) = primals, tangents

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import AvalSharding, Values, aval_of, literal
+from xlamini.core.checks import NONE
 from xlamini.core.hi_types import HiAval
 from xlamini.core.named_axes import divergent_axes, size_of_axis
 from xlamini.core.sharding.partial_sums import NO_SUMS, Sums, sums_of
@@ -29,7 +30,6 @@ class Vary(VaryingCast):
     """A cast to a value that varies along the axes too, and is reduced along none of them."""
 
     source, target = "reduced", "varying"
-    makes_nan = False
 
     def transpose(self, ct: Any, x: Any, *, axes: Axes) -> Values:
         reduced = sums_of(x.aval).reduced
@@ -40,6 +40,7 @@ class Vary(VaryingCast):
 class Addend(VaryingCast):
     """What a device adds to a cotangent while devices are divergent, under the type of the sum, to be taken later."""
 
+    checks = NONE
     source, target = "varying", "invarying"
 
     def transpose(self, ct: Any, x: Any, *, axes: Axes) -> Values:
@@ -49,6 +50,7 @@ class Addend(VaryingCast):
 class Own(VaryingCast):
     """An addend under its true type: each device has its own."""
 
+    checks = NONE
     source, target = "invarying", "varying"
 
     def transpose(self, ct: Any, x: Any, *, axes: Axes) -> Values:
@@ -59,7 +61,6 @@ class Unvary(VaryingCast):
     """The user's promise that a value is equal on all devices along the axes."""
 
     source, target = "varying", "invarying"
-    makes_nan = False
 
     def transpose(self, ct: Any, x: Any, *, axes: Axes) -> Values:
         share = 1 / np.prod([size_of_axis(name) for name in axes])
@@ -70,7 +71,6 @@ class Unreduce(SumCast):
     """Values that vary as the terms of an unreduced one."""
 
     source, target = "varying", "unreduced"
-    makes_nan = False
 
     def transpose(self, ct: Any, x: Any, *, axes: Axes, mesh: Any) -> Values:
         return [varying_along(ct, frozenset(axes))]
@@ -80,7 +80,6 @@ class Reduce(SumCast):
     """A value that devices share as a reduced one, whose cotangent is unreduced."""
 
     source, target = "invarying", "reduced"
-    makes_nan = False
 
     def transpose(self, ct: Any, x: Any, *, axes: Axes, mesh: Any) -> Values:
         return [psum_p.bind(terms_along(ct, axes), axes=axes, axis_index_groups=None)]
@@ -90,7 +89,6 @@ class Share(SumCast):
     """A reduced value as one that devices share, of whose cotangent then one device has all."""
 
     source, target = "reduced", "invarying"
-    makes_nan = False
 
     def transpose(self, ct: Any, x: Any, *, axes: Axes, mesh: Any) -> Values:
         return [_on_first(ct, axes)]

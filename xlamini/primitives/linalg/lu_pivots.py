@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Avals, Params, ShapedArray, ShapeError, Values, Zero, aval_of, literal, tangent_aval
+from xlamini.core.sharding.facet import stacked_dimensions
 from xlamini.lowering.control_flow import while_loop
 from xlamini.lowering.ffi_calls import foreign_call
 from xlamini.lowering.gpu import is_gpu
@@ -55,7 +56,7 @@ def inverse_permutation(permutation: Any) -> Any:
 class LuPivotsToPermutation(MatrixOperation):
     name = "lu_pivots_to_permutation"
     kernels = ("cu_lu_pivots_to_permutation",)
-    rank = 1
+    sharding = stacked_dimensions(1)
 
     def shape_rule(self, pivots: ShapedArray, *, permutation_size: int) -> ShapedArray:
         check_kind(self.name, pivots, INTEGER)

@@ -12,16 +12,15 @@ from xlamini.core import (
     Avals,
     Axis,
     Dims,
-    Factors,
     Params,
     Primitive,
     ShapedArray,
     ShapeError,
     Values,
     aval_of,
-    in_front,
     literal,
 )
+from xlamini.core.sharding.facet import stacked_dimensions
 from xlamini.lowering.ffi_calls import lapack
 from xlamini.lowering.gpu import is_gpu
 from xlamini.primitives.arithmetic import add, mul
@@ -54,8 +53,7 @@ class MatrixOperation(Primitive):
     Its results are weakly typed where all its operands are; the `shape_rule` that a subclass writes need not say so.
     """
 
-    rank = 2
-    """How many dimensions the first operand has where there is no stack."""
+    sharding = stacked_dimensions(2)
     kernels: tuple[str, ...] = ()
     """Parts of the names of the kernels that `lower` calls."""
     choices: Mapping[str, Sequence[Any]] = one_of()
@@ -63,9 +61,6 @@ class MatrixOperation(Primitive):
 
     def __init_subclass__(cls) -> None:
         cls.shape_rule = _keeping_weakness(cls.shape_rule)
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        return in_front(avals, outs, avals[0].ndim - self.rank)
 
     def transpose(self, ct: Any, *operands: Any, **params: Any) -> NoReturn:
         raise AssertionError(f"{self.name} is not linear; its derivative is made of products and solves")

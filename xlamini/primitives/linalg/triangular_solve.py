@@ -24,6 +24,7 @@ from xlamini.core import (
     is_linear,
     is_zero,
 )
+from xlamini.core.sharding.facet import Sharding
 from xlamini.lowering.ffi_calls import foreign_call
 from xlamini.primitives.arithmetic import neg
 from xlamini.primitives.batch_ops import with_batch_first
@@ -87,11 +88,19 @@ def triangular_solve(
     return squeeze(x, (axis,)) if vector else x
 
 
+def _factors(avals: Avals, outs: Avals, params: Params) -> Factors:
+    a, b = avals
+    solved = b.ndim - (2 if params["left_side"] else 1)
+    columns = alike([b], outs, [solved])
+    return columns._replace(operands=[*in_front([a], [], a.ndim - 2).operands, *columns.operands])
+
+
 class TriangularSolve(MatrixOperation):
     """With `by_columns`, `a` lies by columns in memory, where the CPU's kernels read it without a copy."""
 
     name = "triangular_solve"
     kernels = ("trsm",)
+    sharding = Sharding(factors=_factors)
     choices = one_of(
         left_side=BOTH, lower=BOTH, transpose_a=BOTH, conjugate_a=BOTH, unit_diagonal=BOTH, by_columns=BOTH
     )
@@ -107,12 +116,6 @@ class TriangularSolve(MatrixOperation):
                 f"{side} as a has"
             )
         return ShapedArray(b.shape, b.dtype)
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        a, b = avals
-        solved = b.ndim - (2 if params["left_side"] else 1)
-        columns = alike([b], outs, [solved])
-        return columns._replace(operands=[*in_front([a], [], a.ndim - 2).operands, *columns.operands])
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         (a, b), (da, db) = primals, tangents

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Cost, ShapedArray, ShapeError, Values, aval_of, is_linear, is_zero, literal
+from xlamini.core.sharding.facet import stacked_dimensions
 from xlamini.lowering.ffi_calls import foreign_call
 from xlamini.lowering.gpu import is_gpu
 from xlamini.primitives.arithmetic import add, mul, neg
@@ -47,7 +48,7 @@ class TridiagonalSolve(MatrixOperation):
     name = "tridiagonal_solve"
     kernels = ("gtsv",)
     choices = one_of(perturb_singular=(False,))
-    rank = 1
+    sharding = stacked_dimensions(1)
 
     def shape_rule(
         self, dl: ShapedArray, d: ShapedArray, du: ShapedArray, b: ShapedArray, *, perturb_singular: bool

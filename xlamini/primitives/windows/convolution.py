@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
-    CONTRACTS,
-    PURE,
     Avals,
     Axis,
     Cost,
@@ -35,6 +33,8 @@ from xlamini.core import (
 )
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.form import Form, Platform
+from xlamini.core.memory import Memory
+from xlamini.core.sharding.facet import Sharding
 from xlamini.lowering.gpu import is_gpu_platform
 from xlamini.primitives.arithmetic import add, sub
 from xlamini.primitives.complex import complex as complex_, imag, real
@@ -131,9 +131,31 @@ def conv_general_dilated(
     )
 
 
+def _workspace(platform: str, avals: Avals, outs: Avals, /, **params: Any) -> int:
+    """On the CPU operands and results that do not have their features last are copied."""
+    if platform != "cpu":
+        return 0
+    ndim, numbers = outs[0].ndim, params["dimension_numbers"]
+    space = tuple(range(1, ndim - 1))
+    features_last = (0, ndim - 1, *space), (ndim - 1, ndim - 2, *range(ndim - 2)), (0, ndim - 1, *space)
+    pairs = zip((*avals, *outs), numbers, features_last, strict=True)
+    return sum(aval.nbytes for aval, spec, last in pairs if tuple(spec) != last)
+
+
+def _factors(avals: Avals, outs: Avals, params: Params) -> Factors:
+    lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
+    space = range(len(lhs_spec) - 2)
+    one_group = params["feature_group_count"] == params["batch_group_count"] == 1
+    features = "features" if one_group else None
+    kernel = [features if d == rhs_spec[0] else None for d in range(len(rhs_spec))]
+    lhs, out = placed(["batch", None, *space], lhs_spec), placed(["batch", features, *space], out_spec)
+    return Factors([list(lhs), kernel], [list(out)])
+
+
 class ConvGeneralDilated(Primitive):
-    traits = PURE | CONTRACTS
+    memory = Memory(contracts=True, workspace=_workspace)
     name = "conv_general_dilated"
+    sharding = Sharding(factors=_factors)
 
     def shape_rule(
         self,
@@ -159,15 +181,6 @@ class ConvGeneralDilated(Primitive):
         shape = (lhs.shape[lhs_spec[0]] // batch_group_count, rhs.shape[rhs_spec[0]], *space)
         dtype = _result_dtype(self.name, lhs, rhs, preferred_element_type)
         return ShapedArray(placed(shape, out_spec), dtype, lhs.weak_type and rhs.weak_type)
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
-        space = range(len(lhs_spec) - 2)
-        one_group = params["feature_group_count"] == params["batch_group_count"] == 1
-        features = "features" if one_group else None
-        kernel = [features if d == rhs_spec[0] else None for d in range(len(rhs_spec))]
-        lhs, out = placed(["batch", None, *space], lhs_spec), placed(["batch", features, *space], out_spec)
-        return Factors([list(lhs), kernel], [list(out)])
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         (lhs, rhs), (lhs_dot, rhs_dot) = primals, tangents
@@ -241,16 +254,6 @@ class ConvGeneralDilated(Primitive):
 
     def shown_params(self, params: Params) -> Params:
         return dict(sorted({**params, "out_sharding": None}.items()))
-
-    def workspace(self, platform: str, avals: Avals, outs: Avals, /, **params: Any) -> int:
-        """On the CPU operands and results that do not have their features last are copied."""
-        if platform != "cpu":
-            return 0
-        ndim, numbers = outs[0].ndim, params["dimension_numbers"]
-        space = tuple(range(1, ndim - 1))
-        features_last = (0, ndim - 1, *space), (ndim - 1, ndim - 2, *range(ndim - 2)), (0, ndim - 1, *space)
-        pairs = zip((*avals, *outs), numbers, features_last, strict=True)
-        return sum(aval.nbytes for aval, spec, last in pairs if tuple(spec) != last)
 
     def cost(self, lhs: ShapedArray, rhs: ShapedArray, **params: Any) -> Cost:
         """A product and a sum for each tap of the kernel at each output.

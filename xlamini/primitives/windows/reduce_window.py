@@ -13,9 +13,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from xlamini.core import (
-    MOVES,
-    PURE,
-    READS,
     Avals,
     Axis,
     Cost,
@@ -27,9 +24,12 @@ from xlamini.core import (
     Values,
     aval_of,
     literal,
-    same_dimensions,
 )
+from xlamini.core.checks import NO_NEW_NAN
 from xlamini.core.form import Form, Platform
+from xlamini.core.memory import MOVED, READ
+from xlamini.core.sharding.facet import same_dimensions
+from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.arg_extrema import argmax, argmin
 from xlamini.primitives.arithmetic import add, max, min
 from xlamini.primitives.comparison import eq, ge, le
@@ -75,7 +75,8 @@ def reduce_window_shape_tuple(
 class ReduceWindow(Primitive):
     """`combine` joins two elements, `start` makes the one that changes nothing from a dtype."""
 
-    traits = PURE | READS
+    memory = READ
+    sharding = same_dimensions()
 
     def __init__(self, name: str, combine: Elementwise, *, start: Callable[[Any], Any], accepts: Kinds):
         self.combine, self.start, self.accepts = combine, start, accepts
@@ -85,8 +86,6 @@ class ReduceWindow(Primitive):
     def shape_rule(self, x: ShapedArray, **params: Any) -> ShapedArray:
         check_kind(self.name, x, self.accepts)
         return x.update(shape=checked_counts(self.name, x, **params))
-
-    factors = same_dimensions
 
     def batch(self, axis: Axis, operands: Any, dims: Any, **params: Any) -> Any:
         (x,), (dim,) = operands, dims
@@ -147,14 +146,12 @@ class WindowSum(ReduceWindow):
 class WindowRepeat(LinearUnary):
     """Each element repeated over a window of its own: the transpose of the sums over windows side by side."""
 
-    traits = PURE | MOVES
+    memory = MOVED
     name = "window_repeat"
-    makes_nan = False
+    sharding = same_dimensions(linear=JOINTLY)
 
     def shape_rule(self, x: ShapedArray, *, window_dimensions: Shape) -> ShapedArray:
         return x.update(shape=tuple(n * k for n, k in zip(x.shape, window_dimensions, strict=True)))
-
-    factors = same_dimensions
 
     def transpose(self, ct: Any, x: Any, *, window_dimensions: Shape) -> Values:
         return [reduce_window_sum_p.bind(ct, **_plain_windows(window_dimensions, window_dimensions))]
@@ -170,7 +167,7 @@ class WindowRepeat(LinearUnary):
 
 
 class WindowExtremum(ReduceWindow):
-    makes_nan = False
+    checks = NO_NEW_NAN
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         (x,), (tangent,) = primals, tangents

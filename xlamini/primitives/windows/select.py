@@ -24,10 +24,11 @@ from xlamini.core import (
     aval_of,
     is_zero,
     literal,
-    same_dimensions,
     tangent_aval,
 )
 from xlamini.core.form import Form, Platform
+from xlamini.core.memory import Memory
+from xlamini.core.sharding.facet import same_dimensions
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.elementwise import add_any
@@ -45,6 +46,7 @@ class SelectAndGatherAdd(Primitive):
     """Linear in the tangents; of the operand it only takes which elements are largest."""
 
     name = "select_and_gather_add"
+    sharding = same_dimensions()
 
     def shape_rule(
         self,
@@ -64,8 +66,6 @@ class SelectAndGatherAdd(Primitive):
             x.shape, window_dimensions, window_strides, padding, base_dilation, window_dilation
         )
         return tangents.update(shape=counts)
-
-    factors = same_dimensions
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         return _linear_in_first(self, primals, tangents, params)
@@ -121,10 +121,25 @@ class SelectAndGatherAdd(Primitive):
         return Cost(out.size * places, tangents.nbytes + x.nbytes + out.nbytes)
 
 
+def _workspace(platform: str, avals: Avals, outs: Avals, /, **params: Any) -> int:
+    """XLA finds the places by a reduction of indices, an int32 for each dimension, which a TPU does not need.
+
+    A GPU computes the operand's indices where it reads them. The CPU's formulation has one number for each window;
+    its sums take the memory of the operand, which is not read again.
+    """
+    source, x = avals
+    if platform == "cpu" and winners.fits(source, x, **params):
+        return 4 * source.size
+    found = 4 * (x.ndim + 1) * source.size
+    return {"tpu": 0, "cpu": found + 4 * x.ndim * x.size}.get(platform, found)
+
+
 class SelectAndScatterAdd(Primitive):
     """Linear in the source; of the operand it only takes which elements are largest."""
 
+    memory = Memory(workspace=_workspace)
     name = "select_and_scatter_add"
+    sharding = same_dimensions()
 
     def shape_rule(
         self,
@@ -140,20 +155,6 @@ class SelectAndScatterAdd(Primitive):
         if source.shape != counts:
             raise ShapeError(f"{self.name}: source {source.str_short()} must have shape {counts}, one for each window")
         return source.update(shape=x.shape)
-
-    def workspace(self, platform: str, avals: Avals, outs: Avals, /, **params: Any) -> int:
-        """XLA finds the places by a reduction of indices, an int32 for each dimension, which a TPU does not need.
-
-        A GPU computes the operand's indices where it reads them. The CPU's formulation has one number for each window;
-        its sums take the memory of the operand, which is not read again.
-        """
-        source, x = avals
-        if platform == "cpu" and winners.fits(source, x, **params):
-            return 4 * source.size
-        found = 4 * (x.ndim + 1) * source.size
-        return {"tpu": 0, "cpu": found + 4 * x.ndim * x.size}.get(platform, found)
-
-    factors = same_dimensions
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         return _linear_in_first(self, primals, tangents, params)

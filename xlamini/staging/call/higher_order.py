@@ -14,6 +14,7 @@ from xlamini.core import (
     ClosedJaxpr,
     Cost,
     Effects,
+    Equation,
     Jaxpr,
     Params,
     Primitive,
@@ -25,12 +26,25 @@ from xlamini.core import (
     subjaxprs,
     tangent_aval,
 )
+from xlamini.core.checks import Checks
 from xlamini.core.equation_kind import equation_cost
 from xlamini.core.jaxpr import jaxprs_in
 from xlamini.core.key_uses import KeyUses
+from xlamini.core.sharding.facet import Sharding
 from xlamini.interpreters.key_reuse import key_uses, uses_of_call
 
 Mask = tuple[bool, ...]
+
+
+def key_uses_inside(eqn: Equation) -> KeyUses:
+    """Those of the jaxpr that it calls; otherwise no more than the reuses inside of its jaxprs."""
+    if isinstance(eqn.primitive, CallLike):
+        return uses_of_call(eqn.params[eqn.primitive.called])
+    return KeyUses(reuses=tuple(reuse for jaxpr in subjaxprs(eqn) for reuse in key_uses(jaxpr).reuses))
+
+
+def axes_inside(params: Params) -> tuple[Any, ...]:
+    return tuple(dict.fromkeys(name for jaxpr in jaxprs_in(params) for name in names_in(jaxpr)))
 
 
 class HigherOrder(Primitive):
@@ -39,6 +53,8 @@ class HigherOrder(Primitive):
     multiple_results = True
     higher_order = True
     traits = 0
+    checks = Checks(key_uses=key_uses_inside)
+    sharding = Sharding(named_axes=axes_inside)
 
     def bind(self, *operands: Any, **params: Any) -> list[Any]:
         every: Sequence[Any] = operands
@@ -47,6 +63,18 @@ class HigherOrder(Primitive):
         if any(jaxpr.constvars for jaxpr in jaxprs_in(params)):
             every, params = self.with_captured(operands, params)
         return super().bind(*every, **params)
+
+    def operand_avals(self, params: Params) -> Avals:
+        """The input types of its jaxprs; none if their vma may differ from the operands'."""
+        return ()
+
+    def is_nested(self, params: Params) -> bool:
+        """Whether the jaxprs among the params are compiled as the body of a loop or a branch, not inlined."""
+        return True
+
+    def widened(self, ins: Sequence[int], outs: Sequence[int], params: Params) -> Params:
+        """The params where operands and results of users' types become arrays."""
+        self._missing("widened", "(self, ins, outs, params) -> params")
 
     def runs(self, params: Params) -> list[tuple[Jaxpr, int]]:
         """The jaxprs that one evaluation runs, and how often; a class that overrides `cost` instead returns none."""
@@ -63,17 +91,8 @@ class HigherOrder(Primitive):
         """The cost of all runs of its jaxprs."""
         return total(Cost(n * c.flops, n * c.bytes) for jaxpr, n in self.runs(params) for c in [cost_of(jaxpr)])
 
-    def key_uses(self, eqn: Any) -> KeyUses:
-        """Those of the jaxpr that it calls; otherwise no more than the reuses inside of its jaxprs."""
-        if isinstance(self, CallLike):
-            return uses_of_call(eqn.params[self.called])
-        return KeyUses(reuses=tuple(reuse for jaxpr in subjaxprs(eqn) for reuse in key_uses(jaxpr).reuses))
-
     def effects(self, params: Params) -> Effects:
         return frozenset().union(*[jaxpr.effects for jaxpr in jaxprs_in(params)])
-
-    def named_axes(self, params: Params) -> tuple[Any, ...]:
-        return tuple(dict.fromkeys(name for jaxpr in jaxprs_in(params) for name in names_in(jaxpr)))
 
     def with_captured(self, operands: Values, params: Params) -> tuple[Sequence[Any], dict[str, Any]]:
         """The operands and params after the values that the jaxprs captured have become operands."""
@@ -99,7 +118,7 @@ def opened(param: Any) -> Any:
 @once
 def names_in(jaxpr: Jaxpr) -> tuple[Any, ...]:
     """The named axes that a jaxpr's equations refer to; memoised on the jaxpr."""
-    return tuple(dict.fromkeys(name for eqn in jaxpr.eqns for name in eqn.primitive.named_axes(eqn.params)))
+    return tuple(dict.fromkeys(name for eqn in jaxpr.eqns for name in eqn.primitive.sharding.named_axes(eqn.params)))
 
 
 def cost_of(jaxpr: Jaxpr) -> Cost:

@@ -14,6 +14,7 @@ from xlamini.core.compile_flags import outlining
 from xlamini.core.config import trace_flags, under
 from xlamini.core.effects import ffi_effect
 from xlamini.core.form import Platform
+from xlamini.core.further_rules import further
 from xlamini.core.jax_flags import log_compiles
 from xlamini.core.phases import LOWER, Phase
 from xlamini.interpreters.physical import is_extended
@@ -193,7 +194,7 @@ def check_nest(program: CompileRequest) -> None:
 def _nest(jaxpr: Jaxpr) -> int:
     """How deep loops and branches are nested; calls are inlined."""
     inner = [(eqn, max(map(_nest, subjaxprs(eqn)), default=0)) for eqn in jaxpr.eqns if eqn.primitive.higher_order]
-    return max([depth + eqn.primitive.is_nested(eqn.params) for eqn, depth in inner], default=0)
+    return max([depth + further(eqn.primitive, "is_nested")(eqn.params) for eqn, depth in inner], default=0)
 
 
 def alias_outputs(jaxpr: Jaxpr, donated: Sequence[bool]) -> list[int | None]:

@@ -64,7 +64,7 @@ class Walk:
 
     def _count(self, eqn: Equation, place: Place) -> None:
         cost = equation_cost(eqn)
-        if eqn.primitive.opaque:
+        if eqn.primitive.checks.opaque:
             self._leave_out(eqn, "is counted without its operations, which are not known")
         scope = eqn.provenance.name_stack
         flops, moved = place.runs * cost.flops, place.runs * cost.bytes

@@ -93,7 +93,7 @@ class Liveness:
     def _bytes_at(self, eqn: Equation, taken: dict[Var, Var], inside: Moment) -> int:
         """The bytes in memory at an equation, with what its jaxprs hold and what its kernel works in."""
         avals = [a.aval for a in eqn.invars], [v.aval for v in eqn.outvars]
-        working = eqn.primitive.workspace(self.platform, *avals, **eqn.params)
+        working = eqn.primitive.memory.workspace(self.platform, *avals, **eqn.params)
         return sum(n for v, n in self.alive.items() if v not in taken) + inside.bytes + working
 
     def _held(self, var: Var, size: int) -> Held:

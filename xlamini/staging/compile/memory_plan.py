@@ -183,7 +183,7 @@ def _value(held: Held) -> Value:
 
 def _left_out(jaxpr: Jaxpr) -> Iterator[str]:
     for eqn in jaxpr.eqns:
-        if eqn.primitive.opaque:
+        if eqn.primitive.checks.opaque:
             yield f"'{eqn.primitive.name}' at {line_of(eqn)} runs code whose memory is not known"
         elif _is_split(eqn):
             where = f"'{eqn.primitive.name}' at {line_of(eqn)}"

@@ -17,7 +17,7 @@ def merge(jaxpr: Jaxpr) -> Jaxpr:
     kept: list[Equation] = []
     for eqn in jaxpr.eqns:
         invars = [same.get(a, a) for a in eqn.invars]
-        if eqn.primitive.maps_each and not eqn.effects:
+        if eqn.primitive.sharding.maps_each and not eqn.effects:
             same.update(zip(eqn.outvars, invars, strict=True))
             continue
         merged = first.setdefault(_key(eqn, invars), eqn)

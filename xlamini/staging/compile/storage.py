@@ -8,24 +8,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from xlamini.core import (
-    ELEMENTWISE,
-    MOVES,
-    PERMUTES,
-    PRODUCT,
-    READS,
-    REMATERIALIZABLE,
-    UPDATES,
-    VIEW,
-    Atom,
-    Equation,
-    Jaxpr,
-    ShapedArray,
-    Var,
-)
+from xlamini.core import ELEMENTWISE, REMATERIALIZABLE, Atom, Equation, Jaxpr, Primitive, ShapedArray, Var
 
-FUSED = ELEMENTWISE | REMATERIALIZABLE | MOVES
-"""What may be computed inside of the loop that reads it."""
+LOOPS = ELEMENTWISE | REMATERIALIZABLE
+"""The traits of what is computed inside of the loop that reads it."""
 
 
 class Storage:
@@ -66,28 +52,29 @@ class Storage:
         whole = {a for a in self.jaxpr.outvars if type(a) is Var}
         permuted: set[Var] = set()  # what products read, which may be a permutation of the array
         for eqn in reversed(self.jaxpr.eqns):
-            operands, traits = [a for a in eqn.invars if type(a) is Var], eqn.primitive.traits
+            operands, memory = [a for a in eqn.invars if type(a) is Var], eqn.primitive.memory
             read_permuted = not permuted.isdisjoint(eqn.outvars)
-            if traits & PRODUCT or (read_permuted and traits & (PERMUTES | VIEW)):
+            if memory.product or (read_permuted and (memory.permutes or memory.view)):
                 permuted.update(operands)
             elif read_permuted:
                 whole.update(eqn.outvars)
-            if (traits & VIEW and eqn.outvars[0] in whole) or not traits & (FUSED | READS | VIEW | PRODUCT):
+            read_whole = not (_is_fused(eqn.primitive) or memory.reads or memory.view or memory.product)
+            if read_whole or (memory.view and eqn.outvars[0] in whole):
                 whole.update(operands)
         return whole
 
     def _is_stored(self, eqn: Equation, var: Var) -> bool:
-        traits = eqn.primitive.traits
-        if traits & VIEW:
+        memory = eqn.primitive.memory
+        if memory.view:
             return False
-        readers = [reader.primitive.traits for reader in self.readers[var]]
-        if traits & PRODUCT and len(readers) == 1 and readers[0] & PERMUTES and var not in self.whole:
+        readers = [reader.primitive.memory for reader in self.readers[var]]
+        if memory.product and len(readers) == 1 and readers[0].permutes and var not in self.whole:
             return False
-        if not traits & FUSED or var in self.whole:
+        if not _is_fused(eqn.primitive) or var in self.whole:
             return True
-        if traits & PERMUTES and all(reader & PRODUCT for reader in readers):
+        if memory.permutes and all(reader.product for reader in readers):
             return False
-        return not traits & REMATERIALIZABLE and len(readers) > 1
+        return not eqn.primitive.traits & REMATERIALIZABLE and len(readers) > 1
 
     def aligned(self, var: Var) -> set[Var]:
         """The roots of which an element is read only for the result's element at its position."""
@@ -98,9 +85,9 @@ class Storage:
 
     def _visit(self, eqn: Equation, near: set[Var], far: set[Var]) -> None:
         """Add the roots that an equation reads at its own positions to `near`, the others to `far`."""
-        traits = eqn.primitive.traits
+        memory, near_all = eqn.primitive.memory, eqn.primitive.traits & ELEMENTWISE or eqn.primitive.memory.view
         for v in dict.fromkeys(a for a in eqn.invars if type(a) is Var):
-            if not traits & (ELEMENTWISE | VIEW) and not (traits & UPDATES and v is eqn.invars[0]):
+            if not near_all and not (memory.updates and v is eqn.invars[0]):
                 far.update(self.roots[v])
             elif self.is_stored(v) or v not in self.makers:
                 near.update(self.roots[v])
@@ -108,11 +95,16 @@ class Storage:
                 self._visit(self.makers[v], near, far)
 
 
+def _is_fused(primitive: Primitive) -> bool:
+    """Whether it may be computed inside of the loop that reads it."""
+    return bool(primitive.traits & LOOPS) or primitive.memory.moves
+
+
 def _readers(jaxpr: Jaxpr) -> dict[Var, list[Equation]]:
     """The equations that read a variable, views replaced by their readers."""
     found: dict[Var, list[Equation]] = defaultdict(list)
     for eqn in reversed(jaxpr.eqns):
-        through = found[eqn.outvars[0]] if eqn.primitive.traits & VIEW else [eqn]
+        through = found[eqn.outvars[0]] if eqn.primitive.memory.view else [eqn]
         for v in dict.fromkeys(a for a in eqn.invars if type(a) is Var):
             found[v].extend(through)
     return found

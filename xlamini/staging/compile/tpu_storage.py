@@ -8,36 +8,20 @@ compiler chooses the layout that pads it least.
 from __future__ import annotations
 
 import itertools
+from typing import NamedTuple
 
 import numpy as np
 
-from xlamini.core import (
-    CONTRACTS,
-    ELEMENTWISE,
-    INDEXES,
-    JOINS,
-    MOVES,
-    PERMUTES,
-    READS,
-    REMATERIALIZABLE,
-    UPDATES,
-    VIEW,
-    Equation,
-    Jaxpr,
-    ShapedArray,
-    Var,
-    as_dtype,
-)
+from xlamini.core import ELEMENTWISE, REMATERIALIZABLE, Equation, Jaxpr, ShapedArray, Var, as_dtype
+from xlamini.core.memory import STORED, Memory
 from xlamini.primitives.precision import rounds_to_bfloat16
 from xlamini.staging.call.higher_order import HigherOrder
-from xlamini.staging.compile.storage import Storage
+from xlamini.staging.compile.storage import LOOPS, Storage
 
 COLUMNS, ROWS, WORD = 128, 8, 4
 """The shape of a tile, and the bytes of an element that has a row to itself."""
 LEAST, LONGEST = 512, 1024
 """The bytes of the smallest array, and the elements of the largest tile of a vector."""
-LOOPS = ELEMENTWISE | REMATERIALIZABLE
-"""What a TPU computes inside of the loop that reads it."""
 
 
 class TpuStorage(Storage):
@@ -61,27 +45,27 @@ class TpuStorage(Storage):
     def _needed_whole(self) -> set[Var]:
         whole = set(self.results)
         for eqn in reversed(self.jaxpr.eqns):
-            traits = _traits(eqn)
-            fused = traits & (LOOPS | READS | CONTRACTS | MOVES) and not traits & (INDEXES | JOINS)
-            if not fused or (traits & VIEW and eqn.outvars[0] in whole):
+            loops, memory = _use(eqn)
+            fused = loops or memory.reads or memory.contracts or memory.moves
+            if not fused or memory.indexes or memory.joins or (memory.view and eqn.outvars[0] in whole):
                 whole.update(a for a in eqn.invars if type(a) is Var)
         return whole
 
     def _is_stored(self, eqn: Equation, var: Var) -> bool:
-        traits, readers = _traits(eqn), [_traits(reader) for reader in self.readers[var]]
+        (loops, memory), readers = _use(eqn), [_use(reader) for reader in self.readers[var]]
         self._enter_loop(eqn, var)
-        if traits & VIEW:
+        if memory.view:
             return False
-        if var in self.whole or not traits & (LOOPS | CONTRACTS | PERMUTES | JOINS):
+        if var in self.whole or not (loops or memory.contracts or memory.permutes or memory.joins):
             return True
         if var in self.loops:
             return not _ends_in(readers)
-        return bool(traits & PERMUTES) and not all(reader & CONTRACTS for reader in readers)
+        return memory.permutes and not all(reader.memory.contracts for reader in readers)
 
     def aligned(self, var: Var) -> set[Var]:
         """Loops write into new memory here, but for updates."""
         eqn = self.makers[var]
-        return set(self.roots_of(eqn.invars[:1])) if _traits(eqn) & UPDATES else set()
+        return set(self.roots_of(eqn.invars[:1])) if _use(eqn).memory.updates else set()
 
     def _enter_loop(self, eqn: Equation, var: Var) -> None:
         """Note the product in whose loop a result is computed: one that reads nothing made later; others are stored."""
@@ -93,7 +77,7 @@ class TpuStorage(Storage):
                 self.roots[v] = (v,)
             else:
                 self.loops[var] = self.loops[v]
-        if eqn.primitive.traits & CONTRACTS:
+        if eqn.primitive.memory.contracts:
             self.loops[var] = self.positions[var]
 
     def _is_narrow(self, var: Var) -> bool:
@@ -108,14 +92,14 @@ class TpuStorage(Storage):
 
     def _rounds(self, reader: Equation, var: Var) -> bool | None:
         """Whether an equation reads it as bfloat16; None if it does not matter."""
-        traits, primitive = reader.primitive.traits, reader.primitive
-        if traits & CONTRACTS:
+        primitive, traits, memory = reader.primitive, reader.primitive.traits, reader.primitive.memory
+        if memory.contracts:
             return rounds_to_bfloat16(reader.params["precision"])
-        if traits & MOVES or (traits & REMATERIALIZABLE and not traits & ELEMENTWISE):
+        if memory.moves or (traits & REMATERIALIZABLE and not traits & ELEMENTWISE):
             return self._is_rounded(reader.outvars[0])
         if isinstance(primitive, HigherOrder):
             return all(self._body(jaxpr).rounds_input(reader, var) for jaxpr, _ in primitive.runs(reader.params))
-        return None if traits & READS and not traits & UPDATES else False
+        return None if memory.reads and not memory.updates else False
 
     def rounds_input(self, caller: Equation, var: Var) -> bool:
         """Whether a body reads the operand `var` of its caller as bfloat16."""
@@ -130,17 +114,27 @@ class TpuStorage(Storage):
         return self.bodies[jaxpr]
 
 
-def _traits(eqn: Equation) -> int:
-    """The primitive's traits; a scatter of one element to each row is a comparison of positions, computed in a loop."""
-    traits, numbers = eqn.primitive.traits, eqn.params.get("dimension_numbers")
-    if traits & UPDATES and len(getattr(numbers, "operand_batching_dims", ())) == eqn.outvars[0].aval.ndim - 1:
-        return ELEMENTWISE
-    return traits
+class _Use(NamedTuple):
+    """Whether a TPU computes an operation inside of the loop that reads it, and what its own loops do."""
+
+    loops: bool
+    memory: Memory
 
 
-def _ends_in(readers: list[int]) -> bool:
+def _use(eqn: Equation) -> _Use:
+    """A scatter of one element to each row is a comparison of positions, computed in a loop."""
+    primitive, numbers = eqn.primitive, eqn.params.get("dimension_numbers")
+    rows = len(getattr(numbers, "operand_batching_dims", ()))
+    if primitive.memory.updates and rows == eqn.outvars[0].aval.ndim - 1:
+        return _Use(True, STORED)
+    return _Use(bool(primitive.traits & LOOPS), primitive.memory)
+
+
+def _ends_in(readers: list[_Use]) -> bool:
     """Whether a product's result is read by the one operation, or the sums, that are computed in its loop."""
-    return all(reader & READS for reader in readers) or (len(readers) == 1 and bool(readers[0] & (LOOPS | PERMUTES)))
+    if all(reader.memory.reads for reader in readers):
+        return True
+    return len(readers) == 1 and (readers[0].loops or readers[0].memory.permutes)
 
 
 def padded(aval: ShapedArray) -> int:

@@ -27,6 +27,7 @@ from xlamini.core import (
 from xlamini.core.effects import no_effects
 from xlamini.core.frames import is_hidden, user_frame
 from xlamini.core.pytree import default_registry, structure
+from xlamini.core.sharding.facet import Sharding
 from xlamini.core.tracer import build, is_usable
 from xlamini.staging import LeafNames, checked_avals
 from xlamini.transforms.callbacks.debug import DebugCallback
@@ -179,18 +180,21 @@ def _filled(variable: Any, values: Sequence[Any]) -> Any:
     return unflatten(variable.tree, [values[x.index] if type(x) is Traced else x for x in variable.leaves])
 
 
+def _factors(avals: Avals, outs: Avals, params: Params) -> Factors:
+    """The sharding rule: the callback takes full arrays, and what is returned stays as it is."""
+    labels = apart(avals)
+    return Factors(labels, labels[: len(outs)])
+
+
 class Breakpoint(DebugCallback):
     """A debug callback that returns its first `num_token` operands; where there are any, it has no other effect."""
+
+    sharding = Sharding(factors=_factors)
 
     name, face = "breakpoint", "debug.breakpoint"
 
     def shape_rule(self, *avals: ShapedArray, num_token: int, **params: Any) -> list[ShapedArray]:
         return list(avals[:num_token])
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        """The sharding rule: the callback takes full arrays, and what is returned stays as it is."""
-        labels = apart(avals)
-        return Factors(labels, labels[: len(outs)])
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         return self.bind(*primals, **params), list(tangents[: params["num_token"]])

@@ -15,17 +15,17 @@ from xlamini.core import (
     Avals,
     Axis,
     Dims,
-    Factors,
     Literal,
     Params,
     Primitive,
     ShapedArray,
     Tracer,
     Values,
-    apart,
     leaked,
 )
+from xlamini.core.checks import Checks
 from xlamini.core.frames import user_line
+from xlamini.core.sharding.facet import unrelated_dimensions
 from xlamini.core.state import state
 from xlamini.lowering.host_calls import host_call
 from xlamini.primitives import with_batch_first
@@ -44,7 +44,8 @@ class Callback(Primitive):
 
     multiple_results = True
     traits = 0
-    opaque = True
+    checks = Checks(opaque=True)
+    sharding = unrelated_dimensions()
     lacks: Mapping[str, str] = {"jvp": "a Python function has no derivative", "transpose": "not linear"}
     side_effect = True
     face: str
@@ -56,10 +57,6 @@ class Callback(Primitive):
     def shape_rule(self, *avals: ShapedArray, result_avals: Any, mapped: Mapped, **params: Any) -> list[ShapedArray]:
         sizes = tuple(size for size, _ in reversed(mapped))
         return [a.update(shape=(*sizes, *a.shape)) for a in result_avals]
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        """The sharding rule: operands and results are replicated, because the host function takes full arrays."""
-        return Factors(apart(avals), [(None,) * a.ndim for a in outs])
 
     def jvp(self, primals: Any, tangents: Any, *, callback: HostFunction, **params: Any) -> NoReturn:
         raise ValueError(

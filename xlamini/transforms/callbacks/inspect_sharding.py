@@ -5,21 +5,19 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from xlamini.core import (
-    Avals,
     Axis,
     Dims,
     Effects,
-    Factors,
     Params,
     Primitive,
     ShapedArray,
     Tracer,
     Values,
-    apart,
     flatten_from_user,
     leaked,
 )
 from xlamini.core.effects import debug_effect
+from xlamini.core.sharding.facet import unrelated_dimensions
 from xlamini.core.state import state
 from xlamini.runtime import Array, Sharding, device_put_value
 from xlamini.runtime.meshes.inspection import Inspector
@@ -88,6 +86,7 @@ class InspectSharding(Primitive):
     name = "inspect_sharding"
     multiple_results = True
     traits = 0
+    sharding = unrelated_dimensions()
     lacks: Mapping[str, str] = {"transpose": "without results"}
 
     def bind(self, *operands: Any, callback: Inspector) -> list[Any]:
@@ -98,9 +97,6 @@ class InspectSharding(Primitive):
 
     def shape_rule(self, *avals: ShapedArray, callback: Inspector) -> list[ShapedArray]:
         return []
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        return Factors(apart(avals), [])
 
     def jvp(self, primals: Values, tangents: Values, *, callback: Inspector) -> Any:
         return self.bind(*primals, callback=callback), []

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core import Axis, Dims, Jaxpr, Params, Values, aval_of, is_linear
+from xlamini.core.checks import Checks
 from xlamini.core.key_uses import KeyUses
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.dce import dce
@@ -19,20 +20,23 @@ from xlamini.primitives import move_batch_dim, with_batch_first
 from xlamini.staging import Mask, chosen, given, inverse, merged, nonzero_of, with_zeros
 from xlamini.staging.call.call import Call
 from xlamini.staging.call.call_rules import Run, call_jvp, call_transpose
+from xlamini.staging.call.higher_order import key_uses_inside
 from xlamini.transforms.custom.custom_call import with_unread
+
+
+def _key_uses(eqn: Any) -> KeyUses:
+    """Those of the lanes that chose it: another branch, which has another mask, may use those of others."""
+    uses = key_uses_inside(eqn)
+    consumed = tuple(use._replace(path=(eqn.invars[0], *use.path)) for use in uses.consumed)
+    return uses._replace(consumed=consumed)
 
 
 class Branch(Call):
     """A call of a branch, which the active lanes chose."""
 
+    checks = Checks(key_uses=_key_uses)
     name = "branch"
     shares_names = False
-
-    def key_uses(self, eqn: Any) -> KeyUses:
-        """Those of the lanes that chose it: another branch, which has another mask, may use those of others."""
-        uses = super().key_uses(eqn)
-        consumed = tuple(use._replace(path=(eqn.invars[0], *use.path)) for use in uses.consumed)
-        return uses._replace(consumed=consumed)
 
     def jvp(self, primals: Values, tangents: Values, *, jaxpr: Jaxpr, lanes: Mask) -> Any:
         return call_jvp(_run((*lanes, *(False for _ in given(tangents)))), jaxpr, primals, tangents)

@@ -24,6 +24,7 @@ from xlamini.core import (
     close_over,
     is_linear,
 )
+from xlamini.core.checks import Checks
 from xlamini.core.concretization import value_of
 from xlamini.core.key_uses import KeyUses
 from xlamini.core.named_axes import divergent_along
@@ -59,17 +60,19 @@ INT32 = np.dtype(np.int32)
 _INDEX = ShapedArray((), INT32)
 
 
+def _key_uses(eqn: Any) -> KeyUses:
+    """One branch runs, so that all of them may use the same key."""
+    uses = [uses_of_call(branch, 1) for branch in eqn.params["branches"]]
+    consumed = dict.fromkeys(use for of_branch in uses for use in of_branch.consumed)
+    return KeyUses(tuple(consumed), (), tuple(reuse for of_branch in uses for reuse in of_branch.reuses))
+
+
 class Cond(HigherOrder):
     """A conditional over n branches; with `branches_platforms` the lowering platform chooses the branch."""
 
+    checks = Checks(key_uses=_key_uses)
     name = "cond"
     jaxpr_names: Mapping[str, str] = {"branches": "branch"}
-
-    def key_uses(self, eqn: Any) -> KeyUses:
-        """One branch runs, so that all of them may use the same key."""
-        uses = [uses_of_call(branch, 1) for branch in eqn.params["branches"]]
-        consumed = dict.fromkeys(use for of_branch in uses for use in of_branch.consumed)
-        return KeyUses(tuple(consumed), (), tuple(reuse for of_branch in uses for reuse in of_branch.reuses))
 
     def operand_avals(self, params: Params) -> Avals:
         return [_INDEX, *params["branches"][0].in_avals]

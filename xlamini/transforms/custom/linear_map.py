@@ -24,8 +24,8 @@ from xlamini.core import (
 from xlamini.core.compile_time import is_part_of_eager_trace
 from xlamini.core.concretization import Unknown, value_of, values_together
 from xlamini.core.errors import JAXTypeError, UnexpectedTracerError
-from xlamini.core.primitive import IS_VMA_CAST
 from xlamini.core.ref_cells import RefEscaped
+from xlamini.core.sharding.facet import Sharding
 from xlamini.core.state import state
 from xlamini.core.tracer import active
 from xlamini.interpreters.batch import batched_aval
@@ -173,14 +173,13 @@ class CustomLin(Primitive):
 
     name = "custom_lin"
     multiple_results = True
-    traits = IS_VMA_CAST  # a tangent that devices share stays shared, so that its cotangent is summed over them
+    traits = 0
+    sharding = Sharding(varying=None, casts=True)
+    # A tangent that devices share stays shared, so that its cotangent is summed over them.
     lacks: Mapping[str, str] = {"lower": "only its transpose is known"}
 
     def shape_rule(self, *avals: ShapedArray, out_avals: Avals, **params: Any) -> list[ShapedArray]:
         return list(out_avals)
-
-    def varying(self, vma: frozenset[Any], params: Params) -> None:
-        return None
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         """Defers the error until the tangent is used."""

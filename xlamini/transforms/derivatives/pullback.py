@@ -23,7 +23,7 @@ from xlamini.core.state import state
 from xlamini.core.structure import RewriteRule
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.linearize import Linearized
-from xlamini.interpreters.transpose import transpose, transpose_at
+from xlamini.interpreters.transpose import reads_cotangents, transpose, transpose_at
 from xlamini.primitives import instantiated
 from xlamini.runtime import device_put_value
 from xlamini.staging import chosen, store
@@ -93,7 +93,7 @@ def runs_in_place(lin: Linearized) -> bool:
     """
     rules = [eqn.params.get("bwd") for eqn in lin.tangent.eqns]
     reading = state.builder is None and any(getattr(bwd, "reads_values", False) for bwd in rules)
-    late = any(eqn.primitive.reads_cotangents(eqn.params) for eqn in lin.tangent.eqns)
+    late = any(map(reads_cotangents, lin.tangent.eqns))
     return reading or late or any(getattr(bwd, "cells", ()) for bwd in rules)
 
 

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from xlamini.core import (
-    PURE,
     AbstractMesh,
     Avals,
     AvalSharding,
@@ -17,7 +16,7 @@ from xlamini.core import (
     Values,
     aval_of,
 )
-from xlamini.core.primitive import HAS_OWN_SHARDING_RULE
+from xlamini.core.sharding.facet import Sharding
 from xlamini.core.sharding.partial_sums import NO_SUMS, Sums
 from xlamini.core.sharding.propagation import Splits
 from xlamini.runtime import NamedSharding
@@ -44,6 +43,16 @@ class ExportedModule(NamedTuple):
     outs: Shardings
 
 
+def _splits(avals: Avals, outs: Avals, params: Params) -> Splits:
+    module, pairs = params["module"], zip(params["module"].outs, outs, strict=True)
+    return Splits([split_over(module, s, params["mesh"], a.ndim) for s, a in pairs])
+
+
+def _sums(avals: Avals, outs: Avals, params: Params) -> list[Sums]:
+    splits = _splits(avals, outs, params).results
+    return [NO_SUMS if split is None else Sums(split.unreduced, split.reduced) for split in splits]
+
+
 class CallExported(Primitive):
     """A call of the module's `main`; operands and results are arrays of numbers, not of keys.
 
@@ -51,7 +60,7 @@ class CallExported(Primitive):
     """
 
     name = "call_exported"
-    traits = PURE | HAS_OWN_SHARDING_RULE
+    sharding = Sharding(splits=_splits, chooses=True, sums=_sums, maps_each=True, chooses_memory=True)
     multiple_results = True
     maps_each = True  # an operand may have partial sums: it has been resharded to the type that the module takes
     lacks: Mapping[str, str] = {
@@ -61,17 +70,6 @@ class CallExported(Primitive):
 
     def shape_rule(self, *avals: ShapedArray, module: ExportedModule, mesh: Any) -> list[ShapedArray]:
         return list(module.out_avals)
-
-    def memory_space(self, avals: Avals, params: Params) -> None:
-        return None
-
-    def splits(self, avals: Avals, outs: Avals, params: Params) -> Splits:
-        module, pairs = params["module"], zip(params["module"].outs, outs, strict=True)
-        return Splits([split_over(module, s, params["mesh"], a.ndim) for s, a in pairs])
-
-    def sums(self, avals: Avals, outs: Avals, params: Params) -> list[Sums]:
-        splits = self.splits(avals, outs, params).results
-        return [NO_SUMS if split is None else Sums(split.unreduced, split.reduced) for split in splits]
 
     def jvp(self, primals: Values, tangents: Values, *, module: ExportedModule, mesh: Any) -> NoReturn:
         raise TypeError(

@@ -4,9 +4,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from xlamini.core import Avals, Axis, Dims, Effects, Factors, Params, Primitive, ShapedArray, Values
+from xlamini.core import Avals, Axis, Dims, Effects, Params, Primitive, ShapedArray, Values
+from xlamini.core.checks import Checks
 from xlamini.core.effects import Effect, no_effects
-from xlamini.core.sharding.factors import apart
+from xlamini.core.sharding.facet import unrelated_dimensions
 from xlamini.primitives import move_batch_dim
 from xlamini.transforms.callbacks.vmap_methods import ONE_BY_ONE, no_method, stacked
 from xlamini.transforms.scan.api import scan
@@ -18,7 +19,8 @@ class ForeignCall(Primitive):
     """A call with results of the types `result_avals`; some overwrite an operand (`input_output_aliases`)."""
 
     multiple_results = True
-    opaque = True
+    checks = Checks(opaque=True)
+    sharding = unrelated_dimensions()
     lacks: Mapping[str, str] = {"jvp": _OPAQUE, "transpose": _OPAQUE}
     effect: Effect
     """The effect of a call with `has_side_effect`."""
@@ -29,10 +31,6 @@ class ForeignCall(Primitive):
 
     def shape_rule(self, *avals: ShapedArray, result_avals: Any, **params: Any) -> list[ShapedArray]:
         return list(result_avals)
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        """The sharding rule: operands and results are replicated, because the function takes whole arrays."""
-        return Factors(apart(avals), [(None,) * a.ndim for a in outs])
 
     def jvp(self, primals: Any, tangents: Any, **params: Any) -> NoReturn:
         self._refuse(params)

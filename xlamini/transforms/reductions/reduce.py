@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from xlamini.core import Avals, Axis, Cost, Dims, Factors, Jaxpr, Params, Shape, ShapedArray, Values, apart, aval_of
@@ -67,10 +68,18 @@ def reduce(
     return rebuilt(found.tree, reduce_p.bind(*found.operands, *found.starts, dimensions=axes, jaxpr=found.jaxpr))
 
 
+def _factors(avals: Avals, outs: Avals, params: Params) -> Factors:
+    axes, arrays = params["dimensions"], apart(avals[: len(outs)])
+    return Factors(
+        [*arrays, *[()] * len(outs)], [[x for d, x in enumerate(labels) if d not in axes] for labels in arrays]
+    )
+
+
 class Reduce(HigherOrder):
     """A reduction by a jaxpr of scalars; the operands are the arrays, then their scalar initial values."""
 
     name = "reduce"
+    sharding = replace(HigherOrder.sharding, factors=_factors)
 
     def shape_rule(self, *avals: ShapedArray, dimensions: Shape, jaxpr: Jaxpr) -> list[ShapedArray]:
         arrays, starts = avals[: len(avals) // 2], avals[len(avals) // 2 :]
@@ -78,12 +87,6 @@ class Reduce(HigherOrder):
             reduced(x, dimensions, self.name).update(weak_type=x.weak_type and start.weak_type)
             for x, start in zip(arrays, starts, strict=True)
         ]
-
-    def factors(self, avals: Avals, outs: Avals, params: Params) -> Factors:
-        axes, arrays = params["dimensions"], apart(avals[: len(outs)])
-        return Factors(
-            [*arrays, *[()] * len(outs)], [[x for d, x in enumerate(labels) if d not in axes] for labels in arrays]
-        )
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         outs = self.bind(*primals, **params)

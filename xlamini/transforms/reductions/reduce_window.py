@@ -14,8 +14,8 @@ from xlamini.core import (
     ShapedArray,
     Values,
     aval_of,
-    same_dimensions,
 )
+from xlamini.core.sharding.facet import same_dimensions
 from xlamini.interpreters.jvp import jvp
 from xlamini.primitives import with_batch_first
 from xlamini.primitives.windows.geometry import as_numbers, as_pads, dilated
@@ -29,6 +29,7 @@ from xlamini.primitives.windows.reduce_window import (
 )
 from xlamini.primitives.windows.views import window_views
 from xlamini.staging import HigherOrder, cost_of, rebuilt
+from xlamini.staging.call.higher_order import axes_inside
 from xlamini.transforms.reductions.computation import (
     batched_by,
     folded,
@@ -78,6 +79,7 @@ class GeneralReduceWindow(HigherOrder):
     """A windowed reduction by a jaxpr of scalars; the operands are the arrays, then their scalar initial values."""
 
     name = "reduce_window"
+    sharding = same_dimensions(named_axes=axes_inside)
 
     def shape_rule(self, *avals: ShapedArray, jaxpr: Jaxpr, **params: Any) -> list[ShapedArray]:
         arrays, starts = avals[: len(avals) // 2], avals[len(avals) // 2 :]
@@ -86,8 +88,6 @@ class GeneralReduceWindow(HigherOrder):
             x.update(shape=shape, weak_type=x.weak_type and start.weak_type)
             for x, start in zip(arrays, starts, strict=True)
         ]
-
-    factors = same_dimensions
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         outs = self.bind(*primals, **params)

@@ -19,11 +19,12 @@ from xlamini.core import (
     ShapedArray,
     ShapeError,
     Values,
-    same_dimensions,
 )
+from xlamini.core.sharding.facet import same_dimensions
 from xlamini.primitives import with_batch_first
 from xlamini.primitives.windows.geometry import Pads, pads_attribute, window_counts
 from xlamini.staging import HigherOrder, cost_of
+from xlamini.staging.call.higher_order import axes_inside
 
 
 class SelectAndScatter(HigherOrder):
@@ -31,6 +32,7 @@ class SelectAndScatter(HigherOrder):
 
     name = "select_and_scatter"
     multiple_results = False
+    sharding = same_dimensions(named_axes=axes_inside)
     lacks: Mapping[str, str] = {"jvp": "a selection by any program has none; a maximum's is select_and_scatter_add"}
 
     def shape_rule(
@@ -52,8 +54,6 @@ class SelectAndScatter(HigherOrder):
                 f"with the initial value {start.str_short()} the dtype of the operand {x.str_short()}"
             )
         return x
-
-    factors = same_dimensions
 
     def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         if dims[2] is not None:

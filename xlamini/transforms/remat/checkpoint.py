@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, ParamSpec, TypedDict, TypeVar, Unpack, overl
 
 from xlamini.core import Jaxpr, Params, Values, example_of, flatten, flatten_call, is_linear
 from xlamini.core.api_boundary import api_boundary
+from xlamini.core.checks import Checks
 from xlamini.core.effects import more_than_observing
 from xlamini.core.jax_flags import log_checkpoint_residuals
 from xlamini.core.key_uses import KeyUses
@@ -42,6 +43,7 @@ from xlamini.staging import (
     with_zeros,
 )
 from xlamini.staging.call.call import Call
+from xlamini.staging.call.higher_order import key_uses_inside
 from xlamini.staging.trace.static_args import Names, Numbers, Selected, take_out
 from xlamini.staging.trace.trace_cache import equal_in_trace
 from xlamini.staging.trace.tracing import trace
@@ -175,19 +177,21 @@ def _uniform(guards: Sequence[bool]) -> bool | Mask:
 remat = checkpoint
 
 
+def _key_uses(eqn: Any) -> KeyUses:
+    """What is computed again draws the same numbers on purpose."""
+    uses = key_uses_inside(eqn)
+    return KeyUses(reuses=uses.reuses) if eqn.params["differentiated"] else uses
+
+
 class Checkpoint(Call):
     """A call that stores no residuals except those that its policy allows.
 
     `prevent_cse`, one bool or a mask of the operands, selects the operands that pass the optimization barrier.
     """
 
+    checks = Checks(key_uses=_key_uses)
     name = "remat2"
     shares_names = False
-
-    def key_uses(self, eqn: Any) -> KeyUses:
-        """What is computed again draws the same numbers on purpose."""
-        uses = super().key_uses(eqn)
-        return KeyUses(reuses=uses.reuses) if eqn.params["differentiated"] else uses
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         guards = [*_each(params, primals), *(True for _ in given(tangents))]

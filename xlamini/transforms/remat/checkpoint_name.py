@@ -11,9 +11,10 @@ from xlamini.core import (
     ShapedArray,
     Values,
     flatten,
-    same_dimensions,
     unflatten,
 )
+from xlamini.core.checks import NO_NEW_NAN
+from xlamini.core.sharding.facet import same_dimensions
 from xlamini.staging import ArgNames, avals_of
 
 
@@ -45,12 +46,11 @@ class Name(Primitive):
     """The identity with a name; tangents are not named."""
 
     name = "name"
-    makes_nan = False
+    checks = NO_NEW_NAN
+    sharding = same_dimensions()
 
     def shape_rule(self, x: ShapedArray, *, name: str) -> ShapedArray:
         return x
-
-    factors = same_dimensions
 
     def jvp(self, primals: Values, tangents: Values, *, name: str) -> Any:
         return self.bind(*primals, name=name), tangents[0]

@@ -21,6 +21,7 @@ from xlamini.core import (
     cotangent_aval,
     is_linear,
 )
+from xlamini.core.checks import Checks
 from xlamini.core.key_uses import KeyUses
 from xlamini.core.primitive import RunBody
 from xlamini.core.tangents import Linear
@@ -45,14 +46,16 @@ from xlamini.transforms.scan.rules import Parts, batch_body, jvp_body, live_mask
 from xlamini.transforms.while_loop.rules import prune
 
 
+def _key_uses(eqn: Any) -> KeyUses:
+    jaxpr, consts, carry = (eqn.params[name] for name in ("jaxpr", "num_consts", "num_carry"))
+    return uses_of_loop(eqn, jaxpr, consts, carry) if eqn.params["length"] > 1 else uses_of_call(jaxpr)
+
+
 class Scan(HigherOrder):
     """A loop over slices; one iteration of the compiled loop runs the body `unroll` times (0: no loop)."""
 
+    checks = Checks(key_uses=_key_uses)
     name = "scan"
-
-    def key_uses(self, eqn: Any) -> KeyUses:
-        jaxpr, consts, carry = (eqn.params[name] for name in ("jaxpr", "num_consts", "num_carry"))
-        return uses_of_loop(eqn, jaxpr, consts, carry) if eqn.params["length"] > 1 else uses_of_call(jaxpr)
 
     def operand_avals(self, params: Params) -> Avals:
         return params["jaxpr"].in_avals

@@ -32,6 +32,7 @@ from xlamini.core import (
 )
 from xlamini.core.hi_types import HiAval
 from xlamini.core.sharding.abstract_mesh import parts_along
+from xlamini.core.sharding.facet import Sharding
 from xlamini.core.tracer import build
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.dce import dce
@@ -46,6 +47,7 @@ from xlamini.primitives.collectives.varying import unvary_p, varying_along
 from xlamini.runtime import NamedSharding
 from xlamini.runtime.meshes.mesh import AnyMesh
 from xlamini.staging import HigherOrder, chosen, given, inverse, merged, nonzero_of, with_none, with_zeros
+from xlamini.staging.call.higher_order import axes_inside
 from xlamini.transforms.shard_map.hi_specs import spread
 from xlamini.transforms.shard_map.manual_axes import manual_axes
 from xlamini.transforms.shard_map.specs import (
@@ -64,10 +66,15 @@ _INDEX = ShapedArray((), np.dtype(np.int32))
 """The type of a leading argument, the platform index of a multi-platform module."""
 
 
+def _named_axes(params: Params) -> tuple[Any, ...]:
+    return tuple(name for name in axes_inside(params) if name not in params["manual"])
+
+
 class ShardMap(HigherOrder):
     """A per-device (SPMD) program; `manual` are the manual axes of the mesh."""
 
     name = "shard_map"
+    sharding = Sharding(named_axes=_named_axes)
 
     def shape_rule(
         self,
@@ -126,7 +133,7 @@ class ShardMap(HigherOrder):
     def batch(
         self, axis: Axis, operands: Values, dims: Dims, *, jaxpr: Jaxpr, **params: Any
     ) -> Any:
-        along = divided_along(axis, params, axis.name in self.named_axes({**params, "jaxpr": jaxpr}))
+        along = divided_along(axis, params, axis.name in _named_axes({**params, "jaxpr": jaxpr}))
         with manual_axes(params):
             batched, out_dims = batch(jaxpr, axis_within(axis, along, params), tuple(dims))
         ins, outs = (
@@ -191,9 +198,6 @@ class ShardMap(HigherOrder):
 
     def shown_params(self, params: Params) -> Params:
         return dict(sorted({**params, "manual": tuple(sorted(params["manual"], key=str))}.items()))
-
-    def named_axes(self, params: Params) -> tuple[Any, ...]:
-        return tuple(name for name in super().named_axes(params) if name not in params["manual"])
 
     def with_captured(self, operands: Values, params: Params) -> Any:
         """Captured values become operands that are replicated on every device."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Avals, Axis, Dims, Jaxpr, Params, ShapedArray, Values, close_over, is_linear, is_zero
+from xlamini.core.checks import Checks
 from xlamini.core.concretization import value_of
 from xlamini.core.effects import more_than_observing
 from xlamini.core.key_uses import KeyUses
@@ -36,20 +37,22 @@ from xlamini.transforms.while_loop.rules import (
 )
 
 
+def _key_uses(eqn: Any) -> KeyUses:
+    condition, body = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
+    skipped, consts = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
+    uses = uses_of_loop(eqn, body, consts, len(body.invars) - consts, skipped)
+    return uses._replace(reuses=(*uses.reuses, *key_uses(condition).reuses))
+
+
 class While(HigherOrder):
     """The while loop; its rules copy the params that they do not name (such as `max_steps`) to the loops they bind."""
 
+    checks = Checks(key_uses=_key_uses)
     name = "while"
     jaxpr_names: Mapping[str, str] = {"cond_jaxpr": "cond", "body_jaxpr": "body"}
     carries_lanes = True
     """Whether a batched loop carries the consts that differ between its lanes."""
     unknown_trips = True
-
-    def key_uses(self, eqn: Any) -> KeyUses:
-        condition, body = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
-        skipped, consts = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
-        uses = uses_of_loop(eqn, body, consts, len(body.invars) - consts, skipped)
-        return uses._replace(reuses=(*uses.reuses, *key_uses(condition).reuses))
 
     def operand_avals(self, params: Params) -> Avals:
         return [*params["cond_jaxpr"].in_avals[: params["cond_nconsts"]], *params["body_jaxpr"].in_avals]
