@@ -13,8 +13,8 @@ import numpy as np
 from xlamini.core import Values, float0
 from xlamini.core.compile_flags import compile_key, disable_most_optimizations, options_of
 from xlamini.core.errors import DeletedArrayError
-from xlamini.core.jax_flags import dump_ir_to, no_execution
-from xlamini.core.phases import COMPILE, Phase
+from xlamini.core.events import COMPILED, COMPILING, Phase, emit
+from xlamini.core.jax_flags import no_execution
 from xlamini.primitives.windows.conv_library import suits_eigen
 from xlamini.runtime import device_put_value, key_words
 from xlamini.runtime.dispatch import FastPath, fast_path
@@ -26,6 +26,7 @@ from xlamini.runtime.lifetime import explain_failure, release
 from xlamini.runtime.processes.group import spans_processes
 from xlamini.runtime.transfer_guards import unguarded
 from xlamini.runtime.versions import DISPATCH_ERRORS, EIGEN_CONVOLUTIONS, FAST_ON_CPU
+from xlamini.staging.compile.ledger import compiling
 from xlamini.staging.compile.lowered_program import (
     LoweredProgram,
     Options,
@@ -40,23 +41,16 @@ if TYPE_CHECKING:
 _SMALL = 2**24
 """Bytes computed by a program that is run without a look at the machine's memory."""
 
-# The imports inside functions load what many processes never use: the ledger, other targets, the disk cache, other
+# The imports inside functions load what many processes never use: other targets, the disk cache, other
 # processes.
 
 
 def compile_lowered(lowered: LoweredProgram, options: Options = None) -> Program:
     """Compile a lowered program, or load it from the disk cache; `options` are XLA's, by name, besides the flags'."""
-    from xlamini.staging.compile.ledger import compiling
-
     check_nest(lowered)
-    if dump_ir_to.value:
-        from xlamini.staging.compile.dump import dump
-
-        dump(lowered)
-    entry = compiling(lowered.ledger_entry, lowered.name)
-    with entry.measured(), Phase(COMPILE, lowered.name):
+    emit(COMPILING, lowered.name, lowered)
+    with Phase(COMPILED, lowered.name, call=compiling(lowered.ledger_entry, lowered.name)):
         executable = _executable(lowered, with_flags(lowered, options))
-    entry.compiled = True
     return Program(lowered, executable, _check_of_others(lowered))
 
 

@@ -8,17 +8,12 @@ what was left.
 
 from __future__ import annotations
 
-import warnings
-
-from xlamini.core import user_stacklevel
+from xlamini.core.events import EVICTED, emit
 from xlamini.core.frames import is_own
 from xlamini.core.memo import alive
 from xlamini.staging.run.jit import Jitted, jitted_functions
 from xlamini.staging.run.jit_caches import SharedCaches
 from xlamini.staging.run.program_cache import programs
-
-_MANY = 256
-"""The number of one function's programs that is worth a warning when the oldest are dropped."""
 
 
 def evict_programs(most: int) -> None:
@@ -36,7 +31,7 @@ def evict_programs(most: int) -> None:
     for caches in sorted(by_caches, key=lambda caches: -len(caches.programs)):
         if surplus <= 0:
             return
-        _warn_of_many(by_caches[caches][0].name, caches)
+        emit(EVICTED, by_caches[caches][0].name, caches)
         count = len(caches.programs)
         surplus -= _drop_oldest(caches, min(count - count // 2, surplus))
         for jitted in by_caches[caches]:
@@ -62,17 +57,3 @@ def _drop_oldest_eager(count: int) -> int:
     for key in oldest:
         programs.table.pop(key, None)
     return len(oldest)
-
-
-def _warn_of_many(name: str, caches: SharedCaches) -> None:
-    count = len(caches.programs)
-    if count < _MANY or caches.said_many:
-        return
-    caches.said_many = True
-    warnings.warn(
-        f"{name} has {count} programs, one for each combination of shapes, dtypes and static arguments that it was "
-        "called with; from now on the oldest are dropped, and compiled again if they are needed. Pad its arguments to "
-        "a few shapes",
-        UserWarning,
-        user_stacklevel(),
-    )
