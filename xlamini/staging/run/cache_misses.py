@@ -13,6 +13,7 @@ from xlamini.core import ShapedArray, first_difference
 from xlamini.core.compile_flags import compile_key, compile_names
 from xlamini.core.config import trace_context_names
 from xlamini.core.memo import alive
+from xlamini.core.structure import Structure
 from xlamini.runtime import KeyType, key_words
 from xlamini.runtime.meshes.program_placement import MeshPlacement
 from xlamini.staging.compile.ledger import Cause, Function
@@ -238,7 +239,8 @@ def _type(aval: ShapedArray) -> str:
 
 def cause_of_program(jitted: Jitted, traced: Any, plan: CallPlan, device: Any) -> Cause:
     """Why a trace that is known is compiled: for other devices or flags, or for the first time."""
-    earlier = [key for key in jitted.caches.programs if key.jaxpr is traced.jaxpr]
+    structure = Structure(traced.jaxpr)
+    earlier = [key for key in alive(jitted.caches.programs) if key.structure == structure]
     if not earlier:
         seen = jitted.caches.seen.get(hash(jitted.key(plan)))
         return EVICTED if jitted.caches.said_many or seen is None else seen.cause

@@ -11,6 +11,7 @@ from __future__ import annotations
 from xlamini.core.events import EVICTED, emit
 from xlamini.core.frames import is_own
 from xlamini.core.memo import alive
+from xlamini.core.structure import Structure
 from xlamini.staging.run.jit import Jitted, jitted_functions
 from xlamini.staging.run.jit_caches import SharedCaches
 from xlamini.staging.run.program_cache import programs
@@ -42,11 +43,11 @@ def evict_programs(most: int) -> None:
 def _drop_oldest(caches: SharedCaches, count: int) -> int:
     """Drop the `count` oldest programs with their traces; returns how many they were."""
     oldest = alive(caches.programs)[:count]
-    jaxprs = {key[0] for key in oldest}
+    dropped = {key.structure for key in oldest}
     for key in oldest:
         caches.programs.pop(key, None)
     for key, traced in list(caches.traces.items()):
-        if traced.jaxpr in jaxprs:
+        if Structure(traced.jaxpr) in dropped:
             caches.traces.pop(key, None)
     return len(oldest)
 

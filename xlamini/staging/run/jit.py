@@ -23,6 +23,7 @@ from xlamini.core.memo import alive, register
 from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.core.ref_cells import RefEscaped
 from xlamini.core.state import state
+from xlamini.core.structure import Structure
 from xlamini.core.wrapping import name_as_partial
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.runtime import key_words
@@ -268,13 +269,13 @@ class Jitted(Estimated):
 
     def _program(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
         key = self.program_key(plan, traced, device)
-        return program_once(self.caches, key, lambda: self.compiled(plan, traced, device))
+        return program_once(self.caches, key, self.name, lambda: self.compiled(plan, traced, device))
 
     def program_key(self, plan: CallPlan, traced: Trace, device: Any) -> ProgramKey:
         """What the program of a call depends on."""
-        keeps_donated = self.donates and (debug_nans.value or debug_infs.value)
-        flags = compile_key(), config.trace_context_key(), keeps_donated
-        return ProgramKey(traced.jaxpr, device, plan.tree, *flags, orders_of_call(self.options, plan, traced))
+        donated = tuple(self.donated(plan)) if self.donates else ()
+        flags = compile_key(), donated, config.trace_context_key()
+        return ProgramKey(Structure(traced.jaxpr), device, *flags, orders_of_call(self.options, plan, traced))
 
     def compiled(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
         """The program of this signature, compiled for a device or a mesh."""
