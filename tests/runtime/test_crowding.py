@@ -13,7 +13,8 @@ from tests.support import children
 from xlamini.core.frames import is_own
 from xlamini.core.memo import alive
 from xlamini.runtime.program_limit import Crowd, count_maps, crowd
-from xlamini.staging.run import eviction, program_cache
+from xlamini.staging.compile import listeners
+from xlamini.staging.run import program_cache
 from xlamini.staging.run.eviction import evict_programs
 from xlamini.staging.run.jit import jitted_functions
 
@@ -127,7 +128,7 @@ def test_programs_go_when_memory_maps_run_short(transform: str, most: int) -> No
 
 @pytest.mark.full
 def test_a_function_with_very_many_programs_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(eviction, "_MANY", 3)
+    monkeypatch.setattr(listeners, "_MANY", 3)
 
     @xlamini.jit
     def triple(x: xlamini.Array) -> xlamini.Array:

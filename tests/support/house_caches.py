@@ -63,7 +63,7 @@ REGISTRIES = {
     "staging/run/jit.py jitted_functions",  # of these two the memos of jitted functions are made
     "staging/run/jit_caches.py _shared",
     "staging/trace/trace_cache.py _by_function",
-    "staging/run/redefinition.py _last",  # texts; they tell that caches were cleared
+    "staging/run/entries.py last",  # weak references and texts; they tell that caches were cleared
 }
 
 

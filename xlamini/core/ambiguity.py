@@ -11,13 +11,17 @@ from typing import Any
 import numpy as np
 
 _INEXACT = float | complex | np.inexact
+_PLAIN = frozenset({int, bool, str, type(None)})
 
 
 def is_ambiguous(x: Any) -> bool:
     """Whether a value has a number in it that equals one of another meaning, 0.0 or -0.0, or not even itself, nan."""
+    kind = type(x)
+    if kind in _PLAIN:
+        return False
     if isinstance(x, _INEXACT):
         return bool(x != x or x == 0 or (isinstance(x, complex | np.complexfloating) and 0 in (x.real, x.imag)))
-    return any(map(is_ambiguous, _parts(x)))
+    return any(map(is_ambiguous, x if kind is tuple else _parts(x)))
 
 
 def exact_key(x: Any) -> Hashable:

@@ -94,14 +94,15 @@ def is_hidden(frame: FrameType) -> bool:
 
 def is_own(fun: Any) -> bool:
     """Whether a function belongs to the library, and so does what it wraps: a user may replace the code of either."""
-    codes = [getattr(level, "__code__", None) for level in (fun, inspect.unwrap(fun))]
-    return codes[1] is not None and all(own_files[code.co_filename] for code in codes if code is not None)
+    innermost = getattr(inspect.unwrap(fun), "__code__", None)
+    code: Any = getattr(fun, "__code__", innermost)
+    return innermost is not None and own_files[innermost.co_filename] and own_files[code.co_filename]
 
 
 def user_frame(depth: int = 1) -> FrameType | None:
     """The innermost user frame."""
     frame: FrameType | None = sys._getframe(depth)
-    while frame is not None and is_hidden(frame):
+    while frame is not None and hidden_files[frame.f_code.co_filename] and frame.f_back is not None:  # `is_hidden`
         frame = frame.f_back
     return frame
 

@@ -73,7 +73,7 @@ class Memo:
     def keep(self, key: Any, value: V) -> V:
         """Add an entry and return it; the oldest ones go while the limit is exceeded."""
         self.table[key] = value
-        while self._size() > self.limit:
+        while (len(self.table) if self.weight is None else self._weight()) > self.limit:
             _drop_oldest(self.table)
         return value
 
@@ -87,8 +87,9 @@ class Memo:
         self.table.clear()
         self.hits = 0
 
-    def _size(self) -> int:
-        return len(self.table) if self.weight is None else sum(map(self.weight, list(self.table.values())))
+    def _weight(self) -> int:
+        assert self.weight is not None
+        return sum(map(self.weight, list(self.table.values())))
 
     def __len__(self) -> int:
         return len(self.table)

@@ -17,6 +17,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from xlamini.core import events
+
 Listener = Callable[..., None]
 
 TRACED = "/jax/core/compile/jaxpr_trace_duration"
@@ -26,8 +28,11 @@ CACHE_ASKED = "/jax/compilation_cache/compile_requests_use_cache"
 CACHE_HIT, CACHE_MISS = "/jax/compilation_cache/cache_hits", "/jax/compilation_cache/cache_misses"
 
 
+_DURATIONS = {events.TRACED: TRACED, events.LOWERED: LOWERED, events.COMPILED: COMPILED}
+_ANSWERS = {events.FOUND: CACHE_HIT, events.MISSING: CACHE_MISS, events.REFUSED: CACHE_MISS}
+
 listeners: list[tuple[str, Listener]] = []
-"""All listeners, with the kind of their events; what is to be measured asks first whether there are any."""
+"""All listeners, with the kind of their events."""
 
 
 def register_event_listener(callback: Listener) -> None:
@@ -139,6 +144,7 @@ def clear_event_listeners() -> None:
     >>> record_event("/my/event")  # nobody listens
     """
     listeners.clear()
+    _follow_library()
 
 
 def record_event(event: str, **kwargs: str | int) -> None:
@@ -185,23 +191,39 @@ def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
     _call("scalar", event, (value,), kwargs)
 
 
-def record_since(event: str, start: float, name: str) -> None:
+def _report_duration(event: events.Event) -> None:
     """Report the work of the library on a function: its duration, and its time span."""
-    end = time.time()
-    record_event_duration_secs(event, end - start, fun_name=name)
-    record_event_time_span(event, start, end, fun_name=name)
+    name, end = _DURATIONS[event.kind], time.time()
+    record_event_duration_secs(name, event.seconds, fun_name=event.name)
+    record_event_time_span(name, end - event.seconds, end, fun_name=event.name)
+
+
+def _report_answer(event: events.Event) -> None:
+    record_event(CACHE_ASKED)
+    record_event(_ANSWERS[event.kind])
+
+
+def _follow_library() -> None:
+    """Listen to the library's events if, and only if, there are listeners."""
+    events.unsubscribe(_report_duration)
+    events.unsubscribe(_report_answer)
+    if listeners:
+        events.subscribe(_report_duration, *_DURATIONS)
+        events.subscribe(_report_answer, *_ANSWERS)
 
 
 def _register(kind: str, callback: Listener) -> None:
     if not callable(callback):
         raise TypeError(f"monitoring: a listener must be a function, got {callback!r}")
     listeners.append((kind, callback))
+    _follow_library()
 
 
 def _unregister(kind: str, callback: Listener) -> None:
     if (kind, callback) not in listeners:
         raise ValueError(f"monitoring: {callback!r} is not registered for this kind of event")
     listeners.remove((kind, callback))
+    _follow_library()
 
 
 def _call(kind: str, event: str, values: tuple[Any, ...], metadata: dict[str, Any]) -> None:

@@ -11,9 +11,9 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from xlamini.core import config
 from xlamini.core.check import check_jaxpr
+from xlamini.core.events import REWRITTEN, Phase
 from xlamini.core.jaxpr import Jaxpr, rewrites
 from xlamini.core.memo import paused_gc
-from xlamini.core.phases import REWRITE, Phase
 from xlamini.core.state import state
 from xlamini.core.tracer import Tracer
 
@@ -37,10 +37,9 @@ def rewrite(fun: Callable[Concatenate[Jaxpr, P], R]) -> Callable[Concatenate[Jax
         if result is not None:
             rewrites.hits += 1
             return result
-        recorder = config.recorder.value
-        with paused_gc(), Phase(REWRITE, jaxpr.name):
-            call = fun if recorder is None else recorder.around(fun)
-            result = call(jaxpr, *options, **no_keywords)
+        with paused_gc(), Phase(REWRITTEN, jaxpr.name) as phase:
+            result = fun(jaxpr, *options, **no_keywords)
+            phase.program = fun, jaxpr, result
         if config.enable_checks.value:
             check_result(result)
         return _keep(jaxpr, key, result)

@@ -95,6 +95,26 @@ def _new_key(jaxpr: Jaxpr, kind: Callable[[Jaxpr], Hashable], seen_as: Callable[
         return _Key(_structure(jaxpr, kind, lambda param: seen_as(hashable(param))))
 
 
+class Structure:
+    """A program as a key of programs that run alike: the same jaxpr, or one of the same `executable_key`.
+
+    That key takes time, so most programs are told apart by the number of equations and the types of the operands.
+    """
+
+    __slots__ = ("_hash", "jaxpr")
+
+    def __init__(self, jaxpr: Jaxpr):
+        self.jaxpr, self._hash = jaxpr, hash((len(jaxpr.eqns), *[id(v.aval) for v in jaxpr.invars]))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not Structure or self._hash != other._hash:
+            return False
+        return self.jaxpr is other.jaxpr or executable_key(self.jaxpr) == executable_key(other.jaxpr)
+
+
 class Identity:
     """A value that cannot be hashed, as a key: equal to itself alone."""
 

@@ -5,14 +5,14 @@ in the program around it, so only programs of their own are kept.
 """
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any, NamedTuple
 
 from xlamini.core import Jaxpr, config
 from xlamini.core.call_graph import call_graph
+from xlamini.core.events import REWRITTEN, Phase, subscribe
 
 
 class Rewrite(NamedTuple):
@@ -29,23 +29,13 @@ class Recorder:
 
     def __init__(self) -> None:
         self.rewrites: list[Rewrite] = []
-        self._depth = 0
         self._traces: list[tuple[dict[Any, Any], Any]] = []
 
-    def around(self, fun: Callable[..., Any]) -> Callable[..., Any]:
-        """The rewrite, which notes what it takes and gives, unless it is part of another one."""
-
-        def noted(jaxpr: Jaxpr, *options: Any) -> Any:
-            start, self._depth = time.perf_counter(), self._depth + 1
-            try:
-                result = fun(jaxpr, *options)
-            finally:
-                self._depth -= 1
-            if self._depth == 0:
-                self.rewrites.append(Rewrite(fun.__name__, jaxpr, _jaxprs(result), time.perf_counter() - start))
-            return result
-
-        return noted
+    def rewritten(self, phase: Phase) -> None:
+        """Note what a rewrite took and gave, unless it is part of another one."""
+        if not _is_inside(phase):
+            fun, jaxpr, result = phase.program
+            self.rewrites.append(Rewrite(fun.__name__, jaxpr, _jaxprs(result), phase.seconds))
 
     def traced(self, traces: dict[Any, Any], key: Any) -> None:
         """Note that a jitted function keeps a trace for this recorder."""
@@ -73,6 +63,16 @@ def recording(recorder: Recorder) -> Iterator[None]:
     finally:
         config.recorder.set_local(before)
         recorder.forget()
+
+
+subscribe(lambda phase: config.recorder.value.rewritten(phase), REWRITTEN, under=config.recorder)
+
+
+def _is_inside(phase: Phase) -> bool:
+    outer = phase.outer
+    while outer is not None and outer.kind != REWRITTEN:
+        outer = outer.outer
+    return outer is not None
 
 
 def _jaxprs(result: Any) -> tuple[Jaxpr, ...]:

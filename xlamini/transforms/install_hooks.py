@@ -21,6 +21,7 @@ from xlamini.runtime.call_failures import explain
 from xlamini.runtime.dispatch import set_tracer_class
 from xlamini.runtime.meshes.current_mesh import sharding_of_type
 from xlamini.runtime.meshes.named_sharding import split_in_type
+from xlamini.staging.compile.listeners import listen
 from xlamini.staging.run.eager import evaluate_primitive
 from xlamini.staging.run.eviction import evict_programs
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
@@ -114,6 +115,7 @@ hooks.install(
     explain_error=explain,
 )
 set_tracer_class(Tracer)
+listen()
 
 # A primitive whose transpose is written in a later module.
 slice_p.adjoint = pad_p

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from xlamini.core import cache_flags, user_stacklevel
+from xlamini.core.events import FOUND, MISSING, READ, REFUSED, STORED, Event, emit, subscribe
 from xlamini.runtime.files.cache_folder import folder
 from xlamini.runtime.files.disk_entry import Damaged, Header, packed, unpacked
 from xlamini.runtime.files.disk_key import Key
@@ -71,12 +72,17 @@ class _Memory:
         self.unwritable: set[str] = set()
         self.sketches: tuple[str, int, frozenset[str]] | None = None
 
-    def count(self, **more: float) -> None:
-        with self.lock:
-            self.stats = self.stats._replace(**{name: getattr(self.stats, name) + n for name, n in more.items()})
-
 
 _memory = _Memory()
+
+
+def _count(event: Event) -> None:
+    with _memory.lock:
+        more = {name: getattr(_memory.stats, name) + n for name, n in event.program.items()}
+        _memory.stats = _memory.stats._replace(**more)
+
+
+subscribe(_count, READ, FOUND, MISSING, REFUSED, STORED)
 
 
 def stats() -> Stats:
@@ -116,16 +122,16 @@ def find(key: Key) -> tuple[Header, bytes] | None:
     try:
         data = _read(path)
         if data is None:
-            _memory.count(misses=1)
+            emit(MISSING, key.name, {"misses": 1})
             return None
         header, program = unpacked(data)
         if not _is_current(key, header):
-            _memory.count(misses=1)
+            emit(MISSING, key.name, {"misses": 1})
             return None
     except (Damaged, OSError) as error:
         reject(key, error)
         return None
-    _memory.count(bytes_read=len(data))
+    emit(READ, key.name, {"bytes_read": len(data)})
     return header, program
 
 
@@ -156,21 +162,17 @@ def _check_owner(status: os.stat_result) -> None:
         raise Damaged("may be written by other users (chmod go-w makes it yours alone)")
 
 
-def record_miss() -> None:
-    """Record that no file has a program's sketch."""
-    _memory.count(misses=1)
-
-
 def record_hit(key: Key, header: Header, seconds: float) -> None:
     """Record a hit that took `seconds` to load, and mark the entry as most recently used."""
-    _memory.count(hits=1, seconds_loading=seconds, seconds_saved=max(header["seconds"] - seconds, 0.0))
+    saved = max(header["seconds"] - seconds, 0.0)
+    emit(FOUND, key.name, {"hits": 1, "seconds_loading": seconds, "seconds_saved": saved}, seconds)
     with contextlib.suppress(OSError, NotImplementedError):  # the folder may be read-only
         os.utime(path_of(key), follow_symlinks=False)
 
 
 def reject(key: Key, error: Exception) -> None:
     """Report a damaged entry, and remove its file."""
-    _memory.count(misses=1, refused=1)
+    emit(REFUSED, key.name, {"misses": 1, "refused": 1})
     path = path_of(key)
     _remove(path)  # first, as a warning may be an error
     say = report_unkept if isinstance(error, OSError) else report
@@ -218,7 +220,7 @@ def store(key: Key, program: bytes, seconds: float, about: dict[str, Any]) -> No
         report_unkept(where, f"nothing can be stored in {where}: {error}; programs are compiled and not kept", error)
         _memory.unwritable.add(where)
         return
-    _memory.count(stored=1, bytes_written=len(data))
+    emit(STORED, key.name, {"stored": 1, "bytes_written": len(data)}, seconds)
 
 
 def _write(where: str, path: str, data: bytes) -> None:

@@ -13,11 +13,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from xlamini.core import Jaxpr, monitoring, subjaxprs
+from xlamini.core import Jaxpr, subjaxprs
 from xlamini.core.cache_flags import compilation_cache_check_contents, programs_are_keyed_by_module
 from xlamini.core.digest import NoDigest, digest, sketch
 from xlamini.core.errors import FfiTargetError, JaxRuntimeError
-from xlamini.core.phases import LOAD, Phase
+from xlamini.core.events import LOADED, MISSING, Phase, emit
 from xlamini.runtime.executable import Executable, check_options, load_program
 from xlamini.runtime.files import disk_cache
 from xlamini.runtime.files.disk_entry import Damaged
@@ -36,9 +36,6 @@ def cached_executable(program: CompileRequest, options: Options) -> Executable:
     check_options(options or {})
     known = key_of(program, options) if disk_cache.may_have(sketch(program.pruned)) else None
     found = None if known is None else _loaded(program, options, known)
-    if monitoring.listeners:
-        monitoring.record_event(monitoring.CACHE_ASKED)
-        monitoring.record_event(monitoring.CACHE_MISS if found is None else monitoring.CACHE_HIT)
     return _kept(program, options, known) if found is None else found
 
 
@@ -77,7 +74,7 @@ def _loaded(program: CompileRequest, options: Options, known: Key) -> Executable
         return None
     header, serialized = found
     try:
-        with Phase(LOAD, program.name):
+        with Phase(LOADED, program.name):
             executable = load_program(serialized, **interface_of(program, options))
     except FfiTargetError:
         raise  # the entry is fine, and compiling would fail too
@@ -109,10 +106,10 @@ def _kept(program: CompileRequest, options: Options, known: Key | None) -> Execu
     The least time is divided among the segments of a program, so that those not stored take less than it in all.
     """
     start = time.perf_counter()
+    if known is None:
+        emit(MISSING, program.name, {"misses": not _is_of_this_process(program)})
     executable = backend_compile(program, options)
     seconds = time.perf_counter() - start
-    if known is None and not _is_of_this_process(program):
-        disk_cache.record_miss()
     if disk_cache.takes(seconds * program.segment_count) and (known := known or key_of(program, options)) is not None:
         _store(program, executable, known, seconds)
     return executable

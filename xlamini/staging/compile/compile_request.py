@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import logging
 import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,10 +12,9 @@ from xlamini.core.cache_flags import programs_are_kept, programs_are_keyed_by_mo
 from xlamini.core.compile_flags import outlining
 from xlamini.core.config import trace_flags, under
 from xlamini.core.effects import ffi_effect
+from xlamini.core.events import LOWERED, XLA_COMPILED, XLA_COMPILING, Phase, emit
 from xlamini.core.form import Platform
 from xlamini.core.further_rules import further
-from xlamini.core.jax_flags import log_compiles
-from xlamini.core.phases import LOWER, Phase
 from xlamini.interpreters.physical import is_extended
 from xlamini.runtime.executable import Executable, compile_module
 from xlamini.runtime.layout import Order
@@ -25,8 +23,6 @@ from xlamini.staging.compile import pipeline
 
 if TYPE_CHECKING:
     from xlamini.interpreters.outline.segments import Segments
-
-_logger = logging.getLogger("xlamini")
 
 Options = Mapping[str, Any] | None
 """Options of XLA, by name."""
@@ -124,7 +120,7 @@ class CompileRequest:
             # Imported here because MLIR's bindings cost 0.1 s, which a user who only looks at jaxprs should not pay.
             from xlamini.lowering.module import lower_jaxpr
 
-            with under(self.flags), Phase(LOWER, self.name):
+            with under(self.flags), Phase(LOWERED, self.name):
                 how = (), self.spread, self.orders and (*self.orders.ins, *self.orders.outs)
                 self._module = lower_jaxpr(self.jaxpr, self.name, self.device.platform, self.aliases, *how)
         return self._module
@@ -216,12 +212,9 @@ def _unusable(donated: Sequence[bool], used: Sequence[bool], aliases: Sequence[i
 
 
 def backend_compile(program: CompileRequest, options: Options) -> Executable:
-    """Call XLA's compiler for a lowered program; under flag `log_compiles` two messages say so."""
-    effects, logs = program.pruned.effects, log_compiles.value
-    if logs:
-        types = ", ".join(aval.str_short() for aval in program.pruned.in_avals)
-        _logger.warning("Compiling jit(%s) with global shapes and types [%s]", program.name, types)
-    start = time.monotonic()
+    """Call XLA's compiler for a lowered program."""
+    effects, start = program.pruned.effects, time.monotonic()
+    emit(XLA_COMPILING, program.name, program)
     executable = compile_module(
         program.module,
         host_callbacks=program.host_callbacks,
@@ -231,8 +224,7 @@ def backend_compile(program: CompileRequest, options: Options) -> Executable:
     )
     if program.orders is not None:
         executable.read_orders()
-    if logs:
-        _logger.warning("Finished XLA compilation of jit(%s) in %.3f sec", program.name, time.monotonic() - start)
+    emit(XLA_COMPILED, program.name, program, time.monotonic() - start)
     return executable
 
 

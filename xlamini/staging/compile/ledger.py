@@ -8,14 +8,20 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, overload
 
 from xlamini.core.config import recorder
+from xlamini.core.events import COMPILED, LOADED, LOWERED, PREPARED, REWRITTEN, TRACED, Phase
 from xlamini.core.frames import user_line
 from xlamini.core.jax_flags import report
-from xlamini.core.phases import LOAD, PHASES, Seconds, measured
+
+Seconds = dict[str, float]
+"""Seconds by the name of the phase."""
+
+_PHASES = {
+    TRACED: "trace", REWRITTEN: "rewrite", PREPARED: "rewrite", LOWERED: "lower", COMPILED: "compile", LOADED: "load"
+}  # fmt: skip
 
 MOST = 4096
 """How many entries the ledger keeps."""
@@ -77,11 +83,13 @@ class Compilation:
     @property
     def from_disk(self) -> bool:
         """Whether the program was read from the disk cache."""
-        return LOAD in self.seconds
+        return _PHASES[LOADED] in self.seconds
 
-    def measured(self) -> AbstractContextManager[None]:
-        """A context that adds the phases inside to this entry."""
-        return measured(self.seconds)
+    def add(self, phase: Phase) -> None:
+        """Add the seconds of a phase that belongs to this entry."""
+        name = _PHASES[phase.kind]
+        self.seconds[name] = self.seconds.get(name, 0.0) + phase.own_seconds
+        self.compiled |= phase.kind == COMPILED
 
     def as_dict(self) -> dict[str, Any]:
         """Name, line, cause and seconds, for JSON."""
@@ -125,7 +133,8 @@ class Compilations(Sequence[Compilation]):
     @property
     def seconds(self) -> Seconds:
         """The seconds of each phase, over all entries."""
-        return {p: sum(e.seconds.get(p, 0.0) for e in self) for p in PHASES if any(p in e.seconds for e in self)}
+        names = dict.fromkeys(_PHASES.values())
+        return {p: sum(e.seconds.get(p, 0.0) for e in self) for p in names if any(p in e.seconds for e in self)}
 
     def by_function(self) -> dict[Function, Compilations]:
         """The entries of each function."""

@@ -13,8 +13,8 @@ import numpy as np
 from xlamini.core import Values, float0
 from xlamini.core.compile_flags import compile_key, disable_most_optimizations, options_of
 from xlamini.core.errors import DeletedArrayError
-from xlamini.core.jax_flags import dump_ir_to, no_execution
-from xlamini.core.phases import COMPILE, Phase
+from xlamini.core.events import COMPILED, COMPILING, Phase, emit
+from xlamini.core.jax_flags import no_execution
 from xlamini.primitives.windows.conv_library import suits_eigen
 from xlamini.runtime import device_put_value, key_words
 from xlamini.runtime.dispatch import FastPath, fast_path
@@ -33,6 +33,7 @@ from xlamini.staging.compile.compile_request import (
     check_nest,
     interface_of,
 )
+from xlamini.staging.compile.ledger import compiling
 
 if TYPE_CHECKING:
     from xlamini.runtime.targets.compile_only import CompileOnlyModule
@@ -40,23 +41,16 @@ if TYPE_CHECKING:
 _SMALL = 2**24
 """Bytes computed by a program that is run without a look at the machine's memory."""
 
-# The imports inside functions load what many processes never use: the ledger, other targets, the disk cache, other
+# The imports inside functions load what many processes never use: other targets, the disk cache, other
 # processes.
 
 
 def compile_lowered(lowered: CompileRequest, options: Options = None) -> Program:
     """Compile a lowered program, or load it from the disk cache; `options` are XLA's, by name, besides the flags'."""
-    from xlamini.staging.compile.ledger import compiling
-
     check_nest(lowered)
-    if dump_ir_to.value:
-        from xlamini.staging.compile.dump import dump
-
-        dump(lowered)
-    entry = compiling(lowered.ledger_entry, lowered.name)
-    with entry.measured(), Phase(COMPILE, lowered.name):
+    emit(COMPILING, lowered.name, lowered)
+    with Phase(COMPILED, lowered.name, call=compiling(lowered.ledger_entry, lowered.name)):
         executable = _executable(lowered, with_flags(lowered, options))
-    entry.compiled = True
     return Program(lowered, executable, _check_of_others(lowered))
 
 

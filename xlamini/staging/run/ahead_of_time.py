@@ -70,7 +70,7 @@ class AheadOfTime:
         key = lowered.of_calls
         if key is None or key != self._jitted.program_key(plan, traced, key.device):  # flags have been changed
             return make()
-        program = program_once(self._jitted.caches, key, make)
+        program = program_once(self._jitted.caches, key, self._jitted.name, make)
         return program if program.executable.is_single else make()
 
     @functools.cached_property

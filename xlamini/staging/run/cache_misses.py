@@ -1,10 +1,9 @@
 """Why a jitted function is traced or compiled: how its call differs from the nearest earlier one.
 
-The ledger of compilations keeps the answers; under flag `explain_cache_misses` each new trace is logged with its own.
+The ledger of compilations keeps the answers. A first call has none, so this is loaded for a second miss.
 """
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -12,23 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 from xlamini.core import ShapedArray, first_difference
 from xlamini.core.compile_flags import compile_key, compile_names
-from xlamini.core.config import recorder, trace_context_names
-from xlamini.core.errors import TooManyCompilationsError
-from xlamini.core.frames import is_own, user_line
-from xlamini.core.jax_flags import explain_cache_misses
+from xlamini.core.config import trace_context_names
 from xlamini.core.memo import alive
+from xlamini.core.structure import Structure
 from xlamini.runtime import KeyType, key_words
 from xlamini.runtime.meshes.program_placement import MeshPlacement
-from xlamini.staging.compile.ledger import Cause, Compilation, Compilations, add, compilations
+from xlamini.staging.compile.ledger import Cause, Function
 from xlamini.staging.run.call_plan import CallPlan
-from xlamini.staging.run.jit_caches import Seen, SharedCaches
-from xlamini.staging.run.redefinition import CLEARED, FIRST, cause_of_new, function_of, remember, short
+from xlamini.staging.run.entries import FIRST_OF_OWN
+from xlamini.staging.run.jit_caches import SharedCaches
+from xlamini.staging.run.redefinition import CLEARED, cause_of_new, short
 from xlamini.staging.trace.arguments import parameter_names
 
 if TYPE_CHECKING:
     from xlamini.staging.run.jit import Jitted
-
-_logger = logging.getLogger("xlamini")
 
 _NEAREST = 4
 """How many earlier calls are compared, the newest: more would take longer than tracing a small function."""
@@ -47,95 +43,20 @@ _CAPTURED = Cause(
     "it closes over a traced value of the function around it, so that each trace of that one traces it again",
     "pass the value as an argument",
 )
-_AHEAD = Cause(
-    "ahead of time",
-    "",
-    "it was traced before, and lowered again on demand",
-    "keep what lower() or compile() returns",
-)
 _NEW_CONTEXT = Cause(
     "context", "", "a flag or a context has been defined since, and is part of every call", "define it before the calls"
 )
-_OWN = "call it inside of a jitted function"
-
-
-def entry_of_trace(jitted: Jitted, key: tuple, plan: CallPlan) -> Compilation:
-    """The entry of the ledger for a call that is traced now; `key` is that of `Jitted.trace`."""
-    caches, is_own_function = jitted.caches, is_own(jitted.fun)
-    function = function_of(jitted.fun, jitted.name)
-    if is_own_function:
-        cause = _nearest(key, plan, jitted) or FIRST._replace(edit=_OWN)
-    else:
-        cause = _seen_before(caches, key) or _nearest(key, plan, jitted) or _of_empty(jitted, function)
-    entry = Compilation(function, cause, user_line(), is_own_function)
-    if explain_cache_misses.value and not is_own_function:
-        _log(entry)
-    return entry
-
-
-def keep_trace(jitted: Jitted, key: tuple, plan: CallPlan, entry: Compilation, captures_tracers: bool) -> None:
-    """Put the entry of a trace that is done into the ledger, and remember its key; one for an inspection is dropped."""
-    caches = jitted.caches
-    if recorder.value is not None:
-        recorder.value.traced(caches.traces, key)
-        return
-    if not (caches.seen or entry.is_own):
-        remember(jitted.fun, entry.function, jitted.options)
-    entry.traced = True
-    plan.entries.append(add(entry))
-    caches.remember(hash(key), Seen(threading.get_ident(), captures_tracers, entry.cause))
-
-
-class _Counted:
-    """A context in which a program is compiled; one that fails does not count."""
-
-    def __init__(self, caches: SharedCaches):
-        self.caches = caches
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: Any, *error: Any) -> None:
-        self.caches.compiled += kind is None
-
-
-def entry_of_program(jitted: Jitted, traced: Any, plan: CallPlan, device: Any) -> _Counted:
-    """The context in which a call is compiled, with an entry; TooManyCompilationsError if that is one too many."""
-    if not plan.entries:
-        plan.entries.append(_entry_without_trace(jitted, _of_program(jitted, traced, plan, device)))
-    entry, most = plan.entries[-1], jitted.options.max_compiles
-    if most is not None and jitted.caches.compiled >= most:
-        raise TooManyCompilationsError(
-            f"{jitted.name} would be compiled once more, but max_compiles={most}. {entry.cause.kind}: "
-            f"{'; '.join([entry.cause.text, *entry.cause.also])}. To avoid it, "
-            f"{entry.cause.edit or 'raise max_compiles'}"
-        )
-    return _Counted(jitted.caches)
-
-
-def entry_of_lowering(jitted: Jitted, plan: CallPlan) -> Compilation:
-    """The entry of a program that is lowered now: that of its trace, if it was made by this call."""
-    return plan.entries.pop() if plan.entries else _entry_without_trace(jitted, _AHEAD)
-
-
-def compilations_of(jitted: Jitted) -> Compilations:
-    """The entries of all functions with the code of this one."""
-    function = function_of(jitted.fun, jitted.name)
-    return compilations(lambda entry: entry.function == function)
-
-
-def _entry_without_trace(jitted: Jitted, cause: Cause) -> Compilation:
-    return add(Compilation(function_of(jitted.fun, jitted.name), cause, user_line(), is_own(jitted.fun)))
-
-
-def _log(entry: Compilation) -> None:
-    cause, function = entry.cause, entry.function
-    where = f" defined at {function.file}:{function.line}" if function.file else ""
-    lines = [cause.text, *cause.also, *[f"to avoid it, {cause.edit}"] * bool(cause.edit)]
-    text = "\n".join(f"  {line}" for line in lines)
-    _logger.warning("TRACING CACHE MISS at %s:\n  for %s%s\n%s", entry.where, entry.name, where, text)
 
 
 # --- a trace
+
+
+def cause_of_trace(jitted: Jitted, key: tuple, plan: CallPlan, function: Function, is_own: bool) -> Cause:
+    """Why a call is traced; `key` is that of `Jitted.trace`, `function` what the ledger knows the function by."""
+    if is_own:
+        return _nearest(key, plan, jitted) or FIRST_OF_OWN
+    cause = _seen_before(jitted.caches, key) or _nearest(key, plan, jitted)
+    return cause or cause_of_new(jitted.fun, function, jitted.options)
 
 
 def _seen_before(caches: SharedCaches, key: tuple) -> Cause | None:
@@ -148,10 +69,6 @@ def _seen_before(caches: SharedCaches, key: tuple) -> Cause | None:
     if all(s.captures_tracers for s in ([seen] if seen else caches.seen.values())):
         return _CAPTURED
     return EVICTED if caches.said_many else CLEARED
-
-
-def _of_empty(jitted: Jitted, function: Any) -> Cause:
-    return cause_of_new(jitted.fun, function, jitted.options)
 
 
 def _nearest(key: tuple, plan: CallPlan, jitted: Jitted) -> Cause | None:
@@ -320,9 +237,10 @@ def _type(aval: ShapedArray) -> str:
 # --- a program of a trace that is known
 
 
-def _of_program(jitted: Jitted, traced: Any, plan: CallPlan, device: Any) -> Cause:
+def cause_of_program(jitted: Jitted, traced: Any, plan: CallPlan, device: Any) -> Cause:
     """Why a trace that is known is compiled: for other devices or flags, or for the first time."""
-    earlier = [key for key in jitted.caches.programs if key.jaxpr is traced.jaxpr]
+    structure = Structure(traced.jaxpr)
+    earlier = [key for key in alive(jitted.caches.programs) if key.structure == structure]
     if not earlier:
         seen = jitted.caches.seen.get(hash(jitted.key(plan)))
         return EVICTED if jitted.caches.said_many or seen is None else seen.cause

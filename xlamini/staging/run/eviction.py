@@ -8,17 +8,13 @@ what was left.
 
 from __future__ import annotations
 
-import warnings
-
-from xlamini.core import user_stacklevel
+from xlamini.core.events import EVICTED, emit
 from xlamini.core.frames import is_own
 from xlamini.core.memo import alive
+from xlamini.core.structure import Structure
 from xlamini.staging.run.jit import Jitted, jitted_functions
 from xlamini.staging.run.jit_caches import SharedCaches
 from xlamini.staging.run.program_cache import programs
-
-_MANY = 256
-"""The number of one function's programs that is worth a warning when the oldest are dropped."""
 
 
 def evict_programs(most: int) -> None:
@@ -36,7 +32,7 @@ def evict_programs(most: int) -> None:
     for caches in sorted(by_caches, key=lambda caches: -len(caches.programs)):
         if surplus <= 0:
             return
-        _warn_of_many(by_caches[caches][0].name, caches)
+        emit(EVICTED, by_caches[caches][0].name, caches)
         count = len(caches.programs)
         surplus -= _drop_oldest(caches, min(count - count // 2, surplus))
         for jitted in by_caches[caches]:
@@ -47,11 +43,11 @@ def evict_programs(most: int) -> None:
 def _drop_oldest(caches: SharedCaches, count: int) -> int:
     """Drop the `count` oldest programs with their traces; returns how many they were."""
     oldest = alive(caches.programs)[:count]
-    jaxprs = {key[0] for key in oldest}
+    dropped = {key.structure for key in oldest}
     for key in oldest:
         caches.programs.pop(key, None)
     for key, traced in list(caches.traces.items()):
-        if traced.jaxpr in jaxprs:
+        if Structure(traced.jaxpr) in dropped:
             caches.traces.pop(key, None)
     return len(oldest)
 
@@ -62,17 +58,3 @@ def _drop_oldest_eager(count: int) -> int:
     for key in oldest:
         programs.table.pop(key, None)
     return len(oldest)
-
-
-def _warn_of_many(name: str, caches: SharedCaches) -> None:
-    count = len(caches.programs)
-    if count < _MANY or caches.said_many:
-        return
-    caches.said_many = True
-    warnings.warn(
-        f"{name} has {count} programs, one for each combination of shapes, dtypes and static arguments that it was "
-        "called with; from now on the oldest are dropped, and compiled again if they are needed. Pad its arguments to "
-        "a few shapes",
-        UserWarning,
-        user_stacklevel(),
-    )

@@ -15,14 +15,15 @@ from xlamini.core import Tracer, Values, active, config, flatten_from_user, paus
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.compile_flags import compile_key
 from xlamini.core.compile_time import tracers_in
+from xlamini.core.events import PREPARED, Phase
 from xlamini.core.frames import is_own
 from xlamini.core.jax_flags import debug_infs, debug_key_reuse, debug_nans, debug_purity
 from xlamini.core.jaxpr import is_expanded
 from xlamini.core.memo import alive, register
-from xlamini.core.phases import REWRITE, Phase
 from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.core.ref_cells import RefEscaped
 from xlamini.core.state import state
+from xlamini.core.structure import Structure
 from xlamini.core.wrapping import name_as_partial
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.runtime import key_words
@@ -39,6 +40,7 @@ from xlamini.staging.compile.placement import Placement, orders_of_call, placeme
 from xlamini.staging.compile.program import Program, compile_lowered
 from xlamini.staging.run.call_plan import CallPlan, with_values_for_types
 from xlamini.staging.run.donation import donated_arguments, donated_leaves, warn_of_unusable
+from xlamini.staging.run.entries import compilations_of, entry_of_lowering, entry_of_program, entry_of_trace, keep_trace
 from xlamini.staging.run.estimates import Estimated
 from xlamini.staging.run.hi_calls import plan_in_arrays, takes_or_returns_values, trace_in_arrays
 from xlamini.staging.run.jit_caches import ProgramKey, program_once, shared_caches, traces, unshare, with_refs
@@ -233,12 +235,8 @@ class Jitted(Estimated):
         return self._new_trace(key, plan) if cached is None else cached
 
     def _new_trace(self, key: Any, plan: CallPlan) -> Trace:
-        from xlamini.staging.run.cache_misses import entry_of_trace, keep_trace
-
-        entry = entry_of_trace(self, key, plan)
-        with entry.measured():
-            fun = functools.partial(of_dynamic, self.fun, plan.statics)
-            traced = trace(fun, plan.tree, plan.avals, None, plan.names, self.name)
+        entry, fun = entry_of_trace(self, key, plan), functools.partial(of_dynamic, self.fun, plan.statics)
+        traced = trace(fun, plan.tree, plan.avals, None, plan.names, self.name, call=entry)
         captures_tracers = any(type(x) is Tracer for x in traced.captured)
         keep_trace(self, key, plan, entry, captures_tracers)
         if shardings := self.out_shardings(traced):
@@ -272,28 +270,26 @@ class Jitted(Estimated):
 
     def _program(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
         key = self.program_key(plan, traced, device)
-        return program_once(self.caches, key, lambda: self.compiled(plan, traced, device))
+        return program_once(self.caches, key, self.name, lambda: self.compiled(plan, traced, device))
 
     def program_key(self, plan: CallPlan, traced: Trace, device: Any) -> ProgramKey:
         """What the program of a call depends on."""
-        keeps_donated = self.donates and (debug_nans.value or debug_infs.value)
-        flags = compile_key(), config.trace_context_key(), keeps_donated
-        return ProgramKey(traced.jaxpr, device, plan.tree, *flags, orders_of_call(self.options, plan, traced))
+        donated = tuple(self.donated(plan)) if self.donates else ()
+        flags = compile_key(), donated, config.trace_context_key()
+        return ProgramKey(Structure(traced.jaxpr), device, *flags, orders_of_call(self.options, plan, traced))
 
     def compiled(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
         """The program of this signature, compiled for a device or a mesh."""
-        from xlamini.staging.run.cache_misses import entry_of_program
-
-        with entry_of_program(self, traced, plan, device):
-            return compile_lowered(self.lower(plan, traced, device, in_segments=True), self.options.compiler)
+        entry_of_program(self, traced, plan, device)
+        program = compile_lowered(self.lower(plan, traced, device, in_segments=True), self.options.compiler)
+        self.caches.compiled += 1
+        return program
 
     def lower(self, plan: CallPlan, traced: Trace, device: Any, in_segments: bool = False) -> CompileRequest:
         """The program of this signature, lowered for a device or a mesh."""
-        from xlamini.staging.run.cache_misses import entry_of_lowering
-
         captured, options, entry = len(traced.captured), self.options, entry_of_lowering(self, plan)
         donated = [False] * captured + self.donated(plan)
-        with paused_gc(), entry.measured(), Phase(REWRITE, self.name):
+        with paused_gc(), Phase(PREPARED, self.name, call=entry):
             how = options.keep_unused, options.outline, in_segments, orders_of_call(options, plan, traced)
             lowered = CompileRequest(traced.jaxpr, self.name, device, donated, *how)
         lowered.ledger_entry = entry
@@ -340,8 +336,6 @@ class Jitted(Estimated):
 
     def compilations(self) -> Compilations:
         """What the ledger has of functions with this one's code."""
-        from xlamini.staging.run.cache_misses import compilations_of
-
         return compilations_of(self)
 
     def forget(self) -> None:

@@ -7,9 +7,8 @@ from collections.abc import Callable, Hashable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from xlamini.core import Jaxpr, OwnedMemo
-from xlamini.core.memo import alive, made_once
-from xlamini.core.structure import executable_key
+from xlamini.core import OwnedMemo
+from xlamini.core.memo import made_once
 
 if TYPE_CHECKING:
     from xlamini.staging.compile.program import Program
@@ -58,41 +57,27 @@ with_refs = OwnedMemo("program: jitted functions with refs", None, "memo")
 
 
 class ProgramKey(NamedTuple):
-    """What a program depends on."""
+    """What a program depends on, be it of a jitted function or an eager transformation.
 
-    jaxpr: Jaxpr
-    device: Any
-    tree: Any
-    compile_flags: tuple
-    trace_context: tuple
-    keeps_donated: bool
-    orders: Any
-
-
-def program_once(caches: SharedCaches, key: ProgramKey, make: Callable[[], Program]) -> Program:
-    """The program of a key; `make()` compiles it, in one thread, if there is none."""
-    what = f"the compilation of {key.jaxpr.name}"
-    return made_once((caches, key), what, lambda: _program_of(caches, key), lambda: programs.keep(caches, key, make()))
-
-
-def _program_of(caches: SharedCaches, key: ProgramKey) -> Program | None:
-    """The program of a key, or that of a jaxpr with equal equations.
-
-    Another static argument, such as a function made anew for each call, may give the same equations.
+    `structure` is a `Structure`, or the `executable_key` itself, which keeps no jaxpr alive. `device` is one or a mesh
+    with shardings. Where nothing is donated, `donated` is empty.
     """
-    known = programs.newest(caches, key)  # the oldest are the first to be evicted
-    if known is not None:
-        return known
-    for other in alive(caches.programs):
-        equal = other[1:] == key[1:] and _run_alike(other.jaxpr, key.jaxpr)
-        if equal and (found := caches.programs.get(other)) is not None:
-            return programs.keep(caches, key, found)
-    return None
+
+    structure: Hashable
+    device: Any
+    compile_flags: tuple
+    donated: tuple[bool, ...] = ()
+    trace_context: tuple = ()
+    orders: Any = None
 
 
-def _run_alike(a: Jaxpr, b: Jaxpr) -> bool:
-    alike = len(a.eqns) == len(b.eqns) and a.in_avals == b.in_avals  # keys take time, so most are told apart by these
-    return alike and executable_key(a) == executable_key(b)
+def program_once(caches: SharedCaches, key: ProgramKey, name: str, make: Callable[[], Program]) -> Program:
+    """The program of a key; `make()` compiles it, in one thread, if there is none."""
+
+    def find() -> Program | None:
+        return programs.newest(caches, key)  # the oldest are the first to be evicted
+
+    return made_once((caches, key), f"the compilation of {name}", find, lambda: programs.keep(caches, key, make()))
 
 
 _shared: weakref.WeakKeyDictionary[Any, dict[Hashable, SharedCaches]] = weakref.WeakKeyDictionary()

@@ -8,7 +8,7 @@ has taken as long as it is estimated to compile; so the total is at most about t
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import (
@@ -44,11 +44,9 @@ from xlamini.runtime import device_put_value
 from xlamini.staging.compile.compile_request import CompileRequest
 from xlamini.staging.compile.placement import placement, requested_by
 from xlamini.staging.compile.program import Program, compile_lowered
+from xlamini.staging.run.jit_caches import ProgramKey
 from xlamini.staging.run.lift_literals import numbers_apart
 from xlamini.staging.trace.trace_cache import is_traced_once
-
-Key = tuple[Hashable, Any, tuple]
-"""A program's structure, its device and the flags that it is compiled with."""
 
 
 class Routed(NamedTuple):
@@ -175,7 +173,7 @@ def _as_array(x: Any, aval: ShapedArray) -> Any:
 
 def _run(jaxpr: Jaxpr, inputs: Values) -> list[Any]:
     where = placement(inputs, _NUMBERED, jaxpr.name, requested_by(jaxpr))
-    key = executable_key(jaxpr), where.device, compile_key()
+    key = ProgramKey(executable_key(jaxpr), where.device, compile_key())
     program, numbers = programs.get(key), ()
     if program is None:
         program, numbers = _found_or_made(jaxpr, key)
@@ -184,23 +182,23 @@ def _run(jaxpr: Jaxpr, inputs: Values) -> list[Any]:
     return program([*inputs, *numbers], where.committed)
 
 
-def _timed(jaxpr: Jaxpr, key: Key, inputs: Values) -> list[Any]:
+def _timed(jaxpr: Jaxpr, key: ProgramKey, inputs: Values) -> list[Any]:
     """The outputs, operation by operation; the time is added to the program's entry in `met`."""
     start = time.thread_time()
     outs = evaluate(_needed(jaxpr), inputs)
     spent = 1000 * (time.thread_time() - start)
-    for known in (hash(key), hash((executable_key(numbers_apart(jaxpr)[0]), *key[1:]))):
+    for known in (hash(key), hash(key._replace(structure=executable_key(numbers_apart(jaxpr)[0])))):
         met.keep(known, met.table.get(known, 0.0) + spent)
     return outs
 
 
-def _found_or_made(jaxpr: Jaxpr, key: Key) -> tuple[Program | None, Sequence[Any]]:
+def _found_or_made(jaxpr: Jaxpr, key: ProgramKey) -> tuple[Program | None, Sequence[Any]]:
     """The program, and numbers that it takes as further inputs; None where single operations serve better this time.
 
     The first one of its structure has its numbers as constants. When others come there is one that takes any numbers.
     """
     general, numbers = numbers_apart(jaxpr)
-    general_key = executable_key(general), *key[1:]
+    general_key = key._replace(structure=executable_key(general))
     spent, spent_alike = met.table.get(hash(key)), met.table.get(hash(general_key))
     if numbers and general_key in programs.table:
         return programs.get(general_key), numbers
@@ -212,7 +210,7 @@ def _found_or_made(jaxpr: Jaxpr, key: Key) -> tuple[Program | None, Sequence[Any
     return (None if one_by_one else _compiled(jaxpr, key)), ()
 
 
-def _compiled(jaxpr: Jaxpr, key: Key) -> Program:
+def _compiled(jaxpr: Jaxpr, key: ProgramKey) -> Program:
     def make() -> Program:
         return programs.keep(key, compile_lowered(CompileRequest(jaxpr, jaxpr.name, key[1])))
 

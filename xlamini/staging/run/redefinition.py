@@ -1,28 +1,26 @@
 """Functions that are made anew, as in a loop: jit traces and compiles each of them, although their code is the same.
 
-Of each code this remembers what the last function of it closed over: texts, and weak references to tell one object from
-another of the same text.
+What it closes over is compared with what the one before closed over: by texts, and by weak references where the texts
+are equal. That one may be gone before anybody asked; then no more is said than that there was one.
 """
 from __future__ import annotations
 
 import functools
-import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.frames import own_files
 from xlamini.staging.compile.ledger import Cause, Function
+from xlamini.staging.run.entries import FIRST, last, levels, weakly
 from xlamini.staging.run.jit_options import Options
 
-_LONG, _DEEP, _MOST = 60, 16, 1024
+_LONG = 60
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
 _NO_DATA = (ModuleType, FunctionType, BuiltinFunctionType, type)
 
-FIRST = Cause("first call", "", "it has not been called before")
 CLEARED = Cause(
     "cleared caches", "", "its caches were cleared since it was compiled", "call clear_caches() less often"
 )
@@ -42,51 +40,28 @@ class _Value(NamedTuple):
         return bool(self.object and other.object and self.object() is not other.object())
 
 
-class _Before(NamedTuple):
-    """The last function of a code that was jitted and traced."""
-
-    fun: Callable[[], Any]
-    options: dict[str, str]
-    variables: dict[str, _Value]
-
-
-_last: dict[Function, _Before] = {}
-"""By code; not emptied with the caches, as it says that they were."""
-
-
-def function_of(fun: Any, name: str) -> Function:
-    """What a function is known by: the codes of it and of those that it wraps, and the place of the innermost."""
-    codes = [code for level in _levels(fun) if (code := _code(level)) is not None]
-    users = [code for code in codes if not own_files[code.co_filename]] or codes
-    if not codes:
-        return Function(name)
-    return Function(name, users[-1].co_filename, users[-1].co_firstlineno, hash(tuple(codes)))
+Variables = dict[str, _Value]
+"""What a function closes over, by name."""
 
 
 def cause_of_new(fun: Any, function: Function, options: Options) -> Cause:
     """Why a function without traces is traced: it is new, or another one of its code was called before."""
-    before = _last.get(function)
+    before = last.get(function)
     if before is None:
         return FIRST
-    now = _before(fun, options)
-    if before.fun() is fun:
-        return _of_options(before.options, now.options) or (CLEARED if type(fun) is FunctionType else _anew(fun))
-    changed = [name for name, value in now.variables.items() if value.differs(before.variables.get(name))]
-    return _of_variables(fun, changed, before, now) if changed else _anew(fun)
+    former = before.fun()
+    if former is fun:
+        return _of_options(before.options, options) or (CLEARED if type(fun) is FunctionType else _anew(fun))
+    variables = variables_of(former) if before.variables is None and former is not None else before.variables
+    if variables is None:
+        return _anew(fun, "of the same function")
+    now = variables_of(fun)
+    changed = [name for name, value in now.items() if value.differs(variables.get(name))]
+    return _of_variables(fun, changed, variables, now) if changed else _anew(fun)
 
 
-def remember(fun: Any, function: Function, options: Options) -> None:
-    """Remember a function that was traced, as the last one of its code."""
-    _last[function] = _before(fun, options)
-    if len(_last) > _MOST:
-        del _last[next(iter(_last))]
-
-
-def _before(fun: Any, options: Options) -> _Before:
-    return _Before(_weakly(fun), _texts(options), _variables(fun))
-
-
-def _of_options(before: dict[str, str], now: dict[str, str]) -> Cause | None:
+def _of_options(old: Options, new: Options) -> Cause | None:
+    before, now = _texts(old), _texts(new)
     changed = [name for name in now if now[name] != before.get(name)]
     if not changed:
         return None
@@ -95,8 +70,8 @@ def _of_options(before: dict[str, str], now: dict[str, str]) -> Cause | None:
     return Cause(kind, changed[0], texts[0], "jit the function once, with one set of options", tuple(texts[1:]))
 
 
-def _of_variables(fun: Any, changed: list[str], before: _Before, now: _Before) -> Cause:
-    texts = [_changed(name, before.variables.get(name), now.variables[name]) for name in changed]
+def _of_variables(fun: Any, changed: list[str], before: Variables, now: Variables) -> Cause:
+    texts = [_changed(name, before.get(name), now[name]) for name in changed]
     if isinstance(fun, functools.partial):
         edit = "make the partial once and keep what jit returns, or pass what changes as an argument of the function"
         return Cause("partial", changed[0], f"{texts[0]}, in a new functools.partial", edit, tuple(texts[1:]))
@@ -112,11 +87,11 @@ def _changed(name: str, before: _Value | None, now: _Value) -> str:
     return f"{name} is another {now.text}" if before.text == now.text else f"{name} is {now.text}, before {before.text}"
 
 
-def _anew(fun: Any) -> Cause:
-    """The cause where nothing that the function closes over tells it from the one before."""
+def _anew(fun: Any, alike: str = "of the same function and arguments") -> Cause:
+    """The cause where nothing that the function closes over, as far as is known, tells it from the one before."""
     name = getattr(fun, "__name__", type(fun).__name__)
     if isinstance(fun, functools.partial):
-        text = "a functools.partial of the same function and arguments was jitted before"
+        text = f"a functools.partial {alike} was jitted before"
         return Cause("partial", getattr(fun.func, "__name__", "function"), text, _KEPT)
     if isinstance(fun, MethodType):
         text = f"{name} is a method, bound anew to a {type(fun.__self__).__name__}: each jit of it compiles anew"
@@ -127,27 +102,13 @@ def _anew(fun: Any) -> Cause:
     return Cause("function identity", name, "another function with the same code was called before", _ONCE)
 
 
-def _levels(fun: Any) -> Iterator[Any]:
-    """The function, and the functions that it wraps, from outside to inside."""
-    for _ in range(_DEEP):
-        if fun is None:
-            return
-        yield fun
-        wraps = isinstance(fun, functools.partial)
-        fun = fun.func if wraps else getattr(fun, "__wrapped__", None) or getattr(fun, "__func__", None)
-
-
-def _code(level: Any) -> Any:
-    return getattr(level, "__code__", None) or getattr(type(level).__call__, "__code__", None)
-
-
-def _variables(fun: Any) -> dict[str, _Value]:
+def variables_of(fun: Any) -> Variables:
     """What a function closes over, its defaults and bound arguments included; inner functions first."""
-    levels = list(_levels(fun))
+    wrapped = list(levels(fun))
     found: dict[str, Any] = {}
-    for level in levels:
+    for level in wrapped:
         found = {**_data_of(level), **found}
-    return {k: _Value(short(v), _weakly(v)) for k, v in found.items() if not any(v is level for level in levels)}
+    return {k: _Value(short(v), weakly(v)) for k, v in found.items() if not any(v is level for level in wrapped)}
 
 
 def _data_of(level: Any) -> dict[str, Any]:
@@ -164,18 +125,6 @@ def _data_of(level: Any) -> dict[str, Any]:
     values = level.__defaults__ or ()
     names = code.co_varnames[code.co_argcount - len(values) : code.co_argcount]
     return {**found, **dict(zip(names, values, strict=True)), **(level.__kwdefaults__ or {})}
-
-
-def _weakly(value: Any) -> Callable[[], Any]:
-    """A weak reference; of what has none, such as a number, a function that returns None."""
-    try:
-        return weakref.ref(value)
-    except TypeError:
-        return _nothing
-
-
-def _nothing() -> None:
-    """The object behind a value without weak references."""
 
 
 def _texts(options: Options) -> dict[str, str]:

@@ -8,8 +8,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from xlamini.core import Values, config
-from xlamini.core.compile_flags import compile_key
+from xlamini.core import Values
 from xlamini.core.state import state
 from xlamini.core.structure import executable_key
 from xlamini.staging.compile.program import Program
@@ -47,7 +46,5 @@ class _Anew(Jitted):
         return super()._run(args, kwargs) if other is None else (other(*args, **kwargs), None, False)
 
     def compiled(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
-        given_away = tuple(self.donated(plan))
-        flags = config.trace_context_key(), compile_key()
-        key = (type(self), self.name, executable_key(traced.jaxpr), device, given_away, flags)
+        key = self.program_key(plan, traced, device)._replace(structure=(self.name, executable_key(traced.jaxpr)))
         return programs.get_or_make(key, functools.partial(super().compiled, plan, traced, device))

@@ -19,9 +19,9 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.core.compile_time import AtOnce
+from xlamini.core.events import TRACED, Phase
 from xlamini.core.jax_flags import check_tracer_leaks, no_tracing
 from xlamini.core.own_operands import is_entrance
-from xlamini.core.phases import TRACE, Phase
 from xlamini.core.state import state
 from xlamini.core.tracer import build
 from xlamini.primitives.xla_metadata import mark_all, metadata_around
@@ -78,13 +78,15 @@ def trace(
     reuse_equal: bool = False,
     derivative_by: str = "",
     at_once: bool = False,
+    call: Any = None,
 ) -> Trace:
     """Trace `fun(*args, **kwargs)` for leaves of these types; `in_tree` is the tree of `(args, kwargs)`.
 
     `values` are the concrete values that Python control flow may read, None for a leaf without; `derivative_by` is as
     in `build`. `reuse_equal`: the caller traces on every call, so the trace cache is consulted. `at_once`: outside of
-    programs, what does not depend on the arguments is evaluated at once. Raises RuntimeError under flag `no_tracing`,
-    UnexpectedTracerError for a tracer that outlives the trace under `check_tracer_leaks`.
+    programs, what does not depend on the arguments is evaluated at once. `call` is that of the event. Raises
+    RuntimeError under flag `no_tracing`, UnexpectedTracerError for a tracer that outlives the trace under
+    `check_tracer_leaks`.
     """
     out_tree: Any = None
     builder: Any = None
@@ -104,7 +106,7 @@ def trace(
         return leaves
 
     kind = kind_of_trace() if at_once else Builder
-    with Phase(TRACE, fun_name):
+    with Phase(TRACED, fun_name, call=call):
         if check_tracer_leaks.value:
             from xlamini.core.leaks import build_without_leaks  # for those who look for one
 
