@@ -35,10 +35,7 @@ from xlamini.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var,
 from xlamini.core.memo import OwnedMemo, memoised, paused_gc
 from xlamini.core.named_axes import manual_axis, named_axis
 from xlamini.core.primitive import (
-    CONTRACTS,
     ELEMENTWISE,
-    INDEXES,
-    JOINS,
     MOVES,
     PERMUTES,
     PRODUCT,

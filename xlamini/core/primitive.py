@@ -69,16 +69,8 @@ PERMUTES = 512
 """Its result is its operand with the dimensions in another order, which a product reads as it lies in memory."""
 PRODUCT = 1024
 """It reads an operand that `PERMUTES` made without a copy."""
-CONTRACTS = 2048
-"""A sum of products, for which accelerators have matrix units; its param `precision` says how operands are rounded."""
-
 UPDATES = 4096
 """It writes into its first operand, whose memory the result takes if nothing reads the operand later."""
-
-INDEXES = 8192
-"""It reads its first operand at places that the other operands say."""
-JOINS = 16384
-"""Its result consists of its operands, side by side."""
 HAS_DOUBLE_CPU_LOWERING = 32768
 """On the CPU, a composition of simpler operations replaces XLA's own for float64."""
 DIVIDES = 65536

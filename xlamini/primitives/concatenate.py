@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
-    JOINS,
     MOVES,
     PURE,
     REMATERIALIZABLE,
@@ -57,7 +56,7 @@ def concatenate(operands: Values, dimension: int) -> Array:
 
 
 class Concatenate(Primitive):
-    traits = PURE | MOVES | JOINS
+    traits = PURE | MOVES
     name = "concatenate"
     linear = JOINTLY
     makes_nan = False

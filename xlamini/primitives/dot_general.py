@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
-    CONTRACTS,
     PRODUCT,
     PURE,
     Avals,
@@ -143,7 +142,7 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Array:
 
 class DotGeneral(Primitive):
     name = "dot_general"
-    traits = PURE | PRODUCT | CONTRACTS
+    traits = PURE | PRODUCT
     mixes_reduced = True
     keeps_nan = True
 

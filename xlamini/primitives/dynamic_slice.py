@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
-    INDEXES,
     MOVES,
     PURE,
     Avals,
@@ -96,7 +95,7 @@ def dynamic_index_in_dim(
 
 
 class DynamicSlice(Primitive):
-    traits = PURE | MOVES | INDEXES
+    traits = PURE | MOVES
     name = "dynamic_slice"
     linear = IN_FIRST
     adjoint: Primitive  # dynamic_update_slice, whose module imports this one; set by install_hooks

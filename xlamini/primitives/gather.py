@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
-    INDEXES,
     MOVES,
     PURE,
     Avals,
@@ -92,7 +91,7 @@ def gather(
 
 
 class Gather(Primitive):
-    traits = PURE | MOVES | INDEXES
+    traits = PURE | MOVES
     name = "gather"
     adjoint: Primitive  # scatter_add, whose module imports this one; set by install_hooks
     makes_nan = False

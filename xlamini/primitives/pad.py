@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
-    JOINS,
     MOVES,
     PURE,
     Primitive,
@@ -55,7 +54,7 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
 
 
 class Pad(Primitive):
-    traits = PURE | MOVES | JOINS
+    traits = PURE | MOVES
     name = "pad"
     linear = JOINTLY
     makes_nan = False

@@ -5,7 +5,6 @@ import operator
 from typing import Any
 
 from xlamini.core import (
-    JOINS,
     MOVES,
     PURE,
     Avals,
@@ -53,7 +52,7 @@ def stack(operands: Values, axis: int = 0) -> Array:
 
 
 class Stack(Primitive):
-    traits = PURE | MOVES | JOINS
+    traits = PURE | MOVES
     name = "stack"
     linear = JOINTLY
     makes_nan = False

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
-    CONTRACTS,
     PURE,
     Avals,
     Axis,
@@ -131,7 +130,7 @@ def conv_general_dilated(
 
 
 class ConvGeneralDilated(Primitive):
-    traits = PURE | CONTRACTS
+    traits = PURE
     name = "conv_general_dilated"
 
     def shape_rule(

@@ -20,7 +20,6 @@ from xlamini.core import (
     Atom,
     Equation,
     Jaxpr,
-    ShapedArray,
     Var,
 )
 
@@ -47,19 +46,6 @@ class Storage:
     def is_stored(self, var: Var) -> bool:
         """Whether it has memory of its own."""
         return self.roots[var] == (var,)
-
-    def nbytes(self, var: Var) -> int:
-        """The memory that it takes."""
-        return self.size(self.stored_as(var))
-
-    def stored_as(self, var: Var) -> ShapedArray:
-        """The type in which it is stored."""
-        return var.aval
-
-    @staticmethod
-    def size(aval: ShapedArray) -> int:
-        """The memory that an argument or a result of this type takes."""
-        return aval.nbytes
 
     def _needed_whole(self) -> set[Var]:
         """The variables that are read as arrays in memory: the results, and operands of what XLA cannot fuse."""
