@@ -209,15 +209,13 @@ def _is_split(eqn: Equation) -> bool:
 
 def _largest(peak: Callable[[int], int], batch: int, limit: int) -> int:
     """The largest size whose peak fits: peaks are nearly linear in the size, and each may be a compilation."""
-    fits, most, size = (0, 0), None, batch
-    for step in itertools.count(1):
-        at = size, peak(size)
+    fits, most, size, step = (0, 0), None, batch, 0
+    while most is None or most[0] - fits[0] > 1:
+        at, step = (size, peak(size)), step + 1
         fits, most = (at, most) if at[1] <= limit else (fits, at)
-        if most is not None and most[0] - fits[0] == 1:
-            break
         size = _next_size(fits, most, limit, halve=step % 3 == 0)
     if fits[0] == 0:
-        need = shown_bytes(at[1]) if at[1] < TOO_LARGE else "more than the compiler can place"
+        need = shown_bytes(most[1]) if most[1] < TOO_LARGE else "more than the compiler can place"
         raise ValueError(f"largest: not even a size of 1 fits into {shown_bytes(limit)}; it needs {need}")
     return fits[0]
 
