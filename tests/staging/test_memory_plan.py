@@ -1,6 +1,7 @@
 """`jit(f).memory_plan`: closed forms, the compiler's figures, and what it says of the values at the peak."""
 from __future__ import annotations
 
+import dataclasses
 import json
 import linecache
 from typing import Any
@@ -12,6 +13,7 @@ import xlamini
 import xlamini.numpy as jnp
 from tests.support.memory_programs import PROGRAMS, Program, compared
 from xlamini import lax
+from xlamini.staging.compile.memory_plan import TOO_LARGE, _largest, with_bytes_of
 
 pytestmark = pytest.mark.usefixtures("optimized")
 
@@ -155,3 +157,33 @@ def test_peaks_are_those_of_the_compiler(program: Program) -> None:
 def _split(where: str) -> tuple[str, int]:
     file, _, number = where.rpartition(":")
     return file, int(number)
+
+
+class _Stats:
+    argument_size_in_bytes, output_size_in_bytes, alias_size_in_bytes, temp_size_in_bytes = 100, 50, 20, 7
+
+
+def test_a_compiler_says_the_bytes_of_a_plan() -> None:
+    plan = dataclasses.replace(plan_of(lambda a, b: jnp.tanh(a @ b) @ b, MATRIX, MATRIX), platform="tpu")
+    asked = with_bytes_of(plan, _Stats())
+    assert (asked.arguments, asked.results, asked.donated, asked.temporaries, asked.peak) == (100, 50, 20, 7, 137)
+    assert (plan.on_chip, asked.on_chip) == (0, BYTES - 7) and asked.held == plan.held
+    assert "are on the chip, as bfloat16 or fused" in repr(asked)
+    assert asked.left_out[-1] == "the bytes are those of the compiler for the tpu, what is held is not"
+
+
+@pytest.mark.parametrize("peak", [lambda n: 1000 + 7 * n, lambda n: -(-n // 64) * 999, lambda n: n**2 // 9])
+@pytest.mark.parametrize("refused", [10**4, 10**9])
+def test_the_largest_size_is_found_in_few_steps(peak: Any, refused: int) -> None:
+    """Of peaks that are linear, in steps or curved, also where the compiler refuses what is much too large."""
+    asked = []
+
+    def peak_of(size: int) -> int:
+        asked.append(size)
+        return peak(size) if peak(size) < refused else TOO_LARGE
+
+    found = _largest(peak_of, 8, 9000)
+    assert peak_of(found) <= 9000 < peak_of(found + 1) and len(asked) < 24
+    assert _largest(lambda n: n, 8, 8) == 8 and _largest(lambda n: n, 64, 1) == 1
+    with pytest.raises(ValueError, match="it needs more than the compiler can place"):
+        _largest(lambda n: TOO_LARGE, 8, 1000)

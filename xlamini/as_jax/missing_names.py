@@ -10,7 +10,8 @@ from typing import Any, NoReturn
 
 from xlamini.as_jax.finder import OVERLAY, PAGE, answer_to, is_there, namesakes
 from xlamini.as_jax.names import name_member
-from xlamini.as_jax.tables import table_of
+from xlamini.as_jax.overlay.refusals import refusing
+from xlamini.as_jax.tables import refused, table_of
 
 
 def fall_through(module_name: str) -> Callable[[str], Any]:
@@ -37,6 +38,8 @@ def _found(name: str, jax_name: str, table: dict[str, tuple[str, str]]) -> Any:
     """What a name means: what the table says, a module of JAX's, or what it is in the module's namesakes."""
     if name in table:
         return _member(*table[name])
+    if name in refused(jax_name):
+        return refusing(*refused(jax_name)[name])
     value = _of_namesakes(name, jax_name)
     if is_there(f"{jax_name}.{name}") and (value is _NOTHING or isinstance(value, ModuleType)):
         return import_module(f"{jax_name}.{name}")  # so that `sys.modules` has it under JAX's name too

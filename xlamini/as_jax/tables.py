@@ -1,7 +1,8 @@
-"""Modules of jax without a file in the overlay, and names that lie elsewhere: two rules and two tables.
+"""Modules of jax without a file in the overlay, and names that lie elsewhere: two rules and three tables.
 
 A module has the names of xlamini's module of that name, and `jax._src.a.b` has those of the public `jax.a.b`. The first
-table has the modules whose names are those of modules of other names, which may be several; the second, single names.
+table has the modules whose names are those of modules of other names, which may be several; the second, single names;
+the third, names that libraries import but cannot use.
 """
 from __future__ import annotations
 
@@ -51,6 +52,7 @@ _PUBLIC = {
         experimental.compute_on experimental.fused experimental.mosaic experimental.mosaic.gpu
         experimental.pallas.triton experimental.pjit experimental.profiler experimental.roofline
         experimental.shard_alike experimental.source_mapper experimental.transfer
+        experimental.pallas.ops experimental.pallas.ops.tpu experimental.pallas.ops.tpu.splash_attention
         interpreters.pxla lib""",
     "jax.experimental.sparse": """
         experimental.sparse.api experimental.sparse.coo experimental.sparse.csr experimental.sparse.random
@@ -75,6 +77,7 @@ def _by_module() -> dict[str, list[str]]:
 _MODULES = _by_module()
 
 _KEYS = "xlamini.as_jax.keys"
+_PRIVATE_NAMES = "xlamini.as_jax.private_names"
 _DIALECTS = {"jaxlib.mlir.dialects": "arith chlo func math scf sdy stablehlo hlo=stablehlo vector"}
 _LINALG = """cholesky_p eig_p eigh_p hessenberg_p householder_product_p lu_p qr_p schur_p svd_p triangular_solve_p
     tridiagonal_p tridiagonal_solve_p"""
@@ -85,17 +88,37 @@ _NAMES: dict[str, dict[str, str]] = {
         "xlamini.primitives.identity": "stop_gradient_p",
     },
     "jax._src.ad_checkpoint": {"xlamini.transforms.remat.checkpoint": "remat_p=checkpoint_p"},
+    "jax._src.api_util": {_PRIVATE_NAMES: "infer_argnums_and_argnames"},
+    "jax._src.compilation_cache": {_PRIVATE_NAMES: "is_persistent_cache_enabled"},
     "jax._src.debugging": {"jax.debug": "debug_callback=callback debug_print=print"},
     "jax._src.checkify": {"jax.errors": "JaxException=JaxRuntimeError", "typing": "Out=Any"},
     "jax._src.core": {
         _KEYS: "call_p closed_call_p",
+        _PRIVATE_NAMES: "typematch typecompat=typematch typecheck is_constant_shape reset_trace_state",
+        "builtins": "AxisSize=int DimSize=int",
         "jax._src.util": "safe_map safe_zip",
+        "collections.abc": "AxisName=Hashable",
         "operator": "definitely_equal_shape=eq",
         "xlamini.core.jaxpr": "JaxprEqnContext=EquationContext",
         "xlamini.extend": "trace_state_clean=trace_is_clean",
         "xlamini.interpreters.physical": "physical_aval",
     },
-    "jax._src.array": {"xlamini.runtime": "ArrayImpl"},
+    "jax._src.array": {_PRIVATE_NAMES: "_reconstruct_array", "xlamini.runtime": "ArrayImpl"},
+    "jax._src.deprecations": {_PRIVATE_NAMES: "is_accelerated warn"},
+    "jax._src.distributed": {_PRIVATE_NAMES: "global_state"},
+    "jax._src.earray": {_PRIVATE_NAMES: "EArray"},
+    "jax._src.lax.lax": {_PRIVATE_NAMES: "_const _convert_element_type _delta", "xlamini": "Array"},
+    "jax._src.lax.utils": {_PRIVATE_NAMES: "int_dtype_for_dim int_dtype_for_shape"},
+    "jax._src.literals": {"xlamini.as_jax.jaxprs.literals": "TypedComplex TypedFloat TypedInt TypedNdArray"},
+    "jax._src.op_shardings": {_PRIVATE_NAMES: "are_hlo_shardings_equal is_hlo_sharding_replicated"},
+    "jax._src.random.prng": {"xlamini.runtime.keys": "KeyTy=KeyType KeyType PRNGKeyArray"},
+    "jax._src.traceback_util": {
+        _PRIVATE_NAMES: "_exclude_paths include_frame",
+        "xlamini.core.api_boundary": "api_boundary",
+        "xlamini.core.frames": "register_exclusion=hide_file",
+    },
+    "jax._src.tree_util": {_PRIVATE_NAMES: "_registry prefix_errors"},
+    "jax._src.typing": {_PRIVATE_NAMES: "Shape", "numpy": "DType=dtype", "xlamini": "Array"},
     "jax._src.dispatch": {
         "xlamini.as_jax.overlay.primitive": "apply_primitive",
         "xlamini.runtime.effects": "wait_for_tokens=effects_barrier",
@@ -115,6 +138,7 @@ _NAMES: dict[str, dict[str, str]] = {
         "xlamini.staging.call.call": "jit_p",
     },
     "jax._src.sharding_impls": {
+        _PRIVATE_NAMES: "GSPMDSharding",
         _KEYS: "UNSPECIFIED UnspecifiedValue",
         "xlamini.runtime.sharding": "make_single_device_sharding",
     },
@@ -124,6 +148,13 @@ _NAMES: dict[str, dict[str, str]] = {
             control_flow_allowed_effects custom_derivatives_allowed_effects lowerable_effects remat_allowed_effects""",
     },
     "jax.core": {"xlamini.as_jax.overlay.traces": "is_concrete is_constant_dim trace_ctx"},
+    "jax.experimental.array_serialization.serialization": {
+        _PRIVATE_NAMES: "GlobalAsyncCheckpointManager GlobalAsyncCheckpointManagerBase",
+    },
+    "jax.experimental.colocated_python.serialization": {
+        "jax._src": "xb=xla_bridge",
+        "xlamini.runtime.sharding": "DeviceList",
+    },
     "jax.experimental.pjit": {"xlamini": "pjit=jit"},
     "jax.extend.core.primitives": {
         _KEYS: "call_p closed_call_p empty2_p get_p ragged_all_to_all_p swap_p",
@@ -141,6 +172,7 @@ _NAMES: dict[str, dict[str, str]] = {
     },
     "jax.extend.backend": {"xlamini": "clear_backends=clear_caches clear_in_memory_compilation_cache=clear_caches"},
     "jax.extend.core": {"xlamini.core.errors": "JaxprTypeError"},
+    "jax.extend.ifrt_programs": {_PRIVATE_NAMES: "ifrt_programs"},
     "jax.extend.mlir": {"jaxlib.mlir": "ir passmanager"},
     "jax.extend.mlir.dialects": _DIALECTS,
     "jax.interpreters.ad": {"xlamini.primitives.elementwise": "add_jaxvals=add_any add_jaxvals_p=add_any"},
@@ -151,6 +183,31 @@ _NAMES: dict[str, dict[str, str]] = {
 }
 """Names by their module and the module in which they are found, there perhaps by another name."""
 
+_ATTENTION = "use nn.dot_product_attention"
+_KERNEL = "write the kernel with xlamini.numpy and lax, or call a compiled one through xlamini.ffi"
+_SPLASH = "jax.experimental.pallas.ops.tpu.splash_attention"
+
+_REFUSED = {
+    "jax._src.sharding_impls": ("parse_flatten_op_sharding", "arrays say by NamedSharding where they lie"),
+    "jax.experimental.array_serialization.serialization": (
+        "get_tensorstore_spec",
+        "save with experimental.array_serialization.pytree_serialization, or with orbax-checkpoint",
+    ),
+    "jax.experimental.colocated_python.serialization": (
+        "_get_cpu_device_map _reduce_device_list _reduce_mesh _reduce_single_device_sharding",
+        "there are no remote hosts to send a sharding to",
+    ),
+    "jax.experimental.pallas": ("pallas_call pallas.program_id", _KERNEL),
+    f"{_SPLASH}.splash_attention_kernel": (
+        "splash_attention_kernel.SegmentIds splash_attention_kernel.make_splash_mha", _ATTENTION
+    ),
+    f"{_SPLASH}.splash_attention_mask": (
+        "splash_attention_mask.CausalMask splash_attention_mask.MultiHeadMask splash_attention_mask.NumpyMask",
+        f"{_ATTENTION} with a mask",
+    ),
+}
+"""Functions that refuse to be called, as the error names them, and what to do instead."""
+
 
 def table_of(module: str) -> dict[str, tuple[str, str]]:
     """The names that the second table gives to a module, each with where it is found and by which name."""
@@ -158,9 +215,15 @@ def table_of(module: str) -> dict[str, tuple[str, str]]:
     return {name.partition("=")[0]: (source, name.rpartition("=")[2]) for source, name in entries}
 
 
+def refused(module: str) -> dict[str, tuple[str, str]]:
+    """The names that the third table gives to a module, each as its error says it and with what to do instead."""
+    names, instead = _REFUSED.get(module, ("", ""))
+    return {name.rpartition(".")[2]: (name, instead) for name in names.split()}
+
+
 def is_listed(module: str) -> bool:
-    """Whether the first table has a module."""
-    return module in _MODULES
+    """Whether one of the tables has a module."""
+    return module in _MODULES or module in _NAMES or module in _REFUSED
 
 
 def listed(module: str) -> list[str]:

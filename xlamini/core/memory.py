@@ -19,7 +19,7 @@ def no_workspace(platform: str, avals: Any, outs: Any, /, **params: Any) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """What XLA's loops do with an operation: `Memory(moves=True, joins=True)`; all false for what is stored whole."""
+    """What XLA's loops do with an operation: `Memory(reads=True, updates=True)`; all false for what is stored whole."""
 
     moves: bool = False
     """Each element of the result is one of an operand's, or a constant: a loop may compute it where it reads it."""
@@ -31,15 +31,8 @@ class Memory:
     """Its result is its operand with the dimensions in another order, which a product reads as it lies in memory."""
     product: bool = False
     """It reads an operand that `permutes` made without a copy."""
-    contracts: bool = False
-    """A sum of products, for which accelerators have matrix units; its param `precision` says how operands are rounded.
-    """
     updates: bool = False
     """It writes into its first operand, whose memory the result takes if nothing reads the operand later."""
-    indexes: bool = False
-    """It reads its first operand at places that the other operands say."""
-    joins: bool = False
-    """Its result consists of its operands, side by side."""
     divides: bool = False
     """It divides its first operand by the second one."""
     workspace: Workspace = no_workspace
@@ -49,5 +42,3 @@ STORED = Memory()
 MOVED = Memory(moves=True)
 READ = Memory(reads=True)
 VIEWED = Memory(view=True)
-JOINED = Memory(moves=True, joins=True)
-INDEXED = Memory(moves=True, indexes=True)

@@ -24,7 +24,7 @@ from xlamini.core import (
     itemsize_bits,
 )
 from xlamini.core.checks import NO_NEW_NAN
-from xlamini.core.memory import JOINED, MOVED
+from xlamini.core.memory import MOVED
 from xlamini.core.sharding.facet import same_dimensions
 from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.batch_ops import with_batch_first
@@ -57,7 +57,7 @@ def concatenate(operands: Values, dimension: int) -> Array:
 
 
 class Concatenate(Primitive):
-    memory = JOINED
+    memory = MOVED
     name = "concatenate"
     sharding = same_dimensions(linear=JOINTLY)
     checks = NO_NEW_NAN

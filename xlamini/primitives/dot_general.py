@@ -157,7 +157,7 @@ def _sums(avals: Avals, outs: Avals, params: Params) -> list[Sums]:
 
 class DotGeneral(Primitive):
     name = "dot_general"
-    memory = Memory(product=True, contracts=True)
+    memory = Memory(product=True)
     sharding = Sharding(factors=_factors, sums=_sums, mixes_reduced=True)
     checks = KEEPS_NAN
 

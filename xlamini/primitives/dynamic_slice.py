@@ -30,7 +30,7 @@ from xlamini.core import (
     tangent_aval,
 )
 from xlamini.core.checks import Checks, Failure
-from xlamini.core.memory import INDEXED
+from xlamini.core.memory import MOVED
 from xlamini.core.sharding.facet import same_dimensions
 from xlamini.core.sharding.partial_sums import IN_FIRST
 from xlamini.lowering.bits import moved
@@ -101,7 +101,7 @@ def _failures(operands: Values, outs: Values, *, slice_sizes: Shape) -> Sequence
 
 
 class DynamicSlice(Primitive):
-    memory = INDEXED
+    memory = MOVED
     name = "dynamic_slice"
     sharding = same_dimensions(linear=IN_FIRST)
     adjoint: Primitive  # dynamic_update_slice, whose module imports this one; set by install_hooks

@@ -28,7 +28,7 @@ from xlamini.core import (
     tangent_aval,
 )
 from xlamini.core.checks import Checks, Failure
-from xlamini.core.memory import INDEXED
+from xlamini.core.memory import MOVED
 from xlamini.core.sharding.facet import Sharding
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.gather_labels import gather_factors
@@ -105,7 +105,7 @@ def _factors(avals: Avals, outs: Avals, params: Params) -> Factors:
 
 
 class Gather(Primitive):
-    memory = INDEXED
+    memory = MOVED
     name = "gather"
     adjoint: Primitive  # scatter_add, whose module imports this one; set by install_hooks
     checks = Checks(makes_nan=False, failures=_failures)

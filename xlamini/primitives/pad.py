@@ -20,7 +20,7 @@ from xlamini.core import (
     literal,
 )
 from xlamini.core.checks import NO_NEW_NAN
-from xlamini.core.memory import JOINED
+from xlamini.core.memory import MOVED
 from xlamini.core.sharding.facet import same_dimensions
 from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.batch_ops import with_batch_first
@@ -54,7 +54,7 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
 
 
 class Pad(Primitive):
-    memory = JOINED
+    memory = MOVED
     name = "pad"
     sharding = same_dimensions(linear=JOINTLY)
     checks = NO_NEW_NAN

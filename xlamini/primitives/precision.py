@@ -115,8 +115,3 @@ def precision_config(precision: CanonicalPrecision) -> str:
     """The attribute of this name of a StableHLO product, in MLIR's notation."""
     pair = precision if isinstance(precision, tuple) else (Precision.DEFAULT, Precision.DEFAULT)
     return f"[{', '.join(f'#stablehlo<precision {p.name}>' for p in pair)}]"
-
-
-def rounds_to_bfloat16(precision: CanonicalPrecision) -> bool:
-    """Whether a TPU rounds both float32 operands of a product to bfloat16, as it does by default."""
-    return precision in (None, (Precision.DEFAULT, Precision.DEFAULT))

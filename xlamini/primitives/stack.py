@@ -22,7 +22,7 @@ from xlamini.core import (
     reducing,
 )
 from xlamini.core.checks import NO_NEW_NAN
-from xlamini.core.memory import JOINED, MOVED
+from xlamini.core.memory import MOVED
 from xlamini.core.sharding.facet import Sharding
 from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.batch_ops import with_batch_first
@@ -58,7 +58,7 @@ def _stacked(avals: Avals, outs: Avals, params: Params) -> Factors:
 
 
 class Stack(Primitive):
-    memory = JOINED
+    memory = MOVED
     name = "stack"
     sharding = Sharding(factors=_stacked, linear=JOINTLY)
     checks = NO_NEW_NAN

@@ -153,7 +153,7 @@ def _factors(avals: Avals, outs: Avals, params: Params) -> Factors:
 
 
 class ConvGeneralDilated(Primitive):
-    memory = Memory(contracts=True, workspace=_workspace)
+    memory = Memory(workspace=_workspace)
     name = "conv_general_dilated"
     sharding = Sharding(factors=_factors)
 

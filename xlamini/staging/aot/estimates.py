@@ -9,6 +9,7 @@ from xlamini.staging.trace.tracing import TracedCall
 
 if TYPE_CHECKING:
     from xlamini.runtime.targets.topology import Target
+    from xlamini.staging.aot.stages import Compiled
     from xlamini.staging.compile.cost_report import CostReport
     from xlamini.staging.compile.memory_plan import MemoryPlan
 
@@ -29,18 +30,25 @@ class Estimates:
         return cost_report(self._call.name, self._call.trace.jaxpr, while_trips)
 
     def memory_plan(self, *, target: Target | None = None) -> MemoryPlan:
-        """The memory that a call will need on one device, with what is held at the peak; nothing is compiled.
+        """The memory that a call will need on one device, with what is held at the peak.
 
         `target` is a device that is not here, `xlamini.target("gpu:h200")`; by default it is the default device.
+        Nothing is compiled, except for a TPU, whose compiler is asked; it raises JaxRuntimeError for what does not fit.
 
         >>> xlamini.jit(lambda x: x @ x).trace(xlamini.numpy.ones((8, 8))).memory_plan().peak
         512
         """
-        from xlamini.staging.compile.memory_plan import memory_plan  # for those who look only
+        from xlamini.staging.compile.memory_plan import memory_plan, with_bytes_of  # for those who look only
 
         platform = target.platform if target is not None else default_backend()
-        scratch = target.scratch if target is not None else 0
-        return memory_plan(self._call.name, self._call.trace.jaxpr, self._call.donated, platform, scratch)
+        plan = memory_plan(self._call.name, self._call.trace.jaxpr, self._call.donated, platform)
+        return plan if platform != "tpu" else with_bytes_of(plan, self._compiled_for(target).memory_analysis())
+
+    def _compiled_for(self, target: Target | None) -> Compiled:
+        """The program for a target, or for the default device."""
+        raise TypeError(
+            "memory_plan: a TPU's compiler is asked, so call it on jit(f).trace(*args), or read memory_analysis()"
+        )
 
 
 def with_leading_dimension(batch: int, size: int, x: Any) -> Any:

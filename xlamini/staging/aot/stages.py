@@ -155,6 +155,9 @@ class Traced(Stage):
         _ = program.module  # a call lowers only what is not on disk; here an error of a lowering rule is raised
         return Lowered(self._ahead.lowered(), program, self._ahead)
 
+    def _compiled_for(self, target: Target | None) -> Compiled:
+        return self.lower(target=target).compile()
+
 
 class Lowered(Stage):
     """A function as StableHLO.
@@ -215,6 +218,9 @@ class Lowered(Stage):
             raise TypeError(f"compile: compiler_options must be a dict of XLA's options, got {compiler_options!r}")
         options = {**(self._ahead.options or {}), **compiler_options}
         return self._loaded(compile_lowered(self._program, options), options)
+
+    def _compiled_for(self, target: Target | None) -> Compiled:
+        return self.compile(target=target)
 
     def _loaded(self, program: Program, options: CompilerOptions | None) -> Compiled:
         again = self._program.again

@@ -5,19 +5,12 @@ XLA allocates them, and those of a loop's body end with it.
 """
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from xlamini.core import Equation, Jaxpr, ShapedArray, Var
 from xlamini.staging.call.higher_order import HigherOrder
 from xlamini.staging.compile.storage import Storage
-from xlamini.staging.compile.tpu_storage import TpuStorage
-
-
-def storage_on(platform: str) -> type[Storage]:
-    """The model of what XLA stores on a platform."""
-    return TpuStorage if platform == "tpu" else Storage
 
 
 class Held(NamedTuple):
@@ -26,19 +19,14 @@ class Held(NamedTuple):
     aval: ShapedArray
     maker: Equation | None
     last: Equation | None
-    bytes: int
 
 
 class Moment(NamedTuple):
-    """The bytes in memory beside the program's inputs and results, at an equation, and what they are.
-
-    Of what is held, `on_chip` bytes are in the chip's own memory and not among these.
-    """
+    """The bytes in memory beside the program's inputs and results, at an equation, and what they are."""
 
     bytes: int
     path: tuple[Equation, ...]
     held: tuple[Held, ...]
-    on_chip: int = 0
 
 
 NOTHING = Moment(0, (), ())
@@ -47,13 +35,12 @@ NOTHING = Moment(0, (), ())
 class Liveness:
     """One pass over a jaxpr: what its equations hold on a platform, and the moment at which that is most.
 
-    The results of an inner jaxpr are counted with what it holds, those of the whole program are not. Of the values,
-    `scratch` bytes are in memory on the chip and are not counted.
+    The results of an inner jaxpr are counted with what it holds, those of the whole program are not.
     """
 
-    def __init__(self, jaxpr: Jaxpr, platform: str, inner: bool = False, scratch: int = 0):
-        self.jaxpr, self.storage, self.platform = jaxpr, storage_on(platform)(jaxpr), platform
-        self.scratch, self.eqns = scratch, breadth_first(jaxpr) if platform == "cpu" else jaxpr.eqns
+    def __init__(self, jaxpr: Jaxpr, platform: str, inner: bool = False):
+        self.jaxpr, self.storage, self.platform = jaxpr, Storage(jaxpr), platform
+        self.eqns = breadth_first(jaxpr) if platform == "cpu" else jaxpr.eqns
         results = self.storage.roots_of(jaxpr.outvars)
         self.inner, self.elsewhere = inner, set() if inner else set(results)
         self.kept = set(results)
@@ -71,7 +58,7 @@ class Liveness:
 
     def _store(self, eqn: Equation, made: Sequence[Var]) -> None:
         ended = [v for v in self.storage.roots_of(eqn.invars) if self.last.get(v) is eqn and v not in self.kept]
-        own = {v: self.storage.nbytes(v) for v in made if v not in self.elsewhere}
+        own = {v: v.aval.nbytes for v in made if v not in self.elsewhere}
         taken = self._taken(own, self._replaced(eqn, own, ended))
         in_inputs = {v for v, place in taken.items() if place not in self.alive}  # which are counted outside
         self.alive |= own
@@ -82,13 +69,8 @@ class Liveness:
     def _note(self, eqn: Equation, taken: dict[Var, Var]) -> None:
         inside = inner_peak(eqn, self.platform)
         now = self._bytes_at(eqn, taken, inside)
-        if now <= self.peak.bytes:
-            return
-        sizes = [n for v, n in self.alive.items() if v not in taken]
-        on_chip = min(self._on_chip(eqn, [*sizes, *(h.bytes for h in inside.held)]), now) if self.scratch else 0
-        if (now - on_chip, on_chip) > (self.peak.bytes, self.peak.on_chip):
-            held = *itertools.starmap(self._held, self.alive.items()), *inside.held
-            self.peak = Moment(now - on_chip, (eqn, *inside.path), held, on_chip)
+        if now > self.peak.bytes:
+            self.peak = Moment(now, (eqn, *inside.path), (*map(self._held, self.alive), *inside.held))
 
     def _bytes_at(self, eqn: Equation, taken: dict[Var, Var], inside: Moment) -> int:
         """The bytes in memory at an equation, with what its jaxprs hold and what its kernel works in."""
@@ -96,17 +78,8 @@ class Liveness:
         working = eqn.primitive.memory.workspace(self.platform, *avals, **eqn.params)
         return sum(n for v, n in self.alive.items() if v not in taken) + inside.bytes + working
 
-    def _held(self, var: Var, size: int) -> Held:
-        return Held(self.storage.stored_as(var), self.storage.makers.get(var), self.last.get(var), size)
-
-    def _on_chip(self, eqn: Equation, sizes: list[int]) -> int:
-        """The bytes of the values that fit into the memory on the chip, the smallest first.
-
-        The arguments that the equation reads are copied there before, if they fit; a loop reads slices and carries.
-        """
-        read = () if eqn.primitive.higher_order else self.storage.roots_of(eqn.invars)
-        copied = [self.storage.nbytes(v) for v in read if v not in self.storage.makers]
-        return _fitting(sizes, self.scratch - _fitting(copied, self.scratch))
+    def _held(self, var: Var) -> Held:
+        return Held(var.aval, self.storage.makers.get(var), self.last.get(var))
 
     def _replaced(self, eqn: Equation, own: dict[Var, int], ended: Sequence[Var]) -> list[Var]:
         """What ends here and may become a result: operands that a loop reads at its own positions, and carries."""
@@ -119,7 +92,7 @@ class Liveness:
         """The results that lie in the memory of what ends, with the variables that they replace."""
         taken, free = {}, list(free)
         for v, n in made.items():
-            place = next((x for x in free if self.storage.nbytes(x) == n), None)
+            place = next((x for x in free if x.aval.nbytes == n), None)
             if place is not None:
                 free.remove(place)
                 taken[v] = place
@@ -141,11 +114,6 @@ def breadth_first(jaxpr: Jaxpr) -> list[Equation]:
         longest = max((waits.get(a, 0) for a in eqn.invars if type(a) is Var), default=0)
         waits.update(dict.fromkeys(eqn.outvars, longest + 1))
     return sorted(jaxpr.eqns, key=lambda eqn: waits[eqn.outvars[0]] if eqn.outvars else len(jaxpr.eqns))
-
-
-def _fitting(sizes: list[int], room: int) -> int:
-    """The sum of as many sizes as fit into a room."""
-    return max((total for total in itertools.accumulate(sorted(sizes)) if total <= room), default=0)
 
 
 def inner_peak(eqn: Equation, platform: str) -> Moment:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -11,12 +12,14 @@ from xlamini.core import Equation, Jaxpr
 from xlamini.runtime.host_memory import shown_bytes
 from xlamini.runtime.targets.topology import Target
 from xlamini.staging.compile.cost_report import Place, direction_of, line_of
-from xlamini.staging.compile.liveness import Held, Liveness, Moment, storage_on
+from xlamini.staging.compile.liveness import Held, Liveness, Moment
 from xlamini.staging.compile.merge import merge
 from xlamini.staging.compile.pipeline import front
 
 SHOWN = 12
 """How many values a printed plan lists."""
+TOO_LARGE = sys.maxsize
+"""The peak of a program that a compiler refuses, as it fits into no device."""
 _TOP = Place()
 
 
@@ -43,9 +46,9 @@ class MemoryPlan:
     """The memory of a program on one device, from its equations: `peak` is in bytes; it prints as a table.
 
     The model: arguments and results have their memory all the time, and a donated argument shares it with a result.
-    Elementwise results that only loops read are fused and not stored. On a TPU arrays are padded to tiles, what only
-    products read is stored as bfloat16, and what fits is in memory on the chip. `held` is what is alive at the moment
-    of the peak beside arguments and results, the largest first. `left_out` says in sentences what is not known.
+    Elementwise results that only loops read are fused and not stored. For a TPU the bytes are what its compiler says,
+    which pads, rounds and keeps on the chip as no model does. `held` is what is alive at the moment of the peak beside
+    arguments and results, the largest first. `left_out` says in sentences what is not known.
     """
 
     name: str
@@ -69,8 +72,9 @@ class MemoryPlan:
 
     @property
     def on_chip(self) -> int:
-        """The bytes of `held` that a TPU has in the memory on its chip, so that they are not among `temporaries`."""
-        return self.moment.on_chip
+        """The bytes of `held` that a TPU has on its chip, or as bfloat16, or fused, so not among `temporaries`."""
+        held = sum(value.aval.nbytes for value in self.moment.held)
+        return max(0, held - self.temporaries) if self.platform == "tpu" else 0
 
     @property
     def peak(self) -> int:
@@ -129,7 +133,7 @@ class MemoryPlan:
         )
         yield from map(str, self.held[:SHOWN])
         if self.on_chip:
-            yield f"Of these {shown_bytes(self.on_chip)} are in memory on the chip, which is not counted."
+            yield f"Of these {shown_bytes(self.on_chip)} are on the chip, as bfloat16 or fused, which is not counted."
         if self.kept_for_backward:
             kept = shown_bytes(self.kept_for_backward)
             yield f"For the backward pass {kept} are kept; xlamini.checkpoint keeps fewer of them."
@@ -138,19 +142,28 @@ class MemoryPlan:
         yield from (f"Left out: {sentence}." for sentence in self.left_out)
 
 
-def memory_plan(name: str, jaxpr: Jaxpr, donated: Sequence[bool], platform: str, scratch: int = 0) -> MemoryPlan:
-    """The plan of a traced program; `donated` marks the arguments, its last inputs, whose memory results may take.
-
-    `scratch` is the number of bytes of memory on the chip that XLA keeps values in.
-    """
-    lowered, size = front(jaxpr).jaxpr, storage_on(platform).size
+def memory_plan(name: str, jaxpr: Jaxpr, donated: Sequence[bool], platform: str) -> MemoryPlan:
+    """The plan of a traced program; `donated` marks the arguments, its last inputs, whose memory results may take."""
+    lowered = front(jaxpr).jaxpr
     program = merge(lowered) if platform == "cpu" else lowered
-    given, made = ([size(a) for a in avals] for avals in (jaxpr.in_avals, jaxpr.out_avals))
+    given, made = ([a.nbytes for a in avals] for avals in (jaxpr.in_avals, jaxpr.out_avals))
     arguments = given[len(given) - len(donated) :]
     shared = _shared(list(itertools.compress(arguments, donated)), made)
     saves = _shared(arguments, made) - shared
-    moment = Liveness(program, platform, scratch=scratch).run()
+    moment = Liveness(program, platform).run()
     return MemoryPlan(name, platform, sum(given), sum(made), shared, saves, moment, tuple(_left_out(program)))
+
+
+def with_bytes_of(plan: MemoryPlan, stats: Any) -> MemoryPlan:
+    """The plan with the bytes that a compiler reports."""
+    return dataclasses.replace(
+        plan,
+        arguments=stats.argument_size_in_bytes,
+        results=stats.output_size_in_bytes,
+        donated=stats.alias_size_in_bytes,
+        moment=plan.moment._replace(bytes=stats.temp_size_in_bytes),
+        left_out=(*plan.left_out, f"the bytes are those of the compiler for the {plan.platform}, what is held is not"),
+    )
 
 
 def _shared(donated: Sequence[int], results: Sequence[int]) -> int:
@@ -170,7 +183,7 @@ def _value(held: Held) -> Value:
     needed_backward = last is not None and direction_of(last, _TOP) == "backward"
     backward = maker is not None and direction != "backward" and needed_backward
     return Value(
-        held.bytes,
+        held.aval.nbytes,
         held.aval.str_short(),
         "the start" if maker is None else line_of(maker),
         source.target if source else None,
@@ -195,14 +208,24 @@ def _is_split(eqn: Equation) -> bool:
 
 
 def _largest(peak: Callable[[int], int], batch: int, limit: int) -> int:
-    """The largest size whose peak fits, by doubling and bisection."""
-    low, high = 0, batch
-    while peak(high) <= limit:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if peak(middle) <= limit else (low, middle)
-    if low == 0:
-        need = shown_bytes(peak(1))
+    """The largest size whose peak fits: peaks are nearly linear in the size, and each may be a compilation."""
+    fits, most, size, step = (0, 0), None, batch, 0
+    while most is None or most[0] - fits[0] > 1:
+        at, step = (size, peak(size)), step + 1
+        fits, most = (at, most) if at[1] <= limit else (fits, at)
+        size = _next_size(fits, most, limit, halve=step % 3 == 0)
+    if fits[0] == 0:
+        need = shown_bytes(most[1]) if most[1] < TOO_LARGE else "more than the compiler can place"
         raise ValueError(f"largest: not even a size of 1 fits into {shown_bytes(limit)}; it needs {need}")
-    return low
+    return fits[0]
+
+
+def _next_size(fits: tuple[int, int], most: tuple[int, int] | None, limit: int, halve: bool) -> int:
+    """The size to try between one that fits and one that does not, given with their peaks."""
+    low, peak = fits
+    if most is None:
+        return max(2 * low, low * limit // max(peak, 1))
+    high, above = most
+    if halve or above == TOO_LARGE:
+        return (low + high) // 2
+    return min(max(low + (limit - peak) * (high - low) // (above - peak), low + 1), high - 1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from xlamini.core import ELEMENTWISE, REMATERIALIZABLE, Atom, Equation, Jaxpr, Primitive, ShapedArray, Var
+from xlamini.core import ELEMENTWISE, REMATERIALIZABLE, Atom, Equation, Jaxpr, Primitive, Var
 
 LOOPS = ELEMENTWISE | REMATERIALIZABLE
 """The traits of what is computed inside of the loop that reads it."""
@@ -33,19 +33,6 @@ class Storage:
     def is_stored(self, var: Var) -> bool:
         """Whether it has memory of its own."""
         return self.roots[var] == (var,)
-
-    def nbytes(self, var: Var) -> int:
-        """The memory that it takes."""
-        return self.size(self.stored_as(var))
-
-    def stored_as(self, var: Var) -> ShapedArray:
-        """The type in which it is stored."""
-        return var.aval
-
-    @staticmethod
-    def size(aval: ShapedArray) -> int:
-        """The memory that an argument or a result of this type takes."""
-        return aval.nbytes
 
     def _needed_whole(self) -> set[Var]:
         """The variables that are read as arrays in memory: the results, and operands of what XLA cannot fuse."""

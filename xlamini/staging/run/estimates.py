@@ -6,6 +6,7 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from xlamini.core import flatten, unflatten
+from xlamini.core.errors import JaxRuntimeError
 
 if TYPE_CHECKING:
     from xlamini.runtime.targets.topology import Target
@@ -30,12 +31,18 @@ class Estimated:
 
         def peak_of(batch: int, size: int, target: Target | None) -> int:
             from xlamini.staging.aot.estimates import with_leading_dimension
+            from xlamini.staging.compile.memory_plan import TOO_LARGE
 
             leaves, tree = flatten((args, kwargs))
             resized = [with_leading_dimension(batch, size, x) for x in leaves]
             if all(map(operator.is_, leaves, resized)):
                 raise ValueError(f"largest: no argument has a leading dimension batch={batch}; give one that some have")
             sized = unflatten(tree, resized)
-            return self.traced(*sized[0], **sized[1]).memory_plan(target=target).peak
+            try:
+                return self.traced(*sized[0], **sized[1]).memory_plan(target=target).peak
+            except JaxRuntimeError as error:
+                if "RESOURCE_EXHAUSTED" not in str(error):
+                    raise
+                return TOO_LARGE
 
         return dataclasses.replace(self.traced(*args, **kwargs).memory_plan(), peak_of=peak_of)

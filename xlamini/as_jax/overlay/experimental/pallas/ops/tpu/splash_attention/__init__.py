@@ -1,5 +1,0 @@
-"""`jax.experimental.pallas.ops.tpu.splash_attention`."""
-
-from xlamini.as_jax.missing_names import fall_through
-
-__getattr__ = fall_through(__name__)
