@@ -44,7 +44,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "a device of a program": (lambda: xlamini.jit(lambda: jnp.ones(3, device=2.0))(), "device must be a device or a"),
     "types": (
         lambda: xlamini.eval_shape(lambda: jnp.add(V, np.array(["a"]))),
-        "argument 'y' of add: no array can have dtype <U1",
+        "(argument 'y' of add: no array can have|add:) dtype <U1",
     ),
     "a long text": (lambda: jnp.sum(M, axis=tuple(range(1, 3000))), "sum: "),
     "edges": (lambda: jnp.trim_zeros(V, trim=3), "trim_zeros: trim must be"),

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from jaxlib.mlir import ir
 
-from xlamini.core import ELEMENTWISE, Atom, Avals, Equation, Jaxpr, Literal, Shape, ShapedArray, Values, Var, once
+from xlamini.core import Atom, Avals, Equation, Jaxpr, Literal, Shape, ShapedArray, Values, Var
 from xlamini.core.call_graph import place_inside
 from xlamini.core.config import trace_context_key
 from xlamini.core.effects import any_ordered
+from xlamini.core.form_call import original
 from xlamini.core.frames import Source
 from xlamini.core.tracer import build
 from xlamini.lowering.call_depth import is_too_deep
@@ -21,8 +22,8 @@ from xlamini.lowering.frontend_attributes import add_attributes
 from xlamini.lowering.fusion_cuts import noinline_calls
 from xlamini.lowering.mlir import Interned, lowering_recipes
 from xlamini.lowering.replay import Body, Constant, Part, Step, Tape, recipe_key
-from xlamini.lowering.specialize import original, specialize
-from xlamini.lowering.terms import as_terms
+from xlamini.lowering.specialize import specialize
+from xlamini.lowering.terms import constrained, has_typed_shardings
 
 Value = Any
 
@@ -277,7 +278,7 @@ class Context:
         env: dict[Var, Value] = dict(zip(jaxpr.invars, operands, strict=True))
         outer = getattr(self, "eqn", None)
         nested = outer is not None
-        explicit = not nested and self.module.spans_devices and _has_typed_shardings(jaxpr)
+        explicit = not nested and self.module.spans_devices and has_typed_shardings(jaxpr)
         for eqn in jaxpr.eqns:
             self.eqn = eqn
             if not nested:
@@ -285,7 +286,7 @@ class Context:
             inputs = [env[a] if type(a) is Var else self._number(a) for a in eqn.invars]
             outs = self._lowered(eqn, inputs)
             if explicit:
-                outs = self._constrain(eqn, outs)
+                outs = constrained(self, original(eqn), outs)
             env.update(zip(eqn.outvars, outs, strict=True))
         if nested:
             self.eqn = outer
@@ -356,22 +357,6 @@ class Context:
 
             self._fill(region, body.types, write)
 
-    def _constrain(self, eqn: Equation, outs: Sequence[Value]) -> Sequence[Value]:
-        """The results of an equation, constrained to the shardings in their types.
-
-        Elementwise equations need no constraint, because the compiler propagates shardings through them, but not terms.
-        """
-        eqn = original(eqn)
-        primitive, kind = eqn.primitive, eqn.kind
-        if primitive.sharding.chooses:
-            return outs
-        is_open = kind is not None and kind.sharding_conflict is not None
-        known = {None, *(a.aval.split for a in eqn.invars)} if primitive.traits & ELEMENTWISE else {None}
-        return [
-            as_terms(self, x, a) if is_open or a.split in known else self.with_sharding(x, a.split, a.ndim)
-            for x, a in ((x, v.aval) for x, v in zip(outs, eqn.outvars, strict=True))
-        ]
-
     def with_sharding(self, x: Value, sharding: Any, ndim: int) -> Value:
         """An array of rank `ndim` with a sharding constraint for the partitioner."""
         if not self.module.spans_devices or self.module.manual_axes.issuperset(sharding.mesh.axis_names):
@@ -409,9 +394,3 @@ class Context:
     def _scope(self, eqn: Equation) -> str:
         scope = eqn.provenance.scope
         return "/".join((self.scope, *scope)) if scope else self.scope
-
-
-@once
-def _has_typed_shardings(jaxpr: Jaxpr) -> bool:
-    """Whether the types of a jaxpr's values contain shardings."""
-    return any(v.aval.split is not None for eqn in jaxpr.eqns for v in eqn.outvars)

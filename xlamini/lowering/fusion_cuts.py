@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from xlamini.core import ELEMENTWISE, CallLike, Equation, Jaxpr, Var, once
 from xlamini.core.equation_kind import equation_cost
-from xlamini.lowering.specialize import original
+from xlamini.core.form_call import original
 
 _IN_PLACE = -1
 _LEAST_ELEMENTS = 64

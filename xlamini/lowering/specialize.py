@@ -17,8 +17,8 @@ from xlamini.core import Equation, Jaxpr, Params, Primitive, ShapedArray, Values
 from xlamini.core.config import trace_context_key
 from xlamini.core.equation_kind import derived
 from xlamini.core.form import Form, Platform
+from xlamini.core.form_call import form_p
 from xlamini.core.further_rules import around
-from xlamini.core.primitive import Cost
 from xlamini.core.structure import hashable
 from xlamini.core.tracer import build
 
@@ -85,7 +85,7 @@ def _body(eqn: Equation, platform: Platform) -> Body | None:
     kind = eqn.kind
     if kind is None or not kind.shared:
         return _traced(eqn, platform)
-    key = "form", platform, trace_context_key()
+    key = "specialized", platform, trace_context_key()
     if key not in kind.derived:
         return derived.keep(kind, key, _traced(eqn, platform))
     return kind.derived[key]
@@ -118,38 +118,3 @@ def trace_form(form: Form, avals: Sequence[ShapedArray], primitive: Primitive) -
 def _operation(eqn: Equation) -> Operation:
     params = [(name, hashable(value)) for name, value in eqn.params.items()]
     return eqn.primitive, tuple((a.aval.shape, a.aval.dtype) for a in (*eqn.invars, *eqn.outvars)), tuple(params)
-
-
-class FormCall(Primitive):
-    """A call of the program by which a platform computes the equation `of`."""
-
-    name = "form"
-    multiple_results = True
-    traits = 0
-    lacks = dict.fromkeys(("jvp", "batch"), "only in programs of one platform, after all transformations")
-
-    def shape_rule(self, *avals: ShapedArray, of: Equation, **_: Any) -> list[ShapedArray]:
-        out = of.primitive.shape_rule(*avals, **of.params)
-        return out if of.primitive.multiple_results else [out]
-
-    def lower(
-        self, ctx: Any, *operands: Any, of: Equation, platforms: Sequence[str], jaxprs: Sequence[Jaxpr], **_: Any
-    ) -> list[Any]:
-        body = dict(zip(platforms, jaxprs, strict=True)).get(ctx.platform)
-        return ctx.emit(of, operands) if body is None else ctx.part(body, operands, of.primitive.name)
-
-    def cost(self, *avals: ShapedArray, of: Equation, **_: Any) -> Cost:
-        return of.primitive.cost(*avals, **of.params)
-
-    def shown_params(self, params: Params) -> Params:
-        names = params["platforms"]
-        shown = {"jaxpr": params["jaxprs"][0]} if len(names) == 1 else dict(zip(names, params["jaxprs"], strict=True))
-        return {"of": params["of"].primitive, **shown}
-
-
-form_p = FormCall()
-
-
-def original(eqn: Equation) -> Equation:
-    """The equation that a `form` equation stands in for; any other equation itself."""
-    return eqn.params["of"] if eqn.primitive is form_p else eqn

@@ -5,9 +5,10 @@ result for a term. So such an operation is written for one device, in `sdy.manua
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import ShapedArray
+from xlamini.core import ELEMENTWISE, Equation, Jaxpr, ShapedArray, once
 
 
 def on_terms(ctx: Any, name: str, *operands: Any, out: ShapedArray, **attributes: Any) -> Any:
@@ -49,3 +50,25 @@ def as_terms(ctx: Any, x: Any, aval: ShapedArray) -> Any:
     """
     split = aval.split
     return x if split is None or not split.unreduced else ctx.with_sharding(x, split, aval.ndim)
+
+
+def constrained(ctx: Any, eqn: Equation, outs: Sequence[Any]) -> Sequence[Any]:
+    """The results of an equation, constrained to the shardings in their types.
+
+    Elementwise equations need no constraint, because the compiler propagates shardings through them, but not terms.
+    """
+    primitive, kind = eqn.primitive, eqn.kind
+    if primitive.sharding.chooses:
+        return outs
+    is_open = kind is not None and kind.sharding_conflict is not None
+    known = {None, *(a.aval.split for a in eqn.invars)} if primitive.traits & ELEMENTWISE else {None}
+    return [
+        as_terms(ctx, x, a) if is_open or a.split in known else ctx.with_sharding(x, a.split, a.ndim)
+        for x, a in ((x, v.aval) for x, v in zip(outs, eqn.outvars, strict=True))
+    ]
+
+
+@once
+def has_typed_shardings(jaxpr: Jaxpr) -> bool:
+    """Whether the types of a jaxpr's values contain shardings."""
+    return any(v.aval.split is not None for eqn in jaxpr.eqns for v in eqn.outvars)

@@ -14,10 +14,11 @@ from xlamini.core.dtypes.limits import finfo
 from xlamini.core.form import Form, Platform
 from xlamini.core.memory import Memory
 from xlamini.core.sharding.partial_sums import IN_FIRST, JOINTLY
+from xlamini.primitives.broadcasting import spread, stretched
 from xlamini.primitives.comparison import eq, ge, gt, lt
 from xlamini.primitives.complex import conj, part_dtype, real
 from xlamini.primitives.convert_element_type import convert
-from xlamini.primitives.elementwise import Elementwise, elementwise, mul, neg, spread, stretched
+from xlamini.primitives.elementwise import Elementwise, elementwise, mul, neg
 from xlamini.primitives.kinds import ANY, COMPLEX, FLOAT, INTEGER, REAL, SIGNED, UNSIGNED, kind_of
 from xlamini.primitives.rounding import floor
 from xlamini.primitives.select import by_parts, where

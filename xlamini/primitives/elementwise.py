@@ -26,7 +26,6 @@ from xlamini.core import (
     Dims,
     MissingRule,
     Params,
-    Shape,
     ShapedArray,
     ShapeError,
     Values,
@@ -47,9 +46,10 @@ from xlamini.core.primitive import ELEMENTWISE, PURE, REMATERIALIZABLE, Axis, Pr
 from xlamini.core.sharding.facet import broadcast_dimensions
 from xlamini.core.sharding.partial_sums import IN_EACH, JOINTLY, Groups
 from xlamini.core.tangents import Linear
+from xlamini.primitives.broadcasting import aligned, common_shape, spread, stretched, stretched_out, unbatched_shape
 from xlamini.primitives.cpu_math import formula
 from xlamini.primitives.kinds import ANY, BOOL, COMPLEX, FLOAT, NUMERIC, SIGNED, UNSIGNED, Kinds, kind_of
-from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape, sum_over
+from xlamini.primitives.shape import reshape, sum_over
 from xlamini.runtime import Array
 
 
@@ -170,7 +170,7 @@ class Elementwise(Primitive):
             return self.bind(*operands, **params), placed.pop()[0]
         shape = common_shape({unbatched_shape(x, d) for x, d in zip(operands, dims, strict=True)} - {()})
         assert shape is not None
-        moved = [_aligned(x, d, (axis.size, *shape)) for x, d in zip(operands, dims, strict=True)]
+        moved = [aligned(x, d, (axis.size, *shape)) for x, d in zip(operands, dims, strict=True)]
         return self.bind(*moved, **params), 0
 
     def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
@@ -286,47 +286,6 @@ def _like(x: Any, aval: ShapedArray) -> Any:
     if aval.weak_type:
         x = scalar_type_of(aval.dtype)(x)
     return x if aval_of(x).dtype == aval.dtype else literal(x, aval.dtype)
-
-
-def common_shape(shapes: set[Shape]) -> Shape | None:
-    """The shape of one rank that the others stretch to where their size is 1; None if there is none."""
-    if len(shapes) < 2:
-        return next(iter(shapes), ())
-    if len(set(map(len, shapes))) > 1:
-        return None
-    sizes = [set(column) - {1} for column in zip(*shapes, strict=True)]
-    return None if any(len(known) > 1 for known in sizes) else tuple(max(known, default=1) for known in sizes)
-
-
-def spread(x: Any, aval: ShapedArray) -> Any:
-    """A value of the shape of `aval`: itself, or repeated where it is a scalar or an axis has size 1."""
-    own = aval_of(x).shape
-    return x if own == aval.shape else broadcast_in_dim(x, aval.shape, range(len(own)))
-
-
-def stretched(x: Any, aval: ShapedArray) -> Any:
-    """A value broadcast to the shape of `aval`; a scalar is returned unchanged."""
-    return spread(x, aval) if aval_of(x).shape else x
-
-
-def stretched_out(ctx: Any, x: Any, aval: ShapedArray) -> Any:
-    """A StableHLO value of type `aval`, in the shape of the result."""
-    shape = ctx.aval_out.shape
-    return x if aval.shape == shape else ctx.broadcast(x, range(aval.ndim), aval.update(shape=shape))
-
-
-def unbatched_shape(x: Any, dim: int | None) -> tuple[int, ...]:
-    shape = aval_of(x).shape
-    return shape if dim is None else (*shape[:dim], *shape[dim + 1 :])
-
-
-def _aligned(x: Any, dim: int | None, shape: tuple[int, ...]) -> Any:
-    """An operand of the batched operation, with the batch dimension first."""
-    inner = unbatched_shape(x, dim)
-    if dim is None:
-        return x if not inner else broadcast_in_dim(x, shape, range(1, len(shape)))
-    x = moveaxis(x, dim, 0)
-    return x if inner or len(shape) == 1 else broadcast_in_dim(x, shape, (0,))
 
 
 def _term(partial: Any, tangent: Any) -> Any:

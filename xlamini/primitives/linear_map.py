@@ -7,7 +7,8 @@ from xlamini.core import Values, Zero, aval_of, is_differentiable, is_zero, lite
 from xlamini.core.checks import NO_NEW_NAN
 from xlamini.core.sharding.facet import broadcast_dimensions
 from xlamini.core.sharding.partial_sums import JOINTLY
-from xlamini.primitives.elementwise import Elementwise, spread
+from xlamini.primitives.broadcasting import spread
+from xlamini.primitives.elementwise import Elementwise
 
 
 class LinearMap(Elementwise):

@@ -9,10 +9,11 @@ from xlamini.core import ShapedArray, aval_of, literal
 from xlamini.core.checks import KEEPS_NAN
 from xlamini.primitives.accuracy import Accuracy, Accurate
 from xlamini.primitives.bitwise import bitwise_and
+from xlamini.primitives.broadcasting import stretched_out
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.cpu_math import formula
-from xlamini.primitives.elementwise import Elementwise, elementwise, stretched_out
+from xlamini.primitives.elementwise import Elementwise, elementwise
 from xlamini.primitives.exponential import TRANSCENDENTAL, log
 from xlamini.primitives.kinds import COMPLEX, FLOAT, INTEGER, kind_of
 from xlamini.primitives.select import where

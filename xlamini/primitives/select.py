@@ -26,10 +26,11 @@ from xlamini.core.checks import NO_NEW_NAN
 from xlamini.core.sharding.facet import same_dimensions
 from xlamini.primitives.batch_ops import with_batch_first
 from xlamini.primitives.bitwise import bitwise_and
+from xlamini.primitives.broadcasting import spread
 from xlamini.primitives.comparison import eq, lt
 from xlamini.primitives.complex import imag, real
 from xlamini.primitives.convert_element_type import convert
-from xlamini.primitives.elementwise import Elementwise, add_any, elementwise, like_dtypes, spread
+from xlamini.primitives.elementwise import Elementwise, add_any, elementwise, like_dtypes
 from xlamini.primitives.kinds import ANY, BOOL, COMPLEX, INTEGER, kind_of
 from xlamini.primitives.reshard import scalars_as_sums
 from xlamini.primitives.shape import broadcast_in_dim

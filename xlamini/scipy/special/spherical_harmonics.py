@@ -22,7 +22,7 @@ from xlamini.primitives import (
     sqrt,
     where,
 )
-from xlamini.primitives.elementwise import spread
+from xlamini.primitives.broadcasting import spread
 from xlamini.primitives.operators import power
 from xlamini.primitives.special.gamma import lgamma
 from xlamini.primitives.trigonometric import cos, sin
