@@ -152,9 +152,9 @@ def _factors(avals: Avals, outs: Avals, params: Params) -> Factors:
 
 
 class ConvGeneralDilated(Primitive):
-    memory = Memory(contracts=True, workspace=_workspace)
     name = "conv_general_dilated"
     sharding = Sharding(factors=_factors)
+    memory = Memory(contracts=True, workspace=_workspace)
 
     def shape_rule(
         self,
