@@ -1,10 +1,14 @@
 """The table of rules is complete: what is missing is missing for a reason, said on the class."""
 from __future__ import annotations
 
+from dataclasses import FrozenInstanceError
+
 import pytest
 
 from xlamini.commands import rules
-from xlamini.core.primitive import primitives
+from xlamini.core import Primitive, primitive
+from xlamini.core.bindable import Bindable, primitives
+from xlamini.core.further_rules import FURTHER
 from xlamini.primitives.linear_map import LinearMap
 from xlamini.primitives.shape import LinearUnary
 
@@ -39,6 +43,36 @@ def test_what_is_linear_has_a_transpose() -> None:
     assert all(BY_NAME[row.primitive.name]["transpose"] != "-" for row in linear)
 
 
+def test_the_contract_is_short() -> None:
+    """The members that an operation may state, facets apart, and its traits; each number may only fall."""
+    members = {n for n in (*vars(Primitive), *Primitive.__annotations__) if not n.startswith("_")}
+    assert set(rules.FACETS) < members and len(rules.FACETS) == 3
+    assert len(members - set(rules.FACETS)) <= 16
+    assert len([n for n in (*vars(Bindable), *Bindable.__annotations__) if not n.startswith("_")]) <= 12
+    assert len(FURTHER) <= 14
+    replaced = {"HAS_SINGLE_CPU_LOWERING", "HAS_DOUBLE_CPU_LOWERING"}
+    traits = {name for name, value in vars(primitive).items() if name.isupper() and type(value) is int}
+    assert traits - replaced == {"PURE", "ELEMENTWISE", "REMATERIALIZABLE"}
+
+
+@pytest.mark.parametrize("name", FURTHER)
+def test_few_primitives_have_a_further_rule(name: str) -> None:
+    assert not hasattr(Primitive, name)
+    assert any(hasattr(row.primitive, name) for row in TABLE)
+
+
+def test_facets_are_shown_where_they_say_something() -> None:
+    found = {row.primitive.name: rules.stated(row) for row in TABLE}
+    assert found["dot_general"] == "sharding(factors, sums, mixes_reduced) memory(product, contracts) checks(keeps_nan)"
+    assert found["neg"] == "sharding(factors, linear) checks(makes_nan, keeps_nan)"
+    assert found["scatter"] == "sharding(factors, chooses_memory) memory(updates) checks(makes_nan, failures)"
+
+
+def test_a_facet_is_fixed() -> None:
+    with pytest.raises(FrozenInstanceError):
+        setattr(Primitive.memory, "moves", True)  # noqa: B010 - what a type checker would refuse
+
+
 def test_names_are_unique() -> None:
     assert len(BY_NAME) == len(TABLE)
 
@@ -65,7 +99,7 @@ def test_a_primitive_of_code_without_a_module_is_no_row() -> None:
 def test_command_prints_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     rules.main([])
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["primitive", "declared", "at", *rules.RULES]
+    assert lines[0].split() == ["primitive", "declared", "at", *rules.RULES, "facets"]
     assert any(line.startswith("dot_general ") for line in lines)
     assert "no transpose (not linear): all that have a `-` there" in lines
 

@@ -1,4 +1,4 @@
-"""`python -m xlamini.rules [--markdown]`: the table of primitives and their rules."""
+"""`python -m xlamini.rules [--markdown]`: the table of primitives, their rules and facets."""
 
 import sys
 

@@ -5,7 +5,8 @@ import pytest
 
 import xlamini.numpy  # noqa: F401  (installs the last hook)
 from xlamini.core import hooks
-from xlamini.core.primitive import CallLike, primitives
+from xlamini.core.bindable import primitives
+from xlamini.core.primitive import CallLike
 
 
 def test_every_hook_is_installed() -> None:

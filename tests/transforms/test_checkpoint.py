@@ -449,7 +449,7 @@ class Noted(Primitive):
     def lower(self, ctx: Any, x: Any, *, effect: Effect) -> Any:
         return x
 
-    def effects(self, params: dict[str, Any]) -> Any:
+    def effects(self, avals: Any, params: dict[str, Any]) -> Any:
         return frozenset([params["effect"]])
 
 

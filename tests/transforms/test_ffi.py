@@ -13,7 +13,8 @@ import xlamini
 from tests.support.ffi_library import library, needs_compiler
 from xlamini import ShapeDtypeStruct, effects_barrier, ffi, grad, jit, lax, numpy as jnp, vmap
 from xlamini.core.avals import ShapedArray
-from xlamini.core.primitive import Primitive, primitives
+from xlamini.core.bindable import primitives
+from xlamini.core.primitive import Primitive
 from xlamini.errors import JaxRuntimeError
 from xlamini.ffi import ffi_call
 

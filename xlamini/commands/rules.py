@@ -1,11 +1,13 @@
-"""The table of primitives and their rules: `python -m xlamini.rules [--markdown]`.
+"""The table of primitives, their rules and facets: `python -m xlamini.rules [--markdown]`.
 
 It is derived from the classes. A cell is the source line of the primitive's own rule, or the class that derives it for
-a family, or `default`, or `-` for a missing rule, whose reason is given below the table.
+a family, or `default`, or `-` for a missing rule, whose reason is given below the table. The last column has what the
+facets say that is not their default.
 """
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import importlib
 import inspect
 import pkgutil
@@ -17,10 +19,11 @@ from typing import Any, NamedTuple
 
 import xlamini
 from xlamini.core import Primitive
+from xlamini.core.bindable import primitives
 from xlamini.core.frames import definition
-from xlamini.core.primitive import primitives
 
 RULES = ("shape_rule", "jvp", "transpose", "batch", "lower", "cost")
+FACETS = ("sharding", "memory", "checks")
 ROOT = Path(xlamini.__file__).parent
 
 
@@ -97,8 +100,8 @@ def _place(thing: Any) -> Place:
 
 def as_text(table: Sequence[Row]) -> str:
     """The table in columns; a bare line number refers to the file of the primitive's declaration."""
-    head = ("primitive", "declared at", *RULES)
-    body = [(r.primitive.name, str(r.place), *(_short(c, r.place.file) for c in r.cells)) for r in table]
+    head = ("primitive", "declared at", *RULES, "facets")
+    body = [(r.primitive.name, str(r.place), *(_short(c, r.place.file) for c in r.cells), stated(r)) for r in table]
     widths = [max(map(len, column)) for column in zip(head, *body, strict=True)]
     lines = ["  ".join(f"{c:<{w}}" for c, w in zip(row, widths, strict=True)).rstrip() for row in (head, *body)]
     return "\n".join([*lines, "", *footnotes(table)])
@@ -106,14 +109,25 @@ def as_text(table: Sequence[Row]) -> str:
 
 def as_markdown(table: Sequence[Row]) -> str:
     """The table in Markdown, with links to the source lines."""
-    head = ["| primitive | " + " | ".join(RULES) + " |", "|---" * (len(RULES) + 1) + "|"]
+    head = ["| primitive | " + " | ".join([*RULES, "facets"]) + " |", "|---" * (len(RULES) + 2) + "|"]
     body = [
         f"| {_link(r.primitive.name, r.place)} | "
         + " | ".join(c if isinstance(c, str) else _link(_short(c, r.place.file), c) for c in r.cells)
-        + " |"
+        + f" | {stated(r)} |"
         for r in table
     ]
     return "\n".join([*head, *body, "", *(f"- {note}" for note in footnotes(table))])
+
+
+def stated(row: Row) -> str:
+    """What the facets of a primitive say that is not their default: `sharding(factors, linear) checks(keeps_nan)`."""
+    found = []
+    for name in FACETS:
+        facet, default = getattr(row.primitive, name), getattr(Primitive, name)
+        pieces = [field.name for field in dataclasses.fields(facet)]
+        other = [piece for piece in pieces if getattr(facet, piece) != getattr(default, piece)]
+        found += [f"{name}({', '.join(other)})"] if other else []
+    return " ".join(found)
 
 
 def footnotes(table: Sequence[Row]) -> list[str]:

@@ -68,7 +68,7 @@ class AtOnce(Builder):
         builder = self._around(operands)
         if builder is self or (state.axes and primitive.sharding.named_axes(params)):
             return self.home
-        effects = primitive.effects_on([aval_of(x) for x in operands], params)
+        effects = primitive.effects([aval_of(x) for x in operands], params)
         return self.home if effects and self._has_effects() else builder
 
     def _has_effects(self) -> bool:

@@ -41,7 +41,7 @@ def new_kind(
     if primitive.sharding.chooses or any(a.split is not None for a in avals):
         out, conflict = divided(primitive, out, avals, params)
         undone = communicates(primitive, avals, out if primitive.multiple_results else [out])
-    kind = EquationKind(out, primitive.effects_on(avals, params), conflict, memory_conflict)
+    kind = EquationKind(out, primitive.effects(avals, params), conflict, memory_conflict)
     # A number goes with values that vary, but a variable of its type would have to be cast.
     shareable = primitive.is_pure and not (conflict or memory_conflict or undone) and len({a.vma for a in avals}) < 2
     if shareable and not kind.effects and not primitive.sharding.named_axes(params):

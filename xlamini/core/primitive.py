@@ -1,4 +1,4 @@
-"""The contract of a primitive: a name and six rules, in this order.
+"""The contract of a primitive: a name, six rules, in this order, and three facets.
 
     shape_rule  avals in -> aval out (or a list of them); raises for operands that don't fit
     jvp         primals and tangents -> output and its tangent
@@ -7,15 +7,17 @@
     lower       StableHLO values -> StableHLO values
     cost        flops and bytes
 
-A missing rule raises `MissingRule`, which says what to write and where.
+A facet is what one analysis asks of an operation, an object that is defined beside that analysis: `sharding`, `memory`
+and `checks`. Families state them once. What only few primitives have is in further_rules.py. A missing rule raises
+`MissingRule`, which says what to write and where.
 """
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from xlamini.core import hooks
 from xlamini.core.avals import Avals, Dims, Params, ShapedArray, Values
+from xlamini.core.bindable import Bindable
 from xlamini.core.checks import NONE
 from xlamini.core.effects import Effects, no_effects
 from xlamini.core.errors import MissingRule
@@ -24,7 +26,6 @@ from xlamini.core.frames import definition
 from xlamini.core.memory import STORED
 from xlamini.core.named_axes import Axis as Axis
 from xlamini.core.sharding.facet import WHOLE
-from xlamini.core.state import state
 
 
 class Cost(NamedTuple):
@@ -51,17 +52,17 @@ REMATERIALIZABLE = 2
 ELEMENTWISE = 4
 """Each element of the result depends only on the elements of the operands at its position."""
 
-primitives: list[Primitive] = []
 RunBody = Callable[[Any, Sequence[Any], int | None], list[Any]]
 
 
-class Primitive:
-    """One operation of the language. Subclass it, write the rules, make one instance."""
+class Primitive(Bindable):
+    """One operation of the language. Subclass it, write the rules, make one instance.
+
+    A new analysis gets a facet, or a table of its own, never one more member here.
+    """
 
     name: str
     multiple_results = False
-    higher_order = False
-    """Whether its params contain jaxprs."""
     traits = PURE
     """What holds of every equation of it, as an int: `PURE | REMATERIALIZABLE`."""
     sharding = WHOLE
@@ -70,44 +71,13 @@ class Primitive:
     """What XLA's loops do with its operands and results."""
     checks = NONE
     """What checked programs and the check of random keys ask of it."""
-    call_primitive = map_primitive = False
-    """JAX's marks of older kinds of calls, of which there are none."""
     lacks: Mapping[str, str] = {}
     """The rules that it does not have by design, each with the reason."""
 
-    expands = False
-    """Whether its rule `expand` replaces its equations before lowering (interpreters/expand.py)."""
-    eager_only = False
-    """Whether it has only an implementation in Python, so that no program with it can be compiled."""
-    given: Mapping[str, Any] = {}
-    """The rules that were given to this instance from outside of its class, by name (xlamini/extend)."""
-
-    is_bound = False
-    """Whether there has been an equation of it, from which rewrites may have been derived."""
-    is_pure = True
-    """Whether the class's traits include PURE."""
-
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls.is_pure = bool(cls.traits & PURE)  # for `Builder.emit`, which reads it for every equation
-
-    def __init__(self, name: str | None = None):
-        if name is not None:
-            self.name = name
-        self.executables: dict[Any, Any] = {}
-        primitives.append(self)
-        hooks.primitive_made(self)
-
-    def bind(self, *operands: Any, **params: Any) -> Any:
-        """Apply the primitive: add an equation to the active builder, or evaluate eagerly without one."""
-        builder = state.builder
-        if builder is None:
-            return hooks.evaluate(self, operands, params)
-        return builder.emit(self, operands, params)
-
-    def get_bind_params(self, params: Params) -> Params:
-        """The params that `bind` takes after an equation's operands, to evaluate the equation again."""
-        return dict(params)
+        cls.is_pure = bool(cls.traits & PURE)
+        cls.expands = cls.expand is not Primitive.expand
 
     def shape_rule(self, *avals: ShapedArray, **params: Any) -> Any:
         self._missing("shape_rule", "(self, *avals, **params) -> aval")
@@ -142,16 +112,13 @@ class Primitive:
         """
         self._missing("next_derivative", "(self, operands, out, **params) -> derivative")
 
-    def effects(self, params: Params) -> Effects:
+    def effects(self, avals: Avals, params: Params) -> Effects:
+        """The effects of an equation with operands of these types; one that has any is never removed."""
         return no_effects
 
     def expand(self, *operands: Any, **params: Any) -> Any:
         """The results, by other primitives; what the rule captures becomes an input of the program."""
         self._missing("expand", "(self, *operands, **params) -> results")
-
-    def effects_on(self, avals: Avals, params: Params) -> Effects:
-        """`effects`, where they depend on the types of the operands."""
-        return self.effects(params)
 
     def shown_params(self, params: Params) -> Params:
         """The params that a printed equation shows, in order; a rule may leave out those that the types imply."""
@@ -169,9 +136,6 @@ class Primitive:
             f"primitive '{self.name}' has no {rule} rule; write `def {rule}{signature}` "
             f"in class {type(self).__name__} at {file}:{line}"
         )
-
-    def __repr__(self) -> str:
-        return self.name
 
 
 class CallLike(Primitive):

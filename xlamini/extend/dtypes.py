@@ -22,8 +22,6 @@ from xlamini.runtime.to_device import device_put_value
 class Elements(KeyPrimitive):
     """The base of the two primitives between elements and what they are made of, which are one and the same array."""
 
-    expands = False
-
     def physical(self, operands: Values, avals: Avals, **params: Any) -> Any:
         return convert(operands[0], aval_of(operands[0]).dtype)
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 from xlamini.core import Primitive
+from xlamini.core.bindable import primitives
 from xlamini.core.memo import clear_caches
-from xlamini.core.primitive import primitives
 
 Rule = Callable[..., Any]
 F = TypeVar("F", bound=Rule)
@@ -139,5 +139,5 @@ def _take_away(primitive: Primitive, name: str) -> None:
 def mark_ways(primitive: Primitive) -> None:
     """Note on the primitive which way its equations take to the machine."""
     given = primitive.given
-    primitive.expands = "expand" in given
+    primitive.expands = "expand" in given or type(primitive).expands
     primitive.eager_only = "implementation" in given and not primitive.expands and "lower" not in given

@@ -224,7 +224,7 @@ shape_rule = RuleTable("shape_rule", _shape_method)
 ShapeDtypeStruct(shape=(2,), dtype=float32)
 """
 
-effects_rule = RuleTable("effects_on", _effects_method, _effects_rule)
+effects_rule = RuleTable("effects", _effects_method, _effects_rule)
 """The effects of an equation, a set of `Effect`, from what `shape_rule` takes; an equation with one is never removed.
 
 >>> from xlamini import extend

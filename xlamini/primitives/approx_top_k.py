@@ -82,8 +82,8 @@ def approx_min_k(
 class ApproxTopK(Primitive):
     name = "approx_top_k"
     multiple_results = True
-    checks = NO_NEW_NAN
     sharding = same_dimensions(whole="reduction_dimension")
+    checks = NO_NEW_NAN
 
     def shape_rule(self, x: ShapedArray, **params: Any) -> list[ShapedArray]:
         dim = params["reduction_dimension"]

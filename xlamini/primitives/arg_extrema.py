@@ -65,8 +65,8 @@ def argmin(operand: Any, axis: int, index_dtype: Any) -> Array:
 
 
 class ArgExtremum(Primitive):
-    memory = READ
     sharding = reduced_dimensions("axes")
+    memory = READ
 
     def __init__(self, name: str, *, extremum: Reduction, better: Any):
         self.extremum, self.start, self.better = extremum, extremum.start, better

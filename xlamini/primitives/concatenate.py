@@ -57,9 +57,9 @@ def concatenate(operands: Values, dimension: int) -> Array:
 
 
 class Concatenate(Primitive):
-    memory = MOVED
     name = "concatenate"
     sharding = same_dimensions(linear=JOINTLY)
+    memory = MOVED
     checks = NO_NEW_NAN
 
     def shape_rule(self, *avals: ShapedArray, dimension: int) -> ShapedArray:
@@ -134,10 +134,10 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
 
 class Split(LinearUnary):
     traits = PURE | REMATERIALIZABLE
-    memory = MOVED
     name = "split"
     multiple_results = True
     sharding = same_dimensions(linear=JOINTLY)
+    memory = MOVED
 
     def shape_rule(self, x: ShapedArray, *, sizes: Shape, axis: int) -> list[ShapedArray]:
         if sum(sizes) != x.shape[axis] or any(n < 0 for n in sizes):

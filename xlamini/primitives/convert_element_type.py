@@ -66,8 +66,8 @@ def _linear_groups(avals: Avals, params: Params) -> Groups:
 class Convert(Elementwise):
     """Linear between floating-point types; the derivative stops at the others."""
 
-    checks = KEEPS_NAN
     sharding = broadcast_dimensions(linear=_linear_groups)
+    checks = KEEPS_NAN
 
     def result(self, aval: ShapedArray, *, new_dtype: Any, weak_type: bool) -> ShapedArray:
         return ShapedArray(aval.shape, new_dtype, weak_type)

@@ -47,7 +47,7 @@ class DceSink(Primitive):
             ctx.many("stablehlo.custom_call", [x], [], call_target_name='"dce_sink"', has_side_effect=True, **_TYPED)
         return []
 
-    def effects(self, params: Params) -> Effects:
+    def effects(self, avals: Avals, params: Params) -> Effects:
         return frozenset([_effect])
 
 

@@ -18,8 +18,8 @@ class DevicePut(LinearUnary):
     program are labelled, by its types (lowering/module.py).
     """
 
-    name = "device_put"
     traits = PURE | ELEMENTWISE
+    name = "device_put"
     sharding = same_dimensions(linear=JOINTLY, chooses_memory=True)
 
     def shape_rule(self, x: ShapedArray, *, memory_space: Space) -> ShapedArray:

@@ -157,8 +157,8 @@ def _sums(avals: Avals, outs: Avals, params: Params) -> list[Sums]:
 
 class DotGeneral(Primitive):
     name = "dot_general"
-    memory = Memory(product=True)
     sharding = Sharding(factors=_factors, sums=_sums, mixes_reduced=True)
+    memory = Memory(product=True)
     checks = KEEPS_NAN
 
     def bind(self, lhs: Any, rhs: Any, **params: Any) -> Any:

@@ -101,9 +101,9 @@ def _failures(operands: Values, outs: Values, *, slice_sizes: Shape) -> Sequence
 
 
 class DynamicSlice(Primitive):
-    memory = MOVED
     name = "dynamic_slice"
     sharding = same_dimensions(linear=IN_FIRST)
+    memory = MOVED
     adjoint: Primitive  # dynamic_update_slice, whose module imports this one; set by install_hooks
     checks = Checks(makes_nan=False, failures=_failures)
 

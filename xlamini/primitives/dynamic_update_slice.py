@@ -110,9 +110,9 @@ def _factors(avals: Avals, outs: Avals, params: Params) -> Factors:
 
 
 class DynamicUpdateSlice(Primitive):
-    memory = Memory(reads=True, updates=True)
     name = "dynamic_update_slice"
     sharding = Sharding(factors=_factors, linear=(slice(0, 2),), chooses_memory=True)
+    memory = Memory(reads=True, updates=True)
     checks = Checks(makes_nan=False, failures=_failures)
 
     def shape_rule(self, x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> ShapedArray:

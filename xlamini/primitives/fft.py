@@ -90,9 +90,9 @@ def _as_complex(x: Any) -> Any:
 
 
 class FFT(LinearUnary):
-    checks = NONE
     name = "fft"
     sharding = same_dimensions(linear=JOINTLY)
+    checks = NONE
 
     def shape_rule(self, x: ShapedArray, *, fft_type: FftType, fft_lengths: Shape) -> ShapedArray:
         wanted = _COMPLEX if fft_type is FftType.RFFT else [d.name for d in _COMPLEX.values()]

@@ -105,11 +105,11 @@ def _factors(avals: Avals, outs: Avals, params: Params) -> Factors:
 
 
 class Gather(Primitive):
-    memory = MOVED
     name = "gather"
+    memory = MOVED
     adjoint: Primitive  # scatter_add, whose module imports this one; set by install_hooks
-    checks = Checks(makes_nan=False, failures=_failures)
     sharding = Sharding(factors=_factors)
+    checks = Checks(makes_nan=False, failures=_failures)
 
     def shape_rule(
         self, x: ShapedArray, indices: ShapedArray, *, dimension_numbers: Any, slice_sizes: Shape, **params: Any

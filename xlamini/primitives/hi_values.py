@@ -29,9 +29,8 @@ from xlamini.core.state import state
 class HiValue(Primitive):
     """The value of a user's type that is made of these arrays."""
 
-    name = "hi_value"
     traits = 0
-    expands = True
+    name = "hi_value"
     lacks: Mapping[str, str] = {
         "transpose": "it has no tangents",
         "batch": "its type does not say how it is batched",
@@ -59,9 +58,8 @@ hi_value_p = HiValue()
 class HiRetyped(Primitive):
     """A value of another type of the same class, which is made of arrays of the same shapes and dtypes."""
 
-    name = "hi_retyped"
     traits = 0
-    expands = True
+    name = "hi_retyped"
     lacks: Mapping[str, str] = {"lower": "the arrays replace it"}
 
     def shape_rule(self, x: ShapedArray, *, ty: Any) -> HiAval:

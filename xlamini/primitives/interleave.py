@@ -39,9 +39,9 @@ class Interleave(Primitive):
     there it is the sum of both, spread out over the result.
     """
 
-    memory = MOVED
     name = "interleave"
     sharding = same_dimensions(linear=JOINTLY)
+    memory = MOVED
     checks = NO_NEW_NAN
 
     def shape_rule(self, even: ShapedArray, odd: ShapedArray, *, axis: int) -> ShapedArray:

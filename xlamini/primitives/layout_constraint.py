@@ -54,8 +54,8 @@ class LayoutConstraint(Primitive):
     """An identity; tangents and cotangents have the layout too."""
 
     name = "layout_constraint"
-    checks = NO_NEW_NAN
     sharding = same_dimensions()
+    checks = NO_NEW_NAN
 
     def shape_rule(self, aval: ShapedArray, *, layout: Layout) -> ShapedArray:
         return aval

@@ -54,9 +54,9 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
 
 
 class Pad(Primitive):
-    memory = MOVED
     name = "pad"
     sharding = same_dimensions(linear=JOINTLY)
+    memory = MOVED
     checks = NO_NEW_NAN
 
     def shape_rule(self, x: ShapedArray, value: ShapedArray, *, padding_config: Config) -> ShapedArray:

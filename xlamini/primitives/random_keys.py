@@ -42,7 +42,8 @@ class KeyPrimitive(Primitive):
 
     sharding = leading_dimensions()
 
-    expands = True
+    def physical(self, operands: Values, avals: Avals, /, **params: Any) -> Any:
+        raise NotImplementedError(f"{self.name} does not say what it computes from words")
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         out = self.bind(*primals, **params)
@@ -50,6 +51,13 @@ class KeyPrimitive(Primitive):
 
     def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         return self.bind(*with_batch_first(operands, dims, axis.size), **params), 0
+
+    def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
+        raise TypeError(f"{self.name} is lowered in its physical form only; see interpreters/physical.py")
+
+
+class Generated(KeyPrimitive):
+    """What a generator computes, by the functions of its implementation."""
 
     def expands_on(self, avals: Avals, params: Params) -> bool:
         """Whether users have defined the generator: what its functions capture becomes inputs of the program."""
@@ -62,11 +70,8 @@ class KeyPrimitive(Primitive):
         returns_keys = isinstance(self.shape_rule(*avals, **params).dtype, KeyType)
         return wrap_p.bind(made, impl=_generator(avals, params)) if returns_keys else made
 
-    def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
-        raise TypeError(f"{self.name} is lowered in its physical form only; see interpreters/physical.py")
 
-
-class Seed(KeyPrimitive):
+class Seed(Generated):
     """Keys from integers."""
 
     name = "random_seed"
@@ -88,7 +93,6 @@ class Wrap(KeyPrimitive):
     """Keys from their words, which lie along the last dimension."""
 
     name = "random_wrap"
-    expands = False
     checks = Checks(key_uses=FORWARDS)  # raw keys are known by their words
 
     def shape_rule(self, words: ShapedArray, *, impl: Generator) -> ShapedArray:
@@ -102,8 +106,6 @@ class Unwrap(KeyPrimitive):
     """The words of keys."""
 
     name = "random_unwrap"
-    expands = False
-
     def shape_rule(self, keys: ShapedArray) -> ShapedArray:
         return ShapedArray((*keys.shape, *keys.dtype.physical_shape), keys.dtype.physical_dtype)
 
@@ -115,8 +117,6 @@ class Clone(KeyPrimitive):
     """A copy of keys that checks against key reuse count as new."""
 
     name = "random_clone"
-    expands = False
-
     def shape_rule(self, keys: ShapedArray) -> ShapedArray:
         return keys
 
@@ -124,7 +124,7 @@ class Clone(KeyPrimitive):
         return operands[0]
 
 
-class Split(KeyPrimitive):
+class Split(Generated):
     """Split each key into an array of new keys."""
 
     name = "random_split"
@@ -137,7 +137,7 @@ class Split(KeyPrimitive):
         return _algorithm(avals[0]).split(operands[0], shape)
 
 
-class FoldIn(KeyPrimitive):
+class FoldIn(Generated):
     """Fold a uint32 into each key: a new key."""
 
     name = "random_fold_in"
@@ -155,7 +155,7 @@ class FoldIn(KeyPrimitive):
         return _algorithm(avals[0]).fold_in(*operands)
 
 
-class Bits(KeyPrimitive):
+class Bits(Generated):
     """Random unsigned integers of 8, 16, 32 or 64 bits from each key: an array of them."""
 
     name = "random_bits"

@@ -111,8 +111,8 @@ def reduce_xor(operand: Any, axes: Sequence[int]) -> Array:
 class Reduction(Primitive):
     """`start` makes, from a dtype, the number that changes nothing."""
 
-    memory = READ
     sharding = reduced_dimensions("axes")
+    memory = READ
 
     def __init__(self, name: str, *, hlo: str, start: Callable[[Any], Any], accepts: Kinds):
         self.hlo, self.start, self.accepts = hlo, start, accepts

@@ -101,8 +101,8 @@ class RngBitGenerator(Primitive):
     name = "rng_bit_generator"
     multiple_results = True
     lacks: Mapping[str, str] = {"jvp": "of integers only"}
-    checks = NO_NEW_NAN
     sharding = Sharding(factors=_factors)
+    checks = NO_NEW_NAN
 
     def shape_rule(
         self, key: ShapedArray, *, shape: Shape, dtype: np.dtype, algorithm: RandomAlgorithm

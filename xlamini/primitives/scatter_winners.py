@@ -46,8 +46,8 @@ class ScatterWinners(Scatter):
     """Masks of the operand's elements without updates and of the winning updates; of both only the shapes count."""
 
     multiple_results = True
-    checks = replace(Scatter.checks, makes_nan=False)
     sharding = replace(Scatter.sharding, factors=_factors)
+    checks = replace(Scatter.checks, makes_nan=False)
 
     def __init__(self, name: str, set_windows: Callable[..., Any]):
         super().__init__(name)

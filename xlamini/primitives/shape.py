@@ -62,10 +62,10 @@ def _permuted(avals: Avals, outs: Avals, params: Params) -> Factors:
 
 
 class Transpose(LinearUnary):
-    memory = Memory(moves=True, permutes=True)
     name = "transpose"
-    checks = _FORWARDED
     sharding = Sharding(factors=_permuted, linear=JOINTLY)
+    memory = Memory(moves=True, permutes=True)
+    checks = _FORWARDED
 
     def shape_rule(self, x: ShapedArray, *, permutation: Shape) -> ShapedArray:
         if sorted(permutation) != list(range(x.ndim)):
@@ -124,8 +124,8 @@ def _repeated(avals: Avals, outs: Avals, params: Params) -> Factors:
 class BroadcastInDim(LinearUnary):
     traits = PURE | REMATERIALIZABLE
     name = "broadcast_in_dim"
-    checks = _FORWARDED
     sharding = Sharding(factors=_repeated, linear=JOINTLY)
+    checks = _FORWARDED
 
     def shape_rule(self, x: ShapedArray, *, shape: Shape, broadcast_dimensions: Shape) -> ShapedArray:
         fits = len(broadcast_dimensions) == x.ndim and all(
@@ -204,10 +204,10 @@ def _splits(avals: Avals, outs: Avals, params: Params) -> Splits:
 
 class Reshape(LinearUnary):
     traits = PURE | REMATERIALIZABLE
-    memory = VIEWED
     name = "reshape"
-    checks = _FORWARDED
     sharding = Sharding(splits=_splits, linear=JOINTLY)
+    memory = VIEWED
+    checks = _FORWARDED
 
     def shape_rule(self, x: ShapedArray, *, new_sizes: Shape) -> ShapedArray:
         if math.prod(new_sizes) != x.size or any(n < 0 for n in new_sizes):
@@ -244,10 +244,10 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
 
 class Squeeze(LinearUnary):
     traits = PURE | REMATERIALIZABLE
-    memory = VIEWED
     name = "squeeze"
-    checks = _FORWARDED
     sharding = reduced_dimensions("dimensions", linear=JOINTLY)
+    memory = VIEWED
+    checks = _FORWARDED
 
     def shape_rule(self, x: ShapedArray, *, dimensions: Shape) -> ShapedArray:
         if len(set(dimensions)) < len(dimensions) or any(not 0 <= d < x.ndim or x.shape[d] != 1 for d in dimensions):
@@ -303,9 +303,9 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Array:
 
 
 class Rev(LinearUnary):
-    memory = MOVED
     name = "rev"
     sharding = same_dimensions(linear=JOINTLY)
+    memory = MOVED
 
     def shape_rule(self, x: ShapedArray, *, dimensions: Shape) -> ShapedArray:
         if len(set(dimensions)) != len(dimensions) or any(not 0 <= d < x.ndim for d in dimensions):
@@ -347,10 +347,10 @@ def _sums(avals: Avals, outs: Avals, params: Params) -> list[Sums]:
 
 
 class ReduceSum(LinearUnary):
-    memory = READ
     name = "reduce_sum"
-    checks = KEEPS_NAN
     sharding = reduced_dimensions("axes", sums=_sums, linear=JOINTLY)
+    memory = READ
+    checks = KEEPS_NAN
 
     def bind(self, x: Any, *, axes: Shape, **params: Any) -> Any:
         """Apply it; `unreduced` are the axes along which its sum is not taken."""

@@ -90,8 +90,8 @@ class Slice(LinearUnary):
     traits = PURE | REMATERIALIZABLE
     name = "slice"
     adjoint: Primitive  # pad, whose module imports this one; set by install_hooks
-    checks = Checks(makes_nan=False, key_uses=_part)
     sharding = same_dimensions(linear=JOINTLY)
+    checks = Checks(makes_nan=False, key_uses=_part)
 
     def shape_rule(
         self, x: ShapedArray, *, start_indices: Shape, limit_indices: Shape, strides: Shape | None

@@ -28,9 +28,9 @@ from xlamini.primitives.shape import broadcast_in_dim
 
 
 class Softmax(Primitive):
-    memory = READ
     name = "softmax"
     sharding = same_dimensions()
+    memory = READ
 
     def shape_rule(self, x: ShapedArray, *, axes: Shape) -> ShapedArray:
         check_kind(self.name, x, FLOAT | COMPLEX)

@@ -86,8 +86,8 @@ def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = 
 class Sort(Primitive):
     name = "sort"
     multiple_results = True
-    checks = NO_NEW_NAN
     sharding = same_dimensions(whole="dimension")
+    checks = NO_NEW_NAN
 
     def shape_rule(self, *avals: ShapedArray, dimension: int, is_stable: bool, num_keys: int) -> list[ShapedArray]:
         first = avals[0]

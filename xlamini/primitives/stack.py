@@ -58,9 +58,9 @@ def _stacked(avals: Avals, outs: Avals, params: Params) -> Factors:
 
 
 class Stack(Primitive):
-    memory = MOVED
     name = "stack"
     sharding = Sharding(factors=_stacked, linear=JOINTLY)
+    memory = MOVED
     checks = NO_NEW_NAN
 
     def shape_rule(self, *avals: ShapedArray, axis: int) -> ShapedArray:
@@ -110,10 +110,10 @@ def _unstacked(avals: Avals, outs: Avals, params: Params) -> Factors:
 
 
 class Unstack(LinearUnary):
-    memory = MOVED
     name = "unstack"
     multiple_results = True
     sharding = Sharding(factors=_unstacked, linear=JOINTLY)
+    memory = MOVED
 
     def shape_rule(self, x: ShapedArray, *, axis: int) -> list[ShapedArray]:
         return [x.update(shape=(*x.shape[:axis], *x.shape[axis + 1 :]))] * x.shape[axis]

@@ -53,9 +53,8 @@ def zeros(aval: ShapedArray) -> Any:
 class HiZeros(Primitive):
     """The zero of a user's type, as a tangent."""
 
-    name = "hi_zeros"
     traits = 0
-    expands = True
+    name = "hi_zeros"
     lacks: Mapping[str, str] = {
         "jvp": "it has no operands",
         "batch": "it has no operands",

@@ -28,9 +28,9 @@ def _factors(avals: Avals, outs: Avals, params: Params) -> Factors:
 
 
 class Tile(LinearUnary):
-    memory = MOVED
     name = "tile"
     sharding = Sharding(factors=_factors, linear=JOINTLY)
+    memory = MOVED
 
     def shape_rule(self, x: ShapedArray, *, reps: Shape) -> ShapedArray:
         if len(reps) != x.ndim or any(n < 0 for n in reps):

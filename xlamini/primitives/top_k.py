@@ -53,8 +53,8 @@ def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> li
 class TopK(Primitive):
     name = "top_k"
     multiple_results = True
-    checks = NO_NEW_NAN
     sharding = same_dimensions(whole="axis")
+    checks = NO_NEW_NAN
 
     def shape_rule(self, x: ShapedArray, *, k: int, axis: int) -> list[ShapedArray]:
         check_kind("top_k", x, REAL | BOOL)

@@ -50,7 +50,7 @@ from xlamini.primitives import (
     with_batch_first,
 )
 from xlamini.primitives.power import pow as power
-from xlamini.primitives.random_keys import KeyPrimitive
+from xlamini.primitives.random_keys import Generated
 from xlamini.primitives.special.incomplete_gamma_derivative import random_gamma_grad
 from xlamini.random.arguments import Method, any_of, broadcast_shape, check_method, float_dtype, sampler, spread_to
 from xlamini.random.narrow import drawn_wide
@@ -97,7 +97,7 @@ def gamma_noise(key: Any, a: Any, shape: Shape, dtype: np.dtype, log_space: bool
     return random_gamma_p.bind(key, spread_to(in_dtype(a, dtype), shape), log_space=log_space)
 
 
-class RandomGamma(KeyPrimitive):
+class RandomGamma(Generated):
     """Gamma samples for each key: `a` has the shape of the keys, and more dimensions."""
 
     name = "random_gamma"

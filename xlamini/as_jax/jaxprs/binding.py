@@ -37,7 +37,7 @@ def own_params(primitive: Primitive, params: Params) -> Params:
 def abstract_eval(self: Primitive, *avals: ShapedArray, **params: Any) -> tuple[Any, Any]:
     """The results' types and the effects."""
     own = own_params(self, params)
-    return self.shape_rule(*avals, **own), self.effects_on(avals, own)
+    return self.shape_rule(*avals, **own), self.effects(avals, own)
 
 
 def impl(self: Primitive, *operands: Any, **params: Any) -> Any:

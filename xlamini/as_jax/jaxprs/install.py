@@ -6,7 +6,7 @@ from xlamini.as_jax.jaxprs.names import call_copied, note_operators, public_func
 from xlamini.as_jax.jaxprs.outward import handed_out
 from xlamini.as_jax.jaxprs.printing import shown, shown_equation
 from xlamini.core import hooks
-from xlamini.core.primitive import primitives
+from xlamini.core.bindable import primitives
 
 _format_jaxpr, _format_equation = hooks.format_jaxpr, hooks.format_equation
 

@@ -39,7 +39,7 @@ class _InJaxsTerms:
 
     def abstract_eval(self: Any, *avals: Any, **params: Any) -> tuple[Any, Any]:
         """The results' types and the effects."""
-        return self.shape_rule(*avals, **params), self.effects_on(avals, params)
+        return self.shape_rule(*avals, **params), self.effects(avals, params)
 
     def bind_with_trace(self: Any, trace: Any, operands: Any, params: Any) -> Any:
         """`bind`: there is one trace, that of the program being written."""

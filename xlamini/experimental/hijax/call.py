@@ -33,10 +33,9 @@ from xlamini.transforms.custom.accumulators import ValAccum
 class CallHiPrimitive(OfUsersTypes):
     """A call of a user's `HiPrim`; its operands are the leaves of the arguments."""
 
+    traits = 0
     name = "call_hi_primitive"
     multiple_results = True
-    traits = 0
-    expands = True
     lacks: Mapping[str, str] = {"lower": "the user's rule replaces it"}
 
     def shape_rule(self, *avals: ShapedArray, call: HiCall) -> Avals:

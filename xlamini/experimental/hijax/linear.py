@@ -144,10 +144,9 @@ def linear_map(rule: LinearRule, residuals: Values, tangents: Values) -> list[An
 class Linearized(OfUsersTypes):
     """A linear map of the operands after the first `num_res`, by the user's rules."""
 
+    traits = 0
     name = "call_hi_primitive_linearized"
     multiple_results = True
-    traits = 0
-    expands = True
     lacks: Mapping[str, str] = {"lower": "the user's rule replaces it"}
 
     def shape_rule(self, *avals: ShapedArray, bwd: Any, num_res: int) -> Avals:

@@ -38,11 +38,8 @@ class HiPrimitive(Primitive):
     { lambda ; a:f32[]. let b:f32[] = scale[factor=3.0] a in (b,) }
     """
 
-    expands = True
-
     def __init__(self, name: str):
         super().__init__(name)
-        self.expands = True
 
     def is_high(self, *avals: Any, **params: Any) -> bool:
         """Whether operands or results are of users' types; it makes no difference here."""
@@ -64,7 +61,7 @@ class HiPrimitive(Primitive):
         found, _ = self.abstract_eval(*map(as_written, avals), **params)
         return list(map(as_aval, found)) if self.multiple_results else as_aval(found)
 
-    def effects_on(self, avals: Avals, params: dict[str, Any]) -> Effects:
+    def effects(self, avals: Avals, params: dict[str, Any]) -> Effects:
         return frozenset(self.abstract_eval(*map(as_written, avals), **params)[1])
 
     def expand(self, *operands: Any, **params: Any) -> Any:

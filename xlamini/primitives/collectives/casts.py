@@ -81,8 +81,6 @@ class VaryingCast(Primitive):
     def lower(self, ctx: Any, x: Any, **params: Any) -> Any:
         return x
 
-    expands = True
-
     def expands_on(self, avals: Avals, params: Params) -> bool:
         return has_hi(avals)
 

@@ -60,6 +60,7 @@ class MatrixOperation(Primitive):
     """The params by which such calls differ, and their values: what a call in a file is compared with."""
 
     def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
         cls.shape_rule = _keeping_weakness(cls.shape_rule)
 
     def transpose(self, ct: Any, *operands: Any, **params: Any) -> NoReturn:

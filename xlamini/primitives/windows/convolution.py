@@ -153,9 +153,9 @@ def _factors(avals: Avals, outs: Avals, params: Params) -> Factors:
 
 
 class ConvGeneralDilated(Primitive):
-    memory = Memory(workspace=_workspace)
     name = "conv_general_dilated"
     sharding = Sharding(factors=_factors)
+    memory = Memory(workspace=_workspace)
 
     def shape_rule(
         self,

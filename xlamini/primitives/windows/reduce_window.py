@@ -75,8 +75,8 @@ def reduce_window_shape_tuple(
 class ReduceWindow(Primitive):
     """`combine` joins two elements, `start` makes the one that changes nothing from a dtype."""
 
-    memory = READ
     sharding = same_dimensions()
+    memory = READ
 
     def __init__(self, name: str, combine: Elementwise, *, start: Callable[[Any], Any], accepts: Kinds):
         self.combine, self.start, self.accepts = combine, start, accepts
@@ -146,9 +146,9 @@ class WindowSum(ReduceWindow):
 class WindowRepeat(LinearUnary):
     """Each element repeated over a window of its own: the transpose of the sums over windows side by side."""
 
-    memory = MOVED
     name = "window_repeat"
     sharding = same_dimensions(linear=JOINTLY)
+    memory = MOVED
 
     def shape_rule(self, x: ShapedArray, *, window_dimensions: Shape) -> ShapedArray:
         return x.update(shape=tuple(n * k for n, k in zip(x.shape, window_dimensions, strict=True)))

@@ -137,9 +137,9 @@ def _workspace(platform: str, avals: Avals, outs: Avals, /, **params: Any) -> in
 class SelectAndScatterAdd(Primitive):
     """Linear in the source; of the operand it only takes which elements are largest."""
 
-    memory = Memory(workspace=_workspace)
     name = "select_and_scatter_add"
     sharding = same_dimensions()
+    memory = Memory(workspace=_workspace)
 
     def shape_rule(
         self,

@@ -53,8 +53,8 @@ class HigherOrder(Primitive):
     multiple_results = True
     higher_order = True
     traits = 0
-    checks = Checks(key_uses=key_uses_inside)
     sharding = Sharding(named_axes=axes_inside)
+    checks = Checks(key_uses=key_uses_inside)
 
     def bind(self, *operands: Any, **params: Any) -> list[Any]:
         every: Sequence[Any] = operands
@@ -91,7 +91,7 @@ class HigherOrder(Primitive):
         """The cost of all runs of its jaxprs."""
         return total(Cost(n * c.flops, n * c.bytes) for jaxpr, n in self.runs(params) for c in [cost_of(jaxpr)])
 
-    def effects(self, params: Params) -> Effects:
+    def effects(self, avals: Avals, params: Params) -> Effects:
         return frozenset().union(*[jaxpr.effects for jaxpr in jaxprs_in(params)])
 
     def with_captured(self, operands: Values, params: Params) -> tuple[Sequence[Any], dict[str, Any]]:

@@ -218,8 +218,8 @@ class Breakpoint(DebugCallback):
     def shown_params(self, params: Params) -> Params:
         return {"ordered": params["ordered"]}
 
-    def effects(self, params: Params) -> Effects:
-        return no_effects if params["num_token"] else super().effects(params)
+    def effects(self, avals: Avals, params: Params) -> Effects:
+        return no_effects if params["num_token"] else super().effects(avals, params)
 
     def _now(self, operands: Values, *, num_token: int, **params: Any) -> list[Any]:
         super()._now(operands, **params)

@@ -42,10 +42,10 @@ Mapped = tuple[tuple[int, tuple[bool, ...]], ...]
 class Callback(Primitive):
     """A call of `callback`, whose results are of the types `result_avals` for each example."""
 
-    multiple_results = True
     traits = 0
-    checks = Checks(opaque=True)
+    multiple_results = True
     sharding = unrelated_dimensions()
+    checks = Checks(opaque=True)
     lacks: Mapping[str, str] = {"jvp": "a Python function has no derivative", "transpose": "not linear"}
     side_effect = True
     face: str

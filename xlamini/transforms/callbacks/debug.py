@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Effects, Params, Tracer, Values, flatten_from_user, memoised
+from xlamini.core import Avals, Effects, Params, Tracer, Values, flatten_from_user, memoised
 from xlamini.core.effects import debug_effect, ordered_debug_effect
 from xlamini.lowering.host_calls import is_spmd, per_device_call
 from xlamini.runtime import Array
@@ -162,7 +162,7 @@ class DebugCallback(Callback):
         shown = super().shown_params(params)
         return {name: value for name, value in shown.items() if name != "partitioned" or value}
 
-    def effects(self, params: Params) -> Effects:
+    def effects(self, avals: Avals, params: Params) -> Effects:
         return frozenset([ordered_debug_effect if params["ordered"] else debug_effect])
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from xlamini.core import (
+    Avals,
     Axis,
     Dims,
     Effects,
@@ -83,9 +84,9 @@ def _inspect(value: Any, inspector: Callable[[tuple[int, ...]], Inspector]) -> N
 class InspectSharding(Primitive):
     """An operation that the partitioner removes, calling a Python function with the sharding of its operand."""
 
+    traits = 0
     name = "inspect_sharding"
     multiple_results = True
-    traits = 0
     sharding = unrelated_dimensions()
     lacks: Mapping[str, str] = {"transpose": "without results"}
 
@@ -122,7 +123,7 @@ class InspectSharding(Primitive):
         )
         return []
 
-    def effects(self, params: Params) -> Effects:
+    def effects(self, avals: Avals, params: Params) -> Effects:
         return frozenset([debug_effect])
 
 

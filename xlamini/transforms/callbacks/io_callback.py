@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xlamini.core import Axis, Dims, Effects, Params, Values
+from xlamini.core import Avals, Axis, Dims, Effects, Params, Values
 from xlamini.core.effects import io_effect, ordered_io_effect
 from xlamini.transforms.callbacks.callback import Callback
 from xlamini.transforms.callbacks.manual_subset import other_axes, refuse
@@ -69,7 +69,7 @@ class IoCallback(Callback):
             refuse(self.face, others)
         return super().lower(ctx, *operands, **params)
 
-    def effects(self, params: Params) -> Effects:
+    def effects(self, avals: Avals, params: Params) -> Effects:
         return frozenset([ordered_io_effect if params["ordered"] else io_effect])
 
 

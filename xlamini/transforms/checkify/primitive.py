@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from xlamini.core import Axis, Dims, Effects, Params, Primitive, ShapedArray, Values
+from xlamini.core import Avals, Axis, Dims, Effects, Params, Primitive, ShapedArray, Values
 from xlamini.core.effects import Effect, no_effects
 from xlamini.interpreters.check import Errors
 from xlamini.interpreters.error_values import NOTHING, Part, of_lanes
@@ -19,9 +19,9 @@ check_effect = Effect("check", observing=True)
 class Check(Primitive):
     """Its operands are the values of an error with these sites; all of them have a dimension for each vmap."""
 
+    traits = 0
     name = "check"
     multiple_results = True
-    traits = 0
     lacks: Mapping[str, str] = {"transpose": "without results"}
 
     def shape_rule(self, *avals: ShapedArray, **params: Any) -> list[ShapedArray]:
@@ -48,7 +48,7 @@ class Check(Primitive):
         found = error.rebuilt(operands) if wanted else NOTHING
         return [], of_lanes(found)
 
-    def effects(self, params: Params) -> Effects:
+    def effects(self, avals: Avals, params: Params) -> Effects:
         return no_effects if params["is_debug"] else frozenset([check_effect])
 
     def shown_params(self, params: Params) -> Params:

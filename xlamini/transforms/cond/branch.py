@@ -34,8 +34,8 @@ def _key_uses(eqn: Any) -> KeyUses:
 class Branch(Call):
     """A call of a branch, which the active lanes chose."""
 
-    checks = Checks(key_uses=_key_uses)
     name = "branch"
+    checks = Checks(key_uses=_key_uses)
     shares_names = False
 
     def jvp(self, primals: Values, tangents: Values, *, jaxpr: Jaxpr, lanes: Mask) -> Any:

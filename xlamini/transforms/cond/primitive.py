@@ -70,8 +70,8 @@ def _key_uses(eqn: Any) -> KeyUses:
 class Cond(HigherOrder):
     """A conditional over n branches; with `branches_platforms` the lowering platform chooses the branch."""
 
-    checks = Checks(key_uses=_key_uses)
     name = "cond"
+    checks = Checks(key_uses=_key_uses)
     jaxpr_names: Mapping[str, str] = {"branches": "branch"}
 
     def operand_avals(self, params: Params) -> Avals:

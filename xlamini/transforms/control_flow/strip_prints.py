@@ -22,7 +22,7 @@ def _silent(eqn: Equation) -> Equation:
     if not eqn.effects or not eqn.primitive.higher_order:
         return eqn
     params = {name: _param(value) for name, value in eqn.params.items()}
-    effects = eqn.primitive.effects(params)
+    effects = eqn.primitive.effects([a.aval for a in eqn.invars], params)
     return Equation(eqn.primitive, eqn.invars, eqn.outvars, params, effects, eqn.provenance, eqn.id)
 
 

@@ -171,9 +171,9 @@ class CustomLin(Primitive):
     `in_zeros` marks the arguments without tangent; `out_avals` are the types of the tangents that come out.
     """
 
+    traits = 0
     name = "custom_lin"
     multiple_results = True
-    traits = 0
     sharding = Sharding(varying=None, casts=True)
     # A tangent that devices share stays shared, so that its cotangent is summed over them.
     lacks: Mapping[str, str] = {"lower": "only its transpose is known"}

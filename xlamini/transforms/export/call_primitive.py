@@ -60,8 +60,8 @@ class CallExported(Primitive):
     """
 
     name = "call_exported"
-    sharding = Sharding(splits=_splits, chooses=True, sums=_sums, maps_each=True, chooses_memory=True)
     multiple_results = True
+    sharding = Sharding(splits=_splits, chooses=True, sums=_sums, maps_each=True, chooses_memory=True)
     maps_each = True  # an operand may have partial sums: it has been resharded to the type that the module takes
     lacks: Mapping[str, str] = {
         "jvp": "a module is no jaxpr; Exported.call has the derivative that was exported with it, by custom_vjp",

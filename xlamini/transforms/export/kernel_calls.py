@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Avals, Params, ShapedArray
+from xlamini.core.bindable import primitives
 from xlamini.core.form import Platform
 from xlamini.core.memo import Memo
-from xlamini.core.primitive import Primitive, primitives
+from xlamini.core.primitive import Primitive
 from xlamini.core.tracer import build
 from xlamini.lowering.mlir import element_type_text
 from xlamini.lowering.module import lower_jaxpr

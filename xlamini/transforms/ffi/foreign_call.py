@@ -19,8 +19,8 @@ class ForeignCall(Primitive):
     """A call with results of the types `result_avals`; some overwrite an operand (`input_output_aliases`)."""
 
     multiple_results = True
-    checks = Checks(opaque=True)
     sharding = unrelated_dimensions()
+    checks = Checks(opaque=True)
     lacks: Mapping[str, str] = {"jvp": _OPAQUE, "transpose": _OPAQUE}
     effect: Effect
     """The effect of a call with `has_side_effect`."""
@@ -60,7 +60,7 @@ class ForeignCall(Primitive):
         """The function takes the uint32 words of a random key."""
         return self.bind(*operands, **params)
 
-    def effects(self, params: Params) -> Effects:
+    def effects(self, avals: Avals, params: Params) -> Effects:
         return frozenset([self.effect]) if params["has_side_effect"] else no_effects
 
     def shown_params(self, params: Params) -> Params:

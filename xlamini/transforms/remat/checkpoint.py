@@ -189,8 +189,8 @@ class Checkpoint(Call):
     `prevent_cse`, one bool or a mask of the operands, selects the operands that pass the optimization barrier.
     """
 
-    checks = Checks(key_uses=_key_uses)
     name = "remat2"
+    checks = Checks(key_uses=_key_uses)
     shares_names = False
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:

@@ -46,8 +46,8 @@ class Name(Primitive):
     """The identity with a name; tangents are not named."""
 
     name = "name"
-    checks = NO_NEW_NAN
     sharding = same_dimensions()
+    checks = NO_NEW_NAN
 
     def shape_rule(self, x: ShapedArray, *, name: str) -> ShapedArray:
         return x

@@ -54,8 +54,8 @@ def _key_uses(eqn: Any) -> KeyUses:
 class Scan(HigherOrder):
     """A loop over slices; one iteration of the compiled loop runs the body `unroll` times (0: no loop)."""
 
-    checks = Checks(key_uses=_key_uses)
     name = "scan"
+    checks = Checks(key_uses=_key_uses)
 
     def operand_avals(self, params: Params) -> Avals:
         return params["jaxpr"].in_avals

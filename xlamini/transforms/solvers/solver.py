@@ -108,7 +108,7 @@ class Solver(HigherOrder):
         outs = self.bind(*operands, solve=without_checks(solve), **params)
         return outs, errors_beside(solve, errors, [*consts["solve"], *vector])
 
-    def effects(self, params: Params) -> Effects:
+    def effects(self, avals: Avals, params: Params) -> Effects:
         return params["solve"].effects
 
     def with_captured(self, operands: Values, params: Params) -> Any:

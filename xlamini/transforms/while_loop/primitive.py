@@ -47,8 +47,8 @@ def _key_uses(eqn: Any) -> KeyUses:
 class While(HigherOrder):
     """The while loop; its rules copy the params that they do not name (such as `max_steps`) to the loops they bind."""
 
-    checks = Checks(key_uses=_key_uses)
     name = "while"
+    checks = Checks(key_uses=_key_uses)
     jaxpr_names: Mapping[str, str] = {"cond_jaxpr": "cond", "body_jaxpr": "body"}
     carries_lanes = True
     """Whether a batched loop carries the consts that differ between its lanes."""
@@ -154,7 +154,8 @@ class While(HigherOrder):
         """
         carry = unknown_carries(params["cond_jaxpr"], params["body_jaxpr"], self._parts(unknown, params))
         used, outs, of_known = self.dce(inverse(carry), params)
-        if all(carry) or self.effects(params) or any(chosen(unknown, used)):
+        has_effects = any(params[name].effects for name in self.jaxpr_names)
+        if all(carry) or has_effects or any(chosen(unknown, used)):
             return self.bind(*operands, **params)
         results = iter(self.bind(*chosen(operands, used), **of_known))
         known = [next(results) if live else None for live in outs]
