@@ -26,7 +26,10 @@ from xlamini.primitives import stands_for_array
 from xlamini.primitives.promotion import check_members
 from xlamini.runtime import ArrayImpl
 from xlamini.runtime.dispatch_errors import Explain, guarded
-from xlamini.staging.run.jit import dispatched
+from xlamini.staging.run.cpp_function import explain as explain_dispatch, in_cpp
+from xlamini.staging.run.jit import Jitted
+from xlamini.staging.run.jit_options import Options
+from xlamini.staging.trace.static_args import Names, Selected
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -112,10 +115,21 @@ def _numbers_beyond(fun: Any, static: Sequence[str], args: Sequence[Any], kwargs
     return ints if beyond_dtypes(list(dynamic.values())) else []
 
 
+def _dispatched(
+    fun: Callable[..., Any], static_argnames: Names = None, check: Callable[[Values], None] | None = None
+) -> tuple[Any, Explain]:
+    """The C++ function of one of the library's own functions, and the one that explains its errors."""
+    static, donate = Selected("static", fun, None, static_argnames), Selected("donate", fun, None, None)
+    jitted = Jitted(fun, Options(static, donate, False, False, None, None))
+    jitted.name = jitted.name.strip("_")  # messages name `where`, not the helper `_where` that computes it
+    jitted.check = check
+    return in_cpp(jitted), functools.partial(explain_dispatch, jitted)
+
+
 @memoised("composite: with numbers as they are", 64)
 def _with_numbers(fun: Any, static: tuple[str, ...]) -> Any:
     """The composite, with these parameters static: a program is made for each number, which may refuse it."""
-    return dispatched(fun, static)[0]
+    return _dispatched(fun, static)[0]
 
 
 def _as_it_is(error: Exception, args: Any, kwargs: Any) -> None:
@@ -141,7 +155,7 @@ def _call(*args: Any, **kwargs: Any) -> Any:
             if compares and _are_beyond(args, kwargs) and (numbers := _numbers_beyond(fun, static, args, kwargs)):
                 return _with_numbers(fun, (*static, *numbers))(*args, **kwargs)
             if compiled is None:  # on first use: there are hundreds of composites, and a program calls a few
-                compiled, explain = dispatched(fun, static, check)
+                compiled, explain = _dispatched(fun, static, check)
             return compiled(*args, **kwargs)
         except Exception as error:  # in place of `api_boundary`, which would cost one more call
             return_levels(error, [*args, *kwargs.values()])

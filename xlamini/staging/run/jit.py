@@ -9,12 +9,10 @@ import copy
 import functools
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from xlamini.core import Tracer, Values, active, config, flatten_from_user, paused_gc, unflatten
-from xlamini.core.api_boundary import api_boundary
+from xlamini.core import Tracer, Values, config, flatten_from_user, paused_gc, unflatten
 from xlamini.core.compile_flags import compile_key
-from xlamini.core.compile_time import tracers_in
 from xlamini.core.events import PREPARED, Phase
 from xlamini.core.frames import is_own
 from xlamini.core.jax_flags import debug_infs, debug_key_reuse, debug_nans, debug_purity
@@ -24,42 +22,31 @@ from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.core.ref_cells import RefEscaped
 from xlamini.core.state import state
 from xlamini.core.structure import Structure
-from xlamini.core.wrapping import name_as_partial
-from xlamini.interpreters.evaluate import evaluate
-from xlamini.runtime import key_words
-from xlamini.runtime.dispatch import CAPACITY, cached_signatures, clear_signatures, cpp_jit
-from xlamini.runtime.dispatch_errors import Explain, guarded
-from xlamini.runtime.lifetime import explain_failure
+from xlamini.runtime.dispatch import CAPACITY, cached_signatures, clear_signatures
 from xlamini.runtime.transfer_guards import is_guarded
-from xlamini.runtime.versions import DISPATCH_ERRORS
-from xlamini.staging.call.call import jit_p
-from xlamini.staging.call.higher_order import names_in
 from xlamini.staging.compile.compile_request import CompileRequest
 from xlamini.staging.compile.pipeline import expanded
 from xlamini.staging.compile.placement import Placement, orders_of_call, placement, requested_by
 from xlamini.staging.compile.program import Program, compile_lowered
 from xlamini.staging.run.call_plan import CallPlan, with_values_for_types
-from xlamini.staging.run.donation import donated_arguments, donated_leaves, warn_of_unusable
-from xlamini.staging.run.entries import compilations_of, entry_of_lowering, entry_of_program, entry_of_trace, keep_trace
-from xlamini.staging.run.estimates import Estimated
+from xlamini.staging.run.cpp_function import wrapped
+from xlamini.staging.run.donation import donated_leaves, warn_of_unusable
+from xlamini.staging.run.entries import entry_of_lowering, entry_of_program, entry_of_trace, keep_trace
 from xlamini.staging.run.hi_calls import plan_in_arrays, takes_or_returns_values, trace_in_arrays
+from xlamini.staging.run.inspectable import Inspectable
 from xlamini.staging.run.jit_caches import ProgramKey, program_once, shared_caches, traces, unshare, with_refs
 from xlamini.staging.run.jit_options import Options
 from xlamini.staging.run.large_captures import warn_of_large_captures
+from xlamini.staging.run.nested_call import while_tracing
 from xlamini.staging.run.python_calls import PythonCalls
 from xlamini.staging.trace.arguments import ArgNames, avals_of, check_values, has_refs, name_of, refuse_leaked
 from xlamini.staging.trace.hi_arguments import with_values
 from xlamini.staging.trace.ref_arguments import pure, run_with_values
 from xlamini.staging.trace.ref_threading import Cells, run_with_refs, store, threaded, values_of, with_touched
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
-from xlamini.staging.trace.sharding_prefix import all_moved, flatten_shardings, in_spaces, resharded_avals, spaces_of
-from xlamini.staging.trace.static_args import Names, Selected, check_hashable, take_out
-from xlamini.staging.trace.tracing import Trace, of_dynamic, rebuilt, trace
-
-if TYPE_CHECKING:
-    from xlamini.staging.aot.stages import Lowered, Traced
-    from xlamini.staging.compile.ledger import Compilations
-
+from xlamini.staging.trace.sharding_prefix import flatten_shardings, in_spaces, resharded_avals, spaces_of
+from xlamini.staging.trace.static_args import check_hashable, take_out
+from xlamini.staging.trace.tracing import Trace, of_dynamic, trace
 
 jitted_functions: weakref.WeakSet[Jitted] = weakref.WeakSet()
 
@@ -75,7 +62,7 @@ def _clear_dispatch() -> None:
 register("dispatch: signatures in C++", CAPACITY, cached_signatures, _clear_dispatch)
 
 
-class Jitted(Estimated):
+class Jitted(Inspectable):
     """A jitted function: its options, its traces and its programs."""
 
     def __init__(self, fun: Callable[..., Any], options: Options):
@@ -130,7 +117,7 @@ class Jitted(Estimated):
         if ShapeDtypeStruct in map(type, plan.leaves) and (given := with_values_for_types(args, kwargs, plan, traced)):
             return self.function()(*given[0], **given[1]), None, False
         if state.builder is not None:
-            return self._while_tracing(traced, plan, args, kwargs), None, False
+            return while_tracing(self, traced, plan, args, kwargs), None, False
         check_values(plan.leaves, plan.names, self.name)
         given = plan
         plan, traced = self.in_arrays(given, traced)
@@ -156,35 +143,12 @@ class Jitted(Estimated):
             self.in_python.add(plan, traced, program, where.committed)
         return out, fast_path, False
 
-    def _while_tracing(self, traced: Trace, plan: CallPlan, args: Values, kwargs: dict[str, Any]) -> Any:
-        """The output of a call that is part of a program, or that runs at once because it depends on known values."""
-        if self._is_part(traced, plan):
-            return rebuilt(traced.out_tree, self._staged(traced, plan))
-        with active(None):
-            return self.function()(*args, **kwargs)
-
-    def _is_part(self, traced: Trace, plan: CallPlan) -> bool:
-        if not state.builder.evaluates or traced.jaxpr.effects or (state.axes and names_in(traced.jaxpr)):
-            return True
-        return bool(tracers_in([*traced.captured, *plan.leaves]))
-
     def in_arrays(self, plan: CallPlan, traced: Trace) -> tuple[CallPlan, Trace]:
         """A call and its trace, as they are lowered: with the arrays that values of users' types are made of."""
         if is_expanded(traced.jaxpr) or not takes_or_returns_values(traced):
             return plan, expanded(traced)
         plan = plan_in_arrays(plan, self.fun)
         return plan, trace_in_arrays(traced, plan.names)
-
-    def _staged(self, traced: Trace, plan: CallPlan) -> Values:
-        """The outputs of the call as part of the program being traced."""
-        leaves = all_moved(plan.leaves, plan.in_shardings) if plan.in_shardings else plan.leaves
-        operands = [*traced.captured, *leaves]
-        if self.options.inline:
-            outs = evaluate(traced.jaxpr, operands)
-        else:
-            outs = jit_p.bind(*operands, jaxpr=traced.jaxpr, name=self.name)
-        shardings = self.out_shardings(traced)
-        return all_moved(outs, shardings) if shardings else outs
 
     def plan(self, args: Values, kwargs: dict[str, Any]) -> CallPlan:
         """The plan of a call with these arguments."""
@@ -305,39 +269,6 @@ class Jitted(Estimated):
             return [False] * len(plan.leaves)
         return donated_leaves(self.options.donate, plan)
 
-    def explain(self, error: Exception, args: Values, kwargs: dict[str, Any]) -> None:
-        """Raise the typed error behind an error that C++ raised for a call with these arguments, if there is one."""
-        if isinstance(error, DISPATCH_ERRORS):
-            plan = self.plan(args, kwargs)  # refuses static arguments that cannot be hashed
-            names = (f"the argument {name!r} of {self.name}" for name in plan.names)
-            explained = explain_failure(error, zip(names, map(key_words, plan.leaves), strict=True))
-            if explained is not None:
-                raise explained from None
-
-    # The stages of compilation.
-
-    @api_boundary
-    def traced(self, *args: Any, **kwargs: Any) -> Traced:
-        """Trace for arguments of these types (arrays, or anything with shape and dtype)."""
-        from xlamini.staging.aot.stages import Traced  # for those who look only
-        from xlamini.staging.run.ahead_of_time import AheadOfTime
-
-        ahead = AheadOfTime(self, self.plan(args, kwargs))
-        return Traced(ahead.traced(), ahead)
-
-    @api_boundary
-    def lowered(self, *args: Any, **kwargs: Any) -> Lowered:
-        """Trace and lower for arguments of these types."""
-        return self.traced(*args, **kwargs).lower()
-
-    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
-        """The types of the outputs for arguments of these types."""
-        return self.traced(*args, **kwargs).out_info
-
-    def compilations(self) -> Compilations:
-        """What the ledger has of functions with this one's code."""
-        return compilations_of(self)
-
     def forget(self) -> None:
         """Drop all traces and programs."""
         self.caches.traces.clear()
@@ -350,43 +281,3 @@ class Jitted(Estimated):
         function = self.function()
         if function is not None:
             function._clear_cache()
-
-
-def dispatched(
-    fun: Callable[..., Any], static_argnames: Names = None, check: Callable[[Values], None] | None = None
-) -> tuple[Any, Explain]:
-    """The C++ function of one of the library's own functions, and the one that explains its errors."""
-    static, donate = Selected("static", fun, None, static_argnames), Selected("donate", fun, None, None)
-    jitted = Jitted(fun, Options(static, donate, False, False, None, None))
-    jitted.name = jitted.name.strip("_")  # messages name `where`, not the helper `_where` that computes it
-    jitted.check = check
-    return _in_cpp(jitted), jitted.explain
-
-
-def wrapped(jitted: Jitted) -> Any:
-    """The C++ function, with the stages of compilation as methods."""
-    static, donate, function = jitted.options.static, jitted.options.donate, _in_cpp(jitted)
-    if static or donate:
-        function = guarded(function, jitted.explain, donated_arguments(donate))
-    function.trace, function.lower, function.eval_shape = jitted.traced, jitted.lowered, jitted.eval_shape
-    function.clear_cache, function.compilations = jitted.forget, jitted.compilations
-    function.cost, function.memory_plan = jitted.cost, jitted.memory_plan
-    function.__deepcopy__ = jitted.deep_copy
-    return function
-
-
-def _in_cpp(jitted: Jitted) -> Any:
-    static, fun = jitted.options.static, jitted.fun
-    function: Any = cpp_jit(
-        jitted.name,
-        fun,
-        jitted.on_miss,
-        static_argnums=[n for n in static.nums if n >= 0],
-        static_argnames=static.names,
-        cache_key=jitted.caches,
-    )
-    jitted.function = weakref.ref(function)
-    functools.update_wrapper(function, fun)
-    if isinstance(fun, functools.partial):
-        name_as_partial(function, fun)
-    return function

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar, Unpack, ov
 
 from xlamini.runtime.dispatch import PjitFunction
 from xlamini.staging.compile.placement import asked_place
-from xlamini.staging.run.jit import Jitted, wrapped
+from xlamini.staging.run.cpp_function import wrapped
+from xlamini.staging.run.jit import Jitted
 from xlamini.staging.run.jit_options import Inline, Options
 from xlamini.staging.run.pickling import pickled
 from xlamini.staging.trace.arguments import check_callable

@@ -6,7 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from xlamini.staging.run.jit import Jitted, wrapped
+from xlamini.staging.run.cpp_function import wrapped
+from xlamini.staging.run.jit import Jitted
 from xlamini.staging.run.jit_options import Options
 
 

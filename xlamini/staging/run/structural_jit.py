@@ -13,7 +13,8 @@ from xlamini.core.state import state
 from xlamini.core.structure import executable_key
 from xlamini.staging.compile.program import Program
 from xlamini.staging.run.call_plan import CallPlan
-from xlamini.staging.run.jit import Jitted, wrapped
+from xlamini.staging.run.cpp_function import wrapped
+from xlamini.staging.run.jit import Jitted
 from xlamini.staging.run.jit_options import Options
 from xlamini.staging.run.program_cache import programs
 from xlamini.staging.trace.static_args import Numbers, Selected, check_apart

@@ -1,4 +1,4 @@
-"""The methods of a jitted function that count what a call costs, before anything is compiled."""
+"""The methods of a jitted function that do not run it: the stages of compilation, what a call costs, the ledger."""
 from __future__ import annotations
 
 import dataclasses
@@ -6,21 +6,42 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from xlamini.core import flatten, unflatten
+from xlamini.core.api_boundary import api_boundary
 from xlamini.core.errors import JaxRuntimeError
+from xlamini.staging.run.entries import compilations_of
 
 if TYPE_CHECKING:
     from xlamini.runtime.targets.topology import Target
-    from xlamini.staging.aot.stages import Traced
+    from xlamini.staging.aot.stages import Lowered, Traced
     from xlamini.staging.compile.cost_report import CostReport
+    from xlamini.staging.compile.ledger import Compilations
     from xlamini.staging.compile.memory_plan import MemoryPlan
 
 
-class Estimated:
+class Inspectable:
     """Mixin of a jitted function, which is traced for them."""
 
-    def traced(self, *args: Any, **kwargs: Any) -> Traced:
-        """Trace for arguments of these types."""
-        raise NotImplementedError
+    @api_boundary
+    def traced(self: Any, *args: Any, **kwargs: Any) -> Traced:
+        """Trace for arguments of these types (arrays, or anything with shape and dtype)."""
+        from xlamini.staging.aot.stages import Traced  # for those who look only
+        from xlamini.staging.run.ahead_of_time import AheadOfTime
+
+        ahead = AheadOfTime(self, self.plan(args, kwargs))
+        return Traced(ahead.traced(), ahead)
+
+    @api_boundary
+    def lowered(self, *args: Any, **kwargs: Any) -> Lowered:
+        """Trace and lower for arguments of these types."""
+        return self.traced(*args, **kwargs).lower()
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The types of the outputs for arguments of these types."""
+        return self.traced(*args, **kwargs).out_info
+
+    def compilations(self: Any) -> Compilations:
+        """What the ledger has of functions with this one's code."""
+        return compilations_of(self)
 
     def cost(self, *args: Any, **kwargs: Any) -> CostReport:
         """The flops and bytes of a call with arguments of these types, by the user's line."""
