@@ -5,6 +5,7 @@ product that takes the result, as the two of attention's gradient do.
 """
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NoReturn
 
 from xlamini.core import (
@@ -23,6 +24,7 @@ from xlamini.core import (
     aval_of,
 )
 from xlamini.core.dtypes.limits import finfo
+from xlamini.core.form import Form, Platform
 from xlamini.primitives.arithmetic import bounded, div, sub
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.exponential import TRANSCENDENTAL, exp
@@ -53,8 +55,8 @@ class Softmax(Primitive):
         (x,), (dim,) = operands, dims
         return self.bind(x, axes=tuple(a + (a >= dim) for a in axes)), dim
 
-    def lower(self, ctx: Any, x: Any, *, axes: Shape) -> Any:
-        return ctx.inline(lambda x: _formula(x, axes), x)
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form:
+        return Form(partial(_formula, **params))
 
     def cost(self, x: ShapedArray, *, axes: Shape) -> Cost:
         return Cost(x.size * (TRANSCENDENTAL + 4), 2 * x.nbytes)
