@@ -22,7 +22,7 @@ from xlamini.core import Primitive
 from xlamini.core.bindable import primitives
 from xlamini.core.frames import definition
 
-RULES = ("shape_rule", "jvp", "transpose", "batch", "lower", "cost")
+RULES = ("shape_rule", "jvp", "transpose", "batch", "form", "lower", "cost")
 FACETS = ("sharding", "memory", "checks")
 ROOT = Path(xlamini.__file__).parent
 
@@ -86,7 +86,7 @@ def reason(primitive: Primitive, rule: str) -> str | None:
 def _cell(primitive: Primitive, rule: str, members: Counter[type]) -> Place | str:
     function = primitive.written(rule)
     if function is None:
-        return "default" if rule == "cost" else "-"
+        return "default" if rule in ("form", "cost") else "-"
     owner = next((c for c in type(primitive).__mro__ if c.__dict__.get(rule) is function), None)
     if owner is None or (owner is type(primitive) and members[owner] == 1):
         return _place(function)

@@ -125,8 +125,13 @@ class Primitive(Bindable):
         return dict(sorted(params.items()))
 
     def written(self, rule: str) -> Callable[..., Any] | None:
-        """The function that implements a rule; None if it is missing, or only raises (`-> NoReturn`)."""
+        """The function that implements a rule; None if it is missing, or only raises (`-> NoReturn`).
+
+        A form on every platform (`-> Form`) stands in for `lower`.
+        """
         found = getattr(type(self), rule, None)
+        if found is Primitive.lower and type(self).form.__annotations__["return"] == "Form":
+            return type(self).form
         refuses = getattr(found, "__annotations__", {}).get("return") == "NoReturn"
         return None if refuses or found is getattr(Primitive, rule, None) else found
 

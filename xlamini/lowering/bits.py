@@ -13,22 +13,26 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import ShapedArray
+from xlamini.core.form import Platform
 from xlamini.lowering.terms import on_terms
 
 Value = Any
 
 
-def bits_of(ctx: Any, x: Value) -> np.dtype | None:
-    """The dtype of the bits of an array of bfloat16 or of floats of 8 bits; None for others, and on other platforms."""
-    if ctx.platform != "cpu" or ctx.module.spans_devices or not x.type.shape:
+def bits_of(platform: Platform, shape: Sequence[int], dtype: str) -> np.dtype | None:
+    """The dtype of the bits of an array of bfloat16 or of floats of 8 bits; None for others, and on other platforms.
+
+    `dtype` is its name in NumPy or in MLIR.
+    """
+    if platform.name != "cpu" or platform.spans_devices or not shape:
         return None
-    name = str(x.type.element_type)
-    return np.dtype(np.uint16) if name == "bf16" else np.dtype(np.uint8) if name.startswith("f8") else None
+    is_byte = dtype.startswith(("f8", "float8"))
+    return np.dtype(np.uint16) if dtype in ("bf16", "bfloat16") else np.dtype(np.uint8) if is_byte else None
 
 
 def as_bits(ctx: Any, values: Sequence[Value]) -> list[Value]:
     """The values, those of which there are bits as these."""
-    return [_bitcast(ctx, x, bits_of(ctx, x)) for x in values]
+    return [_bitcast(ctx, x, _bits_of_value(ctx, x)) for x in values]
 
 
 def from_bits(ctx: Any, values: Sequence[Value], types: Sequence[Any]) -> list[Value]:
@@ -39,7 +43,7 @@ def from_bits(ctx: Any, values: Sequence[Value], types: Sequence[Any]) -> list[V
 
 def moved(ctx: Any, name: str, arrays: Sequence[Value], *others: Value, out: ShapedArray, **attributes: Any) -> Value:
     """`ctx.op` with the arrays, then the others as operands, whose result has elements of the arrays, in bits."""
-    bits = bits_of(ctx, arrays[0])
+    bits = _bits_of_value(ctx, arrays[0])
     if bits is None:
         return on_terms(ctx, name, *arrays, *others, out=out, **attributes)
     operands = [_bitcast(ctx, x, bits) for x in arrays]
@@ -48,6 +52,10 @@ def moved(ctx: Any, name: str, arrays: Sequence[Value], *others: Value, out: Sha
 
 
 # --- helpers
+
+
+def _bits_of_value(ctx: Any, x: Value) -> np.dtype | None:
+    return bits_of(Platform(ctx.platform, ctx.module.spans_devices), x.type.shape, str(x.type.element_type))
 
 
 def _bitcast(ctx: Any, x: Value, dtype: np.dtype | None) -> Value:

@@ -14,8 +14,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from xlamini.core import (
+    Avals,
     Axis,
     Cost,
+    Params,
     Primitive,
     ShapedArray,
     ShapeError,
@@ -26,6 +28,7 @@ from xlamini.core import (
     tangent_aval,
 )
 from xlamini.core.checks import NO_NEW_NAN
+from xlamini.core.form import Form, Platform
 from xlamini.core.sharding.facet import same_dimensions
 from xlamini.primitives.iota import iota_p
 from xlamini.primitives.kinds import FLOAT, kind_of
@@ -105,11 +108,9 @@ class ApproxTopK(Primitive):
         moved = reduction_dimension + (reduction_dimension >= dim)
         return self.bind(x, reduction_dimension=moved, **params), [dim, dim]
 
-    def lower(self, ctx: Any, x: Any, *, reduction_dimension: int, is_max_k: bool, **params: Any) -> list[Any]:
-        axis = reduction_dimension
-        count = ctx.avals_out[0].shape[axis]
-        exact = _largest if is_max_k else _smallest
-        return ctx.inline(functools.partial(exact, count=count, axis=axis), x)
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form:
+        exact = _largest if params["is_max_k"] else _smallest
+        return Form(functools.partial(exact, count=_count(*avals, **params), axis=params["reduction_dimension"]))
 
     def cost(self, x: ShapedArray, **params: Any) -> Cost:
         return super().cost(x, **params)._replace(flops=x.size)

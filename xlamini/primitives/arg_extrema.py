@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import operator
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
 
 from xlamini.core import (
+    Avals,
     Axis,
     Cost,
+    Params,
     Primitive,
     Shape,
     ShapedArray,
@@ -23,6 +25,7 @@ from xlamini.core import (
     iinfo,
     tangent_aval,
 )
+from xlamini.core.form import Form, Platform
 from xlamini.core.memory import READ
 from xlamini.core.sharding.facet import reduced_dimensions
 from xlamini.primitives.arithmetic import min
@@ -31,7 +34,6 @@ from xlamini.primitives.block_extrema import block_extrema, block_size, windows
 from xlamini.primitives.comparison import eq, gt, lt, ne
 from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.kinds import BOOL, INTEGER, REAL, kind_of
-from xlamini.primitives.ordering import key_dtype
 from xlamini.primitives.reductions import Reduction, check_kind, reduce_max_p, reduce_min_p
 from xlamini.primitives.select import where
 from xlamini.primitives.shape import reshape
@@ -64,7 +66,9 @@ def argmin(operand: Any, axis: int, index_dtype: Any) -> Array:
     return argmin_p.bind(operand, axes=(operator.index(axis),), index_dtype=check_user_dtype(index_dtype, "argmin"))
 
 
-class ArgExtremum(Primitive):
+class PairReduction(Primitive):
+    """An arg extremum as one reduction over pairs (element, index)."""
+
     sharding = reduced_dimensions("axes")
     memory = READ
 
@@ -103,18 +107,6 @@ class ArgExtremum(Primitive):
 
     def lower(self, ctx: Any, x: Any, *, axes: Shape, index_dtype: Any) -> Any:
         (aval,), (axis,) = ctx.avals_in, axes
-        if has_part_bytes([aval]):
-            again = functools.partial(self.bind, axes=axes, index_dtype=index_dtype)
-            return ctx.inline(functools.partial(in_whole_bytes, again), x)
-        if ctx.platform != "cpu" or aval.shape[axis] < SHORT or aval.size < FEW:
-            return self._in_pairs(ctx, x, aval, axis, index_dtype)
-        return self._by_blocks(ctx, x, axis, index_dtype)
-
-    def cost(self, x: ShapedArray, **params: Any) -> Cost:
-        return Cost(x.size, x.nbytes + self.shape_rule(x, **params).nbytes)
-
-    def _in_pairs(self, ctx: Any, x: Any, aval: ShapedArray, axis: int, index_dtype: Any) -> Any:
-        """An arg extremum as one reduction over pairs (element, index)."""
         out = aval.update(shape=(*aval.shape[:axis], *aval.shape[axis + 1 :]))
         places = ctx.op("stablehlo.iota", avals=[aval.update(dtype=index_dtype)], iota_dimension=f"{axis} : i64")
         scalars = [ShapedArray((), aval.dtype), ShapedArray((), index_dtype)]
@@ -123,37 +115,41 @@ class ArgExtremum(Primitive):
         outs = [out, out.update(dtype=index_dtype)]
         return ctx.op("stablehlo.reduce", x, places, *starts, avals=outs, regions=[body], dimensions=[axis])[1]
 
-    def _by_blocks(self, ctx: Any, x: Any, axis: int, index_dtype: Any) -> Any:
-        """First in which block, then where in that one; see block_extrema.py."""
-        (aval,) = ctx.avals_in
-        n = aval.shape[axis]
-        size, index = block_size(n), np.dtype(np.int32 if n <= iinfo(np.int32).max else np.int64)
-        lines = ShapedArray((math.prod(aval.shape[:axis]), n, math.prod(aval.shape[axis + 1 :])), aval.dtype)
-        outer, _, inner = lines.shape
-        blocks = ShapedArray((outer, -(-n // size), inner), key_dtype(lines.dtype))
-        chosen = lines.update(shape=(outer, inner, size))
-        places = ShapedArray((outer, inner), index)
-
-        def window(x: Any, block: Any) -> list[Any]:
-            # The last block ends with the axis: the one before it has already covered the elements they share.
-            start = min(block * size, n - size)
-            return [start, windows(x, start, size)]
-
-        def place(start: Any, within: Any) -> Any:
-            return convert(reshape(start + within, ctx.aval_out.shape), index_dtype)
-
-        x = ctx.reshape(x, lines)
-        extrema = ctx.inline(functools.partial(block_extrema, self.extremum, size=size), x, avals=[lines])
-        block = self._in_pairs(ctx, extrema, blocks, 1, index)
-        start, elements = ctx.inline(window, x, block, avals=[lines, places])
-        within = self._in_pairs(ctx, elements, chosen, 2, index)
-        return ctx.inline(place, start, within, avals=[places] * 2)
+    def cost(self, x: ShapedArray, **params: Any) -> Cost:
+        return Cost(x.size, x.nbytes + self.shape_rule(x, **params).nbytes)
 
     def _chosen(self, a: Any, i: Any, b: Any, j: Any) -> list[Any]:
         """Combine two pairs (element, index): the winner of the two, the first on a tie."""
         wins = bitwise_or(self.better(a, b), ne(a, a))
         first = bitwise_or(wins, bitwise_and(eq(a, b), lt(i, j)))
         return [where(wins, a, b), where(first, i, j)]
+
+
+class ArgExtremum(PairReduction):
+    """On the CPU, where reductions of pairs are slow, by two of them over fewer elements."""
+
+    def __init__(self, name: str, *, extremum: Reduction, better: Any):
+        self.in_pairs = PairReduction(f"{name}_in_pairs", extremum=extremum, better=better)
+        super().__init__(name, extremum=extremum, better=better)
+
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+        (x,), (axis,) = avals, params["axes"]
+        if has_part_bytes(avals):
+            return Form(partial(in_whole_bytes, partial(self.bind, **params)))
+        by_blocks = platform.name == "cpu" and x.shape[axis] >= SHORT and x.size >= FEW
+        return Form(partial(self._by_blocks, **params)) if by_blocks else None
+
+    def _by_blocks(self, x: Any, *, axes: Shape, index_dtype: Any) -> Any:
+        """First in which block, then where in that one; see block_extrema.py."""
+        shape, (axis,) = aval_of(x).shape, axes
+        n = shape[axis]
+        size, index = block_size(n), np.dtype(np.int32 if n <= iinfo(np.int32).max else np.int64)
+        x = reshape(x, (math.prod(shape[:axis]), n, math.prod(shape[axis + 1 :])))
+        block = self.in_pairs.bind(block_extrema(self.extremum, x, size), axes=(1,), index_dtype=index)
+        # The last block ends with the axis: the one before it has already covered the elements they share.
+        start = min(block * size, n - size)
+        within = self.in_pairs.bind(windows(x, start, size), axes=(2,), index_dtype=index)
+        return convert(reshape(start + within, (*shape[:axis], *shape[axis + 1 :])), index_dtype)
 
 
 argmax_p = ArgExtremum("argmax", extremum=reduce_max_p, better=gt)

@@ -4,6 +4,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from xlamini.core import (
     Avals,
     Cost,
     Dims,
+    Params,
     Primitive,
     Shape,
     ShapedArray,
@@ -24,10 +26,12 @@ from xlamini.core import (
     itemsize_bits,
 )
 from xlamini.core.checks import NO_NEW_NAN
+from xlamini.core.form import Form, Platform
 from xlamini.core.memory import MOVED
 from xlamini.core.sharding.facet import same_dimensions
 from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.batch_ops import with_batch_first
+from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.joined_rows import is_rows, merged_rows
 from xlamini.primitives.linear_unary import LinearUnary, unchanged
 from xlamini.primitives.optimization_barrier import optimization_barrier_p
@@ -90,16 +94,13 @@ class Concatenate(Primitive):
     def batch(self, axis: Any, operands: Values, dims: Dims, *, dimension: int) -> Any:
         return self.bind(*with_batch_first(operands, dims, axis.size), dimension=dimension + 1), 0
 
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+        if len(avals) > _WIDEST:
+            return Form(partial(_joined_in_groups, **params))
+        return Form(partial(_joined_as_bytes, **params)) if _is_refused(platform, avals[0].dtype) else None
+
     def lower(self, ctx: Any, *operands: Any, dimension: int) -> Any:
-        (out,) = ctx.avals_out
-        if len(operands) > _WIDEST:
-            return ctx.inline(lambda *arrays: _joined_in_groups(arrays, dimension), *operands)
-        if itemsize_bits(out.dtype) != 2 or ctx.platform != "cpu":
-            return ctx.op("stablehlo.concatenate", *operands, dimension=f"{dimension} : i64")
-        # XLA's CPU compiler aborts the process for elements of 2 bits; as bytes they join.
-        wide = [ctx.op("stablehlo.convert", x, avals=[_bytes(a)]) for x, a in zip(operands, ctx.avals_in, strict=True)]
-        joined = ctx.op("stablehlo.concatenate", *wide, avals=[_bytes(out)], dimension=f"{dimension} : i64")
-        return ctx.op("stablehlo.convert", joined)
+        return ctx.op("stablehlo.concatenate", *operands, dimension=f"{dimension} : i64")
 
     def cost(self, *avals: ShapedArray, dimension: int) -> Cost:
         return super().cost(*avals, dimension=dimension)._replace(flops=0)
@@ -111,7 +112,7 @@ _WIDEST, _GROUP = 256, 64
 """The operands of one operation, and of each in the tree that replaces a wider one."""
 
 
-def _joined_in_groups(arrays: Values, dimension: int) -> Any:
+def _joined_in_groups(*arrays: Any, dimension: int) -> Any:
     """Arrays joined by a tree: XLA compiles one operation of n operands in a time that grows as n * n.
 
     The barriers stop XLA from making one operation of the tree.
@@ -120,6 +121,16 @@ def _joined_in_groups(arrays: Values, dimension: int) -> Any:
         groups = [arrays[i : i + _GROUP] for i in range(0, len(arrays), _GROUP)]
         arrays = optimization_barrier_p.bind(*[concatenate(group, dimension) for group in groups])
     return arrays[0]
+
+
+def _is_refused(platform: Platform, dtype: np.dtype) -> bool:
+    """Whether XLA's CPU compiler aborts the process: for elements of 2 bits, which join as bytes."""
+    return platform.name == "cpu" and itemsize_bits(dtype) == 2
+
+
+def _joined_as_bytes(*arrays: Any, dimension: int) -> Any:
+    wide = [convert(x, np.dtype(np.int8)) for x in arrays]
+    return convert(concatenate_p.bind(*wide, dimension=dimension), aval_of(arrays[0]).dtype)
 
 
 def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
@@ -170,10 +181,6 @@ class Split(LinearUnary):
 
 
 split_p = Split()
-
-
-def _bytes(aval: ShapedArray) -> ShapedArray:
-    return aval.update(dtype=np.dtype("int8"))
 
 
 def _listed(avals: Avals) -> str:

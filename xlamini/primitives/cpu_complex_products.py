@@ -12,24 +12,25 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from xlamini.core import Avals, ShapedArray
 from xlamini.primitives.arithmetic import add, sub
 from xlamini.primitives.complex import complex as complex_, imag, real
-from xlamini.primitives.cpu_products import Numbers
+from xlamini.primitives.cpu_products import Numbers, Product
 
 _LEAST = 64
 """The least number of rows, of columns and of terms."""
 
 
-def form_by_parts(ctx: Any, numbers: Numbers) -> Callable[[Callable[..., Any], Any, Any], Any] | None:
-    """A function of `dot_general`'s `bind` and the operands; None for small products and of two dtypes."""
+def form_by_parts(avals: Avals, out: ShapedArray, numbers: Numbers) -> Product | None:
+    """None for small products and of two dtypes."""
     contract, batch = numbers
-    shapes = [a.shape for a in ctx.avals_in]
+    shapes = [a.shape for a in avals]
     terms = math.prod(shapes[0][d] for d in contract[0])
     rows, columns = (
         math.prod(n for d, n in enumerate(shape) if d not in (*summed, *batches))
         for shape, summed, batches in zip(shapes, contract, batch, strict=True)
     )
-    is_plain = len({a.dtype for a in (*ctx.avals_in, ctx.aval_out)}) == 1
+    is_plain = len({a.dtype for a in (*avals, out)}) == 1
     return functools.partial(_by_parts, numbers) if is_plain and min(terms, rows, columns) >= _LEAST else None
 
 

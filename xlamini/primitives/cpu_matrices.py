@@ -13,8 +13,9 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from xlamini.core import Shape, ShapedArray
-from xlamini.primitives.cpu_products import Numbers, is_alone
+from xlamini.core import Avals, Shape, ShapedArray
+from xlamini.core.form import Platform
+from xlamini.primitives.cpu_products import Numbers, Product
 from xlamini.primitives.shape import reshape
 
 
@@ -25,15 +26,15 @@ class _Matrix(NamedTuple):
     contracted: int
 
 
-def form_as_matrices(ctx: Any, numbers: Numbers) -> Callable[[Callable[..., Any], Any, Any], Any] | None:
-    """A function of `dot_general`'s `bind` and the operands; None where XLA transposes nothing, or has to."""
+def form_as_matrices(platform: Platform, avals: Avals, out: ShapedArray, numbers: Numbers) -> Product | None:
+    """None where XLA transposes nothing, or has to."""
     contract, batch = _in_order(numbers)
-    if not any(map(_is_transposed, ctx.avals_in, contract, batch)):
+    if not any(map(_is_transposed, avals, contract, batch)):
         return None
-    left, right = (_matrix(*each) for each in zip(ctx.avals_in, contract, batch, strict=True))
-    if left is None or right is None or not is_alone(ctx):
+    left, right = (_matrix(*each) for each in zip(avals, contract, batch, strict=True))
+    if left is None or right is None or platform.spans_devices:
         return None
-    return functools.partial(_product, (left, right), ctx.aval_out)
+    return functools.partial(_product, (left, right), out)
 
 
 def _in_order(numbers: Numbers) -> Numbers:

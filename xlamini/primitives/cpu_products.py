@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from xlamini.core import Shape, ShapedArray, aval_of, itemsize_bits, literal
+from xlamini.core import Avals, Shape, ShapedArray, aval_of, itemsize_bits, literal
+from xlamini.core.form import Platform
 from xlamini.primitives.arithmetic import add
 from xlamini.primitives.bitwise import bitwise_xor
 from xlamini.primitives.convert_element_type import cast
@@ -31,6 +32,12 @@ from xlamini.runtime.devices.processor import has_bfloat16_units
 
 Numbers = tuple[tuple[Shape, Shape], tuple[Shape, Shape]]
 """Contracting dimensions of both operands, then their batch dimensions."""
+
+Product = Callable[[Callable[..., Any], Any, Any], Any]
+"""The form of a product: a function of `dot_general`'s `bind` and the operands.
+
+In programs of several devices none makes rows or matrices of an operand: each device would get all of it.
+"""
 
 _BFLOAT16, _FLOAT32, _FLOAT64 = np.dtype(ml_dtypes.bfloat16), np.dtype(np.float32), np.dtype(np.float64)
 _UINT8, _INT8, _INT32 = np.dtype(np.uint8), np.dtype(np.int8), np.dtype(np.int32)
@@ -48,7 +55,7 @@ _REUSE_OF_CASTS = 40
 """From here on a product of bfloat16 without units for it takes longer than casts of operands and one of float32."""
 
 
-class Form(NamedTuple):
+class FastProduct(NamedTuple):
     """A product of operands of one dtype into another, with the left operand's rows made first or not."""
 
     narrow: np.dtype
@@ -56,9 +63,9 @@ class Form(NamedTuple):
     makes_rows: bool
 
 
-def fast_form(ctx: Any, numbers: Numbers) -> Callable[[Callable[..., Any], Any, Any], Any] | None:
-    """A function of `dot_general`'s `bind` and the operands; None where XLA's own form of the product is as fast."""
-    (lhs, rhs), out, (contract, batch) = ctx.avals_in, ctx.aval_out, numbers
+def fast_form(platform: Platform, avals: Avals, out: ShapedArray, numbers: Numbers) -> Product | None:
+    """None where XLA's own form of the product is as fast."""
+    (lhs, rhs), (contract, batch) = avals, numbers
     if not out.size or any(len(c) + len(b) == x.ndim for x, c, b in zip((lhs, rhs), contract, batch, strict=True)):
         return None
     terms = math.prod(lhs.shape[d] for d in contract[0])
@@ -66,10 +73,11 @@ def fast_form(ctx: Any, numbers: Numbers) -> Callable[[Callable[..., Any], Any, 
     if dtypes is None:
         return None
     pays = out.size * terms > _MOST_DIRECT.get(dtypes[0], 0)
-    form = Form(*dtypes, makes_rows=pays and _is_turned(lhs, contract[0], batch[0]) and is_alone(ctx))
-    if not form.makes_rows and (lhs.dtype, rhs.dtype, out.dtype) == (form.narrow, form.narrow, form.wide):
+    makes_rows = pays and _is_turned(lhs, contract[0], batch[0]) and not platform.spans_devices
+    fast = FastProduct(*dtypes, makes_rows)
+    if not makes_rows and (lhs.dtype, rhs.dtype, out.dtype) == (fast.narrow, fast.narrow, fast.wide):
         return None
-    return functools.partial(_product, form, out, numbers)
+    return functools.partial(_product, fast, out, numbers)
 
 
 # --- helpers
@@ -102,17 +110,12 @@ def _is_turned(lhs: ShapedArray, contract: Shape, batch: Shape) -> bool:
     return batch == tuple(range(lhs.ndim - 2)) and contract == (lhs.ndim - 2,)
 
 
-def is_alone(ctx: Any) -> bool:
-    """Whether the program runs on one device; of several each would get all of an operand to make rows of it."""
-    return not ctx.module.spans_devices
-
-
-def _product(form: Form, out: ShapedArray, numbers: Numbers, bind: Callable[..., Any], x: Any, y: Any) -> Any:
+def _product(fast: FastProduct, out: ShapedArray, numbers: Numbers, bind: Callable[..., Any], x: Any, y: Any) -> Any:
     contract, batch = numbers
-    shifts = _shifts(aval_of(x), aval_of(y), out) if form.narrow == _INT8 else (False, False)
-    left, right = (_signed(a) if shift else cast(a, form.narrow) for a, shift in zip((x, y), shifts, strict=True))
-    rows, columns = (_rows(left), (aval_of(left).ndim - 1,)) if form.makes_rows else (left, contract[0])
-    total = bind(rows, right, dimension_numbers=((columns, contract[1]), batch), preferred_element_type=form.wide)
+    shifts = _shifts(aval_of(x), aval_of(y), out) if fast.narrow == _INT8 else (False, False)
+    left, right = (_signed(a) if shift else cast(a, fast.narrow) for a, shift in zip((x, y), shifts, strict=True))
+    rows, columns = (_rows(left), (aval_of(left).ndim - 1,)) if fast.makes_rows else (left, contract[0])
+    total = bind(rows, right, dimension_numbers=((columns, contract[1]), batch), preferred_element_type=fast.wide)
     if shifts[0]:
         total = add(total, _share(y, contract[1], batch[1], aval_of(total), last=True))
     if shifts[1]:

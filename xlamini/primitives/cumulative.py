@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
+    Avals,
     Axis,
+    Params,
     Primitive,
     ShapedArray,
     ShapeError,
@@ -24,6 +26,7 @@ from xlamini.core import (
     literal,
 )
 from xlamini.core.avals import as_dimension
+from xlamini.core.form import Form, Platform
 from xlamini.core.sharding.facet import same_dimensions
 from xlamini.primitives.arithmetic import abs, add, max, min
 from xlamini.primitives.blocked_scan import Scan, blocked_scan
@@ -125,12 +128,15 @@ class Cumulative(Primitive):
         (x,), (dim,) = operands, dims
         return self.bind(x, axis=axis + (axis >= dim), reverse=reverse), dim
 
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+        (x,) = avals
+        if x.size == 0:
+            return Form(lambda x: x)
+        by_blocks = platform.name == "cpu" and x.size >= MANY and x.shape[params["axis"]] > SHORT
+        return Form(functools.partial(self._by_blocks, **params)) if by_blocks else None
+
     def lower(self, ctx: Any, x: Any, *, axis: int, reverse: bool) -> Any:
         aval = ctx.aval_out
-        if aval.size == 0:
-            return x
-        if ctx.platform == "cpu" and aval.size >= MANY and aval.shape[axis] > SHORT:
-            return ctx.inline(functools.partial(self._by_blocks, axis=axis, reverse=reverse), x)
         reach = aval.shape[axis] - 1
         scalar = ShapedArray((), aval.dtype)
         body = ctx.scalar_region([scalar] * 2, lambda a, b: [ctx.inline(self.combine, a, b, avals=[scalar] * 2)])

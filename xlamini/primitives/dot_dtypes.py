@@ -1,41 +1,43 @@
-"""Lowering of `dot_general` for operands and results of different dtypes: the casts that XLA does not make itself."""
+"""Products of operands and results of different dtypes: the casts that XLA does not make itself."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import Values, itemsize_bits, result_type
+from xlamini.core import Avals, itemsize_bits, result_type
+from xlamini.core.form import Platform
+from xlamini.primitives.complex import real
+from xlamini.primitives.convert_element_type import convert
+from xlamini.primitives.cpu_products import Numbers, Product
 from xlamini.primitives.kinds import INTEGER, kind_of
 
 
-def mixed_product(ctx: Any, operands: Values, attributes: dict[str, str]) -> Any:
-    """The lowered product of operands and a result of different dtypes.
-
-    XLA converts no complex numbers to real ones, so a real result is the real part.
-    """
-    operands = _in_accepted_dtypes(ctx, operands)
-    out, dtypes = ctx.aval_out, [a.dtype for a in ctx.avals_in]
-    if out.dtype.kind == "c" or all(d.kind != "c" for d in dtypes):
-        return ctx.op("stablehlo.dot_general", *operands, **attributes)
-    whole = out.update(dtype=result_type(*dtypes, out.dtype))
-    made = ctx.op("stablehlo.dot_general", *operands, avals=[whole], **attributes)
-    real = ctx.op("stablehlo.real", made, avals=[out.update(dtype=np.zeros((), whole.dtype).real.dtype)])
-    return ctx.op("stablehlo.convert", real)
+def mixed_form(platform: Platform, avals: Avals, out: np.dtype, numbers: Numbers) -> Product | None:
+    """None where XLA multiplies operands of these dtypes into the result's."""
+    dtypes = [a.dtype for a in avals]
+    common = _accepted(platform, dtypes, out)
+    # XLA converts no complex numbers to real ones, so a real result is the real part.
+    whole = result_type(*dtypes, out) if out.kind != "c" and any(d.kind == "c" for d in dtypes) else out
+    return None if {*dtypes} == {common} and whole == out else functools.partial(_product, common, whole, out, numbers)
 
 
-def _in_accepted_dtypes(ctx: Any, operands: Values) -> list[Any]:
-    """Operands in dtypes that XLA multiplies into the result's: its own where they are of different kinds."""
-    dtypes = [a.dtype for a in ctx.avals_in]
-    out = ctx.aval_out.dtype
-    if dtypes[0] == dtypes[1] and _of_one_kind(dtypes[0], out) and not _is_too_narrow(ctx, dtypes[0], out):
-        return list(operands)
-    common = out if _are_narrow(dtypes) else result_type(*dtypes, out)
-    return [
-        x if a.dtype == common else ctx.op("stablehlo.convert", x, avals=[a.update(dtype=common)])
-        for x, a in zip(operands, ctx.avals_in, strict=True)
-    ]
+def _product(
+    common: np.dtype, whole: np.dtype, out: np.dtype, numbers: Numbers, bind: Callable[..., Any], x: Any, y: Any
+) -> Any:
+    x, y = convert(x, common), convert(y, common)
+    product = bind(x, y, dimension_numbers=numbers, preferred_element_type=whole)
+    return product if whole == out else convert(real(product), out)
+
+
+def _accepted(platform: Platform, dtypes: Sequence[np.dtype], out: np.dtype) -> np.dtype:
+    """The dtype of operands that XLA multiplies into the result's: its own where they are of different kinds."""
+    first, second = dtypes
+    if first == second and _of_one_kind(first, out) and not _is_too_narrow(platform, first, out):
+        return first
+    return out if _are_narrow(dtypes) else result_type(*dtypes, out)
 
 
 def _of_one_kind(dtype: Any, other: Any) -> bool:
@@ -48,6 +50,6 @@ def _are_narrow(dtypes: Sequence[Any]) -> bool:
     return any(itemsize_bits(d) < 8 or d.name.startswith("float8_") for d in dtypes)
 
 
-def _is_too_narrow(ctx: Any, dtype: Any, out: Any) -> bool:
+def _is_too_narrow(platform: Platform, dtype: Any, out: Any) -> bool:
     """True if XLA's CPU compiler fails on such operands of a wider result, or rounds its terms to powers of 2."""
-    return ctx.platform == "cpu" and dtype != out and (itemsize_bits(dtype) < 8 or dtype.name == "float8_e8m0fnu")
+    return platform.name == "cpu" and dtype != out and (itemsize_bits(dtype) < 8 or dtype.name == "float8_e8m0fnu")

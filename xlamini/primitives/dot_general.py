@@ -38,6 +38,7 @@ from xlamini.core import (
 from xlamini.core.api_boundary import api_boundary
 from xlamini.core.avals import NOWHERE, as_sizes
 from xlamini.core.checks import KEEPS_NAN
+from xlamini.core.form import Form, Platform
 from xlamini.core.memory import Memory
 from xlamini.core.sharding.facet import Sharding
 from xlamini.core.sharding.partial_sums import Sums, left_open, split_along, sums_left_open
@@ -45,9 +46,9 @@ from xlamini.primitives.convert_element_type import cast
 from xlamini.primitives.cpu_batches import batches_first
 from xlamini.primitives.cpu_complex_products import form_by_parts
 from xlamini.primitives.cpu_matrices import form_as_matrices
-from xlamini.primitives.cpu_products import fast_form, is_alone
+from xlamini.primitives.cpu_products import Product, fast_form
 from xlamini.primitives.dot_algorithm import Algorithm, by_recipe, followed, recipe, supports
-from xlamini.primitives.dot_dtypes import mixed_product
+from xlamini.primitives.dot_dtypes import mixed_form
 from xlamini.primitives.kinds import COMPLEX, kind_of
 from xlamini.primitives.out_sharding import summed_in_sharding
 from xlamini.primitives.precision import CanonicalPrecision, Precision, canonical_precision, precision_config, swapped
@@ -233,26 +234,29 @@ class DotGeneral(Primitive):
             out_dim = len(lhs_batch) + len(frees[0]) + sum(d < right for d in frees[1])
         return self.bind(*operands, dimension_numbers=(contract, batch), **params), out_dim
 
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+        out, numbers, precision = self.shape_rule(*avals, **params), params["dimension_numbers"], params["precision"]
+        if isinstance(precision, Algorithm):
+            return None
+        is_whole = platform.name == "cpu" and not params.get("unreduced")
+        product = _form_on_cpu(platform, avals, out, numbers) if is_whole else None
+        product = product or mixed_form(platform, avals, out.dtype, numbers)
+        return product and Form(functools.partial(product, functools.partial(self.bind, precision=precision)))
+
     def lower(
         self,
         ctx: Any,
         *operands: Any,
         dimension_numbers: DotDimensionNumbers,
         precision: CanonicalPrecision,
-        preferred_element_type: Any,
-        unreduced: frozenset[Any] = NOWHERE,
+        **params: Any,
     ) -> Any:
-        form = None if unreduced or isinstance(precision, Algorithm) else _form_on_cpu(ctx, dimension_numbers)
-        if form is not None:
-            return ctx.inline(functools.partial(form, functools.partial(self.bind, precision=precision)), *operands)
         attributes = {
             "dot_dimension_numbers": _numbers_attribute(dimension_numbers),
             "precision_config": precision_config(precision),
         }
         if not isinstance(precision, Algorithm):
-            if ctx.avals_in[0].dtype == ctx.avals_in[1].dtype == ctx.aval_out.dtype:
-                return ctx.op("stablehlo.dot_general", *operands, **attributes)
-            return mixed_product(ctx, operands, attributes)
+            return ctx.op("stablehlo.dot_general", *operands, **attributes)
         steps = recipe(precision, [a.dtype for a in ctx.avals_in])
         if supports(ctx.platform, steps):
             return by_recipe(ctx, steps, operands, **attributes)
@@ -379,17 +383,18 @@ def _transposed(
     return cast(transpose(product, np.argsort(order).tolist()), target.dtype)
 
 
-def _form_on_cpu(ctx: Any, numbers: DotDimensionNumbers) -> Any:
-    """The form of a product for which XLA has fast code; None for its own. Products in it are lowered likewise."""
-    if ctx.platform != "cpu":
-        return None
-    if any(batch != tuple(range(len(batch))) for batch in numbers[1]) and is_alone(ctx):
-        return functools.partial(batches_first, numbers, ctx.aval_out.dtype)
-    has_several = max(a.ndim for a in ctx.avals_in) > len(numbers[1][0]) + 2
-    form = form_as_matrices(ctx, numbers) if has_several else None
-    if form is not None or {a.dtype for a in (*ctx.avals_in, ctx.aval_out)} == {np.dtype(np.float32)}:
+def _form_on_cpu(
+    platform: Platform, avals: Avals, out: ShapedArray, numbers: DotDimensionNumbers
+) -> Product | None:
+    """The form of a product for which XLA has fast code; None for its own."""
+    if any(batch != tuple(range(len(batch))) for batch in numbers[1]) and not platform.spans_devices:
+        return functools.partial(batches_first, numbers, out.dtype)
+    has_several = max(a.ndim for a in avals) > len(numbers[1][0]) + 2
+    form = form_as_matrices(platform, avals, out, numbers) if has_several else None
+    if form is not None or {a.dtype for a in (*avals, out)} == {np.dtype(np.float32)}:
         return form
-    return (form_by_parts if kind_of(ctx.aval_out.dtype) is COMPLEX else fast_form)(ctx, numbers)
+    is_complex = kind_of(out.dtype) is COMPLEX
+    return form_by_parts(avals, out, numbers) if is_complex else fast_form(platform, avals, out, numbers)
 
 
 def _numbers_attribute(numbers: DotDimensionNumbers) -> str:

@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import (
+    Avals,
     Axis,
     Cost,
+    Params,
     Shape,
     ShapedArray,
     ShapeError,
@@ -25,6 +27,7 @@ from xlamini.core import (
     literal,
 )
 from xlamini.core.checks import NONE
+from xlamini.core.form import Form, Platform
 from xlamini.core.sharding.facet import same_dimensions
 from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.arithmetic import rem
@@ -130,11 +133,14 @@ class FFT(LinearUnary):
         (x,), (dim,) = operands, dims
         return self.bind(moveaxis(x, dim, 0), fft_type=fft_type, fft_lengths=fft_lengths), 0
 
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+        out, lengths = self.shape_rule(*avals, **params), params["fft_lengths"]
+        if 0 in (*avals[0].shape, *out.shape):
+            return Form(lambda x: zeros(ShapedArray(out.shape, out.dtype)))
+        is_half = platform.name == "tpu" and params["fft_type"] is FftType.IRFFT and len(lengths) == 1
+        return Form(lambda x: _irfft_as_ifft(x, lengths)) if is_half else None
+
     def lower(self, ctx: Any, x: Any, *, fft_type: FftType, fft_lengths: Shape) -> Any:
-        if 0 in (*ctx.avals_in[0].shape, *ctx.aval_out.shape):
-            return ctx.constant(0, ctx.aval_out)
-        if ctx.platform == "tpu" and fft_type is FftType.IRFFT and len(fft_lengths) == 1:
-            return ctx.inline(lambda x: _irfft_as_ifft(x, fft_lengths), x)
         kind = f"#stablehlo<fft_type {fft_type.name}>"
         return ctx.op("stablehlo.fft", x, fft_type=kind, fft_length=list(fft_lengths))
 

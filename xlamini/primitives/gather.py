@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from xlamini.core import (
     tangent_aval,
 )
 from xlamini.core.checks import Checks, Failure
+from xlamini.core.form import Form, Platform
 from xlamini.core.memory import MOVED
 from xlamini.core.sharding.facet import Sharding
 from xlamini.primitives.comparison import eq
@@ -193,6 +195,12 @@ class Gather(Primitive):
         )
         return out, 0
 
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+        out = self.shape_rule(*avals, **params)
+        if not out.size:  # StableHLO takes no window of size 1 from an empty dimension
+            return Form(lambda x, indices: zeros(ShapedArray(out.shape, out.dtype)))
+        return Form(partial(self._filled, **params)) if params["mode"] is GatherScatterMode.FILL_OR_DROP else None
+
     def lower(
         self,
         ctx: Any,
@@ -201,25 +209,9 @@ class Gather(Primitive):
         *,
         dimension_numbers: Any,
         slice_sizes: Shape,
-        mode: Any,
         indices_are_sorted: bool,
         **params: Any,
     ) -> Any:
-        if not ctx.aval_out.size:  # StableHLO takes no window of size 1 from an empty dimension
-            return ctx.constant(0, ctx.aval_out)
-        if mode is GatherScatterMode.FILL_OR_DROP:
-            return ctx.inline(
-                lambda x, indices: self._filled(
-                    x,
-                    indices,
-                    dimension_numbers=dimension_numbers,
-                    slice_sizes=slice_sizes,
-                    indices_are_sorted=indices_are_sorted,
-                    **params,
-                ),
-                x,
-                indices,
-            )
         attribute = _attribute(dimension_numbers, ctx.avals_in[1].ndim - 1)
         return ctx.op(
             "stablehlo.gather",
@@ -230,24 +222,15 @@ class Gather(Primitive):
             indices_are_sorted=indices_are_sorted,
         )
 
-    def _filled(
-        self, x: Any, indices: Any, *, dimension_numbers: Any, slice_sizes: Shape, fill_value: Any, **params: Any
-    ) -> Any:
+    def _filled(self, x: Any, indices: Any, *, mode: Any, fill_value: Any, **params: Any) -> Any:
         """The gather in mode FILL_OR_DROP: a clipped one, and then a choice."""
-        read = self.bind(
-            x,
-            indices,
-            dimension_numbers=dimension_numbers,
-            slice_sizes=slice_sizes,
-            mode=GatherScatterMode.CLIP,
-            fill_value=None,
-            **params,
-        )
-        if not dimension_numbers.start_index_map:
+        read = self.bind(x, indices, mode=GatherScatterMode.CLIP, fill_value=None, **params)
+        numbers: GatherDimensionNumbers = params["dimension_numbers"]
+        if not numbers.start_index_map:
             return read
-        inside = _in_bounds(aval_of(x), indices, dimension_numbers.start_index_map, slice_sizes)
+        inside = _in_bounds(aval_of(x), indices, numbers.start_index_map, params["slice_sizes"])
         shape = aval_of(read).shape
-        places = [d for d in range(len(shape)) if d not in dimension_numbers.offset_dims]
+        places = [d for d in range(len(shape)) if d not in numbers.offset_dims]
         return where(broadcast_in_dim(inside, shape, places), read, literal(fill_value, aval_of(x).dtype))
 
     def cost(self, x: ShapedArray, indices: ShapedArray, **params: Any) -> Cost:

@@ -1,14 +1,17 @@
 """interleave: the elements of two arrays alternately, along an axis."""
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from xlamini.core import (
+    Avals,
     Axis,
     Cost,
     Dims,
+    Params,
     Primitive,
     ShapedArray,
     ShapeError,
@@ -18,6 +21,7 @@ from xlamini.core import (
     literal,
 )
 from xlamini.core.checks import NO_NEW_NAN
+from xlamini.core.form import Form, Platform
 from xlamini.core.memory import MOVED
 from xlamini.core.sharding.facet import same_dimensions
 from xlamini.core.sharding.partial_sums import JOINTLY
@@ -61,9 +65,8 @@ class Interleave(Primitive):
     def batch(self, batch_axis: Axis, operands: Values, dims: Dims, *, axis: int) -> Any:
         return self.bind(*with_batch_first(operands, dims, batch_axis.size), axis=axis + 1), 0
 
-    def lower(self, ctx: Any, even: Any, odd: Any, *, axis: int) -> Any:
-        alternating = _in_pairs if ctx.platform == "cpu" else _as_sum
-        return ctx.inline(lambda x, y: alternating(x, y, axis), even, odd)
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form:
+        return Form(partial(_in_pairs if platform.name == "cpu" else _as_sum, **params))
 
     def cost(self, *avals: ShapedArray, **params: Any) -> Cost:
         return super().cost(*avals, **params)._replace(flops=0)

@@ -20,6 +20,7 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.core.checks import NO_NEW_NAN
+from xlamini.core.form import Form, Platform
 from xlamini.core.sharding.facet import Sharding
 from xlamini.core.sharding.partial_sums import Sums, sums_of
 
@@ -77,8 +78,8 @@ class CpuBarrier(OptimizationBarrier):
 
     name = "cpu_barrier"
 
-    def lower(self, ctx: Any, *operands: Any) -> Any:
-        return super().lower(ctx, *operands) if ctx.platform == "cpu" else list(operands)
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+        return None if platform.name == "cpu" else Form(lambda *operands: list(operands))
 
 
 cpu_barrier_p = CpuBarrier()

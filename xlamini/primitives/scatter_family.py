@@ -6,6 +6,7 @@ derivatives.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from xlamini.core import (
     iinfo,
 )
 from xlamini.core.checks import Checks, Failure
+from xlamini.core.form import Form, Platform
 from xlamini.core.memory import Memory
 from xlamini.core.sharding.facet import Sharding
 from xlamini.lowering.bits import bits_of
@@ -122,23 +124,20 @@ class Scatter(Primitive):
         params["indices_are_sorted"] = indices_are_sorted
         return self.bind(x, indices, updates, dimension_numbers=numbers, **params), 0
 
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+        x, indices, _ = avals
+        if indices.dtype.itemsize < 4 and max(x.shape, default=0) > iinfo(indices.dtype).max:  # XLA narrows the sizes
+            return Form(partial(self._by_wide_indices, **params))
+        if params["mode"] is GatherScatterMode.CLIP:
+            return Form(partial(self._clipped, **params))
+        if not x.ndim and not indices.shape[-1]:
+            return Form(partial(self._of_scalar, **params))
+        bits = bits_of(platform, x.shape, x.dtype.name) if self.combine is None else None
+        return None if bits is None else Form(partial(self._of_bits, bits, **params))
+
     def lower(
         self, ctx: Any, x: Any, indices: Any, updates: Any, *, dimension_numbers: Any, mode: Any, **params: Any
     ) -> Any:
-        dtype = ctx.avals_in[1].dtype
-        if dtype.itemsize < 4 and max(ctx.avals_in[0].shape, default=0) > iinfo(dtype).max:  # XLA narrows the sizes
-            moved = {**params, "dimension_numbers": dimension_numbers, "mode": mode}
-            return ctx.inline(lambda x, i, u: self.bind(x, convert(i, _INT32), u, **moved), x, indices, updates)
-        if mode is GatherScatterMode.CLIP:
-            moved = {**params, "dimension_numbers": dimension_numbers, "mode": GatherScatterMode.FILL_OR_DROP}
-            return ctx.inline(lambda *operands: self._clipped(*operands, **moved), x, indices, updates)
-        if not ctx.avals_in[0].ndim and not ctx.avals_in[1].shape[-1]:
-            whole = {**params, "dimension_numbers": _OF_ONE, "mode": mode}
-            return ctx.inline(lambda *operands: self._of_scalar(*operands, **whole), x, indices, updates)
-        bits = bits_of(ctx, x) if self.combine is None else None
-        if bits is not None:
-            moved = {**params, "dimension_numbers": dimension_numbers, "mode": mode}
-            return ctx.inline(lambda *operands: self._of_bits(bits, *operands, **moved), x, indices, updates)
         scalar = ctx.aval_out.update(shape=(), weak_type=False)
         body = ctx.scalar_region([scalar] * 2, lambda old, new: [self.combined(ctx, scalar, old, new, **params)])
         return ctx.op(
@@ -152,10 +151,13 @@ class Scatter(Primitive):
             unique_indices=params["unique_indices"],
         )
 
-    def _of_scalar(self, x: Any, indices: Any, updates: Any, **params: Any) -> Any:
+    def _by_wide_indices(self, x: Any, indices: Any, updates: Any, **params: Any) -> Any:
+        return self.bind(x, convert(indices, _INT32), updates, **params)
+
+    def _of_scalar(self, x: Any, indices: Any, updates: Any, *, dimension_numbers: Any, **params: Any) -> Any:
         """The scatter into an array of one element: newer compilers refuse one into a scalar."""
         places = zeros(aval_of(indices).update(shape=(*aval_of(indices).shape[:-1], 1)))
-        return reshape(self.bind(reshape(x, (1,)), places, updates, **params), ())
+        return reshape(self.bind(reshape(x, (1,)), places, updates, dimension_numbers=_OF_ONE, **params), ())
 
     def _of_bits(self, bits: np.dtype, x: Any, indices: Any, updates: Any, **params: Any) -> Any:
         """The scatter of the bits of arrays with narrow floats (`lowering/bits.py`)."""
@@ -166,12 +168,13 @@ class Scatter(Primitive):
         """The StableHLO scalar that takes the place of `old`."""
         return new if self.combine is None else ctx.op(self.combine, old, new, avals=[scalar])
 
-    def _clipped(self, x: Any, indices: Any, updates: Any, *, dimension_numbers: Any, **params: Any) -> Any:
+    def _clipped(self, x: Any, indices: Any, updates: Any, *, dimension_numbers: Any, mode: Any, **params: Any) -> Any:
         """The scatter with each window moved inside."""
         aval = aval_of(x)
         window = window_shape(aval, aval_of(updates), dimension_numbers)
         inside = clamped(aval, indices, dimension_numbers.scatter_dims_to_operand_dims, window)
-        return self.bind(x, inside, updates, dimension_numbers=dimension_numbers, **params)
+        params |= {"dimension_numbers": dimension_numbers, "mode": GatherScatterMode.FILL_OR_DROP}
+        return self.bind(x, inside, updates, **params)
 
     def cost(self, x: ShapedArray, indices: ShapedArray, updates: ShapedArray, **params: Any) -> Cost:
         return Cost(0 if self.combine is None else updates.size, indices.nbytes + 3 * updates.nbytes)

@@ -28,6 +28,7 @@ from xlamini.core import (
     literal,
     tangent_aval,
 )
+from xlamini.core.form import Form, Platform
 from xlamini.primitives.arithmetic import add
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.gather_numbers import ScatterDimensionNumbers
@@ -65,11 +66,11 @@ class ScatterWinners(Scatter):
         outs, dim = super().batch(axis, operands, dims, **params)
         return outs, [dim, dim]
 
-    def lower(self, ctx: Any, x: Any, indices: Any, updates: Any, **params: Any) -> Any:
-        aval, places, given = ctx.avals_in
-        filled = {} if ctx.platform == "tpu" else _filled(aval, given, params["dimension_numbers"])
-        masks = functools.partial(_masks, self.set_windows, aval, given, filled, params)
-        return ctx.inline(masks, indices, avals=[places])
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form:
+        x, _, updates = avals
+        filled = {} if platform.name == "tpu" else _filled(x, updates, params["dimension_numbers"])
+        masks = functools.partial(_masks, self.set_windows, x, updates, filled, params)
+        return Form(lambda _, indices, __: masks(indices))
 
     def of(self, x: Any, indices: Any, updates: Any, **params: Any) -> Any:
         """The masks for arrays of these shapes."""

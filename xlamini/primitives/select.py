@@ -10,8 +10,10 @@ import numpy as np
 from xlamini.core import (
     PURE,
     REMATERIALIZABLE,
+    Avals,
     Axis,
     Dims,
+    Params,
     Primitive,
     ShapedArray,
     ShapeError,
@@ -20,12 +22,14 @@ from xlamini.core import (
     aval_of,
     is_linear,
     is_zero,
+    literal,
     tangent_aval,
 )
 from xlamini.core.checks import NO_NEW_NAN
+from xlamini.core.form import Form, Platform
 from xlamini.core.sharding.facet import same_dimensions
 from xlamini.primitives.batch_ops import with_batch_first
-from xlamini.primitives.bitwise import bitwise_and
+from xlamini.primitives.bitwise import bitwise_and, bitwise_or
 from xlamini.primitives.broadcasting import spread
 from xlamini.primitives.comparison import eq, lt
 from xlamini.primitives.complex import imag, real
@@ -123,27 +127,21 @@ class SelectN(Primitive):
             which = broadcast_in_dim(which, aval_of(cases[0]).shape, (0,))
         return self.bind(which, *cases), 0
 
-    def lower(self, ctx: Any, which: Any, *cases: Any) -> Any:
-        kind = ctx.avals_in[0]
-        if kind.dtype == np.bool_ and len(cases) == 2:
-            return ctx.op("stablehlo.select", which, cases[1], cases[0])
-        return self._among(ctx, kind, which, cases, 0)
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+        which, *cases = avals
+        return None if which.dtype == np.bool_ and len(cases) == 2 else Form(self._among)
 
-    def _among(self, ctx: Any, kind: ShapedArray, which: Any, cases: Values, first: int) -> Any:
+    def lower(self, ctx: Any, which: Any, *cases: Any) -> Any:
+        return ctx.op("stablehlo.select", which, cases[1], cases[0])
+
+    def _among(self, which: Any, *cases: Any, first: int = 0) -> Any:
         """A binary tree of two-way selects."""
         if len(cases) == 1:
             return cases[0]
         half = len(cases) // 2
-        below = ctx.op(
-            "stablehlo.compare",
-            which,
-            ctx.constant(first + half, kind),
-            avals=[kind.update(dtype=np.dtype(bool))],
-            comparison_direction="#stablehlo<comparison_direction LT>",
-        )
-        low = self._among(ctx, kind, which, cases[:half], first)
-        high = self._among(ctx, kind, which, cases[half:], first + half)
-        return ctx.op("stablehlo.select", below, low, high)
+        below = lt(which, literal(first + half, aval_of(which).dtype))
+        low = self._among(which, *cases[:half], first=first)
+        return self.bind(below, self._among(which, *cases[half:], first=first + half), low)
 
 
 select_n_p = SelectN()
@@ -167,15 +165,20 @@ class Clamp(Elementwise):
         terms = [where(d(), t, 0) for d, t in zip(decides, tangents, strict=True) if not is_zero(t)]
         return out, functools.reduce(add_any, [spread(t, aval) for t in terms]) if terms else Zero(aval)
 
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+        """XLA clamps no booleans and no complex numbers."""
+        out = self.shape_rule(*avals)
+        compute = {BOOL: _between, COMPLEX: _within}.get(kind_of(out.dtype))
+        return compute and Form(lambda *operands: compute(*[spread(x, out) for x in operands]))
+
     def lower(self, ctx: Any, low: Any, x: Any, high: Any) -> Any:
-        kind = kind_of(ctx.aval_out.dtype)  # XLA clamps no booleans and no complex numbers
-        if kind in BOOL | COMPLEX or ctx.avals_in[1].shape != ctx.aval_out.shape:
+        if ctx.avals_in[1].shape != ctx.aval_out.shape:
             low, x, high = self.spread_out(ctx, (low, x, high))
-        if kind in BOOL:
-            return ctx.op("stablehlo.and", ctx.op("stablehlo.or", x, low), high)
-        if kind in COMPLEX:
-            return ctx.inline(_within, low, x, high, avals=[ctx.aval_out] * 3)
         return ctx.op("stablehlo.clamp", low, x, high)
+
+
+def _between(low: Any, x: Any, high: Any) -> Any:
+    return bitwise_and(bitwise_or(x, low), high)
 
 
 def _within(low: Any, x: Any, high: Any) -> Any:

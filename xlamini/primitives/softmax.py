@@ -5,11 +5,14 @@ product that takes the result, as the two of attention's gradient do.
 """
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NoReturn
 
 from xlamini.core import (
+    Avals,
     Axis,
     Cost,
+    Params,
     Primitive,
     Shape,
     ShapedArray,
@@ -17,6 +20,7 @@ from xlamini.core import (
     aval_of,
 )
 from xlamini.core.dtypes.limits import finfo
+from xlamini.core.form import Form, Platform
 from xlamini.core.memory import READ
 from xlamini.core.sharding.facet import same_dimensions
 from xlamini.primitives.arithmetic import bounded, div, sub
@@ -47,8 +51,8 @@ class Softmax(Primitive):
         (x,), (dim,) = operands, dims
         return self.bind(x, axes=tuple(a + (a >= dim) for a in axes)), dim
 
-    def lower(self, ctx: Any, x: Any, *, axes: Shape) -> Any:
-        return ctx.inline(lambda x: _formula(x, axes), x)
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form:
+        return Form(partial(_formula, **params))
 
     def cost(self, x: ShapedArray, *, axes: Shape) -> Cost:
         return Cost(x.size * (TRANSCENDENTAL + 4), 2 * x.nbytes)

@@ -9,8 +9,8 @@ say where every operand's elements go.
 
 from __future__ import annotations
 
-import functools
 import operator
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -20,6 +20,7 @@ from xlamini.core import (
     Axis,
     Cost,
     Dims,
+    Params,
     Primitive,
     ShapedArray,
     ShapeError,
@@ -32,6 +33,7 @@ from xlamini.core import (
 )
 from xlamini.core.avals import as_dimension
 from xlamini.core.checks import NO_NEW_NAN
+from xlamini.core.form import Form, Platform
 from xlamini.core.sharding.facet import same_dimensions
 from xlamini.primitives.arithmetic import sub
 from xlamini.primitives.batch_ops import with_batch_first
@@ -124,21 +126,19 @@ class Sort(Primitive):
         operands = with_batch_first(operands, dims, axis.size)
         return self.bind(*operands, dimension=dimension + 1, **params), [0] * len(operands)
 
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+        if has_part_bytes(avals):
+            return Form(partial(in_whole_bytes, partial(self.bind, **params)))
+        return _form_on_cpu(avals, **params) if platform.name == "cpu" else None
+
     def lower(self, ctx: Any, *operands: Any, dimension: int, is_stable: bool, num_keys: int) -> list[Any]:
-        key = ctx.avals_in[0]
-        if has_part_bytes(ctx.avals_in):
-            again = functools.partial(self.bind, dimension=dimension, is_stable=is_stable, num_keys=num_keys)
-            return ctx.inline(functools.partial(in_whole_bytes, again), *operands)
-        size = key.shape[dimension]
-        if ctx.platform == "cpu" and fits_digits(ctx.avals_in[:num_keys], dimension):
-            return ctx.inline(functools.partial(sorted_by_digits, axis=dimension, num_keys=num_keys), *operands)
-        if ctx.platform != "cpu" or (num_keys == 1 and len(operands) == 1 and kind_of(key.dtype) in INTEGER):
-            return _emit(ctx, operands, ctx.avals_in, dimension, is_stable, num_keys)
-        if num_keys == 1 and _fits_packing(key) and size > PACKED_ABOVE:
-            return ctx.inline(functools.partial(_sorted_packed, axis=dimension), *operands)
-        keys, avals = _lowered_keys(ctx, operands[:num_keys])
-        outs = _emit(ctx, (*keys, *operands), (*avals, *ctx.avals_in), dimension, is_stable, len(keys))
-        return outs[len(keys) :]
+        scalars = [ShapedArray((), a.dtype) for a in ctx.avals_in for _ in range(2)]
+        body = ctx.scalar_region(
+            scalars,
+            lambda *xs: [ctx.inline(_comparator, *xs[: 2 * num_keys], avals=scalars[: 2 * num_keys])],
+        )
+        types = [ctx.mlir.type(a) for a in ctx.avals_in]
+        return ctx.many("stablehlo.sort", operands, types, [body], dimension=f"{dimension} : i64", is_stable=is_stable)
 
     def cost(self, *avals: ShapedArray, **params: Any) -> Cost:
         comparisons = avals[0].size * max(avals[0].shape[params["dimension"]] - 1, 0).bit_length()
@@ -149,6 +149,19 @@ sort_p = Sort()
 
 
 # --- helpers
+
+
+def _form_on_cpu(avals: Avals, *, dimension: int, is_stable: bool, num_keys: int) -> Form | None:
+    keys = avals[:num_keys]
+    if fits_digits(keys, dimension):
+        return Form(partial(sorted_by_digits, axis=dimension, num_keys=num_keys))
+    of_integers = all(kind_of(key.dtype) in INTEGER for key in keys)
+    if of_integers and len(avals) == 1:
+        return None
+    if num_keys == 1 and _fits_packing(*keys) and keys[0].shape[dimension] > PACKED_ABOVE:
+        return Form(partial(_sorted_packed, axis=dimension))
+    how = {"dimension": dimension, "is_stable": is_stable}
+    return None if of_integers else Form(partial(_sorted_by_integers, num_keys, **how))
 
 
 def _fits_packing(key: ShapedArray) -> bool:
@@ -169,27 +182,10 @@ def _sorted_packed(*operands: Any, axis: int) -> list[Any]:
     return [permuted(x, order, axis) for x in operands]
 
 
-def _lowered_keys(ctx: Any, operands: Values) -> tuple[list[Any], list[ShapedArray]]:
-    avals = ctx.avals_in[: len(operands)]
-    types: list[ShapedArray] = []
-
-    def keys(*tracers: Any) -> list[Any]:
-        found = [k for x in tracers for k in sort_keys(x)]
-        types.extend(aval_of(k) for k in found)
-        return found
-
-    return ctx.inline(keys, *operands, avals=avals), types
-
-
-def _emit(ctx: Any, operands: Values, avals: Avals, axis: int, stable: bool, num_keys: int) -> list[Any]:
-    """`stablehlo.sort` by the first `num_keys` operands."""
-    scalars = [ShapedArray((), a.dtype) for a in avals for _ in range(2)]
-    body = ctx.scalar_region(
-        scalars,
-        lambda *xs: [ctx.inline(_comparator, *xs[: 2 * num_keys], avals=scalars[: 2 * num_keys])],
-    )
-    types = [ctx.mlir.type(a) for a in avals]
-    return ctx.many("stablehlo.sort", operands, types, [body], dimension=f"{axis} : i64", is_stable=stable)
+def _sorted_by_integers(num_keys: int, *operands: Any, **how: Any) -> list[Any]:
+    """Sort all operands by integers in the order of the first ones, which come along."""
+    keys = [key for x in operands[:num_keys] for key in sort_keys(x)]
+    return sort_p.bind(*keys, *operands, num_keys=len(keys), **how)[len(keys) :]
 
 
 def _comparator(*pairs: Any) -> Any:

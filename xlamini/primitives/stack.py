@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import operator
+from functools import partial
 from typing import Any
 
 from xlamini.core import (
@@ -22,6 +23,7 @@ from xlamini.core import (
     reducing,
 )
 from xlamini.core.checks import NO_NEW_NAN
+from xlamini.core.form import Form, Platform
 from xlamini.core.memory import MOVED
 from xlamini.core.sharding.facet import Sharding
 from xlamini.core.sharding.partial_sums import JOINTLY
@@ -81,11 +83,8 @@ class Stack(Primitive):
     def batch(self, _axis: Axis, operands: Values, dims: Dims, *, axis: int) -> Any:
         return self.bind(*with_batch_first(operands, dims, _axis.size), axis=axis + 1), 0
 
-    def lower(self, ctx: Any, *operands: Any, axis: int) -> Any:
-        def joined(*arrays: Any) -> Any:
-            return concatenate_p.bind(*[expand_dims(x, (axis,)) for x in arrays], dimension=axis)
-
-        return ctx.inline(joined, *operands)
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form:
+        return Form(partial(_joined, **params))
 
     def cost(self, *avals: ShapedArray, axis: int) -> Cost:
         return super().cost(*avals, axis=axis)._replace(flops=0)
@@ -125,12 +124,19 @@ class Unstack(LinearUnary):
         outs = self.bind(moveaxis(operands[0], dims[0], 0), axis=axis + 1)
         return outs, [0] * len(outs)
 
-    def lower(self, ctx: Any, x: Any, *, axis: int) -> list[Any]:
-        size = ctx.avals_in[0].shape[axis]
-        return ctx.inline(lambda x: [index_in_dim(x, i, axis, keepdims=False) for i in range(size)], x)
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form:
+        return Form(partial(_parted, **params))
 
 
 unstack_p = Unstack()
+
+
+def _joined(*arrays: Any, axis: int) -> Any:
+    return concatenate_p.bind(*[expand_dims(x, (axis,)) for x in arrays], dimension=axis)
+
+
+def _parted(x: Any, axis: int) -> list[Any]:
+    return [index_in_dim(x, i, axis, keepdims=False) for i in range(aval_of(x).shape[axis])]
 
 
 def _checked_axis(name: str, axis: int, ndim: int) -> int:

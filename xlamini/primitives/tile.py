@@ -3,9 +3,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-from xlamini.core import Avals, Axis, Factors, Params, Shape, ShapedArray, ShapeError, Values, alike
+from xlamini.core import Avals, Axis, Factors, Params, Shape, ShapedArray, ShapeError, Values, alike, aval_of
+from xlamini.core.form import Form, Platform
 from xlamini.core.memory import MOVED
 from xlamini.core.sharding.facet import Sharding
 from xlamini.core.sharding.partial_sums import JOINTLY
@@ -46,14 +48,17 @@ class Tile(LinearUnary):
     def batch(self, axis: Axis, operands: Any, dims: Any, *, reps: Shape) -> Any:
         return tile(moveaxis(operands[0], dims[0], 0), (1, *reps)), 0
 
-    def lower(self, ctx: Any, x: Any, *, reps: Shape) -> Any:
-        shape, inner = ctx.avals_in[0].shape, range(1, 2 * len(reps), 2)
-        return ctx.inline(
-            lambda x: reshape(broadcast_in_dim(x, _laid_out(shape, reps), inner), ctx.aval_out.shape), x
-        )
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form:
+        return Form(partial(_side_by_side, **params))
 
 
 tile_p = Tile()
+
+
+def _side_by_side(x: Any, reps: Shape) -> Any:
+    shape, inner = aval_of(x).shape, range(1, 2 * len(reps), 2)
+    whole = [n * count for n, count in zip(shape, reps, strict=True)]
+    return reshape(broadcast_in_dim(x, _laid_out(shape, reps), inner), whole)
 
 
 def _laid_out(shape: Shape, reps: Shape) -> Shape:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
 
 from xlamini.core import (
+    Avals,
     Axis,
     Cost,
+    Params,
     Primitive,
     ShapedArray,
     ShapeError,
@@ -24,6 +26,7 @@ from xlamini.core import (
 from xlamini.core.avals import as_dimension
 from xlamini.core.checks import NO_NEW_NAN
 from xlamini.core.dtypes import can_cast
+from xlamini.core.form import Form, Platform
 from xlamini.core.sharding.facet import same_dimensions
 from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.digit_sort import fits_digits, largest_by_digits
@@ -78,22 +81,16 @@ class TopK(Primitive):
         (x,), (dim,) = operands, dims
         return self.bind(x, k=k, axis=axis + (axis >= dim)), [dim, dim]
 
-    def lower(self, ctx: Any, x: Any, *, k: int, axis: int) -> Any:
-        (aval,) = ctx.avals_in
-        if axis != aval.ndim - 1:
-            return ctx.inline(functools.partial(self._moved, k=k, axis=axis), x)
-        if has_part_bytes([aval]):
-            again = functools.partial(self.bind, k=k, axis=axis)
-            return ctx.inline(functools.partial(in_whole_bytes, again), x)
-        if ctx.platform == "cpu":
-            form = _cpu_form(aval, k)
-            if form is not None:
-                return ctx.inline(functools.partial(form, k=k), x)
-        return ctx.op("chlo.top_k", x, k=f"{k} : i64")
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+        if params["axis"] != avals[0].ndim - 1:
+            return Form(partial(_along_last, **params))
+        if has_part_bytes(avals):
+            return Form(partial(in_whole_bytes, partial(self.bind, **params)))
+        compute = _computed_on_cpu(*avals, params["k"]) if platform.name == "cpu" else None
+        return compute and Form(partial(compute, k=params["k"]))
 
-    def _moved(self, x: Any, *, k: int, axis: int) -> list[Any]:
-        last = aval_of(x).ndim - 1
-        return [moveaxis(y, last, axis) for y in self.bind(moveaxis(x, axis, last), k=k, axis=last)]
+    def lower(self, ctx: Any, x: Any, *, k: int, axis: int) -> Any:
+        return ctx.op("chlo.top_k", x, k=f"{k} : i64")
 
     def cost(self, x: ShapedArray, **params: Any) -> Cost:
         return super().cost(x, **params)._replace(flops=x.size)
@@ -102,8 +99,13 @@ class TopK(Primitive):
 top_k_p = TopK()
 
 
-def _cpu_form(x: ShapedArray, k: int) -> Callable[..., Any] | None:
-    """A formulation that is faster than XLA's operation, which sorts whole rows but for those of float32."""
+def _along_last(x: Any, *, k: int, axis: int) -> list[Any]:
+    last = aval_of(x).ndim - 1
+    return [moveaxis(y, last, axis) for y in top_k_p.bind(moveaxis(x, axis, last), k=k, axis=last)]
+
+
+def _computed_on_cpu(x: ShapedArray, k: int) -> Callable[..., Any] | None:
+    """What is faster than XLA's operation, which sorts whole rows but for those of float32."""
     as_float32 = can_cast(x.dtype, np.float32)
     if fits_digits([x], x.ndim - 1) and not (as_float32 and 32 * k < x.shape[-1]):
         return largest_by_digits

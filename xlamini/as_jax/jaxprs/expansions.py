@@ -1,6 +1,6 @@
 """What JAX's primitives say in place of a primitive of xlamini alone.
 
-Such a primitive has a formula, by which it is lowered: `lower` inlines it. The same formula is traced here.
+Such a primitive has a form, by which it is lowered on every platform. The same form is traced here.
 """
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from xlamini.as_jax.jaxprs.carrier import Carrier
-from xlamini.core.avals import Avals, Params, Shape, ShapedArray, Values, aval_of
-from xlamini.core.jaxpr import Atom, Equation, Jaxpr
+from xlamini.core.avals import Params, ShapedArray, Values, aval_of
+from xlamini.core.form import Platform
+from xlamini.core.jaxpr import Equation, Jaxpr
 from xlamini.core.tracer import build
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import convert
@@ -29,23 +30,13 @@ from xlamini.primitives.shape import broadcast_in_dim, sum_over
 Formula = Callable[..., Any]
 
 
-class _Formulas:
-    """In place of the context of a lowering: it calls what a rule inlines, and says what the rule asks."""
-
-    platform = "any"
-
-    def __init__(self, eqn: Equation):
-        self.avals_in, self.eqn, self.aval_out = [a.aval for a in eqn.invars], eqn, eqn.outvars[0].aval
-
-    def inline(self, formula: Formula, *operands: Any, avals: Avals | None = None) -> Any:
-        return formula(*operands)
-
-    def filled(self, x: Any, atom: Atom, shape: Shape) -> Any:
-        return broadcast_in_dim(x, shape, ())
+_ANY = Platform("any")
 
 
-def _by_lowering(eqn: Equation, operands: Values) -> Any:
-    return eqn.primitive.lower(_Formulas(eqn), *operands, **eqn.params)
+def _by_form(eqn: Equation, operands: Values) -> Any:
+    form = eqn.primitive.form(_ANY, [a.aval for a in eqn.invars], eqn.params)
+    assert form is not None
+    return form.compute(*operands)
 
 
 def _softmax(eqn: Equation, operands: Values) -> Any:
@@ -103,12 +94,12 @@ def _length(eqn: Equation, operands: Values) -> Any:
     return sqrt(sum_over(square, eqn.params["axes"]))
 
 
-_BY_LOWERING = (
+_BY_FORM = (
     "bounded interleave window_repeat scatter-winners expn random_gamma_grad one_minus_square erfc_inv sech_squared"
 ).split()
 
 _FORMULAS: dict[str, Callable[[Equation, Values], Any]] = {
-    **dict.fromkeys(_BY_LOWERING, _by_lowering),
+    **dict.fromkeys(_BY_FORM, _by_form),
     "euclidean_norm": _length,
     "iterate": _iterate,
     "softmax": _softmax,
