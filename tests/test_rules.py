@@ -63,7 +63,7 @@ def test_few_primitives_have_a_further_rule(name: str) -> None:
 
 def test_facets_are_shown_where_they_say_something() -> None:
     found = {row.primitive.name: rules.stated(row) for row in TABLE}
-    assert found["dot_general"] == "sharding(factors, sums, mixes_reduced) memory(product, contracts) checks(keeps_nan)"
+    assert found["dot_general"] == "sharding(factors, sums, mixes_reduced) memory(product) checks(keeps_nan)"
     assert found["neg"] == "sharding(factors, linear) checks(makes_nan, keeps_nan)"
     assert found["scatter"] == "sharding(factors, chooses_memory) memory(updates) checks(makes_nan, failures)"
 

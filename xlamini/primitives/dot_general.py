@@ -43,13 +43,9 @@ from xlamini.core.memory import Memory
 from xlamini.core.sharding.facet import Sharding
 from xlamini.core.sharding.partial_sums import Sums, left_open, split_along, sums_left_open
 from xlamini.primitives.convert_element_type import cast
-from xlamini.primitives.cpu_batches import batches_first
-from xlamini.primitives.cpu_complex_products import form_by_parts
-from xlamini.primitives.cpu_matrices import form_as_matrices
-from xlamini.primitives.cpu_products import Product, fast_form
+from xlamini.primitives.cpu_product_forms import form_on_cpu
 from xlamini.primitives.dot_algorithm import Algorithm, by_recipe, followed, recipe, supports
 from xlamini.primitives.dot_dtypes import mixed_form
-from xlamini.primitives.kinds import COMPLEX, kind_of
 from xlamini.primitives.out_sharding import summed_in_sharding
 from xlamini.primitives.precision import CanonicalPrecision, Precision, canonical_precision, precision_config, swapped
 from xlamini.primitives.shape import transpose
@@ -239,7 +235,7 @@ class DotGeneral(Primitive):
         if isinstance(precision, Algorithm):
             return None
         is_whole = platform.name == "cpu" and not params.get("unreduced")
-        product = _form_on_cpu(platform, avals, out, numbers) if is_whole else None
+        product = form_on_cpu(platform, avals, out, numbers) if is_whole else None
         product = product or mixed_form(platform, avals, out.dtype, numbers)
         return product and Form(functools.partial(product, functools.partial(self.bind, precision=precision)))
 
@@ -381,20 +377,6 @@ def _transposed(
         how = {"precision": precision, "preferred_element_type": preferred_element_type}
         product = dot_general_p.bind(*operands, dimension_numbers=numbers, **how)
     return cast(transpose(product, np.argsort(order).tolist()), target.dtype)
-
-
-def _form_on_cpu(
-    platform: Platform, avals: Avals, out: ShapedArray, numbers: DotDimensionNumbers
-) -> Product | None:
-    """The form of a product for which XLA has fast code; None for its own."""
-    if any(batch != tuple(range(len(batch))) for batch in numbers[1]) and not platform.spans_devices:
-        return functools.partial(batches_first, numbers, out.dtype)
-    has_several = max(a.ndim for a in avals) > len(numbers[1][0]) + 2
-    form = form_as_matrices(platform, avals, out, numbers) if has_several else None
-    if form is not None or {a.dtype for a in (*avals, out)} == {np.dtype(np.float32)}:
-        return form
-    is_complex = kind_of(out.dtype) is COMPLEX
-    return form_by_parts(avals, out, numbers) if is_complex else fast_form(platform, avals, out, numbers)
 
 
 def _numbers_attribute(numbers: DotDimensionNumbers) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from xlamini.core import Avals, Params
+from xlamini.core.form import Form, Platform
 from xlamini.primitives.accuracy import Accuracy, Accurate
 from xlamini.primitives.arithmetic import finite
 from xlamini.primitives.cpu_math import SINGLE, formula
@@ -50,6 +52,9 @@ def _(x: Any, *, out: Any) -> Any:
 
 class Complement(Accurate):
     """It has one implementation, whose accuracy is that of HIGHEST; no operation of XLA takes a demand for less."""
+
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+        return super().form(platform, avals, {**params, "accuracy": None})
 
     def lower(self, ctx: Any, x: Any, *, accuracy: Accuracy = None) -> Any:
         return super().lower(ctx, x)
