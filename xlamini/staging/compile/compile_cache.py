@@ -31,10 +31,10 @@ _METADATA = r", metadata=\{[^}]*\}"
 
 def cached_executable(program: LoweredProgram, options: Options) -> Executable:
     """Load a program from disk, or compile it and put it there."""
-    if disk_cache.folder() is None:
+    if (where := disk_cache.folder()) is None:
         return backend_compile(program, options)
     check_options(options or {})
-    known = key_of(program, options) if disk_cache.may_have(sketch(program.pruned)) else None
+    known = key_of(program, options) if disk_cache.may_have(sketch(program.pruned), where) else None
     found = None if known is None else _loaded(program, options, known)
     return _kept(program, options, known) if found is None else found
 
