@@ -106,10 +106,10 @@ def _kept(program: LoweredProgram, options: Options, known: Key | None) -> Execu
     The least time is divided among the segments of a program, so that those not stored take less than it in all.
     """
     start = time.perf_counter()
-    if known is None:
-        emit(MISSING, program.name, {"misses": not _is_of_this_process(program)})
     executable = backend_compile(program, options)
     seconds = time.perf_counter() - start
+    if known is None:
+        emit(MISSING, program.name, {"misses": not _is_of_this_process(program)})
     if disk_cache.takes(seconds * program.segment_count) and (known := known or key_of(program, options)) is not None:
         _store(program, executable, known, seconds)
     return executable
