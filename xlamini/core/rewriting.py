@@ -54,7 +54,7 @@ def check_result(result: Any) -> None:
 
 
 def _keep(jaxpr: Jaxpr, key: Any, result: R) -> R:
-    if any(type(x) is Tracer for made in _jaxprs(result) for x in made.consts):
+    if any(Tracer in map(type, made.consts) for made in _jaxprs(result) if made.consts):
         # Captured tracers belong to the trace that is going on; the next one captures its own.
         assert state.builder is not None
         state.builder.memo[jaxpr, key] = result

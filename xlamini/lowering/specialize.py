@@ -46,7 +46,7 @@ def _specialized(eqn: Equation, platforms: tuple[Platform, ...], within: Operati
         return eqn
     if not primitive.is_pure:  # others have no jaxprs
         eqn = _with_jaxprs(eqn, lambda jaxpr: specialize(jaxpr, platforms, within))
-    if type(primitive).form is Primitive.form or (within is not None and within == _operation(eqn)):
+    if type(primitive).form is Primitive.form or _is_within_itself(eqn, within):
         return eqn
     bodies = tuple(_body(eqn, platform) for platform in platforms)
     return eqn if bodies.count(None) == len(bodies) else _call(eqn, platforms, bodies)
@@ -113,6 +113,10 @@ def trace_form(form: Form, avals: Sequence[ShapedArray], primitive: Primitive) -
             f"the form of {primitive} captured arrays; write them as iota or literals, or give them as operands"
         )
     return jaxpr
+
+
+def _is_within_itself(eqn: Equation, within: Operation | None) -> bool:
+    return within is not None and within[0] is eqn.primitive and within == _operation(eqn)
 
 
 def _operation(eqn: Equation) -> Operation:

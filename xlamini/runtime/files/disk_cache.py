@@ -95,19 +95,16 @@ def path_of(key: Key) -> str:
     return f"{folder()}/{key.file_name}{SUFFIX}"
 
 
-def may_have(sketch: str) -> bool:
-    """Whether a file is named after this sketch. The names are read again when the folder has changed.
+def may_have(sketch: str, where: str) -> bool:
+    """Whether a file of the folder is named after this sketch. The names are read again when the folder has changed.
 
     True if they cannot be read: the look-up of the program says why.
     """
-    where = folder()
     try:
-        if where is None:
-            return False
         changed = os.stat(where).st_mtime_ns
         known = _memory.sketches
         if known is None or known[:2] != (where, changed):
-            found = frozenset(name[: len(sketch)] for name in os.listdir(where))
+            found = frozenset({name[: len(sketch)] for name in os.listdir(where)})
             known = _memory.sketches = where, changed, found
     except FileNotFoundError:
         return False

@@ -31,10 +31,10 @@ _METADATA = r", metadata=\{[^}]*\}"
 
 def cached_executable(program: CompileRequest, options: Options) -> Executable:
     """Load a program from disk, or compile it and put it there."""
-    if disk_cache.folder() is None:
+    if (where := disk_cache.folder()) is None:
         return backend_compile(program, options)
     check_options(options or {})
-    known = key_of(program, options) if disk_cache.may_have(sketch(program.pruned)) else None
+    known = key_of(program, options) if disk_cache.may_have(sketch(program.pruned), where) else None
     found = None if known is None else _loaded(program, options, known)
     return _kept(program, options, known) if found is None else found
 
@@ -106,10 +106,10 @@ def _kept(program: CompileRequest, options: Options, known: Key | None) -> Execu
     The least time is divided among the segments of a program, so that those not stored take less than it in all.
     """
     start = time.perf_counter()
-    if known is None:
-        emit(MISSING, program.name, {"misses": not _is_of_this_process(program)})
     executable = backend_compile(program, options)
     seconds = time.perf_counter() - start
+    if known is None:
+        emit(MISSING, program.name, {"misses": not _is_of_this_process(program)})
     if disk_cache.takes(seconds * program.segment_count) and (known := known or key_of(program, options)) is not None:
         _store(program, executable, known, seconds)
     return executable
