@@ -21,8 +21,7 @@ from jaxlib.mlir import ir
 import xlamini
 from benchmarks.targets.counts import Counts, failure
 from xlamini.inspection.xla.hlo import Computation, Module
-from xlamini.inspection.xla.kernels import kernels_in
-from xlamini.inspection.xla.library_calls import is_library_call
+from xlamini.inspection.xla.kernels import is_library_call, kernels_in
 from xlamini.lowering.mlir import interned
 from xlamini.runtime.devices.ffi_targets import register_kernels
 from xlamini.runtime.hlo.cycle_estimate import estimated_cycles

@@ -2,28 +2,31 @@
 from __future__ import annotations
 
 import dataclasses
+import linecache
 import platform
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+
 from xlamini.analysis.lints.finding import Finding
 from xlamini.analysis.lints.lint import found_in, program_of
 from xlamini.core import Jaxpr, Values, paused_gc
 from xlamini.core.errors import JaxRuntimeError, PlatformError, TargetError
+from xlamini.core.frames import own_files
 from xlamini.core.version import __version__
 from xlamini.inspection.findings import findings_of
 from xlamini.inspection.memory import memory_of
 from xlamini.inspection.recording import Recorder, recording
-from xlamini.inspection.shardings import mesh_of
 from xlamini.inspection.signature import arguments_of, results_of
-from xlamini.inspection.sources import sources_of
 from xlamini.inspection.stablehlo import text_of
 from xlamini.inspection.stages import Stages
 from xlamini.inspection.xla.entry import entry_of
 from xlamini.inspection.xla.examine import examination, unexamined
 from xlamini.inspection.xla.facts import Examined
+from xlamini.runtime.meshes.program_placement import MeshPlacement
 from xlamini.runtime.targets.topology import Target, target as target_of
 from xlamini.runtime.versions import JAXLIB
 from xlamini.staging.aot.stages import Lowered, Traced
@@ -225,3 +228,57 @@ def _totals(traced: Traced) -> dict[str, Any]:
 def _compilation(entry: Any) -> dict[str, Any]:
     cause = {"kind": entry.cause.kind, "text": entry.cause.text, "edit": entry.cause.edit}
     return {"function": str(entry.function), "site": entry.where, "cause": cause, "seconds": dict(entry.seconds)}
+
+
+# --- the source files of a program, for the screen that shows the user's lines
+
+
+_INSTALLED = ("site-packages", "dist-packages", "/lib/python")
+
+
+def sources_of(files: list[str], with_text: bool) -> list[dict[str, Any]]:
+    """Each file with its lines, or without where they are not wanted or cannot be read."""
+    return [{"file": f, "lines": _lines(f) if with_text else None, "library": _is_library(f)} for f in files]
+
+
+def _lines(file: str) -> list[str] | None:
+    lines = linecache.getlines(file)
+    return [line.rstrip("\n") for line in lines] or None
+
+
+def _is_library(file: str) -> bool:
+    return own_files[file] or any(folder in file for folder in _INSTALLED)
+
+
+# --- the mesh of a program, and how its arguments lie on it, for the screen that draws shards
+
+
+def mesh_of(lowered: Lowered) -> dict[str, Any] | None:
+    """The mesh as the schema has it; None for a program on one device."""
+    program, call = lowered._program, lowered._call
+    place = program.device
+    if not isinstance(place, MeshPlacement):
+        return None
+    mesh = place.mesh
+    axes = [{"name": str(name), "size": size} for name, size in mesh.shape.items()]
+    for axis, kind in zip(axes, mesh.axis_types, strict=True):
+        axis["type"] = kind.name
+    names = [*["a captured array"] * len(call.trace.captured), *call.trace.names]
+    used = [name for name, is_used in zip(names, program.used_inputs, strict=True) if is_used]
+    inputs = zip(used, program.pruned.in_avals, place.of_inputs(len(used)), strict=True)
+    ids = np.vectorize(lambda device: device.id, otypes=[int])(mesh.devices)
+    return {"axes": axes, "devices": ids.tolist(), "values": [_value(*each) for each in inputs]}
+
+
+def _value(name: str, aval: Any, sharding: Any) -> dict[str, Any]:
+    spec = [part if part is None or isinstance(part, str) else list(part) for part in sharding.spec]
+    shards = [
+        {"device": device.id, "index": [_range(part, n) for part, n in zip(index, aval.shape, strict=True)]}
+        for device, index in sharding.devices_indices_map(aval.shape).items()
+    ]
+    return {"row": None, "name": name, "type": aval.str_short(), "spec": spec, "shards": shards}
+
+
+def _range(part: slice, size: int) -> list[int]:
+    start, stop, _ = part.indices(size)
+    return [start, stop]

@@ -5,15 +5,13 @@ import pytest
 
 from tests.inspection.xla.texts import ASSIGNMENT, LIVE_RANGES, loop
 from xlamini.inspection.xla.assembly import assembly_of
-from xlamini.inspection.xla.boundaries import boundaries_of
 from xlamini.inspection.xla.buffers import labels_by_name, memory_by_schedule, memory_of
-from xlamini.inspection.xla.collectives import exchanges_of
+from xlamini.inspection.xla.examine import boundaries_of, exchanges_of
 from xlamini.inspection.xla.facts import Kernel, Roof
 from xlamini.inspection.xla.fusion_choices import FusionChoices
 from xlamini.inspection.xla.hlo import Module
-from xlamini.inspection.xla.kernels import BOUND, PREDICTED, Kernels
+from xlamini.inspection.xla.kernels import BOUND, PREDICTED, Kernels, is_library_call, library_flops
 from xlamini.inspection.xla.labels import Labelling
-from xlamini.inspection.xla.library_calls import is_library_call, library_flops
 from xlamini.runtime.hlo.instructions import instruction
 from xlamini.runtime.hlo.translation import text_cost
 

@@ -8,13 +8,12 @@ by `HigherOrder.bind`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from xlamini.as_jax.jaxprs.carrier import Carrier, CarryingTuple
-from xlamini.as_jax.jaxprs.rows import Row, more
 from xlamini.core.avals import Avals, Params, ShapedArray
 from xlamini.core.effects import debug_effect, ordered_debug_effect
 from xlamini.core.evaluation import jaxpr_as_fun
@@ -23,6 +22,38 @@ from xlamini.core.tracer import build
 from xlamini.primitives.arithmetic import add, max, min, sub
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.scatter import scatter_apply_p, scatter_p
+
+
+class Row(NamedTuple):
+    """The params of a primitive: `out` to JAX's, for operands of these types, `back`, and whether params are JAX's."""
+
+    out: Callable[[Params, Avals], Params]
+    back: Callable[[Params], Params]
+    is_jax: Callable[[Params], bool]
+    meant: Callable[[Params], Callable[..., Any] | None] | None = None
+    """What these params of JAX's bind in place of the primitive; None for the primitive itself."""
+
+
+def more(own: Mapping[str, Any] | None = None, dropped: Mapping[str, Any] | None = None, **jax: Any) -> Row:
+    """A row of params that differ in the presence of keys.
+
+    `jax`: what JAX has more, with its usual value; `own`: what xlamini has more, left out where it is this value;
+    `dropped`: what xlamini has more and no result depends on.
+    """
+    own, hints = own or {}, dropped or {}
+
+    def out(params: Params, avals: Avals) -> Params:
+        kept = {k: v for k, v in params.items() if not (k in hints or (k in own and v == own[k]))}
+        return {**jax, **kept}
+
+    def back(params: Params) -> Params:
+        kept = {k: v for k, v in params.items() if not (k in jax and (v is jax[k] or v == jax[k]))}
+        return {**hints, **own, **kept}
+
+    if jax:
+        return Row(out, back, lambda params: not jax.keys().isdisjoint(params))
+    ours = {**own, **hints}.keys()
+    return Row(out, back, lambda params: not ours <= params.keys())
 
 
 class UnspecifiedValue:

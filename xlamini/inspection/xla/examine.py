@@ -7,19 +7,20 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from xlamini.inspection.xla.assembly import assembly_of
-from xlamini.inspection.xla.boundaries import boundaries_of
 from xlamini.inspection.xla.buffers import LabelOf, Liveness, labels_by_name, memory_by_schedule, memory_of
-from xlamini.inspection.xla.collectives import exchanges_of
 from xlamini.inspection.xla.dump import Compiled, Dump, Missing, compilation_with_dump
-from xlamini.inspection.xla.facts import Cost, Examined, Kernel, Memory, Roof
+from xlamini.inspection.xla.facts import Boundary, Cost, Examined, ExchangedData, Kernel, Memory, Roof
+from xlamini.inspection.xla.flow import Flow, Path
 from xlamini.inspection.xla.fusion_choices import FusionChoices
-from xlamini.inspection.xla.hlo import Module
-from xlamini.inspection.xla.kernels import Kernels
+from xlamini.inspection.xla.hlo import Module, labels_of
+from xlamini.inspection.xla.kernels import Kernels, kernels_in
 from xlamini.inspection.xla.labels import Labelling
 from xlamini.inspection.xla.passes import passes_of
 from xlamini.inspection.xla.roofs import roof_of, roof_of_this_cpu
 from xlamini.inspection.xla.texts import program_text
 from xlamini.runtime.executable import CompiledModule
+from xlamini.runtime.hlo.collectives import Collective, collectives_of
+from xlamini.runtime.hlo.shapes import bytes_of, elements_of
 from xlamini.runtime.hlo.translation import optimized_cost
 from xlamini.runtime.host_memory import total_bytes
 from xlamini.runtime.meshes.program_placement import devices_of
@@ -207,3 +208,64 @@ def _memory(executable: CompiledModule, target: Target | None, platform: str) ->
     peak = max(stats.peak_memory_in_bytes, needed)
     capacity = target.memory if target is not None else total_bytes() if platform == "cpu" else None
     return Memory(peak, arguments, outputs, temporaries, stats.generated_code_size_in_bytes, capacity)
+
+
+# --- the values that pass through memory between kernels
+
+
+def boundaries_of(module: Module, kernels: Sequence[Kernel], choices: FusionChoices | None) -> tuple[Boundary, ...]:
+    """The values, the largest first; bytes are those of all runs of the kernel that makes the value."""
+    numbers = {kernel.name: i for i, kernel in enumerate(kernels)}
+    flow = Flow(module)
+    readers: dict[tuple[int, Path], list[int]] = {}
+    for found in kernels_in(module):
+        for value in flow.read_by(found):
+            consumers = readers.setdefault((numbers[value.kernel], value.index), [])
+            if numbers[found.each.name] not in consumers:
+                consumers.append(numbers[found.each.name])
+    made = [_boundary(kernels, *key, consumers, choices) for key, consumers in readers.items()]
+    return tuple(sorted(made, key=lambda boundary: -boundary.bytes))
+
+
+def _boundary(
+    kernels: Sequence[Kernel], producer: int, index: Path, consumers: list[int], choices: FusionChoices | None
+) -> Boundary:
+    kernel = kernels[producer]
+    value = _element(kernel.type, index)
+    reason, gain = (None, None) if choices is None else choices.between(kernel, [kernels[i] for i in consumers])
+    return Boundary(value, bytes_of(value) * kernel.runs, producer, tuple(consumers), reason, gain)
+
+
+def _element(of_type: str, index: Path) -> str:
+    for i in index:
+        elements = elements_of(of_type)
+        of_type = elements[i] if 0 <= i < len(elements) else of_type
+    # An asynchronous kernel's type is a tuple of what it makes and of what it works with.
+    return elements_of(of_type)[0]
+
+
+# --- collectives: the equations that they come from, and who asked for them
+
+
+ASKED_BY = frozenset(
+    "all_gather all_gather_invariant all_to_all device_put pbroadcast pmax pmin ppermute psum ragged_all_to_all "
+    "reduce_scatter reshard sharding_constraint".split()
+)
+"""Primitives by which a program asks for an exchange of data between devices."""
+
+
+def exchanges_of(text: str, label_of: Callable[[str], str | None]) -> tuple[ExchangedData, ...]:
+    """The collectives in the text of an optimized program, those that move most first.
+
+    `label_of` gives the first label of an instruction by its name, for one whose op name holds none.
+    """
+    found = sorted(collectives_of(text), key=lambda each: -each.bytes * each.times)
+    return tuple(_exchange(each, label_of(each.name)) for each in found)
+
+
+def _exchange(each: Collective, inherited: str | None) -> ExchangedData:
+    labels = labels_of(each.op)
+    primitives = {label.rpartition("/")[2].partition("#")[0] for label in labels}
+    label = labels[0] if labels else inherited
+    asked = bool(primitives & ASKED_BY)
+    return ExchangedData(each.kind, each.bytes, each.times, each.group, label, each.op, each.line, asked)

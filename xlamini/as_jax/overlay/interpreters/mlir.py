@@ -11,12 +11,8 @@ from jaxlib.mlir import ir as ir
 
 from xlamini import extend
 from xlamini.as_jax.missing_names import fall_through
-from xlamini.as_jax.overlay.lowering_context import (
-    LoweringRuleContext as LoweringRuleContext,
-    ModuleContext as ModuleContext,
-)
 from xlamini.as_jax.overlay.mlir_values import *
-from xlamini.core.avals import Avals
+from xlamini.core.avals import Avals, ShapedArray
 from xlamini.core.jaxpr import Var
 from xlamini.core.primitive import Primitive
 from xlamini.lowering.host_calls import host_call
@@ -132,3 +128,35 @@ def emit_python_callback(
         return host_call(own, call, operands, token is not None, has_side_effect), token, None
     finally:
         own.eqn = eqn
+
+
+# --- the context of a lowering rule, by JAX's names
+
+
+class ModuleContext:
+    """The module that is being made."""
+
+    def __init__(self, ctx: Any):
+        self._ctx = ctx
+
+    @property
+    def context(self) -> Any:
+        return self._ctx.mlir.context
+
+    @property
+    def platforms(self) -> tuple[str, ...]:
+        return (self._ctx.platform,)
+
+    def add_keepalive(self, value: Any) -> None:
+        """Nothing to do: the program keeps its Python functions alive."""
+
+
+class LoweringRuleContext:
+    """What a lowering rule knows of its equation; `of_xlamini` is the context that rules of xlamini take."""
+
+    def __init__(self, ctx: Any, primitive: Primitive):
+        self.of_xlamini, self.primitive = ctx, primitive
+        self.module_context = ModuleContext(ctx)
+        self.avals_in: list[ShapedArray] = ctx.avals_in
+        self.avals_out: list[ShapedArray] = ctx.avals_out
+        self.tokens_in = self.tokens_out = None
