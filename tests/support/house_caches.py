@@ -40,7 +40,7 @@ REGISTRIES = {
     "core/memo.py _in_progress",  # while a thread makes it
     "core/memo.py _registry",
     "core/monitoring.py listeners",
-    "core/primitive.py primitives",
+    "core/bindable.py primitives",
     "core/pytree/nodes.py _registered",
     "core/sharding/aval_sharding.py _interned",
     "core/variables.py ignored",

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from xlamini.core import Atom, Builder, Equation, Jaxpr, Values, Var
-from xlamini.core.further_rules import further
+from xlamini.core.bindable import further
 from xlamini.core.state import state
 
 

@@ -19,11 +19,11 @@ from xlamini.core import (
     rewrite,
     subjaxprs,
 )
+from xlamini.core.bindable import further
 from xlamini.core.cache_flags import programs_are_kept, programs_are_keyed_by_module
 from xlamini.core.compile_flags import outlining
 from xlamini.core.config import trace_flags, under
 from xlamini.core.effects import ffi_effect
-from xlamini.core.further_rules import further
 from xlamini.core.hi_types import HiAval
 from xlamini.core.jax_flags import log_compiles
 from xlamini.core.jaxpr import is_expanded
