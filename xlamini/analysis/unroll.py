@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import Atom, Equation, Jaxpr, Literal, Values, Var
-from xlamini.core.further_rules import further
+from xlamini.core.bindable import further
 from xlamini.core.tracer import build
 from xlamini.interpreters.environment import bound, builder, read, write
 

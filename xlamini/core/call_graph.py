@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 
-from xlamini.core.further_rules import further
+from xlamini.core.bindable import further
 from xlamini.core.jaxpr import Equation, Jaxpr, subjaxprs
 
 CallGraph = dict[Jaxpr, list[tuple[Equation, Jaxpr]]]

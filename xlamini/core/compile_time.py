@@ -12,10 +12,12 @@ from typing import Any
 
 from xlamini.core import hooks
 from xlamini.core.avals import Params, Values, aval_of, types_of_values
+from xlamini.core.bindable import effects_of
 from xlamini.core.call_cache import EAGER, repeated
 from xlamini.core.hi_types import is_hi_value, is_mutable_value, lowered
 from xlamini.core.jaxpr import Equation, Jaxpr, close_over
 from xlamini.core.pytree import tree_leaves
+from xlamini.core.sharding.manual_axes import named_axes
 from xlamini.core.state import state
 from xlamini.core.tracer import Builder, Tracer, active
 
@@ -66,9 +68,9 @@ class AtOnce(Builder):
     def _builder_of(self, primitive: Any, operands: Values, params: Params) -> Builder | None:
         """The builder for an equation; its own axes are known here alone, and effects keep their order."""
         builder = self._around(operands)
-        if builder is self or (state.axes and primitive.sharding.named_axes(params)):
+        if builder is self or (state.axes and named_axes(primitive, params)):
             return self.home
-        effects = primitive.effects([aval_of(x) for x in operands], params)
+        effects = effects_of(primitive, [aval_of(x) for x in operands], params)
         return self.home if effects and self._has_effects() else builder
 
     def _has_effects(self) -> bool:
@@ -147,7 +149,7 @@ def _parts(x: Any) -> Sequence[Any]:
 
 
 def _named_axes(eqn: Equation) -> Sequence[Any]:
-    return eqn.primitive.sharding.named_axes(eqn.params)
+    return named_axes(eqn.primitive, eqn.params)
 
 
 def is_part_of_eager_trace() -> bool:

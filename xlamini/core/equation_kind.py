@@ -10,12 +10,13 @@ from typing import Any
 
 from xlamini.core.ambiguity import is_ambiguous
 from xlamini.core.avals import Avals, Params
+from xlamini.core.bindable import effects_of
 from xlamini.core.jaxpr import Equation, EquationKind, Jaxpr, Provenance, Var
 from xlamini.core.memo import Memo, OwnedMemo
 from xlamini.core.memory_space import DEVICE, in_memory
 from xlamini.core.primitive import Cost
 from xlamini.core.sharding.forbidden import communicates
-from xlamini.core.sharding.manual_axes import result_types
+from xlamini.core.sharding.manual_axes import named_axes, result_types
 from xlamini.core.sharding.propagation import divided
 
 kinds = Memo("kind: equations", 4096, counted=False)
@@ -41,10 +42,10 @@ def new_kind(
     if primitive.sharding.chooses or any(a.split is not None for a in avals):
         out, conflict = divided(primitive, out, avals, params)
         undone = communicates(primitive, avals, out if primitive.multiple_results else [out])
-    kind = EquationKind(out, primitive.effects(avals, params), conflict, memory_conflict)
+    kind = EquationKind(out, effects_of(primitive, avals, params), conflict, memory_conflict)
     # A number goes with values that vary, but a variable of its type would have to be cast.
     shareable = primitive.is_pure and not (conflict or memory_conflict or undone) and len({a.vma for a in avals}) < 2
-    if shareable and not kind.effects and not primitive.sharding.named_axes(params):
+    if shareable and not kind.effects and not named_axes(primitive, params):
         kind.shared = not any(map(is_ambiguous, params.values()))
     return kinds.keep(tuple(key), kind) if kind.shared else kind
 

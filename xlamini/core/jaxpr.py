@@ -12,10 +12,10 @@ from typing import Any, TypeVar, final
 
 from xlamini.core import hooks
 from xlamini.core.avals import Dims, Params, ShapedArray, Values
+from xlamini.core.bindable import further
 from xlamini.core.debug_info import DebugInfo
 from xlamini.core.effects import Effects, no_effects
 from xlamini.core.frames import Source
-from xlamini.core.further_rules import further
 from xlamini.core.hi_types import HiAval
 from xlamini.core.memo import OwnedMemo
 from xlamini.core.primitive import Primitive

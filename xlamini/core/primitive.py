@@ -8,7 +8,7 @@
     cost        flops and bytes
 
 A facet is what one analysis asks of an operation, an object that is defined beside that analysis: `sharding`, `memory`
-and `checks`. Families state them once. What only few primitives have is in further_rules.py. A missing rule raises
+and `checks`. Families state them once. What only few primitives have is in bindable.py. A missing rule raises
 `MissingRule`, which says what to write and where.
 """
 from __future__ import annotations
@@ -19,7 +19,6 @@ from typing import Any, NamedTuple, NoReturn
 from xlamini.core.avals import Avals, Dims, Params, ShapedArray, Values
 from xlamini.core.bindable import Bindable
 from xlamini.core.checks import NONE
-from xlamini.core.effects import Effects, no_effects
 from xlamini.core.errors import MissingRule
 from xlamini.core.form import Form, Platform
 from xlamini.core.frames import definition
@@ -111,10 +110,6 @@ class Primitive(Bindable):
         Given are the derivatives from order 0 on: of each operand (only order 0 for a constant), and of the result.
         """
         self._missing("next_derivative", "(self, operands, out, **params) -> derivative")
-
-    def effects(self, avals: Avals, params: Params) -> Effects:
-        """The effects of an equation with operands of these types; one that has any is never removed."""
-        return no_effects
 
     def expand(self, *operands: Any, **params: Any) -> Any:
         """The results, by other primitives; what the rule captures becomes an input of the program."""

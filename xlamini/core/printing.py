@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from xlamini.core.bindable import further
 from xlamini.core.call_graph import call_graph, first_paths, named_apart
 from xlamini.core.frames import Source
-from xlamini.core.further_rules import further
 from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var
 from xlamini.core.memo import paused_gc
 from xlamini.core.pretty import Break, Comment, Doc, Group, Nest, bracketed, concat, fill, join, layout, line, render

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import Avals, Builder, ClosedJaxpr, Equation, Jaxpr, Params, ShapedArray, Tracer, Values, Var, active
+from xlamini.core.bindable import further
 from xlamini.core.compile_time import Evaluation
-from xlamini.core.further_rules import further
 from xlamini.core.state import state
 from xlamini.core.tracer import build
 from xlamini.extend.rules import as_value, as_values

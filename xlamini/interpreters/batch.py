@@ -24,6 +24,7 @@ from xlamini.core import (
     rewrite,
 )
 from xlamini.core.jaxpr import derived
+from xlamini.core.sharding.manual_axes import named_axes
 from xlamini.core.tracer import build
 from xlamini.interpreters.environment import bound, builder, noted, read
 from xlamini.interpreters.rule_cache import rewrite_once_per_kind
@@ -66,7 +67,7 @@ def push_batch(
     for eqn in jaxpr.eqns:
         inputs = read(env, eqn.invars)
         in_dims = [dim_env.get(a) if type(a) is Var else None for a in eqn.invars]
-        if in_dims.count(None) == len(in_dims) and axis.name not in eqn.primitive.sharding.named_axes(eqn.params):
+        if in_dims.count(None) == len(in_dims) and axis.name not in named_axes(eqn.primitive, eqn.params):
             env.update(zip(eqn.outvars, target.replay(eqn, inputs), strict=True))
             continue
         outs, out_dims = _batch_equation(target, eqn, axis, inputs, in_dims)

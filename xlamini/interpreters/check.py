@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import Equation, Jaxpr, Values, Var, aval_of, is_differentiable, rewrite
-from xlamini.core.further_rules import further
+from xlamini.core.bindable import further
 from xlamini.core.jaxpr import Provenance, derived
 from xlamini.core.tracer import build
 from xlamini.interpreters.environment import bound, builder, read

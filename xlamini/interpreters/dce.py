@@ -5,7 +5,7 @@ import operator
 from collections.abc import Sequence
 
 from xlamini.core import Atom, Equation, Jaxpr, rewrite
-from xlamini.core.further_rules import further
+from xlamini.core.bindable import further
 
 
 @rewrite

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core import Avals, Equation, Jaxpr, Params, ShapedArray, Values, aval_of, hooks, rewrite
-from xlamini.core.further_rules import around, further
+from xlamini.core.bindable import around, further
 from xlamini.core.hi_types import HiAval, fits, has_hi, lo_avals, lo_types, lowered, raised
 from xlamini.core.jaxpr import derived, expands, is_expanded
 from xlamini.core.tracer import build

@@ -22,8 +22,8 @@ from xlamini.core import (
     rewrite,
     tangent_aval,
 )
+from xlamini.core.bindable import further
 from xlamini.core.equation_kind import as_jaxpr
-from xlamini.core.further_rules import further
 from xlamini.core.jaxpr import derived
 from xlamini.core.tracer import build
 from xlamini.interpreters.environment import bound, builder, read

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from xlamini.core import Builder, Jaxpr, Tracer, Values, Var, active, close_over, rewrite
-from xlamini.core.further_rules import further
+from xlamini.core.bindable import further
 from xlamini.core.jaxpr import derived
 from xlamini.core.tracer import TangentBuilder
 from xlamini.interpreters.environment import read, write

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core import Axis, Equation, ExtendedDType, Jaxpr, ShapedArray, Values, rewrite, subjaxprs
-from xlamini.core.further_rules import around, further
+from xlamini.core.bindable import around, further
 from xlamini.core.jaxpr import derived
 from xlamini.core.tracer import build
 from xlamini.interpreters.environment import bound, builder, read, write

@@ -26,9 +26,9 @@ from xlamini.core import (
     is_zero,
     rewrite,
 )
+from xlamini.core.bindable import further
 from xlamini.core.concretization import Unknown, values_together
 from xlamini.core.errors import MissingRule
-from xlamini.core.further_rules import further
 from xlamini.core.jaxpr import derived
 from xlamini.core.tangents import Linear, dual_aval
 from xlamini.core.tracer import build

@@ -14,11 +14,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import Equation, Jaxpr, Params, Primitive, ShapedArray, Values, rewrite
+from xlamini.core.bindable import around
 from xlamini.core.config import trace_context_key
 from xlamini.core.equation_kind import derived
 from xlamini.core.form import Form, Platform
 from xlamini.core.form_call import form_p
-from xlamini.core.further_rules import around
 from xlamini.core.structure import hashable
 from xlamini.core.tracer import build
 

@@ -4,7 +4,6 @@ The dimensions of an operand are of three kinds. *Batch* dimensions are shared a
 and summed, *free* ones belong to one operand. The result has the batch dimensions first, then the free ones of the left
 operand, then those of the right one.
 """
-
 from __future__ import annotations
 
 import functools
@@ -29,7 +28,6 @@ from xlamini.core import (
     Zero,
     aval_of,
     check_user_dtype,
-    dims,
     is_linear,
     is_zero,
     result_type,
@@ -145,7 +143,7 @@ def _factors(avals: Avals, outs: Avals, params: Params) -> Factors:
     right = [partner.get(d, f"right {d}") for d in range(rhs.ndim)]
     lhs_free, rhs_free = free_dimensions(lhs.ndim, rhs.ndim, numbers)
     result = [*lhs_batch, *lhs_free, *(right[d] for d in rhs_free)]
-    return Factors([dims(lhs), right], [result], () if params.get("unreduced") else lhs_contract)
+    return Factors([range(lhs.ndim), right], [result], () if params.get("unreduced") else lhs_contract)
 
 
 def _sums(avals: Avals, outs: Avals, params: Params) -> list[Sums]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from xlamini.as_jax.jaxprs.params import TABLE
 from xlamini.core.avals import Params, ShapedArray
+from xlamini.core.bindable import effects_of
 from xlamini.core.jaxpr import ClosedJaxpr, Jaxpr
 from xlamini.core.primitive import Primitive
 from xlamini.staging.call.higher_order import opened
@@ -37,7 +38,7 @@ def own_params(primitive: Primitive, params: Params) -> Params:
 def abstract_eval(self: Primitive, *avals: ShapedArray, **params: Any) -> tuple[Any, Any]:
     """The results' types and the effects."""
     own = own_params(self, params)
-    return self.shape_rule(*avals, **own), self.effects(avals, own)
+    return self.shape_rule(*avals, **own), effects_of(self, avals, own)
 
 
 def impl(self: Primitive, *operands: Any, **params: Any) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from xlamini import extend
+from xlamini.core.bindable import effects_of
 from xlamini.core.primitive import Primitive as CorePrimitive
 
 Rule = Callable[..., Any]
@@ -39,7 +40,7 @@ class _InJaxsTerms:
 
     def abstract_eval(self: Any, *avals: Any, **params: Any) -> tuple[Any, Any]:
         """The results' types and the effects."""
-        return self.shape_rule(*avals, **params), self.effects(avals, params)
+        return self.shape_rule(*avals, **params), effects_of(self, avals, params)
 
     def bind_with_trace(self: Any, trace: Any, operands: Any, params: Any) -> Any:
         """`bind`: there is one trace, that of the program being written."""

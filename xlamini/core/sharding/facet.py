@@ -17,14 +17,6 @@ from xlamini.core.sharding.propagation import Splits
 Vma = frozenset[Any]
 
 
-def as_operands(vma: Vma, params: Params) -> Vma:
-    return vma
-
-
-def no_names(params: Params) -> Sequence[Any]:
-    return ()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sharding:
     """What sharding asks of an operation. Rules are given the types of the operands, of the results, and the params."""
@@ -44,12 +36,14 @@ class Sharding:
     """Whether it returns each operand, in order, so that none has to fit another."""
     mixes_reduced: bool = False
     """Whether its operands may be reduced along different axes."""
-    varying: Callable[[Vma, Params], Vma] | None = as_operands
-    """The results' varying manual axes, where the operands' are given; None: those of `shape_rule`'s types."""
+    varying: Callable[[Vma, Params], Vma] | None = None
+    """The results' varying manual axes, where the operands' are given; by default these."""
+    chooses_axes: bool = False
+    """The results' varying manual axes are those of `shape_rule`'s types, whatever the operands' are."""
     casts: bool = False
     """It changes the manual axes along which a value varies (vma), so its operands are never cast."""
-    named_axes: Callable[[Params], Sequence[Any]] = no_names
-    """The named axes that an equation refers to."""
+    named_axes: Callable[[Params], Sequence[Any]] | None = None
+    """The named axes that an equation refers to; by default none."""
     chooses_memory: bool = False
     """The results' memory spaces are those of `shape_rule`'s types, whatever the operands' are."""
 

@@ -19,11 +19,17 @@ from xlamini.core.state import state
 Axes = frozenset[Any]
 
 
+def named_axes(primitive: Any, params: Params) -> Sequence[Any]:
+    """The named axes that an equation refers to."""
+    rule = primitive.sharding.named_axes
+    return () if rule is None else rule(params)
+
+
 def missing(primitive: Any, atoms: Sequence[Atom], params: Params) -> list[Axes] | None:
     """For each operand the axes along which it should vary too; None if nothing is missing."""
     if not state.axes or primitive.sharding.casts:
         return None
-    named = primitive.sharding.named_axes(params)
+    named = named_axes(primitive, params)
     axes = frozenset(n for n in named if manual_axis(n) is not None) if named else NOWHERE
     vma = axes.union(*[a.aval.vma for a in atoms])
     if not vma:
@@ -61,7 +67,10 @@ def _check_not_unreduced(primitive: Any, atoms: Sequence[Atom], axes: Sequence[A
 
 def result_types(primitive: Any, out: Any, avals: Avals, params: Params) -> Any:
     """What a shape rule gave, varying as the operands say."""
-    if primitive.higher_order or primitive.sharding.varying is None:
+    rules = primitive.sharding
+    if primitive.higher_order or rules.chooses_axes:
         return out
-    vma = primitive.sharding.varying(NOWHERE.union(*[a.vma for a in avals]), params)
+    vma = NOWHERE.union(*[a.vma for a in avals])
+    if rules.varying is not None:
+        vma = rules.varying(vma, params)
     return [a.varying(vma) for a in out] if primitive.multiple_results else out.varying(vma)

@@ -7,7 +7,6 @@ because no user could mend it.
 """
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
@@ -76,7 +75,10 @@ def divided(
     if primitive.higher_order and rules.factors is None:
         return out, None
     outs = out if primitive.multiple_results else [out]
-    splits, conflict = (rules.splits or functools.partial(split_results, primitive))(avals, outs, params)
+    if rules.splits is None:
+        splits, conflict = split_results(primitive, avals, outs, params)
+    else:
+        splits, conflict = rules.splits(avals, outs, params)
     sums = [sums_of_results(avals)] * len(outs) if rules.sums is None else rules.sums(avals, outs, params)
     each = zip(outs, splits, sums, strict=True)
     found = [_summed(a, split, sums, avals) for a, split, sums in each]

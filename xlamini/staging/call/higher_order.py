@@ -31,6 +31,7 @@ from xlamini.core.equation_kind import equation_cost
 from xlamini.core.jaxpr import jaxprs_in
 from xlamini.core.key_uses import KeyUses
 from xlamini.core.sharding.facet import Sharding
+from xlamini.core.sharding.manual_axes import named_axes
 from xlamini.interpreters.key_reuse import key_uses, uses_of_call
 
 Mask = tuple[bool, ...]
@@ -118,7 +119,7 @@ def opened(param: Any) -> Any:
 @once
 def names_in(jaxpr: Jaxpr) -> tuple[Any, ...]:
     """The named axes that a jaxpr's equations refer to; memoised on the jaxpr."""
-    return tuple(dict.fromkeys(name for eqn in jaxpr.eqns for name in eqn.primitive.sharding.named_axes(eqn.params)))
+    return tuple(dict.fromkeys(name for eqn in jaxpr.eqns for name in named_axes(eqn.primitive, eqn.params)))
 
 
 def cost_of(jaxpr: Jaxpr) -> Cost:

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xlamini.core import Jaxpr, ShapeError, any_ordered, float0, once, subjaxprs
+from xlamini.core.bindable import further
 from xlamini.core.cache_flags import programs_are_kept, programs_are_keyed_by_module
 from xlamini.core.compile_flags import outlining
 from xlamini.core.config import trace_flags, under
 from xlamini.core.effects import ffi_effect
 from xlamini.core.events import LOWERED, XLA_COMPILED, XLA_COMPILING, Phase, emit
 from xlamini.core.form import Platform
-from xlamini.core.further_rules import further
 from xlamini.interpreters.physical import is_extended
 from xlamini.runtime.executable import Executable, compile_module
 from xlamini.runtime.layout import Order

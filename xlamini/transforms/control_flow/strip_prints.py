@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.core import Equation, Jaxpr, rewrite
+from xlamini.core.bindable import effects_of
 
 
 @rewrite
@@ -22,7 +23,7 @@ def _silent(eqn: Equation) -> Equation:
     if not eqn.effects or not eqn.primitive.higher_order:
         return eqn
     params = {name: _param(value) for name, value in eqn.params.items()}
-    effects = eqn.primitive.effects([a.aval for a in eqn.invars], params)
+    effects = effects_of(eqn.primitive, [a.aval for a in eqn.invars], params)
     return Equation(eqn.primitive, eqn.invars, eqn.outvars, params, effects, eqn.provenance, eqn.id)
 
 

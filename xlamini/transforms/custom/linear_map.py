@@ -174,7 +174,7 @@ class CustomLin(Primitive):
     traits = 0
     name = "custom_lin"
     multiple_results = True
-    sharding = Sharding(varying=None, casts=True)
+    sharding = Sharding(chooses_axes=True, casts=True)
     # A tangent that devices share stays shared, so that its cotangent is summed over them.
     lacks: Mapping[str, str] = {"lower": "only its transpose is known"}
 
