@@ -119,10 +119,12 @@ def _joined_in_groups(*arrays: Any, dimension: int) -> Any:
 
     The barriers stop XLA from making one operation of the tree.
     """
-    while len(arrays) > 1:
-        groups = [arrays[i : i + _GROUP] for i in range(0, len(arrays), _GROUP)]
-        arrays = optimization_barrier_p.bind(*[concatenate(group, dimension) for group in groups])
-    return arrays[0]
+    parts: Values = arrays
+    while len(parts) > 1:
+        groups = [parts[i : i + _GROUP] for i in range(0, len(parts), _GROUP)]
+        parts = optimization_barrier_p.bind(*[concatenate(group, dimension) for group in groups])
+    (whole,) = parts
+    return whole
 
 
 def _is_refused(platform: Platform, dtype: np.dtype) -> bool:
