@@ -116,7 +116,7 @@ def _loop(ctx: Any, pivots: Any) -> Any:
     """`for i in range(k): exchange elements i and pivots[i]`."""
     exchanged, permuted = ctx.avals_in[0], ctx.aval_out
     counter = ShapedArray((), _INDEX)
-    start = ctx.inline(lambda: broadcasted_iota(_INDEX, permuted.shape, permuted.ndim - 1), avals=[])
+    start = ctx.op("stablehlo.iota", iota_dimension=f"{permuted.ndim - 1} : i64")
     zero = ctx.constant(0, counter)
 
     def holds(i: Any, _: Any) -> list[Any]:
