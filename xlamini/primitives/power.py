@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import ShapedArray, aval_of, literal
+from xlamini.core import Avals, Params, ShapedArray, aval_of, literal
+from xlamini.core.form import Form, Platform
 from xlamini.primitives.accuracy import Accuracy, Accurate
 from xlamini.primitives.arithmetic import div
 from xlamini.primitives.bitwise import bitwise_and
@@ -20,7 +21,17 @@ from xlamini.primitives.shape import broadcast_in_dim
 from xlamini.runtime import Array
 
 
-@elementwise()
+class IntegerPow(Elementwise):
+    """The square is one operation, all else a formula."""
+
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+        return None if params["y"] == 2 else super().form(platform, avals, params)
+
+    def lower(self, ctx: Any, x: Any, *, y: int) -> Any:
+        return ctx.op("stablehlo.multiply", x, x)
+
+
+@elementwise(family=IntegerPow)
 def integer_pow_p(x: Any, *, y: int) -> Any:
     """Power with a fixed integer exponent."""
 
