@@ -42,7 +42,7 @@ def test_cotangents_scattered_by_slices(window: Any, strides: Any, padding: Any,
     source = jnp.asarray(RANDOM.normal(size=counts), "float32")
     params = {"window_dimensions": window, "window_strides": strides, "padding": padding}
     expected = select_and_scatter_add_p.bind(source, x, select_prim=selects, **params)
-    np.testing.assert_allclose(_by_views(source, x, selects, windows), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(_by_views(selects, windows, source, x), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_the_comparator_of_sorts_has_one_zero_and_one_nan() -> None:

@@ -241,14 +241,7 @@ class DotGeneral(Primitive):
         product = product or mixed_form(platform, avals, out.dtype, numbers)
         return product and Form(functools.partial(product, functools.partial(self.bind, precision=precision)))
 
-    def lower(
-        self,
-        ctx: Any,
-        *operands: Any,
-        dimension_numbers: DotDimensionNumbers,
-        precision: CanonicalPrecision,
-        **params: Any,
-    ) -> Any:
+    def lower(self, ctx: Any, *operands: Any, dimension_numbers: DotDimensionNumbers, precision: Any, **_: Any) -> Any:
         attributes = {
             "dot_dimension_numbers": _numbers_attribute(dimension_numbers),
             "precision_config": precision_config(precision),
@@ -381,9 +374,7 @@ def _transposed(
     return cast(transpose(product, np.argsort(order).tolist()), target.dtype)
 
 
-def _form_on_cpu(
-    platform: Platform, avals: Avals, out: ShapedArray, numbers: DotDimensionNumbers
-) -> Product | None:
+def _form_on_cpu(platform: Platform, avals: Avals, out: ShapedArray, numbers: DotDimensionNumbers) -> Product | None:
     """The form of a product for which XLA has fast code; None for its own."""
     if any(batch != tuple(range(len(batch))) for batch in numbers[1]) and not platform.spans_devices:
         return functools.partial(batches_first, numbers, out.dtype)
