@@ -238,7 +238,8 @@ class DotGeneral(Primitive):
             return None
         is_whole = platform.name == "cpu" and not params.get("unreduced")
         product = _form_on_cpu(platform, avals, out, numbers) if is_whole else None
-        product = product or mixed_form(platform, avals, out.dtype, numbers)
+        if product is None and not avals[0].dtype == avals[1].dtype == out.dtype:
+            product = mixed_form(platform, avals, out.dtype, numbers)
         return product and Form(functools.partial(product, functools.partial(self.bind, precision=precision)))
 
     def lower(self, ctx: Any, *operands: Any, dimension_numbers: DotDimensionNumbers, precision: Any, **_: Any) -> Any:
