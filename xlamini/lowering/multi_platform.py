@@ -18,6 +18,7 @@ from xlamini.core.form import Platform
 from xlamini.lowering.context import Context, Value
 from xlamini.lowering.module import ModuleBuilder, identifier, set_attributes
 from xlamini.lowering.region_equality import equal_blocks
+from xlamini.lowering.specialize import form_p
 
 INDEX = ShapedArray((), np.dtype(np.int32))
 """The type of the platform index."""
@@ -92,8 +93,8 @@ class _Context(Context):
         if module.chosen is not None:
             return self._by_rule(eqn, inputs)
         outer, start = module.asked, len(self._written)
-        module.asked = False
-        outs = self._by_rule(eqn, inputs)
+        module.asked = eqn.primitive is form_p  # whose programs are each for one platform
+        outs = () if module.asked else self._by_rule(eqn, inputs)
         if module.asked:
             outs = self._by_platform(eqn, inputs, start)
         module.asked = outer  # a read inside a nested equation has been handled there

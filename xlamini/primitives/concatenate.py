@@ -96,7 +96,7 @@ class Concatenate(Primitive):
 
     def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
         if len(avals) > _WIDEST:
-            return Form(partial(_joined_in_groups, **params))
+            return Form(partial(_joined_in_groups, params["dimension"]))
         return Form(partial(_joined_as_bytes, **params)) if _is_refused(platform, avals[0].dtype) else None
 
     def lower(self, ctx: Any, *operands: Any, dimension: int) -> Any:
@@ -112,15 +112,16 @@ _WIDEST, _GROUP = 256, 64
 """The operands of one operation, and of each in the tree that replaces a wider one."""
 
 
-def _joined_in_groups(*arrays: Any, dimension: int) -> Any:
+def _joined_in_groups(dimension: int, *arrays: Any) -> Any:
     """Arrays joined by a tree: XLA compiles one operation of n operands in a time that grows as n * n.
 
     The barriers stop XLA from making one operation of the tree.
     """
-    while len(arrays) > 1:
-        groups = [arrays[i : i + _GROUP] for i in range(0, len(arrays), _GROUP)]
-        arrays = optimization_barrier_p.bind(*[concatenate(group, dimension) for group in groups])
-    return arrays[0]
+    parts: list[Any] = list(arrays)
+    while len(parts) > 1:
+        groups = [parts[i : i + _GROUP] for i in range(0, len(parts), _GROUP)]
+        parts = optimization_barrier_p.bind(*[concatenate(group, dimension) for group in groups])
+    return parts[0]
 
 
 def _is_refused(platform: Platform, dtype: np.dtype) -> bool:

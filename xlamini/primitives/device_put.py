@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.core import ELEMENTWISE, PURE, Dims, Params, ShapedArray, Values, aval_of
+from xlamini.core import ELEMENTWISE, PURE, Avals, Dims, Params, ShapedArray, Values, aval_of, same_dimensions
+from xlamini.core.form import Form, Platform
 from xlamini.core.memory_space import Space
 from xlamini.core.sharding.facet import same_dimensions
 from xlamini.core.sharding.partial_sums import JOINTLY
@@ -31,9 +32,10 @@ class DevicePut(LinearUnary):
     def batch(self, axis: Any, operands: Values, dims: Dims, *, memory_space: Space) -> tuple[Any, int | None]:
         return self.bind(*operands, memory_space=memory_space), dims[0]
 
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+        return Form(lambda x: x) if platform.name == "cpu" else None
+
     def lower(self, ctx: Any, x: Any, *, memory_space: Space) -> Any:
-        if ctx.platform == "cpu":
-            return x
         return ctx.op(
             "stablehlo.custom_call",
             x,

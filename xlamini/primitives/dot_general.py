@@ -234,17 +234,11 @@ class DotGeneral(Primitive):
             return None
         is_whole = platform.name == "cpu" and not params.get("unreduced")
         product = form_on_cpu(platform, avals, out, numbers) if is_whole else None
-        product = product or mixed_form(platform, avals, out.dtype, numbers)
+        if product is None and not avals[0].dtype == avals[1].dtype == out.dtype:
+            product = mixed_form(platform, avals, out.dtype, numbers)
         return product and Form(functools.partial(product, functools.partial(self.bind, precision=precision)))
 
-    def lower(
-        self,
-        ctx: Any,
-        *operands: Any,
-        dimension_numbers: DotDimensionNumbers,
-        precision: CanonicalPrecision,
-        **params: Any,
-    ) -> Any:
+    def lower(self, ctx: Any, *operands: Any, dimension_numbers: DotDimensionNumbers, precision: Any, **_: Any) -> Any:
         attributes = {
             "dot_dimension_numbers": _numbers_attribute(dimension_numbers),
             "precision_config": precision_config(precision),

@@ -5,45 +5,58 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import ShapedArray, aval_of, literal
+from xlamini.core import Avals, Params, ShapedArray, aval_of, literal
 from xlamini.core.checks import KEEPS_NAN
+from xlamini.core.form import Form, Platform
 from xlamini.primitives.accuracy import Accuracy, Accurate
+from xlamini.primitives.arithmetic import div
 from xlamini.primitives.bitwise import bitwise_and
 from xlamini.primitives.broadcasting import stretched_out
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.cpu_math import formula
-from xlamini.primitives.elementwise import Elementwise, elementwise
+from xlamini.primitives.elementwise import Elementwise, elementwise, mul, stretched_out
 from xlamini.primitives.exponential import TRANSCENDENTAL, log
 from xlamini.primitives.kinds import COMPLEX, FLOAT, INTEGER, kind_of
 from xlamini.primitives.select import where
+from xlamini.primitives.shape import broadcast_in_dim
 from xlamini.runtime import Array
 
 
 class IntegerPow(Elementwise):
-    """`x ** y` for a fixed integer y, as a chain of multiplications."""
+    """The square is one operation, all else a formula."""
+
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+        return None if params["y"] == 2 else super().form(platform, avals, params)
 
     def lower(self, ctx: Any, x: Any, *, y: int) -> Any:
-        if y == 0:
-            return ctx.constant(1, ctx.aval_out)
-        power = _power_by_squaring(ctx, x, abs(y))
-        return power if y > 0 else ctx.op("stablehlo.divide", ctx.constant(1, ctx.aval_out), power)
-
-
-def _power_by_squaring(ctx: Any, x: Any, y: int) -> Any:
-    result = None
-    while True:
-        if y & 1:
-            result = x if result is None else ctx.op("stablehlo.multiply", result, x)
-        y >>= 1
-        if not y:
-            return result
-        x = ctx.op("stablehlo.multiply", x, x)
+        return ctx.op("stablehlo.multiply", x, x)
 
 
 @elementwise(family=IntegerPow)
 def integer_pow_p(x: Any, *, y: int) -> Any:
     """Power with a fixed integer exponent."""
+
+
+@integer_pow_p.formula
+def _(x: Any, *, y: int) -> Any:
+    """A chain of multiplications."""
+    one = literal(1, aval_of(x).dtype)
+    if y == 0:
+        return broadcast_in_dim(one, aval_of(x).shape, ())
+    power = _power_by_squaring(x, abs(y))
+    return power if y > 0 else div(one, power)
+
+
+def _power_by_squaring(x: Any, y: int) -> Any:
+    result = None
+    while True:
+        if y & 1:
+            result = x if result is None else mul(result, x)
+        y >>= 1
+        if not y:
+            return result
+        x = mul(x, x)
 
 
 integer_pow_p.name = "integer_pow"

@@ -86,7 +86,7 @@ class TopK(Primitive):
             return Form(partial(_along_last, **params))
         if has_part_bytes(avals):
             return Form(partial(in_whole_bytes, partial(self.bind, **params)))
-        compute = _computed_on_cpu(*avals, params["k"]) if platform.name == "cpu" else None
+        compute = _computed_on_cpu(avals[0], params["k"]) if platform.name == "cpu" else None
         return compute and Form(partial(compute, k=params["k"]))
 
     def lower(self, ctx: Any, x: Any, *, k: int, axis: int) -> Any:

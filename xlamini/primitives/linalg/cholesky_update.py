@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Cost, ShapedArray, ShapeError, Values, aval_of, is_zero, literal
+from xlamini.core import Avals, Cost, Params, ShapedArray, ShapeError, Values, aval_of, is_zero, literal
+from xlamini.core.form import Form, Platform
 from xlamini.lowering.control_flow import while_loop
 from xlamini.lowering.ffi_calls import foreign_call
-from xlamini.lowering.gpu import is_gpu
+from xlamini.lowering.gpu import is_gpu_platform
 from xlamini.primitives.arithmetic import add, div, mul, sub
 from xlamini.primitives.comparison import eq, lt
 from xlamini.primitives.dynamic_slice import dynamic_slice_p
@@ -67,11 +68,14 @@ class CholeskyUpdate(MatrixOperation):
         half = add(product, outer)
         return out, mT(factor_tangent(mT(out), add(half, mT(half))))
 
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+        nothing = super().form(platform, avals, params)
+        rotated = None if _has_kernel(platform.name, avals[0]) else Form(lambda r, w: triu(self.bind(r, w)))
+        return nothing or rotated
+
     def lower(self, ctx: Any, r: Any, w: Any) -> Any:
         types = ctx.avals_in
-        if types[0].size == 0:
-            return r
-        if is_gpu(ctx) and types[0].ndim == 2:
+        if _has_kernel(ctx.platform, types[0]):
             return foreign_call(ctx, "cu_cholesky_update_ffi", [r, w], types, aliases={0: 0, 1: 1}, row_major=True)[0]
         size = types[1].shape[-1]
 
@@ -81,8 +85,7 @@ class CholeskyUpdate(MatrixOperation):
         def turn(*state: Any) -> list[Any]:
             return ctx.inline(_rotated, *state, avals=[_COUNTER, *types])
 
-        rotated = while_loop(ctx, [ctx.constant(0, _COUNTER), r, w], holds, turn)[1]
-        return ctx.inline(triu, rotated, avals=types[:1])
+        return while_loop(ctx, [ctx.constant(0, _COUNTER), r, w], holds, turn)[1]
 
     def cost(self, r: ShapedArray, w: ShapedArray) -> Cost:
         return super().cost(r, w)._replace(flops=6 * r.size)
@@ -92,6 +95,10 @@ cholesky_update_p = CholeskyUpdate()
 
 
 # --- helpers
+
+
+def _has_kernel(platform: str, r: ShapedArray) -> bool:
+    return is_gpu_platform(platform) and r.ndim == 2
 
 
 def _rotated(i: Any, r: Any, w: Any) -> list[Any]:

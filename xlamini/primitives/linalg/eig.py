@@ -148,8 +148,6 @@ class Eig(MatrixOperation):
         **params: Any,
     ) -> Any:
         (aval,) = ctx.avals_in
-        if aval.size == 0:
-            return [ctx.constant(0, out) for out in ctx.avals_out]
         w = ctx.avals_out[0]
         vectors = ShapedArray(aval.shape, w.dtype)
         whole = kind_of(aval.dtype) is COMPLEX

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from xlamini.core import Avals, Cost, Params, ShapedArray, ShapeError, Values, Zero, aval_of, is_zero
+from xlamini.core.form import Form, Platform
 from xlamini.lowering.ffi_calls import xla_call
 from xlamini.lowering.gpu import is_gpu
 from xlamini.primitives.complex import part_dtype, real
@@ -126,18 +128,20 @@ class Eigh(MatrixOperation):
             moved = _tangents(v, w, hermitian(tangent, params["lower"]))
         return ([v, w], moved) if vectors else ([w], moved[1:])
 
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+        is_part = params["subset_by_index"] not in (None, (0, avals[0].shape[-1]))
+        nothing = super().form(platform, avals, params)
+        return nothing or (Form(partial(self._subset, **params)) if is_part else None)
+
+    def _subset(self, x: Any, *, subset_by_index: Subset, **params: Any) -> list[Any]:
+        outs = self.bind(x, subset_by_index=None, **params)
+        return [slice_in_dim(y, *subset_by_index, 1, -1) for y in outs]
+
     def lower(self, ctx: Any, x: Any, *, subset_by_index: Subset | None, vectors: bool, **params: Any) -> Any:
         (aval,) = ctx.avals_in
-        if aval.size == 0:
-            return [ctx.constant(0, out) for out in ctx.avals_out]
         types = [ShapedArray(aval.shape, aval.dtype), ShapedArray(aval.shape[:-1], part_dtype(aval.dtype))]
         outs = _lowered(ctx, x, types, vectors, **params)
-        if not vectors:
-            outs, types = outs[1:], types[1:]
-        if subset_by_index in (None, (0, aval.shape[-1])):
-            return outs
-        start, end = subset_by_index
-        return ctx.inline(lambda *xs: [slice_in_dim(y, start, end, 1, -1) for y in xs], *outs, avals=types)
+        return outs if vectors else outs[1:]
 
     def dce(self, used: Sequence[bool], params: Params) -> Any:
         return None if used[0] else ([True], [False, True], {**params, "vectors": False})

@@ -9,13 +9,14 @@ The derivative in an element is its share of the length; that at zero is 0, the 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import ShapedArray, aval_of, literal
+from xlamini.core import Avals, Params, ShapedArray, aval_of, literal
 from xlamini.core.dtypes.limits import finfo
-from xlamini.lowering.control_flow import case
+from xlamini.core.form import Form, Platform
 from xlamini.primitives.arithmetic import div
 from xlamini.primitives.bitwise import bitwise_or
 from xlamini.primitives.comparison import eq, lt
@@ -24,6 +25,7 @@ from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.kinds import COMPLEX, FLOAT, is_complex, kind_of
 from xlamini.primitives.optimization_barrier import optimization_barrier
+from xlamini.primitives.parts import case
 from xlamini.primitives.power import sqrt
 from xlamini.primitives.promotion import accumulator
 from xlamini.primitives.reductions import Reduction, reduce_or
@@ -60,23 +62,24 @@ class EuclideanNorm(Reduction):
             return sum_over(mul(share, tangent), axes)
         return sum_over(real(mul(conj(share), tangent)), axes)
 
-    def lower(self, ctx: Any, x: Any, *, axes: Any) -> Any:
-        if ctx.platform != "cpu":
-            return ctx.inline(lambda x: _in_range(_sum_of_squares(x, axes), x, axes), x)
-        plain = ctx.aval_out.update(weak_type=False)
-        avals = [plain, *ctx.avals_in]
-        total = ctx.inline(lambda x: _sum_of_squares(x, axes), x)
-        branches = [
-            lambda: [ctx.inline(lambda total, _: sqrt(total), total, x, avals=avals)],
-            lambda: [ctx.inline(lambda total, x: _in_range(total, x, axes), total, x, avals=avals)],
-        ]
-        return case(ctx, ctx.inline(_any_out_of_range, total, avals=[plain]), branches, [ctx.aval_out])[0]
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form:
+        return Form(partial(_by_branch if platform.name == "cpu" else _by_three_sums, **params))
 
 
 euclidean_norm_p = EuclideanNorm("euclidean_norm", hlo="", start=lambda dtype: 0, accepts=FLOAT | COMPLEX)
 
 
-# --- lowering
+# --- forms
+
+
+def _by_branch(x: Any, *, axes: Any) -> Any:
+    total = _sum_of_squares(x, axes)
+    roots = (lambda total, x: sqrt(total), partial(_in_range, axes=axes))
+    return case(_any_out_of_range(total), roots, total, x)
+
+
+def _by_three_sums(x: Any, *, axes: Any) -> Any:
+    return _in_range(_sum_of_squares(x, axes), x, axes)
 
 
 def _sum_of_squares(x: Any, axes: Any, scale: float = 1) -> Any:

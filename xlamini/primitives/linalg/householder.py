@@ -6,11 +6,13 @@ their product Q, and `ormqr` multiplies by Q without making it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from xlamini.core import Avals, Cost, Params, ShapedArray, ShapeError, aval_of
+from xlamini.core.form import Form, Platform
 from xlamini.lowering.ffi_calls import foreign_call, xla_call
 from xlamini.lowering.gpu import is_gpu
 from xlamini.primitives.arithmetic import sub
@@ -26,7 +28,7 @@ from xlamini.primitives.linalg.stacks import (
     one_of,
     shown,
 )
-from xlamini.primitives.tangent_ops import full
+from xlamini.primitives.tangent_ops import full, zeros
 
 _INDEX = np.dtype(np.int32)
 _NO_JVP = {"jvp": "reflectors are an inner form; what is differentiated is qr"}
@@ -81,8 +83,6 @@ class Geqrf(MatrixOperation):
 
     def lower(self, ctx: Any, a: Any) -> Any:
         (aval,) = ctx.avals_in
-        if aval.size == 0:
-            return [a, ctx.constant(0, _factors(aval))]
         types = [ShapedArray(aval.shape, aval.dtype), _factors(aval)]
         if ctx.platform == "tpu":
             return xla_call(ctx, "Qr", [a], types)
@@ -104,19 +104,21 @@ class Geqp3(MatrixOperation):
         order = ShapedArray((*a.shape[:-2], a.shape[-1]), _INDEX)
         return [ShapedArray(a.shape, a.dtype), order, _factors(a)]
 
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form:
+        return Form(partial(self._from_zero, **params) if avals[0].size else _unordered)
+
+    def _from_zero(self, a: Any, *, use_magma: bool | None) -> list[Any]:
+        """With the order counted from zero: the kernel's starts with one."""
+        reflectors, order, taus = self.bind(a, use_magma=use_magma)
+        return [reflectors, sub(order, full(aval_of(order), 1)), taus]
+
     def lower(self, ctx: Any, a: Any, *, use_magma: bool | None) -> Any:
-        (aval,) = ctx.avals_in
-        types = self.shape_rule(aval, use_magma=use_magma)
-        if aval.size == 0:
-            order = ctx.inline(lambda: broadcasted_iota(_INDEX, types[1].shape, aval.ndim - 2), avals=[])
-            return [a, order, ctx.constant(0, types[2])]
+        types = self.shape_rule(*ctx.avals_in, use_magma=use_magma)
         magma = {None: "auto", True: "on", False: "off"}[use_magma]
         target = "cuhybrid_geqp3" if is_gpu(ctx) else kernel(ctx, "geqp3")
         attributes = {"magma": magma} if is_gpu(ctx) else {}
         free = ctx.constant(0, types[1])
-        outs = foreign_call(ctx, target, [a, free], types, attributes=attributes, aliases={0: 0, 1: 1})
-        order = ctx.inline(lambda p: sub(p, full(aval_of(p), 1)), outs[1], avals=[types[1]])
-        return [outs[0], order, outs[2]]
+        return foreign_call(ctx, target, [a, free], types, attributes=attributes, aliases={0: 0, 1: 1})
 
     def callers(self, operands: Avals, results: Avals) -> Iterator[tuple[Avals, Params]]:
         return super().callers(operands[:1], results)  # the other one is the memory of the order
@@ -141,10 +143,11 @@ class HouseholderProduct(MatrixOperation):
             )
         return ShapedArray(a.shape, a.dtype)
 
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+        nothing = super().form(platform, avals, params)
+        return nothing if avals[1].size else Form(lambda a, taus: eye(aval_of(a)))
+
     def lower(self, ctx: Any, a: Any, taus: Any) -> Any:
-        aval, factors = ctx.avals_in
-        if aval.size == 0 or factors.size == 0:
-            return ctx.inline(lambda x, _: eye(aval_of(x)), a, taus)
         if ctx.platform == "tpu":
             return xla_call(ctx, "ProductOfElementaryHouseholderReflectors", [a, taus], [ctx.aval_out])[0]
         return foreign_call(ctx, kernel(ctx, "orgqr"), [a, taus], [ctx.aval_out], aliases={0: 0})[0]
@@ -173,9 +176,11 @@ class Ormqr(MatrixOperation):
             )
         return ShapedArray(c.shape, c.dtype)
 
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+        nothing = super().form(platform, avals, params)
+        return nothing if avals[1].size else Form(lambda a, taus, c: c)
+
     def lower(self, ctx: Any, a: Any, taus: Any, c: Any, **attributes: bool) -> Any:
-        if ctx.aval_out.size == 0 or ctx.avals_in[1].size == 0:
-            return c
         operands, target = [a, taus, c], kernel(ctx, "ormqr")
         return foreign_call(ctx, target, operands, [ctx.aval_out], attributes=attributes, aliases={0: 2})[0]
 
@@ -184,6 +189,12 @@ class Ormqr(MatrixOperation):
 
 
 geqrf_p, geqp3_p, householder_product_p, ormqr_p = Geqrf(), Geqp3(), HouseholderProduct(), Ormqr()
+
+
+def _unordered(a: Any) -> list[Any]:
+    """The reflectors of empty matrices, with their columns in order."""
+    *outer, _, n = aval_of(a).shape
+    return [a, broadcasted_iota(_INDEX, (*outer, n), len(outer)), zeros(_factors(aval_of(a)))]
 
 
 def _factors(a: ShapedArray) -> ShapedArray:

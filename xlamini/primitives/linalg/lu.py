@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Avals, Cost, ShapedArray, Values, Zero, aval_of, is_zero, literal, tangent_aval
+from xlamini.core import Avals, Cost, Params, ShapedArray, Values, Zero, aval_of, is_zero, literal, tangent_aval
+from xlamini.core.form import Form, Platform
 from xlamini.lowering.ffi_calls import foreign_call, xla_call
 from xlamini.primitives.arithmetic import add, mul, sub
 from xlamini.primitives.comparison import eq, ge
@@ -79,13 +80,17 @@ class Lu(MatrixOperation):
         factors, _, permutation = outs
         return outs, [_tangent(factors, rows_taken(tangent, permutation)), *zeros[1:]]
 
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+        return None if avals[0].size or platform.name == "tpu" else Form(self._of_nothing)
+
+    def _of_nothing(self, x: Any) -> list[Any]:
+        return [x, *(broadcasted_iota(_INDEX, a.shape, a.ndim - 1) for a in self.shape_rule(aval_of(x))[1:])]
+
     def lower(self, ctx: Any, x: Any) -> Any:
         (aval,) = ctx.avals_in
         types = [ShapedArray(a.shape, a.dtype) for a in ctx.avals_out]
         if ctx.platform == "tpu":
             return xla_call(ctx, "LuDecomposition", [x], types, api_version=2)
-        if aval.size == 0:
-            return [x, *ctx.inline(lambda: _without_exchanges(types), avals=[])]
         results = [*types[:2], status_aval(aval)]
         factors, pivots, _ = foreign_call(ctx, kernel(ctx, "getrf"), [x], results, aliases={0: 0})
         rows = aval.shape[-2]
@@ -186,10 +191,6 @@ def _ones_below(aval: ShapedArray, k: int) -> Any:
     """Ones on the diagonal from row k on."""
     rows = broadcasted_iota(_INDEX, aval.shape, aval.ndim - 2)
     return mul(eye(aval), convert(ge(rows, full(aval_of(rows), k)), aval.dtype))
-
-
-def _without_exchanges(types: Avals) -> list[Any]:
-    return [broadcasted_iota(_INDEX, a.shape, a.ndim - 1) for a in types[1:]]
 
 
 def _counted_from_zero(pivots: Any, rows: int) -> list[Any]:

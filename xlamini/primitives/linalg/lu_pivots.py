@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Avals, Params, ShapedArray, ShapeError, Values, Zero, aval_of, literal, tangent_aval
+from xlamini.core.form import Form, Platform
 from xlamini.core.sharding.facet import stacked_dimensions
 from xlamini.lowering.control_flow import while_loop
 from xlamini.lowering.ffi_calls import foreign_call
-from xlamini.lowering.gpu import is_gpu
+from xlamini.lowering.gpu import is_gpu, is_gpu_platform
 from xlamini.primitives.arithmetic import add
 from xlamini.primitives.comparison import eq, lt
 from xlamini.primitives.concatenate import concatenate
@@ -71,14 +72,17 @@ class LuPivotsToPermutation(MatrixOperation):
         out = self.bind(*primals, **params)
         return out, Zero(tangent_aval(aval_of(out)))
 
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+        (pivots,), size = avals, params["permutation_size"]
+        if is_gpu_platform(platform.name) and self.shape_rule(pivots, **params).size:
+            return None
+        return Form(functools.partial(_written_out, size=size)) if pivots.size == 0 or size <= FEW else None
+
     def lower(self, ctx: Any, pivots: Any, *, permutation_size: int) -> Any:
-        (aval,) = ctx.avals_in
-        if ctx.aval_out.size and is_gpu(ctx):
-            batch = aval.ndim - 1
-            return foreign_call(ctx, "cu_lu_pivots_to_permutation", [pivots], [ctx.aval_out], batch_dims=batch)[0]
-        if aval.size == 0 or permutation_size <= FEW:
-            return ctx.inline(functools.partial(_written_out, size=permutation_size), pivots)
-        return _loop(ctx, pivots)
+        if not is_gpu(ctx):
+            return _loop(ctx, pivots)
+        batch = ctx.avals_in[0].ndim - 1
+        return foreign_call(ctx, "cu_lu_pivots_to_permutation", [pivots], [ctx.aval_out], batch_dims=batch)[0]
 
     def callers(self, operands: Avals, results: Avals) -> Iterator[tuple[Avals, Params]]:
         yield operands, {"permutation_size": results[0].shape[-1]}
@@ -113,7 +117,7 @@ def _loop(ctx: Any, pivots: Any) -> Any:
     """`for i in range(k): exchange elements i and pivots[i]`."""
     exchanged, permuted = ctx.avals_in[0], ctx.aval_out
     counter = ShapedArray((), _INDEX)
-    start = ctx.inline(lambda: broadcasted_iota(_INDEX, permuted.shape, permuted.ndim - 1), avals=[])
+    start = ctx.op("stablehlo.iota", iota_dimension=f"{permuted.ndim - 1} : i64")
     zero = ctx.constant(0, counter)
 
     def holds(i: Any, _: Any) -> list[Any]:

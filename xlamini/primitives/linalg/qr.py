@@ -6,11 +6,13 @@ differentiation of linear algebra functions, 2018). The columns of Q beyond thos
 """
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import Cost, ShapedArray, Values, Zero, aval_of, is_zero, literal, tangent_aval
+from xlamini.core import Avals, Cost, Params, ShapedArray, Values, Zero, aval_of, is_zero, literal, tangent_aval
+from xlamini.core.form import Form, Platform
 from xlamini.primitives.arithmetic import add, mul, sub
 from xlamini.primitives.complex import complex, imag
 from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
@@ -63,8 +65,8 @@ class Qr(MatrixOperation):
         moved = columns_taken(tangent, order[0]) if order else tangent
         return [q, r, *order], [*_tangents(q, r, moved), *none]
 
-    def lower(self, ctx: Any, x: Any, **params: Any) -> Any:
-        return ctx.inline(lambda a: _decomposed(a, **params), x)
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form:
+        return Form(partial(_decomposed, **params))
 
     def cost(self, x: ShapedArray, **params: Any) -> Cost:
         return super().cost(x, **params)._replace(flops=4 * x.size * min(x.shape[-2:]))

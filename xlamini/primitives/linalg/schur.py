@@ -65,8 +65,6 @@ class Schur(MatrixOperation):
 
     def lower(self, ctx: Any, x: Any, *, compute_schur_vectors: bool, **params: Any) -> Any:
         (aval,) = ctx.avals_in
-        if aval.size == 0:
-            return [ctx.constant(0, out) for out in ctx.avals_out]
         if is_gpu(ctx):
             raise NotImplementedError("schur is available on the CPU only; compile with jit(..., backend='cpu')")
         matrix, values = ShapedArray(aval.shape, aval.dtype), ShapedArray(aval.shape[:-1], aval.dtype)

@@ -20,6 +20,7 @@ from xlamini.core import (
     aval_of,
     literal,
 )
+from xlamini.core.form import Form, Platform
 from xlamini.core.sharding.facet import stacked_dimensions
 from xlamini.lowering.ffi_calls import lapack
 from xlamini.lowering.gpu import is_gpu
@@ -36,7 +37,7 @@ from xlamini.primitives.promotion import broadcast_to, is_operand
 from xlamini.primitives.reductions import check_kind
 from xlamini.primitives.select import select_n
 from xlamini.primitives.shape import broadcast_in_dim, transpose
-from xlamini.primitives.tangent_ops import full
+from xlamini.primitives.tangent_ops import full, zeros
 
 _INDEX = np.dtype(np.int32)
 BOTH = (False, True)
@@ -65,6 +66,15 @@ class MatrixOperation(Primitive):
 
     def transpose(self, ct: Any, *operands: Any, **params: Any) -> NoReturn:
         raise AssertionError(f"{self.name} is not linear; its derivative is made of products and solves")
+
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+        """Nothing, where that is the result: no kernel takes empty matrices."""
+        found = self.shape_rule(*avals, **params)
+        outs = found if self.multiple_results else [found]
+        if any(a.size for a in outs):
+            return None
+        nothing = [ShapedArray(a.shape, a.dtype) for a in outs]
+        return Form(lambda *_: list(map(zeros, nothing)) if self.multiple_results else zeros(*nothing))
 
     def callers(self, operands: Avals, results: Avals) -> Iterator[tuple[Avals, Params]]:
         """The operands and params whose `lower` may call a kernel with operands and results of these types."""

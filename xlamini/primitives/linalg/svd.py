@@ -8,11 +8,13 @@ square are determined as a space alone: they follow it, and do not turn within i
 from __future__ import annotations
 
 from enum import Enum
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import Avals, Cost, ShapedArray, ShapeError, Values, Zero, aval_of, is_zero, literal
+from xlamini.core import Avals, Cost, Params, ShapedArray, ShapeError, Values, Zero, aval_of, is_zero, literal
+from xlamini.core.form import Form, Platform
 from xlamini.lowering.gpu import is_gpu
 from xlamini.primitives.arithmetic import add, neg, sub
 from xlamini.primitives.complex import part_dtype, real
@@ -137,19 +139,33 @@ class Svd(MatrixOperation):
             moved = _tangents_of_all(s, u, mH(vh), tangent) if compute_uv else [_tangent_of_values(u, vh, tangent)]
         return ([s, u, vh], moved) if compute_uv else ([s], moved[:1])
 
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+        if avals[0].size == 0:
+            return Form(partial(self._of_nothing, **params))
+        if params["subset_by_index"] is not None:
+            return Form(partial(self._subset, **params))
+        if platform.name != "tpu":
+            return None
+        _chosen(platform.name, {None: "", SvdAlgorithm.DEFAULT: "", SvdAlgorithm.POLAR: ""}, params["algorithm"])
+        full, count = params["full_matrices"] and params["compute_uv"], 3 if params["compute_uv"] else 1
+        return Form(lambda x: svd_by_polar(x, full)[:count])
+
+    def _of_nothing(self, x: Any, **params: Any) -> list[Any]:
+        outs = self.shape_rule(aval_of(x), **params)
+        return [eye(a) if a.ndim == aval_of(x).ndim else zeros(a) for a in outs]
+
+    def _subset(self, x: Any, *, subset_by_index: Subset, **params: Any) -> list[Any]:
+        outs, along = self.bind(x, subset_by_index=None, **params), (-1, -1, -2)
+        return [slice_in_dim(y, *subset_by_index, 1, axis) for y, axis in zip(outs, along, strict=False)]
+
     def lower(
-        self, ctx: Any, x: Any, *, compute_uv: bool, full_matrices: bool, subset_by_index: Any, algorithm: Any
+        self, ctx: Any, x: Any, *, compute_uv: bool, full_matrices: bool, subset_by_index: None, algorithm: Any
     ) -> Any:
         aval = ctx.avals_in[0]
-        if aval.size == 0:
-            return ctx.inline(lambda _: [eye(a) if a.ndim == aval.ndim else zeros(a) for a in ctx.avals_out], x)
         full = full_matrices and compute_uv
         whole = self.shape_rule(aval, compute_uv=True, full_matrices=full, subset_by_index=None, algorithm=algorithm)
-        lowered = _on_gpu if is_gpu(ctx) else _on_tpu if ctx.platform == "tpu" else _on_cpu
-        outs = lowered(ctx, x, whole, compute_uv, full, algorithm)
-        if subset_by_index is None:
-            return outs if compute_uv else outs[:1]
-        return ctx.inline(lambda *ys: _subset(ys, *subset_by_index)[: 3 if compute_uv else 1], *outs, avals=whole)
+        outs = (_on_gpu if is_gpu(ctx) else _on_cpu)(ctx, x, whole, compute_uv, full, algorithm)
+        return outs if compute_uv else outs[:1]
 
     def cost(self, x: ShapedArray, **params: Any) -> Cost:
         return super().cost(x, **params)._replace(flops=20 * x.size * min(x.shape[-2:]))
@@ -234,18 +250,6 @@ def _with_rest(du: Any, u: Any, image: Any, s: Any) -> Any:
 # --- lowering
 
 
-def _subset(outs: Values, start: int, end: int) -> list[Any]:
-    s, u, vh = outs
-    return [slice_in_dim(s, start, end, 1, -1), slice_in_dim(u, start, end, 1, -1), slice_in_dim(vh, start, end, 1, -2)]
-
-
-def _on_tpu(
-    ctx: Any, x: Any, whole: Avals, vectors: bool, full_matrices: bool, algorithm: Any
-) -> list[Any]:
-    _chosen(ctx, {None: "", SvdAlgorithm.DEFAULT: "", SvdAlgorithm.POLAR: ""}, algorithm)
-    return ctx.inline(lambda a: svd_by_polar(a, full_matrices), x)
-
-
 _CPU = {
     None: "gesdd",
     SvdAlgorithm.DEFAULT: "gesdd",
@@ -258,7 +262,7 @@ def _on_cpu(
     ctx: Any, x: Any, whole: Avals, vectors: bool, full_matrices: bool, algorithm: Any
 ) -> list[Any]:
     aval = ctx.avals_in[0]
-    target = kernel(ctx, _chosen(ctx, _CPU, algorithm))
+    target = kernel(ctx, _chosen(ctx.platform, _CPU, algorithm))
     mode = ("A" if full_matrices else "S") if vectors else "N"
     return decomposed(ctx, target, x, [aval, *whole], {"mode": np.uint8(ord(mode))})[1:]
 
@@ -275,7 +279,7 @@ def _on_gpu(
     aval = ctx.avals_in[0]
     if algorithm in (None, SvdAlgorithm.DEFAULT):
         algorithm = SvdAlgorithm.JACOBI if max(aval.shape[-2:]) <= 1024 else SvdAlgorithm.QR
-    target = kernel(ctx, _chosen(ctx, _GPU, algorithm))
+    target = kernel(ctx, _chosen(ctx.platform, _GPU, algorithm))
     if algorithm is SvdAlgorithm.QR:
         return _gesvd(ctx, target, x, whole, vectors, full_matrices)
     *outer, m, n = aval.shape
@@ -307,8 +311,8 @@ def _cut(u: Any, v: Any, whole: Avals) -> list[Any]:
     return [slice_in_dim(u, 0, columns, 1, -1), slice_in_dim(mH(v), 0, rows, 1, -2)]
 
 
-def _chosen(ctx: Any, known: dict[Any, str], algorithm: Any) -> str:
+def _chosen(platform: str, known: dict[Any, str], algorithm: Any) -> str:
     if algorithm not in known:
         names = ", ".join(a.name for a in known if a is not None)
-        raise NotImplementedError(f"svd: {algorithm} is not available on {ctx.platform}; use one of {names}, or None")
+        raise NotImplementedError(f"svd: {algorithm} is not available on {platform}; use one of {names}, or None")
     return known[algorithm]

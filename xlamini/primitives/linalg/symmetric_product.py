@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from xlamini.core import Avals, Cost, Params, ShapedArray, ShapeError, Values, aval_of, is_zero, literal
+from xlamini.core.form import Form, Platform
 from xlamini.lowering.ffi_calls import foreign_call
-from xlamini.lowering.gpu import is_gpu
+from xlamini.lowering.gpu import is_gpu_platform
 from xlamini.primitives.arithmetic import add, mul
 from xlamini.primitives.kinds import FLOAT
 from xlamini.primitives.linalg.stacks import (
@@ -65,16 +67,18 @@ class SymmetricProduct(MatrixOperation):
         change = dc if is_zero(dc) else mul(dc, literal(beta, dtype))
         return out, change if is_zero(da) else add_tangents(da, change)
 
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+        a, c = avals
+        has_kernel = is_gpu_platform(platform.name) and a.size and c.size and c.dtype.name in ("float32", "float64")
+        return None if has_kernel else Form(partial(_plain, **params))
+
     def lower(self, ctx: Any, a: Any, c: Any, *, alpha: float, beta: float) -> Any:
         out = ctx.aval_out
-        if is_gpu(ctx) and out.size and ctx.avals_in[0].size and out.dtype.name in ("float32", "float64"):
-            factors = [ctx.constant(v, ShapedArray((), out.dtype)) for v in (alpha, beta)]
-            operands = [a, c, *factors]
-            attributes = {"transpose": False}
-            return foreign_call(
-                ctx, "cusolver_syrk_ffi", operands, [out], attributes=attributes, aliases={0: 1}, row_major=True
-            )[0]
-        return ctx.inline(lambda x, y: _plain(x, y, alpha, beta), a, c)
+        operands = [a, c, *(ctx.constant(v, ShapedArray((), out.dtype)) for v in (alpha, beta))]
+        attributes = {"transpose": False}
+        return foreign_call(
+            ctx, "cusolver_syrk_ffi", operands, [out], attributes=attributes, aliases={0: 1}, row_major=True
+        )[0]
 
     def callers(self, operands: Avals, results: Avals) -> Iterator[tuple[Avals, Params]]:
         return super().callers(operands[:2], results)

@@ -13,7 +13,6 @@ from xlamini.primitives.comparison import lt
 from xlamini.primitives.dynamic_slice import dynamic_slice_p
 from xlamini.primitives.dynamic_update_slice import dynamic_update_slice_p
 from xlamini.primitives.shape import broadcast_in_dim, expand_dims
-from xlamini.primitives.tangent_ops import zeros
 
 _COUNTER = ShapedArray((), np.dtype(np.int32))
 
@@ -22,7 +21,7 @@ def thomas(ctx: Any, dl: Any, d: Any, du: Any, b: Any) -> Any:
     """Lower `tridiagonal_solve` of MLIR values: the equation's operands."""
     diagonal, right = ctx.avals_in[1], ctx.avals_in[3]
     n = diagonal.shape[-1]
-    empty = [ctx.inline(lambda a=a: zeros(a), avals=[]) for a in (diagonal, right)]
+    empty = [ctx.constant(0, a) for a in (diagonal, right)]
     state = [*empty, dl, d, du, b]
     types = [diagonal, right, *ctx.avals_in]
     upper, solved, *_ = _loop(ctx, n, _eliminated, state, types)

@@ -5,6 +5,7 @@ The solution is linear in B, so its transpose is another solve; in A its derivat
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from xlamini.core import (
     is_linear,
     is_zero,
 )
+from xlamini.core.form import Form, Platform
 from xlamini.core.sharding.facet import Sharding
 from xlamini.lowering.ffi_calls import foreign_call
 from xlamini.primitives.arithmetic import neg
@@ -144,12 +146,17 @@ class TriangularSolve(MatrixOperation):
         x = self.bind(a, reshape(wide, merged), left_side=left_side, **params)
         return reshape(x, shape), place
 
+    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+        by_columns = params["by_columns"] and _is_by_kernel(platform.name, avals[1])
+        conjugates = params["conjugate_a"] and (by_columns or not params["transpose_a"])
+        nothing = super().form(platform, avals, params)
+        return nothing or (Form(partial(self._of_conjugate, **params)) if conjugates else None)
+
+    def _of_conjugate(self, a: Any, b: Any, **params: Any) -> Any:
+        return self.bind(conj(a), b, **{**params, "conjugate_a": False})
+
     def lower(self, ctx: Any, a: Any, b: Any, **params: Any) -> Any:
-        if ctx.aval_out.size == 0:
-            return b
-        if params["conjugate_a"] and not params["transpose_a"]:
-            a, params = ctx.inline(conj, a, avals=ctx.avals_in[:1]), {**params, "conjugate_a": False}
-        if ctx.platform == "cpu" and ctx.aval_out.dtype.name not in _HALVES:
+        if _is_by_kernel(ctx.platform, ctx.aval_out):
             return _by_kernel(ctx, a, b, **params)
         return ctx.op(
             "stablehlo.triangular_solve",
@@ -185,6 +192,10 @@ def _of_matrix(a: Any, x: Any, da: Any, *, left_side: bool, **params: Any) -> An
     return triangular_solve_p.bind(a, neg(product), left_side=left_side, **params)
 
 
+def _is_by_kernel(platform: str, b: ShapedArray) -> bool:
+    return platform == "cpu" and b.dtype.name not in _HALVES
+
+
 def _how(*, transpose_a: bool, conjugate_a: bool, **params: Any) -> str:
     if not transpose_a:
         return "NO_TRANSPOSE"
@@ -214,6 +225,4 @@ def _read_by_columns(
     aval = ctx.avals_in[0]
     if not by_columns:
         return turned(ctx, a, aval), not lower, "C" if conjugate_a else "T" if transpose_a else "N"
-    if conjugate_a:
-        a = ctx.inline(conj, a, avals=[aval])
     return a, lower, "N" if transpose_a else "T"

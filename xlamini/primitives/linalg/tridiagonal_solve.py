@@ -77,8 +77,6 @@ class TridiagonalSolve(MatrixOperation):
 
     def lower(self, ctx: Any, *operands: Any, perturb_singular: bool) -> Any:
         out = ctx.aval_out
-        if out.size == 0:
-            return operands[3]
         batch = out.ndim - 2
         if is_gpu(ctx) and not perturb_singular:
             return foreign_call(ctx, "cusparse_gtsv2_ffi", operands, [out], batch_dims=batch, aliases={0: 3})[0]
