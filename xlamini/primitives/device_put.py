@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.core import ELEMENTWISE, PURE, Avals, Dims, Params, ShapedArray, Values, aval_of, same_dimensions
+from xlamini.core import ELEMENTWISE, PURE, Avals, Dims, Params, ShapedArray, Values, aval_of
 from xlamini.core.form import Form, Platform
 from xlamini.core.memory_space import Space
 from xlamini.core.sharding.facet import same_dimensions

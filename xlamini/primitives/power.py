@@ -15,7 +15,7 @@ from xlamini.primitives.broadcasting import stretched_out
 from xlamini.primitives.comparison import eq
 from xlamini.primitives.convert_element_type import convert
 from xlamini.primitives.cpu_math import formula
-from xlamini.primitives.elementwise import Elementwise, elementwise, mul, stretched_out
+from xlamini.primitives.elementwise import Elementwise, elementwise, mul
 from xlamini.primitives.exponential import TRANSCENDENTAL, log
 from xlamini.primitives.kinds import COMPLEX, FLOAT, INTEGER, kind_of
 from xlamini.primitives.select import where
