@@ -1,6 +1,6 @@
 """The form of an operation on a platform: the function, of other primitives, by which it is computed there.
 
-A primitive states it in its rule `form(platform, avals, params)`; `lowering/specialize.py` applies the rule to a
+A primitive states it in its rule `form(platform, avals, outs, params)`; `lowering/specialize.py` applies the rule to a
 program, as the last rewrite before StableHLO.
 """
 from __future__ import annotations

@@ -93,8 +93,8 @@ class Primitive(Bindable):
     def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
         self._missing("lower", "(self, ctx, *operands, **params) -> value")
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
-        """How it is computed on a platform, in terms of other primitives; None if `lower` emits it as it is."""
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
+        """How a platform computes it, in terms of other primitives; None if `lower` emits it as it is."""
         return None
 
     def cost(self, *avals: ShapedArray, **params: Any) -> Cost:

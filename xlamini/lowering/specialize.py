@@ -93,7 +93,7 @@ def _body(eqn: Equation, platform: Platform) -> Body | None:
 
 def _traced(eqn: Equation, platform: Platform) -> Body | None:
     primitive, avals = eqn.primitive, [a.aval for a in eqn.invars]
-    form = primitive.form(platform, avals, eqn.params)
+    form = primitive.form(platform, avals, [v.aval for v in eqn.outvars], eqn.params)
     if form is None:
         return None
     jaxpr = trace_form(form, avals, primitive)

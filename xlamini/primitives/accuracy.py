@@ -66,10 +66,10 @@ class Accurate(ByParts):
             )
         return super().result(aval)
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
         """Where an accuracy is asked for, real numbers are left to XLA."""
         is_asked = params.get("accuracy") is not None and avals[0].dtype.kind != "c"
-        return None if is_asked else super().form(platform, avals, params)
+        return None if is_asked else super().form(platform, avals, outs, params)
 
     def lower(self, ctx: Any, x: Any, *, accuracy: Accuracy = None) -> Any:
         return self.by_xla(ctx, x, **hlo_accuracy(accuracy))

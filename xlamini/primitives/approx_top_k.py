@@ -108,7 +108,7 @@ class ApproxTopK(Primitive):
         moved = reduction_dimension + (reduction_dimension >= dim)
         return self.bind(x, reduction_dimension=moved, **params), [dim, dim]
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form:
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form:
         exact = _largest if params["is_max_k"] else _smallest
         return Form(functools.partial(exact, count=_count(*avals, **params), axis=params["reduction_dimension"]))
 

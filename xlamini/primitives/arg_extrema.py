@@ -132,7 +132,7 @@ class ArgExtremum(PairReduction):
         self.in_pairs = PairReduction(f"{name}_in_pairs", extremum=extremum, better=better)
         super().__init__(name, extremum=extremum, better=better)
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
         (x,), (axis,) = avals, params["axes"]
         if has_part_bytes(avals):
             return Form(partial(in_whole_bytes, partial(self.bind, **params)))

@@ -202,7 +202,7 @@ class Extremum(Elementwise):
 
     checks = NO_NEW_NAN
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
         return Form(self._ordered) if kind_of(avals[0].dtype) in COMPLEX else None
 
     def _ordered(self, x: Any, y: Any) -> Any:

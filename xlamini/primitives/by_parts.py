@@ -30,13 +30,14 @@ class ByParts(Elementwise):
     by_parts: ByRealParts | None = None
     corrects = False
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
         if avals[0].dtype.kind != "c":
-            return super().form(platform, avals, params)
+            return super().form(platform, avals, outs, params)
         importlib.import_module("xlamini.primitives.complex_forms")
         return None if self.by_parts is None else Form(functools.partial(self._by_parts, params))
 
     def _by_parts(self, params: Params, *operands: Any) -> Any:
+        assert self.by_parts is not None
         found = [self.bind(*operands, **params)] if self.corrects else []
         return complex_(*self.by_parts(*[part for z in (*operands, *found) for part in (real(z), imag(z))]))
 

@@ -94,7 +94,7 @@ class Concatenate(Primitive):
     def batch(self, axis: Any, operands: Values, dims: Dims, *, dimension: int) -> Any:
         return self.bind(*with_batch_first(operands, dims, axis.size), dimension=dimension + 1), 0
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
         if len(avals) > _WIDEST:
             return Form(partial(_joined_in_groups, params["dimension"]))
         return Form(partial(_joined_as_bytes, **params)) if _is_refused(platform, avals[0].dtype) else None

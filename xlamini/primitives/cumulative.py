@@ -128,7 +128,7 @@ class Cumulative(Primitive):
         (x,), (dim,) = operands, dims
         return self.bind(x, axis=axis + (axis >= dim), reverse=reverse), dim
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
         (x,) = avals
         if x.size == 0:
             return Form(lambda x: x)

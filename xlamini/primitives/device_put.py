@@ -32,7 +32,7 @@ class DevicePut(LinearUnary):
     def batch(self, axis: Any, operands: Values, dims: Dims, *, memory_space: Space) -> tuple[Any, int | None]:
         return self.bind(*operands, memory_space=memory_space), dims[0]
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
         return Form(lambda x: x) if platform.name == "cpu" else None
 
     def lower(self, ctx: Any, x: Any, *, memory_space: Space) -> Any:

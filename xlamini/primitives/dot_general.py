@@ -228,8 +228,8 @@ class DotGeneral(Primitive):
             out_dim = len(lhs_batch) + len(frees[0]) + sum(d < right for d in frees[1])
         return self.bind(*operands, dimension_numbers=(contract, batch), **params), out_dim
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
-        out, numbers, precision = self.shape_rule(*avals, **params), params["dimension_numbers"], params["precision"]
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
+        out, numbers, precision = outs[0], params["dimension_numbers"], params["precision"]
         if isinstance(precision, Algorithm):
             return None
         is_whole = platform.name == "cpu" and not params.get("unreduced")

@@ -195,8 +195,8 @@ class Gather(Primitive):
         )
         return out, 0
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
-        out = self.shape_rule(*avals, **params)
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
+        (out,) = outs
         if not out.size:  # StableHLO takes no window of size 1 from an empty dimension
             return Form(lambda x, indices: zeros(ShapedArray(out.shape, out.dtype)))
         return Form(partial(self._filled, **params)) if params["mode"] is GatherScatterMode.FILL_OR_DROP else None

@@ -65,7 +65,7 @@ class Interleave(Primitive):
     def batch(self, batch_axis: Axis, operands: Values, dims: Dims, *, axis: int) -> Any:
         return self.bind(*with_batch_first(operands, dims, batch_axis.size), axis=axis + 1), 0
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form:
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form:
         return Form(partial(_in_pairs if platform.name == "cpu" else _as_sum, **params))
 
     def cost(self, *avals: ShapedArray, **params: Any) -> Cost:

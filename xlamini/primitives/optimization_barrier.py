@@ -78,7 +78,7 @@ class CpuBarrier(OptimizationBarrier):
 
     name = "cpu_barrier"
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
         return None if platform.name == "cpu" else Form(lambda *operands: list(operands))
 
 

@@ -4,14 +4,14 @@ Both are only in the programs of forms (lowering/specialize.py), so that no tran
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from xlamini.core import Avals, Jaxpr, Primitive, ShapedArray, aval_of
 from xlamini.core.tracer import build
 from xlamini.lowering import control_flow
 
-_LACKS = dict.fromkeys(("jvp", "batch"), "only in the programs of forms")
+_LACKS: Mapping[str, str] = dict.fromkeys(("jvp", "batch"), "only in the programs of forms")
 
 
 def noinline(fun: Callable[..., Any], *operands: Any) -> Any:

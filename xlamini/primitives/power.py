@@ -26,8 +26,8 @@ from xlamini.runtime import Array
 class IntegerPow(Elementwise):
     """The square is one operation, all else a formula."""
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
-        return None if params["y"] == 2 else super().form(platform, avals, params)
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
+        return None if params["y"] == 2 else super().form(platform, avals, outs, params)
 
     def lower(self, ctx: Any, x: Any, *, y: int) -> Any:
         return ctx.op("stablehlo.multiply", x, x)

@@ -124,7 +124,7 @@ class Scatter(Primitive):
         params["indices_are_sorted"] = indices_are_sorted
         return self.bind(x, indices, updates, dimension_numbers=numbers, **params), 0
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
         x, indices, _ = avals
         if indices.dtype.itemsize < 4 and max(x.shape, default=0) > iinfo(indices.dtype).max:  # XLA narrows the sizes
             return Form(partial(self._by_wide_indices, **params))

@@ -66,7 +66,7 @@ class ScatterWinners(Scatter):
         outs, dim = super().batch(axis, operands, dims, **params)
         return outs, [dim, dim]
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form:
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form:
         x, _, updates = avals
         filled = {} if platform.name == "tpu" else _filled(x, updates, params["dimension_numbers"])
         masks = functools.partial(_masks, self.set_windows, x, updates, filled, params)

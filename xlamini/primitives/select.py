@@ -127,7 +127,7 @@ class SelectN(Primitive):
             which = broadcast_in_dim(which, aval_of(cases[0]).shape, (0,))
         return self.bind(which, *cases), 0
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
         which, *cases = avals
         return None if which.dtype == np.bool_ and len(cases) == 2 else Form(self._among)
 
@@ -165,7 +165,7 @@ class Clamp(Elementwise):
         terms = [where(d(), t, 0) for d, t in zip(decides, tangents, strict=True) if not is_zero(t)]
         return out, functools.reduce(add_any, [spread(t, aval) for t in terms]) if terms else Zero(aval)
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
         """XLA clamps no booleans and no complex numbers."""
         out = self.shape_rule(*avals)
         compute = {BOOL: _between, COMPLEX: _within}.get(kind_of(out.dtype))

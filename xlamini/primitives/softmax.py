@@ -51,7 +51,7 @@ class Softmax(Primitive):
         (x,), (dim,) = operands, dims
         return self.bind(x, axes=tuple(a + (a >= dim) for a in axes)), dim
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form:
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form:
         return Form(partial(_formula, **params))
 
     def cost(self, x: ShapedArray, *, axes: Shape) -> Cost:

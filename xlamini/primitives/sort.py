@@ -126,7 +126,7 @@ class Sort(Primitive):
         operands = with_batch_first(operands, dims, axis.size)
         return self.bind(*operands, dimension=dimension + 1, **params), [0] * len(operands)
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
         if has_part_bytes(avals):
             return Form(partial(in_whole_bytes, partial(self.bind, **params)))
         return _form_on_cpu(avals, **params) if platform.name == "cpu" else None

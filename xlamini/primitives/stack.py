@@ -83,7 +83,7 @@ class Stack(Primitive):
     def batch(self, _axis: Axis, operands: Values, dims: Dims, *, axis: int) -> Any:
         return self.bind(*with_batch_first(operands, dims, _axis.size), axis=axis + 1), 0
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form:
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form:
         return Form(partial(_joined, **params))
 
     def cost(self, *avals: ShapedArray, axis: int) -> Cost:
@@ -124,7 +124,7 @@ class Unstack(LinearUnary):
         outs = self.bind(moveaxis(operands[0], dims[0], 0), axis=axis + 1)
         return outs, [0] * len(outs)
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form:
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form:
         return Form(partial(_parted, **params))
 
 

@@ -48,7 +48,7 @@ class Tile(LinearUnary):
     def batch(self, axis: Axis, operands: Any, dims: Any, *, reps: Shape) -> Any:
         return tile(moveaxis(operands[0], dims[0], 0), (1, *reps)), 0
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form:
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form:
         return Form(partial(_side_by_side, **params))
 
 

@@ -81,7 +81,7 @@ class TopK(Primitive):
         (x,), (dim,) = operands, dims
         return self.bind(x, k=k, axis=axis + (axis >= dim)), [dim, dim]
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
         if params["axis"] != avals[0].ndim - 1:
             return Form(partial(_along_last, **params))
         if has_part_bytes(avals):

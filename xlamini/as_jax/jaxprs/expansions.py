@@ -34,7 +34,8 @@ _ANY = Platform("any")
 
 
 def _by_form(eqn: Equation, operands: Values) -> Any:
-    form = eqn.primitive.form(_ANY, [a.aval for a in eqn.invars], eqn.params)
+    avals, outs = [a.aval for a in eqn.invars], [v.aval for v in eqn.outvars]
+    form = eqn.primitive.form(_ANY, avals, outs, eqn.params)
     assert form is not None
     return form.compute(*operands)
 

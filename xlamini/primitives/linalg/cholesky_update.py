@@ -68,8 +68,8 @@ class CholeskyUpdate(MatrixOperation):
         half = add(product, outer)
         return out, mT(factor_tangent(mT(out), add(half, mT(half))))
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
-        nothing = super().form(platform, avals, params)
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
+        nothing = super().form(platform, avals, outs, params)
         rotated = None if _has_kernel(platform.name, avals[0]) else Form(lambda r, w: triu(self.bind(r, w)))
         return nothing or rotated
 

@@ -128,9 +128,9 @@ class Eigh(MatrixOperation):
             moved = _tangents(v, w, hermitian(tangent, params["lower"]))
         return ([v, w], moved) if vectors else ([w], moved[1:])
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
         is_part = params["subset_by_index"] not in (None, (0, avals[0].shape[-1]))
-        nothing = super().form(platform, avals, params)
+        nothing = super().form(platform, avals, outs, params)
         return nothing or (Form(partial(self._subset, **params)) if is_part else None)
 
     def _subset(self, x: Any, *, subset_by_index: Subset, **params: Any) -> list[Any]:

@@ -62,7 +62,7 @@ class EuclideanNorm(Reduction):
             return sum_over(mul(share, tangent), axes)
         return sum_over(real(mul(conj(share), tangent)), axes)
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form:
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form:
         return Form(partial(_by_branch if platform.name == "cpu" else _by_three_sums, **params))
 
 

@@ -104,7 +104,7 @@ class Geqp3(MatrixOperation):
         order = ShapedArray((*a.shape[:-2], a.shape[-1]), _INDEX)
         return [ShapedArray(a.shape, a.dtype), order, _factors(a)]
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form:
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form:
         return Form(partial(self._from_zero, **params) if avals[0].size else _unordered)
 
     def _from_zero(self, a: Any, *, use_magma: bool | None) -> list[Any]:
@@ -143,8 +143,8 @@ class HouseholderProduct(MatrixOperation):
             )
         return ShapedArray(a.shape, a.dtype)
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
-        nothing = super().form(platform, avals, params)
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
+        nothing = super().form(platform, avals, outs, params)
         return nothing if avals[1].size else Form(lambda a, taus: eye(aval_of(a)))
 
     def lower(self, ctx: Any, a: Any, taus: Any) -> Any:
@@ -176,8 +176,8 @@ class Ormqr(MatrixOperation):
             )
         return ShapedArray(c.shape, c.dtype)
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
-        nothing = super().form(platform, avals, params)
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
+        nothing = super().form(platform, avals, outs, params)
         return nothing if avals[1].size else Form(lambda a, taus, c: c)
 
     def lower(self, ctx: Any, a: Any, taus: Any, c: Any, **attributes: bool) -> Any:

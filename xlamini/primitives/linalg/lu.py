@@ -80,7 +80,7 @@ class Lu(MatrixOperation):
         factors, _, permutation = outs
         return outs, [_tangent(factors, rows_taken(tangent, permutation)), *zeros[1:]]
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
         return None if avals[0].size or platform.name == "tpu" else Form(self._of_nothing)
 
     def _of_nothing(self, x: Any) -> list[Any]:

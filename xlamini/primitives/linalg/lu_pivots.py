@@ -72,7 +72,7 @@ class LuPivotsToPermutation(MatrixOperation):
         out = self.bind(*primals, **params)
         return out, Zero(tangent_aval(aval_of(out)))
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
         (pivots,), size = avals, params["permutation_size"]
         if is_gpu_platform(platform.name) and self.shape_rule(pivots, **params).size:
             return None

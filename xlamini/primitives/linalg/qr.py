@@ -65,7 +65,7 @@ class Qr(MatrixOperation):
         moved = columns_taken(tangent, order[0]) if order else tangent
         return [q, r, *order], [*_tangents(q, r, moved), *none]
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form:
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form:
         return Form(partial(_decomposed, **params))
 
     def cost(self, x: ShapedArray, **params: Any) -> Cost:

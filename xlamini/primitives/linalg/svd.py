@@ -139,7 +139,7 @@ class Svd(MatrixOperation):
             moved = _tangents_of_all(s, u, mH(vh), tangent) if compute_uv else [_tangent_of_values(u, vh, tangent)]
         return ([s, u, vh], moved) if compute_uv else ([s], moved[:1])
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
         if avals[0].size == 0:
             return Form(partial(self._of_nothing, **params))
         if params["subset_by_index"] is not None:

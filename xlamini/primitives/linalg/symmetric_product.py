@@ -67,7 +67,7 @@ class SymmetricProduct(MatrixOperation):
         change = dc if is_zero(dc) else mul(dc, literal(beta, dtype))
         return out, change if is_zero(da) else add_tangents(da, change)
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
         a, c = avals
         has_kernel = is_gpu_platform(platform.name) and a.size and c.size and c.dtype.name in ("float32", "float64")
         return None if has_kernel else Form(partial(_plain, **params))

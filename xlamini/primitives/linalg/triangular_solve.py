@@ -146,10 +146,10 @@ class TriangularSolve(MatrixOperation):
         x = self.bind(a, reshape(wide, merged), left_side=left_side, **params)
         return reshape(x, shape), place
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
         by_columns = params["by_columns"] and _is_by_kernel(platform.name, avals[1])
         conjugates = params["conjugate_a"] and (by_columns or not params["transpose_a"])
-        nothing = super().form(platform, avals, params)
+        nothing = super().form(platform, avals, outs, params)
         return nothing or (Form(partial(self._of_conjugate, **params)) if conjugates else None)
 
     def _of_conjugate(self, a: Any, b: Any, **params: Any) -> Any:

@@ -53,8 +53,8 @@ def _(x: Any, *, out: Any) -> Any:
 class Complement(Accurate):
     """It has one implementation, whose accuracy is that of HIGHEST; no operation of XLA takes a demand for less."""
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
-        return super().form(platform, avals, {**params, "accuracy": None})
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
+        return super().form(platform, avals, outs, {**params, "accuracy": None})
 
     def lower(self, ctx: Any, x: Any, *, accuracy: Accuracy = None) -> Any:
         return super().lower(ctx, x)

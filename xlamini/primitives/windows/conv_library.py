@@ -58,7 +58,8 @@ def _is_for_either(eqn: Equation) -> bool:
     plain = params["batch_group_count"] == 1 and all(d == 1 for d in params["lhs_dilation"])
     overlap = any(n > stride for n, stride in zip(window, params["window_strides"], strict=True))
     taken = len(window) in (2, 3) and plain and overlap
-    return taken and conv_general_dilated_p.is_left_to_xla(_CPU, [v.aval for v in eqn.invars], params)
+    avals, outs = [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars]
+    return taken and conv_general_dilated_p.is_left_to_xla(_CPU, avals, outs, params)
 
 
 def _saved(eqn: Equation, products: int) -> float:

@@ -198,17 +198,17 @@ class ConvGeneralDilated(Primitive):
     def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         return batched(self.bind, axis.size, operands, dims, **params)
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
         kind = kind_of(avals[0].dtype)
         if kind is COMPLEX:
             return Form(partial(self._of_parts, params))
         if kind in INTEGER and is_gpu_platform(platform.name):
             return Form(partial(windows_times_kernel, self.bind, params))
-        return form_by_choice(_CHOICES, self, platform, avals, params)
+        return form_by_choice(_CHOICES, self, platform, avals, outs, params)
 
-    def is_left_to_xla(self, platform: Platform, avals: Avals, params: Params) -> bool:
+    def is_left_to_xla(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> bool:
         """Whether XLA computes it as a convolution, of these operands or of others."""
-        chosen = choose(_CHOICES, self, platform, avals, params)
+        chosen = choose(_CHOICES, platform, avals, outs, params)
         return chosen is None or chosen.uses_xla
 
     def lower(

@@ -91,8 +91,8 @@ class ReduceWindow(Primitive):
         (x,), (dim,) = operands, dims
         return self.bind(x, **with_dimension(dim, params)), dim
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
-        return form_by_choice(self.choices, self, platform, avals, params)
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
+        return form_by_choice(self.choices, self, platform, avals, outs, params)
 
     def lower(self, ctx: Any, x: Any, **params: Any) -> Any:
         scalar = ctx.aval_out.update(shape=(), weak_type=False)
@@ -160,7 +160,7 @@ class WindowRepeat(LinearUnary):
         (x,), (dim,) = operands, dims
         return self.bind(x, window_dimensions=(*window_dimensions[:dim], 1, *window_dimensions[dim:])), dim
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form:
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form:
         # A TPU would pad the short dimensions of the broadcast array to tiles of 128.
         repeated = _repeated_by_sums if platform.name == "tpu" else _repeated
         return Form(lambda x: repeated(x, params["window_dimensions"]))

@@ -167,10 +167,10 @@ class SelectAndScatterAdd(Primitive):
     def batch(self, axis: Axis, operands: Any, dims: Any, **params: Any) -> Any:
         return _batched(self, axis, operands, dims, params)
 
-    def form(self, platform: Platform, avals: Avals, params: Params) -> Form | None:
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
         """Padding is left to XLA on a TPU alone: elsewhere it may pick, and so lose, an element of its own padding."""
         if platform.name != "tpu":
-            chosen = form_by_choice(_CHOICES, self, platform, avals, params)
+            chosen = form_by_choice(_CHOICES, self, platform, avals, outs, params)
             return chosen or (Form(partial(_in_padded, **params)) if any(map(any, params["padding"])) else None)
         views = windows_of(params).leave_too_few_dimensions and avals[0].size
         return Form(partial(_by_views, params["select_prim"], windows_of(params))) if views else None

@@ -196,7 +196,7 @@ class Lowered(Stage):
 
     def outline_report(self) -> str:
         """The repeated blocks that were outlined, to be compiled once; or the reason why there are none."""
-        return self._program.outline_report
+        return self._program.outline.report
 
     def compile(
         self, compiler_options: CompilerOptions | None = None, *, target: Target | None = None

@@ -23,6 +23,7 @@ from xlamini.staging.compile import pipeline
 
 if TYPE_CHECKING:
     from xlamini.interpreters.outline.segments import Segments
+    from xlamini.staging.compile.outlining import Outline
 
 Options = Mapping[str, Any] | None
 """Options of XLA, by name."""
@@ -114,6 +115,13 @@ class CompileRequest:
                 self._back = pipeline.back(self._front, self._options)
         return self._back
 
+    @property
+    def outline(self) -> Outline:
+        """Which blocks were outlined, or why none was."""
+        found = self.back.outline
+        assert found is not None
+        return found
+
     def lower(self) -> tuple[Any, list[Any], list[Any]]:
         """The StableHLO module, with the Python functions that it calls and those by which XLA partitions it."""
         if self._module is None:
@@ -130,10 +138,9 @@ class CompileRequest:
         """Its segments, if each is compiled by itself; others do not run the back end to answer this."""
         if not self._options.in_segments or self.pruned.effects:
             return None
-        return self.back.outline.segments
+        return self.outline.segments
 
     jaxpr = property(lambda self: self.back.jaxpr, doc="The program as it is lowered.")
-    outline_report = property(lambda self: self.back.outline.report, doc="Which blocks were outlined, or why none was.")
     donated = property(
         lambda self: [i for i, alias in enumerate(self.aliases) if alias is not None],
         doc="The inputs whose memory a result takes.",

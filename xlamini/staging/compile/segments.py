@@ -15,15 +15,23 @@ from xlamini.staging.compile.compile_request import CompileRequest
 def compile_segments(program: CompileRequest, compiled: Callable[[CompileRequest], Any]) -> SegmentedExecutable:
     """The program as executables that run one after another; `compiled` makes that of a segment."""
     made = {jaxpr: compiled(segment) for jaxpr, segment in lowered_segments(program).items()}
-    steps = [Step(made[s.jaxpr], s.operands, s.dead) for s in program.segments.in_order]
+    segments = segments_of(program)
+    steps = [Step(made[s.jaxpr], s.operands, s.dead) for s in segments.in_order]
     avals = program.pruned.in_avals
     shardings = input_shardings(program.device, avals)
-    return SegmentedExecutable(steps, program.segments.outputs, avals, shardings, frozenset(program.donated))
+    return SegmentedExecutable(steps, segments.outputs, avals, shardings, frozenset(program.donated))
+
+
+def segments_of(program: CompileRequest) -> Segments:
+    """The segments of a program that has some."""
+    found = program.segments
+    assert found is not None
+    return found
 
 
 def lowered_segments(program: CompileRequest) -> dict[Jaxpr, CompileRequest]:
     """Each different segment of a program as a program of its own."""
-    reused = _reused(program.segments, len(program.pruned.invars), {*program.donated})
+    reused = _reused(segments_of(program), len(program.pruned.invars), {*program.donated})
     lowered = {}
     with under(program.flags):
         for jaxpr, flags in reused.items():

@@ -37,20 +37,20 @@ class Choice(NamedTuple):
 
 
 def choose(
-    choices: Sequence[Choice], primitive: Primitive, platform: Platform, avals: Avals, params: Params
+    choices: Sequence[Choice], platform: Platform, avals: Avals, outs: Avals, params: Params
 ) -> Choice | None:
     """The first choice that fits; None for empty arrays, and for another platform than the CPU."""
-    if platform.name != "cpu" or not all(a.size for a in (*avals, primitive.shape_rule(*avals, **params))):
+    if platform.name != "cpu" or not all(a.size for a in (*avals, *outs)):
         return None
     possible = (c for c in choices if not (c.on_one_device and platform.spans_devices))
     return next((c for c in possible if c.fits(*avals, **params)), None)
 
 
 def form_by_choice(
-    choices: Sequence[Choice], primitive: Primitive, platform: Platform, avals: Avals, params: Params
+    choices: Sequence[Choice], primitive: Primitive, platform: Platform, avals: Avals, outs: Avals, params: Params
 ) -> Form | None:
     """The form by the first choice that fits."""
-    chosen = choose(choices, primitive, platform, avals, params)
+    chosen = choose(choices, platform, avals, outs, params)
     return chosen and Form(_of(chosen, primitive, params))
 
 
