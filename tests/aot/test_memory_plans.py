@@ -91,7 +91,7 @@ def test_the_largest_batch_of_a_tpu_asks_its_compiler_a_few_times(tpu: Target) -
     largest = xlamini.jit(fun).memory_plan(w, x).largest(batch=8, target=tpu, limit=2**22)
     peak = lambda n: xlamini.jit(fun).trace(w, array(n, 512)).memory_plan(target=tpu).peak
     assert peak(largest) <= 2**22 < peak(largest + 1)
-    assert len(sizes) < 16
+    assert len(sizes) < 24
 
 
 @pytest.mark.slow
@@ -107,9 +107,10 @@ def test_the_largest_batch_compiles(gpu: Target) -> None:
     assert planned == pytest.approx(gpu.memory / 2, rel=0.1)
 
 
-def test_the_padding_of_small_batches_hides_no_argument(tpu: Target) -> None:
+def test_the_largest_batch_is_one_that_the_compiler_takes(tpu: Target) -> None:
+    """It keeps some of a TPU's memory, 15.75 of 16 GiB, so that its refusal ends the search and not the limit."""
     plan = xlamini.jit(lambda x: x * 2.0).memory_plan(array(8))
-    assert plan.largest(batch=8, target=tpu) == tpu.memory // 8
+    assert 0.95 * tpu.memory < 8 * plan.largest(batch=8, target=tpu) < tpu.memory
 
 
 def test_what_largest_says_of_a_target(target: Target) -> None:
