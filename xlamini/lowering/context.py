@@ -22,7 +22,7 @@ from xlamini.lowering.frontend_attributes import add_attributes
 from xlamini.lowering.fusion_cuts import noinline_calls
 from xlamini.lowering.mlir import Interned, lowering_recipes
 from xlamini.lowering.replay import Body, Constant, Part, Step, Tape, recipe_key
-from xlamini.lowering.specialize import specialize
+from xlamini.lowering.specialize import specialize_part
 from xlamini.lowering.terms import constrained, has_typed_shardings
 
 Value = Any
@@ -222,7 +222,7 @@ class Context:
             raise TypeError(
                 f"the lowering of {self.eqn.primitive} captured array constants; write them as iota or literals"
             )
-        outs = self.run(specialize(jaxpr, self.module.platforms), operands)
+        outs = self.run(specialize_part(jaxpr, self.module.platforms), operands)
         return outs[0] if single else outs
 
     def call(self, jaxpr: Jaxpr, operands: Sequence[Value], name: str, noinline: bool = False) -> list[Value]:

@@ -9,13 +9,15 @@ is, so that a form may use XLA's operation for some operands.
 """
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import Equation, Jaxpr, Params, Primitive, ShapedArray, Values, rewrite
 from xlamini.core.bindable import around
-from xlamini.core.config import trace_context_key
+from xlamini.core.check import check_jaxpr
+from xlamini.core.config import enable_checks, trace_context_key
 from xlamini.core.equation_kind import derived
 from xlamini.core.form import Form, Platform
 from xlamini.core.form_call import form_p
@@ -34,8 +36,20 @@ class Body(NamedTuple):
 
 
 @rewrite
-def specialize(jaxpr: Jaxpr, platforms: tuple[Platform, ...], within: Operation | None = None) -> Jaxpr:
-    """The program in the forms for these platforms, or part of the form of `within`; `jaxpr` itself if none differs."""
+def specialize(jaxpr: Jaxpr, platforms: tuple[Platform, ...]) -> Jaxpr:
+    """The program in the forms for these platforms; `jaxpr` itself if it has none."""
+    return _in_forms(jaxpr, platforms, None)
+
+
+def specialize_part(jaxpr: Jaxpr, platforms: tuple[Platform, ...], within: Operation | None = None) -> Jaxpr:
+    """A program that a rule of lowering made, or a part of the form of `within`: it is no stage of the user's program."""
+    result = _in_forms(jaxpr, platforms, within)
+    if enable_checks.value:
+        check_jaxpr(result)
+    return result
+
+
+def _in_forms(jaxpr: Jaxpr, platforms: tuple[Platform, ...], within: Operation | None) -> Jaxpr:
     eqns = [_specialized(eqn, platforms, within) for eqn in jaxpr.eqns]
     return jaxpr if all(map(operator.is_, eqns, jaxpr.eqns)) else jaxpr.replace(eqns=eqns)
 
@@ -45,7 +59,8 @@ def _specialized(eqn: Equation, platforms: tuple[Platform, ...], within: Operati
     if primitive is form_p:
         return eqn
     if not primitive.is_pure:  # others have no jaxprs
-        eqn = _with_jaxprs(eqn, lambda jaxpr: specialize(jaxpr, platforms, within))
+        inner = specialize if within is None else functools.partial(_in_forms, within=within)
+        eqn = _with_jaxprs(eqn, lambda jaxpr: inner(jaxpr, platforms))
     if type(primitive).form is Primitive.form or _is_within_itself(eqn, within):
         return eqn
     bodies = tuple(_body(eqn, platform) for platform in platforms)
@@ -97,7 +112,7 @@ def _traced(eqn: Equation, platform: Platform) -> Body | None:
     if form is None:
         return None
     jaxpr = trace_form(form, avals, primitive)
-    return Body(specialize(jaxpr, (platform,), _operation(eqn)), form.is_formula)
+    return Body(specialize_part(jaxpr, (platform,), _operation(eqn)), form.is_formula)
 
 
 def trace_form(form: Form, avals: Sequence[ShapedArray], primitive: Primitive) -> Jaxpr:

@@ -26,6 +26,7 @@ from xlamini.primitives.bitwise import bitwise_xor
 from xlamini.primitives.convert_element_type import cast
 from xlamini.primitives.elementwise import mul
 from xlamini.primitives.kinds import INTEGER, kind_of
+from xlamini.primitives.optimization_barrier import optimization_barrier_p
 from xlamini.primitives.parts import noinline
 from xlamini.primitives.shape import broadcast_in_dim, moveaxis, reshape, sum_over, transpose
 from xlamini.runtime.devices.processor import has_bfloat16_units
@@ -115,6 +116,8 @@ def _product(fast: FastProduct, out: ShapedArray, numbers: Numbers, bind: Callab
     shifts = _shifts(aval_of(x), aval_of(y), out) if fast.narrow == _INT8 else (False, False)
     left, right = (_signed(a) if shift else cast(a, fast.narrow) for a, shift in zip((x, y), shifts, strict=True))
     rows, columns = (_rows(left), (aval_of(left).ndim - 1,)) if fast.makes_rows else (left, contract[0])
+    if fast.narrow == _INT8:  # of which XLA would read columns if they come from a transposition, one by one
+        (rows,) = optimization_barrier_p.bind(rows)
     total = bind(rows, right, dimension_numbers=((columns, contract[1]), batch), preferred_element_type=fast.wide)
     if shifts[0]:
         total = add(total, _share(y, contract[1], batch[1], aval_of(total), last=True))

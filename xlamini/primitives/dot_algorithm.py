@@ -6,7 +6,8 @@ product.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
@@ -14,7 +15,10 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from xlamini.core import ShapedArray, Values, check_user_dtype
+from xlamini.core import Avals, check_user_dtype
+from xlamini.core.form import Platform
+from xlamini.primitives.convert_element_type import convert, reduce_precision
+from xlamini.primitives.cpu_products import Numbers, Product
 
 
 @dataclass(frozen=True)
@@ -130,7 +134,7 @@ def _narrow_type(algorithm: DotAlgorithmPreset, dtype: Any) -> str:
 
 
 def supports(platform: str, recipe: Recipe) -> bool:
-    """True if a platform's compiler supports an algorithm; otherwise `followed` emulates it."""
+    """True if a platform's compiler supports an algorithm; otherwise rounded operands emulate it."""
     known = _KNOWN.get(platform, frozenset())
     if recipe.lhs.startswith("f8"):
         return "f8" in known and recipe.rhs.startswith("f8") and "f8E4M3FN" in recipe
@@ -143,42 +147,33 @@ _ON_GPU = _ON_TPU | {"f8", "bf16 f32 9", "f16 f32 1", "tf32 f32 1", "tf32 f32 3"
 _KNOWN = {"tpu": _ON_TPU, "cuda": _ON_GPU, "gpu": _ON_GPU, "rocm": _ON_GPU}
 
 
-def by_recipe(ctx: Any, recipe: Recipe, operands: Values, **attributes: Any) -> Any:
-    """The product as the platform's compiler makes it from the recipe, which takes operands in its own dtypes only."""
+def rounded_form(
+    platform: Platform, avals: Avals, out: np.dtype, recipe: Recipe, numbers: Numbers
+) -> Product | None:
+    """The product of operands in the recipe's dtypes; None where they have these already.
+
+    A platform without the algorithm rounds them to these, to emulate it, and to tf32, which is no dtype.
+    """
     names = (recipe.total, recipe.total) if recipe.products > 1 else (recipe.lhs, recipe.rhs)
-    pairs = zip(operands, ctx.avals_in, names, strict=True)
-    values = [_converted(ctx, x, aval, _stored(aval, name)) for x, aval, name in pairs]
-    return _product(ctx, recipe, values, algorithm=str(recipe), **attributes)
+    narrow = [name == "tf32" and not supports(platform.name, recipe) for name in names]
+    dtypes = [_DTYPES.get(name, a.dtype) for name, a in zip(names, avals, strict=True)]
+    total = _DTYPES.get(recipe.total, out)
+    if not any(narrow) and total == out and dtypes == [a.dtype for a in avals]:
+        return None
+    return functools.partial(_product, dtypes, narrow, total, out, numbers)
 
 
-def followed(ctx: Any, recipe: Recipe, operands: Values, **attributes: Any) -> Any:
-    """The product of rounded operands that emulates an algorithm on platforms without it."""
-    exact = recipe.products > 1
-    values = [
-        _rounded(ctx, x, aval, recipe.total if exact else name)
-        for x, aval, name in zip(operands, ctx.avals_in, (recipe.lhs, recipe.rhs), strict=True)
-    ]
-    return _product(ctx, recipe, values, **attributes)
-
-
-def _product(ctx: Any, recipe: Recipe, values: Values, **attributes: Any) -> Any:
-    out = ctx.aval_out
-    total = out.update(dtype=_DTYPES.get(recipe.total, out.dtype))
-    product = ctx.op("stablehlo.dot_general", *values, avals=[total], **attributes)
-    return product if total.dtype == out.dtype else ctx.op("stablehlo.convert", product)
-
-
-def _stored(aval: ShapedArray, name: str) -> ShapedArray:
-    return aval.update(dtype=_DTYPES.get(name, aval.dtype))
-
-
-def _converted(ctx: Any, x: Any, aval: ShapedArray, target: ShapedArray) -> Any:
-    return x if aval.dtype == target.dtype else ctx.op("stablehlo.convert", x, avals=[target])
-
-
-def _rounded(ctx: Any, x: Any, aval: ShapedArray, name: str) -> Any:
-    target = _stored(aval, name)
-    x = _converted(ctx, x, aval, target)
-    if name != "tf32":
-        return x
-    return ctx.op("stablehlo.reduce_precision", x, avals=[target], exponent_bits="8 : i32", mantissa_bits="10 : i32")
+def _product(
+    dtypes: Sequence[np.dtype],
+    narrow: Sequence[bool],
+    total: np.dtype,
+    out: np.dtype,
+    numbers: Numbers,
+    bind: Callable[..., Any],
+    *operands: Any,
+) -> Any:
+    x, y = (
+        reduce_precision(convert(x, dtype), 8, 10) if is_narrow else convert(x, dtype)
+        for x, dtype, is_narrow in zip(operands, dtypes, narrow, strict=True)
+    )
+    return convert(bind(x, y, dimension_numbers=numbers, preferred_element_type=total), out)

@@ -42,7 +42,7 @@ from xlamini.core.sharding.facet import Sharding
 from xlamini.core.sharding.partial_sums import Sums, left_open, split_along, sums_left_open
 from xlamini.primitives.convert_element_type import cast
 from xlamini.primitives.cpu_product_forms import form_on_cpu
-from xlamini.primitives.dot_algorithm import Algorithm, by_recipe, followed, recipe, supports
+from xlamini.primitives.dot_algorithm import Algorithm, recipe, rounded_form, supports
 from xlamini.primitives.dot_dtypes import mixed_form
 from xlamini.primitives.out_sharding import summed_in_sharding
 from xlamini.primitives.precision import CanonicalPrecision, Precision, canonical_precision, precision_config, swapped
@@ -231,11 +231,13 @@ class DotGeneral(Primitive):
     def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
         out, numbers, precision = outs[0], params["dimension_numbers"], params["precision"]
         if isinstance(precision, Algorithm):
-            return None
-        is_whole = platform.name == "cpu" and not params.get("unreduced")
-        product = form_on_cpu(platform, avals, out, numbers) if is_whole else None
-        if product is None and not avals[0].dtype == avals[1].dtype == out.dtype:
-            product = mixed_form(platform, avals, out.dtype, numbers)
+            steps = recipe(precision, [a.dtype for a in avals])
+            product = rounded_form(platform, avals, out.dtype, steps, numbers)
+        else:
+            is_whole = platform.name == "cpu" and not params.get("unreduced")
+            product = form_on_cpu(platform, avals, out, numbers) if is_whole else None
+            if product is None and not avals[0].dtype == avals[1].dtype == out.dtype:
+                product = mixed_form(platform, avals, out.dtype, numbers)
         return product and Form(functools.partial(product, functools.partial(self.bind, precision=precision)))
 
     def lower(self, ctx: Any, *operands: Any, dimension_numbers: DotDimensionNumbers, precision: Any, **_: Any) -> Any:
@@ -243,14 +245,13 @@ class DotGeneral(Primitive):
             "dot_dimension_numbers": _numbers_attribute(dimension_numbers),
             "precision_config": precision_config(precision),
         }
-        if not isinstance(precision, Algorithm):
-            return ctx.op("stablehlo.dot_general", *operands, **attributes)
-        steps = recipe(precision, [a.dtype for a in ctx.avals_in])
-        if supports(ctx.platform, steps):
-            return by_recipe(ctx, steps, operands, **attributes)
-        if ctx.platform != "cpu":  # whose products are exact; others round wide operands unless they are told not to
-            attributes["precision_config"] = precision_config((Precision.HIGHEST, Precision.HIGHEST))
-        return followed(ctx, steps, operands, **attributes)
+        if isinstance(precision, Algorithm):
+            steps = recipe(precision, [a.dtype for a in ctx.avals_in])
+            if supports(ctx.platform, steps):
+                attributes["algorithm"] = str(steps)
+            elif ctx.platform != "cpu":  # whose products are exact; others round wide operands unless told not to
+                attributes["precision_config"] = precision_config((Precision.HIGHEST, Precision.HIGHEST))
+        return ctx.op("stablehlo.dot_general", *operands, **attributes)
 
     def shown_params(self, params: Params) -> Params:
         pairs = tuple(tuple(map(list, pair)) for pair in params["dimension_numbers"])
