@@ -42,7 +42,7 @@ def specialize(jaxpr: Jaxpr, platforms: tuple[Platform, ...]) -> Jaxpr:
 
 
 def specialize_part(jaxpr: Jaxpr, platforms: tuple[Platform, ...], within: Operation | None = None) -> Jaxpr:
-    """A program that a rule of lowering made, or a part of the form of `within`: it is no stage of the user's program."""
+    """A program that a lowering rule made, or part of the form of `within`: it is no stage of the user's program."""
     result = _in_forms(jaxpr, platforms, within)
     if enable_checks.value:
         check_jaxpr(result)
