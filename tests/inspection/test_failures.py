@@ -9,6 +9,7 @@ import pytest
 import xlamini
 import xlamini.numpy as jnp
 from xlamini.core import Primitive, ShapedArray
+from xlamini.core.memory import Memory
 from xlamini.inspection.schema import problems
 from xlamini.inspection.text import SCREENS, text
 
@@ -31,7 +32,8 @@ def inspected(failing: str, **options: Any) -> dict[str, Any]:
     def fails(*_: Any, **__: Any) -> Any:
         raise KeyError(f"there is no {failing}")
 
-    mystery = type("Mystery", (Doubles,), {failing: fails, "expands": failing == "expand"})()
+    rule = {"memory": Memory(workspace=fails)} if failing == "workspace" else {failing: fails}
+    mystery = type("Mystery", (Doubles,), {**rule, "expands": failing == "expand"})()
 
     def step(x: Any) -> Any:
         return mystery.bind(xlamini.grad(lambda x: jnp.sin(x).sum())(x))

@@ -30,6 +30,7 @@ from xlamini.runtime.meshes.program_placement import MeshPlacement
 from xlamini.runtime.targets.topology import Target, target as target_of
 from xlamini.runtime.versions import JAXLIB
 from xlamini.staging.aot.stages import Lowered, Traced
+from xlamini.staging.compile.compile_request import CompileRequest
 from xlamini.staging.compile.ledger import Compilations
 from xlamini.staging.run.jit import Jitted
 from xlamini.staging.run.jit_caches import SharedCaches
@@ -108,18 +109,20 @@ class Inspection:
         (name, device), targets, program = place, self.content["targets"], lowered._program
         text = text_of(lowered)  # before the compiler takes the module, as MLIR's context is not for two threads
         with examination(lowered, name, device) as examined:
-            final = self._add_programs(recorder, program.pruned, program.jaxpr)
+            final = self._add_programs(recorder, program)
             facts = {"target": len(targets), "seconds": seconds}
             stablehlo = self.stages.add_stablehlo(text, program.device.platform, final, **facts)
             found = dataclasses.replace(_result(examined, name), lower_seconds=seconds)
         targets.append(self._entry(found, final, stablehlo))
 
-    def _add_programs(self, recorder: Recorder, *programs: Jaxpr) -> int:
+    def _add_programs(self, recorder: Recorder, program: CompileRequest) -> int:
         """Add the stages that are jaxprs; the number of the last one, which is lowered."""
-        self._add_rewrites(recorder, *programs)
-        number = self.stages.add_traced(programs[0])
-        for outlined in programs[1:]:
-            number = self.stages.add(outlined, f"{self.traced.fun_name}: repeated blocks outlined", of=number)
+        name, outlined = self.traced.fun_name, program.outline.jaxpr
+        self._add_rewrites(recorder, program.pruned, outlined)
+        number = self.stages.add_traced(program.pruned)
+        number = self.stages.add(outlined, f"{name}: repeated blocks outlined", of=number)
+        title = f"{name}: in the forms of {program.device.platform}"
+        number = self.stages.add(program.jaxpr, title, of=number, rewrite="specialize")
         self.content.setdefault("final", number)
         return number
 
@@ -127,7 +130,8 @@ class Inspection:
         """Add what rewrites took and gave until they gave these programs."""
         self.programs.extend(programs)
         for rewrite in recorder.of_programs(self.programs):
-            self.stages.add_rewrite(rewrite)
+            if rewrite.name != "specialize":  # the last stage, added for itself
+                self.stages.add_rewrite(rewrite)
 
     def _entry(self, examined: Examined, final: int | None, stablehlo: int | None = None) -> dict[str, Any]:
         row_of = self.stages.row_of_label(final) if final is not None else lambda label: None

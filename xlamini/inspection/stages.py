@@ -35,9 +35,10 @@ class Stages:
         lines, marks = [], []
         for text, equations in lines_with_equations(program, WIDTH):
             lines.append(text)
-            marks.append([rows[eqn] for eqn, _ in equations])
-            for eqn, short in equations:
-                self.table.rows[rows[eqn]].text = short
+            own = [(rows[eqn], short) for eqn, short in equations if eqn in rows]  # those of forms have no rows
+            marks.append([row for row, _ in own])
+            for row, short in own:
+                self.table.rows[row].text = short
         self.found.append(_stage("jaxpr", title, lines, marks, len(rows), **facts))
         return number
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from xlamini.core import Cost, Equation, Jaxpr, Literal, Primitive, Var
 from xlamini.core.call_graph import call_graph, first_paths
 from xlamini.core.equation_kind import equation_cost
+from xlamini.core.form_call import original
 from xlamini.core.frames import definition, own_files
 from xlamini.core.jaxpr import Provenance, subjaxprs
 from xlamini.core.memo import memoised
@@ -160,10 +161,11 @@ class _Walk:
     def _row(self, eqn: Equation, inner: Inner, parent: int | None) -> Row:
         provenance, source, runs = eqn.provenance, eqn.provenance.source, self.runs[inner.jaxpr]
         cost = NOTHING if called(eqn) else self.table.cost_of(eqn)
+        name = original(eqn).primitive.name
         return Row(
             stage=self.stage,
-            label=f"{eqn.primitive.name}#e{self.paths[inner.jaxpr]}{eqn.id}",
-            primitive=eqn.primitive.name,
+            label=f"{name}#e{self.paths[inner.jaxpr]}{eqn.id}",
+            primitive=name,
             text="",
             depth=inner.depth,
             source=None if source is None else self.table.files.number(source.file),

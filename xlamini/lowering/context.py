@@ -381,7 +381,7 @@ class Context:
         place = self.places.get(source)
         if place is None:
             place = self.places[source] = self.mlir.place(source)
-        name = f"{self._scope(eqn)}/{eqn.primitive.name}#e{self.prefix}{eqn.id}"
+        name = f"{self._scope(eqn)}/{original(eqn).primitive.name}#e{self.prefix}{eqn.id}"
         return ir.Location.name(name, place, self.mlir.context)
 
     def _number(self, literal: Literal) -> Value:

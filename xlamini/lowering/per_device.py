@@ -9,6 +9,7 @@ import numpy as np
 
 from xlamini.core import Jaxpr
 from xlamini.lowering.module import ModuleBuilder, identifier
+from xlamini.lowering.specialize import specialize_part
 
 
 def lower_per_device(jaxpr: Jaxpr, name: str, platform: str, mesh: Any, constants: Sequence[np.ndarray] = ()) -> bytes:
@@ -19,7 +20,8 @@ def lower_per_device(jaxpr: Jaxpr, name: str, platform: str, mesh: Any, constant
     builder = ModuleBuilder(identifier(name), platform)
     builder.mesh = mesh
     builder.manual, builder.manual_axes, builder.spans_devices = mesh, frozenset(mesh.axis_names), False
-    builder.define(jaxpr, builder.unused("main"), name, "", "public", constants=constants)
+    specialized = specialize_part(jaxpr, builder.platforms)
+    builder.define(specialized, builder.unused("main"), name, "", "public", constants=constants)
     if builder.host_callbacks:
         raise NotImplementedError(f"{name}: a function of shards cannot call Python functions; call them outside it")
     written = io.BytesIO()
