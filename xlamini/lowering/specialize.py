@@ -28,6 +28,10 @@ Operation = tuple[Primitive, tuple, tuple]
 """A primitive, the shapes and dtypes of operands and results, and the params: what an equation does."""
 
 
+Key = tuple[str, Platform, Any]
+"""Of what a kind of equation remembers: its form on a platform, under the flags of tracing."""
+
+
 class Body(NamedTuple):
     """The program of a form."""
 
@@ -50,25 +54,27 @@ def specialize_part(jaxpr: Jaxpr, platforms: tuple[Platform, ...], within: Opera
 
 
 def _in_forms(jaxpr: Jaxpr, platforms: tuple[Platform, ...], within: Operation | None) -> Jaxpr:
-    eqns = [_specialized(eqn, platforms, within) for eqn in jaxpr.eqns]
+    keys = [("specialized", platform, trace_context_key()) for platform in platforms]
+    eqns = [_specialized(eqn, keys, within) for eqn in jaxpr.eqns]
     return jaxpr if all(map(operator.is_, eqns, jaxpr.eqns)) else jaxpr.replace(eqns=eqns)
 
 
-def _specialized(eqn: Equation, platforms: tuple[Platform, ...], within: Operation | None) -> Equation:
+def _specialized(eqn: Equation, keys: Sequence[Key], within: Operation | None) -> Equation:
     primitive = eqn.primitive
     if primitive is form_p:
         return eqn
     if not primitive.is_pure:  # others have no jaxprs
         inner = specialize if within is None else functools.partial(_in_forms, within=within)
+        platforms = tuple(platform for _, platform, _ in keys)
         eqn = _with_jaxprs(eqn, lambda jaxpr: inner(jaxpr, platforms))
     if type(primitive).form is Primitive.form or _is_within_itself(eqn, within):
         return eqn
-    bodies = tuple(_body(eqn, platform) for platform in platforms)
-    return eqn if bodies.count(None) == len(bodies) else _call(eqn, platforms, bodies)
+    bodies = [_body(eqn, key) for key in keys]
+    return _call(eqn, keys, bodies) if any(bodies) else eqn
 
 
-def _call(eqn: Equation, platforms: tuple[Platform, ...], bodies: Sequence[Body | None]) -> Equation:
-    found = {p.name: body for p, body in zip(platforms, bodies, strict=True) if body is not None}
+def _call(eqn: Equation, keys: Sequence[Key], bodies: Sequence[Body | None]) -> Equation:
+    found = {key[1].name: body for key, body in zip(keys, bodies, strict=True) if body is not None}
     params: Params = {
         "of": eqn,
         "platforms": tuple(found),
@@ -95,14 +101,13 @@ def _with_jaxprs(eqn: Equation, fun: Callable[[Jaxpr], Jaxpr]) -> Equation:
     )
 
 
-def _body(eqn: Equation, platform: Platform) -> Body | None:
+def _body(eqn: Equation, key: Key) -> Body | None:
     """The program of the form of equations such as `eqn`, made once for its kind; None if it has no form."""
     kind = eqn.kind
     if kind is None or not kind.shared:
-        return _traced(eqn, platform)
-    key = "specialized", platform, trace_context_key()
+        return _traced(eqn, key[1])
     if key not in kind.derived:
-        return derived.keep(kind, key, _traced(eqn, platform))
+        return derived.keep(kind, key, _traced(eqn, key[1]))
     return kind.derived[key]
 
 
