@@ -36,6 +36,8 @@ ELSEWHERE = {
     "breakpoint": "test_breakpoint.py",
     **dict.fromkeys(("remat2", "name"), "test_checkpoint.py"),
     **dict.fromkeys(("debug_callback", "debug_print", "io_callback", "pure_callback"), "test_callbacks.py"),
+    **dict.fromkeys(("form", "case"), "lowering/test_specialize.py, in programs for a platform"),
+    **dict.fromkeys(("argmax_in_pairs", "argmin_in_pairs"), "test_cpu_reductions.py, in forms of the others"),
     "iterate": "test_rows.py, in what special functions are lowered to",
     "scalar_loop": "test_cpu_sorts.py and test_cpu_reductions.py, in what sorts and scans are lowered to",
     "threefry2x32": "test_random.py",
