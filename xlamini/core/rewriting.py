@@ -10,9 +10,11 @@ from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from xlamini.core import config
+from xlamini.core.avals import Params
+from xlamini.core.bindable import around
 from xlamini.core.check import check_jaxpr
 from xlamini.core.events import REWRITTEN, Phase
-from xlamini.core.jaxpr import Jaxpr, rewrites
+from xlamini.core.jaxpr import Equation, Jaxpr, rewrites
 from xlamini.core.memo import paused_gc
 from xlamini.core.state import state
 from xlamini.core.tracer import Tracer
@@ -45,6 +47,18 @@ def rewrite(fun: Callable[Concatenate[Jaxpr, P], R]) -> Callable[Concatenate[Jax
         return _keep(jaxpr, key, result)
 
     return memoised
+
+
+def rewritten_params(eqn: Equation, fun: Callable[[Jaxpr], Jaxpr]) -> Params:
+    """The params of an equation, with `fun` applied to the jaxprs among them."""
+
+    def of(value: Any) -> Any:
+        if isinstance(value, Jaxpr):
+            return fun(value)
+        return type(value)(map(of, value)) if type(value) in (tuple, list) else value
+
+    with around(eqn):
+        return {name: of(value) for name, value in eqn.params.items()}
 
 
 def check_result(result: Any) -> None:

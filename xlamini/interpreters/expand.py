@@ -15,9 +15,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core import Avals, Equation, Jaxpr, Params, ShapedArray, Values, aval_of, hooks, rewrite
-from xlamini.core.bindable import around, further
+from xlamini.core.bindable import further
 from xlamini.core.hi_types import HiAval, fits, has_hi, lo_avals, lo_types, lowered, raised
 from xlamini.core.jaxpr import derived, expands, is_expanded
+from xlamini.core.rewriting import rewritten_params
 from xlamini.core.tracer import build
 from xlamini.interpreters.environment import bound, builder, read
 from xlamini.primitives import convert, placed_as
@@ -60,9 +61,7 @@ def _refuse_users_types(eqn: Equation) -> None:
 
 def _expanded(eqn: Equation, inputs: Values) -> Sequence[Any]:
     if not eqn.primitive.expands:
-        with around(eqn):
-            params = {name: _param(value) for name, value in eqn.params.items()}
-        return _bound(eqn, inputs, params)
+        return _bound(eqn, inputs, rewritten_params(eqn, expand))
     found = eqn.primitive.expand(*inputs, **eqn.params)
     outs = list(found) if eqn.primitive.multiple_results else [found]
     expected = [v.aval for v in eqn.outvars]
@@ -114,9 +113,3 @@ def _fit(found: Avals, due: Avals) -> bool:
 
 def _shown(avals: Any) -> str:
     return ", ".join(map(ShapedArray.str_long, avals)) or "nothing"
-
-
-def _param(value: Any) -> Any:
-    if isinstance(value, Jaxpr):
-        return expand(value)
-    return type(value)(map(_param, value)) if isinstance(value, tuple | list) else value

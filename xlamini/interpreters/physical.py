@@ -13,6 +13,7 @@ from typing import Any
 from xlamini.core import Axis, Equation, ExtendedDType, Jaxpr, ShapedArray, Values, rewrite, subjaxprs
 from xlamini.core.bindable import around, further
 from xlamini.core.jaxpr import derived
+from xlamini.core.rewriting import rewritten_params
 from xlamini.core.tracer import build
 from xlamini.interpreters.environment import bound, builder, read, write
 from xlamini.primitives import index_in_dim, move_batch_dim
@@ -83,18 +84,10 @@ def _push_words(jaxpr: Jaxpr, words: Sequence[Any]) -> list[Any]:
 def _apply(eqn: Equation, inputs: Values) -> Any:
     """The outputs of one equation, on words in place of keys."""
     if subjaxprs(eqn):
-        with around(eqn):
-            params = {name: _param(value) for name, value in eqn.params.items()}
-        return eqn.primitive.bind(*inputs, **params)
+        return eqn.primitive.bind(*inputs, **rewritten_params(eqn, physical))
     rule = further(eqn.primitive, "physical")
     outs = None if rule is None else rule(inputs, [a.aval for a in eqn.invars], **eqn.params)
     return _word_by_word(eqn, inputs) if outs is None else outs
-
-
-def _param(value: Any) -> Any:
-    if isinstance(value, Jaxpr):
-        return physical(value)
-    return type(value)(map(_param, value)) if isinstance(value, tuple | list) else value
 
 
 def _word_by_word(eqn: Equation, inputs: Values) -> Any:

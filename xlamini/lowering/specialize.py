@@ -15,18 +15,17 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import Equation, Jaxpr, Params, Primitive, ShapedArray, Values, rewrite
-from xlamini.core.bindable import around
 from xlamini.core.check import check_jaxpr
 from xlamini.core.config import enable_checks, trace_context_key
 from xlamini.core.equation_kind import derived
 from xlamini.core.form import Form, Platform
 from xlamini.core.form_call import form_p
+from xlamini.core.rewriting import rewritten_params
 from xlamini.core.structure import hashable
 from xlamini.core.tracer import build
 
 Operation = tuple[Primitive, tuple, tuple]
 """A primitive, the shapes and dtypes of operands and results, and the params: what an equation does."""
-
 
 Key = tuple[str, Platform, Any]
 """Of what a kind of equation remembers: its form on a platform, under the flags of tracing."""
@@ -86,19 +85,10 @@ def _call(eqn: Equation, keys: Sequence[Key], bodies: Sequence[Body | None]) -> 
 
 def _with_jaxprs(eqn: Equation, fun: Callable[[Jaxpr], Jaxpr]) -> Equation:
     """The equation with `fun` applied to the jaxprs among its params; itself if none changes."""
-
-    def of(value: Any) -> Any:
-        if isinstance(value, Jaxpr):
-            return fun(value)
-        return type(value)(map(of, value)) if type(value) in (tuple, list) and value else value
-
-    with around(eqn):
-        params = {name: of(value) for name, value in eqn.params.items()}
+    params = rewritten_params(eqn, fun)
     if params == eqn.params:
         return eqn
-    return Equation(
-        eqn.primitive, eqn.invars, eqn.outvars, params, eqn.effects, eqn.provenance, eqn.id, eqn.kind
-    )
+    return Equation(eqn.primitive, eqn.invars, eqn.outvars, params, eqn.effects, eqn.provenance, eqn.id, eqn.kind)
 
 
 def _body(eqn: Equation, key: Key) -> Body | None:
@@ -116,11 +106,11 @@ def _traced(eqn: Equation, platform: Platform) -> Body | None:
     form = primitive.form(platform, avals, [v.aval for v in eqn.outvars], eqn.params)
     if form is None:
         return None
-    jaxpr = trace_form(form, avals, primitive)
+    jaxpr = _trace(form, avals, primitive)
     return Body(specialize_part(jaxpr, (platform,), _operation(eqn)), form.is_formula)
 
 
-def trace_form(form: Form, avals: Sequence[ShapedArray], primitive: Primitive) -> Jaxpr:
+def _trace(form: Form, avals: Sequence[ShapedArray], primitive: Primitive) -> Jaxpr:
     """The program of a form for operands of these types; TypeError if it captures arrays."""
 
     def compute(*operands: Any) -> Values:

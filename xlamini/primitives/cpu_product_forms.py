@@ -1,7 +1,5 @@
 """The choice among the forms of a product on the CPU, and the form that has its batch dimensions first.
 
-Products on the CPU whose batch dimensions are not the first: they are moved to the front.
-
 XLA brings operands to (batch, rows, terms) and (batch, terms, columns), though it multiplies with rows of the second as
 well. Where batches are moved to the front here, an operand that several products read, as those of attention and of its
 gradient do, is transposed in one way, by one kernel.
@@ -23,9 +21,7 @@ from xlamini.primitives.kinds import COMPLEX, kind_of
 from xlamini.primitives.shape import transpose
 
 
-def form_on_cpu(
-    platform: Platform, avals: Avals, out: ShapedArray, numbers: Numbers
-) -> Product | None:
+def form_on_cpu(platform: Platform, avals: Avals, out: ShapedArray, numbers: Numbers) -> Product | None:
     """The form of a product for which XLA has fast code; None for its own."""
     if any(batch != tuple(range(len(batch))) for batch in numbers[1]) and not platform.spans_devices:
         return partial(batches_first, numbers, out.dtype)

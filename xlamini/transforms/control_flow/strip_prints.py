@@ -1,10 +1,9 @@
 """Removal of debug effects from a jaxpr, so that recomputation (while loops in reverse mode) does not print twice."""
 from __future__ import annotations
 
-from typing import Any
-
 from xlamini.core import Equation, Jaxpr, rewrite
 from xlamini.core.bindable import effects_of
+from xlamini.core.rewriting import rewritten_params
 
 
 @rewrite
@@ -22,14 +21,6 @@ def _only_observes(eqn: Equation) -> bool:
 def _silent(eqn: Equation) -> Equation:
     if not eqn.effects or not eqn.primitive.higher_order:
         return eqn
-    params = {name: _param(value) for name, value in eqn.params.items()}
+    params = rewritten_params(eqn, silent)
     effects = effects_of(eqn.primitive, [a.aval for a in eqn.invars], params)
     return Equation(eqn.primitive, eqn.invars, eqn.outvars, params, effects, eqn.provenance, eqn.id)
-
-
-def _param(value: Any) -> Any:
-    if isinstance(value, Jaxpr):
-        return silent(value)
-    if isinstance(value, tuple) and any(isinstance(x, Jaxpr) for x in value):
-        return tuple(map(_param, value))
-    return value
