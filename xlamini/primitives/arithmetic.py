@@ -86,6 +86,8 @@ class Remainder(Elementwise):
     """An operation that is undefined where the second operand is zero."""
 
     checks = Checks(failures=_divided_by_zero)
+
+
 class Quotient(Remainder):
     """Division; its derivatives follow from those of `out * y = x`."""
 

@@ -33,7 +33,6 @@ class Stage(Copy):
     """Like a copy, but that a program has no equation where the value is in it already."""
 
 
-
 @elementwise(family=Stage, accepts=ANY, flops=0)
 def stage_p(x: Any) -> Any:
     """An identity that only stages its operand."""

@@ -106,6 +106,7 @@ class Unwrap(KeyPrimitive):
     """The words of keys."""
 
     name = "random_unwrap"
+
     def shape_rule(self, keys: ShapedArray) -> ShapedArray:
         return ShapedArray((*keys.shape, *keys.dtype.physical_shape), keys.dtype.physical_dtype)
 
@@ -117,6 +118,7 @@ class Clone(KeyPrimitive):
     """A copy of keys that checks against key reuse count as new."""
 
     name = "random_clone"
+
     def shape_rule(self, keys: ShapedArray) -> ShapedArray:
         return keys
 

@@ -265,4 +265,3 @@ def _back_to(shape: Shape, counts: Shape, at: Shape, windows: Windows) -> list[t
     reach = dilated(counts, windows.strides)
     sizes = zip(shape, lows, reach, windows.strides, strict=True)
     return [(low, n - low - end, stride - 1) for n, low, end, stride in sizes]
-

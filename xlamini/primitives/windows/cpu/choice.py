@@ -29,7 +29,6 @@ class Choice(NamedTuple):
     on_one_device: bool = False
     """Whether it is for programs of one device: in a loop over images each device would get those of all others."""
 
-
     @property
     def uses_xla(self) -> bool:
         """Whether it applies XLA's operation, to other operands."""
