@@ -14,10 +14,10 @@ import numpy as np
 
 import xlamini
 from benchmarks import transformer
-from xlamini.core.jaxpr import Jaxpr, close_over
-from xlamini.core.primitive import Axis
-from xlamini.core.tangents import is_differentiable
-from xlamini.core.tracer import aval_of, build
+from xlamini.core.program.jaxpr import Jaxpr, close_over
+from xlamini.core.program.primitive import Axis
+from xlamini.core.program.tangents import is_differentiable
+from xlamini.core.tracing.tracer import aval_of, build
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.jvp import jvp

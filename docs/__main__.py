@@ -20,7 +20,7 @@ from sphinx.cmd.build import build_main
 
 from docs.builder.links import broken, leads_somewhere
 from xlamini import errors
-from xlamini.core.error_page import address
+from xlamini.core.errors.error_page import address
 
 HERE = Path(__file__).parent
 SITE = HERE / "_build" / "html"

@@ -10,7 +10,7 @@ import pytest
 import xlamini
 from tests.support import tiers
 from tests.support.paths import ROOT, SNAPSHOTS
-from xlamini.core.compile_flags import disable_most_optimizations
+from xlamini.core.flags.compile_flags import disable_most_optimizations
 from xlamini.runtime.files import disk_cache
 
 CACHE = ROOT / ".cache" / "xlamini"

@@ -10,8 +10,8 @@ import pytest
 from tests.rows.row import Arg, Row, singles
 from tests.support import checks
 from xlamini import lax
-from xlamini.core.primitive import Primitive
-from xlamini.primitives.convert_element_type import convert
+from xlamini.core.program.primitive import Primitive
+from xlamini.primitives.elementwise.convert_element_type import convert
 
 F32 = np.float32
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.support.paths import ROOT
-from xlamini.core.config import flags
-from xlamini.core.jax_flags import NO_EFFECT, NO_MEANING
+from xlamini.core.flags.config import flags
+from xlamini.core.flags.jax_flags import NO_EFFECT, NO_MEANING
 
 PAGE = (ROOT / "docs" / "coming-from-jax.md").read_text()
 

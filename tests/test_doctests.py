@@ -28,7 +28,7 @@ import xlamini.tree
 from docs.builder.sessions import FLAGS, Checker
 from tests.support.ffi_library import COMPILER
 from tests.support.paths import ROOT
-from xlamini.core.bindable import primitives
+from xlamini.core.program.bindable import primitives
 
 NAMES = {
     "xlamini": xlamini,

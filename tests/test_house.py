@@ -220,7 +220,7 @@ def in_package(of: Callable[[ast.Module], Iterator[str]]) -> set[str]:
 @pytest.mark.full
 def test_every_cached_function_is_a_memo() -> None:
     """A bare `functools.cache` is for constants, which take no arguments, and for facts of the machine."""
-    found = in_package(house_caches.bare_caches) - {f"core/memo.py line {n}" for n in range(240)}
+    found = in_package(house_caches.bare_caches) - {f"core/caching/memo.py line {n}" for n in range(240)}
     assert found == house_caches.MACHINE
 
 

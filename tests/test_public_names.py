@@ -12,7 +12,7 @@ from docs.builder.names import names_of, public_modules
 from docs.builder.texts import text
 from tests.support.paths import ROOT
 from xlamini import errors
-from xlamini.core.config import Flag
+from xlamini.core.flags.config import Flag
 
 
 def members() -> dict[str, Any]:

@@ -291,7 +291,9 @@ def test_trees_and_places_keep_their_types() -> None:
 
 def test_the_stub_of_arrays_lists_the_methods_that_arrays_have() -> None:
     """Names and parameters in array_interface.pyi are those at run time."""
-    stub = ast.parse(Path(str(xlamini.__file__)).with_name("runtime").joinpath("array_interface.pyi").read_text())
+    stub = ast.parse(
+        Path(str(xlamini.__file__)).with_name("runtime").joinpath("arrays/array_interface.pyi").read_text()
+    )
     declared = {n.name: n.args for n in ast.walk(stub) if isinstance(n, ast.FunctionDef)}
     x = jnp.zeros((1, 1))
     for name, family in functions_as_methods():

@@ -29,7 +29,7 @@ from tests.support.random_programs import (
     shrunk,
 )
 from tests.support.tiers import ALL, FULL, QUICK, tier_of
-from xlamini.core.compile_flags import disable_most_optimizations
+from xlamini.core.flags.compile_flags import disable_most_optimizations
 
 COUNTS = {QUICK: 4, FULL: 300, ALL: 10_000}
 X = np.array([0.3, -0.8, 1.1])

@@ -16,7 +16,7 @@ from tests.rows import all_rows
 from tests.rows.row import Row, Sample
 from tests.support import checks, tiers
 from xlamini import extend
-from xlamini.core.bindable import primitives
+from xlamini.core.program.bindable import primitives
 
 T = TypeVar("T")
 

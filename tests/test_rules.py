@@ -6,10 +6,11 @@ from dataclasses import FrozenInstanceError
 import pytest
 
 from xlamini.commands import rules
-from xlamini.core import Primitive, primitive
-from xlamini.core.bindable import FURTHER, Bindable, primitives
-from xlamini.primitives.linear_map import LinearMap
-from xlamini.primitives.shape import LinearUnary
+from xlamini.core import Primitive
+from xlamini.core.program import primitive
+from xlamini.core.program.bindable import FURTHER, Bindable, primitives
+from xlamini.primitives.base.linear_map import LinearMap
+from xlamini.primitives.shape.shape import LinearUnary
 
 TABLE = rules.rows()
 WITHOUT_MODULE = """
@@ -78,7 +79,7 @@ def test_names_are_unique() -> None:
 
 def test_cells_tell_own_rules_from_derived_ones() -> None:
     sine = BY_NAME["sin"]
-    assert sine["jvp"].file == "primitives/trigonometric.py"
+    assert sine["jvp"].file == "primitives/elementwise/trigonometric.py"
     assert (sine["shape_rule"], sine["batch"], sine["transpose"]) == ("Elementwise", "Elementwise", "-")
     assert BY_NAME["and"]["jvp"] == "-"
     assert BY_NAME["reduce_xor"]["transpose"] == "-"
@@ -107,4 +108,4 @@ def test_command_prints_the_table(capsys: pytest.CaptureFixture[str]) -> None:
 def test_markdown_has_links(capsys: pytest.CaptureFixture[str]) -> None:
     rules.main(["--markdown"])
     text = capsys.readouterr().out
-    assert "| [sin](xlamini/primitives/trigonometric.py#L" in text
+    assert "| [sin](xlamini/primitives/elementwise/trigonometric.py#L" in text

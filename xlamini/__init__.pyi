@@ -11,14 +11,14 @@ from xlamini import (
     scipy as scipy, sharding as sharding, stages as stages, test_util as test_util, tree as tree,
     tree_util as tree_util, typing as typing, version as version,
 )
-from xlamini.core.compile_flags import CompilerEffortLevel as CompilerEffortLevel
-from xlamini.core.config import (
+from xlamini.core.flags.compile_flags import CompilerEffortLevel as CompilerEffortLevel
+from xlamini.core.flags.config import (
     config as config, default_device as default_device, default_matmul_precision as default_matmul_precision,
     default_prng_impl as default_prng_impl, disable_jit as disable_jit, enable_checks as enable_checks,
     enable_x64 as enable_x64, legacy_prng_key as legacy_prng_key,
     numpy_dtype_promotion as numpy_dtype_promotion, numpy_rank_promotion as numpy_rank_promotion,
 )
-from xlamini.core.jax_flags import (
+from xlamini.core.flags.jax_flags import (
     allow_f16_reductions as allow_f16_reductions, auto_pcast as auto_pcast,
     check_tracer_leaks as check_tracer_leaks, checking_leaks as checking_leaks, debug_infs as debug_infs,
     debug_key_reuse as debug_key_reuse, debug_nans as debug_nans, debug_purity as debug_purity,
@@ -30,25 +30,25 @@ from xlamini.core.jax_flags import (
 )
 from xlamini.core.dtypes import float0 as float0
 from xlamini.core.sharding.partition_spec import P as P
-from xlamini.core.compile_time import ensure_compile_time_eval as ensure_compile_time_eval
-from xlamini.core.state import named_call as named_call, named_scope as named_scope
-from xlamini.core.memo import clear_caches as clear_caches
-from xlamini.core.user_context import make_user_context as make_user_context
+from xlamini.core.tracing.compile_time import ensure_compile_time_eval as ensure_compile_time_eval
+from xlamini.core.tracing.state import named_call as named_call, named_scope as named_scope
+from xlamini.core.caching.memo import clear_caches as clear_caches
+from xlamini.core.flags.user_context import make_user_context as make_user_context
 from xlamini.core.version import __version__ as __version__, __version_info__ as __version_info__
 from xlamini.doctor.facts import print_environment_info as print_environment_info
 from xlamini.numpy.indexing.slices import ds as ds
 from xlamini.ref import (
     empty_ref as empty_ref, free_ref as free_ref, freeze as freeze, new_ref as new_ref, Ref as Ref,
 )
-from xlamini.runtime.array import Array as Array
-from xlamini.runtime.conversions import copy_to_host_async as copy_to_host_async, device_get as device_get
+from xlamini.runtime.arrays.array import Array as Array
+from xlamini.runtime.arrays.conversions import copy_to_host_async as copy_to_host_async, device_get as device_get
 from xlamini.runtime.devices.platforms import (
     default_backend as default_backend, Device as Device, device_count as device_count, devices as devices,
     host_count as host_count, host_id as host_id, host_ids as host_ids,
     local_device_count as local_device_count, local_devices as local_devices, process_count as process_count,
     process_index as process_index, process_indices as process_indices,
 )
-from xlamini.runtime.effects import effects_barrier as effects_barrier
+from xlamini.runtime.execution.effects import effects_barrier as effects_barrier
 from xlamini.runtime.meshes.current_mesh import (
     get_abstract_mesh as get_abstract_mesh, get_mesh as get_mesh, set_mesh as set_mesh,
     use_abstract_mesh as use_abstract_mesh,
@@ -62,7 +62,7 @@ from xlamini.runtime.meshes.mesh import make_mesh as make_mesh
 from xlamini.runtime.meshes.named_sharding import NamedSharding as NamedSharding
 from xlamini.runtime.meshes.shards import Shard as Shard
 from xlamini.runtime.profiler.recording import live_arrays as live_arrays
-from xlamini.runtime.transfer_guards import (
+from xlamini.runtime.arrays.transfer_guards import (
     array_garbage_collection_guard as array_garbage_collection_guard, thread_guard as thread_guard,
     transfer_guard as transfer_guard,
     transfer_guard_device_to_device as transfer_guard_device_to_device,
@@ -79,10 +79,10 @@ from xlamini.transforms.derivatives.fwd_and_bwd import fwd_and_bwd as fwd_and_bw
 from xlamini.transforms.derivatives.jacobian import (
     hessian as hessian, jacfwd as jacfwd, jacobian as jacobian, jacrev as jacrev,
 )
-from xlamini.staging.run.jit_function import jit as jit
-from xlamini.staging.run.jit_options import Inline as Inline
+from xlamini.staging.run.jit.jit_api import jit as jit
+from xlamini.staging.run.jit.jit_options import Inline as Inline
 from xlamini.transforms.derivatives.jvp import jvp as jvp, linearize as linearize
-from xlamini.staging.run.make_jaxpr import eval_shape as eval_shape, make_jaxpr as make_jaxpr
+from xlamini.staging.run.jit.make_jaxpr import eval_shape as eval_shape, make_jaxpr as make_jaxpr
 from xlamini.transforms.checkify.api import checked as checked
 from xlamini.analysis.lints import lint as lint
 from xlamini.inspection.api import inspect as inspect

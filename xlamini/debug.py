@@ -6,9 +6,9 @@ from xlamini.analysis.nan_gradient import why_nan as why_nan
 from xlamini.analysis.purity import check_pure as check_pure
 from xlamini.analysis.replay import replay as replay
 from xlamini.analysis.zero_gradient import why_zero as why_zero
-from xlamini.core.api_boundary import edge_of_face as _edge_of_face
-from xlamini.core.effects import DebugEffect as DebugEffect, OrderedDebugEffect as OrderedDebugEffect
-from xlamini.core.memo import memos as memos
+from xlamini.core.caching.memo import memos as memos
+from xlamini.core.errors.api_boundary import edge_of_face as _edge_of_face
+from xlamini.core.program.effects import DebugEffect as DebugEffect, OrderedDebugEffect as OrderedDebugEffect
 from xlamini.runtime.meshes.pictures import visualize_sharding as visualize_sharding
 from xlamini.staging.compile.ledger import compilations as compilations
 from xlamini.transforms.callbacks.breakpoint import breakpoint as breakpoint

@@ -16,4 +16,4 @@ from xlamini.core.errors import (
     TracerIntegerConversionError as TracerIntegerConversionError, TypePromotionError as TypePromotionError,
     UnexpectedTracerError as UnexpectedTracerError,
 )
-from xlamini.core.file_errors import LoadError as LoadError, ReportFormatError as ReportFormatError
+from xlamini.core.errors.file_errors import LoadError as LoadError, ReportFormatError as ReportFormatError

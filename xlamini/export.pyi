@@ -11,7 +11,7 @@ from xlamini.transforms.export.symbolic import (
     is_symbolic_dim as is_symbolic_dim, symbolic_args_specs as symbolic_args_specs, symbolic_shape as symbolic_shape,
     SymbolicScope as SymbolicScope,
 )
-from xlamini.staging.aot.trees import (
+from xlamini.staging.aot.treedef_json import (
     register_namedtuple_serialization as register_namedtuple_serialization,
     register_pytree_node_serialization as register_pytree_node_serialization,
 )

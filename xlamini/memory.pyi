@@ -1,2 +1,2 @@
 # The public names, for type checkers and for Python, which reads this file at import (core/stubs.py).
-from xlamini.core.memory_space import Space as Space
+from xlamini.core.program.memory_space import Space as Space

@@ -7,7 +7,7 @@ from xlamini.core import (
     tree_map as map,
     tree_unflatten as unflatten,
 )
-from xlamini.core.api_boundary import edge_of_face as _edge_of_face
+from xlamini.core.errors.api_boundary import edge_of_face as _edge_of_face
 from xlamini.core.pytree import (
     static,
     tree_all as all,

@@ -8,10 +8,10 @@ from typing import Any
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-import xlamini.runtime.transfer_guards  # noqa: F401 - defines flags
-from xlamini.core import compile_flags, device_flags
-from xlamini.core.config import ALIASES, DISPATCH, TRACE, Flag, flags
-from xlamini.core.jax_flags import NO_EFFECT, AcceptedFlag
+import xlamini.runtime.arrays.transfer_guards  # noqa: F401 - defines flags
+from xlamini.core.flags import compile_flags, device_flags
+from xlamini.core.flags.config import ALIASES, DISPATCH, TRACE, Flag, flags
+from xlamini.core.flags.jax_flags import NO_EFFECT, AcceptedFlag
 
 CACHE = ("compilation_cache", "enable_compilation_cache", "persistent_cache", "raise_persistent")
 KINDS = ("devices", "compiling", "meaning", "looking", "warns", "silent")

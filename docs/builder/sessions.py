@@ -5,7 +5,7 @@ from __future__ import annotations
 import doctest
 import re
 
-from xlamini.core.error_page import PAGE
+from xlamini.core.errors.error_page import PAGE
 
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 _NOTE = re.compile(rf"^See {re.escape(PAGE)}#.*\n", re.MULTILINE)

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from docs.builder.names import sources_of
-from xlamini.core.config import Flag
-from xlamini.core.primitive import Primitive
+from xlamini.core.flags.config import Flag
+from xlamini.core.program.primitive import Primitive
 
 
 def text(name: str, member: Any) -> str:

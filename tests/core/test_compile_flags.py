@@ -10,7 +10,7 @@ import pytest
 
 import xlamini
 from xlamini import numpy as jnp
-from xlamini.core.compile_flags import (
+from xlamini.core.flags.compile_flags import (
     compile_key,
     compiler_enable_remat_pass,
     disable_most_optimizations,
@@ -20,7 +20,7 @@ from xlamini.core.compile_flags import (
     optimization_level,
     options_of,
 )
-from xlamini.runtime.executable import compile_options
+from xlamini.runtime.execution.executable import compile_options
 from xlamini.runtime.files.disk_key import Key
 from xlamini.staging.compile import compile_cache
 from xlamini.staging.compile.program import with_flags

@@ -11,7 +11,7 @@ import timeit
 
 import pytest
 
-from xlamini.core.config import (
+from xlamini.core.flags.config import (
     Flag,
     config,
     default_matmul_precision,
@@ -24,8 +24,8 @@ from xlamini.core.config import (
     trace_context_key,
     tracing,
 )
-from xlamini.core.device_flags import num_cpu_devices
-from xlamini.core.variables import ignored, warn_of_names
+from xlamini.core.flags.device_flags import num_cpu_devices
+from xlamini.core.flags.environment_variables import ignored, warn_of_names
 
 
 @pytest.fixture(autouse=True)
@@ -140,7 +140,7 @@ def test_wrong_reads_and_writes():
 
 def read_in_new_process(code: str, **environment: str) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [sys.executable, "-c", f"from xlamini.core.config import config; {code}"],
+        [sys.executable, "-c", f"from xlamini.core.flags.config import config; {code}"],
         env={**os.environ, **environment},
         capture_output=True,
         text=True,

@@ -10,9 +10,9 @@ import pytest
 
 import xlamini
 from xlamini import lax, make_jaxpr, numpy as jnp
-from xlamini.core.digest import NoDigest, digest, write
-from xlamini.core.primitive import Primitive
-from xlamini.core.tracer import build
+from xlamini.core.caching.digest import NoDigest, digest, write
+from xlamini.core.program.primitive import Primitive
+from xlamini.core.tracing.tracer import build
 
 X = np.arange(3, dtype=np.float32)
 

@@ -14,10 +14,10 @@ import xlamini
 import xlamini.numpy as jnp
 from tests.support.paths import GOLDEN
 from xlamini.core import dtypes, hooks
-from xlamini.core.config import enable_x64, numpy_dtype_promotion
 from xlamini.core.dtypes.scalar_constructors import constructors
 from xlamini.core.errors import TypePromotionError
-from xlamini.core.jax_flags import explicit_x64_dtypes
+from xlamini.core.flags.config import enable_x64, numpy_dtype_promotion
+from xlamini.core.flags.jax_flags import explicit_x64_dtypes
 
 RECORDED = json.loads((GOLDEN / "dtypes.json").read_text())
 SCALARS = {"int": int, "float": float, "complex": complex}

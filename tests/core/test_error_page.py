@@ -9,8 +9,8 @@ import pytest
 import xlamini
 from xlamini import errors, numpy as jnp
 from xlamini.commands.explain import main as explain
-from xlamini.core.api_boundary import api_boundary
-from xlamini.core.error_page import address, is_explained
+from xlamini.core.errors.api_boundary import api_boundary
+from xlamini.core.errors.error_page import address, is_explained
 
 CLASSES = [getattr(errors, name) for name in errors.__all__ if not issubclass(getattr(errors, name), Warning)]
 

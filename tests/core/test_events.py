@@ -11,7 +11,7 @@ import pytest
 import xlamini
 from xlamini.core import events
 from xlamini.core.events import COMPILED, COMPILING, LOWERED, PREPARED, TRACED, Phase, emit, subscribe, unsubscribe
-from xlamini.core.jax_flags import log_compiles
+from xlamini.core.flags.jax_flags import log_compiles
 
 X = np.arange(3, dtype=np.float32)
 

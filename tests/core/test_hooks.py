@@ -5,8 +5,8 @@ import pytest
 
 import xlamini.numpy  # noqa: F401  (installs the last hook)
 from xlamini.core import hooks
-from xlamini.core.bindable import primitives
-from xlamini.core.primitive import CallLike
+from xlamini.core.program.bindable import primitives
+from xlamini.core.program.primitive import CallLike
 
 
 def test_every_hook_is_installed() -> None:

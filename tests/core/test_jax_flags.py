@@ -12,9 +12,9 @@ import pytest
 
 import xlamini
 from tests.support.paths import ROOT
-from xlamini.core.config import config, flags
-from xlamini.core.jax_flags import NO_EFFECT, NO_MEANING, AcceptedFlag, warn_of_environment
-from xlamini.core.variables import ignored
+from xlamini.core.flags.config import config, flags
+from xlamini.core.flags.environment_variables import ignored
+from xlamini.core.flags.jax_flags import NO_EFFECT, NO_MEANING, AcceptedFlag, warn_of_environment
 
 # All of `jax.config.values` in JAX 0.10.2.
 NAMES = """

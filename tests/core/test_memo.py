@@ -16,11 +16,11 @@ import xlamini
 import xlamini.numpy as jnp
 from tests.support.checks import assert_close
 from xlamini import checkpoint, custom_jvp, grad, jit, jvp, lax, vmap
-from xlamini.core import memo
-from xlamini.core.equation_kind import derived, kinds
-from xlamini.core.memo import Memo, OwnedMemo, memoised
-from xlamini.runtime.program_limit import crowd
-from xlamini.staging.run import program_cache
+from xlamini.core.caching import memo
+from xlamini.core.caching.memo import Memo, OwnedMemo, memoised
+from xlamini.core.program.equation_kind import derived, kinds
+from xlamini.runtime.execution.program_limit import crowd
+from xlamini.staging.run.eager import program_cache
 
 pytestmark = pytest.mark.full  # each empties the caches of the whole process
 

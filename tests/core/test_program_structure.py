@@ -5,7 +5,7 @@ import numpy as np
 
 import xlamini
 from xlamini import numpy as jnp
-from xlamini.core.structure import Structure, executable_key
+from xlamini.core.caching.structure import Structure, executable_key
 
 X = np.arange(3, dtype=np.float32)
 

@@ -10,8 +10,8 @@ import pytest
 import xlamini
 from tests.support.checks import assert_close
 from xlamini import grad, jit, lax, numpy as jnp, vmap
-from xlamini.core.literals import literal
-from xlamini.core.primitive import Primitive
+from xlamini.core.program.literals import literal
+from xlamini.core.program.primitive import Primitive
 
 RAMP = np.arange(1, 4, dtype=np.float32)
 

@@ -15,20 +15,23 @@ import pytest
 
 import xlamini
 from tests.support.paths import ROOT
-from xlamini.core import memo, waits
-from xlamini.runtime import effects, serial_execution
+from xlamini.core import waits
+from xlamini.core.caching import memo
+from xlamini.runtime.execution import effects, serial_execution
 
 WAITS = {"wait", "join", "acquire", "result", "communicate", "get", "accept", "recv", "recvfrom", "connect", "readline"}
 WAITS |= {"block_until_ready", "consume_token"}
 NAMED = {
     "core/waits.py: done.wait",  # after the line
     "core/waits.py: lock.acquire",
-    "runtime/serial_execution.py: _Previous.token.block_until_ready",  # others than the first are named by `take`
-    "runtime/serial_execution.py: results.consume_token",  # does not wait
-    "runtime/collective_callbacks.py: results.consume_token",
-    "runtime/collective_callbacks.py: results.consume_token().block_until_ready",  # the call of the user's program
-    "runtime/effects.py: token.block_until_ready",  # effects_barrier names it
-    "runtime/effects.py: results.consume_token",
+    "runtime/execution/serial_execution.py: _Previous.token.block_until_ready",
+     # others than the first are named by `take`
+    "runtime/execution/serial_execution.py: results.consume_token",  # does not wait
+    "runtime/execution/collective_callbacks.py: results.consume_token",
+    "runtime/execution/collective_callbacks.py: results.consume_token().block_until_ready",
+     # the call of the user's program
+    "runtime/execution/effects.py: token.block_until_ready",  # effects_barrier names it
+    "runtime/execution/effects.py: results.consume_token",
     "runtime/exit_gate.py: _never.acquire",  # daemon threads at the end of the process
     "runtime/files/reader_process.py: back.readline",  # inside `_asked`, which is announced
     "runtime/files/reader_process.py: process.wait",  # it has been killed
@@ -40,8 +43,8 @@ NAMED = {
     "runtime/processes/roll_call.py: thread.join",
     "runtime/processes/shutdown.py: x.block_until_ready",  # in `finish`, which is announced
     "transforms/sharding/device_put.py: leaf.block_until_ready",  # what the user waits for
-    "runtime/dlpack.py: array.block_until_ready",
-    "runtime/keys.py: self.words.block_until_ready",
+    "runtime/arrays/dlpack.py: array.block_until_ready",
+    "runtime/arrays/keys.py: self.words.block_until_ready",
     "experimental/sparse/array.py: x.block_until_ready",
     "experimental/array_serialization/pytree_serialization.py: self._future.result",
     "inspection/xla/examine.py: compilation.result",

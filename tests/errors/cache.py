@@ -10,7 +10,7 @@ from typing import Any
 import xlamini
 from tests.support.error_rows import ones, row, square
 from xlamini import cache, config
-from xlamini.core.cache_flags import compilation_cache_dir, raise_persistent_cache_errors
+from xlamini.core.flags.cache_flags import compilation_cache_dir, raise_persistent_cache_errors
 
 ADDRESS = "gs://bucket/programs"
 

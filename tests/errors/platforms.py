@@ -7,7 +7,7 @@ from typing import Any
 import xlamini
 from tests.support.error_rows import ones, row
 from xlamini import config, profiler
-from xlamini.core import device_flags
+from xlamini.core.flags import device_flags
 from xlamini.runtime.sharding import SingleDeviceSharding
 
 jit, device_put = xlamini.jit, xlamini.device_put

@@ -10,7 +10,7 @@ import pytest
 
 import xlamini
 from xlamini import checked, grad, jit, lax, numpy as jnp, tree, vmap
-from xlamini.core.check import check_jaxpr
+from xlamini.core.program.jaxpr_check import check_jaxpr
 from xlamini.experimental import checkify as module
 from xlamini.experimental.checkify import (
     all_checks,

@@ -9,7 +9,7 @@ import pytest
 
 import xlamini
 from xlamini import checkpoint, extend, jit, lax, numpy as jnp, random, vmap
-from xlamini.primitives.generators import ALGORITHMS, GENERATORS
+from xlamini.primitives.random.generators import ALGORITHMS, GENERATORS
 
 STEP = np.uint32(747796405)
 

@@ -9,7 +9,7 @@ import pytest
 
 import xlamini
 from xlamini import extend, grad, jit, jvp, lax, linearize, numpy as jnp, vmap
-from xlamini.core.bindable import primitives
+from xlamini.core.program.bindable import primitives
 from xlamini.errors import MissingRule
 
 pytestmark = pytest.mark.full

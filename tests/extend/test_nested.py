@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.higher_order import SIZE, WRAPS
 from xlamini import extend, grad, jit, jvp, numpy as jnp, vmap
-from xlamini.core.bindable import primitives
+from xlamini.core.program.bindable import primitives
 
 WEIGHTS = np.array([[0.3, -0.2], [0.5, 0.4]], np.float32)
 X = np.array([0.4, -0.3], np.float32)

@@ -9,8 +9,8 @@ import pytest
 
 import xlamini
 from xlamini import checkpoint, extend, grad, hessian, jit, jvp, lax, linearize, numpy as jnp, vmap
-from xlamini.core.bindable import primitives
-from xlamini.core.digest import NoDigest, digest
+from xlamini.core.caching.digest import NoDigest, digest
+from xlamini.core.program.bindable import primitives
 from xlamini.errors import MissingRule
 from xlamini.interpreters.expand import expand
 

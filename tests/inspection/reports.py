@@ -41,7 +41,7 @@ def table(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
 
 
 TANH = {"name": "tanh.jvp", "file": "xlamini/primitives/elementwise_math.py", "line": 88}
-DOT_BACK = {"name": "dot_general.transpose", "file": "xlamini/primitives/dot_general.py", "line": 120}
+DOT_BACK = {"name": "dot_general.transpose", "file": "xlamini/primitives/products/dot_general.py", "line": 120}
 
 ROWS = [
     # 0-3: loss as traced

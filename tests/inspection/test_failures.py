@@ -9,7 +9,7 @@ import pytest
 import xlamini
 import xlamini.numpy as jnp
 from xlamini.core import Primitive, ShapedArray
-from xlamini.core.memory import Memory
+from xlamini.core.program.memory import Memory
 from xlamini.inspection.schema import problems
 from xlamini.inspection.text import SCREENS, text
 

@@ -16,8 +16,8 @@ from benchmarks import transformer
 from tests.support.higher_order import SIZE, WRAPS, base
 from tests.support.paths import ROOT
 from xlamini import lax
-from xlamini.core import jaxpr
-from xlamini.core.jaxpr import jaxprs_in
+from xlamini.core.program import jaxpr
+from xlamini.core.program.jaxpr import jaxprs_in
 from xlamini.inspection import equations as column
 from xlamini.inspection.build import Inspection, Options
 from xlamini.inspection.memory import memory_of

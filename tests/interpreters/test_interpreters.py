@@ -10,11 +10,11 @@ import pytest
 import xlamini
 from tests.support.checks import assert_close, primitives_of
 from xlamini import lax
-from xlamini.core.check import check_jaxpr
+from xlamini.core.caching.structure import structural_key
 from xlamini.core.errors import JaxprError
-from xlamini.core.jaxpr import Equation, Jaxpr, Literal, Var, close_over
-from xlamini.core.primitive import Axis, Primitive
-from xlamini.core.structure import structural_key
+from xlamini.core.program.jaxpr import Equation, Jaxpr, Literal, Var, close_over
+from xlamini.core.program.jaxpr_check import check_jaxpr
+from xlamini.core.program.primitive import Axis, Primitive
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate

@@ -9,7 +9,7 @@ import pytest
 
 import xlamini
 import xlamini.numpy as jnp
-from xlamini.core.compile_flags import outlining
+from xlamini.core.flags.compile_flags import outlining
 from xlamini.interpreters.outline.repeats import Run, find_runs
 
 WIDTH = 16

@@ -10,8 +10,8 @@ import xlamini
 import xlamini.numpy as jnp
 from tests.interpreters.test_outlining import WIDTH, X, assert_close, layer, model, params
 from xlamini.core.errors import DeletedArrayError
-from xlamini.interpreters.outline import segments
-from xlamini.runtime.segments import SegmentedExecutable
+from xlamini.interpreters.outline import chunks
+from xlamini.runtime.execution.chunked_program import SegmentedExecutable
 from xlamini.staging.call.call import jit_p
 
 DEPTH = 12
@@ -52,7 +52,7 @@ def cut(program: Any, *args: Any) -> Any:
     """The segments of a program in which two calls of `_doubled` are one."""
     jaxpr = xlamini.make_jaxpr(program)(*args).jaxpr
     bodies = {eqn.params["jaxpr"]: 2 for eqn in jaxpr.eqns if eqn.primitive is jit_p}
-    return segments.cut(jaxpr, bodies)
+    return chunks.cut(jaxpr, bodies)
 
 
 def test_a_program_is_cut_between_rows_of_calls() -> None:

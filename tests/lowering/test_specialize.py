@@ -10,9 +10,9 @@ import pytest
 import xlamini as jax
 import xlamini.numpy as jnp
 from xlamini import extend, lax
-from xlamini.core.check import check_jaxpr
-from xlamini.core.form import PLATFORMS, Platform
-from xlamini.core.form_call import form_p, original
+from xlamini.core.program.form import PLATFORMS, Platform
+from xlamini.core.program.form_call import form_p, original
+from xlamini.core.program.jaxpr_check import check_jaxpr
 from xlamini.lowering.specialize import specialize
 
 SIGNAL, FILTER = np.linspace(-1, 1, 24, dtype=np.float32).reshape(2, 3, 4), np.ones((5, 3, 2), np.float32)

@@ -26,7 +26,7 @@ from xlamini import (
 )
 from xlamini.errors import CallbackError
 from xlamini.experimental import io_callback
-from xlamini.runtime.collective_callbacks import MAX_SKIPPED
+from xlamini.runtime.execution.collective_callbacks import MAX_SKIPPED
 
 LINE = xlamini.make_mesh((8,), ("x",), axis_types=xlamini.sharding.AxisType.Auto)
 X = table(16)

@@ -10,21 +10,8 @@ import pytest
 
 import xlamini
 from tests.multidevice.meshes import clipped, soft, table
-from xlamini import (
-    NamedSharding,
-    P,
-    checkpoint,
-    grad,
-    jit,
-    jvp,
-    lax,
-    make_jaxpr,
-    numpy as jnp,
-    shard_map,
-    smap,
-    vmap,
-)
-from xlamini.core.config import strict_sharding
+from xlamini import NamedSharding, P, checkpoint, grad, jit, jvp, lax, make_jaxpr, numpy as jnp, shard_map, smap, vmap
+from xlamini.core.flags.config import strict_sharding
 from xlamini.errors import ShardingTypeError
 from xlamini.sharding import (
     AbstractDevice,

@@ -13,7 +13,7 @@ import pytest
 import xlamini
 from tests.multidevice.split_types import AS_IN_JAX, MORE_THAN_JAX, REFUSED
 from xlamini import P, lax, make_mesh, nn, numpy as jnp, random, vmap
-from xlamini.core.config import strict_sharding
+from xlamini.core.flags.config import strict_sharding
 from xlamini.errors import ShardingTypeError
 from xlamini.sharding import AxisType, NamedSharding
 from xlamini.tree_util import tree_leaves

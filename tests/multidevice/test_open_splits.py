@@ -13,7 +13,7 @@ import pytest
 import xlamini
 from tests.multidevice.meshes import table
 from xlamini import NamedSharding, P, grad, jit, lax, numpy as jnp, shard_map
-from xlamini.core.config import strict_sharding
+from xlamini.core.flags.config import strict_sharding
 from xlamini.errors import ShardingError, ShardingTypeError
 from xlamini.sharding import AbstractDevice, AbstractMesh, AxisType, Mesh, get_abstract_mesh, use_abstract_mesh
 

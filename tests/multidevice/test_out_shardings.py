@@ -26,7 +26,7 @@ from xlamini import (
     shard_map,
     vmap,
 )
-from xlamini.core.config import strict_sharding
+from xlamini.core.flags.config import strict_sharding
 from xlamini.errors import ShardingError
 from xlamini.sharding import AxisType, auto_axes
 

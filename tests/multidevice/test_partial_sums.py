@@ -12,7 +12,7 @@ import xlamini
 from xlamini import P, jit, lax, make_mesh, nn, numpy as jnp, reshard, set_mesh, vmap
 from xlamini.errors import ShardingError, ShardingTypeError
 from xlamini.sharding import AxisType, NamedSharding
-from xlamini.staging.run import program_cache
+from xlamini.staging.run.eager import program_cache
 
 MESH = make_mesh((2, 4), ("x", "y"), axis_types=(AxisType.Explicit,) * 2)
 RNG = np.random.default_rng(0)

@@ -11,7 +11,7 @@ import xlamini
 import xlamini.numpy as jnp
 from tests.multidevice.meshes import HALF
 from xlamini import checkpoint, custom_jvp, grad, jit, lax, make_jaxpr, shard_map, vmap
-from xlamini.core.jaxpr import jaxprs_in
+from xlamini.core.program.jaxpr import jaxprs_in
 from xlamini.sharding import PartitionSpec as P
 
 X = jnp.arange(32.0).reshape(4, 8)

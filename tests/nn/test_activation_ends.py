@@ -12,7 +12,7 @@ import xlamini
 import xlamini.numpy as jnp
 from tests.rows.row import FLOATS
 from xlamini import nn
-from xlamini.core.compile_flags import disable_most_optimizations
+from xlamini.core.flags.compile_flags import disable_most_optimizations
 from xlamini.scipy.special import expit
 
 ENDS: dict[str, tuple[Callable[..., Any], float, float]] = {

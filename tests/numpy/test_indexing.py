@@ -23,7 +23,7 @@ from tests.support.index_table import (
     traced,
 )
 from xlamini import grad, jit, numpy as jnp, vmap
-from xlamini.core.jax_flags import check_static_indices
+from xlamini.core.flags.jax_flags import check_static_indices
 from xlamini.numpy.indexing import operators
 
 

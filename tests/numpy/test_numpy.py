@@ -11,7 +11,7 @@ import pytest
 import xlamini
 import xlamini.nn
 import xlamini.numpy as jnp
-from xlamini.core.jax_flags import warn_of_narrowing
+from xlamini.core.flags.jax_flags import warn_of_narrowing
 
 # --- the same inside transformations
 

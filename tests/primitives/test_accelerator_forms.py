@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from xlamini import numpy as jnp
-from xlamini.primitives.comparison import ge, le
-from xlamini.primitives.interleave import _as_sum, _in_pairs
-from xlamini.primitives.sort import _comparator
+from xlamini.primitives.elementwise.comparison import ge, le
+from xlamini.primitives.reductions.sort import _comparator
+from xlamini.primitives.shape.interleave import _as_sum, _in_pairs
 from xlamini.primitives.windows.reduce_window import _repeated, _repeated_by_sums
 from xlamini.primitives.windows.select import Windows, _by_views, select_and_scatter_add_p
 

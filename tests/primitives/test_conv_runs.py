@@ -12,8 +12,8 @@ import scipy.signal
 import xlamini as jax
 import xlamini.numpy as jnp
 from tests.support.cpu_forms import Spy, in_order, with_and_without
+from xlamini.primitives.forms.cpu.windows import runs
 from xlamini.primitives.windows import convolution
-from xlamini.primitives.windows.cpu import runs
 
 TOLERANCE = {"float32": 2e-5, "float64": 1e-11}
 DTYPES = tuple(TOLERANCE)

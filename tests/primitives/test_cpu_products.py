@@ -13,7 +13,7 @@ import pytest
 
 import xlamini
 from xlamini import lax, numpy as jnp
-from xlamini.primitives import cpu_products
+from xlamini.primitives.forms.cpu.products import operand_dtypes
 
 pytestmark = [pytest.mark.sample(4), pytest.mark.usefixtures("optimized")]
 
@@ -94,7 +94,7 @@ def test_derivatives_and_batches_of_bfloat16() -> None:
 def test_without_matrix_units_bfloat16_that_is_read_often_is_cast(
     monkeypatch: pytest.MonkeyPatch, units: bool, rows: int, casts: bool
 ) -> None:
-    monkeypatch.setattr(cpu_products, "has_bfloat16_units", lambda: units)
+    monkeypatch.setattr(operand_dtypes, "has_bfloat16_units", lambda: units)
     rng = np.random.default_rng(0)
     x, y = (rng.integers(-3, 4, shape).astype(BFLOAT16) for shape in ((rows, 100), (100, 110)))
     assert ("tensor<100x110xf32>" in lowered(lax.dot, "cpu", x, y)) is casts

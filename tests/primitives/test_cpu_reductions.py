@@ -10,7 +10,8 @@ import pytest
 import xlamini
 import xlamini.numpy as jnp
 from xlamini import lax
-from xlamini.primitives import arg_extrema, block_extrema, blocked_scan, cumulative
+from xlamini.primitives.forms.cpu.loops import block_extrema, blocked_scan
+from xlamini.primitives.reductions import arg_extrema, cumulative
 
 pytestmark = pytest.mark.usefixtures("optimized")
 

@@ -12,9 +12,9 @@ import xlamini as jax
 import xlamini.numpy as jnp
 from tests.support.cpu_forms import Spy, in_order, with_and_without
 from xlamini import lax
+from xlamini.primitives.forms.cpu.windows import matmul_col2im
 from xlamini.primitives.windows import convolution
 from xlamini.primitives.windows.conv_library import suits_eigen
-from xlamini.primitives.windows.cpu import tap_sums
 
 SEEDS = [0, 3, *(pytest.param(seed, marks=pytest.mark.full) for seed in (1, 2, *range(4, 18)))]
 
@@ -31,8 +31,8 @@ def test_signals_images_and_volumes(spy: Spy, monkeypatch: pytest.MonkeyPatch, s
     """Holes in the operand and the kernel, padding of both signs, all images at once or in parts."""
     rng = np.random.default_rng(seed)
     rank = 1 + seed // 2 % 3
-    monkeypatch.setattr(tap_sums, "_SHARES", (0, int(rng.choice([1, 2**22]))))
-    monkeypatch.setattr(tap_sums, "_LIMITS", dict.fromkeys((1, 2, 3), tap_sums._Limits(4, 10**6)))
+    monkeypatch.setattr(matmul_col2im, "_SHARES", (0, int(rng.choice([1, 2**22]))))
+    monkeypatch.setattr(matmul_col2im, "_LIMITS", dict.fromkeys((1, 2, 3), matmul_col2im._Limits(4, 10**6)))
     base, holes, window = (rng.integers(1, most, rank).tolist() for most in (4, 3, 4))
     window[0] += 3
     params = {
@@ -113,7 +113,7 @@ def test_parts_are_neither_tiny_nor_huge() -> None:
     def fits(images: int, side: int, taps: int) -> bool:
         x, kernel = (jax.ShapeDtypeStruct(s, "float32") for s in ((images, 16, side, side), (3, 16, taps, taps)))
         avals = jax.make_jaxpr(lambda *xs: xs)(x, kernel).in_avals
-        return tap_sums.fits(*avals, dimension_numbers=specs, preferred_element_type=None, **params)
+        return matmul_col2im.fits(*avals, dimension_numbers=specs, preferred_element_type=None, **params)
 
     assert [fits(2, 8, 3), fits(8191, 8, 3), fits(8192, 8, 3), fits(1, 400, 7)] == [True, False, True, False]
 

@@ -13,8 +13,8 @@ import pytest
 import xlamini
 import xlamini.numpy as jnp
 from xlamini import lax
-from xlamini.core.avals import ShapedArray
-from xlamini.primitives.dot_algorithm import recipe
+from xlamini.core.program.avals import ShapedArray
+from xlamini.primitives.products.dot_algorithm import recipe
 
 RNG = np.random.default_rng(0)
 PLAIN = (((1,), (0,)), ((), ()))

@@ -18,7 +18,7 @@ from tests.rows import all_rows
 from tests.rows.row import Row
 from tests.support import checks
 from xlamini import lax, numpy as jnp
-from xlamini.core.jaxpr import Equation, Jaxpr, Literal, subjaxprs
+from xlamini.core.program.jaxpr import Equation, Jaxpr, Literal, subjaxprs
 from xlamini.staging.call.call import jit_p
 
 TABLE, TWICE = np.arange(15, dtype=np.float32).reshape(5, 3), np.array([1, 1, 2])

@@ -8,10 +8,10 @@ import pytest
 
 import xlamini
 from xlamini import numpy as jnp
-from xlamini.core.avals import aval_of
+from xlamini.core.program.avals import aval_of
 from xlamini.lax import GatherScatterMode, ScatterDimensionNumbers
-from xlamini.primitives.scatter import scatter_p
-from xlamini.primitives.scatter_winners import _filled, _masks
+from xlamini.primitives.indexing.scatter import scatter_p
+from xlamini.primitives.indexing.scatter_winners import _filled, _masks
 
 RANDOM = np.random.default_rng(0)
 ROWS = ScatterDimensionNumbers((1,), (0,), (0,))

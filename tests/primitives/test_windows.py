@@ -9,8 +9,8 @@ import pytest
 
 import xlamini
 from xlamini import lax, numpy as jnp
-from xlamini.core.avals import ShapedArray
-from xlamini.core.tracer import build
+from xlamini.core.program.avals import ShapedArray
+from xlamini.core.tracing.tracer import build
 from xlamini.scipy import signal
 from xlamini.test_util import check_grads
 

@@ -15,7 +15,7 @@ import xlamini.numpy as jnp
 from tests.support.paths import GOLDEN
 from xlamini import errors, random
 from xlamini.core.dtypes import finfo, issubdtype, prng_key
-from xlamini.core.jax_flags import high_dynamic_range_gumbel, random_seed_offset
+from xlamini.core.flags.jax_flags import high_dynamic_range_gumbel, random_seed_offset
 
 sys.path.insert(0, str(GOLDEN))
 

@@ -8,27 +8,16 @@ import numpy as np
 import scipy.special
 from numpy.exceptions import ComplexWarning
 
-from tests.rows.row import (
-    BOOLS,
-    COMPLEXES,
-    FLOATS,
-    INTS,
-    SIGNEDS,
-    Arg,
-    Row,
-    pairs,
-    singles,
-    to_dtype,
-)
+from tests.rows.row import BOOLS, COMPLEXES, FLOATS, INTS, SIGNEDS, Arg, Row, pairs, singles, to_dtype
 from xlamini import lax
 from xlamini.experimental.sparse import todense
-from xlamini.primitives.comparison import eq_to, le_to, lt_to
-from xlamini.primitives.elementwise import add_any
-from xlamini.primitives.hyperbolic import sech_squared
-from xlamini.primitives.identity import copy
-from xlamini.primitives.logaddexp import logaddexp
-from xlamini.primitives.special.erfc_inv import erfc_inv
-from xlamini.primitives.special.error_function import gaussian
+from xlamini.primitives.base.elementwise import add_any
+from xlamini.primitives.elementwise.comparison import eq_to, le_to, lt_to
+from xlamini.primitives.elementwise.hyperbolic import sech_squared
+from xlamini.primitives.elementwise.logaddexp import logaddexp
+from xlamini.primitives.elementwise.special.erfc_inv import erfc_inv
+from xlamini.primitives.elementwise.special.error_function import gaussian
+from xlamini.primitives.placement.identity import copy
 
 INEXACT = FLOATS + COMPLEXES
 REALS = FLOATS + INTS

@@ -7,7 +7,7 @@ import numpy as np
 
 from tests.rows.row import BOOLS, COMPLEXES, FLOATS, INTS, Arg, Row
 from xlamini import NamedSharding, P, lax, numpy
-from xlamini.primitives.reshard import reshard_p
+from xlamini.primitives.placement.reshard import reshard_p
 from xlamini.sharding import AbstractMesh, AxisType
 
 ALL = FLOATS + COMPLEXES + INTS + BOOLS

@@ -8,7 +8,7 @@ import pytest
 
 from xlamini import config
 from xlamini.runtime.files import disk_cache
-from xlamini.staging.run import jit_caches
+from xlamini.staging.run.jit import jit_caches
 
 FLAGS = """compilation_cache_dir enable_compilation_cache compilation_cache_max_size raise_persistent_cache_errors
 persistent_cache_min_compile_time_secs persistent_cache_min_entry_size_bytes""".split()

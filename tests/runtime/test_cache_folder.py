@@ -12,7 +12,7 @@ import pytest
 
 import xlamini
 from xlamini import cache, config
-from xlamini.core.config import flags
+from xlamini.core.flags.config import flags
 from xlamini.runtime.files import disk_cache, disk_entry
 from xlamini.runtime.files.disk_key import Key
 

@@ -10,13 +10,13 @@ import pytest
 import xlamini
 import xlamini.numpy as np
 from tests.support import children
-from xlamini.core.frames import is_own
-from xlamini.core.memo import alive
-from xlamini.runtime.program_limit import Crowd, count_maps, crowd
+from xlamini.core.caching.memo import alive
+from xlamini.core.errors.frames import is_own
+from xlamini.runtime.execution.program_limit import Crowd, count_maps, crowd
 from xlamini.staging.compile import listeners
-from xlamini.staging.run import program_cache
-from xlamini.staging.run.eviction import evict_programs
-from xlamini.staging.run.jit import jitted_functions
+from xlamini.staging.run.diagnostics.eviction import evict_programs
+from xlamini.staging.run.eager import program_cache
+from xlamini.staging.run.jit.jitted_function import jitted_functions
 
 
 @pytest.fixture
@@ -95,8 +95,8 @@ import sys
 
 import xlamini
 import xlamini.numpy as np
-from xlamini.runtime import program_limit
-from xlamini.runtime.program_limit import count_maps, crowd
+from xlamini.runtime.execution import program_limit
+from xlamini.runtime.execution.program_limit import count_maps, crowd
 
 
 def sorts(x):

@@ -19,10 +19,10 @@ import pytest
 import xlamini
 from tests.support.paths import ROOT
 from xlamini import cache, config, lax, numpy as jnp, random
-from xlamini.runtime.executable import Executable
+from xlamini.runtime.execution.executable import Executable
 from xlamini.runtime.files import disk_cache, disk_entry, disk_key
 
-jit_module = importlib.import_module("xlamini.staging.run.jit")
+jit_module = importlib.import_module("xlamini.staging.run.jit.jitted_function")
 
 
 def step(x: Any) -> Any:
@@ -71,7 +71,7 @@ def test_a_program_is_compiled_once(folder: Path) -> None:
 PROGRAM = """
 import json, numpy as np, xlamini
 from xlamini import cache, numpy as jnp, random
-from xlamini.core.config import config
+from xlamini.core.flags.config import config
 {blank}
 def loss(w, x, key):
     noise = random.normal(key, (3,))
@@ -213,7 +213,7 @@ def under(name: str, value: Any) -> Any:
 
 
 def config_flag(name: str) -> Any:
-    from xlamini.core.config import flags
+    from xlamini.core.flags.config import flags
 
     return flags[name]
 

@@ -11,7 +11,7 @@ import pytest
 import xlamini
 from xlamini import P, dlpack, numpy as jnp
 from xlamini.errors import DeletedArrayError, TracerArrayConversionError
-from xlamini.runtime import dlpack_devices
+from xlamini.runtime.arrays import dlpack_devices
 from xlamini.runtime.versions import DLPACK_VERSION
 
 DTYPES = "bool int8 uint8 int16 uint16 int32 uint32 float16 float32 complex64".split()

@@ -10,10 +10,10 @@ import pytest
 
 import xlamini
 from xlamini import P, cache, config, lax, make_mesh, numpy as jnp
-from xlamini.core.compile_flags import optimization_level
+from xlamini.core.flags.compile_flags import optimization_level
 from xlamini.runtime.files import disk_cache, disk_key
 from xlamini.sharding import Mesh, NamedSharding
-from xlamini.staging.run import jit_caches
+from xlamini.staging.run.jit import jit_caches
 
 FLAGS = ("compilation_cache_dir", "compilation_cache_key", "raise_persistent_cache_errors")
 X = np.arange(8, dtype=np.float32)

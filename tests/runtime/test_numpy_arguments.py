@@ -6,7 +6,7 @@ import pytest
 import xlamini
 import xlamini.numpy as jnp
 from xlamini import lax
-from xlamini.core.device_flags import zero_copy_arguments
+from xlamini.core.flags.device_flags import zero_copy_arguments
 
 SIZES = (3, 2**14, 2**20)
 

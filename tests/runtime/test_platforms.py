@@ -19,7 +19,7 @@ import pytest
 import xlamini
 from tests.support import broken_setups as broken
 from xlamini import config, numpy as jnp
-from xlamini.core import device_flags as flags
+from xlamini.core.flags import device_flags as flags
 from xlamini.errors import PlatformError
 from xlamini.runtime.devices import client_options, clients, ffi_targets, hardware, nvidia, platforms, plugins
 from xlamini.runtime.devices.pjrt_version import plugin_version

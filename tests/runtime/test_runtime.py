@@ -12,16 +12,16 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from xlamini.core import config
-from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import DeletedArrayError
+from xlamini.core.flags import config
+from xlamini.core.program.avals import ShapedArray
 from xlamini.runtime import versions
-from xlamini.runtime.array import Array, ArrayImpl, install
-from xlamini.runtime.conversions import device_get
+from xlamini.runtime.arrays.array import Array, ArrayImpl, install
+from xlamini.runtime.arrays.conversions import device_get
+from xlamini.runtime.arrays.lifetime import explain_failure, wait_for
+from xlamini.runtime.arrays.to_device import copy_of, device_put_value
 from xlamini.runtime.devices import platforms
-from xlamini.runtime.lifetime import explain_failure, wait_for
 from xlamini.runtime.sharding import SingleDeviceSharding, on_device
-from xlamini.runtime.to_device import copy_of, device_put_value
 
 BF16 = ml_dtypes.bfloat16
 SMALL_DTYPES = [
@@ -359,10 +359,10 @@ def test_a_platform_that_cannot_start_raises():
 @pytest.mark.full
 def test_virtual_cpu_devices_and_the_default_device():
     code = """
-from xlamini.core import config
+from xlamini.core.flags import config
 from xlamini.runtime.devices import platforms
-from xlamini.runtime.array import Array
-from xlamini.runtime.to_device import device_put_value
+from xlamini.runtime.arrays.array import Array
+from xlamini.runtime.arrays.to_device import device_put_value
 first, second = platforms.devices()
 with config.default_device(second):
     x = device_put_value(1.0)

@@ -15,15 +15,15 @@ from jaxlib.mlir._mlir_libs import _jax_mlir_ext
 from jaxlib.mlir.dialects import stablehlo
 
 from tests.runtime.test_runtime import run_python
-from xlamini.core import config
-from xlamini.core.avals import ShapedArray
 from xlamini.core.errors import DeletedArrayError
+from xlamini.core.flags import config
+from xlamini.core.program.avals import ShapedArray
 from xlamini.core.pytree import flatten
-from xlamini.runtime import dispatch
+from xlamini.runtime.arrays.lifetime import explain_failure
+from xlamini.runtime.arrays.to_device import device_put_value as put
 from xlamini.runtime.devices.platforms import default_device, devices
-from xlamini.runtime.executable import compile_module
-from xlamini.runtime.lifetime import explain_failure
-from xlamini.runtime.to_device import device_put_value as put
+from xlamini.runtime.execution import dispatch
+from xlamini.runtime.execution.executable import compile_module
 from xlamini.runtime.versions import DISPATCH_ERRORS
 
 F3 = ShapedArray((3,), "float32")

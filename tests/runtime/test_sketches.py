@@ -9,8 +9,8 @@ import pytest
 
 import xlamini
 from xlamini import cache, config, numpy as jnp
-from xlamini.core.digest import sketch
-from xlamini.core.jaxpr import close_over
+from xlamini.core.caching.digest import sketch
+from xlamini.core.program.jaxpr import close_over
 
 X = np.arange(3, dtype=np.float32)
 

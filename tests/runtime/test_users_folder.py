@@ -16,12 +16,12 @@ import pytest
 import xlamini
 from tests.support.paths import ROOT
 from xlamini import P, cache, config, lax, make_mesh, numpy as jnp
-from xlamini.core import cache_flags
+from xlamini.core.flags import cache_flags
 from xlamini.doctor import facts
 from xlamini.runtime.devices.nvidia import LIBRARIES, LibraryVersion
-from xlamini.runtime.executable import Executable
+from xlamini.runtime.execution.executable import Executable
 from xlamini.runtime.files import cache_folder, disk_cache, disk_key
-from xlamini.staging.run import jit_caches
+from xlamini.staging.run.jit import jit_caches
 
 X = np.arange(3, dtype=np.float32)
 posix = pytest.mark.skipif(os.name != "posix", reason="users have no numbers")
@@ -263,7 +263,7 @@ def test_a_users_processes(tmp_path: Path) -> None:
 @pytest.mark.full
 def test_tests_leave_the_users_folder_alone() -> None:
     """Those of processes without this library's variables too."""
-    code = "from xlamini.core.cache_flags import compilation_cache_dir as d; print(repr(d.value), d.default)"
+    code = "from xlamini.core.flags.cache_flags import compilation_cache_dir as d; print(repr(d.value), d.default)"
     bare = {name: value for name, value in os.environ.items() if not name.startswith("XLAMINI_")}
     for environment in (os.environ, bare):
         done = subprocess.run(

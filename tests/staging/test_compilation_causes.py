@@ -13,7 +13,7 @@ import pytest
 
 import xlamini
 from xlamini import numpy as jnp, random
-from xlamini.core.compile_flags import optimization_level
+from xlamini.core.flags.compile_flags import optimization_level
 from xlamini.sharding import Mesh, NamedSharding, PartitionSpec as P
 
 X = np.arange(4, dtype=np.float32)

@@ -11,8 +11,8 @@ import pytest
 
 import xlamini
 from xlamini import lax, numpy as jnp
-from xlamini.core.memo import made_once
-from xlamini.staging.run import program_cache
+from xlamini.core.caching.memo import made_once
+from xlamini.staging.run.eager import program_cache
 
 X = np.linspace(0.1, 0.9, 94, dtype=np.float32).reshape(2, 47)
 """Of a shape that no other test has, as programs of one structure are compiled once in a process."""

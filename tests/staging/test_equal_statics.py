@@ -10,7 +10,7 @@ import pytest
 
 import xlamini
 from xlamini import numpy as jnp
-from xlamini.core.ambiguity import exact_key, is_ambiguous
+from xlamini.core.caching.ambiguity import exact_key, is_ambiguous
 
 ONE = np.float32(1)
 

@@ -10,7 +10,7 @@ import pytest
 
 import xlamini
 import xlamini.numpy as jnp
-from xlamini.runtime.program_limit import crowd
+from xlamini.runtime.execution.program_limit import crowd
 
 
 def counted() -> tuple[Any, list[Any]]:

@@ -10,7 +10,7 @@ import pytest
 
 import xlamini
 from xlamini import config, numpy as jnp
-from xlamini.core.config import flags
+from xlamini.core.flags.config import flags
 
 X = np.arange(3, dtype=np.float32)
 

@@ -9,7 +9,7 @@ import pytest
 import xlamini
 from tests.support.checks import assert_close
 from xlamini import numpy as jnp
-from xlamini.staging.run.program_cache import met, programs
+from xlamini.staging.run.eager.program_cache import met, programs
 
 pytestmark = pytest.mark.full
 

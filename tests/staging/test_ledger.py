@@ -71,7 +71,7 @@ def test_a_function_that_was_traced_inside_of_another_is_compiled_for_itself():
 
 
 def test_programs_from_disk(no_cache, tmp_path):
-    with xlamini.core.config.flags["compilation_cache_dir"](str(tmp_path)):
+    with xlamini.core.flags.config.flags["compilation_cache_dir"](str(tmp_path)):
         f = fresh(1031)
         f(X)
         f.clear_cache()

@@ -10,8 +10,8 @@ import pytest
 
 import xlamini
 from xlamini import ShapeDtypeStruct, jit, numpy as jnp, pure_callback
-from xlamini.staging.run import jit as jit_module, python_calls
-from xlamini.staging.run.python_calls import PythonCalls
+from xlamini.staging.run.jit import calls_without_cpp, jitted_function as jit_module
+from xlamini.staging.run.jit.calls_without_cpp import PythonCalls
 
 X = jnp.arange(3, dtype=jnp.float32)
 
@@ -64,13 +64,13 @@ def test_numbers_that_are_too_large_are_an_error() -> None:
 
 def test_captured_arrays_are_put_on_the_device_once(monkeypatch: pytest.MonkeyPatch) -> None:
     table, moved = np.ones(3, np.float32), []
-    real = xlamini.runtime.executable._place_argument
+    real = xlamini.runtime.execution.executable._place_argument
 
     def place(x: Any, *where: Any) -> Any:
         moved.append(x)
         return real(x, *where)
 
-    monkeypatch.setattr(xlamini.runtime.executable, "_place_argument", place)
+    monkeypatch.setattr(xlamini.runtime.execution.executable, "_place_argument", place)
     called = jit(lambda x: doubled(x) + table)
     for _ in range(4):
         np.testing.assert_allclose(called(X), 2 * np.asarray(X) + 1)
@@ -159,6 +159,6 @@ def test_clear_caches_forgets_them() -> None:
     called = jit(doubled)
     called(X)
     calls: PythonCalls = called.trace.__self__.in_python
-    assert len(calls.calls) == 1 and len(python_calls.python_calls) >= 1
+    assert len(calls.calls) == 1 and len(calls_without_cpp.python_calls) >= 1
     xlamini.clear_caches()
     assert not calls.calls

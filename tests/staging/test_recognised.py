@@ -11,11 +11,11 @@ import pytest
 import xlamini
 import xlamini.numpy as jnp
 from xlamini import grad, lax, vmap
-from xlamini.core.jaxpr import Jaxpr
+from xlamini.core.program.jaxpr import Jaxpr
 from xlamini.core.pytree import structure
-from xlamini.core.tracer import aval_of
-from xlamini.runtime.program_limit import crowd
-from xlamini.staging.run import program_cache
+from xlamini.core.tracing.tracer import aval_of
+from xlamini.runtime.execution.program_limit import crowd
+from xlamini.staging.run.eager import program_cache
 from xlamini.staging.trace import trace_cache
 from xlamini.staging.trace.tracing import trace
 

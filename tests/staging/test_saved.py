@@ -19,7 +19,7 @@ from xlamini.errors import LoadError
 from xlamini.experimental import serialize_executable
 from xlamini.runtime.devices import processor
 from xlamini.runtime.files import file_format, machine_match
-from xlamini.staging.aot import compiled_file, trees
+from xlamini.staging.aot import compiled_file, treedef_json
 
 X = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
 
@@ -237,7 +237,7 @@ def test_structures() -> None:
     export.register_namedtuple_serialization(Moments, serialized_name="tests.Moments")
     tree = ({1: 0, 0: [None, ()]}, {"b": 0, "a": 0}, Ordered(z=0, y=(0,)), Moments(0, [0]), {True: 0}, {1.5: 0})
     found = tree_util.tree_structure(tree)
-    assert trees.read(json.loads(json.dumps(trees.written(found, "this")))) == found
+    assert treedef_json.read(json.loads(json.dumps(treedef_json.written(found, "this")))) == found
     program = compiled(lambda m: Moments(m.mean + 1, m.spread), Moments(1.0, 2))
     same(again(program)(Moments(1.0, 2)), program(Moments(1.0, 2)))
 
@@ -264,7 +264,7 @@ def test_nodes_made_by_another_function() -> None:
         from_children=lambda keys, children: collections.defaultdict(list, zip(keys, children, strict=True)),
     )  # fmt: skip
     tree = tree_util.tree_structure(collections.defaultdict(list, a=1, b=(2, 3)))
-    assert trees.read(trees.written(tree, "this")) == tree
+    assert treedef_json.read(treedef_json.written(tree, "this")) == tree
 
 
 def test_structures_apart() -> None:

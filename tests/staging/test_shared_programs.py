@@ -9,9 +9,9 @@ import pytest
 
 import xlamini
 import xlamini.numpy as jnp
-from xlamini.core.compile_flags import compiler_enable_remat_pass
+from xlamini.core.flags.compile_flags import compiler_enable_remat_pass
 from xlamini.errors import DeletedArrayError
-from xlamini.runtime import dispatch
+from xlamini.runtime.execution import dispatch
 from xlamini.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
 X = np.linspace(0.1, 0.9, 89, dtype=np.float32)

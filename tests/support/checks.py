@@ -14,14 +14,14 @@ import numpy as np
 
 import xlamini
 from tests.rows.row import Array, Row, Sample, to_dtype
-from xlamini.core.avals import ShapedArray
-from xlamini.core.jaxpr import Jaxpr, subjaxprs
-from xlamini.core.primitive import Primitive
-from xlamini.core.tangents import is_differentiable, tangent_aval
+from xlamini.core.program.avals import ShapedArray
+from xlamini.core.program.jaxpr import Jaxpr, subjaxprs
+from xlamini.core.program.primitive import Primitive
+from xlamini.core.program.tangents import is_differentiable, tangent_aval
 from xlamini.interpreters.jvp import jvp as jvp_of_jaxpr
 from xlamini.interpreters.linearize import linearize as linearize_jaxpr
 from xlamini.interpreters.transpose import transpose
-from xlamini.primitives.shape import sum_over
+from xlamini.primitives.shape.shape import sum_over
 
 STEP = 1e-5
 """Of finite differences in double precision: their error is about STEP² plus 1e-16 / STEP."""

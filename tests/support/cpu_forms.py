@@ -10,7 +10,7 @@ import pytest
 import xlamini
 import xlamini.numpy as jnp
 from xlamini import lax
-from xlamini.primitives.windows.cpu.choice import Choice
+from xlamini.primitives.forms.cpu.windows.choice import Choice
 
 
 class Spy:

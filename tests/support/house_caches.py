@@ -28,25 +28,25 @@ REGISTRIES = {
     "as_jax/overlay/interpreters/partial_eval.py dce_rules",
     "as_jax/overlay/interpreters/partial_eval.py partial_eval_jaxpr_custom_rules",
     "analysis/lints/registry.py rules",
-    "core/api_boundary.py _edged",
-    "core/own_operands.py _entrances",
-    "core/own_operands.py _trials",
-    "core/api_boundary.py _edges",
-    "core/avals.py _interned",  # types are compared by identity, and so are their shardings
-    "core/avals.py types_of_values",
-    "core/config.py flags",
-    "core/hi_types.py _of_types",  # as in core/avals.py
-    "core/mutable_values.py _cells",  # of the objects alive, which have no room for them
-    "core/memo.py _in_progress",  # while a thread makes it
-    "core/memo.py _registry",
+    "core/errors/api_boundary.py _edged",
+    "core/tracing/own_operands.py _entrances",
+    "core/tracing/own_operands.py _trials",
+    "core/errors/api_boundary.py _edges",
+    "core/program/avals.py _interned",  # types are compared by identity, and so are their shardings
+    "core/program/avals.py types_of_values",
+    "core/flags/config.py flags",
+    "core/program/hi_types.py _of_types",  # as in core/program/avals.py
+    "core/program/mutable_values.py _cells",  # of the objects alive, which have no room for them
+    "core/caching/memo.py _in_progress",  # while a thread makes it
+    "core/caching/memo.py _registry",
     "core/monitoring.py listeners",
-    "core/bindable.py primitives",
+    "core/program/bindable.py primitives",
     "core/pytree/nodes.py _registered",
     "core/sharding/aval_sharding.py _interned",
-    "core/variables.py ignored",
+    "core/flags/environment_variables.py ignored",
     "experimental/sparse/transform.py rules",
-    "primitives/operators.py _PLAIN",
-    "runtime/call_failures.py _failures",  # until XLA reports them
+    "primitives/base/operators.py _PLAIN",
+    "runtime/execution/call_failures.py _failures",  # until XLA reports them
     "runtime/devices/clients.py _makers",
     "runtime/devices/clients.py _started",
     "runtime/devices/ffi_registration.py _functions",
@@ -55,15 +55,15 @@ REGISTRIES = {
     "runtime/devices/ffi_targets.py batch_partitionable",
     "runtime/devices/platforms.py _default_names",
     "runtime/devices/plugins.py _loaded",
-    "runtime/partitioner.py _calls",  # while the programs that name them live
-    "runtime/partitioner.py _registered",
+    "runtime/execution/partitioner.py _calls",  # while the programs that name them live
+    "runtime/execution/partitioner.py _registered",
     "runtime/targets/topology.py _by_client",
-    "staging/aot/trees.py _by_class",
-    "staging/aot/trees.py _by_name",
-    "staging/run/jit.py jitted_functions",  # of these two the memos of jitted functions are made
-    "staging/run/jit_caches.py _shared",
+    "staging/aot/treedef_json.py _by_class",
+    "staging/aot/treedef_json.py _by_name",
+    "staging/run/jit/jitted_function.py jitted_functions",  # of these two the memos of jitted functions are made
+    "staging/run/jit/jit_caches.py _shared",
     "staging/trace/trace_cache.py _by_function",
-    "staging/run/entries.py last",  # weak references and texts; they tell that caches were cleared
+    "staging/run/jit/entries.py last",  # weak references and texts; they tell that caches were cleared
 }
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.support import house_caches
 from tests.support.paths import ROOT
-from xlamini.core.config import flags
+from xlamini.core.flags.config import flags
 
 PACKAGE = ROOT / "xlamini"
 TABLE = ROOT / "tests" / "test_house_limits.py"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import xlamini
-from xlamini.primitives.shape import sum_over
+from xlamini.primitives.shape.shape import sum_over
 
 Array = np.ndarray
 

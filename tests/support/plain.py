@@ -13,7 +13,7 @@ import numpy as np
 
 import xlamini
 from xlamini import lax
-from xlamini.primitives.shape import broadcast, sum_over
+from xlamini.primitives.shape.shape import broadcast, sum_over
 
 SIZE = 3
 Function = Callable[..., Any]

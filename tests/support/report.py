@@ -20,7 +20,7 @@ from typing import Any
 from tests.rows import all_rows
 from tests.rows.row import Row
 from tests.support.paths import GOLDEN
-from xlamini.core.primitive import Primitive
+from xlamini.core.program.primitive import Primitive
 
 sys.path.append(str(GOLDEN))
 from expressions import FILES, MODULES, Expression, expressions

@@ -13,11 +13,11 @@ import xlamini
 from tests.support.checks import assert_close
 from xlamini import ad_checkpoint, checkpoint, checkpoint_policies, grad, jit, lax, numpy as jnp, random, vmap
 from xlamini.ad_checkpoint import checkpoint_name, saved_residuals
-from xlamini.core.avals import ShapedArray
-from xlamini.core.effects import Effect, debug_effect
-from xlamini.core.jax_flags import log_checkpoint_residuals
-from xlamini.core.jaxpr import Equation, Jaxpr, subjaxprs
-from xlamini.core.primitive import Primitive
+from xlamini.core.flags.jax_flags import log_checkpoint_residuals
+from xlamini.core.program.avals import ShapedArray
+from xlamini.core.program.effects import Effect, debug_effect
+from xlamini.core.program.jaxpr import Equation, Jaxpr, subjaxprs
+from xlamini.core.program.primitive import Primitive
 
 W = np.linspace(-1, 1, 12, dtype="float32").reshape(3, 4)
 X = np.linspace(0.1, 0.7, 4, dtype="float32")

@@ -9,13 +9,13 @@ import pytest
 import xlamini
 from tests.support.checks import assert_close
 from xlamini import grad, jit, lax, make_jaxpr, numpy as jnp, random, vmap
-from xlamini.core.jaxpr import Jaxpr
+from xlamini.core.program.jaxpr import Jaxpr
 from xlamini.experimental import io_callback
 from xlamini.interpreters.linearize import linearize
 from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.staging.call.higher_order import cost_of
-from xlamini.staging.run import program_cache
-from xlamini.staging.run.program_cache import run
+from xlamini.staging.run.eager import program_cache
+from xlamini.staging.run.eager.program_cache import run
 
 TOLERANCE = 1e-6
 

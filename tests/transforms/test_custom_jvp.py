@@ -391,7 +391,7 @@ def test_programs_print_as_in_jax(snapshot: Any) -> None:
 
 
 def test_a_program_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from xlamini.staging.run import program_cache
+    from xlamini.staging.run.eager import program_cache
 
     compiled = []
     original = program_cache.CompileRequest
@@ -419,7 +419,7 @@ def test_named_axes_inside_rules() -> None:
 
 @pytest.fixture
 def debugging() -> Iterator[None]:
-    with xlamini.core.config.debug_custom_rules(True):
+    with xlamini.core.flags.config.debug_custom_rules(True):
         yield
 
 

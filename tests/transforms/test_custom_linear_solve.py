@@ -12,7 +12,7 @@ import xlamini
 import xlamini.numpy as jnp
 from tests.support.checks import assert_close
 from xlamini import lax
-from xlamini.core.jaxpr import subjaxprs
+from xlamini.core.program.jaxpr import subjaxprs
 
 A = np.array([[4.0, 1.0, -0.5], [0.3, 3.0, 0.7], [-0.2, 0.4, 5.0]])
 B = np.array([1.0, -2.0, 0.5])

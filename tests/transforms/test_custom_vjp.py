@@ -403,7 +403,7 @@ def test_the_jaxpr_is_printed_as_in_jax() -> None:
 
 
 def test_an_eager_loop_compiles_once() -> None:
-    from xlamini.staging.run import program_cache
+    from xlamini.staging.run.eager import program_cache
 
     made = sine()
     fun = lambda x: grad(lambda x: made(x) * xlamini.jit(made)(x))(x)
@@ -415,7 +415,7 @@ def test_an_eager_loop_compiles_once() -> None:
 
 
 def test_programs_that_differ_in_their_rules_alone_are_compiled_once() -> None:
-    from xlamini.staging.run import program_cache
+    from xlamini.staging.run.eager import program_cache
 
     def run() -> Any:
         return lax.scan(lambda c, _: (tripled()(c), None), jnp.ones(3), None, length=2)[0]

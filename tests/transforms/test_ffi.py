@@ -12,9 +12,9 @@ import pytest
 import xlamini
 from tests.support.ffi_library import library, needs_compiler
 from xlamini import ShapeDtypeStruct, effects_barrier, ffi, grad, jit, lax, numpy as jnp, vmap
-from xlamini.core.avals import ShapedArray
-from xlamini.core.bindable import primitives
-from xlamini.core.primitive import Primitive
+from xlamini.core.program.avals import ShapedArray
+from xlamini.core.program.bindable import primitives
+from xlamini.core.program.primitive import Primitive
 from xlamini.errors import JaxRuntimeError
 from xlamini.ffi import ffi_call
 

@@ -11,7 +11,7 @@ import xlamini
 from tests.support.checks import assert_close
 from xlamini import grad, jit, lax, numpy as jnp, random, vmap
 from xlamini.experimental import io_callback
-from xlamini.staging.run.program_cache import programs
+from xlamini.staging.run.eager.program_cache import programs
 
 Function = Callable[..., Any]
 ONES = np.ones(3, np.float32)

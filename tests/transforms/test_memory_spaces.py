@@ -10,7 +10,7 @@ import pytest
 import xlamini
 from xlamini import NamedSharding, P, lax, numpy as jnp
 from xlamini.memory import Space
-from xlamini.staging.run import program_cache
+from xlamini.staging.run.eager import program_cache
 
 X = np.arange(1.0, 5.0, dtype=np.float32)
 

@@ -10,7 +10,7 @@ import xlamini
 from tests.support.checks import assert_close
 from xlamini import lax, numpy as jnp
 from xlamini.core import close_over
-from xlamini.core.jax_flags import check_static_indices
+from xlamini.core.flags.jax_flags import check_static_indices
 from xlamini.errors import ShapeError, UnexpectedTracerError
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.ref import Ref, addupdate, freeze, get, new_ref, set as set_ref, swap

@@ -12,7 +12,7 @@ import xlamini
 from tests.support.checks import assert_close
 from xlamini import lax, numpy as jnp
 from xlamini.ad import DidntWant, DontWant, GradRef, GradValue
-from xlamini.core.jax_flags import check_static_indices
+from xlamini.core.flags.jax_flags import check_static_indices
 from xlamini.ref import AbstractRef, Ref, addupdate, empty_ref, free_ref, get, new_ref
 
 pytestmark = pytest.mark.sample(3)

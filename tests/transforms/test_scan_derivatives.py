@@ -11,7 +11,7 @@ import xlamini
 from tests.support.checks import assert_close
 from tests.support.loops import CASES, EXACT, W, all_close, both, by_python, floats_of, loop, python_gradient, some
 from xlamini import grad, jit, jvp, lax
-from xlamini.core.tracer import aval_of
+from xlamini.core.tracing.tracer import aval_of
 
 STEP = 1e-5
 FINITE = 2e-6

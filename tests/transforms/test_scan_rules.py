@@ -10,11 +10,11 @@ import pytest
 import xlamini
 from tests.support.checks import assert_close
 from xlamini import debug, grad, jit, lax, make_jaxpr, numpy as jnp, vmap
-from xlamini.core.jaxpr import Equation, Jaxpr, close_over, subjaxprs
-from xlamini.core.primitive import Cost
+from xlamini.core.program.jaxpr import Equation, Jaxpr, close_over, subjaxprs
+from xlamini.core.program.primitive import Cost
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.partial_eval import partial_eval
-from xlamini.staging.run import program_cache
+from xlamini.staging.run.eager import program_cache
 
 W = np.linspace(-0.5, 0.5, 9, dtype=np.float32).reshape(3, 3)
 H = np.array([0.1, -0.2, 0.3], np.float32)

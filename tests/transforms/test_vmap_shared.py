@@ -10,7 +10,7 @@ import xlamini
 from tests.support.checks import assert_close
 from xlamini import lax
 from xlamini.staging.compile.compile_request import CompileRequest
-from xlamini.staging.run import program_cache
+from xlamini.staging.run.eager import program_cache
 
 F32 = np.float32
 RAMP = np.arange(6, dtype=F32).reshape(2, 3)

@@ -9,7 +9,7 @@ import pytest
 
 import xlamini
 from xlamini import grad, jacfwd, jit, jvp, lax, numpy as jnp, random, vmap
-from xlamini.core.jaxpr import close_over
+from xlamini.core.program.jaxpr import close_over
 from xlamini.interpreters.partial_eval import partial_eval
 
 STEP, FINITE, EXACT = 1e-5, 1e-6, 1e-10

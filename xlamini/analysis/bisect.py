@@ -15,8 +15,8 @@ from ml_dtypes import finfo
 from xlamini.analysis.places import Place, place_of
 from xlamini.analysis.unroll import Straight, straightened
 from xlamini.core import Var
-from xlamini.core.api_boundary import api_boundary
-from xlamini.staging.run.jit_function import jit
+from xlamini.core.errors.api_boundary import api_boundary
+from xlamini.staging.run.jit.jit_api import jit
 from xlamini.transforms.derivatives.diff_args import DiffArgs
 
 Key = tuple[Any, ...]

@@ -15,7 +15,7 @@ from xlamini.analysis.cotangents import Cotangents, cotangents
 from xlamini.analysis.places import Place, place_of, span
 from xlamini.analysis.unroll import Unrolled, unrolled
 from xlamini.core import Equation, Var, is_differentiable
-from xlamini.core.api_boundary import api_boundary
+from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.transforms.derivatives.diff_args import DiffArgs
 
 

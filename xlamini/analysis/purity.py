@@ -20,12 +20,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.api_boundary import api_boundary
+from xlamini.core.caching.memo import paused_gc
 from xlamini.core.errors import UnexpectedTracerError
-from xlamini.core.frames import definition, is_hidden, own_files
-from xlamini.core.memo import paused_gc
-from xlamini.staging.run.make_jaxpr import make_jaxpr
-from xlamini.staging.trace.outside import Reached, fingerprint, is_library, is_written, reached_from
+from xlamini.core.errors.api_boundary import api_boundary
+from xlamini.core.errors.frames import definition, is_hidden, own_files
+from xlamini.staging.run.jit.make_jaxpr import make_jaxpr
+from xlamini.staging.trace.reachable_state import Reached, fingerprint, is_library, is_written, reached_from
 
 _HARMLESS = ("logging", "warnings", "linecache")
 """Standard modules whose own use of clocks and files does not change a program."""

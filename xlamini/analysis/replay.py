@@ -18,7 +18,7 @@ import numpy as np
 from xlamini.analysis.places import Place, place_of, span
 from xlamini.analysis.unroll import Straight, straightened
 from xlamini.core import Atom, Equation, Literal
-from xlamini.core.api_boundary import api_boundary
+from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.transforms.derivatives.diff_args import DiffArgs
 
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import Atom, Equation, Jaxpr, Literal, Values, Var
-from xlamini.core.bindable import further
-from xlamini.core.tracer import build
-from xlamini.interpreters.environment import bound, builder, read, write
+from xlamini.core.program.bindable import further
+from xlamini.core.tracing.tracer import build
+from xlamini.interpreters.bindings import bound, builder, read, write
 
 MOST = 100_000
 """The number of equations of a run beyond which it is not unrolled."""

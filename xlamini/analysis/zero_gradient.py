@@ -16,7 +16,7 @@ from xlamini.analysis.cotangents import Cotangents, Edge, cotangents
 from xlamini.analysis.places import Place, place_of, span
 from xlamini.analysis.unroll import Unrolled, unrolled
 from xlamini.core import Equation, Jaxpr, Var, is_differentiable
-from xlamini.core.api_boundary import api_boundary
+from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.interpreters.jvp import jvp
 from xlamini.transforms.custom.custom_call import RuledCall
 from xlamini.transforms.derivatives.diff_args import DiffArgs

@@ -1,7 +1,7 @@
 """What libraries keep in tables or ask for by identity: it stands for nothing in a program of xlamini."""
 from __future__ import annotations
 
-from xlamini.core.primitive import Primitive
+from xlamini.core.program.primitive import Primitive
 
 call_p, closed_call_p = Primitive("call"), Primitive("closed_call")
 get_p, swap_p = Primitive("get"), Primitive("swap")

@@ -11,23 +11,26 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
-from xlamini.core.frames import own_packages
+from xlamini.core.errors.frames import own_packages
 
 CLASSES = {
-    "jax": ("runtime.array.Array", "staging.trace.shape_struct.ShapeDtypeStruct"),
+    "jax": ("runtime.arrays.array.Array", "staging.trace.shape_struct.ShapeDtypeStruct"),
     "jax._src.core": (
-        "core.tracer.Tracer", "core.avals.ShapedArray", "core.primitive.Primitive", "core.jaxpr.ClosedJaxpr",
-        "as_jax.jaxprs.forms.Jaxpr", "core.jaxpr.Jaxpr", "core.jaxpr.Equation", "core.jaxpr.Var", "core.jaxpr.Literal",
+        "core.tracing.tracer.Tracer", "core.program.avals.ShapedArray", "core.program.primitive.Primitive",
+        "core.program.jaxpr.ClosedJaxpr",
+        "as_jax.jaxprs.forms.Jaxpr", "core.program.jaxpr.Jaxpr", "core.program.jaxpr.Equation",
+        "core.program.jaxpr.Var", "core.program.jaxpr.Literal",
     ),
     "jax._src.literals": tuple(
         f"as_jax.jaxprs.literals.{name}" for name in ("TypedComplex", "TypedFloat", "TypedInt", "TypedNdArray")
     ),
-    "jax._src.random.prng": ("runtime.keys.PRNGKeyArray", "runtime.keys.KeyType"),
+    "jax._src.random.prng": ("runtime.arrays.keys.PRNGKeyArray", "runtime.arrays.keys.KeyType"),
     "jax.dtypes": ("core.dtypes.table.prng_key",),
-    "jax.experimental.layout": ("runtime.layout.Format", "runtime.layout.Layout"),
+    "jax.experimental.layout": ("runtime.arrays.layout.Format", "runtime.arrays.layout.Layout"),
     "jax.lax": (
-        "primitives.precision.Precision", "primitives.gather_numbers.GatherDimensionNumbers",
-        "primitives.gather_numbers.ScatterDimensionNumbers", "primitives.gather_numbers.GatherScatterMode",
+        "primitives.base.precision.Precision", "primitives.indexing.gather_numbers.GatherDimensionNumbers",
+        "primitives.indexing.gather_numbers.ScatterDimensionNumbers",
+        "primitives.indexing.gather_numbers.GatherScatterMode",
         "primitives.windows.conv_numbers.ConvDimensionNumbers",
     ),
     "jax.sharding": (

@@ -13,15 +13,15 @@ import numpy as np
 from xlamini import Array
 from xlamini.as_jax.overlay.refusals import refuse, refusing
 from xlamini.core import ShapedArray, aval_of, canonicalize_dtype
-from xlamini.core.config import config
-from xlamini.core.frames import hidden_files, is_hidden
+from xlamini.core.errors.frames import hidden_files, is_hidden
+from xlamini.core.flags.config import config
 from xlamini.core.pytree import PyTreeDef, default_registry, first_difference
 from xlamini.core.pytree.prefix import mismatch
 from xlamini.extend import trace_is_clean
 from xlamini.numpy import asarray, broadcast_to
-from xlamini.primitives.convert_element_type import convert
+from xlamini.primitives.elementwise.convert_element_type import convert
 from xlamini.runtime import ArrayImpl, device_put_value
-from xlamini.runtime.keys import PRNGKeyArray
+from xlamini.runtime.arrays.keys import PRNGKeyArray
 from xlamini.runtime.processes.group import here
 from xlamini.sharding import Sharding
 from xlamini.tree_util import tree_structure

@@ -8,7 +8,7 @@ from importlib import import_module
 from xlamini.as_jax.finder import OVERLAY, JaxFinder
 from xlamini.as_jax.jaxprs.install import install
 from xlamini.as_jax.names import rename, use_jax_names
-from xlamini.core.jax_flags import check_static_indices, warn_of_narrowing
+from xlamini.core.flags.jax_flags import check_static_indices, warn_of_narrowing
 from xlamini.core.real_jax import imported_jax, importer_of, installed_jax
 
 

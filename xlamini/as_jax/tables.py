@@ -84,8 +84,8 @@ _LINALG = """cholesky_p eig_p eigh_p hessenberg_p householder_product_p lu_p qr_
 
 _NAMES: dict[str, dict[str, str]] = {
     "jax._src.ad_util": {
-        "xlamini.primitives.elementwise": "add_any_p=add_any",
-        "xlamini.primitives.identity": "stop_gradient_p",
+        "xlamini.primitives.base.elementwise": "add_any_p=add_any",
+        "xlamini.primitives.placement.identity": "stop_gradient_p",
     },
     "jax._src.ad_checkpoint": {"xlamini.transforms.remat.checkpoint": "remat_p=checkpoint_p"},
     "jax._src.api_util": {_PRIVATE_NAMES: "infer_argnums_and_argnames"},
@@ -99,7 +99,7 @@ _NAMES: dict[str, dict[str, str]] = {
         "jax._src.util": "safe_map safe_zip",
         "collections.abc": "AxisName=Hashable",
         "operator": "definitely_equal_shape=eq",
-        "xlamini.core.jaxpr": "JaxprEqnContext=EquationContext",
+        "xlamini.core.program.jaxpr": "JaxprEqnContext=EquationContext",
         "xlamini.extend": "trace_state_clean=trace_is_clean",
         "xlamini.interpreters.physical": "physical_aval",
     },
@@ -111,17 +111,17 @@ _NAMES: dict[str, dict[str, str]] = {
     "jax._src.lax.utils": {_PRIVATE_NAMES: "int_dtype_for_dim int_dtype_for_shape"},
     "jax._src.literals": {"xlamini.as_jax.jaxprs.literals": "TypedComplex TypedFloat TypedInt TypedNdArray"},
     "jax._src.op_shardings": {_PRIVATE_NAMES: "are_hlo_shardings_equal is_hlo_sharding_replicated"},
-    "jax._src.random.prng": {"xlamini.runtime.keys": "KeyTy=KeyType KeyType PRNGKeyArray"},
+    "jax._src.random.prng": {"xlamini.runtime.arrays.keys": "KeyTy=KeyType KeyType PRNGKeyArray"},
     "jax._src.traceback_util": {
         _PRIVATE_NAMES: "_exclude_paths include_frame",
-        "xlamini.core.api_boundary": "api_boundary",
-        "xlamini.core.frames": "register_exclusion=hide_file",
+        "xlamini.core.errors.api_boundary": "api_boundary",
+        "xlamini.core.errors.frames": "register_exclusion=hide_file",
     },
     "jax._src.tree_util": {_PRIVATE_NAMES: "_registry prefix_errors"},
     "jax._src.typing": {_PRIVATE_NAMES: "Shape", "numpy": "DType=dtype", "xlamini": "Array"},
     "jax._src.dispatch": {
         "xlamini.as_jax.overlay.primitive": "apply_primitive",
-        "xlamini.runtime.effects": "wait_for_tokens=effects_barrier",
+        "xlamini.runtime.execution.effects": "wait_for_tokens=effects_barrier",
     },
     "jax._src.lib": {"jaxlib": "_jax xla_client version", "jaxlib._jax": "jax_jit pytree"},
     "jax._src.util": {"functools": "cache=lru_cache memoize=cache weakref_lru_cache=lru_cache"},
@@ -142,7 +142,10 @@ _NAMES: dict[str, dict[str, str]] = {
         _KEYS: "UNSPECIFIED UnspecifiedValue",
         "xlamini.runtime.sharding": "make_single_device_sharding",
     },
-    "jax._src.state.types": {"xlamini.core.ref_cells": "AbstractRef", "xlamini.numpy.ref_views": "TransformedRef"},
+    "jax._src.state.types": {
+        "xlamini.core.program.ref_cells": "AbstractRef",
+        "xlamini.numpy.ref_views": "TransformedRef",
+    },
     "jax._src.effects": {
         _KEYS: """
             control_flow_allowed_effects custom_derivatives_allowed_effects lowerable_effects remat_allowed_effects""",
@@ -160,10 +163,10 @@ _NAMES: dict[str, dict[str, str]] = {
         _KEYS: "call_p closed_call_p empty2_p get_p ragged_all_to_all_p swap_p",
         "xlamini.custom_derivatives": "custom_jvp_call_p custom_vjp_call_p",
         "xlamini.lax.linalg": _LINALG,
-        "xlamini.primitives.elementwise": "add_jaxvals_p=add_any",
-        "xlamini.primitives.random_keys": """
+        "xlamini.primitives.base.elementwise": "add_jaxvals_p=add_any",
+        "xlamini.primitives.random.random_keys": """
             random_bits_p=bits_p random_fold_in_p=fold_in_p random_seed_p=seed_p random_split_p=split_p""",
-        "xlamini.primitives.threefry": "threefry2x32_p",
+        "xlamini.primitives.random.threefry": "threefry2x32_p",
         "xlamini.random.gamma": "random_gamma_p",
         "xlamini.staging.call.call": "jit_p",
         "xlamini.transforms.custom.linear_map": "custom_lin_p",
@@ -175,7 +178,7 @@ _NAMES: dict[str, dict[str, str]] = {
     "jax.extend.ifrt_programs": {_PRIVATE_NAMES: "ifrt_programs"},
     "jax.extend.mlir": {"jaxlib.mlir": "ir passmanager"},
     "jax.extend.mlir.dialects": _DIALECTS,
-    "jax.interpreters.ad": {"xlamini.primitives.elementwise": "add_jaxvals=add_any add_jaxvals_p=add_any"},
+    "jax.interpreters.ad": {"xlamini.primitives.base.elementwise": "add_jaxvals=add_any add_jaxvals_p=add_any"},
     "jax.interpreters.batching": {"xlamini.numpy": "make_iota=arange"},
     "jax.interpreters.mlir": {"xlamini.sharding": "Mesh"},
     "jax.interpreters.xla": {"jaxlib._jax": "Backend=Client"},

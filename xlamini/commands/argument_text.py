@@ -12,7 +12,7 @@ import numpy as np
 
 import xlamini
 from xlamini.core.dtypes import scalar_types, short_name
-from xlamini.core.variables import near
+from xlamini.core.flags.environment_variables import near
 
 _TOKEN = re.compile(r"""\s*([A-Za-z_]\w*\[[^\]]*\]|"[^"]*"|'[^']*'|[\w.+-]+|[][{}(),:])""")
 _CLOSING = {"[": "]", "(": ")", "{": "}"}

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from xlamini import errors
-from xlamini.core.error_page import address
+from xlamini.core.errors.error_page import address
 
 NAMES: list[str] = vars(errors)["__all__"]
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import xlamini
 from xlamini.commands.argument_text import filled, parse_argument
-from xlamini.core.variables import near
+from xlamini.core.flags.environment_variables import near
 from xlamini.inspection.limits import parse_limit
 from xlamini.inspection.schema import read_report
 from xlamini.inspection.text import LEAST_WIDTH, SCREENS

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 import xlamini
 from xlamini.core import Primitive
-from xlamini.core.bindable import primitives
-from xlamini.core.frames import definition
+from xlamini.core.errors.frames import definition
+from xlamini.core.program.bindable import primitives
 
 RULES = ("shape_rule", "jvp", "transpose", "batch", "form", "lower", "cost")
 FACETS = ("sharding", "memory", "checks")

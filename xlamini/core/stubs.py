@@ -12,7 +12,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from xlamini.core.api_boundary import make_edge
+from xlamini.core.errors.api_boundary import make_edge
 
 Attached = tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]
 

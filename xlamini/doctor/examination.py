@@ -4,7 +4,8 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from xlamini.core import PlatformError, device_flags
+from xlamini.core import PlatformError
+from xlamini.core.flags import device_flags
 from xlamini.doctor.outcome import Outcome, try_platform
 from xlamini.doctor.problems import Problem, of_platform, of_process
 from xlamini.runtime.devices import hardware

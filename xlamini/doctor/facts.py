@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import xlamini
-from xlamini.core.cache_flags import least_seconds, most_bytes
+from xlamini.core.flags.cache_flags import least_seconds, most_bytes
 from xlamini.runtime.devices.plugins import WHEELS, Plugin
 from xlamini.runtime.files.cache_folder import folder, why_off
 from xlamini.runtime.files.disk_cache import files_in

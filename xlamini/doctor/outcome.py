@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any
 
-from xlamini.core import device_flags
+from xlamini.core.flags import device_flags
 from xlamini.doctor.trial import MARK
 
 _GRACE = 5.0

@@ -8,4 +8,4 @@ from xlamini.transforms.checkify.api import (
 from xlamini.transforms.checkify.error import (
     Error as Error, JaxRuntimeError as JaxRuntimeError, init_error as init_error,
 )
-from xlamini.staging.run.place import Place as Place
+from xlamini.staging.run.diagnostics.failure_location import Place as Place

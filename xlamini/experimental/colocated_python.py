@@ -23,7 +23,7 @@ from typing import Any, overload
 import numpy as np
 
 from xlamini.core import flatten_from_user, unflatten
-from xlamini.core.api_boundary import api_boundary
+from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.core.sharding.abstract_mesh import AxesOfMesh
 from xlamini.runtime import ArrayImpl
 from xlamini.runtime.devices.platforms import Device, devices as devices_of

@@ -7,7 +7,7 @@ from typing import Any
 
 from xlamini import numpy as jnp
 from xlamini.core import Jaxpr, ShapeError, aval_of, flatten_from_user, is_differentiable, unflatten
-from xlamini.core.api_boundary import edge_of_face as _edge_of_face
+from xlamini.core.errors.api_boundary import edge_of_face as _edge_of_face
 from xlamini.interpreters.jet import push_jet
 from xlamini.numpy.arguments import as_operand
 from xlamini.primitives import broadcast_in_dim, convert, mul

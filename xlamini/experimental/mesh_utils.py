@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.api_boundary import edge_of_face as _edge_of_face
+from xlamini.core.errors.api_boundary import edge_of_face as _edge_of_face
 from xlamini.runtime.devices.platforms import devices as all_devices
 
 __all__ = ["create_device_mesh", "create_hybrid_device_mesh"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from xlamini import numpy as jnp
 from xlamini.core import ShapeError, aval_of, is_differentiable, tree_flatten, tree_leaves, tree_unflatten
-from xlamini.core.api_boundary import edge_of_face as _edge_of_face
+from xlamini.core.errors.api_boundary import edge_of_face as _edge_of_face
 from xlamini.core.pytree import first_difference, tree_structure
 from xlamini.experimental.dormand_prince import Limits, integrate
 from xlamini.numpy.arguments import as_operand

@@ -17,8 +17,8 @@ import numpy as np
 
 from xlamini import random
 from xlamini.core import api_boundary_methods, aval_of
-from xlamini.core.api_boundary import edge_of_face as _edge_of_face
-from xlamini.core.state import state
+from xlamini.core.errors.api_boundary import edge_of_face as _edge_of_face
+from xlamini.core.tracing.state import state
 from xlamini.numpy.creation import zeros
 from xlamini.numpy.refs import Ref, addupdate, new_ref
 from xlamini.numpy.repeating import broadcast_shapes

@@ -13,7 +13,7 @@ from typing import Any
 
 from xlamini import numpy as jnp
 from xlamini.core import ShapeError
-from xlamini.core.api_boundary import edge_of_face as _edge_of_face
+from xlamini.core.errors.api_boundary import edge_of_face as _edge_of_face
 from xlamini.nn.activations import sigmoid
 from xlamini.random.uniform import uniform
 from xlamini.runtime import Array

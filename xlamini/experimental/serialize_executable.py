@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xlamini.core import PyTreeDef
-from xlamini.core.api_boundary import edge_of_face as _edge_of_face
+from xlamini.core.errors.api_boundary import edge_of_face as _edge_of_face
 from xlamini.runtime import Device
 from xlamini.staging.aot.load import load_apart as _load_apart
 from xlamini.staging.aot.stages import Compiled

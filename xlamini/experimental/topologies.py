@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.api_boundary import edge_of_face as _edge_of_face
 from xlamini.core.errors import TargetError
+from xlamini.core.errors.api_boundary import edge_of_face as _edge_of_face
 from xlamini.experimental.mesh_utils import create_device_mesh
 from xlamini.runtime import Device, Mesh
 from xlamini.runtime.devices.platforms import devices

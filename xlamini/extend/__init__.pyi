@@ -1,17 +1,17 @@
 # The public names, for type checkers and for Python, which reads this file at import (core/stubs.py).
-from xlamini.core.avals import ShapedArray as ShapedArray
-from xlamini.core.effects import Effect as Effect
-from xlamini.core.evaluation import eval_jaxpr as eval_jaxpr, jaxpr_as_fun as jaxpr_as_fun
-from xlamini.core.jaxpr import (
+from xlamini.core.program.avals import ShapedArray as ShapedArray
+from xlamini.core.program.effects import Effect as Effect
+from xlamini.core.program.evaluation import eval_jaxpr as eval_jaxpr, jaxpr_as_fun as jaxpr_as_fun
+from xlamini.core.program.jaxpr import (
     Atom as Atom, ClosedJaxpr as ClosedJaxpr, Equation as Equation, Jaxpr as Jaxpr, jaxprs_in as jaxprs_in,
     Literal as Literal, Var as Var,
 )
-from xlamini.core.primitive import Axis as Axis, Cost as Cost
+from xlamini.core.program.primitive import Axis as Axis, Cost as Cost
 from xlamini.core.sharding.factors import (
     alike as alike, broadcasting as broadcasting, Factors as Factors, in_front as in_front, reducing as reducing,
 )
-from xlamini.core.memo import clear_caches as clear_caches
-from xlamini.core.tracer import Tracer as Tracer
+from xlamini.core.caching.memo import clear_caches as clear_caches
+from xlamini.core.tracing.tracer import Tracer as Tracer
 from xlamini.core.dtypes.table import ExtendedDType as ExtendedDType
 from xlamini.extend.dtypes import define_dtype as define_dtype, packed as packed, unpacked as unpacked
 from xlamini.extend.interface import version as version

@@ -14,9 +14,9 @@ from xlamini.core import Avals, ExtendedDType, ShapedArray, Values, aval_of, is_
 from xlamini.core.dtypes.table import extended
 from xlamini.extend.rules import as_value
 from xlamini.primitives import convert
-from xlamini.primitives.random_keys import KeyPrimitive
+from xlamini.primitives.random.random_keys import KeyPrimitive
 from xlamini.random import key_arrays  # which gives arrays of extended dtypes indexing and the like
-from xlamini.runtime.to_device import device_put_value
+from xlamini.runtime.arrays.to_device import device_put_value
 
 
 class Elements(KeyPrimitive):

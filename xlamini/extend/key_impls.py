@@ -10,13 +10,13 @@ import numpy as np
 from xlamini.core import Shape, aval_of, enable_x64, literal
 from xlamini.extend.rules import as_value
 from xlamini.primitives import convert
-from xlamini.primitives.bitwise import bitwise_or, shift_left
-from xlamini.primitives.generators import ALGORITHMS, GENERATORS, Algorithm
-from xlamini.primitives.promotion import broadcast_to
-from xlamini.primitives.shape import broadcast_in_dim, reshape
-from xlamini.primitives.tangent_ops import zeros
+from xlamini.primitives.base.promotion import broadcast_to
+from xlamini.primitives.base.tangent_ops import zeros
+from xlamini.primitives.elementwise.bitwise import bitwise_or, shift_left
+from xlamini.primitives.random.generators import ALGORITHMS, GENERATORS, Algorithm
+from xlamini.primitives.shape.shape import broadcast_in_dim, reshape
 from xlamini.runtime import KeyType
-from xlamini.runtime.keys import Generator
+from xlamini.runtime.arrays.keys import Generator
 from xlamini.transforms.vmap import vmap
 
 _UINT64 = np.dtype(np.uint64)

@@ -5,10 +5,10 @@ import sys
 from typing import Any, NoReturn
 
 from xlamini.core import Params, Primitive as CorePrimitive
+from xlamini.core.caching.structure import Identity, hashable
 from xlamini.core.errors import MissingRule
-from xlamini.core.primitive import PURE
-from xlamini.core.state import state
-from xlamini.core.structure import Identity, hashable
+from xlamini.core.program.primitive import PURE
+from xlamini.core.tracing.state import state
 from xlamini.staging import jit
 
 HOW = {

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 from xlamini.core import Primitive
-from xlamini.core.bindable import primitives
-from xlamini.core.memo import clear_caches
+from xlamini.core.caching.memo import clear_caches
+from xlamini.core.program.bindable import primitives
 
 Rule = Callable[..., Any]
 F = TypeVar("F", bound=Rule)

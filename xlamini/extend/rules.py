@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 from xlamini.core import Avals, Literal, Params, Primitive, ShapedArray, Tracer, Values, aval_of, has_shape_and_dtype
-from xlamini.core.state import state
-from xlamini.core.tangents import Linear, Zero, cotangent_aval, is_zero, tangent_aval
-from xlamini.core.tracer import TangentBuilder
+from xlamini.core.program.tangents import Linear, Zero, cotangent_aval, is_zero, tangent_aval
+from xlamini.core.tracing.state import state
+from xlamini.core.tracing.tracer import TangentBuilder
 from xlamini.extend.primitive import Primitive as NamedPrimitive
 from xlamini.extend.rule_tables import Rule, RuleTable
 from xlamini.runtime import device_put_value

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import float0, register_pytree_node
-from xlamini.core.activity import differentiated_input
-from xlamini.core.state import state
-from xlamini.core.tangents import Linear, Zero, is_linear, is_zero
+from xlamini.core.program.activity_analysis import differentiated_input
+from xlamini.core.program.tangents import Linear, Zero, is_linear, is_zero
+from xlamini.core.tracing.state import state
 from xlamini.extend.rules import as_value
-from xlamini.primitives.tangent_ops import add_tangents, zeros
+from xlamini.primitives.base.tangent_ops import add_tangents, zeros
 
 register_pytree_node(Zero, lambda zero: ((), zero.aval), lambda aval, _: Zero(aval))
 register_pytree_node(Linear, lambda operand: ((), operand.aval), lambda aval, _: Linear(aval))

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import Avals, Builder, ClosedJaxpr, Equation, Jaxpr, Params, ShapedArray, Tracer, Values, Var, active
-from xlamini.core.bindable import further
-from xlamini.core.compile_time import Evaluation
-from xlamini.core.state import state
-from xlamini.core.tracer import build
+from xlamini.core.program.bindable import further
+from xlamini.core.tracing.compile_time import Evaluation
+from xlamini.core.tracing.state import state
+from xlamini.core.tracing.tracer import build
 from xlamini.extend.rules import as_value, as_values
-from xlamini.interpreters.environment import bound, read
+from xlamini.interpreters.bindings import bound, read
 
 
 def trace_is_clean() -> bool:

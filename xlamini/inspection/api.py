@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from xlamini.core.api_boundary import api_boundary
-from xlamini.staging.run.jit_function import jit
+from xlamini.core.errors.api_boundary import api_boundary
+from xlamini.staging.run.jit.jit_api import jit
 from xlamini.staging.trace.arguments import check_callable
 
 if TYPE_CHECKING:

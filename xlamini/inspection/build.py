@@ -15,7 +15,7 @@ from xlamini.analysis.lints.finding import Finding
 from xlamini.analysis.lints.lint import found_in, program_of
 from xlamini.core import Jaxpr, Values, paused_gc
 from xlamini.core.errors import JaxRuntimeError, PlatformError, TargetError
-from xlamini.core.frames import own_files
+from xlamini.core.errors.frames import own_files
 from xlamini.core.version import __version__
 from xlamini.inspection.findings import findings_of
 from xlamini.inspection.memory import memory_of
@@ -32,8 +32,8 @@ from xlamini.runtime.versions import JAXLIB
 from xlamini.staging.aot.stages import Lowered, Traced
 from xlamini.staging.compile.compile_request import CompileRequest
 from xlamini.staging.compile.ledger import Compilations
-from xlamini.staging.run.jit import Jitted
-from xlamini.staging.run.jit_caches import SharedCaches
+from xlamini.staging.run.jit.jit_caches import SharedCaches
+from xlamini.staging.run.jit.jitted_function import Jitted
 
 T = TypeVar("T")
 Place = tuple[str, Target | None]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from xlamini.analysis.lints.finding import Finding
-from xlamini.runtime.host_memory import shown_bytes
+from xlamini.runtime.execution.host_memory import shown_bytes
 
 MOST = 7
 Content = dict[str, Any]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from typing import Any, NamedTuple
 
-from xlamini.core.variables import near
+from xlamini.core.flags.environment_variables import near
 from xlamini.inspection.equations import Report, alike
 from xlamini.inspection.layout import columns
 from xlamini.inspection.line_costs import Mover, amounts, movers

@@ -1,7 +1,7 @@
 """The equations around one: what its operands come from, and what its results go to."""
 from __future__ import annotations
 
-from xlamini.core.variables import near
+from xlamini.core.flags.environment_variables import near
 from xlamini.inspection.equations import Report, final_rows, rows_of, users
 
 MOST_NODES = 60

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from xlamini.core.variables import near
+from xlamini.core.flags.environment_variables import near
 from xlamini.inspection.equations import Report
 
 Target = Mapping[str, Any]

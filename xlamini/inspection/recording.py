@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any, NamedTuple
 
-from xlamini.core import Jaxpr, config
-from xlamini.core.call_graph import call_graph
+from xlamini.core import Jaxpr
 from xlamini.core.events import REWRITTEN, Phase, subscribe
+from xlamini.core.flags import config
+from xlamini.core.program.call_graph import call_graph
 
 
 class Rewrite(NamedTuple):

@@ -13,7 +13,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from xlamini.core.file_errors import ReportFormatError
+from xlamini.core.errors.file_errors import ReportFormatError
 from xlamini.core.version import __version__
 
 VERSION = 1

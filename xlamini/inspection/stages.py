@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from xlamini.core import Equation, Jaxpr
-from xlamini.core.printing import lines_with_equations
+from xlamini.core.program.printing import lines_with_equations
 from xlamini.inspection.recording import Rewrite
 from xlamini.inspection.stablehlo import Text
 from xlamini.inspection.table import Table

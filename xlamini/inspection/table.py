@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from xlamini.core import Cost, Equation, Jaxpr, Literal, Primitive, Var
-from xlamini.core.call_graph import call_graph, first_paths
-from xlamini.core.equation_kind import equation_cost
-from xlamini.core.form_call import original
-from xlamini.core.frames import definition, own_files
-from xlamini.core.jaxpr import Provenance, subjaxprs
-from xlamini.core.memo import memoised
-from xlamini.primitives.elementwise import Elementwise
+from xlamini.core.caching.memo import memoised
+from xlamini.core.errors.frames import definition, own_files
+from xlamini.core.program.call_graph import call_graph, first_paths
+from xlamini.core.program.equation_kind import equation_cost
+from xlamini.core.program.form_call import original
+from xlamini.core.program.jaxpr import Provenance, subjaxprs
+from xlamini.primitives.base.elementwise import Elementwise
 from xlamini.staging.call.higher_order import HigherOrder
 from xlamini.staging.compile.cost_report import Place, direction_of
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import re
 
-from xlamini.core.variables import near
-from xlamini.runtime.host_memory import shown_bytes
+from xlamini.core.flags.environment_variables import near
+from xlamini.runtime.execution.host_memory import shown_bytes
 
 BYTES = {"B": 1, "KB": 10**3, "KiB": 2**10, "MB": 10**6, "MiB": 2**20, "GB": 10**9, "GiB": 2**30, "TB": 10**12}
 BYTES["TiB"] = 2**40

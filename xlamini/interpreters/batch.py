@@ -23,10 +23,10 @@ from xlamini.core import (
     memoised,
     rewrite,
 )
-from xlamini.core.jaxpr import derived
+from xlamini.core.program.jaxpr import derived
 from xlamini.core.sharding.manual_axes import named_axes
-from xlamini.core.tracer import build
-from xlamini.interpreters.environment import bound, builder, noted, read
+from xlamini.core.tracing.tracer import build
+from xlamini.interpreters.bindings import bound, builder, noted, read
 from xlamini.interpreters.rule_cache import rewrite_once_per_kind
 from xlamini.primitives import move_batch_dim
 

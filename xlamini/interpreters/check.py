@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import Equation, Jaxpr, Values, Var, aval_of, is_differentiable, rewrite
-from xlamini.core.bindable import further
-from xlamini.core.jaxpr import Provenance, derived
-from xlamini.core.tracer import build
-from xlamini.interpreters.environment import bound, builder, read
+from xlamini.core.program.bindable import further
+from xlamini.core.program.jaxpr import Provenance, derived
+from xlamini.core.tracing.tracer import build
+from xlamini.interpreters.bindings import bound, builder, read
 from xlamini.interpreters.error_values import Part, Trail
 from xlamini.interpreters.roles import role_of
 

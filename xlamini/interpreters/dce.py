@@ -5,7 +5,7 @@ import operator
 from collections.abc import Sequence
 
 from xlamini.core import Atom, Equation, Jaxpr, rewrite
-from xlamini.core.bindable import further
+from xlamini.core.program.bindable import further
 
 
 @rewrite

@@ -13,16 +13,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import Shape, ShapedArray, aval_of, hooks, is_differentiable, literal
-from xlamini.core.checks import Failure, Message
-from xlamini.core.jaxpr import Equation, Literal, Var
+from xlamini.core.program.checks import Failure, Message
+from xlamini.core.program.jaxpr import Equation, Literal, Var
 from xlamini.primitives import convert, ge, gt, lt, move_batch_dim, stop_gradient, zeros
-from xlamini.primitives.arithmetic import add, sub
-from xlamini.primitives.concatenate import concatenate
-from xlamini.primitives.dynamic_slice import dynamic_index_in_dim
-from xlamini.primitives.first_bad import NOWHERE, first_bad, look_at_p, one_more
-from xlamini.primitives.pad import pad
-from xlamini.primitives.select import where
-from xlamini.primitives.shape import broadcast_in_dim, expand_dims, reshape
+from xlamini.primitives.elementwise.arithmetic import add, sub
+from xlamini.primitives.elementwise.select import where
+from xlamini.primitives.indexing.dynamic_slice import dynamic_index_in_dim
+from xlamini.primitives.reductions.first_bad import NOWHERE, first_bad, look_at_p, one_more
+from xlamini.primitives.shape.concatenate import concatenate
+from xlamini.primitives.shape.pad import pad
+from xlamini.primitives.shape.shape import broadcast_in_dim, expand_dims, reshape
 
 _INT32 = np.dtype(np.int32)
 

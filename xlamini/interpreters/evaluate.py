@@ -4,9 +4,9 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.core import Jaxpr, Values
-from xlamini.core.state import state
-from xlamini.core.tracer import TangentBuilder
-from xlamini.interpreters.environment import bound, read, write
+from xlamini.core.tracing.state import state
+from xlamini.core.tracing.tracer import TangentBuilder
+from xlamini.interpreters.bindings import bound, read, write
 
 
 def evaluate(jaxpr: Jaxpr, operands: Values) -> list[Any]:

@@ -5,8 +5,9 @@
 It runs after all transformations and before lowering, so that each transformation meets the primitive itself. An array
 that a rule captures becomes a constvar, and with that a hidden argument of the compiled program.
 
-A variable of a user's type (core/hi_types.py) becomes the arrays that it is made of, among inputs, results and operands
-too. The `expand` rules see its values: objects of the user's class, whose arrays are those of the expanded program.
+A variable of a user's type (core/program/hi_types.py) becomes the arrays that it is made of, among inputs, results and
+operands too. The `expand` rules see its values: objects of the user's class, whose arrays are those of the expanded
+program.
 """
 from __future__ import annotations
 
@@ -15,12 +16,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core import Avals, Equation, Jaxpr, Params, ShapedArray, Values, aval_of, hooks, rewrite
-from xlamini.core.bindable import further
-from xlamini.core.hi_types import HiAval, fits, has_hi, lo_avals, lo_types, lowered, raised
-from xlamini.core.jaxpr import derived, expands, is_expanded
-from xlamini.core.rewriting import rewritten_params
-from xlamini.core.tracer import build
-from xlamini.interpreters.environment import bound, builder, read
+from xlamini.core.program.bindable import further
+from xlamini.core.program.hi_types import HiAval, fits, has_hi, lo_avals, lo_types, lowered, raised
+from xlamini.core.program.jaxpr import derived, expands, is_expanded
+from xlamini.core.program.rewriting import rewritten_params
+from xlamini.core.tracing.tracer import build
+from xlamini.interpreters.bindings import bound, builder, read
 from xlamini.primitives import convert, placed_as
 
 

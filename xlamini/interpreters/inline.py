@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xlamini.core import Atom, CallLike, Equation, Jaxpr, Var, rewrite
-from xlamini.core.jaxpr import Provenance
+from xlamini.core.program.jaxpr import Provenance
 
 
 @rewrite

@@ -20,14 +20,14 @@ from math import comb
 from typing import Any, NamedTuple
 
 from xlamini.core import CallLike, Equation, Jaxpr, Values, Var, aval_of, is_differentiable
-from xlamini.core.equation_kind import as_jaxpr
-from xlamini.core.jaxpr import Provenance, derived
+from xlamini.core.program.equation_kind import as_jaxpr
+from xlamini.core.program.jaxpr import Provenance, derived
+from xlamini.interpreters.bindings import bound, builder, read
 from xlamini.interpreters.dce import dce
-from xlamini.interpreters.environment import bound, builder, read
 from xlamini.interpreters.jvp import jvp, scatter_where
 from xlamini.interpreters.rule_cache import rewrite_once_per_kind
 from xlamini.primitives import mul, zeros
-from xlamini.primitives.tangent_ops import add_tangents, of_type
+from xlamini.primitives.base.tangent_ops import add_tangents, of_type
 
 Curve = list[Any]
 """The derivatives of a value from order 0 on, as far as they are known."""

@@ -22,11 +22,11 @@ from xlamini.core import (
     rewrite,
     tangent_aval,
 )
-from xlamini.core.bindable import further
-from xlamini.core.equation_kind import as_jaxpr
-from xlamini.core.jaxpr import derived
-from xlamini.core.tracer import build
-from xlamini.interpreters.environment import bound, builder, read
+from xlamini.core.program.bindable import further
+from xlamini.core.program.equation_kind import as_jaxpr
+from xlamini.core.program.jaxpr import derived
+from xlamini.core.tracing.tracer import build
+from xlamini.interpreters.bindings import bound, builder, read
 from xlamini.interpreters.rule_cache import rewrite_once_per_kind
 from xlamini.primitives import instantiated
 

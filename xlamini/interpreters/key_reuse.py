@@ -7,8 +7,8 @@ reported is a reuse, and some are not found.
 from __future__ import annotations
 
 from xlamini.core import Jaxpr, Var, once, subjaxprs
-from xlamini.core.jaxpr import Equation
-from xlamini.core.key_uses import NO_USES, Consumed, KeyUses, Part, Path, Reuse, overlap
+from xlamini.core.program.jaxpr import Equation
+from xlamini.core.program.key_uses import NO_USES, Consumed, KeyUses, Part, Path, Reuse, overlap
 
 
 @once

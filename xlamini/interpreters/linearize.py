@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from xlamini.core import Builder, Equation, Jaxpr, Tracer, Values, active, close_over, is_zero, rewrite, tangent_aval
-from xlamini.core.jaxpr import derived
-from xlamini.core.tracer import TangentBuilder
-from xlamini.interpreters.environment import builder
+from xlamini.core.program.jaxpr import derived
+from xlamini.core.tracing.tracer import TangentBuilder
+from xlamini.interpreters.bindings import builder
 from xlamini.interpreters.jvp import Mask, instantiate_marked, push_forward, scatter_where, with_symbolic_zeros
 from xlamini.interpreters.residuals import gather_residuals, locate_residuals
 from xlamini.interpreters.rule_cache import rewrite_once_per_kind

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from xlamini.core import Builder, Jaxpr, Tracer, Values, Var, active, close_over, rewrite
-from xlamini.core.bindable import further
-from xlamini.core.jaxpr import derived
-from xlamini.core.tracer import TangentBuilder
-from xlamini.interpreters.environment import read, write
+from xlamini.core.program.bindable import further
+from xlamini.core.program.jaxpr import derived
+from xlamini.core.tracing.tracer import TangentBuilder
+from xlamini.interpreters.bindings import read, write
 from xlamini.interpreters.jvp import Mask
 from xlamini.interpreters.residuals import gather_residuals, locate_residuals
 

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core import Axis, Equation, ExtendedDType, Jaxpr, ShapedArray, Values, rewrite, subjaxprs
-from xlamini.core.bindable import around, further
-from xlamini.core.jaxpr import derived
-from xlamini.core.rewriting import rewritten_params
-from xlamini.core.tracer import build
-from xlamini.interpreters.environment import bound, builder, read, write
+from xlamini.core.program.bindable import around, further
+from xlamini.core.program.jaxpr import derived
+from xlamini.core.program.rewriting import rewritten_params
+from xlamini.core.tracing.tracer import build
+from xlamini.interpreters.bindings import bound, builder, read, write
 from xlamini.primitives import index_in_dim, move_batch_dim
 
 

@@ -10,9 +10,9 @@ from collections.abc import Container, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import REMATERIALIZABLE, Atom, Builder, Equation, Jaxpr, Tracer, Values, Var
-from xlamini.core.tracer import build
+from xlamini.core.tracing.tracer import build
+from xlamini.interpreters.bindings import builder
 from xlamini.interpreters.dce import dce
-from xlamini.interpreters.environment import builder
 from xlamini.interpreters.evaluate import evaluate
 
 

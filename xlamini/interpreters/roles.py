@@ -1,7 +1,7 @@
 """What an equation computes, by the rewrites that made it: a primal value, a tangent, or a cotangent."""
 from __future__ import annotations
 
-from xlamini.core.jaxpr import Equation, Provenance
+from xlamini.core.program.jaxpr import Equation, Provenance
 
 PRIMAL, TANGENT, COTANGENT = "primal", "tangent", "cotangent"
 _FORWARD = ("jvp", "linearize", "jet")

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini.core import Equation, Literal, ShapedArray
-from xlamini.core.config import trace_context_key
-from xlamini.core.equation_kind import as_jaxpr, derived
+from xlamini.core.flags.config import trace_context_key
+from xlamini.core.program.equation_kind import as_jaxpr, derived
 
 
 def rewrite_once_per_kind(rewrite: Callable[..., Any], eqn: Equation, notes: Sequence[Any], *options: Any) -> Any:

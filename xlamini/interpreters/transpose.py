@@ -26,17 +26,17 @@ from xlamini.core import (
     is_zero,
     rewrite,
 )
-from xlamini.core.bindable import further
-from xlamini.core.concretization import Unknown, values_together
 from xlamini.core.errors import MissingRule
-from xlamini.core.jaxpr import derived
-from xlamini.core.tangents import Linear, dual_aval
-from xlamini.core.tracer import build
-from xlamini.interpreters.environment import builder, read
+from xlamini.core.program.bindable import further
+from xlamini.core.program.jaxpr import derived
+from xlamini.core.program.tangents import Linear, dual_aval
+from xlamini.core.tracing.concretization import Unknown, values_together
+from xlamini.core.tracing.tracer import build
+from xlamini.interpreters.bindings import builder, read
 from xlamini.interpreters.jvp import Mask, instantiate_marked, scatter_where
 from xlamini.interpreters.rule_cache import rewrite_once_per_kind
 from xlamini.primitives import placed_as
-from xlamini.primitives.tangent_ops import add_tangents, of_type
+from xlamini.primitives.base.tangent_ops import add_tangents, of_type
 
 
 @rewrite

@@ -33,18 +33,18 @@ from xlamini.lax.shapes import (
     broadcast_like as broadcast_like, broadcast_shapes as broadcast_shapes, broadcast_to_rank as broadcast_to_rank,
     collapse as collapse, dtype as dtype, shape_as_value as shape_as_value,
 )
-from xlamini.primitives.accuracy import AccuracyMode as AccuracyMode, Tolerance as Tolerance
-from xlamini.primitives.approx_top_k import (
+from xlamini.primitives.base.accuracy import AccuracyMode as AccuracyMode, Tolerance as Tolerance
+from xlamini.primitives.reductions.approx_top_k import (
     approx_max_k as approx_max_k, approx_min_k as approx_min_k, approx_top_k_p as approx_top_k_p,
 )
-from xlamini.primitives.arg_extrema import (
+from xlamini.primitives.reductions.arg_extrema import (
     argmax as argmax, argmax_p as argmax_p, argmin as argmin, argmin_p as argmin_p,
 )
-from xlamini.primitives.arithmetic import (
+from xlamini.primitives.elementwise.arithmetic import (
     abs as abs, add as add, div as div, max as max, min as min, mulhi as mulhi, neg as neg, rem as rem, sign as sign,
     sub as sub,
 )
-from xlamini.primitives.bitwise import (
+from xlamini.primitives.elementwise.bitwise import (
     bitwise_and as bitwise_and, bitwise_not as bitwise_not, bitwise_or as bitwise_or, bitwise_xor as bitwise_xor,
     clz as clz, population_count as population_count, shift_left as shift_left,
     shift_right_arithmetic as shift_right_arithmetic, shift_right_logical as shift_right_logical,
@@ -66,110 +66,118 @@ from xlamini.primitives.collectives.reductions import (
     pmax as pmax, pmax_p as pmax_p, pmean as pmean, pmin as pmin, pmin_p as pmin_p, psum as psum, psum_p as psum_p,
 )
 from xlamini.primitives.collectives.sending import pcast as pcast, precv as precv, psend as psend
-from xlamini.primitives.comparison import eq as eq, ge as ge, gt as gt, le as le, lt as lt, ne as ne
-from xlamini.primitives.complex import complex as complex, conj as conj, conj_p as conj_p, imag as imag, real as real
-from xlamini.primitives.concatenate import (
+from xlamini.primitives.elementwise.comparison import eq as eq, ge as ge, gt as gt, le as le, lt as lt, ne as ne
+from xlamini.primitives.elementwise.complex import (
+    complex as complex, conj as conj, conj_p as conj_p, imag as imag, real as real,
+)
+from xlamini.primitives.shape.concatenate import (
     concatenate as concatenate, concatenate_p as concatenate_p, split as split, split_p as split_p,
 )
-from xlamini.primitives.convert_element_type import (
+from xlamini.primitives.elementwise.convert_element_type import (
     bitcast_convert_type as bitcast_convert_type, bitcast_convert_type_p as bitcast_convert_type_p,
     convert_element_type as convert_element_type, convert_element_type_p as convert_element_type_p,
     reduce_precision as reduce_precision, reduce_precision_p as reduce_precision_p,
 )
-from xlamini.primitives.cumulative import (
+from xlamini.primitives.reductions.cumulative import (
     cumlogsumexp as cumlogsumexp, cumlogsumexp_p as cumlogsumexp_p, cummax as cummax, cummax_p as cummax_p,
     cummin as cummin, cummin_p as cummin_p, cumprod as cumprod, cumprod_p as cumprod_p, cumsum as cumsum,
     cumsum_p as cumsum_p,
 )
-from xlamini.primitives.dce_sink import dce_sink as dce_sink, dce_sink_p as dce_sink_p
-from xlamini.primitives.device_put import device_put_p as device_put_p
-from xlamini.primitives.dot_algorithm import DotAlgorithm as DotAlgorithm, DotAlgorithmPreset as DotAlgorithmPreset
-from xlamini.primitives.dot_general import (
+from xlamini.primitives.placement.dce_sink import dce_sink as dce_sink, dce_sink_p as dce_sink_p
+from xlamini.primitives.placement.device_put import device_put_p as device_put_p
+from xlamini.primitives.products.dot_algorithm import (
+    DotAlgorithm as DotAlgorithm, DotAlgorithmPreset as DotAlgorithmPreset,
+)
+from xlamini.primitives.products.dot_general import (
     batch_matmul as batch_matmul, dot as dot, dot_general as dot_general, dot_general_p as dot_general_p,
     DotDimensionNumbers as DotDimensionNumbers,
 )
-from xlamini.primitives.dynamic_slice import (
+from xlamini.primitives.indexing.dynamic_slice import (
     dynamic_index_in_dim as dynamic_index_in_dim, dynamic_slice as dynamic_slice,
     dynamic_slice_in_dim as dynamic_slice_in_dim, dynamic_slice_p as dynamic_slice_p,
 )
-from xlamini.primitives.dynamic_update_slice import (
+from xlamini.primitives.indexing.dynamic_update_slice import (
     dynamic_update_index_in_dim as dynamic_update_index_in_dim, dynamic_update_slice as dynamic_update_slice,
     dynamic_update_slice_in_dim as dynamic_update_slice_in_dim, dynamic_update_slice_p as dynamic_update_slice_p,
 )
-from xlamini.primitives.exponential import (
+from xlamini.primitives.elementwise.exponential import (
     exp as exp, exp2 as exp2, expm1 as expm1, log as log, log2 as log2, log1p as log1p,
 )
 from xlamini.primitives.fft import fft as fft, fft_p as fft_p, FftType as FftType
-from xlamini.primitives.gather import (
+from xlamini.primitives.indexing.gather import (
     gather as gather, gather_p as gather_p, GatherDimensionNumbers as GatherDimensionNumbers,
     GatherScatterMode as GatherScatterMode,
 )
-from xlamini.primitives.hyperbolic import (
+from xlamini.primitives.elementwise.hyperbolic import (
     acosh as acosh, asinh as asinh, atanh as atanh, cosh as cosh, logistic as logistic, sinh as sinh,
     tanh as tanh,
 )
-from xlamini.primitives.identity import (
+from xlamini.primitives.placement.identity import (
     stage as stage, stage_p as stage_p, stop_gradient as stop_gradient, stop_gradient_p as stop_gradient_p,
 )
-from xlamini.primitives.iota import broadcasted_iota as broadcasted_iota, iota as iota, iota_p as iota_p
-from xlamini.primitives.optimization_barrier import (
+from xlamini.primitives.shape.iota import broadcasted_iota as broadcasted_iota, iota as iota, iota_p as iota_p
+from xlamini.primitives.placement.optimization_barrier import (
     optimization_barrier as optimization_barrier, optimization_barrier_p as optimization_barrier_p,
 )
-from xlamini.primitives.one_minus_square import one_minus_square as one_minus_square
-from xlamini.primitives.pad import pad as pad, pad_p as pad_p
-from xlamini.primitives.power import (
+from xlamini.primitives.elementwise.one_minus_square import one_minus_square as one_minus_square
+from xlamini.primitives.shape.pad import pad as pad, pad_p as pad_p
+from xlamini.primitives.elementwise.power import (
     cbrt as cbrt, integer_pow as integer_pow, integer_pow_p as integer_pow_p, pow as pow, reciprocal as reciprocal,
     rsqrt as rsqrt, sqrt as sqrt, square as square,
 )
-from xlamini.primitives.precision import Precision as Precision, PrecisionLike as PrecisionLike
-from xlamini.primitives.reductions import (
+from xlamini.primitives.base.precision import Precision as Precision, PrecisionLike as PrecisionLike
+from xlamini.primitives.reductions.reductions import (
     reduce_and as reduce_and, reduce_and_p as reduce_and_p, reduce_max as reduce_max, reduce_max_p as reduce_max_p,
     reduce_min as reduce_min, reduce_min_p as reduce_min_p, reduce_or as reduce_or, reduce_or_p as reduce_or_p,
     reduce_prod as reduce_prod, reduce_prod_p as reduce_prod_p, reduce_sum as reduce_sum, reduce_sum_p as reduce_sum_p,
     reduce_xor as reduce_xor, reduce_xor_p as reduce_xor_p,
 )
-from xlamini.primitives.rng_bit_generator import (
+from xlamini.primitives.random.rng_bit_generator import (
     RandomAlgorithm as RandomAlgorithm, rng_bit_generator as rng_bit_generator,
     rng_bit_generator_p as rng_bit_generator_p,
 )
-from xlamini.primitives.rng_uniform import rng_uniform as rng_uniform, rng_uniform_p as rng_uniform_p
-from xlamini.primitives.rounding import (
+from xlamini.primitives.random.rng_uniform import rng_uniform as rng_uniform, rng_uniform_p as rng_uniform_p
+from xlamini.primitives.elementwise.rounding import (
     ceil as ceil, floor as floor, is_finite as is_finite, nextafter as nextafter, round as round, round_p as round_p,
     RoundingMethod as RoundingMethod,
 )
-from xlamini.primitives.scatter import (
+from xlamini.primitives.indexing.scatter import (
     scatter as scatter, scatter_add as scatter_add, scatter_add_p as scatter_add_p, scatter_apply as scatter_apply,
     scatter_max as scatter_max, scatter_max_p as scatter_max_p, scatter_min as scatter_min,
     scatter_min_p as scatter_min_p, scatter_mul as scatter_mul, scatter_mul_p as scatter_mul_p, scatter_p as scatter_p,
     scatter_sub as scatter_sub, scatter_sub_p as scatter_sub_p, ScatterDimensionNumbers as ScatterDimensionNumbers,
 )
-from xlamini.primitives.select import (
+from xlamini.primitives.elementwise.select import (
     clamp as clamp, clamp_p as clamp_p, select as select, select_n as select_n, select_n_p as select_n_p,
 )
-from xlamini.primitives.shape import (
+from xlamini.primitives.shape.shape import (
     broadcast as broadcast, broadcast_in_dim as broadcast_in_dim, broadcast_in_dim_p as broadcast_in_dim_p,
     expand_dims as expand_dims, reshape as reshape, reshape_p as reshape_p, rev as rev, rev_p as rev_p,
     squeeze as squeeze, squeeze_p as squeeze_p, transpose as transpose, transpose_p as transpose_p,
 )
-from xlamini.primitives.sharding_constraint import sharding_constraint_p as sharding_constraint_p
-from xlamini.primitives.slice import (
+from xlamini.primitives.placement.sharding_constraint import sharding_constraint_p as sharding_constraint_p
+from xlamini.primitives.shape.slice import (
     index_in_dim as index_in_dim, slice as slice, slice_in_dim as slice_in_dim, slice_p as slice_p,
 )
-from xlamini.primitives.sort import sort as sort, sort_key_val as sort_key_val, sort_p as sort_p
-from xlamini.primitives.special.bessel import bessel_i0e as bessel_i0e, bessel_i1e as bessel_i1e
-from xlamini.primitives.special.error_function import erf as erf, erf_inv as erf_inv, erfc as erfc
-from xlamini.primitives.special.gamma import digamma as digamma, lgamma as lgamma, polygamma as polygamma, zeta as zeta
-from xlamini.primitives.special.incomplete_beta import betainc as betainc
-from xlamini.primitives.special.incomplete_gamma_derivative import (
+from xlamini.primitives.reductions.sort import sort as sort, sort_key_val as sort_key_val, sort_p as sort_p
+from xlamini.primitives.elementwise.special.bessel import bessel_i0e as bessel_i0e, bessel_i1e as bessel_i1e
+from xlamini.primitives.elementwise.special.error_function import erf as erf, erf_inv as erf_inv, erfc as erfc
+from xlamini.primitives.elementwise.special.gamma import (
+    digamma as digamma, lgamma as lgamma, polygamma as polygamma, zeta as zeta,
+)
+from xlamini.primitives.elementwise.special.incomplete_beta import betainc as betainc
+from xlamini.primitives.elementwise.special.incomplete_gamma_derivative import (
     igamma as igamma, igamma_grad_a as igamma_grad_a, igammac as igammac, random_gamma_grad as random_gamma_grad,
 )
-from xlamini.primitives.stack import stack as stack, stack_p as stack_p, unstack as unstack, unstack_p as unstack_p
-from xlamini.primitives.tile import tile as tile, tile_p as tile_p
-from xlamini.primitives.tokens import (
+from xlamini.primitives.shape.stack import (
+    stack as stack, stack_p as stack_p, unstack as unstack, unstack_p as unstack_p,
+)
+from xlamini.primitives.shape.tile import tile as tile, tile_p as tile_p
+from xlamini.primitives.placement.tokens import (
     after_all as after_all, after_all_p as after_all_p, create_token as create_token, create_token_p as create_token_p,
 )
-from xlamini.primitives.top_k import top_k as top_k, top_k_p as top_k_p
-from xlamini.primitives.trigonometric import (
+from xlamini.primitives.reductions.top_k import top_k as top_k, top_k_p as top_k_p
+from xlamini.primitives.elementwise.trigonometric import (
     acos as acos, asin as asin, atan as atan, atan2 as atan2, cos as cos, sin as sin, tan as tan,
 )
 from xlamini.primitives.windows.conv_forms import (

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core import ShapedArray, ShapeError, aval_of, check_user_dtype, has_shape_and_dtype
-from xlamini.core.avals import as_sizes
+from xlamini.core.program.avals import as_sizes
 from xlamini.primitives import check_operands, checked_sharding, in_dtype
-from xlamini.primitives.identity import stage
-from xlamini.primitives.out_sharding import sharding_like
-from xlamini.primitives.shape import broadcast
+from xlamini.primitives.base.out_sharding import sharding_like
+from xlamini.primitives.placement.identity import stage
+from xlamini.primitives.shape.shape import broadcast
 from xlamini.runtime import Array
 from xlamini.transforms.sharding.device_put import device_put
 from xlamini.typing import ArrayLike, DTypeLike

@@ -7,10 +7,10 @@ from typing import Any
 
 from xlamini.core import ShapeError, aval_of, literal
 from xlamini.primitives import add, lt, where
-from xlamini.primitives.arithmetic import rem
-from xlamini.primitives.dynamic_slice import reaching
-from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
-from xlamini.primitives.stack import stack, unstack
+from xlamini.primitives.elementwise.arithmetic import rem
+from xlamini.primitives.indexing.dynamic_slice import reaching
+from xlamini.primitives.indexing.gather import GatherDimensionNumbers, GatherScatterMode, gather
+from xlamini.primitives.shape.stack import stack, unstack
 from xlamini.runtime import Array
 from xlamini.staging import composite
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from xlamini.core import aval_of
 from xlamini.primitives import broadcast_in_dim, check_operands, expand_dims
-from xlamini.primitives.concatenate import concatenate
-from xlamini.primitives.promotion import promoted_dtypes
-from xlamini.primitives.tangent_ops import zeros
+from xlamini.primitives.base.promotion import promoted_dtypes
+from xlamini.primitives.base.tangent_ops import zeros
+from xlamini.primitives.shape.concatenate import concatenate
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.transforms.scan.api import scan

@@ -1,19 +1,18 @@
 """The elementwise primitives by JAX's names for them; each is its own function, so that `exp_p` is `exp`."""
 
-from xlamini.primitives import (
+from xlamini.primitives.elementwise import (
     arithmetic as _arithmetic,
     bitwise as _bitwise,
     comparison as _comparison,
     complex as _complex,
     exponential as _exponential,
     hyperbolic as _hyperbolic,
-    identity as _identity,
     one_minus_square as _one_minus_square,
     power as _power,
     rounding as _rounding,
     trigonometric as _trigonometric,
 )
-from xlamini.primitives.special import (
+from xlamini.primitives.elementwise.special import (
     bessel as _bessel,
     error_function as _error_function,
     gamma as _gamma,
@@ -21,6 +20,7 @@ from xlamini.primitives.special import (
     incomplete_gamma as _incomplete_gamma,
     incomplete_gamma_derivative as _incomplete_gamma_derivative,
 )
+from xlamini.primitives.placement import identity as _identity
 
 abs_p, add_p, div_p, max_p = _arithmetic.abs, _arithmetic.add, _arithmetic.div, _arithmetic.max
 min_p, mul_p, mulhi_p, neg_p = _arithmetic.min, _arithmetic.mul, _arithmetic.mulhi, _arithmetic.neg

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import ShapeError, aval_of, check_user_dtype
-from xlamini.primitives import arithmetic, broadcast_in_dim, check_operands, convert, dot_general_p, reshape
-from xlamini.primitives.dot_general import canonical_numbers
-from xlamini.primitives.elementwise import like_dtypes
+from xlamini.primitives import broadcast_in_dim, check_operands, convert, dot_general_p, reshape
+from xlamini.primitives.base.elementwise import like_dtypes
+from xlamini.primitives.elementwise import arithmetic
+from xlamini.primitives.products.dot_general import canonical_numbers
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike

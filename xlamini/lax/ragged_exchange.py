@@ -22,11 +22,11 @@ from xlamini.primitives import (
     sub,
     where,
 )
-from xlamini.primitives.arg_extrema import argmax
 from xlamini.primitives.collectives.axes import AxisName, Participants, axis_index, participants
 from xlamini.primitives.collectives.gathering import all_gather
-from xlamini.primitives.dynamic_slice import dynamic_slice_in_dim
-from xlamini.primitives.iota import iota
+from xlamini.primitives.indexing.dynamic_slice import dynamic_slice_in_dim
+from xlamini.primitives.reductions.arg_extrema import argmax
+from xlamini.primitives.shape.iota import iota
 
 _INT32 = np.dtype(np.int32)
 

@@ -26,10 +26,10 @@ from xlamini.primitives import (
     sub,
     where,
 )
-from xlamini.primitives.cumulative import cumsum
-from xlamini.primitives.dot_general import DotDimensionNumbers, canonical_numbers
-from xlamini.primitives.precision import PrecisionLike, canonical_precision
-from xlamini.primitives.shape import broadcast
+from xlamini.primitives.base.precision import PrecisionLike, canonical_precision
+from xlamini.primitives.products.dot_general import DotDimensionNumbers, canonical_numbers
+from xlamini.primitives.reductions.cumulative import cumsum
+from xlamini.primitives.shape.shape import broadcast
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike

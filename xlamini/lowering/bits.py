@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import ShapedArray
-from xlamini.core.form import Platform
+from xlamini.core.program.form import Platform
 from xlamini.lowering.terms import on_terms
 
 Value = Any

@@ -11,12 +11,12 @@ import numpy as np
 from jaxlib.mlir import ir
 
 from xlamini.core import Atom, Avals, Equation, Jaxpr, Literal, Shape, ShapedArray, Values, Var
-from xlamini.core.call_graph import place_inside
-from xlamini.core.config import trace_context_key
-from xlamini.core.effects import any_ordered
-from xlamini.core.form_call import original
-from xlamini.core.frames import Source
-from xlamini.core.tracer import build
+from xlamini.core.errors.frames import Source
+from xlamini.core.flags.config import trace_context_key
+from xlamini.core.program.call_graph import place_inside
+from xlamini.core.program.effects import any_ordered
+from xlamini.core.program.form_call import original
+from xlamini.core.tracing.tracer import build
 from xlamini.lowering.call_depth import is_too_deep
 from xlamini.lowering.frontend_attributes import add_attributes
 from xlamini.lowering.fusion_cuts import noinline_calls

@@ -20,8 +20,8 @@ from collections.abc import Iterable, Sequence, Set
 from typing import Any, NamedTuple
 
 from xlamini.core import ELEMENTWISE, CallLike, Equation, Jaxpr, Var, once
-from xlamini.core.equation_kind import equation_cost
-from xlamini.core.form_call import original
+from xlamini.core.program.equation_kind import equation_cost
+from xlamini.core.program.form_call import original
 
 _IN_PLACE = -1
 _LEAST_ELEMENTS = 64

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xlamini.core import Avals, ShapedArray, itemsize_bits
-from xlamini.runtime.callbacks import BufferCall, HostCall
-from xlamini.runtime.collective_callbacks import CollectiveHostCall
 from xlamini.runtime.devices.ffi_targets import require_target
+from xlamini.runtime.execution.callbacks import BufferCall, HostCall
+from xlamini.runtime.execution.collective_callbacks import CollectiveHostCall
 
 if TYPE_CHECKING:  # primitives import this file, and so would MLIR's bindings with it
     from xlamini.lowering.context import Context

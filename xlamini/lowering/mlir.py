@@ -17,8 +17,8 @@ import numpy as np
 from jaxlib.mlir import ir
 
 from xlamini.core import OwnedMemo, ShapedArray
-from xlamini.core.frames import Source
-from xlamini.core.jax_flags import hlo_source_file_canonicalization_regex
+from xlamini.core.errors.frames import Source
+from xlamini.core.flags.jax_flags import hlo_source_file_canonicalization_regex
 from xlamini.lowering.replay import Recipe
 from xlamini.runtime.files.module_reader import new_context
 

@@ -8,12 +8,12 @@ import numpy as np
 from jaxlib.mlir import ir
 
 from xlamini.core import Avals, Equation, Jaxpr, paused_gc
-from xlamini.core.form import Platform
-from xlamini.core.memory_space import DEVICE
+from xlamini.core.program.form import Platform
+from xlamini.core.program.memory_space import DEVICE
 from xlamini.lowering.context import Context
 from xlamini.lowering.mlir import Interned, interned
 from xlamini.lowering.shardy import Meshes
-from xlamini.runtime.layout import mode_of
+from xlamini.runtime.arrays.layout import mode_of
 
 Attributes = list[dict[str, Any]]
 

@@ -10,8 +10,8 @@ import hashlib
 from typing import Any, NamedTuple
 
 from xlamini.core import LoadError, ShapedArray
+from xlamini.core.caching.memo import Memo
 from xlamini.core.errors import JaxRuntimeError
-from xlamini.core.memo import Memo
 from xlamini.lowering.mlir import interned
 from xlamini.runtime.files.module_reader import Call, described
 from xlamini.runtime.files.reader_process import answer_of_child

@@ -14,7 +14,7 @@ from jaxlib.mlir import ir
 from jaxlib.mlir.passmanager import PassManager
 
 from xlamini.core import Equation, Jaxpr, ShapedArray, paused_gc
-from xlamini.core.form import Platform
+from xlamini.core.program.form import Platform
 from xlamini.lowering.context import Context, Value
 from xlamini.lowering.module import ModuleBuilder, identifier, set_attributes
 from xlamini.lowering.region_equality import equal_blocks

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from jaxlib.mlir import ir
 
 from xlamini.core import Atom, Jaxpr, ShapedArray, Var
-from xlamini.core.jaxpr import EquationKind
+from xlamini.core.program.jaxpr import EquationKind
 
 Value = Any
 

@@ -15,14 +15,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import Equation, Jaxpr, Params, Primitive, ShapedArray, Values, rewrite
-from xlamini.core.check import check_jaxpr
-from xlamini.core.config import enable_checks, trace_context_key
-from xlamini.core.equation_kind import derived
-from xlamini.core.form import Form, Platform
-from xlamini.core.form_call import form_p
-from xlamini.core.rewriting import rewritten_params
-from xlamini.core.structure import hashable
-from xlamini.core.tracer import build
+from xlamini.core.caching.structure import hashable
+from xlamini.core.flags.config import enable_checks, trace_context_key
+from xlamini.core.program.equation_kind import derived
+from xlamini.core.program.form import Form, Platform
+from xlamini.core.program.form_call import form_p
+from xlamini.core.program.jaxpr_check import check_jaxpr
+from xlamini.core.program.rewriting import rewritten_params
+from xlamini.core.tracing.tracer import build
 
 Operation = tuple[Primitive, tuple, tuple]
 """A primitive, the shapes and dtypes of operands and results, and the params: what an equation does."""

@@ -14,17 +14,9 @@ from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.exponential import logaddexp
 from xlamini.numpy.selection import where
 from xlamini.numpy.ufuncs.declaration import Promotion, ufunc, unpromoted
-from xlamini.primitives import (
-    convert,
-    exponential,
-    hyperbolic,
-    max,
-    min,
-    operators,
-    promoted,
-    promoted_inexact,
-    slice_in_dim,
-)
+from xlamini.primitives import convert, max, min, promoted, promoted_inexact, slice_in_dim
+from xlamini.primitives.base import operators
+from xlamini.primitives.elementwise import exponential, hyperbolic
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.staging.trace.tracing import visible

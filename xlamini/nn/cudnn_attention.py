@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from xlamini import numpy as jnp
-from xlamini.primitives.cudnn_attention import Fused, cudnn_attention_backward_p, cudnn_attention_p
+from xlamini.primitives.products.cudnn_attention import Fused, cudnn_attention_backward_p, cudnn_attention_p
 from xlamini.transforms.custom.custom_vjp import custom_vjp
 
 _NAME = "dot_product_attention"

@@ -10,9 +10,9 @@ from xlamini.numpy.arguments import as_axis
 from xlamini.numpy.construction import asarray
 from xlamini.numpy.statistics import mean as mean_of
 from xlamini.primitives import broadcast_in_dim, broadcasted_iota, convert, equal, in_dtype, promoted_inexact
-from xlamini.primitives.out_sharding import in_sharding
-from xlamini.primitives.power import rsqrt
-from xlamini.primitives.promotion import accumulator
+from xlamini.primitives.base.out_sharding import in_sharding
+from xlamini.primitives.base.promotion import accumulator
+from xlamini.primitives.elementwise.power import rsqrt
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, AxisLike, DTypeLike

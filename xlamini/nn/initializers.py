@@ -13,11 +13,11 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from xlamini.core import ShapeError, canonicalize_dtype, check_user_dtype, issubdtype, literal
-from xlamini.core.api_boundary import api_boundary, edge_of_face as _edge_of_face
+from xlamini.core.errors.api_boundary import api_boundary, edge_of_face as _edge_of_face
 from xlamini.numpy.creation import full, ones as all_ones, zeros as all_zeros
 from xlamini.primitives import convert, in_dtype, in_sharding, log, moveaxis, split_p, sqrt
-from xlamini.primitives.complex import complex as from_parts, part_dtype
-from xlamini.primitives.trigonometric import cos, sin
+from xlamini.primitives.elementwise.complex import complex as from_parts, part_dtype
+from xlamini.primitives.elementwise.trigonometric import cos, sin
 from xlamini.random import matrices as _matrices
 from xlamini.random.arguments import checked_shape, sampler
 from xlamini.random.normal import normal_noise, truncated_normal as _truncated_normal

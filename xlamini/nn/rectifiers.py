@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.primitives import bitwise_and, max, min, operators, where
+from xlamini.primitives import bitwise_and, max, min, where
+from xlamini.primitives.base import operators
 from xlamini.transforms.custom.custom_jvp import custom_jvp
 
 

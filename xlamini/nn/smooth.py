@@ -13,9 +13,9 @@ from xlamini.core import aval_of
 from xlamini.core.dtypes.limits import finfo
 from xlamini.numpy.selection import where
 from xlamini.primitives import FLOAT, abs, exp, is_complex, kind_of, min, sqrt
-from xlamini.primitives.arithmetic import bounded, finite
-from xlamini.primitives.hyperbolic import logistic, square_overflows
-from xlamini.primitives.special.error_function import erfc, gaussian
+from xlamini.primitives.elementwise.arithmetic import bounded, finite
+from xlamini.primitives.elementwise.hyperbolic import logistic, square_overflows
+from xlamini.primitives.elementwise.special.error_function import erfc, gaussian
 from xlamini.transforms.custom.custom_jvp import custom_jvp
 
 Activation = Callable[[Any], Any]

@@ -14,7 +14,6 @@ from xlamini.primitives import (
     abs,
     broadcasted,
     expand_dims,
-    exponential,
     in_dtype,
     is_complex,
     promoted_inexact,
@@ -22,8 +21,9 @@ from xlamini.primitives import (
     stop_gradient,
 )
 from xlamini.primitives.collectives.reductions import pmax, psum
-from xlamini.primitives.reductions import reduce_max, wide_sum
-from xlamini.primitives.softmax import rounded_in_difference, softmax_p
+from xlamini.primitives.elementwise import exponential
+from xlamini.primitives.reductions.reductions import reduce_max, wide_sum
+from xlamini.primitives.reductions.softmax import rounded_in_difference, softmax_p
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, AxisLike

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import Literal, Tracer, aval_of, literal
-from xlamini.core.avals import is_several
 from xlamini.core.dtypes import check_fits
-from xlamini.core.named_axes import size_of_axis
-from xlamini.core.state import state
+from xlamini.core.program.avals import is_several
+from xlamini.core.program.named_axes import size_of_axis
+from xlamini.core.tracing.state import state
 from xlamini.primitives import index_in_dim, is_operand, stands_for_array
-from xlamini.primitives.promotion import PYTHON_SCALARS
+from xlamini.primitives.base.promotion import PYTHON_SCALARS
 from xlamini.runtime import Array, ArrayImpl, device_put_value
 from xlamini.staging.trace.tracing import visible
 

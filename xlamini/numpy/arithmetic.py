@@ -10,20 +10,20 @@ from xlamini.numpy.ufuncs.declaration import for_kinds, ufunc, unpromoted
 from xlamini.primitives import (
     COMPLEX,
     INTEGER,
-    arithmetic,
     broadcasted_freely,
     check_operands,
     in_dtype,
     kind_of,
-    operators,
     promoted,
     promoted_inexact,
     promoted_inexact_dtypes,
     where,
 )
-from xlamini.primitives.kinds import REAL
-from xlamini.primitives.power import integer_pow, pow as _pow, square as _square
-from xlamini.primitives.promotion import promoted_numeric
+from xlamini.primitives.base import operators
+from xlamini.primitives.base.dtype_kinds import REAL
+from xlamini.primitives.base.promotion import promoted_numeric
+from xlamini.primitives.elementwise import arithmetic
+from xlamini.primitives.elementwise.power import integer_pow, pow as _pow, square as _square
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike

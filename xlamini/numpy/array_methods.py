@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from xlamini.core import Tracer, check_user_dtype, itemsize_bits
-from xlamini.core.api_boundary import api_boundary
+from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.numpy import complex_parts, construction, shapes
 from xlamini.numpy.array_api import check_version
 from xlamini.primitives import bitcast_convert_type

@@ -1,6 +1,6 @@
 """Python's operators on arrays that exist already: each is one compiled program, and one dispatch.
 
-Traced values have theirs from primitives/operators.py, which also defines the operators.
+Traced values have theirs from primitives/base/operators.py, which also defines the operators.
 """
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Tracer, enable_x64, memoised, trim
-from xlamini.core.api_boundary import api_boundary
-from xlamini.core.config import default_device
-from xlamini.core.state import state
+from xlamini.core.errors.api_boundary import api_boundary
+from xlamini.core.flags.config import default_device
+from xlamini.core.tracing.state import state
 from xlamini.numpy.linear_algebra import matmul
 from xlamini.numpy.rounding import round
-from xlamini.primitives.operators import BINARY, COMPARISONS, UNARY, accepts, is_static_integer, power
+from xlamini.primitives.base.operators import BINARY, COMPARISONS, UNARY, accepts, is_static_integer, power
 from xlamini.runtime import ArrayImpl, device_put_value
 from xlamini.staging import composite
-from xlamini.staging.run.composite import beyond_dtypes
+from xlamini.staging.run.eager.composite import beyond_dtypes
 
 Method = Callable[..., Any]
 _NUMBERS = (int, float, complex)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from xlamini.numpy.ufuncs.declaration import ufunc
 from xlamini.primitives import abs, exp, promoted_inexact
-from xlamini.primitives.special.bessel import bessel_i0e
+from xlamini.primitives.elementwise.special.bessel import bessel_i0e
 from xlamini.runtime import Array
 from xlamini.typing import ArrayLike
 

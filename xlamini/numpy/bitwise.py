@@ -8,8 +8,10 @@ import numpy as np
 
 from xlamini.core import aval_of, canonicalize_dtype
 from xlamini.numpy.ufuncs.declaration import for_kinds, ufunc, unpromoted
-from xlamini.primitives import BOOL, INTEGER, bitwise, convert, kind_of, operators, promoted
-from xlamini.primitives.kinds import SIGNED
+from xlamini.primitives import BOOL, INTEGER, convert, kind_of, promoted
+from xlamini.primitives.base import operators
+from xlamini.primitives.base.dtype_kinds import SIGNED
+from xlamini.primitives.elementwise import bitwise
 from xlamini.runtime import Array
 from xlamini.typing import ArrayLike
 

@@ -13,16 +13,9 @@ from xlamini.core import ShapeError, aval_of, issubdtype
 from xlamini.numpy.arguments import as_axes, as_axis, as_operand
 from xlamini.numpy.curves import diff
 from xlamini.numpy.joining import concatenate
-from xlamini.primitives import (
-    check_operands,
-    convert,
-    in_dtype,
-    operators,
-    promoted_inexact_dtypes,
-    slice_in_dim,
-    where,
-)
-from xlamini.primitives.cumulative import cumsum
+from xlamini.primitives import check_operands, convert, in_dtype, promoted_inexact_dtypes, slice_in_dim, where
+from xlamini.primitives.base import operators
+from xlamini.primitives.reductions.cumulative import cumsum
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike

@@ -17,21 +17,20 @@ from xlamini.primitives import (
     FLOAT,
     abs,
     bitcast_convert_type,
-    bitwise,
     broadcasted_freely,
     check_operands,
-    complex,
     convert,
     full,
     kind_of,
-    operators,
     promoted_inexact,
 )
-from xlamini.primitives.kinds import REAL
-from xlamini.primitives.operators import bitwise_and, bitwise_not, bitwise_or
-from xlamini.primitives.promotion import check_dtypes, check_ranks
-from xlamini.primitives.reductions import reduce_and
-from xlamini.primitives.rounding import is_finite
+from xlamini.primitives.base import operators
+from xlamini.primitives.base.dtype_kinds import REAL
+from xlamini.primitives.base.operators import bitwise_and, bitwise_not, bitwise_or
+from xlamini.primitives.base.promotion import check_dtypes, check_ranks
+from xlamini.primitives.elementwise import bitwise, complex
+from xlamini.primitives.elementwise.rounding import is_finite
+from xlamini.primitives.reductions.reductions import reduce_and
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike

@@ -7,8 +7,9 @@ from typing import Any
 from xlamini.core import aval_of
 from xlamini.numpy.creation import zeros_like
 from xlamini.numpy.ufuncs.declaration import as_default_floats, ufunc, unpromoted
-from xlamini.primitives import COMPLEX, complex, kind_of
-from xlamini.primitives.trigonometric import atan2
+from xlamini.primitives import COMPLEX, kind_of
+from xlamini.primitives.elementwise import complex
+from xlamini.primitives.elementwise.trigonometric import atan2
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike

@@ -19,17 +19,17 @@ from xlamini.core import (
     user_stacklevel,
 )
 from xlamini.core.dtypes import dtype_of, float0
-from xlamini.core.host_arrays import as_ndarray, refuse_masked
-from xlamini.core.jax_flags import warn_of_narrowing
-from xlamini.core.state import state
+from xlamini.core.flags.jax_flags import warn_of_narrowing
+from xlamini.core.tracing.host_arrays import as_ndarray, refuse_masked
+from xlamini.core.tracing.state import state
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.joining import stack
 from xlamini.numpy.out_placement import as_place, placed
 from xlamini.primitives import cast_on_host, convert, reshape, stands_for_array, warn_of_imaginary_part
-from xlamini.primitives.promotion import PYTHON_SCALARS
+from xlamini.primitives.base.promotion import PYTHON_SCALARS
 from xlamini.runtime import Array, ArrayImpl, device_put_value
-from xlamini.runtime.keys import PRNGKeyArray
-from xlamini.runtime.to_device import copy_of
+from xlamini.runtime.arrays.keys import PRNGKeyArray
+from xlamini.runtime.arrays.to_device import copy_of
 from xlamini.transforms.sharding.device_put import device_put
 from xlamini.typing import ArrayLike, DTypeLike
 

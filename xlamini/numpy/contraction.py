@@ -23,10 +23,10 @@ from xlamini.primitives import (
     sum_over,
     transpose,
 )
-from xlamini.primitives.dot_general import dot_general
-from xlamini.primitives.precision import CanonicalPrecision, canonical_precision
-from xlamini.primitives.promotion import accumulator
-from xlamini.primitives.slice import slice
+from xlamini.primitives.base.precision import CanonicalPrecision, canonical_precision
+from xlamini.primitives.base.promotion import accumulator
+from xlamini.primitives.products.dot_general import dot_general
+from xlamini.primitives.shape.slice import slice
 
 Labels = tuple[Hashable, ...]
 

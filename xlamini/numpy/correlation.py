@@ -12,16 +12,11 @@ from xlamini.numpy.creation import full
 from xlamini.numpy.joining import concatenate
 from xlamini.numpy.linear_algebra import dot
 from xlamini.numpy.shapes import atleast_2d, squeeze
-from xlamini.primitives import (
-    clamp,
-    complex as complex_parts,
-    convert,
-    in_dtype,
-    operators,
-    promoted_inexact_dtypes,
-)
+from xlamini.primitives import clamp, convert, in_dtype, promoted_inexact_dtypes
+from xlamini.primitives.base import operators
+from xlamini.primitives.base.promotion import accumulator
+from xlamini.primitives.elementwise import complex as complex_parts
 from xlamini.primitives.linalg.euclidean_norm import euclidean_norm
-from xlamini.primitives.promotion import accumulator
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike

@@ -10,7 +10,7 @@ import numpy as np
 
 from xlamini.core import PartitionSpec, ShapedArray, aval_of, canonicalize_dtype, check_user_dtype, has_shape_and_dtype
 from xlamini.core.dtypes import check_fits, float0
-from xlamini.core.state import state
+from xlamini.core.tracing.state import state
 from xlamini.numpy.arguments import as_operand, as_shape
 from xlamini.numpy.out_placement import as_place, placed
 from xlamini.primitives import (
@@ -21,8 +21,8 @@ from xlamini.primitives import (
     warn_of_imaginary_part,
     wrap_p,
 )
-from xlamini.primitives.out_sharding import sharding_like
-from xlamini.primitives.shape import broadcast_in_dim_p
+from xlamini.primitives.base.out_sharding import sharding_like
+from xlamini.primitives.shape.shape import broadcast_in_dim_p
 from xlamini.runtime import Array, KeyType, NamedSharding, device_put_value
 from xlamini.staging import composite
 from xlamini.transforms.sharding.device_put import device_put

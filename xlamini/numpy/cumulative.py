@@ -11,8 +11,8 @@ from xlamini.core import aval_of, canonicalize_dtype, check_user_dtype, issubdty
 from xlamini.numpy.arguments import as_axis, as_operand, refuse_out
 from xlamini.numpy.reductions import summed_dtype
 from xlamini.primitives import convert, ne, reshape, where as select
-from xlamini.primitives.cumulative import Cumulative, cumprod_p, cumsum_p
-from xlamini.primitives.pad import pad
+from xlamini.primitives.reductions.cumulative import Cumulative, cumprod_p, cumsum_p
+from xlamini.primitives.shape.pad import pad
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike

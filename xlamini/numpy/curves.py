@@ -13,16 +13,9 @@ from xlamini.numpy.repeating import broadcast_to
 from xlamini.numpy.searching import places
 from xlamini.numpy.shapes import moveaxis, ravel
 from xlamini.numpy.sorting import argsort
-from xlamini.primitives import (
-    check_operands,
-    operators,
-    promoted_inexact,
-    promoted_inexact_dtypes,
-    slice_in_dim,
-    sum_over,
-    where,
-)
-from xlamini.primitives.iota import iota
+from xlamini.primitives import check_operands, promoted_inexact, promoted_inexact_dtypes, slice_in_dim, sum_over, where
+from xlamini.primitives.base import operators
+from xlamini.primitives.shape.iota import iota
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike

@@ -16,10 +16,11 @@ from xlamini.numpy.creation import full, zeros
 from xlamini.numpy.joining import concatenate
 from xlamini.numpy.searching import concrete_values, nonzero
 from xlamini.numpy.shapes import moveaxis, ravel
-from xlamini.primitives import broadcast_in_dim, convert, in_dtype, operators, reshape, where
-from xlamini.primitives.cumulative import cumsum
-from xlamini.primitives.iota import iota
-from xlamini.primitives.sort import sort_p
+from xlamini.primitives import broadcast_in_dim, convert, in_dtype, reshape, where
+from xlamini.primitives.base import operators
+from xlamini.primitives.reductions.cumulative import cumsum
+from xlamini.primitives.reductions.sort import sort_p
+from xlamini.primitives.shape.iota import iota
 from xlamini.runtime import device_put_value
 from xlamini.staging import composite
 

@@ -12,10 +12,11 @@ from xlamini.numpy.cumulative import cumsum
 from xlamini.numpy.indexing.take import take
 from xlamini.numpy.repeating import broadcast_to
 from xlamini.numpy.sorting import argsort, sort
-from xlamini.primitives import broadcast_in_dim, convert, in_dtype, moveaxis, operators, reshape, where
-from xlamini.primitives.dynamic_slice import from_front
-from xlamini.primitives.iota import iota
-from xlamini.primitives.promotion import check_dtypes
+from xlamini.primitives import broadcast_in_dim, convert, in_dtype, moveaxis, reshape, where
+from xlamini.primitives.base import operators
+from xlamini.primitives.base.promotion import check_dtypes
+from xlamini.primitives.indexing.dynamic_slice import from_front
+from xlamini.primitives.shape.iota import iota
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike

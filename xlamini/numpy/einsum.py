@@ -26,8 +26,8 @@ from xlamini.numpy.contraction import (
     without_ones,
 )
 from xlamini.primitives import cast
-from xlamini.primitives.dot_general import dot_general
-from xlamini.primitives.out_sharding import summed_in_sharding
+from xlamini.primitives.base.out_sharding import summed_in_sharding
+from xlamini.primitives.products.dot_general import dot_general
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike

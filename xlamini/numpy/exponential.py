@@ -6,17 +6,10 @@ import math
 from typing import Any
 
 from xlamini.numpy.ufuncs.declaration import ufunc
-from xlamini.primitives import (
-    complex as parts,
-    exponential,
-    is_complex,
-    operators,
-    power,
-    promoted_inexact,
-    rounding,
-    where,
-)
-from xlamini.primitives.logaddexp import logaddexp as _logaddexp
+from xlamini.primitives import is_complex, promoted_inexact, where
+from xlamini.primitives.base import operators
+from xlamini.primitives.elementwise import complex as parts, exponential, power, rounding
+from xlamini.primitives.elementwise.logaddexp import logaddexp as _logaddexp
 from xlamini.runtime import Array
 from xlamini.typing import ArrayLike
 

@@ -12,9 +12,9 @@ import ml_dtypes
 import numpy as np
 
 from xlamini.core.dtypes import ml_classes
-from xlamini.core.host_arrays import as_ndarray
+from xlamini.core.tracing.host_arrays import as_ndarray
 from xlamini.runtime import Array, device_put_value
-from xlamini.runtime.dlpack import from_dlpack as _from_dlpack
+from xlamini.runtime.arrays.dlpack import from_dlpack as _from_dlpack
 
 _OPAQUE = {np.dtype("V2"): np.dtype(ml_dtypes.bfloat16)}
 """What NumPy's files call the one dtype of ours that they do not know and that is told by its size."""

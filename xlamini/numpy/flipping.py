@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import is_several
+from xlamini.core.program.avals import is_several
 from xlamini.numpy.arguments import as_axes, as_operand
 from xlamini.numpy.shapes import ravel, swapaxes
 from xlamini.numpy.static_take import take_runs
 from xlamini.primitives import reshape, rev
-from xlamini.primitives.concatenate import concatenate
-from xlamini.primitives.dynamic_slice import dynamic_slice_in_dim
+from xlamini.primitives.indexing.dynamic_slice import dynamic_slice_in_dim
+from xlamini.primitives.shape.concatenate import concatenate
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, AxisLike

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import ShapedArray, aval_of, check_user_dtype
-from xlamini.core.state import state
+from xlamini.core.tracing.state import state
 from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.indexing.operations import get
 from xlamini.numpy.indexing.parse import plan_of
@@ -25,17 +25,17 @@ from xlamini.primitives import (
     in_dtype,
     index_in_dim,
     moveaxis,
-    operators,
     reshape,
     slice_in_dim,
     where as select,
 )
-from xlamini.primitives.concatenate import concatenate
-from xlamini.primitives.dynamic_slice import dynamic_index_in_dim
-from xlamini.primitives.dynamic_update_slice import dynamic_update_index_in_dim
-from xlamini.primitives.iota import iota
+from xlamini.primitives.base import operators
+from xlamini.primitives.indexing.dynamic_slice import dynamic_index_in_dim
+from xlamini.primitives.indexing.dynamic_update_slice import dynamic_update_index_in_dim
+from xlamini.primitives.shape.concatenate import concatenate
+from xlamini.primitives.shape.iota import iota
 from xlamini.staging import composite
-from xlamini.staging.run.make_jaxpr import eval_shape
+from xlamini.staging.run.jit.make_jaxpr import eval_shape
 from xlamini.transforms.control_flow.fori_loop import fori_loop
 from xlamini.transforms.scan.api import scan
 

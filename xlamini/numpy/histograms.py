@@ -17,9 +17,10 @@ from xlamini.numpy.ranges import linspace
 from xlamini.numpy.reductions import max, min
 from xlamini.numpy.searching import places
 from xlamini.numpy.shapes import ravel
-from xlamini.primitives import check_operands, convert, in_dtype, operators, promoted_inexact_dtypes, where
-from xlamini.primitives.out_sharding import in_sharding
-from xlamini.primitives.promotion import accumulator
+from xlamini.primitives import check_operands, convert, in_dtype, promoted_inexact_dtypes, where
+from xlamini.primitives.base import operators
+from xlamini.primitives.base.out_sharding import in_sharding
+from xlamini.primitives.base.promotion import accumulator
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike

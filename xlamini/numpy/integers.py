@@ -10,16 +10,16 @@ from xlamini.core import aval_of
 from xlamini.numpy.ufuncs.declaration import ufunc
 from xlamini.primitives import (
     INTEGER,
-    arithmetic,
     broadcast_in_dim,
     broadcasted_freely,
     check_operands,
     convert,
     kind_of,
-    operators,
     promoted_dtypes,
     where,
 )
+from xlamini.primitives.base import operators
+from xlamini.primitives.elementwise import arithmetic
 from xlamini.runtime import Array
 from xlamini.transforms.while_loop.api import while_loop
 from xlamini.typing import ArrayLike

@@ -8,9 +8,9 @@ from xlamini.core import ShapeError, check_user_dtype, result_type
 from xlamini.numpy.arguments import as_axis, as_operand, as_operand_beside, as_rows, refuse_out
 from xlamini.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, moveaxis, ravel
 from xlamini.primitives import expand_dims, in_dtype
-from xlamini.primitives.concatenate import concatenate as _concatenate
-from xlamini.primitives.joined_rows import merged_rows
-from xlamini.primitives.promotion import check_members
+from xlamini.primitives.base.promotion import check_members
+from xlamini.primitives.shape.concatenate import concatenate as _concatenate
+from xlamini.primitives.shape.joined_rows import merged_rows
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.transforms.vmap import vmap

@@ -12,19 +12,10 @@ import numpy as np
 from xlamini.core import ShapeError, aval_of
 from xlamini.numpy.arguments import as_axis, as_operand, as_operand_beside
 from xlamini.numpy.contraction import Labelled, arithmetic, ordered, product, without_ones
-from xlamini.primitives import (
-    broadcast_in_dim,
-    cast,
-    conj,
-    convert,
-    moveaxis,
-    mul,
-    promoted_dtypes,
-    reshape,
-)
-from xlamini.primitives.dot_general import check_pairs
-from xlamini.primitives.out_sharding import summed_in_sharding
-from xlamini.primitives.promotion import check_ranks
+from xlamini.primitives import broadcast_in_dim, cast, conj, convert, moveaxis, mul, promoted_dtypes, reshape
+from xlamini.primitives.base.out_sharding import summed_in_sharding
+from xlamini.primitives.base.promotion import check_ranks
+from xlamini.primitives.products.dot_general import check_pairs
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike

@@ -23,14 +23,14 @@ from xlamini.primitives import (
     convert,
     in_dtype,
     kind_of,
-    operators,
     promoted_dtypes,
     reshape,
     slice_in_dim,
     where,
 )
-from xlamini.primitives.iota import iota
-from xlamini.primitives.promotion import check_members
+from xlamini.primitives.base import operators
+from xlamini.primitives.base.promotion import check_members
+from xlamini.primitives.shape.iota import iota
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, ShapeLike

@@ -9,19 +9,11 @@ import numpy as np
 from xlamini.core import ShapeError, aval_of, canonicalize_dtype, check_user_dtype
 from xlamini.numpy.arguments import as_axis, as_index, as_operand, refuse_out
 from xlamini.numpy.reductions import sum
-from xlamini.primitives import (
-    broadcast_in_dim,
-    broadcasted_iota,
-    convert,
-    in_dtype,
-    moveaxis,
-    operators,
-    reshape,
-    where,
-)
+from xlamini.primitives import broadcast_in_dim, broadcasted_iota, convert, in_dtype, moveaxis, reshape, where
+from xlamini.primitives.base import operators
 from xlamini.primitives.linalg import stacks
-from xlamini.primitives.pad import pad
-from xlamini.primitives.slice import slice
+from xlamini.primitives.shape.pad import pad
+from xlamini.primitives.shape.slice import slice
 from xlamini.runtime import Array, device_put_value
 from xlamini.staging import composite
 from xlamini.transforms.sharding.device_put import device_put

@@ -8,7 +8,7 @@ from xlamini.numpy.arguments import refuse_out
 from xlamini.numpy.reductions import Axis
 from xlamini.numpy.statistics import between, flat_rows
 from xlamini.primitives import expand_dims, full, index_in_dim, ne, where as select
-from xlamini.primitives.sort import sort_p
+from xlamini.primitives.reductions.sort import sort_p
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike

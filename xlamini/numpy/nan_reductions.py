@@ -28,10 +28,10 @@ from xlamini.primitives import (
     sub,
     where as select,
 )
-from xlamini.primitives.bitwise import shift_right_arithmetic
-from xlamini.primitives.iota import iota_p
-from xlamini.primitives.reorder import one_of_each_row
-from xlamini.primitives.sort import sort_p
+from xlamini.primitives.elementwise.bitwise import shift_right_arithmetic
+from xlamini.primitives.reductions.sort import sort_p
+from xlamini.primitives.shape.iota import iota_p
+from xlamini.primitives.shape.reorder import one_of_each_row
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.transforms.custom.custom_jvp import custom_jvp

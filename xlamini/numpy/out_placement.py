@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.core.state import state
+from xlamini.core.tracing.state import state
 from xlamini.primitives import checked_sharding
-from xlamini.primitives.identity import stage
+from xlamini.primitives.placement.identity import stage
 from xlamini.runtime import NamedSharding
 from xlamini.transforms.sharding.device_put import device_put
 

@@ -17,16 +17,16 @@ from xlamini.primitives import (
     in_dtype,
     kind_of,
     moveaxis,
-    operators,
     real,
     reshape,
     rev,
     slice_in_dim,
     sum_over,
 )
-from xlamini.primitives.complex import complex
-from xlamini.primitives.iota import iota
-from xlamini.primitives.pad import pad
+from xlamini.primitives.base import operators
+from xlamini.primitives.elementwise.complex import complex
+from xlamini.primitives.shape.iota import iota
+from xlamini.primitives.shape.pad import pad
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike

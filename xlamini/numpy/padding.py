@@ -15,9 +15,9 @@ from xlamini.numpy.rounding import round
 from xlamini.numpy.static_take import take_runs
 from xlamini.numpy.statistics import mean
 from xlamini.primitives import broadcast_in_dim, in_dtype, promoted_inexact, reshape, rev, slice_in_dim
-from xlamini.primitives.concatenate import concatenate
-from xlamini.primitives.iota import iota
-from xlamini.primitives.pad import pad as _pad
+from xlamini.primitives.shape.concatenate import concatenate
+from xlamini.primitives.shape.iota import iota
+from xlamini.primitives.shape.pad import pad as _pad
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike

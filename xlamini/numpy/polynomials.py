@@ -25,12 +25,12 @@ from xlamini.primitives import (
     convert,
     in_dtype,
     mul,
-    operators,
     promoted_dtypes,
     promoted_inexact_dtypes,
     rev,
     where,
 )
+from xlamini.primitives.base import operators
 from xlamini.primitives.linalg.eig import eig
 from xlamini.runtime import Array
 from xlamini.staging import composite

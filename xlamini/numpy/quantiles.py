@@ -22,17 +22,17 @@ from xlamini.primitives import (
     full,
     in_dtype,
     in_sharding,
-    operators,
     promoted_inexact,
     reshape,
     transpose,
     where as select,
 )
-from xlamini.primitives.cumulative import cumsum
-from xlamini.primitives.promotion import accumulator
-from xlamini.primitives.reorder import one_of_each_row
-from xlamini.primitives.rounding import RoundingMethod, ceil, round
-from xlamini.primitives.sort import sort_p
+from xlamini.primitives.base import operators
+from xlamini.primitives.base.promotion import accumulator
+from xlamini.primitives.elementwise.rounding import RoundingMethod, ceil, round
+from xlamini.primitives.reductions.cumulative import cumsum
+from xlamini.primitives.reductions.sort import sort_p
+from xlamini.primitives.shape.reorder import one_of_each_row
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike

@@ -20,30 +20,29 @@ from xlamini.core import (
     literal,
     result_type,
 )
-from xlamini.core.state import state
+from xlamini.core.tracing.state import state
 from xlamini.numpy.arguments import as_axis, as_index, as_operand, as_shape
 from xlamini.numpy.creation import zeros
 from xlamini.numpy.joining import stack
 from xlamini.numpy.out_placement import as_place, placed
 from xlamini.numpy.shapes import moveaxis
 from xlamini.primitives import (
-    arithmetic,
     broadcast_in_dim,
     broadcasted_iota,
     check_operands,
     convert,
     expand_dims,
-    exponential,
     floor,
     in_dtype,
-    operators,
     promoted_inexact,
     where,
 )
-from xlamini.primitives.concatenate import concatenate
-from xlamini.primitives.iota import iota
+from xlamini.primitives.base import operators
+from xlamini.primitives.elementwise import arithmetic, exponential
+from xlamini.primitives.shape.concatenate import concatenate
+from xlamini.primitives.shape.iota import iota
 from xlamini.runtime import Array, device_put_value
-from xlamini.runtime.transfer_guards import unguarded
+from xlamini.runtime.arrays.transfer_guards import unguarded
 from xlamini.staging import composite
 from xlamini.transforms.sharding.device_put import device_put
 from xlamini.typing import ArrayLike, DTypeLike, ShapeLike

@@ -10,7 +10,6 @@ import numpy as np
 from xlamini.core import Primitive, aval_of, canonicalize_dtype, check_user_dtype, issubdtype, literal
 from xlamini.numpy.arguments import as_operand, as_reduced, refuse_out
 from xlamini.primitives import (
-    arithmetic,
     bitwise_and,
     bitwise_or,
     broadcasted_freely,
@@ -25,10 +24,11 @@ from xlamini.primitives import (
     reduce_or_p,
     where as select,
 )
+from xlamini.primitives.base.promotion import accumulator
 from xlamini.primitives.collectives.reductions import pmax, pmin, psum
-from xlamini.primitives.promotion import accumulator
-from xlamini.primitives.reductions import reduce_and_p, reduce_max_p, reduce_min_p, reduce_prod_p
-from xlamini.primitives.shape import reduce_sum_p
+from xlamini.primitives.elementwise import arithmetic
+from xlamini.primitives.reductions.reductions import reduce_and_p, reduce_max_p, reduce_min_p, reduce_prod_p
+from xlamini.primitives.shape.shape import reduce_sum_p
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import ShapedArray, api_boundary_methods, aval_of, register_pytree_node, result_type
-from xlamini.core.ref_cells import AbstractRef
-from xlamini.core.tracer import build
+from xlamini.core.program.ref_cells import AbstractRef
+from xlamini.core.tracing.tracer import build
 from xlamini.numpy.indexing.parse import check_bounds
 from xlamini.numpy.repeating import broadcast_to as _broadcast_to
 from xlamini.numpy.shapes import reshape as _reshape, transpose as _transpose
-from xlamini.primitives.convert_element_type import bitcast_convert_type
+from xlamini.primitives.elementwise.convert_element_type import bitcast_convert_type
 
 Index = Any
 

@@ -15,7 +15,7 @@ from types import EllipsisType
 from typing import Any
 
 from xlamini.core import Cell, Holder, ShapedArray, ShapeError, api_boundary_methods, aval_of
-from xlamini.core.ref_cells import FREED, AbstractRef
+from xlamini.core.program.ref_cells import FREED, AbstractRef
 from xlamini.numpy.construction import array as _array
 from xlamini.numpy.creation import zeros as _zeros
 from xlamini.numpy.indexing.parse import check_bounds

@@ -12,7 +12,7 @@ from xlamini.numpy.arguments import as_axis, as_operand, as_shape, as_whole
 from xlamini.numpy.creation import zeros
 from xlamini.numpy.shapes import ravel
 from xlamini.primitives import broadcast_in_dim, check_operands, convert, in_sharding, reshape
-from xlamini.primitives.cumulative import cumsum
+from xlamini.primitives.reductions.cumulative import cumsum
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, ShapeLike

@@ -17,20 +17,19 @@ from xlamini.primitives import (
     FLOAT,
     abs,
     bitcast_convert_type,
-    complex,
     convert,
     equal,
     in_dtype,
     is_complex,
     kind_of,
     promoted_inexact,
-    rounding,
     stop_gradient,
     where,
     zeros,
 )
-from xlamini.primitives.arithmetic import neg
-from xlamini.primitives.operators import bitwise_and, bitwise_not, bitwise_or, greater, less, not_equal
+from xlamini.primitives.base.operators import bitwise_and, bitwise_not, bitwise_or, greater, less, not_equal
+from xlamini.primitives.elementwise import complex, rounding
+from xlamini.primitives.elementwise.arithmetic import neg
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike

@@ -13,7 +13,7 @@ from xlamini.core import (
     aval_of,
     canonicalize_dtype,
 )
-from xlamini.core.concretization import values_for_a_shape
+from xlamini.core.tracing.concretization import values_for_a_shape
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.arithmetic import maximum
 from xlamini.numpy.creation import full, zeros
@@ -27,14 +27,14 @@ from xlamini.primitives import (
     in_dtype,
     in_sharding,
     kind_of,
-    operators,
     promoted_dtypes,
     reshape,
     rev,
     where,
 )
-from xlamini.primitives.cumulative import cumsum
-from xlamini.primitives.promotion import accumulator
+from xlamini.primitives.base import operators
+from xlamini.primitives.base.promotion import accumulator
+from xlamini.primitives.reductions.cumulative import cumsum
 from xlamini.runtime import Array, device_put_value
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike

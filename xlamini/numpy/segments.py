@@ -12,8 +12,8 @@ from xlamini.core import ConcretizationTypeError, ShapeError, TracerArrayConvers
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.reductions import max, min, prod, sum
 from xlamini.primitives import broadcast_in_dim, checked_sharding, convert, highest, in_dtype, in_sharding, lowest
-from xlamini.primitives.gather_numbers import GatherScatterMode
-from xlamini.primitives.promotion import accumulator
+from xlamini.primitives.base.promotion import accumulator
+from xlamini.primitives.indexing.gather_numbers import GatherScatterMode
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike

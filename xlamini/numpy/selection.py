@@ -15,20 +15,20 @@ from xlamini.primitives import (
     FLOAT,
     broadcasted_freely,
     check_operands,
-    complex,
     convert,
     expand_dims,
     in_dtype,
     kind_of,
-    operators,
     promoted_dtypes,
     squeeze,
     where as _choose,
 )
-from xlamini.primitives.arg_extrema import argmax
-from xlamini.primitives.joined_rows import is_rows
-from xlamini.primitives.reductions import reduce_or
-from xlamini.primitives.reshard import scalars_as_sums
+from xlamini.primitives.base import operators
+from xlamini.primitives.elementwise import complex
+from xlamini.primitives.placement.reshard import scalars_as_sums
+from xlamini.primitives.reductions.arg_extrema import argmax
+from xlamini.primitives.reductions.reductions import reduce_or
+from xlamini.primitives.shape.joined_rows import is_rows
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike

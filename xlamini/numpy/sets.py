@@ -16,16 +16,10 @@ from xlamini.numpy.distinct import Wanted, changes, counted, distinct, in_order,
 from xlamini.numpy.joining import concatenate
 from xlamini.numpy.searching import places
 from xlamini.numpy.shapes import ravel
-from xlamini.primitives import (
-    check_operands,
-    expand_dims,
-    in_dtype,
-    operators,
-    promoted_dtypes,
-    where,
-)
-from xlamini.primitives.iota import iota
-from xlamini.primitives.sort import sort_p
+from xlamini.primitives import check_operands, expand_dims, in_dtype, promoted_dtypes, where
+from xlamini.primitives.base import operators
+from xlamini.primitives.reductions.sort import sort_p
+from xlamini.primitives.shape.iota import iota
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike

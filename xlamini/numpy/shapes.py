@@ -8,10 +8,11 @@ from typing import Any, overload
 import numpy as np
 
 from xlamini.core import ShapeError
-from xlamini.core.avals import is_several
-from xlamini.core.host_arrays import as_ndarray
+from xlamini.core.program.avals import is_several
+from xlamini.core.tracing.host_arrays import as_ndarray
 from xlamini.numpy.arguments import as_axes, as_axis, as_index, as_operand
-from xlamini.primitives import in_sharding, is_operand, shape as _shape
+from xlamini.primitives import in_sharding, is_operand
+from xlamini.primitives.shape import shape as _shape
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, AxisLike, ShapeLike

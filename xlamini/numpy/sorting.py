@@ -11,11 +11,11 @@ from xlamini.core import ShapeError, aval_of, canonicalize_dtype, check_user_dty
 from xlamini.numpy.arguments import as_axis, as_index, as_operand, as_operands, as_whole, refuse_out
 from xlamini.numpy.indexing.take import take_along_axis
 from xlamini.primitives import convert, expand_dims, reshape, rev, slice_in_dim
-from xlamini.primitives.arg_extrema import ArgExtremum, argmax_p, argmin_p
-from xlamini.primitives.concatenate import concatenate
-from xlamini.primitives.iota import iota_p
-from xlamini.primitives.sort import sort_p
-from xlamini.primitives.top_k import top_k_p
+from xlamini.primitives.reductions.arg_extrema import ArgExtremum, argmax_p, argmin_p
+from xlamini.primitives.reductions.sort import sort_p
+from xlamini.primitives.reductions.top_k import top_k_p
+from xlamini.primitives.shape.concatenate import concatenate
+from xlamini.primitives.shape.iota import iota_p
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike

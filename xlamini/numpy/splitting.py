@@ -11,7 +11,7 @@ import numpy as np
 from xlamini.core import ShapeError
 from xlamini.numpy.arguments import as_axis, as_operand, as_whole
 from xlamini.primitives import squeeze
-from xlamini.primitives.concatenate import split as _split
+from xlamini.primitives.shape.concatenate import split as _split
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.primitives import broadcast_in_dim, rev, slice_in_dim
-from xlamini.primitives.concatenate import concatenate
+from xlamini.primitives.shape.concatenate import concatenate
 
 Run = tuple[int, int, int]
 

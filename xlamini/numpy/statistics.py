@@ -32,11 +32,11 @@ from xlamini.primitives import (
     transpose,
     where as select,
 )
-from xlamini.primitives.arithmetic import div
+from xlamini.primitives.base.promotion import accumulator, float_of
 from xlamini.primitives.collectives.reductions import psum
+from xlamini.primitives.elementwise.arithmetic import div
 from xlamini.primitives.linalg.euclidean_norm import euclidean_norm
-from xlamini.primitives.promotion import accumulator, float_of
-from xlamini.primitives.shape import sum_over
+from xlamini.primitives.shape.shape import sum_over
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import PyTreeDef, ShapedArray, aval_of, flatten_from_user, result_type, unflatten
-from xlamini.core.api_boundary import api_boundary
+from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.numpy import concatenate, ravel, zeros
 from xlamini.numpy.arguments import as_operand
 from xlamini.primitives import cast, convert, reshape, slice_in_dim

@@ -6,8 +6,9 @@ import math
 from typing import Any
 
 from xlamini.numpy.ufuncs.declaration import for_kinds, ufunc
-from xlamini.primitives import FLOAT, abs, eq, hyperbolic, lt, max, min, promoted_inexact, sqrt, trigonometric, where
-from xlamini.primitives.operators import bitwise_or
+from xlamini.primitives import FLOAT, abs, eq, lt, max, min, promoted_inexact, sqrt, where
+from xlamini.primitives.base.operators import bitwise_or
+from xlamini.primitives.elementwise import hyperbolic, trigonometric
 from xlamini.runtime import Array
 from xlamini.typing import ArrayLike
 

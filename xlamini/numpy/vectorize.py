@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import ShapeError, aval_of, memoised, tree_map
-from xlamini.core.api_boundary import api_boundary
+from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.numpy.arguments import as_operand
 from xlamini.primitives import squeeze
-from xlamini.primitives.promotion import check_ranks
+from xlamini.primitives.base.promotion import check_ranks
 from xlamini.transforms.vmap import vmap
 
 _CORE = r"\((\w+(,\w+)*)?\)"

@@ -11,7 +11,7 @@ import numpy as np
 from xlamini.core import aval_of, canonicalize_dtype
 from xlamini.numpy.arguments import as_operand
 from xlamini.primitives import abs, convert, exp, sqrt
-from xlamini.primitives.special.bessel import bessel_i0e
+from xlamini.primitives.elementwise.special.bessel import bessel_i0e
 from xlamini.runtime import Array, device_put_value
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike

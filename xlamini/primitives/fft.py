@@ -13,35 +13,23 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import (
-    Avals,
-    Axis,
-    Cost,
-    Params,
-    Shape,
-    ShapedArray,
-    ShapeError,
-    Values,
-    aval_of,
-    issubdtype,
-    literal,
-)
-from xlamini.core.checks import NONE
-from xlamini.core.form import Form, Platform
+from xlamini.core import Avals, Axis, Cost, Params, Shape, ShapedArray, ShapeError, Values, aval_of, issubdtype, literal
+from xlamini.core.program.checks import NONE
+from xlamini.core.program.form import Form, Platform
 from xlamini.core.sharding.facet import same_dimensions
 from xlamini.core.sharding.partial_sums import JOINTLY
-from xlamini.primitives.arithmetic import rem
-from xlamini.primitives.comparison import eq
-from xlamini.primitives.complex import conj, part_dtype, real
-from xlamini.primitives.convert_element_type import convert
-from xlamini.primitives.elementwise import mul
-from xlamini.primitives.iota import broadcasted_iota
-from xlamini.primitives.linear_unary import LinearUnary
-from xlamini.primitives.pad import pad
-from xlamini.primitives.promotion import promoted_inexact
-from xlamini.primitives.select import where
-from xlamini.primitives.shape import moveaxis
-from xlamini.primitives.tangent_ops import zeros
+from xlamini.primitives.base.elementwise import mul
+from xlamini.primitives.base.linear_unary import LinearUnary
+from xlamini.primitives.base.promotion import promoted_inexact
+from xlamini.primitives.base.tangent_ops import zeros
+from xlamini.primitives.elementwise.arithmetic import rem
+from xlamini.primitives.elementwise.comparison import eq
+from xlamini.primitives.elementwise.complex import conj, part_dtype, real
+from xlamini.primitives.elementwise.convert_element_type import convert
+from xlamini.primitives.elementwise.select import where
+from xlamini.primitives.shape.iota import broadcasted_iota
+from xlamini.primitives.shape.pad import pad
+from xlamini.primitives.shape.shape import moveaxis
 from xlamini.runtime import Array
 
 

@@ -15,10 +15,10 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from xlamini.core import Shape, ShapedArray, aval_of, canonicalize_dtype, check_user_dtype, issubdtype, user_stacklevel
-from xlamini.core.config import default_prng_impl, legacy_prng_key
+from xlamini.core.flags.config import default_prng_impl, legacy_prng_key
 from xlamini.primitives import broadcast_in_dim, checked_sharding, in_sharding, reduce_or, wrap_p
-from xlamini.primitives.generators import GENERATORS
-from xlamini.primitives.random_keys import unwrap_p
+from xlamini.primitives.random.generators import GENERATORS
+from xlamini.primitives.random.random_keys import unwrap_p
 from xlamini.runtime import KeyType
 from xlamini.staging import composite
 

@@ -26,10 +26,10 @@ from xlamini.primitives import (
     sqrt,
     where,
 )
-from xlamini.primitives.cumulative import cumsum
-from xlamini.primitives.random_keys import clone_p
-from xlamini.primitives.rounding import ceil
-from xlamini.primitives.shape import broadcast_in_dim_p
+from xlamini.primitives.elementwise.rounding import ceil
+from xlamini.primitives.random.random_keys import clone_p
+from xlamini.primitives.reductions.cumulative import cumsum
+from xlamini.primitives.shape.shape import broadcast_in_dim_p
 from xlamini.random.arguments import any_of, broadcast_shape, checked_shape, float_dtype, sampler, spread_to
 from xlamini.random.narrow import drawn_wide
 from xlamini.random.rejection import goes_on, until_accepted

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Shape, finfo, literal
-from xlamini.core.jax_flags import high_dynamic_range_gumbel
+from xlamini.core.flags.jax_flags import high_dynamic_range_gumbel
 from xlamini.primitives import abs as absolute, broadcast_to, exp, ge, in_dtype, log, log1p, lt, sign, sqrt, where
-from xlamini.primitives.operators import power
-from xlamini.primitives.trigonometric import tan
+from xlamini.primitives.base.operators import power
+from xlamini.primitives.elementwise.trigonometric import tan
 from xlamini.random.arguments import broadcast_shape, checked_shape, float_dtype, sampler
 from xlamini.random.narrow import drawn_wide
 from xlamini.random.uniform import halves, uniform_between

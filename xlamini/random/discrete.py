@@ -23,8 +23,8 @@ from xlamini.primitives import (
     slice_in_dim,
     where,
 )
-from xlamini.primitives.arg_extrema import argmax
-from xlamini.primitives.sort import sort_key_val
+from xlamini.primitives.reductions.arg_extrema import argmax
+from xlamini.primitives.reductions.sort import sort_key_val
 from xlamini.random.arguments import broadcast_shape, checked_dtype, checked_shape, float_dtype, sampler
 from xlamini.random.continuous import checked_mode, gumbel_noise
 from xlamini.random.narrow import wide

@@ -30,7 +30,7 @@ from xlamini.core import (
     tangent_aval,
 )
 from xlamini.core.sharding.facet import same_dimensions
-from xlamini.core.tracer import build
+from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.physical import physical
 from xlamini.primitives import (
@@ -49,9 +49,9 @@ from xlamini.primitives import (
     where,
     with_batch_first,
 )
-from xlamini.primitives.power import pow as power
-from xlamini.primitives.random_keys import Generated
-from xlamini.primitives.special.incomplete_gamma_derivative import random_gamma_grad
+from xlamini.primitives.elementwise.power import pow as power
+from xlamini.primitives.elementwise.special.incomplete_gamma_derivative import random_gamma_grad
+from xlamini.primitives.random.random_keys import Generated
 from xlamini.random.arguments import Method, any_of, broadcast_shape, check_method, float_dtype, sampler, spread_to
 from xlamini.random.narrow import drawn_wide
 from xlamini.random.normal import standard_normal

@@ -17,8 +17,8 @@ from xlamini.primitives import (
     stop_gradient,
     where,
 )
-from xlamini.primitives.operators import power
-from xlamini.primitives.reductions import reduce_max, reduce_sum
+from xlamini.primitives.base.operators import power
+from xlamini.primitives.reductions.reductions import reduce_max, reduce_sum
 from xlamini.random.arguments import Method, broadcast_shape, check_method, checked_shape, float_dtype, sampler
 from xlamini.random.continuous import exponential_noise
 from xlamini.random.discrete import signs

@@ -20,8 +20,8 @@ from xlamini.primitives import (
     sub,
     where,
 )
-from xlamini.primitives.arithmetic import rem
-from xlamini.primitives.random_keys import bits_p
+from xlamini.primitives.elementwise.arithmetic import rem
+from xlamini.primitives.random.random_keys import bits_p
 from xlamini.random.arguments import broadcast_shape, checked_shape, sampler
 from xlamini.random.uniform import halves
 from xlamini.runtime import Array

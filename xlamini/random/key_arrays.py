@@ -7,7 +7,7 @@ from xlamini.numpy.array_methods import Methods, give_methods
 from xlamini.numpy.indexing.at import At
 from xlamini.numpy.indexing.operators import getitem, iterate
 from xlamini.primitives import equal
-from xlamini.runtime.keys import PRNGKeyArray
+from xlamini.runtime.arrays.keys import PRNGKeyArray
 from xlamini.staging import composite
 
 

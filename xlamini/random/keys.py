@@ -6,14 +6,14 @@ from typing import Any, NewType
 import numpy as np
 
 from xlamini.core import aval_of, enable_x64, issubdtype, literal
-from xlamini.core.jax_flags import enable_custom_prng, random_seed_offset
-from xlamini.core.state import state
+from xlamini.core.flags.jax_flags import enable_custom_prng, random_seed_offset
+from xlamini.core.tracing.state import state
 from xlamini.primitives import convert, split_p, wrap_p
-from xlamini.primitives.generators import GENERATORS, NATIVE
-from xlamini.primitives.random_keys import clone_p, fold_in_p, seed_p, unwrap_p
+from xlamini.primitives.random.generators import GENERATORS, NATIVE
+from xlamini.primitives.random.random_keys import clone_p, fold_in_p, seed_p, unwrap_p
 from xlamini.random.arguments import check_raw_key, check_words, checked_shape, default_kind, is_typed, key_maker, typed
 from xlamini.runtime import Array, KeyType, device_put_value
-from xlamini.runtime.keys import Generator, PRNGKeyArray
+from xlamini.runtime.arrays.keys import Generator, PRNGKeyArray
 from xlamini.staging import composite
 
 Key = NewType("Key", Array)

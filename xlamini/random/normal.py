@@ -8,9 +8,9 @@ import numpy as np
 
 from xlamini.core import Shape, issubdtype, literal
 from xlamini.primitives import exp, in_dtype, max as maximum, min as minimum, split_p, stop_gradient
-from xlamini.primitives.complex import complex as from_parts, part_dtype
-from xlamini.primitives.rounding import nextafter
-from xlamini.primitives.special import erf, erf_inv
+from xlamini.primitives.elementwise.complex import complex as from_parts, part_dtype
+from xlamini.primitives.elementwise.rounding import nextafter
+from xlamini.primitives.elementwise.special import erf, erf_inv
 from xlamini.random.arguments import broadcast_shape, checked_dtype, checked_shape, float_dtype, sampler, spread_to
 from xlamini.random.narrow import drawn_wide, rounded, wide
 from xlamini.random.uniform import halves, uniform_between

@@ -7,8 +7,8 @@ import numpy as np
 
 from xlamini.core import Shape, literal
 from xlamini.primitives import broadcast_to, in_dtype, le, split_p, sqrt, where
-from xlamini.primitives.power import square
-from xlamini.primitives.reductions import reduce_sum
+from xlamini.primitives.elementwise.power import square
+from xlamini.primitives.reductions.reductions import reduce_sum
 from xlamini.random.arguments import broadcast_shape, checked_shape, float_dtype, sampler
 from xlamini.random.discrete import signs
 from xlamini.random.narrow import drawn_wide

@@ -12,11 +12,11 @@ from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.indexing.take import take
 from xlamini.numpy.searching import searchsorted
 from xlamini.primitives import in_dtype, index_in_dim, log, promoted_inexact, reshape, slice_in_dim, split_p
-from xlamini.primitives.cumulative import cumsum
-from xlamini.primitives.iota import iota
-from xlamini.primitives.promotion import promoted_inexact_dtypes
-from xlamini.primitives.random_keys import bits_p
-from xlamini.primitives.sort import sort_key_val
+from xlamini.primitives.base.promotion import promoted_inexact_dtypes
+from xlamini.primitives.random.random_keys import bits_p
+from xlamini.primitives.reductions.cumulative import cumsum
+from xlamini.primitives.reductions.sort import sort_key_val
+from xlamini.primitives.shape.iota import iota
 from xlamini.random.arguments import checked_shape, sampler
 from xlamini.random.continuous import checked_mode, gumbel_noise
 from xlamini.random.integers import randint

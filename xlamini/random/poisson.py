@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from xlamini.primitives import abs as absolute, convert, floor, ge, gt, in_dtype, le, log, lt, split_p, sqrt, where
-from xlamini.primitives.random_keys import clone_p
-from xlamini.primitives.special.gamma import lgamma
+from xlamini.primitives.elementwise.special.gamma import lgamma
+from xlamini.primitives.random.random_keys import clone_p
 from xlamini.random.arguments import Method, any_of, broadcast_shape, check_method, checked_dtype, sampler, spread_to
 from xlamini.random.rejection import goes_on, until_accepted
 from xlamini.random.uniform import halves, uniform_between

@@ -16,8 +16,8 @@ from xlamini.primitives import (
     max as maximum,
     reshape,
 )
-from xlamini.primitives.bitwise import shift_right_logical
-from xlamini.primitives.random_keys import bits_p
+from xlamini.primitives.elementwise.bitwise import shift_right_logical
+from xlamini.primitives.random.random_keys import bits_p
 from xlamini.random.arguments import broadcast_shape, checked_dtype, checked_shape, float_dtype, sampler
 from xlamini.runtime import Array
 

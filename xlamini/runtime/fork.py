@@ -10,8 +10,8 @@ import os
 import warnings
 
 from xlamini.core import user_stacklevel
-from xlamini.core.config import forked
 from xlamini.core.errors import ForkError
+from xlamini.core.flags.config import forked
 from xlamini.runtime.devices.clients import started_clients
 from xlamini.runtime.exit_gate import pass_gate, process as process
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from xlamini.runtime.array import Array
+from xlamini.runtime.arrays.array import Array
 
 __all__ = ["ArrayLike", "DTypeLike"]
 

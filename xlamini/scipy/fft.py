@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import aval_of, issubdtype
-from xlamini.core.api_boundary import edge_of_face as _edge_of_face
+from xlamini.core.errors.api_boundary import edge_of_face as _edge_of_face
 from xlamini.lax import cos, sin
 from xlamini.numpy.arguments import as_axes, as_index, as_operand
 from xlamini.numpy.fft import irfft, rfft
@@ -22,8 +22,8 @@ from xlamini.numpy.padding import pad
 from xlamini.numpy.selection import where
 from xlamini.numpy.shapes import moveaxis
 from xlamini.primitives import convert, promoted_inexact
-from xlamini.primitives.complex import complex
-from xlamini.primitives.iota import iota
+from xlamini.primitives.elementwise.complex import complex
+from xlamini.primitives.shape.iota import iota
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike

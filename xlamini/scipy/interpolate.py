@@ -10,7 +10,7 @@ import numpy as np
 from xlamini import numpy as jnp
 from xlamini.core import ShapeError, Tracer, api_boundary_methods
 from xlamini.numpy.arguments import as_operand
-from xlamini.primitives.optimization_barrier import optimization_barrier
+from xlamini.primitives.placement.optimization_barrier import optimization_barrier
 from xlamini.runtime import Array
 from xlamini.transforms.cond.platform_dependent import platform_dependent
 from xlamini.typing import ArrayLike

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from xlamini import numpy as jnp
-from xlamini.core.api_boundary import edge_of_face as _edge_of_face
+from xlamini.core.errors.api_boundary import edge_of_face as _edge_of_face
 from xlamini.numpy.arguments import as_operand
-from xlamini.primitives.promotion import float_of
+from xlamini.primitives.base.promotion import float_of
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike

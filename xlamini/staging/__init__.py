@@ -12,9 +12,9 @@ from xlamini.staging.call.higher_order import (
     with_none,
     with_zeros,
 )
-from xlamini.staging.run.composite import composite
-from xlamini.staging.run.jit_function import jit
-from xlamini.staging.run.program_cache import transformed
+from xlamini.staging.run.eager.composite import composite
+from xlamini.staging.run.eager.program_cache import transformed
+from xlamini.staging.run.jit.jit_api import jit
 from xlamini.staging.trace.arguments import (
     ArgNames,
     LeafNames,

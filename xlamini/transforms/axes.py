@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core import Avals, ShapedArray, flatten
-from xlamini.core.hi_types import HiAval
+from xlamini.core.program.hi_types import HiAval
 from xlamini.core.pytree import PyTreeDef, flatten_axes, treedef_children, unflatten
 
 

@@ -6,24 +6,24 @@ from __future__ import annotations
 
 from typing import Any
 
-import xlamini.core.concretization  # gives tracers their conversions to Python numbers
-import xlamini.primitives.operators  # gives tracers their operators
+import xlamini.core.tracing.concretization  # gives tracers their conversions to Python numbers
+import xlamini.primitives.base.operators  # gives tracers their operators
 from xlamini.core import Tracer, api_boundary_methods, hooks, repeated
-from xlamini.core.config import config
+from xlamini.core.flags.config import config
 from xlamini.primitives import divided_as
-from xlamini.primitives.dynamic_slice import dynamic_slice_p
-from xlamini.primitives.dynamic_update_slice import dynamic_update_slice_p
-from xlamini.primitives.gather import gather_p
-from xlamini.primitives.pad import pad_p
-from xlamini.primitives.scatter import scatter_add_p
-from xlamini.primitives.slice import slice_p
-from xlamini.runtime.call_failures import explain
-from xlamini.runtime.dispatch import set_tracer_class
+from xlamini.primitives.indexing.dynamic_slice import dynamic_slice_p
+from xlamini.primitives.indexing.dynamic_update_slice import dynamic_update_slice_p
+from xlamini.primitives.indexing.gather import gather_p
+from xlamini.primitives.indexing.scatter import scatter_add_p
+from xlamini.primitives.shape.pad import pad_p
+from xlamini.primitives.shape.slice import slice_p
+from xlamini.runtime.execution.call_failures import explain
+from xlamini.runtime.execution.dispatch import set_tracer_class
 from xlamini.runtime.meshes.current_mesh import sharding_of_type
 from xlamini.runtime.meshes.named_sharding import split_in_type
 from xlamini.staging.compile.listeners import listen
-from xlamini.staging.run.eager import evaluate_primitive
-from xlamini.staging.run.eviction import evict_programs
+from xlamini.staging.run.diagnostics.eviction import evict_programs
+from xlamini.staging.run.eager.run_equation import evaluate_primitive
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.transforms.sharding.device_put import in_order
 
@@ -44,14 +44,14 @@ def _cast_sums(x: Any, split: Any) -> Any:
 
 
 def _zeros(aval: Any) -> Any:
-    from xlamini.primitives.tangent_ops import zeros
+    from xlamini.primitives.base.tangent_ops import zeros
     from xlamini.staging.trace.tracing import visible
 
     return visible([zeros(aval)])[0]
 
 
 def _hi_variable(x: Any) -> Any:
-    from xlamini.primitives.hi_values import as_variable
+    from xlamini.primitives.base.hi_values import as_variable
 
     return as_variable(x)
 
@@ -83,13 +83,13 @@ def _evaluate_jaxpr(jaxpr: Any, operands: Any) -> list[Any]:
 
 
 def _format_jaxpr(jaxpr: Any, **options: Any) -> str:
-    from xlamini.core.printing import format_jaxpr
+    from xlamini.core.program.printing import format_jaxpr
 
     return format_jaxpr(jaxpr, **options)
 
 
 def _format_equation(eqn: Any) -> str:
-    from xlamini.core.printing import format_equation
+    from xlamini.core.program.printing import format_equation
 
     return format_equation(eqn)
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from xlamini.core import Jaxpr, flatten_from_user
-from xlamini.core.api_boundary import api_boundary
+from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.core.wrapping import wraps
-from xlamini.primitives.xla_metadata import Attributes, as_attributes
+from xlamini.primitives.placement.xla_metadata import Attributes, as_attributes
 from xlamini.staging import ArgNames, avals_of, check_callable, name_of, rebuilt
 from xlamini.staging.call.call import Call
 from xlamini.staging.trace.tracing import trace

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import Axis, Dims, Jaxpr, Params, Values, flatten_from_user
-from xlamini.core.api_boundary import api_boundary
+from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.interpreters.batch import batch
 from xlamini.staging import ArgNames, avals_of, check_callable, name_of, rebuilt
 from xlamini.staging.call.call import Call, jit_p

@@ -18,9 +18,9 @@ from xlamini.core import (
     named_axis,
     unflatten,
 )
-from xlamini.core.api_boundary import is_api_boundary, trim
-from xlamini.core.config import recorder
-from xlamini.core.hi_types import HiAval, is_hi_value
+from xlamini.core.errors.api_boundary import is_api_boundary, trim
+from xlamini.core.flags.config import recorder
+from xlamini.core.program.hi_types import HiAval, is_hi_value
 from xlamini.core.pytree import structure
 from xlamini.core.wrapping import wraps
 from xlamini.interpreters.batch import Dims, batch, push_batch
@@ -44,7 +44,7 @@ from xlamini.staging import (
     threaded,
     values_of,
 )
-from xlamini.staging.run.program_cache import apply, transformed, transformed_jaxpr
+from xlamini.staging.run.eager.program_cache import apply, transformed, transformed_jaxpr
 from xlamini.staging.trace.arguments import SomeNames, brief
 from xlamini.staging.trace.ref_arguments import OpenedRefs, pure
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
@@ -53,7 +53,7 @@ from xlamini.transforms.axes import axis_leaves, unbatched_aval
 from xlamini.transforms.vmap_plans import Plan, plan_key, plans
 
 if TYPE_CHECKING:
-    from xlamini.transforms.cond.all_branches import OnCond
+    from xlamini.transforms.cond.on_cond import OnCond
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -90,7 +90,7 @@ def vmap(
     axis_size = _checked_axis_size(axis_size)
     _check_axis_name(axis_name)
     if on_cond != "select":
-        from xlamini.transforms.cond.all_branches import check_on_cond  # for those who ask only
+        from xlamini.transforms.cond.on_cond import check_on_cond  # for those who ask only
 
         check_on_cond(on_cond)
     along = () if spmd_axis_name is None else spmd_axis_name
@@ -290,7 +290,7 @@ def _options(traced: Trace, axis: Axis, dims: Dims, mapping: Mapping) -> tuple[A
     out_dims = axis_leaves("out_axes", mapping.out_axes, traced.out_tree, None, traced.jaxpr.out_avals, None, name)
     sums = tuple(flatten_axes("vmap", mapping.sum_match, traced.out_tree))
     if mapping.on_cond != "select":
-        from xlamini.transforms.cond.all_branches import report_conds  # for those who ask only
+        from xlamini.transforms.cond.on_cond import report_conds  # for those who ask only
 
         report_conds(traced.jaxpr, axis, in_dims, mapping.on_cond)
     return axis, in_dims, tuple(out_dims), sums

@@ -10,12 +10,12 @@ from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 from xlamini.core import Avals, Jaxpr
-from xlamini.core.config import recorder, trace_context_key
-from xlamini.core.frames import user_frame
-from xlamini.core.jax_flags import check_tracer_leaks, debug_purity
-from xlamini.core.memo import Memo
-from xlamini.core.state import state
-from xlamini.staging.run.composite import is_composite
+from xlamini.core.caching.memo import Memo
+from xlamini.core.errors.frames import user_frame
+from xlamini.core.flags.config import recorder, trace_context_key
+from xlamini.core.flags.jax_flags import check_tracer_leaks, debug_purity
+from xlamini.core.tracing.state import state
+from xlamini.staging.run.eager.composite import is_composite
 
 
 class Plan(NamedTuple):

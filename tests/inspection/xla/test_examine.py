@@ -146,7 +146,9 @@ def test_kernels_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.full
 def test_a_text_that_is_no_module(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("xlamini.runtime.executable.CompiledModule.as_text", lambda _: "module @another_format {}")
+    monkeypatch.setattr(
+        "xlamini.runtime.execution.executable.CompiledModule.as_text", lambda _: "module @another_format {}"
+    )
     found = examine(lowered(), "here")
     assert not found.kernels and found.hlo is None and found.memory and found.passes
     assert "no computations" in found.unavailable["hlo"]

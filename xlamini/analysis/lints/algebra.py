@@ -7,7 +7,7 @@ from xlamini.analysis.lints.finding import Finding, finding
 from xlamini.analysis.lints.program import Body, Program, apart, is_written
 from xlamini.analysis.lints.registry import lint_rule
 from xlamini.core import Atom, Equation, Var
-from xlamini.core.equation_kind import equation_cost
+from xlamini.core.program.equation_kind import equation_cost
 
 _SHARE = 4
 """A sort is too much for a part of at most one in so many."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from xlamini.analysis.places import Place, place_of
 from xlamini.core import Equation
-from xlamini.core.frames import definition
+from xlamini.core.errors.frames import definition
 
 
 class Finding(NamedTuple):

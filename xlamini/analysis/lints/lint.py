@@ -7,10 +7,10 @@ from typing import Any
 from xlamini.analysis.lints.finding import Finding, Findings
 from xlamini.analysis.lints.program import Program, bodies_of
 from xlamini.analysis.lints.registry import Rule, rules as registered
-from xlamini.core.api_boundary import api_boundary
+from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.staging.aot.stages import Traced
-from xlamini.staging.run.jit_function import jit
-from xlamini.staging.run.make_jaxpr import make_jaxpr
+from xlamini.staging.run.jit.jit_api import jit
+from xlamini.staging.run.jit.make_jaxpr import make_jaxpr
 from xlamini.staging.trace.arguments import check_callable
 from xlamini.staging.trace.ref_threading import RefEscaped
 

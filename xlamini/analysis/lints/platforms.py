@@ -7,7 +7,7 @@ from xlamini.analysis.lints.finding import Finding, finding
 from xlamini.analysis.lints.program import Program
 from xlamini.analysis.lints.registry import lint_rule
 from xlamini.core import Equation, Var
-from xlamini.staging.run.jit_function import jit
+from xlamini.staging.run.jit.jit_api import jit
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 
 

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 from xlamini.as_jax.jaxprs.params import TABLE
-from xlamini.core.avals import Params, ShapedArray
-from xlamini.core.bindable import effects_of
-from xlamini.core.jaxpr import ClosedJaxpr, Jaxpr
-from xlamini.core.primitive import Primitive
+from xlamini.core.program.avals import Params, ShapedArray
+from xlamini.core.program.bindable import effects_of
+from xlamini.core.program.jaxpr import ClosedJaxpr, Jaxpr
+from xlamini.core.program.primitive import Primitive
 from xlamini.staging.call.higher_order import opened
 
 

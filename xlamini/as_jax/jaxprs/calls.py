@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.effects import no_effects
-from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Provenance, Var
-from xlamini.primitives.convert_element_type import convert_element_type_p
+from xlamini.core.program.avals import ShapedArray
+from xlamini.core.program.effects import no_effects
+from xlamini.core.program.jaxpr import Atom, Equation, Jaxpr, Literal, Provenance, Var
+from xlamini.primitives.elementwise.convert_element_type import convert_element_type_p
 from xlamini.staging.call.call import jit_p
 
 

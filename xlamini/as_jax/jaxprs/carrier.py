@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from xlamini.as_jax.overlay.refusals import refuse
-from xlamini.core.avals import Params
-from xlamini.core.jaxpr import Jaxpr
-from xlamini.core.primitive import Primitive
+from xlamini.core.program.avals import Params
+from xlamini.core.program.jaxpr import Jaxpr
+from xlamini.core.program.primitive import Primitive
 
 
 class Carrier:

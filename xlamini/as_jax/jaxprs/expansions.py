@@ -8,24 +8,24 @@ from collections.abc import Callable
 from typing import Any
 
 from xlamini.as_jax.jaxprs.carrier import Carrier
-from xlamini.core.avals import Params, ShapedArray, Values, aval_of
-from xlamini.core.form import Platform
-from xlamini.core.jaxpr import Equation, Jaxpr
-from xlamini.core.tracer import build
+from xlamini.core.program.avals import Params, ShapedArray, Values, aval_of
+from xlamini.core.program.form import Platform
+from xlamini.core.program.jaxpr import Equation, Jaxpr
+from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import convert
-from xlamini.primitives.arithmetic import abs, add, div, max, neg, sub
-from xlamini.primitives.comparison import ne
-from xlamini.primitives.complex import conj, real
-from xlamini.primitives.elementwise import mul
-from xlamini.primitives.exponential import exp, log1p
-from xlamini.primitives.identity import stop_gradient
-from xlamini.primitives.kinds import is_complex
-from xlamini.primitives.ordering import lowest
-from xlamini.primitives.power import sqrt
-from xlamini.primitives.reductions import reduce_max, wide_sum
-from xlamini.primitives.select import select_n
-from xlamini.primitives.shape import broadcast_in_dim, sum_over
+from xlamini.primitives.base.dtype_kinds import is_complex
+from xlamini.primitives.base.elementwise import mul
+from xlamini.primitives.elementwise.arithmetic import abs, add, div, max, neg, sub
+from xlamini.primitives.elementwise.comparison import ne
+from xlamini.primitives.elementwise.complex import conj, real
+from xlamini.primitives.elementwise.exponential import exp, log1p
+from xlamini.primitives.elementwise.power import sqrt
+from xlamini.primitives.elementwise.select import select_n
+from xlamini.primitives.placement.identity import stop_gradient
+from xlamini.primitives.reductions.ordering import lowest
+from xlamini.primitives.reductions.reductions import reduce_max, wide_sum
+from xlamini.primitives.shape.shape import broadcast_in_dim, sum_over
 
 Formula = Callable[..., Any]
 

@@ -6,9 +6,17 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from xlamini.as_jax.jaxprs.literals import hash_of
-from xlamini.core.avals import Params, Values
-from xlamini.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr as CoreJaxpr, Literal, Var as CoreVar, close_over
-from xlamini.core.tracer import build
+from xlamini.core.program.avals import Params, Values
+from xlamini.core.program.jaxpr import (
+    Atom,
+    ClosedJaxpr,
+    Equation,
+    Jaxpr as CoreJaxpr,
+    Literal,
+    Var as CoreVar,
+    close_over,
+)
+from xlamini.core.tracing.tracer import build
 
 Literal.hash = property(hash_of)  # pyright: ignore[reportAttributeAccessIssue]
 CoreVar.initial_qdd = CoreVar.final_qdd = None  # pyright: ignore[reportAttributeAccessIssue]

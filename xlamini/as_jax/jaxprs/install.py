@@ -9,8 +9,8 @@ from xlamini.as_jax.jaxprs.names import call_copied, note_operators, public_func
 from xlamini.as_jax.jaxprs.outward import handed_out
 from xlamini.as_jax.jaxprs.params import OPEN, TABLE
 from xlamini.core import hooks
-from xlamini.core.bindable import primitives
-from xlamini.core.jaxpr import ClosedJaxpr, Equation, Jaxpr as CoreJaxpr
+from xlamini.core.program.bindable import primitives
+from xlamini.core.program.jaxpr import ClosedJaxpr, Equation, Jaxpr as CoreJaxpr
 
 _format_jaxpr, _format_equation = hooks.format_jaxpr, hooks.format_equation
 

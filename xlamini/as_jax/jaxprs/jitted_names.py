@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from xlamini.core.memo import memoised
+from xlamini.core.caching.memo import memoised
 
 _SAME = {
     "numpy": """

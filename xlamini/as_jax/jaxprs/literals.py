@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.avals import ShapedArray
-from xlamini.core.jaxpr import Literal
+from xlamini.core.program.avals import ShapedArray
+from xlamini.core.program.jaxpr import Literal
 
 
 class TypedNdArray(np.ndarray):

@@ -13,11 +13,11 @@ from typing import Any
 from xlamini.as_jax.jaxprs.calls import as_call
 from xlamini.as_jax.jaxprs.jitted_names import jit_name
 from xlamini.core import literal, repeated, tree_leaves
-from xlamini.core.avals import Values
-from xlamini.core.jaxpr import Atom, Equation, Jaxpr, Literal, Provenance, Var
-from xlamini.core.state import state
-from xlamini.core.tracer import Builder, Tracer
-from xlamini.staging.run.composite import is_composite, static_names
+from xlamini.core.program.avals import Values
+from xlamini.core.program.jaxpr import Atom, Equation, Jaxpr, Literal, Provenance, Var
+from xlamini.core.tracing.state import state
+from xlamini.core.tracing.tracer import Builder, Tracer
+from xlamini.staging.run.eager.composite import is_composite, static_names
 
 
 class Call:

@@ -13,7 +13,7 @@ from xlamini.as_jax.jaxprs.forms import Jaxpr
 from xlamini.as_jax.jaxprs.literals import typed_const, typed_literal
 from xlamini.as_jax.jaxprs.names import with_calls
 from xlamini.as_jax.jaxprs.params import NAMED_IN_JAX, OPEN, TABLE
-from xlamini.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr as CoreJaxpr, Literal, once
+from xlamini.core.program.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr as CoreJaxpr, Literal, once
 
 
 def handed_out(closed: ClosedJaxpr) -> ClosedJaxpr:

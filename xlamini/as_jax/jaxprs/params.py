@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.as_jax.jaxprs.carrier import Carrier, CarryingTuple
-from xlamini.core.avals import Avals, Params, ShapedArray
-from xlamini.core.effects import debug_effect, ordered_debug_effect
-from xlamini.core.evaluation import jaxpr_as_fun
-from xlamini.core.jaxpr import ClosedJaxpr, Jaxpr, Var
-from xlamini.core.tracer import build
-from xlamini.primitives.arithmetic import add, max, min, sub
-from xlamini.primitives.elementwise import mul
-from xlamini.primitives.scatter import scatter_apply_p, scatter_p
+from xlamini.core.program.avals import Avals, Params, ShapedArray
+from xlamini.core.program.effects import debug_effect, ordered_debug_effect
+from xlamini.core.program.evaluation import jaxpr_as_fun
+from xlamini.core.program.jaxpr import ClosedJaxpr, Jaxpr, Var
+from xlamini.core.tracing.tracer import build
+from xlamini.primitives.base.elementwise import mul
+from xlamini.primitives.elementwise.arithmetic import add, max, min, sub
+from xlamini.primitives.indexing.scatter import scatter_apply_p, scatter_p
 
 
 class Row(NamedTuple):

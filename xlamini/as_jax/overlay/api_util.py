@@ -6,7 +6,7 @@ from typing import Any
 from xlamini.as_jax.missing_names import fall_through
 from xlamini.as_jax.overlay._src.util import safe_map as safe_map
 from xlamini.as_jax.overlay.extend.linear_util import transformation_with_aux
-from xlamini.core.debug_info import DebugInfo as DebugInfo
+from xlamini.core.program.debug_info import DebugInfo as DebugInfo
 from xlamini.core.pytree import PyTreeDef, flatten, unflatten
 
 __getattr__ = fall_through(__name__)

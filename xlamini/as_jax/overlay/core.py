@@ -6,11 +6,11 @@ import xlamini.as_jax.overlay.traces  # gives traced values their attribute `_tr
 from xlamini.as_jax.missing_names import fall_through
 from xlamini.as_jax.overlay.interpreters.xla import pytype_aval_mappings as pytype_aval_mappings
 from xlamini.as_jax.overlay.refusals import Trace as Trace
-from xlamini.core.avals import ShapedArray as ShapedArray
-from xlamini.core.compile_time import ensure_compile_time_eval as ensure_compile_time_eval
-from xlamini.core.evaluation import eval_jaxpr as eval_jaxpr
-from xlamini.core.jaxpr import Atom as Atom
-from xlamini.core.tracer import Tracer as Tracer
+from xlamini.core.program.avals import ShapedArray as ShapedArray
+from xlamini.core.program.evaluation import eval_jaxpr as eval_jaxpr
+from xlamini.core.program.jaxpr import Atom as Atom
+from xlamini.core.tracing.compile_time import ensure_compile_time_eval as ensure_compile_time_eval
+from xlamini.core.tracing.tracer import Tracer as Tracer
 
 AbstractValue = ShapedArray
 ParamDict = dict[str, Any]

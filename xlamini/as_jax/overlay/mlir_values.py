@@ -12,7 +12,7 @@ import numpy as np
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo
 
-from xlamini.core.avals import ShapedArray
+from xlamini.core.program.avals import ShapedArray
 from xlamini.lowering.mlir import element_type_text, new_context as make_ir_context
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from xlamini import extend
-from xlamini.core.bindable import effects_of
-from xlamini.core.primitive import Primitive as CorePrimitive
+from xlamini.core.program.bindable import effects_of
+from xlamini.core.program.primitive import Primitive as CorePrimitive
 
 Rule = Callable[..., Any]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from xlamini.as_jax.finder import PAGE
-from xlamini.core.one_tracer import ONE_TRACER
+from xlamini.core.tracing.one_tracer import ONE_TRACER
 
 
 def refuse_trace(thing: str) -> NoReturn:

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any
 
-from xlamini.core.avals import ShapedArray, aval_of
-from xlamini.core.concretization import Unknown, value_of
-from xlamini.core.state import state
-from xlamini.core.tracer import Builder, Tracer
+from xlamini.core.program.avals import ShapedArray, aval_of
+from xlamini.core.tracing.concretization import Unknown, value_of
+from xlamini.core.tracing.state import state
+from xlamini.core.tracing.tracer import Builder, Tracer
 from xlamini.extend import TraceState
 
 

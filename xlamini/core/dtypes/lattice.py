@@ -17,17 +17,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from xlamini.core.dtypes.table import (
-    bool_,
-    complexes,
-    floats,
-    scalar_types,
-    signed,
-    small_floats,
-    small_ints,
-    unsigned,
-)
-from xlamini.core.memo import memoised
+from xlamini.core.caching.memo import memoised
+from xlamini.core.dtypes.table import bool_, complexes, floats, scalar_types, signed, small_floats, small_ints, unsigned
 
 Node = np.dtype | type[int] | type[float] | type[complex]
 Edges = dict[Node, list[Node]]

@@ -7,9 +7,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from xlamini.core.caching.memo import memoised
 from xlamini.core.dtypes.promotion import as_dtype
 from xlamini.core.dtypes.table import scalar_types
-from xlamini.core.memo import memoised
 
 _integer_limits = memoised("helper: limits of integer dtypes", None)(ml_dtypes.iinfo)
 

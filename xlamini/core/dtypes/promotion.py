@@ -11,22 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core.config import enable_x64, numpy_dtype_promotion
+from xlamini.core.caching.memo import memoised
 from xlamini.core.dtypes.lattice import join
-from xlamini.core.dtypes.table import (
-    ExtendedDType,
-    bool_,
-    float0,
-    ml_classes,
-    scalar_types,
-    small_floats,
-    small_ints,
-)
+from xlamini.core.dtypes.table import ExtendedDType, bool_, float0, ml_classes, scalar_types, small_floats, small_ints
 from xlamini.core.errors import TypePromotionError
-from xlamini.core.frames import user_stacklevel
-from xlamini.core.jax_flags import explicit_x64_dtypes
-from xlamini.core.memo import memoised
-from xlamini.core.own_operands import user_mixes_dtypes
+from xlamini.core.errors.frames import user_stacklevel
+from xlamini.core.flags.config import enable_x64, numpy_dtype_promotion
+from xlamini.core.flags.jax_flags import explicit_x64_dtypes
+from xlamini.core.tracing.own_operands import user_mixes_dtypes
 
 python_scalar_dtypes: dict[type, np.dtype] = {
     bool: np.dtype(bool),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-import xlamini.core.api_boundary  # which needs this module
+import xlamini.core.errors.api_boundary  # which needs this module
 from xlamini.core import hooks
 from xlamini.core.dtypes.table import scalar_types
 
@@ -29,7 +29,7 @@ class ScalarConstructor:
         try:
             return hooks.make_array(x, self.dtype)
         except Exception as error:
-            xlamini.core.api_boundary.trim(error)
+            xlamini.core.errors.api_boundary.trim(error)
             raise
 
     def __eq__(self, other: object) -> bool:

@@ -14,20 +14,13 @@ from jaxlib._jax import pytree as _pytree
 
 from xlamini.core.pytree.diff import IsLeaf, explained, first_difference
 from xlamini.core.pytree.flattening import flatten, flatten_up_to, flatten_with_path
-from xlamini.core.pytree.nodes import (
-    KeyPath,
-    PyTreeDef,
-    default_registry,
-)
-from xlamini.core.pytree.prefix import (
-    columns,
-    mismatch,
-)
+from xlamini.core.pytree.nodes import KeyPath, PyTreeDef, default_registry
+from xlamini.core.pytree.prefix import columns, mismatch
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from xlamini.runtime.array import Array
+    from xlamini.runtime.arrays.array import Array
 
 K = TypeVar("K")
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from xlamini.core.api_boundary import api_boundary
+from xlamini.core.errors.api_boundary import api_boundary
 
 AxisName = Hashable
 

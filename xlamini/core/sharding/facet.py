@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xlamini.core.avals import Avals, Params
+from xlamini.core.program.avals import Avals, Params
 from xlamini.core.sharding.factors import Factors, alike, apart, broadcasting, in_front, reducing
 from xlamini.core.sharding.partial_sums import Groups, Sums
 from xlamini.core.sharding.propagation import Splits

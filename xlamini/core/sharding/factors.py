@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
-from xlamini.core.avals import Avals, ShapedArray
+from xlamini.core.program.avals import Avals, ShapedArray
 
 Labels = Sequence[Hashable]
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import Any
 
-from xlamini.core.avals import Avals, ShapedArray
-from xlamini.core.config import TRACE, Flag
+from xlamini.core.caching.memo import clear_caches
 from xlamini.core.errors import ForbiddenCollectiveError
-from xlamini.core.memo import clear_caches
+from xlamini.core.flags.config import TRACE, Flag
+from xlamini.core.program.avals import Avals, ShapedArray
 
 
 class _Axes(Flag):

@@ -10,11 +10,11 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core.avals import NOWHERE, Avals, Params, ShapedArray
 from xlamini.core.errors import ShardingTypeError
-from xlamini.core.jaxpr import Atom, Var
-from xlamini.core.named_axes import divergent_axes, manual_axis
-from xlamini.core.state import state
+from xlamini.core.program.avals import NOWHERE, Avals, Params, ShapedArray
+from xlamini.core.program.jaxpr import Atom, Var
+from xlamini.core.program.named_axes import divergent_axes, manual_axis
+from xlamini.core.tracing.state import state
 
 Axes = frozenset[Any]
 

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 from jaxlib._jax import config as _cells
 
-from xlamini.core.avals import NOWHERE, Avals, Params, ShapedArray, aval_of
+from xlamini.core.program.avals import NOWHERE, Avals, Params, ShapedArray, aval_of
+from xlamini.core.program.tangents import is_differentiable
 from xlamini.core.sharding.aval_sharding import AvalSharding
-from xlamini.core.tangents import is_differentiable
 
 Axes = frozenset[Any]
 Groups = Sequence[slice]

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 from jaxlib._jax import config as _cells
 
-from xlamini.core.avals import Avals, Params, ShapedArray
-from xlamini.core.config import strict_sharding
+from xlamini.core.caching.memo import Memo
 from xlamini.core.errors import ShardingTypeError
-from xlamini.core.frames import user_line, user_stacklevel
-from xlamini.core.memo import Memo
+from xlamini.core.errors.frames import user_line, user_stacklevel
+from xlamini.core.flags.config import strict_sharding
+from xlamini.core.program.avals import Avals, Params, ShapedArray
 from xlamini.core.sharding.aval_sharding import AvalSharding, Names, split_into
 from xlamini.core.sharding.factors import Factors, Labels
 from xlamini.core.sharding.partial_sums import Sums, sums_of_results

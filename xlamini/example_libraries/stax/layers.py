@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from xlamini import numpy as jnp
-from xlamini.staging.run.make_jaxpr import eval_shape
+from xlamini.staging.run.jit.make_jaxpr import eval_shape
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 
 Shape = tuple[int, ...]

@@ -17,7 +17,7 @@ import numpy as np
 
 from xlamini.core import LoadError, PyTreeDef, as_dtype
 from xlamini.runtime import Array
-from xlamini.staging.aot import trees
+from xlamini.staging.aot import treedef_json
 
 _INDEX, _VERSION = "index.json", 1
 
@@ -71,7 +71,7 @@ def read_index(folder: Path) -> tuple[PyTreeDef, list[Leaf]]:
         if index["version"] != _VERSION:
             raise ValueError(f"its version is {index['version']}, not {_VERSION}")
         leaves = [_leaf(*entry) for entry in index["leaves"]]
-        tree = trees.read(index["tree"])
+        tree = treedef_json.read(index["tree"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise LoadError(f"load: {folder} is no folder that save has written: {error}") from None
     if tree.num_leaves != len(leaves):
@@ -96,7 +96,7 @@ def check_replaceable(folder: Path, overwrite: bool) -> None:
 
 def index_of(tree: PyTreeDef, leaves: Sequence[Leaf]) -> str:
     """The text of the index; ValueError for a container of a class that is not registered."""
-    return json.dumps({"version": _VERSION, "tree": trees.written(tree, "save"), "leaves": leaves})
+    return json.dumps({"version": _VERSION, "tree": treedef_json.written(tree, "save"), "leaves": leaves})
 
 
 def complete(partial: Path, folder: Path, index: str) -> None:

@@ -16,8 +16,8 @@ import numpy as np
 
 from xlamini import numpy as jnp
 from xlamini.core import as_dtype, flatten_axes, flatten_from_user, tree_map, unflatten
-from xlamini.core.api_boundary import edge_of_face as _edge_of_face
-from xlamini.core.config import trace_flags, under
+from xlamini.core.errors.api_boundary import edge_of_face as _edge_of_face
+from xlamini.core.flags.config import trace_flags, under
 from xlamini.experimental.array_serialization import folder as _folder
 from xlamini.runtime import Array, Device, KeyType, Sharding, named
 from xlamini.runtime.devices.platforms import process_count, process_index

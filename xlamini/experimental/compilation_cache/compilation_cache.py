@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import os
 
-from xlamini.core.api_boundary import edge_of_face as _edge_of_face
-from xlamini.core.config import config
+from xlamini.core.errors.api_boundary import edge_of_face as _edge_of_face
+from xlamini.core.flags.config import config
 
 __all__ = ["reset_cache", "set_cache_dir"]
 

@@ -28,7 +28,7 @@ of it; `call.py` the equation of the call, the primitive `call_hi_primitive`; `l
 primitive mapped over an axis; `types.py` types of users; `low_level.py` `HiPrimitive`; `boxes.py` mutable values;
 `mutable_types.py` types of users whose values change.
 
-What is not here: how a variable of a user's type becomes arrays (core/hi_types.py, interpreters/expand.py).
+What is not here: how a variable of a user's type becomes arrays (core/program/hi_types.py, interpreters/expand.py).
 """
 
 from xlamini.core.stubs import attach_stub as _attach_stub

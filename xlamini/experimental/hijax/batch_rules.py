@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from xlamini.core import Axis, Zero, flatten_from_user, is_zero, tree_map, unflatten
-from xlamini.core.hi_types import as_aval, as_written
+from xlamini.core.program.hi_types import as_aval, as_written
 from xlamini.experimental.hijax.derived_rules import dense, results_of
 from xlamini.experimental.hijax.hi_call import spread_dims
 from xlamini.experimental.hijax.operation import Operation

@@ -1,7 +1,7 @@
 """Boxes: a value of any structure that a program replaces while it is traced.
 
 A box is a second kind of ref: its cell holds a container of values in place of one array. So the transformations
-thread it like refs (core/ref_cells.py), as a further argument and a further result.
+thread it like refs (core/program/ref_cells.py), as a further argument and a further result.
 """
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from xlamini.core import Cell, Holder, api_boundary_methods, aval_of, flatten_from_user, unflatten
-from xlamini.core.hi_types import as_written, is_mutable_value
-from xlamini.core.mutable_values import cell_of, state_of
+from xlamini.core.program.hi_types import as_written, is_mutable_value
+from xlamini.core.program.mutable_values import cell_of, state_of
+from xlamini.core.program.ref_cells import is_holder
 from xlamini.core.pytree import PyTreeDef
-from xlamini.core.ref_cells import is_holder
 from xlamini.staging.trace.arguments import LeafNames, checked_avals
 
 

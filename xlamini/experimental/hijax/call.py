@@ -18,9 +18,9 @@ from xlamini.core import (
     is_linear,
     unflatten,
 )
-from xlamini.core.hi_types import HiAval
-from xlamini.core.state import state
-from xlamini.core.tracer import build
+from xlamini.core.program.hi_types import HiAval
+from xlamini.core.tracing.state import state
+from xlamini.core.tracing.tracer import build
 from xlamini.experimental.hijax.derived_rules import results_of
 from xlamini.experimental.hijax.hi_call import HiCall, OfUsersTypes, spread_dims
 from xlamini.experimental.hijax.linear import LinearRule, linear_map

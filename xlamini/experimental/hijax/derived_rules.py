@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from xlamini.core import Zero, is_zero, tangent_aval, tree_map
-from xlamini.core.hi_types import as_aval
+from xlamini.core.program.hi_types import as_aval
 from xlamini.extend.tangents import instantiated
 from xlamini.transforms.derivatives.vjp import vjp
 

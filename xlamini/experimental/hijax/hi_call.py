@@ -19,11 +19,11 @@ from xlamini.core import (
     tangent_aval,
     unflatten,
 )
-from xlamini.core.hi_types import HiAval, as_aval, fits
+from xlamini.core.caching.structure import RewriteRule
+from xlamini.core.program.hi_types import HiAval, as_aval, fits
 from xlamini.core.sharding.facet import Sharding
 from xlamini.core.sharding.partial_sums import Sums, sums_of
 from xlamini.core.sharding.propagation import Splits
-from xlamini.core.structure import RewriteRule
 from xlamini.extend.rules import as_values
 from xlamini.primitives import convert
 from xlamini.staging.trace.arguments import LeafNames, checked_avals

@@ -22,10 +22,10 @@ from xlamini.core import (
     tangent_aval,
     unflatten,
 )
-from xlamini.core.hi_types import fits
-from xlamini.core.state import state
-from xlamini.core.structure import RewriteRule
-from xlamini.core.tracer import build
+from xlamini.core.caching.structure import RewriteRule
+from xlamini.core.program.hi_types import fits
+from xlamini.core.tracing.state import state
+from xlamini.core.tracing.tracer import build
 from xlamini.experimental.hijax.hi_call import HiCall, OfUsersTypes
 from xlamini.extend.rules import as_values
 from xlamini.interpreters.batch import batch, batched_aval

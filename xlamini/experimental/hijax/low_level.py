@@ -5,11 +5,11 @@ from collections.abc import Set
 from typing import Any
 
 from xlamini.core import Avals, ShapedArray, Values
-from xlamini.core.effects import Effects
-from xlamini.core.hi_types import as_aval, as_written, is_mutable_value
-from xlamini.core.mutable_values import owned
-from xlamini.core.ref_cells import is_holder
-from xlamini.core.state import state
+from xlamini.core.program.effects import Effects
+from xlamini.core.program.hi_types import as_aval, as_written, is_mutable_value
+from xlamini.core.program.mutable_values import owned
+from xlamini.core.program.ref_cells import is_holder
+from xlamini.core.tracing.state import state
 from xlamini.experimental.hijax.mutable_types import current_type, is_mutable
 from xlamini.extend.primitive import Primitive
 from xlamini.extend.rules import as_values

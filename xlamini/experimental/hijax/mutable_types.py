@@ -4,8 +4,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from xlamini.core.hi_types import is_mutable_type
-from xlamini.core.mutable_values import cell_of, state_of, type_of
+from xlamini.core.program.hi_types import is_mutable_type
+from xlamini.core.program.mutable_values import cell_of, state_of, type_of
 
 
 class MutableHiType:

@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import Any, ClassVar, NoReturn
 
 from xlamini.core import aval_of, flatten_from_user, is_zero, unflatten
-from xlamini.core.hi_types import as_aval, as_written
-from xlamini.core.state import state
+from xlamini.core.program.hi_types import as_aval, as_written
+from xlamini.core.tracing.state import state
 from xlamini.experimental.hijax.call import call_hi_primitive_p
 from xlamini.experimental.hijax.hi_call import HiCall, checked_leaves
 from xlamini.staging import rebuilt

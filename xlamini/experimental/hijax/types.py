@@ -6,9 +6,9 @@ from functools import partial
 from inspect import getattr_static
 from typing import Any, NoReturn
 
-from xlamini.core.avals import ShapedArray, types_of_values
-from xlamini.core.hi_types import TypesOfClass, as_written
-from xlamini.core.tracer import Tracer
+from xlamini.core.program.avals import ShapedArray, types_of_values
+from xlamini.core.program.hi_types import TypesOfClass, as_written
+from xlamini.core.tracing.tracer import Tracer
 
 
 class MappingSpec:

@@ -9,7 +9,7 @@ import numpy as np
 
 from xlamini import numpy as jnp
 from xlamini.core import api_boundary_methods
-from xlamini.core.api_boundary import api_boundary
+from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.core.pytree import register_pytree_with_keys_class
 from xlamini.experimental.sparse.conversion import bcoo_todense, count_nse, dense_entries
 from xlamini.experimental.sparse.duplicates import bcoo_sort_indices, bcoo_sum_duplicates, known_nse

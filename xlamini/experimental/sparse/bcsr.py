@@ -8,7 +8,7 @@ import numpy as np
 
 from xlamini import numpy as jnp
 from xlamini.core import api_boundary_methods
-from xlamini.core.api_boundary import api_boundary
+from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.core.pytree import register_pytree_with_keys_class
 from xlamini.experimental.sparse.arguments import takes_sparse
 from xlamini.experimental.sparse.bcoo import BCOO, Batched, bcoo_fromdense

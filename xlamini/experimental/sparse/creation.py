@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xlamini import numpy as jnp, random
-from xlamini.core.api_boundary import api_boundary
+from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.experimental.sparse.bcoo import BCOO
 from xlamini.experimental.sparse.bcsr import BCSR
 from xlamini.experimental.sparse.duplicates import bcoo_sort_indices, bcoo_sum_duplicates

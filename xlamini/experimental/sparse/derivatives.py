@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from xlamini import numpy as jnp
 from xlamini.core import tree_flatten, tree_leaves, tree_map
-from xlamini.core.api_boundary import api_boundary
+from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.core.pytree import tree_unflatten
 from xlamini.experimental.sparse.transform import is_sparse
 from xlamini.staging import check_callable, replaced

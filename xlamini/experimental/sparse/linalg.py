@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from xlamini import numpy as jnp
 from xlamini.core import ShapeError
-from xlamini.core.api_boundary import edge_of_face as _edge_of_face
+from xlamini.core.errors.api_boundary import edge_of_face as _edge_of_face
 from xlamini.experimental.sparse.direct_solve import spsolve as spsolve
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.linalg import eigh, norm, qr

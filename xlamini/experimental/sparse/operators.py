@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from xlamini import numpy as jnp
 from xlamini.core import api_boundary_methods
-from xlamini.core.api_boundary import api_boundary
+from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.experimental.sparse import rules as rules
 from xlamini.experimental.sparse.array import JAXSparse
 from xlamini.experimental.sparse.transform import sparsify

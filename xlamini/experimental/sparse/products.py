@@ -31,7 +31,7 @@ from xlamini.experimental.sparse.entries import (
 from xlamini.experimental.sparse.layouts import with_layout
 from xlamini.experimental.sparse.shapes import bcoo_transpose
 from xlamini.lax import DotDimensionNumbers
-from xlamini.primitives.dot_general import canonical_numbers, check_numbers
+from xlamini.primitives.products.dot_general import canonical_numbers, check_numbers
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike

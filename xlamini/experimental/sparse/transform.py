@@ -10,16 +10,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini.core import CallLike, Equation, Jaxpr, Primitive, ShapedArray, Tracer, aval_of, tree_flatten
-from xlamini.core.api_boundary import api_boundary
+from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.core.pytree import tree_unflatten
 from xlamini.experimental.sparse.array import JAXSparse
-from xlamini.interpreters.environment import bound, builder, read
-from xlamini.primitives.elementwise import elementwise
-from xlamini.primitives.identity import Copy
-from xlamini.primitives.kinds import ANY
+from xlamini.interpreters.bindings import bound, builder, read
+from xlamini.primitives.base.dtype_kinds import ANY
+from xlamini.primitives.base.elementwise import elementwise
+from xlamini.primitives.placement.identity import Copy
 from xlamini.runtime import Array
 from xlamini.staging import check_callable, rebuilt
-from xlamini.staging.run.program_cache import as_one_program
+from xlamini.staging.run.eager.program_cache import as_one_program
 from xlamini.staging.trace.tracing import trace, visible
 
 Rule = Callable[..., Any]

@@ -1,7 +1,7 @@
 """The screens of a report as plain text, each in a file; the page shows the same."""
 from __future__ import annotations
 
-from xlamini.core.variables import near
+from xlamini.core.flags.environment_variables import near
 from xlamini.inspection.equations import Report
 from xlamini.inspection.layout import cut
 from xlamini.inspection.quantities import find_target

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from xlamini.core.errors import JaxRuntimeError
-from xlamini.core.jax_flags import log_compiles
+from xlamini.core.flags.jax_flags import log_compiles
 from xlamini.inspection.xla.fusion_choices import PASS as FUSION_PASS
 from xlamini.inspection.xla.passes import PassFile, pass_file
 from xlamini.staging.compile.compile_request import CompileRequest, Options
 from xlamini.staging.compile.program import check_nest, compiled_anew, with_flags
 
 if TYPE_CHECKING:
-    from xlamini.runtime.executable import CompiledModule
+    from xlamini.runtime.execution.executable import CompiledModule
 
 _WHAT = {"xla_dump_hlo_pass_re": ".*", "xla_dump_hlo_as_text": True}
 _WHAT_ON_CPU = {"xla_dump_emitter_re": "llvm"}

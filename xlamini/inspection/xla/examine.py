@@ -18,11 +18,11 @@ from xlamini.inspection.xla.labels import Labelling
 from xlamini.inspection.xla.passes import passes_of
 from xlamini.inspection.xla.roofs import roof_of, roof_of_this_cpu
 from xlamini.inspection.xla.texts import program_text
-from xlamini.runtime.executable import CompiledModule
+from xlamini.runtime.execution.executable import CompiledModule
+from xlamini.runtime.execution.host_memory import total_bytes
 from xlamini.runtime.hlo.collectives import Collective, collectives_of
 from xlamini.runtime.hlo.shapes import bytes_of, elements_of
 from xlamini.runtime.hlo.translation import optimized_cost
-from xlamini.runtime.host_memory import total_bytes
 from xlamini.runtime.meshes.program_placement import devices_of
 from xlamini.staging.compile.prediction import predicted
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from xlamini.core.memo import memoised
+from xlamini.core.caching.memo import memoised
 from xlamini.runtime.hlo.computations import ENTRY, computations_of
 from xlamini.runtime.hlo.instructions import Instruction, instruction
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from xlamini.core.memo import memoised
+from xlamini.core.caching.memo import memoised
 from xlamini.inspection.xla.facts import ProgramText
 from xlamini.inspection.xla.hlo import Module, labels_of
 from xlamini.inspection.xla.labels import Labelling

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import Atom, Equation, Jaxpr, Var
-from xlamini.core.structure import executable_params
+from xlamini.core.caching.structure import executable_params
 from xlamini.interpreters.outline.repeats import Run, find_runs
 
 MIN_EQUATIONS = 20

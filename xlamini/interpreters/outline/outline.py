@@ -4,8 +4,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core import Atom, Equation, Jaxpr, Literal, Shape, Var, config
-from xlamini.core.rewriting import check_result
+from xlamini.core import Atom, Equation, Jaxpr, Literal, Shape, Var
+from xlamini.core.flags import config
+from xlamini.core.program.rewriting import check_result
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.outline.blocks import Family, find_families, symbols_of
 from xlamini.interpreters.outline.boundary import Boundary, Given, Origin

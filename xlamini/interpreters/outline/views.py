@@ -9,8 +9,8 @@ import math
 from collections.abc import Callable
 
 from xlamini.core import Atom, Equation, Shape, Var
-from xlamini.core.effects import no_effects
-from xlamini.primitives.shape import reshape_p
+from xlamini.core.program.effects import no_effects
+from xlamini.primitives.shape.shape import reshape_p
 
 
 def stored_shape(x: Atom, producer: Callable[[Atom], Equation | None]) -> Shape:

@@ -11,8 +11,8 @@ from xlamini.numpy.arguments import as_axes, as_operand, as_whole
 from xlamini.numpy.arithmetic import multiply, true_divide
 from xlamini.numpy.flipping import roll
 from xlamini.primitives import convert, gt, sub, where
-from xlamini.primitives.complex import part_dtype
-from xlamini.primitives.iota import iota
+from xlamini.primitives.elementwise.complex import part_dtype
+from xlamini.primitives.shape.iota import iota
 from xlamini.runtime import Array
 from xlamini.transforms.sharding.device_put import device_put
 from xlamini.typing import ArrayLike, DTypeLike

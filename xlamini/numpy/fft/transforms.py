@@ -15,10 +15,10 @@ from xlamini.core import aval_of, issubdtype, literal
 from xlamini.numpy.arguments import as_axes, as_index, as_operand
 from xlamini.numpy.shapes import moveaxis
 from xlamini.primitives import conj, convert, mul
+from xlamini.primitives.base.promotion import float_of
 from xlamini.primitives.fft import FftType, fft as transform
-from xlamini.primitives.pad import pad
-from xlamini.primitives.promotion import float_of
-from xlamini.primitives.slice import slice
+from xlamini.primitives.shape.pad import pad
+from xlamini.primitives.shape.slice import slice
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike

@@ -13,9 +13,9 @@ import numpy as np
 from xlamini.core import Shape, aval_of, enable_x64, literal
 from xlamini.numpy.indexing.plan import Between, Entry, NewAxis, Plan, Point, Points, Span, bound_leaves
 from xlamini.primitives import add, broadcast_in_dim, broadcasted_iota, convert, mul
-from xlamini.primitives.concatenate import concatenate
-from xlamini.primitives.dynamic_slice import from_front
-from xlamini.primitives.gather_numbers import GatherDimensionNumbers
+from xlamini.primitives.indexing.dynamic_slice import from_front
+from xlamini.primitives.indexing.gather_numbers import GatherDimensionNumbers
+from xlamini.primitives.shape.concatenate import concatenate
 
 
 class Frame(NamedTuple):

@@ -13,9 +13,9 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 
 from xlamini.core import ShapedArray, Tracer, aval_of, memoised, repeated, result_type, user_stacklevel
-from xlamini.core.ambiguity import exact_key
+from xlamini.core.caching.ambiguity import exact_key
 from xlamini.core.dtypes import check_fits
-from xlamini.core.state import state
+from xlamini.core.tracing.state import state
 from xlamini.numpy.arithmetic import power, true_divide
 from xlamini.numpy.construction import asarray
 from xlamini.numpy.indexing import operations
@@ -23,8 +23,8 @@ from xlamini.numpy.indexing.operations import UPDATES, Options
 from xlamini.numpy.indexing.parse import plan_of
 from xlamini.numpy.indexing.plan import Plan, Rules
 from xlamini.primitives import broadcast_in_dim, check_operands, full, in_dtype, in_sharding, where
-from xlamini.primitives.gather_numbers import GatherScatterMode
-from xlamini.primitives.promotion import PYTHON_SCALARS
+from xlamini.primitives.base.promotion import PYTHON_SCALARS
+from xlamini.primitives.indexing.gather_numbers import GatherScatterMode
 from xlamini.runtime import Array, ArrayImpl
 from xlamini.staging import jit
 

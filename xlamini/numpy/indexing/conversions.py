@@ -14,7 +14,7 @@ from xlamini.numpy.creation import ones
 from xlamini.numpy.matrices import diag_indices
 from xlamini.numpy.searching import nonzero
 from xlamini.primitives import convert, in_dtype, promoted
-from xlamini.primitives.dynamic_slice import reaching
+from xlamini.primitives.indexing.dynamic_slice import reaching
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike, DTypeLike, ShapeLike

@@ -12,7 +12,6 @@ from xlamini.core import Shape, ShapeError, aval_of, literal, result_type
 from xlamini.numpy.indexing.access import Frame, Windows, frame_of, windows
 from xlamini.numpy.indexing.plan import NewAxis, Plan, Point, Span, bound_leaves
 from xlamini.primitives import (
-    arithmetic,
     bitwise_and,
     broadcast_in_dim,
     broadcasted_iota,
@@ -26,13 +25,13 @@ from xlamini.primitives import (
     where,
     zeros,
 )
-from xlamini.primitives.dynamic_slice import dynamic_slice
-from xlamini.primitives.dynamic_update_slice import dynamic_update_slice
-from xlamini.primitives.gather import gather
-from xlamini.primitives.gather_numbers import GatherScatterMode, as_scatter
-from xlamini.primitives.kinds import EXTENDED
-from xlamini.primitives.pad import pad
-from xlamini.primitives.scatter import (
+from xlamini.primitives.base.dtype_kinds import EXTENDED
+from xlamini.primitives.elementwise import arithmetic
+from xlamini.primitives.indexing.dynamic_slice import dynamic_slice
+from xlamini.primitives.indexing.dynamic_update_slice import dynamic_update_slice
+from xlamini.primitives.indexing.gather import gather
+from xlamini.primitives.indexing.gather_numbers import GatherScatterMode, as_scatter
+from xlamini.primitives.indexing.scatter import (
     scatter,
     scatter_add,
     scatter_apply,
@@ -41,7 +40,8 @@ from xlamini.primitives.scatter import (
     scatter_mul,
     scatter_sub,
 )
-from xlamini.primitives.slice import slice
+from xlamini.primitives.shape.pad import pad
+from xlamini.primitives.shape.slice import slice
 
 
 class Options(NamedTuple):

@@ -12,19 +12,19 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Tracer, api_boundary_methods, memoised, repeated
-from xlamini.core.api_boundary import api_boundary
-from xlamini.core.call_cache import EAGER
-from xlamini.core.jax_flags import check_static_indices
-from xlamini.core.state import state
+from xlamini.core.caching.call_cache import EAGER
+from xlamini.core.errors.api_boundary import api_boundary
+from xlamini.core.flags.jax_flags import check_static_indices
+from xlamini.core.tracing.state import state
 from xlamini.numpy.indexing.at import At, AtIndex
 from xlamini.numpy.indexing.operations import get
 from xlamini.numpy.indexing.parse import GREATEST_OPERAND, is_on_cpu, out_of_bounds, plan_of, settled_items
 from xlamini.numpy.indexing.plan import Plan, Points, Rules
 from xlamini.primitives import divided_as, index_in_dim, squeeze
-from xlamini.primitives.concatenate import split
-from xlamini.primitives.dynamic_slice import dynamic_index_in_dim
+from xlamini.primitives.indexing.dynamic_slice import dynamic_index_in_dim
+from xlamini.primitives.shape.concatenate import split
 from xlamini.runtime import ArrayImpl, device_put_value
-from xlamini.runtime.to_host import to_numpy
+from xlamini.runtime.arrays.to_host import to_numpy
 from xlamini.staging import jit
 
 _EAGER, _STAGED = Rules(eager=True), Rules(eager=False)

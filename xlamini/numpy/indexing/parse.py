@@ -8,16 +8,16 @@ import numpy as np
 
 from xlamini.core import Shape, Tracer, Unknown, aval_of, memoised, tree_leaves, value_of
 from xlamini.core.errors import NonConcreteBooleanIndexError
-from xlamini.core.frames import user_line
-from xlamini.core.host_arrays import refuse_masked
-from xlamini.core.jax_flags import check_static_indices
-from xlamini.core.state import state
+from xlamini.core.errors.frames import user_line
+from xlamini.core.flags.jax_flags import check_static_indices
+from xlamini.core.tracing.host_arrays import refuse_masked
+from xlamini.core.tracing.state import state
 from xlamini.numpy.construction import asarray
 from xlamini.numpy.indexing.plan import Between, Entry, Indexed, NewAxis, Plan, Point, Points, Rules, Span, whole
 from xlamini.numpy.indexing.slices import Slice
 from xlamini.primitives import BOOL, INTEGER, kind_of
 from xlamini.runtime import ArrayImpl
-from xlamini.runtime.to_host import to_numpy
+from xlamini.runtime.arrays.to_host import to_numpy
 
 _ARRAYS = frozenset({ArrayImpl, Tracer, np.ndarray})
 _SLICES = frozenset({slice, Slice})

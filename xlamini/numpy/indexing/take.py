@@ -11,12 +11,12 @@ from xlamini.numpy.indexing.operations import Options, get
 from xlamini.numpy.indexing.parse import plan_of
 from xlamini.numpy.indexing.plan import Rules
 from xlamini.primitives import BOOL, INTEGER, broadcast_in_dim, in_dtype, kind_of, reshape, zeros
-from xlamini.primitives.arithmetic import rem
-from xlamini.primitives.dynamic_slice import from_front, reaching
-from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
-from xlamini.primitives.gather_numbers import as_scatter
-from xlamini.primitives.promotion import check_dtypes
-from xlamini.primitives.scatter import ScatterDimensionNumbers, scatter
+from xlamini.primitives.base.promotion import check_dtypes
+from xlamini.primitives.elementwise.arithmetic import rem
+from xlamini.primitives.indexing.dynamic_slice import from_front, reaching
+from xlamini.primitives.indexing.gather import GatherDimensionNumbers, GatherScatterMode, gather
+from xlamini.primitives.indexing.gather_numbers import as_scatter
+from xlamini.primitives.indexing.scatter import ScatterDimensionNumbers, scatter
 from xlamini.runtime import Array
 from xlamini.staging import composite
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import aval_of, issubdtype, result_type
-from xlamini.core.api_boundary import api_boundary
+from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.construction import asarray
 from xlamini.numpy.joining import concatenate, stack

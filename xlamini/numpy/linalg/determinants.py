@@ -25,11 +25,11 @@ from xlamini.primitives import (
     where,
     zeros,
 )
-from xlamini.primitives.complex import complex
-from xlamini.primitives.kinds import is_complex
+from xlamini.primitives.base.dtype_kinds import is_complex
+from xlamini.primitives.base.operators import less, not_equal
+from xlamini.primitives.elementwise.complex import complex
 from xlamini.primitives.linalg.lu import lu, rows_taken, solve_with_factors
 from xlamini.primitives.linalg.qr import qr
-from xlamini.primitives.operators import less, not_equal
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.transforms.custom.custom_jvp import custom_jvp

@@ -14,11 +14,11 @@ from xlamini.core import aval_of
 from xlamini.numpy import reductions
 from xlamini.numpy.rounding import frexp, times_power_of_two
 from xlamini.primitives import abs, clamp, convert, full, imag, real, where
-from xlamini.primitives.arithmetic import max as maximum
-from xlamini.primitives.complex import complex
-from xlamini.primitives.cpu_math.floats import halves
-from xlamini.primitives.kinds import is_complex
-from xlamini.primitives.operators import equal, less
+from xlamini.primitives.base.dtype_kinds import is_complex
+from xlamini.primitives.base.operators import equal, less
+from xlamini.primitives.elementwise.arithmetic import max as maximum
+from xlamini.primitives.elementwise.complex import complex
+from xlamini.primitives.forms.cpu.math.floats import halves
 
 _NONE = -(2**20)
 """The exponent of 0, below any other."""

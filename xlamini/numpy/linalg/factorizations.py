@@ -14,8 +14,8 @@ from xlamini.primitives import abs, broadcasted_iota, convert, expand_dims, sign
 from xlamini.primitives.linalg import cholesky as _cholesky, eigh as _eigh, qr as _qr, svd as _svd
 from xlamini.primitives.linalg.householder import geqrf
 from xlamini.primitives.linalg.stacks import mH, mT
-from xlamini.primitives.reorder import permuted
-from xlamini.primitives.sort import sort
+from xlamini.primitives.reductions.sort import sort
+from xlamini.primitives.shape.reorder import permuted
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike

@@ -14,9 +14,9 @@ from xlamini.numpy.linalg.factorizations import svd
 from xlamini.numpy.linalg.solving import inv
 from xlamini.numpy.shapes import expand_dims, moveaxis, reshape
 from xlamini.primitives import abs, broadcast_to, convert, full, squeeze, stop_gradient, where, zeros
+from xlamini.primitives.base.operators import power
+from xlamini.primitives.base.promotion import accumulator
 from xlamini.primitives.linalg.euclidean_norm import euclidean_norm
-from xlamini.primitives.operators import power
-from xlamini.primitives.promotion import accumulator
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike

@@ -16,11 +16,11 @@ from xlamini.numpy.linalg.arguments import inexact, matrices, shown, squares
 from xlamini.numpy.linalg.factorizations import svd
 from xlamini.numpy.shapes import moveaxis, reshape
 from xlamini.primitives import abs, broadcast_to, convert, expand_dims, full, squeeze, stop_gradient, where, zeros
-from xlamini.primitives.complex import part_dtype
+from xlamini.primitives.base.promotion import check_ranks
+from xlamini.primitives.elementwise.complex import part_dtype
 from xlamini.primitives.linalg.cholesky import symmetrized
 from xlamini.primitives.linalg.lu import lu, lu_inverse, lu_solve
 from xlamini.primitives.linalg.stacks import matmul, mH
-from xlamini.primitives.promotion import check_ranks
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.transforms.custom.custom_jvp import custom_jvp

@@ -18,7 +18,7 @@ import numpy as np
 
 from xlamini.core import Literal, Primitive, aval_of, canonicalize_dtype, issubdtype
 from xlamini.primitives import check_operands, convert, kind_of, promoted, promoted_inexact
-from xlamini.primitives.kinds import Kinds
+from xlamini.primitives.base.dtype_kinds import Kinds
 from xlamini.staging import composite
 from xlamini.staging.trace.tracing import visible
 

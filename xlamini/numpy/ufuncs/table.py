@@ -8,8 +8,9 @@ from typing import Any
 from xlamini.numpy import arithmetic, bitwise, comparison, cumulative, exponential, reductions
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.ufuncs.ufunc_class import Shortcuts, ufunc
-from xlamini.primitives import bitwise as bitwise_primitives, reduce_or_p
-from xlamini.primitives.reductions import reduce_and_p, reduce_xor_p
+from xlamini.primitives import reduce_or_p
+from xlamini.primitives.elementwise import bitwise as bitwise_primitives
+from xlamini.primitives.reductions.reductions import reduce_and_p, reduce_xor_p
 from xlamini.staging import composite
 
 

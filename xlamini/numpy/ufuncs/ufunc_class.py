@@ -10,14 +10,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xlamini.core import aval_of, trim
-from xlamini.core.api_boundary import api_boundary
-from xlamini.core.state import state
+from xlamini.core.errors.api_boundary import api_boundary
+from xlamini.core.tracing.state import state
 from xlamini.numpy.arguments import as_index, as_operand, as_operand_beside, refuse_out
 from xlamini.numpy.vectorize import vectorize
 from xlamini.primitives import expand_dims, in_dtype, stands_for_array
 from xlamini.runtime import Array
 from xlamini.staging import jit
-from xlamini.staging.run.composite import beyond_dtypes
+from xlamini.staging.run.eager.composite import beyond_dtypes
 from xlamini.typing import ArrayLike, DTypeLike
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import Axis, Params, Primitive, ShapedArray, manual_axis
-from xlamini.core.named_axes import size_of_axis
+from xlamini.core.program.named_axes import size_of_axis
 from xlamini.core.sharding.facet import Sharding
 from xlamini.core.sharding.forbidden import check_names
 from xlamini.primitives.collectives.devices import is_manual, position
-from xlamini.primitives.convert_element_type import convert
-from xlamini.primitives.iota import iota
+from xlamini.primitives.elementwise.convert_element_type import convert
+from xlamini.primitives.shape.iota import iota
 from xlamini.runtime import Array
 
 AxisName = Any

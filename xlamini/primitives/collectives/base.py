@@ -12,15 +12,15 @@ import numpy as np
 
 from xlamini.core import Avals, Axis, Dims, Factors, Params, Primitive, Values, alike, aval_of, is_zero
 from xlamini.core.errors import ShardingTypeError
-from xlamini.core.named_axes import divergent_axes
+from xlamini.core.program.named_axes import divergent_axes
 from xlamini.core.sharding.facet import Sharding
-from xlamini.primitives.batch_ops import move_batch_dim
+from xlamini.primitives.base.batch_ops import move_batch_dim
 from xlamini.primitives.collectives.axes import Groups, names_of, unbound
 from xlamini.primitives.collectives.devices import is_manual
-from xlamini.primitives.concatenate import concatenate
-from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
-from xlamini.primitives.shape import expand_dims, squeeze
-from xlamini.primitives.slice import slice_in_dim
+from xlamini.primitives.indexing.gather import GatherDimensionNumbers, GatherScatterMode, gather
+from xlamini.primitives.shape.concatenate import concatenate
+from xlamini.primitives.shape.shape import expand_dims, squeeze
+from xlamini.primitives.shape.slice import slice_in_dim
 
 Stacked = tuple[Any, int | None]
 

@@ -24,8 +24,8 @@ from xlamini.core import (
     aval_of,
     is_zero,
 )
-from xlamini.core.checks import NO_NEW_NAN
-from xlamini.core.hi_types import has_hi, lowered, raised
+from xlamini.core.program.checks import NO_NEW_NAN
+from xlamini.core.program.hi_types import has_hi, lowered, raised
 from xlamini.core.sharding.facet import same_dimensions
 from xlamini.core.sharding.partial_sums import JOINTLY, Sums, sums_of
 from xlamini.core.sharding.propagation import Splits

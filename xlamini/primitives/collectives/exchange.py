@@ -7,12 +7,12 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.core import Params, ShapedArray, ShapeError, Values, aval_of, tree_map
-from xlamini.core.checks import NO_NEW_NAN
+from xlamini.core.program.checks import NO_NEW_NAN
 from xlamini.primitives.collectives.axes import AxisName, Participants, axis_size, dimension, participants
 from xlamini.primitives.collectives.base import LinearCollective, Stacked
 from xlamini.primitives.collectives.devices import exchange, groups_along, number
 from xlamini.primitives.collectives.gathering import merged, parted
-from xlamini.primitives.shape import expand_dims, moveaxis, reshape, squeeze
+from xlamini.primitives.shape.shape import expand_dims, moveaxis, reshape, squeeze
 
 Axes = tuple[tuple[str, int], tuple[str, int]]
 

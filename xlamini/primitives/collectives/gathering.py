@@ -18,15 +18,15 @@ from xlamini.core import (
     reducing,
     tree_map,
 )
-from xlamini.core.checks import NO_NEW_NAN
+from xlamini.core.program.checks import NO_NEW_NAN
+from xlamini.primitives.base.elementwise import mul
 from xlamini.primitives.collectives.axes import AxisName, Participants, axis_index, axis_size, dimension, participants
 from xlamini.primitives.collectives.base import LinearCollective, Stacked
 from xlamini.primitives.collectives.casts import shared_p, terms_along
 from xlamini.primitives.collectives.devices import exchange, groups_along, number, reduction
-from xlamini.primitives.convert_element_type import convert
-from xlamini.primitives.dynamic_slice import dynamic_slice_in_dim
-from xlamini.primitives.elementwise import mul
-from xlamini.primitives.shape import moveaxis, reshape, squeeze, sum_over
+from xlamini.primitives.elementwise.convert_element_type import convert
+from xlamini.primitives.indexing.dynamic_slice import dynamic_slice_in_dim
+from xlamini.primitives.shape.shape import moveaxis, reshape, squeeze, sum_over
 
 
 def all_gather(

@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import ShapedArray, Values, aval_of, literal, tree_map
-from xlamini.core.checks import NO_NEW_NAN
+from xlamini.core.program.checks import NO_NEW_NAN
+from xlamini.primitives.base.tangent_ops import zeros
 from xlamini.primitives.collectives.axes import AxisName, axis_index, axis_index_p, axis_size, collective_axes
 from xlamini.primitives.collectives.base import LinearCollective, Stacked, rows
 from xlamini.primitives.collectives.devices import groups_along, permuted
 from xlamini.primitives.collectives.gathering import all_gather
 from xlamini.primitives.collectives.reductions import psum_p
-from xlamini.primitives.comparison import eq
-from xlamini.primitives.convert_element_type import convert
-from xlamini.primitives.dynamic_slice import dynamic_index_in_dim
-from xlamini.primitives.select import where
-from xlamini.primitives.shape import broadcast_in_dim
-from xlamini.primitives.slice import index_in_dim
-from xlamini.primitives.tangent_ops import zeros
+from xlamini.primitives.elementwise.comparison import eq
+from xlamini.primitives.elementwise.convert_element_type import convert
+from xlamini.primitives.elementwise.select import where
+from xlamini.primitives.indexing.dynamic_slice import dynamic_index_in_dim
+from xlamini.primitives.shape.shape import broadcast_in_dim
+from xlamini.primitives.shape.slice import index_in_dim
 
 Pairs = tuple[tuple[int, int], ...]
 

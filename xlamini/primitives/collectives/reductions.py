@@ -10,20 +10,20 @@ from typing import Any, NoReturn
 import numpy as np
 
 from xlamini.core import Axis, Dims, Params, ShapedArray, Values, aval_of, hooks, is_zero, manual_axis, tree_map
-from xlamini.core.checks import NO_NEW_NAN
-from xlamini.primitives.arithmetic import div
-from xlamini.primitives.batch_ops import move_batch_dim
+from xlamini.core.program.checks import NO_NEW_NAN
+from xlamini.primitives.base.batch_ops import move_batch_dim
+from xlamini.primitives.base.dtype_kinds import ANY, BOOL, REAL, kind_of
+from xlamini.primitives.base.elementwise import mul
+from xlamini.primitives.base.promotion import promoted_inexact
 from xlamini.primitives.collectives.axes import AxisName, Participants, participants
 from xlamini.primitives.collectives.base import Collective, LinearCollective, Stacked, in_groups
 from xlamini.primitives.collectives.casts import terms_along
 from xlamini.primitives.collectives.devices import all_reduced, groups_along
-from xlamini.primitives.comparison import eq
-from xlamini.primitives.convert_element_type import convert
-from xlamini.primitives.elementwise import mul
-from xlamini.primitives.kinds import ANY, BOOL, REAL, kind_of
-from xlamini.primitives.promotion import promoted_inexact
-from xlamini.primitives.reductions import reduce_max, reduce_min
-from xlamini.primitives.shape import reduce_sum_p
+from xlamini.primitives.elementwise.arithmetic import div
+from xlamini.primitives.elementwise.comparison import eq
+from xlamini.primitives.elementwise.convert_element_type import convert
+from xlamini.primitives.reductions.reductions import reduce_max, reduce_min
+from xlamini.primitives.shape.shape import reduce_sum_p
 
 
 def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:

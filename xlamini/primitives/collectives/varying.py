@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import AvalSharding, Values, aval_of, literal
-from xlamini.core.checks import NONE
-from xlamini.core.hi_types import HiAval
-from xlamini.core.named_axes import divergent_axes, size_of_axis
+from xlamini.core.program.checks import NONE
+from xlamini.core.program.hi_types import HiAval
+from xlamini.core.program.named_axes import divergent_axes, size_of_axis
 from xlamini.core.sharding.partial_sums import NO_SUMS, Sums, sums_of
-from xlamini.primitives.bitwise import bitwise_and
+from xlamini.primitives.base.elementwise import mul
 from xlamini.primitives.collectives.axes import axis_index
 from xlamini.primitives.collectives.casts import Axes, SumCast, VaryingCast, terms_along
 from xlamini.primitives.collectives.reductions import psum_p
-from xlamini.primitives.comparison import eq
-from xlamini.primitives.elementwise import mul
-from xlamini.primitives.select import where
+from xlamini.primitives.elementwise.bitwise import bitwise_and
+from xlamini.primitives.elementwise.comparison import eq
+from xlamini.primitives.elementwise.select import where
 
 
 class Vary(VaryingCast):

@@ -13,7 +13,8 @@ import numpy as np
 from xlamini.core import Cost, ShapedArray, Values, aval_of, is_zero, literal
 from xlamini.lowering.ffi_calls import foreign_call
 from xlamini.lowering.gpu import is_gpu
-from xlamini.primitives.arithmetic import add, div, mul
+from xlamini.primitives.base.promotion import promoted_inexact
+from xlamini.primitives.elementwise.arithmetic import add, div, mul
 from xlamini.primitives.linalg.stacks import (
     MatrixOperation,
     as_matrices,
@@ -28,7 +29,6 @@ from xlamini.primitives.linalg.stacks import (
     tril,
 )
 from xlamini.primitives.linalg.triangular_solve import triangular_solve
-from xlamini.primitives.promotion import promoted_inexact
 
 
 def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:

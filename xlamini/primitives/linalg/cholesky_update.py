@@ -6,15 +6,18 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Avals, Cost, Params, ShapedArray, ShapeError, Values, aval_of, is_zero, literal
-from xlamini.core.form import Form, Platform
+from xlamini.core.program.form import Form, Platform
 from xlamini.lowering.control_flow import while_loop
 from xlamini.lowering.ffi_calls import foreign_call
 from xlamini.lowering.gpu import is_gpu_platform
-from xlamini.primitives.arithmetic import add, div, mul, sub
-from xlamini.primitives.comparison import eq, lt
-from xlamini.primitives.dynamic_slice import dynamic_slice_p
-from xlamini.primitives.dynamic_update_slice import dynamic_update_slice_p
-from xlamini.primitives.kinds import FLOAT
+from xlamini.primitives.base.dtype_kinds import FLOAT
+from xlamini.primitives.base.tangent_ops import full, instantiated
+from xlamini.primitives.elementwise.arithmetic import add, div, mul, sub
+from xlamini.primitives.elementwise.comparison import eq, lt
+from xlamini.primitives.elementwise.power import sqrt
+from xlamini.primitives.elementwise.select import select_n
+from xlamini.primitives.indexing.dynamic_slice import dynamic_slice_p
+from xlamini.primitives.indexing.dynamic_update_slice import dynamic_update_slice_p
 from xlamini.primitives.linalg.cholesky import factor_tangent
 from xlamini.primitives.linalg.stacks import (
     MatrixOperation,
@@ -26,10 +29,7 @@ from xlamini.primitives.linalg.stacks import (
     shown,
     triu,
 )
-from xlamini.primitives.power import sqrt
-from xlamini.primitives.select import select_n
-from xlamini.primitives.shape import broadcast_in_dim, expand_dims, squeeze
-from xlamini.primitives.tangent_ops import full, instantiated
+from xlamini.primitives.shape.shape import broadcast_in_dim, expand_dims, squeeze
 
 _COUNTER = ShapedArray((), np.dtype(np.int32))
 

@@ -13,14 +13,13 @@ import numpy as np
 
 from xlamini.core import Cost, ShapedArray, Values, Zero, aval_of, is_zero, literal
 from xlamini.lowering.gpu import is_gpu
-from xlamini.primitives.arg_extrema import argmax
-from xlamini.primitives.arithmetic import abs, add, div, neg
-from xlamini.primitives.comparison import eq
-from xlamini.primitives.complex import complex, conj, imag, real
-from xlamini.primitives.convert_element_type import convert
-from xlamini.primitives.elementwise import mul
-from xlamini.primitives.iota import broadcasted_iota
-from xlamini.primitives.kinds import COMPLEX, kind_of
+from xlamini.primitives.base.dtype_kinds import COMPLEX, kind_of
+from xlamini.primitives.base.elementwise import mul
+from xlamini.primitives.elementwise.arithmetic import abs, add, div, neg
+from xlamini.primitives.elementwise.comparison import eq
+from xlamini.primitives.elementwise.complex import complex, conj, imag, real
+from xlamini.primitives.elementwise.convert_element_type import convert
+from xlamini.primitives.elementwise.select import where
 from xlamini.primitives.linalg.lu import lu, lu_solve
 from xlamini.primitives.linalg.spectra import as_rows, decomposed, diagonal, inverse_gaps
 from xlamini.primitives.linalg.stacks import (
@@ -33,8 +32,9 @@ from xlamini.primitives.linalg.stacks import (
     mH,
     one_of,
 )
-from xlamini.primitives.select import where
-from xlamini.primitives.shape import sum_over
+from xlamini.primitives.reductions.arg_extrema import argmax
+from xlamini.primitives.shape.iota import broadcasted_iota
+from xlamini.primitives.shape.shape import sum_over
 
 _INDEX = np.dtype(np.int32)
 

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Avals, Cost, Params, ShapedArray, ShapeError, Values, Zero, aval_of, is_zero
-from xlamini.core.form import Form, Platform
+from xlamini.core.program.form import Form, Platform
 from xlamini.lowering.ffi_calls import xla_call
 from xlamini.lowering.gpu import is_gpu
-from xlamini.primitives.complex import part_dtype, real
-from xlamini.primitives.convert_element_type import convert
-from xlamini.primitives.elementwise import mul
-from xlamini.primitives.kinds import is_complex
+from xlamini.primitives.base.dtype_kinds import is_complex
+from xlamini.primitives.base.elementwise import mul
+from xlamini.primitives.base.promotion import promoted_inexact
+from xlamini.primitives.elementwise.complex import part_dtype, real
+from xlamini.primitives.elementwise.convert_element_type import convert
 from xlamini.primitives.linalg.cholesky import symmetrized
 from xlamini.primitives.linalg.spectra import decomposed, diagonal, inverse_gaps
 from xlamini.primitives.linalg.stacks import (
@@ -36,8 +37,7 @@ from xlamini.primitives.linalg.stacks import (
     one_of,
     shown,
 )
-from xlamini.primitives.promotion import promoted_inexact
-from xlamini.primitives.slice import slice_in_dim
+from xlamini.primitives.shape.slice import slice_in_dim
 
 Subset = tuple[int, int]
 

@@ -16,21 +16,21 @@ import numpy as np
 
 from xlamini.core import Avals, Params, ShapedArray, aval_of, literal
 from xlamini.core.dtypes.limits import finfo
-from xlamini.core.form import Form, Platform
-from xlamini.primitives.arithmetic import div
-from xlamini.primitives.bitwise import bitwise_or
-from xlamini.primitives.comparison import eq, lt
-from xlamini.primitives.complex import conj, imag, part_dtype, real
-from xlamini.primitives.convert_element_type import convert
-from xlamini.primitives.elementwise import mul
-from xlamini.primitives.kinds import COMPLEX, FLOAT, is_complex, kind_of
-from xlamini.primitives.optimization_barrier import optimization_barrier
-from xlamini.primitives.parts import case
-from xlamini.primitives.power import sqrt
-from xlamini.primitives.promotion import accumulator
-from xlamini.primitives.reductions import Reduction, reduce_or
-from xlamini.primitives.select import where
-from xlamini.primitives.shape import broadcast_in_dim, sum_over
+from xlamini.core.program.form import Form, Platform
+from xlamini.primitives.base.dtype_kinds import COMPLEX, FLOAT, is_complex, kind_of
+from xlamini.primitives.base.elementwise import mul
+from xlamini.primitives.base.promotion import accumulator
+from xlamini.primitives.elementwise.arithmetic import div
+from xlamini.primitives.elementwise.bitwise import bitwise_or
+from xlamini.primitives.elementwise.comparison import eq, lt
+from xlamini.primitives.elementwise.complex import conj, imag, part_dtype, real
+from xlamini.primitives.elementwise.convert_element_type import convert
+from xlamini.primitives.elementwise.power import sqrt
+from xlamini.primitives.elementwise.select import where
+from xlamini.primitives.forms.parts import case
+from xlamini.primitives.placement.optimization_barrier import optimization_barrier
+from xlamini.primitives.reductions.reductions import Reduction, reduce_or
+from xlamini.primitives.shape.shape import broadcast_in_dim, sum_over
 
 _SCALE = {4: 2.0**80, 8: 2.0**600}
 """What brings numbers whose squares are out of range into the middle of it, by the bytes of a float."""

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Avals, Cost, Params, ShapedArray, ShapeError, aval_of
-from xlamini.core.form import Form, Platform
+from xlamini.core.program.form import Form, Platform
 from xlamini.lowering.ffi_calls import foreign_call, xla_call
 from xlamini.lowering.gpu import is_gpu
-from xlamini.primitives.arithmetic import sub
-from xlamini.primitives.iota import broadcasted_iota
+from xlamini.primitives.base.tangent_ops import full, zeros
+from xlamini.primitives.elementwise.arithmetic import sub
 from xlamini.primitives.linalg.stacks import (
     BOTH,
     MatrixOperation,
@@ -28,7 +28,7 @@ from xlamini.primitives.linalg.stacks import (
     one_of,
     shown,
 )
-from xlamini.primitives.tangent_ops import full, zeros
+from xlamini.primitives.shape.iota import broadcasted_iota
 
 _INDEX = np.dtype(np.int32)
 _NO_JVP = {"jvp": "reflectors are an inner form; what is differentiated is qr"}

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Avals, Cost, Params, ShapedArray, Values, Zero, aval_of, is_zero, literal, tangent_aval
-from xlamini.core.form import Form, Platform
+from xlamini.core.program.form import Form, Platform
 from xlamini.lowering.ffi_calls import foreign_call, xla_call
-from xlamini.primitives.arithmetic import add, mul, sub
-from xlamini.primitives.comparison import eq, ge
-from xlamini.primitives.convert_element_type import convert
-from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
-from xlamini.primitives.iota import broadcasted_iota
-from xlamini.primitives.kinds import is_complex
+from xlamini.primitives.base.dtype_kinds import is_complex
+from xlamini.primitives.base.tangent_ops import full
+from xlamini.primitives.elementwise.arithmetic import add, mul, sub
+from xlamini.primitives.elementwise.comparison import eq, ge
+from xlamini.primitives.elementwise.convert_element_type import convert
+from xlamini.primitives.indexing.gather import GatherDimensionNumbers, GatherScatterMode, gather
 from xlamini.primitives.linalg.lu_pivots import inverse_permutation, lu_pivots_to_permutation_p
 from xlamini.primitives.linalg.stacks import (
     MatrixOperation,
@@ -31,10 +31,10 @@ from xlamini.primitives.linalg.stacks import (
     triu,
 )
 from xlamini.primitives.linalg.triangular_solve import triangular_solve, triangular_solve_p
-from xlamini.primitives.pad import pad
-from xlamini.primitives.shape import broadcast_in_dim, expand_dims
-from xlamini.primitives.slice import slice_in_dim
-from xlamini.primitives.tangent_ops import full
+from xlamini.primitives.shape.iota import broadcasted_iota
+from xlamini.primitives.shape.pad import pad
+from xlamini.primitives.shape.shape import broadcast_in_dim, expand_dims
+from xlamini.primitives.shape.slice import slice_in_dim
 
 _INDEX = np.dtype(np.int32)
 _LOWER = {"lower": True, "unit_diagonal": True}

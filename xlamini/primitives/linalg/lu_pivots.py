@@ -12,24 +12,24 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Avals, Params, ShapedArray, ShapeError, Values, Zero, aval_of, literal, tangent_aval
-from xlamini.core.form import Form, Platform
+from xlamini.core.program.form import Form, Platform
 from xlamini.core.sharding.facet import stacked_dimensions
 from xlamini.lowering.control_flow import while_loop
 from xlamini.lowering.ffi_calls import foreign_call
 from xlamini.lowering.gpu import is_gpu, is_gpu_platform
-from xlamini.primitives.arithmetic import add
-from xlamini.primitives.comparison import eq, lt
-from xlamini.primitives.concatenate import concatenate
-from xlamini.primitives.dynamic_slice import dynamic_slice_p
-from xlamini.primitives.iota import broadcasted_iota
-from xlamini.primitives.kinds import INTEGER
+from xlamini.primitives.base.dtype_kinds import INTEGER
+from xlamini.primitives.base.tangent_ops import full
+from xlamini.primitives.elementwise.arithmetic import add
+from xlamini.primitives.elementwise.comparison import eq, lt
+from xlamini.primitives.elementwise.select import select_n
+from xlamini.primitives.indexing.dynamic_slice import dynamic_slice_p
 from xlamini.primitives.linalg.stacks import MatrixOperation, as_matrices, shown
-from xlamini.primitives.reductions import check_kind
-from xlamini.primitives.select import select_n
-from xlamini.primitives.shape import broadcast_in_dim, expand_dims, squeeze, sum_over
-from xlamini.primitives.slice import index_in_dim
-from xlamini.primitives.sort import sort
-from xlamini.primitives.tangent_ops import full
+from xlamini.primitives.reductions.reductions import check_kind
+from xlamini.primitives.reductions.sort import sort
+from xlamini.primitives.shape.concatenate import concatenate
+from xlamini.primitives.shape.iota import broadcasted_iota
+from xlamini.primitives.shape.shape import broadcast_in_dim, expand_dims, squeeze, sum_over
+from xlamini.primitives.shape.slice import index_in_dim
 
 FEW = 8
 _INDEX = np.dtype(np.int32)

@@ -5,24 +5,24 @@ from typing import Any
 
 from xlamini.core import aval_of, literal
 from xlamini.core.dtypes.limits import finfo
-from xlamini.primitives.arithmetic import max, sub
-from xlamini.primitives.comparison import eq, lt
-from xlamini.primitives.complex import real
-from xlamini.primitives.concatenate import concatenate
-from xlamini.primitives.convert_element_type import convert
-from xlamini.primitives.elementwise import mul
-from xlamini.primitives.kinds import is_complex
+from xlamini.primitives.base.dtype_kinds import is_complex
+from xlamini.primitives.base.elementwise import mul
+from xlamini.primitives.base.tangent_ops import zeros
+from xlamini.primitives.elementwise.arithmetic import max, sub
+from xlamini.primitives.elementwise.comparison import eq, lt
+from xlamini.primitives.elementwise.complex import real
+from xlamini.primitives.elementwise.convert_element_type import convert
+from xlamini.primitives.elementwise.select import where
 from xlamini.primitives.linalg.cholesky import symmetrized
 from xlamini.primitives.linalg.eigh import eigh
 from xlamini.primitives.linalg.qdwh import unitary_factor, weights
 from xlamini.primitives.linalg.qr import qr
 from xlamini.primitives.linalg.spectra import as_rows, diagonal
 from xlamini.primitives.linalg.stacks import matmul, mH, or_nan
-from xlamini.primitives.reductions import reduce_and
-from xlamini.primitives.select import where
-from xlamini.primitives.shape import rev
-from xlamini.primitives.slice import slice_in_dim
-from xlamini.primitives.tangent_ops import zeros
+from xlamini.primitives.reductions.reductions import reduce_and
+from xlamini.primitives.shape.concatenate import concatenate
+from xlamini.primitives.shape.shape import rev
+from xlamini.primitives.shape.slice import slice_in_dim
 
 
 def svd_by_polar(x: Any, full_matrices: bool) -> list[Any]:

@@ -14,24 +14,24 @@ import numpy as np
 
 from xlamini.core import ShapedArray, ShapeError, aval_of, canonicalize_dtype, literal
 from xlamini.core.dtypes.limits import finfo
-from xlamini.primitives.arithmetic import abs, add, div, sub
-from xlamini.primitives.bitwise import bitwise_and
-from xlamini.primitives.comparison import eq, gt, lt
-from xlamini.primitives.complex import part_dtype
-from xlamini.primitives.concatenate import concatenate
-from xlamini.primitives.convert_element_type import convert, convert_element_type_p
-from xlamini.primitives.elementwise import mul
-from xlamini.primitives.iota import broadcasted_iota
+from xlamini.primitives.base.elementwise import mul
+from xlamini.primitives.elementwise.arithmetic import abs, add, div, sub
+from xlamini.primitives.elementwise.bitwise import bitwise_and
+from xlamini.primitives.elementwise.comparison import eq, gt, lt
+from xlamini.primitives.elementwise.complex import part_dtype
+from xlamini.primitives.elementwise.convert_element_type import convert, convert_element_type_p
+from xlamini.primitives.elementwise.power import sqrt
+from xlamini.primitives.elementwise.select import where
 from xlamini.primitives.linalg.cholesky import cholesky, symmetrized
 from xlamini.primitives.linalg.qr import qr
 from xlamini.primitives.linalg.stacks import as_matrices, check_matrix, eye, matmul, mH, shown
 from xlamini.primitives.linalg.triangular_solve import triangular_solve
-from xlamini.primitives.optimization_barrier import optimization_barrier
-from xlamini.primitives.power import sqrt
-from xlamini.primitives.reductions import reduce_max
-from xlamini.primitives.select import where
-from xlamini.primitives.shape import broadcast_in_dim, sum_over
-from xlamini.primitives.slice import slice_in_dim
+from xlamini.primitives.placement.optimization_barrier import optimization_barrier
+from xlamini.primitives.reductions.reductions import reduce_max
+from xlamini.primitives.shape.concatenate import concatenate
+from xlamini.primitives.shape.iota import broadcasted_iota
+from xlamini.primitives.shape.shape import broadcast_in_dim, sum_over
+from xlamini.primitives.shape.slice import slice_in_dim
 
 Weights = tuple[float, float, float]
 

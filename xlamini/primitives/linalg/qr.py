@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Avals, Cost, Params, ShapedArray, Values, Zero, aval_of, is_zero, literal, tangent_aval
-from xlamini.core.form import Form, Platform
-from xlamini.primitives.arithmetic import add, mul, sub
-from xlamini.primitives.complex import complex, imag
-from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
-from xlamini.primitives.kinds import is_complex
+from xlamini.core.program.form import Form, Platform
+from xlamini.primitives.base.dtype_kinds import is_complex
+from xlamini.primitives.base.tangent_ops import zeros
+from xlamini.primitives.elementwise.arithmetic import add, mul, sub
+from xlamini.primitives.elementwise.complex import complex, imag
+from xlamini.primitives.indexing.gather import GatherDimensionNumbers, GatherScatterMode, gather
 from xlamini.primitives.linalg.householder import geqp3, geqrf, householder_product
 from xlamini.primitives.linalg.stacks import MatrixOperation, as_matrices, check_matrix, eye, matmul, mH, tril, triu
 from xlamini.primitives.linalg.triangular_solve import triangular_solve
-from xlamini.primitives.pad import pad
-from xlamini.primitives.shape import expand_dims
-from xlamini.primitives.slice import slice_in_dim
-from xlamini.primitives.tangent_ops import zeros
+from xlamini.primitives.shape.pad import pad
+from xlamini.primitives.shape.shape import expand_dims
+from xlamini.primitives.shape.slice import slice_in_dim
 
 _INDEX = np.dtype(np.int32)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from xlamini.core import Cost, ShapedArray, Values
 from xlamini.lowering.gpu import is_gpu
-from xlamini.primitives.kinds import COMPLEX, kind_of
+from xlamini.primitives.base.dtype_kinds import COMPLEX, kind_of
 from xlamini.primitives.linalg.spectra import decomposed
 from xlamini.primitives.linalg.stacks import (
     BOTH,

@@ -9,15 +9,15 @@ import numpy as np
 from xlamini.core import Avals, aval_of, literal
 from xlamini.core.dtypes.limits import finfo
 from xlamini.lowering.ffi_calls import foreign_call
-from xlamini.primitives.arithmetic import abs, div, mul, sub
-from xlamini.primitives.comparison import eq, le
-from xlamini.primitives.complex import part_dtype
-from xlamini.primitives.iota import broadcasted_iota
+from xlamini.primitives.elementwise.arithmetic import abs, div, mul, sub
+from xlamini.primitives.elementwise.comparison import eq, le
+from xlamini.primitives.elementwise.complex import part_dtype
+from xlamini.primitives.elementwise.select import where
 from xlamini.primitives.linalg.stacks import status_aval, succeeded
-from xlamini.primitives.reductions import reduce_max
-from xlamini.primitives.select import where
-from xlamini.primitives.shape import broadcast_in_dim, reshape
-from xlamini.primitives.slice import slice
+from xlamini.primitives.reductions.reductions import reduce_max
+from xlamini.primitives.shape.iota import broadcasted_iota
+from xlamini.primitives.shape.shape import broadcast_in_dim, reshape
+from xlamini.primitives.shape.slice import slice
 
 _INDEX = np.dtype(np.int32)
 

@@ -8,36 +8,25 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from xlamini.core import (
-    Avals,
-    Axis,
-    Dims,
-    Params,
-    Primitive,
-    ShapedArray,
-    ShapeError,
-    Values,
-    aval_of,
-    literal,
-)
-from xlamini.core.form import Form, Platform
+from xlamini.core import Avals, Axis, Dims, Params, Primitive, ShapedArray, ShapeError, Values, aval_of, literal
+from xlamini.core.program.form import Form, Platform
 from xlamini.core.sharding.facet import stacked_dimensions
 from xlamini.lowering.ffi_calls import lapack
 from xlamini.lowering.gpu import is_gpu
-from xlamini.primitives.arithmetic import add, mul
-from xlamini.primitives.batch_ops import with_batch_first
-from xlamini.primitives.comparison import eq, ge, gt
-from xlamini.primitives.complex import conj
-from xlamini.primitives.convert_element_type import convert
-from xlamini.primitives.dot_general import batch_matmul
-from xlamini.primitives.iota import broadcasted_iota
-from xlamini.primitives.kinds import COMPLEX, FLOAT, Kinds, is_complex, kind_of
-from xlamini.primitives.precision import Precision
-from xlamini.primitives.promotion import broadcast_to, is_operand
-from xlamini.primitives.reductions import check_kind
-from xlamini.primitives.select import select_n
-from xlamini.primitives.shape import broadcast_in_dim, transpose
-from xlamini.primitives.tangent_ops import full, zeros
+from xlamini.primitives.base.batch_ops import with_batch_first
+from xlamini.primitives.base.dtype_kinds import COMPLEX, FLOAT, Kinds, is_complex, kind_of
+from xlamini.primitives.base.precision import Precision
+from xlamini.primitives.base.promotion import broadcast_to, is_operand
+from xlamini.primitives.base.tangent_ops import full, zeros
+from xlamini.primitives.elementwise.arithmetic import add, mul
+from xlamini.primitives.elementwise.comparison import eq, ge, gt
+from xlamini.primitives.elementwise.complex import conj
+from xlamini.primitives.elementwise.convert_element_type import convert
+from xlamini.primitives.elementwise.select import select_n
+from xlamini.primitives.products.dot_general import batch_matmul
+from xlamini.primitives.reductions.reductions import check_kind
+from xlamini.primitives.shape.iota import broadcasted_iota
+from xlamini.primitives.shape.shape import broadcast_in_dim, transpose
 
 _INDEX = np.dtype(np.int32)
 BOTH = (False, True)

@@ -14,14 +14,15 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Avals, Cost, Params, ShapedArray, ShapeError, Values, Zero, aval_of, is_zero, literal
-from xlamini.core.form import Form, Platform
+from xlamini.core.program.form import Form, Platform
 from xlamini.lowering.gpu import is_gpu
-from xlamini.primitives.arithmetic import add, neg, sub
-from xlamini.primitives.complex import part_dtype, real
-from xlamini.primitives.concatenate import concatenate
-from xlamini.primitives.convert_element_type import convert
-from xlamini.primitives.elementwise import mul
-from xlamini.primitives.kinds import is_complex
+from xlamini.primitives.base.dtype_kinds import is_complex
+from xlamini.primitives.base.elementwise import mul
+from xlamini.primitives.base.tangent_ops import zeros
+from xlamini.primitives.elementwise.arithmetic import add, neg, sub
+from xlamini.primitives.elementwise.complex import part_dtype, real
+from xlamini.primitives.elementwise.convert_element_type import convert
+from xlamini.primitives.elementwise.select import where
 from xlamini.primitives.linalg.polar_svd import svd_by_polar
 from xlamini.primitives.linalg.spectra import (
     as_columns,
@@ -45,10 +46,9 @@ from xlamini.primitives.linalg.stacks import (
     one_of,
     shown,
 )
-from xlamini.primitives.select import where
-from xlamini.primitives.shape import sum_over
-from xlamini.primitives.slice import slice_in_dim
-from xlamini.primitives.tangent_ops import zeros
+from xlamini.primitives.shape.concatenate import concatenate
+from xlamini.primitives.shape.shape import sum_over
+from xlamini.primitives.shape.slice import slice_in_dim
 
 Subset = tuple[int, int]
 

@@ -6,11 +6,12 @@ from functools import partial
 from typing import Any
 
 from xlamini.core import Avals, Cost, Params, ShapedArray, ShapeError, Values, aval_of, is_zero, literal
-from xlamini.core.form import Form, Platform
+from xlamini.core.program.form import Form, Platform
 from xlamini.lowering.ffi_calls import foreign_call
 from xlamini.lowering.gpu import is_gpu_platform
-from xlamini.primitives.arithmetic import add, mul
-from xlamini.primitives.kinds import FLOAT
+from xlamini.primitives.base.dtype_kinds import FLOAT
+from xlamini.primitives.base.tangent_ops import add_tangents
+from xlamini.primitives.elementwise.arithmetic import add, mul
 from xlamini.primitives.linalg.stacks import (
     MatrixOperation,
     as_matrices,
@@ -22,7 +23,6 @@ from xlamini.primitives.linalg.stacks import (
     shown,
     tril,
 )
-from xlamini.primitives.tangent_ops import add_tangents
 
 
 def symmetric_product(

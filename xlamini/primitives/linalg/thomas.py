@@ -8,11 +8,11 @@ import numpy as np
 
 from xlamini.core import Avals, ShapedArray, aval_of, literal
 from xlamini.lowering.control_flow import while_loop
-from xlamini.primitives.arithmetic import add, div, max, mul, sub
-from xlamini.primitives.comparison import lt
-from xlamini.primitives.dynamic_slice import dynamic_slice_p
-from xlamini.primitives.dynamic_update_slice import dynamic_update_slice_p
-from xlamini.primitives.shape import broadcast_in_dim, expand_dims
+from xlamini.primitives.elementwise.arithmetic import add, div, max, mul, sub
+from xlamini.primitives.elementwise.comparison import lt
+from xlamini.primitives.indexing.dynamic_slice import dynamic_slice_p
+from xlamini.primitives.indexing.dynamic_update_slice import dynamic_update_slice_p
+from xlamini.primitives.shape.shape import broadcast_in_dim, expand_dims
 
 _COUNTER = ShapedArray((), np.dtype(np.int32))
 

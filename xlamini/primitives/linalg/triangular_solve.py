@@ -25,13 +25,14 @@ from xlamini.core import (
     is_linear,
     is_zero,
 )
-from xlamini.core.form import Form, Platform
+from xlamini.core.program.form import Form, Platform
 from xlamini.core.sharding.facet import Sharding
 from xlamini.lowering.ffi_calls import foreign_call
-from xlamini.primitives.arithmetic import neg
-from xlamini.primitives.batch_ops import with_batch_first
-from xlamini.primitives.complex import conj
-from xlamini.primitives.kinds import is_complex
+from xlamini.primitives.base.batch_ops import with_batch_first
+from xlamini.primitives.base.dtype_kinds import is_complex
+from xlamini.primitives.base.tangent_ops import add_tangents
+from xlamini.primitives.elementwise.arithmetic import neg
+from xlamini.primitives.elementwise.complex import conj
 from xlamini.primitives.linalg.stacks import (
     BOTH,
     MatrixOperation,
@@ -48,8 +49,7 @@ from xlamini.primitives.linalg.stacks import (
     turned,
     turned_aval,
 )
-from xlamini.primitives.shape import expand_dims, moveaxis, reshape, squeeze
-from xlamini.primitives.tangent_ops import add_tangents
+from xlamini.primitives.shape.shape import expand_dims, moveaxis, reshape, squeeze
 
 _HALVES = ("bfloat16", "float16")
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from xlamini.core import Cost, ShapedArray, Values
 from xlamini.lowering.gpu import is_gpu
-from xlamini.primitives.complex import part_dtype
+from xlamini.primitives.elementwise.complex import part_dtype
 from xlamini.primitives.linalg.spectra import decomposed
 from xlamini.primitives.linalg.stacks import BOTH, MatrixOperation, as_matrices, check_matrix, kernel, one_of
 

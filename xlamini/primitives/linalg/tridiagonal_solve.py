@@ -13,7 +13,8 @@ from xlamini.core import Cost, ShapedArray, ShapeError, Values, aval_of, is_line
 from xlamini.core.sharding.facet import stacked_dimensions
 from xlamini.lowering.ffi_calls import foreign_call
 from xlamini.lowering.gpu import is_gpu
-from xlamini.primitives.arithmetic import add, mul, neg
+from xlamini.primitives.base.tangent_ops import add_tangents, instantiated
+from xlamini.primitives.elementwise.arithmetic import add, mul, neg
 from xlamini.primitives.linalg.stacks import (
     MatrixOperation,
     as_matrices,
@@ -24,9 +25,8 @@ from xlamini.primitives.linalg.stacks import (
     succeeded,
 )
 from xlamini.primitives.linalg.thomas import thomas
-from xlamini.primitives.pad import pad
-from xlamini.primitives.shape import broadcast_in_dim
-from xlamini.primitives.tangent_ops import add_tangents, instantiated
+from xlamini.primitives.shape.pad import pad
+from xlamini.primitives.shape.shape import broadcast_in_dim
 
 
 def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool = False) -> Any:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from xlamini.core import Dims, Values, aval_of
-from xlamini.primitives.shape import moveaxis
-from xlamini.primitives.slice import slice_in_dim
-from xlamini.primitives.tangent_ops import zeros
+from xlamini.primitives.base.tangent_ops import zeros
+from xlamini.primitives.shape.shape import moveaxis
+from xlamini.primitives.shape.slice import slice_in_dim
 from xlamini.primitives.windows.conv_numbers import ConvDimensionNumbers
 from xlamini.primitives.windows.grouping import merged_into, split_off
 

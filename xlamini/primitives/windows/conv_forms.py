@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Shape, ShapeError, aval_of, check_user_dtype, literal
-from xlamini.primitives.convert_element_type import convert
-from xlamini.primitives.dot_general import dot_general
-from xlamini.primitives.elementwise import like_dtypes
-from xlamini.primitives.shape import reshape, rev, transpose
+from xlamini.primitives.base.elementwise import like_dtypes
+from xlamini.primitives.elementwise.convert_element_type import convert
+from xlamini.primitives.products.dot_general import dot_general
+from xlamini.primitives.shape.shape import reshape, rev, transpose
 from xlamini.primitives.windows.conv_numbers import (
     ConvDimensionNumbers,
     ConvGeneralDilatedDimensionNumbers,

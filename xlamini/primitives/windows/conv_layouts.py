@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import ShapedArray
-from xlamini.primitives.shape import transpose
+from xlamini.primitives.shape.shape import transpose
 from xlamini.primitives.windows.conv_numbers import ConvDimensionNumbers, features_last
 
 _RANKS = {"float32": (3, 4, 5), "float64": (4,)}

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 
 from xlamini.core import Equation, Jaxpr, Shape, once, subjaxprs
-from xlamini.core.form import Platform
+from xlamini.core.program.form import Platform
 from xlamini.primitives.windows.conv_numbers import space_of
 from xlamini.primitives.windows.convolution import conv_general_dilated_p
 from xlamini.runtime.versions import YNNPACK_SPLITS_IMAGES

@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import Shape, ShapedArray, aval_of
-from xlamini.primitives.convert_element_type import cast, convert
-from xlamini.primitives.precision import swapped
-from xlamini.primitives.shape import rev
-from xlamini.primitives.tangent_ops import zeros
+from xlamini.primitives.base.precision import swapped
+from xlamini.primitives.base.tangent_ops import zeros
+from xlamini.primitives.elementwise.convert_element_type import cast, convert
+from xlamini.primitives.shape.shape import rev
 from xlamini.primitives.windows.conv_numbers import ConvDimensionNumbers, space_of
 from xlamini.primitives.windows.geometry import Pads, dilated
 from xlamini.primitives.windows.grouping import merged_into, split_off

@@ -31,18 +31,35 @@ from xlamini.core import (
     is_zero,
     tangent_aval,
 )
-from xlamini.core.api_boundary import api_boundary
-from xlamini.core.form import Form, Platform
-from xlamini.core.memory import Memory
+from xlamini.core.errors.api_boundary import api_boundary
+from xlamini.core.program.form import Form, Platform
+from xlamini.core.program.memory import Memory
 from xlamini.core.sharding.facet import Sharding
 from xlamini.lowering.gpu import is_gpu_platform
-from xlamini.primitives.arithmetic import add, sub
-from xlamini.primitives.complex import complex as complex_, imag, real
-from xlamini.primitives.elementwise import like_dtypes
-from xlamini.primitives.kinds import BOOL, COMPLEX, FLOAT, INTEGER, kind_of
-from xlamini.primitives.out_sharding import in_sharding
-from xlamini.primitives.precision import CanonicalPrecision, canonical_precision, precision_config
-from xlamini.primitives.tangent_ops import add_tangents
+from xlamini.primitives.base.dtype_kinds import BOOL, COMPLEX, FLOAT, INTEGER, kind_of
+from xlamini.primitives.base.elementwise import like_dtypes
+from xlamini.primitives.base.out_sharding import in_sharding
+from xlamini.primitives.base.precision import CanonicalPrecision, canonical_precision, precision_config
+from xlamini.primitives.base.tangent_ops import add_tangents
+from xlamini.primitives.elementwise.arithmetic import add, sub
+from xlamini.primitives.elementwise.complex import complex as complex_, imag, real
+from xlamini.primitives.forms.cpu.windows import (
+    cropped_signals,
+    depth_as_features,
+    direct,
+    float64_forms,
+    group_by_group,
+    im2col,
+    joint_products,
+    matmul_col2im,
+    narrow_floats,
+    patchify,
+    patchify_gradient,
+    polyphase,
+    toeplitz,
+    transposed_patchify,
+)
+from xlamini.primitives.forms.cpu.windows.choice import Choice, choose, form_by_choice
 from xlamini.primitives.windows.conv_batching import batched
 from xlamini.primitives.windows.conv_checks import check_operands
 from xlamini.primitives.windows.conv_layouts import needs_features_last, with_features_last
@@ -54,23 +71,6 @@ from xlamini.primitives.windows.conv_numbers import (
     space_of,
 )
 from xlamini.primitives.windows.conv_transposes import kernel_cotangent, operand_cotangent
-from xlamini.primitives.windows.cpu import (
-    cropped_signals,
-    depth_as_features,
-    float64_forms,
-    group_by_group,
-    joint_products,
-    multiply_adds,
-    narrow_floats,
-    places_as_features,
-    runs_as_features,
-    spread_products,
-    tap_sums,
-    tile_gradient,
-    tile_products,
-    window_as_features,
-)
-from xlamini.primitives.windows.cpu.choice import Choice, choose, form_by_choice
 from xlamini.primitives.windows.geometry import Pads, as_numbers, as_pads, dilated, pads_attribute, window_counts
 from xlamini.primitives.windows.integer_products import windows_times_kernel
 from xlamini.runtime import Array
@@ -273,17 +273,17 @@ conv_general_dilated_p = ConvGeneralDilated()
 
 _again = conv_general_dilated_p.bind
 _CHOICES = (
-    Choice(window_as_features.fits, partial(window_as_features.window_as_features, _again), if_finite=True),
-    Choice(runs_as_features.fits, partial(runs_as_features.runs_as_features, _again), if_finite=True),
-    Choice(tile_products.fits, tile_products.tile_products, noinline=True),
-    Choice(tile_gradient.fits, tile_gradient.tile_gradient, noinline=True),
-    Choice(spread_products.fits, spread_products.spread_products, noinline=True),
-    Choice(multiply_adds.fits, multiply_adds.multiply_adds, noinline=True),
-    Choice(tap_sums.fits, tap_sums.tap_sums, noinline=True, on_one_device=True),
+    Choice(im2col.fits, partial(im2col.window_as_features, _again), if_finite=True),
+    Choice(toeplitz.fits, partial(toeplitz.runs_as_features, _again), if_finite=True),
+    Choice(patchify.fits, patchify.tile_products, noinline=True),
+    Choice(patchify_gradient.fits, patchify_gradient.tile_gradient, noinline=True),
+    Choice(transposed_patchify.fits, transposed_patchify.spread_products, noinline=True),
+    Choice(direct.fits, direct.multiply_adds, noinline=True),
+    Choice(matmul_col2im.fits, matmul_col2im.tap_sums, noinline=True, on_one_device=True),
     Choice(joint_products.fits, joint_products.joint_products, noinline=True),
     Choice(narrow_floats.fits, partial(narrow_floats.in_float32, _again)),
     Choice(group_by_group.fits, partial(group_by_group.group_by_group, _again)),
-    Choice(places_as_features.fits, partial(places_as_features.places_as_features, _again)),
+    Choice(polyphase.fits, partial(polyphase.places_as_features, _again)),
     Choice(float64_forms.is_vector, partial(float64_forms.as_row, _again)),
     Choice(float64_forms.grows, partial(float64_forms.padded_before, _again)),
     Choice(depth_as_features.fits, partial(depth_as_features.depth_as_features, _again)),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Shape, ShapeError, Values
-from xlamini.core.avals import MAX_EXTENT
+from xlamini.core.program.avals import MAX_EXTENT
 
 Pads = tuple[tuple[int, int], ...]
 

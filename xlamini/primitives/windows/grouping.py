@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.core import aval_of
-from xlamini.primitives.shape import moveaxis, reshape
+from xlamini.primitives.shape.shape import moveaxis, reshape
 
 
 def merged_into(x: Any, source: int, target: int) -> Any:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Params, Shape, aval_of, literal
-from xlamini.primitives.dot_general import dot_general
-from xlamini.primitives.shape import reshape, transpose
-from xlamini.primitives.windows.cpu.group_by_group import group_by_group
+from xlamini.primitives.forms.cpu.windows.group_by_group import group_by_group
+from xlamini.primitives.products.dot_general import dot_general
+from xlamini.primitives.shape.shape import reshape, transpose
 from xlamini.primitives.windows.grouping import split_off
 from xlamini.primitives.windows.views import window_views
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Shape, aval_of, literal
-from xlamini.primitives.comparison import ge
-from xlamini.primitives.ordering import highest, lowest
-from xlamini.primitives.select import where
-from xlamini.primitives.shape import broadcast_in_dim
+from xlamini.primitives.elementwise.comparison import ge
+from xlamini.primitives.elementwise.select import where
+from xlamini.primitives.reductions.ordering import highest, lowest
+from xlamini.primitives.shape.shape import broadcast_in_dim
 from xlamini.primitives.windows.geometry import Pads
 from xlamini.primitives.windows.views import each_view
 

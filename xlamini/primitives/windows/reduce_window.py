@@ -12,46 +12,27 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from xlamini.core import (
-    Avals,
-    Axis,
-    Cost,
-    Params,
-    Primitive,
-    Shape,
-    ShapedArray,
-    ShapeError,
-    Values,
-    aval_of,
-    literal,
-)
-from xlamini.core.checks import NO_NEW_NAN
-from xlamini.core.form import Form, Platform
-from xlamini.core.memory import MOVED, READ
+from xlamini.core import Avals, Axis, Cost, Params, Primitive, Shape, ShapedArray, ShapeError, Values, aval_of, literal
+from xlamini.core.program.checks import NO_NEW_NAN
+from xlamini.core.program.form import Form, Platform
+from xlamini.core.program.memory import MOVED, READ
 from xlamini.core.sharding.facet import same_dimensions
 from xlamini.core.sharding.partial_sums import JOINTLY
-from xlamini.primitives.arg_extrema import argmax, argmin
-from xlamini.primitives.arithmetic import add, max, min
-from xlamini.primitives.comparison import eq, ge, le
-from xlamini.primitives.elementwise import Elementwise
-from xlamini.primitives.iota import iota_p
-from xlamini.primitives.kinds import ANY, NUMERIC, Kinds
-from xlamini.primitives.linear_unary import LinearUnary
-from xlamini.primitives.ordering import highest, lowest
-from xlamini.primitives.pad import pad
-from xlamini.primitives.reductions import check_kind
-from xlamini.primitives.select import where
-from xlamini.primitives.shape import broadcast_in_dim, reshape, sum_over
-from xlamini.primitives.windows.cpu import folds
-from xlamini.primitives.windows.cpu.choice import Choice, form_by_choice
-from xlamini.primitives.windows.geometry import (
-    MOST_PLACES,
-    Pads,
-    check_numbers,
-    dilated,
-    pads_attribute,
-    window_counts,
-)
+from xlamini.primitives.base.dtype_kinds import ANY, NUMERIC, Kinds
+from xlamini.primitives.base.elementwise import Elementwise
+from xlamini.primitives.base.linear_unary import LinearUnary
+from xlamini.primitives.elementwise.arithmetic import add, max, min
+from xlamini.primitives.elementwise.comparison import eq, ge, le
+from xlamini.primitives.elementwise.select import where
+from xlamini.primitives.forms.cpu.windows import separable_pool
+from xlamini.primitives.forms.cpu.windows.choice import Choice, form_by_choice
+from xlamini.primitives.reductions.arg_extrema import argmax, argmin
+from xlamini.primitives.reductions.ordering import highest, lowest
+from xlamini.primitives.reductions.reductions import check_kind
+from xlamini.primitives.shape.iota import iota_p
+from xlamini.primitives.shape.pad import pad
+from xlamini.primitives.shape.shape import broadcast_in_dim, reshape, sum_over
+from xlamini.primitives.windows.geometry import MOST_PLACES, Pads, check_numbers, dilated, pads_attribute, window_counts
 from xlamini.primitives.windows.select import select_and_gather_add_p
 from xlamini.primitives.windows.views import window_views
 
@@ -80,7 +61,11 @@ class ReduceWindow(Primitive):
 
     def __init__(self, name: str, combine: Elementwise, *, start: Callable[[Any], Any], accepts: Kinds):
         self.combine, self.start, self.accepts = combine, start, accepts
-        self.choices = (Choice(folds.fits, functools.partial(folds.fold, combine=combine, start=start), noinline=True),)
+        self.choices = (
+            Choice(
+                separable_pool.fits, functools.partial(separable_pool.fold, combine=combine, start=start), noinline=True
+            ),
+        )
         super().__init__(name)
 
     def shape_rule(self, x: ShapedArray, **params: Any) -> ShapedArray:

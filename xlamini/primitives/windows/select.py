@@ -26,17 +26,17 @@ from xlamini.core import (
     literal,
     tangent_aval,
 )
-from xlamini.core.form import Form, Platform
-from xlamini.core.memory import Memory
+from xlamini.core.program.form import Form, Platform
+from xlamini.core.program.memory import Memory
 from xlamini.core.sharding.facet import same_dimensions
-from xlamini.primitives.batch_ops import with_batch_first
-from xlamini.primitives.comparison import eq
-from xlamini.primitives.elementwise import add_any
-from xlamini.primitives.pad import pad
-from xlamini.primitives.select import where
-from xlamini.primitives.slice import slice
-from xlamini.primitives.windows.cpu import winners
-from xlamini.primitives.windows.cpu.choice import Choice, form_by_choice
+from xlamini.primitives.base.batch_ops import with_batch_first
+from xlamini.primitives.base.elementwise import add_any
+from xlamini.primitives.elementwise.comparison import eq
+from xlamini.primitives.elementwise.select import where
+from xlamini.primitives.forms.cpu.windows import max_pool_gradient
+from xlamini.primitives.forms.cpu.windows.choice import Choice, form_by_choice
+from xlamini.primitives.shape.pad import pad
+from xlamini.primitives.shape.slice import slice
 from xlamini.primitives.windows.geometry import Pads, dilated, pads_attribute, window_counts
 from xlamini.primitives.windows.places import PLACE, places_of, unpicked
 from xlamini.primitives.windows.views import offsets
@@ -128,7 +128,7 @@ def _workspace(platform: str, avals: Avals, outs: Avals, /, **params: Any) -> in
     its sums take the memory of the operand, which is not read again.
     """
     source, x = avals
-    if platform == "cpu" and winners.fits(source, x, **params):
+    if platform == "cpu" and max_pool_gradient.fits(source, x, **params):
         return 4 * source.size
     found = 4 * (x.ndim + 1) * source.size
     return {"tpu": 0, "cpu": found + 4 * x.ndim * x.size}.get(platform, found)
@@ -190,7 +190,7 @@ class SelectAndScatterAdd(Primitive):
 select_and_gather_add_p = SelectAndGatherAdd()
 select_and_scatter_add_p = SelectAndScatterAdd()
 
-_CHOICES = (Choice(winners.fits, winners.to_winners, noinline=True),)
+_CHOICES = (Choice(max_pool_gradient.fits, max_pool_gradient.to_winners, noinline=True),)
 
 
 # --- helpers

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from xlamini.core import aval_of
-from xlamini.primitives.concatenate import concatenate
-from xlamini.primitives.pad import pad
-from xlamini.primitives.shape import expand_dims
-from xlamini.primitives.slice import slice
-from xlamini.primitives.tangent_ops import zeros
+from xlamini.primitives.base.tangent_ops import zeros
+from xlamini.primitives.shape.concatenate import concatenate
+from xlamini.primitives.shape.pad import pad
+from xlamini.primitives.shape.shape import expand_dims
+from xlamini.primitives.shape.slice import slice
 from xlamini.primitives.windows.geometry import Pads, dilated, window_counts
 
 

@@ -12,7 +12,7 @@ import ctypes
 import os
 import sys
 
-from xlamini.core import device_flags
+from xlamini.core.flags import device_flags
 
 # Numbers from glibc's malloc.h, by the environment variable that sets the same option. A heap of one of glibc's threads
 # has at most 64 MB, so a larger block comes from the system in any case.

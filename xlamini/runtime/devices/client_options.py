@@ -8,7 +8,8 @@ import contextlib
 import os
 from typing import Any
 
-from xlamini.core import PlatformError, device_flags
+from xlamini.core import PlatformError
+from xlamini.core.flags import device_flags
 
 _OFF = ("false", "False", "0")
 

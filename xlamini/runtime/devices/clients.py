@@ -14,9 +14,10 @@ from typing import Any, TypeVar
 
 from jaxlib import _jax, _profiler
 
-from xlamini.core import PlatformError, device_flags
-from xlamini.core.config import forked
-from xlamini.core.memo import clear_caches
+from xlamini.core import PlatformError
+from xlamini.core.caching.memo import clear_caches
+from xlamini.core.flags import device_flags
+from xlamini.core.flags.config import forked
 from xlamini.core.waits import announce
 from xlamini.runtime.devices import hardware, nvidia
 from xlamini.runtime.devices.allocation import keep_freed_memory

@@ -11,7 +11,8 @@ import functools
 import operator
 import warnings
 
-from xlamini.core import PlatformError, config, device_flags, user_stacklevel
+from xlamini.core import PlatformError, user_stacklevel
+from xlamini.core.flags import config, device_flags
 from xlamini.runtime.devices import hardware
 from xlamini.runtime.devices.clients import (
     Client,

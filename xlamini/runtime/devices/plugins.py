@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import jaxlib.version
 from jaxlib import _jax, utils as _jaxlib_utils
 
-from xlamini.core import PlatformError, device_flags
+from xlamini.core import PlatformError
+from xlamini.core.flags import device_flags
 from xlamini.runtime.devices import hardware
 
 

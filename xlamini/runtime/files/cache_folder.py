@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import stat
 
-from xlamini.core import cache_flags
+from xlamini.core.flags import cache_flags
 
 
 def folder() -> str | None:

@@ -17,8 +17,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from xlamini.core import cache_flags, user_stacklevel
+from xlamini.core import user_stacklevel
 from xlamini.core.events import FOUND, MISSING, READ, REFUSED, STORED, Event, emit, subscribe
+from xlamini.core.flags import cache_flags
 from xlamini.runtime.files.cache_folder import folder
 from xlamini.runtime.files.disk_entry import Damaged, Header, packed, unpacked
 from xlamini.runtime.files.disk_key import Key

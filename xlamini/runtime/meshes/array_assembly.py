@@ -13,13 +13,11 @@ import numpy as np
 from jaxlib import _jax
 
 from xlamini.core import PartitionSpec, ShapedArray, canonicalize_dtype, tree_map
-from xlamini.core.host_arrays import as_ndarray
-from xlamini.runtime.array import Array
-from xlamini.runtime.keys import KeyType, as_keys, key_words
-from xlamini.runtime.lifetime import check_alive
-from xlamini.runtime.meshes.current_mesh import named
-from xlamini.runtime.sharding import Index, Sharding
-from xlamini.runtime.to_device import (
+from xlamini.core.tracing.host_arrays import as_ndarray
+from xlamini.runtime.arrays.array import Array
+from xlamini.runtime.arrays.keys import KeyType, as_keys, key_words
+from xlamini.runtime.arrays.lifetime import check_alive
+from xlamini.runtime.arrays.to_device import (
     HOST_VALUES,
     array_dtype,
     assemble_array,
@@ -27,6 +25,8 @@ from xlamini.runtime.to_device import (
     different_parts,
     put_parts,
 )
+from xlamini.runtime.meshes.current_mesh import named
+from xlamini.runtime.sharding import Index, Sharding
 
 Shape = tuple[int, ...]
 _VALUES = (Array, *HOST_VALUES)

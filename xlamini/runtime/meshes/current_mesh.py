@@ -21,8 +21,8 @@ from xlamini.core import (
     memoised,
     user_stacklevel,
 )
-from xlamini.core.state import state
-from xlamini.runtime.layout import Format, sharding_of
+from xlamini.core.tracing.state import state
+from xlamini.runtime.arrays.layout import Format, sharding_of
 from xlamini.runtime.meshes.mesh import Mesh, with_axes
 from xlamini.runtime.meshes.named_sharding import NamedSharding, type_sharding
 

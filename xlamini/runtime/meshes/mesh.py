@@ -12,8 +12,8 @@ import numpy as np
 from jaxlib import _jax
 
 from xlamini.core import AbstractMesh, AxisType
-from xlamini.core.api_boundary import api_boundary
-from xlamini.core.frames import user_stacklevel
+from xlamini.core.errors.api_boundary import api_boundary
+from xlamini.core.errors.frames import user_stacklevel
 from xlamini.core.sharding.abstract_mesh import (
     AbstractDevice,
     AxesOfMesh,

@@ -12,8 +12,8 @@ import numpy as np
 from jaxlib import _hlo, _jax
 
 from xlamini.core import AbstractMesh, AvalSharding, PartitionSpec, ShapedArray, ShardingError, memoised
-from xlamini.core.api_boundary import api_boundary
-from xlamini.core.memory_space import space_of_kind
+from xlamini.core.errors.api_boundary import api_boundary
+from xlamini.core.program.memory_space import space_of_kind
 from xlamini.core.sharding.abstract_mesh import AxesOfMesh, parts_along
 from xlamini.core.sharding.aval_sharding import split_of
 from xlamini.runtime.devices.platforms import Device

@@ -13,8 +13,8 @@ import numpy as np
 from jaxlib import _hlo
 
 from xlamini.core import PartitionSpec, ShapedArray, ShardingError
+from xlamini.runtime.arrays.memory_space import in_space_of
 from xlamini.runtime.devices.platforms import Device
-from xlamini.runtime.memory_space import in_space_of
 from xlamini.runtime.meshes.mesh import Mesh, with_axes
 from xlamini.runtime.meshes.named_sharding import NamedSharding, split_in_type
 from xlamini.runtime.sharding import on_device

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import ProcessError
-from xlamini.core.frames import user_line
+from xlamini.core.errors.frames import user_line
 from xlamini.runtime.processes.group import here, numbered, spans_processes
 
 _MOST_LINES = 5000

@@ -10,7 +10,8 @@ import os
 from collections.abc import Sequence
 from typing import NoReturn
 
-from xlamini.core import ProcessError, config
+from xlamini.core import ProcessError
+from xlamini.core.flags import config
 from xlamini.runtime.devices.clients import started_clients
 from xlamini.runtime.processes import clusters
 from xlamini.runtime.processes.clusters import ProcessSpec

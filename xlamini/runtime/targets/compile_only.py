@@ -10,7 +10,7 @@ from xlamini.core import PlatformError, ShapedArray
 from xlamini.core.errors import DeviceNotHereError
 from xlamini.runtime.devices.ffi_targets import explained
 from xlamini.runtime.devices.platforms import Device
-from xlamini.runtime.executable import CompiledModule, CompilerOptions, compile_options
+from xlamini.runtime.execution.executable import CompiledModule, CompilerOptions, compile_options
 from xlamini.runtime.hlo.translation import optimized_cost
 from xlamini.runtime.meshes.program_placement import Place, devices_of
 from xlamini.runtime.sharding import DeviceList

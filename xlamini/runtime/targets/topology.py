@@ -13,8 +13,8 @@ from typing import Any, NoReturn
 
 from jaxlib import _jax
 
-from xlamini.core.api_boundary import api_boundary
 from xlamini.core.errors import TargetError
+from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.devices.plugins import load_plugin
 from xlamini.runtime.targets import gpu_targets, tpu_chips

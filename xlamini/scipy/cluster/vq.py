@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from xlamini import numpy as jnp
 from xlamini.core import ShapeError
-from xlamini.core.api_boundary import edge_of_face as _edge_of_face
+from xlamini.core.errors.api_boundary import edge_of_face as _edge_of_face
 from xlamini.numpy.arguments import as_operand
 from xlamini.primitives import promoted_inexact_dtypes
 from xlamini.runtime import Array

@@ -11,7 +11,7 @@ import numpy as np
 from xlamini import numpy as jnp
 from xlamini.core import ShapeError
 from xlamini.numpy.linalg.arguments import inexact, matrices, shown, squares
-from xlamini.primitives.kinds import is_complex
+from xlamini.primitives.base.dtype_kinds import is_complex
 from xlamini.primitives.linalg import (
     cholesky as _cholesky,
     eigh as _eigh,

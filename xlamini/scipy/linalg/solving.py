@@ -16,12 +16,12 @@ from xlamini.core import ShapeError
 from xlamini.numpy.linalg import determinants, solving as _solving
 from xlamini.numpy.linalg.arguments import inexact, shown, squares
 from xlamini.primitives import stop_gradient
+from xlamini.primitives.base.promotion import check_ranks
 from xlamini.primitives.linalg import lu as _lu
 from xlamini.primitives.linalg.cholesky import cholesky
 from xlamini.primitives.linalg.lu_pivots import lu_pivots_to_permutation
 from xlamini.primitives.linalg.stacks import hermitian, matmul
 from xlamini.primitives.linalg.triangular_solve import triangular_solve
-from xlamini.primitives.promotion import check_ranks
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.transforms.solvers.custom_linear_solve import custom_linear_solve

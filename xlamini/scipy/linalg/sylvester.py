@@ -10,7 +10,7 @@ from xlamini.core import ShapeError
 from xlamini.numpy.linalg import solving
 from xlamini.numpy.linalg.arguments import inexact, shown
 from xlamini.primitives import stop_gradient
-from xlamini.primitives.kinds import is_complex
+from xlamini.primitives.base.dtype_kinds import is_complex
 from xlamini.primitives.linalg.eig import eig
 from xlamini.primitives.linalg.schur import schur
 from xlamini.primitives.linalg.stacks import matmul, mH, mT

@@ -7,7 +7,7 @@ from xlamini import numpy as jnp
 from xlamini.core import ShapeError
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.linalg.arguments import shown
-from xlamini.primitives.kinds import is_complex
+from xlamini.primitives.base.dtype_kinds import is_complex
 from xlamini.primitives.linalg.eigh import eigh
 from xlamini.primitives.linalg.stacks import mH
 from xlamini.runtime import Array

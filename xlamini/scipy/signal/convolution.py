@@ -11,7 +11,7 @@ from xlamini.numpy.arguments import as_axes, as_operand
 from xlamini.numpy.convolution import check_mode, slid
 from xlamini.numpy.fft import fftn, ifftn, irfftn, rfftn
 from xlamini.primitives import COMPLEX, conj, kind_of, promoted_inexact_dtypes, rev
-from xlamini.primitives.slice import slice
+from xlamini.primitives.shape.slice import slice
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike

@@ -12,7 +12,7 @@ from xlamini.core import ShapeError, aval_of, result_type
 from xlamini.numpy.arguments import as_index, as_operand, as_whole
 from xlamini.numpy.padding import pad
 from xlamini.primitives import convert, reshape, slice_in_dim, sum_over, transpose
-from xlamini.primitives.gather import GatherDimensionNumbers, GatherScatterMode, gather
+from xlamini.primitives.indexing.gather import GatherDimensionNumbers, GatherScatterMode, gather
 from xlamini.scipy.signal.window_shapes import window_of
 
 

@@ -28,7 +28,7 @@ from xlamini.primitives import (
     transpose,
     where,
 )
-from xlamini.primitives.complex import complex as complex_
+from xlamini.primitives.elementwise.complex import complex as complex_
 from xlamini.runtime import Array
 from xlamini.scipy.signal.segments import Segments, checked, complex_like, cut, overlapped, window_and_length
 from xlamini.scipy.signal.trends import without_trend

@@ -12,7 +12,7 @@ from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.joining import concatenate
 from xlamini.numpy.statistics import mean
 from xlamini.primitives import expand_dims, moveaxis, promoted_inexact, slice_in_dim, sum_over
-from xlamini.primitives.iota import iota
+from xlamini.primitives.shape.iota import iota
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike

@@ -10,7 +10,7 @@ from typing import Any
 
 from xlamini import numpy as jnp
 from xlamini.core import ShapeError, flatten_from_user, unflatten
-from xlamini.core.api_boundary import edge_of_face as _edge_of_face
+from xlamini.core.errors.api_boundary import edge_of_face as _edge_of_face
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.linalg.arguments import inexact
 from xlamini.transforms.control_flow.fori_loop import fori_loop

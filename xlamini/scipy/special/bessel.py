@@ -8,7 +8,7 @@ from xlamini.numpy.arguments import as_count
 from xlamini.numpy.construction import stack
 from xlamini.numpy.ufuncs.declaration import for_kinds, ufunc
 from xlamini.primitives import FLOAT, abs, convert, exp, promoted_inexact
-from xlamini.primitives.special.bessel import bessel_i0e, bessel_i1e
+from xlamini.primitives.elementwise.special.bessel import bessel_i0e, bessel_i1e
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike

@@ -6,9 +6,9 @@ from typing import Any
 
 from xlamini.numpy.ufuncs.declaration import ufunc
 from xlamini.primitives import bitwise_and, bitwise_or, exp, floor, log, log1p, max, min, promoted_inexact, where
-from xlamini.primitives.special.gamma import digamma, lgamma
-from xlamini.primitives.special.incomplete_beta import betainc as betainc_p
-from xlamini.primitives.special.stirling import LARGE, remainder
+from xlamini.primitives.elementwise.special.gamma import digamma, lgamma
+from xlamini.primitives.elementwise.special.incomplete_beta import betainc as betainc_p
+from xlamini.primitives.elementwise.special.stirling import LARGE, remainder
 from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
 from xlamini.scipy.special.gamma import is_pole, is_whole, sign_of_gamma

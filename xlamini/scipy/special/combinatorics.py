@@ -11,8 +11,8 @@ from xlamini.core import canonicalize_dtype
 from xlamini.numpy.arguments import as_count, as_index
 from xlamini.numpy.rounding import rint
 from xlamini.primitives import bitwise_and, bitwise_or, eq, exp, log, stop_gradient, where
-from xlamini.primitives.bitwise import bitwise_not
-from xlamini.primitives.special.gamma import lgamma
+from xlamini.primitives.elementwise.bitwise import bitwise_not
+from xlamini.primitives.elementwise.special.gamma import lgamma
 from xlamini.runtime import Array, device_put_value
 from xlamini.scipy.special.beta import betaln
 from xlamini.scipy.special.declaration import special

@@ -17,8 +17,8 @@ import numpy as np
 from xlamini.core import aval_of
 from xlamini.numpy.ufuncs.declaration import for_kinds, ufunc
 from xlamini.primitives import FLOAT, convert, promoted_inexact
-from xlamini.primitives.broadcasting import spread
-from xlamini.primitives.kinds import Kinds
+from xlamini.primitives.base.broadcasting import spread
+from xlamini.primitives.base.dtype_kinds import Kinds
 from xlamini.staging.trace.tracing import visible
 from xlamini.transforms.custom.custom_jvp import custom_jvp
 

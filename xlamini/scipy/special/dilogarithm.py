@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 from xlamini.primitives import eq, ge, gt, log, log1p, lt, where
-from xlamini.primitives.special.formula import horner
+from xlamini.primitives.elementwise.special.formula import horner
 from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
 from xlamini.typing import ArrayLike

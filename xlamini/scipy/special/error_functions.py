@@ -14,7 +14,6 @@ from xlamini.primitives import (
     abs,
     bitwise_and,
     check_operands,
-    complex as complex_ops,
     convert,
     exp,
     floor,
@@ -24,8 +23,9 @@ from xlamini.primitives import (
     promoted_inexact,
     where,
 )
-from xlamini.primitives.special import error_function
-from xlamini.primitives.special.erfc_inv import erfc_inv
+from xlamini.primitives.elementwise import complex as complex_ops
+from xlamini.primitives.elementwise.special import error_function
+from xlamini.primitives.elementwise.special.erfc_inv import erfc_inv
 from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
 from xlamini.scipy.special.fit_terms import fitted

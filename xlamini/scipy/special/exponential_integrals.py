@@ -5,9 +5,9 @@ import math
 from typing import Any
 
 from xlamini.primitives import eq, exp, gt, log, lt, max, min, stop_gradient, where
-from xlamini.primitives.elementwise import neg
-from xlamini.primitives.special.exponential_integral import expn as expn_p
-from xlamini.primitives.special.formula import horner
+from xlamini.primitives.base.elementwise import neg
+from xlamini.primitives.elementwise.special.exponential_integral import expn as expn_p
+from xlamini.primitives.elementwise.special.formula import horner
 from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
 from xlamini.scipy.special.fit_terms import fitted

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import aval_of, memoised
-from xlamini.primitives.special.formula import horner
+from xlamini.primitives.elementwise.special.formula import horner
 
 _NEGLIGIBLE = 2e-9
 """The sum of the terms that float32 does without, a thirtieth of its rounding of 1; all fits are near 1."""

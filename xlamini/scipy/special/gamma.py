@@ -13,7 +13,6 @@ from xlamini.primitives import (
     COMPLEX,
     FLOAT,
     bitwise_and,
-    complex as complex_ops,
     convert,
     eq,
     exp,
@@ -28,9 +27,10 @@ from xlamini.primitives import (
     stop_gradient,
     where,
 )
-from xlamini.primitives.special import gamma as primitives
-from xlamini.primitives.special.formula import horner
-from xlamini.primitives.special.incomplete_gamma_derivative import igamma, igammac
+from xlamini.primitives.elementwise import complex as complex_ops
+from xlamini.primitives.elementwise.special import gamma as primitives
+from xlamini.primitives.elementwise.special.formula import horner
+from xlamini.primitives.elementwise.special.incomplete_gamma_derivative import igamma, igammac
 from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
 from xlamini.staging import composite

@@ -7,8 +7,8 @@ from typing import Any
 
 from xlamini.core import aval_of
 from xlamini.primitives import abs, bitwise_and, eq, exp, log1p, max, reduce_or, where
-from xlamini.primitives.special.formula import epsilon
-from xlamini.primitives.special.gamma import lgamma
+from xlamini.primitives.elementwise.special.formula import epsilon
+from xlamini.primitives.elementwise.special.gamma import lgamma
 from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
 from xlamini.scipy.special.gamma import sign_of_gamma

@@ -6,9 +6,9 @@ from typing import Any
 
 from xlamini.numpy.arguments import as_index
 from xlamini.primitives import abs, exp, log, log1p, min, sign, sqrt, where
-from xlamini.primitives.elementwise import neg
-from xlamini.primitives.special.error_function import erf, erfc
-from xlamini.primitives.special.formula import horner
+from xlamini.primitives.base.elementwise import neg
+from xlamini.primitives.elementwise.special.error_function import erf, erfc
+from xlamini.primitives.elementwise.special.formula import horner
 from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
 from xlamini.scipy.special.error_functions import erfcx_formula

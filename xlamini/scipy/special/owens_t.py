@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.primitives import abs, eq, exp, max, min, sign, where
-from xlamini.primitives.special.error_function import erf, erfc
+from xlamini.primitives.elementwise.special.error_function import erf, erfc
 from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
 from xlamini.typing import ArrayLike

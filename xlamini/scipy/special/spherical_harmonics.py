@@ -8,24 +8,12 @@ import numpy as np
 
 from xlamini.core import aval_of
 from xlamini.numpy.arguments import as_index, as_operand
-from xlamini.primitives import (
-    abs,
-    broadcasted,
-    complex as complex_ops,
-    convert,
-    eq,
-    exp,
-    log,
-    max,
-    min,
-    promoted_inexact,
-    sqrt,
-    where,
-)
-from xlamini.primitives.broadcasting import spread
-from xlamini.primitives.operators import power
-from xlamini.primitives.special.gamma import lgamma
-from xlamini.primitives.trigonometric import cos, sin
+from xlamini.primitives import abs, broadcasted, convert, eq, exp, log, max, min, promoted_inexact, sqrt, where
+from xlamini.primitives.base.broadcasting import spread
+from xlamini.primitives.base.operators import power
+from xlamini.primitives.elementwise import complex as complex_ops
+from xlamini.primitives.elementwise.special.gamma import lgamma
+from xlamini.primitives.elementwise.trigonometric import cos, sin
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.transforms.control_flow.fori_loop import fori_loop

@@ -5,8 +5,8 @@ from typing import Any
 
 from xlamini.numpy.ufuncs.declaration import ufunc
 from xlamini.primitives import COMPLEX, FLOAT, eq, log, log1p, promoted_inexact, where
-from xlamini.primitives.exponential import expm1
-from xlamini.primitives.hyperbolic import logistic
+from xlamini.primitives.elementwise.exponential import expm1
+from xlamini.primitives.elementwise.hyperbolic import logistic
 from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
 from xlamini.typing import ArrayLike

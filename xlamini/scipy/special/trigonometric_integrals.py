@@ -5,8 +5,8 @@ import math
 from typing import Any
 
 from xlamini.primitives import abs, bitwise_and, eq, floor, log, max, min, sign, where
-from xlamini.primitives.special.formula import horner
-from xlamini.primitives.trigonometric import cos, sin
+from xlamini.primitives.elementwise.special.formula import horner
+from xlamini.primitives.elementwise.trigonometric import cos, sin
 from xlamini.runtime import Array
 from xlamini.scipy.special.declaration import special
 from xlamini.scipy.special.fit_terms import fitted

@@ -6,7 +6,7 @@ from typing import Any
 
 from xlamini.numpy.ufuncs.declaration import ufunc
 from xlamini.primitives import eq, gt, promoted_inexact, where
-from xlamini.primitives.special.gamma import zeta as zeta_p
+from xlamini.primitives.elementwise.special.gamma import zeta as zeta_p
 from xlamini.runtime import Array
 from xlamini.typing import ArrayLike
 

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from xlamini.core import ShapeError
-from xlamini.core.api_boundary import api_boundary
+from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.lax.linalg import cholesky, triangular_solve
 from xlamini.numpy import broadcast_shapes, broadcast_to, diagonal, exp, eye, log
 from xlamini.runtime import Array

@@ -8,7 +8,7 @@ import numpy as np
 
 from xlamini.core import float0
 from xlamini.runtime import key_words
-from xlamini.runtime.to_host import to_numpy
+from xlamini.runtime.arrays.to_host import to_numpy
 
 
 def ndarrays(captured: Iterable[Any]) -> list[np.ndarray]:

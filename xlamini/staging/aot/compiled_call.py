@@ -7,8 +7,8 @@ from typing import Any
 
 from xlamini.core import Values, flatten, flatten_from_user, unflatten
 from xlamini.core.pytree.nodes import dispatch_registry
-from xlamini.runtime.dispatch import FastPath, cpp_jit
-from xlamini.runtime.dispatch_errors import guarded
+from xlamini.runtime.execution.dispatch import FastPath, cpp_jit
+from xlamini.runtime.execution.dispatch_errors import guarded
 from xlamini.runtime.versions import DISPATCH_ERRORS
 from xlamini.staging.aot.mismatch import check_arguments, check_shardings
 from xlamini.staging.compile.program import Program

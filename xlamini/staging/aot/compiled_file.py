@@ -12,11 +12,11 @@ import numpy as np
 
 from xlamini.core import Avals, LoadError, ShapedArray, Values, float0
 from xlamini.interpreters.physical import is_extended, physical_aval
-from xlamini.runtime.executable import CompiledModule
+from xlamini.runtime.execution.executable import CompiledModule
 from xlamini.runtime.files.file_format import Header, Kind
 from xlamini.runtime.files.machine_match import Requirements, requirements_of
 from xlamini.runtime.meshes.program_placement import devices_of
-from xlamini.staging.aot import placements, trees, types
+from xlamini.staging.aot import aval_json, placement_json, treedef_json
 from xlamini.staging.aot.captured_arrays import ndarrays
 from xlamini.staging.compile.program import Program
 from xlamini.staging.trace.hi_arguments import has_arrays_of
@@ -68,7 +68,7 @@ def packed(call: TracedCall, program: Program, captured: Values, with_trees: boo
         "home": requirements_of(devices_of(program.device)[0])._asdict(),
         "signature": _written_signature(call, with_trees),
         "program": _written_program(program),
-        "captured": types.written([ShapedArray(x.shape, x.dtype) for x in arrays]),
+        "captured": aval_json.written([ShapedArray(x.shape, x.dtype) for x in arrays]),
         "sizes": [len(part) for part in parts],
     }
     return FILE.packed(header, b"".join(parts))
@@ -90,10 +90,10 @@ def _check(call: TracedCall, executable: CompiledModule) -> None:
 def _written_signature(call: TracedCall, with_trees: bool) -> dict[str, Any]:
     what = f"serialize: {call.name}"
     return {
-        "in_avals": types.written(call.avals),
-        "out_avals": types.written(call.trace.jaxpr.out_avals),
-        "in_tree": trees.written(call.in_tree, f"{what}: the arguments") if with_trees else False,
-        "out_tree": trees.written(call.trace.out_tree, f"{what}: the result") if with_trees else False,
+        "in_avals": aval_json.written(call.avals),
+        "out_avals": aval_json.written(call.trace.jaxpr.out_avals),
+        "in_tree": treedef_json.written(call.in_tree, f"{what}: the arguments") if with_trees else False,
+        "out_tree": treedef_json.written(call.trace.out_tree, f"{what}: the result") if with_trees else False,
         "names": list(call.trace.names),
         "donated": list(call.donated),
         "statics": list(call.statics),
@@ -103,10 +103,10 @@ def _written_signature(call: TracedCall, with_trees: bool) -> dict[str, Any]:
 def _written_program(program: Program) -> dict[str, Any]:
     executable = program.executable
     return {
-        "in_avals": types.written(executable.in_avals),
-        "out_avals": types.written(executable.out_avals),
+        "in_avals": aval_json.written(executable.in_avals),
+        "out_avals": aval_json.written(executable.out_avals),
         "donated": sorted(executable.donated),
-        "place": placements.written(program.device, executable.in_shardings, executable.out_shardings),
+        "place": placement_json.written(program.device, executable.in_shardings, executable.out_shardings),
         "kept": list(program.used_inputs),
         "effectful": executable.effectful,
     }
@@ -118,19 +118,19 @@ def unpacked(data: bytes) -> Content:
 
 
 def _content(header: Header, parts: Sequence[bytes]) -> Content:
-    written, program, avals = header["signature"], header["program"], types.read(header["captured"])
+    written, program, avals = header["signature"], header["program"], aval_json.read(header["captured"])
     captured = [np.frombuffer(x, a.dtype).reshape(a.shape) for x, a in zip(parts[1:], avals, strict=True)]
     signature = Signature(
         name=header["name"],
-        in_avals=types.read(written["in_avals"]),
-        out_avals=types.read(written["out_avals"]),
-        in_tree=trees.read_optional(written["in_tree"]),
-        out_tree=trees.read_optional(written["out_tree"]),
+        in_avals=aval_json.read(written["in_avals"]),
+        out_avals=aval_json.read(written["out_avals"]),
+        in_tree=treedef_json.read_optional(written["in_tree"]),
+        out_tree=treedef_json.read_optional(written["out_tree"]),
         names=list_of(str, written["names"]),
         donated=list_of(bool, written["donated"]),
         statics=list_of(str, written["statics"]),
     )
-    program = {**program, **{name: types.read(program[name]) for name in ("in_avals", "out_avals")}}
+    program = {**program, **{name: aval_json.read(program[name]) for name in ("in_avals", "out_avals")}}
     check_signature(signature)
     _check_program(signature, program, avals)
     return Content(Requirements(**header["home"]), signature, parts[0], captured, program)

@@ -13,12 +13,12 @@ from xlamini.core import Avals, LoadError, ShapedArray, Values, itemsize_bits
 from xlamini.core.errors import JaxRuntimeError
 from xlamini.runtime import Device, device_put_value
 from xlamini.runtime.devices.platforms import local_devices
-from xlamini.runtime.executable import Executable, load_program
+from xlamini.runtime.execution.executable import Executable, load_program
 from xlamini.runtime.files.file_format import read_file
 from xlamini.runtime.files.machine_match import matching_devices
 from xlamini.runtime.meshes.program_placement import MeshPlacement, Place, devices_of
 from xlamini.runtime.sharding import on_device
-from xlamini.staging.aot import placements
+from xlamini.staging.aot import placement_json
 from xlamini.staging.aot.compiled_file import Content, any_keys, check_signature, computed, unpacked
 from xlamini.staging.aot.stages import Compiled
 from xlamini.staging.compile.program import Program
@@ -76,7 +76,7 @@ def _read(source: Any) -> tuple[str, bytes]:
 def _restored(content: Content, asked: Device | None) -> Compiled:
     try:
         found = content.program["place"]
-        place = placements.read(found, matching_devices(content.home, placements.devices_needed(found), asked))
+        place = placement_json.read(found, matching_devices(content.home, placement_json.devices_needed(found), asked))
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
         if isinstance(error, LoadError):
             raise

@@ -11,16 +11,16 @@ import numpy as np
 
 from xlamini.core import ShapedArray, api_boundary_methods, float0, hooks, unflatten
 from xlamini.core.errors import JaxRuntimeError
-from xlamini.core.hi_types import HiAval
-from xlamini.core.jaxpr import ClosedJaxpr
+from xlamini.core.program.hi_types import HiAval
+from xlamini.core.program.jaxpr import ClosedJaxpr
 from xlamini.runtime import device_put_value
-from xlamini.runtime.executable import CompilerOptions
+from xlamini.runtime.arrays.layout import formats_of
+from xlamini.runtime.execution.executable import CompilerOptions
 from xlamini.runtime.hlo.translation import hlo_cost, hlo_of, hlo_text
-from xlamini.runtime.layout import formats_of
 from xlamini.runtime.meshes.named_sharding import type_sharding
 from xlamini.runtime.meshes.program_placement import AbsentPlacement
 from xlamini.staging.aot.compiled_call import CompiledCall
-from xlamini.staging.aot.estimates import Estimates
+from xlamini.staging.aot.cost_queries import Estimates
 from xlamini.staging.compile.compile_request import CompileRequest
 from xlamini.staging.compile.cost import CostAnalysis, cost_of_program
 from xlamini.staging.compile.lowering_target import Elsewhere, destination, device_of
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from xlamini.runtime.hlo.collectives import Collectives
     from xlamini.runtime.targets.topology import Target
     from xlamini.staging.compile.prediction import Prediction
-    from xlamini.staging.run.ahead_of_time import AheadOfTime
+    from xlamini.staging.run.jit.ahead_of_time import AheadOfTime
 
 DIALECTS = ("stablehlo", "hlo")
 

@@ -26,10 +26,10 @@ from xlamini.core import (
     subjaxprs,
     tangent_aval,
 )
-from xlamini.core.checks import Checks
-from xlamini.core.equation_kind import equation_cost
-from xlamini.core.jaxpr import jaxprs_in
-from xlamini.core.key_uses import KeyUses
+from xlamini.core.program.checks import Checks
+from xlamini.core.program.equation_kind import equation_cost
+from xlamini.core.program.jaxpr import jaxprs_in
+from xlamini.core.program.key_uses import KeyUses
 from xlamini.core.sharding.facet import Sharding
 from xlamini.core.sharding.manual_axes import named_axes
 from xlamini.interpreters.key_reuse import key_uses, uses_of_call

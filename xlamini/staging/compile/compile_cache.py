@@ -14,15 +14,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from xlamini.core import Jaxpr, subjaxprs
-from xlamini.core.cache_flags import compilation_cache_check_contents, programs_are_keyed_by_module
-from xlamini.core.digest import NoDigest, digest, sketch
+from xlamini.core.caching.digest import NoDigest, digest, sketch
 from xlamini.core.errors import FfiTargetError, JaxRuntimeError
 from xlamini.core.events import LOADED, MISSING, Phase, emit
-from xlamini.runtime.executable import Executable, check_options, load_program
+from xlamini.core.flags.cache_flags import compilation_cache_check_contents, programs_are_keyed_by_module
+from xlamini.runtime.execution.executable import Executable, check_options, load_program
+from xlamini.runtime.execution.host_memory import memory_needed
 from xlamini.runtime.files import disk_cache
 from xlamini.runtime.files.disk_entry import Damaged
 from xlamini.runtime.files.disk_key import Key, key, module_key
-from xlamini.runtime.host_memory import memory_needed
 from xlamini.runtime.meshes.program_placement import devices_of
 from xlamini.staging.compile.compile_request import CompileRequest, Options, backend_compile, interface_of
 

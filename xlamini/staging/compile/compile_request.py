@@ -8,21 +8,21 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xlamini.core import Jaxpr, ShapeError, any_ordered, float0, once, subjaxprs
-from xlamini.core.bindable import further
-from xlamini.core.cache_flags import programs_are_kept, programs_are_keyed_by_module
-from xlamini.core.compile_flags import outlining
-from xlamini.core.config import trace_flags, under
-from xlamini.core.effects import ffi_effect
 from xlamini.core.events import LOWERED, XLA_COMPILED, XLA_COMPILING, Phase, emit
-from xlamini.core.form import Platform
+from xlamini.core.flags.cache_flags import programs_are_kept, programs_are_keyed_by_module
+from xlamini.core.flags.compile_flags import outlining
+from xlamini.core.flags.config import trace_flags, under
+from xlamini.core.program.bindable import further
+from xlamini.core.program.effects import ffi_effect
+from xlamini.core.program.form import Platform
 from xlamini.interpreters.physical import is_extended
-from xlamini.runtime.executable import Executable, compile_module
-from xlamini.runtime.layout import Order
+from xlamini.runtime.arrays.layout import Order
+from xlamini.runtime.execution.executable import Executable, compile_module
 from xlamini.runtime.meshes.program_placement import MeshPlacement, Place, placed_avals
 from xlamini.staging.compile import pipeline
 
 if TYPE_CHECKING:
-    from xlamini.interpreters.outline.segments import Segments
+    from xlamini.interpreters.outline.chunks import Segments
     from xlamini.staging.compile.outlining import Outline
 
 Options = Mapping[str, Any] | None

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from xlamini.core import Jaxpr
 from xlamini.core.errors import JaxRuntimeError
-from xlamini.runtime.executable import CompiledModule
+from xlamini.runtime.execution.executable import CompiledModule
 from xlamini.staging.call.higher_order import cost_of
 from xlamini.staging.compile.pipeline import front
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from xlamini.core import Cost, Equation, Jaxpr
-from xlamini.core.equation_kind import equation_cost
+from xlamini.core.program.equation_kind import equation_cost
 from xlamini.staging.call.higher_order import HigherOrder, total
 from xlamini.staging.compile.pipeline import front
 

@@ -7,7 +7,7 @@ import re
 import warnings
 
 from xlamini.core import user_stacklevel
-from xlamini.core.jax_flags import dump_ir_modes, dump_ir_to, include_debug_info_in_dumps
+from xlamini.core.flags.jax_flags import dump_ir_modes, dump_ir_to, include_debug_info_in_dumps
 from xlamini.runtime.files.file_format import replace_file
 from xlamini.staging.compile.compile_request import CompileRequest
 

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 from xlamini.core import Jaxpr, Values, user_stacklevel
 from xlamini.core.errors import KeyReuseError, KeyReuseWarning
-from xlamini.core.frames import user_line
-from xlamini.core.jax_flags import debug_key_reuse
-from xlamini.core.key_uses import Path, Reuse, overlap
+from xlamini.core.errors.frames import user_line
+from xlamini.core.flags.jax_flags import debug_key_reuse
+from xlamini.core.program.key_uses import Path, Reuse, overlap
 from xlamini.interpreters.key_reuse import draws, key_uses
-from xlamini.runtime.keys import PRNGKeyArray
+from xlamini.runtime.arrays.keys import PRNGKeyArray
 
 _MEND = "split it before: key_a, key_b = random.split(key), or random.clone(key) if you mean it"
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, overload
 
-from xlamini.core.config import recorder
+from xlamini.core.errors.frames import user_line
 from xlamini.core.events import COMPILED, LOADED, LOWERED, PREPARED, REWRITTEN, TRACED, Phase
-from xlamini.core.frames import user_line
-from xlamini.core.jax_flags import report
+from xlamini.core.flags.config import recorder
+from xlamini.core.flags.jax_flags import report
 
 Seconds = dict[str, float]
 """Seconds by the name of the phase."""

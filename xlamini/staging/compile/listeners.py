@@ -20,7 +20,7 @@ from xlamini.core.events import (
     Event,
     subscribe,
 )
-from xlamini.core.jax_flags import dump_ir_to, explain_cache_misses, log_compiles
+from xlamini.core.flags.jax_flags import dump_ir_to, explain_cache_misses, log_compiles
 
 _logger = logging.getLogger("xlamini")
 

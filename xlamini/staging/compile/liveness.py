@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from xlamini.core import Equation, Jaxpr, ShapedArray, Var
 from xlamini.staging.call.higher_order import HigherOrder
-from xlamini.staging.compile.storage import Storage
+from xlamini.staging.compile.fusion_model import Storage
 
 
 class Held(NamedTuple):

@@ -9,11 +9,11 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from xlamini.core import Equation, Jaxpr
-from xlamini.runtime.host_memory import shown_bytes
+from xlamini.runtime.execution.host_memory import shown_bytes
 from xlamini.runtime.targets.topology import Target
 from xlamini.staging.compile.cost_report import Place, direction_of, line_of
+from xlamini.staging.compile.cse import merge
 from xlamini.staging.compile.liveness import Held, Liveness, Moment
-from xlamini.staging.compile.merge import merge
 from xlamini.staging.compile.pipeline import front
 
 SHOWN = 12

@@ -11,17 +11,17 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from xlamini.core import REMATERIALIZABLE, Atom, Equation, Jaxpr, Params, Var, subjaxprs
-from xlamini.core.effects import no_effects
-from xlamini.core.equation_kind import equation_cost
-from xlamini.core.jaxpr import Provenance
+from xlamini.core.program.effects import no_effects
+from xlamini.core.program.equation_kind import equation_cost
+from xlamini.core.program.jaxpr import Provenance
 from xlamini.lowering.gpu import is_gpu_platform
-from xlamini.primitives.identity import copy as copy_p
+from xlamini.primitives.placement.identity import copy as copy_p
 from xlamini.staging.call.call import jit_p
 
 if TYPE_CHECKING:
     from xlamini.interpreters.outline.boundary import Boundary
+    from xlamini.interpreters.outline.chunks import Segments
     from xlamini.interpreters.outline.outline import Outlined
-    from xlamini.interpreters.outline.segments import Segments
 
 MIN_EQUATIONS = 600
 """Shorter programs are not outlined: they compile fast anyway."""
@@ -59,9 +59,9 @@ def outlined(jaxpr: Jaxpr, platform: str, wanted: bool, in_segments: bool) -> Ou
         return Outline(jaxpr, f"not outlined: {reason}")
     # Imported here because most processes only run short programs.
     from xlamini.interpreters.inline import inline_calls
+    from xlamini.interpreters.outline.chunks import cut
     from xlamini.interpreters.outline.divisors import with_own_divisors
     from xlamini.interpreters.outline.outline import outline, repeated_blocks
-    from xlamini.interpreters.outline.segments import cut
 
     flat = with_own_divisors(inline_calls(jaxpr, jit_p))
     boundaries = repeated_blocks(flat, _worth)

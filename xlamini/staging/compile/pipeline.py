@@ -13,17 +13,17 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import Jaxpr, ShapedArray, close_over, float0, rewrite
-from xlamini.core.form import Platform
-from xlamini.core.hi_types import HiAval
-from xlamini.core.jaxpr import is_expanded
+from xlamini.core.program.form import Platform
+from xlamini.core.program.hi_types import HiAval
+from xlamini.core.program.jaxpr import is_expanded
 from xlamini.core.sharding.partial_sums import sums_of
-from xlamini.core.tracer import build
+from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.expand import expand
 from xlamini.interpreters.physical import physical
 from xlamini.lowering.specialize import specialize
-from xlamini.primitives.sharding_constraint import moved_to
+from xlamini.primitives.placement.sharding_constraint import moved_to
 from xlamini.runtime import key_words
 from xlamini.staging.compile.outlining import Outline, outlined
 from xlamini.staging.trace.tracing import Trace

@@ -11,8 +11,8 @@ from xlamini.core import AbstractMesh, Avals, Jaxpr, PartitionSpec, Values, flat
 from xlamini.core.sharding.abstract_mesh import AbstractDevice
 from xlamini.interpreters.physical import is_extended
 from xlamini.runtime import ArrayImpl, Mesh, NamedSharding, key_words
+from xlamini.runtime.arrays.layout import Format, Order, order_asked, order_of, use
 from xlamini.runtime.devices.platforms import default_device, local_devices
-from xlamini.runtime.layout import Format, Order, order_asked, order_of, use
 from xlamini.runtime.meshes.current_mesh import get_abstract_mesh, multi_device_mesh
 from xlamini.runtime.meshes.named_sharding import type_sharding, with_devices, without_trailing_none
 from xlamini.runtime.meshes.program_placement import AbsentPlacement, MeshPlacement, Place

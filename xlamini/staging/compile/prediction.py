@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from xlamini.core import Jaxpr, subjaxprs
-from xlamini.runtime.executable import CompiledModule
+from xlamini.runtime.execution.executable import CompiledModule
 from xlamini.runtime.hlo.cycle_estimate import estimated_cycles
 from xlamini.staging.compile.cost import cost_of_program, counted
 

@@ -11,28 +11,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xlamini.core import Values, float0
-from xlamini.core.compile_flags import compile_key, disable_most_optimizations, options_of
 from xlamini.core.errors import DeletedArrayError
 from xlamini.core.events import COMPILED, COMPILING, Phase, emit
-from xlamini.core.jax_flags import no_execution
+from xlamini.core.flags.compile_flags import compile_key, disable_most_optimizations, options_of
+from xlamini.core.flags.jax_flags import no_execution
 from xlamini.primitives.windows.conv_library import suits_eigen
 from xlamini.runtime import device_put_value, key_words
-from xlamini.runtime.dispatch import FastPath, fast_path
-from xlamini.runtime.executable import Executable, check_options, is_compile_only
-from xlamini.runtime.host_memory import check_fits_in_memory
-from xlamini.runtime.keys import as_keys
-from xlamini.runtime.layout import order_of, relaid, use
-from xlamini.runtime.lifetime import explain_failure, release
+from xlamini.runtime.arrays.keys import as_keys
+from xlamini.runtime.arrays.layout import order_of, relaid, use
+from xlamini.runtime.arrays.lifetime import explain_failure, release
+from xlamini.runtime.arrays.transfer_guards import unguarded
+from xlamini.runtime.execution.dispatch import FastPath, fast_path
+from xlamini.runtime.execution.executable import Executable, check_options, is_compile_only
+from xlamini.runtime.execution.host_memory import check_fits_in_memory
 from xlamini.runtime.processes.group import spans_processes
-from xlamini.runtime.transfer_guards import unguarded
 from xlamini.runtime.versions import DISPATCH_ERRORS, EIGEN_CONVOLUTIONS, FAST_ON_CPU
-from xlamini.staging.compile.compile_request import (
-    CompileRequest,
-    Options,
-    backend_compile,
-    check_nest,
-    interface_of,
-)
+from xlamini.staging.compile.compile_request import CompileRequest, Options, backend_compile, check_nest, interface_of
 from xlamini.staging.compile.ledger import compiling
 
 if TYPE_CHECKING:
@@ -73,7 +67,7 @@ def _for_cpu(lowered: CompileRequest) -> dict[str, Any]:
 def _executable(lowered: CompileRequest, options: Options) -> Any:
     if lowered.segments is None:
         return _executable_of(lowered, options)
-    from xlamini.staging.compile.segments import compile_segments  # for deep programs only
+    from xlamini.staging.compile.chunked_program import compile_segments  # for deep programs only
 
     return compile_segments(lowered, lambda segment: _executable_of(segment, options))
 

@@ -20,14 +20,14 @@ from xlamini.core import (
     leaked,
     tree_flatten_with_path,
 )
-from xlamini.core.avals import types_of_values
 from xlamini.core.dtypes import check_array_dtype, is_array_dtype
-from xlamini.core.hi_types import as_aval, is_hi_type, is_hi_value, is_mutable_value
-from xlamini.core.mutable_values import cell_of
-from xlamini.core.ref_cells import Holder, is_holder
-from xlamini.core.tracer import is_usable
+from xlamini.core.program.avals import types_of_values
+from xlamini.core.program.hi_types import as_aval, is_hi_type, is_hi_value, is_mutable_value
+from xlamini.core.program.mutable_values import cell_of
+from xlamini.core.program.ref_cells import Holder, is_holder
+from xlamini.core.tracing.tracer import is_usable
 from xlamini.runtime import ArrayImpl, Sharding, key_words
-from xlamini.runtime.lifetime import deleted_error
+from xlamini.runtime.arrays.lifetime import deleted_error
 from xlamini.runtime.meshes.named_sharding import typed_by
 
 _SCALARS = (bool, int, float, complex, np.generic, np.ndarray)

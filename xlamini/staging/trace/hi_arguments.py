@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core import ShapedArray, aval_of, example_of, flatten, flatten_from_user, unflatten
-from xlamini.core.hi_types import as_aval, is_hi_type, is_hi_value, lo_types, lowered
+from xlamini.core.program.hi_types import as_aval, is_hi_type, is_hi_value, lo_types, lowered
 from xlamini.core.pytree import SequenceKey, register_pytree_node
 from xlamini.runtime import NamedSharding
 from xlamini.runtime.meshes.current_mesh import get_mesh

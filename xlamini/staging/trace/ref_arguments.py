@@ -19,9 +19,9 @@ from itertools import islice
 from typing import Any
 
 from xlamini.core import Cell, Values, flatten, flatten_from_user, unflatten
-from xlamini.core.mutable_values import cell_of, holder_of
+from xlamini.core.program.mutable_values import cell_of, holder_of
+from xlamini.core.program.ref_cells import is_holder, passed_to
 from xlamini.core.pytree import GetAttrKey, register_pytree_node, structure
-from xlamini.core.ref_cells import is_holder, passed_to
 from xlamini.staging.trace.arguments import check_outputs, name_of
 
 

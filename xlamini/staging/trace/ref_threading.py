@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from xlamini.core import Cell, Values
-from xlamini.core.ref_cells import RefEscaped
-from xlamini.core.state import state
+from xlamini.core.program.ref_cells import RefEscaped
+from xlamini.core.tracing.state import state
 
 Cells = tuple[Cell, ...]
 

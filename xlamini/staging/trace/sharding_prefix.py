@@ -16,14 +16,14 @@ from xlamini.core import (
     rewrite,
     tree_flatten_with_path,
 )
-from xlamini.core.hi_types import has_hi
-from xlamini.core.memory_space import Space, space_in_program
-from xlamini.core.tracer import build
+from xlamini.core.program.hi_types import has_hi
+from xlamini.core.program.memory_space import Space, space_in_program
+from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import in_space
-from xlamini.primitives.sharding_constraint import moved_to
+from xlamini.primitives.placement.sharding_constraint import moved_to
 from xlamini.runtime import Device, Sharding, named
-from xlamini.runtime.layout import without_layout
+from xlamini.runtime.arrays.layout import without_layout
 from xlamini.runtime.meshes.current_mesh import as_here
 from xlamini.runtime.meshes.named_sharding import typed_by
 from xlamini.runtime.sharding import as_sharding

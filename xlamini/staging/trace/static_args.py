@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from xlamini.core import Values
-from xlamini.core.ambiguity import exact_key, is_ambiguous
-from xlamini.core.avals import is_several
+from xlamini.core.caching.ambiguity import exact_key, is_ambiguous
+from xlamini.core.program.avals import is_several
 from xlamini.staging.trace.arguments import name_of
 
 Numbers = int | Sequence[int] | None

@@ -13,12 +13,13 @@ import weakref
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
-from xlamini.core import Avals, Jaxpr, OwnedMemo, Tracer, config
-from xlamini.core.jax_flags import check_tracer_leaks, debug_purity
-from xlamini.core.memo import Memo
-from xlamini.core.ref_cells import READ
-from xlamini.core.state import state
-from xlamini.core.structure import places, program_key, structural_key
+from xlamini.core import Avals, Jaxpr, OwnedMemo, Tracer
+from xlamini.core.caching.memo import Memo
+from xlamini.core.caching.structure import places, program_key, structural_key
+from xlamini.core.flags import config
+from xlamini.core.flags.jax_flags import check_tracer_leaks, debug_purity
+from xlamini.core.program.ref_cells import READ
+from xlamini.core.tracing.state import state
 
 if TYPE_CHECKING:
     from xlamini.staging.trace.tracing import Trace

@@ -18,13 +18,13 @@ from xlamini.core import (
     flatten_from_user,
     unflatten,
 )
-from xlamini.core.compile_time import AtOnce
 from xlamini.core.events import TRACED, Phase
-from xlamini.core.jax_flags import check_tracer_leaks, no_tracing
-from xlamini.core.own_operands import is_entrance
-from xlamini.core.state import state
-from xlamini.core.tracer import build
-from xlamini.primitives.xla_metadata import mark_all, metadata_around
+from xlamini.core.flags.jax_flags import check_tracer_leaks, no_tracing
+from xlamini.core.tracing.compile_time import AtOnce
+from xlamini.core.tracing.own_operands import is_entrance
+from xlamini.core.tracing.state import state
+from xlamini.core.tracing.tracer import build
+from xlamini.primitives.placement.xla_metadata import mark_all, metadata_around
 from xlamini.runtime import device_put_value
 from xlamini.staging.trace.arguments import ArgNames, check_outputs, name_of
 from xlamini.staging.trace.trace_cache import equal_trace
@@ -108,7 +108,7 @@ def trace(
     kind = kind_of_trace() if at_once else Builder
     with Phase(TRACED, fun_name, call=call):
         if check_tracer_leaks.value:
-            from xlamini.core.leaks import build_without_leaks  # for those who look for one
+            from xlamini.core.tracing.leaks import build_without_leaks  # for those who look for one
 
             jaxpr, captured = build_without_leaks(flat, avals, fun_name, names, values, derivative_by, kind=kind)
         else:

@@ -4,10 +4,10 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.core import ShapedArray
-from xlamini.core.hi_types import as_written
-from xlamini.core.mutable_values import cell_of
+from xlamini.core.program.hi_types import as_written
+from xlamini.core.program.mutable_values import cell_of
+from xlamini.core.program.ref_cells import AbstractRef, is_holder
 from xlamini.core.pytree import structure
-from xlamini.core.ref_cells import AbstractRef, is_holder
 from xlamini.staging.trace.arguments import avals_of
 
 

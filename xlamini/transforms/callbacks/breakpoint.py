@@ -24,11 +24,11 @@ from xlamini.core import (
     flatten_from_user,
     unflatten,
 )
-from xlamini.core.effects import no_effects
-from xlamini.core.frames import is_hidden, user_frame
+from xlamini.core.errors.frames import is_hidden, user_frame
+from xlamini.core.program.effects import no_effects
 from xlamini.core.pytree import default_registry, structure
 from xlamini.core.sharding.facet import Sharding
-from xlamini.core.tracer import build, is_usable
+from xlamini.core.tracing.tracer import build, is_usable
 from xlamini.staging import LeafNames, checked_avals
 from xlamini.transforms.callbacks.debug import DebugCallback
 from xlamini.transforms.callbacks.debugger import Frame, Prompt

@@ -11,26 +11,15 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from xlamini.core import (
-    Avals,
-    Axis,
-    Dims,
-    Literal,
-    Params,
-    Primitive,
-    ShapedArray,
-    Tracer,
-    Values,
-    leaked,
-)
-from xlamini.core.checks import Checks
-from xlamini.core.frames import user_line
+from xlamini.core import Avals, Axis, Dims, Literal, Params, Primitive, ShapedArray, Tracer, Values, leaked
+from xlamini.core.errors.frames import user_line
+from xlamini.core.program.checks import Checks
 from xlamini.core.sharding.facet import unrelated_dimensions
-from xlamini.core.state import state
+from xlamini.core.tracing.state import state
 from xlamini.lowering.host_calls import host_call
 from xlamini.primitives import with_batch_first
 from xlamini.runtime import device_put_value, key_words
-from xlamini.runtime.callbacks import HostCall
+from xlamini.runtime.execution.callbacks import HostCall
 from xlamini.runtime.meshes.program_placement import replicated_on
 from xlamini.staging import ArgNames
 from xlamini.staging.compile.placement import placement

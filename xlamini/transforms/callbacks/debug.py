@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Avals, Effects, Params, Tracer, Values, flatten_from_user, memoised
-from xlamini.core.effects import debug_effect, ordered_debug_effect
+from xlamini.core.program.effects import debug_effect, ordered_debug_effect
 from xlamini.lowering.host_calls import is_spmd, per_device_call
 from xlamini.runtime import Array
 from xlamini.staging import ArgNames, check_callable, check_values

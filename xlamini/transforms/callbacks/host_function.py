@@ -21,10 +21,10 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.core.dtypes import is_array_dtype
-from xlamini.core.host_arrays import as_ndarray
+from xlamini.core.tracing.host_arrays import as_ndarray
 from xlamini.runtime import device_put_value
-from xlamini.runtime.call_failures import WrongResult
-from xlamini.runtime.callbacks import cpu
+from xlamini.runtime.execution.call_failures import WrongResult
+from xlamini.runtime.execution.callbacks import cpu
 from xlamini.staging import name_of
 
 

@@ -17,9 +17,9 @@ from xlamini.core import (
     flatten_from_user,
     leaked,
 )
-from xlamini.core.effects import debug_effect
+from xlamini.core.program.effects import debug_effect
 from xlamini.core.sharding.facet import unrelated_dimensions
-from xlamini.core.state import state
+from xlamini.core.tracing.state import state
 from xlamini.runtime import Array, Sharding, device_put_value
 from xlamini.runtime.meshes.inspection import Inspector
 from xlamini.runtime.meshes.pictures import ColorMap, visualize_sharding

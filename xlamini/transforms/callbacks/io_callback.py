@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from xlamini.core import Avals, Axis, Dims, Effects, Params, Values
-from xlamini.core.effects import io_effect, ordered_io_effect
+from xlamini.core.program.effects import io_effect, ordered_io_effect
 from xlamini.transforms.callbacks.callback import Callback
 from xlamini.transforms.callbacks.manual_subset import other_axes, refuse
 from xlamini.transforms.callbacks.result_types import call_with_results

@@ -7,21 +7,21 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from xlamini.core import Tracer, aval_of, flatten, literal, unflatten
-from xlamini.core.api_boundary import api_boundary
-from xlamini.core.effects import more_than_observing
+from xlamini.core.errors.api_boundary import api_boundary
+from xlamini.core.program.effects import more_than_observing
 from xlamini.core.pytree import structure
-from xlamini.core.state import state
-from xlamini.core.tracer import build
+from xlamini.core.tracing.state import state
+from xlamini.core.tracing.tracer import build
 from xlamini.core.wrapping import wraps
 from xlamini.interpreters.check import SOMEWHERE, Errors, check as check_jaxpr
 from xlamini.interpreters.error_values import Part, Site
 from xlamini.interpreters.physical import is_extended
-from xlamini.primitives.random_keys import unwrap_p
-from xlamini.primitives.select import where
+from xlamini.primitives.elementwise.select import where
+from xlamini.primitives.random.random_keys import unwrap_p
 from xlamini.runtime import Array
 from xlamini.staging import check_callable, name_of, rebuilt
-from xlamini.staging.run.jit_function import jit
-from xlamini.staging.run.program_cache import apply
+from xlamini.staging.run.eager.program_cache import apply
+from xlamini.staging.run.jit.jit_api import jit
 from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.checkify.error import Error
 from xlamini.transforms.checkify.primitive import check_p

@@ -8,7 +8,7 @@ import numpy as np
 
 from xlamini.core import register_pytree_node
 from xlamini.interpreters.error_values import NOTHING, Part
-from xlamini.staging.run.place import Place, message_of, place_of
+from xlamini.staging.run.diagnostics.failure_location import Place, message_of, place_of
 
 
 class JaxRuntimeError(ValueError):

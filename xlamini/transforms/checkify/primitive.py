@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from xlamini.core import Avals, Axis, Dims, Effects, Params, Primitive, ShapedArray, Values
-from xlamini.core.effects import Effect, no_effects
+from xlamini.core.program.effects import Effect, no_effects
 from xlamini.interpreters.check import Errors
 from xlamini.interpreters.error_values import NOTHING, Part, of_lanes
 from xlamini.primitives import with_batch_first

@@ -21,8 +21,8 @@ from xlamini.staging import (
     transformed,
     values_of,
 )
-from xlamini.transforms.cond.branches import Branches, check_branches, forwarded_inputs, trace_branches
 from xlamini.transforms.cond.primitive import INT32, clamped, cond_p
+from xlamini.transforms.cond.trace_branches import Branches, check_branches, forwarded_inputs, trace_branches
 
 _UNSET: Any = type("_Unset", (), {"__repr__": lambda self: "<not given>"})()
 

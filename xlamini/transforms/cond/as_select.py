@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Axis, Dims, Jaxpr, Values, aval_of, is_differentiable, literal, memoised, subjaxprs
-from xlamini.core.effects import more_than_observing
-from xlamini.core.tracer import build
+from xlamini.core.program.effects import more_than_observing
+from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.batch import batch
 from xlamini.primitives import broadcast_in_dim, convert, eq, with_batch_first, zeros
-from xlamini.primitives.identity import stop_gradient_p
-from xlamini.primitives.reductions import reduce_or
-from xlamini.primitives.select import select_n
-from xlamini.transforms.cond.branch import run_branch
-from xlamini.transforms.control_flow.lanes import replace_idle
+from xlamini.primitives.elementwise.select import select_n
+from xlamini.primitives.placement.identity import stop_gradient_p
+from xlamini.primitives.reductions.reductions import reduce_or
+from xlamini.transforms.cond.predicated_branch import run_branch
+from xlamini.transforms.control_flow.predicated_lanes import replace_idle
 from xlamini.transforms.while_loop.primitive import while_p
 
 _INT32 = np.dtype(np.int32)

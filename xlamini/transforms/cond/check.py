@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import Jaxpr, Values, aval_of
-from xlamini.core.tracer import build
+from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.check import Checked, Errors, check
 from xlamini.interpreters.error_values import (
     NOTHING,
@@ -19,8 +19,8 @@ from xlamini.interpreters.error_values import (
     padded,
 )
 from xlamini.interpreters.evaluate import evaluate
-from xlamini.primitives.reductions import reduce_or
-from xlamini.transforms.control_flow.lanes import replace_idle
+from xlamini.primitives.reductions.reductions import reduce_or
+from xlamini.transforms.control_flow.predicated_lanes import replace_idle
 
 
 class CheckedBranches(NamedTuple):

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core import Jaxpr, ShapedArray, Values, aval_of, rewrite
-from xlamini.core.named_axes import divergent_along
+from xlamini.core.program.named_axes import divergent_along
 from xlamini.core.sharding.manual_axes import divergent
 from xlamini.core.sharding.partial_sums import sums_of
-from xlamini.core.tracer import build
+from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.transpose import transpose
 from xlamini.primitives.collectives.varying import own_p, sum_of_addends

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from xlamini.core import Primitive, ShapedArray, disable_jit
-from xlamini.core.state import state
+from xlamini.core.tracing.state import state
 from xlamini.runtime.devices.platforms import default_backend
 from xlamini.transforms.cond.api import applied
-from xlamini.transforms.cond.branches import check_branches, trace_branches
 from xlamini.transforms.cond.primitive import INT32, index_of_platform
+from xlamini.transforms.cond.trace_branches import check_branches, trace_branches
 
 Platforms = tuple[tuple[str, ...] | None, ...]
 """The platforms of each branch; None is the default branch."""

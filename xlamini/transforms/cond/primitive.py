@@ -24,11 +24,11 @@ from xlamini.core import (
     close_over,
     is_linear,
 )
-from xlamini.core.checks import Checks
-from xlamini.core.concretization import value_of
-from xlamini.core.key_uses import KeyUses
-from xlamini.core.named_axes import divergent_along
-from xlamini.core.primitive import RunBody
+from xlamini.core.program.checks import Checks
+from xlamini.core.program.key_uses import KeyUses
+from xlamini.core.program.named_axes import divergent_along
+from xlamini.core.program.primitive import RunBody
+from xlamini.core.tracing.concretization import value_of
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.jvp import jvp
@@ -50,9 +50,9 @@ from xlamini.staging import (
     with_zeros,
 )
 from xlamini.transforms.cond.as_select import run_all
-from xlamini.transforms.cond.branches import joined_avals, same_type, with_common_captured
 from xlamini.transforms.cond.divergence import summed, transposed, with_varying_results
 from xlamini.transforms.cond.residuals import split_linearized, split_partial_eval
+from xlamini.transforms.cond.trace_branches import joined_avals, same_type, with_common_captured
 
 INT32 = np.dtype(np.int32)
 

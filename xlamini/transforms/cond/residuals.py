@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import Atom, Jaxpr, ShapedArray, Values
-from xlamini.core.tracer import build
+from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import Linearized
 from xlamini.interpreters.partial_eval import Parted
 from xlamini.interpreters.residuals import Halves, narrow_residuals
 from xlamini.primitives import wrap_p, zeros
-from xlamini.transforms.cond.branches import joined_avals, widen_inputs
+from xlamini.transforms.cond.trace_branches import joined_avals, widen_inputs
 
 Slot = tuple[ShapedArray, int]
 """The aval of a slot, and its index among the slots with this aval."""

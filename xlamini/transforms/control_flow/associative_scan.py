@@ -5,19 +5,11 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, overload
 
-from xlamini.core import (
-    Avals,
-    Values,
-    aval_of,
-    disable_jit,
-    first_difference,
-    flatten_from_user,
-    unflatten,
-)
+from xlamini.core import Avals, Values, aval_of, disable_jit, first_difference, flatten_from_user, unflatten
 from xlamini.primitives import rev
-from xlamini.primitives.prefix_scan import prefix_scan
+from xlamini.primitives.reductions.prefix_scan import prefix_scan
 from xlamini.staging import LeafNames, checked_avals, name_of, rebuilt
-from xlamini.staging.run.program_cache import as_one_program
+from xlamini.staging.run.eager.program_cache import as_one_program
 from xlamini.transforms.control_flow.carries import check_function
 
 T = TypeVar("T")

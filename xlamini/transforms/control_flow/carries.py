@@ -25,9 +25,9 @@ from xlamini.core import (
     scalar_type_of,
 )
 from xlamini.core.errors import TypePromotionError
-from xlamini.core.hi_types import fits
+from xlamini.core.program.hi_types import fits
 from xlamini.core.sharding.manual_axes import divergent
-from xlamini.core.tracer import build
+from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import convert, in_dtype, placed_as
 from xlamini.primitives.collectives.varying import varying_along

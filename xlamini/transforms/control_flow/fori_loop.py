@@ -12,11 +12,11 @@ import numpy as np
 
 from xlamini.core import Avals, Jaxpr, ShapedArray, Unknown, Values, aval_of, disable_jit, issubdtype, rewrite, value_of
 from xlamini.core.pytree import structure
-from xlamini.core.tracer import build
+from xlamini.core.tracing.tracer import build
 from xlamini.core.wrapping import wraps
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import add, in_dtype, lt
-from xlamini.primitives.promotion import number
+from xlamini.primitives.base.promotion import number
 from xlamini.runtime import Array
 from xlamini.staging import Cells, Trace, checked_avals, rebuilt, retry_with_refs, store, threaded, values_of
 from xlamini.staging.trace.trace_cache import body_trace

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, overload
 
 from xlamini.core import Values, aval_of, flatten_from_user, tree_map, unflatten
 from xlamini.primitives import reshape, slice_in_dim
-from xlamini.primitives.concatenate import concatenate
+from xlamini.primitives.shape.concatenate import concatenate
 from xlamini.staging import LeafNames, name_of
 from xlamini.transforms.control_flow.carries import check_function
 from xlamini.transforms.scan.api import Loop, looped

@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 from xlamini.core import Equation, Jaxpr, rewrite
-from xlamini.core.bindable import effects_of
-from xlamini.core.rewriting import rewritten_params
+from xlamini.core.program.bindable import effects_of
+from xlamini.core.program.rewriting import rewritten_params
 
 
 @rewrite

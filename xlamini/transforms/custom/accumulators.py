@@ -15,8 +15,8 @@ from xlamini.core import (
     register_pytree_node,
     unflatten,
 )
-from xlamini.core.hi_types import as_written
-from xlamini.primitives.tangent_ops import add_tangents
+from xlamini.core.program.hi_types import as_written
+from xlamini.primitives.base.tangent_ops import add_tangents
 
 
 class GradAccum:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from xlamini.core import Avals, Builder, Jaxpr, Tracer, Values, config
-from xlamini.core.activity import derivative_given_by_rule, may_have_tangent
-from xlamini.core.frames import is_own
-from xlamini.core.state import state
-from xlamini.core.structure import RewriteRule
-from xlamini.core.tracer import A_RULE, build
+from xlamini.core import Avals, Builder, Jaxpr, Tracer, Values
+from xlamini.core.caching.structure import RewriteRule
+from xlamini.core.errors.frames import is_own
+from xlamini.core.flags import config
+from xlamini.core.program.activity_analysis import derivative_given_by_rule, may_have_tangent
+from xlamini.core.tracing.state import state
+from xlamini.core.tracing.tracer import A_RULE, build
 from xlamini.primitives import convert
 from xlamini.staging import Mask, Trace, name_of
 from xlamini.staging.trace.tracing import kind_of_trace

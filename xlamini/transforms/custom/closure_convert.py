@@ -23,9 +23,9 @@ from xlamini.core import (
     keystr,
     tree_flatten_with_path,
 )
-from xlamini.core.api_boundary import api_boundary
-from xlamini.core.state import state
-from xlamini.core.tracer import is_usable
+from xlamini.core.errors.api_boundary import api_boundary
+from xlamini.core.tracing.state import state
+from xlamini.core.tracing.tracer import is_usable
 from xlamini.runtime import ArrayImpl
 from xlamini.staging import (
     ArgNames,
@@ -39,7 +39,7 @@ from xlamini.staging import (
     name_of,
     rebuilt,
 )
-from xlamini.staging.run.program_cache import apply
+from xlamini.staging.run.eager.program_cache import apply
 from xlamini.staging.trace.tracing import trace
 
 R = TypeVar("R")

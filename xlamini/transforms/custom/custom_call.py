@@ -10,7 +10,7 @@ from typing import Any
 
 from xlamini.core import Avals, CallLike, Jaxpr, Params, ShapedArray, Values, Var, close_over
 from xlamini.core.errors import UnexpectedTracerError
-from xlamini.core.primitive import RunBody
+from xlamini.core.program.primitive import RunBody
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.staging import HigherOrder, chosen, nonzero_of

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, ParamSpec, TypeVar
 
 from xlamini.core import Jaxpr, Tracer, Values, api_boundary_methods, flatten_call
-from xlamini.core.frames import is_own
-from xlamini.core.state import state
-from xlamini.core.tracer import A_RULE
+from xlamini.core.errors.frames import is_own
+from xlamini.core.tracing.state import state
+from xlamini.core.tracing.tracer import A_RULE
 from xlamini.core.wrapping import wraps
 from xlamini.staging import ArgNames, Trace, check_callable, checked_avals, name_of, rebuilt
 from xlamini.staging.trace.static_args import Names, Numbers, Selected

@@ -7,7 +7,7 @@ from typing import Any, overload
 
 from xlamini.core import close_over, flatten_from_user, is_differentiable, unflatten
 from xlamini.core.pytree.nodes import Partial
-from xlamini.core.tracer import build
+from xlamini.core.tracing.tracer import build
 from xlamini.core.wrapping import wraps
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.staging import check_callable, chosen, given, inverse, merged, name_of, nonzero_of, with_none

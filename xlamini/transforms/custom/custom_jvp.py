@@ -19,10 +19,10 @@ from xlamini.core import (
     tree_map,
     unflatten,
 )
-from xlamini.core.frames import is_own
+from xlamini.core.errors.frames import is_own
 from xlamini.interpreters.batch import batch
 from xlamini.primitives import convert
-from xlamini.primitives.elementwise import add_any
+from xlamini.primitives.base.elementwise import add_any
 from xlamini.staging import check_callable, name_of
 from xlamini.staging.trace.static_args import Names, Numbers
 from xlamini.transforms.custom.custom_call import RuledCall

@@ -6,7 +6,7 @@ from operator import or_
 from typing import Any
 
 from xlamini.core import Axis, Dims, Jaxpr, Params, Values, api_boundary_methods, aval_of
-from xlamini.core.tracer import build
+from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate

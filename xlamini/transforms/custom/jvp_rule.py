@@ -10,9 +10,10 @@ import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core import Avals, Axis, Dims, Jaxpr, OwnedMemo, Tracer, Values, config, is_differentiable, named_axis
-from xlamini.core.state import state
-from xlamini.core.tracer import build
+from xlamini.core import Avals, Axis, Dims, Jaxpr, OwnedMemo, Tracer, Values, is_differentiable, named_axis
+from xlamini.core.flags import config
+from xlamini.core.tracing.state import state
+from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate

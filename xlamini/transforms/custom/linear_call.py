@@ -30,11 +30,11 @@ from xlamini.core import (
     tangent_aval,
     tree_flatten_with_path,
 )
-from xlamini.core.api_boundary import api_boundary
+from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.core.pytree import structure
 from xlamini.interpreters.batch import batch
 from xlamini.primitives import cast, zeros
-from xlamini.primitives.batch_ops import with_batch_first
+from xlamini.primitives.base.batch_ops import with_batch_first
 from xlamini.staging import ArgNames, HigherOrder, check_callable, checked_avals, name_of, rebuilt
 from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.custom.custom_call import closed_over_both, with_unread

@@ -21,13 +21,13 @@ from xlamini.core import (
     is_differentiable,
     tangent_aval,
 )
-from xlamini.core.compile_time import is_part_of_eager_trace
-from xlamini.core.concretization import Unknown, value_of, values_together
 from xlamini.core.errors import JAXTypeError, UnexpectedTracerError
-from xlamini.core.ref_cells import RefEscaped
+from xlamini.core.program.ref_cells import RefEscaped
 from xlamini.core.sharding.facet import Sharding
-from xlamini.core.state import state
-from xlamini.core.tracer import active
+from xlamini.core.tracing.compile_time import is_part_of_eager_trace
+from xlamini.core.tracing.concretization import Unknown, value_of, values_together
+from xlamini.core.tracing.state import state
+from xlamini.core.tracing.tracer import active
 from xlamini.interpreters.batch import batched_aval
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.transpose import WRITTEN

@@ -34,8 +34,8 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.core.errors import UnexpectedTracerError
-from xlamini.core.frames import definition
-from xlamini.core.hi_types import fits, has_hi
+from xlamini.core.errors.frames import definition
+from xlamini.core.program.hi_types import fits, has_hi
 from xlamini.core.pytree import structure
 from xlamini.core.pytree.diff import LEAF
 from xlamini.core.pytree.flattening import flatten_up_to

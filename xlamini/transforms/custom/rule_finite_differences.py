@@ -23,7 +23,7 @@ from xlamini.core import (
     value_of,
 )
 from xlamini.staging import Mask, chosen, with_none
-from xlamini.staging.run import program_cache
+from xlamini.staging.run.eager import program_cache
 from xlamini.transforms.custom.call_site import CallSite
 from xlamini.transforms.custom.rule_contract import Contract, path_of
 from xlamini.transforms.derivatives.finite_differences import (

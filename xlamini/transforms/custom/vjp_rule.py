@@ -28,8 +28,8 @@ from xlamini.core import (
     once,
     unflatten,
 )
-from xlamini.core.jaxpr import rederived
-from xlamini.core.tracer import build
+from xlamini.core.program.jaxpr import rederived
+from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import move_batch_dim, sum_over

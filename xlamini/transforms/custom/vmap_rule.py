@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from xlamini.core import Avals, Axis, Jaxpr, ShapedArray, Values
-from xlamini.core.tracer import build
+from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.batch import batched_aval
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.jvp import jvp

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini.core import Tracer, Values, flatten, flatten_from_user, is_differentiable, unflatten
-from xlamini.core.avals import is_several
-from xlamini.core.mutable_values import first_holder
+from xlamini.core.program.avals import is_several
+from xlamini.core.program.mutable_values import first_holder
 from xlamini.runtime import ArrayImpl
 from xlamini.staging import (
     ArgNames,

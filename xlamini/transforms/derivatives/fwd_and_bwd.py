@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from xlamini.core import unflatten
-from xlamini.core.api_boundary import api_boundary
-from xlamini.core.avals import is_several
+from xlamini.core.errors.api_boundary import api_boundary
+from xlamini.core.program.avals import is_several
 from xlamini.core.wrapping import wraps
 from xlamini.staging import check_callable, jit, name_of
 from xlamini.transforms.derivatives.diff_args import Argnums, DiffArgs

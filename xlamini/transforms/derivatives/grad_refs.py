@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core import flatten_axes, tree_map
+from xlamini.core.program.ref_cells import is_holder
 from xlamini.core.pytree import register_static
-from xlamini.core.ref_cells import is_holder
 from xlamini.staging.trace.arguments import brief
 from xlamini.staging.trace.ref_arguments import RefArgument, is_ref_argument
 

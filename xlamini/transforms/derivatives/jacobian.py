@@ -24,14 +24,14 @@ from xlamini.core import (
     treedef_children,
     unflatten,
 )
-from xlamini.core.api_boundary import api_boundary
+from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.core.wrapping import wraps
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import linearize
 from xlamini.interpreters.transpose import transpose
 from xlamini.primitives import add, broadcasted_iota, convert, eq, full, move_batch_dim, reshape, zeros
-from xlamini.primitives.concatenate import split
+from xlamini.primitives.shape.concatenate import split
 from xlamini.staging import Mask, check_callable, describe_as, name_of, rebuilt, transformed
 from xlamini.transforms.derivatives.diff_args import Argnums, DiffArgs
 

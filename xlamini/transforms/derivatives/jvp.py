@@ -22,13 +22,13 @@ from xlamini.core import (
     tangent_aval,
     treedef_children,
 )
-from xlamini.core.api_boundary import api_boundary
-from xlamini.core.hi_types import fits
+from xlamini.core.errors.api_boundary import api_boundary
+from xlamini.core.program.hi_types import fits
 from xlamini.interpreters.jvp import jvp as jvp_of_jaxpr
 from xlamini.interpreters.linearize import Linearized, linearize as linearize_jaxpr
 from xlamini.primitives import zeros
 from xlamini.staging import Mask, chosen, rebuilt, transformed
-from xlamini.staging.run.program_cache import apply
+from xlamini.staging.run.eager.program_cache import apply
 from xlamini.transforms.derivatives.diff_args import DiffArgs
 from xlamini.transforms.derivatives.pullback import evaluated, nonzero_outputs
 

@@ -5,13 +5,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini.core import Jaxpr, MissingRule, first_difference, flatten, flatten_from_user
-from xlamini.core.api_boundary import api_boundary
-from xlamini.core.hi_types import fits
-from xlamini.core.tangents import NonlinearError
+from xlamini.core.errors.api_boundary import api_boundary
+from xlamini.core.program.hi_types import fits
+from xlamini.core.program.tangents import NonlinearError
 from xlamini.interpreters.transpose import transpose
 from xlamini.primitives import zeros
 from xlamini.staging import ArgNames, LeafNames, Trace, avals_of, check_callable, name_of, rebuilt
-from xlamini.staging.run.program_cache import apply
+from xlamini.staging.run.eager.program_cache import apply
 from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.derivatives.linearity import nonlinear_part
 

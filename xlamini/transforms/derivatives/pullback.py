@@ -19,15 +19,15 @@ from xlamini.core import (
     once,
     unflatten,
 )
-from xlamini.core.state import state
-from xlamini.core.structure import RewriteRule
+from xlamini.core.caching.structure import RewriteRule
+from xlamini.core.tracing.state import state
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.linearize import Linearized
 from xlamini.interpreters.transpose import reads_cotangents, transpose, transpose_at
 from xlamini.primitives import instantiated
 from xlamini.runtime import device_put_value
 from xlamini.staging import chosen, store
-from xlamini.staging.run.program_cache import apply
+from xlamini.staging.run.eager.program_cache import apply
 from xlamini.staging.trace.tracing import visible
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core import ShapedArray, aval_of, flatten, treedef_children
-from xlamini.core.hi_types import fits
+from xlamini.core.program.hi_types import fits
 from xlamini.core.pytree import register_static
 from xlamini.transforms.derivatives.grad_refs import Marker
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from xlamini.core import Jaxpr, ShapedArray, ShapeError, Values, Zero, cotangent_aval, is_differentiable, unflatten
-from xlamini.core.api_boundary import api_boundary
+from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.core.pytree.diff import LEAF
 from xlamini.core.wrapping import wraps
 from xlamini.interpreters.evaluate import evaluate

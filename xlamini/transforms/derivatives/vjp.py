@@ -23,22 +23,13 @@ from xlamini.core import (
     register_pytree_node,
     treedef_children,
 )
-from xlamini.core.api_boundary import api_boundary
-from xlamini.core.hi_types import fits
+from xlamini.core.errors.api_boundary import api_boundary
+from xlamini.core.program.hi_types import fits
 from xlamini.core.wrapping import wraps
 from xlamini.interpreters.linearize import Linearized, linearize
 from xlamini.primitives import convert, instantiated
-from xlamini.primitives.reshard import divided_as
-from xlamini.staging import (
-    LeafNames,
-    Mask,
-    avals_of,
-    chosen,
-    has_refs,
-    name_of,
-    rebuilt,
-    transformed,
-)
+from xlamini.primitives.placement.reshard import divided_as
+from xlamini.staging import LeafNames, Mask, avals_of, chosen, has_refs, name_of, rebuilt, transformed
 from xlamini.staging.trace.ref_arguments import OpenedRefs, is_ref_argument, pure
 from xlamini.transforms.derivatives.diff_args import DiffArgs, split_aux
 from xlamini.transforms.derivatives.grad_refs import (

@@ -25,11 +25,11 @@ from xlamini.core import (
     float0,
     unflatten,
 )
-from xlamini.core.api_boundary import api_boundary
-from xlamini.core.state import state
+from xlamini.core.errors.api_boundary import api_boundary
+from xlamini.core.tracing.state import state
 from xlamini.interpreters.physical import is_extended, physical_aval
 from xlamini.primitives import convert, divided_as, in_space, wrap_p
-from xlamini.primitives.random_keys import unwrap_p
+from xlamini.primitives.random.random_keys import unwrap_p
 from xlamini.runtime import Mesh
 from xlamini.runtime.files.file_format import Header
 from xlamini.staging import jit

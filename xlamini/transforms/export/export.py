@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Tracer, example_of, float0, keystr, tangent_aval, tree_flatten_with_path
-from xlamini.core.api_boundary import api_boundary
-from xlamini.core.effects import debug_effect, ffi_effect, io_effect, ordered_debug_effect, ordered_io_effect
-from xlamini.core.form import PLATFORMS, Platform
-from xlamini.core.frames import is_own
+from xlamini.core.errors.api_boundary import api_boundary
+from xlamini.core.errors.frames import is_own
+from xlamini.core.program.effects import debug_effect, ffi_effect, io_effect, ordered_debug_effect, ordered_io_effect
+from xlamini.core.program.form import PLATFORMS, Platform
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.runtime.devices.platforms import default_backend
 from xlamini.staging import Trace, jit

@@ -8,7 +8,7 @@ from xlamini.core import LoadError, float0
 from xlamini.core.version import __version__
 from xlamini.interpreters.physical import physical_aval
 from xlamini.runtime.files.file_format import Header, Kind
-from xlamini.staging.aot import trees, types
+from xlamini.staging.aot import aval_json, treedef_json
 from xlamini.staging.aot.compiled_file import list_of
 from xlamini.transforms.export.safety import DisabledSafetyCheck, check_kernels
 from xlamini.transforms.export.shardings import read_shardings, typed, written
@@ -47,10 +47,10 @@ def packed(exported: Exported, vjp_order: int) -> bytes:
         "name": exported.fun_name,
         "xlamini": __version__,
         "convention": exported.calling_convention_version,
-        "in_avals": types.written(exported.in_avals),
-        "out_avals": types.written(exported.out_avals),
-        "in_tree": trees.written(exported.in_tree, f"{what}: the arguments"),
-        "out_tree": trees.written(exported.out_tree, f"{what}: the result"),
+        "in_avals": aval_json.written(exported.in_avals),
+        "out_avals": aval_json.written(exported.out_avals),
+        "in_tree": treedef_json.written(exported.in_tree, f"{what}: the arguments"),
+        "out_tree": treedef_json.written(exported.out_tree, f"{what}: the result"),
         "names": list(exported._names),
         "platforms": list(exported.platforms),
         "checks": [str(check) for check in exported.disabled_safety_checks],
@@ -73,13 +73,13 @@ def fields_of(header: Header, parts: Sequence[bytes]) -> dict[str, Any]:
             f"deserialize: {header['name']} has calling convention {convention}, but here are {LEAST_CONVENTION} to "
             f"{CALLING_CONVENTION}; it was written by xlamini {header['xlamini']}"
         )
-    in_avals, out_avals = types.read(header["in_avals"]), types.read(header["out_avals"])
+    in_avals, out_avals = aval_json.read(header["in_avals"]), aval_json.read(header["out_avals"])
     ins, outs = read_shardings(header, in_avals, out_avals)
     return {
         "fun_name": header["name"],
-        "in_tree": trees.read(header["in_tree"]),
+        "in_tree": treedef_json.read(header["in_tree"]),
         "in_avals": typed(in_avals, ins),
-        "out_tree": trees.read(header["out_tree"]),
+        "out_tree": treedef_json.read(header["out_tree"]),
         "out_avals": typed(out_avals, outs),
         "platforms": tuple(list_of(str, header["platforms"])),
         "disabled_safety_checks": tuple(map(DisabledSafetyCheck, list_of(str, header["checks"]))),

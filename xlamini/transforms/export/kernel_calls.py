@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Avals, Params, ShapedArray
-from xlamini.core.bindable import primitives
-from xlamini.core.form import Platform
-from xlamini.core.memo import Memo
-from xlamini.core.primitive import Primitive
-from xlamini.core.tracer import build
+from xlamini.core.caching.memo import Memo
+from xlamini.core.program.bindable import primitives
+from xlamini.core.program.form import Platform
+from xlamini.core.program.primitive import Primitive
+from xlamini.core.tracing.tracer import build
 from xlamini.lowering.mlir import element_type_text
 from xlamini.lowering.module import lower_jaxpr
 from xlamini.lowering.specialize import specialize

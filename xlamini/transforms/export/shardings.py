@@ -10,7 +10,7 @@ from xlamini.runtime.meshes.current_mesh import multi_device_mesh
 from xlamini.runtime.meshes.mesh import AnyMesh
 from xlamini.runtime.meshes.named_sharding import split_in_type, type_sharding
 from xlamini.runtime.meshes.program_placement import named_sharding
-from xlamini.staging.aot import placements
+from xlamini.staging.aot import placement_json
 from xlamini.staging.compile.placement import AskedShardings, named_shardings_in
 from xlamini.staging.trace.tracing import TracedCall
 
@@ -157,10 +157,10 @@ def written(ins: Shardings, outs: Shardings) -> dict[str, Any]:
     meshes = list(dict.fromkeys(s.mesh for s in (*ins, *outs) if s is not None))
 
     def each(shardings: Shardings) -> list[Any]:
-        return [s and [meshes.index(s.mesh), placements.written_spec(s.spec)] for s in shardings]
+        return [s and [meshes.index(s.mesh), placement_json.written_spec(s.spec)] for s in shardings]
 
     return {
-        "meshes": [placements.written_axes(mesh) for mesh in meshes],
+        "meshes": [placement_json.written_axes(mesh) for mesh in meshes],
         "in_shardings": each(ins),
         "out_shardings": each(outs),
     }
@@ -170,7 +170,7 @@ def read_shardings(header: dict[str, Any], in_avals: Avals, out_avals: Avals) ->
     """The shardings that `written` encoded, none in a file without; LoadError, TypeError or ValueError for others."""
     if "meshes" not in header:
         return (None,) * len(in_avals), (None,) * len(out_avals)
-    meshes = [placements.read_axes(axes) for axes in header["meshes"]]
+    meshes = [placement_json.read_axes(axes) for axes in header["meshes"]]
     if any(mesh.size != header["devices"] for mesh in meshes):
         raise LoadError(f"its header has meshes of other sizes than its {header['devices']} devices")
     ins, outs = (_read(header[f"{side}_shardings"], meshes) for side in ("in", "out"))
@@ -182,5 +182,5 @@ def read_shardings(header: dict[str, Any], in_avals: Avals, out_avals: Avals) ->
 
 
 def _read(found: Sequence[Any], meshes: Sequence[AbstractMesh]) -> Shardings:
-    pairs = [s and (dict(enumerate(meshes))[s[0]], placements.read_spec(s[1])) for s in found]
+    pairs = [s and (dict(enumerate(meshes))[s[0]], placement_json.read_spec(s[1])) for s in found]
     return tuple(pair and NamedSharding(*pair) for pair in pairs)

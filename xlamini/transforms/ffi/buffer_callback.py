@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from xlamini.core import Values, flatten, flatten_from_user, unflatten
-from xlamini.core.api_boundary import api_boundary
-from xlamini.core.effects import io_effect
+from xlamini.core.errors.api_boundary import api_boundary
+from xlamini.core.program.effects import io_effect
 from xlamini.lowering.host_calls import buffer_call
-from xlamini.runtime.callbacks import BufferCall
+from xlamini.runtime.execution.callbacks import BufferCall
 from xlamini.staging.trace.arguments import ArgNames, check_callable, checked_avals, name_of
 from xlamini.staging.trace.tracing import rebuilt
 from xlamini.transforms.callbacks.host_function import HostFunction

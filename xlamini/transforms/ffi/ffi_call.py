@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from xlamini.core import Params, Values
-from xlamini.core.api_boundary import api_boundary
-from xlamini.core.effects import ffi_effect
+from xlamini.core.errors.api_boundary import api_boundary
+from xlamini.core.program.effects import ffi_effect
 from xlamini.lowering.ffi_attributes import dictionary, quoted
 from xlamini.lowering.ffi_calls import TYPED, custom_call
 from xlamini.lowering.host_calls import is_spmd

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from xlamini.core import Avals, Axis, Dims, Effects, Params, Primitive, ShapedArray, Values
-from xlamini.core.checks import Checks
-from xlamini.core.effects import Effect, no_effects
+from xlamini.core.program.checks import Checks
+from xlamini.core.program.effects import Effect, no_effects
 from xlamini.core.sharding.facet import unrelated_dimensions
 from xlamini.primitives import move_batch_dim
 from xlamini.transforms.callbacks.vmap_methods import ONE_BY_ONE, no_method, stacked

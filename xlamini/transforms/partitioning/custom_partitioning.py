@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini.core import Tracer, flatten_from_user, tree_leaves
-from xlamini.core.api_boundary import api_boundary_methods
 from xlamini.core.errors import UnexpectedTracerError
+from xlamini.core.errors.api_boundary import api_boundary_methods
 from xlamini.core.wrapping import wraps
 from xlamini.staging import ArgNames, avals_of, check_callable, check_values, name_of, rebuilt
 from xlamini.staging.trace.tracing import trace

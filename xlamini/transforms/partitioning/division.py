@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import AxisType, Jaxpr, PartitionSpec, ShapeError, active, flatten, flatten_axes, tree_map, unflatten
-from xlamini.core.config import under
+from xlamini.core.flags.config import under
 from xlamini.primitives.collectives.varying import varying_along
 from xlamini.runtime import Mesh, NamedSharding, Sharding
 from xlamini.runtime.meshes.program_placement import named_sharding

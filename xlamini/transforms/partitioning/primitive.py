@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from xlamini.core import Axis, Dims, Jaxpr, Params, ShapedArray, Values
-from xlamini.core.config import trace_flags
+from xlamini.core.flags.config import trace_flags
 from xlamini.staging import HigherOrder
 from xlamini.transforms.partitioning.division import Division
 from xlamini.transforms.partitioning.partitioning import Partitioning
@@ -48,7 +48,7 @@ class CustomPartitioning(HigherOrder):
         if not module.spans_devices or module.manual is not None:
             return ctx.call(jaxpr, operands, partitioning.name)
         # Imported here because only programs over a mesh need it.
-        from xlamini.runtime.partitioner import TARGET, PartitionedCall, register_partitioner
+        from xlamini.runtime.execution.partitioner import TARGET, PartitionedCall, register_partitioner
 
         ctx.forbid_repetition()
         register_partitioner()

@@ -29,7 +29,7 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.core.pytree import structure
-from xlamini.core.tracer import build
+from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import (
@@ -49,9 +49,9 @@ from xlamini.primitives import (
     reshape,
     slice_in_dim,
 )
-from xlamini.primitives.bitwise import bitwise_xor
-from xlamini.primitives.concatenate import concatenate
-from xlamini.primitives.elementwise import like_dtypes
+from xlamini.primitives.base.elementwise import like_dtypes
+from xlamini.primitives.elementwise.bitwise import bitwise_xor
+from xlamini.primitives.shape.concatenate import concatenate
 from xlamini.staging import LeafNames, Mask, avals_of, given, name_of, nonzero_of, with_zeros
 from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.control_flow.carries import check_function

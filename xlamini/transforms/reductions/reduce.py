@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from xlamini.core import Avals, Axis, Cost, Dims, Factors, Jaxpr, Params, Shape, ShapedArray, Values, apart, aval_of
 from xlamini.interpreters.jvp import jvp
 from xlamini.primitives import broadcast_in_dim, in_sharding, reduce_or_p, reshape, transpose, with_batch_first
-from xlamini.primitives.reductions import (
+from xlamini.primitives.reductions.reductions import (
     reduce_and_p,
     reduce_max_p,
     reduce_min_p,
@@ -17,7 +17,7 @@ from xlamini.primitives.reductions import (
     reduce_sum_p,
     reduce_xor_p,
 )
-from xlamini.primitives.shape import reduced
+from xlamini.primitives.shape.shape import reduced
 from xlamini.staging import HigherOrder, cost_of, rebuilt
 from xlamini.transforms.reductions.computation import (
     Computation,

@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 from xlamini.core import Jaxpr, Params, Values, example_of, flatten, flatten_call, is_linear
-from xlamini.core.api_boundary import api_boundary
-from xlamini.core.checks import Checks
-from xlamini.core.effects import more_than_observing
-from xlamini.core.jax_flags import log_checkpoint_residuals
-from xlamini.core.key_uses import KeyUses
+from xlamini.core.errors.api_boundary import api_boundary
+from xlamini.core.flags.jax_flags import log_checkpoint_residuals
+from xlamini.core.program.checks import Checks
+from xlamini.core.program.effects import more_than_observing
+from xlamini.core.program.key_uses import KeyUses
 from xlamini.core.pytree.prefix import broadcast_prefix
 from xlamini.core.wrapping import wraps
 from xlamini.interpreters.evaluate import evaluate

@@ -3,17 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.core import (
-    Axis,
-    Cost,
-    Dims,
-    Primitive,
-    ShapedArray,
-    Values,
-    flatten,
-    unflatten,
-)
-from xlamini.core.checks import NO_NEW_NAN
+from xlamini.core import Axis, Cost, Dims, Primitive, ShapedArray, Values, flatten, unflatten
+from xlamini.core.program.checks import NO_NEW_NAN
 from xlamini.core.sharding.facet import same_dimensions
 from xlamini.staging import ArgNames, avals_of
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, NamedTuple
 
-from xlamini.core.memory_space import Space, space_in_program
+from xlamini.core.program.memory_space import Space, space_in_program
 from xlamini.primitives import dot_general_p
 from xlamini.staging import check_callable
 from xlamini.transforms.remat.checkpoint_name import name_p

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import Jaxpr, Values, rewrite
-from xlamini.core.tracer import build
+from xlamini.core.tracing.tracer import build
+from xlamini.interpreters.bindings import builder
 from xlamini.interpreters.dce import dce
-from xlamini.interpreters.environment import builder
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.residuals import gather_residuals
 from xlamini.primitives import in_space

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from xlamini.core import Atom, CallLike, Equation, Jaxpr, ShapedArray, Var, flatten_from_user, is_differentiable
-from xlamini.core.jaxpr import Provenance
+from xlamini.core.program.jaxpr import Provenance
 from xlamini.interpreters.linearize import linearize
 from xlamini.staging import ArgNames, Trace, avals_of, check_callable, name_of
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import Equation, Jaxpr, Values, Var
-from xlamini.core.jaxpr import rewrites
-from xlamini.core.memory_space import Space
-from xlamini.core.tracer import build
-from xlamini.interpreters.environment import bound, builder, read
+from xlamini.core.program.jaxpr import rewrites
+from xlamini.core.program.memory_space import Space
+from xlamini.core.tracing.tracer import build
+from xlamini.interpreters.bindings import bound, builder, read
 from xlamini.staging.call.call import jit_p
 from xlamini.transforms.cond.primitive import cond_p
 from xlamini.transforms.cond.residuals import Slot, share_slots

@@ -21,7 +21,7 @@ from xlamini.core import (
 from xlamini.core.pytree import structure
 from xlamini.core.wrapping import wraps
 from xlamini.primitives import index_in_dim, reshape
-from xlamini.primitives.concatenate import concatenate
+from xlamini.primitives.shape.concatenate import concatenate
 from xlamini.runtime import Array, device_put_value
 from xlamini.staging import (
     ArgNames,

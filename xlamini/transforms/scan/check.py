@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import Jaxpr, Params, ShapedArray, rewrite
-from xlamini.core.tracer import build
+from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.check import Checked, Errors, check
 from xlamini.interpreters.error_values import NOTHING, Loop, Part, alike, earlier, in_turn, nothing_yet
 from xlamini.interpreters.evaluate import evaluate

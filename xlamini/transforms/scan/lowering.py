@@ -16,7 +16,7 @@ from xlamini.lowering.bits import moved
 from xlamini.lowering.context import Context, Value
 from xlamini.lowering.control_flow import while_loop
 from xlamini.lowering.terms import as_terms
-from xlamini.primitives.concatenate import concatenate
+from xlamini.primitives.shape.concatenate import concatenate
 from xlamini.transforms.scan.rules import stack_of
 
 _BOOL = ShapedArray((), np.dtype(bool))

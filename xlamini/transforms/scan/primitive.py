@@ -21,24 +21,14 @@ from xlamini.core import (
     cotangent_aval,
     is_linear,
 )
-from xlamini.core.checks import Checks
-from xlamini.core.key_uses import KeyUses
-from xlamini.core.primitive import RunBody
-from xlamini.core.tangents import Linear
+from xlamini.core.program.checks import Checks
+from xlamini.core.program.key_uses import KeyUses
+from xlamini.core.program.primitive import RunBody
+from xlamini.core.program.tangents import Linear
 from xlamini.interpreters.key_reuse import uses_of_call, uses_of_loop
 from xlamini.primitives import expand_dims, index_in_dim, instantiated, move_batch_dim, zeros
-from xlamini.primitives.concatenate import concatenate
-from xlamini.staging import (
-    HigherOrder,
-    Mask,
-    chosen,
-    given,
-    inverse,
-    merged,
-    nonzero_of,
-    with_none,
-    with_zeros,
-)
+from xlamini.primitives.shape.concatenate import concatenate
+from xlamini.staging import HigherOrder, Mask, chosen, given, inverse, merged, nonzero_of, with_none, with_zeros
 from xlamini.staging.call.higher_order import plain_types
 from xlamini.transforms.scan.lowering import Lowering, Steps
 from xlamini.transforms.scan.residuals import SplitBody, linearize_body, partial_eval_body

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import Atom, Jaxpr, Values, rewrite
-from xlamini.core.tracer import build
+from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.linearize import linearize
 from xlamini.interpreters.partial_eval import partial_eval

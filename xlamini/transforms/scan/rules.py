@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import Axis, Jaxpr, ShapedArray, Values, cotangent_aval, rewrite
-from xlamini.core.tracer import build
+from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.batch import Dims, batch, batched_aval
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.jvp import Mask, jvp
 from xlamini.interpreters.transpose import transpose
-from xlamini.primitives.tangent_ops import add_tangents
+from xlamini.primitives.base.tangent_ops import add_tangents
 from xlamini.staging import chosen, inverse
 from xlamini.staging.call.higher_order import tangents_of, until_stable
 from xlamini.transforms.control_flow.carries import with_outputs_of

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core import ShapedArray, Values
-from xlamini.core.config import strict_sharding
 from xlamini.core.errors import ShardingTypeError
-from xlamini.core.hi_types import HiAval
+from xlamini.core.flags.config import strict_sharding
+from xlamini.core.program.hi_types import HiAval
 from xlamini.core.sharding.propagation import warn_of_open_split
 from xlamini.primitives import divided_as
 from xlamini.staging import checked_avals

@@ -18,8 +18,8 @@ from xlamini.core import (
     flatten_from_user,
     tree_map,
 )
-from xlamini.core.api_boundary import api_boundary
 from xlamini.core.errors import ShardingTypeError
+from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.core.sharding.partial_sums import sums_of
 from xlamini.core.wrapping import wraps
 from xlamini.primitives import divided_as

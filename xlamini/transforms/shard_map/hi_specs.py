@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini.core import Params, PartitionSpec, ShapedArray, ShardingError
-from xlamini.core.hi_types import HiAval, as_aval, lo_types
+from xlamini.core.program.hi_types import HiAval, as_aval, lo_types
 from xlamini.runtime.meshes.mesh import AnyMesh
 from xlamini.transforms.shard_map.manual_axes import manual_axes
 

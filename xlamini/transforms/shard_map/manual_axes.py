@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from xlamini.core import Axis, Params, named_axis
-from xlamini.core.state import state
+from xlamini.core.tracing.state import state
 from xlamini.runtime.meshes.current_mesh import manual_mesh
 
 

@@ -18,7 +18,7 @@ from xlamini.primitives import expand_dims, squeeze
 from xlamini.runtime import Device, Mesh
 from xlamini.runtime.devices.platforms import devices as all_devices, local_devices, process_index
 from xlamini.staging import ArgNames, avals_of, check_callable, name_of, replaced
-from xlamini.staging.run.structural_jit import jit_anew
+from xlamini.staging.run.jit.jit_by_structure import jit_anew
 from xlamini.staging.trace.static_args import Selected
 from xlamini.transforms.axes import axis_leaves
 from xlamini.transforms.shard_map.api import Operands, checked_mesh, on_each

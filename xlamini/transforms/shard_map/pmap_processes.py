@@ -13,7 +13,7 @@ import numpy as np
 from xlamini.core import PartitionSpec, ShardingError, unflatten
 from xlamini.core.pytree import flatten
 from xlamini.runtime import Device, Mesh, NamedSharding
-from xlamini.runtime.keys import PRNGKeyArray
+from xlamini.runtime.arrays.keys import PRNGKeyArray
 from xlamini.runtime.meshes.array_assembly import (
     make_array_from_process_local_data,
     make_array_from_single_device_arrays,

@@ -30,10 +30,10 @@ from xlamini.core import (
     is_linear,
     rewrite,
 )
-from xlamini.core.hi_types import HiAval
+from xlamini.core.program.hi_types import HiAval
 from xlamini.core.sharding.abstract_mesh import parts_along
 from xlamini.core.sharding.facet import Sharding
-from xlamini.core.tracer import build
+from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import ExtendedDType, Params, PartitionSpec, Tracer, Values, active, close_over
-from xlamini.core.concretization import SHOWN_BY, Unknown, program_of
-from xlamini.core.hi_types import has_hi
-from xlamini.core.state import state
-from xlamini.core.tracer import build
+from xlamini.core.program.hi_types import has_hi
+from xlamini.core.tracing.concretization import SHOWN_BY, Unknown, program_of
+from xlamini.core.tracing.state import state
+from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import expand_dims
 from xlamini.primitives.collectives.varying import varying_along

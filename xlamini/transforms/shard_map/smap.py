@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, overload
 
 from xlamini.core import PartitionSpec, ShapedArray, ShardingError, Values, flatten_axes
-from xlamini.core.api_boundary import api_boundary
+from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.core.wrapping import wraps
 from xlamini.runtime.meshes.mesh import AnyMesh
 from xlamini.staging import Trace, check_callable, name_of

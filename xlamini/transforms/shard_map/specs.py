@@ -15,7 +15,7 @@ from xlamini.core import (
     ShardingError,
     split_into,
 )
-from xlamini.core.hi_types import HiAval
+from xlamini.core.program.hi_types import HiAval
 from xlamini.core.sharding.abstract_mesh import parts_along
 from xlamini.core.sharding.aval_sharding import split_of
 from xlamini.core.sharding.partial_sums import sums_of

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xlamini.core import AbstractMesh, AxisType, Values, aval_of, flatten_from_user, tree_leaves, unflatten
-from xlamini.core.api_boundary import api_boundary
+from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.core.sharding.abstract_mesh import AxisName
-from xlamini.core.state import state
+from xlamini.core.tracing.state import state
 from xlamini.core.wrapping import wraps
 from xlamini.primitives import divided_as
 from xlamini.runtime.meshes.current_mesh import get_abstract_mesh, use_abstract_mesh

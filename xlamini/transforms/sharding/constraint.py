@@ -5,13 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 from xlamini.core import ShapedArray, ShardingError, Tracer, flatten_axes, flatten_from_user, unflatten
-from xlamini.core.config import strict_sharding
 from xlamini.core.errors import ShardingTypeError
+from xlamini.core.flags.config import strict_sharding
 from xlamini.core.sharding.propagation import warn_of_open_split
-from xlamini.primitives.layout_constraint import check_rank, with_layout_constraint
-from xlamini.primitives.sharding_constraint import moved_to, sharding_constraint_p
+from xlamini.primitives.placement.layout_constraint import check_rank, with_layout_constraint
+from xlamini.primitives.placement.sharding_constraint import moved_to, sharding_constraint_p
 from xlamini.runtime import ArrayImpl, NamedSharding, Sharding, named
-from xlamini.runtime.layout import Format, Layout
+from xlamini.runtime.arrays.layout import Format, Layout
 from xlamini.runtime.meshes.current_mesh import as_here, get_mesh
 from xlamini.runtime.meshes.mesh import AbstractMesh, Mesh
 from xlamini.runtime.meshes.named_sharding import manual_axis_in, split_in_type

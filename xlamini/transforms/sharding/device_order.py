@@ -12,9 +12,9 @@ import numpy as np
 from xlamini.core import PartitionSpec, ShapedArray, memoised
 from xlamini.primitives.collectives.permute import ppermute
 from xlamini.runtime import ArrayImpl, Mesh, NamedSharding, device_put_value, key_words
-from xlamini.runtime.keys import as_keys
-from xlamini.runtime.to_device import assemble_array
-from xlamini.runtime.to_host import parts_of
+from xlamini.runtime.arrays.keys import as_keys
+from xlamini.runtime.arrays.to_device import assemble_array
+from xlamini.runtime.arrays.to_host import parts_of
 from xlamini.staging import jit
 from xlamini.transforms.shard_map.api import shard_map
 

@@ -19,19 +19,19 @@ from xlamini.core import (
     tree_map,
     unflatten,
 )
-from xlamini.core.memory_space import Space, space_in_program
+from xlamini.core.program.memory_space import Space, space_in_program
 from xlamini.primitives import in_space
-from xlamini.primitives.sharding_constraint import moved_to
+from xlamini.primitives.placement.sharding_constraint import moved_to
 from xlamini.runtime import Array, ArrayImpl, Device, NamedSharding, Sharding, device_put_value, key_words, named
-from xlamini.runtime.keys import PRNGKeyArray
-from xlamini.runtime.layout import Format, Layout, order_asked, relaid, without_layout
-from xlamini.runtime.lifetime import wait_for
-from xlamini.runtime.memory_space import sharding_in
+from xlamini.runtime.arrays.keys import PRNGKeyArray
+from xlamini.runtime.arrays.layout import Format, Layout, order_asked, relaid, without_layout
+from xlamini.runtime.arrays.lifetime import wait_for
+from xlamini.runtime.arrays.memory_space import sharding_in
+from xlamini.runtime.arrays.to_device import parts_to_move
+from xlamini.runtime.arrays.transfer_guards import guard_state, unguarded
 from xlamini.runtime.meshes.current_mesh import as_here
 from xlamini.runtime.processes.agreement import check_same_value
 from xlamini.runtime.sharding import as_sharding
-from xlamini.runtime.to_device import parts_to_move
-from xlamini.runtime.transfer_guards import guard_state, unguarded
 from xlamini.runtime.typing import ArrayLike
 from xlamini.staging import jit
 

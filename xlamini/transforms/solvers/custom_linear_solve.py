@@ -10,12 +10,12 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from xlamini.core import Jaxpr, MissingRule, Params, Values, flatten_from_user, is_linear, is_zero, unflatten
-from xlamini.core.tangents import NonlinearError
+from xlamini.core.program.tangents import NonlinearError
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.transpose import transpose
 from xlamini.primitives import sub
-from xlamini.primitives.arithmetic import neg
+from xlamini.primitives.elementwise.arithmetic import neg
 from xlamini.staging import Trace
 from xlamini.transforms.derivatives.linearity import nonlinear_part
 from xlamini.transforms.solvers.solver import Consts, Solver, dense

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from xlamini.core import Values
 from xlamini.interpreters.evaluate import evaluate
-from xlamini.primitives.arithmetic import neg
+from xlamini.primitives.elementwise.arithmetic import neg
 from xlamini.staging import Trace
 from xlamini.staging.call.call_rules import call_partial_eval
 from xlamini.transforms.derivatives.jvp import linearize

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from xlamini.core import Avals, ShapedArray, ShapeError, Values, aval_of, first_difference, flatten_from_user
 from xlamini.core.pytree import treedef_tuple
-from xlamini.core.tracer import A_RULE
+from xlamini.core.tracing.tracer import A_RULE
 from xlamini.primitives import convert
 from xlamini.staging import LeafNames, Trace, check_callable, checked_avals, name_of
 from xlamini.staging.trace.arguments import check_outputs

@@ -8,8 +8,8 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from xlamini.core import ConcretizationTypeError, disable_jit
-from xlamini.core.avals import NOWHERE, Avals
-from xlamini.core.named_axes import divergent_along
+from xlamini.core.program.avals import NOWHERE, Avals
+from xlamini.core.program.named_axes import divergent_along
 from xlamini.core.pytree import structure, treedef_is_leaf
 from xlamini.core.wrapping import wraps
 from xlamini.runtime import Array

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import Jaxpr, Params, ShapedArray, aval_of, rewrite
-from xlamini.core.tracer import build
+from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.check import Checked, Errors, check
 from xlamini.interpreters.error_values import (
     NOTHING,
@@ -28,10 +28,10 @@ from xlamini.interpreters.error_values import (
 )
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import add
-from xlamini.primitives.reductions import reduce_max
+from xlamini.primitives.reductions.reductions import reduce_max
 from xlamini.staging.call.check import without_checks
 from xlamini.transforms.control_flow.carries import with_outputs_of
-from xlamini.transforms.control_flow.lanes import replace_idle
+from xlamini.transforms.control_flow.predicated_lanes import replace_idle
 from xlamini.transforms.while_loop.rules import Parts, widen_cond
 
 _INT32 = np.dtype(np.int32)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import Avals, Jaxpr, ShapedArray, any_ordered
-from xlamini.core.primitive import REMATERIALIZABLE
+from xlamini.core.program.primitive import REMATERIALIZABLE
 from xlamini.lowering.context import Context, Value
 from xlamini.lowering.control_flow import while_loop
 

@@ -19,15 +19,15 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Avals, Jaxpr, Params, Values, aval_of, is_differentiable, is_linear, rewrite
-from xlamini.core.tracer import build
+from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.primitives import convert, reduce_or
-from xlamini.primitives.identity import stop_gradient_p
+from xlamini.primitives.placement.identity import stop_gradient_p
 from xlamini.staging import chosen, inverse, with_none
 from xlamini.staging.call.call_rules import call_linearize, call_transpose
 from xlamini.transforms.cond.primitive import cond_p
-from xlamini.transforms.control_flow.lanes import replace_idle, select_lanes
+from xlamini.transforms.control_flow.predicated_lanes import replace_idle, select_lanes
 from xlamini.transforms.remat.checkpoint import checkpoint_p
 from xlamini.transforms.scan.primitive import scan_p
 from xlamini.transforms.while_loop.lowering import lower_while

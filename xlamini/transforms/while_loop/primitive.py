@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Avals, Axis, Dims, Jaxpr, Params, ShapedArray, Values, close_over, is_linear, is_zero
-from xlamini.core.checks import Checks
-from xlamini.core.concretization import value_of
-from xlamini.core.effects import more_than_observing
-from xlamini.core.key_uses import KeyUses
-from xlamini.core.primitive import RunBody
-from xlamini.core.state import state
+from xlamini.core.program.checks import Checks
+from xlamini.core.program.effects import more_than_observing
+from xlamini.core.program.key_uses import KeyUses
+from xlamini.core.program.primitive import RunBody
+from xlamini.core.tracing.concretization import value_of
+from xlamini.core.tracing.state import state
 from xlamini.interpreters.key_reuse import key_uses, uses_of_loop
 from xlamini.primitives import instantiated, with_batch_first
 from xlamini.staging import HigherOrder, Mask, chosen, given, inverse, nonzero_of, with_zeros

@@ -3,7 +3,7 @@
 from typing import Any
 
 from xlamini.as_jax.missing_names import fall_through
-from xlamini.core.config import ALIASES, Flag as Flag, config as config, flags, trace_context_key
+from xlamini.core.flags.config import ALIASES, Flag as Flag, config as config, flags, trace_context_key
 
 _fall_through = fall_through(__name__)
 

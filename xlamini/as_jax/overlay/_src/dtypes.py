@@ -17,7 +17,7 @@ from xlamini.core.dtypes import (
     short_name as short_dtype_name,
 )
 from xlamini.core.errors import TypePromotionError as TypePromotionError
-from xlamini.primitives.promotion import float_of
+from xlamini.primitives.base.promotion import float_of
 from xlamini.typing import DTypeLike
 
 __getattr__ = fall_through(__name__)

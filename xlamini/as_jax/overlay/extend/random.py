@@ -8,7 +8,7 @@ from typing import Any
 from xlamini import random
 from xlamini.as_jax.missing_names import fall_through
 from xlamini.extend import define_key_impl
-from xlamini.primitives.generators import GENERATORS
+from xlamini.primitives.random.generators import GENERATORS
 from xlamini.runtime import KeyType
 
 __getattr__ = fall_through(__name__)

@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from xlamini.as_jax.missing_names import fall_through
-from xlamini.core.frames import hide_file as register_exclusion
-from xlamini.core.jaxpr import Provenance as SourceInfo
-from xlamini.core.state import state
+from xlamini.core.errors.frames import hide_file as register_exclusion
+from xlamini.core.program.jaxpr import Provenance as SourceInfo
+from xlamini.core.tracing.state import state
 
 __getattr__ = fall_through(__name__)
 

@@ -9,8 +9,8 @@ from xlamini import extend
 from xlamini.as_jax.missing_names import fall_through
 from xlamini.as_jax.overlay.extend.linear_util import transformation2
 from xlamini.as_jax.overlay.refusals import Trace
-from xlamini.core.avals import Values
-from xlamini.core.primitive import Primitive
+from xlamini.core.program.avals import Values
+from xlamini.core.program.primitive import Primitive
 from xlamini.extend import (
     Linear as UndefinedPrimal,
     Zero as Zero,
@@ -20,7 +20,7 @@ from xlamini.extend import (
     sum_of_tangents as add_tangents,
     transpose_rule as primitive_transposes,
 )
-from xlamini.primitives.tangent_ops import zeros as zeros_like_aval
+from xlamini.primitives.base.tangent_ops import zeros as zeros_like_aval
 
 __getattr__ = fall_through(__name__)
 

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple, cast
 from xlamini.as_jax.jaxprs.binding import own_params
 from xlamini.as_jax.missing_names import fall_through
 from xlamini.as_jax.overlay.refusals import Trace, refuse, refuse_trace
-from xlamini.core.avals import Dims, Values
-from xlamini.core.named_axes import Axis
-from xlamini.core.primitive import Primitive
+from xlamini.core.program.avals import Dims, Values
+from xlamini.core.program.named_axes import Axis
+from xlamini.core.program.primitive import Primitive
 from xlamini.extend import RuleTable, batch_rule
 from xlamini.extend.rules import as_values
-from xlamini.primitives.batch_ops import move_batch_dim, with_batch_first
-from xlamini.primitives.shape import moveaxis as moveaxis
+from xlamini.primitives.base.batch_ops import move_batch_dim, with_batch_first
+from xlamini.primitives.shape.shape import moveaxis as moveaxis
 
 __getattr__ = fall_through(__name__)
 

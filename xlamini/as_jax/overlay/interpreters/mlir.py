@@ -12,11 +12,11 @@ from jaxlib.mlir import ir as ir
 from xlamini import extend
 from xlamini.as_jax.missing_names import fall_through
 from xlamini.as_jax.overlay.mlir_values import *
-from xlamini.core.avals import Avals, ShapedArray
-from xlamini.core.jaxpr import Var
-from xlamini.core.primitive import Primitive
+from xlamini.core.program.avals import Avals, ShapedArray
+from xlamini.core.program.jaxpr import Var
+from xlamini.core.program.primitive import Primitive
 from xlamini.lowering.host_calls import host_call
-from xlamini.runtime.callbacks import HostCall
+from xlamini.runtime.execution.callbacks import HostCall
 
 __getattr__ = fall_through(__name__)
 

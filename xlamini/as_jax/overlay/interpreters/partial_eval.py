@@ -8,9 +8,9 @@ from xlamini.as_jax.jaxprs.outward import handed_out, in_jax_form
 from xlamini.as_jax.missing_names import fall_through
 from xlamini.as_jax.overlay.extend.linear_util import WrappedFun
 from xlamini.as_jax.overlay.refusals import Trace
-from xlamini.core.avals import Avals, ShapedArray
-from xlamini.core.jaxpr import ClosedJaxpr, Jaxpr
-from xlamini.core.tracer import Tracer
+from xlamini.core.program.avals import Avals, ShapedArray
+from xlamini.core.program.jaxpr import ClosedJaxpr, Jaxpr
+from xlamini.core.tracing.tracer import Tracer
 from xlamini.extend import Unknown, program_of, trace_partly
 from xlamini.interpreters.dce import dce
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from xlamini.as_jax.missing_names import fall_through
 from xlamini.as_jax.overlay.primitive import apply_primitive as apply_primitive
-from xlamini.core.avals import aval_of
+from xlamini.core.program.avals import aval_of
 
 __getattr__ = fall_through(__name__)
 

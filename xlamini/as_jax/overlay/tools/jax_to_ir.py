@@ -15,7 +15,7 @@ from typing import Any
 
 import xlamini
 from xlamini.as_jax.missing_names import fall_through
-from xlamini.core.avals import ShapedArray
+from xlamini.core.program.avals import ShapedArray
 
 __getattr__ = fall_through(__name__)
 

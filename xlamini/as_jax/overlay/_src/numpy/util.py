@@ -7,8 +7,8 @@ from xlamini.as_jax.missing_names import fall_through
 from xlamini.as_jax.overlay._src.dtypes import to_complex_dtype, to_inexact_dtype, to_numeric_dtype
 from xlamini.dtypes import result_type
 from xlamini.numpy import asarray
-from xlamini.primitives.convert_element_type import convert
-from xlamini.primitives.promotion import broadcasted, check_operands, promoted, promoted_inexact
+from xlamini.primitives.base.promotion import broadcasted, check_operands, promoted, promoted_inexact
+from xlamini.primitives.elementwise.convert_element_type import convert
 
 __getattr__ = fall_through(__name__)
 

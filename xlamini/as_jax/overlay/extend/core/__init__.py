@@ -17,13 +17,12 @@ from xlamini.as_jax.overlay.refusals import (
     take_current_trace as take_current_trace,
 )
 from xlamini.as_jax.overlay.traces import find_top_trace as find_top_trace
-from xlamini.core.avals import Params, ShapedArray
-from xlamini.core.check import check_jaxpr as check_jaxpr
 from xlamini.core.dtypes.table import scalar_types
-from xlamini.core.effects import Effect as CoreEffect, Effects as Effects, no_effects as no_effects
 from xlamini.core.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
-from xlamini.core.evaluation import jaxpr_as_fun as jaxpr_as_fun
-from xlamini.core.jaxpr import (
+from xlamini.core.program.avals import Params, ShapedArray
+from xlamini.core.program.effects import Effect as CoreEffect, Effects as Effects, no_effects as no_effects
+from xlamini.core.program.evaluation import jaxpr_as_fun as jaxpr_as_fun
+from xlamini.core.program.jaxpr import (
     Atom,
     ClosedJaxpr as ClosedJaxpr,
     Equation as JaxprEqn,
@@ -32,7 +31,8 @@ from xlamini.core.jaxpr import (
     Provenance,
     Var as CoreVar,
 )
-from xlamini.core.state import state
+from xlamini.core.program.jaxpr_check import check_jaxpr as check_jaxpr
+from xlamini.core.tracing.state import state
 from xlamini.extend import TraceState, trace_state
 
 __getattr__ = fall_through(__name__)

@@ -1,0 +1,1 @@
+"""Memos, and the keys by which programs and calls are found again."""

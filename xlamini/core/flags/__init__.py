@@ -1,0 +1,1 @@
+"""Flags, the environment variables that set them, and contexts."""

@@ -1,0 +1,1 @@
+"""The definition of a program: types, equations, primitives, and jaxprs as text."""

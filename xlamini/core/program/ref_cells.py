@@ -1,0 +1,213 @@
+"""Mutable cells for refs: a value that a program reads and writes while it is traced.
+
+A cell belongs to the builder that was active when it was made (None: eager execution). There, a write only replaces the
+tracer that the cell holds, so the jaxpr stays pure. In an inner trace, such as a loop's body, a write raises
+`RefEscaped`. The transformation catches it and traces the function again, with the cell's value as an extra argument
+and an extra result.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from xlamini.core.errors.api_boundary import api_boundary
+from xlamini.core.errors.frames import user_line
+from xlamini.core.program.avals import ShapedArray, aval_of, types_of_values
+from xlamini.core.program.hi_types import is_mutable_value
+from xlamini.core.pytree import flatten, flatten_from_user, register_pytree_node, unflatten
+from xlamini.core.tracing.state import state
+from xlamini.core.tracing.tracer import Builder
+
+
+class RefEscaped(TypeError):
+    """A cell was used in an inner trace that does not take its value as an argument."""
+
+    def __init__(self, cell: Cell, builder: Builder):
+        self.cell, self.builder = cell, builder
+        super().__init__(
+            f"{cell.noun}, made outside of {builder.name or 'the function'}, is used inside at {user_line()}, where "
+            "the transformation does not thread it; pass its value as an argument and return the new one"
+        )
+
+
+READ: Any = object()
+"""The entry in a builder's memo that says that the value of a ref from outside was read."""
+FREED: Any = object()
+"""The value of a cell whose memory was released."""
+
+
+class Cell:
+    """A mutable value of a fixed type."""
+
+    __slots__ = ("__weakref__", "aval", "memo", "owner", "passed_to", "value")
+
+    def __init__(self, value: Any, aval: ShapedArray):
+        self.value, self.aval, self.owner = value, aval, state.builder
+        self.memo: dict[Any, Any] = {}
+        self.passed_to: str | None = None
+        """The function that is being called with this ref as an argument."""
+
+    @property
+    def ty(self) -> Any:
+        """The type of the holder, as `typeof` gives it."""
+        return AbstractRef(self.aval)
+
+    reading = "ref[...]"
+    """How the value is read, for errors."""
+
+    @property
+    def noun(self) -> str:
+        """What it is, for errors."""
+        return f"a ref of type {self.aval.str_short(short_dtypes=False)}"
+
+    def read(self) -> Any:
+        """The value; RefEscaped in a trace that later calls reuse, because the value may have changed by then."""
+        inside = self._builders_inside()
+        if inside:
+            self._check_not_passed()
+        for builder in inside:
+            if builder.kept:
+                raise RefEscaped(self, builder)
+            builder.memo[READ] = True
+        if self.value is FREED:
+            raise ValueError(f"a ref of type {AbstractRef(self.aval)} is used after free_ref; free it later")
+        return self.value
+
+    def write(self, value: Any) -> None:
+        """Replace the value; RefEscaped in a trace inside the one that the cell belongs to."""
+        self.check_threaded()
+        self.value = value
+
+    def check_threaded(self) -> None:
+        """RefEscaped in a trace inside the one that the cell belongs to."""
+        inside = self._builders_inside()
+        if inside:
+            self._check_not_passed()
+            raise RefEscaped(self, inside[0])
+
+    def check_was_used(self, name: str) -> None:
+        """Raise an error if the trace of `name`, which threads the cell, did not use it and so never will."""
+
+    def _check_not_passed(self) -> None:
+        if self.passed_to is not None:
+            raise ValueError(
+                f"when tracing {self.passed_to}, a mutable array reference of type {self.ty} was both "
+                f"closed over, at {user_line()}, and passed as an argument; use the argument in the function"
+            )
+
+    def _builders_inside(self) -> list[Builder]:
+        """The builders from just inside the cell's own to the active one, outermost first."""
+        found: list[Builder] = []
+        builder = state.builder
+        while builder is not None and builder is not self.owner:
+            found.append(builder)
+            builder = builder.parent
+        return found[::-1]
+
+
+class Holder:
+    """Base of `Ref`, the user's handle of a cell."""
+
+    __slots__ = ("_cell",)
+
+    @api_boundary
+    def __init__(self, cell: Cell):
+        if not isinstance(cell, Cell):
+            raise TypeError(f"Ref: a ref is made from a value by xlamini.new_ref(x), not from {type(cell).__name__}")
+        self._cell = cell
+
+    @classmethod
+    def of_value(cls, value: Any) -> Holder:
+        """A new one that holds the value."""
+        return cls(Cell(value, aval_of(value)))
+
+    @property
+    def cell(self) -> Cell:
+        """The cell."""
+        return self._cell
+
+    @property
+    def aval(self) -> NoReturn:
+        """A TypeError, as whatever asks a value for its aval is about to compute with it."""
+        self.__array__()
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        raise TypeError(
+            f"a ref of type {self._cell.ty} is used where an array is expected, at {user_line()}; read its value with "
+            f"{self._cell.reading}"
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class AbstractRef:
+    """The type of a ref, as `typeof` gives it; it prints as `Ref{float32[3]}`.
+
+    >>> xlamini.typeof(xlamini.new_ref(jnp.zeros(3)))
+    Ref{float32[3]}
+    """
+
+    inner_aval: ShapedArray
+    memory_space: Any = None
+    kind: Any = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.inner_aval, ShapedArray):
+            raise TypeError(
+                f"AbstractRef: inner_aval must be a ShapedArray, got {self.inner_aval!r}; write xlamini.typeof(x)"
+            )
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the value."""
+        return self.inner_aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the value."""
+        return self.inner_aval.dtype
+
+    def __repr__(self) -> str:
+        return f"Ref{{{self.inner_aval.str_long()}}}"
+
+
+class _ClosedOver:
+    """A pytree node without leaves in place of a ref."""
+
+    __slots__ = ("ref",)
+
+    def __init__(self, ref: Any):
+        self.ref = ref
+
+
+register_pytree_node(_ClosedOver, lambda node: ((), node.ref), lambda ref, _: ref)
+
+
+def flatten_call(tree: Any) -> tuple[list[Any], Any]:
+    """The leaves and the treedef of a call's arguments, in which a ref is no leaf: it is passed on as it is.
+
+    The function that is called uses it like a ref that it closes over.
+    """
+    leaves, treedef = flatten_from_user(tree)
+    if not any(map(is_holder, leaves)):
+        return leaves, treedef
+    return flatten(unflatten(treedef, [_ClosedOver(x) if is_holder(x) else x for x in leaves]))
+
+
+@contextmanager
+def passed_to(name: str, cells: Sequence[Cell]) -> Iterator[None]:
+    """A context manager for the call of a function with these cells: inside of it they must not be closed over."""
+    before = [cell.passed_to for cell in cells]
+    for cell in cells:
+        cell.passed_to = name
+    try:
+        yield
+    finally:
+        for cell, outer in zip(cells, before, strict=True):
+            cell.passed_to = outer
+
+
+def is_holder(x: Any) -> bool:
+    """Whether this is a ref, a box, or a value of a user's mutable type."""
+    return isinstance(x, Holder) or (type(x) in types_of_values and is_mutable_value(x))

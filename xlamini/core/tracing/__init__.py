@@ -1,0 +1,1 @@
+"""The tracer and the builder, and what Python may ask of a traced value."""

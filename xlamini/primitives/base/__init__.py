@@ -1,0 +1,1 @@
+"""What families of operations share: their base classes, promotion, precision and operators."""

@@ -1,0 +1,1 @@
+"""Forms for the CPU: the same values by operations for which XLA has fast code."""

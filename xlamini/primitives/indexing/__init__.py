@@ -1,0 +1,1 @@
+"""Gathers, scatters and dynamic slices."""

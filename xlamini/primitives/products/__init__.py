@@ -1,0 +1,1 @@
+"""Products of arrays: `dot_general` and what is made of it."""

@@ -1,0 +1,1 @@
+"""Reductions, cumulative operations, sorts and searches along an axis."""

@@ -1,0 +1,1 @@
+"""Operations that change shapes: reshapes, slices, pads and joins."""

@@ -1,0 +1,1 @@
+"""Execution: compiled programs, dispatch, callbacks, and the order of effects."""

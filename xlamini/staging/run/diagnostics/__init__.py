@@ -1,0 +1,1 @@
+"""What tells of runs: cache misses, evictions, impure functions and bad values."""

@@ -1,0 +1,1 @@
+"""Eager execution: single equations, composites and whole transformations as programs."""

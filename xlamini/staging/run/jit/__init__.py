@@ -1,0 +1,1 @@
+"""`jit`: the public function, its cache misses and what it keeps."""

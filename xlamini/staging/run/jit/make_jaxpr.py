@@ -1,0 +1,159 @@
+"""make_jaxpr and eval_shape: tracing without running."""
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Never, overload
+
+from xlamini.core import Axis, ClosedJaxpr, Values, flatten, named_axis, tree_map
+from xlamini.core.errors.api_boundary import api_boundary
+from xlamini.core.program.form import PLATFORMS
+from xlamini.primitives.base.tangent_ops import full
+from xlamini.runtime import Array
+from xlamini.staging.run.jit.jit_api import jit
+from xlamini.staging.trace.arguments import OutputTypeError, check_callable, has_refs, name_of
+from xlamini.staging.trace.ref_arguments import OpenedRefs, pure
+from xlamini.staging.trace.ref_threading import Cells, of_captured_values, retry_with_refs
+from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
+from xlamini.staging.trace.static_args import Numbers
+
+if TYPE_CHECKING:
+    from xlamini.staging.aot.stages import Traced
+
+
+@overload
+def make_jaxpr(
+    fun: Callable[..., Any], static_argnums: Numbers = (), axis_env: Any = None,
+    return_shape: Literal[False] = False, *, platform: str | None = None,
+) -> Callable[..., ClosedJaxpr]: ...
+@overload
+def make_jaxpr(
+    fun: Callable[..., Any], static_argnums: Numbers = (), axis_env: Any = None, *, return_shape: Literal[True],
+    platform: str | None = None,
+) -> Callable[..., tuple[ClosedJaxpr, Any]]: ...
+@overload
+def make_jaxpr(
+    fun: Callable[..., Any], static_argnums: Numbers = (), axis_env: Any = None, return_shape: bool = False, *,
+    platform: str | None = None,
+) -> Callable[..., Any]: ...
+def make_jaxpr(
+    fun: Callable[..., Any], static_argnums: Numbers = (), axis_env: Any = None, return_shape: bool = False, *,
+    platform: str | None = None,
+) -> Callable[..., Any]:
+    """A function that traces `fun` for its arguments and returns the jaxpr, closed over captured arrays.
+
+    Arguments are arrays, numbers, or `ShapeDtypeStruct`s; nothing is computed. With `return_shape` it returns a pair,
+    the jaxpr and the types of the outputs. `axis_env` is a list of pairs (name, size), the axes that collectives may
+    refer to. Of a ref among the arguments the jaxpr takes the value, and returns the final one after the outputs; the
+    value of a ref that `fun` closes over is a captured array, whose final value comes last.
+
+    With a `platform`, "cpu", "cuda", "rocm" or "tpu", it is the program that is lowered for that: what the platform
+    computes by other operations is a `form` of these. ValueError for another name.
+
+    >>> print(xlamini.make_jaxpr(lambda x: x * x)(2.0))
+    { lambda ; a:f32[]. let b:f32[] = mul a a in (b,) }
+    >>> print(xlamini.make_jaxpr(lax.one_minus_square, platform="tpu")(2.0))
+    { lambda ; a:f32[]. let
+        b:f32[] = form[
+          of=one_minus_square
+          jaxpr={ lambda ; c:f32[]. let
+              d:f32[] = add 1.0:f32[] c
+              e:f32[] = sub 1.0:f32[] c
+              f:f32[] = mul d e
+            in (f,) }
+        ] a
+      in (b,) }
+    """
+    check_callable("make_jaxpr", fun)
+    _check_platform(platform)
+    jitted = jit(fun, static_argnums=static_argnums)
+
+    @api_boundary
+    @functools.wraps(fun)
+    def jaxpr_of(*args: Any, **kwargs: Any) -> Any:
+        with contextlib.ExitStack() as axes:
+            for name, size in axis_env or ():
+                axes.enter_context(named_axis(Axis(size, name)))
+            found = _traced(jitted, fun, static_argnums, args, kwargs)
+        jaxpr = found.traced.jaxpr if platform is None else found.traced.specialized(platform)
+        return (jaxpr, found.out_info()) if return_shape else jaxpr
+
+    return jaxpr_of
+
+
+@overload
+def eval_shape(fun: Callable[..., Never], *args: Any, **kwargs: Any) -> Any: ...
+@overload
+def eval_shape(fun: Callable[..., Array], *args: Any, **kwargs: Any) -> ShapeDtypeStruct: ...
+@overload
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any: ...
+@api_boundary
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The types of the outputs of `fun`, as `ShapeDtypeStruct`s; nothing is computed. `fun` may return such types too.
+
+    >>> xlamini.eval_shape(lambda x: x * 2, xlamini.ShapeDtypeStruct((3,), "float32"))
+    ShapeDtypeStruct(shape=(3,), dtype=float32)
+    """
+    check_callable("eval_shape", fun)
+    try:
+        return _traced(jit(fun), fun, (), args, kwargs).out_info()
+    except OutputTypeError as error:
+        if not isinstance(error.value, ShapeDtypeStruct):
+            raise
+    return jit(_with_arrays(fun)).eval_shape(*args, **kwargs)
+
+
+def _check_platform(name: str | None) -> None:
+    if name is not None and name not in PLATFORMS:
+        raise ValueError(f"make_jaxpr: there is no platform {name!r}; there are {', '.join(PLATFORMS)}")
+
+
+class _Found(NamedTuple):
+    """A trace, and how many times the function's output is in a pair with the final values of refs."""
+
+    traced: Traced
+    pairs: int
+
+    def out_info(self) -> Any:
+        """The types of the function's own outputs."""
+        info = self.traced.out_info
+        for _ in range(self.pairs):
+            info, _values = info
+        return info
+
+
+def _traced(
+    jitted: Any, fun: Callable[..., Any], static: Numbers, args: Values, kwargs: dict[str, Any]
+) -> _Found:
+    """The trace of `fun`, or of its pure form if there are refs among the arguments. It may close over refs."""
+    if not has_refs(flatten((args, kwargs))[0]):
+        return _traced_with_captures(jitted, fun, static, args, kwargs)
+    refs, of_values = OpenedRefs(name_of(fun), (tuple(args), kwargs)), pure(fun)
+    args, kwargs = refs.tree
+    with refs.passed():
+        found = _traced_with_captures(jit(of_values, static_argnums=static), of_values, static, args, kwargs)
+    return found._replace(pairs=found.pairs + 1)
+
+
+def _traced_with_captures(
+    jitted: Any, fun: Callable[..., Any], static: Numbers, args: Values, kwargs: dict[str, Any]
+) -> _Found:
+    def plain() -> _Found:
+        return _Found(jitted.trace(*args, **kwargs), 0)
+
+    def with_values(cells: Cells) -> _Found:
+        captured = jit(of_captured_values(fun, cells), static_argnums=static)
+        return _Found(captured.trace(*args, **kwargs), 1)
+
+    return retry_with_refs(plain, with_values)
+
+
+def _with_arrays(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with an array in the place of each type that it returns."""
+
+    @functools.wraps(fun)
+    def of_arrays(*args: Any, **kwargs: Any) -> Any:
+        return tree_map(lambda x: full(x.aval, 0) if isinstance(x, ShapeDtypeStruct) else x, fun(*args, **kwargs))
+
+    return of_arrays
