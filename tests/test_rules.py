@@ -9,7 +9,7 @@ from xlamini.commands import rules
 from xlamini.core import Primitive
 from xlamini.core.program import primitive
 from xlamini.core.program.bindable import FURTHER, Bindable, primitives
-from xlamini.primitives.base.linear_map import LinearMap
+from xlamini.primitives.base.linear_map import JointlyLinear
 from xlamini.primitives.shape.shape import LinearUnary
 
 TABLE = rules.rows()
@@ -38,7 +38,7 @@ def test_no_reason_is_given_for_a_rule_that_is_there(row: rules.Row) -> None:
 
 
 def test_what_is_linear_has_a_transpose() -> None:
-    linear = [row for row in TABLE if isinstance(row.primitive, LinearMap | LinearUnary)]
+    linear = [row for row in TABLE if isinstance(row.primitive, JointlyLinear | LinearUnary)]
     assert len(linear) > 10
     assert all(BY_NAME[row.primitive.name]["transpose"] != "-" for row in linear)
 

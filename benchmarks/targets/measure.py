@@ -20,7 +20,7 @@ from jaxlib.mlir import ir
 
 import xlamini
 from benchmarks.targets.counts import Counts, failure
-from xlamini.inspection.xla.hlo import Computation, Module
+from xlamini.inspection.xla.hlo import HloComputation, Module
 from xlamini.inspection.xla.kernels import is_library_call, kernels_in
 from xlamini.lowering.mlir import interned
 from xlamini.runtime.devices.ffi_targets import register_kernels
@@ -73,7 +73,7 @@ def _products(module: Module) -> Iterator[str]:
                 yield _dtypes(around, each)
 
 
-def _dtypes(around: Computation, each: Instruction) -> str:
+def _dtypes(around: HloComputation, each: Instruction) -> str:
     types = [around.instructions[name].type for name in each.operands[:2] if name in around.instructions]
     return " x ".join(found[1] if (found := _ELEMENT.match(of_type)) else of_type for of_type in types)
 

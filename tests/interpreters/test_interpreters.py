@@ -143,7 +143,7 @@ def test_what_is_linear_comes_apart_from_what_is_not() -> None:
 def test_residuals_that_are_there_already_are_not_returned_again() -> None:
     lin = linearize(traced(lambda x, y: lax.exp(x * y), 1.0, 2.0), (True, True))
     assert len(lin.primal.outvars) == 1
-    outs, residuals = lin.parted(["x", "y"], ["out"])
+    outs, residuals = lin.split_outputs(["x", "y"], ["out"])
     assert outs == ["out"] and sorted(residuals) == ["out", "x", "y"]
 
 

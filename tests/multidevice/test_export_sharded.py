@@ -266,7 +266,7 @@ def test_explicit_types_of_results(mesh: Mesh) -> None:
     other = xlamini.make_mesh((8,), ("line",), mesh.axis_types[0])
     transposed = exported(lambda x: x.T, typed(("x", "y"), mesh=EXPLICIT))
     out = transposed.call(xlamini.device_put(X, NamedSharding(other, P("line"))))
-    assert (out.sharding.spec, out.aval.split is None) == (P(None, "line"), mesh is MESH)
+    assert (out.sharding.spec, out.aval.explicit_sharding is None) == (P(None, "line"), mesh is MESH)
 
 
 def test_partial_sums() -> None:

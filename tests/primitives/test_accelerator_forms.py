@@ -11,7 +11,7 @@ from xlamini.primitives.elementwise.comparison import ge, le
 from xlamini.primitives.reductions.sort import _comparator
 from xlamini.primitives.shape.interleave import _as_sum, _in_pairs
 from xlamini.primitives.windows.reduce_window import _repeated, _repeated_by_sums
-from xlamini.primitives.windows.select import Windows, _by_views, select_and_scatter_add_p
+from xlamini.primitives.windows.select import WindowPositions, _by_views, select_and_scatter_add_p
 
 RANDOM = np.random.default_rng(0)
 
@@ -37,7 +37,7 @@ def test_elements_repeated_by_sums() -> None:
 )
 def test_cotangents_scattered_by_slices(window: Any, strides: Any, padding: Any, selects: Any) -> None:
     x = jnp.asarray(RANDOM.integers(0, 4, (7, 9)), "float32")
-    windows = Windows(window, strides, padding)
+    windows = WindowPositions(window, strides, padding)
     counts = [(low + n + high - k) // s + 1 for n, k, s, (low, high) in zip(x.shape, *windows, strict=True)]
     source = jnp.asarray(RANDOM.normal(size=counts), "float32")
     params = {"window_dimensions": window, "window_strides": strides, "padding": padding}

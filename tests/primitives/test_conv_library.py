@@ -11,7 +11,7 @@ import pytest
 import xlamini as jax
 import xlamini.numpy as jnp
 from xlamini import lax
-from xlamini.primitives.windows.conv_library import suits_eigen
+from xlamini.primitives.windows.conv_library import prefers_eigen
 from xlamini.runtime.versions import EIGEN_CONVOLUTIONS
 
 LAYOUT = ("NHWC", "HWIO", "NHWC")
@@ -52,7 +52,7 @@ MANY, FEW, LONE = operands(8, 28, 96, 96), operands(1, 64, 3, 8), operands(1, 28
 def test_many_features_and_gradients_of_kernels_suit_eigen(
     function: Callable[..., Any], given: list[Any], expected: bool
 ) -> None:
-    assert suits_eigen(jax.make_jaxpr(function)(*given).jaxpr) == expected
+    assert prefers_eigen(jax.make_jaxpr(function)(*given).jaxpr) == expected
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int32", "float64"])
@@ -61,7 +61,7 @@ def test_a_program_with_a_dtype_that_eigen_lacks_stays_with_ynnpack(dtype: str) 
         return conv(x, kernel), conv(x.astype(dtype), kernel.astype(dtype), preferred_element_type=dtype)
 
     with jax.enable_x64(True):
-        assert not suits_eigen(jax.make_jaxpr(both)(*MANY).jaxpr)
+        assert not prefers_eigen(jax.make_jaxpr(both)(*MANY).jaxpr)
 
 
 @pytest.mark.skipif(not EIGEN_CONVOLUTIONS, reason="XLA's default is not known on this system")

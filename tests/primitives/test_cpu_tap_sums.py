@@ -14,7 +14,7 @@ from tests.support.cpu_forms import Spy, in_order, with_and_without
 from xlamini import lax
 from xlamini.primitives.forms.cpu.windows import matmul_col2im
 from xlamini.primitives.windows import convolution
-from xlamini.primitives.windows.conv_library import suits_eigen
+from xlamini.primitives.windows.conv_library import prefers_eigen
 
 SEEDS = [0, 3, *(pytest.param(seed, marks=pytest.mark.full) for seed in (1, 2, *range(4, 18)))]
 
@@ -32,7 +32,7 @@ def test_signals_images_and_volumes(spy: Spy, monkeypatch: pytest.MonkeyPatch, s
     rng = np.random.default_rng(seed)
     rank = 1 + seed // 2 % 3
     monkeypatch.setattr(matmul_col2im, "_SHARES", (0, int(rng.choice([1, 2**22]))))
-    monkeypatch.setattr(matmul_col2im, "_LIMITS", dict.fromkeys((1, 2, 3), matmul_col2im._Limits(4, 10**6)))
+    monkeypatch.setattr(matmul_col2im, "_LIMITS", dict.fromkeys((1, 2, 3), matmul_col2im._ShareLimits(4, 10**6)))
     base, holes, window = (rng.integers(1, most, rank).tolist() for most in (4, 3, 4))
     window[0] += 3
     params = {
@@ -122,9 +122,9 @@ def test_no_library_is_chosen_for_it() -> None:
     """A convolution that either library computes decides alone."""
     x, kernel, last = jnp.ones((8, 96, 28, 28)), jnp.ones((96, 96, 3, 3)), jnp.ones((3, 96, 3, 3))
     jaxpr = jax.make_jaxpr(lambda x: lax.conv(x, last, (1, 1), "SAME"))(x).jaxpr
-    assert not suits_eigen(jaxpr)
+    assert not prefers_eigen(jaxpr)
     both = jax.make_jaxpr(lambda x: lax.conv(lax.conv(x, kernel, (1, 1), "SAME"), last, (1, 1), "SAME"))(x).jaxpr
-    assert suits_eigen(both)
+    assert prefers_eigen(both)
 
 
 def test_images_stay_on_their_devices(spy: Spy) -> None:

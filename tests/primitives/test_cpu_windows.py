@@ -66,7 +66,7 @@ def convolution_of(rng: Any, kind: str) -> tuple[Any, Any, Any]:
         base, holes = rng.integers(1, 3, space), rng.integers(1, 3, space)
     if kind == "tile_products":
         strides = kernel + rng.integers(0, 2, space)
-    if kind == "spread_products":
+    if kind == "transposed_patchify":
         kernel[0] = 2
         strides, base = np.ones(space, int), kernel + rng.integers(0, 2, space)
     padding = [tuple(map(int, pair)) for pair in rng.integers(-1, 4, (space, 2))]
@@ -84,7 +84,7 @@ def _conv(window: Any, numbers: Any, groups: int, x: Any, weights: Any) -> Any:
     return lax.conv_general_dilated(x, weights, *window, numbers, groups)
 
 
-KINDS = {"multiply_adds": "joint_products", "tile_products": "", "spread_products": ""}
+KINDS = {"multiply_adds": "joint_products", "tile_products": "", "transposed_patchify": ""}
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(1, 12))])
@@ -134,7 +134,7 @@ def test_gradient_of_a_pointwise_kernel(spy: Spy) -> None:
         return [*first(x, kernel), *last(x, jnp.transpose(kernel, (2, 3, 0, 1)))]
 
     x, kernel = rng.standard_normal((2, 6, 8, 6), np.float32), rng.standard_normal((6, 6, 1, 1), np.float32)
-    compare(spy, {"tile_products", "tile_gradient", "spread_products"}, both, x, kernel)
+    compare(spy, {"tile_products", "tile_gradient", "transposed_patchify"}, both, x, kernel)
 
 
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(2, 20))])

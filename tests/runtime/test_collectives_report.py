@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from xlamini.runtime.hlo.collectives import Collective, collectives_of
+from xlamini.runtime.hlo.collectives import HloCollective, collectives_of
 
 TPU = """HloModule jit_step, is_scheduled=true
 
@@ -62,16 +62,16 @@ ENTRY %main.1 (p: f32[4,8]) -> f32[4,8] {
 
 def test_a_tpus() -> None:
     found = {c.kind: c for c in collectives_of(TPU)}
-    assert found["all-gather"] == Collective("all-gather", 512 * 512 * 2, 1, 4, "Arg_1.1", "", "all-gather.26")
+    assert found["all-gather"] == HloCollective("all-gather", 512 * 512 * 2, 1, 4, "Arg_1.1", "", "all-gather.26")
     assert found["reduce-scatter"].line == "/users/me/train.py:7"
     assert found["reduce-scatter"].bytes == 512 * 512 * 2
-    assert found["all-to-all"] == Collective("all-to-all", 48, 12, 2, "", "", "all-to-all")
+    assert found["all-to-all"] == HloCollective("all-to-all", 48, 12, 2, "", "", "all-to-all")
     assert len(found) == 3
 
 
 def test_a_gpus() -> None:
     gathered, permuted = collectives_of(GPU)
-    assert gathered == Collective("all-gather", 16 * 8 * 4, 1, 4, "jit(f)/mul#e0", "/users/me/f.py:3", "ags")
+    assert gathered == HloCollective("all-gather", 16 * 8 * 4, 1, 4, "jit(f)/mul#e0", "/users/me/f.py:3", "ags")
     assert (permuted.kind, permuted.group) == ("collective-permute", 3)
 
 

@@ -14,7 +14,7 @@ from xlamini import distributed, launch, multihost
 from xlamini.core.errors import ProcessError
 from xlamini.runtime.processes import agreement, group
 from xlamini.runtime.processes.clusters import ProcessSpec, detect, first_host, port_of
-from xlamini.runtime.processes.rendezvous import Plan, split_address
+from xlamini.runtime.processes.rendezvous import RendezvousPlan, split_address
 
 SLURM = {
     "SLURM_JOB_ID": "123456",
@@ -100,7 +100,7 @@ def test_addresses_without_host_or_port(address: str) -> None:
 
 
 def test_some_of_the_timeout_is_kept_to_find_out_who_is_missing() -> None:
-    plans = [Plan("h:1", "h:1", 0, 2, seconds, 20, 300).patience for seconds in (300, 8, 1)]
+    plans = [RendezvousPlan("h:1", "h:1", 0, 2, seconds, 20, 300).patience for seconds in (300, 8, 1)]
     assert plans == [294, 4, 1]
 
 
@@ -200,7 +200,7 @@ def test_processes_in_different_places() -> None:
 
 
 def test_how_programs_differ() -> None:
-    run = agreement._Run
+    run = agreement._AgreementRun
     runs = {0: run("f", "1", "a.py:1"), 1: run("f", "1", "a.py:1"), 2: run("g", "2", "a.py:2")}
     text = agreement._difference(runs, {0: [["sin", "a.py:3"]], 1: [["sin", "a.py:3"]], 2: []})
     assert "processes 0, 1 f (called at a.py:1), process 2 g (called at a.py:2)" in text

@@ -271,7 +271,7 @@ def test_random_keys_as_residuals() -> None:
     parted = partial_eval(_staged(f, True, key, 3), (False, False, True))
     assert parted.num_residuals == 3, "the predicate, the key, and the key that one branch makes"
     for p in (True, False):
-        outs, residuals = parted.parted([p, key], run(parted.known, [p, key]))
+        outs, residuals = parted.split_outputs([p, key], run(parted.known, [p, key]))
         assert outs == []
         assert_close(random.key_data(run(parted.unknown, [*residuals, 3])[0]), random.key_data(f(p, key, 3)), 0)
 

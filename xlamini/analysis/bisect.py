@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from ml_dtypes import finfo
 
-from xlamini.analysis.places import Place, place_of
+from xlamini.analysis.places import EquationLocation, place_of
 from xlamini.analysis.unroll import Straight, straightened
 from xlamini.core import Var
 from xlamini.core.errors.api_boundary import api_boundary
@@ -25,7 +25,7 @@ Key = tuple[Any, ...]
 class Parting(NamedTuple):
     """Where two programs first differ by more than was allowed: the place, and the element that differs most."""
 
-    place: Place
+    place: EquationLocation
     index: tuple[int, ...]
     first: float
     second: float
@@ -87,7 +87,9 @@ def bisect(f: Callable[..., Any], g: Callable[..., Any], ulps: float = 1.0) -> C
     return compare
 
 
-def _results(f: Callable[..., Any], args: Any, kwargs: Any) -> Iterator[tuple[Key, tuple[Place, list[np.ndarray]]]]:
+def _results(
+    f: Callable[..., Any], args: Any, kwargs: Any
+) -> Iterator[tuple[Key, tuple[EquationLocation, list[np.ndarray]]]]:
     """The results of each operation, with its key, in order."""
     diff = DiffArgs(f, tuple(range(len(args))), args, kwargs, "bisect")
     traced = diff.trace(has_aux=False)
@@ -122,7 +124,7 @@ def _compiled(straight: Straight) -> dict[Var, Any]:
     return dict(zip(every, jit(run)(*straight.inputs.values()), strict=True))
 
 
-def _parting(place: Place, mine: np.ndarray, other: np.ndarray, ulps: float) -> Parting | None:
+def _parting(place: EquationLocation, mine: np.ndarray, other: np.ndarray, ulps: float) -> Parting | None:
     if mine.shape != other.shape or not mine.size or not np.issubdtype(mine.dtype, np.floating):
         return None
     apart = _ulps_apart(mine, other)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.analysis.cotangents import Cotangents, cotangents
-from xlamini.analysis.places import Place, place_of, span
+from xlamini.analysis.places import EquationLocation, place_of, span
 from xlamini.analysis.unroll import Unrolled, unrolled
 from xlamini.core import Equation, Var, is_differentiable
 from xlamini.core.errors.api_boundary import api_boundary
@@ -22,7 +22,7 @@ from xlamini.transforms.derivatives.diff_args import DiffArgs
 class BadValue(NamedTuple):
     """The first equation that made NaN or infinity of finite values: where, in which direction, why, and what to do."""
 
-    place: Place
+    place: EquationLocation
     direction: str
     index: tuple[int, ...]
     reason: str
@@ -122,7 +122,7 @@ def _masked_fix(run: Unrolled, eqn: Equation) -> str:
     )
 
 
-def _mask_after(run: Unrolled, eqn: Equation) -> Place | None:
+def _mask_after(run: Unrolled, eqn: Equation) -> EquationLocation | None:
     """The first later equation that takes a mask and, directly or not, what the equation gave."""
     reached = set(eqn.outvars)
     for number, later in enumerate(run.jaxpr.eqns):

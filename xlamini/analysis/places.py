@@ -12,7 +12,7 @@ WIDTH = 100
 """How much of a source line is shown."""
 
 
-class Place(NamedTuple):
+class EquationLocation(NamedTuple):
     """Where an equation comes from: the user's line, the variable that it assigns, the iterations of loops."""
 
     file: str
@@ -36,11 +36,11 @@ def _shortened(text: str) -> str:
     return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"
 
 
-def place_of(eqn: Equation, loops: Loops = ()) -> Place:
+def place_of(eqn: Equation, loops: Loops = ()) -> EquationLocation:
     source, primitive = eqn.provenance.source, eqn.primitive.name
     if source is None:
-        return Place("", 0, "", "", None, primitive, loops)
-    return Place(source.file, source.line, source.function, source.text, source.target, primitive, loops)
+        return EquationLocation("", 0, "", "", None, primitive, loops)
+    return EquationLocation(source.file, source.line, source.function, source.text, source.target, primitive, loops)
 
 
 def span(value: Any) -> str:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.analysis.places import Place, place_of, span
+from xlamini.analysis.places import EquationLocation, place_of, span
 from xlamini.analysis.unroll import Straight, straightened
 from xlamini.core import Atom, Equation, Literal
 from xlamini.core.errors.api_boundary import api_boundary
@@ -25,7 +25,7 @@ from xlamini.transforms.derivatives.diff_args import DiffArgs
 class Step(NamedTuple):
     """An operation that has run: its place in the user's program, and its results."""
 
-    place: Place
+    place: EquationLocation
     values: tuple[Any, ...]
 
     @property
@@ -94,7 +94,7 @@ class Replay:
         exec(_line(source.file, source.line, source.function, name), frame)
 
 
-def _places(straight: Straight) -> list[Place]:
+def _places(straight: Straight) -> list[EquationLocation]:
     """The place of each equation. The last one of a call that assigns a variable has its name."""
     sources = [(eqn.provenance.source, loops) for eqn, loops in zip(straight.jaxpr.eqns, straight.loops, strict=True)]
     places = list(map(place_of, straight.jaxpr.eqns, straight.loops))

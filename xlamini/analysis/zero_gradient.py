@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.analysis.cotangents import Cotangents, Edge, cotangents
-from xlamini.analysis.places import Place, place_of, span
+from xlamini.analysis.places import EquationLocation, place_of, span
 from xlamini.analysis.unroll import Unrolled, unrolled
 from xlamini.core import Equation, Jaxpr, Var, is_differentiable
 from xlamini.core.errors.api_boundary import api_boundary
@@ -30,7 +30,7 @@ SHOWN = 8
 class Cut(NamedTuple):
     """An equation at which a gradient ends, and why it does."""
 
-    place: Place | None
+    place: EquationLocation | None
     reason: str
 
     def __str__(self) -> str:

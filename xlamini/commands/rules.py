@@ -27,7 +27,7 @@ FACETS = ("sharding", "memory", "checks")
 ROOT = Path(xlamini.__file__).parent
 
 
-class Place(NamedTuple):
+class SourceLocation(NamedTuple):
     """A source location: a file of the library and a line."""
 
     file: str
@@ -41,8 +41,8 @@ class Row(NamedTuple):
     """A row of the table: a primitive, its declaration, and for each rule its source location or a word."""
 
     primitive: Primitive
-    place: Place
-    cells: list[Place | str]
+    place: SourceLocation
+    cells: list[SourceLocation | str]
 
 
 def load_vocabulary() -> None:
@@ -73,7 +73,7 @@ def _is_ours(module: str | None) -> bool:
     return module is not None and module.startswith("xlamini.")
 
 
-def declared(primitive: Primitive) -> Place:
+def declared(primitive: Primitive) -> SourceLocation:
     """The source location of a primitive: its function if a decorator made it, else its class."""
     return _place(getattr(primitive, "__wrapped__", type(primitive)))
 
@@ -83,7 +83,7 @@ def reason(primitive: Primitive, rule: str) -> str | None:
     return primitive.lacks.get(rule) or ("not linear" if rule == "transpose" else None)
 
 
-def _cell(primitive: Primitive, rule: str, members: Counter[type]) -> Place | str:
+def _cell(primitive: Primitive, rule: str, members: Counter[type]) -> SourceLocation | str:
     function = primitive.written(rule)
     if function is None:
         return "default" if rule in ("form", "cost") else "-"
@@ -93,9 +93,9 @@ def _cell(primitive: Primitive, rule: str, members: Counter[type]) -> Place | st
     return owner.__name__
 
 
-def _place(thing: Any) -> Place:
+def _place(thing: Any) -> SourceLocation:
     file, line = definition(inspect.unwrap(thing))
-    return Place(Path(file).relative_to(ROOT).as_posix(), line)
+    return SourceLocation(Path(file).relative_to(ROOT).as_posix(), line)
 
 
 def as_text(table: Sequence[Row]) -> str:
@@ -146,13 +146,13 @@ def footnotes(table: Sequence[Row]) -> list[str]:
     ]
 
 
-def _short(cell: Place | str, file: str) -> str:
+def _short(cell: SourceLocation | str, file: str) -> str:
     if isinstance(cell, str):
         return cell
     return f":{cell.line}" if cell.file == file else str(cell)
 
 
-def _link(text: str, place: Place) -> str:
+def _link(text: str, place: SourceLocation) -> str:
     return f"[{text}](xlamini/{place.file}#L{place.line})"
 
 

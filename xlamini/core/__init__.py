@@ -1,6 +1,6 @@
 """Private: the language. Types, programs, primitives and the tracer; nothing here compiles or runs."""
 
-from xlamini.core.caching.call_cache import repeated
+from xlamini.core.caching.call_cache import inline_cached
 from xlamini.core.caching.memo import OwnedMemo, memoised, paused_gc
 from xlamini.core.dtypes import (
     ExtendedDType,
@@ -58,5 +58,5 @@ from xlamini.core.sharding.abstract_mesh import AbstractMesh, AxisType
 from xlamini.core.sharding.aval_sharding import AvalSharding, split_into
 from xlamini.core.sharding.factors import Factors, alike, apart, dims, in_front, reducing
 from xlamini.core.sharding.partition_spec import PartitionSpec
-from xlamini.core.tracing.concretization import Unknown, value_of
+from xlamini.core.tracing.concretization import UnknownValue, value_of
 from xlamini.core.tracing.tracer import Builder, Tracer, active, aval_of, leaked, literal

@@ -31,8 +31,8 @@ cast_varying: Callable[[Any, frozenset[Any]], Any] = _not_installed("cast_varyin
 cast_sums: Callable[[Any, Any], Any] = _not_installed("cast_sums")
 """`cast_sums(x, split)`: the value unreduced and reduced along manual axes as the sharding of a type says."""
 
-divided_as: Callable[[Any, Any], Any] = _not_installed("divided_as")
-"""`divided_as(x, split)`: the value resharded to the sharding of a type."""
+reshard_as: Callable[[Any, Any], Any] = _not_installed("reshard_as")
+"""`reshard_as(x, split)`: the value resharded to the sharding of a type."""
 
 sharding_of: Callable[[Any], Any] = _not_installed("sharding_of")
 """`sharding_of(aval)`: the sharding in a type, as a NamedSharding."""

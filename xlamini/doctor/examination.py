@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from xlamini.core import PlatformError
 from xlamini.core.flags import device_flags
-from xlamini.doctor.outcome import Outcome, try_platform
+from xlamini.doctor.outcome import TrialOutcome, try_platform
 from xlamini.doctor.problems import Problem, of_platform, of_process
 from xlamini.runtime.devices import hardware
 from xlamini.runtime.devices.clients import is_known, preferred_platforms
@@ -23,7 +23,7 @@ class Examination:
 
     asked: list[str]
     plugins: list[Plugin]
-    outcomes: dict[str, Outcome | None]
+    outcomes: dict[str, TrialOutcome | None]
     misspelt: list[Problem]
     problems: list[Problem] = field(default_factory=list)
 
@@ -60,7 +60,7 @@ def examine(asked: str | None, timeout: float) -> Examination:
     return found
 
 
-def _try_all(names: list[str], timeout: float) -> dict[str, Outcome | None]:
+def _try_all(names: list[str], timeout: float) -> dict[str, TrialOutcome | None]:
     """The trials, run concurrently: most of their time is start-up."""
     with ThreadPoolExecutor(max_workers=4) as pool:
         return dict(zip(names, pool.map(lambda name: try_platform(name, timeout), names), strict=True))

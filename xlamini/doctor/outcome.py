@@ -18,7 +18,7 @@ _FRAMEWORK = re.compile(r"framework PJRT API version is (\d+\.\d+)")
 
 
 @dataclass
-class Outcome:
+class TrialOutcome:
     """The outcome of a trial: the completed steps, the exit code and the error output."""
 
     platform: str
@@ -59,7 +59,7 @@ class Outcome:
         return found.group(1) if found else None
 
 
-def try_platform(platform: str, timeout: float) -> Outcome:
+def try_platform(platform: str, timeout: float) -> TrialOutcome:
     """Run a platform's trial in a subprocess, for at most `timeout` seconds."""
     command = [sys.executable, "-c", f"from xlamini.doctor import trial; trial.main({platform!r})"]
     with subprocess.Popen(
@@ -72,7 +72,7 @@ def try_platform(platform: str, timeout: float) -> Outcome:
             process.kill()
             output, errors = _rest(process)
             code = None
-    return Outcome(platform, _steps(output), code, errors, timeout)
+    return TrialOutcome(platform, _steps(output), code, errors, timeout)
 
 
 def _rest(process: subprocess.Popen[str]) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from xlamini.core.flags import environment_variables
 from xlamini.core.real_jax import imported_jax
 from xlamini.doctor.facts import version
-from xlamini.doctor.outcome import Outcome
+from xlamini.doctor.outcome import TrialOutcome
 from xlamini.runtime.devices import hardware, nvidia
 from xlamini.runtime.devices.clients import is_known
 from xlamini.runtime.devices.plugins import Plugin, how_to_install
@@ -68,7 +68,7 @@ _MESSAGES = (
 )
 
 
-def of_process(plugins: Sequence[Plugin], outcomes: Mapping[str, Outcome | None]) -> Iterator[Problem]:
+def of_process(plugins: Sequence[Plugin], outcomes: Mapping[str, TrialOutcome | None]) -> Iterator[Problem]:
     """Problems of the process, independent of a platform."""
     jax = imported_jax()
     if jax is not None:
@@ -96,7 +96,7 @@ def _removal(plugin: Plugin) -> str:
 
 
 def of_platform(
-    name: str, outcome: Outcome | None, plugins: Sequence[Plugin], asked: bool
+    name: str, outcome: TrialOutcome | None, plugins: Sequence[Plugin], asked: bool
 ) -> Iterator[Problem]:
     """Problems of one platform: the first cause of failure, and version mismatches."""
     works = outcome is not None and outcome.works
@@ -106,7 +106,7 @@ def of_platform(
         yield from _kernels()
 
 
-def _cause(name: str, outcome: Outcome | None, has_plugin: bool) -> Problem:
+def _cause(name: str, outcome: TrialOutcome | None, has_plugin: bool) -> Problem:
     absent = hardware.missing(name)
     if outcome is None and not is_known(name):
         return Problem(name, "there is no such platform", "ask for cpu, gpu, tpu or the name of a plugin")
@@ -114,10 +114,10 @@ def _cause(name: str, outcome: Outcome | None, has_plugin: bool) -> Problem:
         return Problem(name, absent, _DRIVER if "driver" in absent else _MISSING_DEVICE[name])
     if not has_plugin and name != "cpu":
         return Problem(name, "its plugin is not installed", how_to_install(name).removeprefix("run: "))
-    return _of_trial(name, outcome or Outcome(name))
+    return _of_trial(name, outcome or TrialOutcome(name))
 
 
-def _of_trial(name: str, outcome: Outcome) -> Problem:
+def _of_trial(name: str, outcome: TrialOutcome) -> Problem:
     """The problem that explains a failed trial."""
     for look in (_hang, _death, _libraries, _message):
         found = look(outcome)
@@ -129,14 +129,14 @@ def _of_trial(name: str, outcome: Outcome) -> Problem:
 Finding = tuple[str, str] | None
 
 
-def _hang(outcome: Outcome) -> Finding:
+def _hang(outcome: TrialOutcome) -> Finding:
     if not outcome.hangs:
         return None
     text = f"it did not answer within {outcome.timeout:g} s, after step {outcome.last_step!r}"
     return text, f"end other programs that hold the device, or leave it out: {_without(outcome.platform)}"
 
 
-def _death(outcome: Outcome) -> Finding:
+def _death(outcome: TrialOutcome) -> Finding:
     if outcome.killed_by is None and (outcome.error is not None or "run" in outcome.steps):
         return None
     last = next((line.strip() for line in reversed(outcome.errors.splitlines()) if line.strip()), "")
@@ -145,7 +145,7 @@ def _death(outcome: Outcome) -> Finding:
     return text, f"{_reinstall(outcome.platform)}, or leave it out: {_without(outcome.platform)}"
 
 
-def _libraries(outcome: Outcome) -> Finding:
+def _libraries(outcome: TrialOutcome) -> Finding:
     found = outcome.steps.get("libraries", {}).get("found", [])
     lacking = [f"{name} ({has or 'missing'}, needs {needs})" for name, has, needs, fits in found if not fits]
     if not lacking:
@@ -153,7 +153,7 @@ def _libraries(outcome: Outcome) -> Finding:
     return f"libraries of CUDA do not fit: {', '.join(lacking)}", nvidia.fix().removeprefix("run: ")
 
 
-def _message(outcome: Outcome) -> Finding:
+def _message(outcome: TrialOutcome) -> Finding:
     error = outcome.error
     if error is None:
         return None

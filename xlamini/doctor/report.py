@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from xlamini.core import PlatformError
 from xlamini.doctor import facts
 from xlamini.doctor.examination import Examination
-from xlamini.doctor.outcome import Outcome
+from xlamini.doctor.outcome import TrialOutcome
 from xlamini.runtime.devices import client_options, hardware
 from xlamini.runtime.devices.plugins import Plugin
 
@@ -44,7 +44,7 @@ def _platform(found: Examination, name: str) -> Iterator[str]:
     yield from _columns(dict(_details(name, outcome, plugin)), indent=" " * 8)
 
 
-def _state(name: str, outcome: Outcome | None) -> str:
+def _state(name: str, outcome: TrialOutcome | None) -> str:
     if outcome is None:
         return f"not tried: {hardware.missing(name) or 'there is no such platform'}"
     if not outcome.works:
@@ -54,7 +54,7 @@ def _state(name: str, outcome: Outcome | None) -> str:
     return f"works: {devices}; compiled and ran one operation in {1e3 * run['seconds']:.0f} ms"
 
 
-def _details(name: str, outcome: Outcome | None, plugin: Plugin | None) -> Iterator[tuple[str, str]]:
+def _details(name: str, outcome: TrialOutcome | None, plugin: Plugin | None) -> Iterator[tuple[str, str]]:
     if plugin is not None:
         yield "plugin", facts.package_of(plugin) or plugin.source
         yield "library", str(plugin.library)
@@ -65,7 +65,7 @@ def _details(name: str, outcome: Outcome | None, plugin: Plugin | None) -> Itera
     yield from _memory(name, outcome)
 
 
-def _trial_facts(outcome: Outcome) -> Iterator[tuple[str, str]]:
+def _trial_facts(outcome: TrialOutcome) -> Iterator[tuple[str, str]]:
     """The facts that a trial's steps reported."""
     if "load" in outcome.steps:
         own = ".".join(map(str, outcome.steps["load"]["api"]))
@@ -77,7 +77,7 @@ def _trial_facts(outcome: Outcome) -> Iterator[tuple[str, str]]:
         yield "runtime", " ".join(outcome.steps["client"]["version"].split())
 
 
-def _memory(name: str, outcome: Outcome | None) -> Iterator[tuple[str, str]]:
+def _memory(name: str, outcome: TrialOutcome | None) -> Iterator[tuple[str, str]]:
     stats = (outcome.steps.get("run", {}).get("memory") if outcome else None) or {}
     limit = f", {stats['bytes_limit'] / 2**30:.1f} GiB at most" if "bytes_limit" in stats else ""
     if name in ("cuda", "rocm"):

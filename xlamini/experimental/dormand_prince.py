@@ -39,7 +39,7 @@ _MIDPOINT = 0.5 * np.array([
 _SAFETY, _LARGEST_FACTOR, _SMALLEST_FACTOR, _ORDER = 0.9, 10.0, 0.2, 5
 
 
-class Limits(NamedTuple):
+class StepLimits(NamedTuple):
     """Tolerances, the most steps between two output times, and the longest step."""
 
     rtol: float
@@ -48,7 +48,7 @@ class Limits(NamedTuple):
     hmax: float
 
 
-class State(NamedTuple):
+class StepState(NamedTuple):
     """The end of the last step, the slope there, the next step's length, and the last step's start and polynomial."""
 
     y: Any
@@ -59,13 +59,13 @@ class State(NamedTuple):
     polynomial: Any
 
 
-def integrate(slope: Slope, y0: Any, times: Any, limits: Limits) -> Any:
+def integrate(slope: Slope, y0: Any, times: Any, limits: StepLimits) -> Any:
     """The solution at each of the increasing `times`, along a new first axis; NaN from where `mxstep` is exceeded."""
     at_start = _slope_at(slope, y0, times[0])
     step = jnp.clip(_first_step(slope, y0, times[0], at_start, limits), 0, limits.hmax)
-    start = State(y0, at_start, times[0], step, times[0], jnp.stack([y0] + 4 * [jnp.zeros_like(y0)]))
+    start = StepState(y0, at_start, times[0], step, times[0], jnp.stack([y0] + 4 * [jnp.zeros_like(y0)]))
 
-    def advance(s: State, target: Any) -> tuple[State, Any]:
+    def advance(s: StepState, target: Any) -> tuple[StepState, Any]:
         s = _until(slope, s, target, limits)
         passed = (s.start <= target) & (target <= s.t)
         return s, jnp.where(passed, _interpolated(s, target), jnp.nan).astype(y0.dtype)
@@ -74,32 +74,32 @@ def integrate(slope: Slope, y0: Any, times: Any, limits: Limits) -> Any:
     return jnp.concatenate([y0[None], ys])
 
 
-def _until(slope: Slope, s: State, target: Any, limits: Limits) -> State:
+def _until(slope: Slope, s: StepState, target: Any, limits: StepLimits) -> StepState:
     """Steps until `target` is passed."""
 
-    def goes_on(carry: tuple[State, Any]) -> Any:
+    def goes_on(carry: tuple[StepState, Any]) -> Any:
         s, count = carry
         return (s.t < target) & (s.step > 0) & (count < limits.mxstep)
 
-    def body(carry: tuple[State, Any]) -> tuple[State, Any]:
+    def body(carry: tuple[StepState, Any]) -> tuple[StepState, Any]:
         s, count = carry
         return _stepped(slope, s, limits), count + 1
 
     return while_loop(goes_on, body, (s, 0))[0]
 
 
-def _stepped(slope: Slope, s: State, limits: Limits) -> State:
+def _stepped(slope: Slope, s: StepState, limits: StepLimits) -> StepState:
     """After one attempted step: moved on if the error is small enough; with a new step length in any case."""
     stages = _stages(slope, s)
     end = s.y + _combined(_SOLUTION, stages, s.step)
     error = _combined(_SOLUTION - _EMBEDDED, stages, s.step)
     ratio = _error_ratio(error, s.y, end, limits)
     next_step = jnp.clip(_next_step(s.step, ratio), 0, limits.hmax)
-    accepted = State(end, stages[-1], s.t + s.step, next_step, s.t, _polynomial(s, end, stages))
+    accepted = StepState(end, stages[-1], s.t + s.step, next_step, s.t, _polynomial(s, end, stages))
     return tree_map(functools.partial(jnp.where, ratio <= 1), accepted, s._replace(step=next_step))
 
 
-def _stages(slope: Slope, s: State) -> Any:
+def _stages(slope: Slope, s: StepState) -> Any:
     """The slopes of the seven stages; a loop, so that the slope is compiled once."""
     times, weights = jnp.asarray(_TIMES, s.t.dtype), jnp.asarray(_WEIGHTS, _real(s.y))
 
@@ -126,7 +126,7 @@ def _slope_at(slope: Slope, y: Any, t: Any) -> Any:
     return slope(y, t).astype(y.dtype)
 
 
-def _polynomial(s: State, end: Any, stages: Any) -> Any:
+def _polynomial(s: StepState, end: Any, stages: Any) -> Any:
     """The coefficients, constant first, of the quartic over the step with its values and slopes at the ends.
 
     The fifth condition is its value at the midpoint.
@@ -142,7 +142,7 @@ def _polynomial(s: State, end: Any, stages: Any) -> Any:
     ])
 
 
-def _interpolated(s: State, target: Any) -> Any:
+def _interpolated(s: StepState, target: Any) -> Any:
     """The value of the last step's polynomial at a time within that step."""
     length = s.t - s.start
     x = jnp.where(length > 0, (target - s.start) / jnp.where(length > 0, length, 1), 0)
@@ -150,7 +150,7 @@ def _interpolated(s: State, target: Any) -> Any:
     return jnp.dot(powers, s.polynomial, precision="highest")
 
 
-def _error_ratio(error: Any, start: Any, end: Any, limits: Limits) -> Any:
+def _error_ratio(error: Any, start: Any, end: Any, limits: StepLimits) -> Any:
     """The root mean square of the error relative to the tolerance; a step is good enough up to 1."""
     tolerance = limits.atol + limits.rtol * jnp.maximum(abs(start), abs(end))
     return jnp.sqrt(jnp.mean((abs(error) / tolerance) ** 2))
@@ -164,7 +164,7 @@ def _next_step(step: Any, ratio: Any) -> Any:
     return (step * factor).astype(step.dtype)
 
 
-def _first_step(slope: Slope, y0: Any, t0: Any, at_start: Any, limits: Limits) -> Any:
+def _first_step(slope: Slope, y0: Any, t0: Any, at_start: Any, limits: StepLimits) -> Any:
     """A length for the first step, from the sizes of the first two derivatives (Hairer and others, II.4)."""
     scale = limits.atol + limits.rtol * abs(y0)
 

@@ -9,7 +9,7 @@ from xlamini import numpy as jnp
 from xlamini.core import ShapeError, aval_of, is_differentiable, tree_flatten, tree_leaves, tree_unflatten
 from xlamini.core.errors.api_boundary import edge_of_face as _edge_of_face
 from xlamini.core.pytree import first_difference, tree_structure
-from xlamini.experimental.dormand_prince import Limits, integrate
+from xlamini.experimental.dormand_prince import StepLimits, integrate
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.tree_vector import ravel_pytree
 from xlamini.runtime import Array
@@ -57,7 +57,7 @@ def odeint(
     leaves = [as_operand("odeint: args", leaf) for leaf in leaves]
     converted, closed_over = closure_convert(func, unravel(y0_flat), times[0], *tree_unflatten(tree, leaves))
     slope = functools.partial(_flat_slope, converted, unravel, tree)
-    limits = Limits(float(rtol), float(atol), float(mxstep), float(hmax))
+    limits = StepLimits(float(rtol), float(atol), float(mxstep), float(hmax))
     return vmap(unravel)(_solution(slope, limits, y0_flat, times, *leaves, *closed_over))
 
 
@@ -101,16 +101,16 @@ def _check_slope(before: Any, after: Any) -> None:
 
 
 @functools.partial(custom_vjp, nondiff_argnums=(0, 1))
-def _solution(slope: Any, limits: Limits, y0: Any, times: Any, *operands: Any) -> Any:
+def _solution(slope: Any, limits: StepLimits, y0: Any, times: Any, *operands: Any) -> Any:
     return integrate(lambda y, t: slope(y, t, *operands), y0, times, limits)
 
 
-def _forward(slope: Any, limits: Limits, y0: Any, times: Any, *operands: Any) -> Any:
+def _forward(slope: Any, limits: StepLimits, y0: Any, times: Any, *operands: Any) -> Any:
     ys = _solution(slope, limits, y0, times, *operands)
     return ys, (ys, times, operands)
 
 
-def _backward(slope: Any, limits: Limits, residuals: Any, cotangent: Any) -> Any:
+def _backward(slope: Any, limits: StepLimits, residuals: Any, cotangent: Any) -> Any:
     """The cotangents of y0, times and operands: the adjoint system, from the last time to the first."""
     ys, times, operands = residuals
     marked = [is_differentiable(aval_of(x)) for x in operands]
@@ -130,7 +130,7 @@ def _backward(slope: Any, limits: Limits, residuals: Any, cotangent: Any) -> Any
     return y0_bar, jnp.concatenate([first_bar[None], later_bars]), *with_none(marked, bars)
 
 
-def _last(slope: Any, state: Any, start: Any, end: Any, limits: Limits, operands: Sequence[Any]) -> Any:
+def _last(slope: Any, state: Any, start: Any, end: Any, limits: StepLimits, operands: Sequence[Any]) -> Any:
     """The state at `end` of a system of pytrees that has the value `state` at `start`."""
     flat, unravel = ravel_pytree(state)
     flat_slope = functools.partial(_raveled, slope, unravel)

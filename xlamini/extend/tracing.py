@@ -173,10 +173,10 @@ class PartialBuilder(Builder):
                 return primitive.bind(*map(self.outside, operands), **params)
         unknown = [self.owns([x]) for x in operands]
         if further(primitive, "partial_eval") and not all(unknown) and not self.parting:
-            return self._parted(primitive, unknown, operands, params)
+            return self._partition(primitive, unknown, operands, params)
         return Builder.emit(self, primitive, operands, params)
 
-    def _parted(self, primitive: Any, unknown: Sequence[bool], operands: Values, params: Params) -> Any:
+    def _partition(self, primitive: Any, unknown: Sequence[bool], operands: Values, params: Params) -> Any:
         self.parting = True
         try:
             return primitive.partial_eval(unknown, as_values(operands), **params)

@@ -37,10 +37,10 @@ def inspect(
 
     @api_boundary
     def inspected(*args: Any, **kwargs: Any) -> Report:
-        from xlamini.inspection.build import Options, build_report  # for those who inspect
+        from xlamini.inspection.build import ReportOptions, build_report  # for those who inspect
         from xlamini.inspection.report import Report
 
         jitted = fun if hasattr(fun, "trace") else jit(fun)
-        return Report(build_report(jitted, args, kwargs, Options(tuple(targets), source, values)))
+        return Report(build_report(jitted, args, kwargs, ReportOptions(tuple(targets), source, values)))
 
     return inspected

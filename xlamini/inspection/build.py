@@ -36,7 +36,7 @@ from xlamini.staging.run.jit.jit_caches import SharedCaches
 from xlamini.staging.run.jit.jitted_function import Jitted
 
 T = TypeVar("T")
-Place = tuple[str, Target | None]
+NamedTarget = tuple[str, Target | None]
 """The name of a target, and the target itself unless it is the program's own devices."""
 SCHEMA = 1
 HERE = "here"
@@ -44,7 +44,7 @@ NO_COMPILER = (PlatformError, TargetError)
 """What a target raises whose compiler is not installed, or that cannot take the program."""
 
 
-class Options(NamedTuple):
+class ReportOptions(NamedTuple):
     """What the report shall have: the targets, the text of source files, the values of a run."""
 
     targets: Sequence[str] = (HERE,)
@@ -56,7 +56,7 @@ class Inspection:
     """A function that is inspected for certain arguments, and the report so far."""
 
     def __init__(
-        self, fun: Callable[..., Any], traced: Traced, seconds: float, earlier: Compilations, options: Options
+        self, fun: Callable[..., Any], traced: Traced, seconds: float, earlier: Compilations, options: ReportOptions
     ):
         self.fun, self.traced, self.options, self.compilations = fun, traced, options, earlier
         self.seconds, self.stages = seconds, Stages()
@@ -104,7 +104,7 @@ class Inspection:
         self.first = self.first or lowered
         self._add_lowered((name, device), lowered, seconds, recorder)
 
-    def _add_lowered(self, place: Place, lowered: Lowered, seconds: float, recorder: Recorder) -> None:
+    def _add_lowered(self, place: NamedTarget, lowered: Lowered, seconds: float, recorder: Recorder) -> None:
         """Add the stages of a program while XLA compiles it, then what XLA says."""
         (name, device), targets, program = place, self.content["targets"], lowered._program
         text = text_of(lowered)  # before the compiler takes the module, as MLIR's context is not for two threads
@@ -183,7 +183,7 @@ class Inspection:
         return steps
 
 
-def build_report(jitted: Any, args: Values, kwargs: dict[str, Any], options: Options) -> dict[str, Any]:
+def build_report(jitted: Any, args: Values, kwargs: dict[str, Any], options: ReportOptions) -> dict[str, Any]:
     """The content of the report of a jitted function for these arguments; raises what tracing raises."""
     compilations, recorder = jitted.compilations(), Recorder()
     fresh = _anew(jitted.trace.__self__)

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from xlamini.inspection.equations import Report, alike, final_rows
+from xlamini.inspection.equations import Report, final_rows, without_texts
 from xlamini.inspection.line_costs import LineCost, line_costs
 from xlamini.inspection.matching import key_of, match_equations, match_kernels
 from xlamini.inspection.quantities import QUANTITIES, Target, value_of
@@ -37,7 +37,9 @@ def diff(before: Report, after: Report) -> dict[str, Any]:
             "new": [name for name in names[1] if name not in names[0]],
         },
         "costs": _costs(before, after, common),
-        "lines": _lines(*alike(before, after), *(common[0] if common and same_roof(*common[0]) else (None, None))),
+        "lines": _lines(
+            *without_texts(before, after), *(common[0] if common and same_roof(*common[0]) else (None, None))
+        ),
         "equations": _equations(before, after, partners),
         "kernels": [_kernels(b, a, partners) for b, a in common],
     }

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 Report = Mapping[str, Any]
 
 
-class Place(NamedTuple):
+class UserLine(NamedTuple):
     """A line of a user's file. The text is "" where the report has no source; two lines that read the same are one."""
 
     file: str
@@ -25,7 +25,7 @@ class Place(NamedTuple):
         return base_name(self.file), self.function, self.text or self.line
 
 
-NOWHERE = Place("", "", 0, "")
+NOWHERE = UserLine("", "", 0, "")
 
 
 def base_name(path: str) -> str:
@@ -33,7 +33,7 @@ def base_name(path: str) -> str:
     return path.replace("\\", "/").rpartition("/")[2]
 
 
-def place_of(report: Report, row: int | None) -> Place:
+def place_of(report: Report, row: int | None) -> UserLine:
     """The line that a row comes from; `NOWHERE` for none."""
     if row is None:
         return NOWHERE
@@ -41,14 +41,14 @@ def place_of(report: Report, row: int | None) -> Place:
     return place_in(report, columns["source"][row], columns["line"][row], columns["function"][row])
 
 
-def place_in(report: Report, source: int | None, line: int | None, function: str | None = None) -> Place:
+def place_in(report: Report, source: int | None, line: int | None, function: str | None = None) -> UserLine:
     """The line of a file of the report, with its text if the report has the file's."""
     if source is None or line is None:
         return NOWHERE
     file = report["sources"][source]
     lines = file["lines"] or ()
     text = lines[line - 1].strip() if 0 < line <= len(lines) else ""
-    return Place(file["file"], function or "", line, text)
+    return UserLine(file["file"], function or "", line, text)
 
 
 def rows_of(report: Report, stage: int | None) -> list[int]:
@@ -81,7 +81,7 @@ def type_of(text: str) -> str:
     return " ".join(word.partition(":")[2] for word in results.split() if ":" in word)
 
 
-def alike(before: Report, after: Report) -> tuple[Report, Report]:
+def without_texts(before: Report, after: Report) -> tuple[Report, Report]:
     """Both reports without source text if one of them has none, so that their lines have keys of one kind."""
     if all(source["lines"] for report in (before, after) for source in report["sources"] if not source["library"]):
         return before, after

@@ -12,7 +12,7 @@ from os import PathLike
 from typing import Any, NamedTuple
 
 from xlamini.core.flags.environment_variables import near
-from xlamini.inspection.equations import Report, alike
+from xlamini.inspection.equations import Report, without_texts
 from xlamini.inspection.layout import columns
 from xlamini.inspection.line_costs import Mover, amounts, movers
 from xlamini.inspection.quantities import QUANTITIES, Target, find_target, value_of, why_unknown
@@ -185,7 +185,7 @@ def _mover(
     """The line that moved most in the direction of the quantity as a whole."""
     if against is None:
         return next(iter(movers(None, amounts(report, limit.quantity, target))), None)
-    old, new = alike(against, report)
+    old, new = without_texts(against, report)
     before, after = value_of(old, earlier, limit.quantity), value_of(new, target, limit.quantity)
     falls = before is not None and after is not None and after < before
     found = movers(amounts(old, limit.quantity, earlier), amounts(new, limit.quantity, target))

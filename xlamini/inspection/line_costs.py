@@ -9,18 +9,18 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from xlamini.inspection.equations import NOWHERE, Place, Report, base_name, final_rows, place_of
+from xlamini.inspection.equations import NOWHERE, Report, UserLine, base_name, final_rows, place_of
 
 Key = tuple[Any, ...]
 """What names a line in two reports: the key of its place."""
-Amounts = dict[Key, tuple[Place, float]]
+Amounts = dict[Key, tuple[UserLine, float]]
 """How much of something each line has."""
 
 
 class LineCost(NamedTuple):
     """The sums of a line; `seconds` is None if no kernel of the target has a time."""
 
-    place: Place
+    place: UserLine
     equations: int
     flops: float
     bytes: float
@@ -74,7 +74,7 @@ def amounts(report: Report, quantity: str, target: Mapping[str, Any] | None) -> 
 _BY_ROW = ("flops", "bytes", "seconds", "equations")
 
 
-def _alive_at_peak(report: Report, _: Mapping[str, Any]) -> list[tuple[Place, float]]:
+def _alive_at_peak(report: Report, _: Mapping[str, Any]) -> list[tuple[UserLine, float]]:
     """The values of xlamini's own plan that are alive at its peak: the compiler's buffers have no lines."""
     memory = report["memory"]
     if memory is None or not memory["moments"]:
@@ -84,22 +84,22 @@ def _alive_at_peak(report: Report, _: Mapping[str, Any]) -> list[tuple[Place, fl
     return [(place_of(report, v["made"]), v["bytes"]) for v in alive if v["made"] is not None]
 
 
-def _kernels(report: Report, target: Mapping[str, Any]) -> list[tuple[Place, float]]:
+def _kernels(report: Report, target: Mapping[str, Any]) -> list[tuple[UserLine, float]]:
     return [(place_of(report, next(iter(k["rows"]), None)), 1) for k in target.get("kernels") or ()]
 
 
-def _collectives(report: Report, target: Mapping[str, Any]) -> list[tuple[Place, float]]:
+def _collectives(report: Report, target: Mapping[str, Any]) -> list[tuple[UserLine, float]]:
     return [(_collective_place(report, c), 1) for c in target.get("collectives") or ()]
 
 
-def _collective_place(report: Report, collective: Mapping[str, Any]) -> Place:
+def _collective_place(report: Report, collective: Mapping[str, Any]) -> UserLine:
     if collective["row"] is not None:
         return place_of(report, collective["row"])
     file, _, line = collective["line"].rpartition(":")
-    return Place(file, "", int(line), "") if file and line.isdigit() else NOWHERE
+    return UserLine(file, "", int(line), "") if file and line.isdigit() else NOWHERE
 
 
-_PARTS: dict[str, Callable[[Report, Mapping[str, Any]], list[tuple[Place, float]]]] = {
+_PARTS: dict[str, Callable[[Report, Mapping[str, Any]], list[tuple[UserLine, float]]]] = {
     "peak": _alive_at_peak,
     "temporaries": _alive_at_peak,
     "kernels": _kernels,
@@ -110,7 +110,7 @@ _PARTS: dict[str, Callable[[Report, Mapping[str, Any]], list[tuple[Place, float]
 class Mover(NamedTuple):
     """The line whose share of a quantity has changed most, or that has the most where there is no earlier report."""
 
-    place: Place
+    place: UserLine
     before: float | None
     after: float
 

@@ -62,8 +62,8 @@ class _Program:
 def match_equations(before: Report, after: Report) -> dict[int, int]:
     """For each row of the final program after that has a partner: the row before."""
     old, new = _Program(before), _Program(after)
-    _spread(old, new, _pair_groups(old, new, equal=True))
-    _spread(old, new, _pair_groups(old, new, equal=False))
+    _pair_neighbours(old, new, _pair_groups(old, new, equal=True))
+    _pair_neighbours(old, new, _pair_groups(old, new, equal=False))
     return new.partners
 
 
@@ -82,7 +82,7 @@ def _pair_groups(old: _Program, new: _Program, equal: bool) -> list[tuple[int, i
     return [_pair(old, new, b, a) for b, a in sorted(found, key=lambda pair: pair[1])]
 
 
-def _spread(old: _Program, new: _Program, pairs: Sequence[tuple[int, int]]) -> None:
+def _pair_neighbours(old: _Program, new: _Program, pairs: Sequence[tuple[int, int]]) -> None:
     """Pair the neighbours of pairs, and theirs."""
     queue = deque(pairs)
     while queue:

@@ -16,7 +16,7 @@ from xlamini.core.flags import config
 from xlamini.core.program.call_graph import call_graph
 
 
-class Rewrite(NamedTuple):
+class RecordedRewrite(NamedTuple):
     """One rewrite: its name, the program that it took, those that it gave, and its seconds."""
 
     name: str
@@ -29,14 +29,14 @@ class Recorder:
     """What a thread's flag `recorder` holds while a program is inspected."""
 
     def __init__(self) -> None:
-        self.rewrites: list[Rewrite] = []
+        self.rewrites: list[RecordedRewrite] = []
         self._traces: list[tuple[dict[Any, Any], Any]] = []
 
     def rewritten(self, phase: Phase) -> None:
         """Note what a rewrite took and gave, unless it is part of another one."""
         if not _is_inside(phase):
             fun, jaxpr, result = phase.program
-            self.rewrites.append(Rewrite(fun.__name__, jaxpr, _jaxprs(result), phase.seconds))
+            self.rewrites.append(RecordedRewrite(fun.__name__, jaxpr, _jaxprs(result), phase.seconds))
 
     def traced(self, traces: dict[Any, Any], key: Any) -> None:
         """Note that a jitted function keeps a trace for this recorder."""
@@ -47,7 +47,7 @@ class Recorder:
         for traces, key in self._traces:
             traces.pop(key, None)
 
-    def of_programs(self, programs: Sequence[Jaxpr]) -> list[Rewrite]:
+    def of_programs(self, programs: Sequence[Jaxpr]) -> list[RecordedRewrite]:
         """The rewrites of whole programs that changed something, in their order; `programs` are those lowered."""
         changing = [r for r in self.rewrites if r.taken.name and any(made is not r.taken for made in r.given)]
         every = [*programs, *(program for r in changing for program in (r.taken, *r.given))]

@@ -26,7 +26,7 @@ def results_of(lowered: Lowered) -> list[dict[str, Any]]:
 
 
 def _typed(name: str, aval: ShapedArray, where: Any) -> dict[str, Any]:
-    spec = getattr(where, "spec", None) if where is not None else aval.split and aval.split.spec
+    spec = getattr(where, "spec", None) if where is not None else aval.explicit_sharding and aval.explicit_sharding.spec
     return {
         "name": name,
         "type": aval.str_short(),

@@ -11,7 +11,7 @@ _USE = re.compile(r" loc\((#loc\d*|.*)\)$")
 _NAME = re.compile(r'^"((?:[^"\\]|\\.)*)"')
 
 
-class Text(NamedTuple):
+class ModuleText(NamedTuple):
     """The lines of a module, and the operation name of each."""
 
     lines: list[str]
@@ -19,12 +19,12 @@ class Text(NamedTuple):
     count: int
 
 
-def text_of(lowered: Lowered) -> Text:
+def text_of(lowered: Lowered) -> ModuleText:
     """The module of a lowered program."""
     return split(lowered.as_text(debug_info=True))
 
 
-def split(text: str) -> Text:
+def split(text: str) -> ModuleText:
     """The lines of a module with debug information; the definitions of locations are left out."""
     found = [match.groups() for match in map(_DEFINITION.match, text.splitlines()) if match]
     names = {location: _name(value) for location, value in found}
@@ -35,7 +35,7 @@ def split(text: str) -> Text:
         use = _USE.search(line)
         lines.append(line[: use.start()] if use else line)
         marks.append(names.get(use[1], _name(use[1])) if use else "")
-    return Text(lines, marks, sum(" = " in line for line in lines))
+    return ModuleText(lines, marks, sum(" = " in line for line in lines))
 
 
 def _name(location: str) -> str:

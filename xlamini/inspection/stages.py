@@ -6,8 +6,8 @@ from typing import Any
 
 from xlamini.core import Equation, Jaxpr
 from xlamini.core.program.printing import lines_with_equations
-from xlamini.inspection.recording import Rewrite
-from xlamini.inspection.stablehlo import Text
+from xlamini.inspection.recording import RecordedRewrite
+from xlamini.inspection.stablehlo import ModuleText
 from xlamini.inspection.table import Table
 from xlamini.inspection.xla.hlo import label_of
 
@@ -42,7 +42,7 @@ class Stages:
         self.found.append(_stage("jaxpr", title, lines, marks, len(rows), **facts))
         return number
 
-    def add_rewrite(self, rewrite: Rewrite) -> None:
+    def add_rewrite(self, rewrite: RecordedRewrite) -> None:
         """Add the programs that a rewrite gave, and the one that it took if it is not there."""
         taken = self.add_traced(rewrite.taken)
         for part, program in zip(_parts(rewrite), rewrite.given, strict=True):
@@ -55,7 +55,7 @@ class Stages:
         has_name = any(stage["title"] == title for stage in self.found)
         return self.add(program, f"{title}, with what rewrites gave" if has_name else title)
 
-    def add_stablehlo(self, text: Text, platform: str, final: int, **facts: Any) -> int:
+    def add_stablehlo(self, text: ModuleText, platform: str, final: int, **facts: Any) -> int:
         """Add the module that was made of the stage `final` for a target; the number of its stage."""
         row_of = self.row_of_label(final)
         marks = [_numbers(row_of(label) for label in [label_of(name)] if label) for name in text.names]
@@ -81,7 +81,7 @@ def _numbers(rows: Iterable[int | None]) -> list[int]:
     return [row for row in rows if row is not None]
 
 
-def _parts(rewrite: Rewrite) -> list[str]:
+def _parts(rewrite: RecordedRewrite) -> list[str]:
     """What tells the programs of one rewrite apart: linearization gives two."""
     if rewrite.name == "linearize" and len(rewrite.given) == 2:
         return [", primal", ", tangent"]

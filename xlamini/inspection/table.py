@@ -21,13 +21,13 @@ from xlamini.core.program.form_call import original
 from xlamini.core.program.jaxpr import Provenance, subjaxprs
 from xlamini.primitives.base.elementwise import Elementwise
 from xlamini.staging.call.higher_order import HigherOrder
-from xlamini.staging.compile.cost_report import Place, direction_of
+from xlamini.staging.compile.cost_report import RunContext, direction_of
 
 NOTHING = Cost(0, 0)
 
 
 @dataclasses.dataclass(slots=True)
-class Row:
+class EquationRow:
     """One equation; the fields are those of the schema."""
 
     stage: int
@@ -56,7 +56,7 @@ class Inner(NamedTuple):
 
     jaxpr: Jaxpr
     depth: int
-    place: Place
+    place: RunContext
 
 
 class Files:
@@ -73,7 +73,7 @@ class Table:
     """All rows, and where each equation is among them: in the newest program that has it."""
 
     def __init__(self) -> None:
-        self.rows: list[Row] = []
+        self.rows: list[EquationRow] = []
         self.files = Files()
         self.row_of: dict[Equation, int] = {}
         self._programs: list[Jaxpr] = []  # whose equations are keys above; without them another could have their id
@@ -85,13 +85,13 @@ class Table:
         """Add the equations of a program, those of inner jaxprs behind the equation that holds them; their rows."""
         self._programs.append(program)
         walk = _Walk(self, stage, program)
-        walk.visit(Inner(program, 0, Place()))
+        walk.visit(Inner(program, 0, RunContext()))
         self._made_by.update(walk.made_by)
         return walk.rows
 
     def columns(self) -> dict[str, list[Any]]:
         """The rows as the schema has them: a list for each field."""
-        names = [field.name for field in dataclasses.fields(Row)]
+        names = [field.name for field in dataclasses.fields(EquationRow)]
         columns = {name: [getattr(row, name) for row in self.rows] for name in names}
         columns["rule"] = [rule and rule._asdict() for rule in columns["rule"]]
         return columns
@@ -158,11 +158,11 @@ class _Walk:
         self.makers.update(dict.fromkeys(eqn.outvars, number))
         self.rows[eqn] = number
 
-    def _row(self, eqn: Equation, inner: Inner, parent: int | None) -> Row:
+    def _row(self, eqn: Equation, inner: Inner, parent: int | None) -> EquationRow:
         provenance, source, runs = eqn.provenance, eqn.provenance.source, self.runs[inner.jaxpr]
         cost = NOTHING if called(eqn) else self.table.cost_of(eqn)
         name = original(eqn).primitive.name
-        return Row(
+        return EquationRow(
             stage=self.stage,
             label=f"{name}#e{self.paths[inner.jaxpr]}{eqn.id}",
             primitive=name,
@@ -197,7 +197,7 @@ def _inside(eqn: Equation, outer: Inner) -> Iterator[Inner]:
     if not primitive.higher_order:
         return
     recomputes = outer.place.recomputes or (isinstance(primitive, HigherOrder) and primitive.recomputes(eqn.params))
-    place = Place(1, recomputes, direction_of(eqn, outer.place) == "backward")
+    place = RunContext(1, recomputes, direction_of(eqn, outer.place) == "backward")
     for jaxpr in subjaxprs(eqn):
         yield Inner(jaxpr, outer.depth + 1, place)
 

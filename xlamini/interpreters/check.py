@@ -17,7 +17,7 @@ from xlamini.core.program.bindable import further
 from xlamini.core.program.jaxpr import Provenance, derived
 from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.bindings import bound, builder, read
-from xlamini.interpreters.error_values import Part, Trail
+from xlamini.interpreters.error_values import ErrorPart, Trail
 from xlamini.interpreters.roles import role_of
 
 Errors = frozenset[str]
@@ -28,9 +28,9 @@ class Checked(NamedTuple):
     """A checked jaxpr, and how its last outputs make an error."""
 
     jaxpr: Jaxpr
-    error: Part
+    error: ErrorPart
 
-    def parted(self, outs: Sequence[Any]) -> tuple[list[Any], Part]:
+    def split_outputs(self, outs: Sequence[Any]) -> tuple[list[Any], ErrorPart]:
         """The outputs and the error, of a run."""
         count = len(outs) - len(self.error.values)
         return list(outs[:count]), self.error.rebuilt(outs[count:])
@@ -50,7 +50,7 @@ def check(jaxpr: Jaxpr, errors: Errors) -> Checked:
     return Checked(result, error.of_types(result.out_avals[len(jaxpr.outvars) :]))
 
 
-def push_check(jaxpr: Jaxpr, operands: Values, errors: Errors) -> tuple[list[Any], Part]:
+def push_check(jaxpr: Jaxpr, operands: Values, errors: Errors) -> tuple[list[Any], ErrorPart]:
     """The outputs, and the error of all equations together."""
     env, target, trail = bound(jaxpr, operands), builder(), Trail()
     primals: dict[Provenance, Equation] = {}

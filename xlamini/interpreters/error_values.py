@@ -27,7 +27,7 @@ from xlamini.primitives.shape.shape import broadcast_in_dim, expand_dims, reshap
 _INT32 = np.dtype(np.int32)
 
 
-class Loop(NamedTuple):
+class ErrorLoop(NamedTuple):
     """What runs its jaxpr several times, and what its turn in an error is.
 
     That is the number of an "iteration"; of a "lane" or a "device", flat, whose dimensions have names and sizes; or of
@@ -47,7 +47,7 @@ class Site(NamedTuple):
     shape: Shape
     start: int = 0
     count: int = 0
-    loops: tuple[Loop, ...] = ()
+    loops: tuple[ErrorLoop, ...] = ()
     role: str = ""
     """Whether the equation computes a primal value, a tangent or a cotangent."""
 
@@ -56,7 +56,7 @@ class Site(NamedTuple):
         return self._replace(eqn=self.eqn or eqn)
 
 
-class Part(NamedTuple):
+class ErrorPart(NamedTuple):
     """The error of a program, or of a part of one."""
 
     sites: tuple[Site, ...]
@@ -76,11 +76,11 @@ class Part(NamedTuple):
         """The types of the values."""
         return [aval_of(x) for x in self.values]
 
-    def of_types(self, avals: Sequence[ShapedArray]) -> Part:
+    def of_types(self, avals: Sequence[ShapedArray]) -> ErrorPart:
         """An error that has types only, of a program that does not run yet."""
         return self.rebuilt([Var(a) for a in avals])
 
-    def rebuilt(self, values: Sequence[Any]) -> Part:
+    def rebuilt(self, values: Sequence[Any]) -> ErrorPart:
         """An error of the same program with other values."""
         if not self.sites:
             return self
@@ -88,16 +88,16 @@ class Part(NamedTuple):
         split = len(self.trips)
         return self._replace(code=code, at=at, trips=tuple(rest[:split]), payload=tuple(rest[split:]))
 
-    def within(self, loop: Loop) -> Part:
+    def within(self, loop: ErrorLoop) -> ErrorPart:
         """The error as that of a loop, whose trips have got a further entry in front."""
         return self._replace(sites=tuple(s._replace(loops=(loop, *s.loops)) for s in self.sites))
 
-    def of(self, eqn: Equation) -> Part:
+    def of(self, eqn: Equation) -> ErrorPart:
         """The error as that of this equation, where its sites name none."""
         return self._replace(sites=tuple(s.of(eqn) for s in self.sites))
 
 
-NOTHING = Part((), None, None)
+NOTHING = ErrorPart((), None, None)
 """The error of what cannot fail."""
 
 
@@ -137,7 +137,7 @@ class Trail:
         self.payload += payload
         self.at, self.passed = one_more(self.at, self.passed, found)
 
-    def add(self, part: Part) -> None:
+    def add(self, part: ErrorPart) -> None:
         """Add the error of a part of the program."""
         if not part.sites:
             return
@@ -151,19 +151,19 @@ class Trail:
         self.passed = add(self.passed, more)
         self._add_trips(part, is_first)
 
-    def _add_trips(self, part: Part, is_first: Any) -> None:
+    def _add_trips(self, part: ErrorPart, is_first: Any) -> None:
         depth = max(depth_of([part]), aval_of(self.trips[0]).shape[0] if self.trips else 0)
         if part.trips:
             before = _padded(self.trips, depth)
             self.trips = (where(is_first, *_padded(part.trips, depth), *before),)
 
-    def error(self) -> Part:
+    def error(self) -> ErrorPart:
         """The error of the whole program."""
         if not self.sites:
             return NOTHING
         bad = lt(self.at, number(NOWHERE))
         code = where(bad, add(self.passed, number(1)), number(0))
-        return Part(tuple(self.sites), code, where(bad, self.at, number(0)), self.trips, tuple(self.payload))
+        return ErrorPart(tuple(self.sites), code, where(bad, self.at, number(0)), self.trips, tuple(self.payload))
 
 
 def _has_numbers(x: Any) -> bool:
@@ -192,7 +192,7 @@ def at_position(x: Any, at: Any, rank: int) -> Any:
 # --- errors of programs
 
 
-def merged(parts: Sequence[Part]) -> Part:
+def merged(parts: Sequence[ErrorPart]) -> ErrorPart:
     """The error of programs that run one after the other: that of the first one that failed."""
     found = [p for p in parts if p.sites]
     if len(found) == 1:
@@ -203,12 +203,12 @@ def merged(parts: Sequence[Part]) -> Part:
     return trail.error()
 
 
-def depth_of(parts: Sequence[Part]) -> int:
+def depth_of(parts: Sequence[ErrorPart]) -> int:
     """How deep the checks of these parts are in loops."""
     return max((aval_of(p.trips[0]).shape[0] for p in parts if p.trips), default=0)
 
 
-def padded(part: Part, depth: int) -> tuple[Any, ...]:
+def padded(part: ErrorPart, depth: int) -> tuple[Any, ...]:
     """The trips of an error as one vector of this length; none for length 0."""
     return _padded(part.trips, depth) if depth else ()
 
@@ -220,7 +220,7 @@ def _padded(trips: tuple[Any, ...], depth: int) -> tuple[Any, ...]:
     return (pad(trips[0], number(0), [(0, missing, 0)]) if missing else trips[0],)
 
 
-def in_turn(part: Part, turn: Any) -> Part:
+def with_turn(part: ErrorPart, turn: Any) -> ErrorPart:
     """The error of one turn of a loop: its trips begin with the number of the turn."""
     if not part.sites:
         return part
@@ -228,29 +228,31 @@ def in_turn(part: Part, turn: Any) -> Part:
     return part._replace(trips=(concatenate([head, *part.trips], 0) if part.trips else head,))
 
 
-def earlier(first: Part, second: Part) -> Part:
+def merge_first(first: ErrorPart, second: ErrorPart) -> ErrorPart:
     """The first error if there is one, else the second, of the same program; both may be those of several lanes."""
     has = gt(first.code, number(0))
-    return first.rebuilt([where(_spread(has, x), x, y) for x, y in zip(first.values, second.values, strict=True)])
+    return first.rebuilt([where(_broadcast(has, x), x, y) for x, y in zip(first.values, second.values, strict=True)])
 
 
-def gated(part: Part, condition: Any) -> Part:
+def gated(part: ErrorPart, condition: Any) -> ErrorPart:
     """The error where the scalar condition holds, else none."""
     return part._replace(code=where(condition, part.code, number(0))) if part.sites else part
 
 
-def of_lanes(part: Part) -> Part:
+def of_lanes(part: ErrorPart) -> ErrorPart:
     """The error of the first of several lanes that has one, with its number as a turn; there may be no lanes."""
     if not part.sites or not (lanes := aval_of(part.code).shape):
         return part
-    return in_turn(of_any(part, lanes), first_lane(gt(part.code, number(0)))).within(Loop("lane", sizes_of(lanes)))
+    return with_turn(of_any(part, lanes), first_lane(gt(part.code, number(0)))).within(
+        ErrorLoop("lane", sizes_of(lanes))
+    )
 
 
-def of_active(part: Part, active: Any) -> Part:
+def of_active(part: ErrorPart, active: Any) -> ErrorPart:
     """The error of a program in which idle lanes compute with the values of the first active one."""
     if not part.sites:
         return part
-    return in_turn(part, first_lane(active)).within(Loop("active", sizes_of(aval_of(active).shape)))
+    return with_turn(part, first_lane(active)).within(ErrorLoop("active", sizes_of(aval_of(active).shape)))
 
 
 def first_lane(mask: Any) -> Any:
@@ -263,7 +265,7 @@ def sizes_of(lanes: Sequence[int]) -> tuple[tuple[str, int], ...]:
     return tuple((f"dimension {d}", size) for d, size in enumerate(lanes))
 
 
-def of_any(part: Part, lanes: Sequence[int]) -> Part:
+def of_any(part: ErrorPart, lanes: Sequence[int]) -> ErrorPart:
     """The error of the first of several lanes that has one; `lanes` are the leading dimensions of all values."""
     if not part.sites or not lanes:
         return part
@@ -271,24 +273,24 @@ def of_any(part: Part, lanes: Sequence[int]) -> Part:
     return part.rebuilt([at_position(x, at, len(lanes)) for x in part.values])
 
 
-def of_turns(part: Part) -> Part:
+def of_turns(part: ErrorPart) -> ErrorPart:
     """The error of the first of several turns that has one, which are the leading dimension of all values."""
     size = aval_of(part.code).shape[0]
     first = first_bad(gt(part.code, number(0)), "true")
     one = part.rebuilt([at_position(x, first, 1) for x in part.values])
-    return in_turn(one, where(lt(first, number(size)), first, number(0)))
+    return with_turn(one, where(lt(first, number(size)), first, number(0)))
 
 
-def nothing_yet(part: Part, lanes: Sequence[int] = ()) -> Part:
+def empty_error(part: ErrorPart, lanes: Sequence[int] = ()) -> ErrorPart:
     """The error of a program that has not failed, in the types of `part`, with leading dimensions `lanes`."""
     axes = frozenset().union(*[a.vma for a in part.types])
     return part.rebuilt([_nothing(a, lanes, axes) for a in part.types])
 
 
-def alike(part: Part, lanes: Sequence[int] = ()) -> Part:
-    """The error in the types of `nothing_yet`: strongly typed, repeated for all lanes, varying alike."""
+def with_common_types(part: ErrorPart, lanes: Sequence[int] = ()) -> ErrorPart:
+    """The error in the types of `empty_error`: strongly typed, repeated for all lanes, varying alike."""
     axes = frozenset().union(*[a.vma for a in part.types])
-    return part.rebuilt([_alike(x, lanes, axes) for x in part.values])
+    return part.rebuilt([_with_common_type(x, lanes, axes) for x in part.values])
 
 
 def _nothing(aval: ShapedArray, lanes: Sequence[int], axes: frozenset[Any]) -> Any:
@@ -296,13 +298,13 @@ def _nothing(aval: ShapedArray, lanes: Sequence[int], axes: frozenset[Any]) -> A
     return hooks.cast_varying(x, axes) if axes else x
 
 
-def _alike(x: Any, lanes: Sequence[int], axes: frozenset[Any]) -> Any:
+def _with_common_type(x: Any, lanes: Sequence[int], axes: frozenset[Any]) -> Any:
     x = convert(x, aval_of(x).dtype)
     for size in reversed(lanes):
         x = move_batch_dim(x, size, None, 0)
     return hooks.cast_varying(x, axes) if axes else x
 
 
-def _spread(has: Any, x: Any) -> Any:
+def _broadcast(has: Any, x: Any) -> Any:
     shape, rank = aval_of(x).shape, aval_of(has).ndim
     return has if rank in (0, len(shape)) else broadcast_in_dim(has, shape, tuple(range(rank)))

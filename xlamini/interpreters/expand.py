@@ -103,7 +103,10 @@ def _with_typed_parts(x: Any, aval: HiAval) -> Any:
             f"the type {aval.ty}: lower_val returns {_shown(map(aval_of, parts))}, but lo_ty says {_shown(types)}; "
             "make the two agree"
         )
-    wanted = [lo if lo.split else lo.with_sharding(aval_of(x).split) for lo, x in zip(types, parts, strict=True)]
+    wanted = [
+        lo if lo.explicit_sharding else lo.with_sharding(aval_of(x).explicit_sharding)
+        for lo, x in zip(types, parts, strict=True)
+    ]
     typed = list(map(_as_typed, parts, wanted))
     return x if all(map(operator.is_, parts, typed)) else raised([aval], typed)[0]
 

@@ -39,13 +39,13 @@ def push_jet(
     jaxpr: Jaxpr, primals: Values, series: Sequence[Sequence[Any] | None], order: int
 ) -> tuple[list[Any], list[list[Any]]]:
     """The outputs and their derivatives up to `order`; an input with the series None is constant."""
-    steps = Steps(jaxpr, [terms is not None for terms in series])
+    steps = JetSteps(jaxpr, [terms is not None for terms in series])
     outs = steps.next_order(primals)
     found = [steps.next_order([terms and terms[k] for terms in series]) for k in range(order)]
     return outs, [[_dense(derivatives[i], a.aval) for derivatives in found] for i, a in enumerate(jaxpr.outvars)]
 
 
-class Steps:
+class JetSteps:
     """A program whose equations are differentiated one order at a time."""
 
     def __init__(self, jaxpr: Jaxpr, varying: Sequence[bool], provenance: Provenance | None = None):
@@ -85,7 +85,7 @@ class Steps:
                 self._add(eqn, found)
         target.environment = before
 
-    def _add(self, eqn: Equation, found: Found) -> None:
+    def _add(self, eqn: Equation, found: VaryingResults) -> None:
         for var, out, moves in zip(eqn.outvars, found.outs, found.varying, strict=True):
             if moves:
                 self.curves[var] = [out]
@@ -108,7 +108,7 @@ class Steps:
         return outs if eqn.primitive.multiple_results else [outs]
 
 
-class Found(NamedTuple):
+class VaryingResults(NamedTuple):
     """The results of an equation, which of them vary, and the rule of their derivatives."""
 
     outs: Values
@@ -124,7 +124,7 @@ def _dense(value: Any, aval: Any) -> Any:
 # --- the rules of equations
 
 
-def _rule(steps: Steps, eqn: Equation) -> Found:
+def _rule(steps: JetSteps, eqn: Equation) -> VaryingResults:
     primitive = eqn.primitive
     if isinstance(primitive, CallLike) and not primitive.has_own_jvp(eqn.params):
         return _call(steps, eqn, eqn.params[primitive.called])
@@ -140,23 +140,23 @@ def _rule(steps: Steps, eqn: Equation) -> Found:
         rule = _by_leibniz(steps, eqn)
     else:
         rule = _by_tangent(steps, eqn, tangent.program, needed)
-    return Found(outs, tangent.nonzero_out, lambda order: scatter_where(tangent.nonzero_out, rule(order)))
+    return VaryingResults(outs, tangent.nonzero_out, lambda order: scatter_where(tangent.nonzero_out, rule(order)))
 
 
-def _call(steps: Steps, eqn: Equation, jaxpr: Jaxpr) -> Found:
+def _call(steps: JetSteps, eqn: Equation, jaxpr: Jaxpr) -> VaryingResults:
     """A call: the called program, in place."""
-    inner = Steps(jaxpr, [a in steps.curves for a in eqn.invars], derived("jet", eqn))
+    inner = JetSteps(jaxpr, [a in steps.curves for a in eqn.invars], derived("jet", eqn))
     outs = inner.next_order(read(steps.env, eqn.invars))
     varying = [a in inner.curves for a in jaxpr.outvars]
-    return Found(outs, varying, lambda order: inner.next_order(_at(steps, eqn.invars, order)))
+    return VaryingResults(outs, varying, lambda order: inner.next_order(_at(steps, eqn.invars, order)))
 
 
-def _at(steps: Steps, atoms: Sequence[Any], order: int) -> list[Any]:
+def _at(steps: JetSteps, atoms: Sequence[Any], order: int) -> list[Any]:
     """The derivatives of values, of one order; None for a constant."""
     return [steps.curves[a][order] if a in steps.curves else None for a in atoms]
 
 
-def _stated(steps: Steps, eqn: Equation) -> Rule:
+def _stated(steps: JetSteps, eqn: Equation) -> Rule:
     """The rule that the primitive states."""
 
     def rule(order: int) -> Values:
@@ -205,7 +205,7 @@ class Needed(NamedTuple):
     varies: bool
 
 
-def _needed(steps: Steps, eqn: Equation, tangent: Tangent) -> list[Needed]:
+def _needed(steps: JetSteps, eqn: Equation, tangent: Tangent) -> list[Needed]:
     """The inputs of the tangent program: operands, tangents, results."""
     operands = [Needed(a, 0, a in steps.curves) for a in eqn.invars if type(a) is Var]
     tangents = [Needed(n.var, 1, True) for n in operands if n.varies]
@@ -213,9 +213,9 @@ def _needed(steps: Steps, eqn: Equation, tangent: Tangent) -> list[Needed]:
     return [n for n, used in zip([*operands, *tangents, *results], tangent.used, strict=True) if used]
 
 
-def _by_tangent(steps: Steps, eqn: Equation, program: Jaxpr, needed: Sequence[Needed]) -> Rule:
+def _by_tangent(steps: JetSteps, eqn: Equation, program: Jaxpr, needed: Sequence[Needed]) -> Rule:
     """The derivatives of the tangent program, one order lower."""
-    inner = Steps(program, [n.varies for n in needed], derived("jet", eqn))
+    inner = JetSteps(program, [n.varies for n in needed], derived("jet", eqn))
 
     def rule(order: int) -> Values:
         curves = steps.curves
@@ -224,7 +224,7 @@ def _by_tangent(steps: Steps, eqn: Equation, program: Jaxpr, needed: Sequence[Ne
     return rule
 
 
-def _by_map(steps: Steps, eqn: Equation, program: Jaxpr, needed: Sequence[Needed]) -> Rule:
+def _by_map(steps: JetSteps, eqn: Equation, program: Jaxpr, needed: Sequence[Needed]) -> Rule:
     """The tangent program of an equation that is linear in all that varies."""
     provenance = derived("jet", eqn)
 
@@ -240,7 +240,7 @@ def _inlined(program: Jaxpr, values: Values, provenance: Provenance) -> list[Any
     return builder().inline(program, typed, provenance)
 
 
-def _is_bilinear(steps: Steps, eqn: Equation) -> bool:
+def _is_bilinear(steps: JetSteps, eqn: Equation) -> bool:
     """Whether exactly two operands vary, and the derivative in each is the equation with the tangent in its place."""
     moving = [a for a in eqn.invars if type(a) is Var]
     varying = [i for i, a in enumerate(moving) if a in steps.curves]
@@ -258,7 +258,7 @@ def _maps_as_it_is(eqn: Equation, moving: Sequence[Var], position: int) -> bool:
     return reads_others_and_tangent and read_once and tangent.program.outvars == eqns[0].outvars
 
 
-def _by_leibniz(steps: Steps, eqn: Equation) -> Rule:
+def _by_leibniz(steps: JetSteps, eqn: Equation) -> Rule:
     """The sum over i of comb(n, i) f(derivative i of one operand, derivative n - i of the other one)."""
 
     def rule(order: int) -> Values:
@@ -268,7 +268,7 @@ def _by_leibniz(steps: Steps, eqn: Equation) -> Rule:
     return rule
 
 
-def _product(steps: Steps, eqn: Equation, first: int, second: int) -> Any:
+def _product(steps: JetSteps, eqn: Equation, first: int, second: int) -> Any:
     orders = iter((first, second))
     operands = [steps.curves[a][next(orders)] if a in steps.curves else read(steps.env, [a])[0] for a in eqn.invars]
     target = builder()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from xlamini.core import Jaxpr, Var, once, subjaxprs
 from xlamini.core.program.jaxpr import Equation
-from xlamini.core.program.key_uses import NO_USES, Consumed, KeyUses, Part, Path, Reuse, overlap
+from xlamini.core.program.key_uses import NO_USES, Consumed, KeyPart, KeyUses, Path, Reuse, overlap
 
 
 @once
@@ -42,9 +42,9 @@ class _Keys:
         consumed = [Consumed(numbers[v], path) for v, uses in self.consumed.items() if v in numbers for path, _ in uses]
         return KeyUses(tuple(consumed), tuple(self._parts(numbers)), tuple(self.reuses))
 
-    def _parts(self, numbers: dict[Var, int]) -> list[Part]:
+    def _parts(self, numbers: dict[Var, int]) -> list[KeyPart]:
         outs = [(i, *self._origin(v)) for i, v in enumerate(self.jaxpr.outvars) if isinstance(v, Var)]
-        return [Part(i, numbers[v], path) for i, v, path in outs if v in numbers]
+        return [KeyPart(i, numbers[v], path) for i, v, path in outs if v in numbers]
 
     def _origin(self, var: Var) -> tuple[Var, Path]:
         return self.origins.get(var, (var, ()))

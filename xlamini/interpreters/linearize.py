@@ -35,7 +35,7 @@ class Linearized(NamedTuple):
     def num_residuals(self) -> int:
         return len(self.sources)
 
-    def parted(self, inputs: Values, results: Values) -> tuple[list[Any], list[Any]]:
+    def split_outputs(self, inputs: Values, results: Values) -> tuple[list[Any], list[Any]]:
         """The outputs and the residuals, from the inputs and results of `primal`."""
         return list(results[: len(self.nonzero_out)]), gather_residuals(self.sources, inputs, results)
 

@@ -33,7 +33,7 @@ class Parted(NamedTuple):
     def num_residuals(self) -> int:
         return len(self.sources)
 
-    def parted(self, inputs: Values, results: Values) -> tuple[list[Any], list[Any]]:
+    def split_outputs(self, inputs: Values, results: Values) -> tuple[list[Any], list[Any]]:
         """The known outputs and the residuals, from the inputs and results of `known`."""
         count = len(self.unknown_out) - sum(self.unknown_out)
         return list(results[:count]), gather_residuals(self.sources, inputs, results)

@@ -39,7 +39,9 @@ def physical_aval(aval: ShapedArray) -> ShapedArray:
     if not is_extended(aval):
         return aval
     words = ShapedArray((*aval.shape, *aval.dtype.physical_shape), aval.dtype.physical_dtype)
-    split = aval.split and aval.split.with_entries((*aval.split.entries, *[()] * len(aval.dtype.physical_shape)))
+    split = aval.explicit_sharding and aval.explicit_sharding.with_entries(
+        (*aval.explicit_sharding.entries, *[()] * len(aval.dtype.physical_shape))
+    )
     return words.varying(aval.vma).with_sharding(split).in_space(aval.memory_space)
 
 

@@ -30,7 +30,7 @@ from xlamini.core.errors import MissingRule
 from xlamini.core.program.bindable import further
 from xlamini.core.program.jaxpr import derived
 from xlamini.core.program.tangents import Linear, dual_aval
-from xlamini.core.tracing.concretization import Unknown, values_together
+from xlamini.core.tracing.concretization import UnknownValue, values_together
 from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.bindings import builder, read
 from xlamini.interpreters.jvp import Mask, instantiate_marked, scatter_where
@@ -150,7 +150,7 @@ def _pull_back(pending: Sequence[Equation], env: dict[Var, Any], cts: Cotangents
 
 def _evaluate(cts: Cotangents) -> None:
     """Run the backward pass up to here, so that the cotangents are arrays, which the rest of it takes as inputs."""
-    with suppress(Unknown):  # an effect is to be had first
+    with suppress(UnknownValue):  # an effect is to be had first
         cts.update(zip(cts, values_together(list(cts.values())), strict=True))
 
 

@@ -21,7 +21,7 @@ from xlamini.lowering.call_depth import is_too_deep
 from xlamini.lowering.frontend_attributes import add_attributes
 from xlamini.lowering.fusion_cuts import noinline_calls
 from xlamini.lowering.mlir import Interned, lowering_recipes
-from xlamini.lowering.replay import Body, Constant, Part, Step, Tape, recipe_key
+from xlamini.lowering.replay import Constant, EmittedOperation, FunctionCall, RecipeBlock, Tape, recipe_key
 from xlamini.lowering.specialize import specialize_part
 from xlamini.lowering.terms import constrained, has_typed_shardings
 
@@ -103,7 +103,7 @@ class Context:
                 fill(region)
             return results
         bodies = [tape.body(fill, region) for fill, region in zip(regions, made.regions, strict=True)]
-        tape.operation(Step(name, (), types, attrs, bodies), operands, results)
+        tape.operation(EmittedOperation(name, (), types, attrs, bodies), operands, results)
         return results
 
     def current_token(self) -> Value:
@@ -260,7 +260,7 @@ class Context:
         results = self.many("func.call", operands, types, callee=symbol, **attributes)
         self.tape = tape
         if tape is not None:
-            tape.operation(Part(jaxpr, (), name, noinline), operands, results)
+            tape.operation(FunctionCall(jaxpr, (), name, noinline), operands, results)
         return results
 
     def function(self, jaxpr: Jaxpr, name: str) -> ir.Attribute:
@@ -327,7 +327,7 @@ class Context:
         """Replay the steps of a recipe; `values` starts with the operands, and the results are appended."""
         create, location, insertion = ir.Operation.create, self.location, self.insertion
         for step in steps:
-            if type(step) is not Step:
+            if type(step) is not EmittedOperation:
                 self._follow_step(step, values)
                 continue
             name, operands, types, attributes, bodies = step
@@ -341,14 +341,14 @@ class Context:
                 values.extend(made.results)
         return [values[i] for i in results]
 
-    def _follow_step(self, step: Constant | Part, values: list[Value]) -> None:
-        if isinstance(step, Part):
+    def _follow_step(self, step: Constant | FunctionCall, values: list[Value]) -> None:
+        if isinstance(step, FunctionCall):
             values.extend(self.part(step.jaxpr, [values[i] for i in step.operands], step.name, step.noinline))
         else:
             found = self.constants.get(step.key)
             values.append(self.constant(step.array, step.aval) if found is None else found)
 
-    def _follow_bodies(self, bodies: Sequence[Body], regions: Sequence[ir.Region], values: list[Value]) -> None:
+    def _follow_bodies(self, bodies: Sequence[RecipeBlock], regions: Sequence[ir.Region], values: list[Value]) -> None:
         for body, region in zip(bodies, regions, strict=True):
 
             def write(arguments: list[Value], steps: Sequence[Any] = body.steps) -> None:

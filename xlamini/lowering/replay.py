@@ -17,14 +17,14 @@ from xlamini.core.program.jaxpr import EquationKind
 Value = Any
 
 
-class Step(NamedTuple):
+class EmittedOperation(NamedTuple):
     """An operation; `operands` are value numbers, `bodies` the blocks of its regions."""
 
     name: str
     operands: Sequence[int]
     types: Sequence[ir.Type]
     attributes: dict[str, ir.Attribute] | None
-    bodies: Sequence[Body]
+    bodies: Sequence[RecipeBlock]
 
 
 class Constant(NamedTuple):
@@ -35,7 +35,7 @@ class Constant(NamedTuple):
     aval: ShapedArray
 
 
-class Part(NamedTuple):
+class FunctionCall(NamedTuple):
     """A call of a module function that implements part of the equation."""
 
     jaxpr: Jaxpr
@@ -44,17 +44,17 @@ class Part(NamedTuple):
     noinline: bool
 
 
-class Body(NamedTuple):
+class RecipeBlock(NamedTuple):
     """A block: the types of its arguments, and its operations."""
 
     types: list[ir.Type]
-    steps: list[Step | Constant | Part]
+    steps: list[EmittedOperation | Constant | FunctionCall]
 
 
 class Recipe(NamedTuple):
     """The steps that a rule emitted, and the value numbers of its results."""
 
-    steps: Sequence[Step | Constant | Part]
+    steps: Sequence[EmittedOperation | Constant | FunctionCall]
     results: Sequence[int]
 
 
@@ -74,8 +74,8 @@ class Tape:
         """Whether the rule did something that cannot be replayed."""
         self._numbers: dict[int, int] = {}
         self._values = list(operands)  # referenced, so that no new value reuses the id of one of them
-        self._constants: dict[int, Body] = {}
-        self._body = Body([], [])
+        self._constants: dict[int, RecipeBlock] = {}
+        self._body = RecipeBlock([], [])
         for i, x in enumerate(operands):
             self._numbers[id(x)] = i
         # Two variables with one value here may have two values in the next equation.
@@ -91,14 +91,16 @@ class Tape:
         self._body.steps.append(step)
         self._add([value])
 
-    def operation(self, step: Step | Part, operands: Sequence[Value], results: Sequence[Value]) -> None:
+    def operation(
+        self, step: EmittedOperation | FunctionCall, operands: Sequence[Value], results: Sequence[Value]
+    ) -> None:
         """Record an operation, with the value numbers of its operands."""
         self._body.steps.append(step._replace(operands=self._numbers_of(operands)))
         self._add(results)
 
-    def body(self, fill: Callable[[ir.Region], None], region: ir.Region) -> Body:
+    def body(self, fill: Callable[[ir.Region], None], region: ir.Region) -> RecipeBlock:
         """Record the block that `fill(region)` emits."""
-        outer, self._body = self._body, Body([], [])
+        outer, self._body = self._body, RecipeBlock([], [])
         numbers, constants = dict(self._numbers), dict(self._constants)
         fill(region)
         inner, self._body = self._body, outer

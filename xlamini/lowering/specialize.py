@@ -31,7 +31,7 @@ Key = tuple[str, Platform, Any]
 """Of what a kind of equation remembers: its form on a platform, under the flags of tracing."""
 
 
-class Body(NamedTuple):
+class SpecializedBody(NamedTuple):
     """The program of a form."""
 
     jaxpr: Jaxpr
@@ -72,7 +72,7 @@ def _specialized(eqn: Equation, keys: Sequence[Key], within: Operation | None) -
     return _call(eqn, keys, bodies) if any(bodies) else eqn
 
 
-def _call(eqn: Equation, keys: Sequence[Key], bodies: Sequence[Body | None]) -> Equation:
+def _call(eqn: Equation, keys: Sequence[Key], bodies: Sequence[SpecializedBody | None]) -> Equation:
     found = {key[1].name: body for key, body in zip(keys, bodies, strict=True) if body is not None}
     params: Params = {
         "of": eqn,
@@ -91,7 +91,7 @@ def _with_jaxprs(eqn: Equation, fun: Callable[[Jaxpr], Jaxpr]) -> Equation:
     return Equation(eqn.primitive, eqn.invars, eqn.outvars, params, eqn.effects, eqn.provenance, eqn.id, eqn.kind)
 
 
-def _body(eqn: Equation, key: Key) -> Body | None:
+def _body(eqn: Equation, key: Key) -> SpecializedBody | None:
     """The program of the form of equations such as `eqn`, made once for its kind; None if it has no form."""
     kind = eqn.kind
     if kind is None or not kind.shared:
@@ -101,13 +101,13 @@ def _body(eqn: Equation, key: Key) -> Body | None:
     return kind.derived[key]
 
 
-def _traced(eqn: Equation, platform: Platform) -> Body | None:
+def _traced(eqn: Equation, platform: Platform) -> SpecializedBody | None:
     primitive, avals = eqn.primitive, [a.aval for a in eqn.invars]
     form = primitive.form(platform, avals, [v.aval for v in eqn.outvars], eqn.params)
     if form is None:
         return None
     jaxpr = _trace(form, avals, primitive)
-    return Body(specialize_part(jaxpr, (platform,), _operation(eqn)), form.is_formula)
+    return SpecializedBody(specialize_part(jaxpr, (platform,), _operation(eqn)), form.is_formula)
 
 
 def _trace(form: Form, avals: Sequence[ShapedArray], primitive: Primitive) -> Jaxpr:

@@ -16,7 +16,7 @@ def on_terms(ctx: Any, name: str, *operands: Any, out: ShapedArray, **attributes
 
     Operands that are not scalars are split and unreduced as the result is.
     """
-    split = out.split
+    split = out.explicit_sharding
     if split is None or not ctx.module.spans_devices or split.unreduced <= ctx.module.manual_axes:
         return ctx.op(name, *operands, avals=[out], **attributes)
     meshes = ctx.module.meshes
@@ -48,7 +48,7 @@ def as_terms(ctx: Any, x: Any, aval: ShapedArray) -> Any:
 
     Each such value needs one: Shardy takes an operation between two of them for one that reduces.
     """
-    split = aval.split
+    split = aval.explicit_sharding
     return x if split is None or not split.unreduced else ctx.with_sharding(x, split, aval.ndim)
 
 
@@ -61,9 +61,11 @@ def constrained(ctx: Any, eqn: Equation, outs: Sequence[Any]) -> Sequence[Any]:
     if primitive.sharding.chooses:
         return outs
     is_open = kind is not None and kind.sharding_conflict is not None
-    known = {None, *(a.aval.split for a in eqn.invars)} if primitive.traits & ELEMENTWISE else {None}
+    known = {None, *(a.aval.explicit_sharding for a in eqn.invars)} if primitive.traits & ELEMENTWISE else {None}
     return [
-        as_terms(ctx, x, a) if is_open or a.split in known else ctx.with_sharding(x, a.split, a.ndim)
+        as_terms(ctx, x, a)
+        if is_open or a.explicit_sharding in known
+        else ctx.with_sharding(x, a.explicit_sharding, a.ndim)
         for x, a in ((x, v.aval) for x, v in zip(outs, eqn.outvars, strict=True))
     ]
 
@@ -71,4 +73,4 @@ def constrained(ctx: Any, eqn: Equation, outs: Sequence[Any]) -> Sequence[Any]:
 @once
 def has_typed_shardings(jaxpr: Jaxpr) -> bool:
     """Whether the types of a jaxpr's values contain shardings."""
-    return any(v.aval.split is not None for eqn in jaxpr.eqns for v in eqn.outvars)
+    return any(v.aval.explicit_sharding is not None for eqn in jaxpr.eqns for v in eqn.outvars)

@@ -91,7 +91,7 @@ def full(
     elif type(fill_value) is int:
         check_fits(fill_value, aval.dtype)
     if aval.shape:
-        return placed(_spread(in_dtype(fill_value, aval.dtype, aval.weak_type), sizes), place)
+        return placed(_broadcast(in_dtype(fill_value, aval.dtype, aval.weak_type), sizes), place)
     return _constant(fill_value, ShapedArray(sizes, aval.dtype, aval.weak_type), place)
 
 
@@ -157,7 +157,7 @@ def full_like(
     aval = _like("full_like", a, dtype, shape)
     place = _place_like(a, shape, place)
     if aval_of(fill_value).shape:
-        return placed(_spread(in_dtype(fill_value, aval.dtype), aval.shape), place)
+        return placed(_broadcast(in_dtype(fill_value, aval.dtype), aval.shape), place)
     return _constant(fill_value, aval, place)
 
 
@@ -236,7 +236,7 @@ def _keys(value: Any, aval: ShapedArray) -> Any:
     return wrap_p.bind(_staged(value, words), impl=aval.dtype.generator)
 
 
-def _spread(x: Any, shape: tuple[int, ...]) -> Any:
+def _broadcast(x: Any, shape: tuple[int, ...]) -> Any:
     """An array broadcast to `shape`; ValueError where it does not fit."""
     own = aval_of(x).shape
     try:

@@ -229,7 +229,7 @@ def _contracted(name: str, a: Any, b: Any, pairs: Any, precision: Any, dtype: An
 
 def _stacked(name: str, a: Any, b: Any, left: Any, right: Any, precision: Any, dtype: Any) -> Any:
     """The product of operands whose last axes have the labels `left` and `right`; the axes before them broadcast."""
-    (a_batch, a_core), (b_batch, b_core) = _parted(a, left), _parted(b, right)
+    (a_batch, a_core), (b_batch, b_core) = _split_core(a, left), _split_core(b, right)
     sums = a_core[left.index("sum")], b_core[right.index("sum")]
     if sums[0] != sums[1]:
         axes = aval_of(a).ndim - len(left) + left.index("sum"), aval_of(b).ndim - len(right) + right.index("sum")
@@ -253,7 +253,7 @@ def _stacked(name: str, a: Any, b: Any, left: Any, right: Any, precision: Any, d
     return cast(ordered(product(x, y, kept, how), kept), how.out, weak)
 
 
-def _parted(x: Any, core: Sequence[str]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _split_core(x: Any, core: Sequence[str]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     shape = aval_of(x).shape
     return shape[: len(shape) - len(core)], shape[len(shape) - len(core) :]
 

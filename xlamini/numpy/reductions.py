@@ -36,7 +36,7 @@ from xlamini.typing import ArrayLike, DTypeLike
 Axis = int | Sequence[int] | None
 
 
-class Monoid(NamedTuple):
+class AxisReduction(NamedTuple):
     """An operation to reduce with: over axes, between two values, and the number that changes nothing."""
 
     over: Primitive
@@ -46,12 +46,12 @@ class Monoid(NamedTuple):
     """The reduction over named axes."""
 
 
-SUM = Monoid(reduce_sum_p, arithmetic.add, lambda dtype: 0, psum)
-PROD = Monoid(reduce_prod_p, mul, lambda dtype: 1)
-MAX = Monoid(reduce_max_p, arithmetic.max, lowest, pmax)
-MIN = Monoid(reduce_min_p, arithmetic.min, highest, pmin)
-AND = Monoid(reduce_and_p, bitwise_and, lambda dtype: True)
-OR = Monoid(reduce_or_p, bitwise_or, lambda dtype: False)
+SUM = AxisReduction(reduce_sum_p, arithmetic.add, lambda dtype: 0, psum)
+PROD = AxisReduction(reduce_prod_p, mul, lambda dtype: 1)
+MAX = AxisReduction(reduce_max_p, arithmetic.max, lowest, pmax)
+MIN = AxisReduction(reduce_min_p, arithmetic.min, highest, pmin)
+AND = AxisReduction(reduce_and_p, bitwise_and, lambda dtype: True)
+OR = AxisReduction(reduce_or_p, bitwise_or, lambda dtype: False)
 
 
 @composite(static=("axis", "dtype", "keepdims", "promote_integers"))
@@ -211,7 +211,7 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Ar
 
 
 def reduce(
-    name: str, monoid: Monoid, x: Any, axis: Axis, keepdims: bool = False, initial: Any = None, where: Any = None
+    name: str, monoid: AxisReduction, x: Any, axis: Axis, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Any:
     """Reduce in the array's own dtype; over named axes too, if the operation has a collective."""
     dtype = aval_of(x).dtype
@@ -229,7 +229,7 @@ def reduce(
     return monoid.between(*broadcasted_freely(name, result, start))
 
 
-def _across(name: str, monoid: Monoid, x: Any, names: tuple[Any, ...]) -> Any:
+def _across(name: str, monoid: AxisReduction, x: Any, names: tuple[Any, ...]) -> Any:
     if monoid.across is None:
         raise NotImplementedError(f"{name}: a named axis, {names[0]!r}, is reduced by sums and extrema alone")
     return monoid.across(x, names)
@@ -262,7 +262,7 @@ def nonzero_mask(name: str, a: Any) -> Any:
 
 def _accumulated(
     name: str,
-    monoid: Monoid,
+    monoid: AxisReduction,
     a: Any,
     axis: Axis,
     dtype: Any,
@@ -281,7 +281,7 @@ def _accumulated(
 
 
 def _extremum(
-    name: str, monoid: Monoid, a: Any, axis: Axis, out: None, keepdims: bool, initial: Any, where: Any
+    name: str, monoid: AxisReduction, a: Any, axis: Axis, out: None, keepdims: bool, initial: Any, where: Any
 ) -> Any:
     refuse_out(name, out)
     a = as_operand(name, a)
@@ -297,7 +297,7 @@ def _extremum(
     return reduce(name, monoid, convert(a, aval.dtype), axis, keepdims, initial, where)
 
 
-def _truth(name: str, monoid: Monoid, a: Any, axis: Axis, out: None, keepdims: bool, where: Any) -> Any:
+def _truth(name: str, monoid: AxisReduction, a: Any, axis: Axis, out: None, keepdims: bool, where: Any) -> Any:
     refuse_out(name, out)
     a = as_operand(name, a)
     truth = a if aval_of(a).dtype == np.bool_ else cast(a, np.dtype(bool))

@@ -42,7 +42,7 @@ class Indexer(NamedTuple):
         return x.at[self.index].set(new)
 
 
-class Reshape(NamedTuple):
+class ReshapeView(NamedTuple):
     """The step to `x.reshape(shape)`."""
 
     shape: tuple[int, ...]
@@ -54,7 +54,7 @@ class Reshape(NamedTuple):
         return _reshape(_broadcast_to(new, self.read(x).shape), x.shape)
 
 
-class Transpose(NamedTuple):
+class TransposeView(NamedTuple):
     """The step to `x.transpose(permutation)`."""
 
     permutation: tuple[int, ...]
@@ -89,7 +89,7 @@ def check_dtype(dtype: np.dtype, value: Any) -> None:
         )
 
 
-Step = Indexer | Reshape | Transpose | Bitcast
+Step = Indexer | ReshapeView | TransposeView | Bitcast
 
 
 def _bits_as(x: Any, dtype: np.dtype) -> Any:
@@ -144,13 +144,13 @@ class Viewed:
     def reshape(self, *shape: Any) -> TransformedRef:
         """A view in another shape."""
         sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
-        return self._checked(Reshape(tuple(sizes)))
+        return self._checked(ReshapeView(tuple(sizes)))
 
     def transpose(self, *permutation: Any) -> TransformedRef:
         """A view with the dimensions in another order, by default reversed."""
         order = permutation[0] if len(permutation) == 1 and isinstance(permutation[0], Sequence) else permutation
         count = len(self.shape)  # type: ignore[attr-defined]
-        return self._checked(Transpose(tuple(order) or tuple(reversed(range(count)))))
+        return self._checked(TransposeView(tuple(order) or tuple(reversed(range(count)))))
 
     def bitcast(self, dtype: Any) -> TransformedRef:
         """A view of the same bits as another dtype.
@@ -272,7 +272,7 @@ class TransformedRef(Viewed):
 def _shown(step: Step) -> str:
     if isinstance(step, Indexer):
         return f".at[{step.index!r}]"
-    return f".{type(step).__name__.lower()}({step[0]})"
+    return f".{type(step).__name__.removesuffix('View').lower()}({step[0]})"
 
 
 def _method(name: str) -> Any:

@@ -66,7 +66,7 @@ class Ref(Holder, Viewed):
         check_dtype(aval.dtype, value)
         if index is ...:
             _check_shape(aval, value)
-            new = _spread(aval, value)
+            new = _broadcast_to_ref(aval, value)
         else:
             check_bounds(index, aval.shape)
             new = self._cell.read().at[index].set(value)
@@ -95,7 +95,7 @@ def _check_shape(aval: ShapedArray, value: Any) -> None:
         )
 
 
-def _spread(aval: ShapedArray, value: Any) -> Any:
+def _broadcast_to_ref(aval: ShapedArray, value: Any) -> Any:
     """The value as an array of the ref's shape."""
     typed = convert(value, aval.dtype, aval.weak_type)
     return typed if aval_of(typed).shape == aval.shape else _broadcast_to(typed, aval.shape)

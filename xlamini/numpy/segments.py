@@ -21,7 +21,7 @@ from xlamini.typing import ArrayLike
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
 
 
-class Segments(NamedTuple):
+class SegmentReduction(NamedTuple):
     """A segment reduction: the update of `x.at`, the value of an empty segment, and the reduction of buckets."""
 
     name: str
@@ -30,10 +30,10 @@ class Segments(NamedTuple):
     over: Callable[..., Any]
 
 
-_SUM = Segments("segment_sum", "add", lambda dtype: 0, sum)
-_PROD = Segments("segment_prod", "multiply", lambda dtype: 1, prod)
-_MAX = Segments("segment_max", "max", lowest, max)
-_MIN = Segments("segment_min", "min", highest, min)
+_SUM = SegmentReduction("segment_sum", "add", lambda dtype: 0, sum)
+_PROD = SegmentReduction("segment_prod", "multiply", lambda dtype: 1, prod)
+_MAX = SegmentReduction("segment_max", "max", lowest, max)
+_MIN = SegmentReduction("segment_min", "min", highest, min)
 
 
 def segment_sum(
@@ -119,7 +119,7 @@ def segment_min(
 
 
 def _segmented(
-    how: Segments,
+    how: SegmentReduction,
     data: Any,
     segment_ids: Any,
     num_segments: int | None,
@@ -167,7 +167,7 @@ def _largest(name: str, ids: Any) -> int:
 
 
 @composite(static=("how", "count", "options", "there"))
-def _run(how: Segments, x: Any, ids: Any, count: int, options: tuple[Any, ...], there: Any = None) -> Any:
+def _run(how: SegmentReduction, x: Any, ids: Any, count: int, options: tuple[Any, ...], there: Any = None) -> Any:
     if there is not None:
         return in_sharding(there, _run, how, x, ids, count, options)
     sorted_ids, unique, bucket_size, mode = options
@@ -184,6 +184,6 @@ def _run(how: Segments, x: Any, ids: Any, count: int, options: tuple[Any, ...], 
     return in_dtype(how.over(parts, 0), aval.dtype)
 
 
-def _scattered(how: Segments, x: Any, index: Any, shape: Any, dtype: Any, promises: Any) -> Any:
+def _scattered(how: SegmentReduction, x: Any, index: Any, shape: Any, dtype: Any, promises: Any) -> Any:
     empty = broadcast_in_dim(in_dtype(how.empty(dtype), dtype), shape, ())
     return getattr(empty.at[index], how.update)(x, wrap_negative_indices=False, **promises)

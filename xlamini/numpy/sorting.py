@@ -139,7 +139,7 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     >>> partition(jnp.array([5, 1, 4, 2]), 1)
     Array([1, 2, 5, 4], dtype=int32)
     """
-    a, axis, kth = _parted("partition", a, kth, axis)
+    a, axis, kth = _partition_arguments("partition", a, kth, axis)
     (ordered,) = sort_p.bind(a, dimension=axis, is_stable=True, num_keys=1)
     length = aval_of(a).shape[axis]
     low, high = slice_in_dim(ordered, 0, kth + 1, axis=axis), slice_in_dim(ordered, kth + 1, length, axis=axis)
@@ -153,7 +153,7 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     >>> argpartition(jnp.array([5, 1, 4, 2]), 1)
     Array([1, 3, 0, 2], dtype=int32)
     """
-    a, axis, kth = _parted("argpartition", a, kth, axis)
+    a, axis, kth = _partition_arguments("argpartition", a, kth, axis)
     places = iota_p.bind(dtype=canonicalize_dtype(int), shape=aval_of(a).shape, dimension=axis)
     order = sort_p.bind(a, places, dimension=axis, is_stable=True, num_keys=1)[1]
     length = aval_of(a).shape[axis]
@@ -219,7 +219,7 @@ def _along(name: str, a: Any, axis: int | None) -> tuple[Any, int]:
     return a, as_axis(name, axis, aval.ndim)
 
 
-def _parted(name: str, a: Any, kth: int, axis: int) -> tuple[Any, int, int]:
+def _partition_arguments(name: str, a: Any, kth: int, axis: int) -> tuple[Any, int, int]:
     """The array, the axis and the place, both counted from the front."""
     a, along = _along(name, a, axis)
     if issubdtype(aval_of(a).dtype, np.complexfloating):

@@ -27,7 +27,7 @@ def split(ary: ArrayLike, indices_or_sections: Places, axis: int = 0) -> list[Ar
     >>> split(xlamini.numpy.arange(4), [1, 3])
     [Array([0], dtype=int32), Array([1, 2], dtype=int32), Array([3], dtype=int32)]
     """
-    return _parted("split", ary, indices_or_sections, axis, even=True)
+    return _split_array("split", ary, indices_or_sections, axis, even=True)
 
 
 def array_split(ary: ArrayLike, indices_or_sections: Places, axis: int = 0) -> list[Array]:
@@ -36,7 +36,7 @@ def array_split(ary: ArrayLike, indices_or_sections: Places, axis: int = 0) -> l
     >>> jnp.array_split(jnp.arange(5), 2)
     [Array([0, 1, 2], dtype=int32), Array([3, 4], dtype=int32)]
     """
-    return _parted("array_split", ary, indices_or_sections, axis, even=False)
+    return _split_array("array_split", ary, indices_or_sections, axis, even=False)
 
 
 def hsplit(ary: ArrayLike, indices_or_sections: Places) -> list[Array]:
@@ -45,7 +45,7 @@ def hsplit(ary: ArrayLike, indices_or_sections: Places) -> list[Array]:
     >>> jnp.hsplit(jnp.arange(4), 2)
     [Array([0, 1], dtype=int32), Array([2, 3], dtype=int32)]
     """
-    return _parted("hsplit", ary, indices_or_sections, 0 if np.ndim(ary) == 1 else 1, even=True)
+    return _split_array("hsplit", ary, indices_or_sections, 0 if np.ndim(ary) == 1 else 1, even=True)
 
 
 def vsplit(ary: ArrayLike, indices_or_sections: Places) -> list[Array]:
@@ -54,7 +54,7 @@ def vsplit(ary: ArrayLike, indices_or_sections: Places) -> list[Array]:
     >>> [part.shape for part in jnp.vsplit(jnp.ones((4, 2)), 2)]
     [(2, 2), (2, 2)]
     """
-    return _parted("vsplit", ary, indices_or_sections, 0, even=True)
+    return _split_array("vsplit", ary, indices_or_sections, 0, even=True)
 
 
 def dsplit(ary: ArrayLike, indices_or_sections: Places) -> list[Array]:
@@ -63,7 +63,7 @@ def dsplit(ary: ArrayLike, indices_or_sections: Places) -> list[Array]:
     >>> [part.shape for part in jnp.dsplit(jnp.ones((1, 2, 4)), 2)]
     [(1, 2, 2), (1, 2, 2)]
     """
-    return _parted("dsplit", ary, indices_or_sections, 2, even=True)
+    return _split_array("dsplit", ary, indices_or_sections, 2, even=True)
 
 
 @composite(static=("axis",))
@@ -82,7 +82,7 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     return tuple(squeeze(part, (along,)) for part in _split(array, (1,) * array.shape[along], along))
 
 
-def _parted(name: str, array: Any, places: Any, axis: int, *, even: bool) -> list[Array]:
+def _split_array(name: str, array: Any, places: Any, axis: int, *, even: bool) -> list[Array]:
     x = as_operand(name, array)
     along = as_axis(name, axis, x.ndim)
     length = x.shape[along]

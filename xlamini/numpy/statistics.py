@@ -89,7 +89,7 @@ def var(
     Array(1.25, dtype=float32)
     """
     options = axis, dtype, out, ddof, keepdims, where, mean, correction
-    return _spread("var", _sum_of_squares, div, a, *options)
+    return _dispersion("var", _sum_of_squares, div, a, *options)
 
 
 @composite(static=("axis", "dtype", "keepdims", "ddof", "correction"))
@@ -110,7 +110,7 @@ def std(
     >>> std(jnp.array([1.0, 3.0]))
     Array(1., dtype=float32)
     """
-    return _spread("std", euclidean_norm, _over_root, a, axis, dtype, out, ddof, keepdims, where, mean, correction)
+    return _dispersion("std", euclidean_norm, _over_root, a, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
 @composite(static=("axis", "keepdims", "returned"))
@@ -198,7 +198,7 @@ def _counted(name: str, x: Any, axis: Axis, keepdims: bool, where: Any, dtype: A
     return reduce(name, SUM, convert(ones, dtype), axis, keepdims)
 
 
-def _spread(
+def _dispersion(
     name: str,
     total_of: Callable[[Any, tuple[int, ...]], Any],
     shared: Callable[[Any, Any], Any],

@@ -24,7 +24,7 @@ _SIGNATURE = re.compile(rf"{_CORE}(,{_CORE})*->{_CORE}(,{_CORE})*\Z")
 Core = tuple[str, ...]
 
 
-class Signature(NamedTuple):
+class CoreSignature(NamedTuple):
     """The names of the axes that each argument and each output has of its own."""
 
     inputs: tuple[Core, ...]
@@ -80,16 +80,16 @@ def _partial(fun: Callable[..., Any], fixed: dict[Any, Any], mapped: Sequence[An
 
 
 @memoised("helper: vectorize signatures", 256)
-def parse(signature: str) -> Signature:
+def parse(signature: str) -> CoreSignature:
     """The axes that a signature names."""
     text = "".join(signature.split())
     if not _SIGNATURE.match(text):
         raise ValueError(f"vectorize: '{signature}' is no signature; write one as in '(n,m),(m)->(n)'")
     sides = ([tuple(filter(None, core.split(","))) for core in re.findall(r"\(([^)]*)\)", s)] for s in text.split("->"))
-    return Signature(*map(tuple, sides))
+    return CoreSignature(*map(tuple, sides))
 
 
-def _mapped(name: str, fun: Any, operands: Sequence[Any], known: Signature | None, signature: Any) -> Any:
+def _mapped(name: str, fun: Any, operands: Sequence[Any], known: CoreSignature | None, signature: Any) -> Any:
     arrays = [as_operand(name, x) for x in operands]
     cores = ((),) * len(arrays) if known is None else known.inputs
     if len(cores) != len(arrays):

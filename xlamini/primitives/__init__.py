@@ -37,7 +37,7 @@ from xlamini.primitives.elementwise.rounding import floor
 from xlamini.primitives.elementwise.select import clamp, where
 from xlamini.primitives.placement.device_put import in_space, placed_as
 from xlamini.primitives.placement.identity import stop_gradient
-from xlamini.primitives.placement.reshard import divided_as
+from xlamini.primitives.placement.reshard import reshard_as
 from xlamini.primitives.products.dot_general import dot_general_p
 from xlamini.primitives.random.random_keys import split_p, wrap_p
 from xlamini.primitives.reductions.ordering import highest, lowest

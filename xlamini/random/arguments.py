@@ -190,7 +190,7 @@ def checked_dtype(name: str, dtype: Any, default: type, kind: Any, wanted: str) 
     return found
 
 
-def spread_to(x: Any, shape: Shape) -> Any:
+def broadcast_scalar_to(x: Any, shape: Shape) -> Any:
     """A value broadcast to `shape`, also one of rank 0, which elementwise operations would not broadcast."""
     own = aval_of(x).shape
     return x if own == shape else broadcast_in_dim(x, shape, range(len(shape) - len(own), len(shape)))

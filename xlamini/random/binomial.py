@@ -30,7 +30,7 @@ from xlamini.primitives.elementwise.rounding import ceil
 from xlamini.primitives.random.random_keys import clone_p
 from xlamini.primitives.reductions.cumulative import cumsum
 from xlamini.primitives.shape.shape import broadcast_in_dim_p
-from xlamini.random.arguments import any_of, broadcast_shape, checked_shape, float_dtype, sampler, spread_to
+from xlamini.random.arguments import any_of, broadcast_scalar_to, broadcast_shape, checked_shape, float_dtype, sampler
 from xlamini.random.narrow import drawn_wide
 from xlamini.random.rejection import goes_on, until_accepted
 from xlamini.random.uniform import halves, uniform_between
@@ -54,7 +54,7 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> 
     """
     found = float_dtype("binomial", dtype)
     shape = broadcast_shape("binomial", shape, n=n, p=p)
-    return _binomial(key, *(spread_to(in_dtype(x, found), shape) for x in (n, p)))
+    return _binomial(key, *(broadcast_scalar_to(in_dtype(x, found), shape) for x in (n, p)))
 
 
 def _binomial(key: Any, n: Any, p: Any) -> Any:
@@ -88,7 +88,7 @@ def _by_waiting(key: Any, n: Any, q: Any) -> Any:
         u = uniform_between(now, n.shape, dtype, 0.0, 1.0)
         return turns + 1, where(le(waited, n), count + 1.0, count), waited + ceil(log(u) / log_failure), key
 
-    zeros = spread_to(dtype.type(0), n.shape)
+    zeros = broadcast_scalar_to(dtype.type(0), n.shape)
     last = while_loop(
         lambda state: any_of(le(state[2], n)) & goes_on(state[0], dtype), turn, (np.int32(0), zeros, zeros, key)
     )
@@ -176,9 +176,9 @@ def multinomial(
 @drawn_wide
 def _multinomial(key: Any, n: Any, p: Any, rows: Shape, dtype: np.dtype, unroll: int | bool) -> Any:
     outcomes, last = p.shape[-1], len(rows)
-    n = spread_to(in_dtype(n, dtype), rows)
+    n = broadcast_scalar_to(in_dtype(n, dtype), rows)
     n = broadcast_in_dim_p.bind(n, shape=rows, broadcast_dimensions=tuple(range(last)))  # a number becomes an array
-    p = spread_to(in_dtype(p, dtype), (*rows, outcomes))
+    p = broadcast_scalar_to(in_dtype(p, dtype), (*rows, outcomes))
     left = cumsum(p, last, reverse=True)
     ratios = moveaxis(p / where(eq(left, 0.0), 1.0, left), last, 0)
     keys = split_p.bind(key, shape=(outcomes,))

@@ -52,7 +52,15 @@ from xlamini.primitives import (
 from xlamini.primitives.elementwise.power import pow as power
 from xlamini.primitives.elementwise.special.incomplete_gamma_derivative import random_gamma_grad
 from xlamini.primitives.random.random_keys import Generated
-from xlamini.random.arguments import Method, any_of, broadcast_shape, check_method, float_dtype, sampler, spread_to
+from xlamini.random.arguments import (
+    Method,
+    any_of,
+    broadcast_scalar_to,
+    broadcast_shape,
+    check_method,
+    float_dtype,
+    sampler,
+)
 from xlamini.random.narrow import drawn_wide
 from xlamini.random.normal import standard_normal
 from xlamini.random.uniform import uniform_between
@@ -94,7 +102,7 @@ def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: 
 
 def gamma_noise(key: Any, a: Any, shape: Shape, dtype: np.dtype, log_space: bool = True) -> Any:
     """Gamma floats, or their logarithms, for arguments that have been checked."""
-    return random_gamma_p.bind(key, spread_to(in_dtype(a, dtype), shape), log_space=log_space)
+    return random_gamma_p.bind(key, broadcast_scalar_to(in_dtype(a, dtype), shape), log_space=log_space)
 
 
 class RandomGamma(Generated):
@@ -175,7 +183,7 @@ def _accepted(keys: Any, d: Any) -> Any:
         key, for_x, for_u = (where(again, new, kept_key) for new, kept_key in zip(fresh, old, strict=True))
         return key, for_x, for_u, where(done, kept, v), done | ~(negative | refused)
 
-    start = (*_parts(keys, 3), spread_to(d.dtype.type(1), d.shape), spread_to(np.False_, d.shape))
+    start = (*_parts(keys, 3), broadcast_scalar_to(d.dtype.type(1), d.shape), broadcast_scalar_to(np.False_, d.shape))
     return while_loop(lambda state: any_of(~state[-1]), turn, start)[3]
 
 

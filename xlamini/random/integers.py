@@ -47,7 +47,7 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
     return _randint(key, checked_shape("randint", shape), low, high, full, found, out_sharding=out_sharding)  # type: ignore[call-arg]
 
 
-class _Limits(NamedTuple):
+class _RangeLimits(NamedTuple):
     """The limits of a range: the dtype that is drawn, its first and last number, the greatest `maxval`."""
 
     drawn: np.dtype
@@ -90,13 +90,13 @@ class _Limits(NamedTuple):
         return gt(bound, _nearest(self.end, own) if issubdtype(own, np.integer) else literal(self.end, own))
 
 
-def _limits(dtype: np.dtype) -> _Limits:
+def _limits(dtype: np.dtype) -> _RangeLimits:
     """Integers narrower than 32 bits are drawn as int32, which has room for the bound behind their last number."""
     if not issubdtype(dtype, np.integer):
         raise TypeError(f"randint: dtype must be an integer dtype such as 'int32', got {dtype}")
     info = iinfo(dtype)
     narrow = info.bits < 32
-    return _Limits(_INT32 if narrow else dtype, info.min, info.max, info.max + narrow)
+    return _RangeLimits(_INT32 if narrow else dtype, info.min, info.max, info.max + narrow)
 
 
 def _nearest(value: int, dtype: np.dtype) -> Any:

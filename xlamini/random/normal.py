@@ -11,7 +11,14 @@ from xlamini.primitives import exp, in_dtype, max as maximum, min as minimum, sp
 from xlamini.primitives.elementwise.complex import complex as from_parts, part_dtype
 from xlamini.primitives.elementwise.rounding import nextafter
 from xlamini.primitives.elementwise.special import erf, erf_inv
-from xlamini.random.arguments import broadcast_shape, checked_dtype, checked_shape, float_dtype, sampler, spread_to
+from xlamini.random.arguments import (
+    broadcast_scalar_to,
+    broadcast_shape,
+    checked_dtype,
+    checked_shape,
+    float_dtype,
+    sampler,
+)
 from xlamini.random.narrow import drawn_wide, rounded, wide
 from xlamini.random.uniform import halves, uniform_between
 from xlamini.runtime import Array
@@ -69,7 +76,7 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype:
     infinity: Any = literal(math.inf, found)
     first = nextafter(stop_gradient(lower), infinity)
     last = nextafter(stop_gradient(upper), -infinity)
-    first, last = (spread_to(x, shape) if np.ndim(x) else x for x in (first, last))
+    first, last = (broadcast_scalar_to(x, shape) if np.ndim(x) else x for x in (first, last))
     return minimum(maximum(drawn, first), last)
 
 

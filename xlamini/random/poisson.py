@@ -8,7 +8,15 @@ import numpy as np
 from xlamini.primitives import abs as absolute, convert, floor, ge, gt, in_dtype, le, log, lt, split_p, sqrt, where
 from xlamini.primitives.elementwise.special.gamma import lgamma
 from xlamini.primitives.random.random_keys import clone_p
-from xlamini.random.arguments import Method, any_of, broadcast_shape, check_method, checked_dtype, sampler, spread_to
+from xlamini.random.arguments import (
+    Method,
+    any_of,
+    broadcast_scalar_to,
+    broadcast_shape,
+    check_method,
+    checked_dtype,
+    sampler,
+)
 from xlamini.random.rejection import goes_on, until_accepted
 from xlamini.random.uniform import halves, uniform_between
 from xlamini.runtime import Array
@@ -32,7 +40,7 @@ def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, method:
     check_method("poisson", method)
     found = checked_dtype("poisson", dtype, int, np.integer, "an integer dtype such as 'int32'")
     shape = broadcast_shape("poisson", shape, lam=lam)
-    lam = spread_to(in_dtype(lam, _FLOAT32), shape)
+    lam = broadcast_scalar_to(in_dtype(lam, _FLOAT32), shape)
     few = (lam != lam) | lt(lam, _FEW)
     waited = _by_waiting(key, where(few, lam, 0.0), found)
     # Each element is one of the two, so that both may draw from one key.
@@ -49,7 +57,12 @@ def _by_waiting(key: Any, lam: Any, dtype: np.dtype) -> Any:
         u = uniform_between(now, lam.shape, _FLOAT32, 0.0, 1.0)
         return turns + 1, where(gt(logs, -lam), count + 1, count), key, logs + log(u)
 
-    start = (np.int32(0), spread_to(dtype.type(0), lam.shape), key, spread_to(np.float32(0), lam.shape))
+    start = (
+        np.int32(0),
+        broadcast_scalar_to(dtype.type(0), lam.shape),
+        key,
+        broadcast_scalar_to(np.float32(0), lam.shape),
+    )
     last = while_loop(lambda state: any_of(gt(state[3], -lam)) & goes_on(state[0], dtype), turn, start)
     return last[1] - 1
 

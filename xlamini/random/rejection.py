@@ -8,7 +8,7 @@ import numpy as np
 
 from xlamini.core import Shape, finfo, iinfo
 from xlamini.primitives import convert, lt, split_p, where
-from xlamini.random.arguments import any_of, spread_to
+from xlamini.random.arguments import any_of, broadcast_scalar_to
 from xlamini.random.uniform import thirds, uniform_between
 from xlamini.transforms.while_loop.api import while_loop
 
@@ -35,7 +35,7 @@ def until_accepted(
         proposed, accept = propose(u, v)
         return turns + 1, where(accept, proposed, kept), accepted | accept, key
 
-    start = (np.int32(0), spread_to(dtype.type(-1), shape), spread_to(np.False_, shape), key)
+    start = (np.int32(0), broadcast_scalar_to(dtype.type(-1), shape), broadcast_scalar_to(np.False_, shape), key)
     return while_loop(lambda state: needed & any_of(~state[2]) & goes_on(state[0], counted), turn, start)[1]
 
 

@@ -25,7 +25,7 @@ _LONG, _BUSY, _FEW_MOVES = 5.0, 0.05, 5
 _PATIENCE = 25.0
 
 
-class _Place(NamedTuple):
+class _ThreadLocation(NamedTuple):
     """Where a thread is: its innermost frame and instruction; whether it is in the library, and whether it compiles."""
 
     frame: int
@@ -37,7 +37,7 @@ class _Place(NamedTuple):
 class _Seen(NamedTuple):
     """A thread's place, since when it is there, and how often it has moved."""
 
-    place: _Place
+    place: _ThreadLocation
     since: float
     moves: int
 
@@ -95,7 +95,7 @@ def wait_for_threads() -> None:
         time.sleep(_STEP)
 
 
-def _seen(before: _Seen | None, place: _Place, passed: float) -> _Seen:
+def _seen(before: _Seen | None, place: _ThreadLocation, passed: float) -> _Seen:
     if before is None:
         return _Seen(place, passed, 0)
     return before if place == before.place else _Seen(place, passed, before.moves + 1)
@@ -126,9 +126,9 @@ def _is_daemon(thread: threading.Thread) -> bool:
     return thread.daemon and not mine and not isinstance(thread, threading._DummyThread)
 
 
-def _place(frame: FrameType | None) -> _Place:
+def _place(frame: FrameType | None) -> _ThreadLocation:
     inner = (id(frame), frame.f_lasti) if frame else (0, 0)
     compiles = frame is not None and frame.f_code.co_name == _COMPILES
     while frame is not None and not frame.f_code.co_filename.startswith(_LIBRARY):
         frame = frame.f_back
-    return _Place(*inner, frame is not None, compiles)
+    return _ThreadLocation(*inner, frame is not None, compiles)

@@ -8,9 +8,9 @@ from typing import Any
 
 import xlamini.core.tracing.concretization  # gives tracers their conversions to Python numbers
 import xlamini.primitives.base.operators  # gives tracers their operators
-from xlamini.core import Tracer, api_boundary_methods, hooks, repeated
+from xlamini.core import Tracer, api_boundary_methods, hooks, inline_cached
 from xlamini.core.flags.config import config
-from xlamini.primitives import divided_as
+from xlamini.primitives import reshard_as
 from xlamini.primitives.indexing.dynamic_slice import dynamic_slice_p
 from xlamini.primitives.indexing.dynamic_update_slice import dynamic_update_slice_p
 from xlamini.primitives.indexing.gather import gather_p
@@ -99,7 +99,7 @@ hooks.install(
     evaluate_jaxpr=_evaluate_jaxpr,
     cast_varying=_cast_varying,
     cast_sums=_cast_sums,
-    divided_as=divided_as,
+    reshard_as=reshard_as,
     results_with_tangents=_results_with_tangents,
     sharding_of=sharding_of_type,
     split_in_type=split_in_type,
@@ -111,7 +111,7 @@ hooks.install(
     zeros=_zeros,
     evict_programs=evict_programs,
     in_order=in_order,
-    trace_library_call=repeated,
+    trace_library_call=inline_cached,
     explain_error=explain,
 )
 set_tracer_class(Tracer)

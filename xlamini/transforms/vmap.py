@@ -50,7 +50,7 @@ from xlamini.staging.trace.ref_arguments import OpenedRefs, pure
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.axes import axis_leaves, unbatched_aval
-from xlamini.transforms.vmap_plans import Plan, plan_key, plans
+from xlamini.transforms.vmap_plans import VmapPlan, plan_key, plans
 
 if TYPE_CHECKING:
     from xlamini.transforms.cond.on_cond import OnCond
@@ -96,7 +96,7 @@ def vmap(
     along = () if spmd_axis_name is None else spmd_axis_name
     along = along if isinstance(along, tuple) else (along,)
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
-    mapping = Mapping(fun, in_axes, out_axes, axis_name, axis_size, along, bool(sum_match), on_cond)
+    mapping = VmapArguments(fun, in_axes, out_axes, axis_name, axis_size, along, bool(sum_match), on_cond)
 
     @is_api_boundary
     @wraps(fun)
@@ -120,7 +120,7 @@ def _shown(in_axes: Any) -> str:
     return f"the axes {in_axes}" if plain else "axes"
 
 
-class Mapping(NamedTuple):
+class VmapArguments(NamedTuple):
     """The arguments of one `vmap` call."""
 
     fun: Callable[..., Any]
@@ -133,7 +133,7 @@ class Mapping(NamedTuple):
     on_cond: OnCond = "select"
 
 
-def _with_refs_mapped(mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> Any:
+def _with_refs_mapped(mapping: VmapArguments, args: Values, kwargs: dict[str, Any]) -> Any:
     """The call, with the refs among the arguments mapped as `in_axes` says: each example has a ref of its part."""
     refs = OpenedRefs(f"{name_of(mapping.fun)} for vmap", (tuple(args), kwargs))
     args, kwargs = refs.tree
@@ -150,7 +150,7 @@ def _with_refs_mapped(mapping: Mapping, args: Values, kwargs: dict[str, Any]) ->
     return out
 
 
-def _of_values(mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> Any:
+def _of_values(mapping: VmapArguments, args: Values, kwargs: dict[str, Any]) -> Any:
     """The outputs and the final values of refs, among which a mapped one without an axis has an error of its own."""
     try:
         return _mapped(mapping, args, kwargs)
@@ -162,7 +162,7 @@ def _of_values(mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> Any:
         ) from None
 
 
-def _mapped(mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> Any:
+def _mapped(mapping: VmapArguments, args: Values, kwargs: dict[str, Any]) -> Any:
     fun, fun_name = mapping.fun, name_of(mapping.fun)
     leaves, in_tree = flatten_from_user((args, kwargs))
     if not all(map(_is_operand, leaves)):
@@ -181,7 +181,7 @@ def _mapped(mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> Any:
     out = _run(traced, options, [leaves[i] for i in mapped], fun_name)
     if key is not None and not traced.captured:
         jaxpr = transformed_jaxpr(traced.jaxpr, _batch, options, tuple(avals), traced.jaxpr.name)  # made by `_run`
-        plans.keep(key, Plan(jaxpr, traced.out_tree))
+        plans.keep(key, VmapPlan(jaxpr, traced.out_tree))
     return out
 
 
@@ -192,7 +192,7 @@ def _is_operand(x: Any) -> bool:
     return is_array or isinstance(x, bool | int | float | complex) or is_hi_value(x)
 
 
-def _without_objects(mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> Any:
+def _without_objects(mapping: VmapArguments, args: Values, kwargs: dict[str, Any]) -> Any:
     """The call with the leaves that are no arrays fixed: functions, texts, objects, which nobody maps, and types.
 
     Of a type that is mapped the function gets that of one example.
@@ -223,12 +223,12 @@ def _without_objects(mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> 
 def _axis_sharding(avals: Avals, dims: Dims) -> tuple[Any, tuple[Any, ...]] | None:
     """The mesh, and its axes along which an argument's type shards the mapped axis; None if none does."""
     for aval, dim in zip(avals, dims, strict=True):
-        if dim is not None and aval.split is not None and aval.split.entries[dim]:
-            return aval.split.mesh, aval.split.entries[dim]
+        if dim is not None and aval.explicit_sharding is not None and aval.explicit_sharding.entries[dim]:
+            return aval.explicit_sharding.mesh, aval.explicit_sharding.entries[dim]
     return None
 
 
-def _threading(cells: Cells, mapping: Mapping, args: Values, kwargs: dict[str, Any]) -> Any:
+def _threading(cells: Cells, mapping: VmapArguments, args: Values, kwargs: dict[str, Any]) -> Any:
     """The call with the refs that the function reads or writes threaded through it as unmapped values."""
     axes = mapping.in_axes if isinstance(mapping.in_axes, tuple) else (mapping.in_axes,) * len(args)
     outs = {"out_axes": (mapping.out_axes, None), "sum_match": (mapping.sum_match, False)}
@@ -284,7 +284,7 @@ def _trace_example(
         return trace(of_mapped, tree, single, None, shown, name_of(fun), reuse_equal=True, at_once=True)
 
 
-def _options(traced: Trace, axis: Axis, dims: Dims, mapping: Mapping) -> tuple[Axis, Dims, Dims, Sequence[bool]]:
+def _options(traced: Trace, axis: Axis, dims: Dims, mapping: VmapArguments) -> tuple[Axis, Dims, Dims, Sequence[bool]]:
     """The options of `_batch`."""
     in_dims, name = (*(None,) * len(traced.captured), *dims), name_of(mapping.fun)
     out_dims = axis_leaves("out_axes", mapping.out_axes, traced.out_tree, None, traced.jaxpr.out_avals, None, name)

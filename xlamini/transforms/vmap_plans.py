@@ -18,7 +18,7 @@ from xlamini.core.tracing.state import state
 from xlamini.staging.run.eager.composite import is_composite
 
 
-class Plan(NamedTuple):
+class VmapPlan(NamedTuple):
     """A batched program, which captures nothing, and the tree of its outputs."""
 
     jaxpr: Jaxpr

@@ -19,7 +19,7 @@ from xlamini.inspection.xla import dump
 from xlamini.inspection.xla.entry import entry_of
 from xlamini.inspection.xla.examine import examine, unexamined
 from xlamini.inspection.xla.roofs import roof_of_this_cpu
-from xlamini.staging.compile.program import compiled_anew, with_flags
+from xlamini.staging.compile.program import compile_uncached, with_flags
 
 pytestmark = pytest.mark.usefixtures("optimized")
 
@@ -71,7 +71,7 @@ def test_costs_are_those_of_the_compiled_program() -> None:
 
 def test_dumps_change_nothing() -> None:
     program = lowered()._program
-    text = compiled_anew(program, with_flags(program, None)).as_text()
+    text = compile_uncached(program, with_flags(program, None)).as_text()
     with dump.compilation_with_dump(program, None) as compilation:
         compiled = compilation.result()
         assert compiled.executable.as_text() == text
@@ -138,7 +138,7 @@ def test_a_format_that_changes_spoils_one_part(broken: str, missing: str, monkey
 
 @pytest.mark.full
 def test_kernels_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("xlamini.inspection.xla.examine.Kernels.read", lambda _: {}["a new format"])
+    monkeypatch.setattr("xlamini.inspection.xla.examine.ModuleKernels.read", lambda _: {}["a new format"])
     found = examine(lowered(), "here")
     assert found.unavailable["boundaries"] == "The kernels could not be read."
     assert set(found.unavailable) == {"reasons", "kernels", "boundaries"} and found.passes and found.moments

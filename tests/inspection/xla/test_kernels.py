@@ -10,7 +10,7 @@ from xlamini.inspection.xla.examine import boundaries_of, exchanges_of
 from xlamini.inspection.xla.facts import Kernel, Roof
 from xlamini.inspection.xla.fusion_choices import FusionChoices
 from xlamini.inspection.xla.hlo import Module
-from xlamini.inspection.xla.kernels import BOUND, PREDICTED, Kernels, is_library_call, library_flops
+from xlamini.inspection.xla.kernels import BOUND, PREDICTED, ModuleKernels, is_library_call, library_flops
 from xlamini.inspection.xla.labels import Labelling
 from xlamini.runtime.hlo.instructions import instruction
 from xlamini.runtime.hlo.translation import text_cost
@@ -19,7 +19,7 @@ ROOF = Roof(1e9, 1e9, "a test's")
 
 
 def kernels() -> dict[str, Kernel]:
-    return {each.name: each for each in Kernels(*loop(), ROOF, None).read()}
+    return {each.name: each for each in ModuleKernels(*loop(), ROOF, None).read()}
 
 
 def test_kernels_of_a_loop() -> None:
@@ -57,14 +57,14 @@ ENTRY %main (a: f32[4]) -> f32[4] {
 }
 """
     module = Module(text)
-    b, c = Kernels(module, Labelling(module), ROOF, 1.5e9).read()
+    b, c = ModuleKernels(module, Labelling(module), ROOF, 1.5e9).read()
     assert (b.seconds, b.time) == (pytest.approx(1e-6), PREDICTED) and c.time == BOUND
 
 
 def test_a_kernel_that_xla_cannot_parse() -> None:
     lines = ("%a = f32[4] parameter(0)", "ROOT %b = f32[4] novel(%a)")
     module = Module("HloModule f\n\nENTRY %main (a: f32[4]) -> f32[4] {{\n  {}\n  {}\n}}\n".format(*lines))
-    reader = Kernels(module, Labelling(module), ROOF, None)
+    reader = ModuleKernels(module, Labelling(module), ROOF, None)
     assert (reader.read()[0].bytes, reader.failures) == (32, ["b"])
 
 

@@ -1,6 +1,6 @@
 """Private: what `xlamini.lint` looks for, a rule a function, a family a file.
 
-Each rule takes a `Program` and yields findings. What vmap made of a program is known from the provenance of its
+Each rule takes a `LintedProgram` and yields findings. What vmap made of a program is known from the provenance of its
 equations, so rules cost nothing while nobody lints.
 """
 
@@ -16,5 +16,5 @@ from xlamini.analysis.lints import (
 )  # fmt: skip
 from xlamini.analysis.lints.finding import Finding as Finding, Findings as Findings, finding as finding
 from xlamini.analysis.lints.lint import lint as lint
-from xlamini.analysis.lints.program import Program as Program
+from xlamini.analysis.lints.program import LintedProgram
 from xlamini.analysis.lints.registry import lint_rule as lint_rule, rules as lint_rules

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from xlamini.analysis.lints.finding import Finding, finding
-from xlamini.analysis.lints.program import Body, Program, apart, is_written
+from xlamini.analysis.lints.program import LintedBody, LintedProgram, apart, is_written
 from xlamini.analysis.lints.registry import lint_rule
 from xlamini.core import Atom, Equation, Var
 from xlamini.core.program.equation_kind import equation_cost
@@ -15,7 +15,7 @@ _LONG = 32
 
 
 @lint_rule
-def transposes_cancel(program: Program) -> Iterator[Finding]:
+def transposes_cancel(program: LintedProgram) -> Iterator[Finding]:
     """A transpose of a transpose is what it began with."""
     for body, eqn in program.equations("transpose"):
         inner = body.maker(eqn.invars[0])
@@ -27,7 +27,7 @@ def transposes_cancel(program: Program) -> Iterator[Finding]:
 
 
 @lint_rule
-def inverse_for_a_solve(program: Program) -> Iterator[Finding]:
+def inverse_for_a_solve(program: LintedProgram) -> Iterator[Finding]:
     """A matrix is inverted only to be multiplied once."""
     for body, eqn in program.equations("dot_general"):
         for side, atom in zip(("left", "right"), eqn.invars, strict=True):
@@ -39,7 +39,7 @@ def inverse_for_a_solve(program: Program) -> Iterator[Finding]:
                 yield finding(eqn, message, "Use jnp.linalg.solve(a, b) for inv(a) @ b.")
 
 
-def _is_inverse(body: Body, eqn: Equation) -> bool:
+def _is_inverse(body: LintedBody, eqn: Equation) -> bool:
     """Whether it is jnp.linalg.inv, or solves for the identity."""
     if eqn.primitive.name == "custom_linear_solve":
         return _is_identity(body, eqn.invars[-1])
@@ -47,13 +47,13 @@ def _is_inverse(body: Body, eqn: Equation) -> bool:
     return eqn.params["name"] == "_inverse" and any(each.primitive.name == "lu" for each in inside)
 
 
-def _is_identity(body: Body, atom: Atom) -> bool:
+def _is_identity(body: LintedBody, atom: Atom) -> bool:
     eq = body.root_maker(atom, "eq")
     return eq is not None and all(body.root_maker(a, "iota") is not None for a in eq.invars)
 
 
 @lint_rule
-def one_hot_matmul(program: Program) -> Iterator[Finding]:
+def one_hot_matmul(program: LintedProgram) -> Iterator[Finding]:
     """A matrix is multiplied by one-hot rows, which picks rows of it and reads all."""
     for body, eqn in program.equations("dot_general"):
         for side, atom in enumerate(eqn.invars):
@@ -65,7 +65,7 @@ def one_hot_matmul(program: Program) -> Iterator[Finding]:
                 yield finding(eqn, message, "Index instead: matrix[indices].", count)
 
 
-def _one_hot_dimension(body: Body, atom: Atom) -> int | None:
+def _one_hot_dimension(body: LintedBody, atom: Atom) -> int | None:
     """The dimension along which the array is one-hot, if it is a comparison of indices with `iota`."""
     made = body.maker(atom)
     eq = body.maker(made.invars[0]) if made is not None and made.primitive.name == "convert_element_type" else None
@@ -77,7 +77,7 @@ def _one_hot_dimension(body: Body, atom: Atom) -> int | None:
 
 
 @lint_rule
-def sort_for_top_k(program: Program) -> Iterator[Finding]:
+def sort_for_top_k(program: LintedProgram) -> Iterator[Finding]:
     """All is sorted, and a few of the first or last are used."""
     for body, eqn in program.equations("sort"):
         dim = eqn.params["dimension"]
@@ -100,7 +100,7 @@ def _is_end(sort: Equation, reader: Equation, dim: int, size: int) -> bool:
 
 
 @lint_rule
-def unused_computation(program: Program) -> Iterator[Finding]:
+def unused_computation(program: LintedProgram) -> Iterator[Finding]:
     """What is computed at cost is never used."""
     for body in program.bodies:
         alive = {_call(eqn) for eqn in body.jaxpr.eqns if body.is_live(eqn)}
@@ -117,7 +117,7 @@ def _call(eqn: Equation) -> object:
     return None if source is None else (source.code, source.instruction)
 
 
-def _is_last(body: Body, eqn: Equation) -> bool:
+def _is_last(body: LintedBody, eqn: Equation) -> bool:
     return not any(body.readers[v] for v in eqn.outvars)
 
 
@@ -128,7 +128,7 @@ def _flops(eqn: Equation) -> int:
 
 
 @lint_rule
-def discarded_update(program: Program) -> Iterator[Finding]:
+def discarded_update(program: LintedProgram) -> Iterator[Finding]:
     """Arrays do not change: `x.at[i].set(v)` returns a new one, which nothing uses."""
     for body, eqn in program.equations():
         name = eqn.primitive.name
@@ -138,5 +138,5 @@ def discarded_update(program: Program) -> Iterator[Finding]:
             yield finding(eqn, message, "Assign the result: x = x.at[...].set(...).")
 
 
-def _is_discarded(body: Body, eqn: Equation) -> bool:
+def _is_discarded(body: LintedBody, eqn: Equation) -> bool:
     return not any(body.readers[v] or v in body.jaxpr.outvars for v in eqn.outvars if type(v) is Var)

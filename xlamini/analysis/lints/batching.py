@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from xlamini.analysis.lints.finding import Finding, finding
-from xlamini.analysis.lints.program import Program
+from xlamini.analysis.lints.program import LintedProgram
 from xlamini.analysis.lints.registry import lint_rule
 from xlamini.core import Equation
 
@@ -24,7 +24,7 @@ def _lanes(eqn: Equation) -> int:
 
 
 @lint_rule
-def cond_runs_all_branches(program: Program) -> Iterator[Finding]:
+def cond_runs_all_branches(program: LintedProgram) -> Iterator[Finding]:
     """vmap over the predicate of a `cond` runs all branches for all examples."""
     for _, eqn in program.equations("branch"):
         made = made_by_vmap(eqn, "cond")
@@ -37,7 +37,7 @@ def cond_runs_all_branches(program: Program) -> Iterator[Finding]:
 
 
 @lint_rule
-def while_at_the_slowest_pace(program: Program) -> Iterator[Finding]:
+def while_at_the_slowest_pace(program: LintedProgram) -> Iterator[Finding]:
     """vmap over the predicate of a `while_loop` runs the body for all examples until the last one is done."""
     for _, eqn in program.equations("while"):
         mapped = eqn.params["cond_jaxpr"].out_avals[0].shape
@@ -49,7 +49,7 @@ def while_at_the_slowest_pace(program: Program) -> Iterator[Finding]:
 
 
 @lint_rule
-def gather_made_by_vmap(program: Program) -> Iterator[Finding]:
+def gather_made_by_vmap(program: LintedProgram) -> Iterator[Finding]:
     """vmap over the start of a slice makes a gather of it."""
     for _, eqn in program.equations("gather"):
         made = made_by_vmap(eqn, "dynamic_slice")
@@ -60,7 +60,7 @@ def gather_made_by_vmap(program: Program) -> Iterator[Finding]:
 
 
 @lint_rule
-def scatter_made_by_vmap(program: Program) -> Iterator[Finding]:
+def scatter_made_by_vmap(program: LintedProgram) -> Iterator[Finding]:
     """vmap over the start of an update makes a scatter of it."""
     for _, eqn in program.equations("scatter"):
         made = made_by_vmap(eqn, "dynamic_update_slice")

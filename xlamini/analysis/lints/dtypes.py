@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from xlamini.analysis.lints.finding import Finding, finding
-from xlamini.analysis.lints.program import Program, apart, is_written
+from xlamini.analysis.lints.program import LintedProgram, apart, is_written
 from xlamini.analysis.lints.registry import lint_rule
 from xlamini.core import Var
 
@@ -17,7 +17,7 @@ _EXACT = {"bfloat16": 2**8, "float16": 2**11}
 
 
 @lint_rule
-def float64_spreads(program: Program) -> Iterator[Finding]:
+def float64_spreads(program: LintedProgram) -> Iterator[Finding]:
     """An operand of 64 bits makes another one of 32 bits, and the result, as wide as itself."""
     for body, eqn in program.equations("convert_element_type"):
         given, made = eqn.invars[0].aval, eqn.outvars[0].aval
@@ -29,7 +29,7 @@ def float64_spreads(program: Program) -> Iterator[Finding]:
 
 
 @lint_rule
-def weak_result(program: Program) -> Iterator[Finding]:
+def weak_result(program: LintedProgram) -> Iterator[Finding]:
     """A result is an array of weak type, which takes on the dtype of what it meets, and is another type to `jit`."""
     for atom in program.jaxpr.outvars:
         eqn = program.body.maker(atom)
@@ -41,7 +41,7 @@ def weak_result(program: Program) -> Iterator[Finding]:
 
 
 @lint_rule
-def narrow_integer_dot(program: Program) -> Iterator[Finding]:
+def narrow_integer_dot(program: LintedProgram) -> Iterator[Finding]:
     """A product of matrices of narrow integers is summed up in the same dtype, which overflows."""
     for _, eqn in program.equations("dot_general"):
         out, (contracted, _) = eqn.outvars[0].aval.dtype, eqn.params["dimension_numbers"][0]
@@ -54,7 +54,7 @@ def narrow_integer_dot(program: Program) -> Iterator[Finding]:
 
 
 @lint_rule
-def running_sum_stops(program: Program) -> Iterator[Finding]:
+def running_sum_stops(program: LintedProgram) -> Iterator[Finding]:
     """A carry of low precision is added to so often that addends are lost."""
     for _, eqn in program.equations("scan"):
         body, first, trips = eqn.params["jaxpr"], eqn.params["num_consts"], eqn.params["length"]
@@ -70,7 +70,7 @@ def running_sum_stops(program: Program) -> Iterator[Finding]:
 
 
 @lint_rule
-def division_by_zero(program: Program) -> Iterator[Finding]:
+def division_by_zero(program: LintedProgram) -> Iterator[Finding]:
     """The divisor is the constant 0."""
     for body, eqn in program.equations("div", "rem"):
         divisor = body.root(eqn.invars[1])

@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from xlamini.analysis.places import Place, place_of
+from xlamini.analysis.places import EquationLocation, place_of
 from xlamini.core import Equation
 from xlamini.core.errors.frames import definition
 
@@ -13,7 +13,7 @@ from xlamini.core.errors.frames import definition
 class Finding(NamedTuple):
     """A place in the user's program, what is odd there, how many times too much it costs (if known), and the edit."""
 
-    place: Place
+    place: EquationLocation
     message: str
     fix: str
     ratio: float | None = None
@@ -42,7 +42,7 @@ class Findings(NamedTuple):
         return {"found": [finding.as_dict() for finding in self.found]}
 
 
-def finding(where: Equation | Place, message: str, fix: str, ratio: float | None = None) -> Finding:
+def finding(where: Equation | EquationLocation, message: str, fix: str, ratio: float | None = None) -> Finding:
     """A finding of a rule, at an equation of the program or at a place; `fix` is one edit, in a sentence.
 
     >>> from xlamini.debug import finding, lint_rule
@@ -59,10 +59,10 @@ def finding(where: Equation | Place, message: str, fix: str, ratio: float | None
     return Finding(place_of(where) if isinstance(where, Equation) else where, message, fix, ratio)
 
 
-def definition_of(f: Callable[..., Any]) -> Place:
+def definition_of(f: Callable[..., Any]) -> EquationLocation:
     """The place where a function is defined."""
     file, line = definition(inspect.unwrap(f))
-    return Place(file, line, getattr(f, "__qualname__", "?"), "", None, "argument")
+    return EquationLocation(file, line, getattr(f, "__qualname__", "?"), "", None, "argument")
 
 
 def size_text(count: float) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from xlamini.analysis.lints.finding import Finding, Findings
-from xlamini.analysis.lints.program import Program, bodies_of
+from xlamini.analysis.lints.program import LintedProgram, bodies_of
 from xlamini.analysis.lints.registry import Rule, rules as registered
 from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.staging.aot.stages import Traced
@@ -57,25 +57,25 @@ def _chosen(rules: Sequence[str | Rule] | None, ignore: Sequence[str]) -> dict[s
     return {rule.__name__: rule for rule in given if rule.__name__ not in ignore}
 
 
-def _program(f: Any, args: Any, kwargs: dict[str, Any], targets: Sequence[str]) -> Program:
+def _program(f: Any, args: Any, kwargs: dict[str, Any], targets: Sequence[str]) -> LintedProgram:
     jitted: Any = f if hasattr(f, "trace") else jit(f)
     try:
         traced = jitted.trace(*args, **kwargs)
     except (RefEscaped, TypeError):  # it has refs, which `make_jaxpr` passes through
         closed = make_jaxpr(f)(*args, **kwargs)
         program = closed.jaxpr.with_consts(closed.consts)
-        return Program(f, program, closed.consts, bodies_of(program), (), (), targets)
+        return LintedProgram(f, program, closed.consts, bodies_of(program), (), (), targets)
     return program_of(f, traced, targets)
 
 
-def program_of(f: Callable[..., Any], traced: Traced, targets: Sequence[str] = ()) -> Program:
+def program_of(f: Callable[..., Any], traced: Traced, targets: Sequence[str] = ()) -> LintedProgram:
     """A traced function as rules see it."""
     call, closed = traced._call, traced._program
     bodies = bodies_of(closed.jaxpr)
-    return Program(f, closed.jaxpr, closed.consts, bodies, call.trace.names, call.donated, targets)
+    return LintedProgram(f, closed.jaxpr, closed.consts, bodies, call.trace.names, call.donated, targets)
 
 
-def found_in(program: Program, chosen: Mapping[str, Rule] = registered) -> Iterator[Finding]:
+def found_in(program: LintedProgram, chosen: Mapping[str, Rule] = registered) -> Iterator[Finding]:
     """The findings of these rules; of those that a line has several times, as in a Python loop, the first."""
     seen = set()
     for name, rule in chosen.items():

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterator
 
 from xlamini.analysis.lints.finding import Finding, finding
-from xlamini.analysis.lints.program import Body, Program
+from xlamini.analysis.lints.program import LintedBody, LintedProgram
 from xlamini.analysis.lints.registry import lint_rule
 from xlamini.core import Equation, Var, close_over
 from xlamini.interpreters.key_reuse import key_uses
@@ -15,7 +15,7 @@ _REPEATS = 10
 
 
 @lint_rule
-def python_loop(program: Program) -> Iterator[Finding]:
+def python_loop(program: LintedProgram) -> Iterator[Finding]:
     """A Python loop was traced iteration by iteration: the program repeats the same operations of the same lines."""
     for body in program.bodies:
         for start, period, repeats in _runs(body):
@@ -24,7 +24,7 @@ def python_loop(program: Program) -> Iterator[Finding]:
             yield finding(eqn, message, "Write it as lax.scan, or lax.fori_loop.", repeats)
 
 
-def _runs(body: Body) -> Iterator[tuple[int, int, int]]:
+def _runs(body: LintedBody) -> Iterator[tuple[int, int, int]]:
     """Where equations repeat, and the last repetition depends on the first: start, period, repetitions."""
     eqns = body.jaxpr.eqns
     keys = [_kind(eqn) for eqn in eqns]
@@ -55,7 +55,7 @@ def _repeats(keys: list[Hashable], start: int, period: int) -> int:
     return (stop - start) // period + 1
 
 
-def _is_chain(body: Body, start: int, period: int, repeats: int) -> bool:
+def _is_chain(body: LintedBody, start: int, period: int, repeats: int) -> bool:
     """Whether the last repetition depends on the first one."""
     stop = start + period * repeats
     eqns = body.jaxpr.eqns
@@ -76,7 +76,7 @@ def _kind(eqn: Equation) -> Hashable:
 
 
 @lint_rule
-def callback_in_a_loop(program: Program) -> Iterator[Finding]:
+def callback_in_a_loop(program: LintedProgram) -> Iterator[Finding]:
     """Each iteration waits for Python."""
     for body, eqn in program.equations("pure_callback", "io_callback"):
         if body.loops:
@@ -86,7 +86,7 @@ def callback_in_a_loop(program: Program) -> Iterator[Finding]:
 
 
 @lint_rule
-def key_never_split(program: Program) -> Iterator[Finding]:
+def key_never_split(program: LintedProgram) -> Iterator[Finding]:
     """A random key is used twice, so that the numbers are the same."""
     for reuse in key_uses(close_over(program.jaxpr)).reuses:
         if reuse.first is reuse.second:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.analysis.lints.finding import Finding, definition_of, finding, size_text
-from xlamini.analysis.lints.program import Body, Program, is_written
+from xlamini.analysis.lints.program import LintedBody, LintedProgram, is_written
 from xlamini.analysis.lints.registry import lint_rule
 from xlamini.core import Atom, Equation, Var, aval_of
 
@@ -19,7 +19,7 @@ _CHAIN = 8
 
 
 @lint_rule
-def broadcast_blows_up(program: Program) -> Iterator[Finding]:
+def broadcast_blows_up(program: LintedProgram) -> Iterator[Finding]:
     """Two small arrays are broadcast against each other, so that the result is many times as large as both."""
     for body, eqn in program.equations():
         if len(eqn.invars) < 2 or not is_written(eqn) or not all(_is_broadcast(body, a) for a in eqn.invars):
@@ -37,21 +37,21 @@ def broadcast_blows_up(program: Program) -> Iterator[Finding]:
         yield finding(eqn, message, fix, out.nbytes / needed)
 
 
-def _is_broadcast(body: Body, atom: Atom) -> bool:
+def _is_broadcast(body: LintedBody, atom: Atom) -> bool:
     eqn = body.maker(atom)
     if eqn is None or eqn.primitive.name != "broadcast_in_dim":
         return False
     return type(eqn.invars[0]) is Var and body.root_maker(atom, "iota") is None
 
 
-def _before_broadcast(body: Body, atom: Atom) -> Atom:
+def _before_broadcast(body: LintedBody, atom: Atom) -> Atom:
     while (eqn := body.maker(atom)) is not None and eqn.primitive.name == "broadcast_in_dim":
         atom = eqn.invars[0]
     return atom
 
 
 @lint_rule
-def large_captured_array(program: Program) -> Iterator[Finding]:
+def large_captured_array(program: LintedProgram) -> Iterator[Finding]:
     """An array above 1 MB is captured, not passed: it is a part of the program, and stays as long as that does."""
     for var, value in zip(program.jaxpr.constvars, program.consts, strict=True):
         size = aval_of(value).nbytes
@@ -79,7 +79,7 @@ def _is_captured(x: Any, value: Any) -> bool:
 
 
 @lint_rule
-def unused_donation(program: Program) -> Iterator[Finding]:
+def unused_donation(program: LintedProgram) -> Iterator[Finding]:
     """No result has the type of a donated argument, so its memory is of no use."""
     free = Counter((a.aval.shape, a.aval.dtype) for a in program.jaxpr.outvars)
     for name, donated, var in zip(program.names, program.donated, program.jaxpr.invars, strict=False):
@@ -92,7 +92,7 @@ def unused_donation(program: Program) -> Iterator[Finding]:
 
 
 @lint_rule
-def concatenation_in_a_loop(program: Program) -> Iterator[Finding]:
+def concatenation_in_a_loop(program: LintedProgram) -> Iterator[Finding]:
     """An array grows by concatenation, so that each step copies all that there is."""
     lengths: dict[Equation, list[Equation]] = {}
     for body, eqn in program.equations("concatenate"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from xlamini.analysis.lints.finding import Finding, finding
-from xlamini.analysis.lints.program import Body, Program, apart, is_number, is_written
+from xlamini.analysis.lints.program import LintedBody, LintedProgram, apart, is_number, is_written
 from xlamini.analysis.lints.registry import lint_rule
 from xlamini.core import Atom, Equation, Var
 
@@ -15,7 +15,7 @@ _LOGIC = ("and", "not", "or", "xor")
 
 
 @lint_rule
-def where_around_unsafe(program: Program) -> Iterator[Finding]:
+def where_around_unsafe(program: LintedProgram) -> Iterator[Finding]:
     """A `where` discards values outside of a function's domain, but 0 times its infinite derivative is NaN."""
     for body, select in program.equations("select_n"):
         compared = _compared(body, select.invars[0])
@@ -30,7 +30,7 @@ def where_around_unsafe(program: Program) -> Iterator[Finding]:
                 yield finding(eqn, message, fix)
 
 
-def _compared(body: Body, mask: Atom) -> set[Atom]:
+def _compared(body: LintedBody, mask: Atom) -> set[Atom]:
     """The variables that a mask compares."""
     eqn = body.root_maker(mask, *_COMPARISONS, *_LOGIC)
     if eqn is None:
@@ -41,7 +41,7 @@ def _compared(body: Body, mask: Atom) -> set[Atom]:
 
 
 @lint_rule
-def log_of_one_plus(program: Program) -> Iterator[Finding]:
+def log_of_one_plus(program: LintedProgram) -> Iterator[Finding]:
     """log(1 + x) is 0 for small x."""
     for body, eqn in program.equations("log"):
         add = body.maker(eqn.invars[0])
@@ -50,7 +50,7 @@ def log_of_one_plus(program: Program) -> Iterator[Finding]:
 
 
 @lint_rule
-def exp_minus_one(program: Program) -> Iterator[Finding]:
+def exp_minus_one(program: LintedProgram) -> Iterator[Finding]:
     """exp(x) - 1 is 0 for small x."""
     for body, eqn in program.equations("sub"):
         exp = body.root_maker(eqn.invars[0], "exp")
@@ -59,7 +59,7 @@ def exp_minus_one(program: Program) -> Iterator[Finding]:
 
 
 @lint_rule
-def log_of_softmax(program: Program) -> Iterator[Finding]:
+def log_of_softmax(program: LintedProgram) -> Iterator[Finding]:
     """The logarithm of a softmax is -inf where the softmax is 0 in floating point."""
     for body, eqn in program.equations("log"):
         softmax = body.root_maker(eqn.invars[0], "softmax") or _written_softmax(body, eqn.invars[0])
@@ -68,7 +68,7 @@ def log_of_softmax(program: Program) -> Iterator[Finding]:
             yield finding(eqn, message, "Use xlamini.nn.log_softmax(x).")
 
 
-def _written_softmax(body: Body, atom: Atom) -> Equation | None:
+def _written_softmax(body: LintedBody, atom: Atom) -> Equation | None:
     """The division of exponentials by their sum that an atom is the result of."""
     div = body.root_maker(atom, "div")
     if div is None or body.root_maker(div.invars[0], "exp") is None:
@@ -77,7 +77,7 @@ def _written_softmax(body: Body, atom: Atom) -> Equation | None:
     return div if total is not None and body.root(total.invars[0]) is body.root(div.invars[0]) else None
 
 
-def _has_one(body: Body, add: Equation) -> bool:
+def _has_one(body: LintedBody, add: Equation) -> bool:
     return any(is_number(body.root(a), 1) for a in add.invars)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from xlamini.analysis.lints.finding import Finding, finding
-from xlamini.analysis.lints.program import Program
+from xlamini.analysis.lints.program import LintedProgram
 from xlamini.analysis.lints.registry import lint_rule
 from xlamini.core import Equation, Var
 from xlamini.staging.run.jit.jit_api import jit
@@ -12,7 +12,7 @@ from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 
 
 @lint_rule
-def no_kernel(program: Program) -> Iterator[Finding]:
+def no_kernel(program: LintedProgram) -> Iterator[Finding]:
     """A target that was asked about has no kernel for an operation."""
     for platform in program.targets:
         for _, eqn in program.equations():

@@ -13,7 +13,7 @@ _MOVES = {"broadcast_in_dim", "convert_element_type", "copy", "reshape", "squeez
 LOOPS = {"scan", "while"}
 
 
-class Body:
+class LintedBody:
     """A jaxpr of the program: its equations, and the loops around it, outermost first."""
 
     def __init__(self, jaxpr: Jaxpr, loops: tuple[Equation, ...] = ()):
@@ -60,23 +60,23 @@ class Body:
         return eqn if eqn is not None and eqn.primitive.name in names else None
 
 
-class Program(NamedTuple):
+class LintedProgram(NamedTuple):
     """A traced function: its program, the captured values, the arguments' names, and the targets it shall run on."""
 
     fun: Callable[..., Any]
     jaxpr: Jaxpr
     consts: Sequence[Any]
-    bodies: list[Body]
+    bodies: list[LintedBody]
     names: Sequence[str]
     donated: Sequence[bool]
     targets: Sequence[str] = ()
 
     @property
-    def body(self) -> Body:
+    def body(self) -> LintedBody:
         """The outermost body."""
         return self.bodies[0]
 
-    def equations(self, *names: str) -> Iterator[tuple[Body, Equation]]:
+    def equations(self, *names: str) -> Iterator[tuple[LintedBody, Equation]]:
         """All equations, or those of the primitives of these names, each with the body that it is in."""
         for body in self.bodies:
             for eqn in body.jaxpr.eqns:
@@ -84,17 +84,17 @@ class Program(NamedTuple):
                     yield body, eqn
 
 
-def bodies_of(jaxpr: Jaxpr) -> list[Body]:
+def bodies_of(jaxpr: Jaxpr) -> list[LintedBody]:
     """The jaxpr and all inside of it, each once."""
-    found: dict[Jaxpr, Body] = {}
+    found: dict[Jaxpr, LintedBody] = {}
     _collect(found, jaxpr, ())
     return list(found.values())
 
 
-def _collect(found: dict[Jaxpr, Body], jaxpr: Jaxpr, loops: tuple[Equation, ...]) -> None:
+def _collect(found: dict[Jaxpr, LintedBody], jaxpr: Jaxpr, loops: tuple[Equation, ...]) -> None:
     if jaxpr in found:
         return
-    found[jaxpr] = Body(jaxpr, loops)
+    found[jaxpr] = LintedBody(jaxpr, loops)
     for eqn in jaxpr.eqns:
         around = (*loops, eqn) if eqn.primitive.name in LOOPS else loops
         for inner in subjaxprs(eqn):

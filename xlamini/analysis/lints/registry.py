@@ -4,9 +4,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from xlamini.analysis.lints.finding import Finding
-from xlamini.analysis.lints.program import Program
+from xlamini.analysis.lints.program import LintedProgram
 
-Rule = Callable[[Program], Iterable[Finding]]
+Rule = Callable[[LintedProgram], Iterable[Finding]]
 
 rules: dict[str, Rule] = {}
 """Each rule by the name of its function; `lint` applies all of them, unless it is told which.

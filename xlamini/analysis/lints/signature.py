@@ -4,12 +4,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from xlamini.analysis.lints.finding import Finding, definition_of, finding
-from xlamini.analysis.lints.program import Program
+from xlamini.analysis.lints.program import LintedProgram
 from xlamini.analysis.lints.registry import lint_rule
 
 
 @lint_rule
-def unused_argument(program: Program) -> Iterator[Finding]:
+def unused_argument(program: LintedProgram) -> Iterator[Finding]:
     """No operation reads an argument. Names that begin with `_` say so themselves."""
     results = set(program.jaxpr.outvars)
     for name, var in zip(program.names, program.jaxpr.invars, strict=False):

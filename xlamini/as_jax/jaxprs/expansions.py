@@ -80,7 +80,7 @@ def _branch(eqn: Equation, operands: Values) -> Any:
 
 def _root(eqn: Equation, operands: Values) -> Any:
     primitive: Any = eqn.primitive
-    consts, vector = primitive.parted(operands, eqn.params["const_lengths"])
+    consts, vector = primitive.split_vector(operands, eqn.params["const_lengths"])
     return evaluate(eqn.params["solve"], [*consts["solve"], *vector])
 
 

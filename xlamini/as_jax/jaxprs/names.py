@@ -12,7 +12,7 @@ from typing import Any
 
 from xlamini.as_jax.jaxprs.calls import as_call
 from xlamini.as_jax.jaxprs.jitted_names import jit_name
-from xlamini.core import literal, repeated, tree_leaves
+from xlamini.core import inline_cached, literal, tree_leaves
 from xlamini.core.program.avals import Values
 from xlamini.core.program.jaxpr import Atom, Equation, Jaxpr, Literal, Provenance, Var
 from xlamini.core.tracing.state import state
@@ -20,7 +20,7 @@ from xlamini.core.tracing.tracer import Builder, Tracer
 from xlamini.staging.run.eager.composite import is_composite, static_names
 
 
-class Call:
+class LibraryCall:
     """A call of a library function: the variables and numbers that it was given, its equations, what it returned."""
 
     def __init__(self, name: str, given: Sequence[Atom], eqns: Sequence[Equation], outs: Sequence[Any]):
@@ -48,7 +48,7 @@ class PlaceInCall(Provenance):
 
     __slots__ = ("call", "inside")
 
-    def __init__(self, place: Provenance, call: Call, inside: PlaceInCall | None):
+    def __init__(self, place: Provenance, call: LibraryCall, inside: PlaceInCall | None):
         super().__init__(place.source, place.scope, place.rewrite, place.origin)
         self.lanes, self.call, self.inside = place.lanes, call, inside
 
@@ -68,11 +68,11 @@ def trace_library_call(fun: Callable[..., Any], args: Values, kwargs: Mapping[st
     """Call a composite while something is traced, and note which equations it made."""
     name = jit_name(fun)
     if name is None:
-        return repeated(fun, args, kwargs)
+        return inline_cached(fun, args, kwargs)
     static = static_names(fun)
     named = zip(fun.__code__.co_varnames, args, strict=False) if static else enumerate(args)
     dynamic = [x for key, x in (*named, *kwargs.items()) if key not in static]
-    return _noted(name, functools.partial(repeated, fun, args, kwargs), dynamic)
+    return _noted(name, functools.partial(inline_cached, fun, args, kwargs), dynamic)
 
 
 def public_function(fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -109,7 +109,7 @@ def _noted(name: str, call: Callable[[], Any], args: Values) -> Any:
     eqns = builder.equations[start:]
     leaves = [out] if type(out) is Tracer else tree_leaves(out)
     given = [a for x in tree_leaves(args) if (a := _as_atom(builder, x)) is not None]
-    made = Call(name, given, eqns, [x.variable for x in leaves if type(x) is Tracer])
+    made = LibraryCall(name, given, eqns, [x.variable for x in leaves if type(x) is Tracer])
     places = dict[Provenance, Provenance]()
     for eqn in eqns:
         if eqn.provenance not in places:
@@ -158,7 +158,7 @@ def _runs(eqns: Sequence[Equation]) -> Iterator[tuple[int, list[Equation]]]:
         start = end
 
 
-def _origin(eqn: Equation) -> tuple[Call | None, tuple[Any, ...]]:
+def _origin(eqn: Equation) -> tuple[LibraryCall | None, tuple[Any, ...]]:
     """The call that an equation comes from, and the rewrites between, oldest last."""
     place, rewrites = eqn.provenance, ()
     while type(place) is not PlaceInCall:

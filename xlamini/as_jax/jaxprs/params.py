@@ -24,7 +24,7 @@ from xlamini.primitives.elementwise.arithmetic import add, max, min, sub
 from xlamini.primitives.indexing.scatter import scatter_apply_p, scatter_p
 
 
-class Row(NamedTuple):
+class ParamsRow(NamedTuple):
     """The params of a primitive: `out` to JAX's, for operands of these types, `back`, and whether params are JAX's."""
 
     out: Callable[[Params, Avals], Params]
@@ -34,7 +34,7 @@ class Row(NamedTuple):
     """What these params of JAX's bind in place of the primitive; None for the primitive itself."""
 
 
-def more(own: Mapping[str, Any] | None = None, dropped: Mapping[str, Any] | None = None, **jax: Any) -> Row:
+def more(own: Mapping[str, Any] | None = None, dropped: Mapping[str, Any] | None = None, **jax: Any) -> ParamsRow:
     """A row of params that differ in the presence of keys.
 
     `jax`: what JAX has more, with its usual value; `own`: what xlamini has more, left out where it is this value;
@@ -51,9 +51,9 @@ def more(own: Mapping[str, Any] | None = None, dropped: Mapping[str, Any] | None
         return {**hints, **own, **kept}
 
     if jax:
-        return Row(out, back, lambda params: not jax.keys().isdisjoint(params))
+        return ParamsRow(out, back, lambda params: not jax.keys().isdisjoint(params))
     ours = {**own, **hints}.keys()
-    return Row(out, back, lambda params: not ours <= params.keys())
+    return ParamsRow(out, back, lambda params: not ours <= params.keys())
 
 
 class UnspecifiedValue:
@@ -83,7 +83,7 @@ def _jit_back(params: Params) -> Params:
     return {name: value for name, value in params.items() if name in _OWN_OF_JIT}
 
 
-def _carrying(key: str, moved: tuple[str, ...], what: Callable[[Params], str], **jax: Any) -> Row:
+def _carrying(key: str, moved: tuple[str, ...], what: Callable[[Params], str], **jax: Any) -> ParamsRow:
     """A row in which the param `key` carries the params `moved`, which JAX has not."""
 
     def out(params: Params, avals: Avals) -> Params:
@@ -95,7 +95,7 @@ def _carrying(key: str, moved: tuple[str, ...], what: Callable[[Params], str], *
         kept = {name: value for name, value in params.items() if name != key and name not in jax}
         return {**kept, **params[key].params}
 
-    return Row(out, back, lambda params: isinstance(params.get(key), Carrier))
+    return ParamsRow(out, back, lambda params: isinstance(params.get(key), Carrier))
 
 
 def _captured(params: Params) -> int:
@@ -188,7 +188,7 @@ def _print_back(params: Params) -> Params:
     return {**kept, **params["static_args"].params}
 
 
-def _scatter(update: Callable[..., Any]) -> Row:
+def _scatter(update: Callable[..., Any]) -> ParamsRow:
     """A scatter that combines old and new elements: JAX's has a program of two scalars for that."""
 
     def out(params: Params, avals: Avals) -> Params:
@@ -196,7 +196,7 @@ def _scatter(update: Callable[..., Any]) -> Row:
         jaxpr, _ = build(lambda old, new: [update(old, new)], [scalar, scalar])
         return {**params, "update_jaxpr": jaxpr, "update_consts": ()}
 
-    return Row(out, _without_update, lambda params: "update_consts" in params)
+    return ParamsRow(out, _without_update, lambda params: "update_consts" in params)
 
 
 def _without_update(params: Params) -> Params:
@@ -219,12 +219,12 @@ def _scatter_meant(params: Params) -> Any:
     return functools.partial(scatter_apply_p.bind, update_jaxpr=applied, **_without_update(params))
 
 
-_SCATTER = Row(_scatter_out, _without_update, lambda params: "update_consts" in params, _scatter_meant)
+_SCATTER = ParamsRow(_scatter_out, _without_update, lambda params: "update_consts" in params, _scatter_meant)
 _SPLIT = more(out_sharding=None)
 _SHARDED = more(sharding=None)
 _HOST = more({"mapped": ()}, sharding=None)
 
-TABLE: dict[str, Row] = {
+TABLE: dict[str, ParamsRow] = {
     **dict.fromkeys("sin cos tan tanh exp exp2 expm1 log log1p sqrt rsqrt cbrt logistic".split(), more(accuracy=None)),
     **dict.fromkeys(("broadcast_in_dim", "convert_element_type", "iota"), _SHARDED),
     **dict.fromkeys(("reduce_sum", "dot_general", "conv_general_dilated", "rng_bit_generator"), _SPLIT),
@@ -232,10 +232,10 @@ TABLE: dict[str, Row] = {
     "mul": more(out_dtype=None),
     "triangular_solve": more(dropped={"by_columns": False}),
     "eigh": more({"vectors": True}),
-    "jit": Row(_jit_out, _jit_back, lambda params: "inline" in params),
+    "jit": ParamsRow(_jit_out, _jit_back, lambda params: "inline" in params),
     "custom_jvp_call": _custom_jvp._replace(meant=_custom_jvp_meant),
     "custom_vjp_call": _custom_vjp,
-    "custom_linear_solve": Row(_solve_out, _solve_back, lambda params: "jaxprs" in params),
+    "custom_linear_solve": ParamsRow(_solve_out, _solve_back, lambda params: "jaxprs" in params),
     "scatter": _SCATTER,
     "scatter-apply": _SCATTER,
     "scatter-add": _scatter(add),
@@ -243,11 +243,11 @@ TABLE: dict[str, Row] = {
     "scatter-mul": _scatter(mul),
     "scatter-min": _scatter(min),
     "scatter-max": _scatter(max),
-    "reduce": Row(_reduce_out, _reduce_back, lambda params: "computation" in params),
+    "reduce": ParamsRow(_reduce_out, _reduce_back, lambda params: "computation" in params),
     "pure_callback": _HOST,
     "io_callback": _HOST,
-    "debug_callback": Row(_debug_out, _debug_back, lambda params: "effect" in params),
-    "debug_print": Row(_print_out, _print_back, lambda params: "static_args" in params),
+    "debug_callback": ParamsRow(_debug_out, _debug_back, lambda params: "effect" in params),
+    "debug_print": ParamsRow(_print_out, _print_back, lambda params: "static_args" in params),
 }
 
 NAMED_IN_JAX = {"scatter-apply": scatter_p}

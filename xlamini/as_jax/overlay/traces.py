@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from xlamini.core.program.avals import ShapedArray, aval_of
-from xlamini.core.tracing.concretization import Unknown, value_of
+from xlamini.core.tracing.concretization import UnknownValue as Unknown, value_of
 from xlamini.core.tracing.state import state
 from xlamini.core.tracing.tracer import Builder, Tracer
 from xlamini.extend import TraceState

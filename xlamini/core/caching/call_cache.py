@@ -27,7 +27,7 @@ _BOUNDS = frozenset({int, type(None)})
 _PLAIN = frozenset({int, float, bool, str, type(None), type, type(Ellipsis)})
 
 
-class Traced(NamedTuple):
+class RecordedCall(NamedTuple):
     """What a call adds, and the tree of what it returns; None for a value alone."""
 
     jaxpr: Jaxpr
@@ -42,7 +42,7 @@ _UNSEEN: Any = object()
 calls = Memo("call: library functions", 4096)
 
 
-def repeated(fun: Callable[..., Any], args: Values, kwargs: Mapping[str, Any], builder: Any = None) -> Any:
+def inline_cached(fun: Callable[..., Any], args: Values, kwargs: Mapping[str, Any], builder: Any = None) -> Any:
     """`fun(*args, **kwargs)`, by a copy of what the first such call has added, where that is possible.
 
     A builder that decides by itself where a call belongs (`call`) passes itself for one of its own.
@@ -114,7 +114,7 @@ def _note_named(kwargs: Mapping[str, Any], key: list[Any], operands: list[Any]) 
 @is_trial
 def _traced(
     fun: Callable[..., Any], args: Values, kwargs: Mapping[str, Any], operands: Values
-) -> Traced | None:
+) -> RecordedCall | None:
     """The call traced by itself. None if it has to be made in place: it raises, warns, looks at a value, …"""
     builder, warned = Builder(""), warnings_given.count
     with active(builder):
@@ -131,7 +131,7 @@ def _traced(
     scopes = {eqn.provenance.scope for eqn in jaxpr.eqns} - {state.scope}
     lines = {eqn.provenance.source for eqn in jaxpr.eqns} - {line}  # of code that a user put into a function of ours
     in_place = consts or jaxpr.effects or scopes or lines or warnings_given.count > warned
-    return None if in_place else Traced(jaxpr, tree)
+    return None if in_place else RecordedCall(jaxpr, tree)
 
 
 def _with(values: Any, inputs: Iterator[Tracer]) -> list[Any]:

@@ -110,7 +110,7 @@ class _Table(dict[Any, str]):
 
 
 def _write_aval(aval: ShapedArray) -> str:
-    split = "" if aval.split is None else f"{aval.str_short()}{aval.split.mesh}"
+    split = "" if aval.explicit_sharding is None else f"{aval.str_short()}{aval.explicit_sharding.mesh}"
     varies = f"{sorted(map(str, aval.vma))}" if aval.vma else ""
     space = "" if aval.memory_space is DEVICE else aval.memory_space.name
     return f"{aval.dtype!r}{aval.shape}{'~' if aval.weak_type else ''}{varies}{split}{space}".replace(" ", "")

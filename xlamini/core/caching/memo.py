@@ -167,11 +167,11 @@ class _Making:
 _in_progress: dict[Hashable, _Making] = {}
 
 
-class _Thread(threading.local):
+class _MemoThread(threading.local):
     makes = False
 
 
-_thread = _Thread()
+_thread = _MemoThread()
 
 
 def made_once(key: Hashable, what: str, find: Callable[[], V | None], make: Callable[[], V]) -> V:

@@ -23,7 +23,7 @@ def report_conflicts(
             raise ValueError(kind.memory_conflict)
     if kind.sharding_conflict is not None:
         first = kind.result_types[0] if multiple_results else kind.result_types
-        report(kind.sharding_conflict, first.split, first.ndim)
+        report(kind.sharding_conflict, first.explicit_sharding, first.ndim)
 
 
 def _are_constants(atoms: Sequence[Atom], producers: Producers) -> bool:

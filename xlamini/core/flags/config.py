@@ -41,7 +41,7 @@ ALIASES = {"platform_name": "platforms", "xla_backend": "platforms"}
 """Flags of JAX that have another name here."""
 
 
-class _Open(threading.local):
+class _EnteredContexts(threading.local):
     """The values of a flag's contexts that a thread has entered, each in a list of its own, after the value outside."""
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class Flag(_cells.Config):
     ):
         self.help, self.choices, self.optional, self.affects = help, choices, optional, affects
         self.type = type if type is not None else default.__class__
-        self._open = _Open()
+        self._open = _EnteredContexts()
         self.default = default
         super().__init__(
             name,
@@ -292,7 +292,7 @@ legacy_prng_key = Flag(
 )
 
 
-class _Place(Flag):
+class _DeviceFlag(Flag):
     """A flag that takes a device or a platform's name."""
 
     def checked(self, value: Any) -> Any:
@@ -304,7 +304,7 @@ class _Place(Flag):
         return value
 
 
-default_device = _Place(
+default_device = _DeviceFlag(
     "default_device", None, "where arrays are made and run", affects=DISPATCH, type=object, optional=True
 )
 traceback_filtering = Flag(

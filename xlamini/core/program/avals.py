@@ -34,7 +34,7 @@ class ShapedArray:
     """An array's type: shape, dtype, weak type, varying manual axes, sharding, memory space.
 
     `vma` are the manual axes of shard_map along which the value varies; along all others, devices hold equal values.
-    `split` is the sharding along explicit mesh axes; None if the value is not split.
+    `explicit_sharding` is the sharding along explicit mesh axes; None if the value is not split.
 
     >>> aval = xlamini.typeof(jnp.ones((2, 3)))
     >>> aval, aval.shape, aval.nbytes
@@ -43,14 +43,14 @@ class ShapedArray:
     (True, True)
     """
 
-    __slots__ = ("dtype", "memory_space", "nbytes", "shape", "size", "split", "vma", "weak_type")
+    __slots__ = ("dtype", "explicit_sharding", "memory_space", "nbytes", "shape", "size", "vma", "weak_type")
     _interned: ClassVar[dict[tuple, ShapedArray]] = {}
 
     shape: Shape
     dtype: Any
     weak_type: bool
     vma: frozenset[Any]
-    split: AvalSharding | None
+    explicit_sharding: AvalSharding | None
     memory_space: Space
     size: int
     nbytes: int
@@ -61,7 +61,7 @@ class ShapedArray:
         dtype: Any,
         weak_type: bool = False,
         vma: frozenset[Any] = NOWHERE,
-        split: AvalSharding | None = None,
+        explicit_sharding: AvalSharding | None = None,
         memory_space: Space = DEVICE,
         *,
         sharding: Any = None,
@@ -69,8 +69,8 @@ class ShapedArray:
         if type(shape) is list:
             shape = tuple(shape)
         if sharding is not None:
-            split = hooks.split_in_type(sharding, len(shape))
-        key = (shape, dtype, weak_type, vma, split, memory_space)
+            explicit_sharding = hooks.split_in_type(sharding, len(shape))
+        key = (shape, dtype, weak_type, vma, explicit_sharding, memory_space)
         aval = cls._interned.get(key)
         return aval if aval is not None else cls._intern(key)
 
@@ -82,7 +82,7 @@ class ShapedArray:
         self.dtype = dtype if hasattr(dtype, "physical_shape") else np.dtype(dtype)
         self.size = math.prod(self.shape)
         self.nbytes = self.size * self.dtype.itemsize
-        self.weak_type, self.vma, self.split, self.memory_space = bool(weak_type), vma, split, memory_space
+        self.weak_type, self.vma, self.explicit_sharding, self.memory_space = bool(weak_type), vma, split, memory_space
         self._check_size()
         canonical = (self.shape, self.dtype, self.weak_type, vma, split, memory_space)
         return cls._interned.setdefault(key, cls._interned.setdefault(canonical, self))
@@ -159,10 +159,12 @@ class ShapedArray:
     @property
     def manual_axis_type(self) -> ManualAxisType:
         """The manual axes along which the value varies, in JAX's form."""
-        if self.split is None:
+        if self.explicit_sharding is None:
             return ManualAxisType(self.vma)
-        manual = frozenset(self.split.mesh.manual_axes)
-        return ManualAxisType(self.vma, self.split.unreduced & manual, self.split.reduced & manual)
+        manual = frozenset(self.explicit_sharding.mesh.manual_axes)
+        return ManualAxisType(
+            self.vma, self.explicit_sharding.unreduced & manual, self.explicit_sharding.reduced & manual
+        )
 
     def varying(self, axes: frozenset[Any]) -> ShapedArray:
         """The type with other varying manual axes."""
@@ -170,28 +172,37 @@ class ShapedArray:
 
     def with_sharding(self, split: AvalSharding | None) -> ShapedArray:
         """The type with another sharding along explicit mesh axes."""
-        return self if split is self.split else self.update(split=split)
+        return self if split is self.explicit_sharding else self.update(explicit_sharding=split)
 
     def in_space(self, space: Space) -> ShapedArray:
         """The type with another memory space."""
         return self if space is self.memory_space else self.update(memory_space=space)
 
     def __reduce__(self):
-        return ShapedArray, (self.shape, self.dtype, self.weak_type, self.vma, self.split, self.memory_space)
+        return ShapedArray, (
+            self.shape,
+            self.dtype,
+            self.weak_type,
+            self.vma,
+            self.explicit_sharding,
+            self.memory_space,
+        )
 
     @property
     def ndim(self) -> int:
         return len(self.shape)
 
     def update(self, **changes: Any) -> ShapedArray:
-        """The aval with some fields changed; a change of shape drops the sharding, unless `split` is given."""
+        """The aval with some fields changed; a change of shape drops the sharding, unless `explicit_sharding` is
+        given.
+        """
         of = changes.get
         return ShapedArray(
             of("shape", self.shape),
             of("dtype", self.dtype),
             of("weak_type", self.weak_type),
             of("vma", self.vma),
-            of("split", None if "shape" in changes else self.split),
+            of("explicit_sharding", None if "shape" in changes else self.explicit_sharding),
             of("memory_space", self.memory_space),
         )
 
@@ -201,15 +212,17 @@ class ShapedArray:
     def without(self, dim: int) -> ShapedArray:
         """The type without dimension `dim`."""
         shape = (*self.shape[:dim], *self.shape[dim + 1 :])
-        return self.update(shape=shape, split=self.split and self.split.without(dim))
+        return self.update(
+            shape=shape, explicit_sharding=self.explicit_sharding and self.explicit_sharding.without(dim)
+        )
 
     def inserted(self, dim: int, size: int, placed: tuple[Any, Names] | None = None) -> ShapedArray:
         """The type with a new dimension at `dim`; `placed` is a mesh and the axes that split the dimension."""
         shape = (*self.shape[:dim], size, *self.shape[dim:])
-        split = self.split and self.split.inserted(dim)
+        split = self.explicit_sharding and self.explicit_sharding.inserted(dim)
         if placed is not None:
             split = with_entry(split, dim, len(shape), *placed)
-        return self.update(shape=shape, split=split)
+        return self.update(shape=shape, explicit_sharding=split)
 
     def str_short(self, short_dtypes: bool = True, mesh_axis_types: bool = False) -> str:
         """`f32[3,4]`, or `float32[3,4]` with the dtype's full name; `f32<host>[3,4]` in the host's memory.
@@ -219,9 +232,9 @@ class ShapedArray:
         name = short_name(self.dtype) if short_dtypes or self.dtype == float0 else self.dtype.name
         marks = [f"V:{','.join(sorted(map(str, self.vma)))}"] if self.vma else []
         sizes = list(map(str, self.shape))
-        if self.split is not None:
-            sizes = [f"{size}{mark}" for size, mark in zip(sizes, self.split.marks(), strict=True)]
-            marks += self.split.sum_marks()
+        if self.explicit_sharding is not None:
+            sizes = [f"{size}{mark}" for size, mark in zip(sizes, self.explicit_sharding.marks(), strict=True)]
+            marks += self.explicit_sharding.sum_marks()
         space = "" if self.memory_space is DEVICE else f"<{self.memory_space.name.lower()}>"
         shown = f"{name}{space}[{','.join(sizes)}]"
         return f"{shown}{{{', '.join(marks)}}}" if marks else shown

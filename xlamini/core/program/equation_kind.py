@@ -17,7 +17,7 @@ from xlamini.core.program.memory_space import DEVICE, in_memory
 from xlamini.core.program.primitive import Cost
 from xlamini.core.sharding.forbidden import communicates
 from xlamini.core.sharding.manual_axes import named_axes, result_types
-from xlamini.core.sharding.propagation import divided
+from xlamini.core.sharding.propagation import propagate_sharding
 
 kinds = Memo("kind: equations", 4096, counted=False)
 """By primitive, operand types and params; of pure primitives only. `Builder.emit` looks up in the table itself."""
@@ -39,8 +39,8 @@ def new_kind(
     undone = False
     if any(a.memory_space is not DEVICE for a in avals):
         out, memory_conflict = in_memory(primitive, out, avals, params)
-    if primitive.sharding.chooses or any(a.split is not None for a in avals):
-        out, conflict = divided(primitive, out, avals, params)
+    if primitive.sharding.chooses or any(a.explicit_sharding is not None for a in avals):
+        out, conflict = propagate_sharding(primitive, out, avals, params)
         undone = communicates(primitive, avals, out if primitive.multiple_results else [out])
     kind = EquationKind(out, effects_of(primitive, avals, params), conflict, memory_conflict)
     # A number goes with values that vary, but a variable of its type would have to be cast.

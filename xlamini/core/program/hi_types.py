@@ -52,7 +52,7 @@ class HiAval(ShapedArray):
     def _made(cls, ty: Any, vma: frozenset[Any]) -> HiAval:
         self = object.__new__(cls)
         self.ty, self.dtype, self.shape, self.size, self.nbytes = ty, HiDType(ty), (), 1, 0
-        self.weak_type, self.vma, self.split, self.memory_space = False, vma, None, DEVICE
+        self.weak_type, self.vma, self.explicit_sharding, self.memory_space = False, vma, None, DEVICE
         return self
 
     def __reduce__(self) -> Any:

@@ -18,7 +18,7 @@ class Consumed(NamedTuple):
     path: Path = ()
 
 
-class Part(NamedTuple):
+class KeyPart(NamedTuple):
     """A result that is a part of an operand, or all of it."""
 
     result: int
@@ -37,13 +37,13 @@ class KeyUses(NamedTuple):
     """What an equation, or a program, does with the keys among its operands, and the reuses inside of it."""
 
     consumed: tuple[Consumed, ...] = ()
-    parts: tuple[Part, ...] = ()
+    parts: tuple[KeyPart, ...] = ()
     reuses: tuple[Reuse, ...] = ()
 
 
 NO_USES = KeyUses()
 CONSUMES = KeyUses(consumed=(Consumed(0),))
-FORWARDS = KeyUses(parts=(Part(0, 0),))
+FORWARDS = KeyUses(parts=(KeyPart(0, 0),))
 
 
 def overlap(one: Path, other: Path) -> bool:

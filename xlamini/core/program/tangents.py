@@ -108,4 +108,4 @@ def cotangent_aval(aval: ShapedArray) -> ShapedArray:
 
 def dual_aval(aval: ShapedArray) -> ShapedArray:
     """The type that is unreduced where `aval` is reduced, and the reverse."""
-    return aval if aval.split is None else aval.with_sharding(aval.split.dual)
+    return aval if aval.explicit_sharding is None else aval.with_sharding(aval.explicit_sharding.dual)

@@ -61,7 +61,7 @@ def _offset() -> int | None:
 _place = _offset()
 
 
-class _Thread(threading.local):
+class _ThreadDepth(threading.local):
     """The count of the thread; where the interpreter has none, as it looks at the stack itself, one that is full."""
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class _Thread(threading.local):
 
 _FEW = 300
 _NONE_LOST = 1 << 20
-_thread = _Thread()
+_thread = _ThreadDepth()
 
 
 def find_lost_levels() -> None:

@@ -42,7 +42,7 @@ def apart(avals: Avals) -> list[Labels]:
 
 def where_split(x: ShapedArray) -> Labels:
     """Labels that hold another array to how `x` is split: it may be split where `x` is, and there alike."""
-    entries = ((),) * x.ndim if x.split is None else x.split.entries
+    entries = ((),) * x.ndim if x.explicit_sharding is None else x.explicit_sharding.entries
     return [d if names else None for d, names in enumerate(entries)]
 
 

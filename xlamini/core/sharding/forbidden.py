@@ -74,13 +74,16 @@ def communicates(primitive: Any, avals: Avals, outs: Avals) -> bool:
 def _moved(x: ShapedArray, out: ShapedArray) -> frozenset[Any]:
     """The axes along which a value is split in another dimension than before."""
     before, after = (
-        {name: dim for dim, names in enumerate(a.split.entries) for name in names} if a.split else {} for a in (x, out)
+        {name: dim for dim, names in enumerate(a.explicit_sharding.entries) for name in names}
+        if a.explicit_sharding
+        else {}
+        for a in (x, out)
     )
     return frozenset(name for name in before.keys() & after.keys() if before[name] != after[name])
 
 
 def _axes(avals: Avals) -> tuple[frozenset[Any], frozenset[Any]]:
     """The axes along which some of these types are split, and are terms of sums."""
-    specs = [a.split for a in avals if a.split is not None]
+    specs = [a.explicit_sharding for a in avals if a.explicit_sharding is not None]
     split = frozenset(name for s in specs for names in s.entries for name in names)
     return split, frozenset(name for s in specs for name in s.unreduced)

@@ -49,15 +49,15 @@ def missing(primitive: Any, atoms: Sequence[Atom], params: Params) -> list[Axes]
 def divergent(aval: ShapedArray) -> ShapedArray:
     """The type of a result here: it varies along all axes along which only some devices run what is traced."""
     axes = divergent_axes() - aval.vma if state.axes else NOWHERE
-    if axes and aval.split is not None:
-        axes -= aval.split.unreduced
+    if axes and aval.explicit_sharding is not None:
+        axes -= aval.explicit_sharding.unreduced
     return aval.varying(aval.vma | axes) if axes else aval
 
 
 def _check_not_unreduced(primitive: Any, atoms: Sequence[Atom], axes: Sequence[Axes]) -> None:
     """ShardingTypeError for an operand to be cast along axes along which it is unreduced."""
     for atom, names in zip(atoms, axes, strict=False):
-        split = atom.aval.split
+        split = atom.aval.explicit_sharding
         if names and split is not None and not names.isdisjoint(split.unreduced):
             raise ShardingTypeError(
                 f"{primitive} of {atom.aval.str_short()}: an operand that is unreduced, a sum still to be taken, "

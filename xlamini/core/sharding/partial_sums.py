@@ -66,7 +66,7 @@ def left_open(params: Params, splits: Iterable[Axes]) -> Params:
 
 def split_along(x: Any, dimensions: Iterable[int]) -> Axes:
     """The axes that split these dimensions of a value."""
-    split = aval_of(x).split
+    split = aval_of(x).explicit_sharding
     return NOWHERE if split is None else NOWHERE.union(*[split.entries[d] for d in dimensions])
 
 
@@ -82,7 +82,11 @@ NO_SUMS = Sums()
 
 def sums_of(aval: ShapedArray) -> Sums:
     """The axes along which values of a type are unreduced and reduced."""
-    return NO_SUMS if aval.split is None else Sums(aval.split.unreduced, aval.split.reduced)
+    return (
+        NO_SUMS
+        if aval.explicit_sharding is None
+        else Sums(aval.explicit_sharding.unreduced, aval.explicit_sharding.reduced)
+    )
 
 
 def sums_of_results(avals: Avals) -> Sums:
@@ -153,7 +157,10 @@ class _Checks:
         )
 
     def _how_to_sum(self) -> str:
-        manual = any(a.split is not None and self.unreduced.intersection(a.split.mesh.manual_axes) for a in self.avals)
+        manual = any(
+            a.explicit_sharding is not None and self.unreduced.intersection(a.explicit_sharding.mesh.manual_axes)
+            for a in self.avals
+        )
         return "psum or psum_scatter" if manual else "xlamini.reshard(x, P(...))"
 
     def _reduced_of(self, numbers: Iterable[int]) -> Axes:
@@ -165,13 +172,13 @@ class _Checks:
 
     def _fitting(self, wanted: Mapping[int, Sums]) -> list[AvalSharding | None]:
         """The operands' shardings with these sums; without any if an operand is split along such an axis."""
-        mesh = next(a.split.mesh for a in self.avals if a.split is not None)
+        mesh = next(a.explicit_sharding.mesh for a in self.avals if a.explicit_sharding is not None)
         sums = [wanted.get(i, sums_of(a)) for i, a in enumerate(self.avals)]
         possible = wanted and all(
             (s.unreduced | s.reduced).isdisjoint(_split_axes(a)) and s.unreduced.isdisjoint(s.reduced)
             for a, s in zip(self.avals, sums, strict=True)
         )
-        splits = [a.split or AvalSharding(mesh, ((),) * a.ndim) for a in self.avals]
+        splits = [a.explicit_sharding or AvalSharding(mesh, ((),) * a.ndim) for a in self.avals]
         return [split.with_sums(*(s if possible else NO_SUMS)) for split, s in zip(splits, sums, strict=True)]
 
 
@@ -180,7 +187,11 @@ def _unreduced(avals: Avals) -> Axes:
 
 
 def _split_axes(aval: ShapedArray) -> Axes:
-    return NOWHERE if aval.split is None else frozenset(name for names in aval.split.entries for name in names)
+    return (
+        NOWHERE
+        if aval.explicit_sharding is None
+        else frozenset(name for names in aval.explicit_sharding.entries for name in names)
+    )
 
 
 def _counts(aval: ShapedArray) -> bool:

@@ -67,7 +67,7 @@ def warn_of_open_split(text: str) -> None:
     warnings.warn(f"{text} (config.update('strict_sharding', True) makes this an error)", stacklevel=user_stacklevel())
 
 
-def divided(
+def propagate_sharding(
     primitive: Any, out: Any, avals: Avals, params: Params
 ) -> tuple[Any, str | None]:
     """The types of an equation's results, split as its operands say, and what of these does not fit together."""
@@ -88,7 +88,7 @@ def divided(
 def _summed(aval: ShapedArray, split: AvalSharding | None, sums: Sums, avals: Avals) -> ShapedArray:
     """The type of a result that is split so, unreduced and reduced along the axes of `sums`."""
     if split is None and any(sums):
-        mesh = next(a.split.mesh for a in avals if a.split is not None)
+        mesh = next(a.explicit_sharding.mesh for a in avals if a.explicit_sharding is not None)
         split = AvalSharding(mesh, ((),) * aval.ndim)
     return aval.with_sharding(split and split.with_sums(*sums))
 
@@ -97,7 +97,7 @@ def split_results(
     primitive: Any, avals: Avals, outs: Avals, params: Params
 ) -> Splits:
     """How the results are split, by the primitive's factors."""
-    splits = [a.split for a in avals if a.split is not None]
+    splits = [a.explicit_sharding for a in avals if a.explicit_sharding is not None]
     meshes = {s.mesh for s in splits}
     if len(meshes) > 1:
         said = " and ".join(map(str, meshes))
@@ -189,7 +189,7 @@ class _Solving:
 
 
 def _entries(aval: ShapedArray) -> Sequence[Names]:
-    return ((),) * aval.ndim if aval.split is None else aval.split.entries
+    return ((),) * aval.ndim if aval.explicit_sharding is None else aval.explicit_sharding.entries
 
 
 def _said(names: Names) -> str:

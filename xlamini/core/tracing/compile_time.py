@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from xlamini.core import hooks
-from xlamini.core.caching.call_cache import EAGER, repeated
+from xlamini.core.caching.call_cache import EAGER, inline_cached
 from xlamini.core.program.avals import Params, Values, aval_of, types_of_values
 from xlamini.core.program.bindable import effects_of
 from xlamini.core.program.hi_types import is_hi_value, is_mutable_value, lowered
@@ -117,13 +117,13 @@ class AtOnce(Builder):
         if builder is self:
             return self._whole(fun, args, kwargs)
         with active(builder):
-            return getattr(fun, EAGER, fun)(*args, **kwargs) if builder is None else repeated(fun, args, kwargs)
+            return getattr(fun, EAGER, fun)(*args, **kwargs) if builder is None else inline_cached(fun, args, kwargs)
 
     def _whole(self, fun: Callable[..., Any], args: Values, kwargs: Mapping[str, Any]) -> Any:
         """A library function of traced values, as part of the program with all that it computes."""
         before, self.evaluates = self.evaluates, False
         try:
-            return repeated(fun, args, kwargs, self)
+            return inline_cached(fun, args, kwargs, self)
         finally:
             self.evaluates = before
 

@@ -30,7 +30,7 @@ from xlamini.core.tracing.state import state
 from xlamini.core.tracing.tracer import Builder, Tracer, active, leaked
 
 
-class Unknown(Exception):
+class UnknownValue(Exception):
     """There is no number: it depends on this input of this builder."""
 
     def __init__(self, builder: Builder, var: Var):
@@ -92,7 +92,7 @@ def _needed(builder: Builder, captured: dict[Var, Any], wanted: Sequence[Atom]) 
             continue
         eqn = producers.get(atom)
         if eqn is None or more_than_observing(eqn.effects):  # an effect must not happen twice
-            raise Unknown(builder, atom)
+            raise UnknownValue(builder, atom)
         if eqn.id not in found:
             found[eqn.id] = eqn
             pending.extend(eqn.invars)
@@ -118,7 +118,7 @@ def _asking(
     def method(self: Tracer, *args: Any, **options: Any) -> Any:
         try:
             value = value_of(self)
-        except Unknown as unknown:
+        except UnknownValue as unknown:
             cause = unknown
         else:
             if has_derivative:
@@ -143,7 +143,7 @@ def _check_inactive(error: type[JAXTypeError], tracer: Tracer, wish: str) -> Non
     ) from None
 
 
-def _refuse(error: type[JAXTypeError], tracer: Tracer, unknown: Unknown, wish: str, fix: str) -> NoReturn:
+def _refuse(error: type[JAXTypeError], tracer: Tracer, unknown: UnknownValue, wish: str, fix: str) -> NoReturn:
     if not tracer.builder.is_tracing():
         raise leaked(tracer) from None
     aval = tracer.aval.str_short(short_dtypes=False)
@@ -259,7 +259,7 @@ def _repr(self: Tracer) -> str:
         return _type_alone(self)
     try:
         return f"Tracer(value={value_of(self)!r})"
-    except Unknown:
+    except UnknownValue:
         return _type_alone(self)
 
 

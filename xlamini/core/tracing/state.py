@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class _State(threading.local):
+class _TracingState(threading.local):
     """The builder that equations go to, None for eager execution; the names of `named_scope`, and the named axes.
 
     Both are outermost first.
@@ -21,7 +21,7 @@ class _State(threading.local):
     axes: tuple[Any, ...] = ()  # of `Axis`, from named_axes.py; what is traced may depend on them
 
 
-state = _State()
+state = _TracingState()
 
 
 @contextmanager

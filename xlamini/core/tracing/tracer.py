@@ -138,7 +138,7 @@ class Builder:
                 alike = [hooks.cast_varying(x, axes) if axes else x for x, axes in zip(operands, more, strict=True)]
                 return self.emit(primitive, alike, params)
             avals = [a.aval for a in atoms]
-            unfit = None if all(a.split is None for a in avals) else misfit(primitive, avals, params)
+            unfit = None if all(a.explicit_sharding is None for a in avals) else misfit(primitive, avals, params)
             if unfit is not None:
                 return self.emit(primitive, self._resharded(operands, unfit), params)
             kind = new_kind(primitive, key, params, avals)
@@ -156,7 +156,7 @@ class Builder:
         """The operands of a rewrite's equation, resharded so that they fit; ShardingTypeError for a user's equation."""
         if self.provenance is None:
             raise ShardingTypeError(unfit.problem)
-        return [hooks.divided_as(x, split) for x, split in zip(operands, unfit.wanted, strict=True)]
+        return [hooks.reshard_as(x, split) for x, split in zip(operands, unfit.wanted, strict=True)]
 
     def replay(self, eqn: Equation, operands: Values) -> list[Tracer]:
         """Add a copy of an equation of another jaxpr, with its result types and its provenance."""

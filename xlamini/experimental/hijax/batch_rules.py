@@ -8,7 +8,7 @@ from typing import Any
 from xlamini.core import Axis, Zero, flatten_from_user, is_zero, tree_map, unflatten
 from xlamini.core.program.hi_types import as_aval, as_written
 from xlamini.experimental.hijax.derived_rules import dense, results_of
-from xlamini.experimental.hijax.hi_call import spread_dims
+from xlamini.experimental.hijax.hi_call import dims_of_leaves
 from xlamini.experimental.hijax.operation import Operation
 from xlamini.extend.rules import as_values
 from xlamini.extend.tangents import instantiated
@@ -74,7 +74,7 @@ def unmap_avals(axis_data: Axis, avals: Any, dims: Any) -> Any:
     (3, 2)
     """
     leaves, tree = flatten_from_user(avals)
-    pairs = zip(leaves, spread_dims(tree, dims), strict=True)
+    pairs = zip(leaves, dims_of_leaves(tree, dims), strict=True)
     return unflatten(tree, [as_written(batched_aval(as_aval(t), axis_data, d)) for t, d in pairs])
 
 
@@ -95,11 +95,11 @@ def bdims_at_front(axis_data: Axis, args: Any, dims: Any) -> Any:
     (3, 2)
     """
     leaves, tree = flatten_from_user(args)
-    pairs = zip(leaves, spread_dims(tree, dims), strict=True)
+    pairs = zip(leaves, dims_of_leaves(tree, dims), strict=True)
     return unflatten(tree, as_values([move_batch_dim(x, axis_data.size, d, 0) for x, d in pairs]))
 
 
-class Batched(Operation):
+class BatchedOperation(Operation):
     """The primitive of a batch: each rule is that of one example, mapped."""
 
     def __init__(self, primitive: Operation, axis: Axis, dims: Any, out_dim: Any):
@@ -160,13 +160,13 @@ class Batched(Operation):
 
     def batch(self, axis_data: Any, args: Any, dims: Any) -> Any:
         """A batch of batches, the new one in front."""
-        return Batched(self, axis_data, dims, 0)(*args), 0
+        return BatchedOperation(self, axis_data, dims, 0)(*args), 0
 
 
 def _moved(ct: Any, dim: Any) -> Any:
     """Cotangents with the batch at 0 for an argument with another dim, or with none: then their sum."""
     leaves, tree = flatten_from_user(ct)
-    pairs = zip(leaves, spread_dims(tree, dim), strict=True)
+    pairs = zip(leaves, dims_of_leaves(tree, dim), strict=True)
     return unflatten(tree, [sum_over(x, (0,)) if d is None else move_batch_dim(x, 0, 0, d) for x, d in pairs])
 
 

@@ -22,8 +22,8 @@ from xlamini.core.program.hi_types import HiAval
 from xlamini.core.tracing.state import state
 from xlamini.core.tracing.tracer import build
 from xlamini.experimental.hijax.derived_rules import results_of
-from xlamini.experimental.hijax.hi_call import HiCall, OfUsersTypes, spread_dims
-from xlamini.experimental.hijax.linear import LinearRule, linear_map
+from xlamini.experimental.hijax.hi_call import HiCall, OfUsersTypes, dims_of_leaves
+from xlamini.experimental.hijax.linear import UsersLinearRule, linear_map
 from xlamini.extend.rules import as_values
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.staging import nonzero_of
@@ -66,7 +66,7 @@ class CallHiPrimitive(OfUsersTypes):
         jaxpr, captured = build(forward, [aval_of(x) for x in primals], call.name, None, call.values())
         found = evaluate(close_over(jaxpr), [*captured, *primals])
         count = len(call.out_avals)
-        rule = LinearRule(call, nonzero, *static[0])
+        rule = UsersLinearRule(call, nonzero, *static[0])
         return found[:count], linear_map(rule, found[count:], tangents)
 
     def transpose(self, cts: Values, *operands: Any, call: HiCall) -> Values:
@@ -80,7 +80,7 @@ class CallHiPrimitive(OfUsersTypes):
         user = call.primitive
         specs = [_spec(a, d) for a, d in zip(call.in_avals, dims, strict=True)]
         out, out_dims = user.batch(axis, call.args(operands), unflatten(user.in_tree, specs))
-        return call.like_output("batch", out), spread_dims(user.out_tree, out_dims)
+        return call.like_output("batch", out), dims_of_leaves(user.out_tree, out_dims)
 
     def dce(self, used: Sequence[bool], params: Params) -> Any:
         """By the user's `dce`, which may put another operation in the place of the call."""

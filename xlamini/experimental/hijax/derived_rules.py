@@ -26,7 +26,7 @@ class LinearizeRules(NamedTuple):
         _not_one_rule(self)
 
 
-class VjpRules(NamedTuple):
+class ReverseRules(NamedTuple):
     """The rules of reverse mode."""
 
     vjp_fwd: Callable[..., Any]
@@ -36,7 +36,7 @@ class VjpRules(NamedTuple):
         _not_one_rule(self)
 
 
-def _not_one_rule(pair: LinearizeRules | VjpRules) -> NoReturn:
+def _not_one_rule(pair: LinearizeRules | ReverseRules) -> NoReturn:
     raise TypeError(f"this is a pair of rules; write `{', '.join(pair._fields)} = ...` in the class")
 
 
@@ -94,7 +94,7 @@ linearize_from_jvp = LinearizeRules(_as_residuals, _tangent_of_jvp)
 >>> square.linearized(residuals, 1.0), xlamini.linearize(square, 3.0)[1](1.0)
 (6.0, Array(6., dtype=float32, weak_type=True))
 """
-vjp_from_jvp = VjpRules(_as_residuals, _transposed_jvp)
+vjp_from_jvp = ReverseRules(_as_residuals, _transposed_jvp)
 """`vjp_fwd` and `vjp_bwd_retval` from `jvp`.
 
 >>> from xlamini.experimental.hijax import HiPrim
@@ -111,7 +111,7 @@ vjp_from_jvp = VjpRules(_as_residuals, _transposed_jvp)
 >>> square.vjp_bwd_retval((3.0,), 1.0), xlamini.grad(square)(3.0)
 ((Array(6., dtype=float32, weak_type=True),), Array(6., dtype=float32, weak_type=True))
 """
-vjp_from_lin = VjpRules(_fwd_from_lin, _transposed_linearized)
+vjp_from_lin = ReverseRules(_fwd_from_lin, _transposed_linearized)
 """`vjp_fwd` and `vjp_bwd_retval` from `lin` and `linearized`.
 
 >>> from xlamini.experimental.hijax import HiPrim

@@ -90,7 +90,7 @@ class HiCall(RewriteRule):
 
 
 def _splits(avals: Avals, outs: Avals, params: Params) -> Splits:
-    return Splits([a.split for a in outs])
+    return Splits([a.explicit_sharding for a in outs])
 
 
 def _sums(avals: Avals, outs: Avals, params: Params) -> list[Sums]:
@@ -122,6 +122,6 @@ def checked_leaves(primitive: Any, args: Sequence[Any]) -> list[Any]:
     return leaves
 
 
-def spread_dims(tree: Any, dims: Any) -> list[Any]:
+def dims_of_leaves(tree: Any, dims: Any) -> list[Any]:
     """One dim for each leaf, where one may stand for a whole subtree."""
     return flatten_axes("vmap", dims, tree)

@@ -38,7 +38,7 @@ from xlamini.transforms.axes import unbatched_aval
 from xlamini.transforms.custom.accumulators import GradAccum, NullAccum, ValAccum
 
 
-class LinearRule(RewriteRule):
+class UsersLinearRule(RewriteRule):
     """The linear map of one call, by the user's rules; `nonzero` marks the arguments' leaves with a tangent."""
 
     reads_values = True  # so the backward pass runs where a rule may read the values of cotangents
@@ -83,7 +83,7 @@ class LinearRule(RewriteRule):
         return repr(self.call)
 
 
-def _checked(rule: LinearRule, accumulator: GradAccum) -> Any:
+def _checked(rule: UsersLinearRule, accumulator: GradAccum) -> Any:
     total = accumulator.val
     if is_zero(total):
         return total
@@ -135,13 +135,13 @@ class BatchedLinear(RewriteRule):
         return evaluate(close_over(batched), [*batched.consts, *captured, *operands])
 
 
-def linear_map(rule: LinearRule, residuals: Values, tangents: Values) -> list[Any]:
+def linear_map(rule: UsersLinearRule, residuals: Values, tangents: Values) -> list[Any]:
     """The tangents of all outputs."""
     outs = linearized_p.bind(*residuals, *given(tangents), bwd=rule, num_res=len(residuals))
     return with_zeros(rule.call.out_avals, rule.nonzero_out, outs)
 
 
-class Linearized(OfUsersTypes):
+class UsersLinearMap(OfUsersTypes):
     """A linear map of the operands after the first `num_res`, by the user's rules."""
 
     traits = 0
@@ -184,4 +184,4 @@ class Linearized(OfUsersTypes):
         return self.expand(*operands, **params) if state.builder is None else super().bind(*operands, **params)
 
 
-linearized_p = Linearized()
+linearized_p = UsersLinearMap()

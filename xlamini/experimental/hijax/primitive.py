@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.experimental.hijax.batch_rules import Batched
+from xlamini.experimental.hijax.batch_rules import BatchedOperation
 from xlamini.experimental.hijax.operation import Operation
 
 
@@ -39,7 +39,7 @@ class HiPrim(Operation):
         if not self.writes("batch_dim_rule"):
             return super().batch(axis_data, args, dims)
         out_dim = self.batch_dim_rule(axis_data, dims)
-        return Batched(self, axis_data, dims, out_dim)(*args), out_dim
+        return BatchedOperation(self, axis_data, dims, out_dim)(*args), out_dim
 
 
 VJPHiPrimitive = HiPrim

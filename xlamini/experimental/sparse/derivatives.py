@@ -22,7 +22,7 @@ class Data(NamedTuple):
     leaves: list[Any]
 
 
-class Parts:
+class SparseParts:
     """The arguments that are differentiated, with the data of sparse arrays in their places."""
 
     def __init__(self, what: str, fun: Callable[..., Any], argnums: Argnums, args: Sequence[Any]):
@@ -68,7 +68,7 @@ def value_and_grad(
     (Array(3., dtype=float32), Array([1., 2.], dtype=float32))
     """
 
-    def rebuilt(parts: Parts, out: Any) -> Any:
+    def rebuilt(parts: SparseParts, out: Any) -> Any:
         return out[0], parts.rebuilt(out[1])
 
     return _derivative("value_and_grad", dense_gradient.value_and_grad, fun, argnums, has_aux, kwargs, rebuilt)
@@ -84,7 +84,7 @@ def grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, *
            [0., 2.]], dtype=float32)
     """
 
-    def rebuilt(parts: Parts, out: Any) -> Any:
+    def rebuilt(parts: SparseParts, out: Any) -> Any:
         return (parts.rebuilt(out[0]), out[1]) if has_aux else parts.rebuilt(out)
 
     return _derivative("grad", dense_gradient.grad, fun, argnums, has_aux, kwargs, rebuilt)
@@ -97,14 +97,14 @@ def _derivative(
     argnums: Argnums,
     has_aux: bool,
     kwargs: dict[str, Any],
-    rebuilt: Callable[[Parts, Any], Any],
+    rebuilt: Callable[[SparseParts, Any], Any],
 ) -> Callable[..., Any]:
     """A derivative in the data, made by `of_dense`, whose result `rebuilt` turns into sparse arrays."""
 
     @api_boundary
     @functools.wraps(fun)
     def derivative_of(*args: Any, **named: Any) -> Any:
-        parts = Parts(what, fun, argnums, args)
+        parts = SparseParts(what, fun, argnums, args)
         return rebuilt(parts, of_dense(parts.call, has_aux=has_aux, **kwargs)(parts.data, **named))
 
     return derivative_of
@@ -146,7 +146,7 @@ def _jacobian_of(
             raise TypeError(f"sparse.{what}: the result must be dense; return its data, or call todense()")
         return out
 
-    def rebuilt(parts: Parts, out: Any) -> Any:
+    def rebuilt(parts: SparseParts, out: Any) -> Any:
         blocks, aux = out if has_aux else (out, None)
         jacobians = tree_map(parts.rebuilt, blocks, is_leaf=lambda x: type(x) is Data)
         return (jacobians, aux) if has_aux else jacobians

@@ -21,7 +21,7 @@ from xlamini.transforms.while_loop.api import while_loop
 __all__ = ["lobpcg_standard", "spsolve"]
 
 
-class _State(NamedTuple):
+class _LobpcgState(NamedTuple):
     """After `iteration` steps: the vectors, their products with the matrix, the eigenvalues, and the last step."""
 
     iteration: Any
@@ -52,20 +52,20 @@ def lobpcg_standard(
     limit = 10 * X.shape[0] * (jnp.finfo(X.dtype).eps if tol is None else tol)
     start = _best(multiply, qr(X)[0], X.shape[1])
     zero = jnp.zeros_like(X)
-    first = _State(0, *start, zero, jnp.zeros(X.shape[1], bool))
+    first = _LobpcgState(0, *start, zero, jnp.zeros(X.shape[1], bool))
     done = while_loop(
         lambda s: (s.iteration < m) & ~s.converged.all(), lambda s: _improved(multiply, s, limit), first
     )
     return done.values, done.vectors, done.iteration
 
 
-def _improved(multiply: Callable[[Array], Array], state: _State, limit: Any) -> _State:
+def _improved(multiply: Callable[[Array], Array], state: _LobpcgState, limit: Any) -> _LobpcgState:
     """The best vectors of the space of the present ones, their residuals and the last step."""
     count = state.vectors.shape[1]
     basis, _ = qr(jnp.concatenate([state.vectors, _residuals(state), state.step], axis=1))
     vectors, products, values = _best(multiply, basis, count)
     step = vectors - state.vectors @ (state.vectors.T @ vectors)
-    made = _State(state.iteration + 1, vectors, products, values, step, state.converged)
+    made = _LobpcgState(state.iteration + 1, vectors, products, values, step, state.converged)
     scale = abs(values) + norm(products, axis=0)
     return made._replace(converged=norm(_residuals(made), axis=0) < limit * scale)
 
@@ -78,7 +78,7 @@ def _best(multiply: Callable[[Array], Array], basis: Array, count: int) -> tuple
     return basis @ chosen, products @ chosen, values[::-1][:count]
 
 
-def _residuals(state: _State) -> Array:
+def _residuals(state: _LobpcgState) -> Array:
     return state.products - state.vectors * state.values
 
 

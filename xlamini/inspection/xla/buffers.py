@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from xlamini.inspection.xla.facts import Buffer, Kernel, Moment
+from xlamini.inspection.xla.facts import Buffer, HloMoment, Kernel
 from xlamini.inspection.xla.hlo import PLUMBING, Module
 from xlamini.inspection.xla.labels import Labelling
 from xlamini.runtime.hlo.shapes import bytes_of
@@ -25,14 +25,14 @@ LabelOf = Callable[[str], str | None]
 """The first label of the instruction with a name."""
 
 
-class Liveness(NamedTuple):
+class HloLiveness(NamedTuple):
     """The moments of a program and its buffers."""
 
-    moments: tuple[Moment, ...]
+    moments: tuple[HloMoment, ...]
     buffers: tuple[Buffer, ...]
 
 
-class _Place(NamedTuple):
+class _Allocation(NamedTuple):
     """The place of a value in the device's memory, and its bytes."""
 
     allocation: int
@@ -44,12 +44,12 @@ class _Range(NamedTuple):
     """A value that is alive from one moment to another."""
 
     name: str
-    place: _Place
+    place: _Allocation
     first: int
     last: int
 
 
-def memory_of(live_ranges: str, assignment: str, kernels: Sequence[Kernel], label_of: LabelOf) -> Liveness:
+def memory_of(live_ranges: str, assignment: str, kernels: Sequence[Kernel], label_of: LabelOf) -> HloLiveness:
     """The memory by the compiler's live ranges and its buffer assignment; ValueError for texts of another format."""
     order, spans = _read_ranges(live_ranges.split("\n"))
     places = _read_places(assignment.split("\n"))
@@ -75,9 +75,9 @@ def _read_ranges(lines: Iterable[str]) -> tuple[list[str], dict[str, tuple[int, 
     return order, spans
 
 
-def _read_places(lines: Iterable[str]) -> dict[str, _Place]:
+def _read_places(lines: Iterable[str]) -> dict[str, _Allocation]:
     """Where each value of the main memory lies."""
-    places: dict[str, _Place] = {}
+    places: dict[str, _Allocation] = {}
     allocation: int | None = None
     for line in lines:
         if head := _ALLOCATION.match(line):
@@ -85,24 +85,24 @@ def _read_places(lines: Iterable[str]) -> dict[str, _Place]:
             is_main = "thread-local" not in head[2] and (color is None or color[1] == "0")
             allocation = int(head[1]) if is_main else None
         elif allocation is not None and (value := _VALUE.match(line)):
-            places[value[1].removesuffix("{}")] = _Place(allocation, int(value[3]), int(value[2]))
+            places[value[1].removesuffix("{}")] = _Allocation(allocation, int(value[3]), int(value[2]))
     return places
 
 
-def _memory(order: Sequence[str], ranges: list[_Range], kernels: Sequence[Kernel], label_of: LabelOf) -> Liveness:
+def _memory(order: Sequence[str], ranges: list[_Range], kernels: Sequence[Kernel], label_of: LabelOf) -> HloLiveness:
     numbers = {kernel.name: i for i, kernel in enumerate(kernels)}
     count = max([len(order), *(each.last + 1 for each in ranges)])
     live = _live_bytes(ranges, count)
     names = [*order, *[""] * (count - len(order))]
-    moments = tuple(Moment(numbers.get(name), size) for name, size in zip(names, live, strict=True))
+    moments = tuple(HloMoment(numbers.get(name), size) for name, size in zip(names, live, strict=True))
     found = (Buffer(r.name, r.place.bytes, r.first, r.last, label_of(r.name.partition("{")[0])) for r in ranges)
-    return Liveness(moments, tuple(sorted(found, key=lambda buffer: (-buffer.bytes, buffer.first))))
+    return HloLiveness(moments, tuple(sorted(found, key=lambda buffer: (-buffer.bytes, buffer.first))))
 
 
 def _live_bytes(ranges: list[_Range], count: int) -> list[int]:
     """The bytes that are live at each moment; what shares its place counts once, with the largest size."""
-    starts: dict[int, list[_Place]] = {}
-    ends: dict[int, list[_Place]] = {}
+    starts: dict[int, list[_Allocation]] = {}
+    ends: dict[int, list[_Allocation]] = {}
     for each in ranges:
         starts.setdefault(each.first, []).append(each.place)
         ends.setdefault(each.last, []).append(each.place)
@@ -123,7 +123,7 @@ def _live_bytes(ranges: list[_Range], count: int) -> list[int]:
     return found
 
 
-def memory_by_schedule(module: Module, kernels: Sequence[Kernel], label_of: LabelOf) -> Liveness:
+def memory_by_schedule(module: Module, kernels: Sequence[Kernel], label_of: LabelOf) -> HloLiveness:
     """The memory of the entry by its schedule and the sizes of its values; the insides of loops and calls are left out.
 
     Raises ValueError if the module is not scheduled.
@@ -135,7 +135,7 @@ def memory_by_schedule(module: Module, kernels: Sequence[Kernel], label_of: Labe
     last = _last_uses(module, order)
     arguments = {name for name, each in entry.instructions.items() if each.opcode == "parameter"}
     ranges = [
-        _Range(name, _Place(i, 0, bytes_of(each.type)), 0 if name in arguments else i, last.get(name, i))
+        _Range(name, _Allocation(i, 0, bytes_of(each.type)), 0 if name in arguments else i, last.get(name, i))
         for i, (name, each) in enumerate(entry.instructions.items())
         if each.opcode not in PLUMBING or name in arguments
     ]

@@ -18,7 +18,7 @@ from xlamini.core.flags.jax_flags import log_compiles
 from xlamini.inspection.xla.fusion_choices import PASS as FUSION_PASS
 from xlamini.inspection.xla.passes import PassFile, pass_file
 from xlamini.staging.compile.compile_request import CompileRequest, Options
-from xlamini.staging.compile.program import check_nest, compiled_anew, with_flags
+from xlamini.staging.compile.program import check_nesting, compile_uncached, with_flags
 
 if TYPE_CHECKING:
     from xlamini.runtime.execution.executable import CompiledModule
@@ -87,7 +87,7 @@ class Dump:
         return self._bytes(name).decode("utf-8", "replace")
 
 
-class Compiled(NamedTuple):
+class DumpedProgram(NamedTuple):
     """A compiled program, the seconds that it took, and its dump, or why there is none."""
 
     executable: CompiledModule
@@ -97,15 +97,15 @@ class Compiled(NamedTuple):
 
 
 @contextmanager
-def compilation_with_dump(program: CompileRequest, options: Options) -> Iterator[Future[Compiled]]:
+def compilation_with_dump(program: CompileRequest, options: Options) -> Iterator[Future[DumpedProgram]]:
     """Compile a program with dumps in a thread of its own; the disk cache is neither read nor written.
 
     The dumps are there until the block ends. The result of the future raises what the compiler raises.
     """
     given, logs = with_flags(program, options), log_compiles.value
 
-    def compiled(folder: Path | None) -> Compiled:
-        check_nest(program)
+    def compiled(folder: Path | None) -> DumpedProgram:
+        check_nesting(program)
         with log_compiles(logs):  # a thread has its own value of a flag
             if folder is None:
                 return _compiled_without(program, given, "no temporary folder can be made for XLA's dumps")
@@ -115,26 +115,26 @@ def compilation_with_dump(program: CompileRequest, options: Options) -> Iterator
         yield thread.submit(compiled, folder)
 
 
-def _compiled_to(folder: Path, program: CompileRequest, options: Options) -> Compiled:
+def _compiled_to(folder: Path, program: CompileRequest, options: Options) -> DumpedProgram:
     what = {"xla_dump_to": str(folder), **_WHAT, **(_WHAT_ON_CPU if program.device.platform == "cpu" else {})}
     start = time.monotonic()
     try:
-        executable = compiled_anew(program, {**(options or {}), **what})
+        executable = compile_uncached(program, {**(options or {}), **what})
     except JaxRuntimeError as error:
         if _UNKNOWN not in str(error):
             raise
         return _compiled_without(program, options, "XLA's compiler for this device does not take the options of dumps")
     seconds = time.monotonic() - start
     try:
-        return Compiled(executable, seconds, Dump(folder), "")
+        return DumpedProgram(executable, seconds, Dump(folder), "")
     except Missing as error:
-        return Compiled(executable, seconds, None, str(error))
+        return DumpedProgram(executable, seconds, None, str(error))
 
 
-def _compiled_without(program: CompileRequest, options: Options, why: str) -> Compiled:
+def _compiled_without(program: CompileRequest, options: Options, why: str) -> DumpedProgram:
     start = time.monotonic()
-    executable = compiled_anew(program, options)
-    return Compiled(executable, time.monotonic() - start, None, why)
+    executable = compile_uncached(program, options)
+    return DumpedProgram(executable, time.monotonic() - start, None, why)
 
 
 @contextmanager

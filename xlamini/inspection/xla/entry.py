@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from xlamini.inspection.xla.facts import Buffer, Examined, ExchangedData, Kernel, Pass, ProgramText
+from xlamini.inspection.xla.facts import Buffer, Examined, ExchangedData, HloPass, Kernel, ProgramText
 
 RowOf = Callable[[str], int | None]
 """The row of the equation that has a label; None if there is none."""
@@ -59,7 +59,7 @@ def rows_of(labels: Iterable[str], row_of: RowOf) -> list[int]:
     return sorted({row for row in map(row_of, labels) if row is not None})
 
 
-def _pass_stage(found: Pass, row_of: RowOf, target: int, of: int | None) -> Stage:
+def _pass_stage(found: HloPass, row_of: RowOf, target: int, of: int | None) -> Stage:
     facts = {"rewrite": found.name, "changed": found.changed, "made": list(found.made), "gone": list(found.gone)}
     return _stage(found.text, "pass", row_of, target, of) | facts
 

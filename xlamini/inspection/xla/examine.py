@@ -7,20 +7,20 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from xlamini.inspection.xla.assembly import assembly_of
-from xlamini.inspection.xla.buffers import LabelOf, Liveness, labels_by_name, memory_by_schedule, memory_of
-from xlamini.inspection.xla.dump import Compiled, Dump, Missing, compilation_with_dump
-from xlamini.inspection.xla.facts import Boundary, Cost, Examined, ExchangedData, Kernel, Memory, Roof
+from xlamini.inspection.xla.buffers import HloLiveness, LabelOf, labels_by_name, memory_by_schedule, memory_of
+from xlamini.inspection.xla.dump import Dump, DumpedProgram, Missing, compilation_with_dump
+from xlamini.inspection.xla.facts import Examined, ExchangedData, HloBoundary, HloCost, HloMemory, Kernel, Roof
 from xlamini.inspection.xla.flow import Flow, Path
 from xlamini.inspection.xla.fusion_choices import FusionChoices
 from xlamini.inspection.xla.hlo import Module, labels_of
-from xlamini.inspection.xla.kernels import Kernels, kernels_in
+from xlamini.inspection.xla.kernels import ModuleKernels, kernels_in
 from xlamini.inspection.xla.labels import Labelling
 from xlamini.inspection.xla.passes import passes_of
 from xlamini.inspection.xla.roofs import roof_of, roof_of_this_cpu
 from xlamini.inspection.xla.texts import program_text
 from xlamini.runtime.execution.executable import CompiledModule
 from xlamini.runtime.execution.host_memory import total_bytes
-from xlamini.runtime.hlo.collectives import Collective, collectives_of
+from xlamini.runtime.hlo.collectives import HloCollective, collectives_of
 from xlamini.runtime.hlo.shapes import bytes_of, elements_of
 from xlamini.runtime.hlo.translation import optimized_cost
 from xlamini.runtime.meshes.program_placement import devices_of
@@ -83,7 +83,7 @@ def unexamined(name: str, error: str) -> Examined:
 class _Reading:
     """The reading of one compiled program into an `Examined`, part by part."""
 
-    def __init__(self, found: Examined, compiled: Compiled, lowered: Lowered):
+    def __init__(self, found: Examined, compiled: DumpedProgram, lowered: Lowered):
         self._found, self._executable, self._jaxpr = found, compiled.executable, lowered._call.trace.jaxpr
         self._dump, self._why_none = compiled.dump, compiled.why_none
         self._target: Target | None = getattr(compiled.executable, "target", None)
@@ -107,7 +107,7 @@ class _Reading:
         found = self._found
         found.hlo = self._part("hlo", lambda: program_text("optimized HLO", module, labelling))
         found.coverage = self._part("coverage", labelling.coverage)
-        kernels = Kernels(module, labelling, found.roof, self._target.clock if self._target else None)
+        kernels = ModuleKernels(module, labelling, found.roof, self._target.clock if self._target else None)
         found.kernels = self._part("kernels", kernels.read) or ()
         self._complete_cost(kernels)
         found.prediction = found.prediction or _sum_of_bounds(found.kernels)
@@ -120,7 +120,7 @@ class _Reading:
             found.moments, found.buffers = moments
         found.assembly = self._part("assembly", lambda: assembly_of(*self._files().assembly(), found.kernels))
 
-    def _complete_cost(self, kernels: Kernels) -> None:
+    def _complete_cost(self, kernels: ModuleKernels) -> None:
         """Add the library calls, of which XLA's analysis knows nothing, to the program's cost."""
         found = self._found
         if found.cost is not None:
@@ -165,12 +165,12 @@ class _Reading:
         text = files.only("priority_fusion_dump.txt", "why it did not fuse kernels")
         return FusionChoices(text, files.before_fusion())
 
-    def _moments(self, module: Module, label_of: LabelOf) -> Liveness | None:
+    def _moments(self, module: Module, label_of: LabelOf) -> HloLiveness | None:
         kernels = self._found.kernels
         found = self._part("live ranges", lambda: self._live_ranges(kernels, label_of))
         return found or self._part("buffers", lambda: memory_by_schedule(module, kernels, label_of))
 
-    def _live_ranges(self, kernels: tuple[Kernel, ...], label_of: LabelOf) -> Liveness:
+    def _live_ranges(self, kernels: tuple[Kernel, ...], label_of: LabelOf) -> HloLiveness:
         files = self._files()
         live = files.only("-live-range.txt", "the live ranges of its buffers")
         assignment = files.only("-buffer-assignment.txt", "its buffer assignment")
@@ -190,13 +190,13 @@ def _sum_of_bounds(kernels: Sequence[Kernel]) -> tuple[float, str] | None:
     return (sum(seconds), "xlamini's bound: the sum of the kernels' lower bounds") if seconds else None
 
 
-def _cost(executable: CompiledModule) -> Cost:
+def _cost(executable: CompiledModule) -> HloCost:
     """XLA's generic analysis, which can be compared between targets and is the sum of the kernels'."""
     cost = optimized_cost(executable.loaded)
-    return Cost(max(cost.get("flops", 0.0), 0.0), max(cost.get("bytes accessed", 0.0), 0.0), "xla")
+    return HloCost(max(cost.get("flops", 0.0), 0.0), max(cost.get("bytes accessed", 0.0), 0.0), "xla")
 
 
-def _memory(executable: CompiledModule, target: Target | None, platform: str) -> Memory:
+def _memory(executable: CompiledModule, target: Target | None, platform: str) -> HloMemory:
     stats = executable.memory_analysis()
     arguments, outputs, temporaries = (
         stats.argument_size_in_bytes,
@@ -207,13 +207,13 @@ def _memory(executable: CompiledModule, target: Target | None, platform: str) ->
     needed = arguments + outputs + temporaries - stats.alias_size_in_bytes
     peak = max(stats.peak_memory_in_bytes, needed)
     capacity = target.memory if target is not None else total_bytes() if platform == "cpu" else None
-    return Memory(peak, arguments, outputs, temporaries, stats.generated_code_size_in_bytes, capacity)
+    return HloMemory(peak, arguments, outputs, temporaries, stats.generated_code_size_in_bytes, capacity)
 
 
 # --- the values that pass through memory between kernels
 
 
-def boundaries_of(module: Module, kernels: Sequence[Kernel], choices: FusionChoices | None) -> tuple[Boundary, ...]:
+def boundaries_of(module: Module, kernels: Sequence[Kernel], choices: FusionChoices | None) -> tuple[HloBoundary, ...]:
     """The values, the largest first; bytes are those of all runs of the kernel that makes the value."""
     numbers = {kernel.name: i for i, kernel in enumerate(kernels)}
     flow = Flow(module)
@@ -229,11 +229,11 @@ def boundaries_of(module: Module, kernels: Sequence[Kernel], choices: FusionChoi
 
 def _boundary(
     kernels: Sequence[Kernel], producer: int, index: Path, consumers: list[int], choices: FusionChoices | None
-) -> Boundary:
+) -> HloBoundary:
     kernel = kernels[producer]
     value = _element(kernel.type, index)
     reason, gain = (None, None) if choices is None else choices.between(kernel, [kernels[i] for i in consumers])
-    return Boundary(value, bytes_of(value) * kernel.runs, producer, tuple(consumers), reason, gain)
+    return HloBoundary(value, bytes_of(value) * kernel.runs, producer, tuple(consumers), reason, gain)
 
 
 def _element(of_type: str, index: Path) -> str:
@@ -263,7 +263,7 @@ def exchanges_of(text: str, label_of: Callable[[str], str | None]) -> tuple[Exch
     return tuple(_exchange(each, label_of(each.name)) for each in found)
 
 
-def _exchange(each: Collective, inherited: str | None) -> ExchangedData:
+def _exchange(each: HloCollective, inherited: str | None) -> ExchangedData:
     labels = labels_of(each.op)
     primitives = {label.rpartition("/")[2].partition("#")[0] for label in labels}
     label = labels[0] if labels else inherited

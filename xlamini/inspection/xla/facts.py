@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 
-class Cost(NamedTuple):
+class HloCost(NamedTuple):
     """Operations and bytes of one call on one device."""
 
     flops: float
@@ -17,7 +17,7 @@ class Cost(NamedTuple):
     source: str
 
 
-class Memory(NamedTuple):
+class HloMemory(NamedTuple):
     """Bytes on one device, as the compiler reports them; `capacity` is the device's memory, if it has a size."""
 
     peak: int
@@ -57,7 +57,7 @@ class Kernel(NamedTuple):
     hlo: str
 
 
-class Boundary(NamedTuple):
+class HloBoundary(NamedTuple):
     """A value that one kernel writes to memory and others read; `gain` is in seconds."""
 
     value: str
@@ -76,7 +76,7 @@ class Coverage(NamedTuple):
     inserted: tuple[str, ...]
 
 
-class Moment(NamedTuple):
+class HloMoment(NamedTuple):
     """A step of the program's order: the kernel that runs, and the bytes that are live."""
 
     kernel: int | None
@@ -115,7 +115,7 @@ class ProgramText(NamedTuple):
     count: int
 
 
-class Pass(NamedTuple):
+class HloPass(NamedTuple):
     """The program after one pass of the compiler; without lines if the pass changed nothing.
 
     `made` are the indices of the lines that the pass made, `gone` of those that the next one takes away.
@@ -144,16 +144,16 @@ class Examined:
     unavailable: dict[str, str] = field(default_factory=dict)
     lower_seconds: float | None = None
     compile_seconds: float | None = None
-    cost: Cost | None = None
-    memory: Memory | None = None
+    cost: HloCost | None = None
+    memory: HloMemory | None = None
     prediction: tuple[float, str] | None = None
     roof: Roof | None = None
     kernels: tuple[Kernel, ...] = ()
-    boundaries: tuple[Boundary, ...] = ()
+    boundaries: tuple[HloBoundary, ...] = ()
     coverage: Coverage | None = None
-    moments: tuple[Moment, ...] = ()
+    moments: tuple[HloMoment, ...] = ()
     buffers: tuple[Buffer, ...] = ()
     collectives: tuple[ExchangedData, ...] = ()
-    passes: tuple[Pass, ...] = ()
+    passes: tuple[HloPass, ...] = ()
     hlo: ProgramText | None = None
     assembly: ProgramText | None = None

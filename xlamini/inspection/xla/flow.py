@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from xlamini.inspection.xla.hlo import Computation, Module, index_of, number_of
-from xlamini.inspection.xla.kernels import Found, is_kernel
+from xlamini.inspection.xla.hlo import HloComputation, Module, index_of, number_of
+from xlamini.inspection.xla.kernels import KernelInstruction, is_kernel
 from xlamini.runtime.hlo.instructions import Instruction
 
 _SAME = frozenset({"bitcast", "optimization-barrier", "add-dependency"})
@@ -13,7 +13,7 @@ Path = tuple[int, ...]
 """The indices of an element of nested tuples."""
 
 
-class Value(NamedTuple):
+class HloValue(NamedTuple):
     """An element of a kernel's result."""
 
     kernel: str
@@ -26,19 +26,21 @@ class Flow:
     def __init__(self, module: Module):
         self._module = module
 
-    def read_by(self, found: Found) -> Iterator[Value]:
+    def read_by(self, found: KernelInstruction) -> Iterator[HloValue]:
         """The values of other kernels that a kernel reads."""
         for operand in dict.fromkeys(found.each.operands):
             yield from self._sources(found.around, operand, (), set())
 
-    def _sources(self, around: Computation, name: str, path: Path, seen: set[tuple[str, str, Path]]) -> Iterator[Value]:
+    def _sources(
+        self, around: HloComputation, name: str, path: Path, seen: set[tuple[str, str, Path]]
+    ) -> Iterator[HloValue]:
         each = around.instructions.get(name)
         key = (around.name, name, path)
         if each is None or key in seen:
             return
         seen.add(key)
         if is_kernel(each):
-            yield Value(each.name, path)
+            yield HloValue(each.name, path)
         elif each.opcode == "get-tuple-element":
             yield from self._sources(around, each.operands[0], (index_of(each), *path), seen)
         elif each.opcode == "tuple" and path:
@@ -48,8 +50,8 @@ class Flow:
             yield from self._through(around, each, path, seen)
 
     def _through(
-        self, around: Computation, each: Instruction, path: Path, seen: set[tuple[str, str, Path]]
-    ) -> Iterator[Value]:
+        self, around: HloComputation, each: Instruction, path: Path, seen: set[tuple[str, str, Path]]
+    ) -> Iterator[HloValue]:
         """The sources of a value that comes out of a body, into one, or from an asynchronous kernel."""
         if each.opcode == "parameter":
             yield from self._argument(around, number_of(each), path, seen)
@@ -64,8 +66,8 @@ class Flow:
             yield from self._sources(around, each.operands[0], path, seen)
 
     def _argument(
-        self, around: Computation, number: int, path: Path, seen: set[tuple[str, str, Path]]
-    ) -> Iterator[Value]:
+        self, around: HloComputation, number: int, path: Path, seen: set[tuple[str, str, Path]]
+    ) -> Iterator[HloValue]:
         caller = self._module.callers.get(around.name)
         if caller is None:
             return

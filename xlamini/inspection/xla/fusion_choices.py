@@ -21,7 +21,7 @@ _FIELD = re.compile(r'^    (\w+): ("(?:[^"\\]|\\.)*"|\S+)$', re.MULTILINE)
 _LONGEST_REASON = 200
 
 
-class Choice(NamedTuple):
+class FusionChoice(NamedTuple):
     """What the pass last said of an instruction as a producer."""
 
     type: str
@@ -46,7 +46,7 @@ class FusionChoices:
             raise ValueError("the dump of priority fusion has no steps")
         known = {found.name: found for line in before.split("\n") if (found := instruction(line)) is not None}
         roots: dict[str, str] = {}
-        last: dict[str, Choice] = {}
+        last: dict[str, FusionChoice] = {}
         for kind, fields in steps:
             producer = fields.get("producer_name", "")
             root = roots.get(producer, producer)
@@ -54,8 +54,8 @@ class FusionChoices:
                 consumer = fields.get("consumer_name", "")
                 roots[fields.get("fusion_name", "")] = roots.get(consumer, consumer)
             elif root in known:
-                last[root] = _choice(kind, fields, last.get(root, Choice(known[root].type, None, None, None)))
-        self._by_label: dict[str, list[Choice]] = {}
+                last[root] = _choice(kind, fields, last.get(root, FusionChoice(known[root].type, None, None, None)))
+        self._by_label: dict[str, list[FusionChoice]] = {}
         for name, choice in last.items():
             for label in labels_of(known[name].op_name)[:1]:
                 self._by_label.setdefault(label, []).append(choice)
@@ -81,7 +81,7 @@ def _steps(dump: str) -> Iterator[tuple[str, dict[str, str]]]:
         yield step[1], fields
 
 
-def _choice(kind: str, fields: dict[str, str], before: Choice) -> Choice:
+def _choice(kind: str, fields: dict[str, str], before: FusionChoice) -> FusionChoice:
     if kind == "update_priority":
         return before._replace(fused=float(fields["us_fused"]), unfused=float(fields["us_unfused"]))
     reason = fields.get("reason")

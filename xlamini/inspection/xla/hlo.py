@@ -54,7 +54,7 @@ def _ungrouped(op_name: str) -> list[str]:
     return [f"{prefix}/{name}" for name in group[:-1].split(":")]
 
 
-class Computation(NamedTuple):
+class HloComputation(NamedTuple):
     """The instructions of one computation by name, in the text's order, and how often it runs in a call."""
 
     name: str
@@ -80,7 +80,7 @@ class Module:
         self._read = computations_of(text)
         times = self._read.times()
         self.computations = {
-            name: Computation(name, {each.name: each for each in self._instructions(name)}, times.get(name, 0))
+            name: HloComputation(name, {each.name: each for each in self._instructions(name)}, times.get(name, 0))
             for name in self._read.lines
         }
 
@@ -91,7 +91,7 @@ class Module:
                 yield found
 
     @property
-    def entry(self) -> Computation | None:
+    def entry(self) -> HloComputation | None:
         """The computation that a call runs; None for a text without one."""
         return self.computations.get(ENTRY)
 
@@ -125,13 +125,13 @@ class Module:
                     users.setdefault(operand, []).append(each)
         return found
 
-    def ordered(self) -> Iterator[tuple[Computation, Instruction]]:
+    def ordered(self) -> Iterator[tuple[HloComputation, Instruction]]:
         """The instructions of the entry and of the bodies in it, in the order of a run; each body once."""
         entry = self.entry
         if entry is not None:
             yield from self._ordered(entry, {entry.name})
 
-    def _ordered(self, around: Computation, seen: set[str]) -> Iterator[tuple[Computation, Instruction]]:
+    def _ordered(self, around: HloComputation, seen: set[str]) -> Iterator[tuple[HloComputation, Instruction]]:
         for each in around.instructions.values():
             yield around, each
             for called in each.called if each.opcode in BODIES else ():

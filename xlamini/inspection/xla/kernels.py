@@ -13,7 +13,7 @@ from math import prod
 from typing import NamedTuple
 
 from xlamini.inspection.xla.facts import Kernel, Roof
-from xlamini.inspection.xla.hlo import BODIES, PLUMBING, Computation, Module
+from xlamini.inspection.xla.hlo import BODIES, PLUMBING, HloComputation, Module
 from xlamini.inspection.xla.labels import Labelling
 from xlamini.runtime.hlo.instructions import Instruction
 from xlamini.runtime.hlo.shapes import bytes_of, dimensions_of, elements_of
@@ -32,18 +32,18 @@ _NAME = re.compile(r"%[\w.\-]+")
 _CONTROL = re.compile(r", control-predecessors=\{[^}]*\}")
 
 
-class Found(NamedTuple):
+class KernelInstruction(NamedTuple):
     """A kernel's instruction, and the computation that it is in."""
 
-    around: Computation
+    around: HloComputation
     each: Instruction
 
 
-def kernels_in(module: Module) -> Iterator[Found]:
+def kernels_in(module: Module) -> Iterator[KernelInstruction]:
     """The kernels in the order of a run."""
     for around, each in module.ordered():
         if is_kernel(each):
-            yield Found(around, each)
+            yield KernelInstruction(around, each)
 
 
 def is_kernel(each: Instruction) -> bool:
@@ -53,7 +53,7 @@ def is_kernel(each: Instruction) -> bool:
     return each.opcode != "custom-call" or each.target not in _FREE_TARGETS
 
 
-class Kernels:
+class ModuleKernels:
     """The kernels of a module on a device with these peaks; `clock` is a TPU's, for XLA's estimates of cycles.
 
     `failures` are the names of those that XLA could not analyze; they count no operations, and the bytes of their
@@ -73,7 +73,7 @@ class Kernels:
         """All kernels."""
         return tuple(map(self._kernel, kernels_in(self._module)))
 
-    def _kernel(self, found: Found) -> Kernel:
+    def _kernel(self, found: KernelInstruction) -> Kernel:
         around, each = found
         text = self.text(found)
         parts = [(found, text), *((end, self.text(end)) for end in self._ends(found))]
@@ -97,7 +97,7 @@ class Kernels:
             text,
         )
 
-    def _ends(self, found: Found) -> list[Found]:
+    def _ends(self, found: KernelInstruction) -> list[KernelInstruction]:
         """The ends of an asynchronous kernel, whose cost is counted with its own."""
         users = self._module.users[found.around.name].get(found.each.name, ())
         return [found._replace(each=user) for user in users if user.opcode.endswith("-done")]
@@ -113,7 +113,7 @@ class Kernels:
             return None, None
         return max(flops / self._roof.flops, moved / self._roof.bandwidth), BOUND
 
-    def _cost(self, found: Found, text: str) -> tuple[float, float]:
+    def _cost(self, found: KernelInstruction, text: str) -> tuple[float, float]:
         """The operations and bytes of a run."""
         types = [o.type for name in found.each.operands if (o := found.around.instructions.get(name))]
         called = self._library_flops(found.each, types) if is_library_call(found.each) else 0.0
@@ -159,7 +159,7 @@ class Kernels:
                 if inside.opcode not in PLUMBING:
                     yield from self._inside(inside)
 
-    def text(self, found: Found) -> str:
+    def text(self, found: KernelInstruction) -> str:
         """A module that consists of one kernel; its parameters are the kernel's operands."""
         around, each = found
         operands = list(dict.fromkeys(each.operands))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from xlamini.inspection.xla.facts import Coverage
-from xlamini.inspection.xla.hlo import PLUMBING, Computation, Module, labels_of
+from xlamini.inspection.xla.hlo import PLUMBING, HloComputation, Module, labels_of
 from xlamini.runtime.hlo.instructions import Instruction
 
 Labels = tuple[str, ...]
@@ -32,14 +32,14 @@ class Labelling:
         self._own: dict[tuple[str, str], Labels] = {}
         self._found: dict[tuple[str, str], Labels] = {}
 
-    def own(self, around: Computation, each: Instruction) -> Labels:
+    def own(self, around: HloComputation, each: Instruction) -> Labels:
         """The labels in an instruction's op name, then those inside of what it calls."""
         key = (around.name, each.name)
         if key not in self._own:
             self._own[key] = _once([*labels_of(each.op_name), *self._inside(each)])
         return self._own[key]
 
-    def of(self, around: Computation, each: Instruction) -> Labels:
+    def of(self, around: HloComputation, each: Instruction) -> Labels:
         """The labels of an instruction, its own or by a rule; () if the compiler put it in for no equation."""
         key = (around.name, each.name)
         if key not in self._found:
@@ -56,11 +56,11 @@ class Labelling:
                 if inside.opcode not in PLUMBING or inside.is_root:
                     yield from self.own(inner, inside)
 
-    def _inherited(self, around: Computation, each: Instruction) -> Labels:
+    def _inherited(self, around: HloComputation, each: Instruction) -> Labels:
         moved = self._of_moved(around, each) if each.opcode in _MOVES else ()
         return moved or self._of_users(around, each, set()) or self._of_caller(around)
 
-    def _of_moved(self, around: Computation, each: Instruction) -> Labels:
+    def _of_moved(self, around: HloComputation, each: Instruction) -> Labels:
         """The own labels of the value that a chain of moves begins with."""
         for _ in range(_MOST_STEPS):
             source = around.instructions.get(each.operands[0]) if each.operands else None
@@ -73,7 +73,7 @@ class Labelling:
             each = source
         return ()
 
-    def _of_users(self, around: Computation, each: Instruction, seen: set[str]) -> Labels:
+    def _of_users(self, around: HloComputation, each: Instruction, seen: set[str]) -> Labels:
         """The own labels of the users, and of theirs where a user has none."""
         found: list[str] = []
         for user in self._module.users[around.name].get(each.name, ()):
@@ -83,7 +83,7 @@ class Labelling:
             found += self.own(around, user)[:1] or self._of_users(around, user, seen)
         return _once(found)
 
-    def _of_caller(self, around: Computation) -> Labels:
+    def _of_caller(self, around: HloComputation) -> Labels:
         caller = self._module.callers.get(around.name)
         return self.of(self._module.computations[caller[0]], caller[1]) if caller else ()
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from xlamini.inspection.xla.facts import Pass, ProgramText
+from xlamini.inspection.xla.facts import HloPass, ProgramText
 from xlamini.inspection.xla.texts import INDENT, all_shortened, is_instruction, labels_in, shortened
 
 _FILE = re.compile(r"(?:cl_\d+\.)?(\d{4,})\.(.*?)\.after_(.*?)(?:\.before_(.*))?\.txt")
@@ -37,7 +37,7 @@ def pass_file(name: str) -> PassFile | None:
     return PassFile(int(found[1]), found[2], found[3], name) if found else None
 
 
-class _State(NamedTuple):
+class _ProgramState(NamedTuple):
     """The program after a pass: its lines, also as a set, and the numbers of those that are no instructions; the short
     form of those that it made, and of those that go next."""
 
@@ -55,14 +55,14 @@ class _State(NamedTuple):
         return len(self.lines) - len(self.outside)
 
 
-def passes_of(files: Iterable[tuple[PassFile, bytes]]) -> tuple[Pass, ...]:
+def passes_of(files: Iterable[tuple[PassFile, bytes]]) -> tuple[HloPass, ...]:
     """The passes, from the files in the order of their numbers and their contents."""
     return tuple(_passes(files))
 
 
-def _passes(files: Iterable[tuple[PassFile, bytes]]) -> Iterator[Pass]:
-    last: _State | None = None
-    content, unchanged, is_reordered = b"", list[Pass](), False
+def _passes(files: Iterable[tuple[PassFile, bytes]]) -> Iterator[HloPass]:
+    last: _ProgramState | None = None
+    content, unchanged, is_reordered = b"", list[HloPass](), False
     for about, raw in files:
         if last is None:
             last, content = _state(BEFORE, "HLO before the first pass", raw), raw
@@ -72,7 +72,7 @@ def _passes(files: Iterable[tuple[PassFile, bytes]]) -> Iterator[Pass]:
         after = _state(name, title, raw) if raw != content else None
         if after is None or not _compare(last, after):
             if about.name not in (_START, _END):
-                unchanged.append(Pass(name, False, ProgramText(title, (), (), last.count)))
+                unchanged.append(HloPass(name, False, ProgramText(title, (), (), last.count)))
             continue
         yield _shown(last, is_reordered)
         yield from unchanged
@@ -83,15 +83,15 @@ def _passes(files: Iterable[tuple[PassFile, bytes]]) -> Iterator[Pass]:
         yield from unchanged
 
 
-def _state(name: str, title: str, raw: bytes) -> _State:
+def _state(name: str, title: str, raw: bytes) -> _ProgramState:
     lines = raw.decode("utf-8", "replace").split("\n")
     start = next((i for i, line in enumerate(lines) if line.endswith("{") and ") -> " in line), len(lines))
     lines = lines[start:]
     outside = [i for i, line in enumerate(lines) if not line.startswith(INDENT)]
-    return _State(name, title, lines, frozenset(lines), outside, {}, {})
+    return _ProgramState(name, title, lines, frozenset(lines), outside, {}, {})
 
 
-def _compare(before: _State, after: _State) -> bool:
+def _compare(before: _ProgramState, after: _ProgramState) -> bool:
     """Whether a pass changed what is shown; marks the lines that it took away and those that it made."""
     gone, made = _as_shown(before.every - after.every), _as_shown(after.every - before.every)
     gone_as_shown, made_as_shown = set(gone.values()), set(made.values())
@@ -107,15 +107,15 @@ def _as_shown(lines: Iterable[str]) -> dict[str, str]:
     return dict(zip(every, all_shortened(every), strict=True))
 
 
-def _shown(state: _State, is_reordered: bool) -> Pass:
+def _shown(state: _ProgramState, is_reordered: bool) -> HloPass:
     hunks = [*_hunks(state, ", in another order" * is_reordered)]
     labels = tuple(() if line is None else labels_in(line) for _, line in hunks)
     text = ProgramText(state.title, tuple(shown for shown, _ in hunks), labels, state.count)
     made, gone = (tuple(i for i, (_, line) in enumerate(hunks) if line in part) for part in (state.made, state.gone))
-    return Pass(state.name, True, text, made, gone)
+    return HloPass(state.name, True, text, made, gone)
 
 
-def _hunks(state: _State, about_the_rest: str) -> Iterator[tuple[str, str | None]]:
+def _hunks(state: _ProgramState, about_the_rest: str) -> Iterator[tuple[str, str | None]]:
     """The lines of the text, each with the line of the program that it stands for, if any."""
     shown = {**state.gone, **state.made}
     changed = [i for i, line in enumerate(state.lines) if line in shown]

@@ -27,14 +27,14 @@ class Segment(NamedTuple):
     dead: list[int]
 
 
-class Segments(NamedTuple):
+class Chunks(NamedTuple):
     """A program as segments, which run in this order, and the numbers of its outputs."""
 
     in_order: list[Segment]
     outputs: list[int]
 
 
-def cut(jaxpr: Jaxpr, lengths: Lengths) -> Segments:
+def cut(jaxpr: Jaxpr, lengths: Lengths) -> Chunks:
     """The segments of a program, whose outputs must be results of its equations, and different ones."""
     pieces = [_Piece(eqns, lengths) for eqns in _pieces(jaxpr.eqns, lengths)]
     last = {v: i for i, piece in enumerate(pieces) for v in piece.operands}
@@ -50,7 +50,7 @@ def cut(jaxpr: Jaxpr, lengths: Lengths) -> Segments:
         numbers |= {v: len(numbers) + j for j, v in enumerate(results)}
         dead = [numbers[v] for v in (*piece.operands, *results) if last.get(v, i) == i]
         segments.append(Segment(jaxprs[piece.structure], [numbers[v] for v in piece.operands], dead))
-    return Segments(segments, [numbers[v] for v in jaxpr.outvars if type(v) is Var])
+    return Chunks(segments, [numbers[v] for v in jaxpr.outvars if type(v) is Var])
 
 
 class _Piece:

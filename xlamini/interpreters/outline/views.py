@@ -29,7 +29,7 @@ def _is_product_by_matrix(eqn: Equation) -> bool:
     if not eqn.primitive.memory.product or len(eqn.invars) != 2:
         return False
     (x, y), out = (a.aval for a in eqn.invars), eqn.outvars[0].aval
-    return out.split is None and y.ndim == 2 and x.ndim == out.ndim > 2
+    return out.explicit_sharding is None and y.ndim == 2 and x.ndim == out.ndim > 2
 
 
 class Views:

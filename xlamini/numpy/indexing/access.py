@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import Shape, aval_of, enable_x64, literal
-from xlamini.numpy.indexing.plan import Between, Entry, NewAxis, Plan, Point, Points, Span, bound_leaves
+from xlamini.numpy.indexing.plan import Between, Entry, IndexPlan, IndexPoint, NewAxis, Points, Span, bound_leaves
 from xlamini.primitives import add, broadcast_in_dim, broadcasted_iota, convert, mul
 from xlamini.primitives.indexing.dynamic_slice import from_front
 from xlamini.primitives.indexing.gather_numbers import GatherDimensionNumbers
 from xlamini.primitives.shape.concatenate import concatenate
 
 
-class Frame(NamedTuple):
+class ResultFrame(NamedTuple):
     """The relation between the elements read and the user's result.
 
     `shape` is the result's. `new` are its axes made by None, `reverse` those that run backwards.
@@ -39,13 +39,13 @@ class Frame(NamedTuple):
         return [d - sum(n < d for n in self.new) for d in self.reverse]
 
 
-class Windows(NamedTuple):
+class GatherWindows(NamedTuple):
     """A gather or scatter: the positions of its windows, and the frame of their elements."""
 
     indices: Any
     numbers: GatherDimensionNumbers
     sizes: Shape
-    frame: Frame
+    frame: ResultFrame
 
 
 class _Part(NamedTuple):
@@ -56,7 +56,7 @@ class _Part(NamedTuple):
     axis: int = -1
 
 
-def windows(plan: Plan, leaves: Sequence[Any], shape: Shape) -> Windows:
+def windows(plan: IndexPlan, leaves: Sequence[Any], shape: Shape) -> GatherWindows:
     """The windows of a plan in an array of this shape, which has the inserted axes."""
     values = bound_leaves(plan.entries, leaves)
     together = _broadcast_shape(plan.entries, values)
@@ -65,10 +65,10 @@ def windows(plan: Plan, leaves: Sequence[Any], shape: Shape) -> Windows:
     indexed = [part for part in parts if not _is_window(part) and type(part.entry) is not NewAxis]
     places = tuple(n for part in indexed for n in part.shape)
     components = dict(_components(plan.entries, values, indexed, places, shape))
-    return Windows(_stacked(components, places), _numbers(plan, parts, components), _sizes(plan, shape), frame)
+    return GatherWindows(_stacked(components, places), _numbers(plan, parts, components), _sizes(plan, shape), frame)
 
 
-def frame_of(plan: Plan) -> Frame:
+def frame_of(plan: IndexPlan) -> ResultFrame:
     """The frame of a plan without integer arrays."""
     return _frame(list(_parts(plan.entries, ())))
 
@@ -78,7 +78,7 @@ def frame_of(plan: Plan) -> Frame:
 
 def _parts(entries: Sequence[Entry], together: Shape) -> Iterator[_Part]:
     """The result's axes in order, with those of the integer arrays, `together`, in their position."""
-    advanced = [i for i, entry in enumerate(entries) if type(entry) in (Point, Points)]
+    advanced = [i for i, entry in enumerate(entries) if type(entry) in (IndexPoint, Points)]
     neighbours = bool(advanced) and advanced[-1] - advanced[0] + 1 == len(advanced)
     place = advanced[0] if neighbours else 0
     axis = 0
@@ -92,7 +92,7 @@ def _parts(entries: Sequence[Entry], together: Shape) -> Iterator[_Part]:
         axis += type(entry) not in (NewAxis, Between)
 
 
-def _frame(parts: Sequence[_Part]) -> Frame:
+def _frame(parts: Sequence[_Part]) -> ResultFrame:
     shape: list[int] = []
     new, reverse = [], []
     for part in parts:
@@ -101,7 +101,7 @@ def _frame(parts: Sequence[_Part]) -> Frame:
         elif type(part.entry) is Span and part.entry.step == -1:
             reverse.append(len(shape))
         shape.extend(part.shape)
-    return Frame(tuple(shape), tuple(new), tuple(reverse))
+    return ResultFrame(tuple(shape), tuple(new), tuple(reverse))
 
 
 def _is_window(part: _Part) -> bool:
@@ -130,15 +130,15 @@ def _components(
     last = next((offsets[p.axis] + len(p.shape) for p in indexed if p.entry is None), 0)
     axis = 0
     for entry, value in zip(entries, values, strict=True):
-        if isinstance(entry, Point | Points):
+        if isinstance(entry, IndexPoint | Points):
             counted = from_front(value, shape[axis]) if entry.wrap else value
-            yield axis, _spread(convert_index(counted, dtype), places, last)
+            yield axis, _repeat_over_places(convert_index(counted, dtype), places, last)
         elif type(entry) is Span and abs(entry.step) != 1:
             first = from_front(value, shape[axis]) if entry.wrap else value
-            yield axis, _spread(_strided(entry, first, dtype), places, offsets[axis] + 1)
+            yield axis, _repeat_over_places(_strided(entry, first, dtype), places, offsets[axis] + 1)
         elif type(entry) is Span and (entry.start is None or entry.start):
             first = from_front(value, shape[axis]) if entry.wrap else value
-            yield axis, _spread(convert_index(first, dtype), places, 0)
+            yield axis, _repeat_over_places(convert_index(first, dtype), places, 0)
         axis += type(entry) not in (NewAxis, Between)
 
 
@@ -162,7 +162,7 @@ def _strided(entry: Span, start: Any, dtype: np.dtype) -> Any:
     return add(mul(broadcasted_iota(dtype, (entry.size,), 0), step), first)
 
 
-def _spread(value: Any, places: Shape, last: int) -> Any:
+def _repeat_over_places(value: Any, places: Shape, last: int) -> Any:
     """A component repeated over all places, its dimensions ending before `last`; one of size 1 is for stacking."""
     rank = aval_of(value).ndim
     return broadcast_in_dim(value, (*places, 1), range(last - rank, last))
@@ -177,7 +177,7 @@ def _stacked(components: dict[int, Any], places: Shape) -> Any:
 # --- dimension numbers
 
 
-def _numbers(plan: Plan, parts: Sequence[_Part], components: dict[int, Any]) -> GatherDimensionNumbers:
+def _numbers(plan: IndexPlan, parts: Sequence[_Part], components: dict[int, Any]) -> GatherDimensionNumbers:
     offsets, position = [], 0
     for part in parts:
         if type(part.entry) is NewAxis:
@@ -190,6 +190,6 @@ def _numbers(plan: Plan, parts: Sequence[_Part], components: dict[int, Any]) -> 
     return GatherDimensionNumbers(tuple(offsets), collapsed, tuple(components))
 
 
-def _sizes(plan: Plan, shape: Shape) -> Shape:
+def _sizes(plan: IndexPlan, shape: Shape) -> Shape:
     """The size of a window in each axis of the array."""
     return tuple(e.size if type(e) is Span and abs(e.step) == 1 else 1 for e in plan.axes())

@@ -12,16 +12,16 @@ from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
-from xlamini.core import ShapedArray, Tracer, aval_of, memoised, repeated, result_type, user_stacklevel
+from xlamini.core import ShapedArray, Tracer, aval_of, inline_cached, memoised, result_type, user_stacklevel
 from xlamini.core.caching.ambiguity import exact_key
 from xlamini.core.dtypes import check_fits
 from xlamini.core.tracing.state import state
 from xlamini.numpy.arithmetic import power, true_divide
 from xlamini.numpy.construction import asarray
 from xlamini.numpy.indexing import operations
-from xlamini.numpy.indexing.operations import UPDATES, Options
+from xlamini.numpy.indexing.operations import UPDATES, IndexOptions
 from xlamini.numpy.indexing.parse import plan_of
-from xlamini.numpy.indexing.plan import Plan, Rules
+from xlamini.numpy.indexing.plan import IndexPlan, Rules
 from xlamini.primitives import broadcast_in_dim, check_operands, full, in_dtype, in_sharding, where
 from xlamini.primitives.base.promotion import PYTHON_SCALARS
 from xlamini.primitives.indexing.gather_numbers import GatherScatterMode
@@ -133,7 +133,7 @@ class AtIndex:
 def _updated(at: AtIndex, how: str, values: Any, out_sharding: Any, promises: Promises) -> Any:
     if out_sharding is not None:
         return in_sharding(out_sharding, getattr(AtIndex, how), at, values, **promises)
-    return repeated(_update, (at.array, at.index, how, values), promises)
+    return inline_cached(_update, (at.array, at.index, how, values), promises)
 
 
 def _update(x: Any, index: Any, how: str, values: Any, **promises: Unpack[Promises]) -> Any:
@@ -166,7 +166,7 @@ def _applied(at: AtIndex, func: Callable[[Any], Any], promises: Promises) -> Any
 def _read(at: AtIndex, fill_value: Any, out_sharding: Any, promises: Promises) -> Any:
     if out_sharding is not None:
         return in_sharding(out_sharding, AtIndex.get, at, fill_value=fill_value, **promises)
-    return repeated(_get, (at.array, at.index, fill_value), promises)
+    return inline_cached(_get, (at.array, at.index, fill_value), promises)
 
 
 def _get(x: Any, index: Any, fill_value: Any, **promises: Unpack[Promises]) -> Any:
@@ -187,7 +187,7 @@ def _number(fill_value: Any) -> Any:
     return fill_value.item()
 
 
-def _settings_of(promises: Promises, reading: bool = True) -> tuple[Rules, Options]:
+def _settings_of(promises: Promises, reading: bool = True) -> tuple[Rules, IndexOptions]:
     """The indexing rules and the options of gather and scatter; most often the caller promises nothing."""
     return _settings(reading, **promises) if promises else _usual[state.builder is None, reading]
 
@@ -199,15 +199,17 @@ def _settings(
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
     wrap_negative_indices: bool = True,
-) -> tuple[Rules, Options]:
+) -> tuple[Rules, IndexOptions]:
     known = None if mode is None else GatherScatterMode.from_any(mode)
     clip = known in (GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS)
     rules = Rules(state.builder is None, known is None, wrap_negative_indices, clip, reading)
-    return rules, Options(known, None, indices_are_sorted, unique_indices)
+    return rules, IndexOptions(known, None, indices_are_sorted, unique_indices)
 
 
 _usual = {
-    (eager, reading): (Rules(eager, reading=reading), Options()) for eager in (True, False) for reading in (True, False)
+    (eager, reading): (Rules(eager, reading=reading), IndexOptions())
+    for eager in (True, False)
+    for reading in (True, False)
 }
 
 
@@ -251,12 +253,13 @@ def _program(factory: Callable[..., Callable[..., Any]]) -> Callable[..., Any]:
 
 
 @_program
-def _reader(plan: Plan, options: Options, fill_value: Hashable) -> Callable[..., Any]:  # a key that knows -0.0
+# a key that knows -0.0
+def _reader(plan: IndexPlan, options: IndexOptions, fill_value: Hashable) -> Callable[..., Any]:
     return lambda x, *leaves: operations.get(x, plan, leaves, options)
 
 
 @_program
-def _writer(how: str, plan: Plan, options: Options) -> Callable[..., Any]:
+def _writer(how: str, plan: IndexPlan, options: IndexOptions) -> Callable[..., Any]:
     def update(x: Any, values: Any, *leaves: Any) -> Any:
         return _performed(x, values, how, lambda x, v, how: operations.update(x, v, plan, leaves, how, options))
 

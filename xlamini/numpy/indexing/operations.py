@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import Shape, ShapeError, aval_of, literal, result_type
-from xlamini.numpy.indexing.access import Frame, Windows, frame_of, windows
-from xlamini.numpy.indexing.plan import NewAxis, Plan, Point, Span, bound_leaves
+from xlamini.numpy.indexing.access import GatherWindows, ResultFrame, frame_of, windows
+from xlamini.numpy.indexing.plan import IndexPlan, IndexPoint, NewAxis, Span, bound_leaves
 from xlamini.primitives import (
     bitwise_and,
     broadcast_in_dim,
@@ -44,7 +44,7 @@ from xlamini.primitives.shape.pad import pad
 from xlamini.primitives.shape.slice import slice
 
 
-class Options(NamedTuple):
+class IndexOptions(NamedTuple):
     """The caller's options: the mode for out-of-bounds indices (None: the default), and promises."""
 
     mode: GatherScatterMode | None = None
@@ -53,7 +53,7 @@ class Options(NamedTuple):
     unique_indices: bool = False
 
 
-_DEFAULTS = Options()
+_DEFAULTS = IndexOptions()
 
 _DENSE = 8
 """A slice with a step up to this is written with what is between: that is vectorised, and a scatter is not."""
@@ -78,7 +78,7 @@ UPDATES = {
 }
 
 
-def get(x: Any, plan: Plan, leaves: Sequence[Any], options: Options = _DEFAULTS) -> Any:
+def get(x: Any, plan: IndexPlan, leaves: Sequence[Any], options: IndexOptions = _DEFAULTS) -> Any:
     """Read the elements of `x` that the plan selects."""
     x = expand_dims(x, plan.inserted) if plan.inserted else x
     filling = options.mode is GatherScatterMode.FILL_OR_DROP
@@ -101,7 +101,7 @@ def get(x: Any, plan: Plan, leaves: Sequence[Any], options: Options = _DEFAULTS)
 
 
 def update(
-    x: Any, values: Any, plan: Plan, leaves: Sequence[Any], how: str, options: Options = _DEFAULTS
+    x: Any, values: Any, plan: IndexPlan, leaves: Sequence[Any], how: str, options: IndexOptions = _DEFAULTS
 ) -> Any:
     """`x` with the elements that the plan selects updated; the dtype stays that of `x`."""
     aval = aval_of(x)
@@ -112,7 +112,7 @@ def update(
     return in_dtype(reshape(written, aval.shape), aval.dtype, aval.weak_type)
 
 
-def _written(x: Any, values: Any, plan: Plan, leaves: Sequence[Any], how: Update, options: Options) -> Any:
+def _written(x: Any, values: Any, plan: IndexPlan, leaves: Sequence[Any], how: Update, options: IndexOptions) -> Any:
     clip = options.mode is GatherScatterMode.CLIP
     if plan.is_basic and _is_dense(plan, aval_of(x).dtype) and (plan.is_safe or clip):
         return _write_box(x, values, plan, leaves, how)
@@ -123,7 +123,7 @@ def _written(x: Any, values: Any, plan: Plan, leaves: Sequence[Any], how: Update
     return _scattered(x, updates, found, how, plan, options)
 
 
-def _scattered(x: Any, updates: Any, found: Windows, how: Update, plan: Plan, options: Options) -> Any:
+def _scattered(x: Any, updates: Any, found: GatherWindows, how: Update, plan: IndexPlan, options: IndexOptions) -> Any:
     return how.scatter(
         x,
         found.indices,
@@ -138,14 +138,14 @@ def _scattered(x: Any, updates: Any, found: Windows, how: Update, plan: Plan, op
 # --- the result and what is read
 
 
-def _framed(read: Any, frame: Frame) -> Any:
+def _framed(read: Any, frame: ResultFrame) -> Any:
     """The elements read, in the shape of the user's result."""
     if frame.reverse:
         read = rev(read, frame.read_reverse)
     return expand_dims(read, frame.new) if frame.new else read
 
 
-def _unframed(values: Any, frame: Frame) -> Any:
+def _unframed(values: Any, frame: ResultFrame) -> Any:
     """The user's values, broadcast to the shape of the result, in the shape to be written."""
     values = _fitted(values, frame.shape)
     if frame.new:
@@ -182,16 +182,16 @@ class _Box(NamedTuple):
     points: list[int]
 
 
-def _box(plan: Plan, leaves: Sequence[Any]) -> _Box:
+def _box(plan: IndexPlan, leaves: Sequence[Any]) -> _Box:
     axes = plan.axes()
     starts = bound_leaves(axes, leaves)
     spans = [e if type(e) is Span else Span(1, 1, 0) for e in axes]
     return _Box(
         starts,
-        [isinstance(e, Point | Span) and e.wrap for e in axes],
+        [isinstance(e, IndexPoint | Span) and e.wrap for e in axes],
         [(s.size - 1) * abs(s.step) + 1 if s.size else 0 for s in spans],
         [s.step for s in spans],
-        [axis for axis, e in enumerate(axes) if type(e) is Point],
+        [axis for axis, e in enumerate(axes) if type(e) is IndexPoint],
     )
 
 
@@ -203,7 +203,7 @@ def _cut(x: Any, box: _Box, steps: Sequence[int] | None = None) -> Any:
     return found if steps is None else slice(found, [0] * len(steps), box.sizes, steps)
 
 
-def _read_box(x: Any, plan: Plan, leaves: Sequence[Any]) -> Any:
+def _read_box(x: Any, plan: IndexPlan, leaves: Sequence[Any]) -> Any:
     box = _box(plan, leaves)
     read = _cut(x, box, [abs(step) for step in box.steps])
     backwards = [axis for axis, step in enumerate(box.steps) if step < 0]
@@ -213,18 +213,18 @@ def _read_box(x: Any, plan: Plan, leaves: Sequence[Any]) -> Any:
     return expand_dims(read, new) if new else read
 
 
-def _new_axes(plan: Plan) -> list[int]:
+def _new_axes(plan: IndexPlan) -> list[int]:
     shown = [e for e in plan.entries if type(e) in (NewAxis, Span)]
     return [d for d, e in enumerate(shown) if type(e) is NewAxis]
 
 
-def _is_dense(plan: Plan, dtype: Any) -> bool:
+def _is_dense(plan: IndexPlan, dtype: Any) -> bool:
     """True if writing the whole box, gaps included, is faster than a scatter of the selected elements."""
     share = math.prod(abs(e.step) for e in plan.entries if type(e) is Span)
     return share == 1 or (share <= _DENSE and kind_of(dtype) is not EXTENDED)  # which has no zero to fill gaps with
 
 
-def _write_box(x: Any, values: Any, plan: Plan, leaves: Sequence[Any], how: Update) -> Any:
+def _write_box(x: Any, values: Any, plan: IndexPlan, leaves: Sequence[Any], how: Update) -> Any:
     box = _box(plan, leaves)
     counts = [-(-n // abs(step)) for n, step in zip(box.sizes, box.steps, strict=True)]
     values = reshape(_unframed(values, frame_of(plan)), counts)
@@ -265,7 +265,9 @@ def _every(step: int, shape: Shape, axis: int) -> Any:
 # --- functions of the elements themselves
 
 
-def apply(x: Any, func: Callable[[Any], Any], plan: Plan, leaves: Sequence[Any], options: Options = _DEFAULTS) -> Any:
+def apply(
+    x: Any, func: Callable[[Any], Any], plan: IndexPlan, leaves: Sequence[Any], options: IndexOptions = _DEFAULTS
+) -> Any:
     """`x` with `func` applied to each element that the plan points at, as often as it does."""
     aval = aval_of(x)
     x = expand_dims(x, plan.inserted) if plan.inserted else x

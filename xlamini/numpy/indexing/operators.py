@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Tracer, api_boundary_methods, memoised, repeated
+from xlamini.core import Tracer, api_boundary_methods, inline_cached, memoised
 from xlamini.core.caching.call_cache import EAGER
 from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.core.flags.jax_flags import check_static_indices
@@ -19,8 +19,8 @@ from xlamini.core.tracing.state import state
 from xlamini.numpy.indexing.at import At, AtIndex
 from xlamini.numpy.indexing.operations import get
 from xlamini.numpy.indexing.parse import GREATEST_OPERAND, is_on_cpu, out_of_bounds, plan_of, settled_items
-from xlamini.numpy.indexing.plan import Plan, Points, Rules
-from xlamini.primitives import divided_as, index_in_dim, squeeze
+from xlamini.numpy.indexing.plan import IndexPlan, Points, Rules
+from xlamini.primitives import index_in_dim, reshard_as, squeeze
 from xlamini.primitives.indexing.dynamic_slice import dynamic_index_in_dim
 from xlamini.primitives.shape.concatenate import split
 from xlamini.runtime import ArrayImpl, device_put_value
@@ -35,7 +35,7 @@ _UNSTACKED_AT_ONCE = 16
 def getitem(x: Any, index: Any) -> Any:
     """`x[index]`, in NumPy's notation."""
     if state.builder is not None:
-        return repeated(_staged, (x, index), {})
+        return inline_cached(_staged, (x, index), {})
     if type(index) is int:
         row = _checked_row(index, x.aval.shape)
         if row <= GREATEST_OPERAND:
@@ -72,7 +72,7 @@ def _row(x: Any, index: Any) -> Any:
 
 
 @memoised("program: indexing", _PROGRAMS)
-def _reader(plan: Plan) -> Callable[..., Any]:
+def _reader(plan: IndexPlan) -> Callable[..., Any]:
     """The program that reads by this plan."""
 
     def getitem(x: Any, *leaves: Any) -> Any:
@@ -81,7 +81,7 @@ def _reader(plan: Plan) -> Callable[..., Any]:
     return jit(getitem)
 
 
-def _has_mask(plan: Plan) -> bool:
+def _has_mask(plan: IndexPlan) -> bool:
     return any(type(e) is Points and not e.wrap for e in plan.entries)
 
 
@@ -110,10 +110,10 @@ def iterate(x: Any) -> Iterator[Any]:
 
 def _whole_along_first(x: ArrayImpl) -> ArrayImpl:
     """Reshard an array that is split along its first axis, so that every device has that axis whole."""
-    how = x.aval.split
+    how = x.aval.explicit_sharding
     if how is None or not how.entries[0]:
         return x
-    return divided_as(x, how.with_entries(((), *how.entries[1:])))
+    return reshard_as(x, how.with_entries(((), *how.entries[1:])))
 
 
 @jit

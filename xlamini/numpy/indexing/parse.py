@@ -6,14 +6,25 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from xlamini.core import Shape, Tracer, Unknown, aval_of, memoised, tree_leaves, value_of
+from xlamini.core import Shape, Tracer, UnknownValue, aval_of, memoised, tree_leaves, value_of
 from xlamini.core.errors import NonConcreteBooleanIndexError
 from xlamini.core.errors.frames import user_line
 from xlamini.core.flags.jax_flags import check_static_indices
 from xlamini.core.tracing.host_arrays import refuse_masked
 from xlamini.core.tracing.state import state
 from xlamini.numpy.construction import asarray
-from xlamini.numpy.indexing.plan import Between, Entry, Indexed, NewAxis, Plan, Point, Points, Rules, Span, whole
+from xlamini.numpy.indexing.plan import (
+    Between,
+    Entry,
+    Indexed,
+    IndexPlan,
+    IndexPoint,
+    NewAxis,
+    Points,
+    Rules,
+    Span,
+    whole,
+)
 from xlamini.numpy.indexing.slices import Slice
 from xlamini.primitives import BOOL, INTEGER, kind_of
 from xlamini.runtime import ArrayImpl
@@ -37,7 +48,7 @@ def plan_of(index: Any, shape: Shape, rules: Rules) -> Indexed:
     if rules.strict and not check_static_indices.value:
         rules = rules._replace(strict=False, clip=rules.reading)
     key = _key(index)
-    return _Reader(shape, rules).read(settled_items(index)) if key is None else _plan_of_key(key, shape, rules)
+    return _IndexReader(shape, rules).read(settled_items(index)) if key is None else _plan_of_key(key, shape, rules)
 
 
 def check_bounds(index: Any, shape: Shape) -> None:
@@ -47,7 +58,7 @@ def check_bounds(index: Any, shape: Shape) -> None:
     """
     if state.builder is None and not check_static_indices.value:
         key, rules = _key(index), Rules(eager=True)
-        _ = _Reader(shape, rules).read(settled_items(index)) if key is None else _plan_of_key(key, shape, rules)
+        _ = _IndexReader(shape, rules).read(settled_items(index)) if key is None else _plan_of_key(key, shape, rules)
 
 
 def _key(index: Any) -> tuple[Any, ...] | None:
@@ -67,10 +78,10 @@ def _key(index: Any) -> tuple[Any, ...] | None:
 @memoised("helper: index plans", 4096)
 def _plan_of_key(key: tuple[Any, ...], shape: Shape, rules: Rules) -> Indexed:
     items = tuple(slice(*item) if type(item) is tuple else item for item in key)
-    return _Reader(shape, rules).read(settled_items(items))
+    return _IndexReader(shape, rules).read(settled_items(items))
 
 
-class _Reader:
+class _IndexReader:
     """One pass over the items of an index, axis by axis."""
 
     def __init__(self, shape: Shape, rules: Rules):
@@ -91,7 +102,7 @@ class _Reader:
         for item in items:
             self.item(item, rest)
         self.whole_axes(len(self.shape) - self.axis)
-        return Indexed(Plan(tuple(self.entries), tuple(self.inserted), self.unique), tuple(self.leaves))
+        return Indexed(IndexPlan(tuple(self.entries), tuple(self.inserted), self.unique), tuple(self.leaves))
 
     def item(self, item: Any, rest: int) -> None:
         if type(item) is int:
@@ -126,7 +137,7 @@ class _Reader:
         operand = rules.eager and safe and at <= GREATEST_OPERAND
         if operand:
             self.leaves.append(at)
-        self.entries.append(Point(None if operand else at if safe else size, safe, False))
+        self.entries.append(IndexPoint(None if operand else at if safe else size, safe, False))
         self.axis += 1
 
     def span(self, item: slice) -> None:
@@ -160,7 +171,7 @@ class _Reader:
             _check_in_bounds(_host_value(item), size, self.axis, rules.wrap)
         self.leaves.append(item)
         is_point = aval_of(item).ndim == 0
-        self.entries.append(Point(None, False, rules.wrap) if is_point else Points(rules.wrap))
+        self.entries.append(IndexPoint(None, False, rules.wrap) if is_point else Points(rules.wrap))
         self.unique = self.unique and is_point
         self.axis += 1
 
@@ -242,7 +253,7 @@ def _settled_array(x: Any, position: int) -> Any:
 def _known_mask(mask: Any, position: int) -> np.ndarray:
     try:
         return np.asarray(value_of(mask))
-    except Unknown:
+    except UnknownValue:
         raise NonConcreteBooleanIndexError(
             f"index {position} is the traced mask {mask!r} at {user_line()}, so the size of the result is not known; "
             "keep the shape and write jnp.where(mask, x, 0), or fix the size with jnp.nonzero(mask, size=...)"

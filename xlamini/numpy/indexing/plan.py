@@ -26,7 +26,7 @@ class Span(NamedTuple):
     kind: str = "span"
 
 
-class Point(NamedTuple):
+class IndexPoint(NamedTuple):
     """One index on an axis: `at`, or, if that is None, the next leaf.
 
     `safe` promises that it is in bounds, `wrap` that a negative one counts from the end.
@@ -57,10 +57,10 @@ class Between(NamedTuple):
     kind: str = "between"
 
 
-Entry = Span | Point | Points | NewAxis | Between
+Entry = Span | IndexPoint | Points | NewAxis | Between
 
 
-class Plan(NamedTuple):
+class IndexPlan(NamedTuple):
     """The static part of an index, without its leaves.
 
     `inserted` are axes of size 1 to be inserted into the array first: a boolean scalar is a mask on such an axis.
@@ -79,7 +79,7 @@ class Plan(NamedTuple):
     @property
     def is_safe(self) -> bool:
         """True if every index is certain to be in bounds."""
-        return self.is_basic and all(e.safe for e in self.entries if isinstance(e, Point | Span))
+        return self.is_basic and all(e.safe for e in self.entries if isinstance(e, IndexPoint | Span))
 
     def axes(self) -> list[Entry]:
         """The entries for one axis of the array each."""
@@ -89,7 +89,7 @@ class Plan(NamedTuple):
 class Indexed(NamedTuple):
     """A plan with its leaves."""
 
-    plan: Plan
+    plan: IndexPlan
     leaves: tuple[Any, ...]
 
 
@@ -123,7 +123,7 @@ def bound_leaves(entries: Iterable[Entry], leaves: Sequence[Any]) -> list[Any]:
 def _bound(entry: Entry, remaining: Any) -> Any:
     if type(entry) is Points:
         return next(remaining)
-    if type(entry) is Point:
+    if type(entry) is IndexPoint:
         return next(remaining) if entry.at is None else entry.at
     if type(entry) is Span:
         return next(remaining) if entry.start is None else entry.start

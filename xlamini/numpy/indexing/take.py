@@ -7,7 +7,7 @@ import numpy as np
 
 from xlamini.core import Shape, ShapeError, aval_of
 from xlamini.numpy.arguments import as_axis, as_operand, as_operand_beside, refuse_out
-from xlamini.numpy.indexing.operations import Options, get
+from xlamini.numpy.indexing.operations import IndexOptions, get
 from xlamini.numpy.indexing.parse import plan_of
 from xlamini.numpy.indexing.plan import Rules
 from xlamini.primitives import BOOL, INTEGER, broadcast_in_dim, in_dtype, kind_of, reshape, zeros
@@ -49,7 +49,7 @@ def take(
     if not aval_of(a).shape[axis] and aval_of(indices).size:
         raise IndexError(f"take: axis {axis} of shape {aval_of(a).shape} is empty, so there is nothing to take")
     known, indices = _counted("take", mode, indices, aval_of(a).shape[axis])
-    options = Options(known, fill_value, indices_are_sorted, unique_indices)
+    options = IndexOptions(known, fill_value, indices_are_sorted, unique_indices)
     index = (slice(None),) * axis + (indices,)
     rules = Rules(eager=False, strict=False, wrap=False, clip=known is GatherScatterMode.CLIP)
     return get(a, *plan_of(index, aval_of(a).shape, rules), options)

@@ -24,7 +24,7 @@ def _over(reduce: Callable[..., Any]) -> Callable[..., Any]:
     return reduced
 
 
-def _by(monoid: reductions.Monoid, prepared: Callable[[str, Any], Any] = as_operand) -> Callable[..., Any]:
+def _by(monoid: reductions.AxisReduction, prepared: Callable[[str, Any], Any] = as_operand) -> Callable[..., Any]:
     """A reduction in the dtype of the array, or for truth values of whether it is not 0."""
 
     @composite(static=("axis", "dtype", "keepdims"))
@@ -35,9 +35,11 @@ def _by(monoid: reductions.Monoid, prepared: Callable[[str, Any], Any] = as_oper
     return reduced
 
 
-_BIT_AND = reductions.Monoid(reduce_and_p, bitwise_primitives.bitwise_and, lambda dtype: 1 if dtype.kind == "b" else -1)
-_BIT_XOR = reductions.Monoid(reduce_xor_p, bitwise_primitives.bitwise_xor, lambda dtype: 0)
-_BIT_OR = reductions.Monoid(reduce_or_p, bitwise_primitives.bitwise_or, lambda dtype: 0)
+_BIT_AND = reductions.AxisReduction(
+    reduce_and_p, bitwise_primitives.bitwise_and, lambda dtype: 1 if dtype.kind == "b" else -1
+)
+_BIT_XOR = reductions.AxisReduction(reduce_xor_p, bitwise_primitives.bitwise_xor, lambda dtype: 0)
+_BIT_OR = reductions.AxisReduction(reduce_or_p, bitwise_primitives.bitwise_or, lambda dtype: 0)
 
 
 add = ufunc(arithmetic.add, 2, 1, identity=0, shortcuts=Shortcuts(reductions.sum, cumulative.cumsum, "add"))

@@ -191,13 +191,13 @@ class Elementwise(Primitive):
     def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
         if self.hlo is None:
             super().lower(ctx, *operands, **params)
-        return self.by_xla(ctx, *self.spread_out(ctx, operands))
+        return self.by_xla(ctx, *self.broadcast_operands(ctx, operands))
 
     def by_xla(self, ctx: Any, *operands: Any, **attributes: Any) -> Any:
         """The StableHLO op, of operands in the shape of the result."""
         return ctx.op(self.hlo, *operands, **attributes)
 
-    def spread_out(self, ctx: Any, operands: Values) -> list[Any]:
+    def broadcast_operands(self, ctx: Any, operands: Values) -> list[Any]:
         """Operands with scalars, and axes of size 1, broadcast to the shape of the result."""
         shape, atoms = ctx.aval_out.shape, ctx.eqn.invars
         return [
@@ -349,7 +349,7 @@ def _(ct: Any, x: Any) -> Any:
     return (neg(ct),)
 
 
-class Product(Elementwise):
+class Multiplication(Elementwise):
     """Multiplication."""
 
     checks = KEEPS_NAN
@@ -362,7 +362,7 @@ class Product(Elementwise):
         return self.bind(x, x), mul(2, mul(dx, x))
 
 
-@elementwise(hlo="stablehlo.multiply", accepts=ANY, linear=IN_EACH, family=Product)
+@elementwise(hlo="stablehlo.multiply", accepts=ANY, linear=IN_EACH, family=Multiplication)
 def mul(x: Any, y: Any) -> Any:
     """Multiplication, elementwise: `x * y`."""
 

@@ -11,7 +11,7 @@ from xlamini.primitives.base.broadcasting import spread
 from xlamini.primitives.base.elementwise import Elementwise
 
 
-class LinearMap(Elementwise):
+class JointlyLinear(Elementwise):
     """An operation that is jointly linear in all its operands: their tangents pass through it as they do."""
 
     sharding = broadcast_dimensions(linear=JOINTLY)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Literal, Tracer, aval_of, issubdtype, repeated, trim
+from xlamini.core import Literal, Tracer, aval_of, inline_cached, issubdtype, trim
 from xlamini.core.dtypes import fits, is_weak
 from xlamini.primitives.base.dtype_kinds import BOOL, COMPLEX, INTEGER, SIGNED, UNSIGNED, kind_of
 from xlamini.primitives.base.promotion import (
@@ -283,7 +283,7 @@ def _methods(name: str, operator: Function) -> tuple[Function, Function]:
             if type(other) is Tracer:
                 if primitive is not None and other.aval is self.aval:
                     return primitive.bind(self, other)
-                return repeated(operator, (self, other), {})
+                return inline_cached(operator, (self, other), {})
             return operator(self, other) if accepts(name, other) else NotImplemented
         except Exception as error:
             trim(error)

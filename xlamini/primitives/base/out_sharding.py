@@ -45,7 +45,7 @@ def summed_in_sharding(out_sharding: Any, fun: Callable[..., Any], *operands: An
             f"device along {axes} only where what is summed over is split along {axes} in every operand; "
             "xlamini.reshard the operands so, or name other axes"
         )
-    return out if aval_of(out).split is split_in_type(there, aval_of(out).ndim) else split_as(out, there)
+    return out if aval_of(out).explicit_sharding is split_in_type(there, aval_of(out).ndim) else split_as(out, there)
 
 
 def split_as(x: Any, there: NamedSharding) -> Any:
@@ -80,5 +80,5 @@ def sharding_like(x: Any) -> NamedSharding | None:
     if state.builder is None:
         own = getattr(x, "sharding", None) if hasattr(x, "aval") else None
         return own if type(own) is NamedSharding else None
-    there = as_here(type_sharding(aval_of(x).split))
+    there = as_here(type_sharding(aval_of(x).explicit_sharding))
     return there if there is not None and there.mesh.explicit_axes else None

@@ -96,7 +96,7 @@ def canonical_precision(precision: Any, name: str = "dot_general") -> CanonicalP
     )
 
 
-def swapped(precision: CanonicalPrecision) -> CanonicalPrecision:
+def swap(precision: CanonicalPrecision) -> CanonicalPrecision:
     """The precision of the product with its operands exchanged."""
     if isinstance(precision, tuple):
         return precision[1], precision[0]

@@ -96,7 +96,7 @@ class VaryingCast(Primitive):
 
 
 def _on_mesh(avals: Avals, outs: Avals, params: Params) -> Splits:
-    return Splits([avals[0].split or AvalSharding(params["mesh"], ((),) * avals[0].ndim)])
+    return Splits([avals[0].explicit_sharding or AvalSharding(params["mesh"], ((),) * avals[0].ndim)])
 
 
 class SumCast(VaryingCast):

@@ -11,7 +11,7 @@ from xlamini.core.program.checks import NO_NEW_NAN
 from xlamini.primitives.collectives.axes import AxisName, Participants, axis_size, dimension, participants
 from xlamini.primitives.collectives.base import LinearCollective, Stacked
 from xlamini.primitives.collectives.devices import exchange, groups_along, number
-from xlamini.primitives.collectives.gathering import merged, parted
+from xlamini.primitives.collectives.gathering import merged, split_dimension
 from xlamini.primitives.shape.shape import expand_dims, moveaxis, reshape, squeeze
 
 Axes = tuple[tuple[str, int], tuple[str, int]]
@@ -129,7 +129,7 @@ class AllToAll(LinearCollective):
         return [self.bind(ct, split_axis=concat_axis, concat_axis=split_axis, **params)]
 
     def stacked(self, x: Any, size: int, *, split_axis: int, concat_axis: int, **params: Any) -> Stacked:
-        parts = moveaxis(parted(x, split_axis + 1, size), split_axis + 1, 0)
+        parts = moveaxis(split_dimension(x, split_axis + 1, size), split_axis + 1, 0)
         return merged(moveaxis(parts, 1, concat_axis + 1), concat_axis + 1), 0
 
     def lower_over_mesh(

@@ -208,7 +208,7 @@ class ReduceScatter(LinearCollective):
 
     def stacked(self, x: Any, size: int, *, scatter_dimension: int, tiled: bool, **params: Any) -> Stacked:
         total = sum_over(x, (0,))
-        parts = parted(total, scatter_dimension, size) if tiled else total
+        parts = split_dimension(total, scatter_dimension, size) if tiled else total
         return moveaxis(parts, scatter_dimension, 0), 0
 
     def lower_over_mesh(
@@ -234,7 +234,7 @@ def merged(x: Any, where: int) -> Any:
     return reshape(x, (*shape[:where], shape[where] * shape[where + 1], *shape[where + 2 :]))
 
 
-def parted(x: Any, where: int, count: int) -> Any:
+def split_dimension(x: Any, where: int, count: int) -> Any:
     """The dimension `where` as two, the first of size `count`."""
     shape = aval_of(x).shape
     return reshape(x, (*shape[:where], count, shape[where] // count, *shape[where + 1 :]))

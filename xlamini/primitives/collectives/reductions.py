@@ -73,12 +73,12 @@ def _divided(total: Any, count: Any) -> Any:
     return div(total, count if isinstance(count, int) else convert(count, aval_of(total).dtype))
 
 
-def _over_leaves(primitive: Reduction, x: Any, axis_name: AxisName, groups: Any, what: str = "") -> Any:
+def _over_leaves(primitive: CollectiveReduction, x: Any, axis_name: AxisName, groups: Any, what: str = "") -> Any:
     positions = participants(what or primitive.name, axis_name, groups, equal_sizes=False)
     return tree_map(lambda leaf: primitive.of_leaf(leaf, positions), x) if positions.names else x
 
 
-class Reduction(Collective):
+class CollectiveReduction(Collective):
     """A reduction over the named `axes`: `reduce` over a batch dimension, `of_equal` for a value that does not vary."""
 
     def __init__(self, name: str, hlo: str, reduce: Callable[..., Any], of_equal: Callable[[Any, int], Any]):
@@ -130,14 +130,14 @@ class Reduction(Collective):
         return leaf
 
 
-class Sum(Reduction, LinearCollective):
+class Sum(CollectiveReduction, LinearCollective):
     """The sum is linear, and its own transpose: each position's value reaches the sums of all.
 
     Where all devices of a mesh share one sum, and so its cotangent, that is what each value's cotangent is.
     """
 
     def countable(self, leaf: Any, names: tuple[Any, ...]) -> Any:
-        if aval_of(leaf).split is not None:
+        if aval_of(leaf).explicit_sharding is not None:
             leaf = terms_along(leaf, names)
         return convert(leaf, np.dtype("int32")) if aval_of(leaf).dtype == bool else leaf
 
@@ -148,7 +148,7 @@ class Sum(Reduction, LinearCollective):
         return [hooks.cast_varying(found, shared.intersection(axes))]
 
 
-class Extremum(Reduction):
+class CollectiveExtremum(CollectiveReduction):
     """The tangent of an extremum is the mean of the tangents of those that attain it."""
 
     lacks: Mapping[str, str] = {}
@@ -172,5 +172,5 @@ def _times(x: Any, size: int) -> Any:
 
 
 psum_p = Sum("psum", "stablehlo.add", lambda x, dim: reduce_sum_p.bind(x, axes=(dim,)), _times)
-pmax_p = Extremum("pmax", "stablehlo.maximum", lambda x, dim: reduce_max(x, (dim,)), lambda x, size: x)
-pmin_p = Extremum("pmin", "stablehlo.minimum", lambda x, dim: reduce_min(x, (dim,)), lambda x, size: x)
+pmax_p = CollectiveExtremum("pmax", "stablehlo.maximum", lambda x, dim: reduce_max(x, (dim,)), lambda x, size: x)
+pmin_p = CollectiveExtremum("pmin", "stablehlo.minimum", lambda x, dim: reduce_min(x, (dim,)), lambda x, size: x)

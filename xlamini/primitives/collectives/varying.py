@@ -76,7 +76,7 @@ class Unreduce(SumCast):
         return [varying_along(ct, frozenset(axes))]
 
 
-class Reduce(SumCast):
+class ReducedCast(SumCast):
     """A value that devices share as a reduced one, whose cotangent is unreduced."""
 
     source, target = "invarying", "reduced"
@@ -99,7 +99,7 @@ addend_p = Addend("addend")
 own_p = Own("own")
 unvary_p = Unvary("unvary")
 unreduce_p = Unreduce()
-reduce_p = Reduce()
+reduce_p = ReducedCast()
 share_p = Share()
 
 
@@ -136,7 +136,7 @@ def varying_along(x: Any, axes: frozenset[Any]) -> Any:
 
 def with_sums(x: Any, split: AvalSharding | None) -> Any:
     """A value unreduced and reduced along manual axes as a type's sharding says; it is summed where it needs to be."""
-    own, wanted = aval_of(x).split, NO_SUMS if split is None else Sums(split.unreduced, split.reduced)
+    own, wanted = aval_of(x).explicit_sharding, NO_SUMS if split is None else Sums(split.unreduced, split.reduced)
     manual = frozenset(name for s in (own, split) if s is not None for name in s.mesh.manual_axes)
     unreduced, reduced = sums_of(aval_of(x))
     taken = tuple((unreduced - wanted.unreduced) & manual)

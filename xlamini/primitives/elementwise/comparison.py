@@ -30,7 +30,7 @@ class Comparison(Elementwise):
         how = self.of_floats if kind in FLOAT | COMPLEX else "UNSIGNED" if kind in UNSIGNED | BOOL else "SIGNED"
         return ctx.op(
             "stablehlo.compare",
-            *self.spread_out(ctx, operands),
+            *self.broadcast_operands(ctx, operands),
             comparison_direction=f"#stablehlo<comparison_direction {self.hlo}>",
             compare_type=f"#stablehlo<comparison_type {how}>",
         )

@@ -13,7 +13,7 @@ import numpy as np
 from xlamini.core import ShapedArray, aval_of
 from xlamini.primitives.base.dtype_kinds import COMPLEX, FLOAT, kind_of
 from xlamini.primitives.base.elementwise import elementwise, neg
-from xlamini.primitives.base.linear_map import LinearMap
+from xlamini.primitives.base.linear_map import JointlyLinear
 from xlamini.runtime import Array
 
 _WHOLE = {np.dtype("float32"): np.dtype("complex64"), np.dtype("float64"): np.dtype("complex128")}
@@ -25,14 +25,14 @@ def part_dtype(dtype: Any) -> Any:
     return _PART.get(dtype, dtype)
 
 
-class Part(LinearMap):
+class ComplexPart(JointlyLinear):
     """The real or the imaginary part."""
 
     def result(self, aval: ShapedArray, **params: Any) -> ShapedArray:
         return aval.update(dtype=part_dtype(aval.dtype))
 
 
-@elementwise(family=Part, hlo="stablehlo.real", accepts=COMPLEX)
+@elementwise(family=ComplexPart, hlo="stablehlo.real", accepts=COMPLEX)
 def real(x: Any) -> Any:
     """The real part of a complex array.
 
@@ -46,7 +46,7 @@ def _(ct: Any, x: Any) -> Any:
     return (complex(ct, 0),)
 
 
-@elementwise(family=Part, hlo="stablehlo.imag", accepts=COMPLEX)
+@elementwise(family=ComplexPart, hlo="stablehlo.imag", accepts=COMPLEX)
 def imag(x: Any) -> Any:
     """The imaginary part of a complex array.
 
@@ -60,7 +60,7 @@ def _(ct: Any, x: Any) -> Any:
     return (complex(0, neg(ct)),)
 
 
-class Whole(LinearMap):
+class Whole(JointlyLinear):
     """An operation that makes complex numbers, of real ones in single or double precision."""
 
     def result(self, aval: ShapedArray, **params: Any) -> ShapedArray:

@@ -36,7 +36,7 @@ from xlamini.primitives.base.batch_ops import with_batch_first
 from xlamini.primitives.base.dtype_kinds import ANY, BOOL, COMPLEX, EXTENDED, FLOAT, kind_of
 from xlamini.primitives.base.elementwise import Elementwise, elementwise
 from xlamini.primitives.base.hi_values import retyped
-from xlamini.primitives.base.linear_map import LinearMap
+from xlamini.primitives.base.linear_map import JointlyLinear
 from xlamini.primitives.base.linear_unary import unchanged
 from xlamini.runtime import Array
 
@@ -167,7 +167,7 @@ def warn_of_imaginary_part(dtype: Any) -> None:
         warnings.warn(text, np.exceptions.ComplexWarning, user_stacklevel())
 
 
-class ReducePrecision(LinearMap):
+class ReducePrecision(JointlyLinear):
     """Rounding, treated as linear, as conversions between floats are."""
 
     checks = NONE

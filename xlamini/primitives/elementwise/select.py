@@ -173,7 +173,7 @@ class Clamp(Elementwise):
 
     def lower(self, ctx: Any, low: Any, x: Any, high: Any) -> Any:
         if ctx.avals_in[1].shape != ctx.aval_out.shape:
-            low, x, high = self.spread_out(ctx, (low, x, high))
+            low, x, high = self.broadcast_operands(ctx, (low, x, high))
         return ctx.op("stablehlo.clamp", low, x, high)
 
 

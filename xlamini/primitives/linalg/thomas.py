@@ -50,9 +50,9 @@ def _eliminated(i: Any, upper: Any, solved: Any, dl: Any, d: Any, du: Any, b: An
     low, middle, high = (_row(v, i, 1) for v in (dl, d, du))
     pivot = sub(middle, mul(low, _row(upper, before, 1)))
     last = _row(solved, before, 2)
-    right = sub(_row(b, i, 2), mul(_spread(low, last), last))
+    right = sub(_row(b, i, 2), mul(_broadcast_diagonal(low, last), last))
     upper = _set_row(upper, div(high, pivot), i, 1)
-    return [upper, _set_row(solved, div(right, _spread(pivot, right)), i, 2), dl, d, du, b]
+    return [upper, _set_row(solved, div(right, _broadcast_diagonal(pivot, right)), i, 2), dl, d, du, b]
 
 
 def _substituted(i: Any, x: Any, upper: Any, solved: Any) -> list[Any]:
@@ -61,7 +61,7 @@ def _substituted(i: Any, x: Any, upper: Any, solved: Any) -> list[Any]:
     here = sub(literal(n - 1, _COUNTER.dtype), i)
     after = add(here, literal(1, _COUNTER.dtype))  # of the last row there is none: its own, still 0, is read
     below = _row(x, after, 2)
-    known = mul(_spread(_row(upper, here, 1), below), below)
+    known = mul(_broadcast_diagonal(_row(upper, here, 1), below), below)
     return [_set_row(x, sub(_row(solved, here, 2), known), here, 2), upper, solved]
 
 
@@ -82,6 +82,6 @@ def _at(x: Any, i: Any, rank: int) -> list[Any]:
     return starts
 
 
-def _spread(diagonal: Any, like: Any) -> Any:
+def _broadcast_diagonal(diagonal: Any, like: Any) -> Any:
     shape = aval_of(like).shape
     return broadcast_in_dim(expand_dims(diagonal, (len(shape) - 1,)), shape, range(len(shape)))

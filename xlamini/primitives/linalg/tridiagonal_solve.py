@@ -103,7 +103,7 @@ tridiagonal_solve_p = TridiagonalSolve()
 def product(dl: Any, d: Any, du: Any, x: Any) -> Any:
     """The product of a tridiagonal matrix with `x`."""
     below, above = shifted(x, 1, axis=-2), shifted(x, -1, axis=-2)
-    lower, middle, upper = (_spread(diagonal, x) for diagonal in (dl, d, du))
+    lower, middle, upper = (_broadcast_diagonal(diagonal, x) for diagonal in (dl, d, du))
     return add(add(mul(lower, below), mul(middle, x)), mul(upper, above))
 
 
@@ -115,6 +115,6 @@ def shifted(x: Any, by: int, axis: int = -1) -> Any:
     return pad(x, literal(0, aval.dtype), config)
 
 
-def _spread(diagonal: Any, like: Any) -> Any:
+def _broadcast_diagonal(diagonal: Any, like: Any) -> Any:
     shape = aval_of(like).shape
     return broadcast_in_dim(diagonal, shape, range(len(shape) - 1))

@@ -9,7 +9,7 @@ from xlamini.core.program.memory_space import Space
 from xlamini.core.sharding.facet import same_dimensions
 from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.base.linear_unary import LinearUnary
-from xlamini.primitives.placement.reshard import divided_as
+from xlamini.primitives.placement.reshard import reshard_as
 
 
 class DevicePut(LinearUnary):
@@ -59,6 +59,6 @@ def in_space(x: Any, space: Space) -> Any:
 def placed_as(x: Any, aval: ShapedArray) -> Any:
     """A value with the sharding and the memory space of a type."""
     own = aval_of(x)
-    if own.split is aval.split and own.memory_space is aval.memory_space:
+    if own.explicit_sharding is aval.explicit_sharding and own.memory_space is aval.memory_space:
         return x
-    return in_space(divided_as(x, aval.split), aval.memory_space)
+    return in_space(reshard_as(x, aval.explicit_sharding), aval.memory_space)

@@ -9,10 +9,10 @@ from xlamini.core.sharding.facet import broadcast_dimensions
 from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.base.dtype_kinds import ANY, EXTENDED
 from xlamini.primitives.base.elementwise import Elementwise, elementwise
-from xlamini.primitives.base.linear_map import LinearMap
+from xlamini.primitives.base.linear_map import JointlyLinear
 
 
-class Copy(LinearMap):
+class Copy(JointlyLinear):
     """The result of a program never shares memory with its arguments, so there is nothing to do."""
 
     def lower(self, ctx: Any, x: Any) -> Any:
@@ -29,11 +29,11 @@ def _(ct: Any, x: Any) -> Any:
     return (ct,)
 
 
-class Stage(Copy):
+class StagedCopy(Copy):
     """Like a copy, but that a program has no equation where the value is in it already."""
 
 
-@elementwise(family=Stage, accepts=ANY, flops=0)
+@elementwise(family=StagedCopy, accepts=ANY, flops=0)
 def stage_p(x: Any) -> Any:
     """An identity that only stages its operand."""
 

@@ -49,11 +49,12 @@ class Reshard(LinearUnary):
         (aval,), terms = ctx.avals_in, dst_sharding.spec.unreduced
         own = sums_of(aval).unreduced
         if own - terms:
-            x = ctx.with_sharding(x, aval.split, aval.ndim)  # Shardy sums the terms between two constraints only
+            # Shardy sums the terms between two constraints only
+            x = ctx.with_sharding(x, aval.explicit_sharding, aval.ndim)
         if terms - own:
             # Shardy would take the operand's operation for one that gives terms, and it aborts where terms along one
             # axis become those of another.
-            split = aval.split or AvalSharding(dst_sharding.mesh.abstract_mesh, ((),) * aval.ndim)
+            split = aval.explicit_sharding or AvalSharding(dst_sharding.mesh.abstract_mesh, ((),) * aval.ndim)
             entries = tuple(() if len(names) > 1 and terms.intersection(names) else names for names in split.entries)
             x = ctx.with_sharding(x, AvalSharding(split.mesh, entries, own & terms), aval.ndim)
         return ctx.with_sharding(x, dst_sharding, aval.ndim)
@@ -68,19 +69,19 @@ reshard_p = Reshard()
 
 def _batched(there: NamedSharding, aval: ShapedArray, dim: int) -> NamedSharding:
     """The sharding of a batch of values; along the batch dimension it stays split, if the axes are free."""
-    names = () if aval.split is None else aval.split.entries[dim]
+    names = () if aval.explicit_sharding is None else aval.explicit_sharding.entries[dim]
     free = names if there.spec.axes.isdisjoint(names) else ()
     return there.update(spec=there.spec.inserted(dim, free))
 
 
-def divided_as(x: Any, split: AvalSharding | None) -> Any:
+def reshard_as(x: Any, split: AvalSharding | None) -> Any:
     """A value with a type that is split so."""
-    own = aval_of(x).split
+    own = aval_of(x).explicit_sharding
     if own is split:
         return x
     if any(s is not None and s.mesh.manual_axes for s in (own, split)):
         x = hooks.cast_sums(x, split)
-        own = aval_of(x).split
+        own = aval_of(x).explicit_sharding
         if own is split:
             return x
     there = type_sharding(split)
@@ -94,8 +95,8 @@ def scalars_as_sums(values: Values) -> Values:
 
     So they can be broadcast beside it; a reshard of a scalar moves nothing.
     """
-    splits = (aval_of(x).split for x in values)
+    splits = (aval_of(x).explicit_sharding for x in values)
     like = next((s for s in splits if s is not None and (s.unreduced or s.reduced)), None)
     if like is None:
         return values
-    return [divided_as(x, like.of_scalar()) if aval_of(x).ndim == 0 else x for x in values]
+    return [reshard_as(x, like.of_scalar()) if aval_of(x).ndim == 0 else x for x in values]

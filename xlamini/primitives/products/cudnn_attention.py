@@ -54,7 +54,7 @@ class CudnnAttention(Primitive):
 
     def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         outs = self.bind(*_joined(axis, operands, dims), **params)
-        return [_parted(axis, out) for out in outs], [0] * len(outs)
+        return [_split_axis(axis, out) for out in outs], [0] * len(outs)
 
     def lower(self, ctx: Any, *operands: Any, how: Fused, residual: bool) -> Any:
         return _fmha(ctx, operands, how, "", {"bmm1": ((3, 3), (2, 2)), "bmm2": ((3, 1), (1, 2))})
@@ -78,7 +78,7 @@ class CudnnAttentionBackward(Primitive):
         return [ShapedArray(a.shape, a.dtype) for a in (*avals[:3], *(avals[5:6] if how.has_bias else ()))]
 
     def batch(self, axis: Axis, operands: Values, dims: Dims, *, how: Fused) -> Any:
-        outs = [_parted(axis, out) for out in self.bind(*_joined(axis, operands, dims), how=how)]
+        outs = [_split_axis(axis, out) for out in self.bind(*_joined(axis, operands, dims), how=how)]
         if how.has_bias and _batches(operands[5], dims[5]) != aval_of(outs[0]).shape[1]:
             shape = aval_of(outs[3]).shape
             outs[3] = reshape(sum_over(outs[3], (1,)), (shape[0], 1, *shape[2:]))
@@ -110,7 +110,7 @@ def _joined(axis: Axis, operands: Values, dims: Dims) -> list[Any]:
     return [reshape(x, (axis.size * batch, *aval_of(x).shape[2:])) for x in spread]
 
 
-def _parted(axis: Axis, x: Any) -> Any:
+def _split_axis(axis: Axis, x: Any) -> Any:
     count, *rest = aval_of(x).shape
     return reshape(x, (axis.size, count // axis.size, *rest))
 

@@ -73,7 +73,7 @@ class DotAlgorithmPreset(Enum):
 Algorithm = DotAlgorithm | DotAlgorithmPreset
 
 
-class Recipe(NamedTuple):
+class AlgorithmParts(NamedTuple):
     """An algorithm in MLIR's terms: element types, and numbers of parts and products."""
 
     lhs: str
@@ -98,13 +98,13 @@ _DTYPES["bf16"], _DTYPES["tf32"] = np.dtype(ml_dtypes.bfloat16), _DTYPES["f32"]
 _NAMES = {dtype: name for name, dtype in _DTYPES.items() if name != "tf32"}
 
 
-def recipe(algorithm: Algorithm, dtypes: Sequence[Any]) -> Recipe:
+def recipe(algorithm: Algorithm, dtypes: Sequence[Any]) -> AlgorithmParts:
     """The recipe of an algorithm for operands of these dtypes; ValueError if it is not for them."""
     if isinstance(algorithm, DotAlgorithm):
         types = (algorithm.lhs_precision_type, algorithm.rhs_precision_type, algorithm.accumulation_type)
         counts = (algorithm.lhs_component_count, algorithm.rhs_component_count, algorithm.num_primitive_operations)
         fields: Any = (*map(_element_type, types), *counts, algorithm.allow_imprecise_accumulation)
-        return Recipe(*fields)
+        return AlgorithmParts(*fields)
     name = algorithm.name
     fast = name.endswith("_FAST_ACCUM")
     parts = name.removesuffix("_FAST_ACCUM").replace("ANY_F8", "ANYF8").lower().split("_")
@@ -112,7 +112,7 @@ def recipe(algorithm: Algorithm, dtypes: Sequence[Any]) -> Recipe:
     left, right, total = parts
     if left == "anyf8":
         left, right = (_narrow_type(algorithm, d) for d in dtypes)
-    return Recipe(left, right, "f32" if total == "any" else total, products=products, fast=fast)
+    return AlgorithmParts(left, right, "f32" if total == "any" else total, products=products, fast=fast)
 
 
 def _element_type(dtype: Any) -> str:
@@ -133,12 +133,12 @@ def _narrow_type(algorithm: DotAlgorithmPreset, dtype: Any) -> str:
     return _element_type(dtype)
 
 
-def supports(platform: str, recipe: Recipe) -> bool:
+def supports(platform: str, recipe: AlgorithmParts) -> bool:
     """True if a platform's compiler supports an algorithm; otherwise rounded operands emulate it."""
     known = _KNOWN.get(platform, frozenset())
     if recipe.lhs.startswith("f8"):
         return "f8" in known and recipe.rhs.startswith("f8") and "f8E4M3FN" in recipe
-    usual = Recipe(recipe.lhs, recipe.lhs, recipe.total, products=recipe.products)
+    usual = AlgorithmParts(recipe.lhs, recipe.lhs, recipe.total, products=recipe.products)
     return recipe == usual and f"{recipe.lhs} {recipe.total} {recipe.products}" in known
 
 
@@ -148,7 +148,7 @@ _KNOWN = {"tpu": _ON_TPU, "cuda": _ON_GPU, "gpu": _ON_GPU, "rocm": _ON_GPU}
 
 
 def rounded_form(
-    platform: Platform, avals: Avals, out: np.dtype, recipe: Recipe, numbers: Numbers
+    platform: Platform, avals: Avals, out: np.dtype, recipe: AlgorithmParts, numbers: Numbers
 ) -> Product | None:
     """The product of operands in the recipe's dtypes; None where they have these already.
 

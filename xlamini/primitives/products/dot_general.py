@@ -41,13 +41,7 @@ from xlamini.core.program.memory import Memory
 from xlamini.core.sharding.facet import Sharding
 from xlamini.core.sharding.partial_sums import Sums, left_open, split_along, sums_left_open
 from xlamini.primitives.base.out_sharding import summed_in_sharding
-from xlamini.primitives.base.precision import (
-    CanonicalPrecision,
-    Precision,
-    canonical_precision,
-    precision_config,
-    swapped,
-)
+from xlamini.primitives.base.precision import CanonicalPrecision, Precision, canonical_precision, precision_config, swap
 from xlamini.primitives.base.tangent_ops import add_tangents
 from xlamini.primitives.elementwise.convert_element_type import cast
 from xlamini.primitives.forms.cpu.products.choice import form_on_cpu
@@ -164,7 +158,7 @@ class DotGeneral(Primitive):
 
     def bind(self, lhs: Any, rhs: Any, **params: Any) -> Any:
         """Apply it; `unreduced` are the axes along which its sum is not taken."""
-        if aval_of(lhs).split is not None or "unreduced" in params:
+        if aval_of(lhs).explicit_sharding is not None or "unreduced" in params:
             params = left_open(params, map(split_along, (lhs, rhs), params["dimension_numbers"][0]))
         return super().bind(lhs, rhs, **params)
 
@@ -206,7 +200,7 @@ class DotGeneral(Primitive):
         params = {
             **params,
             "dimension_numbers": (contract[::-1], batch[::-1]),
-            "precision": swapped(precision),
+            "precision": swap(precision),
         }
         return [None, _transposed(ct, rhs.aval, lhs, target_first=False, **params)]
 
@@ -370,9 +364,10 @@ def _transposed(
     numbers = ((ct_other, other_free), (tuple(range(len(batch))), other_batch))
     operands, order = (ct, other), (*batch, *free, *summed)
     if not batch and (*summed, *free) == tuple(range(target.ndim)) != order:
-        operands, order, precision = (other, ct), tuple(range(target.ndim)), swapped(precision)
+        operands, order, precision = (other, ct), tuple(range(target.ndim)), swap(precision)
         numbers = (numbers[0][::-1], numbers[1][::-1])
-    with nullcontext() if target.split is None else sums_left_open(target.split.reduced or None):
+    sharding = target.explicit_sharding
+    with nullcontext() if sharding is None else sums_left_open(sharding.reduced or None):
         how = {"precision": precision, "preferred_element_type": preferred_element_type}
         product = dot_general_p.bind(*operands, dimension_numbers=numbers, **how)
     return cast(transpose(product, np.argsort(order).tolist()), target.dtype)

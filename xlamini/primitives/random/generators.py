@@ -143,11 +143,11 @@ def _rbg_seed(high: Any, low: Any) -> Any:
 
 def _rbg_split(words: Any, shape: Shape) -> Any:
     rank = aval_of(words).ndim - 1
-    return _joined(moveaxis(_split(_parted(words), shape), rank, rank + len(shape)))
+    return _joined(moveaxis(_split(_split_words(words), shape), rank, rank + len(shape)))
 
 
 def _rbg_fold_in(words: Any, data: Any) -> Any:
-    return _joined(_fold_in(_parted(words), expand_dims(data, (-1,)) if aval_of(data).ndim else data))
+    return _joined(_fold_in(_split_words(words), expand_dims(data, (-1,)) if aval_of(data).ndim else data))
 
 
 def _rbg_bits(words: Any, width: int, shape: Shape) -> Any:
@@ -227,13 +227,13 @@ def _first(words: Any) -> Any:
     return words
 
 
-def _parted(words: Any) -> Any:
+def _split_words(words: Any) -> Any:
     """Split each key of four words into two keys of two words."""
     return reshape(words, (*aval_of(words).shape[:-1], 2, 2))
 
 
 def _joined(words: Any) -> Any:
-    """The reverse of `_parted`."""
+    """The reverse of `_split_words`."""
     return reshape(words, (*aval_of(words).shape[:-2], 4))
 
 

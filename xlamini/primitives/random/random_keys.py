@@ -126,7 +126,7 @@ class Clone(KeyPrimitive):
         return operands[0]
 
 
-class Split(Generated):
+class SplitKey(Generated):
     """Split each key into an array of new keys."""
 
     name = "random_split"
@@ -157,7 +157,7 @@ class FoldIn(Generated):
         return _algorithm(avals[0]).fold_in(*operands)
 
 
-class Bits(Generated):
+class RandomBits(Generated):
     """Random unsigned integers of 8, 16, 32 or 64 bits from each key: an array of them."""
 
     name = "random_bits"
@@ -175,7 +175,7 @@ def _generator(avals: Avals, params: Params) -> Generator:
 
 
 seed_p, wrap_p, unwrap_p, clone_p = Seed(), Wrap(), Unwrap(), Clone()
-split_p, fold_in_p, bits_p = Split(), FoldIn(), Bits()
+split_p, fold_in_p, bits_p = SplitKey(), FoldIn(), RandomBits()
 
 
 def _algorithm(keys: ShapedArray) -> Algorithm:

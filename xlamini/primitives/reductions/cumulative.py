@@ -25,7 +25,7 @@ from xlamini.primitives.elementwise.comparison import lt
 from xlamini.primitives.elementwise.exponential import exp, log
 from xlamini.primitives.elementwise.logaddexp import logaddexp
 from xlamini.primitives.elementwise.select import where
-from xlamini.primitives.forms.cpu.loops.blocked_scan import Scan, blocked_scan
+from xlamini.primitives.forms.cpu.loops.blocked_scan import CumulativeOperation, blocked_scan
 from xlamini.primitives.forms.cpu.loops.integer_reduction import reduced_by_lanes
 from xlamini.primitives.reductions.ordering import from_keys, highest, keys, lowest
 from xlamini.primitives.reductions.prefix_scan import prefix_scan
@@ -143,7 +143,9 @@ class Cumulative(Primitive):
     def _by_blocks(self, x: Any, *, axis: int, reverse: bool) -> Any:
         shape, dtype = aval_of(x).shape, aval_of(x).dtype
         few = functools.partial(self.bind, axis=1, reverse=reverse)
-        scan = Scan(self.combine.bind, self.start(dtype), self.total, few, reverse, within_first=self.combine is add)
+        scan = CumulativeOperation(
+            self.combine.bind, self.start(dtype), self.total, few, reverse, within_first=self.combine is add
+        )
         lines = (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
         return reshape(blocked_scan(scan, reshape(x, lines)), shape)
 

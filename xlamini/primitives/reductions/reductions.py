@@ -136,7 +136,7 @@ class Reduction(Primitive):
         return Cost(x.size, x.nbytes + self.shape_rule(x, axes=axes).nbytes)
 
 
-class Product(Reduction):
+class ReduceProduct(Reduction):
     def jvp(self, primals: Values, tangents: Values, *, axes: Shape) -> Any:
         """The product by halves and its tangent, which is right beside zeros too, where `product / x` is not."""
         (x,), (tangent,) = primals, tangents
@@ -150,7 +150,7 @@ class Product(Reduction):
         return reshape(x, shape), reshape(tangent, shape)
 
 
-class Extremum(Reduction):
+class ReduceExtremum(Reduction):
     checks = NO_NEW_NAN
 
     def tangent(self, x: Any, tangent: Any, out: Any, axes: Shape) -> Any:
@@ -197,9 +197,9 @@ def _all_bits(dtype: Any) -> int:
     return True if kind_of(dtype) is BOOL else -1 if iinfo(dtype).min < 0 else iinfo(dtype).max
 
 
-reduce_prod_p = Product("reduce_prod", hlo="stablehlo.multiply", start=lambda dtype: 1, accepts=NUMERIC)
-reduce_max_p = Extremum("reduce_max", hlo="stablehlo.maximum", start=lowest, accepts=ANY)
-reduce_min_p = Extremum("reduce_min", hlo="stablehlo.minimum", start=highest, accepts=ANY)
+reduce_prod_p = ReduceProduct("reduce_prod", hlo="stablehlo.multiply", start=lambda dtype: 1, accepts=NUMERIC)
+reduce_max_p = ReduceExtremum("reduce_max", hlo="stablehlo.maximum", start=lowest, accepts=ANY)
+reduce_min_p = ReduceExtremum("reduce_min", hlo="stablehlo.minimum", start=highest, accepts=ANY)
 reduce_and_p = Reduction("reduce_and", hlo="stablehlo.and", start=_all_bits, accepts=INTEGER | BOOL)
 reduce_or_p = Reduction("reduce_or", hlo="stablehlo.or", start=lambda dtype: 0, accepts=INTEGER | BOOL)
 reduce_xor_p = Reduction("reduce_xor", hlo="stablehlo.xor", start=lambda dtype: 0, accepts=INTEGER | BOOL)

@@ -19,7 +19,7 @@ from xlamini.primitives.base.batch_ops import with_batch_first
 from xlamini.primitives.base.elementwise import like_dtypes, neg
 from xlamini.primitives.base.tangent_ops import add_tangents, full, instantiated
 from xlamini.primitives.elementwise.select import select_n
-from xlamini.primitives.placement.reshard import divided_as
+from xlamini.primitives.placement.reshard import reshard_as
 from xlamini.primitives.shape.shape import broadcast_in_dim, moveaxis, sum_over
 from xlamini.primitives.shape.slice import slice
 from xlamini.runtime import Array
@@ -39,9 +39,9 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
     """
     config = tuple(tuple(map(operator.index, each)) for each in padding_config)
     x, value = like_dtypes((operand, padding_value))
-    split = aval_of(x).split
+    split = aval_of(x).explicit_sharding
     if split is not None and split.unreduced:
-        value = divided_as(value, split.of_scalar())
+        value = reshard_as(value, split.of_scalar())
     return pad_p.bind(x, value, padding_config=config)
 
 

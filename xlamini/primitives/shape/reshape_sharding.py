@@ -18,7 +18,7 @@ Group = tuple[Sequence[int], Sequence[int]]
 
 def splits_of_reshaped(x: ShapedArray, new_sizes: Shape) -> Splits:
     """The split of an array of type `x` after a reshape to another shape."""
-    split, conflict = x.split, None
+    split, conflict = x.explicit_sharding, None
     if split is None:
         return Splits([None])
     entries: list[Names] = [()] * len(new_sizes)

@@ -354,7 +354,7 @@ class ReduceSum(LinearUnary):
 
     def bind(self, x: Any, *, axes: Shape, **params: Any) -> Any:
         """Apply it; `unreduced` are the axes along which its sum is not taken."""
-        if params or aval_of(x).split is not None:
+        if params or aval_of(x).explicit_sharding is not None:
             params = left_open(params, [split_along(x, axes)])
         return super().bind(x, axes=axes, **params)
 

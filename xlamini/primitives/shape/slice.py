@@ -9,7 +9,7 @@ import numpy as np
 
 from xlamini.core import PURE, REMATERIALIZABLE, Primitive, Shape, ShapedArray, ShapeError, Values, aval_of, literal
 from xlamini.core.program.checks import Checks
-from xlamini.core.program.key_uses import KeyUses, Part
+from xlamini.core.program.key_uses import KeyPart, KeyUses
 from xlamini.core.sharding.facet import same_dimensions
 from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.base.linear_unary import LinearUnary, unchanged
@@ -73,10 +73,10 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
 
 
 def _part(eqn: Any) -> KeyUses:
-    return KeyUses(parts=(Part(0, 0, ((eqn.invars[0].aval.shape, *eqn.params.values()),)),))
+    return KeyUses(parts=(KeyPart(0, 0, ((eqn.invars[0].aval.shape, *eqn.params.values()),)),))
 
 
-class Slice(LinearUnary):
+class StaticSlice(LinearUnary):
     traits = PURE | REMATERIALIZABLE
     name = "slice"
     adjoint: Primitive  # pad, whose module imports this one; set by install_hooks
@@ -130,7 +130,7 @@ class Slice(LinearUnary):
         )
 
 
-slice_p = Slice()
+slice_p = StaticSlice()
 
 
 # --- helpers

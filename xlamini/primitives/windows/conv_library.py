@@ -25,7 +25,7 @@ _FLOATS = ("float32", "bfloat16", "float16")
 """The dtypes that both libraries compute; XLA converts the narrow ones to float32."""
 
 
-def suits_eigen(jaxpr: Jaxpr) -> bool:
+def prefers_eigen(jaxpr: Jaxpr) -> bool:
     """Whether the convolutions of a program take less time by Eigen; those in a loop's body count once."""
     return _gain(jaxpr) > 0
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import Shape, ShapedArray, aval_of
-from xlamini.primitives.base.precision import swapped
+from xlamini.primitives.base.precision import swap
 from xlamini.primitives.base.tangent_ops import zeros
 from xlamini.primitives.elementwise.convert_element_type import cast, convert
 from xlamini.primitives.shape.shape import rev
@@ -99,7 +99,7 @@ def kernel_cotangent(
     }
     grouped = feature_group_count * batch_group_count > 1
     if grouped or math.prod(cotangent.space) <= math.prod(operand.space):
-        params["precision"] = swapped(precision)
+        params["precision"] = swap(precision)
         return cast(_slid(bind, operand, cotangent, _exchanged(rhs_spec), window, lows, **params), rhs.dtype)
     lows = [n - 1 - low for n, low in zip(window, lows, strict=True)]
     back = _slid(bind, cotangent, operand, rhs_spec, window, lows, precision=precision, **params)

@@ -277,7 +277,7 @@ _CHOICES = (
     Choice(toeplitz.fits, partial(toeplitz.runs_as_features, _again), if_finite=True),
     Choice(patchify.fits, patchify.tile_products, noinline=True),
     Choice(patchify_gradient.fits, patchify_gradient.tile_gradient, noinline=True),
-    Choice(transposed_patchify.fits, transposed_patchify.spread_products, noinline=True),
+    Choice(transposed_patchify.fits, transposed_patchify.transposed_patchify, noinline=True),
     Choice(direct.fits, direct.multiply_adds, noinline=True),
     Choice(matmul_col2im.fits, matmul_col2im.tap_sums, noinline=True, on_one_device=True),
     Choice(joint_products.fits, joint_products.joint_products, noinline=True),

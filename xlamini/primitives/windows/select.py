@@ -214,7 +214,7 @@ def _batched(primitive: Primitive, axis: Axis, operands: Any, dims: Any, params:
     return primitive.bind(*with_batch_first(operands, dims, axis.size), **more), 0
 
 
-class Windows(NamedTuple):
+class WindowPositions(NamedTuple):
     """Where windows are."""
 
     dimensions: Shape
@@ -234,8 +234,8 @@ class Windows(NamedTuple):
 _MOST_VIEWS = 64
 
 
-def windows_of(params: Params) -> Windows:
-    return Windows(params["window_dimensions"], params["window_strides"], params["padding"])
+def windows_of(params: Params) -> WindowPositions:
+    return WindowPositions(params["window_dimensions"], params["window_strides"], params["padding"])
 
 
 def _in_padded(source: Any, x: Any, *, select_prim: Any, padding: Pads, **params: Any) -> Any:
@@ -247,7 +247,7 @@ def _in_padded(source: Any, x: Any, *, select_prim: Any, padding: Pads, **params
     return pad(back, literal(0, aval_of(back).dtype), [(-low, -high, 0) for low, high in padding])
 
 
-def _by_views(select_prim: Any, windows: Windows, source: Any, x: Any) -> Any:
+def _by_views(select_prim: Any, windows: WindowPositions, source: Any, x: Any) -> Any:
     """The same by slices: find the place in each window that is picked, then spread the cotangents of each place."""
     ones, dtype = (1,) * len(windows.strides), aval_of(source).dtype
     counts = aval_of(source).shape
@@ -259,7 +259,7 @@ def _by_views(select_prim: Any, windows: Windows, source: Any, x: Any) -> Any:
     return reduce(add_any, spread)
 
 
-def _back_to(shape: Shape, counts: Shape, at: Shape, windows: Windows) -> list[tuple[int, int, int]]:
+def _back_to(shape: Shape, counts: Shape, at: Shape, windows: WindowPositions) -> list[tuple[int, int, int]]:
     """How elements at one offset of all windows are padded to lie where they do in the array."""
     lows = [offset - low for offset, (low, _) in zip(at, windows.padding, strict=True)]
     reach = dilated(counts, windows.strides)

@@ -17,7 +17,7 @@ from jaxlib import _jax
 
 from xlamini.core import ShapedArray
 from xlamini.core.errors.api_boundary import api_boundary
-from xlamini.runtime.arrays.array_repr import Text
+from xlamini.runtime.arrays.array_repr import ArrayText
 from xlamini.runtime.arrays.conversions import Conversions
 from xlamini.runtime.arrays.layout import Format, Layout
 from xlamini.runtime.arrays.lifetime import check_alive
@@ -36,7 +36,7 @@ _cuda_array_interface: Any = ArrayImpl.__cuda_array_interface__
 _copy_to_host_async = ArrayImpl._copy_single_device_array_to_host_async
 
 
-class Array(Conversions, Text, metaclass=ABCMeta):
+class Array(Conversions, ArrayText, metaclass=ABCMeta):
     """An n-dimensional array on one or more devices; immutable.
 
     >>> x = xlamini.numpy.arange(3)

@@ -15,7 +15,7 @@ from xlamini.runtime.arrays.to_host import to_numpy
 _PREFIX = "Array("
 
 
-class Text(Mixin):
+class ArrayText(Mixin):
     """Mixin with the text methods of Array."""
 
     aval: ShapedArray
@@ -47,7 +47,7 @@ class Text(Mixin):
 
 def _is_readable(x: Any) -> bool:
     """Whether this process can read all elements: no shard, and no term of them, is elsewhere."""
-    split = x.aval.split
+    split = x.aval.explicit_sharding
     if split is not None and split.unreduced:
         return False
     return x.is_fully_addressable or x.is_fully_replicated

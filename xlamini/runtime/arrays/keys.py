@@ -70,7 +70,7 @@ class PRNGKeyArray:
         self.history: Any = None  # of its uses, under flag debug_key_reuse
         shape = words.shape[: words.ndim - len(dtype.physical_shape)]
         split = split_in_type(words._sharding, len(shape))
-        self.aval = ShapedArray(shape, dtype, split=split, memory_space=words.aval.memory_space)
+        self.aval = ShapedArray(shape, dtype, explicit_sharding=split, memory_space=words.aval.memory_space)
 
     shape = property(lambda self: self.aval.shape)
     dtype = property(lambda self: self.aval.dtype)

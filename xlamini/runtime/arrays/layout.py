@@ -109,13 +109,13 @@ Order = tuple[int, ...] | AutoLayout | None
 """The order of an argument or a result of a program: its dimensions, major to minor; None for row-major."""
 
 
-class _Use:
+class _LayoutUse:
     """Whether any array of this process may be in another order than row-major."""
 
     any_other = False
 
 
-use = _Use()
+use = _LayoutUse()
 
 
 def order_asked(what: str, format: Any, ndim: int) -> Order:

@@ -96,7 +96,7 @@ def _put(aval: ShapedArray, sharding: Any, *how: Any) -> ArrayImpl:
 
 def _is_plain(aval: ShapedArray, sharding: Any) -> bool:
     """Whether a type is that of an array on one device, in its own memory, as most are, and the sharding too."""
-    if type(sharding) is not SingleDeviceSharding or aval.split is not None:
+    if type(sharding) is not SingleDeviceSharding or aval.explicit_sharding is not None:
         return False
     return aval.memory_space is DEVICE and sharding._memory_kind != HOST.value
 

@@ -19,14 +19,14 @@ _LEVELS = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
 _GARBAGE_LEVELS = ("allow", "log", "fatal")
 
 
-class _Open(threading.local):
+class _OpenGuards(threading.local):
     """The guards that contexts of this thread have set: for each context its fields, and their level."""
 
     def __init__(self) -> None:
         self.entries: list[tuple[tuple[str, ...], Any]] = []
 
 
-_open = _Open()
+_open = _OpenGuards()
 
 
 class _Guard(Flag):

@@ -20,14 +20,14 @@ class WrongResult(Exception):
     """A callback returned values of other shapes or dtypes than declared."""
 
 
-class Failure:
+class CallFailure:
     """A failed call: the exception, the message to report, and whether it has been reported."""
 
     def __init__(self, error: BaseException, message: str):
         self.error, self.message, self.reported = error, message, False
 
 
-_failures: OrderedDict[int, Failure] = OrderedDict()
+_failures: OrderedDict[int, CallFailure] = OrderedDict()
 _numbers = itertools.count(1)
 _MARK = re.compile(r"\[failed callback (\d+)\]")
 
@@ -35,13 +35,13 @@ _MARK = re.compile(r"\[failed callback (\d+)\]")
 def record_failure(error: BaseException, message: str) -> str:
     """Store an exception; returns the message with the number it is stored under."""
     number = next(_numbers)
-    _failures[number] = Failure(error, message)
+    _failures[number] = CallFailure(error, message)
     if len(_failures) > MAX_FAILURES:
         _failures.popitem(last=False)
     return f"{message} [failed callback {number}]"
 
 
-def failure_of(error: BaseException) -> Failure | None:
+def failure_of(error: BaseException) -> CallFailure | None:
     """The failed call that an error of XLA refers to, or None."""
     found = _MARK.search(str(error)) if isinstance(error, _jax.JaxRuntimeError) else None
     return _failures.get(int(found[1])) if found else None

@@ -24,7 +24,7 @@ MAX_SKIPPED = 2000
 """The number of skipped calls after which the error is printed: the program may loop until a callback's result."""
 
 
-class _Run:
+class _CallbackRun:
     """The state of the running program: its failures, and the number of calls skipped since."""
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class _Run:
 
 
 class _Current:
-    run = _Run()
+    run = _CallbackRun()
 
 
 class CollectiveHostCall:
@@ -50,7 +50,7 @@ class CollectiveHostCall:
         finally:
             devices_busy.set_local(before)
 
-    def _results(self, run: _Run, operands: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+    def _results(self, run: _CallbackRun, operands: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
         if not run.failures:
             try:
                 return tuple(self.call.now(operands))
@@ -69,7 +69,7 @@ def _skipped_result(aval: ShapedArray) -> np.ndarray:
 def run_with_collective_callbacks(loaded: Any, arrays: Sequence[Any]) -> Any:
     """Run a multi-device program with callbacks, whose inputs are ready; returns its results when it has ended."""
     with exclusive():
-        run = _Current.run = _Run()
+        run = _Current.run = _CallbackRun()
         results = loaded.execute_sharded(arrays, with_tokens=True)
         try:
             results.consume_token().block_until_ready()

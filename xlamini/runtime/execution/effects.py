@@ -19,13 +19,13 @@ from xlamini.runtime.execution.collective_callbacks import run_with_collective_c
 MAX_PENDING = 64
 
 
-class _Here(threading.local):
+class _LastToken(threading.local):
     """The token of a thread's last program with ordered effects."""
 
     last_ordered: Any = None
 
 
-_here = _Here()
+_here = _LastToken()
 
 _pending: deque[Any] = deque()
 _unreported: deque[_jax.JaxRuntimeError] = deque(maxlen=MAX_FAILURES)

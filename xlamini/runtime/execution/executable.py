@@ -25,7 +25,13 @@ from xlamini.runtime.execution.program_limit import crowd
 from xlamini.runtime.execution.serial_execution import exchanges_data, run_alone
 from xlamini.runtime.fork import bar, process
 from xlamini.runtime.meshes.named_sharding import without_trailing_none
-from xlamini.runtime.meshes.program_placement import MeshPlacement, Place, devices_of, input_shardings, output_shardings
+from xlamini.runtime.meshes.program_placement import (
+    DeviceOrMesh,
+    MeshPlacement,
+    devices_of,
+    input_shardings,
+    output_shardings,
+)
 from xlamini.runtime.sharding import DeviceList, on_device
 from xlamini.runtime.versions import array_result_handler
 
@@ -41,7 +47,7 @@ Array(2., dtype=float32, weak_type=True)
 def compile_module(
     module: Any,
     *,
-    place: Place,
+    place: DeviceOrMesh,
     in_avals: Sequence[ShapedArray],
     out_avals: Sequence[ShapedArray],
     donated: Iterable[int] = (),
@@ -87,7 +93,7 @@ def compile_module(
 def load_program(
     serialized: bytes,
     *,
-    place: Place,
+    place: DeviceOrMesh,
     in_avals: Sequence[ShapedArray],
     out_avals: Sequence[ShapedArray],
     donated: Iterable[int] = (),
@@ -227,7 +233,7 @@ class CompiledModule:
     def __init__(
         self,
         loaded: Any,
-        place: Place,
+        place: DeviceOrMesh,
         in_avals: Sequence[ShapedArray],
         out_avals: Sequence[ShapedArray],
         donated: frozenset[int],
@@ -283,7 +289,7 @@ class Executable(CompiledModule):
     def __init__(
         self,
         loaded: _jax.LoadedExecutable,
-        place: Place,
+        place: DeviceOrMesh,
         in_avals: Sequence[ShapedArray],
         out_avals: Sequence[ShapedArray],
         donated: frozenset[int],

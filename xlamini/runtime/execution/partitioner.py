@@ -25,7 +25,7 @@ TARGET = "CustomSPMDPartitioning"
 Shardings = Sequence[Any]
 
 
-class Division(Protocol):
+class PartitionRule(Protocol):
     """How a call is divided."""
 
     def __call__(self, arg_shardings: Shardings, result_shardings: Shardings) -> tuple[bytes, Shardings, Shardings]:
@@ -36,7 +36,7 @@ class Division(Protocol):
 class PartitionedCall:
     """A call that Python divides; `key` is how the program names it, `error` what `division` has raised."""
 
-    def __init__(self, division: Division):
+    def __init__(self, division: PartitionRule):
         self.division, self.key, self.error = division, str(next(_numbers)), None
         _calls[self.key] = self
 

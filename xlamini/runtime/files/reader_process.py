@@ -25,7 +25,7 @@ _PROGRAM = "import runpy, sys; sys.path[:] = {path!r}; runpy.run_path({file!r}, 
 _WAITS = "an exported file has waited for the process that reads its StableHLO"
 
 
-class _Reader:
+class _ReaderProcess:
     """The process, if one runs, and the lock of those that ask it."""
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class _Reader:
         self.lock = threading.Lock()
 
 
-_reader = _Reader()
+_reader = _ReaderProcess()
 
 
 def answer_of_child(artifact: bytes) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def stop() -> None:
 def _forget() -> None:
     """A forked process starts a child of its own, and has no thread that would release the lock."""
     global _reader
-    _reader = _Reader()
+    _reader = _ReaderProcess()
 
 
 atexit.register(stop)

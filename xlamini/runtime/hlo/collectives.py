@@ -23,7 +23,7 @@ _GROUPS = re.compile(r"replica_groups=(?:\{\{([\d,]*)\}|\[\d+,(\d+)\]<=|mesh\[([
 _PAIRS = re.compile(r"source_target_pairs=\{(.*?)\}\}")
 
 
-class Collective(NamedTuple):
+class HloCollective(NamedTuple):
     """One collective of a program."""
 
     kind: str
@@ -41,13 +41,13 @@ class Collective(NamedTuple):
     name: str = ""
     """The name of the instruction."""
 
-    def named(self, arguments: Sequence[str]) -> Collective:
+    def named(self, arguments: Sequence[str]) -> HloCollective:
         """A copy that names the argument it gathers, which the compiler knows by its index only."""
         number = _ARGUMENT.match(self.op)
         return self if number is None else self._replace(op=f"the argument {arguments[int(number[1])]!r}")
 
 
-class Collectives(list[Collective]):
+class Collectives(list[HloCollective]):
     """The collectives of a program; its text is a table, the largest first."""
 
     @property
@@ -76,7 +76,7 @@ def collectives_of(text: str) -> Collectives:
     if not _may_exchange(text):
         return Collectives()
     program = computations_of(text)
-    found: dict[str, Collective] = {}
+    found: dict[str, HloCollective] = {}
     for name, times in program.times().items():
         for line in filter(_may_exchange, program.lines[name]):
             match = _COLLECTIVE.search(line)
@@ -92,7 +92,7 @@ def _may_exchange(text: str) -> bool:
     return any(kind in text for kind in _WORDS)
 
 
-def _collective(program: Computations, name: str, line: str, match: re.Match[str], times: int) -> Collective:
+def _collective(program: Computations, name: str, line: str, match: re.Match[str], times: int) -> HloCollective:
     """One collective; if the compiler outlined it, its metadata is on the instruction that calls the computation."""
     scatters = name.startswith("all-reduce-scatter")
     described = line if op_name_in(line) else program.callers.get(name, line)
@@ -104,7 +104,7 @@ def _collective(program: Computations, name: str, line: str, match: re.Match[str
     kind = "reduce-scatter" if scatters else written
     if written == "reduce-scatter":
         size *= group
-    return Collective(kind, size, times, group, op_name_in(described), _line_of(program, described), instruction)
+    return HloCollective(kind, size, times, group, op_name_in(described), _line_of(program, described), instruction)
 
 
 def _group_size(line: str) -> int:

@@ -18,7 +18,7 @@ _PASSED_ON = ("copy", "bitcast", "convert")
 Lines = Sequence[str]
 
 
-class Operation(NamedTuple):
+class HloOperation(NamedTuple):
     """An instruction: its opcode, its operands, and the tuple index of a get-tuple-element."""
 
     name: str
@@ -26,7 +26,7 @@ class Operation(NamedTuple):
     index: int
 
 
-NOTHING = Operation("", [], -1)
+NOTHING = HloOperation("", [], -1)
 
 
 def trip_count(computations: Mapping[str, Lines], around: str, line: str) -> int:
@@ -71,7 +71,7 @@ def _growth(body: Lines, counter: int) -> int | None:
     return next((number for number in found if number is not None), None)
 
 
-def _element(lines: Lines, loop: Operation, index: int) -> int | None:
+def _element(lines: Lines, loop: HloOperation, index: int) -> int | None:
     """The constant initial value of an element of a loop's state; None if there is none."""
     state = _find(lines, loop.operands[0]) if loop.operands else NOTHING
     is_tuple = state.name == "tuple" and 0 <= index < len(state.operands)
@@ -87,15 +87,15 @@ def _number(lines: Lines, name: str) -> int | None:
     return int(text) if re.fullmatch(r"-?\d+", text) else None
 
 
-def _find(lines: Lines, name: str) -> Operation:
+def _find(lines: Lines, name: str) -> HloOperation:
     begins = (f"{name} = ", f"%{name} = ")
     found = (line for line in lines if line.lstrip().removeprefix("ROOT ").startswith(begins))
     return _read(next(found, ""))
 
 
-def _read(line: str) -> Operation:
+def _read(line: str) -> HloOperation:
     match = _OPERATION.search(line)
     if match is None:
         return NOTHING
     operands = [operand.strip(" %") for operand in match[2].split(",") if operand.strip()]
-    return Operation(match[1], operands, int(match[3] or -1))
+    return HloOperation(match[1], operands, int(match[3] or -1))

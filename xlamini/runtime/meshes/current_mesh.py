@@ -171,7 +171,7 @@ def sharding_of_type(aval: ShapedArray) -> NamedSharding:
 
     Of a value that is not split it is one over the current mesh.
     """
-    split = aval.split and aval.split.on(aval.split.mesh)
+    split = aval.explicit_sharding and aval.explicit_sharding.on(aval.explicit_sharding.mesh)
     return type_sharding(split) or NamedSharding(get_abstract_mesh(), PartitionSpec(*[None] * aval.ndim))
 
 

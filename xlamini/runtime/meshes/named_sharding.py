@@ -200,7 +200,7 @@ def split_in_type(sharding: Any, ndim: int) -> AvalSharding | None:
 
 def typed_by(sharding: Any, aval: ShapedArray) -> ShapedArray:
     """The type of an array with this sharding: its split along explicit axes, and its memory space."""
-    if aval.split is not None or type(sharding) is NamedSharding:
+    if aval.explicit_sharding is not None or type(sharding) is NamedSharding:
         aval = aval.with_sharding(split_in_type(sharding, aval.ndim))
     return aval.in_space(space_of_kind(sharding._memory_kind))
 

@@ -1,6 +1,6 @@
 """The placement of a program over a mesh: its devices, and the shardings of its inputs and outputs.
 
-A `Place` is either this or, for a program on one device, the device.
+A `DeviceOrMesh` is either this or, for a program on one device, the device.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class AbsentPlacement(MeshPlacement):
         return None
 
 
-Place = Device | MeshPlacement
+DeviceOrMesh = Device | MeshPlacement
 """The placement of a program."""
 
 
@@ -90,8 +90,8 @@ def _padded(shardings: Sequence[NamedSharding | None], count: int) -> list[Named
 
 def _as_typed(mesh: Mesh, aval: ShapedArray) -> NamedSharding:
     """The sharding in a type; over an AbstractMesh if the compiler chooses along some axes."""
-    if aval.split is not None:
-        mesh = with_axes(mesh, aval.split.mesh)
+    if aval.explicit_sharding is not None:
+        mesh = with_axes(mesh, aval.explicit_sharding.mesh)
     return NamedSharding(mesh if mesh.are_all_axes_explicit else mesh.abstract_mesh, aval.sharding.spec)
 
 
@@ -109,7 +109,7 @@ def devices_of(place: Any) -> tuple[Device, ...]:
     return place.devices if isinstance(place, MeshPlacement) else (place,)
 
 
-def replicated_on(place: Place) -> Any:
+def replicated_on(place: DeviceOrMesh) -> Any:
     """The sharding of an array that is replicated over a placement's devices."""
     return NamedSharding(place.mesh, PartitionSpec()) if isinstance(place, MeshPlacement) else on_device(place)
 
@@ -139,7 +139,7 @@ def _chosen(place: MeshPlacement, avals: Sequence[ShapedArray], loaded: Any) -> 
 
 def _summed(sharding: NamedSharding, aval: ShapedArray) -> NamedSharding:
     """An output's sharding, unreduced and reduced as its type is."""
-    split = aval.split
+    split = aval.explicit_sharding
     if split is None or not (split.unreduced or split.reduced):
         return sharding
     return sharding.update(

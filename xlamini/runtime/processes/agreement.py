@@ -24,7 +24,7 @@ Lines = Callable[[], list[tuple[str, str]]]
 """A program's operations, each with the user's source line; called only where programs differ."""
 
 
-class _Run(NamedTuple):
+class _AgreementRun(NamedTuple):
     name: str
     fingerprint: str
     line: str
@@ -39,7 +39,7 @@ def check_same_program(devices: Sequence[Any], name: str, fingerprint: str, line
     if group is None or not processes:
         return
     replies = group.exchange(_STEP, json.dumps([name, fingerprint, user_line()]), processes)
-    runs = {p: _Run(*json.loads(text)) for p, text in replies.items()}
+    runs = {p: _AgreementRun(*json.loads(text)) for p, text in replies.items()}
     if len({run.fingerprint for run in runs.values()}) == 1:
         return
     operations = group.exchange("the comparison of different programs", json.dumps(lines()[:_MOST_LINES]), processes)
@@ -61,7 +61,7 @@ def check_same_value(devices: Sequence[Any], x: np.ndarray) -> None:
         )
 
 
-def _difference(runs: dict[int, _Run], operations: dict[int, list[Any]]) -> str:
+def _difference(runs: dict[int, _AgreementRun], operations: dict[int, list[Any]]) -> str:
     first, *others = sorted(runs)
     other = next(p for p in others if runs[p].fingerprint != runs[first].fingerprint)
     groups = [[p for p in runs if runs[p].fingerprint == runs[q].fingerprint] for q in (first, other)]

@@ -22,7 +22,7 @@ LEFT = f"{_NAMESPACE}/left/"
 _SLICE = 2.0
 
 
-class Group:
+class ProcessGroup:
     """A process's connection to the other processes.
 
     Args:
@@ -128,13 +128,13 @@ class Group:
             self.client.key_value_delete(f"{_NAMESPACE}/{_key(members, number, self.process_id)}")
 
 
-class _Here:
+class _OwnGroup:
     """A holder of the group that this process belongs to."""
 
-    group: Group | None = None
+    group: ProcessGroup | None = None
 
 
-here = _Here()
+here = _OwnGroup()
 
 
 def spans_processes(devices: Sequence[Any]) -> tuple[int, ...]:

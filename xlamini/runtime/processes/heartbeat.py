@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from jaxlib import _jax
 
-from xlamini.runtime.processes.group import Group, numbered
+from xlamini.runtime.processes.group import ProcessGroup, numbered
 from xlamini.runtime.processes.rendezvous import is_refused
 
 _INTERVAL = 1.0
@@ -38,7 +38,7 @@ EXIT_CODE = 1
 class Watch:
     """The polling thread, and the `sys.excepthook` that publishes an exception which ends this process."""
 
-    def __init__(self, group: Group, heartbeat: float, address: str):
+    def __init__(self, group: ProcessGroup, heartbeat: float, address: str):
         self._group, self._heartbeat, self._address = group, heartbeat, address
         self._failed, self._round = False, 0
         self._hook = sys.excepthook

@@ -24,7 +24,7 @@ from xlamini.core import ProcessError
 from xlamini.core.waits import announce
 from xlamini.runtime.devices.plugins import quiet
 from xlamini.runtime.processes.clusters import ProcessSpec
-from xlamini.runtime.processes.group import Group, numbered
+from xlamini.runtime.processes.group import ProcessGroup, numbered
 from xlamini.runtime.processes.head_count import HeadCount, number_told
 from xlamini.runtime.processes.roll_call import missing_from_coordinator, missing_seen_by_coordinator
 
@@ -33,7 +33,7 @@ _RESERVE = 6.0
 _ERRORS, _FATAL_ONLY = 2, 3
 
 
-class Plan(NamedTuple):
+class RendezvousPlan(NamedTuple):
     """The parameters of the rendezvous: the coordinator's address, this process's rank, the time-outs in seconds."""
 
     address: str
@@ -78,7 +78,7 @@ class Plan(NamedTuple):
         return self.client(process_id, missed_heartbeat_callback=_nothing)
 
 
-def join(plan: Plan, spec: ProcessSpec) -> Group:
+def join(plan: RendezvousPlan, spec: ProcessSpec) -> ProcessGroup:
     """Connect this process to the group; ProcessError, with the missing ranks, if not all connect in time."""
     with _quiet_logs():
         service = _start(plan)
@@ -87,11 +87,13 @@ def join(plan: Plan, spec: ProcessSpec) -> Group:
             client = plan.client(plan.process_id)
             client.connect()
             _register(client, plan)
-            return Group(client, service, plan.process_id, plan.num_processes, spec.local_device_ids, _own_host(plan))
+            return ProcessGroup(
+                client, service, plan.process_id, plan.num_processes, spec.local_device_ids, _own_host(plan)
+            )
     raise ProcessError(_missing_message(plan, missing))
 
 
-def _with_head_count(plan: Plan, service: Any) -> list[int] | None:
+def _with_head_count(plan: RendezvousPlan, service: Any) -> list[int] | None:
     """`_wait_for_all`; ProcessError at once where processes were told different numbers of processes."""
     if service is None:
         _compare(plan, 0, number_told(split_address(plan.address), plan.process_id, plan.num_processes))
@@ -118,7 +120,7 @@ def _outcome(fun: Callable[..., Any], *args: Any) -> Callable[[], Any]:
     return future.result
 
 
-def _compare(plan: Plan, rank: int, number: int | None) -> None:
+def _compare(plan: RendezvousPlan, rank: int, number: int | None) -> None:
     """ProcessError if another process was told another number of processes."""
     if number not in (None, plan.num_processes):
         raise ProcessError(
@@ -127,7 +129,7 @@ def _compare(plan: Plan, rank: int, number: int | None) -> None:
         )
 
 
-def _wait_for_all(plan: Plan, service: Any) -> list[int] | None:
+def _wait_for_all(plan: RendezvousPlan, service: Any) -> list[int] | None:
     """Wait for all processes: None once all have connected, else the missing ranks as far as they can be determined."""
     first = plan.careful_client(plan.process_id)
     try:
@@ -153,7 +155,7 @@ def _quiet_logs() -> Generator[None]:
             _jaxlib_utils.absl_set_min_log_level(_ERRORS)
 
 
-def _start(plan: Plan) -> Any:
+def _start(plan: RendezvousPlan) -> Any:
     """Start the coordination service in process 0; wait for it in the others."""
     if plan.process_id:
         _wait_for_coordinator(plan)
@@ -162,7 +164,7 @@ def _start(plan: Plan) -> Any:
     return plan.serve()
 
 
-def _register(client: Any, plan: Plan) -> None:
+def _register(client: Any, plan: RendezvousPlan) -> None:
     """Register this rank; ProcessError if another process has registered it."""
     try:
         client.key_value_set(f"xlamini/rank/{plan.process_id}", socket.gethostname())
@@ -173,7 +175,7 @@ def _register(client: Any, plan: Plan) -> None:
         ) from None
 
 
-def _own_host(plan: Plan) -> str:
+def _own_host(plan: RendezvousPlan) -> str:
     """The address of this machine on the coordinator's network."""
     host, port = split_address(plan.address)
     family, _, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
@@ -182,7 +184,7 @@ def _own_host(plan: Plan) -> str:
         return route.getsockname()[0]
 
 
-def _missing(plan: Plan, service: Any) -> list[int]:
+def _missing(plan: RendezvousPlan, service: Any) -> list[int]:
     try:
         if service is None:
             return missing_from_coordinator(plan.careful_client, plan.process_id)
@@ -195,7 +197,7 @@ def _missing(plan: Plan, service: Any) -> list[int]:
         return []  # unknown: process 0 is gone, or several processes share a rank
 
 
-def _missing_message(plan: Plan, missing: list[int]) -> str:
+def _missing_message(plan: RendezvousPlan, missing: list[int]) -> str:
     who = f"{numbered(missing)} did not come" if missing else "not all processes came"
     return (
         f"distributed.initialize: {who} within {plan.initialization:g} s; this is process {plan.process_id} of "
@@ -204,7 +206,7 @@ def _missing_message(plan: Plan, missing: list[int]) -> str:
     )
 
 
-def _wait_for_coordinator(plan: Plan) -> None:
+def _wait_for_coordinator(plan: RendezvousPlan) -> None:
     """Wait until the coordinator's address accepts connections."""
     host, port = split_address(plan.address)
     deadline = time.monotonic() + plan.initialization
@@ -212,11 +214,11 @@ def _wait_for_coordinator(plan: Plan) -> None:
         _connect_to(plan, host, port, deadline)
 
 
-def _title(plan: Plan) -> str:
+def _title(plan: RendezvousPlan) -> str:
     return f"process {plan.process_id} of {plan.num_processes}, whose coordinator is at {plan.address},"
 
 
-def _connect_to(plan: Plan, host: str, port: int, deadline: float) -> None:
+def _connect_to(plan: RendezvousPlan, host: str, port: int, deadline: float) -> None:
     while True:
         try:
             socket.create_connection((host, port), timeout=max(0.1, min(5, deadline - time.monotonic()))).close()

@@ -7,12 +7,12 @@ from jaxlib import _jax
 
 from xlamini.core import ProcessError
 from xlamini.core.waits import announce
-from xlamini.runtime.processes.group import LEFT, Group
+from xlamini.runtime.processes.group import LEFT, ProcessGroup
 from xlamini.runtime.processes.heartbeat import Watch
 from xlamini.runtime.processes.roll_call import wait_for_farewells
 
 
-def leave(group: Group, watch: Watch, clients: Any, timeout: float) -> None:
+def leave(group: ProcessGroup, watch: Watch, clients: Any, timeout: float) -> None:
     """Leave the group once all processes have called this; ProcessError if one does not in time."""
     with announce(f"{group.title} has waited, in distributed.shutdown, for its own programs to end"):
         for client in clients:
@@ -29,7 +29,7 @@ def leave(group: Group, watch: Watch, clients: Any, timeout: float) -> None:
         group.service.shutdown()
 
 
-def _say_goodbye(group: Group) -> None:
+def _say_goodbye(group: ProcessGroup) -> None:
     if group.service is None:
         group.client.key_value_set(f"{LEFT}{group.process_id}", "")
     else:

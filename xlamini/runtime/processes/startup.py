@@ -15,9 +15,9 @@ from xlamini.core.flags import config
 from xlamini.runtime.devices.clients import started_clients
 from xlamini.runtime.processes import clusters
 from xlamini.runtime.processes.clusters import ProcessSpec
-from xlamini.runtime.processes.group import Group, here, say
+from xlamini.runtime.processes.group import ProcessGroup, here, say
 from xlamini.runtime.processes.heartbeat import Watch, end_process
-from xlamini.runtime.processes.rendezvous import Plan, default_bind, join, split_address
+from xlamini.runtime.processes.rendezvous import RendezvousPlan, default_bind, join, split_address
 from xlamini.runtime.processes.shutdown import leave
 
 __all__ = ["initialize", "is_initialized", "shutdown"]
@@ -82,7 +82,7 @@ def initialize(
     address = _check_spec(spec, method)
     bind = coordinator_bind_address or os.environ.get("JAX_COORDINATOR_BIND_ADDRESS")
     bind = bind or default_bind(address)
-    plan = Plan(
+    plan = RendezvousPlan(
         address, bind, *_numbers(spec), initialization_timeout, heartbeat_timeout_seconds, shutdown_timeout_seconds
     )
     here.group = join(plan, spec)
@@ -199,7 +199,7 @@ def _numbers(spec: ProcessSpec) -> tuple[int, int]:
     return spec.process_id, spec.num_processes
 
 
-def _print_plan(group: Group, plan: Plan, method: str | None) -> None:
+def _print_plan(group: ProcessGroup, plan: RendezvousPlan, method: str | None) -> None:
     """Print one line about the group, in process 0."""
     if group.process_id == 0 and config.print_start.value:
         count, found = group.num_processes, f", as {method} says" if method else ""

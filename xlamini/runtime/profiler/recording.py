@@ -68,7 +68,7 @@ It returns a function that undoes it; JaxRuntimeError if no server answers.
 """
 
 
-class Recorder:
+class ProfilerState:
     """The profiler state of the process: the current session, and the profiler server."""
 
     def __init__(self) -> None:
@@ -112,7 +112,7 @@ class Recorder:
             self.server = None
 
 
-recorder = Recorder()
+recorder = ProfilerState()
 
 
 def heap_profile(backend: str | None) -> bytes:

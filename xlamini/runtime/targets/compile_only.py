@@ -12,7 +12,7 @@ from xlamini.runtime.devices.ffi_targets import explained
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.execution.executable import CompiledModule, CompilerOptions, compile_options
 from xlamini.runtime.hlo.translation import optimized_cost
-from xlamini.runtime.meshes.program_placement import Place, devices_of
+from xlamini.runtime.meshes.program_placement import DeviceOrMesh, devices_of
 from xlamini.runtime.sharding import DeviceList
 from xlamini.runtime.targets.topology import Target, target_of
 
@@ -22,7 +22,7 @@ def compile_for_target(
     *,
     name: str,
     calls_python: bool,
-    place: Place,
+    place: DeviceOrMesh,
     in_avals: Sequence[ShapedArray],
     out_avals: Sequence[ShapedArray],
     donated: Iterable[int],
@@ -76,7 +76,7 @@ class CompileOnlyModule(CompiledModule):
     def __init__(
         self,
         made: Any,
-        place: Place,
+        place: DeviceOrMesh,
         in_avals: Sequence[ShapedArray],
         out_avals: Sequence[ShapedArray],
         donated: frozenset[int],

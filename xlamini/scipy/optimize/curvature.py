@@ -10,7 +10,7 @@ from xlamini import numpy as jnp
 from xlamini.transforms.control_flow.fori_loop import fori_loop
 
 
-class Matrix(NamedTuple):
+class BfgsMatrix(NamedTuple):
     """The estimate as a matrix (Nocedal and Wright, 6.17)."""
 
     inverse: Any
@@ -19,14 +19,14 @@ class Matrix(NamedTuple):
         """The descent direction."""
         return -_product(self.inverse, gradient)
 
-    def learned(self, step: Any, change: Any) -> Matrix:
+    def learned(self, step: Any, change: Any) -> BfgsMatrix:
         """The estimate after a step."""
         weight = _weight(step, change)
         turned = jnp.eye(len(step), dtype=step.dtype) - weight * jnp.outer(step, change)
-        return Matrix(_product(_product(turned, self.inverse), turned.T) + weight * jnp.outer(step, step))
+        return BfgsMatrix(_product(_product(turned, self.inverse), turned.T) + weight * jnp.outer(step, step))
 
 
-class History(NamedTuple):
+class LbfgsHistory(NamedTuple):
     """The estimate as the last steps, the last one last; unused rows have weight 0 (Nocedal and Wright, 7.4)."""
 
     steps: Any
@@ -50,7 +50,7 @@ class History(NamedTuple):
         rest, shares = fori_loop(0, count, backward, (gradient, jnp.zeros_like(self.weights)))
         return -fori_loop(0, count, forward, self.scale * rest)
 
-    def learned(self, step: Any, change: Any) -> History:
+    def learned(self, step: Any, change: Any) -> LbfgsHistory:
         """The estimate after a step."""
         weight = _weight(step, change)
         new = step, change, weight
@@ -59,18 +59,18 @@ class History(NamedTuple):
         )
         squares = change @ change
         scale = jnp.where(weight > 0, step @ change / jnp.where(squares == 0, 1, squares), self.scale)
-        return History(steps, changes, weights, scale)
+        return LbfgsHistory(steps, changes, weights, scale)
 
 
-def matrix(x: Any) -> Matrix:
+def matrix(x: Any) -> BfgsMatrix:
     """The identity."""
-    return Matrix(jnp.eye(len(x), dtype=x.dtype))
+    return BfgsMatrix(jnp.eye(len(x), dtype=x.dtype))
 
 
-def history(x: Any, count: int) -> History:
+def history(x: Any, count: int) -> LbfgsHistory:
     """The identity, with room for `count` steps."""
     rows = jnp.zeros((count, len(x)), x.dtype)
-    return History(rows, rows, rows[:, 0] if len(x) else jnp.zeros(count, x.dtype), jnp.ones((), x.dtype))
+    return LbfgsHistory(rows, rows, rows[:, 0] if len(x) else jnp.zeros(count, x.dtype), jnp.ones((), x.dtype))
 
 
 def _weight(step: Any, change: Any) -> Any:

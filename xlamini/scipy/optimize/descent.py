@@ -11,7 +11,7 @@ from xlamini.transforms.while_loop.api import while_loop
 GOING_ON, CONVERGED, LEVEL = -1, 0, 4
 
 
-class Limits(NamedTuple):
+class DescentLimits(NamedTuple):
     """When to end, and the statuses that say so."""
 
     maxiter: Any
@@ -22,7 +22,7 @@ class Limits(NamedTuple):
     evaluations: Any = float("inf")
 
 
-class State(NamedTuple):
+class DescentState(NamedTuple):
     """The state of the descent."""
 
     x: Any
@@ -34,34 +34,34 @@ class State(NamedTuple):
     status: Any
 
 
-def descend(evaluate: Callable[[Any], Any], x: Any, curvature: Any, limits: Limits) -> State:
+def descend(evaluate: Callable[[Any], Any], x: Any, curvature: Any, limits: DescentLimits) -> DescentState:
     """Descend from x until the gradient is small, or a limit is met: see `status`."""
     value, gradient = evaluate(x)
     turns = jnp.array(0)
     status = jnp.where(_small(gradient, limits), CONVERGED, jnp.where(turns >= limits.maxiter, 1, GOING_ON))
 
-    def turn(s: State) -> State:
+    def turn(s: DescentState) -> DescentState:
         direction = s.curvature.direction(s.gradient)
         trial = jnp.where(s.turns == 0, jnp.minimum(1, 1 / jnp.linalg.norm(s.gradient)), 1)
         search = line_search(evaluate, s.x, direction, s.value, s.gradient, trial, limits.line_searches)
         low = search.low
         step = low.step * direction
         learned = s.curvature.learned(step, low.gradient - s.gradient)
-        after = State(
+        after = DescentState(
             s.x + step, low.value, low.gradient, learned, s.turns + 1, s.evaluations + search.count, s.status
         )
         stuck = jnp.where(low.step > 0, GOING_ON, jnp.where(search.bracketed, 3, 5))
         return after._replace(status=_status(s.value, after, stuck, limits))
 
-    start = State(x, value, gradient, curvature, turns, turns + 1, status)
+    start = DescentState(x, value, gradient, curvature, turns, turns + 1, status)
     return while_loop(lambda s: s.status == GOING_ON, turn, start)
 
 
-def _small(gradient: Any, limits: Limits) -> Any:
+def _small(gradient: Any, limits: DescentLimits) -> Any:
     return jnp.linalg.norm(gradient, ord=limits.norm) < limits.gtol
 
 
-def _status(before: Any, s: State, stuck: Any, limits: Limits) -> Any:
+def _status(before: Any, s: DescentState, stuck: Any, limits: DescentLimits) -> Any:
     """The status at the end: the first condition that holds."""
     size = jnp.maximum(jnp.maximum(abs(before), abs(s.value)), 1)
     status = jnp.where(before - s.value <= limits.ftol * size, LEVEL, GOING_ON)

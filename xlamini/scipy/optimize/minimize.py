@@ -9,7 +9,7 @@ from xlamini.core import ShapeError
 from xlamini.numpy.arguments import as_operand
 from xlamini.runtime import Array
 from xlamini.scipy.optimize.curvature import history, matrix
-from xlamini.scipy.optimize.descent import CONVERGED, LEVEL, Limits, State, descend
+from xlamini.scipy.optimize.descent import CONVERGED, LEVEL, DescentLimits, DescentState, descend
 from xlamini.transforms.derivatives.value_and_grad import value_and_grad
 from xlamini.typing import ArrayLike
 
@@ -83,7 +83,7 @@ def minimize(
 def _by_bfgs(
     evaluate: Any, x: Any, maxiter: Any = None, norm: Any = jnp.inf, gtol: Any = 1e-5, line_search_maxiter: Any = 25
 ) -> OptimizeResults:
-    limits = Limits(x.size * 200 if maxiter is None else maxiter, gtol, norm, line_search_maxiter)
+    limits = DescentLimits(x.size * 200 if maxiter is None else maxiter, gtol, norm, line_search_maxiter)
     found = descend(evaluate, x, matrix(x), limits)
     return _results(found, found.curvature.inverse)
 
@@ -101,11 +101,11 @@ def _by_history(
     maxls: Any = 20,
 ) -> OptimizeResults:
     counts = [jnp.inf if most is None else most for most in (maxiter, maxfun, maxgrad)]
-    limits = Limits(counts[0], gtol, norm, maxls, ftol, jnp.minimum(counts[1], counts[2]))
+    limits = DescentLimits(counts[0], gtol, norm, maxls, ftol, jnp.minimum(counts[1], counts[2]))
     return _results(descend(evaluate, x, history(x, maxcor), limits), None)
 
 
-def _results(s: State, inverse: Any) -> OptimizeResults:
+def _results(s: DescentState, inverse: Any) -> OptimizeResults:
     counts = s.evaluations, s.evaluations, s.turns
     success = (s.status == CONVERGED) | (s.status == LEVEL)
     return OptimizeResults(s.x, success, s.status, s.value, s.gradient, inverse, *counts)

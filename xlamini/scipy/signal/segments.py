@@ -16,7 +16,7 @@ from xlamini.primitives.indexing.gather import GatherDimensionNumbers, GatherSca
 from xlamini.scipy.signal.window_shapes import window_of
 
 
-class Segments(NamedTuple):
+class SignalSegments(NamedTuple):
     """The length of a segment, of its overlap with the next, and of its transform."""
 
     length: int
@@ -28,7 +28,7 @@ class Segments(NamedTuple):
         return self.length - self.overlap
 
 
-def checked(name: str, length: int, overlap: Any, transform: Any) -> Segments:
+def checked(name: str, length: int, overlap: Any, transform: Any) -> SignalSegments:
     """Lengths with their defaults; ValueError where they do not fit."""
     transform = length if transform is None else as_index(name, "nfft", transform)
     overlap = length // 2 if overlap is None else as_whole(name, "noverlap", overlap)
@@ -36,7 +36,7 @@ def checked(name: str, length: int, overlap: Any, transform: Any) -> Segments:
         raise ValueError(f"{name}: nfft must be at least nperseg, but is {transform}, with nperseg {length}")
     if overlap >= length:
         raise ValueError(f"{name}: noverlap must be less than nperseg, but is {overlap}, with nperseg {length}")
-    return Segments(length, overlap, transform)
+    return SignalSegments(length, overlap, transform)
 
 
 def window_and_length(name: str, window: Any, nperseg: Any, available: int) -> tuple[Any, int]:
@@ -70,7 +70,7 @@ def complex_like(*arrays: Any) -> tuple[Any, Any]:
     return np.zeros((), wide).real.dtype, wide
 
 
-def cut(x: Any, segments: Segments) -> Any:
+def cut(x: Any, segments: SignalSegments) -> Any:
     """(…, time) as (…, segment, time within it)."""
     *outer, size = aval_of(x).shape
     starts = np.arange(0, size - segments.length + 1, segments.step, dtype=np.int32)

@@ -30,7 +30,7 @@ from xlamini.primitives import (
 )
 from xlamini.primitives.elementwise.complex import complex as complex_
 from xlamini.runtime import Array
-from xlamini.scipy.signal.segments import Segments, checked, complex_like, cut, overlapped, window_and_length
+from xlamini.scipy.signal.segments import SignalSegments, checked, complex_like, cut, overlapped, window_and_length
 from xlamini.scipy.signal.trends import without_trend
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike
@@ -178,7 +178,7 @@ def istft(
 class _Plan(NamedTuple):
     """The static parameters of a spectrum."""
 
-    segments: Segments
+    segments: SignalSegments
     detrend: Any
     onesided: bool
     boundary: str | None
@@ -296,7 +296,7 @@ def _averaged(power: Any, average: str) -> Any:
 
 
 @composite(static=("segments", "onesided", "boundary"))
-def _signal(rows: Any, window: Any, segments: Segments, onesided: bool, boundary: bool) -> Any:
+def _signal(rows: Any, window: Any, segments: SignalSegments, onesided: bool, boundary: bool) -> Any:
     """The windowed segments added up, over the sum of the squares of the windows."""
     dtype, wide = complex_like(rows)
     window = convert(window, dtype)
@@ -322,7 +322,7 @@ def _onesided(name: str, wanted: bool, *signals: Any) -> bool:
     return bool(wanted)
 
 
-def _frequencies(segments: Segments, onesided: bool, fs: Any, *signals: Any) -> Any:
+def _frequencies(segments: SignalSegments, onesided: bool, fs: Any, *signals: Any) -> Any:
     dtype, _ = complex_like(*signals)
     return convert((rfftfreq if onesided else fftfreq)(segments.transform, 1 / fs), dtype)
 

@@ -108,7 +108,7 @@ def _solved(
 
     symmetric = hermitian and not jnp.issubdtype(right.dtype, jnp.complexfloating)
     x = custom_linear_solve(product, right, solve, solve, symmetric=symmetric)
-    return unflatten(tree, _parted(x, parts)), None
+    return unflatten(tree, _split_blocks(x, parts)), None
 
 
 def _flat_map(name: str, f: Any, what: str, parts: list[Any], tree: Any) -> _Map:
@@ -116,7 +116,7 @@ def _flat_map(name: str, f: Any, what: str, parts: list[Any], tree: Any) -> _Map
     if f is None:
         return lambda x: x
     if callable(f):
-        return lambda x: _like(name, f"{what}(x)", f(unflatten(tree, _parted(x, parts))), parts, tree)
+        return lambda x: _like(name, f"{what}(x)", f(unflatten(tree, _split_blocks(x, parts))), parts, tree)
     matrix = as_operand(name, f)
     if matrix.ndim != 2 or len(parts) != 1 or parts[0].ndim != 1 or matrix.shape != parts[0].shape * 2:
         shapes = [list(p.shape) for p in parts]
@@ -139,7 +139,7 @@ def _joined(parts: list[Any]) -> Any:
     return jnp.concatenate([x.reshape(-1) for x in parts]) if parts else jnp.zeros(0)
 
 
-def _parted(x: Any, parts: list[Any]) -> list[Any]:
+def _split_blocks(x: Any, parts: list[Any]) -> list[Any]:
     out, start = [], 0
     for p in parts:
         out.append(x[start : start + p.size].reshape(p.shape))

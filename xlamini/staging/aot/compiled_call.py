@@ -12,7 +12,7 @@ from xlamini.runtime.execution.dispatch_errors import guarded
 from xlamini.runtime.versions import DISPATCH_ERRORS
 from xlamini.staging.aot.mismatch import check_arguments, check_shardings
 from xlamini.staging.compile.program import Program
-from xlamini.staging.trace.hi_arguments import has_arrays_of, in_arrays, with_values
+from xlamini.staging.trace.hi_arguments import has_arrays_of, lower_hi_values, with_values
 from xlamini.staging.trace.tracing import TracedCall
 
 
@@ -46,7 +46,7 @@ class CompiledCall:
 
     def _leaves(self, args: Values, kwargs: dict[str, Any]) -> list[Any]:
         given = (args, kwargs)
-        leaves, tree = flatten_from_user(in_arrays(given) if self._takes_values else given)
+        leaves, tree = flatten_from_user(lower_hi_values(given) if self._takes_values else given)
         check_arguments(self._call, leaves, tree)
         check_shardings(self._call, leaves, self._shardings)
         return leaves

@@ -29,7 +29,7 @@ _FIELDS = {
 FILE = Kind("xlamini compiled function", 1, _FIELDS, "a file of Compiled.serialize()")
 
 
-class Signature(NamedTuple):
+class CallSignature(NamedTuple):
     """The function as callers see it: types and structures of arguments and results; trees are None if not written."""
 
     name: str
@@ -46,7 +46,7 @@ class Content(NamedTuple):
     """The parts of a file."""
 
     home: Requirements
-    signature: Signature
+    signature: CallSignature
     code: bytes
     captured: list[np.ndarray]
     program: dict[str, Any]
@@ -120,7 +120,7 @@ def unpacked(data: bytes) -> Content:
 def _content(header: Header, parts: Sequence[bytes]) -> Content:
     written, program, avals = header["signature"], header["program"], aval_json.read(header["captured"])
     captured = [np.frombuffer(x, a.dtype).reshape(a.shape) for x, a in zip(parts[1:], avals, strict=True)]
-    signature = Signature(
+    signature = CallSignature(
         name=header["name"],
         in_avals=aval_json.read(written["in_avals"]),
         out_avals=aval_json.read(written["out_avals"]),
@@ -136,7 +136,7 @@ def _content(header: Header, parts: Sequence[bytes]) -> Content:
     return Content(Requirements(**header["home"]), signature, parts[0], captured, program)
 
 
-def check_signature(signature: Signature) -> None:
+def check_signature(signature: CallSignature) -> None:
     """LoadError unless the structures, names and donations are as many as the types."""
     for tree, avals in ((signature.in_tree, signature.in_avals), (signature.out_tree, signature.out_avals)):
         if tree is not None and tree.num_leaves != len(avals):
@@ -145,7 +145,7 @@ def check_signature(signature: Signature) -> None:
         raise LoadError(f"its header has not as many names and donations as {signature.name} has arguments")
 
 
-def _check_program(signature: Signature, program: dict[str, Any], captured: Avals) -> None:
+def _check_program(signature: CallSignature, program: dict[str, Any], captured: Avals) -> None:
     """LoadError unless the description of the machine code fits the signature."""
     kept, donated = list_of(bool, program["kept"]), list_of(int, program["donated"])
     inputs, outs = [*captured, *signature.in_avals], [a for a in signature.out_avals if a.dtype != float0]

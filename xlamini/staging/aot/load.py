@@ -16,7 +16,7 @@ from xlamini.runtime.devices.platforms import local_devices
 from xlamini.runtime.execution.executable import Executable, load_program
 from xlamini.runtime.files.file_format import read_file
 from xlamini.runtime.files.machine_match import matching_devices
-from xlamini.runtime.meshes.program_placement import MeshPlacement, Place, devices_of
+from xlamini.runtime.meshes.program_placement import DeviceOrMesh, MeshPlacement, devices_of
 from xlamini.runtime.sharding import on_device
 from xlamini.staging.aot import placement_json
 from xlamini.staging.aot.compiled_file import Content, any_keys, check_signature, computed, unpacked
@@ -114,7 +114,7 @@ class _Lowered(NamedTuple):
     """A stand-in for the CompileRequest of a loaded program: the fields that Program reads."""
 
     name: str
-    device: Place
+    device: DeviceOrMesh
     used_inputs: Sequence[bool]
     computed: Sequence[bool]
     out_avals: Avals
@@ -124,7 +124,7 @@ class _Lowered(NamedTuple):
     spread: None = None  # a program of one process, so there is no other to compare it with
 
 
-def _program(content: Content, place: Place) -> Program:
+def _program(content: Content, place: DeviceOrMesh) -> Program:
     of_code = content.program
     try:
         executable = load_program(

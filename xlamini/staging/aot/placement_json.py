@@ -13,10 +13,10 @@ import numpy as np
 
 from xlamini.core import AbstractMesh, AxisType, PartitionSpec, Values
 from xlamini.runtime import Device, Mesh, NamedSharding
-from xlamini.runtime.meshes.program_placement import MeshPlacement, Place, devices_of
+from xlamini.runtime.meshes.program_placement import DeviceOrMesh, MeshPlacement, devices_of
 
 
-def written(place: Place, ins: Sequence[Any], outs: Values) -> dict[str, Any] | None:
+def written(place: DeviceOrMesh, ins: Sequence[Any], outs: Values) -> dict[str, Any] | None:
     """The placement of a program with these input and output shardings as JSON; None for one device."""
     if not isinstance(place, MeshPlacement):
         return None
@@ -67,7 +67,7 @@ def devices_needed(place: dict[str, Any] | None) -> int:
     return 1 if place is None else len(place["order"])
 
 
-def read(place: dict[str, Any] | None, devices: Sequence[Device]) -> Place:
+def read(place: dict[str, Any] | None, devices: Sequence[Device]) -> DeviceOrMesh:
     """The placement that `written` encoded, on these devices."""
     if place is None:
         return devices[0]

@@ -25,7 +25,7 @@ from xlamini.staging.compile.compile_request import CompileRequest
 from xlamini.staging.compile.cost import CostAnalysis, cost_of_program
 from xlamini.staging.compile.lowering_target import Elsewhere, destination, device_of
 from xlamini.staging.compile.pipeline import for_platform
-from xlamini.staging.compile.program import Program, compile_lowered, spread
+from xlamini.staging.compile.program import Program, compile_lowered, scatter_where
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.staging.trace.tracing import Trace, TracedCall
 
@@ -59,7 +59,9 @@ def _info(aval: ShapedArray) -> Any:
     """The type of an output as users see it: that of an array, or a type of their own."""
     if type(aval) is HiAval:
         return aval.ty
-    return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=type_sharding(aval.split), weak_type=aval.weak_type)
+    return ShapeDtypeStruct(
+        aval.shape, aval.dtype, sharding=type_sharding(aval.explicit_sharding), weak_type=aval.weak_type
+    )
 
 
 class Stage(Estimates):
@@ -359,17 +361,17 @@ class Compiled(Stage):
         """The layout and sharding of each argument, as a tree `(args, kwargs)`; None for an unused one."""
         program = self._program.executable
         found = formats_of(program.loaded.get_parameter_layouts(), program.in_shardings)
-        return unflatten(self.in_tree, spread(self._program.used_inputs, found)[len(self._captured) :])
+        return unflatten(self.in_tree, scatter_where(self._program.used_inputs, found)[len(self._captured) :])
 
     @property
     def output_formats(self) -> Any:
         """The layout and sharding of each output; None for one of dtype float0."""
         program = self._program.executable
         found = formats_of(program.loaded.get_output_layouts(), program.out_shardings)
-        return unflatten(self.out_tree, spread(self._program.computed, found))
+        return unflatten(self.out_tree, scatter_where(self._program.computed, found))
 
     def _out_shardings(self) -> list[Any]:
-        return spread(self._program.computed, self._program.executable.out_shardings)
+        return scatter_where(self._program.computed, self._program.executable.out_shardings)
 
     def _out_info(self) -> list[ShapeDtypeStruct]:
         pairs = zip(super()._out_info(), self._out_shardings(), strict=True)

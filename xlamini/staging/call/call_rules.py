@@ -29,7 +29,7 @@ def call_jvp(run: Run, jaxpr: Jaxpr, primals: Values, tangents: Values) -> Deriv
 def call_linearize(run: Run, jaxpr: Jaxpr, primals: Values, tangents: Values) -> Derivative:
     """The outputs of a call and their tangents, by two runs: the second takes only residuals and tangents."""
     lin = linearize(jaxpr, nonzero_of(tangents))
-    outs, residuals = lin.parted(primals, run(lin.primal, primals))
+    outs, residuals = lin.split_outputs(primals, run(lin.primal, primals))
     out_tangents = run(lin.tangent, [*residuals, *given(tangents)])
     return outs, with_zeros(jaxpr.out_avals, lin.nonzero_out, out_tangents)
 
@@ -48,6 +48,6 @@ def call_partial_eval(
     """The outputs of a call, by a run of its known and one of its unknown jaxpr; `force` marks outputs as unknown."""
     halves = partial_eval(jaxpr, tuple(unknown), force)
     known = chosen(operands, inverse(unknown))
-    outs, residuals = halves.parted(known, run(halves.known, known))
+    outs, residuals = halves.split_outputs(known, run(halves.known, known))
     later = run(halves.unknown, [*residuals, *chosen(operands, unknown)])
     return merged(halves.unknown_out, later, outs)

@@ -6,7 +6,7 @@ from typing import Any
 from xlamini.core import Jaxpr, Values, aval_of, is_differentiable
 from xlamini.interpreters.check import Checked, Errors, check
 from xlamini.interpreters.dce import dce
-from xlamini.interpreters.error_values import Part
+from xlamini.interpreters.error_values import ErrorPart
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import stop_gradient
 from xlamini.staging.call.call_rules import Run
@@ -15,10 +15,10 @@ from xlamini.staging.call.call_rules import Run
 def checked_call(run: Run, errors: Errors, jaxpr: Jaxpr, operands: Values) -> Any:
     """The outputs and the error of a call, by a call of the checked jaxpr."""
     made = check(jaxpr, errors)
-    return made.parted(run(made.jaxpr, operands))
+    return made.split_outputs(run(made.jaxpr, operands))
 
 
-def errors_beside(jaxpr: Jaxpr, errors: Errors, operands: Values) -> Part:
+def errors_beside(jaxpr: Jaxpr, errors: Errors, operands: Values) -> ErrorPart:
     """The error of a call, computed beside it: the call itself keeps its rules."""
     made = check(jaxpr, errors)
     if not made.error.sites:

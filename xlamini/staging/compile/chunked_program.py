@@ -6,8 +6,8 @@ from typing import Any
 
 from xlamini.core import Jaxpr
 from xlamini.core.flags.config import under
-from xlamini.interpreters.outline.chunks import Segments
-from xlamini.runtime.execution.chunked_program import SegmentedExecutable, Step
+from xlamini.interpreters.outline.chunks import Chunks
+from xlamini.runtime.execution.chunked_program import ChunkStep, SegmentedExecutable
 from xlamini.runtime.meshes.program_placement import input_shardings
 from xlamini.staging.compile.compile_request import CompileRequest
 
@@ -16,13 +16,13 @@ def compile_segments(program: CompileRequest, compiled: Callable[[CompileRequest
     """The program as executables that run one after another; `compiled` makes that of a segment."""
     made = {jaxpr: compiled(segment) for jaxpr, segment in lowered_segments(program).items()}
     segments = segments_of(program)
-    steps = [Step(made[s.jaxpr], s.operands, s.dead) for s in segments.in_order]
+    steps = [ChunkStep(made[s.jaxpr], s.operands, s.dead) for s in segments.in_order]
     avals = program.pruned.in_avals
     shardings = input_shardings(program.device, avals)
     return SegmentedExecutable(steps, segments.outputs, avals, shardings, frozenset(program.donated))
 
 
-def segments_of(program: CompileRequest) -> Segments:
+def segments_of(program: CompileRequest) -> Chunks:
     """The segments of a program that has some."""
     found = program.segments
     assert found is not None
@@ -41,7 +41,7 @@ def lowered_segments(program: CompileRequest) -> dict[Jaxpr, CompileRequest]:
     return lowered
 
 
-def _reused(segments: Segments, inputs: int, donated: set[int]) -> dict[Jaxpr, list[bool]]:
+def _reused(segments: Chunks, inputs: int, donated: set[int]) -> dict[Jaxpr, list[bool]]:
     """For each jaxpr, whether its results may take an operand's memory: in each segment with it, no later one reads it.
 
     Arguments are the caller's, but for those that it donates.

@@ -18,11 +18,11 @@ from xlamini.core.program.form import Platform
 from xlamini.interpreters.physical import is_extended
 from xlamini.runtime.arrays.layout import Order
 from xlamini.runtime.execution.executable import Executable, compile_module
-from xlamini.runtime.meshes.program_placement import MeshPlacement, Place, placed_avals
+from xlamini.runtime.meshes.program_placement import DeviceOrMesh, MeshPlacement, placed_avals
 from xlamini.staging.compile import pipeline
 
 if TYPE_CHECKING:
-    from xlamini.interpreters.outline.chunks import Segments
+    from xlamini.interpreters.outline.chunks import Chunks
     from xlamini.staging.compile.outlining import Outline
 
 Options = Mapping[str, Any] | None
@@ -53,7 +53,7 @@ class CompileRequest:
         self,
         jaxpr: Jaxpr,
         name: str,
-        device: Place,
+        device: DeviceOrMesh,
         donated: Sequence[bool] = (),
         keep_unused: bool = False,
         outline: bool | None = None,
@@ -75,24 +75,26 @@ class CompileRequest:
         self.aliases = self._alias_outputs(list(itertools.compress(donated, self.used_inputs)))
         self.unusable = _unusable(donated, self.used_inputs, self.aliases)
         self.flags, self.uses_disk_cache = trace_flags(), programs_are_kept() and orders is None
-        self._back: pipeline.Stage | None = None
+        self._back: pipeline.PipelineStage | None = None
         self._module: tuple[Any, list[Any], list[Any]] | None = None
         if self.segments is not None:
             return  # each is lowered by itself
         if not self.uses_disk_cache or programs_are_keyed_by_module():
             self.lower()  # now, so that an error of a lowering rule is raised here
 
-    def _options_of(self, name: str, device: Place, keep_unused: bool, in_segments: bool) -> pipeline.Options:
+    def _options_of(
+        self, name: str, device: DeviceOrMesh, keep_unused: bool, in_segments: bool
+    ) -> pipeline.PipelineOptions:
         mesh = device.mesh if isinstance(device, MeshPlacement) else None
         platforms = (Platform(device.platform, mesh is not None and mesh.size > 1),)
         outs = device.outs if isinstance(device, MeshPlacement) else ()
-        return pipeline.Options(name, platforms, outs, keep_unused, self.outlines, in_segments and mesh is None)
+        return pipeline.PipelineOptions(name, platforms, outs, keep_unused, self.outlines, in_segments and mesh is None)
 
     def _alias_outputs(self, donated: Sequence[bool]) -> list[int | None]:
         aliases = alias_outputs(self.pruned, donated)
         return aliases if self.orders is None else self.orders.aliases(aliases)
 
-    def _pruned_place(self, device: Place) -> Place:
+    def _pruned_place(self, device: DeviceOrMesh) -> DeviceOrMesh:
         """The program's place, without the shardings of unused inputs and of outputs that are not computed."""
         if not isinstance(device, MeshPlacement):
             return device
@@ -108,7 +110,7 @@ class CompileRequest:
     # Not cached_property, whose frame would show in the tracebacks of lowering errors.
 
     @property
-    def back(self) -> pipeline.Stage:
+    def back(self) -> pipeline.PipelineStage:
         """The program after all passes."""
         if self._back is None:
             with under(self.flags):
@@ -134,7 +136,7 @@ class CompileRequest:
         return self._module
 
     @property
-    def segments(self) -> Segments | None:
+    def segments(self) -> Chunks | None:
         """Its segments, if each is compiled by itself; others do not run the back end to answer this."""
         if not self._options.in_segments or self.pruned.effects:
             return None
@@ -183,7 +185,7 @@ def _bytes_made(jaxpr: Jaxpr) -> int:
     return sum(aval.nbytes for aval in avals) + sum(map(_bytes_made, bodies))
 
 
-def check_nest(program: CompileRequest) -> None:
+def check_nesting(program: CompileRequest) -> None:
     """RecursionError for loops and branches nested so deep that XLA's compiler would end the process."""
     depth = _nest(program.pruned)
     if depth > _DEEPEST:

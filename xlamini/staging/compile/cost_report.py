@@ -23,7 +23,7 @@ class Item(NamedTuple):
     bytes: int
 
 
-class Place(NamedTuple):
+class RunContext(NamedTuple):
     """Where a jaxpr is run: how often, and on behalf of a recomputation or a transpose."""
 
     runs: int = 1
@@ -37,7 +37,7 @@ class Walk:
     def __init__(self, while_trips: int | None):
         self.while_trips, self.items, self.left_out = while_trips, list[Item](), dict[str, None]()
 
-    def visit(self, jaxpr: Jaxpr, place: Place) -> None:
+    def visit(self, jaxpr: Jaxpr, place: RunContext) -> None:
         for eqn in jaxpr.eqns:
             inner = self._inner(eqn, place)
             for called, called_from in inner:
@@ -45,7 +45,7 @@ class Walk:
             if not inner:
                 self._count(eqn, place)
 
-    def _inner(self, eqn: Equation, place: Place) -> list[tuple[Jaxpr, Place]]:
+    def _inner(self, eqn: Equation, place: RunContext) -> list[tuple[Jaxpr, RunContext]]:
         primitive = eqn.primitive
         if not isinstance(primitive, HigherOrder):
             return []
@@ -53,7 +53,7 @@ class Walk:
         recomputes = place.recomputes or primitive.recomputes(eqn.params)
         backward = direction_of(eqn, place) == "backward"
         runs = primitive.runs(eqn.params)
-        return [(jaxpr, Place(place.runs * n * trips, recomputes, backward)) for jaxpr, n in runs]
+        return [(jaxpr, RunContext(place.runs * n * trips, recomputes, backward)) for jaxpr, n in runs]
 
     def _trips(self, eqn: Equation) -> int:
         if self.while_trips is not None:
@@ -62,7 +62,7 @@ class Walk:
         self._leave_out(eqn, why)
         return 1
 
-    def _count(self, eqn: Equation, place: Place) -> None:
+    def _count(self, eqn: Equation, place: RunContext) -> None:
         cost = equation_cost(eqn)
         if eqn.primitive.checks.opaque:
             self._leave_out(eqn, "is counted without its operations, which are not known")
@@ -80,7 +80,7 @@ def line_of(eqn: Equation) -> str:
     return "unknown place" if source is None else f"{source.file}:{source.line}"
 
 
-def direction_of(eqn: Equation, place: Place) -> str:
+def direction_of(eqn: Equation, place: RunContext) -> str:
     """A transpose at any order makes an equation backward; what else a checkpoint runs again is recomputation."""
     rewrites = eqn.provenance.rewrites
     if "transpose" in rewrites:
@@ -158,5 +158,5 @@ def cost_report(name: str, jaxpr: Jaxpr, while_trips: int | None = None) -> Cost
     if while_trips is not None and (type(while_trips) is not int or while_trips < 0):
         raise ValueError(f"cost: while_trips must be a number of iterations such as 100, or None; got {while_trips!r}")
     walk = Walk(while_trips)
-    walk.visit(front(jaxpr).jaxpr, Place())
+    walk.visit(front(jaxpr).jaxpr, RunContext())
     return CostReport(name, walk.items, tuple(walk.left_out))

@@ -51,17 +51,17 @@ def _place(eqn: Any) -> str:
 # --- keys outside of programs
 
 
-class _Use(NamedTuple):
+class _KeyUse(NamedTuple):
     """A part of an array of keys, and the line that consumed it."""
 
     path: Path
     line: str
 
 
-class History(NamedTuple):
+class KeyHistory(NamedTuple):
     """Which array of keys an array is a part of: the uses of that one, and the part."""
 
-    uses: list[_Use]
+    uses: list[_KeyUse]
     path: Path = ()
 
 
@@ -82,7 +82,7 @@ def run_on_keys(name: str, jaxpr: Jaxpr, operands: Values, run: Callable[[], Val
 
 def _consume(name: str, jaxpr: Jaxpr, operands: Values) -> None:
     """Add what a run consumes to the histories of its operands."""
-    line, new = user_line(), list[tuple[int, list[_Use], _Use]]()
+    line, new = user_line(), list[tuple[int, list[_KeyUse], _KeyUse]]()
     for operand, path in key_uses(jaxpr).consumed:
         if (history := _history(operands[operand])) is None:
             continue
@@ -92,14 +92,14 @@ def _consume(name: str, jaxpr: Jaxpr, operands: Values) -> None:
         for use in history.uses:
             if overlap(use.path, part):
                 raise KeyReuseError(f"{name} at {line} uses a random key that was used before, at {use.line}; {_MEND}")
-        new.append((operand, history.uses, _Use(part, line)))
+        new.append((operand, history.uses, _KeyUse(part, line)))
     for _, uses, use in new:
         uses.append(use)
 
 
-def _history(x: Any) -> History | None:
+def _history(x: Any) -> KeyHistory | None:
     if not isinstance(x, PRNGKeyArray):
         return None
     if x.history is None:
-        x.history = History([])
+        x.history = KeyHistory([])
     return x.history

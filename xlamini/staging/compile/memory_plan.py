@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from xlamini.core import Equation, Jaxpr
 from xlamini.runtime.execution.host_memory import shown_bytes
 from xlamini.runtime.targets.topology import Target
-from xlamini.staging.compile.cost_report import Place, direction_of, line_of
+from xlamini.staging.compile.cost_report import RunContext, direction_of, line_of
 from xlamini.staging.compile.cse import merge
 from xlamini.staging.compile.liveness import Held, Liveness, Moment
 from xlamini.staging.compile.pipeline import front
@@ -20,7 +20,7 @@ SHOWN = 12
 """How many values a printed plan lists."""
 TOO_LARGE = sys.maxsize
 """The peak of a program that a compiler refuses, as it fits into no device."""
-_TOP = Place()
+_TOP = RunContext()
 
 
 class Value(NamedTuple):

@@ -20,7 +20,7 @@ from xlamini.staging.call.call import jit_p
 
 if TYPE_CHECKING:
     from xlamini.interpreters.outline.boundary import Boundary
-    from xlamini.interpreters.outline.chunks import Segments
+    from xlamini.interpreters.outline.chunks import Chunks
     from xlamini.interpreters.outline.outline import Outlined
 
 MIN_EQUATIONS = 600
@@ -48,7 +48,7 @@ class Outline(NamedTuple):
 
     jaxpr: Jaxpr
     report: str
-    segments: Segments | None = None
+    segments: Chunks | None = None
     """Its segments, if each is an executable of its own."""
 
 

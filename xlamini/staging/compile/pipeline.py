@@ -29,7 +29,7 @@ from xlamini.staging.compile.outlining import Outline, outlined
 from xlamini.staging.trace.tracing import Trace
 
 
-class Options(NamedTuple):
+class PipelineOptions(NamedTuple):
     """What the passes depend on besides the program."""
 
     name: str = ""
@@ -42,7 +42,7 @@ class Options(NamedTuple):
     """Whether it may run as several executables, one after another."""
 
 
-class Stage(NamedTuple):
+class PipelineStage(NamedTuple):
     """A program between two passes: which inputs it still has, and how it was outlined."""
 
     jaxpr: Jaxpr
@@ -54,23 +54,23 @@ class Pass(NamedTuple):
     """A pass, by its name."""
 
     name: str
-    run: Callable[[Stage, Options], Stage]
+    run: Callable[[PipelineStage, PipelineOptions], PipelineStage]
 
 
-_PLAIN = Options()
+_PLAIN = PipelineOptions()
 
 
-def front(jaxpr: Jaxpr, options: Options = _PLAIN) -> Stage:
+def front(jaxpr: Jaxpr, options: PipelineOptions = _PLAIN) -> PipelineStage:
     """The program after the passes that no platform has a say in."""
-    return _through(FRONT, Stage(jaxpr), options)
+    return _through(FRONT, PipelineStage(jaxpr), options)
 
 
-def back(stage: Stage, options: Options) -> Stage:
+def back(stage: PipelineStage, options: PipelineOptions) -> PipelineStage:
     """The program as it is lowered for the platforms; one that runs in segments is left to those."""
     return _through(BACK, stage, options)
 
 
-def _through(passes: Sequence[Pass], stage: Stage, options: Options) -> Stage:
+def _through(passes: Sequence[Pass], stage: PipelineStage, options: PipelineOptions) -> PipelineStage:
     for each in passes:
         stage = each.run(stage, options)
     return stage
@@ -79,11 +79,11 @@ def _through(passes: Sequence[Pass], stage: Stage, options: Options) -> Stage:
 # --- the passes
 
 
-def _expand(stage: Stage, options: Options) -> Stage:
+def _expand(stage: PipelineStage, options: PipelineOptions) -> PipelineStage:
     return stage._replace(jaxpr=close_over(expand(stage.jaxpr)))
 
 
-def _unreduced(stage: Stage, options: Options) -> Stage:
+def _unreduced(stage: PipelineStage, options: PipelineOptions) -> PipelineStage:
     moves = any(map(_moves_terms, stage.jaxpr.out_avals, options.outs))
     return stage._replace(jaxpr=_with_terms(stage.jaxpr, options.outs)) if moves else stage
 
@@ -104,7 +104,7 @@ def _with_terms(jaxpr: Jaxpr, outs: Sequence[Any]) -> Jaxpr:
     return build(resharded, jaxpr.in_avals, jaxpr.name)[0]
 
 
-def _physical(stage: Stage, options: Options) -> Stage:
+def _physical(stage: PipelineStage, options: PipelineOptions) -> PipelineStage:
     """The program with random keys as the words that they are, after they have been checked."""
     on_words = physical(stage.jaxpr)
     if on_words is not stage.jaxpr and options.name:
@@ -114,21 +114,21 @@ def _physical(stage: Stage, options: Options) -> Stage:
     return stage._replace(jaxpr=on_words)
 
 
-def _dce(stage: Stage, options: Options) -> Stage:
+def _dce(stage: PipelineStage, options: PipelineOptions) -> PipelineStage:
     """The program without unused equations and inputs, and without results of dtype float0, which hold nothing."""
     computed = tuple(a.dtype != float0 for a in stage.jaxpr.out_avals)
     pruned, used = dce(stage.jaxpr, computed, options.keep_unused)
     return stage._replace(jaxpr=pruned, used_inputs=used)
 
 
-def _outline(stage: Stage, options: Options) -> Stage:
+def _outline(stage: PipelineStage, options: PipelineOptions) -> PipelineStage:
     platform, *others = options.platforms
     in_segments = options.in_segments and not stage.jaxpr.effects
     found = outlined(stage.jaxpr, platform.name, options.outline and not others, in_segments)
     return stage._replace(jaxpr=found.jaxpr, outline=found)
 
 
-def _specialize(stage: Stage, options: Options) -> Stage:
+def _specialize(stage: PipelineStage, options: PipelineOptions) -> PipelineStage:
     if stage.outline is not None and stage.outline.segments is not None:
         return stage  # each segment is a program of its own
     return stage._replace(jaxpr=specialize(stage.jaxpr, options.platforms))
@@ -144,7 +144,7 @@ BACK = (Pass("outline", _outline), Pass("specialize", _specialize))
 def for_platform(traced: Trace, platform: str) -> Trace:
     """The trace of the program that is lowered for one device of a platform, without outlining; no input is dropped."""
     whole = expanded(traced)
-    options = Options(whole.jaxpr.name, (Platform(platform),), keep_unused=True)
+    options = PipelineOptions(whole.jaxpr.name, (Platform(platform),), keep_unused=True)
     jaxpr = back(front(whole.jaxpr, options), options).jaxpr
     return whole._replace(jaxpr=jaxpr, captured=list(map(key_words, whole.captured)))
 

@@ -15,7 +15,7 @@ from xlamini.runtime.arrays.layout import Format, Order, order_asked, order_of, 
 from xlamini.runtime.devices.platforms import default_device, local_devices
 from xlamini.runtime.meshes.current_mesh import get_abstract_mesh, multi_device_mesh
 from xlamini.runtime.meshes.named_sharding import type_sharding, with_devices, without_trailing_none
-from xlamini.runtime.meshes.program_placement import AbsentPlacement, MeshPlacement, Place
+from xlamini.runtime.meshes.program_placement import AbsentPlacement, DeviceOrMesh, MeshPlacement
 from xlamini.runtime.sharding import as_sharding
 from xlamini.staging.compile.compile_request import Orders
 from xlamini.staging.compile.lowering_target import Elsewhere
@@ -25,7 +25,7 @@ from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 class Placement(NamedTuple):
     """A device or a mesh, and whether it was chosen explicitly."""
 
-    device: Place
+    device: DeviceOrMesh
     committed: bool
 
 
@@ -221,7 +221,7 @@ def absent_placement(asked: AskedShardings, jaxpr: Jaxpr, where: Any) -> AbsentP
     `where` has the platform, or the mesh's `abstract_device`; a program whose platform is not known has no such
     placement.
     """
-    types = [type_sharding(a.split) for a in jaxpr.in_avals if a.split is not None]
+    types = [type_sharding(a.explicit_sharding) for a in jaxpr.in_avals if a.explicit_sharding is not None]
     named = [s for s in (*asked.ins, *asked.outs, *named_shardings_in(jaxpr), *types) if isinstance(s, NamedSharding)]
     meshes = [*(s.mesh for s in named if s.mesh.axis_names), get_abstract_mesh()]
     if multi_device_mesh() is not None or _mesh_of(named) is not None or not meshes[0].axis_names:
@@ -237,7 +237,7 @@ def absent_placement(asked: AskedShardings, jaxpr: Jaxpr, where: Any) -> AbsentP
     return AbsentPlacement(mesh, ins, outs)
 
 
-def elsewhere(where: Any, placed: Place, fun_name: str) -> Any:
+def elsewhere(where: Any, placed: DeviceOrMesh, fun_name: str) -> Any:
     """The place to lower a program for: `where` if the user asked for it, such as a target's device, else `placed`.
 
     Raises ValueError for a program on a mesh, which is not moved to other devices.

@@ -15,7 +15,7 @@ from xlamini.core.errors import DeletedArrayError
 from xlamini.core.events import COMPILED, COMPILING, Phase, emit
 from xlamini.core.flags.compile_flags import compile_key, disable_most_optimizations, options_of
 from xlamini.core.flags.jax_flags import no_execution
-from xlamini.primitives.windows.conv_library import suits_eigen
+from xlamini.primitives.windows.conv_library import prefers_eigen
 from xlamini.runtime import device_put_value, key_words
 from xlamini.runtime.arrays.keys import as_keys
 from xlamini.runtime.arrays.layout import order_of, relaid, use
@@ -26,7 +26,13 @@ from xlamini.runtime.execution.executable import Executable, check_options, is_c
 from xlamini.runtime.execution.host_memory import check_fits_in_memory
 from xlamini.runtime.processes.group import spans_processes
 from xlamini.runtime.versions import DISPATCH_ERRORS, EIGEN_CONVOLUTIONS, FAST_ON_CPU
-from xlamini.staging.compile.compile_request import CompileRequest, Options, backend_compile, check_nest, interface_of
+from xlamini.staging.compile.compile_request import (
+    CompileRequest,
+    Options,
+    backend_compile,
+    check_nesting,
+    interface_of,
+)
 from xlamini.staging.compile.ledger import compiling
 
 if TYPE_CHECKING:
@@ -41,7 +47,7 @@ _SMALL = 2**24
 
 def compile_lowered(lowered: CompileRequest, options: Options = None) -> Program:
     """Compile a lowered program, or load it from the disk cache; `options` are XLA's, by name, besides the flags'."""
-    check_nest(lowered)
+    check_nesting(lowered)
     emit(COMPILING, lowered.name, lowered)
     with Phase(COMPILED, lowered.name, call=compiling(lowered.ledger_entry, lowered.name)):
         executable = _executable(lowered, with_flags(lowered, options))
@@ -61,7 +67,7 @@ def with_flags(lowered: CompileRequest, options: Options) -> Options:
 
 def _for_cpu(lowered: CompileRequest) -> dict[str, Any]:
     fast = FAST_ON_CPU if disable_most_optimizations.value else {}
-    return fast | EIGEN_CONVOLUTIONS if suits_eigen(lowered.pruned) else fast
+    return fast | EIGEN_CONVOLUTIONS if prefers_eigen(lowered.pruned) else fast
 
 
 def _executable(lowered: CompileRequest, options: Options) -> Any:
@@ -74,13 +80,13 @@ def _executable(lowered: CompileRequest, options: Options) -> Any:
 
 def _executable_of(program: CompileRequest, options: Options) -> Executable | CompileOnlyModule:
     if is_compile_only(program.device) or not _may_be_cached(program):
-        return compiled_anew(program, options)
+        return compile_uncached(program, options)
     from xlamini.staging.compile.compile_cache import cached_executable
 
     return cached_executable(program, options)
 
 
-def compiled_anew(program: CompileRequest, options: Options) -> Executable | CompileOnlyModule:
+def compile_uncached(program: CompileRequest, options: Options) -> Executable | CompileOnlyModule:
     """Call XLA's compiler, whatever is in the disk cache; nothing is written there. `options` are all of XLA's."""
     if not is_compile_only(program.device):
         return backend_compile(program, options)
@@ -111,7 +117,7 @@ def _lies_so(x: Any, sharding: Any) -> bool:
     return own.is_equivalent_to(sharding, x.ndim)
 
 
-def spread(mask: Sequence[bool], values: Values) -> list[Any]:
+def scatter_where(mask: Sequence[bool], values: Values) -> list[Any]:
     """One entry for each flag: the next value where it is set, else None."""
     found = iter(values)
     return [next(found) if marked else None for marked in mask]
@@ -215,7 +221,7 @@ class Program:
 
     def shardings_of_inputs(self) -> list[Any]:
         """The sharding of each input; None for an unused one."""
-        return spread(self.used_inputs, self.executable.in_shardings)
+        return scatter_where(self.used_inputs, self.executable.in_shardings)
 
     def constants(self, captured: Values) -> list[Any]:
         """The captured values as arrays on the program's devices, so that no call moves them.
@@ -225,5 +231,9 @@ class Program:
         pairs = zip(map(key_words, captured), self.shardings_of_inputs(), strict=False)
         with unguarded():
             constants = [device_put_value(x, sharding) for x, sharding in pairs]
-        orders = spread(self.used_inputs, self.executable.orders) if self.executable.orders else [None] * len(constants)
+        orders = (
+            scatter_where(self.used_inputs, self.executable.orders)
+            if self.executable.orders
+            else [None] * len(constants)
+        )
         return relaid(constants, orders) if use.any_other else constants

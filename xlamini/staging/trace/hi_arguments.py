@@ -1,4 +1,5 @@
-"""Values of users' types in trees of arguments and results: a node `ArraysOf` has the arrays that a value is made of.
+"""Values of users' types in trees of arguments and results: a node `LoweredValue` has the arrays that a value is made
+of.
 
 A lowered program takes and returns such arrays, in trees with these nodes.
 """
@@ -15,7 +16,7 @@ from xlamini.runtime.meshes.current_mesh import get_mesh
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 
 
-class ArraysOf:
+class LoweredValue:
     """The arrays of a value of the user's type `ty`, or something else for each of them, such as its type."""
 
     __slots__ = ("parts", "ty")
@@ -28,36 +29,36 @@ class ArraysOf:
 
 
 register_pytree_node(
-    ArraysOf,
+    LoweredValue,
     lambda node: (node.parts, node.ty),
-    ArraysOf,
+    LoweredValue,
     lambda node: (tuple((SequenceKey(i), x) for i, x in enumerate(node.parts)), node.ty),
 )
 
 
 def is_arrays_of(x: Any) -> bool:
     """Whether this node stands for a value of a user's type."""
-    return type(x) is ArraysOf
+    return type(x) is LoweredValue
 
 
-def in_arrays(tree: Any) -> Any:
+def lower_hi_values(tree: Any) -> Any:
     """A tree with the arrays of each value of a user's type in its place, or their types in that of a type."""
     leaves, treedef = flatten_from_user(tree)
-    return unflatten(treedef, list(map(_in_arrays, leaves)))
+    return unflatten(treedef, list(map(_lower_hi_value, leaves)))
 
 
-def _in_arrays(x: Any) -> Any:
+def _lower_hi_value(x: Any) -> Any:
     if is_hi_type(x):
-        return ArraysOf(x, list(map(_described, lo_types(as_aval(x)))))
+        return LoweredValue(x, list(map(_described, lo_types(as_aval(x)))))
     if not is_hi_value(x):
         return x
     aval: Any = aval_of(x)
-    return ArraysOf(aval.ty, lowered([aval], [x]))
+    return LoweredValue(aval.ty, lowered([aval], [x]))
 
 
 def _described(lo: ShapedArray) -> ShapeDtypeStruct:
     """An array of this type, split as it says over the devices of the current mesh."""
-    here, split = get_mesh(), lo.split
+    here, split = get_mesh(), lo.explicit_sharding
     placed = None if split is None or here.abstract_mesh != split.mesh else NamedSharding(here, split.spec)
     return ShapeDtypeStruct(lo.shape, lo.dtype, sharding=placed, weak_type=lo.weak_type)
 

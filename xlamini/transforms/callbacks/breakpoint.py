@@ -103,7 +103,7 @@ def _frames(filter_frames: bool) -> Iterator[FrameType]:
         frame = frame.f_back
 
 
-class Traced(NamedTuple):
+class TracerIndex(NamedTuple):
     """The place of a tracer in a variable: its index among those of all frames."""
 
     index: int
@@ -123,7 +123,7 @@ class Stop:
         ]
 
     def _noted(self, value: Any) -> Any:
-        """A variable; with `Traced` in the places of its tracers if it has any that are alive."""
+        """A variable; with `TracerIndex` in the places of its tracers if it has any that are alive."""
         try:
             found = list(_leaves(value, ()))
         except Exception:  # no order, no end, or a broken class: such a container is shown as it is
@@ -131,11 +131,11 @@ class Stop:
         if not any(map(_is_open, found)):
             return value
         leaves, tree = flatten(value)
-        return _Open(tree, [self._place(x) if _is_open(x) else x for x in leaves])
+        return _TracedVariable(tree, [self._place(x) if _is_open(x) else x for x in leaves])
 
-    def _place(self, tracer: Any) -> Traced:
+    def _place(self, tracer: Any) -> TracerIndex:
         self.tracers.append(tracer)
-        return Traced(len(self.tracers) - 1)
+        return TracerIndex(len(self.tracers) - 1)
 
     def __call__(self, *operands: Any) -> None:
         values = operands[self.num_token :]
@@ -167,7 +167,7 @@ def _is_open(x: Any) -> bool:
     return type(x) is Tracer and is_usable(x)
 
 
-class _Open(NamedTuple):
+class _TracedVariable(NamedTuple):
     """A variable that holds tracers."""
 
     tree: Any
@@ -175,9 +175,9 @@ class _Open(NamedTuple):
 
 
 def _filled(variable: Any, values: Sequence[Any]) -> Any:
-    if type(variable) is not _Open:
+    if type(variable) is not _TracedVariable:
         return variable
-    return unflatten(variable.tree, [values[x.index] if type(x) is Traced else x for x in variable.leaves])
+    return unflatten(variable.tree, [values[x.index] if type(x) is TracerIndex else x for x in variable.leaves])
 
 
 def _factors(avals: Avals, outs: Avals, params: Params) -> Factors:

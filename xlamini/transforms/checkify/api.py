@@ -14,7 +14,7 @@ from xlamini.core.tracing.state import state
 from xlamini.core.tracing.tracer import build
 from xlamini.core.wrapping import wraps
 from xlamini.interpreters.check import SOMEWHERE, Errors, check as check_jaxpr
-from xlamini.interpreters.error_values import Part, Site
+from xlamini.interpreters.error_values import ErrorPart, Site
 from xlamini.interpreters.physical import is_extended
 from xlamini.primitives.elementwise.select import where
 from xlamini.primitives.random.random_keys import unwrap_p
@@ -142,7 +142,7 @@ def _with_error(f: Callable[..., R], wanted: Errors) -> Callable[..., tuple[Erro
         # A program with effects cannot run twice.
         rough = SOMEWHERE in wanted and not more_than_observing(traced.jaxpr.effects)
         made = check_jaxpr(traced.jaxpr, wanted if rough else wanted - {SOMEWHERE})
-        outs, error = made.parted(apply(made.jaxpr, [*traced.captured, *arrays]))
+        outs, error = made.split_outputs(apply(made.jaxpr, [*traced.captured, *arrays]))
         return Error(error, rough), rebuilt(traced.out_tree, outs)
 
     return checkified
@@ -254,7 +254,7 @@ def _raise(site: Site, holds: Any, payload: Sequence[Any], debug: bool) -> None:
     if state.builder is None:
         return None if holds else _throw_now(site, payload)
     code = where(holds, literal(0, _INT32), literal(1, _INT32))
-    _bind(Part((site,), code, literal(0, _INT32), (), tuple(map(_shown, payload))), debug)
+    _bind(ErrorPart((site,), code, literal(0, _INT32), (), tuple(map(_shown, payload))), debug)
 
 
 def _shown(x: Any) -> Any:
@@ -264,12 +264,12 @@ def _shown(x: Any) -> Any:
 
 def _throw_now(site: Site, payload: Sequence[Any]) -> None:
     """Outside of a trace there is no equation, but the line is known."""
-    part = Part((site,), np.int32(1), np.int32(0), (), tuple(payload))
+    part = ErrorPart((site,), np.int32(1), np.int32(0), (), tuple(payload))
     jaxpr, _ = build(lambda: _bind(part, False) or [], [], "check")
     Error(part.of(jaxpr.eqns[-1])).throw()
 
 
-def _bind(part: Part, debug: bool) -> None:
+def _bind(part: ErrorPart, debug: bool) -> None:
     check_p.bind(*part.values, error=part.rebuilt([None] * len(part.values)), is_debug=debug)
 
 

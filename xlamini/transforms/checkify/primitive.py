@@ -10,13 +10,13 @@ from typing import Any
 from xlamini.core import Avals, Axis, Dims, Effects, Params, Primitive, ShapedArray, Values
 from xlamini.core.program.effects import Effect, no_effects
 from xlamini.interpreters.check import Errors
-from xlamini.interpreters.error_values import NOTHING, Part, of_lanes
+from xlamini.interpreters.error_values import NOTHING, ErrorPart, of_lanes
 from xlamini.primitives import with_batch_first
 
 check_effect = Effect("check", observing=True)
 
 
-class Check(Primitive):
+class CheckPrimitive(Primitive):
     """Its operands are the values of an error with these sites; all of them have a dimension for each vmap."""
 
     traits = 0
@@ -33,7 +33,7 @@ class Check(Primitive):
     def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         return self.bind(*with_batch_first(operands, dims, axis.size), **params), []
 
-    def lower(self, ctx: Any, *operands: Any, error: Part, is_debug: bool) -> Any:
+    def lower(self, ctx: Any, *operands: Any, error: ErrorPart, is_debug: bool) -> Any:
         if is_debug:
             return []
         raise ValueError(
@@ -42,7 +42,7 @@ class Check(Primitive):
             f"{ctx.eqn.provenance.describe()}"
         )
 
-    def checked(self, errors: Errors, operands: Values, *, error: Part, **params: Any) -> Any:
+    def checked(self, errors: Errors, operands: Values, *, error: ErrorPart, **params: Any) -> Any:
         # A site with an equation is that of a program that was checked before.
         wanted = any(s.category in errors or s.eqn is not None for s in error.sites)
         found = error.rebuilt(operands) if wanted else NOTHING
@@ -55,4 +55,4 @@ class Check(Primitive):
         return {"categories": sorted({site.category for site in params["error"].sites})}
 
 
-check_p = Check()
+check_p = CheckPrimitive()

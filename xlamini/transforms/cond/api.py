@@ -6,7 +6,7 @@ from typing import Any, TypeVar, TypeVarTuple, overload
 
 import numpy as np
 
-from xlamini.core import Jaxpr, ShapedArray, Unknown, Values, aval_of, disable_jit, literal, value_of
+from xlamini.core import Jaxpr, ShapedArray, UnknownValue, Values, aval_of, disable_jit, literal, value_of
 from xlamini.primitives import clamp, convert, ne
 from xlamini.runtime import Array
 from xlamini.staging import (
@@ -235,7 +235,7 @@ def _concrete_choice(x: Any) -> Any:
         return None
     try:
         return value_of(x)
-    except Unknown:
+    except UnknownValue:
         return None
 
 

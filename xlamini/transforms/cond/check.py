@@ -9,14 +9,14 @@ from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.check import Checked, Errors, check
 from xlamini.interpreters.error_values import (
     NOTHING,
-    Part,
-    alike,
+    ErrorPart,
     depth_of,
+    empty_error,
     gated,
     merged,
-    nothing_yet,
     of_active,
     padded,
+    with_common_types,
 )
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives.reductions.reductions import reduce_or
@@ -27,9 +27,9 @@ class CheckedBranches(NamedTuple):
     """Branches whose last results are the error."""
 
     branches: tuple[Jaxpr, ...]
-    error: Part
+    error: ErrorPart
 
-    def parted(self, outs: Sequence[Any]) -> tuple[list[Any], Part]:
+    def split_outputs(self, outs: Sequence[Any]) -> tuple[list[Any], ErrorPart]:
         """The results and the error, of a run."""
         count = len(outs) - len(self.error.values)
         return list(outs[:count]), self.error.rebuilt(outs[count:])
@@ -50,26 +50,26 @@ def checked_branch(
     if not made.error.sites:
         return bind(*operands, jaxpr=made.jaxpr, lanes=lanes), made.error
     inputs = [replace_idle(active, x) if marked else x for x, marked in zip(operands, lanes, strict=True)]
-    outs, error = made.parted(bind(*inputs, jaxpr=made.jaxpr, lanes=lanes))
+    outs, error = made.split_outputs(bind(*inputs, jaxpr=made.jaxpr, lanes=lanes))
     return outs, gated(of_active(error, active), reduce_or(active, range(aval_of(active).ndim)))
 
 
-def _with_error_of_all(number: int, made: Sequence[Checked]) -> tuple[Jaxpr, Part]:
+def _with_error_of_all(number: int, made: Sequence[Checked]) -> tuple[Jaxpr, ErrorPart]:
     if not any(m.error.sites for m in made):
         return made[number].jaxpr, NOTHING
     own, error = made[number], NOTHING
 
     def branch(*operands: Any) -> list[Any]:
         nonlocal error
-        outs, found = own.parted(evaluate(own.jaxpr, operands))
+        outs, found = own.split_outputs(evaluate(own.jaxpr, operands))
         depth = depth_of([m.error for m in made])
-        parts = [_padded(found if i == number else nothing_yet(m.error), depth) for i, m in enumerate(made)]
-        error = alike(merged(parts))
+        parts = [_padded(found if i == number else empty_error(m.error), depth) for i, m in enumerate(made)]
+        error = with_common_types(merged(parts))
         return [*outs, *error.values]
 
     result, _ = build(branch, own.jaxpr.in_avals, own.jaxpr.name)
     return result, error.of_types(result.out_avals[len(own.jaxpr.outvars) - len(own.error.values) :])
 
 
-def _padded(part: Part, depth: int) -> Part:
+def _padded(part: ErrorPart, depth: int) -> ErrorPart:
     return part._replace(trips=padded(part, depth)) if part.sites else part

@@ -60,7 +60,7 @@ class Branch(Call):
 
     def linearize(self, primals: Values, tangents: Values, *, jaxpr: Jaxpr, lanes: Mask) -> Any:
         lin = linearize(jaxpr, nonzero_of(tangents))
-        outs, residuals = lin.parted(primals, _run(lanes)(lin.primal, primals))
+        outs, residuals = lin.split_outputs(primals, _run(lanes)(lin.primal, primals))
         out_tangents = _run_with_mask(lin.tangent, primals[0], [*residuals, *given(tangents)])
         return outs, with_zeros(jaxpr.out_avals, lin.nonzero_out, out_tangents)
 
@@ -69,7 +69,7 @@ class Branch(Call):
             return self.bind(*operands, jaxpr=jaxpr, lanes=lanes)
         halves, known_inputs = partial_eval(jaxpr, tuple(unknown)), inverse(unknown)
         known = chosen(operands, known_inputs)
-        outs, residuals = halves.parted(known, _run(tuple(chosen(lanes, known_inputs)))(halves.known, known))
+        outs, residuals = halves.split_outputs(known, _run(tuple(chosen(lanes, known_inputs)))(halves.known, known))
         later = _run_with_mask(halves.unknown, operands[0], [*residuals, *chosen(operands, unknown)])
         return merged(halves.unknown_out, later, outs)
 

@@ -150,7 +150,7 @@ class Cond(HigherOrder):
         from xlamini.transforms.cond.check import checked_branches  # for those who check only
 
         made = checked_branches(branches, errors)
-        return made.parted(self.bind(*operands, branches=made.branches, **params))
+        return made.split_outputs(self.bind(*operands, branches=made.branches, **params))
 
     def linearize(
         self, primals: Values, tangents: Values, *, branches: tuple[Jaxpr, ...], **params: Any

@@ -113,7 +113,7 @@ def joined_avals(jaxprs: Sequence[Jaxpr]) -> list[ShapedArray]:
 
 def _joined(avals: Avals) -> ShapedArray:
     vma = frozenset().union(*[a.vma for a in avals])
-    split = next((a.split for a in avals if a.split is not None), None)
+    split = next((a.explicit_sharding for a in avals if a.explicit_sharding is not None), None)
     return avals[0].varying(vma).with_sharding(split)
 
 
@@ -200,14 +200,14 @@ def same_type(a: ShapedArray, b: ShapedArray) -> bool:
         return False
     if sums_of(a).unreduced != sums_of(b).unreduced:
         return False
-    return a.split is b.split or None in (a.split, b.split)
+    return a.explicit_sharding is b.explicit_sharding or None in (a.explicit_sharding, b.explicit_sharding)
 
 
 def _fix(expected: ShapedArray, actual: ShapedArray, label: str) -> str:
     if expected.memory_space is not actual.memory_space:
         return f"move one of them, such as with device_put(x, memory.{expected.memory_space}) in {label}"
     if (expected.shape, expected.dtype) == (actual.shape, actual.dtype):
-        return f"reshard one of them, with xlamini.reshard(x, {expected.split}) in {label}"
+        return f"reshard one of them, with xlamini.reshard(x, {expected.explicit_sharding}) in {label}"
     if expected.shape == actual.shape:
         return f"convert one of them, such as with .astype('{expected.dtype.name}') in {label}"
     return f"bring one of them into the other's shape, such as with jnp.broadcast_to(x, {expected.shape}) in {label}"

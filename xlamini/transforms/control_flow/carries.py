@@ -168,8 +168,8 @@ def with_inputs_of(jaxpr: Jaxpr, first: int, avals: tuple[ShapedArray, ...]) -> 
 def _promoted(aval: ShapedArray, returned: ShapedArray) -> ShapedArray:
     """The next type of a carry for which the body returned `returned`: promoted dtype, joined vma and sharding."""
     aval = aval.varying(aval.vma | returned.vma)
-    if aval.split is None and aval.ndim == returned.ndim:
-        aval = aval.with_sharding(returned.split)
+    if aval.explicit_sharding is None and aval.ndim == returned.ndim:
+        aval = aval.with_sharding(returned.explicit_sharding)
     if not aval.weak_type or aval.dtype == returned.dtype:
         return aval
     try:
@@ -196,7 +196,7 @@ def _fits(aval: ShapedArray, returned: ShapedArray) -> bool:
     """Whether a returned carry has the carry's type, or is weakly typed and of the same kind."""
     if returned.memory_space is not aval.memory_space:
         return False
-    if returned.split is not None and returned.split is not aval.split:
+    if returned.explicit_sharding is not None and returned.explicit_sharding is not aval.explicit_sharding:
         return False
     if aval.shape != returned.shape:
         return False

@@ -10,7 +10,18 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from xlamini.core import Avals, Jaxpr, ShapedArray, Unknown, Values, aval_of, disable_jit, issubdtype, rewrite, value_of
+from xlamini.core import (
+    Avals,
+    Jaxpr,
+    ShapedArray,
+    UnknownValue,
+    Values,
+    aval_of,
+    disable_jit,
+    issubdtype,
+    rewrite,
+    value_of,
+)
 from xlamini.core.pytree import structure
 from xlamini.core.tracing.tracer import build
 from xlamini.core.wrapping import wraps
@@ -191,7 +202,7 @@ def _concrete_bounds(lower: Any, upper: Any) -> tuple[int, int] | None:
     """Both bounds as ints, or None if one of them is a tracer without a value."""
     try:
         return int(value_of(lower)), int(value_of(upper))
-    except Unknown:
+    except UnknownValue:
         return None
 
 

@@ -10,7 +10,7 @@ from xlamini.primitives import reshape, slice_in_dim
 from xlamini.primitives.shape.concatenate import concatenate
 from xlamini.staging import LeafNames, name_of
 from xlamini.transforms.control_flow.carries import check_function
-from xlamini.transforms.scan.api import Loop, looped
+from xlamini.transforms.scan.api import LoopCall, looped
 from xlamini.transforms.scan.slices import slices_of
 from xlamini.transforms.vmap import vmap
 
@@ -46,7 +46,7 @@ def _one_by_one(f: Callable[[Any], Any], xs: Any) -> Any:
         return carry, f(x)
 
     body.__name__ = name_of(f)
-    return looped(Loop("map", body), (), xs)[1]
+    return looped(LoopCall("map", body), (), xs)[1]
 
 
 def _in_blocks(f: Callable[[Any], Any], leaves: Values, tree: Any, blocks: int, size: int) -> Any:

@@ -65,7 +65,7 @@ def _context_of(nonzero: Mask) -> tuple[Any, ...]:
     return nonzero, config.trace_context_key(), state.axes
 
 
-class Operands(list[Any]):
+class CallOperands(list[Any]):
     """The operands of a call, or what was traced for them, which live as long as the outermost trace."""
 
     __slots__ = ("__weakref__",)
@@ -165,15 +165,15 @@ def is_concrete(operands: Values) -> bool:
     return all(type(x) is not Tracer or x.builder.known for x in operands)
 
 
-def concrete_operands(operands: Values) -> weakref.ref[Operands] | None:
+def concrete_operands(operands: Values) -> weakref.ref[CallOperands] | None:
     return None if state.builder is None or not is_concrete(operands) else held_by_trace(operands)
 
 
-def held_by_trace(values: Values) -> weakref.ref[Operands]:
+def held_by_trace(values: Values) -> weakref.ref[CallOperands]:
     """A weak reference to values that live as long as the outermost trace."""
     builder: Any = state.builder
     while builder.parent is not None:
         builder = builder.parent
-    held = Operands(values)
+    held = CallOperands(values)
     builder.memo[id(held)] = held
     return weakref.ref(held)

@@ -28,7 +28,7 @@ R = TypeVar("R")
 Rule = TypeVar("Rule", bound=Callable[..., tuple[Any, Any]])
 
 
-class TracedCall(NamedTuple):
+class CustomCallTrace(NamedTuple):
     """One call, traced: the leaves of its arguments, and the tracers `closed` that its rules close over."""
 
     fun: Callable[..., Any]
@@ -84,7 +84,7 @@ class CustomFunction(Generic[P, R]):
         """The rules that the user has set."""
         raise NotImplementedError
 
-    def _bind(self, call: TracedCall) -> list[Any]:
+    def _bind(self, call: CustomCallTrace) -> list[Any]:
         """The call as an equation of the program being traced."""
         raise NotImplementedError
 
@@ -114,7 +114,7 @@ class CustomFunction(Generic[P, R]):
                 )
         return bound.args
 
-    def _traced(self, args: Values, rules: Values) -> TracedCall:
+    def _traced(self, args: Values, rules: Values) -> CustomCallTrace:
         """The function traced for these arguments; those at `nondiff_argnums` are passed to it as they are."""
         fun, name = self.fun, name_of(self.fun)
         taken = sorted({n % len(args) if n < 0 else n for n in self.nondiff_argnums})
@@ -129,7 +129,7 @@ class CustomFunction(Generic[P, R]):
         traced = trace(of_others, in_tree, avals, values, names, name, derivative_by=A_RULE, at_once=at_once)
         types = CallTypes(name, in_tree, avals, traced.out_tree, tuple(traced.jaxpr.out_avals), names)
         closed = closed_over(*rules, fixed)
-        return TracedCall(fun, leaves, traced, closed, CallSite(types, fixed, closed, leaves, traced))
+        return CustomCallTrace(fun, leaves, traced, closed, CallSite(types, fixed, closed, leaves, traced))
 
 
 def _is_known(*things: Any) -> bool:

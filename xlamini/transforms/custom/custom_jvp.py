@@ -26,7 +26,7 @@ from xlamini.primitives.base.elementwise import add_any
 from xlamini.staging import check_callable, name_of
 from xlamini.staging.trace.static_args import Names, Numbers
 from xlamini.transforms.custom.custom_call import RuledCall
-from xlamini.transforms.custom.custom_function import CustomFunction, P, R, Rule, TracedCall
+from xlamini.transforms.custom.custom_function import CustomCallTrace, CustomFunction, P, R, Rule
 from xlamini.transforms.custom.jvp_rule import BatchedJvp, JvpRule, UserJvp, batched_tangents
 from xlamini.transforms.custom.rule_contract import Contract, types_of
 from xlamini.transforms.custom.symbolic_zero import SymbolicZero, zero_tangent
@@ -97,7 +97,7 @@ class custom_jvp(CustomFunction[P, R]):
     def _rules(self) -> list[Any]:
         return [] if self.jvp is None else [self.jvp]
 
-    def _bind(self, call: TracedCall) -> list[Any]:
+    def _bind(self, call: CustomCallTrace) -> list[Any]:
         assert self.jvp is not None
         contract = Contract(self.what, self.jvp, call.site.types)
         rule = UserJvp(contract, self.symbolic_zeros, call.site)

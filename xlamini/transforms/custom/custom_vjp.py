@@ -17,7 +17,7 @@ from xlamini.staging.call.call_rules import Run
 from xlamini.staging.trace.static_args import Names, Numbers
 from xlamini.transforms.custom.accumulators import with_accumulators
 from xlamini.transforms.custom.custom_call import RuledCall, closed_over_both, closes_over, with_unread
-from xlamini.transforms.custom.custom_function import CustomFunction, P, R, Rule, TracedCall
+from xlamini.transforms.custom.custom_function import CustomCallTrace, CustomFunction, P, R, Rule
 from xlamini.transforms.custom.jvp_rule import BatchedJvp, UserJvp
 from xlamini.transforms.custom.linear_map import linear_map
 from xlamini.transforms.custom.rule_contract import Contract
@@ -116,7 +116,7 @@ class custom_vjp(CustomFunction[P, R]):
     def _rules(self) -> list[Any]:
         return [rule for rule in (self._vjp, self._jvp) if rule is not None]
 
-    def _bind(self, call: TracedCall) -> list[Any]:
+    def _bind(self, call: CustomCallTrace) -> list[Any]:
         vjp, types = self._vjp, call.site.types
         contract = None if self._jvp is None else Contract(self.what, self._jvp, types)
         forward = None if vjp is None else UserForward(vjp, call.site)

@@ -25,7 +25,7 @@ from xlamini.staging.call.call_rules import call_jvp, call_linearize
 from xlamini.transforms.control_flow.map import map as map_loop
 from xlamini.transforms.custom.closure_convert import captured_names
 from xlamini.transforms.custom.custom_call import RuledCall
-from xlamini.transforms.custom.custom_function import CustomFunction, TracedCall
+from xlamini.transforms.custom.custom_function import CustomCallTrace, CustomFunction
 from xlamini.transforms.custom.rule_contract import Contract
 from xlamini.transforms.custom.vmap_rule import JvpOfVmap, UserVmap, VmapRule
 
@@ -67,7 +67,7 @@ class custom_vmap(CustomFunction):
     def _rules(self) -> list[Any]:
         return [] if self.vmap_rule is None else [self.vmap_rule]
 
-    def _bind(self, call: TracedCall) -> list[Any]:
+    def _bind(self, call: CustomCallTrace) -> list[Any]:
         assert self.vmap_rule is not None
         types = call.site.types
         return custom_vmap_call_p.bind(

@@ -25,7 +25,7 @@ from xlamini.core.errors import JAXTypeError, UnexpectedTracerError
 from xlamini.core.program.ref_cells import RefEscaped
 from xlamini.core.sharding.facet import Sharding
 from xlamini.core.tracing.compile_time import is_part_of_eager_trace
-from xlamini.core.tracing.concretization import Unknown, value_of, values_together
+from xlamini.core.tracing.concretization import UnknownValue, value_of, values_together
 from xlamini.core.tracing.state import state
 from xlamini.core.tracing.tracer import active
 from xlamini.interpreters.batch import batched_aval
@@ -86,7 +86,7 @@ class LateBackward(BackwardRule):
         try:
             if is_concrete([*operands, *given(cts)]):
                 return self._called(operands, cts, values_together([*operands, *given(cts)]))
-        except Unknown:  # an effect is to be had first
+        except UnknownValue:  # an effect is to be had first
             pass
         except UnexpectedTracerError as leak:
             _take_value(leak)

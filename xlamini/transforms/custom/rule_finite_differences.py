@@ -13,7 +13,7 @@ from xlamini.core import (
     Jaxpr,
     ShapedArray,
     Tracer,
-    Unknown,
+    UnknownValue,
     Values,
     active,
     aval_of,
@@ -109,7 +109,7 @@ class Sample:
     def _value_of(self, x: Tracer) -> Any:
         try:
             return value_of(x)
-        except Unknown:
+        except UnknownValue:
             return random_like(self._rng, x.aval)
 
 

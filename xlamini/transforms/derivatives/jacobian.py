@@ -204,7 +204,7 @@ def _is_real(aval: ShapedArray) -> bool:
 def _by_columns(jaxpr: Jaxpr, nonzero: Mask, count: int, operands: Values) -> list[Any]:
     """The outputs of `jaxpr`, and the Jacobian blocks of the first `count`, by a jvp along every input coordinate."""
     lin = linearize(jaxpr, nonzero)
-    outs, residuals = lin.parted(operands, evaluate(lin.primal, operands))
+    outs, residuals = lin.split_outputs(operands, evaluate(lin.primal, operands))
     ins = lin.tangent.in_avals[lin.num_residuals :]
     columns, axis = _map_basis(lin.tangent, residuals, ins)
     blocks: list[Any] = []
@@ -221,7 +221,7 @@ def _by_columns(jaxpr: Jaxpr, nonzero: Mask, count: int, operands: Values) -> li
 def _by_rows(jaxpr: Jaxpr, nonzero: Mask, count: int, operands: Values) -> list[Any]:
     """The outputs of `jaxpr`, and the Jacobian blocks of the first `count`, by a vjp along every output coordinate."""
     lin = linearize(jaxpr, nonzero)
-    outs, residuals = lin.parted(operands, evaluate(lin.primal, operands))
+    outs, residuals = lin.split_outputs(operands, evaluate(lin.primal, operands))
     ins, out_avals = lin.tangent.in_avals[lin.num_residuals :], jaxpr.out_avals[:count]
     linear = (False,) * lin.num_residuals + (True,) * len(ins)
     nonzero_cts = tuple(i < count for i, nz in enumerate(lin.nonzero_out) if nz)

@@ -36,7 +36,7 @@ def evaluated(lin: Linearized, inputs: Values) -> tuple[list[Any], list[Any]]:
     if state.builder is None:
         # An input may be a residual. Copying it protects it from writes to the user's ndarray and fixes its dtype.
         inputs = [device_put_value(x, aval=aval_of(x)) if _is_mutable(x) else x for x in inputs]
-    return lin.parted(inputs, apply(lin.primal, inputs))
+    return lin.split_outputs(inputs, apply(lin.primal, inputs))
 
 
 def _is_mutable(x: Any) -> bool:

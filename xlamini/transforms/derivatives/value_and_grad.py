@@ -138,7 +138,7 @@ def _flat_gradient(jaxpr: Jaxpr, nonzero: Mask, operands: Values) -> list[Any]:
 def _with_gradient(jaxpr: Jaxpr, nonzero: Mask, operands: Values) -> list[Any]:
     """The outputs of `jaxpr`, and the gradient of the first one: the cotangents of its inputs for the cotangent 1."""
     lin = linearize(jaxpr, nonzero)
-    outs, residuals = lin.parted(operands, evaluate(lin.primal, operands))
+    outs, residuals = lin.split_outputs(operands, evaluate(lin.primal, operands))
     first, *others = map(cotangent_aval, jaxpr.out_avals)
     cts = [full(first, 1), *map(Zero, others)]
     return [*outs, *map(instantiated, pull_back(lin, residuals, cts))]

@@ -28,7 +28,7 @@ from xlamini.core.program.hi_types import fits
 from xlamini.core.wrapping import wraps
 from xlamini.interpreters.linearize import Linearized, linearize
 from xlamini.primitives import convert, instantiated
-from xlamini.primitives.placement.reshard import divided_as
+from xlamini.primitives.placement.reshard import reshard_as
 from xlamini.staging import LeafNames, Mask, avals_of, chosen, has_refs, name_of, rebuilt, transformed
 from xlamini.staging.trace.ref_arguments import OpenedRefs, is_ref_argument, pure
 from xlamini.transforms.derivatives.diff_args import DiffArgs, split_aux
@@ -128,7 +128,7 @@ def _vjp(fun: Callable[..., Any], primals: Values, has_aux: bool, saveable: Any,
     lin = linearize(traced.jaxpr, diff.nonzero(traced, in_nzs))
     outs, residuals = evaluated(lin, diff.operands(traced))
     out_tree, nonzero = treedef_children(traced.out_tree)[0], diff.with_tangents(in_nzs)
-    rule = Rule(lin, diff.tree, diff.avals, nonzero, out_tree, traced.jaxpr.out_avals, diff.fun_name)
+    rule = PullbackRule(lin, diff.tree, diff.avals, nonzero, out_tree, traced.jaxpr.out_avals, diff.fun_name)
     out, aux = diff.split(traced, outs)
     pullback = VJP(rule, residuals if saveable is True else rule.saveable(residuals, saveable))
     return (out, pullback, aux) if has_aux else (out, pullback)
@@ -147,7 +147,7 @@ def _of_values(fun: Callable[..., Any], has_aux: bool) -> Callable[..., Any]:
     return paired
 
 
-class Rule:
+class PullbackRule:
     """The static part of a pullback: the linear program, and the types of its inputs and outputs."""
 
     def __init__(
@@ -189,7 +189,7 @@ _VALUE = GradValue()
 class VJP:
     """A pullback: from the cotangent of the output to the cotangents of the primals. It is a pytree of residuals."""
 
-    def __init__(self, rule: Rule, residuals: Values):
+    def __init__(self, rule: PullbackRule, residuals: Values):
         self.rule, self.residuals = rule, list(residuals)
         self._args: list[Any] | None = None
 
@@ -312,7 +312,7 @@ def _run_pullback(
     return list(map(instantiated, pull_back(lin, operands[count:], cts, wanted)))
 
 
-def _check_cotangents(rule: Rule, out_ct: Any) -> list[Any]:
+def _check_cotangents(rule: PullbackRule, out_ct: Any) -> list[Any]:
     """The flat cotangents, with symbolic zeros for integer outputs; an error unless they fit the outputs."""
     leaves, tree = flatten(out_ct)
     names = LeafNames("cotangent", tree)
@@ -330,8 +330,10 @@ def _check_cotangents(rule: Rule, out_ct: Any) -> list[Any]:
                 + ("; they must be of one type" if expected.dtype == aval.dtype else _AN_INTEGER)
             )
         dense = ct if fits(actual, expected) else convert(ct, expected.dtype)
-        if expected.split is not None and (expected.split.unreduced or expected.split.reduced):
-            dense = divided_as(dense, expected.split)
+        if expected.explicit_sharding is not None and (
+            expected.explicit_sharding.unreduced or expected.explicit_sharding.reduced
+        ):
+            dense = reshard_as(dense, expected.explicit_sharding)
         checked.append(Zero(expected) if expected.dtype == float0 else dense)
     return checked
 

@@ -28,7 +28,7 @@ from xlamini.core import (
 from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.core.tracing.state import state
 from xlamini.interpreters.physical import is_extended, physical_aval
-from xlamini.primitives import convert, divided_as, in_space, wrap_p
+from xlamini.primitives import convert, in_space, reshard_as, wrap_p
 from xlamini.primitives.random.random_keys import unwrap_p
 from xlamini.runtime import Mesh
 from xlamini.runtime.files.file_format import Header
@@ -225,7 +225,7 @@ class Exported:
         mesh = explicit_mesh(given)
         shardings = _where_data(self._in_named_shardings, self.in_avals)
         splits = [split_over(self._module, s, mesh, aval_of(x).ndim) for s, x in zip(shardings, given, strict=True)]
-        return self._differentiable(*map(divided_as, given, splits))
+        return self._differentiable(*map(reshard_as, given, splits))
 
     def _run(self, *given: Any) -> tuple[Any, ...]:
         leaves = _with_float0(given, self.in_avals)

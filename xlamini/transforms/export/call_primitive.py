@@ -4,18 +4,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from xlamini.core import (
-    AbstractMesh,
-    Avals,
-    AvalSharding,
-    Axis,
-    Dims,
-    Params,
-    Primitive,
-    ShapedArray,
-    Values,
-    aval_of,
-)
+from xlamini.core import AbstractMesh, Avals, AvalSharding, Axis, Dims, Params, Primitive, ShapedArray, Values, aval_of
 from xlamini.core.sharding.facet import Sharding
 from xlamini.core.sharding.partial_sums import NO_SUMS, Sums
 from xlamini.core.sharding.propagation import Splits
@@ -100,7 +89,7 @@ class CallExported(Primitive):
 
 def explicit_mesh(operands: Values) -> AbstractMesh | None:
     """The mesh in the types of the operands, or else the current one; None if it has no explicit axes."""
-    splits = (aval_of(x).split for x in operands)
+    splits = (aval_of(x).explicit_sharding for x in operands)
     mesh = next((split.mesh for split in splits if split is not None), get_abstract_mesh())
     return mesh if mesh.explicit_axes else None
 

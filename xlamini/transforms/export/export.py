@@ -167,7 +167,7 @@ def _refuse_python(name: str) -> None:
 
 
 def _artifact(
-    stage: pipeline.Stage,
+    stage: pipeline.PipelineStage,
     name: str,
     platforms: tuple[str, ...],
     constants: Sequence[np.ndarray],
@@ -184,7 +184,7 @@ def _artifact(
 
     of_mesh = None if place.mesh is None else place
     several = place.mesh is not None and place.mesh.size > 1
-    options = pipeline.Options(name, tuple(Platform(p, several) for p in platforms))
+    options = pipeline.PipelineOptions(name, tuple(Platform(p, several) for p in platforms))
     jaxpr = pipeline.back(stage, options).jaxpr
     if len(platforms) == 1:
         module, callbacks, _ = lower_jaxpr(jaxpr, name, platforms[0], constants=constants, placement=of_mesh)

@@ -50,7 +50,7 @@ def mesh_of(call: TracedCall, asked: AskedShardings) -> AnyMesh | None:
 
 def _inner(call: TracedCall) -> list[NamedSharding]:
     """The shardings in a program and in the types of what it captures."""
-    types = [type_sharding(a.split) for a in call.trace.jaxpr.in_avals]
+    types = [type_sharding(a.explicit_sharding) for a in call.trace.jaxpr.in_avals]
     return [s for s in (*named_shardings_in(call.trace.jaxpr), *types) if _is_over_axes(s)]
 
 
@@ -112,7 +112,9 @@ def _of_type(aval: ShapedArray, mesh: Any) -> NamedSharding | None:
     """The sharding in the type of an output, if the mesh has explicit axes."""
     if not mesh.explicit_axes:
         return None
-    return type_sharding(aval.split) or NamedSharding(mesh.abstract_mesh, PartitionSpec(*[None] * aval.ndim))
+    return type_sharding(aval.explicit_sharding) or NamedSharding(
+        mesh.abstract_mesh, PartitionSpec(*[None] * aval.ndim)
+    )
 
 
 def without_devices(shardings: Shardings) -> Shardings:

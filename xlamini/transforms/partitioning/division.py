@@ -36,7 +36,7 @@ class Division(NamedTuple):
         ins, outs = ([s._to_xla_hlo_sharding(a.ndim) for s, a in zip(*pair, strict=True)] for pair in pairs)
         return module, ins, outs
 
-    def _asked(self, arg_shardings: Sequence[Any], result_shardings: Sequence[Any]) -> Answer:
+    def _asked(self, arg_shardings: Sequence[Any], result_shardings: Sequence[Any]) -> PartitionResult:
         """The user's answer for these shardings."""
         said, jaxpr = self.partitioning, self.jaxpr
         mesh = self.mesh.update_axis_types(dict.fromkeys(self.mesh.axis_names, AxisType.Auto))
@@ -52,7 +52,9 @@ class Division(NamedTuple):
         check_callable(f"custom_partitioning: lower_fn of {said.name}", lower_fn)
         if not isinstance(own, Mesh):
             raise TypeError(f"custom_partitioning: the partition function of {said.name} returned {own!r} for the mesh")
-        return Answer(own, lower_fn, self._flat("arg", ins, said.in_tree), self._flat("result", outs, said.out_tree))
+        return PartitionResult(
+            own, lower_fn, self._flat("arg", ins, said.in_tree), self._flat("result", outs, said.out_tree)
+        )
 
     def _flat(self, what: str, shardings: Any, tree: Any) -> list[Any]:
         name = f"{what}_shardings"
@@ -65,7 +67,7 @@ class Division(NamedTuple):
             )
         return flat
 
-    def _lowered(self, how: Answer) -> bytes:
+    def _lowered(self, how: PartitionResult) -> bytes:
         """The function for shards as a module, traced for the shapes of shards."""
         from xlamini.lowering.per_device import lower_per_device  # imports MLIR, which the program has imported
 
@@ -83,7 +85,7 @@ class Division(NamedTuple):
         return lower_per_device(traced.jaxpr, self.partitioning.name, self.platform, how.mesh, constants)
 
 
-class Answer(NamedTuple):
+class PartitionResult(NamedTuple):
     """What the user's function returned, with flat shardings."""
 
     mesh: Mesh
@@ -107,7 +109,7 @@ def _shards(avals: Sequence[Any], shardings: Sequence[Any]) -> list[Any]:
     return [a.update(shape=s.shard_shape(a.shape), vma=frozenset()) for a, s in zip(avals, shardings, strict=True)]
 
 
-def _traced(how: Answer, partitioning: Partitioning, avals: Sequence[Any]) -> Trace:
+def _traced(how: PartitionResult, partitioning: Partitioning, avals: Sequence[Any]) -> Trace:
     """The trace of the function for shards, whose collectives may name all axes of the mesh."""
     axes = frozenset(how.mesh.axis_names)
 

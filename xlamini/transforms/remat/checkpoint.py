@@ -48,7 +48,7 @@ from xlamini.staging.trace.static_args import Names, Numbers, Selected, take_out
 from xlamini.staging.trace.trace_cache import equal_in_trace
 from xlamini.staging.trace.tracing import trace
 from xlamini.transforms.remat.policies import Policy, check_policy
-from xlamini.transforms.remat.recompute import Cut, cut
+from xlamini.transforms.remat.recompute import ForwardAndRecompute, cut
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -64,7 +64,7 @@ class CheckpointOptions(TypedDict, total=False):
     concrete: bool
 
 
-class Options(NamedTuple):
+class RematOptions(NamedTuple):
     """The options of a `checkpoint` call, checked."""
 
     static: Selected
@@ -108,7 +108,7 @@ def checkpoint(
     static = Selected("static", fun, static_argnums, static_argnames, "checkpoint")
     if policy is not None:
         check_policy("checkpoint", policy)
-    checked = Options(static, prevent_cse, policy)
+    checked = RematOptions(static, prevent_cse, policy)
 
     @api_boundary
     @wraps(fun)
@@ -119,7 +119,7 @@ def checkpoint(
 
 
 def _threading(
-    cells: Cells, fun: Callable[..., Any], options: Options, args: Values, kwargs: dict[str, Any]
+    cells: Cells, fun: Callable[..., Any], options: RematOptions, args: Values, kwargs: dict[str, Any]
 ) -> Any:
     """The call with the refs that `fun` reads or writes threaded through it as values."""
     guards = options.prevent_cse if isinstance(options.prevent_cse, bool) else (True, *options.prevent_cse)
@@ -129,7 +129,7 @@ def _threading(
     return out
 
 
-def _call(fun: Callable[..., Any], options: Options, args: Values, kwargs: dict[str, Any]) -> Any:
+def _call(fun: Callable[..., Any], options: RematOptions, args: Values, kwargs: dict[str, Any]) -> Any:
     """Trace `fun` and bind the primitive; every call traces, because the closure of `fun` may have changed."""
     statics, dynamic, keywords = take_out(options.static, args, kwargs)
     leaves, tree = flatten_call((tuple(dynamic), keywords))
@@ -244,7 +244,7 @@ class Checkpoint(Call):
         return dict(sorted(params.items()))
 
     def _in_two(
-        self, parts: Cut, known: Sequence[Any], own: Sequence[Any], params: Params
+        self, parts: ForwardAndRecompute, known: Sequence[Any], own: Sequence[Any], params: Params
     ) -> tuple[list[Any], list[Any]]:
         """The outputs of both programs. The first one runs inline unless it is a recomputation itself."""
         if log_checkpoint_residuals.value:
@@ -264,7 +264,7 @@ class Checkpoint(Call):
 checkpoint_p = Checkpoint()
 
 
-def _log(parts: Cut) -> None:
+def _log(parts: ForwardAndRecompute) -> None:
     """Log what a checkpoint stores for the backward pass: values that it computed, and its inputs."""
     types = [aval.str_short() for aval in parts.second.in_avals[: len(parts.sources)]]
     computed, inputs = types[: parts.saved], types[parts.saved :]

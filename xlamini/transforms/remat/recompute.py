@@ -23,7 +23,7 @@ from xlamini.transforms.remat.policies import Policy
 from xlamini.transforms.remat.saving import Saved, Saving, saving
 
 
-class Cut(NamedTuple):
+class ForwardAndRecompute(NamedTuple):
     """`first` returns `count` outputs and then the saved values; `second` takes the stored values first.
 
     Stored values are the `saved` values that `first` computes, followed by inputs of `first`. `sources` are their
@@ -42,7 +42,9 @@ class Cut(NamedTuple):
 
 
 @rewrite
-def cut(first: Jaxpr, second: Jaxpr, count: int, sources: tuple[int, ...], policy: Policy | None) -> Cut:
+def cut(
+    first: Jaxpr, second: Jaxpr, count: int, sources: tuple[int, ...], policy: Policy | None
+) -> ForwardAndRecompute:
     """Rewrite both programs; `first` has `count` outputs, and `sources` are the positions of the residuals."""
     opened = saving(first, policy)
     recomputing, used = _recomputing(opened, sources, second)
@@ -53,7 +55,7 @@ def cut(first: Jaxpr, second: Jaxpr, count: int, sources: tuple[int, ...], polic
     new = [v for v in stored if v not in outputs]
     pruned, _ = dce(whole.replace(outvars=[*outputs, *new]), (True,) * (count + len(new)), True)
     places = {v: i for i, v in reversed(list(enumerate([*pruned.invars, *pruned.outvars])))}
-    return Cut(pruned, recomputing, count, len(saved), tuple(places[v] for v in (*stored, *inputs)))
+    return ForwardAndRecompute(pruned, recomputing, count, len(saved), tuple(places[v] for v in (*stored, *inputs)))
 
 
 def _returning(first: Jaxpr, count: int, saved: Sequence[Saved]) -> Jaxpr:

@@ -110,10 +110,10 @@ def scan(
     check_function("scan", "f", f)
     if not isinstance(reverse, bool | np.bool_ | int):
         raise TypeError(f"scan: reverse must be True or False, got {reverse!r} of type {type(reverse).__name__}")
-    return looped(Loop("scan", f, bool(reverse), unroll), init, xs, length)
+    return looped(LoopCall("scan", f, bool(reverse), unroll), init, xs, length)
 
 
-class Loop(NamedTuple):
+class LoopCall(NamedTuple):
     """The body function of a loop and its options; `what` is the API name, for error messages."""
 
     what: str
@@ -122,7 +122,7 @@ class Loop(NamedTuple):
     unroll: Any = 1
 
 
-def looped(loop: Loop, init: Any, xs: Any, length: Any = None) -> tuple[Any, Any]:
+def looped(loop: LoopCall, init: Any, xs: Any, length: Any = None) -> tuple[Any, Any]:
     """The last carry and the stacked results; refs that the function writes are threaded through the carry.
 
     A ref in `xs` is sliced like an array: each iteration has a ref of its slice.
@@ -143,7 +143,7 @@ def looped(loop: Loop, init: Any, xs: Any, length: Any = None) -> tuple[Any, Any
     return last, ys
 
 
-def _threading(cells: Cells, loop: Loop, init: Any, xs: Any, length: Any) -> tuple[Any, Any]:
+def _threading(cells: Cells, loop: LoopCall, init: Any, xs: Any, length: Any) -> tuple[Any, Any]:
     pure = threaded(loop.f, cells)
 
     def body(carry: Any, x: Any) -> Any:
@@ -157,7 +157,7 @@ def _threading(cells: Cells, loop: Loop, init: Any, xs: Any, length: Any) -> tup
     return last, ys
 
 
-def _run(loop: Loop, init: Any, xs: Any, length: Any) -> tuple[Any, Any]:
+def _run(loop: LoopCall, init: Any, xs: Any, length: Any) -> tuple[Any, Any]:
     leaves, xs_tree = flatten_from_user(xs)
     leaves = unsharded(loop.what, leaves, LeafNames("xs", xs_tree))
     slices, length = slices_of(loop.what, leaves, LeafNames("xs", xs_tree), length)
@@ -214,7 +214,7 @@ def _array(x: Any) -> Any:
     return x if hasattr(x, "aval") else device_put_value(x, aval=aval_of(x))
 
 
-def _pair(loop: Loop, out: Any) -> tuple[Any, Any]:
+def _pair(loop: LoopCall, out: Any) -> tuple[Any, Any]:
     if isinstance(out, tuple | list) and len(out) == 2:
         return out[0], out[1]
     shown = f"a {type(out).__name__} of {len(out)}" if isinstance(out, tuple | list) else _described(out)
@@ -230,7 +230,7 @@ def _described(out: Any) -> str:
     return f"a {type(out).__name__}" if out is not None else "None"
 
 
-def _unroll_factor(loop: Loop, length: int) -> int:
+def _unroll_factor(loop: LoopCall, length: int) -> int:
     """The unroll factor; 0 unrolls the whole loop."""
     unroll = loop.unroll
     if isinstance(unroll, bool):
@@ -249,7 +249,7 @@ def _rows(leaves: Values, length: int) -> list[list[Any]]:
     return [[index_in_dim(x, i, keepdims=False) for x in leaves] for i in range(length)]
 
 
-def _in_python(loop: Loop, init: Any, rows: Sequence[Any]) -> tuple[Any, Any]:
+def _in_python(loop: LoopCall, init: Any, rows: Sequence[Any]) -> tuple[Any, Any]:
     carry, ys = device_put(init), []
     for x in reversed(rows) if loop.reverse else rows:
         carry, y = _pair(loop, loop.f(carry, x))

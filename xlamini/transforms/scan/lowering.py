@@ -23,7 +23,7 @@ _BOOL = ShapedArray((), np.dtype(bool))
 _COUNT = ShapedArray((), np.dtype(np.int32))
 
 
-class Steps(NamedTuple):
+class ScanSteps(NamedTuple):
     """The iterations of a scan: trip count, direction, and how many form a block (0: all)."""
 
     length: int
@@ -40,7 +40,7 @@ class Steps(NamedTuple):
 class Lowering:
     """The lowering of one scan; `operands` are the consts, the carry and the xs."""
 
-    def __init__(self, ctx: Context, jaxpr: Jaxpr, operands: Any, steps: Steps):
+    def __init__(self, ctx: Context, jaxpr: Jaxpr, operands: Any, steps: ScanSteps):
         self.ctx, self.jaxpr, self.operands, self.steps = ctx, jaxpr, operands, steps
         self.count = len(operands.carry)
         self.x_avals = jaxpr.in_avals[len(jaxpr.invars) - len(operands.xs) :]
@@ -97,7 +97,7 @@ class Lowering:
         return [*after[: self.count], *updated]
 
 
-def _start(ctx: Context, i: Value, steps: Steps) -> Value:
+def _start(ctx: Context, i: Value, steps: ScanSteps) -> Value:
     """The index of the first slice of the block that begins with iteration i."""
     if not steps.reverse:
         return i

@@ -30,9 +30,9 @@ from xlamini.primitives import expand_dims, index_in_dim, instantiated, move_bat
 from xlamini.primitives.shape.concatenate import concatenate
 from xlamini.staging import HigherOrder, Mask, chosen, given, inverse, merged, nonzero_of, with_none, with_zeros
 from xlamini.staging.call.higher_order import plain_types
-from xlamini.transforms.scan.lowering import Lowering, Steps
+from xlamini.transforms.scan.lowering import Lowering, ScanSteps
 from xlamini.transforms.scan.residuals import SplitBody, linearize_body, partial_eval_body
-from xlamini.transforms.scan.rules import Parts, batch_body, jvp_body, live_masks, parts, stack_of, transpose_body
+from xlamini.transforms.scan.rules import ScanParts, batch_body, jvp_body, live_masks, parts, stack_of, transpose_body
 from xlamini.transforms.while_loop.rules import prune
 
 
@@ -72,7 +72,7 @@ class Scan(HigherOrder):
 
     def transpose(self, cts: Values, *operands: Any, **params: Any) -> Values:
         values = _parts(operands, params)
-        linear = Parts(*([*map(is_linear, part)] for part in values))
+        linear = ScanParts(*([*map(is_linear, part)] for part in values))
         if not all(linear.carry):
             return self._transpose_linear_part(cts, values, linear, params)
         count, consts, xs = len(values.carry), tuple(linear.consts), tuple(linear.xs)
@@ -80,7 +80,7 @@ class Scan(HigherOrder):
         sums = [zeros(cotangent_aval(x.aval)) for x in chosen(chosen(values.consts, consts), back.consts)]
         carry = [*sums, *map(instantiated, chosen(cts[:count], back.carry))]
         residuals = [chosen(part, inverse(mask)) for part, mask in ((values.consts, consts), (values.xs, xs))]
-        operands_back = Parts(residuals[0], carry, [*given(cts[count:]), *residuals[1]])
+        operands_back = ScanParts(residuals[0], carry, [*given(cts[count:]), *residuals[1]])
         outs = self._scan(back.body, operands_back, {**params, "reverse": not params["reverse"]})
         cts_in = parts(outs, len(sums), sum(back.carry))
         of_consts, of_xs = with_none(back.consts, cts_in.consts), with_none(back.xs, cts_in.xs)
@@ -90,7 +90,7 @@ class Scan(HigherOrder):
         values, at = _parts(operands, params), _parts(dims, params)
         consts, carry, xs = (tuple(d is not None for d in part) for part in at)
         made = batch_body(params["jaxpr"], axis, consts, carry, xs)
-        moved = Parts(
+        moved = ScanParts(
             [_moved(axis, x, d, 0) for x, d in zip(values.consts, at.consts, strict=True)],
             [
                 move_batch_dim(x, axis.size, d, 0) if marked else x
@@ -161,19 +161,19 @@ class Scan(HigherOrder):
         number = params["num_consts"] + len(body.consts)
         return [*body.consts, *operands], {**params, "jaxpr": close_over(body), "num_consts": number}
 
-    def _scan(self, body: Jaxpr, operands: Parts, params: Params) -> list[Any]:
+    def _scan(self, body: Jaxpr, operands: ScanParts, params: Params) -> list[Any]:
         """Bind a scan of this body; the other params are copied."""
         return self.bind(*operands.flat(), **_with(params, body, operands))
 
-    def _run_first(self, split: SplitBody, operands: Parts, params: Params) -> tuple[list[Any], Parts]:
+    def _run_first(self, split: SplitBody, operands: ScanParts, params: Params) -> tuple[list[Any], ScanParts]:
         """The results of a scan of the first body, and the residuals as operands for a scan of the second."""
         consts, const_residuals = split.hoisted(operands.consts)
         results = self._scan(split.first, operands._replace(consts=consts), params)
         stacked = split.stacked_residuals(operands.xs, results[len(operands.carry) :])
-        return results, Parts(const_residuals, [], stacked)
+        return results, ScanParts(const_residuals, [], stacked)
 
     def _transpose_linear_part(
-        self, cts: Values, values: Parts, linear: Parts, params: Params
+        self, cts: Values, values: ScanParts, linear: ScanParts, params: Params
     ) -> list[Any]:
         """The transpose of a scan that is linear in some carries only; a first scan computes the other carries."""
         partial = partial_eval_body(params["jaxpr"], *map(tuple, linear))
@@ -183,19 +183,19 @@ class Scan(HigherOrder):
         of_second = _with(params, partial.split.second, second)
         cts_in = self.transpose(chosen(cts, partial.unknown_out), *second.flat(), **of_second)
         of_own = parts(cts_in, of_second["num_consts"], of_second["num_carry"])
-        unknown = Parts(of_own.consts[len(residuals.consts) :], of_own.carry, of_own.xs[len(residuals.xs) :])
-        every = Parts(*map(with_none, partial.unknown, unknown)).flat()
+        unknown = ScanParts(of_own.consts[len(residuals.consts) :], of_own.carry, of_own.xs[len(residuals.xs) :])
+        every = ScanParts(*map(with_none, partial.unknown, unknown)).flat()
         return [ct if is_lin else None for ct, is_lin in zip(every, linear.flat(), strict=True)]
 
 
 scan_p = Scan()
 
 
-def _steps(params: Params) -> Steps:
-    return Steps(params["length"], params["reverse"], params["unroll"])
+def _steps(params: Params) -> ScanSteps:
+    return ScanSteps(params["length"], params["reverse"], params["unroll"])
 
 
-def _parts(values: Values, params: Params) -> Parts:
+def _parts(values: Values, params: Params) -> ScanParts:
     return parts(values, params["num_consts"], params["num_carry"])
 
 
@@ -208,14 +208,14 @@ def _stacked(rows: Sequence[Any]) -> Any:
     return concatenate([expand_dims(row, (0,)) for row in rows], 0)
 
 
-def _with(params: Params, body: Jaxpr, operands: Parts) -> dict[str, Any]:
+def _with(params: Params, body: Jaxpr, operands: ScanParts) -> dict[str, Any]:
     return {**params, "jaxpr": body, "num_carry": len(operands.carry), "num_consts": len(operands.consts)}
 
 
-def _initial_tangents(tangents: Parts, nonzero: Mask) -> Parts:
+def _initial_tangents(tangents: ScanParts, nonzero: Mask) -> ScanParts:
     """The tangent operands of a scan; the tangents of the carries in `nonzero` are instantiated."""
     carry = list(map(instantiated, chosen(tangents.carry, nonzero)))
-    return Parts(given(tangents.consts), carry, given(tangents.xs))
+    return ScanParts(given(tangents.consts), carry, given(tangents.xs))
 
 
 def _out_avals(jaxpr: Jaxpr, length: int, num_carry: int) -> list[ShapedArray]:

@@ -19,7 +19,7 @@ from xlamini.interpreters.residuals import Halves, narrow_residuals
 from xlamini.staging import Mask, chosen, inverse
 from xlamini.staging.call.higher_order import until_stable
 from xlamini.transforms.control_flow.carries import with_outputs_of
-from xlamini.transforms.scan.rules import Parts, parts
+from xlamini.transforms.scan.rules import ScanParts, parts
 
 
 class Counts(NamedTuple):
@@ -85,16 +85,16 @@ class PartialEvalBody(NamedTuple):
     """The known and unknown bodies, and masks of the unknown inputs and outputs."""
 
     split: SplitBody
-    unknown: Parts
+    unknown: ScanParts
     unknown_out: Mask
 
-    def known_operands(self, operands: Parts) -> Parts:
+    def known_operands(self, operands: ScanParts) -> ScanParts:
         """The operands of the known scan."""
-        return Parts(*(chosen(part, inverse(mask)) for part, mask in zip(operands, self.unknown, strict=True)))
+        return ScanParts(*(chosen(part, inverse(mask)) for part, mask in zip(operands, self.unknown, strict=True)))
 
-    def unknown_operands(self, operands: Parts) -> Parts:
+    def unknown_operands(self, operands: ScanParts) -> ScanParts:
         """The operands of the unknown scan, without the residuals."""
-        return Parts(*map(chosen, operands, self.unknown))
+        return ScanParts(*map(chosen, operands, self.unknown))
 
 
 def partial_eval_body(body: Jaxpr, consts: Mask, carry: Mask, xs: Mask) -> PartialEvalBody:
@@ -107,7 +107,7 @@ def partial_eval_body(body: Jaxpr, consts: Mask, carry: Mask, xs: Mask) -> Parti
     outs = len(partial.unknown_out) - sum(partial.unknown_out)
     counts = Counts(len(consts) - sum(consts), len(carry) - sum(of_carry), outs, sum(consts), sum(of_carry))
     split = split_body(partial.known, partial.unknown, partial.sources, counts)
-    return PartialEvalBody(split, Parts(list(consts), list(of_carry), list(xs)), partial.unknown_out)
+    return PartialEvalBody(split, ScanParts(list(consts), list(of_carry), list(xs)), partial.unknown_out)
 
 
 @rewrite
@@ -188,7 +188,7 @@ def _reorder_inputs(second: Jaxpr, in_slices: Sequence[bool], counts: Counts) ->
     fixed = [v for v, in_slice in zip(residuals, in_slices, strict=True) if not in_slice]
     slices = [v for v, in_slice in zip(residuals, in_slices, strict=True) if in_slice]
     of_own = parts(own, counts.own_consts, counts.own_carry)
-    return _in_types(second.replace(invars=Parts(fixed, [], slices).then(of_own).flat()), of_own.carry)
+    return _in_types(second.replace(invars=ScanParts(fixed, [], slices).then(of_own).flat()), of_own.carry)
 
 
 def _in_types(jaxpr: Jaxpr, carry: Sequence[Atom]) -> Jaxpr:

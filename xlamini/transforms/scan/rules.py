@@ -22,7 +22,7 @@ from xlamini.staging.call.higher_order import tangents_of, until_stable
 from xlamini.transforms.control_flow.carries import with_outputs_of
 
 
-class Parts(NamedTuple):
+class ScanParts(NamedTuple):
     """The operands of a scan, or one attribute of each operand (a tangent, a mask), by role."""
 
     consts: list[Any]
@@ -32,14 +32,14 @@ class Parts(NamedTuple):
     def flat(self) -> tuple[Any, ...]:
         return *self.consts, *self.carry, *self.xs
 
-    def then(self, own: Parts) -> Parts:
+    def then(self, own: ScanParts) -> ScanParts:
         """Concatenate field by field: consts, carry, xs."""
-        return Parts(*([*first, *second] for first, second in zip(self, own, strict=True)))
+        return ScanParts(*([*first, *second] for first, second in zip(self, own, strict=True)))
 
 
-def parts(values: Values, num_consts: int, num_carry: int) -> Parts:
+def parts(values: Values, num_consts: int, num_carry: int) -> ScanParts:
     start = num_consts + num_carry
-    return Parts(list(values[:num_consts]), list(values[num_consts:start]), list(values[start:]))
+    return ScanParts(list(values[:num_consts]), list(values[num_consts:start]), list(values[start:]))
 
 
 def stack_of(aval: ShapedArray, length: int) -> ShapedArray:
@@ -98,7 +98,7 @@ def transpose_body(
     linear = (*consts, *(True,) * num_carry, *xs)
     before, after = (False,) * sum(consts), (False,) * sum(xs)
 
-    def backward(marked: Mask) -> tuple[Jaxpr, Parts]:
+    def backward(marked: Mask) -> tuple[Jaxpr, ScanParts]:
         made, nonzero = transpose(body, linear, (*marked, *ys_cts), (*before, *marked, *after))
         return made, parts(nonzero, len(before), num_carry)
 

@@ -10,7 +10,7 @@ from xlamini.core.errors import ShardingTypeError
 from xlamini.core.flags.config import strict_sharding
 from xlamini.core.program.hi_types import HiAval
 from xlamini.core.sharding.propagation import warn_of_open_split
-from xlamini.primitives import divided_as
+from xlamini.primitives import reshard_as
 from xlamini.staging import checked_avals
 
 
@@ -50,8 +50,8 @@ def unsharded(what: str, leaves: Values, names: Sequence[str]) -> list[Any]:
 
 
 def _is_sharded(x: Any) -> bool:
-    split = getattr(getattr(x, "aval", None), "split", None)
-    return split is not None and bool(split.entries) and bool(split.entries[0])
+    sharding = getattr(getattr(x, "aval", None), "explicit_sharding", None)
+    return sharding is not None and bool(sharding.entries) and bool(sharding.entries[0])
 
 
 def _unsharded(what: str, x: Any, name: str) -> Any:
@@ -62,7 +62,7 @@ def _unsharded(what: str, x: Any, name: str) -> Any:
     if strict_sharding.value:
         raise ShardingTypeError(problem)
     warn_of_open_split(f"{problem}, which happens here")
-    return divided_as(x, x.aval.split.with_entries(((), *x.aval.split.entries[1:])))
+    return reshard_as(x, x.aval.explicit_sharding.with_entries(((), *x.aval.explicit_sharding.entries[1:])))
 
 
 def _length(what: str, length: Any) -> int | None:

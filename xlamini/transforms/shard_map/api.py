@@ -22,7 +22,7 @@ from xlamini.core.errors import ShardingTypeError
 from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.core.sharding.partial_sums import sums_of
 from xlamini.core.wrapping import wraps
-from xlamini.primitives import divided_as
+from xlamini.primitives import reshard_as
 from xlamini.primitives.collectives.varying import varying_along
 from xlamini.runtime import ArrayImpl, Mesh, NamedSharding, device_put_value
 from xlamini.runtime.meshes.current_mesh import get_abstract_mesh, get_mesh
@@ -131,7 +131,7 @@ def _mapped(
     return on_each(f, operands, ins, outs_of, params)
 
 
-class Operands(NamedTuple):
+class ShardMapArguments(NamedTuple):
     """The flat arguments of a call, with their names and the function's name for error messages."""
 
     leaves: Values
@@ -141,17 +141,17 @@ class Operands(NamedTuple):
     fun_name: str
 
 
-def operands_of(f: Callable[..., Any], args: Values) -> Operands:
+def operands_of(f: Callable[..., Any], args: Values) -> ShardMapArguments:
     """The flat positional arguments of a call; an error for one that is no array, or has no value."""
     leaves, tree = flatten_from_user((args, {}))
     names, fun_name = ArgNames(f, tree), name_of(f)
     avals = checked_avals(leaves, names, fun_name)
-    return Operands(leaves, tree, names, avals, fun_name)
+    return ShardMapArguments(leaves, tree, names, avals, fun_name)
 
 
 def on_each(
     f: Callable[..., Any],
-    operands: Operands,
+    operands: ShardMapArguments,
     ins: Sequence[PartitionSpec],
     outs_of: Callable[[Trace], Sequence[PartitionSpec]],
     params: Params,
@@ -162,7 +162,7 @@ def on_each(
     for i, (spec, aval) in enumerate(zip(ins, avals, strict=True)):
         check_spec_of(spec, aval, f"the argument {names[i]!r}")
     places = [placed_for(aval, mesh, params["manual"], spec) for aval, spec in zip(avals, ins, strict=True)]
-    leaves = list(map(divided_as, leaves, places))
+    leaves = list(map(reshard_as, leaves, places))
     placed = [aval.with_sharding(split) for aval, split in zip(avals, places, strict=True)]
     parts = [_part(aval, spec, params, names[i]) for i, (aval, spec) in enumerate(zip(placed, ins, strict=True))]
     traced = _traced(showing_values(f, leaves, ins, params), tree, parts, names, name, params)

@@ -6,7 +6,7 @@ from typing import Any
 
 from xlamini.core import Jaxpr, Params, PartitionSpec, Values
 from xlamini.interpreters.check import Errors, check
-from xlamini.interpreters.error_values import Loop, of_turns
+from xlamini.interpreters.error_values import ErrorLoop, of_turns
 from xlamini.transforms.shard_map.manual_axes import manual_axes
 from xlamini.transforms.shard_map.primitive import raised
 
@@ -26,4 +26,4 @@ def checked_shards(
     if total == count:
         return found, made.error
     each = made.error.rebuilt(found[count:])
-    return found[:count], of_turns(each).within(Loop("device", tuple((name, mesh.shape[name]) for name in axes)))
+    return found[:count], of_turns(each).within(ErrorLoop("device", tuple((name, mesh.shape[name]) for name in axes)))

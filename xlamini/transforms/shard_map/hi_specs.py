@@ -75,7 +75,7 @@ def _check_parts(method: str, before: HiAval, after: ShapedArray, spec: Any, of_
         )
 
 
-def spread(specs: Sequence[Any], counts: Sequence[int]) -> tuple[PartitionSpec, ...]:
+def repeat_specs(specs: Sequence[Any], counts: Sequence[int]) -> tuple[PartitionSpec, ...]:
     """The specs of the arrays of some values, `counts[i]` of value i."""
     pairs = zip(specs, counts, strict=True)
     return tuple(lo for spec, count in pairs for lo in (lo_specs(spec) if is_hi_spec(spec) else [spec] * count))

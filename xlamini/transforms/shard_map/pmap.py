@@ -18,10 +18,10 @@ from xlamini.primitives import expand_dims, squeeze
 from xlamini.runtime import Device, Mesh
 from xlamini.runtime.devices.platforms import devices as all_devices, local_devices, process_index
 from xlamini.staging import ArgNames, avals_of, check_callable, name_of, replaced
-from xlamini.staging.run.jit.jit_by_structure import jit_anew
+from xlamini.staging.run.jit.jit_by_structure import jit_by_structure
 from xlamini.staging.trace.static_args import Selected
 from xlamini.transforms.axes import axis_leaves
-from xlamini.transforms.shard_map.api import Operands, checked_mesh, on_each
+from xlamini.transforms.shard_map.api import ShardMapArguments, checked_mesh, on_each
 from xlamini.transforms.shard_map.pmap_processes import entries_here, to_all, to_each
 from xlamini.transforms.shard_map.refs import refuse_refs
 from xlamini.transforms.vmap import mapped_size
@@ -76,11 +76,11 @@ def pmap(
     static = Selected("static_broadcasted", fun, _numbers(static_broadcasted_argnums), None, "pmap")
     name = _UNNAMED if axis_name is None else axis_name
     over = None if devices is None else tuple(devices)
-    mapping = Mapping(fun, name, in_axes, out_axes, static.nums, over, backend, axis_size)
+    mapping = PmapArguments(fun, name, in_axes, out_axes, static.nums, over, backend, axis_size)
     return _compiled(mapping, _numbers(donate_argnums), _ByAllProcesses(mapping, _numbers(donate_argnums)))
 
 
-class Mapping(NamedTuple):
+class PmapArguments(NamedTuple):
     """The arguments of one `pmap` call."""
 
     fun: Callable[..., Any]
@@ -93,15 +93,15 @@ class Mapping(NamedTuple):
     axis_size: int | None
 
 
-def _compiled(mapping: Mapping, donate: Any, instead: Callable[[], Any] = lambda: None) -> Any:
+def _compiled(mapping: PmapArguments, donate: Any, instead: Callable[[], Any] = lambda: None) -> Any:
     mapped = wraps(mapping.fun)(functools.partial(_mapped, mapping))
-    return jit_anew(mapped, mapping.static, donate, instead)
+    return jit_by_structure(mapped, mapping.static, donate, instead)
 
 
 class _ByAllProcesses:
     """The call of a mapped function in a group of processes, if its devices are not those of this process alone."""
 
-    def __init__(self, mapping: Mapping, donate: Any):
+    def __init__(self, mapping: PmapArguments, donate: Any):
         self.mapping, self.donate = mapping, donate
         self.compiled: Any = None
 
@@ -129,7 +129,7 @@ class _ByAllProcesses:
 class _Call:
     """The arguments of one call: the operands, and the dimension along which each is mapped."""
 
-    def __init__(self, mapping: Mapping, args: Values, kwargs: dict[str, Any]):
+    def __init__(self, mapping: PmapArguments, args: Values, kwargs: dict[str, Any]):
         self.mapping, self.args, self.fun_name = mapping, args, name_of(mapping.fun)
         static = {n % len(args) for n in mapping.static if n < len(args)}
         self.dynamic = [i for i in range(len(args)) if i not in static]
@@ -138,7 +138,7 @@ class _Call:
         leaves, tree = flatten_from_user((given, kwargs))
         names = ArgNames(mapping.fun, tree, self.dynamic)
         avals = avals_of(leaves, names, self.fun_name)
-        self.operands = Operands(leaves, tree, names, avals, self.fun_name)
+        self.operands = ShardMapArguments(leaves, tree, names, avals, self.fun_name)
         in_axes = _of_dynamic(mapping.in_axes, self.dynamic, len(args))
         self.dims = axis_leaves("in_axes", in_axes, structure(given), kwargs, avals, names, self.fun_name, "pmap")
 
@@ -160,7 +160,7 @@ def _numbers(given: int | Iterable[int]) -> Any:
     return given if isinstance(given, int) else tuple(given)
 
 
-def _mapped(mapping: Mapping, *args: Any, **kwargs: Any) -> Any:
+def _mapped(mapping: PmapArguments, *args: Any, **kwargs: Any) -> Any:
     call = _Call(mapping, args, kwargs)
     devices = np.array(_devices(mapping, call.size(), call.fun_name))
     mesh = checked_mesh("pmap", Mesh(devices, (mapping.axis_name,)), call.fun_name)
@@ -178,7 +178,7 @@ def _of_dynamic(in_axes: Any, dynamic: Sequence[int], count: int) -> Any:
     return in_axes
 
 
-def _devices(mapping: Mapping, size: int, fun_name: str) -> Sequence[Device]:
+def _devices(mapping: PmapArguments, size: int, fun_name: str) -> Sequence[Device]:
     """One device for each entry; ShardingError if there are fewer devices."""
     known = mapping.devices or local_devices(backend=mapping.backend)
     if size <= len(known):
@@ -190,18 +190,18 @@ def _devices(mapping: Mapping, size: int, fun_name: str) -> Sequence[Device]:
     )
 
 
-def _out_dims(mapping: Mapping, avals: Avals, tree: Any) -> Sequence[Dim]:
+def _out_dims(mapping: PmapArguments, avals: Avals, tree: Any) -> Sequence[Dim]:
     return axis_leaves("out_axes", mapping.out_axes, tree, None, avals, None, name_of(mapping.fun), "pmap")
 
 
-def _spec(mapping: Mapping, dim: Dim) -> PartitionSpec:
+def _spec(mapping: PmapArguments, dim: Dim) -> PartitionSpec:
     return PartitionSpec() if dim is None else PartitionSpec(*[None] * dim, mapping.axis_name)
 
 
 class _Inside:
     """The per-device function: it squeezes the mapped axis of inputs, expands outputs, and records their specs."""
 
-    def __init__(self, mapping: Mapping, args: Values, dynamic: Sequence[int], dims: Sequence[Dim]):
+    def __init__(self, mapping: PmapArguments, args: Values, dynamic: Sequence[int], dims: Sequence[Dim]):
         self.mapping, self.args, self.dynamic, self.dims = mapping, args, dynamic, dims
         self.out_specs: list[PartitionSpec] = []
 

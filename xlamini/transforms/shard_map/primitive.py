@@ -48,7 +48,7 @@ from xlamini.runtime import NamedSharding
 from xlamini.runtime.meshes.mesh import AnyMesh
 from xlamini.staging import HigherOrder, chosen, given, inverse, merged, nonzero_of, with_none, with_zeros
 from xlamini.staging.call.higher_order import axes_inside
-from xlamini.transforms.shard_map.hi_specs import spread
+from xlamini.transforms.shard_map.hi_specs import repeat_specs
 from xlamini.transforms.shard_map.manual_axes import manual_axes
 from xlamini.transforms.shard_map.specs import (
     Spec,
@@ -176,7 +176,7 @@ class ShardMap(HigherOrder):
 
     def widened(self, ins: Sequence[int], outs: Sequence[int], params: Params) -> Params:
         """Each array of a value of a user's type has the spec that his says; if the value is whole, so are they."""
-        in_specs, out_specs = spread(params["in_specs"], ins), spread(params["out_specs"], outs)
+        in_specs, out_specs = repeat_specs(params["in_specs"], ins), repeat_specs(params["out_specs"], outs)
         jaxpr = params["jaxpr"]
         allowed = allowed_axes(jaxpr.out_avals, out_specs, params["manual"])
         with manual_axes(params):

@@ -13,7 +13,7 @@ import numpy as np
 
 from xlamini.core import ExtendedDType, Params, PartitionSpec, Tracer, Values, active, close_over
 from xlamini.core.program.hi_types import has_hi
-from xlamini.core.tracing.concretization import SHOWN_BY, Unknown, program_of
+from xlamini.core.tracing.concretization import SHOWN_BY, UnknownValue, program_of
 from xlamini.core.tracing.state import state
 from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.evaluate import evaluate
@@ -49,7 +49,7 @@ def _text(tracer: Tracer, leaves: Values, in_specs: Sequence[PartitionSpec], par
         return None
     try:
         jaxpr, consts = program_of(tracer)
-    except Unknown:
+    except UnknownValue:
         return None
     mesh: Mesh = params["mesh"]
     names = tuple(name for name in mesh.axis_names if name in params["manual"])

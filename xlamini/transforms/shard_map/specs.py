@@ -41,11 +41,11 @@ def local_aval(aval: ShapedArray, params: Params, spec: Spec) -> ShapedArray:
 def local_array(aval: ShapedArray, mesh: AnyMesh, manual: frozenset[Any], spec: PartitionSpec) -> ShapedArray:
     """The type of one device's shard of an array."""
     shape = NamedSharding(mesh, spec).shard_shape(aval.shape)
-    split = _within(aval.split, mesh, manual)
+    split = _within(aval.explicit_sharding, mesh, manual)
     if spec.unreduced or spec.reduced:
         whole = split or AvalSharding(_types(mesh, manual), ((),) * aval.ndim)
         split = whole.with_sums(spec.unreduced, spec.reduced)
-    return aval.update(shape=shape, split=split).varying(aval.vma | spec.axes)
+    return aval.update(shape=shape, explicit_sharding=split).varying(aval.vma | spec.axes)
 
 
 def global_aval(
@@ -67,8 +67,8 @@ def global_array(aval: ShapedArray, mesh: AnyMesh, manual: frozenset[Any], spec:
     if len(names) > aval.ndim:
         raise ShardingError(f"shard_map: {spec} is given for a part of type {aval.str_short()}; give it a dimension")
     shape = [size * parts_along(mesh, axes) for size, axes in zip(aval.shape, names, strict=True)]
-    split = around(aval.split, mesh, spec, aval.ndim)
-    return aval.update(shape=tuple(shape), split=split).varying(aval.vma - manual)
+    split = around(aval.explicit_sharding, mesh, spec, aval.ndim)
+    return aval.update(shape=tuple(shape), explicit_sharding=split).varying(aval.vma - manual)
 
 
 def around(inside: AvalSharding | None, mesh: AnyMesh, spec: Spec, ndim: int) -> AvalSharding | None:
@@ -87,7 +87,7 @@ def placed_for(aval: ShapedArray, mesh: AnyMesh, manual: frozenset[Any], spec: S
     """The sharding that an argument is moved to: its spec's along manual axes, its own along others."""
     if isinstance(aval, HiAval):
         return None
-    return around(_within(aval.split, mesh, manual), mesh, spec, aval.ndim)
+    return around(_within(aval.explicit_sharding, mesh, manual), mesh, spec, aval.ndim)
 
 
 def divided_along(axis: Axis, params: Params, is_used: bool) -> tuple[Any, ...]:
@@ -134,7 +134,7 @@ def _placed_within(placed: Any, mesh: AnyMesh, manual: frozenset[Any]) -> Any:
 
 def said_by(aval: ShapedArray, manual: frozenset[Any]) -> Spec:
     """The spec of an argument's type, along the manual axes."""
-    entries = () if aval.split is None else aval.split.entries
+    entries = () if aval.explicit_sharding is None else aval.explicit_sharding.entries
     sums = sums_of(aval)
     return PartitionSpec(
         *[tuple(n for n in names if n in manual) for names in entries],

@@ -10,7 +10,7 @@ from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.core.sharding.abstract_mesh import AxisName
 from xlamini.core.tracing.state import state
 from xlamini.core.wrapping import wraps
-from xlamini.primitives import divided_as
+from xlamini.primitives import reshard_as
 from xlamini.runtime.meshes.current_mesh import get_abstract_mesh, use_abstract_mesh
 from xlamini.staging import check_callable, jit
 from xlamini.transforms.sharding.constraint import reshard
@@ -129,7 +129,7 @@ def _mesh_of(what: str, args: Any) -> AbstractMesh:
     if not mesh.empty:
         return mesh
     for x in tree_leaves(args):
-        split = aval_of(x).split
+        split = aval_of(x).explicit_sharding
         if split is not None:
             return split.mesh
     raise ValueError(f"{what}: there is no mesh; set one with xlamini.set_mesh(mesh)")
@@ -144,5 +144,5 @@ def _named(axes: Any, every: Sequence[AxisName]) -> Sequence[AxisName]:
 def _without(tree: Any, mesh: AbstractMesh) -> Any:
     """The values, with shardings in their types along the explicit axes of `mesh` only."""
     leaves, structure = flatten_from_user(tree)
-    splits = [aval_of(x).split for x in leaves]
-    return unflatten(structure, [divided_as(x, s and s.on(mesh)) for x, s in zip(leaves, splits, strict=True)])
+    splits = [aval_of(x).explicit_sharding for x in leaves]
+    return unflatten(structure, [reshard_as(x, s and s.on(mesh)) for x, s in zip(leaves, splits, strict=True)])

@@ -156,7 +156,7 @@ def _in_format(x: Any, format: Format) -> Any:
 def _is_so(aval: ShapedArray, sharding: Any) -> bool:
     """Whether the explicit axes of a constraint agree with the value's type; if not, a warning or ShardingTypeError."""
     explicit = isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes
-    if not explicit or aval.split is split_in_type(sharding, aval.ndim):
+    if not explicit or aval.explicit_sharding is split_in_type(sharding, aval.ndim):
         return True
     problem = (
         f"with_sharding_constraint: {sharding.spec} is not how a value of type {aval.str_short()} is split; along axes "

@@ -97,7 +97,7 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
     array([[0, 1, 2]])
     """
     for path, x in tree_flatten_with_path(in_tree)[0]:
-        if _is_spread(x) and not tiled:
+        if _is_global(x) and not tiled:
             raise ValueError(
                 f"process_allgather: the array in_tree{keystr(path)} lies on devices of several processes already, so "
                 "that there is nothing to stack; pass tiled=True to have it whole"
@@ -145,7 +145,7 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
     _local_mesh(global_mesh)
 
     def spread(x: Any, spec: PartitionSpec) -> Any:
-        return x if _is_spread(x) else make_array_from_process_local_data(NamedSharding(global_mesh, spec), x)
+        return x if _is_global(x) else make_array_from_process_local_data(NamedSharding(global_mesh, spec), x)
 
     return _mapped(spread, local_inputs, pspecs)
 
@@ -181,7 +181,7 @@ def _exchange(what: str, value: str = "") -> dict[int, str]:
     return {0: value} if here.group is None else here.group.exchange(what, value)
 
 
-def _is_spread(x: Any) -> bool:
+def _is_global(x: Any) -> bool:
     return isinstance(x, Array) and not x.is_fully_addressable
 
 
@@ -196,7 +196,7 @@ def _gathered(name: str, in_tree: Any, chosen: Callable[[np.ndarray], np.ndarray
     leaves = tree_flatten_with_path(in_tree)[0]
     types = {keystr(path): _type(x) for path, x in leaves}
     _check_alike(name, {p: json.loads(text) for p, text in _exchange(name, json.dumps(types)).items()})
-    values = [_whole(x) if _is_spread(x) else chosen(_stack(np.asarray(x))) for _, x in leaves]
+    values = [_whole(x) if _is_global(x) else chosen(_stack(np.asarray(x))) for _, x in leaves]
     return tree_unflatten(tree_structure(in_tree), values)
 
 

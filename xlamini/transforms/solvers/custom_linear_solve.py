@@ -132,7 +132,7 @@ class LinearSolve(Solver):
 
     def transpose(self, cts: Values, *operands: Any, **params: Any) -> Values:
         """A solve of the transposed system: each function and its transpose are exchanged."""
-        consts, b = self.parted(operands, params["const_lengths"])
+        consts, b = self.split_vector(operands, params["const_lengths"])
         self._check_transposable(consts, params)
         b_avals = params["solve"].out_avals[: len(b)]
         swapped = {name: params[other] for name, other in _TRANSPOSED.items()}

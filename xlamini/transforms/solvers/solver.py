@@ -61,7 +61,9 @@ class Solver(HigherOrder):
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         lengths, out_avals, outs = params["const_lengths"], params["solve"].out_avals, self.bind(*primals, **params)
-        (consts, vector), (const_tangents, vector_tangents) = (self.parted(v, lengths) for v in (primals, tangents))
+        (consts, vector), (const_tangents, vector_tangents) = (
+            self.split_vector(v, lengths) for v in (primals, tangents)
+        )
         name, count = self.jaxprs._fields[0], len(vector)
         equation, x = params[name], outs[:count]
         # The tangent of x is the unknown of the linear system, so x itself is fixed here.
@@ -75,7 +77,7 @@ class Solver(HigherOrder):
 
     def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         """Each jaxpr is batched, with the batch dimension of its vectors and its solution at 0."""
-        const_dims, vector_dims = self.parted(dims, params["const_lengths"])
+        const_dims, vector_dims = self.split_vector(dims, params["const_lengths"])
         count, new, out_dims = len(vector_dims), dict(params), ()
         for name, jaxpr in self._traced(params):
             force = (True,) * count + (False,) * (len(jaxpr.outvars) - count)
@@ -87,7 +89,7 @@ class Solver(HigherOrder):
         return self.bind(*operands[:start], *vector, **new), list(out_dims)
 
     def lower(self, ctx: Any, *operands: Any, solve: Jaxpr, const_lengths: Sequence[int], **params: Any) -> Any:
-        consts, vector = self.parted(operands, const_lengths)
+        consts, vector = self.split_vector(operands, const_lengths)
         return ctx.body(solve, [*consts["solve"], *vector], self.name)
 
     def runs(self, params: Params) -> list[tuple[Jaxpr, int]]:
@@ -104,7 +106,7 @@ class Solver(HigherOrder):
     def checked(self, errors: frozenset[str], operands: Values, *, solve: Jaxpr, **params: Any) -> Any:
         from xlamini.staging.call.check import errors_beside, without_checks  # for those who check only
 
-        consts, vector = self.parted(operands, params["const_lengths"])
+        consts, vector = self.split_vector(operands, params["const_lengths"])
         outs = self.bind(*operands, solve=without_checks(solve), **params)
         return outs, errors_beside(solve, errors, [*consts["solve"], *vector])
 
@@ -112,7 +114,7 @@ class Solver(HigherOrder):
         return params["solve"].effects
 
     def with_captured(self, operands: Values, params: Params) -> Any:
-        consts, vector = self.parted(operands, params["const_lengths"])
+        consts, vector = self.split_vector(operands, params["const_lengths"])
         new = dict(params)
         for name, jaxpr in self._traced(params):
             consts[name], new[name] = [*jaxpr.consts, *consts[name]], close_over(jaxpr)
@@ -136,7 +138,7 @@ class Solver(HigherOrder):
         x = unflatten(vector.tree, leaves)
         return (x, aux) if has_aux else x
 
-    def parted(self, values: Values, lengths: Sequence[int]) -> tuple[Consts, list[Any]]:
+    def split_vector(self, values: Values, lengths: Sequence[int]) -> tuple[Consts, list[Any]]:
         """The values by jaxpr, and those of the vector."""
         rest = iter(values)
         consts = {name: list(islice(rest, n)) for name, n in zip(self.jaxprs._fields, lengths, strict=True)}

@@ -15,16 +15,16 @@ from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.check import Checked, Errors, check
 from xlamini.interpreters.error_values import (
     NOTHING,
-    Loop,
-    Part,
-    alike,
-    earlier,
-    in_turn,
+    ErrorLoop,
+    ErrorPart,
+    empty_error,
+    merge_first,
     merged,
-    nothing_yet,
     number,
     of_active,
     of_any,
+    with_common_types,
+    with_turn,
 )
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import add
@@ -32,12 +32,12 @@ from xlamini.primitives.reductions.reductions import reduce_max
 from xlamini.staging.call.check import without_checks
 from xlamini.transforms.control_flow.carries import with_outputs_of
 from xlamini.transforms.control_flow.predicated_lanes import replace_idle
-from xlamini.transforms.while_loop.rules import Parts, widen_cond
+from xlamini.transforms.while_loop.rules import LoopParts, widen_cond
 
 _INT32 = np.dtype(np.int32)
 
 
-def checked_while(run: Callable[..., list[Any]], errors: Errors, operands: Parts, params: Params) -> Any:
+def checked_while(run: Callable[..., list[Any]], errors: Errors, operands: LoopParts, params: Params) -> Any:
     """The results and the error; `run(cond, body, operands, params)` binds a loop."""
     cond, body = params["cond_jaxpr"], params["body_jaxpr"]
     made = checked_loop(cond, body, params["cond_nconsts"], params["body_nconsts"], errors)
@@ -45,9 +45,9 @@ def checked_while(run: Callable[..., list[Any]], errors: Errors, operands: Parts
         return run(made.cond.jaxpr, made.body, operands, params), NOTHING
     carry = made.start(operands.carry)
     holds = widen_cond(without_checks(cond), tuple(map(aval_of, carry[len(operands.carry) :])))
-    outs = run(holds, made.body, Parts(operands.cond, [*operands.cond, *operands.body], carry), params)
-    results, error = made.parted(operands, outs)
-    return results, error.within(Loop("iteration"))
+    outs = run(holds, made.body, LoopParts(operands.cond, [*operands.cond, *operands.body], carry), params)
+    results, error = made.split_outputs(operands, outs)
+    return results, error.within(ErrorLoop("iteration"))
 
 
 class CheckedLoop(NamedTuple):
@@ -55,22 +55,22 @@ class CheckedLoop(NamedTuple):
 
     cond: Checked
     body: Jaxpr
-    error: Part
+    error: ErrorPart
     lanes: tuple[int, ...]
 
     def start(self, carry: Sequence[Any]) -> list[Any]:
         """The carry before the first iteration."""
-        turn = nothing_yet(self.error, self.lanes).code
-        return [*carry, turn, *nothing_yet(self.error, self.lanes).values]
+        turn = empty_error(self.error, self.lanes).code
+        return [*carry, turn, *empty_error(self.error, self.lanes).values]
 
-    def parted(self, operands: Parts, outs: Sequence[Any]) -> tuple[list[Any], Part]:
+    def split_outputs(self, operands: LoopParts, outs: Sequence[Any]) -> tuple[list[Any], ErrorPart]:
         """The loop's results and its error, with that of the condition's last value."""
         count = len(operands.carry)
         carry, turn, error = list(outs[:count]), outs[count], self.error.rebuilt(outs[count + 1 :])
         error = of_any(error, self.lanes)
         if self.cond.error.sites:
-            _, last = self.cond.parted(evaluate(self.cond.jaxpr, [*operands.cond, *carry]))
-            error = merged([error, in_turn(last, _latest(turn, self.lanes))])
+            _, last = self.cond.split_outputs(evaluate(self.cond.jaxpr, [*operands.cond, *carry]))
+            error = merged([error, with_turn(last, _latest(turn, self.lanes))])
         return carry, error
 
 
@@ -88,16 +88,16 @@ def checked_loop(cond: Jaxpr, body: Jaxpr, cond_nconsts: int, body_nconsts: int,
     num_consts, count = cond_nconsts + body_nconsts, len(body.outvars)
     error: Any = None
 
-    def checked(consts: Sequence[Any], carry: Sequence[Any], turn: Any) -> tuple[list[Any], Part]:
+    def checked(consts: Sequence[Any], carry: Sequence[Any], turn: Any) -> tuple[list[Any], ErrorPart]:
         of_holds, own = consts[:cond_nconsts], consts[cond_nconsts:]
         going: Any = None
         if lanes:
             (going,) = evaluate(cond, [*of_holds, *carry])
             carry = [replace_idle(going, x) for x in carry]
-        _, first = of_cond.parted(evaluate(of_cond.jaxpr, [*of_holds, *carry]))
-        outs, second = of_body.parted(evaluate(of_body.jaxpr, [*own, *carry]))
+        _, first = of_cond.split_outputs(evaluate(of_cond.jaxpr, [*of_holds, *carry]))
+        outs, second = of_body.split_outputs(evaluate(of_body.jaxpr, [*own, *carry]))
         found = merged([first, second])
-        return outs, alike(in_turn(of_active(found, going) if lanes else found, turn))
+        return outs, with_common_types(with_turn(of_active(found, going) if lanes else found, turn))
 
     def typed(*operands: Any) -> list[Any]:
         nonlocal error
@@ -112,7 +112,7 @@ def checked_loop(cond: Jaxpr, body: Jaxpr, cond_nconsts: int, body_nconsts: int,
         consts, (*carry, turn) = operands[:num_consts], operands[num_consts : num_consts + count + 1]
         before = error.rebuilt(operands[num_consts + count + 1 :])
         outs, found = checked(consts, carry, _latest(turn, lanes))
-        after = alike(earlier(before, alike(found, lanes)), ())
+        after = with_common_types(merge_first(before, with_common_types(found, lanes)), ())
         return [*outs, add(turn, number(1)), *after.values]
 
     lane = ShapedArray(lanes, _INT32)

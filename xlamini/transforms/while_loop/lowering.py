@@ -22,7 +22,7 @@ _BOOL = ShapedArray((), np.dtype(bool))
 _COUNT = ShapedArray((), np.dtype(np.int32))
 
 
-class Loop(NamedTuple):
+class StableHloLoop(NamedTuple):
     """The initial state, the condition and the body of a StableHLO loop."""
 
     start: list[Value]
@@ -32,7 +32,7 @@ class Loop(NamedTuple):
 
 def lower_while(ctx: Context, cond: Jaxpr, body: Jaxpr, operands: Any, limit: int | None) -> list[Value]:
     """Lower a loop of at most `limit` iterations; returns the last carry."""
-    loop = Loop(
+    loop = StableHloLoop(
         list(operands.carry),
         lambda *carry: ctx.body(cond, [*operands.cond, *carry], "cond"),
         lambda *carry: ctx.body(body, [*operands.body, *carry], "body"),
@@ -58,17 +58,17 @@ def _is_cheap(cond: Jaxpr) -> bool:
     return all(eqn.primitive.traits & REMATERIALIZABLE for eqn in cond.eqns)
 
 
-def _with_predicate_again(ctx: Context, predicate: ShapedArray, avals: Avals, loop: Loop) -> Loop:
+def _with_predicate_again(ctx: Context, predicate: ShapedArray, avals: Avals, loop: StableHloLoop) -> StableHloLoop:
     """The loop that computes a batched predicate twice, for itself and for the update of the carry."""
 
     def iteration(*carry: Value) -> Sequence[Value]:
         (p,), after = loop.holds(*carry), loop.iteration(*carry)
         return [_select(ctx, p, predicate, *each) for each in zip(avals, after, carry, strict=True)]
 
-    return Loop(loop.start, lambda *carry: [_any(ctx, loop.holds(*carry)[0], predicate)], iteration)
+    return StableHloLoop(loop.start, lambda *carry: [_any(ctx, loop.holds(*carry)[0], predicate)], iteration)
 
 
-def _with_predicate(ctx: Context, predicate: ShapedArray, avals: Avals, loop: Loop) -> Loop:
+def _with_predicate(ctx: Context, predicate: ShapedArray, avals: Avals, loop: StableHloLoop) -> StableHloLoop:
     """The loop with the predicate in its state; where a batched predicate is false, the carry is not updated."""
 
     def iteration(p: Value, *carry: Value) -> Sequence[Value]:
@@ -78,7 +78,7 @@ def _with_predicate(ctx: Context, predicate: ShapedArray, avals: Avals, loop: Lo
         return [*loop.holds(*after), *after]
 
     start = [*loop.holds(*loop.start), *loop.start]
-    return Loop(start, lambda p, *carry: [_any(ctx, p, predicate)], iteration)
+    return StableHloLoop(start, lambda p, *carry: [_any(ctx, p, predicate)], iteration)
 
 
 def _select(ctx: Context, p: Value, predicate: ShapedArray, aval: ShapedArray, after: Value, before: Value) -> Value:
@@ -102,7 +102,7 @@ def _any(ctx: Context, p: Value, predicate: ShapedArray) -> Value:
     )
 
 
-def _with_counter(ctx: Context, limit: int, loop: Loop) -> Loop:
+def _with_counter(ctx: Context, limit: int, loop: StableHloLoop) -> StableHloLoop:
     """The loop with a step counter in its state, which stops it at `limit`."""
 
     def holds(i: Value, *rest: Value) -> Sequence[Value]:
@@ -115,4 +115,4 @@ def _with_counter(ctx: Context, limit: int, loop: Loop) -> Loop:
     def iteration(i: Value, *rest: Value) -> Sequence[Value]:
         return [ctx.op("stablehlo.add", i, ctx.constant(1, _COUNT), avals=[_COUNT]), *loop.iteration(*rest)]
 
-    return Loop([ctx.constant(0, _COUNT), *loop.start], holds, iteration)
+    return StableHloLoop([ctx.constant(0, _COUNT), *loop.start], holds, iteration)

@@ -49,7 +49,7 @@ class BoundedWhile(While):
         linear = tuple(map(is_linear, operands))
         halves = partial_eval(_in_blocks(params), linear)
         known = chosen(operands, inverse(linear))
-        _, residuals = halves.parted(known, evaluate(halves.known, known))
+        _, residuals = halves.split_outputs(known, evaluate(halves.known, known))
         inputs = [*residuals, *chosen(operands, linear)]
         cts_in = call_transpose(evaluate, halves.unknown, chosen(cts, halves.unknown_out), inputs)
         return with_none(linear, cts_in[len(residuals) :])

@@ -25,7 +25,7 @@ from xlamini.staging.call.higher_order import plain_types
 from xlamini.transforms.control_flow.strip_prints import silent
 from xlamini.transforms.while_loop.lowering import lower_while
 from xlamini.transforms.while_loop.rules import (
-    Parts,
+    LoopParts,
     batch_jaxprs,
     jvp_body,
     lanes_as_carry,
@@ -116,12 +116,12 @@ class While(HigherOrder):
         outs = self._loop(made.cond, made.body, values._replace(carry=carry), params)
         return outs, [0 if marked else None for marked in made.carry]
 
-    def _with_lanes_as_carry(self, axis: Axis, values: Parts, at: Parts, params: Params) -> Any:
+    def _with_lanes_as_carry(self, axis: Axis, values: LoopParts, at: LoopParts, params: Params) -> Any:
         """The batched loop, with the consts that differ between lanes as carries that never change.
 
         So the carry alone tells what an iteration computes for a lane. XLA makes carries of all consts anyway.
         """
-        marks = Parts([d is not None for d in at.cond], [d is not None for d in at.body], [])
+        marks = LoopParts([d is not None for d in at.cond], [d is not None for d in at.body], [])
         cond, body = lanes_as_carry(params["cond_jaxpr"], params["body_jaxpr"], tuple(marks.cond), tuple(marks.body))
         moved, dims = (_lanes_last(part, marks) for part in (values, at))
         changed = _with(params, cond, body, moved)
@@ -177,7 +177,7 @@ class While(HigherOrder):
     def with_captured(self, operands: Values, params: Params) -> Any:
         cond, body = params["cond_jaxpr"], params["body_jaxpr"]
         values = self._parts(operands, params)
-        every = Parts([*cond.consts, *values.cond], [*body.consts, *values.body], values.carry)
+        every = LoopParts([*cond.consts, *values.cond], [*body.consts, *values.body], values.carry)
         return [x for part in every for x in part], _with(params, close_over(cond), close_over(body), every)
 
     def outs_and_tangents(self, primals: Values, tangents: Values, params: Params) -> list[Any]:
@@ -186,7 +186,7 @@ class While(HigherOrder):
         body, nonzero = jvp_body(params["body_jaxpr"], nonzero_of(along.body), nonzero_of(along.carry))
         cond = widen_cond(params["cond_jaxpr"], tuple(body.out_avals[len(nonzero) :]))
         carry = [*values.carry, *map(instantiated, chosen(along.carry, nonzero))]
-        return self._loop(cond, body, Parts(values.cond, [*values.body, *given(along.body)], carry), params)
+        return self._loop(cond, body, LoopParts(values.cond, [*values.body, *given(along.body)], carry), params)
 
     def _nonzero(self, tangents: Values, params: Params) -> Mask:
         along = self._parts(tangents, params)
@@ -196,7 +196,7 @@ class While(HigherOrder):
         avals = _carry_avals(params)
         return self.bind(*primals, **params), with_zeros(avals, [False] * len(avals), ())
 
-    def _loop(self, cond: Jaxpr, body: Jaxpr, operands: Parts, params: Params) -> list[Any]:
+    def _loop(self, cond: Jaxpr, body: Jaxpr, operands: LoopParts, params: Params) -> list[Any]:
         """Bind a loop of these jaxprs; the other params are copied."""
         return self.bind(*(x for part in operands for x in part), **_with(params, cond, body, operands))
 
@@ -210,18 +210,18 @@ class While(HigherOrder):
             iteration += 1
         return carry
 
-    def _holds(self, run: RunBody, values: Parts, carry: Values, iteration: int, params: Params) -> bool:
+    def _holds(self, run: RunBody, values: LoopParts, carry: Values, iteration: int, params: Params) -> bool:
         (predicate,) = run(params["cond_jaxpr"], [*values.cond, *carry], iteration)
         return bool(value_of(predicate))
 
-    def _parts(self, values: Values, params: Params) -> Parts:
+    def _parts(self, values: Values, params: Params) -> LoopParts:
         return parts(values, params["cond_nconsts"], params["body_nconsts"])
 
 
 while_p = While()
 
 
-def _with(params: Params, cond: Jaxpr, body: Jaxpr, operands: Parts) -> dict[str, Any]:
+def _with(params: Params, cond: Jaxpr, body: Jaxpr, operands: LoopParts) -> dict[str, Any]:
     return {
         **params,
         "body_jaxpr": body,
@@ -231,11 +231,11 @@ def _with(params: Params, cond: Jaxpr, body: Jaxpr, operands: Parts) -> dict[str
     }
 
 
-def _lanes_last(values: Parts, marks: Parts) -> Parts:
+def _lanes_last(values: LoopParts, marks: LoopParts) -> LoopParts:
     """The parts with the marked consts after the carry."""
     lanes = [*chosen(values.cond, marks.cond), *chosen(values.body, marks.body)]
     cond, body = chosen(values.cond, inverse(marks.cond)), chosen(values.body, inverse(marks.body))
-    return Parts(cond, body, [*values.carry, *lanes])
+    return LoopParts(cond, body, [*values.carry, *lanes])
 
 
 def _carry_avals(params: Params) -> list[ShapedArray]:

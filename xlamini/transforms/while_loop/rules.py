@@ -18,7 +18,7 @@ from xlamini.staging.call.higher_order import tangents_of, until_stable
 from xlamini.transforms.control_flow.carries import with_outputs_of
 
 
-class Parts(NamedTuple):
+class LoopParts(NamedTuple):
     """The operands of a loop, or one attribute of each operand (a tangent, a mask), by role."""
 
     cond: list[Any]
@@ -29,9 +29,9 @@ class Parts(NamedTuple):
         return *self.cond, *self.body, *self.carry
 
 
-def parts(values: Values, cond_nconsts: int, body_nconsts: int) -> Parts:
+def parts(values: Values, cond_nconsts: int, body_nconsts: int) -> LoopParts:
     start = cond_nconsts + body_nconsts
-    return Parts(list(values[:cond_nconsts]), list(values[cond_nconsts:start]), list(values[start:]))
+    return LoopParts(list(values[:cond_nconsts]), list(values[cond_nconsts:start]), list(values[start:]))
 
 
 @rewrite
@@ -77,7 +77,7 @@ def lanes_as_carry(cond: Jaxpr, body: Jaxpr, in_cond: Mask, in_body: Mask) -> tu
     return holds, iteration
 
 
-class Batched(NamedTuple):
+class BatchedLoop(NamedTuple):
     """Both batched jaxprs: the marked carries have batch dimension 0, and so has a predicate that depends on them."""
 
     cond: Jaxpr
@@ -85,7 +85,7 @@ class Batched(NamedTuple):
     carry: Mask
 
 
-def batch_jaxprs(cond: Jaxpr, body: Jaxpr, axis: Axis, dims: Parts) -> Batched:
+def batch_jaxprs(cond: Jaxpr, body: Jaxpr, axis: Axis, dims: LoopParts) -> BatchedLoop:
     """Batch both jaxprs for operands with these batch dimensions; a carry's dimension is 0 or None."""
 
     def step(marked: Mask) -> Sequence[bool]:
@@ -99,7 +99,7 @@ def batch_jaxprs(cond: Jaxpr, body: Jaxpr, axis: Axis, dims: Parts) -> Batched:
         batched_aval(a, axis, d) for a, d in zip(body.in_avals[len(dims.body) :], _dims(carry), strict=True)
     )
     of_body, _ = batch(body, axis, (*dims.body, *_dims(carry)), carry)
-    return Batched(_batch_cond(cond, axis, dims.cond, carry)[0], with_outputs_of(of_body, types), carry)
+    return BatchedLoop(_batch_cond(cond, axis, dims.cond, carry)[0], with_outputs_of(of_body, types), carry)
 
 
 def _batch_cond(cond: Jaxpr, axis: Axis, consts: Sequence[int | None], carry: Mask) -> tuple[Jaxpr, bool]:
@@ -115,7 +115,7 @@ def _dims(marked: Mask) -> Dims:
     return tuple(0 if m else None for m in marked)
 
 
-def unknown_carries(cond: Jaxpr, body: Jaxpr, unknown: Parts) -> Mask:
+def unknown_carries(cond: Jaxpr, body: Jaxpr, unknown: LoopParts) -> Mask:
     """A mask of the unknown carries: all of them if the predicate, and so the trip count, is unknown."""
 
     def step(marked: Mask) -> Sequence[bool]:

@@ -93,7 +93,7 @@ def _first(jaxpr: Jaxpr, inputs: Values, category: str, is_own: bool) -> Place |
     from xlamini.staging.run.eager.program_cache import run  # which asks this module
 
     made = check(jaxpr, frozenset({category}))
-    _, error = made.parted(run(made.jaxpr, inputs))
+    _, error = made.split_outputs(run(made.jaxpr, inputs))
     if not error.sites or not int(error.code):
         return None
     place = place_of(error.rebuilt(list(map(np.asarray, error.values))))

@@ -231,7 +231,7 @@ def _kind_of_leaf(leaf: Any, old: ShapedArray, new: ShapedArray) -> tuple[str, s
 
 def _type(aval: ShapedArray) -> str:
     text = f"{'weakly typed ' * aval.weak_type}{aval.str_short(short_dtypes=False)}"
-    return f"{text} with sharding {aval.split}" if aval.split else text
+    return f"{text} with sharding {aval.explicit_sharding}" if aval.explicit_sharding else text
 
 
 # --- a program of a trace that is known

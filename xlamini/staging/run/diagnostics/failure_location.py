@@ -10,7 +10,7 @@ import numpy as np
 
 from xlamini.core import Equation, Shape
 from xlamini.core.program.jaxpr import Provenance
-from xlamini.interpreters.error_values import Loop, Part, Site
+from xlamini.interpreters.error_values import ErrorLoop, ErrorPart, Site
 from xlamini.interpreters.roles import COTANGENT, PRIMAL, TANGENT
 
 _PASSES = {PRIMAL: "", TANGENT: "in the derivative (a tangent)", COTANGENT: "in the backward pass (a cotangent)"}
@@ -75,14 +75,14 @@ class Lane(NamedTuple):
     size: int
 
 
-def message_of(error: Part) -> str:
+def message_of(error: ErrorPart) -> str:
     """The message of an error that there is, as values of NumPy."""
     site = _site(error)
     payload = error.payload[site.start : site.start + site.count]
     return site.message(unraveled(int(error.at), site.shape), payload)
 
 
-def place_of(error: Part) -> Place:
+def place_of(error: ErrorPart) -> Place:
     """The place of an error that there is, as values of NumPy."""
     site = _site(error)
     assert site.eqn is not None
@@ -109,7 +109,7 @@ def place_of(error: Part) -> Place:
     )
 
 
-def _site(error: Part) -> Site:
+def _site(error: ErrorPart) -> Site:
     return error.sites[int(error.code) - 1]
 
 
@@ -118,19 +118,19 @@ def unraveled(at: int, shape: Shape) -> tuple[int, ...]:
     return tuple(int(i) for i in np.unravel_index(min(at, math.prod(shape) - 1), shape)) if shape else ()
 
 
-def _position(loop: Loop, turn: int) -> tuple[int, ...]:
+def _position(loop: ErrorLoop, turn: int) -> tuple[int, ...]:
     return unraveled(turn, tuple(size for _, size in loop.sizes))
 
 
-def _device(loop: Loop, turn: int) -> dict[str, int]:
+def _device(loop: ErrorLoop, turn: int) -> dict[str, int]:
     return dict(zip([name for name, _ in loop.sizes], _position(loop, turn), strict=True))
 
 
-def _lanes(loop: Loop, turn: int) -> list[Lane]:
+def _lanes(loop: ErrorLoop, turn: int) -> list[Lane]:
     return [Lane(i, size) for i, (_, size) in zip(_position(loop, turn), loop.sizes, strict=True)]
 
 
-def _of_active(turns: Sequence[tuple[Loop, int]], lanes: list[Lane]) -> list[Lane]:
+def _of_active(turns: Sequence[tuple[ErrorLoop, int]], lanes: list[Lane]) -> list[Lane]:
     """The lanes, with the active one in place of one that was idle; none where it is not clear which they are."""
     for loop, turn in turns:
         if loop.turn == "active":

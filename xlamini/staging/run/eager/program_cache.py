@@ -45,7 +45,7 @@ from xlamini.staging.compile.compile_request import CompileRequest
 from xlamini.staging.compile.placement import placement, requested_by
 from xlamini.staging.compile.program import Program, compile_lowered
 from xlamini.staging.run.jit.jit_caches import ProgramKey
-from xlamini.staging.run.jit.lift_literals import numbers_apart
+from xlamini.staging.run.jit.lift_literals import lift_literals
 from xlamini.staging.trace.trace_cache import is_traced_once
 
 
@@ -187,7 +187,7 @@ def _timed(jaxpr: Jaxpr, key: ProgramKey, inputs: Values) -> list[Any]:
     start = time.thread_time()
     outs = evaluate(_needed(jaxpr), inputs)
     spent = 1000 * (time.thread_time() - start)
-    for known in (hash(key), hash(key._replace(structure=executable_key(numbers_apart(jaxpr)[0])))):
+    for known in (hash(key), hash(key._replace(structure=executable_key(lift_literals(jaxpr)[0])))):
         met.keep(known, met.table.get(known, 0.0) + spent)
     return outs
 
@@ -197,7 +197,7 @@ def _found_or_made(jaxpr: Jaxpr, key: ProgramKey) -> tuple[Program | None, Seque
 
     The first one of its structure has its numbers as constants. When others come there is one that takes any numbers.
     """
-    general, numbers = numbers_apart(jaxpr)
+    general, numbers = lift_literals(jaxpr)
     general_key = key._replace(structure=executable_key(general))
     spent, spent_alike = met.table.get(hash(key)), met.table.get(hash(general_key))
     if numbers and general_key in programs.table:

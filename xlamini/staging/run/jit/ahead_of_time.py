@@ -39,7 +39,7 @@ class AheadOfTime:
 
     def lowered(self) -> TracedCall:
         """The call as it is lowered, in which a value of a user's type is the arrays that it is made of."""
-        return self._call(*self._in_arrays)
+        return self._call(*self._lower_hi_values)
 
     def asked(self) -> AskedShardings:
         """The shardings that were asked for."""
@@ -48,7 +48,7 @@ class AheadOfTime:
 
     def lower(self, where: Any) -> CompileRequest:
         """The program for the device, target or platform named; None is where a call would run it."""
-        plan, traced = self._in_arrays
+        plan, traced = self._lower_hi_values
         asked = self.asked()
         asked = asked._replace(ins=[*[None] * len(traced.captured), *asked.ins])
         if absent := absent_placement(asked, traced.jaxpr, where):
@@ -66,7 +66,7 @@ class AheadOfTime:
         def make() -> Program:
             return compile_lowered(lowered, self.options)
 
-        plan, traced = self._in_arrays
+        plan, traced = self._lower_hi_values
         key = lowered.of_calls
         if key is None or key != self._jitted.program_key(plan, traced, key.device):  # flags have been changed
             return make()
@@ -74,8 +74,8 @@ class AheadOfTime:
         return program if program.executable.is_single else make()
 
     @functools.cached_property
-    def _in_arrays(self) -> tuple[CallPlan, Trace]:
-        return self._jitted.in_arrays(self._plan, self._trace)
+    def _lower_hi_values(self) -> tuple[CallPlan, Trace]:
+        return self._jitted.lower_hi_values(self._plan, self._trace)
 
     def _call(self, plan: CallPlan, traced: Trace) -> TracedCall:
         jitted = self._jitted

@@ -10,7 +10,7 @@ from xlamini.core.pytree import structure
 from xlamini.interpreters.expand import expand
 from xlamini.staging.run.jit.call_plan import CallPlan
 from xlamini.staging.trace.arguments import ArgNames
-from xlamini.staging.trace.hi_arguments import ArraysOf, in_arrays
+from xlamini.staging.trace.hi_arguments import LoweredValue, lower_hi_values
 from xlamini.staging.trace.tracing import Trace
 
 
@@ -21,7 +21,7 @@ def takes_or_returns_values(traced: Trace) -> bool:
 
 def plan_in_arrays(plan: CallPlan, fun: Callable[..., Any]) -> CallPlan:
     """The same call with arrays in place of values."""
-    tree = in_arrays(unflatten(plan.tree, plan.leaves))
+    tree = lower_hi_values(unflatten(plan.tree, plan.leaves))
     leaves, treedef = flatten_from_user(tree)
     avals = [lo for aval in plan.avals for lo in lo_types(aval)]
     pairs = zip(plan.in_shardings, plan.avals, strict=True) if plan.in_shardings else ()
@@ -40,4 +40,4 @@ def trace_in_arrays(traced: Trace, names: Sequence[str]) -> Trace:
 
 
 def _numbered(aval: Any) -> Any:
-    return ArraysOf(aval.ty, range(len(lo_types(aval)))) if type(aval) is HiAval else 0
+    return LoweredValue(aval.ty, range(len(lo_types(aval)))) if type(aval) is HiAval else 0

@@ -21,7 +21,7 @@ from xlamini.staging.trace.static_args import Numbers, Selected, check_apart
 from xlamini.staging.trace.tracing import Trace
 
 
-def jit_anew(
+def jit_by_structure(
     fun: Callable[..., Any],
     static_argnums: Numbers = None,
     donate_argnums: Numbers = None,
@@ -34,12 +34,12 @@ def jit_anew(
     static = Selected("static", fun, static_argnums, None)
     donate = Selected("donate", fun, donate_argnums, None)
     check_apart(fun, static, donate)
-    jitted = _Anew(fun, Options(static, donate))
+    jitted = _JittedByStructure(fun, Options(static, donate))
     jitted.instead = instead
     return wrapped(jitted)
 
 
-class _Anew(Jitted):
+class _JittedByStructure(Jitted):
     instead: Callable[[], Callable[..., Any] | None]
 
     def _run(self, args: Values, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:

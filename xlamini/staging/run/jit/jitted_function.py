@@ -121,7 +121,7 @@ class Jitted(Inspectable):
             return while_tracing(self, traced, plan, args, kwargs), None, False
         check_values(plan.leaves, plan.names, self.name)
         given = plan
-        plan, traced = self.in_arrays(given, traced)
+        plan, traced = self.lower_hi_values(given, traced)
         refuse_leaked(traced.captured)
         where = self.placement(plan, traced)
         program = self._program(plan, traced, where.device)
@@ -144,7 +144,7 @@ class Jitted(Inspectable):
             self.in_python.add(plan, traced, program, where.committed)
         return out, fast_path, False
 
-    def in_arrays(self, plan: CallPlan, traced: Trace) -> tuple[CallPlan, Trace]:
+    def lower_hi_values(self, plan: CallPlan, traced: Trace) -> tuple[CallPlan, Trace]:
         """A call and its trace, as they are lowered: with the arrays that values of users' types are made of."""
         if is_expanded(traced.jaxpr) or not takes_or_returns_values(traced):
             return plan, expanded(traced)

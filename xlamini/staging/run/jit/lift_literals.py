@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from xlamini.core import Atom, Equation, Jaxpr, Literal, Var, once
 
 
-class NumbersApart(NamedTuple):
+class LiftedLiterals(NamedTuple):
     """A jaxpr whose literals are further inputs, after its own; and their values."""
 
     jaxpr: Jaxpr
@@ -18,7 +18,7 @@ class NumbersApart(NamedTuple):
 
 
 @once
-def numbers_apart(jaxpr: Jaxpr) -> NumbersApart:
+def lift_literals(jaxpr: Jaxpr) -> LiftedLiterals:
     """Lift the literals of a jaxpr's own equations; those in nested jaxprs stay."""
     taken: list[Var] = []
     numbers: list[Any] = []
@@ -31,7 +31,7 @@ def numbers_apart(jaxpr: Jaxpr) -> NumbersApart:
         return taken[-1]
 
     eqns = [_with_operands(eqn, list(map(variable, eqn.invars))) for eqn in jaxpr.eqns]
-    return NumbersApart(jaxpr.replace(eqns=eqns, invars=[*jaxpr.invars, *taken]), numbers)
+    return LiftedLiterals(jaxpr.replace(eqns=eqns, invars=[*jaxpr.invars, *taken]), numbers)
 
 
 def _with_operands(eqn: Equation, invars: list[Atom]) -> Equation:

@@ -25,7 +25,7 @@ BLOCK, STEP = 64, 64
 """Elements in a block, and bytes of elements that a step is for, about: with more, XLA may make no native loop."""
 
 
-class Scan(NamedTuple):
+class CumulativeOperation(NamedTuple):
     """A cumulative operation: `combine(x, y)`, its neutral number, and its reduction of a whole array along axis 1.
 
     `few` gives the cumulative results along axis 1 of few elements, in the same direction. `within_first` combines the
@@ -40,7 +40,7 @@ class Scan(NamedTuple):
     within_first: bool
 
 
-def blocked_scan(scan: Scan, x: Any) -> Any:
+def blocked_scan(scan: CumulativeOperation, x: Any) -> Any:
     """The running results along the axis in the middle."""
     outer, n, inner = aval_of(x).shape
     blocks, size = blocks_of(outer, n, lanes_of(aval_of(x)))
@@ -69,7 +69,7 @@ def blocks_of(outer: int, n: int, lanes: int) -> tuple[int, int]:
     return blocks + (-blocks % lanes if blocks > lanes**2 else 0), BLOCK
 
 
-def _carries(scan: Scan, x: Any, outer: int) -> Any:
+def _carries(scan: CumulativeOperation, x: Any, outer: int) -> Any:
     """The carry into each block, from all blocks before it: (outer * blocks, 1, inner)."""
     all_blocks, _, inner = aval_of(x).shape
     totals = reshape(scan.total(x), (outer, all_blocks // outer, inner))
@@ -81,7 +81,7 @@ FEW = 2048
 """So many blocks are few."""
 
 
-def _within_blocks(scan: Scan, x: Any, before: Any) -> Any:
+def _within_blocks(scan: CumulativeOperation, x: Any, before: Any) -> Any:
     """The cumulative results in blocks (blocks, size, inner), each combined with its block's carry."""
     blocks, size, inner = aval_of(x).shape
     lanes = min(blocks, lanes_of(aval_of(x)))
@@ -102,7 +102,7 @@ def _within_blocks(scan: Scan, x: Any, before: Any) -> Any:
     return slice_in_dim(out, 0, blocks)
 
 
-def _step(scan: Scan, begins: Any, last: Any, element: Any, earlier: Any = None) -> tuple[Any, Any]:
+def _step(scan: CumulativeOperation, begins: Any, last: Any, element: Any, earlier: Any = None) -> tuple[Any, Any]:
     """One step of the scan: the carry for the next step, and the result; `last` is the previous step's carry."""
     if earlier is not None and not scan.within_first:
         out = scan.combine(where(begins, earlier, last), element)
@@ -111,15 +111,15 @@ def _step(scan: Scan, begins: Any, last: Any, element: Any, earlier: Any = None)
     return out, out if earlier is None else scan.combine(earlier, out)
 
 
-def _padded(scan: Scan, x: Any, after: int, before: int) -> Any:
+def _padded(scan: CumulativeOperation, x: Any, after: int, before: int) -> Any:
     """Neutral elements put after and before those of the axis (or some cut off there), in the direction of the scan."""
     around = (after, before, 0) if scan.reverse else (before, after, 0)
     return _filled(scan, x, [(0, 0, 0), around, (0, 0, 0)])
 
 
-def _with_blocks(scan: Scan, x: Any, more: int) -> Any:
+def _with_blocks(scan: CumulativeOperation, x: Any, more: int) -> Any:
     return _filled(scan, x, [(0, more, 0), (0, 0, 0), (0, 0, 0)])
 
 
-def _filled(scan: Scan, x: Any, config: Sequence[tuple[int, int, int]]) -> Any:
+def _filled(scan: CumulativeOperation, x: Any, config: Sequence[tuple[int, int, int]]) -> Any:
     return pad(x, literal(scan.neutral, aval_of(x).dtype), config) if any(map(any, config)) else x

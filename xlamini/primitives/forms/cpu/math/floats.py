@@ -14,7 +14,7 @@ from xlamini.primitives.elementwise.select import where
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
-class Bits(NamedTuple):
+class FloatBits(NamedTuple):
     """The layout of a float's bits, and the unsigned integers that hold them."""
 
     dtype: np.dtype
@@ -26,8 +26,8 @@ class Bits(NamedTuple):
 
 
 BITS = {
-    FLOAT32: Bits(np.dtype(np.uint32), 32, 1 << 31, 0x7F800000, 23),
-    FLOAT64: Bits(np.dtype(np.uint64), 64, 1 << 63, 0x7FF0000000000000, 52),
+    FLOAT32: FloatBits(np.dtype(np.uint32), 32, 1 << 31, 0x7F800000, 23),
+    FLOAT64: FloatBits(np.dtype(np.uint64), 64, 1 << 63, 0x7FF0000000000000, 52),
 }
 
 

@@ -17,7 +17,7 @@ from xlamini.core.program.form import Platform
 from xlamini.primitives.base.dtype_kinds import COMPLEX, kind_of
 from xlamini.primitives.forms.cpu.products.complex_products import form_by_parts
 from xlamini.primitives.forms.cpu.products.joined_dimensions import form_as_matrices
-from xlamini.primitives.forms.cpu.products.operand_dtypes import Numbers, Product, fast_form
+from xlamini.primitives.forms.cpu.products.operand_dtypes import Numbers, Product, form_of_dtypes
 from xlamini.primitives.shape.shape import transpose
 
 
@@ -30,7 +30,7 @@ def form_on_cpu(platform: Platform, avals: Avals, out: ShapedArray, numbers: Num
     if form is not None or {a.dtype for a in (*avals, out)} == {np.dtype(np.float32)}:
         return form
     is_complex = kind_of(out.dtype) is COMPLEX
-    return form_by_parts(avals, out, numbers) if is_complex else fast_form(platform, avals, out, numbers)
+    return form_by_parts(avals, out, numbers) if is_complex else form_of_dtypes(platform, avals, out, numbers)
 
 
 def batches_first(numbers: Numbers, dtype: np.dtype, bind: Callable[..., Any], *operands: Any) -> Any:

@@ -54,7 +54,7 @@ def _matrix(aval: ShapedArray, contract: Shape, batch: Shape) -> _Matrix | None:
     first, ndim, size = len(batch), aval.ndim, math.prod(aval.shape[d] for d in contract)
     leads = contract == tuple(range(first, first + len(contract)))
     ends = contract == tuple(range(ndim - len(contract), ndim))
-    if aval.split is not None or batch != tuple(range(first)) or not (leads or ends):
+    if aval.explicit_sharding is not None or batch != tuple(range(first)) or not (leads or ends):
         return None
     free = math.prod(n for d, n in enumerate(aval.shape[first:], first) if d not in contract)
     sizes = (size, free) if leads else (free, size)

@@ -64,7 +64,7 @@ class FastProduct(NamedTuple):
     makes_rows: bool
 
 
-def fast_form(platform: Platform, avals: Avals, out: ShapedArray, numbers: Numbers) -> Product | None:
+def form_of_dtypes(platform: Platform, avals: Avals, out: ShapedArray, numbers: Numbers) -> Product | None:
     """None where XLA's own form of the product is as fast."""
     (lhs, rhs), (contract, batch) = avals, numbers
     if not out.size or any(len(c) + len(b) == x.ndim for x, c, b in zip((lhs, rhs), contract, batch, strict=True)):

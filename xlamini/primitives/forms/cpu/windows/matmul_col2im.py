@@ -26,7 +26,7 @@ import numpy as np
 
 from xlamini.core import Shape, ShapedArray, aval_of, literal
 from xlamini.primitives.base.elementwise import add_any, mul
-from xlamini.primitives.base.precision import swapped
+from xlamini.primitives.base.precision import swap
 from xlamini.primitives.base.tangent_ops import zeros
 from xlamini.primitives.elementwise.bitwise import bitwise_and
 from xlamini.primitives.elementwise.comparison import ge, lt
@@ -51,14 +51,14 @@ _SHARES = 2**16, 2**22
 """The least and the most of the images that are computed at once, unless one image has more or all have fewer."""
 
 
-class _Limits(NamedTuple):
+class _ShareLimits(NamedTuple):
     """What a convolution has at most: outputs, and shares of one image for each element of the operand."""
 
     outputs: int
     growth: int
 
 
-_LIMITS = {1: _Limits(16, 8), 2: _Limits(8, 2), 3: _Limits(16, 8)}
+_LIMITS = {1: _ShareLimits(16, 8), 2: _ShareLimits(8, 2), 3: _ShareLimits(16, 8)}
 """By the number of dimensions of space; XLA's convolution is the fastest of images."""
 
 
@@ -107,7 +107,7 @@ def tap_sums(
     def of_images(images: Any) -> Any:
         count = aval_of(images).shape[0]
         kernels = broadcast_in_dim(matrix, (count, *aval_of(matrix).shape), (1, 2))
-        product = dot_general(kernels, images, (((2,), (features,)), ((0,), (0,))), swapped(precision))
+        product = dot_general(kernels, images, (((2,), (features,)), ((0,), (0,))), swap(precision))
         return _sums(reshape(product, (count, *shape)), padding, grid)
 
     count = aval_of(x).shape[0]
@@ -118,7 +118,7 @@ def tap_sums(
 # --- helpers
 
 
-class _Grid(NamedTuple):
+class _TapGrid(NamedTuple):
     """Along each dimension of space: the sizes of the operand and the results, and which elements give which results.
 
     Result `p * stride + r`, of which there are `counts` with padding after the last, sums the share of tap k and
@@ -141,13 +141,13 @@ def _grid(
     rhs_dilation: Shape,
     window_strides: Shape,
     **_: Any,
-) -> _Grid:
+) -> _TapGrid:
     sizes, window = space_of(lhs, dimension_numbers.lhs_spec), space_of(rhs, dimension_numbers.rhs_spec)
     results = window_counts(sizes, window, window_strides, padding, lhs_dilation, rhs_dilation)
     counts = tuple(math.ceil(n / s) for n, s in zip(results, lhs_dilation, strict=True))
     lows = [low for low, _ in padding]
     moves = [_moves(*each) for each in zip(window, lows, lhs_dilation, rhs_dilation, strict=True)]
-    return _Grid(sizes, results, counts, moves)
+    return _TapGrid(sizes, results, counts, moves)
 
 
 def _moves(taps: int, low: int, stride: int, hole: int) -> list[list[int | None]]:
@@ -195,7 +195,7 @@ def _by_parts(compute: Callable[[Any], Any], x: Any, size: int, shape: Shape) ->
     return scalar_loop(step, shape[0] // size, zeros(ShapedArray(shape, aval_of(x).dtype)))[0]
 
 
-def _sums(shares: Any, padding: Any, grid: _Grid) -> Any:
+def _sums(shares: Any, padding: Any, grid: _TapGrid) -> Any:
     """The results (N, O, space…). `padding` has the share of an element of the padding for each output and tap."""
     strides, rank = tuple(map(len, grid.moves)), len(grid.moves)
     sums = [functools.partial(_sums_at, moves=m, counts=grid.counts) for m in itertools.product(*grid.moves)]

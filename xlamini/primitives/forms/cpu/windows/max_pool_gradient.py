@@ -60,7 +60,7 @@ def to_winners(
 # --- helpers
 
 
-class _Grid(NamedTuple):
+class _CellGrid(NamedTuple):
     """The padded operand as cells of `strides` elements, in each of which a window starts.
 
     Along a dimension an element lies in `overlaps` windows at most. A place in a window is one number, in which a step
@@ -72,23 +72,23 @@ class _Grid(NamedTuple):
     steps: Shape
 
 
-def _grid(window: Shape, strides: Shape) -> _Grid:
+def _grid(window: Shape, strides: Shape) -> _CellGrid:
     overlaps = tuple(-(-n // stride) for n, stride in zip(window, strides, strict=True))
     widths = [n * stride for n, stride in zip(overlaps, strides, strict=True)]
-    return _Grid(strides, overlaps, tuple(math.prod(widths[d + 1 :]) for d in range(len(widths))))
+    return _CellGrid(strides, overlaps, tuple(math.prod(widths[d + 1 :]) for d in range(len(widths))))
 
 
-def _numbers(window: Shape, grid: _Grid) -> list[int]:
+def _numbers(window: Shape, grid: _CellGrid) -> list[int]:
     """The number of each place in a window."""
     offsets = itertools.product(*map(range, window))
     return [sum(n * step for n, step in zip(offset, grid.steps, strict=True)) for offset in offsets]
 
 
-def _cells(windows: Shape, grid: _Grid) -> Shape:
+def _cells(windows: Shape, grid: _CellGrid) -> Shape:
     return tuple(n + overlap - 1 for n, overlap in zip(windows, grid.overlaps, strict=True))
 
 
-def _by_cell(source: Any, places: Any, grid: _Grid) -> Any:
+def _by_cell(source: Any, places: Any, grid: _CellGrid) -> Any:
     """The sums for the elements of each cell.
 
     Of shape (stride in the last dimension, cells and stride of each other dimension…, cells of the last one): in this
@@ -102,7 +102,7 @@ def _by_cell(source: Any, places: Any, grid: _Grid) -> Any:
     return functools.reduce(add_any, (_taken(cotangents, places, grid, cells, back) for back in backs))
 
 
-def _taken(cotangents: Any, places: Any, grid: _Grid, cells: Shape, back: Shape) -> Any:
+def _taken(cotangents: Any, places: Any, grid: _CellGrid, cells: Shape, back: Shape) -> Any:
     """For each element of each cell, the cotangent of the window that starts `back` cells before, if it wins that."""
     *pairs, stride = [n for pair in zip(cells, grid.strides, strict=True) for n in pair]
     shape = (stride, *pairs)

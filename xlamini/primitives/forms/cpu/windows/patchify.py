@@ -14,7 +14,7 @@ import math
 from typing import Any
 
 from xlamini.core import Shape, ShapedArray, aval_of
-from xlamini.primitives.base.precision import swapped
+from xlamini.primitives.base.precision import swap
 from xlamini.primitives.forms.cpu.windows.sum_dtype import is_plain
 from xlamini.primitives.forms.cpu.windows.tiles import Tiles, cut
 from xlamini.primitives.products.dot_general import dot_general
@@ -74,7 +74,7 @@ def _features_second(tiles: Tiles, rhs: Any, spec: Shape, precision: Any) -> Any
     matrix = reshape(transpose(rhs, spec), (outputs, taps))
     kernels = broadcast_in_dim(matrix, (count, outputs, taps), (1, 2))
     windows = reshape(x, (count, taps, math.prod(counts)))
-    product = dot_general(kernels, windows, (((2,), (1,)), ((0,), (0,))), swapped(precision))
+    product = dot_general(kernels, windows, (((2,), (1,)), ((0,), (0,))), swap(precision))
     return reshape(product, (count, outputs, *counts))
 
 

@@ -13,7 +13,7 @@ import math
 from typing import Any
 
 from xlamini.core import Shape, ShapedArray, aval_of
-from xlamini.primitives.base.precision import swapped
+from xlamini.primitives.base.precision import swap
 from xlamini.primitives.forms.cpu.windows.sum_dtype import is_plain
 from xlamini.primitives.forms.cpu.windows.tiles import Tiles, joined
 from xlamini.primitives.products.dot_general import dot_general
@@ -41,7 +41,7 @@ def fits(
     return apart and plain and is_plain(lhs, **params)
 
 
-def spread_products(
+def transposed_patchify(
     lhs: Any,
     rhs: Any,
     *,
@@ -73,7 +73,7 @@ def _features_second(x: Any, kernel: Any, precision: Any) -> Tiles:
     matrix = reshape(transpose(kernel, (0, *range(2, 2 + rank), 1)), (taps, features))
     kernels = broadcast_in_dim(matrix, (count, taps, features), (1, 2))
     x = reshape(x, (count, features, places))
-    product = dot_general(kernels, x, (((2,), (1,)), ((0,), (0,))), swapped(precision))
+    product = dot_general(kernels, x, (((2,), (1,)), ((0,), (0,))), swap(precision))
     apart = reshape(product, (count, outputs, *window, *space))
     return Tiles(apart, 0, 1, tuple(range(2 + rank, 2 + 2 * rank)), tuple(range(2, 2 + rank)))
 
