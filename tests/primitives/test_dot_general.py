@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -131,6 +132,38 @@ def test_precision_reaches_stablehlo(precision: Any, text: str) -> None:
 def test_algorithms_as_accelerators_are_told(algorithm: Any, texts: list[str]) -> None:
     narrow = np.dtype(ml_dtypes.float8_e4m3fn)
     assert all(text in str(recipe(algorithm, (narrow, narrow))) for text in texts)
+
+
+_PRESETS = [p for p in lax.DotAlgorithmPreset if "F8" not in p.name]
+
+
+@pytest.mark.parametrize(
+    "dtypes",
+    [("c8", "c8"), *(pytest.param(d, marks=pytest.mark.full) for d in [("c16", "c16"), ("c8", "f4"), ("f4", "c8")])],
+    ids=str,
+)
+def test_algorithms_keep_the_imaginary_part(dtypes: tuple[str, str]) -> None:
+    """Of small integers, whose products are exact in each dtype; JAX drops the imaginary parts."""
+    left, right = (_gaussian_integers(seed, dtype) for seed, dtype in enumerate(dtypes))
+    product = left @ right
+    ct = np.ones_like(product)
+    derivatives = (ct @ right.T, left.T @ ct)
+
+    def all_of(x: Any, y: Any) -> list[Any]:
+        return [lax.dot(x, y, precision=p) for p in _PRESETS]
+
+    with xlamini.enable_x64(True):
+        for result in (*xlamini.jit(all_of)(left, right), lax.dot(left, right, precision="BF16_BF16_F32")):
+            assert result.dtype == product.dtype
+            np.testing.assert_array_equal(result, product)
+        _, pullback = xlamini.vjp(functools.partial(lax.dot, precision="F32_F32_F32"), left, right)
+        for result, expected, operand in zip(pullback(ct), derivatives, (left, right), strict=True):
+            np.testing.assert_array_equal(result, expected if operand.dtype.kind == "c" else expected.real)
+
+
+def _gaussian_integers(seed: int, dtype: str) -> Any:
+    parts = np.random.default_rng(seed).integers(-2, 3, (2, 3, 3))
+    return (parts[0] + 1j * parts[1] if dtype[0] == "c" else parts[0]).astype(dtype)
 
 
 @pytest.mark.parametrize(

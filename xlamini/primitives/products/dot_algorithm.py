@@ -15,8 +15,10 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from xlamini.core import Avals, check_user_dtype
+from xlamini.core import Avals, aval_of, check_user_dtype
 from xlamini.core.program.form import Platform
+from xlamini.primitives.elementwise.arithmetic import add, sub
+from xlamini.primitives.elementwise.complex import complex as complex_, imag, part_dtype, real
 from xlamini.primitives.elementwise.convert_element_type import convert, reduce_precision
 from xlamini.primitives.forms.cpu.products.operand_dtypes import Numbers, Product
 
@@ -152,8 +154,11 @@ def rounded_form(
 ) -> Product | None:
     """The product of operands in the recipe's dtypes; None where they have these already.
 
-    A platform without the algorithm rounds them to these, to emulate it, and to tf32, which is no dtype.
+    A platform without the algorithm rounds them to these, to emulate it, and to tf32, which is no dtype. Algorithms are
+    of real numbers, so a complex product is several real ones.
     """
+    if any(a.dtype.kind == "c" for a in avals):
+        return functools.partial(_of_parts, out, numbers)
     names = (recipe.total, recipe.total) if recipe.products > 1 else (recipe.lhs, recipe.rhs)
     narrow = [name == "tf32" and not supports(platform.name, recipe) for name in names]
     dtypes = [_DTYPES.get(name, a.dtype) for name, a in zip(names, avals, strict=True)]
@@ -161,6 +166,24 @@ def rounded_form(
     if not any(narrow) and total == out and dtypes == [a.dtype for a in avals]:
         return None
     return functools.partial(_product, dtypes, narrow, total, out, numbers)
+
+
+def _of_parts(out: np.dtype, numbers: Numbers, bind: Callable[..., Any], x: Any, y: Any) -> Any:
+    product = functools.partial(bind, dimension_numbers=numbers, preferred_element_type=part_dtype(out))
+    (a, b), (c, d) = _parts(x), _parts(y)
+    if b is None:
+        return _whole(out, product(a, c), product(a, d))
+    if d is None:
+        return _whole(out, product(a, c), product(b, c))
+    return _whole(out, sub(product(a, c), product(b, d)), add(product(a, d), product(b, c)))
+
+
+def _parts(x: Any) -> tuple[Any, Any]:
+    return (real(x), imag(x)) if aval_of(x).dtype.kind == "c" else (x, None)
+
+
+def _whole(out: np.dtype, x: Any, y: Any) -> Any:
+    return complex_(x, y) if out.kind == "c" else x
 
 
 def _product(
