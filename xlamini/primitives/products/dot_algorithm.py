@@ -15,11 +15,10 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from xlamini.core import Avals, aval_of, check_user_dtype
+from xlamini.core import Avals, check_user_dtype, result_type
 from xlamini.core.program.form import Platform
-from xlamini.primitives.elementwise.arithmetic import add, sub
-from xlamini.primitives.elementwise.complex import complex as complex_, imag, part_dtype, real
 from xlamini.primitives.elementwise.convert_element_type import convert, reduce_precision
+from xlamini.primitives.forms.cpu.products.complex_products import by_parts
 from xlamini.primitives.forms.cpu.products.operand_dtypes import Numbers, Product
 
 
@@ -168,22 +167,9 @@ def rounded_form(
     return functools.partial(_product, dtypes, narrow, total, out, numbers)
 
 
-def _of_parts(out: np.dtype, numbers: Numbers, bind: Callable[..., Any], x: Any, y: Any) -> Any:
-    product = functools.partial(bind, dimension_numbers=numbers, preferred_element_type=part_dtype(out))
-    (a, b), (c, d) = _parts(x), _parts(y)
-    if b is None:
-        return _whole(out, product(a, c), product(a, d))
-    if d is None:
-        return _whole(out, product(a, c), product(b, c))
-    return _whole(out, sub(product(a, c), product(b, d)), add(product(a, d), product(b, c)))
-
-
-def _parts(x: Any) -> tuple[Any, Any]:
-    return (real(x), imag(x)) if aval_of(x).dtype.kind == "c" else (x, None)
-
-
-def _whole(out: np.dtype, x: Any, y: Any) -> Any:
-    return complex_(x, y) if out.kind == "c" else x
+def _of_parts(out: np.dtype, numbers: Numbers, bind: Callable[..., Any], *operands: Any) -> Any:
+    dtype = result_type(*operands)
+    return convert(by_parts(numbers, bind, *(convert(x, dtype) for x in operands)), out)
 
 
 def _product(
