@@ -5,7 +5,6 @@ of the names that `tables.py` gives them.
 """
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import sys
 from importlib.machinery import ModuleSpec
@@ -15,6 +14,7 @@ from typing import Any
 import xlamini
 from xlamini.as_jax.names import rename
 from xlamini.as_jax.tables import is_listed, listed
+from xlamini.core.former_paths import SameModule
 
 OVERLAY = "xlamini.as_jax.overlay"
 PAGE = "docs/dropin.md"
@@ -29,7 +29,7 @@ class JaxFinder:
             return None
         name = answer_to(fullname)
         if name is not None:
-            loader: Any = _SameModule(name, fullname)
+            loader: Any = _JaxModule(name, fullname)
             return ModuleSpec(fullname, loader)
         if is_made(fullname):
             loader = _MadeModule()
@@ -85,25 +85,21 @@ def _exists(name: str) -> bool:
         return False
 
 
-class _SameModule:
-    """Loads a module under a second name. The import system sets `__spec__`, which stays that of the first name."""
+class _JaxModule(SameModule):
+    """Loads a module under the name that it has in JAX."""
 
-    def __init__(self, name: str, jax_name: str):
-        self._name, self._jax_name = name, jax_name
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        module = importlib.import_module(self._name)
-        self._spec = module.__spec__
-        return module
+    def __init__(self, name: str, jax_name: str) -> None:
+        super().__init__(name)
+        self.jax_name = jax_name
 
     def exec_module(self, module: ModuleType) -> None:
-        module.__spec__ = self._spec
-        rename(module, self._jax_name)
+        super().exec_module(module)
+        rename(module, self.jax_name)
 
     def get_code(self, fullname: str) -> Any:
         """The code of the module, which `python -m jax.tools.jax_to_ir` runs."""
-        loader: Any = importlib.util.find_spec(self._name).loader  # type: ignore[union-attr]
-        return loader.get_code(self._name)
+        loader: Any = importlib.util.find_spec(self.name).loader  # type: ignore[union-attr]
+        return loader.get_code(self.name)
 
 
 class _MadeModule:

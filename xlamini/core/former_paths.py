@@ -1,44 +1,43 @@
-"""Former paths: modules that pickles name which an earlier version wrote are found where they are now."""
+"""Former paths: pickles name modules by the path at which an earlier version had them, before they lay in rooms."""
 
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-_MOVED = {
-    "xlamini.core.avals": "xlamini.core.program.avals",
-    "xlamini.core.hi_types": "xlamini.core.program.hi_types",
-    "xlamini.core.jaxpr": "xlamini.core.program.jaxpr",
-    "xlamini.core.memory_space": "xlamini.core.program.memory_space",
-    "xlamini.primitives.gather_numbers": "xlamini.primitives.indexing.gather_numbers",
-    "xlamini.primitives.precision": "xlamini.primitives.base.precision",
-    "xlamini.runtime.array": "xlamini.runtime.arrays.array",
-    "xlamini.runtime.conversions": "xlamini.runtime.arrays.conversions",
-    "xlamini.runtime.keys": "xlamini.runtime.arrays.keys",
-    "xlamini.runtime.layout": "xlamini.runtime.arrays.layout",
-    "xlamini.staging.run.jit_options": "xlamini.staging.run.jit.jit_options",
-    "xlamini.staging.run.pickling": "xlamini.staging.run.jit.pickling",
-}
+_WITH_ROOMS = {"xlamini.core", "xlamini.primitives", "xlamini.runtime", "xlamini.staging.run"}
 
 
 class _Finder:
-    """Asked last, and so only for modules that are not there."""
+    """Asked last, and so only for modules that are not there: `core.avals` is `core.program.avals`."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        return importlib.util.spec_from_loader(name, self) if name in _MOVED else None  # type: ignore[arg-type]
+        package, _, module = name.rpartition(".")
+        rooms = Path(path[0]).glob(f"*/{module}.py") if package in _WITH_ROOMS else ()
+        loader: Any = next((SameModule(f"{package}.{file.parent.name}.{module}") for file in rooms), None)
+        return loader and ModuleSpec(name, loader)
 
-    def create_module(self, spec: ModuleSpec) -> None:
-        return None
+
+class SameModule:
+    """Loads a module that is there under another name: no copy of it, so that classes and pickles are the same."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = importlib.import_module(self.name)
+        self.spec = module.__spec__
+        return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """The import system takes what is in `sys.modules` now in place of the new module."""
-        sys.modules[module.__name__] = importlib.import_module(_MOVED[module.__name__])
+        module.__spec__ = self.spec
 
 
 def install() -> None:
     """Have the import system ask for former paths."""
-    sys.meta_path.append(_Finder())  # type: ignore[arg-type]
+    finder: Any = _Finder()
+    sys.meta_path.append(finder)
