@@ -161,6 +161,15 @@ def test_algorithms_keep_the_imaginary_part(dtypes: tuple[str, str]) -> None:
             np.testing.assert_array_equal(result, expected if operand.dtype.kind == "c" else expected.real)
 
 
+def test_algorithms_multiply_complex_operands_into_the_dtype_that_is_asked_for() -> None:
+    x = np.array([1 + 1j, 2.0**-30], np.complex64)
+    precise = (np.ones(2) @ x, np.ones(2) @ x.real)
+    with xlamini.enable_x64(True):
+        for dtype, expected in zip((np.complex128, np.float64), precise, strict=True):
+            result = lax.dot(np.ones(2, np.complex64), x, precision="F64_F64_F64", preferred_element_type=dtype)
+            assert result.dtype == dtype and result == expected
+
+
 def _gaussian_integers(seed: int, dtype: str) -> Any:
     parts = np.random.default_rng(seed).integers(-2, 3, (2, 3, 3))
     return (parts[0] + 1j * parts[1] if dtype[0] == "c" else parts[0]).astype(dtype)

@@ -15,11 +15,13 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from xlamini.core import Avals, check_user_dtype, result_type
+from xlamini.core import Avals, check_user_dtype
 from xlamini.core.program.form import Platform
+from xlamini.primitives.elementwise.complex import part_dtype
 from xlamini.primitives.elementwise.convert_element_type import convert, reduce_precision
 from xlamini.primitives.forms.cpu.products.complex_products import by_parts
 from xlamini.primitives.forms.cpu.products.operand_dtypes import Numbers, Product
+from xlamini.primitives.products.dot_dtypes import mixed_form
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ def rounded_form(
     of real numbers, so a complex product is several real ones.
     """
     if any(a.dtype.kind == "c" for a in avals):
-        return functools.partial(_of_parts, out, numbers)
+        return mixed_form(platform, avals, out, numbers) or functools.partial(by_parts, numbers, part_dtype(out))
     names = (recipe.total, recipe.total) if recipe.products > 1 else (recipe.lhs, recipe.rhs)
     narrow = [name == "tf32" and not supports(platform.name, recipe) for name in names]
     dtypes = [_DTYPES.get(name, a.dtype) for name, a in zip(names, avals, strict=True)]
@@ -165,11 +167,6 @@ def rounded_form(
     if not any(narrow) and total == out and dtypes == [a.dtype for a in avals]:
         return None
     return functools.partial(_product, dtypes, narrow, total, out, numbers)
-
-
-def _of_parts(out: np.dtype, numbers: Numbers, bind: Callable[..., Any], *operands: Any) -> Any:
-    dtype = result_type(*operands)
-    return convert(by_parts(numbers, bind, *(convert(x, dtype) for x in operands)), out)
 
 
 def _product(

@@ -31,11 +31,11 @@ def form_by_parts(avals: Avals, out: ShapedArray, numbers: Numbers) -> Product |
         for shape, summed, batches in zip(shapes, contract, batch, strict=True)
     )
     is_plain = len({a.dtype for a in (*avals, out)}) == 1
-    return functools.partial(by_parts, numbers) if is_plain and min(terms, rows, columns) >= _LEAST else None
+    return functools.partial(by_parts, numbers, None) if is_plain and min(terms, rows, columns) >= _LEAST else None
 
 
-def by_parts(numbers: Numbers, bind: Callable[..., Any], x: Any, y: Any) -> Any:
-    """The product of complex operands of one dtype."""
-    product = functools.partial(bind, dimension_numbers=numbers, preferred_element_type=None)
+def by_parts(numbers: Numbers, dtype: Any, bind: Callable[..., Any], x: Any, y: Any) -> Any:
+    """The product of complex operands, its parts in a dtype; None is the one of the operands' parts."""
+    product = functools.partial(bind, dimension_numbers=numbers, preferred_element_type=dtype)
     a, b, c, d = real(x), imag(x), real(y), imag(y)
     return complex_(sub(product(a, c), product(b, d)), add(product(a, d), product(b, c)))
