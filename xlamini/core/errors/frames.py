@@ -10,10 +10,11 @@ import inspect
 import linecache
 import os
 import sys
+from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
+_PACKAGE = f"{Path(__file__).parents[2]}{os.sep}"
 
 
 class _Files(dict[str, bool]):

@@ -43,6 +43,7 @@ from xlamini.primitives.indexing.gather_numbers import (
     check_numbers,
     clamped,
     default_fill,
+    stablehlo_attribute,
     with_common_batch,
     with_indices_batch,
     with_operand_batch,
@@ -212,7 +213,7 @@ class Gather(Primitive):
         indices_are_sorted: bool,
         **params: Any,
     ) -> Any:
-        attribute = _attribute(dimension_numbers, ctx.avals_in[1].ndim - 1)
+        attribute = stablehlo_attribute("gather", dimension_numbers._asdict(), ctx.avals_in[1].ndim - 1)
         return ctx.op(
             "stablehlo.gather",
             x,
@@ -257,15 +258,3 @@ def _in_bounds(operand: ShapedArray, indices: Any, places: Shape, window: Shape)
     for column in columns:
         inside = where(column, inside, literal(False, np.dtype(bool)))
     return inside
-
-
-def _attribute(numbers: GatherDimensionNumbers, index_vector_dim: int) -> str:
-    fields = {
-        "offset_dims": numbers.offset_dims,
-        "collapsed_slice_dims": numbers.collapsed_slice_dims,
-        "operand_batching_dims": numbers.operand_batching_dims,
-        "start_indices_batching_dims": numbers.start_indices_batching_dims,
-        "start_index_map": numbers.start_index_map,
-    }
-    text = ", ".join(f"{name} = {list(dims)}" for name, dims in fields.items())
-    return f"#stablehlo.gather<{text}, index_vector_dim = {index_vector_dim}>"

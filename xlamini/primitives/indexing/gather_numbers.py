@@ -7,7 +7,7 @@ index vector, scatter writes one there. A dimension of the operand is either one
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -62,6 +62,11 @@ class ScatterDimensionNumbers(NamedTuple):
     scatter_dims_to_operand_dims: Shape
     operand_batching_dims: Shape = ()
     scatter_indices_batching_dims: Shape = ()
+
+
+def stablehlo_attribute(operation: str, numbers: Mapping[str, Shape], index_vector_dim: int) -> str:
+    text = ", ".join(f"{name} = {list(dims)}" for name, dims in numbers.items())
+    return f"#stablehlo.{operation}<{text}, index_vector_dim = {index_vector_dim}>"
 
 
 class GatherScatterMode(Enum):

@@ -41,6 +41,7 @@ from xlamini.primitives.indexing.gather_numbers import (
     as_gather,
     check_numbers,
     clamped,
+    stablehlo_attribute,
     window_shape,
     with_common_batch,
     with_operand_batch,
@@ -138,7 +139,8 @@ class Scatter(Primitive):
     def lower(
         self, ctx: Any, x: Any, indices: Any, updates: Any, *, dimension_numbers: Any, mode: Any, **params: Any
     ) -> Any:
-        scalar = ctx.aval_out.update(shape=(), weak_type=False)
+        scalar, numbers = ctx.aval_out.update(shape=(), weak_type=False), dimension_numbers._asdict()
+        numbers["input_batching_dims"] = numbers.pop("operand_batching_dims")
         body = ctx.scalar_region([scalar] * 2, lambda old, new: [self.combined(ctx, scalar, old, new, **params)])
         return ctx.op(
             "stablehlo.scatter",
@@ -146,7 +148,7 @@ class Scatter(Primitive):
             indices,
             updates,
             regions=[body],
-            scatter_dimension_numbers=_attribute(dimension_numbers, ctx.avals_in[1].ndim - 1),
+            scatter_dimension_numbers=stablehlo_attribute("scatter", numbers, ctx.avals_in[1].ndim - 1),
             indices_are_sorted=params["indices_are_sorted"],
             unique_indices=params["unique_indices"],
         )
@@ -198,15 +200,3 @@ def windows_at(
 
 
 _OF_ONE = ScatterDimensionNumbers((), (0,), (0,))
-
-
-def _attribute(numbers: ScatterDimensionNumbers, index_vector_dim: int) -> str:
-    fields = {
-        "update_window_dims": numbers.update_window_dims,
-        "inserted_window_dims": numbers.inserted_window_dims,
-        "input_batching_dims": numbers.operand_batching_dims,
-        "scatter_indices_batching_dims": numbers.scatter_indices_batching_dims,
-        "scatter_dims_to_operand_dims": numbers.scatter_dims_to_operand_dims,
-    }
-    text = ", ".join(f"{name} = {list(dims)}" for name, dims in fields.items())
-    return f"#stablehlo.scatter<{text}, index_vector_dim = {index_vector_dim}>"

@@ -18,7 +18,7 @@ from typing import Any
 
 from xlamini.core import ShapedArray, aval_of, literal
 from xlamini.primitives.forms.cpu.windows.runs import convolved, longest, moved, moved_back, pays, without_runs
-from xlamini.primitives.forms.cpu.windows.sum_dtype import is_plain
+from xlamini.primitives.forms.cpu.windows.sum_dtype import is_one_plain_group
 from xlamini.primitives.forms.cpu.windows.tiles import cut
 from xlamini.primitives.shape.concatenate import concatenate
 from xlamini.primitives.shape.pad import pad
@@ -37,9 +37,8 @@ def fits(lhs: ShapedArray, rhs: ShapedArray, **params: Any) -> bool:
     In float64 there must be no other dimension.
     """
     lhs_spec, rhs_spec, _ = params["dimension_numbers"]
-    one_group = params["feature_group_count"] == params["batch_group_count"] == 1
     few = max(lhs.shape[lhs_spec[0]], rhs.shape[rhs_spec[0]]) <= 4
-    if not is_plain(lhs, **params) or not one_group or not few or not pays(lhs, rhs, **params):
+    if not is_one_plain_group(lhs, **params) or not few or not pays(lhs, rhs, **params):
         return False
     window = space_of(rhs, rhs_spec)
     along = longest(window)

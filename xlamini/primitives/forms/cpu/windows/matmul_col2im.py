@@ -32,7 +32,7 @@ from xlamini.primitives.elementwise.bitwise import bitwise_and
 from xlamini.primitives.elementwise.comparison import ge, lt
 from xlamini.primitives.elementwise.select import where
 from xlamini.primitives.forms.cpu.loops.scalar_loop import place, scalar_loop
-from xlamini.primitives.forms.cpu.windows.sum_dtype import is_plain
+from xlamini.primitives.forms.cpu.windows.sum_dtype import is_one_plain_group
 from xlamini.primitives.forms.cpu.windows.tiles import Tiles, joined
 from xlamini.primitives.forms.parts import noinline
 from xlamini.primitives.indexing.dynamic_slice import dynamic_slice_p
@@ -69,8 +69,6 @@ def fits(
     window_strides: Shape,
     lhs_dilation: Shape,
     dimension_numbers: ConvDimensionNumbers,
-    feature_group_count: int,
-    batch_group_count: int,
     **params: Any,
 ) -> bool:
     """One group of many features, few outputs and taps, no stride.
@@ -81,8 +79,7 @@ def fits(
     lhs_spec, rhs_spec, _ = dimension_numbers
     outputs, given, *window = (rhs.shape[d] for d in rhs_spec)
     limits = _LIMITS.get(len(window))
-    one_group = feature_group_count == batch_group_count == 1
-    if limits is None or not one_group or not is_plain(lhs, **params) or any(s > 1 for s in window_strides):
+    if limits is None or not is_one_plain_group(lhs, **params) or any(s > 1 for s in window_strides):
         return False
     taps, images, places = math.prod(window), lhs.shape[lhs_spec[0]], math.prod(space_of(lhs, lhs_spec))
     few = outputs <= limits.outputs and taps <= _MOST_TAPS

@@ -15,7 +15,7 @@ from typing import Any
 
 from xlamini.core import Shape, ShapedArray, aval_of
 from xlamini.primitives.base.precision import swap
-from xlamini.primitives.forms.cpu.windows.sum_dtype import is_plain
+from xlamini.primitives.forms.cpu.windows.sum_dtype import is_one_plain_group
 from xlamini.primitives.forms.cpu.windows.tiles import Tiles, cut
 from xlamini.primitives.products.dot_general import dot_general
 from xlamini.primitives.shape.shape import broadcast_in_dim, reshape, transpose
@@ -31,16 +31,13 @@ def fits(
     lhs_dilation: Shape,
     rhs_dilation: Shape,
     dimension_numbers: ConvDimensionNumbers,
-    feature_group_count: int,
-    batch_group_count: int,
     **params: Any,
 ) -> bool:
     """One group, no dilation, and a kernel no larger than the stride."""
     window = space_of(rhs, dimension_numbers.rhs_spec)
     apart = all(n <= stride for n, stride in zip(window, window_strides, strict=True))
     undilated = all(d == 1 for d in (*lhs_dilation, *rhs_dilation))
-    one_group = feature_group_count == batch_group_count == 1
-    return apart and undilated and one_group and lhs.ndim > 2 and is_plain(lhs, **params)
+    return apart and undilated and lhs.ndim > 2 and is_one_plain_group(lhs, **params)
 
 
 def tile_products(

@@ -14,7 +14,7 @@ import math
 from typing import Any
 
 from xlamini.core import Shape, ShapedArray, aval_of
-from xlamini.primitives.forms.cpu.windows.sum_dtype import is_plain
+from xlamini.primitives.forms.cpu.windows.sum_dtype import is_one_plain_group
 from xlamini.primitives.forms.cpu.windows.tiles import Tiles, cut
 from xlamini.primitives.products.dot_general import dot_general
 from xlamini.primitives.shape.shape import reshape, sum_over, transpose
@@ -22,34 +22,13 @@ from xlamini.primitives.windows.conv_numbers import ConvDimensionNumbers, placed
 from xlamini.primitives.windows.geometry import Pads
 
 
-def fits(
-    lhs: ShapedArray,
-    rhs: ShapedArray,
-    *,
-    window_strides: Shape,
-    padding: Pads,
-    lhs_dilation: Shape,
-    rhs_dilation: Shape,
-    dimension_numbers: ConvDimensionNumbers,
-    feature_group_count: int,
-    batch_group_count: int,
-    **params: Any,
-) -> bool:
+def fits(lhs: ShapedArray, rhs: ShapedArray, **params: Any) -> bool:
     """One group, and a result no larger in space than the image's dilation; more than one place in an image."""
-    offsets = result_space(
-        lhs,
-        rhs,
-        window_strides=window_strides,
-        padding=padding,
-        lhs_dilation=lhs_dilation,
-        rhs_dilation=rhs_dilation,
-        dimension_numbers=dimension_numbers,
-    )
-    apart = all(n <= hole for n, hole in zip(offsets, rhs_dilation, strict=True))
-    image = math.prod(space_of(rhs, dimension_numbers.rhs_spec))
-    unmoved = all(d == 1 for d in (*window_strides, *lhs_dilation))
-    one_group = feature_group_count == batch_group_count == 1
-    return apart and image > 1 and unmoved and one_group and is_plain(lhs, **params)
+    offsets = result_space(lhs, rhs, **params)
+    apart = all(n <= hole for n, hole in zip(offsets, params["rhs_dilation"], strict=True))
+    image = math.prod(space_of(rhs, params["dimension_numbers"].rhs_spec))
+    unmoved = all(d == 1 for d in (*params["window_strides"], *params["lhs_dilation"]))
+    return apart and image > 1 and unmoved and is_one_plain_group(lhs, **params)
 
 
 def tile_gradient(

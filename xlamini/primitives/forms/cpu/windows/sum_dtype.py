@@ -10,6 +10,10 @@ PLAIN_FLOATS = ("float32", "float64")
 """The floats of which XLA computes sums in their own dtype."""
 
 
+def is_one_plain_group(lhs: ShapedArray, **params: Any) -> bool:
+    return params["feature_group_count"] == params["batch_group_count"] == 1 and is_plain(lhs, **params)
+
+
 def is_plain(lhs: ShapedArray, *, preferred_element_type: Any, **_: Any) -> bool:
     """Whether products and sums have the operands' dtype.
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from xlamini.core import Shape, ShapedArray, aval_of
 from xlamini.primitives.base.precision import swap
-from xlamini.primitives.forms.cpu.windows.sum_dtype import is_plain
+from xlamini.primitives.forms.cpu.windows.sum_dtype import is_one_plain_group
 from xlamini.primitives.forms.cpu.windows.tiles import Tiles, joined
 from xlamini.primitives.products.dot_general import dot_general
 from xlamini.primitives.shape.shape import broadcast_in_dim, reshape, rev, transpose
@@ -30,15 +30,13 @@ def fits(
     lhs_dilation: Shape,
     rhs_dilation: Shape,
     dimension_numbers: ConvDimensionNumbers,
-    feature_group_count: int,
-    batch_group_count: int,
     **params: Any,
 ) -> bool:
     """One group, an operand dilated by at least the kernel's size, and nothing else."""
     window = space_of(rhs, dimension_numbers.rhs_spec)
     apart = all(n <= hole for n, hole in zip(window, lhs_dilation, strict=True)) and any(d > 1 for d in lhs_dilation)
-    plain = all(d == 1 for d in (*window_strides, *rhs_dilation)) and feature_group_count == batch_group_count == 1
-    return apart and plain and is_plain(lhs, **params)
+    unmoved = all(d == 1 for d in (*window_strides, *rhs_dilation))
+    return apart and unmoved and is_one_plain_group(lhs, **params)
 
 
 def transposed_patchify(
