@@ -288,7 +288,7 @@ def empty_error(part: ErrorPart, lanes: Sequence[int] = ()) -> ErrorPart:
 
 
 def with_common_types(part: ErrorPart, lanes: Sequence[int] = ()) -> ErrorPart:
-    """The error in the types of `empty_error`: strongly typed, repeated for all lanes, varying alike."""
+    """The error in the types of `empty_error`: strongly typed, repeated for all lanes, with the same varying axes."""
     axes = frozenset().union(*[a.vma for a in part.types])
     return part.rebuilt([_with_common_type(x, lanes, axes) for x in part.values])
 

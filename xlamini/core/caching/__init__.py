@@ -1,1 +1,1 @@
-"""Memos, and the keys by which programs and calls are found again."""
+"""Memos, and the keys of programs and calls in them."""

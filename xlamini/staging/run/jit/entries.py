@@ -152,9 +152,8 @@ def _remember(fun: Any, function: Function, options: Options) -> None:
     """Remember a function that was traced, as the last one of its code; of a second one also what it closes over."""
     variables = None
     if function in last or explain_cache_misses.value:
-        from xlamini.staging.run.diagnostics.recreated_functions import (
-            variables_of,  # for a second function, or somebody who looks
-        )
+        # for a second function, or somebody who looks
+        from xlamini.staging.run.diagnostics.recreated_functions import variables_of
 
         variables = variables_of(fun)
     last[function] = Before(weakly(fun), options, variables)
