@@ -54,7 +54,7 @@ def save(path: str, records: Iterable[Record]) -> None:
         axes.yaxis.set_major_formatter("{x:g}")
     for axes in list(grid.flat)[len(panels) :]:
         axes.remove()
-    grid[0, 0].legend()
+    grid[0, 0].legend(loc="upper left")
     plt.rcParams["svg.hashsalt"] = "scale"  # the same ids in every run
     figure.savefig(path, metadata={"Date": None})
 

@@ -57,3 +57,11 @@ def test_a_program_is_short_and_has_a_place_in_the_docs(name: str) -> None:
 def test_every_program_says_what_a_long_run_should_give(load) -> None:
     programs: list[ModuleType] = [load(name) for name in PROGRAMS]
     assert all(program.EXPECTED.keys() == program.EXPECTED_QUICK.keys() for program in programs)
+
+
+def test_every_legend_is_told_its_place() -> None:
+    """Where it is not, matplotlib searches for the emptiest corner, and on a busy machine warns that this took long."""
+    folders = [ROOT / name for name in ("benchmarks", "docs", "examples", "xlamini")]
+    lines = [line for folder in folders for file in folder.rglob("*.py") for line in file.read_text().splitlines()]
+    legends = [line for line in lines if ".legend(" in line]
+    assert legends and not [line for line in legends if "loc=" not in line]

@@ -111,7 +111,7 @@ def draw(figure, points, labels, drawn, bounds):
     """Draw the plane of digits, the digits drawn from it, and the bound."""
     left, middle, right = figure.subplots(1, 3, width_ratios=[1.3, 1.3, 1])
     dots = left.scatter(*points.T, c=labels, s=3, cmap="tab10")
-    left.legend(*dots.legend_elements(), fontsize=6, ncols=2)
+    left.legend(*dots.legend_elements(), loc="upper right", fontsize=6, ncols=2)
     left.set(title="Each scan's place in the plane", xlim=(-4, 4), ylim=(-4, 4))
     middle.imshow(drawn.reshape(15, 15, 8, 8)[::-1].transpose(0, 2, 1, 3).reshape(120, 120), cmap="gray_r")
     middle.set(title="Digits drawn from the plane", xticks=[], yticks=[])

@@ -109,7 +109,7 @@ def draw(figure, observed, times, mean, sigma, draws, losses):
     left.plot(times, truth(np.asarray(times)), "--", color="gray", linewidth=0.8, label="truth")
     left.axvline(4, color="gray", linewidth=0.5)
     left.set(xlabel="time", title="Posterior, and a forecast from time 4")
-    left.legend(fontsize=7)
+    left.legend(loc="upper right", fontsize=7)
     right.plot(losses, color="tab:green")
     right.set(xlabel="step", title="-log likelihood")
 

@@ -106,7 +106,7 @@ def draw(figure, weights, wrong, train, losses):
     axes = left.subplots()
     axes.hist([weights[~wrong], weights[wrong]], 20, color=["tab:green", "tab:red"], label=["right", "wrong"])
     axes.set(xlabel="weight", title="Learned weights by label")
-    axes.legend()
+    axes.legend(loc="upper center")
     for panel, i in zip(middle.subplots(3, 3).ravel(), np.argsort(weights), strict=False):
         panel.imshow(train[0][i, 1:].reshape(8, 8), cmap="gray_r")
         panel.set_title(f"label {train[1][i]}", fontsize=8)

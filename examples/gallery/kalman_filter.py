@@ -124,7 +124,7 @@ def draw(figure, path, observed, filtered, smoothed, history):
     left.plot(*np.asarray(filtered).T, color="tab:orange", linewidth=1, label="filter")
     left.plot(*np.asarray(smoothed).T, color="tab:blue", linewidth=1.5, label="smoother")
     left.set(title="The track", aspect="equal", adjustable="datalim")
-    left.legend(fontsize=7)
+    left.legend(loc="upper right", fontsize=7)
     right.plot(np.exp(history), color="tab:green")
     right.axhline(NOISE, color="gray", linestyle="--", linewidth=0.8)
     right.set(xlabel="step", title="Learned noise of the sensor", ylim=(0, None))

@@ -98,7 +98,7 @@ def draw(figure, first, path, distances):
     left.plot(*START, "o", color="black")
     left.plot(*GOAL, "*", color="black", markersize=10)
     left.set(aspect="equal", title="From the dot to the star in three units of time")
-    left.legend(fontsize=7)
+    left.legend(loc="upper right", fontsize=7)
     right.semilogy(distances, color="tab:green")
     right.set(xlabel="step", title="Distance to the goal")
 

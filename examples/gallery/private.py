@@ -136,7 +136,7 @@ def draw(figure, plain, private, spent, lengths):
     left.plot(at, plain, color="tab:blue", label="plain")
     left.plot(at, private, color="tab:orange", label="private")
     left.set(xlabel="step", title="Accuracy on held-out digits")
-    left.legend()
+    left.legend(loc="lower right")
     middle.plot(at, spent, color="tab:red")
     middle.set(xlabel="step", title=f"Privacy budget (delta {DELTA:g})")
     right.hist(lengths, 30, color="tab:green")
