@@ -8,6 +8,7 @@ from typing import Any, overload
 import numpy as np
 
 from xlamini.core import finfo
+from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.indexing.take import take_along_axis
 from xlamini.primitives import (
@@ -24,6 +25,7 @@ from xlamini.primitives import (
     where as _choose,
 )
 from xlamini.primitives.base import operators
+from xlamini.primitives.base.promotion import check_members
 from xlamini.primitives.elementwise import complex
 from xlamini.primitives.placement.reshard import scalars_as_sums
 from xlamini.primitives.reductions.arg_extrema import argmax
@@ -79,13 +81,20 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
     return _choose(*broadcasted_freely("where", convert(condition, np.dtype(bool)), x, y))
 
 
-@composite()
+@api_boundary
 def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0) -> Array:
     """The elements of the first choice whose condition holds, and `default` where none does.
 
     >>> select([xlamini.numpy.array([True, False])], [xlamini.numpy.array([1, 2])], 9)
     Array([1, 9], dtype=int32)
     """
+    choices = choicelist if isinstance(choicelist, list | tuple) else (choicelist,)
+    check_members((*choices, default))
+    return _select(condlist, choicelist, default)
+
+
+@composite(ints_fit=True)
+def _select(condlist: Any, choicelist: Any, default: Any) -> Any:
     if _many_rows(condlist, choicelist):
         return _selected_rows(condlist, choicelist, default)
     conditions = list(condlist)

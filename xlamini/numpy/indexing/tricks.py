@@ -16,6 +16,7 @@ from xlamini.numpy.joining import concatenate, stack
 from xlamini.numpy.ranges import arange, linspace, meshgrid
 from xlamini.numpy.shapes import moveaxis
 from xlamini.primitives import convert, expand_dims, reshape
+from xlamini.primitives.base.promotion import check_members
 from xlamini.runtime import Array
 from xlamini.typing import ArrayLike
 
@@ -116,6 +117,7 @@ class Joiner:
         how = self._default
         if parts and isinstance(parts[0], str):
             how, parts = self._directive(parts[0]), parts[1:]
+        check_members(parts)
         arrays = [self._raised(self._made(x), how) for x in parts]
         joined = concatenate(arrays, axis=how.axis)
         if how.matrix and joined.ndim == 1:
