@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core import Jaxpr, ShapedArray, close_over, float0, rewrite
+from xlamini.core import Jaxpr, ShapedArray, Values, close_over, float0, rewrite
 from xlamini.core.program.form import Platform
-from xlamini.core.program.hi_types import HiAval
+from xlamini.core.program.hi_types import HiAval, lowered
 from xlamini.core.program.jaxpr import is_expanded
 from xlamini.core.sharding.partial_sums import sums_of
 from xlamini.core.tracing.tracer import build
@@ -138,6 +138,23 @@ FRONT = (Pass("expand", _expand), Pass("unreduced", _unreduced), Pass("physical"
 BACK = (Pass("outline", _outline), Pass("specialize", _specialize))
 
 
+# --- single passes, for programs that are not lowered as a whole
+
+
+def in_arrays(jaxpr: Jaxpr, inputs: Values) -> tuple[Jaxpr, list[Any]]:
+    """The program in terms of primitives that are lowered, and its first inputs, of which `inputs` are given.
+
+    What the expand rules captured comes before these, and a value of a user's type becomes arrays.
+    """
+    whole = expand(jaxpr)
+    return close_over(whole), [*whole.consts, *lowered(jaxpr.in_avals[: len(inputs)], inputs)]
+
+
+def needed(jaxpr: Jaxpr, keep_unused: bool = False) -> PipelineStage:
+    """The program without unused equations: some of these cannot be run, such as an undefined derivative."""
+    return PipelineStage(*dce(jaxpr, (True,) * len(jaxpr.outvars), keep_unused))
+
+
 # --- traces
 
 
@@ -154,8 +171,8 @@ def expanded(traced: Trace) -> Trace:
     if is_expanded(traced.jaxpr):
         return traced
     _refuse_users_types(traced.jaxpr)
-    whole = expand(traced.jaxpr)
-    return traced._replace(jaxpr=close_over(whole), captured=[*whole.consts, *traced.captured])
+    jaxpr, captured = in_arrays(traced.jaxpr, traced.captured)
+    return traced._replace(jaxpr=jaxpr, captured=captured)
 
 
 def _refuse_users_types(jaxpr: Jaxpr) -> None:

@@ -31,17 +31,16 @@ from xlamini.core.caching.structure import executable_key, executable_params, ha
 from xlamini.core.errors import JAXTypeError
 from xlamini.core.flags.compile_flags import compile_key
 from xlamini.core.flags.jax_flags import debug_infs, debug_key_reuse, debug_nans
-from xlamini.core.program.hi_types import lowered, raised
+from xlamini.core.program.hi_types import raised
 from xlamini.core.program.jaxpr import is_expanded
 from xlamini.core.program.memory_space import DEVICE
 from xlamini.core.tracing.state import state
 from xlamini.core.tracing.tracer import build
-from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
-from xlamini.interpreters.expand import expand
 from xlamini.primitives import convert
 from xlamini.runtime import device_put_value
 from xlamini.staging.compile.compile_request import CompileRequest
+from xlamini.staging.compile.pipeline import in_arrays, needed
 from xlamini.staging.compile.placement import placement, requested_by
 from xlamini.staging.compile.program import Program, compile_lowered
 from xlamini.staging.run.jit.jit_caches import ProgramKey
@@ -134,7 +133,7 @@ def run(jaxpr: Jaxpr, inputs: Values) -> list[Any]:
 
 
 def _outputs(jaxpr: Jaxpr, inputs: Values) -> list[Any]:
-    found = evaluate(_needed(jaxpr), inputs) if _is_eager(jaxpr) else _by_routes(_routed(jaxpr), inputs)
+    found = _one_by_one(jaxpr, inputs) if _is_eager(jaxpr) else _by_routes(_routed(jaxpr), inputs)
     return [_as_array(x, aval) for x, aval in zip(found, jaxpr.out_avals, strict=True)]
 
 
@@ -147,13 +146,18 @@ def _is_eager(jaxpr: Jaxpr) -> bool:
 def _run_expanded(jaxpr: Jaxpr, inputs: Values) -> list[Any]:
     """The results; equation by equation if an expand rule reads values, as it may where nothing is traced."""
     try:
-        whole = expand(jaxpr)
+        whole, arrays = in_arrays(jaxpr, inputs)
     except JAXTypeError:
         if not any(eqn.primitive.expands for eqn in jaxpr.eqns):
             raise
-        return evaluate(_needed(jaxpr), inputs)
-    outs = run(close_over(whole), [*whole.consts, *lowered(jaxpr.in_avals, inputs)])
+        return _one_by_one(jaxpr, inputs)
+    outs = run(whole, arrays)
     return raised(jaxpr.out_avals, outs)
+
+
+def _one_by_one(jaxpr: Jaxpr, inputs: Values) -> list[Any]:
+    """The results, equation by equation."""
+    return evaluate(needed(jaxpr, keep_unused=True).jaxpr, inputs)
 
 
 def _by_routes(routed: Routed, inputs: Values) -> list[Any]:
@@ -185,7 +189,7 @@ def _run(jaxpr: Jaxpr, inputs: Values) -> list[Any]:
 def _timed(jaxpr: Jaxpr, key: ProgramKey, inputs: Values) -> list[Any]:
     """The outputs, operation by operation; the time is added to the program's entry in `met`."""
     start = time.thread_time()
-    outs = evaluate(_needed(jaxpr), inputs)
+    outs = _one_by_one(jaxpr, inputs)
     spent = 1000 * (time.thread_time() - start)
     for known in (hash(key), hash(key._replace(structure=executable_key(lift_literals(jaxpr)[0])))):
         met.keep(known, met.table.get(known, 0.0) + spent)
@@ -215,11 +219,6 @@ def _compiled(jaxpr: Jaxpr, key: ProgramKey) -> Program:
         return programs.keep(key, compile_lowered(CompileRequest(jaxpr, jaxpr.name, key[1])))
 
     return made_once(key, f"the compilation of {jaxpr.name}", lambda: programs.table.get(key), make)
-
-
-def _needed(jaxpr: Jaxpr) -> Jaxpr:
-    """The program after dead code elimination: some unused equations cannot be run, such as an undefined derivative."""
-    return dce(jaxpr, (True,) * len(jaxpr.outvars), True)[0]
 
 
 class _Numbered:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from xlamini.core import Avals, Values, tree_map
-from xlamini.interpreters.dce import dce
+from xlamini.staging.compile.pipeline import needed
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.staging.trace.static_args import StaticArgs
 from xlamini.staging.trace.tracing import Trace
@@ -40,7 +40,7 @@ class CallPlan(NamedTuple):
 
 def with_values_for_types(args: Values, kwargs: dict[str, Any], plan: CallPlan, traced: Trace) -> Any:
     """The arguments with zeros for types, whose shapes the function asked for; None if it reads a value of one."""
-    used = dce(traced.jaxpr, (True,) * len(traced.jaxpr.outvars))[1][len(traced.captured) :]
+    used = needed(traced.jaxpr).used_inputs[len(traced.captured) :]
     if any(u and type(x) is ShapeDtypeStruct for x, u in zip(plan.leaves, used, strict=True)):
         return None
     return tree_map(_zeros_of_type, (args, kwargs))

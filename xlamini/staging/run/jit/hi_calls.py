@@ -4,10 +4,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core import close_over, flatten_from_user, unflatten
-from xlamini.core.program.hi_types import HiAval, has_hi, lo_types, lowered
+from xlamini.core import flatten_from_user, unflatten
+from xlamini.core.program.hi_types import HiAval, has_hi, lo_types
 from xlamini.core.pytree import structure
-from xlamini.interpreters.expand import expand
+from xlamini.staging.compile.pipeline import in_arrays
 from xlamini.staging.run.jit.call_plan import CallPlan
 from xlamini.staging.trace.arguments import ArgNames
 from xlamini.staging.trace.hi_arguments import LoweredValue, lower_hi_values
@@ -32,11 +32,9 @@ def plan_in_arrays(plan: CallPlan, fun: Callable[..., Any]) -> CallPlan:
 
 def trace_in_arrays(traced: Trace, names: Sequence[str]) -> Trace:
     """The trace of a program of arrays, in terms of primitives that are lowered; `names` are those of its arguments."""
-    whole = expand(traced.jaxpr)
-    count = len(traced.captured)
-    captured = [*whole.consts, *lowered(traced.jaxpr.in_avals[:count], traced.captured)]
+    jaxpr, captured = in_arrays(traced.jaxpr, traced.captured)
     out_tree = structure(unflatten(traced.out_tree, list(map(_numbered, traced.jaxpr.out_avals))))
-    return traced._replace(jaxpr=close_over(whole), captured=captured, out_tree=out_tree, names=names)
+    return traced._replace(jaxpr=jaxpr, captured=captured, out_tree=out_tree, names=names)
 
 
 def _numbered(aval: Any) -> Any:
