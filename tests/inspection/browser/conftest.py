@@ -76,7 +76,7 @@ def wait(driver: Driver, condition: str) -> Any:
     """Waits until a JavaScript expression is true, and gives its value."""
     from selenium.webdriver.support.ui import WebDriverWait
 
-    return WebDriverWait(driver, 10, 0.05).until(lambda it: it.execute_script(f"return {condition}"))
+    return WebDriverWait(driver, 30, 0.05).until(lambda it: it.execute_script(f"return {condition}"))
 
 
 def press(driver: Driver, *keys: str) -> None:
