@@ -13,7 +13,6 @@ import xlamini
 import xlamini.numpy as jnp
 from xlamini import lax
 from xlamini.commands import inspect as command
-from xlamini.inspection import exports
 from xlamini.inspection.diff import diff
 from xlamini.inspection.schema import problems, read_report
 from xlamini.inspection.text import SCREENS, text
@@ -80,13 +79,6 @@ def test_a_report_does_not_differ_from_itself(name: str) -> None:
     found = diff(content(name), content(name))
     assert not found["lines"] and not any(found["equations"][part] for part in ("changed", "lost", "new"))
     assert not any(kernels[part] for kernels in found["kernels"] for part in ("changed", "lost", "new"))
-
-
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_exports(name: str) -> None:
-    assert exports.dot(content(name)).startswith("digraph")
-    assert json.dumps(exports.model_explorer(content(name)), allow_nan=False)
-    assert json.dumps(exports.perfetto(content(name)), allow_nan=False)
 
 
 def test_a_report_is_compared_with_reports_files_and_json(tmp_path: Path) -> None:
