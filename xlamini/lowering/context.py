@@ -19,7 +19,7 @@ from xlamini.core.program.form_call import original
 from xlamini.core.tracing.tracer import build
 from xlamini.lowering.call_depth import is_too_deep
 from xlamini.lowering.frontend_attributes import add_attributes
-from xlamini.lowering.fusion_cuts import noinline_calls
+from xlamini.lowering.fusion_cuts import is_cut
 from xlamini.lowering.mlir import Interned, lowering_recipes
 from xlamini.lowering.replay import Constant, EmittedOperation, FunctionCall, RecipeBlock, Tape, recipe_key
 from xlamini.lowering.specialize import specialize_part
@@ -34,8 +34,8 @@ class Context:
     """The lowering of equations into one block, with the builder methods for their rules."""
 
     eqn: Equation
-    here: tuple[Jaxpr, int] | None = None
-    """The jaxpr being lowered, and the id of its equation that `eqn` is, or is part of; None in a part's body."""
+    here: tuple[Equation, Jaxpr] | None = None
+    """The equation that `eqn` is, or is part of, and the jaxpr being lowered that has it; None in a part's body."""
     takes_calls = True
     leading: Sequence[Value] = ()  # of the function's leading arguments (`ModuleBuilder.leading`)
 
@@ -240,10 +240,7 @@ class Context:
 
     def is_noinline(self) -> bool:
         """Whether XLA must not inline the current equation's call: it is read at several indices (fusion_cuts.py)."""
-        if self.here is None:
-            return False
-        jaxpr, number = self.here
-        return number in noinline_calls(jaxpr) and self.platform == "cpu"
+        return self.here is not None and is_cut(*self.here) and self.platform == "cpu"
 
     def part(self, jaxpr: Jaxpr, operands: Sequence[Value], name: str, noinline: bool = False) -> list[Value]:
         """Call a jaxpr that implements the current equation, as a function shared by all equations of that kind.
@@ -282,7 +279,7 @@ class Context:
         for eqn in jaxpr.eqns:
             self.eqn = eqn
             if not nested:
-                self.location, self.here = self._location(eqn), (jaxpr, eqn.id)
+                self.location, self.here = self._location(eqn), (eqn, jaxpr)
             inputs = [env[a] if type(a) is Var else self._number(a) for a in eqn.invars]
             outs = self._lowered(eqn, inputs)
             if explicit:

@@ -16,7 +16,7 @@ formulas are cut where there are many: a fusion of so many is slow to compile, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import ELEMENTWISE, CallLike, Equation, Jaxpr, Var, once
@@ -44,9 +44,9 @@ class _Analysis(NamedTuple):
     results: list[_Reads]
 
 
-def noinline_calls(jaxpr: Jaxpr) -> Set[int]:
-    """The ids of the equations to emit as noinline calls: formulas, and calls of functions with formulas."""
-    return _analyze(jaxpr).several
+def is_cut(eqn: Equation, jaxpr: Jaxpr) -> bool:
+    """Whether to emit an equation of the jaxpr as a noinline call: a formula, or a call of a function with formulas."""
+    return (_is_formula(eqn) or isinstance(eqn.primitive, CallLike)) and eqn.id in _analyze(jaxpr).several
 
 
 @once
