@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from xlamini.core import Equation, Jaxpr, Params, Primitive, ShapedArray, Values, rewrite
 from xlamini.core.caching.structure import hashable
@@ -27,15 +27,8 @@ from xlamini.core.tracing.tracer import build
 Operation = tuple[Primitive, tuple, tuple]
 """A primitive, the shapes and dtypes of operands and results, and the params: what an equation does."""
 
-Key = tuple[str, Platform, Any]
-"""Of what a kind of equation remembers: its form on a platform, under the flags of tracing."""
-
-
-class SpecializedBody(NamedTuple):
-    """The program of a form."""
-
-    jaxpr: Jaxpr
-    is_formula: bool
+Key = tuple[str, tuple[Platform, ...], Any]
+"""Of what a kind of equation remembers: its forms on platforms, under the flags of tracing."""
 
 
 @rewrite
@@ -53,33 +46,24 @@ def specialize_part(jaxpr: Jaxpr, platforms: tuple[Platform, ...], within: Opera
 
 
 def _in_forms(jaxpr: Jaxpr, platforms: tuple[Platform, ...], within: Operation | None) -> Jaxpr:
-    keys = [("specialized", platform, trace_context_key()) for platform in platforms]
-    eqns = [_specialized(eqn, keys, within) for eqn in jaxpr.eqns]
+    key = "specialized", platforms, trace_context_key()
+    eqns = [_specialized(eqn, key, within) for eqn in jaxpr.eqns]
     return jaxpr if all(map(operator.is_, eqns, jaxpr.eqns)) else jaxpr.replace(eqns=eqns)
 
 
-def _specialized(eqn: Equation, keys: Sequence[Key], within: Operation | None) -> Equation:
+def _specialized(eqn: Equation, key: Key, within: Operation | None) -> Equation:
     primitive = eqn.primitive
     if primitive is form_p:
         return eqn
     if not primitive.is_pure:  # others have no jaxprs
         inner = specialize if within is None else functools.partial(_in_forms, within=within)
-        platforms = tuple(platform for _, platform, _ in keys)
-        eqn = _with_jaxprs(eqn, lambda jaxpr: inner(jaxpr, platforms))
-    if type(primitive).form is Primitive.form or _is_within_itself(eqn, within):
+        eqn = _with_jaxprs(eqn, lambda jaxpr: inner(jaxpr, key[1]))
+    if type(primitive).form is Primitive.form or (within is not None and within == _operation(eqn)):
         return eqn
-    bodies = [_body(eqn, key) for key in keys]
-    return _call(eqn, keys, bodies) if any(bodies) else eqn
-
-
-def _call(eqn: Equation, keys: Sequence[Key], bodies: Sequence[SpecializedBody | None]) -> Equation:
-    found = {key[1].name: body for key, body in zip(keys, bodies, strict=True) if body is not None}
-    params: Params = {
-        "of": eqn,
-        "platforms": tuple(found),
-        "jaxprs": tuple(body.jaxpr for body in found.values()),
-        "is_formula": any(body.is_formula for body in found.values()),
-    }
+    forms = _forms(eqn, key)
+    if forms is None:
+        return eqn
+    params = {"of": eqn, **forms}
     return Equation(form_p, eqn.invars, eqn.outvars, params, eqn.effects, eqn.provenance, eqn.id)
 
 
@@ -91,8 +75,8 @@ def _with_jaxprs(eqn: Equation, fun: Callable[[Jaxpr], Jaxpr]) -> Equation:
     return Equation(eqn.primitive, eqn.invars, eqn.outvars, params, eqn.effects, eqn.provenance, eqn.id, eqn.kind)
 
 
-def _body(eqn: Equation, key: Key) -> SpecializedBody | None:
-    """The program of the form of equations such as `eqn`, made once for its kind; None if it has no form."""
+def _forms(eqn: Equation, key: Key) -> Params | None:
+    """The params of the forms of equations such as `eqn`, made once for its kind; None if no platform has one."""
     kind = eqn.kind
     if kind is None or not kind.shared:
         return _traced(eqn, key[1])
@@ -101,13 +85,19 @@ def _body(eqn: Equation, key: Key) -> SpecializedBody | None:
     return kind.derived[key]
 
 
-def _traced(eqn: Equation, platform: Platform) -> SpecializedBody | None:
-    primitive, avals = eqn.primitive, [a.aval for a in eqn.invars]
-    form = primitive.form(platform, avals, [v.aval for v in eqn.outvars], eqn.params)
-    if form is None:
+def _traced(eqn: Equation, platforms: tuple[Platform, ...]) -> Params | None:
+    primitive, avals, outs = eqn.primitive, [a.aval for a in eqn.invars], [v.aval for v in eqn.outvars]
+    forms = {platform: primitive.form(platform, avals, outs, eqn.params) for platform in platforms}
+    found = {platform: form for platform, form in forms.items() if form is not None}
+    if not found:
         return None
-    jaxpr = _trace(form, avals, primitive)
-    return SpecializedBody(specialize_part(jaxpr, (platform,), _operation(eqn)), form.is_formula)
+    within = _operation(eqn)
+    jaxprs = [specialize_part(_trace(form, avals, primitive), (each,), within) for each, form in found.items()]
+    return {
+        "platforms": tuple(platform.name for platform in found),
+        "jaxprs": tuple(jaxprs),
+        "is_formula": any(form.is_formula for form in found.values()),
+    }
 
 
 def _trace(form: Form, avals: Sequence[ShapedArray], primitive: Primitive) -> Jaxpr:
@@ -123,10 +113,6 @@ def _trace(form: Form, avals: Sequence[ShapedArray], primitive: Primitive) -> Ja
             f"the form of {primitive} captured arrays; write them as iota or literals, or give them as operands"
         )
     return jaxpr
-
-
-def _is_within_itself(eqn: Equation, within: Operation | None) -> bool:
-    return within is not None and within[0] is eqn.primitive and within == _operation(eqn)
 
 
 def _operation(eqn: Equation) -> Operation:
