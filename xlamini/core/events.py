@@ -78,6 +78,12 @@ class _Thread(threading.local):
 _thread = _Thread()
 
 
+def is_phase(kind: str) -> bool:
+    """Whether this thread's innermost phase is of this kind."""
+    phase = _thread.phase
+    return phase is not None and phase.kind == kind
+
+
 class Phase(Event):
     """A context manager that measures what it contains, and tells of it when it has ended without an error.
 

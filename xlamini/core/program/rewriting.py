@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from xlamini.core.caching.memo import paused_gc
-from xlamini.core.events import REWRITTEN, Phase
+from xlamini.core.events import REWRITTEN, Phase, is_phase
 from xlamini.core.flags import config
 from xlamini.core.program.avals import Params
 from xlamini.core.program.bindable import around
@@ -39,9 +39,12 @@ def rewrite(fun: Callable[Concatenate[Jaxpr, P], R]) -> Callable[Concatenate[Jax
         if result is not None:
             rewrites.hits += 1
             return result
-        with paused_gc(), Phase(REWRITTEN, jaxpr.name) as phase:
+        if is_phase(REWRITTEN):  # of an inner jaxpr, by the rewrite of the program around it
             result = fun(jaxpr, *options, **no_keywords)
-            phase.program = fun, jaxpr, result
+        else:
+            with paused_gc(), Phase(REWRITTEN, jaxpr.name) as phase:
+                result = fun(jaxpr, *options, **no_keywords)
+                phase.program = fun, jaxpr, result
         if config.enable_checks.value:
             check_result(result)
         return _keep(jaxpr, key, result)
@@ -68,12 +71,12 @@ def check_result(result: Any) -> None:
 
 
 def _keep(jaxpr: Jaxpr, key: Any, result: R) -> R:
-    if any(Tracer in map(type, made.consts) for made in _jaxprs(result) if made.consts):
-        # Captured tracers belong to the trace that is going on; the next one captures its own.
-        assert state.builder is not None
-        state.builder.memo[jaxpr, key] = result
-        return result
-    return rewrites.keep(jaxpr, key, result)
+    builder = state.builder
+    if builder is None or not any(Tracer in map(type, made.consts) for made in _jaxprs(result) if made.consts):
+        return rewrites.keep(jaxpr, key, result)
+    # Captured tracers belong to the trace that is going on; the next one captures its own.
+    builder.memo[jaxpr, key] = result
+    return result
 
 
 def _jaxprs(result: Any) -> list[Jaxpr]:
