@@ -56,6 +56,19 @@ def wraps(fun: Callable[..., Any]) -> Callable[[F], F]:
     return wrapped
 
 
+def named_as(declaration: Callable[..., Any]) -> Callable[[F], F]:
+    """Give a function the name and the documentation of a declaration; its parameters are its own.
+
+    So the functions of a family, which differ in a name and an operation, state their parameters once.
+    """
+    def named(made: F) -> F:
+        for name in ("__module__", "__name__", "__qualname__", "__doc__"):
+            setattr(made, name, getattr(declaration, name))
+        return made
+
+    return named
+
+
 def name_as_partial(made: Any, fun: functools.partial[Any]) -> None:
     """Give what was made of a `functools.partial`, which has no name, the name of its function."""
     inner: Any = fun

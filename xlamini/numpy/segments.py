@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import ConcretizationTypeError, ShapeError, TracerArrayConversionError, aval_of, issubdtype
+from xlamini.core.wrapping import named_as
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.reductions import max, min, prod, sum
 from xlamini.primitives import broadcast_in_dim, checked_sharding, convert, highest, in_dtype, in_sharding, lowest
@@ -30,22 +31,33 @@ class SegmentReduction(NamedTuple):
     over: Callable[..., Any]
 
 
-_SUM = SegmentReduction("segment_sum", "add", lambda dtype: 0, sum)
-_PROD = SegmentReduction("segment_prod", "multiply", lambda dtype: 1, prod)
-_MAX = SegmentReduction("segment_max", "max", lowest, max)
-_MIN = SegmentReduction("segment_min", "min", highest, min)
+def _reduction(update: str, empty: Callable[[np.dtype], Any], over: Callable[..., Any]):
+    """Decorator of a declaration: the segment reduction, with the parameters that all of them have."""
+
+    def declare(declaration: Callable[[], None]):
+        how = SegmentReduction(declaration.__name__, update, empty, over)
+
+        @named_as(declaration)
+        def reduction(
+            data: ArrayLike,
+            segment_ids: ArrayLike,
+            num_segments: int | None = None,
+            indices_are_sorted: bool = False,
+            unique_indices: bool = False,
+            bucket_size: int | None = None,
+            mode: str | GatherScatterMode | None = None,
+            out_sharding: Any = None,
+        ) -> Array:
+            options = bool(indices_are_sorted), bool(unique_indices), bucket_size, mode
+            return _segmented(how, data, segment_ids, num_segments, options, out_sharding)
+
+        return reduction
+
+    return declare
 
 
-def segment_sum(
-    data: ArrayLike,
-    segment_ids: ArrayLike,
-    num_segments: int | None = None,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    bucket_size: int | None = None,
-    mode: str | GatherScatterMode | None = None,
-    out_sharding: Any = None,
-) -> Array:
+@_reduction("add", lambda dtype: 0, sum)
+def segment_sum() -> None:
     """The sum of each segment: the slices of `data` along its first axis whose segment id is that index.
 
     `segment_ids` are integers; those out of bounds, negative ones among them, are left out, or as `mode` says. One
@@ -57,65 +69,33 @@ def segment_sum(
     >>> segment_sum(jnp.array([1.0, 2.0, 4.0]), jnp.array([0, 2, 0]))
     Array([5., 0., 2.], dtype=float32)
     """
-    promises = indices_are_sorted, unique_indices
-    return _segmented(_SUM, data, segment_ids, num_segments, promises, bucket_size, mode, out_sharding)
 
 
-def segment_prod(
-    data: ArrayLike,
-    segment_ids: ArrayLike,
-    num_segments: int | None = None,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    bucket_size: int | None = None,
-    mode: str | GatherScatterMode | None = None,
-    out_sharding: Any = None,
-) -> Array:
+@_reduction("multiply", lambda dtype: 1, prod)
+def segment_prod() -> None:
     """The product of each segment of `data`, by segment id; 1 for an empty one. See `segment_sum`.
 
     >>> segment_prod(jnp.array([3, 2, 4]), jnp.array([0, 2, 0]))
     Array([12,  1,  2], dtype=int32)
     """
-    promises = indices_are_sorted, unique_indices
-    return _segmented(_PROD, data, segment_ids, num_segments, promises, bucket_size, mode, out_sharding)
 
 
-def segment_max(
-    data: ArrayLike,
-    segment_ids: ArrayLike,
-    num_segments: int | None = None,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    bucket_size: int | None = None,
-    mode: str | GatherScatterMode | None = None,
-    out_sharding: Any = None,
-) -> Array:
+@_reduction("max", lowest, max)
+def segment_max() -> None:
     """The maximum of each segment of `data`; for an empty one the lowest value (minus infinity). See `segment_sum`.
 
     >>> segment_max(jnp.array([3.0, 2.0, 4.0]), jnp.array([0, 2, 0]))
     Array([  4., -inf,   2.], dtype=float32)
     """
-    promises = indices_are_sorted, unique_indices
-    return _segmented(_MAX, data, segment_ids, num_segments, promises, bucket_size, mode, out_sharding)
 
 
-def segment_min(
-    data: ArrayLike,
-    segment_ids: ArrayLike,
-    num_segments: int | None = None,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    bucket_size: int | None = None,
-    mode: str | GatherScatterMode | None = None,
-    out_sharding: Any = None,
-) -> Array:
+@_reduction("min", highest, min)
+def segment_min() -> None:
     """The minimum of each segment of `data`; for an empty one the highest value (infinity). See `segment_sum`.
 
     >>> segment_min(jnp.array([3.0, 2.0, 4.0]), jnp.array([0, 2, 0]))
     Array([ 3., inf,  2.], dtype=float32)
     """
-    promises = indices_are_sorted, unique_indices
-    return _segmented(_MIN, data, segment_ids, num_segments, promises, bucket_size, mode, out_sharding)
 
 
 def _segmented(
@@ -123,9 +103,7 @@ def _segmented(
     data: Any,
     segment_ids: Any,
     num_segments: int | None,
-    promises: tuple[bool, bool],
-    bucket_size: int | None,
-    mode: Any,
+    options: tuple[Any, ...],
     out_sharding: Any,
 ) -> Any:
     name = how.name
@@ -138,7 +116,7 @@ def _segmented(
         raise ValueError(f"{name}: num_segments must be 0 or more, got {count}")
     if not aval_of(x).ndim:
         x, ids = broadcast_in_dim(x, (1,), ()), broadcast_in_dim(ids, (1,), ())
-    run = functools.partial(_run, how, x, ids, int(count), (*map(bool, promises), bucket_size, mode))
+    run = functools.partial(_run, how, x, ids, int(count), options)
     return run() if out_sharding is None else run(checked_sharding(name, out_sharding))
 
 
@@ -174,7 +152,7 @@ def _run(how: SegmentReduction, x: Any, ids: Any, count: int, options: tuple[Any
     mode = GatherScatterMode.FILL_OR_DROP if mode is None else mode
     promises = {"indices_are_sorted": sorted_ids, "unique_indices": unique, "mode": mode}
     shape, aval = (count, *aval_of(x).shape[1:]), aval_of(x)
-    wide = accumulator(aval.dtype) if how in (_SUM, _PROD) else aval.dtype
+    wide = accumulator(aval.dtype) if how.over in (sum, prod) else aval.dtype
     x = convert(x, wide)
     if bucket_size is None:
         return convert(_scattered(how, x, (ids,), shape, wide, promises), aval.dtype)

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from xlamini.core.wrapping import named_as
 from xlamini.example_libraries.stax.layers import Layer, Shape, shape_of
 from xlamini.nn.initializers import Initializer, glorot_normal, normal
 from xlamini.primitives.windows.conv_forms import conv_transpose
@@ -13,15 +14,34 @@ from xlamini.random.keys import split
 _IMAGES, _SEQUENCES = ("NHWC", "HWIO", "NHWC"), ("NHC", "HIO", "NHC")
 
 
-def GeneralConv(
-    dimension_numbers: Sequence[str],
-    out_chan: int,
-    filter_shape: Sequence[int],
-    strides: Sequence[int] | None = None,
-    padding: Any = "VALID",
-    W_init: Initializer | None = None,
-    b_init: Initializer = normal(1e-6),  # noqa: B008 (a constant)
-) -> Layer:
+def _general(convolution: Callable[..., Any]):
+    """Decorator of a declaration: the layer of a convolution of any layout."""
+
+    def declare(declaration: Callable[[], None]):
+        @named_as(declaration)
+        def layer(
+            dimension_numbers: Sequence[str],
+            out_chan: int,
+            filter_shape: Sequence[int],
+            strides: Sequence[int] | None = None,
+            padding: Any = "VALID",
+            W_init: Initializer | None = None,
+            b_init: Initializer = normal(1e-6),  # noqa: B008 (a constant)
+        ) -> Layer:
+            numbers, steps = tuple(dimension_numbers), tuple(strides or (1,) * len(filter_shape))
+
+            def convolve(inputs: Any, W: Any) -> Any:
+                return convolution(inputs, W, steps, padding, dimension_numbers=numbers)
+
+            return _convolution(convolve, numbers, out_chan, filter_shape, W_init, b_init)
+
+        return layer
+
+    return declare
+
+
+@_general(conv_general_dilated)
+def GeneralConv() -> None:
     """A convolution plus a bias, with dimensions in the order of `dimension_numbers`; `Conv` for NHWC and HWIO.
 
     >>> init_fun, apply_fun = GeneralConv(("NCHW", "OIHW", "NCHW"), out_chan=4, filter_shape=(3, 3))
@@ -29,45 +49,40 @@ def GeneralConv(
     >>> shape, params[0].shape, apply_fun(params, jnp.ones((2, 1, 8, 8))).shape
     ((-1, 4, 6, 6), (4, 1, 3, 3), (2, 4, 6, 6))
     """
-    (lhs, rhs, out), steps = dimension_numbers, tuple(strides or (1,) * len(filter_shape))
-
-    def convolve(inputs: Any, W: Any) -> Any:
-        return conv_general_dilated(inputs, W, steps, padding, dimension_numbers=(lhs, rhs, out))
-
-    return _convolution(convolve, dimension_numbers, out_chan, filter_shape, W_init, b_init)
 
 
-def GeneralConvTranspose(
-    dimension_numbers: Sequence[str],
-    out_chan: int,
-    filter_shape: Sequence[int],
-    strides: Sequence[int] | None = None,
-    padding: Any = "VALID",
-    W_init: Initializer | None = None,
-    b_init: Initializer = normal(1e-6),  # noqa: B008 (a constant)
-) -> Layer:
+@_general(conv_transpose)
+def GeneralConvTranspose() -> None:
     """A transposed convolution plus a bias; `ConvTranspose` for NHWC and HWIO, `Conv1DTranspose` for NHC and HIO.
 
     >>> init_fun, apply_fun = GeneralConvTranspose(("NHC", "HIO", "NHC"), out_chan=4, filter_shape=(2,), strides=(2,))
     >>> init_fun(xlamini.random.key(0), (-1, 5, 3))[0]
     (-1, 10, 4)
     """
-    (lhs, rhs, out), steps = dimension_numbers, tuple(strides or (1,) * len(filter_shape))
-
-    def convolve(inputs: Any, W: Any) -> Any:
-        return conv_transpose(inputs, W, steps, padding, dimension_numbers=(lhs, rhs, out))
-
-    return _convolution(convolve, dimension_numbers, out_chan, filter_shape, W_init, b_init)
 
 
-def Conv(
-    out_chan: int,
-    filter_shape: Sequence[int],
-    strides: Sequence[int] | None = None,
-    padding: Any = "VALID",
-    W_init: Initializer | None = None,
-    b_init: Initializer = normal(1e-6),  # noqa: B008 (a constant)
-) -> Layer:
+def _of_layout(general: Callable[..., Layer], dimension_numbers: Sequence[str]):
+    """Decorator of a declaration: the layer of a convolution of one layout."""
+
+    def declare(declaration: Callable[[], None]):
+        @named_as(declaration)
+        def layer(
+            out_chan: int,
+            filter_shape: Sequence[int],
+            strides: Sequence[int] | None = None,
+            padding: Any = "VALID",
+            W_init: Initializer | None = None,
+            b_init: Initializer = normal(1e-6),  # noqa: B008 (a constant)
+        ) -> Layer:
+            return general(dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init)
+
+        return layer
+
+    return declare
+
+
+@_of_layout(GeneralConv, _IMAGES)
+def Conv() -> None:
     """A convolution of images, NHWC, by filters HWIO, plus a bias for each of the `out_chan` channels.
 
     >>> init_fun, apply_fun = Conv(4, (3, 3), padding="SAME")
@@ -75,41 +90,26 @@ def Conv(
     >>> shape, params[0].shape, params[1].shape
     ((-1, 8, 8, 4), (3, 3, 3, 4), (1, 1, 1, 4))
     """
-    return GeneralConv(_IMAGES, out_chan, filter_shape, strides, padding, W_init, b_init)
 
 
-def ConvTranspose(
-    out_chan: int,
-    filter_shape: Sequence[int],
-    strides: Sequence[int] | None = None,
-    padding: Any = "VALID",
-    W_init: Initializer | None = None,
-    b_init: Initializer = normal(1e-6),  # noqa: B008 (a constant)
-) -> Layer:
+@_of_layout(GeneralConvTranspose, _IMAGES)
+def ConvTranspose() -> None:
     """A transposed convolution of images, NHWC, by filters HWIO, plus a bias for each channel.
 
     >>> init_fun, apply_fun = ConvTranspose(4, (2, 2), strides=(2, 2))
     >>> init_fun(xlamini.random.key(0), (-1, 8, 8, 3))[0]
     (-1, 16, 16, 4)
     """
-    return GeneralConvTranspose(_IMAGES, out_chan, filter_shape, strides, padding, W_init, b_init)
 
 
-def Conv1DTranspose(
-    out_chan: int,
-    filter_shape: Sequence[int],
-    strides: Sequence[int] | None = None,
-    padding: Any = "VALID",
-    W_init: Initializer | None = None,
-    b_init: Initializer = normal(1e-6),  # noqa: B008 (a constant)
-) -> Layer:
+@_of_layout(GeneralConvTranspose, _SEQUENCES)
+def Conv1DTranspose() -> None:
     """A transposed convolution of sequences, NHC, by filters HIO, plus a bias for each channel.
 
     >>> init_fun, apply_fun = Conv1DTranspose(4, (2,), strides=(2,))
     >>> init_fun(xlamini.random.key(0), (-1, 8, 3))[0]
     (-1, 16, 4)
     """
-    return GeneralConvTranspose(_SEQUENCES, out_chan, filter_shape, strides, padding, W_init, b_init)
 
 
 def _convolution(

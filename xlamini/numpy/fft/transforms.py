@@ -6,12 +6,13 @@ goes: "backward" (the default) to the inverse transforms, "forward" to the other
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from xlamini.core import aval_of, issubdtype, literal
+from xlamini.core.wrapping import named_as
 from xlamini.numpy.arguments import as_axes, as_index, as_operand
 from xlamini.numpy.shapes import moveaxis
 from xlamini.primitives import conj, convert, mul
@@ -32,8 +33,24 @@ FFT, IFFT, RFFT, IRFFT = FftType
 # --- one axis
 
 
-@composite(static=("n", "axis", "norm"))
-def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -> Array:
+def _along_axis(kind: FftType):
+    """Decorator of a declaration: the transform along one axis."""
+
+    def declare(declaration: Callable[[], None]):
+        name = declaration.__name__
+
+        @composite(static=("n", "axis", "norm"))
+        @named_as(declaration)
+        def transform(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -> Array:
+            return _along_one(name, kind, a, n, axis, norm)
+
+        return transform
+
+    return declare
+
+
+@_along_axis(FFT)
+def fft() -> None:
     """The transform along `axis`: `sum_j a[j] exp(-2 pi i j k / n)` for each k.
 
     Along the axis `a` is cut off or filled with zeros to the length `n`. The result is complex.
@@ -41,37 +58,33 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -
     >>> fft(jnp.array([1.0, 2.0]))
     Array([ 3.+0.j, -1.+0.j], dtype=complex64)
     """
-    return _along_one("fft", FFT, a, n, axis, norm)
 
 
-@composite(static=("n", "axis", "norm"))
-def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -> Array:
+@_along_axis(IFFT)
+def ifft() -> None:
     """The inverse of `fft`, with the same arguments.
 
     >>> ifft(jnp.array([3.0, -1.0]))
     Array([1.+0.j, 2.+0.j], dtype=complex64)
     """
-    return _along_one("ifft", IFFT, a, n, axis, norm)
 
 
-@composite(static=("n", "axis", "norm"))
-def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -> Array:
+@_along_axis(RFFT)
+def rfft() -> None:
     """The first `n // 2 + 1` elements of `fft` of real numbers; the others are their conjugates.
 
     >>> rfft(jnp.array([1.0, 2.0, 3.0]))
     Array([ 6. +0.j       , -1.5+0.8660254j], dtype=complex64)
     """
-    return _along_one("rfft", RFFT, a, n, axis, norm)
 
 
-@composite(static=("n", "axis", "norm"))
-def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -> Array:
+@_along_axis(IRFFT)
+def irfft() -> None:
     """The inverse of `rfft`: `n` real numbers, by default `2 * (m - 1)` for m elements along the axis.
 
     >>> irfft(rfft(jnp.array([1.0, 2.0, 3.0])), n=3)
     Array([1., 2., 3.], dtype=float32)
     """
-    return _along_one("irfft", IRFFT, a, n, axis, norm)
 
 
 @composite(static=("n", "axis", "norm"))
@@ -97,8 +110,24 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None)
 # --- two axes, or any number
 
 
-@composite(static=("s", "axes", "norm"))
-def fft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = None) -> Array:
+def _along_axes(kind: FftType, default: Axes = None):
+    """Decorator of a declaration: the transform along several axes, whose number is that of the default ones."""
+
+    def declare(declaration: Callable[[], None]):
+        name = declaration.__name__
+
+        @composite(static=("s", "axes", "norm"))
+        @named_as(declaration)
+        def transform(a: ArrayLike, s: Sequence[int] | None = None, axes: Axes = default, norm: Norm = None) -> Array:
+            return _along(name, kind, a, s, _two(name, axes) if default else axes, norm)
+
+        return transform
+
+    return declare
+
+
+@_along_axes(FFT, (-2, -1))
+def fft2() -> None:
     """`fft` along two axes, which are cut off or filled with zeros to the lengths `s`; ValueError unless there are two.
 
     The result is complex64, or complex128 for an operand of 64 bits.
@@ -107,22 +136,20 @@ def fft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2
     Array([[10.+0.j, -2.+0.j],
            [-4.+0.j,  0.+0.j]], dtype=complex64)
     """
-    return _along("fft2", FFT, a, s, _two("fft2", axes), norm)
 
 
-@composite(static=("s", "axes", "norm"))
-def ifft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = None) -> Array:
+@_along_axes(IFFT, (-2, -1))
+def ifft2() -> None:
     """The inverse of `fft2`, with the same arguments.
 
     >>> ifft2(jnp.array([[4.0, 0.0], [0.0, 0.0]]))
     Array([[1.+0.j, 1.+0.j],
            [1.+0.j, 1.+0.j]], dtype=complex64)
     """
-    return _along("ifft2", IFFT, a, s, _two("ifft2", axes), norm)
 
 
-@composite(static=("s", "axes", "norm"))
-def rfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = None) -> Array:
+@_along_axes(RFFT, (-2, -1))
+def rfft2() -> None:
     """`fft2` of real numbers; of the last axis, the first half. ValueError for complex numbers.
 
     >>> rfft2(jnp.ones((2, 4))).shape
@@ -131,54 +158,49 @@ def rfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-
     Array([[10.+0.j, -2.+0.j],
            [-4.+0.j,  0.+0.j]], dtype=complex64)
     """
-    return _along("rfft2", RFFT, a, s, _two("rfft2", axes), norm)
 
 
-@composite(static=("s", "axes", "norm"))
-def irfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = None) -> Array:
+@_along_axes(IRFFT, (-2, -1))
+def irfft2() -> None:
     """The inverse of `rfft2`; `s` are the lengths of the result.
 
     >>> irfft2(rfft2(jnp.array([[1.0, 2.0], [3.0, 4.0]])))
     Array([[1., 2.],
            [3., 4.]], dtype=float32)
     """
-    return _along("irfft2", IRFFT, a, s, _two("irfft2", axes), norm)
 
 
-@composite(static=("s", "axes", "norm"))
-def fftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Axes = None, norm: Norm = None) -> Array:
+@_along_axes(FFT)
+def fftn() -> None:
     """`fft` along several axes: those given, the last ones that `s` has lengths for, or all.
 
     >>> fftn(jnp.ones((2, 2)))
     Array([[4.+0.j, 0.+0.j],
            [0.+0.j, 0.+0.j]], dtype=complex64)
     """
-    return _along("fftn", FFT, a, s, axes, norm)
 
 
-@composite(static=("s", "axes", "norm"))
-def ifftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Axes = None, norm: Norm = None) -> Array:
+@_along_axes(IFFT)
+def ifftn() -> None:
     """The inverse of `fftn`, with the same arguments.
 
     >>> ifftn(fftn(jnp.array([1.0, 2.0])))
     Array([1.+0.j, 2.+0.j], dtype=complex64)
     """
-    return _along("ifftn", IFFT, a, s, axes, norm)
 
 
-@composite(static=("s", "axes", "norm"))
-def rfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Axes = None, norm: Norm = None) -> Array:
+@_along_axes(RFFT)
+def rfftn() -> None:
     """`fftn` of real numbers; of the last of the axes, the first half.
 
     >>> rfftn(jnp.ones((2, 2)))
     Array([[4.+0.j, 0.+0.j],
            [0.+0.j, 0.+0.j]], dtype=complex64)
     """
-    return _along("rfftn", RFFT, a, s, axes, norm)
 
 
-@composite(static=("s", "axes", "norm"))
-def irfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Axes = None, norm: Norm = None) -> Array:
+@_along_axes(IRFFT)
+def irfftn() -> None:
     """The inverse of `rfftn`; `s` are the lengths of the result.
 
     >>> irfftn(rfftn(jnp.ones((2, 3))), s=(2, 3)).shape
@@ -186,7 +208,6 @@ def irfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Axes = None, norm
     >>> irfftn(jnp.array([6.0, 0.0]))
     Array([3., 3.], dtype=float32)
     """
-    return _along("irfftn", IRFFT, a, s, axes, norm)
 
 
 # --- helpers

@@ -22,6 +22,7 @@ from xlamini.core import (
     tangent_aval,
 )
 from xlamini.core.tracing.tracer import build
+from xlamini.core.wrapping import named_as
 from xlamini.primitives.base.elementwise import like_dtypes, neg
 from xlamini.primitives.base.tangent_ops import instantiated, zeros
 from xlamini.primitives.elementwise.arithmetic import div, mul
@@ -32,187 +33,6 @@ from xlamini.primitives.indexing.gather_numbers import GatherScatterMode, Scatte
 from xlamini.primitives.indexing.scatter_family import Scatter, windows_at
 from xlamini.primitives.indexing.scatter_winners import ScatterWinners
 from xlamini.runtime import Array
-
-
-def scatter(
-    operand: Any,
-    scatter_indices: Any,
-    updates: Any,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: str | GatherScatterMode | None = None,
-) -> Array:
-    """The operand with its windows at the index vectors along the last dimension of `scatter_indices` set to `updates`.
-
-    `mode` sets the meaning of out-of-bounds indices (see GatherScatterMode; by default their updates are dropped).
-    `unique_indices` and `indices_are_sorted` are promises that let XLA be faster, and derivatives simpler. Raises
-    ShapeError or TypeError for dimension numbers or operands that do not fit.
-
-    >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
-    >>> scatter(xlamini.numpy.zeros(3), xlamini.numpy.array([[2], [0]]), xlamini.numpy.array([5., 7.]), numbers)
-    Array([7., 0., 5.], dtype=float32)
-    """
-    options = _options(dimension_numbers, indices_are_sorted, unique_indices, mode)
-    return scatter_p.bind(*_operands(operand, scatter_indices, updates), **options)
-
-
-def scatter_apply(
-    operand: Any,
-    scatter_indices: Any,
-    func: Callable[[Any], Any],
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    update_shape: Sequence[int] = (),
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: str | GatherScatterMode | None = None,
-) -> Array:
-    """The operand with `func` applied to the elements of its windows, as often as an index occurs.
-
-    `update_shape` is the shape that updates would have; `func` maps a scalar to a scalar of the same dtype.
-
-    >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
-    >>> twice = xlamini.numpy.array([[0], [0]])
-    >>> scatter_apply(xlamini.numpy.ones(2), twice, lambda x: x * 3, numbers, update_shape=(2,))
-    Array([9., 1.], dtype=float32)
-    """
-    options = _options(dimension_numbers, indices_are_sorted, unique_indices, mode)
-    aval = aval_of(operand).strip_weak_type()
-    updates = zeros(aval.update(shape=tuple(update_shape)))
-    jaxpr = _scalar_jaxpr(func, aval.update(shape=()))
-    return scatter_apply_p.bind(operand, scatter_indices, updates, update_jaxpr=jaxpr, **options)
-
-
-def scatter_add(
-    operand: Any,
-    scatter_indices: Any,
-    updates: Any,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: str | GatherScatterMode | None = None,
-) -> Array:
-    """The operand with `updates` added to its windows at `scatter_indices`; arguments and errors: `scatter`.
-
-    >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
-    >>> scatter_add(jnp.ones(3), jnp.array([[2], [2]]), jnp.array([5.0, 7.0]), numbers)
-    Array([ 1.,  1., 13.], dtype=float32)
-    """
-    options = _options(dimension_numbers, indices_are_sorted, unique_indices, mode)
-    return scatter_add_p.bind(*_operands(operand, scatter_indices, updates), **options)
-
-
-def scatter_sub(
-    operand: Any,
-    scatter_indices: Any,
-    updates: Any,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: str | GatherScatterMode | None = None,
-) -> Array:
-    """The operand with `updates` subtracted from its windows at `scatter_indices`; arguments and errors: `scatter`.
-
-    >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
-    >>> scatter_sub(jnp.ones(3), jnp.array([[2], [2]]), jnp.array([5.0, 7.0]), numbers)
-    Array([  1.,   1., -11.], dtype=float32)
-    """
-    options = _options(dimension_numbers, indices_are_sorted, unique_indices, mode)
-    return scatter_sub_p.bind(*_operands(operand, scatter_indices, updates), **options)
-
-
-def scatter_mul(
-    operand: Any,
-    scatter_indices: Any,
-    updates: Any,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: str | GatherScatterMode | None = None,
-) -> Array:
-    """The operand with its windows at `scatter_indices` multiplied by `updates`; arguments and errors: `scatter`.
-
-    >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
-    >>> scatter_mul(jnp.ones(3), jnp.array([[2], [2]]), jnp.array([5.0, 7.0]), numbers)
-    Array([ 1.,  1., 35.], dtype=float32)
-    """
-    options = _options(dimension_numbers, indices_are_sorted, unique_indices, mode)
-    return scatter_mul_p.bind(*_operands(operand, scatter_indices, updates), **options)
-
-
-def scatter_min(
-    operand: Any,
-    scatter_indices: Any,
-    updates: Any,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: str | GatherScatterMode | None = None,
-) -> Array:
-    """The operand with `updates` in the place of larger elements of its windows; arguments and errors: `scatter`.
-
-    >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
-    >>> scatter_min(jnp.ones(3), jnp.array([[2], [0]]), jnp.array([-5.0, 7.0]), numbers)
-    Array([ 1.,  1., -5.], dtype=float32)
-    """
-    options = _options(dimension_numbers, indices_are_sorted, unique_indices, mode)
-    return scatter_min_p.bind(*_operands(operand, scatter_indices, updates), **options)
-
-
-def scatter_max(
-    operand: Any,
-    scatter_indices: Any,
-    updates: Any,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: str | GatherScatterMode | None = None,
-) -> Array:
-    """The operand with `updates` in the place of smaller elements of its windows; arguments and errors: `scatter`.
-
-    >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
-    >>> scatter_max(jnp.ones(3), jnp.array([[2], [0]]), jnp.array([-5.0, 7.0]), numbers)
-    Array([7., 1., 1.], dtype=float32)
-    """
-    options = _options(dimension_numbers, indices_are_sorted, unique_indices, mode)
-    return scatter_max_p.bind(*_operands(operand, scatter_indices, updates), **options)
-
-
-def _options(
-    numbers: ScatterDimensionNumbers, indices_are_sorted: bool, unique_indices: bool, mode: Any
-) -> dict[str, Any]:
-    return {
-        "dimension_numbers": ScatterDimensionNumbers(*map(tuple, numbers)),
-        "indices_are_sorted": bool(indices_are_sorted),
-        "unique_indices": bool(unique_indices),
-        "mode": GatherScatterMode.from_any(mode),
-    }
-
-
-def _operands(operand: Any, indices: Any, updates: Any) -> tuple[Any, Any, Any]:
-    operand, updates = like_dtypes((operand, updates))
-    return operand, indices, updates
-
-
-def _scalar_jaxpr(func: Callable[[Any], Any], aval: ShapedArray) -> Jaxpr:
-    jaxpr, consts = build(lambda x: [func(x)], [aval], "update")
-    if consts:
-        raise TypeError("scatter_apply: func uses arrays from outside; it may use its argument and numbers only")
-    if jaxpr.outvars[0].aval.strip_weak_type() != aval:
-        raise TypeError(
-            f"scatter_apply: func maps {aval.str_short()} to {jaxpr.outvars[0].aval.str_short()}; the type must stay"
-        )
-    return jaxpr
-
-
-# --- the primitives, each with its derivatives
 
 
 class LinearScatter(Scatter):
@@ -334,3 +154,143 @@ scatter_mul_p = ScatterMul("scatter-mul", "stablehlo.multiply")
 scatter_min_p = ScatterExtremum("scatter-min", "stablehlo.minimum")
 scatter_max_p = ScatterExtremum("scatter-max", "stablehlo.maximum")
 scatter_apply_p = ScatterApply("scatter-apply")
+
+
+# --- the functions
+
+
+def _of_updates(primitive: Scatter):
+    """Decorator of a declaration: binds the primitive, with the parameters that all of them have."""
+
+    def declare(declaration: Callable[[], None]):
+        @named_as(declaration)
+        def scatter(
+            operand: Any,
+            scatter_indices: Any,
+            updates: Any,
+            dimension_numbers: ScatterDimensionNumbers,
+            *,
+            indices_are_sorted: bool = False,
+            unique_indices: bool = False,
+            mode: str | GatherScatterMode | None = None,
+        ) -> Array:
+            options = _options(dimension_numbers, indices_are_sorted, unique_indices, mode)
+            operand, updates = like_dtypes((operand, updates))
+            return primitive.bind(operand, scatter_indices, updates, **options)
+
+        return scatter
+
+    return declare
+
+
+@_of_updates(scatter_p)
+def scatter() -> None:
+    """The operand with its windows at the index vectors along the last dimension of `scatter_indices` set to `updates`.
+
+    `mode` sets the meaning of out-of-bounds indices (see GatherScatterMode; by default their updates are dropped).
+    `unique_indices` and `indices_are_sorted` are promises that let XLA be faster, and derivatives simpler. Raises
+    ShapeError or TypeError for dimension numbers or operands that do not fit.
+
+    >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter(xlamini.numpy.zeros(3), xlamini.numpy.array([[2], [0]]), xlamini.numpy.array([5., 7.]), numbers)
+    Array([7., 0., 5.], dtype=float32)
+    """
+
+
+@_of_updates(scatter_add_p)
+def scatter_add() -> None:
+    """The operand with `updates` added to its windows at `scatter_indices`; arguments and errors: `scatter`.
+
+    >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter_add(jnp.ones(3), jnp.array([[2], [2]]), jnp.array([5.0, 7.0]), numbers)
+    Array([ 1.,  1., 13.], dtype=float32)
+    """
+
+
+@_of_updates(scatter_sub_p)
+def scatter_sub() -> None:
+    """The operand with `updates` subtracted from its windows at `scatter_indices`; arguments and errors: `scatter`.
+
+    >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter_sub(jnp.ones(3), jnp.array([[2], [2]]), jnp.array([5.0, 7.0]), numbers)
+    Array([  1.,   1., -11.], dtype=float32)
+    """
+
+
+@_of_updates(scatter_mul_p)
+def scatter_mul() -> None:
+    """The operand with its windows at `scatter_indices` multiplied by `updates`; arguments and errors: `scatter`.
+
+    >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter_mul(jnp.ones(3), jnp.array([[2], [2]]), jnp.array([5.0, 7.0]), numbers)
+    Array([ 1.,  1., 35.], dtype=float32)
+    """
+
+
+@_of_updates(scatter_min_p)
+def scatter_min() -> None:
+    """The operand with `updates` in the place of larger elements of its windows; arguments and errors: `scatter`.
+
+    >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter_min(jnp.ones(3), jnp.array([[2], [0]]), jnp.array([-5.0, 7.0]), numbers)
+    Array([ 1.,  1., -5.], dtype=float32)
+    """
+
+
+@_of_updates(scatter_max_p)
+def scatter_max() -> None:
+    """The operand with `updates` in the place of smaller elements of its windows; arguments and errors: `scatter`.
+
+    >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter_max(jnp.ones(3), jnp.array([[2], [0]]), jnp.array([-5.0, 7.0]), numbers)
+    Array([7., 1., 1.], dtype=float32)
+    """
+
+
+def scatter_apply(
+    operand: Any,
+    scatter_indices: Any,
+    func: Callable[[Any], Any],
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    update_shape: Sequence[int] = (),
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Array:
+    """The operand with `func` applied to the elements of its windows, as often as an index occurs.
+
+    `update_shape` is the shape that updates would have; `func` maps a scalar to a scalar of the same dtype.
+
+    >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
+    >>> twice = xlamini.numpy.array([[0], [0]])
+    >>> scatter_apply(xlamini.numpy.ones(2), twice, lambda x: x * 3, numbers, update_shape=(2,))
+    Array([9., 1.], dtype=float32)
+    """
+    options = _options(dimension_numbers, indices_are_sorted, unique_indices, mode)
+    aval = aval_of(operand).strip_weak_type()
+    updates = zeros(aval.update(shape=tuple(update_shape)))
+    jaxpr = _scalar_jaxpr(func, aval.update(shape=()))
+    return scatter_apply_p.bind(operand, scatter_indices, updates, update_jaxpr=jaxpr, **options)
+
+
+def _options(
+    numbers: ScatterDimensionNumbers, indices_are_sorted: bool, unique_indices: bool, mode: Any
+) -> dict[str, Any]:
+    return {
+        "dimension_numbers": ScatterDimensionNumbers(*map(tuple, numbers)),
+        "indices_are_sorted": bool(indices_are_sorted),
+        "unique_indices": bool(unique_indices),
+        "mode": GatherScatterMode.from_any(mode),
+    }
+
+
+def _scalar_jaxpr(func: Callable[[Any], Any], aval: ShapedArray) -> Jaxpr:
+    jaxpr, consts = build(lambda x: [func(x)], [aval], "update")
+    if consts:
+        raise TypeError("scatter_apply: func uses arrays from outside; it may use its argument and numbers only")
+    if jaxpr.outvars[0].aval.strip_weak_type() != aval:
+        raise TypeError(
+            f"scatter_apply: func maps {aval.str_short()} to {jaxpr.outvars[0].aval.str_short()}; the type must stay"
+        )
+    return jaxpr
