@@ -9,76 +9,73 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from xlamini.numpy import abs, arctan2, exp, log, log1p, nan, sign, tan, where
+from xlamini.numpy import abs, arctan2, log, log1p, nan, sign, tan, where
 from xlamini.runtime import Array
-from xlamini.scipy.stats.declaration import distribution, inside
+from xlamini.scipy.stats.declaration import density, distribution, inside, log_density, of_standardized
 from xlamini.typing import ArrayLike
 
 _FAR = 1e10
 """From here on the 1 of `1 + z * z` does not count, and the square might overflow."""
 
 
-@distribution
-def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+@log_density
+def logpdf(z: Any) -> Any:
     """The logarithm of the density.
 
     >>> logpdf(0.0)
     Array(-1.1447299, dtype=float32, weak_type=True)
     """
-    z = (x - loc) / scale
-    far = abs(z) > _FAR
-    logarithm = where(far, 2 * log(abs(inside(far, z, 1))), log1p(inside(~far, z, 0) ** 2))
-    return -math.log(math.pi) - log(scale) - logarithm
+    return _log_density(z)
 
 
-@distribution
-def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+@density
+def pdf(z: Any) -> Any:
     """The density.
 
     >>> pdf(jnp.array([0.0, 1.0]))
     Array([0.3183099 , 0.15915495], dtype=float32)
     """
-    return exp(logpdf(x, loc, scale))
+    return _log_density(z)
 
 
-@distribution
-def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+@of_standardized
+def cdf(z: Any) -> Any:
     """The probability of at most x.
 
     >>> cdf(0.0)
     Array(0.5, dtype=float32, weak_type=True)
     """
-    return arctan2(1, (loc - x) / scale) / math.pi
+    return _share(z)
 
 
-@distribution
-def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+@of_standardized
+def logcdf(z: Any) -> Any:
     """The logarithm of `cdf`.
 
     >>> logcdf(0.0)
     Array(-0.6931472, dtype=float32, weak_type=True)
     """
-    return _log_share(x, loc, scale, cdf, sf)
+    return _log_share(z)
 
 
-@distribution
-def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+@of_standardized
+def sf(z: Any) -> Any:
     """The probability of more than x: `1 - cdf`.
 
     >>> sf(jnp.array([0.0, 1.0]))
     Array([0.5 , 0.25], dtype=float32)
     """
-    return arctan2(1, (x - loc) / scale) / math.pi
+    return _share(-z)
 
 
-@distribution
-def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+@of_standardized
+def logsf(z: Any) -> Any:
     """The logarithm of `sf`.
 
     >>> logsf(0.0)
     Array(-0.6931472, dtype=float32, weak_type=True)
     """
-    return _log_share(x, loc, scale, sf, cdf)
+    return _log_share(-z)
 
 
 @distribution
@@ -104,9 +101,19 @@ def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 # --- helpers
 
 
-def _log_share(x: Any, loc: Any, scale: Any, share: Any, rest: Any) -> Any:
+def _log_density(z: Any) -> Any:
+    far = abs(z) > _FAR
+    return -math.log(math.pi) - where(far, 2 * log(abs(inside(far, z, 1))), log1p(inside(~far, z, 0) ** 2))
+
+
+def _share(z: Any) -> Any:
+    """The probability of at most z."""
+    return arctan2(1, -z) / math.pi
+
+
+def _log_share(z: Any) -> Any:
     """The logarithm of a probability, also near 1, where that of the rest has more digits."""
-    found, other = share(x, loc, scale), rest(x, loc, scale)
+    found, other = _share(z), _share(-z)
     most = other < 0.25
     return where(most, log1p(-inside(most, other, 0)), log(inside(~most, found, 1)))
 

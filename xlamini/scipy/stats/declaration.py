@@ -16,13 +16,17 @@ from typing import Any, TypeVar
 
 from xlamini import numpy as jnp
 from xlamini.core import aval_of
+from xlamini.core.wrapping import named_as
 from xlamini.nn import log1mexp
 from xlamini.numpy.arguments import as_operand
 from xlamini.primitives import convert, promoted_inexact_dtypes
+from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.transforms.custom.custom_jvp import custom_jvp
+from xlamini.typing import ArrayLike
 
 F = TypeVar("F", bound=Callable[..., Any])
+Formula = Callable[[Any], Any]
 
 
 def distribution(formula: F) -> F:
@@ -33,6 +37,49 @@ def distribution(formula: F) -> F:
 def counting(formula: F) -> F:
     """The same for a distribution of counts: the result is weakly typed only if the first operand is."""
     return _promoting(formula, lambda out, given: convert(out, out.dtype, out.weak_type and aval_of(given).weak_type))
+
+
+# --- families of location `loc` and scale `scale`: formulas of `z = (x - loc) / scale`
+
+
+def of_standardized(formula: Formula):
+    """Decorator of a formula of z."""
+
+    @distribution
+    @named_as(formula)
+    def function(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+        return formula(_standardized(x, loc, scale))
+
+    return function
+
+
+def log_density(formula: Formula):
+    """Decorator of the logarithm of the density of z: that of x is less by the logarithm of the scale."""
+
+    @distribution
+    @named_as(formula)
+    def function(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+        return formula(_standardized(x, loc, scale)) - jnp.log(scale)
+
+    return function
+
+
+def density(formula: Formula):
+    """Decorator of the logarithm of the density of z: the density of x."""
+
+    @distribution
+    @named_as(formula)
+    def function(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+        return jnp.exp(formula(_standardized(x, loc, scale)) - jnp.log(scale))
+
+    return function
+
+
+def _standardized(x: Any, loc: Any, scale: Any) -> Any:
+    return (x - loc) / scale
+
+
+# --- parts of formulas
 
 
 def inside(where: Any, x: Any, other: Any = 0.5) -> Any:

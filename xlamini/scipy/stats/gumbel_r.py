@@ -6,73 +6,81 @@ Arguments broadcast, with ShapeError where they cannot; the result has their sha
 # pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
+from typing import Any
+
 from xlamini.numpy import exp, expm1, inf, log, where
 from xlamini.runtime import Array
-from xlamini.scipy.stats.declaration import distribution, log_of_rest, without_overflow
+from xlamini.scipy.stats.declaration import (
+    density,
+    distribution,
+    log_density,
+    log_of_rest,
+    of_standardized,
+    without_overflow,
+)
 from xlamini.typing import ArrayLike
 
 
-@distribution
-def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+@log_density
+def logpdf(z: Any) -> Any:
     """The logarithm of the density.
 
     >>> logpdf(0.0)
     Array(-1., dtype=float32, weak_type=True)
     """
-    z = (x - loc) / scale
     below = z == -inf
-    return where(below, z, -z - exp(-where(below, 0, z)) - log(scale))
+    return where(below, z, -z - exp(-where(below, 0, z)))
 
 
-@distribution
-def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+@density
+def pdf(z: Any) -> Any:
     """The density.
 
     >>> pdf(0.0)
     Array(0.36787945, dtype=float32, weak_type=True)
     """
-    z = without_overflow((loc - x) / scale)
-    return exp(z - exp(z) - log(scale))
+    z = without_overflow(-z)
+    return z - exp(z)
 
 
-@distribution
-def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+@of_standardized
+def cdf(z: Any) -> Any:
     """The probability of at most x.
 
     >>> cdf(0.0)
     Array(0.36787945, dtype=float32, weak_type=True)
     """
-    return exp(-exp(without_overflow((loc - x) / scale)))
+    return exp(-exp(without_overflow(-z)))
 
 
-@distribution
-def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+@of_standardized
+def logcdf(z: Any) -> Any:
     """The logarithm of `cdf`.
 
     >>> logcdf(0.0)
     Array(-1., dtype=float32, weak_type=True)
     """
-    return -exp((loc - x) / scale)
+    return -exp(-z)
 
 
-@distribution
-def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+@of_standardized
+def sf(z: Any) -> Any:
     """The probability of more than x: `1 - cdf`.
 
     >>> sf(0.0)
     Array(0.63212055, dtype=float32, weak_type=True)
     """
-    return -expm1(-exp(without_overflow((loc - x) / scale)))
+    return -expm1(-exp(without_overflow(-z)))
 
 
-@distribution
-def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+@of_standardized
+def logsf(z: Any) -> Any:
     """The logarithm of `sf`.
 
     >>> logsf(0.0)
     Array(-0.45867515, dtype=float32, weak_type=True)
     """
-    return log_of_rest((loc - x) / scale)
+    return log_of_rest(-z)
 
 
 @distribution

@@ -6,9 +6,11 @@ Arguments broadcast, with ShapeError where they cannot; the result has their sha
 # pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
+from typing import Any
+
 from xlamini.numpy import abs, exp, log, where
 from xlamini.runtime import Array
-from xlamini.scipy.stats.declaration import distribution
+from xlamini.scipy.stats.declaration import distribution, of_standardized
 from xlamini.typing import ArrayLike
 
 
@@ -32,12 +34,12 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return exp(logpdf(x, loc, scale))
 
 
-@distribution
-def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+@of_standardized
+def cdf(z: Any) -> Any:
     """The probability of at most x.
 
     >>> cdf(0.0)
     Array(0.5, dtype=float32, weak_type=True)
     """
-    half = exp(-abs(x - loc) / scale) / 2
-    return where(x < loc, half, 1 - half)
+    half = exp(-abs(z)) / 2
+    return where(z < 0, half, 1 - half)

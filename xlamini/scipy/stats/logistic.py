@@ -6,52 +6,53 @@ Arguments broadcast, with ShapeError where they cannot; the result has their sha
 # pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
-from xlamini.numpy import abs, exp, log, log1p
+from typing import Any
+
+from xlamini.numpy import abs, exp, log1p
 from xlamini.runtime import Array
 from xlamini.scipy.special import expit, logit
-from xlamini.scipy.stats.declaration import distribution
+from xlamini.scipy.stats.declaration import density, distribution, log_density, of_standardized
 from xlamini.typing import ArrayLike
 
 
-@distribution
-def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+@log_density
+def logpdf(z: Any) -> Any:
     """The logarithm of the density.
 
     >>> logpdf(0.0)
     Array(-1.3862944, dtype=float32, weak_type=True)
     """
-    z = abs(x - loc) / scale
-    return -z - 2 * log1p(exp(-z)) - log(scale)
+    return _log_density(z)
 
 
-@distribution
-def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+@density
+def pdf(z: Any) -> Any:
     """The density.
 
     >>> pdf(0.0)
     Array(0.25, dtype=float32, weak_type=True)
     """
-    return exp(logpdf(x, loc, scale))
+    return _log_density(z)
 
 
-@distribution
-def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+@of_standardized
+def cdf(z: Any) -> Any:
     """The probability of at most x.
 
     >>> cdf(0.0)
     Array(0.5, dtype=float32, weak_type=True)
     """
-    return expit((x - loc) / scale)
+    return expit(z)
 
 
-@distribution
-def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+@of_standardized
+def sf(z: Any) -> Any:
     """The probability of more than x: `1 - cdf`.
 
     >>> sf(jnp.array([0.0, 1.0]))
     Array([0.5       , 0.26894143], dtype=float32)
     """
-    return expit((loc - x) / scale)
+    return expit(-z)
 
 
 @distribution
@@ -72,3 +73,8 @@ def isf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     Array(2., dtype=float32, weak_type=True)
     """
     return loc - logit(x) * scale
+
+
+def _log_density(z: Any) -> Any:
+    z = abs(z)
+    return -z - 2 * log1p(exp(-z))

@@ -7,73 +7,72 @@ Arguments broadcast, with ShapeError where they cannot; the result has their sha
 from __future__ import annotations
 
 import math
+from typing import Any
 
-from xlamini.numpy import exp, log
 from xlamini.runtime import Array
 from xlamini.scipy.special import log_ndtr, ndtr, ndtri
-from xlamini.scipy.stats.declaration import distribution, finite
+from xlamini.scipy.stats.declaration import density, distribution, finite, log_density, of_standardized
 from xlamini.typing import ArrayLike
 
 
-@distribution
-def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+@log_density
+def logpdf(z: Any) -> Any:
     """The logarithm of the density.
 
     >>> logpdf(0.0)
     Array(-0.9189385, dtype=float32, weak_type=True)
     """
-    z = (x - loc) / scale
-    return -(z * z + math.log(2 * math.pi)) / 2 - log(scale)
+    return _log_density(z)
 
 
-@distribution
-def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+@density
+def pdf(z: Any) -> Any:
     """The density.
 
     >>> pdf(jnp.array([0.0, 1.0]))
     Array([0.3989423 , 0.24197073], dtype=float32)
     """
-    return exp(logpdf(finite((x - loc) / scale)) - log(scale))
+    return _log_density(finite(z))
 
 
-@distribution
-def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+@of_standardized
+def cdf(z: Any) -> Any:
     """The probability of at most x.
 
     >>> cdf(0.0)
     Array(0.5, dtype=float32)
     """
-    return ndtr((x - loc) / scale)
+    return ndtr(z)
 
 
-@distribution
-def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+@of_standardized
+def logcdf(z: Any) -> Any:
     """The logarithm of `cdf`, precise also where that is tiny.
 
     >>> logcdf(-20.0)
     Array(-203.91716, dtype=float32)
     """
-    return log_ndtr((x - loc) / scale)
+    return log_ndtr(z)
 
 
-@distribution
-def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+@of_standardized
+def sf(z: Any) -> Any:
     """The probability of more than x: `1 - cdf`.
 
     >>> sf(jnp.array([0.0, 1.0]))
     Array([0.5       , 0.15865526], dtype=float32)
     """
-    return ndtr((loc - x) / scale)
+    return ndtr(-z)
 
 
-@distribution
-def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+@of_standardized
+def logsf(z: Any) -> Any:
     """The logarithm of `sf`, precise also where that is tiny.
 
     >>> logsf(20.0)
     Array(-203.91716, dtype=float32)
     """
-    return log_ndtr((loc - x) / scale)
+    return log_ndtr(-z)
 
 
 @distribution
@@ -94,3 +93,10 @@ def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     Array(3., dtype=float32)
     """
     return loc - ndtri(q) * scale
+
+
+# --- helpers
+
+
+def _log_density(z: Any) -> Any:
+    return -(z * z + math.log(2 * math.pi)) / 2

@@ -6,9 +6,11 @@ Arguments broadcast, with ShapeError where they cannot; the result has their sha
 # pyright: reportOperatorIssue=false, reportAttributeAccessIssue=false, reportReturnType=false
 from __future__ import annotations
 
+from typing import Any
+
 from xlamini.numpy import exp, inf, log, nan, where
 from xlamini.runtime import Array
-from xlamini.scipy.stats.declaration import distribution
+from xlamini.scipy.stats.declaration import distribution, of_standardized
 from xlamini.typing import ArrayLike
 
 
@@ -33,15 +35,14 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return exp(logpdf(x, loc, scale))
 
 
-@distribution
-def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+@of_standardized
+def cdf(z: Any) -> Any:
     """The probability of at most x.
 
     >>> cdf(1.0, 0.0, 4.0)
     Array(0.25, dtype=float32, weak_type=True)
     """
-    y = (x - loc) / scale
-    return where(y < 0, 0, where(y > 1, 1, y))
+    return where(z < 0, 0, where(z > 1, 1, z))
 
 
 @distribution
