@@ -21,7 +21,7 @@ LIMITS: dict[str, tuple[int, str]] = {
     "ctx.inline outside of regions": (9, "write a form of the primitive, which a jaxpr shows"),
     "questions for the platform in primitives": (16, "write a form for the platform"),
     "routes outside of the pipeline": (0, "go through the pipeline's passes, up to the one that you need"),
-    "functions of 8 or more parameters": (97, "pass a NamedTuple of what belongs together, or split the function"),
+    "functions of 8 or more parameters": (93, "pass a NamedTuple of what belongs together, or split the function"),
     "class names that exist twice": (6, "give the new class the noun that tells it apart"),
     "imports inside functions": (99, "import at the top of the file, from a floor below"),
     "files in the largest folder": (64, "make a room of the files that belong together"),
