@@ -8,7 +8,7 @@ import pytest
 
 from tests.inspection import reports
 from tests.inspection.shown_screens import SHOWN
-from xlamini.inspection.text import SCREENS, text
+from xlamini.inspection.text import DESCRIPTIONS, SCREENS, text
 
 Snapshot = Callable[[str, str], None]
 
@@ -18,6 +18,15 @@ Snapshot = Callable[[str, str], None]
 def test_screen(name: str, snapshot: Snapshot) -> None:
     made, screen, choices = SHOWN[name]
     snapshot(f"inspect_{name}", text(made(), screen, **choices))
+
+
+def test_screens_are_described() -> None:
+    assert list(DESCRIPTIONS) == list(SCREENS)
+    tables = [table for screen in DESCRIPTIONS.values() for table in screen["tables"].values()]
+    columns = [column for table in tables for column in table["columns"]]
+    units = "text code amount place label kernel integer number share bytes count seconds".split()
+    assert {column.get("unit", "text") for column in columns} == set(units)
+    assert all(column["field"] and column.get("on", "page") in ("page", "text") for column in columns)
 
 
 @pytest.mark.parametrize("screen", ["summary", "kernels", "roofline", "memory", "sharding", "targets", "rewrites"])

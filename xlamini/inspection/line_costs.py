@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from xlamini.inspection.equations import NOWHERE, Report, UserLine, base_name, final_rows, place_of
+from xlamini.inspection.quantities import alive_at_peak
 
 Key = tuple[Any, ...]
 """What names a line in two reports: the key of its place."""
@@ -79,8 +80,7 @@ def _alive_at_peak(report: Report, _: Mapping[str, Any]) -> list[tuple[UserLine,
     memory = report["memory"]
     if memory is None or not memory["moments"]:
         return []
-    peak = max(range(len(memory["moments"])), key=lambda i: memory["moments"][i]["bytes"])
-    alive = [v for v in memory["values"] if v["first"] <= peak <= v["until"]]
+    alive = alive_at_peak(memory["moments"], memory["values"], "until")
     return [(place_of(report, v["made"]), v["bytes"]) for v in alive if v["made"] is not None]
 
 

@@ -1,11 +1,12 @@
 """The quantities of a report that limits and comparisons speak of, each a number for a target."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core.flags.environment_variables import near
 from xlamini.inspection.equations import Report
+from xlamini.inspection.units import shown
 
 Target = Mapping[str, Any]
 
@@ -72,3 +73,30 @@ def find_target(report: Report, name: str) -> Target:
             return target
     names = [t["name"] for t in report["targets"]]
     raise ValueError(f"target: the report has no {name!r}, only {', '.join(names) or 'none at all'}{near(name, names)}")
+
+
+def alive_at_peak(
+    moments: Sequence[Mapping[str, Any]], values: Sequence[Mapping[str, Any]], until: str
+) -> list[Mapping[str, Any]]:
+    """The values alive at the first moment of most bytes; `first` and `until` count moments."""
+    peak = max(range(len(moments)), key=lambda i: moments[i]["bytes"], default=0)
+    return [value for value in values if value["first"] <= peak <= value[until]]
+
+
+def side_by_side(report: Report, target: Target) -> dict[str, Any]:
+    """The quantities of a target by their names, and what else is compared between targets."""
+    memory, seconds = target["memory"] or {}, target["seconds"] or {}
+    peak, capacity = memory.get("peak"), memory.get("capacity")
+    full = None if peak is None or capacity is None else peak / capacity
+    longest = sorted(target["kernels"] or (), key=lambda k: -(k["seconds"] or 0))
+    return {
+        **{name: value_of(report, target, name) for name in QUANTITIES},
+        "name": target["name"],
+        "place": f"{target['devices'] or 1} {target['device']}",
+        "capacity": capacity,
+        "fits": None if full is None else full <= 1,
+        "full": full,
+        "lowered": seconds.get("lower"),
+        "compiled": seconds.get("compile"),
+        "longest": [f"{k['name']} {shown(k['seconds'], 'seconds')}" for k in longest],
+    }

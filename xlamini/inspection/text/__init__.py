@@ -1,6 +1,9 @@
 """The screens of a report as plain text, each in a file; the page shows the same."""
 from __future__ import annotations
 
+import json
+from importlib.resources import files
+
 from xlamini.core.flags.environment_variables import near
 from xlamini.inspection.equations import Report
 from xlamini.inspection.layout import cut
@@ -28,6 +31,8 @@ SCREENS = {
 }  # fmt: skip
 
 LEAST_WIDTH = 40
+DESCRIPTIONS = json.loads(files("xlamini.inspection").joinpath("assets/screens.json").read_text("utf-8"))
+"""What the screens are about, and the columns of their tables, for the page and the texts."""
 
 
 def text(
@@ -62,8 +67,11 @@ def text(
     if width < LEAST_WIDTH or limit < 1:
         raise ValueError(f"text: width must be at least {LEAST_WIDTH} and limit at least 1, got {width} and {limit}")
     chosen = report["targets"] if target is None else [find_target(report, target)]
-    view = View(report, width, limit, chosen, row, stage, against)
+    described = DESCRIPTIONS[screen]
+    view = View(report, described, width, limit, chosen, row, stage, against)
     failure = report["failure"]
     failed = view.say(f"The report is incomplete, as {failure['stage']} failed: {failure['error']}") if failure else []
-    lines = [*view.say(SCREENS[screen].ABOUT), *failed, *SCREENS[screen].lines(view)]
+    about = described["about"][0].lower() + described["about"][1:]
+    head = view.say(f"{screen.capitalize()}: {about} {described.get('text', '')}")
+    lines = [*head, *failed, *SCREENS[screen].lines(view)]
     return "\n".join(cut(line, width) for line in lines).rstrip()

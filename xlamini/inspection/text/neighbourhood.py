@@ -5,15 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 from xlamini.core.flags.environment_variables import near
-from xlamini.inspection import layout
-from xlamini.inspection.equations import Report, final_rows, place_of, rows_of, users
-from xlamini.inspection.text.view import View
-from xlamini.inspection.units import shown
+from xlamini.inspection.equations import Report, final_rows, rows_of, users
+from xlamini.inspection.text.view import Item, View
 
-ABOUT = (
-    "Neighbourhood: one equation, two steps of what its operands come from above, two steps of what its results go to "
-    "below. row= takes another one."
-)
 _STEPS = 2
 _MOST_OF_A_SIDE = 30
 
@@ -28,8 +22,8 @@ def lines(view: View) -> Iterator[str]:
     using = users(view.report, rows_of(view.report, columns["stage"][row]))
     above = [*islice(_tree(row, lambda r: columns["operands"][r]), _MOST_OF_A_SIDE)]
     below = [*islice(_tree(row, lambda r: using.get(r, ())), _MOST_OF_A_SIDE)]
-    rows = [_row(view, depth, r) for depth, r in [*reversed(above), (0, row), *below]]
-    yield from layout.columns(("equation", "line", "FLOPs", "bytes"), rows, (2, 3), view.width)
+    items = [_item(view, depth, r) for depth, r in [*reversed(above), (0, row), *below]]
+    yield from view._replace(limit=len(items)).table("equations", items)
 
 
 def _chosen_row(report: Report, row: int | str | None) -> int | None:
@@ -59,8 +53,8 @@ def _tree(row: int, step: Callable[[int], Sequence[int]]) -> Iterator[tuple[int,
         yield from ((depth, r) for r in edge)
 
 
-def _row(view: View, depth: int, row: int) -> list[str]:
+def _item(view: View, depth: int, row: int) -> Item:
     columns = view.report["equations"]
     mark = "  " * (_STEPS + 1 - depth) if depth else "> "
-    costs = [shown(columns["flops"][row], "count"), shown(columns["bytes"][row], "bytes")]
-    return [f"{mark}{columns['label'][row]}  {columns['text'][row]}", str(place_of(view.report, row)), *costs]
+    text = f"{mark}{columns['label'][row]}  {columns['text'][row]}"
+    return {"row": row, "text": text, "flops": columns["flops"][row], "bytes": columns["bytes"][row]}

@@ -6,13 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from xlamini.inspection.equations import Report, base_name, rows_of
-from xlamini.inspection.text.view import View, unavailable
-from xlamini.inspection.units import UNKNOWN, shown
-
-ABOUT = (
-    "Rewrites: the programs between yours and the kernels, with the equations that each rewrite added and removed. "
-    "stage=N shows one beside the program that it was made from."
-)
+from xlamini.inspection.text.view import View
 
 
 def lines(view: View) -> Iterator[str]:
@@ -29,35 +23,31 @@ def lines(view: View) -> Iterator[str]:
 
 
 def _list(view: View) -> Iterator[str]:
-    names = {t["name"] for t in view.targets}
-    rows, unchanged = [], 0
-    for number, stage in enumerate(view.report["stages"]):
-        target = None if stage["target"] is None else view.report["targets"][stage["target"]]["name"]
-        if target is not None and target not in names:
-            continue
-        if not stage["changed"]:
-            unchanged += 1
-            continue
-        sizes = [str(stage["count"]), *_delta(view.report, number), shown(stage["seconds"], "seconds")]
-        rows.append([str(number), stage["kind"], stage["title"], target or "all", *sizes])
-    head = ("stage", "kind", "title", "target", "count", "added", "removed", "took")
-    yield from view.table(head, rows, right=(0, 4, 5, 6, 7))
-    if unchanged:
-        yield f"passes that changed nothing and are not in the list: {unchanged}"
+    targets, names = view.report["targets"], {t["name"] for t in view.targets}
+    stages = [
+        {**stage, "number": number, "target": None if stage["target"] is None else targets[stage["target"]]["name"]}
+        for number, stage in enumerate(view.report["stages"])
+    ]
+    chosen = [stage for stage in stages if stage["target"] is None or stage["target"] in names]
+    changed = [stage | _delta(view.report, stage["number"]) for stage in chosen if stage["changed"]]
+    yield from view.table("stages", changed)
+    if len(changed) < len(chosen):
+        yield f"passes that changed nothing and are not in the list: {len(chosen) - len(changed)}"
     for target in view.targets:
-        reason = view.missing(target) or (target["unavailable"] or {}).get("passes")
-        if reason is not None:
-            yield from view.say(unavailable(target, reason))
+        reason = (target["unavailable"] or {}).get("passes")
+        yield from view.part(target, view.say(f"not available for {target['name']}: {reason}") if reason else ())
 
 
-def _delta(report: Report, number: int) -> list[str]:
-    """How many equations a rewrite added, and removed; `-` for what is no rewrite of a jaxpr."""
+def _delta(report: Report, number: int) -> dict[str, str | None]:
+    """How many equations a rewrite added, and removed; None for what is no rewrite of a jaxpr."""
     stage = report["stages"][number]
     if stage["kind"] != "jaxpr" or stage["of"] is None or report["stages"][stage["of"]]["kind"] != "jaxpr":
-        return [UNKNOWN, UNKNOWN]
-    children = _children(report, number, stage["of"])
-    after = len(rows_of(report, number))
-    return [f"+{after - len(children)}", f"-{len(rows_of(report, stage['of'])) - len(children)}"]
+        return {"added": None, "removed": None}
+    children, before = _children(report, number, stage["of"]), len(rows_of(report, stage["of"]))
+    return {
+        "added": f"+{len(rows_of(report, number)) - len(children)}",
+        "removed": f"-{before - len(children)}",
+    }
 
 
 def _children(report: Report, number: int, of: int) -> dict[int, list[int]]:
@@ -78,12 +68,12 @@ def _aligned(view: View, number: int) -> Iterator[str]:
     if stage["of"] is None or report["stages"][stage["of"]]["kind"] != "jaxpr":
         yield from stage["lines"]
         return
-    before = report["stages"][stage["of"]]["title"]
-    yield from view.table((before, "", stage["title"], "rule"), [*_pairs(report, number)])
+    yield f"before: {report['stages'][stage['of']]['title']} (stage {stage['of']})"
+    yield from view.table("pairs", _pairs(report, number))
 
 
-def _pairs(report: Report, number: int) -> Iterator[tuple[str, str, str, str]]:
-    """Text before, mark, text after, rule: in the order after, what was removed before its successor."""
+def _pairs(report: Report, number: int) -> Iterator[dict[str, str]]:
+    """In the order after, what was removed before its successor."""
     of = report["stages"][number]["of"]
     children, text = _children(report, number, of), report["equations"]["text"]
     removed = [row for row in rows_of(report, of) if row not in children]
@@ -91,12 +81,12 @@ def _pairs(report: Report, number: int) -> Iterator[tuple[str, str, str, str]]:
     for row in rows_of(report, number):
         parent = firsts.get(row)
         while parent is not None and removed and removed[0] < parent:
-            yield text[removed.pop(0)], "-", "", ""
+            yield {"before": text[removed.pop(0)], "mark": "-"}
         before = "" if parent is None else text[parent]
         mark = "+" if parent is None else "=" if before == text[row] else "~"
-        yield before, mark, text[row], _rule(report["equations"]["rule"][row])
+        yield {"before": before, "mark": mark, "after": text[row], "rule": _rule(report["equations"]["rule"][row])}
     for row in removed:
-        yield text[row], "-", "", ""
+        yield {"before": text[row], "mark": "-"}
 
 
 def _rule(rule: Any) -> str:

@@ -4,26 +4,15 @@ from __future__ import annotations
 import math
 import string
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from xlamini.inspection.layout import bar
 from xlamini.inspection.quantities import Target
-from xlamini.inspection.text.view import View, unavailable
+from xlamini.inspection.text.kernels import roofed
+from xlamini.inspection.text.view import Item, View
 from xlamini.inspection.units import shown
 
-ABOUT = (
-    "Roofline: a letter for each kernel, by its FLOPs per byte to the right and its FLOPs per second upward, below the "
-    "roof of what the device can move (the slope) and compute (the level). Both axes are logarithmic."
-)
 _HEIGHT = 12
-
-
-class _Dot(NamedTuple):
-    letter: str
-    name: str
-    intensity: float
-    rate: float
-    seconds: float
 
 
 def lines(view: View) -> Iterator[str]:
@@ -33,51 +22,40 @@ def lines(view: View) -> Iterator[str]:
 def _roofline(view: View, target: Target) -> Iterator[str]:
     roof = target["roof"]
     if not (roof["flops"] > 0 and roof["bandwidth"] > 0):
-        yield from view.say(unavailable(target, "xlamini does not know its peaks"))
+        yield from view.say(f"not available for {target['name']}: xlamini does not know its peaks")
         return
-    dots = _dots(target["kernels"], view.limit)
+    kernels = sorted((roofed(kernel, roof) for kernel in target["kernels"]), key=lambda k: -(k["seconds"] or 0))
+    able = [k for k in kernels if k["flops"] and k["bytes"] and k["seconds"]]
+    dots = [
+        {**k, "letter": letter, "rate": k["flops"] / k["seconds"]}
+        for letter, k in zip(string.ascii_letters[: view.limit], able, strict=False)
+    ]
     yield from view.say(
         f"roof: {shown(roof['flops'], 'count')}FLOP/s, {shown(roof['bandwidth'], 'count')}B/s ({roof['source']})"
     )
-    ridge = roof["flops"] / roof["bandwidth"]
-    yield from _bound(target["kernels"], ridge, view.width)
+    yield from _bound(kernels, view.width)
     if not dots:
         yield "No kernel has FLOPs, bytes and a time."
         return
     yield from _plot(dots, roof, min(view.width, 100) - 12)
-    head = ("", "kernel", "FLOPs per byte", "FLOPs per second", "time")
-    rows = [
-        [d.letter, d.name, f"{d.intensity:.3g}", shown(d.rate, "count"), shown(d.seconds, "seconds")] for d in dots
-    ]
-    yield from view.table(head, rows, right=(2, 3, 4))
+    yield from view.table("kernels", dots)
 
 
-def _dots(kernels: Sequence[Mapping[str, Any]], limit: int) -> list[_Dot]:
-    """The kernels that can be drawn, those that take longest first; as many as there are letters."""
-    able = [k for k in kernels if k["flops"] and k["bytes"] and k["seconds"]]
-    longest = sorted(able, key=lambda k: -k["seconds"])[: min(limit, len(string.ascii_letters))]
-    return [
-        _Dot(letter, k["name"], k["flops"] / k["bytes"], k["flops"] / k["seconds"], k["seconds"])
-        for letter, k in zip(string.ascii_letters, longest, strict=False)
-    ]
-
-
-def _bound(kernels: Sequence[Mapping[str, Any]], ridge: float, width: int) -> Iterator[str]:
+def _bound(kernels: Sequence[Item], width: int) -> Iterator[str]:
     """The share of the time in kernels that memory limits, and in those that computing limits."""
-    timed = [k for k in kernels if k["seconds"]]
-    whole = sum(k["seconds"] for k in timed)
+    whole = sum(k["seconds"] or 0 for k in kernels)
     if not whole:
         return
-    moving = sum(k["seconds"] for k in timed if k["flops"] <= ridge * k["bytes"]) / whole
+    moving = sum(k["seconds"] or 0 for k in kernels if k["bound"] == "memory") / whole
     size = min(width - 44, 40)
     yield f"limited by memory {bar(moving, size)} {100 * moving:.0f} %, by computing {100 * (1 - moving):.0f} %"
 
 
-def _plot(dots: Sequence[_Dot], roof: Mapping[str, Any], width: int) -> Iterator[str]:
+def _plot(dots: Sequence[Item], roof: Mapping[str, Any], width: int) -> Iterator[str]:
     """The roof as `/` and `-`, the kernels as letters; several at one place show as `*`."""
     ridge = roof["flops"] / roof["bandwidth"]
-    left, right = _decades([ridge, *(d.intensity for d in dots)])
-    low, high = _decades([roof["flops"], *(d.rate for d in dots)])
+    left, right = _decades([ridge, *(d["intensity"] for d in dots)])
+    low, high = _decades([roof["flops"], *(d["rate"] for d in dots)])
 
     def place(x: float, y: float) -> tuple[int, int]:
         across = round((math.log10(x) - left) / (right - left) * (width - 1))
@@ -92,8 +70,8 @@ def _plot(dots: Sequence[_Dot], roof: Mapping[str, Any], width: int) -> Iterator
             cells[column, place(x, limit)[1]] = "-" if x >= ridge else "/"
     taken: dict[tuple[int, int], str] = {}
     for dot in dots:
-        at = place(dot.intensity, dot.rate)
-        taken[at] = "*" if at in taken else dot.letter
+        at = place(dot["intensity"], dot["rate"])
+        taken[at] = "*" if at in taken else dot["letter"]
     cells |= taken
     for up in reversed(range(_HEIGHT)):
         label = shown(10 ** (low + (high - low) * up / (_HEIGHT - 1)), "count") if up in (0, _HEIGHT - 1) else ""

@@ -6,13 +6,8 @@ from typing import Any
 
 from xlamini.inspection.equations import place_of
 from xlamini.inspection.quantities import Target
-from xlamini.inspection.text.view import View
+from xlamini.inspection.text.view import Item, View
 from xlamini.inspection.units import shown
-
-ABOUT = (
-    "Sharding: the mesh of devices, how values are split over it, and the collectives that move data between devices, "
-    "each with its cause."
-)
 
 
 def lines(view: View) -> Iterator[str]:
@@ -30,12 +25,7 @@ def _mesh(view: View, mesh: Mapping[str, Any]) -> Iterator[str]:
     yield from view.say(f"mesh: {axes}")
     yield from _grid(mesh["devices"])
     yield ""
-    rows = [
-        [v["name"], v["type"], _spec(v["spec"]), str(len({str(s["index"]) for s in v["shards"]})), _shard(v["shards"])]
-        for v in mesh["values"]
-    ]
-    if rows:
-        yield from view.table(("value", "type", "spec", "different shards", "of the first device"), rows, right=(3,))
+    yield from view.table("values", map(_value, mesh["values"]))
 
 
 def _grid(devices: Any, indent: str = "  ") -> Iterator[str]:
@@ -51,34 +41,29 @@ def _grid(devices: Any, indent: str = "  ") -> Iterator[str]:
             yield from _grid(inner, indent)
 
 
-def _spec(spec: Any) -> str:
-    return f"P({', '.join(map(repr, spec))})" if isinstance(spec, list) else str(spec)
-
-
-def _shard(shards: list[Mapping[str, Any]]) -> str:
-    if not shards:
-        return ""
-    return "[" + ", ".join(f"{start}:{stop}" for start, stop in shards[0]["index"]) + "]"
+def _value(value: Item) -> Item:
+    """A value of the mesh with its spec as text, how many different shards it has, and the first of them."""
+    spec, shards = value["spec"], [shard["index"] for shard in value["shards"]]
+    first = ", ".join(f"{start}:{stop}" for start, stop in shards[0]) if shards else None
+    return {
+        **value,
+        "spec": f"P({', '.join(map(repr, spec))})" if isinstance(spec, list) else str(spec),
+        "parts": len(set(map(str, shards))),
+        "first": None if first is None else f"[{first}]",
+    }
 
 
 def _collectives(view: View, target: Target) -> Iterator[str]:
-    found = sorted(target["collectives"], key=lambda c: -c["bytes"] * c["times"])
-    if not found:
-        yield "No collectives."
-        return
-    rows = [
-        [c["kind"], shown(c["bytes"], "bytes"), f"{c['times']:g}", "-" if c["group"] is None else str(c["group"]),
-         "asked for" if c["asked"] else "put in by the partitioner", _cause(view, c)]
-        for c in found
-    ]  # fmt: skip
-    head = ("collective", "bytes", "times", "devices", "", "cause")
-    yield from view.table(head, rows, right=(1, 2, 3))
-    total = sum(c["bytes"] * c["times"] for c in found)
-    yield f"{shown(total, 'bytes')} in all"
+    found = [
+        {**c, "moved": c["bytes"] * c["times"], "cause": _cause(view, c)} for c in target["collectives"]
+    ]
+    yield from view.table("collectives", found)
+    if found:
+        yield f"{shown(sum(c['moved'] for c in found), 'bytes')} in all"
 
 
-def _cause(view: View, collective: Mapping[str, Any]) -> str:
+def _cause(view: View, collective: Item) -> str | None:
     if collective["row"] is None:
-        return collective["line"] or "no line"
+        return collective["line"] or None
     place = place_of(view.report, collective["row"])
     return f"{place}  {place.text}".rstrip()

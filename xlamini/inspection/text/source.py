@@ -4,16 +4,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from xlamini.inspection.layout import columns
 from xlamini.inspection.line_costs import LineCost, line_costs
 from xlamini.inspection.text.view import View
-from xlamini.inspection.units import shown
 
-ABOUT = (
-    "Source: your lines, each with the FLOPs, bytes and time of the equations that come from it, and the bytes that it "
-    "holds at the peak for the backward pass."
-)
-SHARED = "A kernel's equations share its time in proportion to their FLOPs plus bytes."
 _AROUND = 1
 """So many lines before and after one that costs something are shown."""
 
@@ -26,7 +19,7 @@ def lines(view: View) -> Iterator[str]:
     timed = any(c.seconds is not None for costs in by_file.values() for c in costs)
     if target is not None and timed:
         yield ""
-        yield from view.say(f"Times are those of {target['name']}. {SHARED}")
+        yield from view.say(f"Times are those of {target['name']}.")
     for source in view.report["sources"]:
         costs = by_file.pop(source["file"], [])
         if costs and not source["library"]:
@@ -42,13 +35,15 @@ def _file(view: View, file: str, text: Sequence[str] | None, costs: Sequence[Lin
     at = {cost.place.line: cost for cost in most}
     yield ""
     yield file if text else f"{file} (without its text)"
-    rows, last = [], 0
+    items, last = [], 0
     for number in _shown_lines(at, len(text) if text else None):
         if number > last + 1 and last and text:
-            rows.append(["…", "", "", "", "", ""])
-        rows.append(_row(number, at.get(number), text))
+            items.append({"line": "…"})
+        code = text[number - 1] if text and number <= len(text) else ""
+        cost = at[number]._asdict() if number in at else {}
+        items.append({**cost, "line": number, "text": code or (cost["place"].function if cost else "")})
         last = number
-    yield from columns(("line", "FLOPs", "bytes", "held", "time", ""), rows, range(5), view.width)
+    yield from view._replace(limit=len(items)).table("lines", items)
     if len(costs) > len(most):
         yield f"… and {len(costs) - len(most)} lines that cost less; limit={len(costs)} shows all"
 
@@ -59,12 +54,3 @@ def _shown_lines(costly: dict[int, LineCost], count: int | None) -> list[int]:
         return sorted(costly)
     near = {n + d for n in costly for d in range(-_AROUND, _AROUND + 1)}
     return sorted(n for n in near if 1 <= n <= count or n in costly)
-
-
-def _row(number: int, cost: LineCost | None, text: Sequence[str] | None) -> list[str]:
-    code = text[number - 1] if text and number <= len(text) else ""
-    if cost is None:
-        return [str(number), "", "", "", "", code]
-    sizes = [shown(cost.flops, "count"), shown(cost.bytes, "bytes"), shown(cost.held, "bytes") if cost.held else ""]
-    time = "" if cost.seconds is None else shown(cost.seconds, "seconds")
-    return [str(number), *sizes, time, code or cost.place.function]

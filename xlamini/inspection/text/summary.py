@@ -2,14 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from xlamini.inspection.equations import place_in, place_of
-from xlamini.inspection.quantities import value_of
-from xlamini.inspection.text.view import View, unavailable
-from xlamini.inspection.units import UNKNOWN, shown
+from xlamini.inspection.quantities import side_by_side
+from xlamini.inspection.text.view import View
+from xlamini.inspection.units import shown
 
-ABOUT = "Summary: the way of the program from Python to kernels, its cost on each target, and what is worth a look."
 MOST_FINDINGS = 7
 
 
@@ -18,19 +16,12 @@ def lines(view: View) -> Iterator[str]:
     yield ""
     yield from view.say(f"{view.report['name']}, with xlamini {made['xlamini']}, jaxlib {made['jaxlib']}")
     yield ""
-    yield from _way(view)
+    yield from view.table("steps", view.report["program"])
     yield from _totals(view)
     yield ""
     yield from _targets(view)
     yield ""
     yield from _findings(view)
-
-
-def _way(view: View) -> list[str]:
-    steps = view.report["program"]
-    count = [UNKNOWN if s["count"] is None else str(s["count"]) for s in steps]
-    rows = [[s["title"], n, shown(s["seconds"], "seconds")] for s, n in zip(steps, count, strict=True)]
-    return view.table(("step", "count", "took"), rows, right=(1, 2))
 
 
 def _totals(view: View) -> Iterator[str]:
@@ -49,27 +40,12 @@ def _totals(view: View) -> Iterator[str]:
 
 
 def _targets(view: View) -> Iterator[str]:
-    gone = {t["name"]: view.missing(t) for t in view.targets}
-    rows = [_target_row(view, t) for t in view.targets if gone[t["name"]] is None]
-    if rows:
-        head = ("target", "FLOPs", "bytes", "peak", "of", "kernels", "collectives", "time")
-        yield from view.table(head, rows, right=range(1, 8))
+    here = [side_by_side(view.report, target) for target in view.targets if view.missing(target) is None]
+    yield from view.table("targets", here)
     for target in view.targets:
-        reason = gone[target["name"]]
-        if reason is not None:
-            yield from view.say(unavailable(target, reason))
-        elif target["prediction"]:
-            yield from view.say(f"time of {target['name']}: {target['prediction']['source']}", "  ")
-
-
-def _target_row(view: View, target: Any) -> list[str]:
-    def amount(name: str, family: str) -> str:
-        return shown(value_of(view.report, target, name), family)
-
-    capacity = (target["memory"] or {}).get("capacity")
-    sizes = [amount("flops", "count"), amount("bytes", "bytes"), amount("peak", "bytes"), shown(capacity, "bytes")]
-    counts = [amount("kernels", "count"), amount("collectives", "count"), amount("seconds", "seconds")]
-    return [target["name"], *sizes, *counts]
+        source = (target["prediction"] or {}).get("source")
+        words = view.say(f"time of {target['name']}: {source}", "  ") if source else ()
+        yield from view.part(target, words)
 
 
 def _findings(view: View) -> Iterator[str]:

@@ -1,18 +1,25 @@
-"""What a screen is given: the report, and what of it is to be shown how."""
+"""What a screen is given: its description, the report, and what of it is to be shown how."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
-from xlamini.inspection.equations import Report
+from xlamini.inspection.equations import Report, place_of
 from xlamini.inspection.layout import columns, wrapped
 from xlamini.inspection.quantities import Target, why_unknown
+from xlamini.inspection.units import FAMILIES, UNKNOWN, shown
+
+Item = Mapping[str, Any]
+NUMBERS = {*FAMILIES, "integer", "number", "share", "amount"}
+"""The units of columns that are aligned at the right."""
 
 
 class View(NamedTuple):
     """A report with the choices of a reader."""
 
     report: Report
+    screen: Mapping[str, Any]
     width: int
     limit: int
     targets: Sequence[Target]
@@ -20,11 +27,45 @@ class View(NamedTuple):
     stage: int | None = None
     against: Report | None = None
 
-    def table(self, head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
-        """A table with at most `limit` rows, and a line that says how many more there are."""
-        lines = columns(head, rows[: self.limit], right, self.width)
+    def table(self, name: str, items: Iterable[Item], target: Target | None = None) -> list[str]:
+        """A table of the screen with at most `limit` rows, and a line that says how many more there are."""
+        table, (head, *rows) = self.screen["tables"][name], self.cells(name, items, target)
+        if not rows:
+            return self.say(table["none"]) if "none" in table else []
+        aligned = [i for i, column in enumerate(_columns(table)) if column.get("unit") in NUMBERS]
+        lines = columns(head, rows[: self.limit], aligned, self.width)
         more = len(rows) - self.limit
-        return [*lines, f"… and {more} more; limit={len(rows)} shows all"] if more > 0 else lines
+        above = [table["title"]] if "title" in table else []
+        return [*above, *lines, *([f"… and {more} more; limit={len(rows)} shows all"] if more > 0 else ())]
+
+    def cells(self, name: str, items: Iterable[Item], target: Target | None = None) -> list[list[str]]:
+        """The head of a table of the screen, then its rows in their order; `target` has the kernels that they name."""
+        table = self.screen["tables"][name]
+        shown_columns, keys = _columns(table), table.get("sort", ())
+        ordered = sorted(items, key=lambda item: [-(item[key] or 0) for key in keys])
+        rows = [[self._cell(column, item, target) for column in shown_columns] for item in ordered]
+        return [[column["title"] for column in shown_columns], *rows]
+
+    def _cell(self, column: Mapping[str, Any], item: Item, target: Target | None) -> str:
+        value, unit = reduce(_part, column["field"].split("."), item), column.get("unit", "text")
+        if value in (None, [], column.get("usual")):
+            return column.get("none", UNKNOWN if unit in NUMBERS else "")
+        if unit in FAMILIES:
+            return shown(value, unit)
+        if "words" in column:
+            return column["words"][value]
+        if unit in ("number", "share"):
+            return f"{value:.4g}" if unit == "number" else f"{100 * value:.0f} %"
+        values = value if isinstance(value, list) else [value]
+        return ", ".join(dict.fromkeys(self._name(unit, each, target) for each in values))
+
+    def _name(self, unit: str, value: Any, target: Target | None) -> str:
+        """A value as text; those of some units are indices of what has a name."""
+        if unit == "place":
+            return str(place_of(self.report, value))
+        if unit == "kernel" and target is not None:
+            return target["kernels"][value]["name"]
+        return self.report["equations"]["label"][value] if unit == "label" else str(value)
 
     def say(self, sentence: str, indent: str = "") -> list[str]:
         """A sentence, wrapped."""
@@ -34,12 +75,14 @@ class View(NamedTuple):
         """A section for each target; in its place one line for a target that lacks one of the parts."""
         for target in self.targets:
             yield ""
-            reason = self.missing(target, *parts)
-            if reason is not None:
-                yield from self.say(unavailable(target, reason))
-                continue
-            yield f"{target['name']} ({target['device']})"
-            yield from lines(self, target)
+            if self.missing(target, *parts) is None:
+                yield f"{target['name']} ({target['device']})"
+            yield from self.part(target, lines(self, target), *parts)
+
+    def part(self, target: Target, lines: Iterable[str] = (), *parts: str) -> Iterator[str]:
+        """The lines, or why a target lacks one of the parts that they need."""
+        reason = self.missing(target, *parts)
+        yield from lines if reason is None else self.say(f"not available for {target['name']}: {reason}")
 
     def missing(self, target: Target, *parts: str) -> str | None:
         """Why a target has not all of these parts; None if it has."""
@@ -51,5 +94,12 @@ class View(NamedTuple):
         return named or (lacks and f"the report does not have its {lacks}")
 
 
-def unavailable(target: Mapping[str, Any], reason: str) -> str:
-    return f"not available for {target['name']}: {reason}"
+def _columns(table: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [column for column in table["columns"] if column.get("on") != "page"]
+
+
+def _part(value: Any, name: str) -> Any:
+    """A part of a dict, or an element of a list; None where there is none."""
+    if isinstance(value, list):
+        return next(iter(value[int(name) :]), None)
+    return None if value is None else value.get(name)
