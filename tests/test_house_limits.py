@@ -25,7 +25,7 @@ LIMITS: dict[str, tuple[int, str]] = {
     "class names that exist twice": (6, "give the new class the noun that tells it apart"),
     "imports inside functions": (99, "import at the top of the file, from a floor below"),
     "files in the largest folder": (64, "make a room of the files that belong together"),
-    "memos": (72, "use a memo that is there, or keep the value on the jaxpr"),
+    "memos": (71, "use a memo that is there, or keep the value on the jaxpr"),
     "flags": (162, "make it an argument, or decide"),
 }
 

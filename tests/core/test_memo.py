@@ -21,6 +21,7 @@ from xlamini.core.caching.memo import Memo, OwnedMemo, memoised
 from xlamini.core.program.equation_kind import derived, kinds
 from xlamini.runtime.execution.program_limit import crowd
 from xlamini.staging.run.eager import program_cache
+from xlamini.staging.run.programs import shared
 
 pytestmark = pytest.mark.full  # each empties the caches of the whole process
 
@@ -248,13 +249,13 @@ def test_limits_are_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
     xlamini.clear_caches()
     monkeypatch.setattr(kinds, "limit", 5)
     monkeypatch.setattr(derived, "limit", 2)
-    monkeypatch.setattr(program_cache.programs, "limit", 2)
+    monkeypatch.setattr(shared, "most", 2)
     x = jnp.asarray(RAMP)
     for power in range(2, 8):
         for _ in range(2):
             found = grad(lambda x, power=power: jnp.sum(x**power * jnp.float32(power)))(x)
         assert_close(found, power * power * RAMP ** (power - 1), 1e-5)
-    assert len(kinds) <= 5 and len(program_cache.programs) <= 2
+    assert len(kinds) <= 5 and len(shared.programs) <= 2
     assert all(len(kind.derived) <= 2 for kind in kinds.table.values())
 
 

@@ -15,8 +15,8 @@ from xlamini.core.errors.frames import is_own
 from xlamini.runtime.execution.program_limit import Crowd, count_maps, crowd
 from xlamini.staging.compile import listeners
 from xlamini.staging.run.diagnostics.eviction import evict_programs
-from xlamini.staging.run.eager import program_cache
 from xlamini.staging.run.jit.jitted_function import jitted_functions
+from xlamini.staging.run.programs import shared
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_the_oldest_programs_of_a_function_with_many_shapes_go() -> None:
         return x * 2
 
     traced: list[tuple[str, tuple[int, ...]]] = []
-    program_cache.programs.clear()  # those of eager transformations would go first if they were more
+    shared.programs.clear()  # those of eager transformations would go first if they were more
     held = sum(len(caches.programs) for caches in {f.caches for f in alive(jitted_functions) if not is_own(f.fun)})
     arguments = [np.ones(5001 + n) for n in range(12)]
     gc.collect()

@@ -9,7 +9,8 @@ import pytest
 import xlamini
 from tests.support.checks import assert_close
 from xlamini import numpy as jnp
-from xlamini.staging.run.eager.program_cache import met, programs
+from xlamini.staging.run.eager.program_cache import met
+from xlamini.staging.run.programs import shared
 
 pytestmark = pytest.mark.full
 
@@ -29,13 +30,13 @@ def test_a_long_path_is_compiled_when_it_has_run_for_as_long_as_that_takes() -> 
     gradient = xlamini.grad(path)
     for _ in range(3):
         assert_close(gradient(2.0), 0.5 / np.sqrt(2.0), 1e-5)
-    assert not programs.table
+    assert not shared.programs
     for known in list(met.table):
         met.keep(known, 1e6)
     assert_close(gradient(2.0), 0.5 / np.sqrt(2.0), 1e-5)
-    assert len(programs.table) == 1
+    assert len(shared.programs) == 1
     assert_close(gradient(2.0), 0.5 / np.sqrt(2.0), 1e-5)
-    assert len(programs.table) == 1
+    assert len(shared.programs) == 1
 
 
 def test_a_short_one_is_compiled_when_it_comes_again() -> None:
@@ -43,4 +44,4 @@ def test_a_short_one_is_compiled_when_it_comes_again() -> None:
     gradient = xlamini.grad(lambda x: jnp.sin(x) if x > 0 else x)
     found = [float(gradient(2.0)) for _ in range(3)]
     assert_close(found, [np.cos(2.0)] * 3, 1e-6)
-    assert len(programs.table) == 1
+    assert len(shared.programs) == 1

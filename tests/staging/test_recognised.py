@@ -15,7 +15,7 @@ from xlamini.core.program.jaxpr import Jaxpr
 from xlamini.core.pytree import structure
 from xlamini.core.tracing.tracer import aval_of
 from xlamini.runtime.execution.program_limit import crowd
-from xlamini.staging.run.eager import program_cache
+from xlamini.staging.run.programs import shared
 from xlamini.staging.trace import trace_cache
 from xlamini.staging.trace.tracing import trace
 
@@ -139,7 +139,7 @@ def test_python_control_flow_goes_by_the_numbers_of_each_call() -> None:
 def test_a_number_that_changes_makes_two_programs() -> None:
     for turn in range(6):
         np.testing.assert_allclose(grad(lambda x: jnp.sum(x * x) * float(turn))(X), 2 * X * turn, rtol=1e-6)  # noqa: B023
-    assert len(program_cache.programs) <= 2
+    assert len(shared.programs) <= 2
 
 
 def test_all_transformations_called_again() -> None:

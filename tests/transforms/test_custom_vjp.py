@@ -10,6 +10,7 @@ import pytest
 
 import xlamini
 from xlamini import custom_derivatives, lax, numpy as jnp
+from xlamini.staging.run.programs import shared
 
 grad, jit, vmap, jvp, vjp = xlamini.grad, xlamini.jit, xlamini.vmap, xlamini.jvp, xlamini.vjp
 
@@ -403,27 +404,23 @@ def test_the_jaxpr_is_printed_as_in_jax() -> None:
 
 
 def test_an_eager_loop_compiles_once() -> None:
-    from xlamini.staging.run.eager import program_cache
-
     made = sine()
     fun = lambda x: grad(lambda x: made(x) * xlamini.jit(made)(x))(x)
     fun(1.0), fun(2.0)
-    before = len(program_cache.programs)
+    before = len(shared.programs)
     for i in range(5):
         fun(float(i))
-    assert len(program_cache.programs) == before
+    assert len(shared.programs) == before
 
 
 def test_programs_that_differ_in_their_rules_alone_are_compiled_once() -> None:
-    from xlamini.staging.run.eager import program_cache
-
     def run() -> Any:
         return lax.scan(lambda c, _: (tripled()(c), None), jnp.ones(3), None, length=2)[0]
 
     run(), run()
-    before = len(program_cache.programs)
+    before = len(shared.programs)
     run()
-    assert len(program_cache.programs) == before
+    assert len(shared.programs) == before
 
 
 class Unhashable:

@@ -11,7 +11,7 @@ import xlamini
 from tests.support.checks import assert_close
 from xlamini import grad, jit, lax, numpy as jnp, random, vmap
 from xlamini.experimental import io_callback
-from xlamini.staging.run.eager.program_cache import programs
+from xlamini.staging.run.programs import shared
 
 Function = Callable[..., Any]
 ONES = np.ones(3, np.float32)
@@ -96,10 +96,10 @@ def test_operations_on_the_arguments_stay_in_one_program() -> None:
 
     for i in (3, 4):  # a program is compiled when it comes again
         slopes(i)
-    before = len(programs.table)
+    before = len(shared.programs)
     for i in range(3):
         assert_close(slopes(i), [2 * i * (i + 0.5)] * 3, 1e-6)
-    assert len(programs.table) == before
+    assert len(shared.programs) == before
 
 
 def test_named_axes_are_known_inside_alone() -> None:

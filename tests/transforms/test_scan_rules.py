@@ -14,7 +14,7 @@ from xlamini.core.program.jaxpr import Equation, Jaxpr, close_over, subjaxprs
 from xlamini.core.program.primitive import Cost
 from xlamini.interpreters.dce import dce
 from xlamini.interpreters.partial_eval import partial_eval
-from xlamini.staging.run.eager import program_cache
+from xlamini.staging.run.programs import shared
 
 W = np.linspace(-0.5, 0.5, 9, dtype=np.float32).reshape(3, 3)
 H = np.array([0.1, -0.2, 0.3], np.float32)
@@ -242,7 +242,7 @@ def test_a_fresh_function_in_each_turn_compiles_once() -> None:
     for i in range(5):
         lax.scan(lambda c, x: (jnp.sin(c) * x, c), H * i, XS)
         grad(lambda h: lax.scan(lambda c, x: (jnp.cos(c) * x, c), h, XS)[0].sum())(H * i)
-    assert len(program_cache.programs) == 2
+    assert len(shared.programs) == 2
 
 
 def test_one_loop_is_lowered() -> None:

@@ -110,24 +110,28 @@ class OwnedMemo:
         self.most = _FEW
         register(name, limit, self.__len__, self.clear, lambda: self.hits if counted else None)
 
-    def keep(self, owner: Any, key: Any, value: V) -> V:
-        """Add an entry to the owner's table and return it; at the limit the oldest one goes.
+    def keep(self, owner: Any, key: Any, value: V, limit: int | None = None) -> V:
+        """Add an entry to the owner's table and return it; at the limit, its own or the memo's, the oldest one goes.
 
         Of two that threads made at once the first stays, and is returned to both.
         """
+        limit = limit or self.limit
         table = getattr(owner, self.attribute)
         if not table:
             self._register(owner)
         value = table.setdefault(key, value)
-        if self.limit is not None and len(table) > self.limit:
+        if limit is not None and len(table) > limit:
             _drop_oldest(table)
         return value
 
     def newest(self, owner: Any, key: Any) -> Any:
         """The entry of the owner's table, an OrderedDict, which becomes the newest; None if there is none."""
         table = getattr(owner, self.attribute)
-        with suppress(KeyError):  # no entry, or one that another thread drops now
+        try:
             table.move_to_end(key)
+        except KeyError:  # no entry, or one that another thread drops now
+            return None
+        self.hits += 1
         return table.get(key)
 
     def _register(self, owner: Any) -> None:

@@ -6,6 +6,7 @@ results of rewrites are memoised on it (`memo`) and live exactly as long as it d
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any, TypeVar, final
@@ -221,6 +222,9 @@ def rederived(rewrite: str, eqn: Equation) -> Equation:
     return Equation(eqn.primitive, eqn.invars, eqn.outvars, eqn.params, eqn.effects, place, eqn.id, eqn.kind)
 
 
+_type_of = operator.attrgetter("aval")
+
+
 class Jaxpr:
     """A program: input variables, equations, outputs.
 
@@ -269,11 +273,11 @@ class Jaxpr:
 
     @property
     def in_avals(self) -> list[ShapedArray]:
-        return [v.aval for v in self.invars]
+        return list(map(_type_of, self.invars))
 
     @property
     def out_avals(self) -> list[ShapedArray]:
-        return [v.aval for v in self.outvars]
+        return list(map(_type_of, self.outvars))
 
     def replace(self, **changes: Any) -> Jaxpr:
         """A new jaxpr with some fields changed and an empty memo."""

@@ -5,13 +5,12 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core import Values, flatten, flatten_from_user, unflatten
-from xlamini.core.pytree.nodes import dispatch_registry
+from xlamini.core import Values, flatten, flatten_from_user
 from xlamini.runtime.execution.dispatch import FastPath, cpp_jit
 from xlamini.runtime.execution.dispatch_errors import guarded
 from xlamini.runtime.versions import DISPATCH_ERRORS
 from xlamini.staging.aot.mismatch import check_arguments, check_shardings
-from xlamini.staging.compile.program import Program
+from xlamini.staging.compile.program import BoundProgram, Program
 from xlamini.staging.trace.hi_arguments import has_arrays_of, lower_hi_values, with_values
 from xlamini.staging.trace.tracing import TracedCall
 
@@ -20,7 +19,8 @@ class CompiledCall:
     """A call of exactly the types that a program was compiled for; `committed` says whether its results are."""
 
     def __init__(self, call: TracedCall, program: Program, captured: Values, committed: bool):
-        self._call, self._program, self._captured, self._committed = call, program, captured, committed
+        self._call = call
+        self._bound = BoundProgram(program, captured, call.trace.out_tree, call.trace.names, committed)
         self._takes_values, self._returns_values = has_arrays_of(call.in_tree), has_arrays_of(call.trace.out_tree)
 
     def in_cpp(self) -> Callable[..., Any]:
@@ -35,14 +35,10 @@ class CompiledCall:
     def on_miss(self, *args: Any, **kwargs: Any) -> tuple[Any, FastPath | None, bool]:
         """The outputs, and how C++ computes them; TypeError, with the difference, for arguments of other types."""
         leaves = self._leaves(args, kwargs)
-        outs = self._program([*self._captured, *leaves], self._committed, self._call.trace.names)
-        out = unflatten(self._call.trace.out_tree, outs)
+        out = self._bound(leaves)
         if self._takes_values or self._returns_values:
             return with_values(out) if self._returns_values else out, None, False
-        if not self._program.runs_in_cpp:
-            return out, None, False
-        out_tree = dispatch_registry.flatten(out)[1]
-        return out, self._program.fast_path(self._captured, leaves, out_tree, self._committed), False
+        return out, self._bound.in_cpp(leaves, out) if self._bound.program.runs_in_cpp else None, False
 
     def _leaves(self, args: Values, kwargs: dict[str, Any]) -> list[Any]:
         given = (args, kwargs)
@@ -53,12 +49,13 @@ class CompiledCall:
 
     @functools.cached_property
     def _shardings(self) -> list[Any]:
-        return self._program.shardings_of_inputs()[len(self._captured) :]
+        return self._bound.program.shardings_of_inputs()[len(self._bound.captured) :]
 
     def explain(self, error: Exception, args: Values, kwargs: dict[str, Any]) -> None:
         """Raise the typed error behind one that C++ raised for a call with these arguments, if there is one."""
         if isinstance(error, DISPATCH_ERRORS):
-            self._program.explain(error, [*self._captured, *self._leaves(args, kwargs)], self._call.trace.names)
+            bound = self._bound
+            bound.program.explain(error, [*bound.captured, *self._leaves(args, kwargs)], bound.names)
 
     def _donated(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
         pairs = zip(flatten((args, kwargs))[0], self._call.donated, strict=True)

@@ -22,7 +22,6 @@ from xlamini.runtime.meshes.program_placement import DeviceOrMesh, MeshPlacement
 from xlamini.staging.compile import pipeline
 
 if TYPE_CHECKING:
-    from xlamini.interpreters.outline.chunks import Chunks
     from xlamini.staging.compile.outlining import Outline
 
 Options = Mapping[str, Any] | None
@@ -71,12 +70,19 @@ class CompileRequest:
         self.orders = orders and orders.of(self.used_inputs, self.computed)
         self.bytes_made = _bytes_made(self.pruned) if device.platform == "cpu" else 0
         self.name, self.device = name, self._pruned_place(device)
-        donated = donated or (False,) * len(jaxpr.invars)
-        self.aliases = self._alias_outputs(list(itertools.compress(donated, self.used_inputs)))
-        self.unusable = _unusable(donated, self.used_inputs, self.aliases)
+        self.spread = self.device if isinstance(self.device, MeshPlacement) else None
+        """The mesh that it runs on, with its shardings; None on one device."""
+        self.aliases: list[int | None] = [None] * len(self.pruned.invars)
+        self.unusable: list[int] = []
+        if any(donated):
+            aliases = alias_outputs(self.pruned, list(itertools.compress(donated, self.used_inputs)))
+            self.aliases = aliases if self.orders is None else self.orders.aliases(aliases)
+            self.unusable = _unusable(donated, self.used_inputs, self.aliases)
         self.flags, self.uses_disk_cache = trace_flags(), programs_are_kept() and orders is None
         self._back: pipeline.PipelineStage | None = None
         self._module: tuple[Any, list[Any], list[Any]] | None = None
+        self.segments = self.outline.segments if self._options.in_segments and not self.pruned.effects else None
+        """Its segments, if each is compiled by itself; others do not run the back end to answer this."""
         if self.segments is not None:
             return  # each is lowered by itself
         if not self.uses_disk_cache or programs_are_keyed_by_module():
@@ -90,10 +96,6 @@ class CompileRequest:
         outs = device.outs if isinstance(device, MeshPlacement) else ()
         return pipeline.PipelineOptions(name, platforms, outs, keep_unused, self.outlines, in_segments and mesh is None)
 
-    def _alias_outputs(self, donated: Sequence[bool]) -> list[int | None]:
-        aliases = alias_outputs(self.pruned, donated)
-        return aliases if self.orders is None else self.orders.aliases(aliases)
-
     def _pruned_place(self, device: DeviceOrMesh) -> DeviceOrMesh:
         """The program's place, without the shardings of unused inputs and of outputs that are not computed."""
         if not isinstance(device, MeshPlacement):
@@ -101,11 +103,6 @@ class CompileRequest:
         ins = itertools.compress(device.of_inputs(len(self.used_inputs)), self.used_inputs)
         outs = itertools.compress(device.of_typed_outputs(self.out_avals), self.computed)
         return device._replace(ins=tuple(ins), outs=tuple(outs))
-
-    @property
-    def spread(self) -> MeshPlacement | None:
-        """The mesh that it runs on, with its shardings; None on one device."""
-        return self.device if isinstance(self.device, MeshPlacement) else None
 
     # Not cached_property, whose frame would show in the tracebacks of lowering errors.
 
@@ -134,13 +131,6 @@ class CompileRequest:
                 how = (), self.spread, self.orders and (*self.orders.ins, *self.orders.outs)
                 self._module = lower_jaxpr(self.jaxpr, self.name, self.device.platform, self.aliases, *how)
         return self._module
-
-    @property
-    def segments(self) -> Chunks | None:
-        """Its segments, if each is compiled by itself; others do not run the back end to answer this."""
-        if not self._options.in_segments or self.pruned.effects:
-            return None
-        return self.outline.segments
 
     jaxpr = property(lambda self: self.back.jaxpr, doc="The program as it is lowered.")
     donated = property(
@@ -224,10 +214,11 @@ def backend_compile(program: CompileRequest, options: Options) -> Executable:
     """Call XLA's compiler for a lowered program."""
     effects, start = program.pruned.effects, time.monotonic()
     emit(XLA_COMPILING, program.name, program)
+    module, host_callbacks, partitioners = program.lower()
     executable = compile_module(
-        program.module,
-        host_callbacks=program.host_callbacks,
-        partitioners=program.partitioners,
+        module,
+        host_callbacks=host_callbacks,
+        partitioners=partitioners,
         ordered=bool(effects) and any_ordered(effects),
         **interface_of(program, options),
     )

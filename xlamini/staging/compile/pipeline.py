@@ -80,7 +80,7 @@ def _through(passes: Sequence[Pass], stage: PipelineStage, options: PipelineOpti
 
 
 def _expand(stage: PipelineStage, options: PipelineOptions) -> PipelineStage:
-    return stage._replace(jaxpr=close_over(expand(stage.jaxpr)))
+    return stage if is_expanded(stage.jaxpr) else stage._replace(jaxpr=close_over(expand(stage.jaxpr)))
 
 
 def _unreduced(stage: PipelineStage, options: PipelineOptions) -> PipelineStage:

@@ -62,7 +62,10 @@ def placement(
     if requested.ins:
         asked = [*[None] * (len(held) - len(requested.ins)), *requested.ins]
         held = [own if sharding is None else sharding for own, sharding in zip(held, asked, strict=True)]
-    mesh = _mesh_of([*held, *requested.outs, *requested.inner]) or multi_device_mesh()
+    named = [s for s in (*held, *requested.outs, *requested.inner) if s is not None]
+    mesh = _mesh_of(named) or multi_device_mesh()
+    if mesh is None and not named:
+        return Placement(default_device(), False)
     held, outs = _on_devices(held, mesh, fun_name), _on_devices(requested.outs, mesh, fun_name)
     if mesh is None:
         return _on_one_device(held, outs, names, fun_name)
@@ -105,7 +108,7 @@ def _held(x: Any) -> Any:
     That of a type over an AbstractMesh is over the devices of the current mesh, if the AbstractMesh is its.
     """
     sharding = _own_sharding(x)
-    if not _is_abstract(sharding):
+    if sharding is None or not _is_abstract(sharding):
         return sharding
     found = with_devices(sharding, multi_device_mesh())
     return None if _is_abstract(found) else found
@@ -166,8 +169,6 @@ def named_shardings_in(jaxpr: Jaxpr) -> list[NamedSharding]:
 def _on_one_device(held: Shardings, outs: Shardings, names: Sequence[str], fun_name: str) -> Placement:
     """The device of the committed operands, or that asked for the outputs; else the default device."""
     committed, asked = _single_devices(held), _single_devices(outs)
-    if not (committed or asked):
-        return Placement(default_device(), False)
     first, device = (committed or asked)[0]
     for i, other in committed:
         if other != device:
@@ -275,6 +276,8 @@ def orders_of_call(options: Any, plan: Any, traced: Any) -> Orders | None:
 
     `options` are those of `jit`, `plan` and `traced` are of the call.
     """
+    if options.in_shardings is options.out_shardings is None and not use.any_other:
+        return None
     ins = _asked("in_shardings", options.in_shardings and (options.in_shardings, None), plan.tree, "args", plan.avals)
     outs = _asked("out_shardings", options.out_shardings, traced.out_tree, "output", traced.jaxpr.out_avals)
     if not (ins or outs or use.any_other):

@@ -6,15 +6,16 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core import Values, float0
+from xlamini.core import Values, float0, unflatten
 from xlamini.core.errors import DeletedArrayError
 from xlamini.core.events import COMPILED, COMPILING, Phase, emit
 from xlamini.core.flags.compile_flags import compile_key, disable_most_optimizations, options_of
 from xlamini.core.flags.jax_flags import no_execution
+from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.primitives.windows.conv_library import prefers_eigen
 from xlamini.runtime import device_put_value, key_words
 from xlamini.runtime.arrays.keys import as_keys
@@ -79,7 +80,7 @@ def _executable(lowered: CompileRequest, options: Options) -> Any:
 
 
 def _executable_of(program: CompileRequest, options: Options) -> Executable | CompileOnlyModule:
-    if is_compile_only(program.device) or not _may_be_cached(program):
+    if is_compile_only(program.device) or not program.uses_disk_cache or _spans_processes(program):
         return compile_uncached(program, options)
     from xlamini.staging.compile.compile_cache import cached_executable
 
@@ -96,13 +97,13 @@ def compile_uncached(program: CompileRequest, options: Options) -> Executable | 
     return compile_for_target(program.module, **about, **interface_of(program, options))
 
 
-def _may_be_cached(program: CompileRequest) -> bool:
-    return program.uses_disk_cache and not (program.spread and spans_processes(program.spread.devices))
+def _spans_processes(program: CompileRequest) -> bool:
+    return program.spread is not None and bool(spans_processes(program.spread.devices))
 
 
 def _check_of_others(lowered: CompileRequest) -> Callable[[], None] | None:
     """The check that the other processes run the same program; None for a program of this process alone."""
-    if lowered.spread is None or not spans_processes(lowered.spread.devices):
+    if lowered.spread is None or not _spans_processes(lowered):
         return None
     from xlamini.staging.compile.process_check import check_before_first_run
 
@@ -228,6 +229,8 @@ class Program:
 
         They are part of the program, so guards of transfers do not see it.
         """
+        if not captured:
+            return []
         pairs = zip(map(key_words, captured), self.shardings_of_inputs(), strict=False)
         with unguarded():
             constants = [device_put_value(x, sharding) for x, sharding in pairs]
@@ -237,3 +240,31 @@ class Program:
             else [None] * len(constants)
         )
         return relaid(constants, orders) if use.any_other else constants
+
+
+class BoundProgram(NamedTuple):
+    """A program as calls of one signature run it, in Python and C++.
+
+    It has its captured values, the structure of its output, and the names of its arguments.
+
+    `committed` says whether its outputs are.
+    """
+
+    program: Program
+    captured: Values
+    out_tree: Any
+    names: Sequence[str]
+    committed: bool
+
+    def outs(self, leaves: Values) -> list[Any]:
+        """The outputs for these leaves of the arguments, flat."""
+        return self.program([*self.captured, *leaves], self.committed, self.names)
+
+    def __call__(self, leaves: Values) -> Any:
+        """The output for these leaves of the arguments."""
+        return unflatten(self.out_tree, self.outs(leaves))
+
+    def in_cpp(self, leaves: Values, out: Any) -> FastPath:
+        """How C++ dispatch runs it from now on; `out` is the output for these leaves."""
+        out_tree = dispatch_registry.flatten(out)[1]
+        return self.program.fast_path(self.captured, leaves, out_tree, self.committed)

@@ -13,13 +13,16 @@ import numpy as np
 
 from xlamini.core import Avals, PartitionSpec, ShardingError, Values, aval_of, flatten, flatten_from_user, unflatten
 from xlamini.core.pytree import structure
+from xlamini.core.tracing.state import state
 from xlamini.core.wrapping import wraps
 from xlamini.primitives import expand_dims, squeeze
 from xlamini.runtime import Device, Mesh
 from xlamini.runtime.devices.platforms import devices as all_devices, local_devices, process_index
 from xlamini.staging import ArgNames, avals_of, check_callable, name_of, replaced
-from xlamini.staging.run.jit.jit_by_structure import jit_by_structure
-from xlamini.staging.trace.static_args import Selected
+from xlamini.staging.run.jit.cpp_function import wrapped
+from xlamini.staging.run.jit.jit_options import Options
+from xlamini.staging.run.jit.jitted_function import Jitted
+from xlamini.staging.trace.static_args import Selected, check_apart
 from xlamini.transforms.axes import axis_leaves
 from xlamini.transforms.shard_map.api import ShardMapArguments, checked_mesh, on_each
 from xlamini.transforms.shard_map.pmap_processes import entries_here, to_all, to_each
@@ -93,9 +96,13 @@ class PmapArguments(NamedTuple):
     axis_size: int | None
 
 
-def _compiled(mapping: PmapArguments, donate: Any, instead: Callable[[], Any] = lambda: None) -> Any:
+def _compiled(mapping: PmapArguments, donate: Any, instead: Any = None) -> Any:
     mapped = wraps(mapping.fun)(functools.partial(_mapped, mapping))
-    return jit_by_structure(mapped, mapping.static, donate, instead)
+    static, donated = Selected("static", mapped, mapping.static, None), Selected("donate", mapped, donate, None)
+    check_apart(mapped, static, donated)
+    jitted = Jitted(mapped, Options(static, donated))
+    jitted.shares_programs, jitted.instead = True, instead
+    return wrapped(jitted)
 
 
 class _ByAllProcesses:
@@ -105,8 +112,10 @@ class _ByAllProcesses:
         self.mapping, self.donate = mapping, donate
         self.compiled: Any = None
 
-    def __call__(self) -> Callable[..., Any] | None:
-        """The function to be called; None if all devices are those of this process."""
+    def __call__(self, args: Values, kwargs: dict[str, Any]) -> Callable[..., Any] | None:
+        """The function to be called; None inside another program, and if all devices are those of this process."""
+        if state.builder is not None:
+            return None
         every = self.mapping.devices or all_devices(self.mapping.backend)
         if len({d.process_index for d in every}) == 1:
             return None

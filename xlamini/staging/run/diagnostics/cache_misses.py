@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from xlamini.core import ShapedArray, first_difference
 from xlamini.core.caching.memo import alive
-from xlamini.core.caching.structure import Structure
 from xlamini.core.flags.compile_flags import compile_key, compile_names
 from xlamini.core.flags.config import trace_context_names
 from xlamini.runtime import KeyType, key_words
@@ -239,10 +238,10 @@ def _type(aval: ShapedArray) -> str:
 
 def cause_of_program(jitted: Jitted, traced: Any, plan: CallPlan, device: Any) -> Cause:
     """Why a trace that is known is compiled: for other devices or flags, or for the first time."""
-    structure = Structure(traced.jaxpr)
-    earlier = [key for key in alive(jitted.caches.programs) if key.structure == structure]
+    structure = jitted.structure(traced)
+    earlier = [key for key in alive(jitted.owner.programs) if key.structure == structure]
     if not earlier:
-        seen = jitted.caches.seen.get(hash(jitted.key(plan)))
+        seen = jitted.caches.seen.get(hash(plan.trace_key()))
         return EVICTED if jitted.caches.said_many or seen is None else seen.cause
     before = earlier[-1]
     changed = zip(compile_names, before.compile_flags, compile_key(), strict=True)

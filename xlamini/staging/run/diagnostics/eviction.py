@@ -12,9 +12,9 @@ from xlamini.core.caching.memo import alive
 from xlamini.core.caching.structure import Structure
 from xlamini.core.errors.frames import is_own
 from xlamini.core.events import EVICTED, emit
-from xlamini.staging.run.eager.program_cache import programs
 from xlamini.staging.run.jit.jit_caches import SharedCaches
 from xlamini.staging.run.jit.jitted_function import Jitted, jitted_functions
+from xlamini.staging.run.programs import ProgramOwner, shared
 
 
 def evict_programs(most: int) -> None:
@@ -23,38 +23,30 @@ def evict_programs(most: int) -> None:
     for jitted in functions:
         if is_own(jitted.fun):
             jitted.forget()
-    by_caches: dict[SharedCaches, list[Jitted]] = {}
+    by_owner: dict[ProgramOwner, list[Jitted]] = {shared: []}
     for jitted in functions:
-        by_caches.setdefault(jitted.caches, []).append(jitted)
-    surplus = sum(len(caches.programs) for caches in by_caches) + len(programs) - most
-    if len(programs) >= max((len(caches.programs) for caches in by_caches), default=0):
-        surplus -= _drop_oldest_eager(min(len(programs) - len(programs) // 2, surplus))
-    for caches in sorted(by_caches, key=lambda caches: -len(caches.programs)):
+        by_owner.setdefault(jitted.owner, []).append(jitted)
+    surplus = sum(len(owner.programs) for owner in by_owner) - most
+    for owner in sorted(by_owner, key=lambda owner: -len(owner.programs)):
         if surplus <= 0:
             return
-        emit(EVICTED, by_caches[caches][0].name, caches)
-        count = len(caches.programs)
-        surplus -= _drop_oldest(caches, min(count - count // 2, surplus))
-        for jitted in by_caches[caches]:
+        if isinstance(owner, SharedCaches):
+            emit(EVICTED, by_owner[owner][0].name, owner)
+        count = len(owner.programs)
+        surplus -= _drop_oldest(owner, min(count - count // 2, surplus))
+        for jitted in by_owner[owner]:
             jitted.in_python.calls.clear()
             jitted.clear_dispatch()
 
 
-def _drop_oldest(caches: SharedCaches, count: int) -> int:
-    """Drop the `count` oldest programs with their traces; returns how many they were."""
-    oldest = alive(caches.programs)[:count]
+def _drop_oldest(owner: ProgramOwner, count: int) -> int:
+    """Drop the `count` oldest programs, of a function with their traces; returns how many they were."""
+    oldest = alive(owner.programs)[:count]
     dropped = {key.structure for key in oldest}
     for key in oldest:
-        caches.programs.pop(key, None)
-    for key, traced in list(caches.traces.items()):
+        owner.programs.pop(key, None)
+    traces = owner.traces if isinstance(owner, SharedCaches) else {}
+    for key, traced in list(traces.items()):
         if Structure(traced.jaxpr) in dropped:
-            caches.traces.pop(key, None)
-    return len(oldest)
-
-
-def _drop_oldest_eager(count: int) -> int:
-    """Drop the `count` oldest programs of eager transformations; returns how many they were."""
-    oldest = list(programs.table)[: max(count, 0)]
-    for key in oldest:
-        programs.table.pop(key, None)
+            traces.pop(key, None)
     return len(oldest)

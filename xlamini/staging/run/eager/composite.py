@@ -122,7 +122,8 @@ def _dispatched(
     static, donate = Selected("static", fun, None, static_argnames), Selected("donate", fun, None, None)
     jitted = Jitted(fun, Options(static, donate, False, False, None, None))
     jitted.name = jitted.name.strip("_")  # messages name `where`, not the helper `_where` that computes it
-    jitted.check = check
+    if check is not None:
+        jitted.instead = lambda args, kwargs: check(jitted.options.dynamic(args, kwargs))
     return in_cpp(jitted), functools.partial(explain_dispatch, jitted)
 
 

@@ -2,25 +2,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Any
 
-from xlamini.core import Values, aval_of
+from xlamini.core import Jaxpr, Values, aval_of, unflatten
 from xlamini.core.errors.frames import is_own
 from xlamini.core.flags.jax_flags import debug_infs, debug_nans
 from xlamini.staging.compile.key_reuse import run_on_keys
+from xlamini.staging.compile.program import BoundProgram
 from xlamini.staging.run.diagnostics.bad_values import check_results
-from xlamini.staging.run.jit.call_plan import CallPlan
-from xlamini.staging.trace.tracing import Trace
-
-if TYPE_CHECKING:
-    from xlamini.staging.run.jit.jitted_function import Jitted
 
 
-def debugged(jitted: Jitted, traced: Trace, plan: CallPlan, run: Callable[[], Values]) -> Values:
-    """The outputs of a run, whose keys and results are looked at under the flags that say so."""
-    operands = [*traced.captured, *plan.leaves]
-    outs = run_on_keys(jitted.name, traced.jaxpr, operands, run)
+def debugged(fun: Callable[..., Any], jaxpr: Jaxpr, bound: BoundProgram, leaves: Values) -> Any:
+    """The output of a run, whose keys and results are looked at under the flags that say so."""
+    operands = [*bound.captured, *leaves]
+    outs = run_on_keys(bound.program.name, jaxpr, operands, lambda: bound.outs(leaves))
     if debug_nans.value or debug_infs.value:
-        names = [*(f"a captured array, {aval_of(x).str_short()}" for x in traced.captured), *plan.names]
-        check_results(traced.jaxpr, operands, outs, names, is_own(jitted.fun))
-    return outs
+        names = [*(f"a captured array, {aval_of(x).str_short()}" for x in bound.captured), *bound.names]
+        check_results(jaxpr, operands, outs, names, is_own(fun))
+    return unflatten(bound.out_tree, outs)

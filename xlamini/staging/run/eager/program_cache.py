@@ -26,7 +26,7 @@ from xlamini.core import (
     once,
     rewrite,
 )
-from xlamini.core.caching.memo import Memo, made_once
+from xlamini.core.caching.memo import Memo
 from xlamini.core.caching.structure import executable_key, executable_params, hashable
 from xlamini.core.errors import JAXTypeError
 from xlamini.core.flags.compile_flags import compile_key
@@ -43,8 +43,8 @@ from xlamini.staging.compile.compile_request import CompileRequest
 from xlamini.staging.compile.pipeline import in_arrays, needed
 from xlamini.staging.compile.placement import placement, requested_by
 from xlamini.staging.compile.program import Program, compile_lowered
-from xlamini.staging.run.jit.jit_caches import ProgramKey
 from xlamini.staging.run.jit.lift_literals import lift_literals
+from xlamini.staging.run.programs import ProgramKey, find, find_or_make, shared
 from xlamini.staging.trace.trace_cache import is_traced_once
 
 
@@ -58,7 +58,6 @@ class Routed(NamedTuple):
     routes: tuple[int, ...]
 
 
-programs = Memo("program: by structure", 1024)
 equations = Memo("program: equations with jaxprs", 2048)
 met = Memo("program: hashes of programs met", 2048, counted=False)
 """The milliseconds that each program has run operation by operation. By hash, since a key is as long as its program."""
@@ -178,7 +177,7 @@ def _as_array(x: Any, aval: ShapedArray) -> Any:
 def _run(jaxpr: Jaxpr, inputs: Values) -> list[Any]:
     where = placement(inputs, _NUMBERED, jaxpr.name, requested_by(jaxpr))
     key = ProgramKey(executable_key(jaxpr), where.device, compile_key())
-    program, numbers = programs.get(key), ()
+    program, numbers = find(shared, key), ()
     if program is None:
         program, numbers = _found_or_made(jaxpr, key)
     if program is None:
@@ -204,8 +203,8 @@ def _found_or_made(jaxpr: Jaxpr, key: ProgramKey) -> tuple[Program | None, Seque
     general, numbers = lift_literals(jaxpr)
     general_key = key._replace(structure=executable_key(general))
     spent, spent_alike = met.table.get(hash(key)), met.table.get(hash(general_key))
-    if numbers and general_key in programs.table:
-        return programs.get(general_key), numbers
+    if numbers and (program := find(shared, general_key)) is not None:
+        return program, numbers
     if numbers and spent is None and spent_alike is not None and not _better_again(jaxpr, spent_alike):
         return _compiled(general, general_key), numbers
     met.keep(hash(key), spent or 0.0)
@@ -215,10 +214,9 @@ def _found_or_made(jaxpr: Jaxpr, key: ProgramKey) -> tuple[Program | None, Seque
 
 
 def _compiled(jaxpr: Jaxpr, key: ProgramKey) -> Program:
-    def make() -> Program:
-        return programs.keep(key, compile_lowered(CompileRequest(jaxpr, jaxpr.name, key[1])))
-
-    return made_once(key, f"the compilation of {jaxpr.name}", lambda: programs.table.get(key), make)
+    return find_or_make(
+        shared, key, jaxpr.name, lambda: compile_lowered(CompileRequest(jaxpr, jaxpr.name, key.device))
+    )
 
 
 class _Numbered:

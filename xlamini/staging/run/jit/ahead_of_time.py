@@ -9,8 +9,8 @@ from xlamini.runtime.execution.executable import CompilerOptions
 from xlamini.staging.compile.compile_request import CompileRequest
 from xlamini.staging.compile.placement import AskedShardings, absent_placement, asked_shardings, elsewhere
 from xlamini.staging.compile.program import Program, compile_lowered
-from xlamini.staging.run.jit.call_plan import CallPlan
-from xlamini.staging.run.jit.jit_caches import program_once
+from xlamini.staging.run.jit.call_plan import CallPlan, call_in_arrays
+from xlamini.staging.run.programs import find_or_make
 from xlamini.staging.trace.tracing import Trace, TracedCall
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class AheadOfTime:
 
     def lowered(self) -> TracedCall:
         """The call as it is lowered, in which a value of a user's type is the arrays that it is made of."""
-        return self._call(*self._lower_hi_values)
+        return self._call(*self._in_arrays)
 
     def asked(self) -> AskedShardings:
         """The shardings that were asked for."""
@@ -48,7 +48,7 @@ class AheadOfTime:
 
     def lower(self, where: Any) -> CompileRequest:
         """The program for the device, target or platform named; None is where a call would run it."""
-        plan, traced = self._lower_hi_values
+        plan, traced = self._in_arrays
         asked = self.asked()
         asked = asked._replace(ins=[*[None] * len(traced.captured), *asked.ins])
         if absent := absent_placement(asked, traced.jaxpr, where):
@@ -66,16 +66,16 @@ class AheadOfTime:
         def make() -> Program:
             return compile_lowered(lowered, self.options)
 
-        plan, traced = self._lower_hi_values
+        plan, traced = self._in_arrays
         key = lowered.of_calls
         if key is None or key != self._jitted.program_key(plan, traced, key.device):  # flags have been changed
             return make()
-        program = program_once(self._jitted.caches, key, self._jitted.name, make)
+        program = find_or_make(self._jitted.owner, key, self._jitted.name, make)
         return program if program.executable.is_single else make()
 
     @functools.cached_property
-    def _lower_hi_values(self) -> tuple[CallPlan, Trace]:
-        return self._jitted.lower_hi_values(self._plan, self._trace)
+    def _in_arrays(self) -> tuple[CallPlan, Trace]:
+        return call_in_arrays(self._jitted.fun, self._plan, self._trace)
 
     def _call(self, plan: CallPlan, traced: Trace) -> TracedCall:
         jitted = self._jitted

@@ -5,11 +5,11 @@ The key is the argument types and the ids of shardings, which an entry keeps ali
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from xlamini.core import OwnedMemo, Values, aval_of, flatten, float0, unflatten
+from xlamini.core import OwnedMemo, Values, aval_of, flatten, float0
 from xlamini.core.flags.compile_flags import compile_key
 from xlamini.core.flags.config import default_device, trace_context_key
 from xlamini.core.flags.jax_flags import debug_infs, debug_nans
@@ -17,10 +17,9 @@ from xlamini.core.program.avals import SCALAR_TYPES
 from xlamini.core.tracing.state import state
 from xlamini.runtime import ArrayImpl
 from xlamini.runtime.arrays.layout import order_of, use
-from xlamini.staging.compile.program import Program
+from xlamini.staging.compile.program import BoundProgram
 from xlamini.staging.run.jit.call_plan import CallPlan
 from xlamini.staging.trace.static_args import Selected, take_out
-from xlamini.staging.trace.tracing import Trace
 
 _PLAIN = {ArrayImpl, np.ndarray, *SCALAR_TYPES}
 """The types of arguments whose calls are remembered."""
@@ -28,36 +27,22 @@ _PLAIN = {ArrayImpl, np.ndarray, *SCALAR_TYPES}
 python_calls = OwnedMemo("program: calls that Python runs", 256, "calls")
 
 
-class PythonCall(NamedTuple):
-    """A program with its captured values on its devices, the structure of its output, and the names of its arguments.
-
-    `committed` says whether its outputs are.
-    """
-
-    program: Program
-    constants: Values
-    out_tree: Any
-    names: Sequence[str]
-    committed: bool
-    shardings: Sequence[Any]
-
-
 class PythonCalls:
     """The calls of one jitted function that Python runs, with arrays and numbers for all but static arguments."""
 
     def __init__(self, static: Selected) -> None:
         self.static = static
-        self.calls: dict[Any, PythonCall] = {}
+        self.calls: dict[Any, tuple[BoundProgram, Sequence[Any]]] = {}
+        """Each with the shardings whose ids are in its key."""
 
-    def add(self, plan: CallPlan, traced: Trace, program: Program, committed: bool) -> None:
+    def add(self, plan: CallPlan, bound: BoundProgram) -> None:
         """Remember a call, unless an argument is of another type, or a captured value is one of dtype float0."""
-        if not _are_plain(plan.leaves) or any(aval_of(x).dtype == float0 for x in traced.captured):
+        if not _are_plain(plan.leaves) or any(aval_of(x).dtype == float0 for x in bound.captured):
             return
         shardings = [x._sharding for x in plan.leaves if type(x) is ArrayImpl]
-        constants = program.constants(traced.captured)
-        call = PythonCall(program, constants, traced.out_tree, plan.names, committed, shardings)
+        placed = bound._replace(captured=bound.program.constants(bound.captured))
         statics = None if plan.statics is None else plan.statics.key
-        python_calls.keep(self, _key(plan.leaves, plan.tree, statics), call)
+        python_calls.keep(self, _key(plan.leaves, plan.tree, statics), (placed, shardings))
 
     def run(self, args: Values, kwargs: dict[str, Any]) -> tuple[Any, None, bool] | None:
         """The output of a cached call, in the form that C++ expects; None for a cache miss."""
@@ -71,10 +56,9 @@ class PythonCalls:
         cached = self._found(leaves, tree, statics) if _are_plain(leaves) else None
         if cached is None:
             return None
-        outs = cached.program([*cached.constants, *leaves], cached.committed, cached.names)
-        return unflatten(cached.out_tree, outs), None, False
+        return cached[0](leaves), None, False
 
-    def _found(self, leaves: Values, tree: Any, statics: Any) -> PythonCall | None:
+    def _found(self, leaves: Values, tree: Any, statics: Any) -> tuple[BoundProgram, Sequence[Any]] | None:
         try:
             return self.calls.get(_key(leaves, tree, statics))
         except TypeError:  # what cannot be hashed, or is no array, as planning the call will say

@@ -20,7 +20,7 @@ from xlamini.core.flags.config import recorder
 from xlamini.core.flags.jax_flags import explain_cache_misses
 from xlamini.staging.compile.ledger import Cause, Compilation, Compilations, Function, add, compilations
 from xlamini.staging.run.jit.call_plan import CallPlan
-from xlamini.staging.run.jit.jit_caches import Seen
+from xlamini.staging.run.jit.jit_caches import MOST, Seen
 from xlamini.staging.run.jit.jit_options import Options
 
 if TYPE_CHECKING:
@@ -75,7 +75,9 @@ def keep_trace(jitted: Jitted, key: tuple, plan: CallPlan, entry: Compilation, c
         _remember(jitted.fun, entry.function, jitted.options)
     entry.traced = True
     plan.entries.append(add(entry))
-    caches.remember(hash(key), Seen(threading.get_ident(), captures_tracers, entry.cause))
+    caches.seen[hash(key)] = Seen(threading.get_ident(), captures_tracers, entry.cause)
+    if len(caches.seen) > MOST:
+        del caches.seen[next(iter(caches.seen))]
 
 
 def entry_of_program(jitted: Jitted, traced: Any, plan: CallPlan, device: Any) -> None:

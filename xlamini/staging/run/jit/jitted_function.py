@@ -8,45 +8,39 @@ from __future__ import annotations
 import copy
 import functools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
-from xlamini.core import Tracer, Values, flatten_from_user, paused_gc, unflatten
+from xlamini.core import Tracer, Values, paused_gc
 from xlamini.core.caching.memo import alive, register
-from xlamini.core.caching.structure import Structure
-from xlamini.core.errors.frames import is_own
+from xlamini.core.caching.structure import Structure, executable_key
 from xlamini.core.events import PREPARED, Phase
 from xlamini.core.flags import config
 from xlamini.core.flags.compile_flags import compile_key
 from xlamini.core.flags.jax_flags import debug_infs, debug_key_reuse, debug_nans, debug_purity
-from xlamini.core.program.jaxpr import is_expanded
 from xlamini.core.program.ref_cells import RefEscaped
-from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.core.tracing.state import state
 from xlamini.runtime.arrays.transfer_guards import is_guarded
 from xlamini.runtime.execution.dispatch import CAPACITY, cached_signatures, clear_signatures
 from xlamini.staging.compile.compile_request import CompileRequest
-from xlamini.staging.compile.pipeline import expanded
 from xlamini.staging.compile.placement import Placement, orders_of_call, placement, requested_by
-from xlamini.staging.compile.program import Program, compile_lowered
+from xlamini.staging.compile.program import BoundProgram, Program, compile_lowered
 from xlamini.staging.run.diagnostics.large_captures import warn_of_large_captures
-from xlamini.staging.run.jit.call_plan import CallPlan, with_values_for_types
+from xlamini.staging.run.jit.call_plan import CallPlan, call_in_arrays, plan_call, with_values_for_types
 from xlamini.staging.run.jit.calls_without_cpp import PythonCalls
 from xlamini.staging.run.jit.cpp_function import wrapped
 from xlamini.staging.run.jit.donation import donated_leaves, warn_of_unusable
 from xlamini.staging.run.jit.entries import entry_of_lowering, entry_of_program, entry_of_trace, keep_trace
-from xlamini.staging.run.jit.hi_calls import plan_in_arrays, takes_or_returns_values, trace_in_arrays
 from xlamini.staging.run.jit.inspectable import Inspectable
-from xlamini.staging.run.jit.jit_caches import ProgramKey, program_once, shared_caches, traces, unshare, with_refs
+from xlamini.staging.run.jit.jit_caches import shared_caches, traces, unshare
 from xlamini.staging.run.jit.jit_options import Options
 from xlamini.staging.run.jit.nested_call import while_tracing
-from xlamini.staging.trace.arguments import ArgNames, avals_of, check_values, has_refs, name_of, refuse_leaked
+from xlamini.staging.run.jit.ref_calls import run_with_ref_arguments, run_with_touched
+from xlamini.staging.run.programs import ProgramKey, ProgramOwner, find_or_make, shared
+from xlamini.staging.trace.arguments import check_values, name_of, refuse_leaked
 from xlamini.staging.trace.hi_arguments import with_values
-from xlamini.staging.trace.ref_arguments import pure, run_with_values
-from xlamini.staging.trace.ref_threading import Cells, run_with_refs, store, threaded, values_of, with_touched
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
-from xlamini.staging.trace.sharding_prefix import flatten_shardings, in_spaces, resharded_avals, spaces_of
-from xlamini.staging.trace.static_args import check_hashable, take_out
+from xlamini.staging.trace.sharding_prefix import flatten_shardings, in_spaces, spaces_of
 from xlamini.staging.trace.tracing import Trace, of_dynamic, trace
 
 jitted_functions: weakref.WeakSet[Jitted] = weakref.WeakSet()
@@ -69,105 +63,69 @@ class Jitted(Inspectable):
     def __init__(self, fun: Callable[..., Any], options: Options):
         self.fun, self.name, self.options = fun, name_of(fun), options
         self.caches = shared_caches(fun, options.key)
-        self.takes_static, self.donates = bool(options.static), bool(options.donate)
+        self.donates, self.shares_programs = bool(options.donate), False
+        """Whether functions of its name and structure run its programs: it is made anew in each call."""
         self.in_python = PythonCalls(options.static)
         self.function: Any = None
-        self.check: Callable[[Values], None] | None = None
-        """Called with the arguments of a new signature, but for static ones: it may raise."""
+        self.of_values: Any = None
+        """The jitted function of opened arguments, once it was called with refs."""
+        self.instead: Callable[[Values, dict[str, Any]], Callable[..., Any] | None] | None = None
+        """Asked at a new signature, with its arguments: it may raise, or return a function to be called."""
         jitted_functions.add(self)
 
     def on_miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """The outputs, and the fast path by which C++ runs this signature from now on."""
-        if self.check is not None:
-            self.check(self.options.dynamic(args, kwargs))
+        other = self.instead(args, kwargs) if self.instead is not None else None
+        if other is not None:
+            return other(*args, **kwargs), None, False
         cached = self.in_python.run(args, kwargs) if self.in_python.calls else None
         if cached is not None:
             return cached
         try:
             return self._run(args, kwargs)
         except RefEscaped as touched:
-            cells = with_touched((), touched)
-        return run_with_refs(cells, self._with_ref_args, args, kwargs)
+            return run_with_touched(self, touched, args, kwargs)
 
     def deep_copy(self, memo: dict[int, Any]) -> Any:
         """The jitted function itself, as a function is copied; that of a bound method is bound to the object's copy."""
         fun = copy.deepcopy(self.fun, memo)
         return self.function() if fun is self.fun else wrapped(Jitted(fun, self.options))
 
-    def _with_ref_args(self, cells: Cells, args: Values, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
-        """Run with the values of the touched refs as further arguments and results; C++ cannot do this by itself."""
-        threading = cells[0].memo.get((self, cells))
-        if threading is None:
-            jitted = Jitted(threaded(self.fun, cells), self.options.shifted())
-            threading = with_refs.keep(cells[0], (self, cells), wrapped(jitted))
-        out, values = threading(values_of(cells), *args, **kwargs)
-        store(cells, values)
-        return out, None, False
-
-    @functools.cached_property
-    def of_values(self) -> Any:
-        """The jitted function of opened arguments, which returns the final values of the refs among them besides."""
-        outs = self.options.out_shardings
-        return wrapped(Jitted(pure(self.fun), self.options._replace(out_shardings=outs and (outs, None))))
-
     def _run(self, args: Values, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
         plan = self.plan(args, kwargs)
         if plan.has_refs:
-            return run_with_values(f"{self.name} for jit", self.of_values, args, kwargs), None, False
+            return run_with_ref_arguments(self, args, kwargs), None, False
         traced = self.trace(plan)
         if ShapeDtypeStruct in map(type, plan.leaves) and (given := with_values_for_types(args, kwargs, plan, traced)):
             return self.function()(*given[0], **given[1]), None, False
         if state.builder is not None:
             return while_tracing(self, traced, plan, args, kwargs), None, False
         check_values(plan.leaves, plan.names, self.name)
-        given = plan
-        plan, traced = self.lower_hi_values(given, traced)
+        return self._run_lowered(plan, *call_in_arrays(self.fun, plan, traced))
+
+    def _run_lowered(self, given: CallPlan, plan: CallPlan, traced: Trace) -> tuple[Any, Any, bool]:
         refuse_leaked(traced.captured)
         where = self.placement(plan, traced)
-        program = self._program(plan, traced, where.device)
-        operands = [*(program.constants(traced.captured) if is_guarded() else traced.captured), *plan.leaves]
-        in_cpp = program.runs_in_cpp and program.takes_as_they_lie(operands)
+        key = self.program_key(plan, traced, where.device)
+        program = find_or_make(self.owner, key, self.name, lambda: self.compiled(plan, traced, where.device))
+        captured = program.constants(traced.captured) if traced.captured and is_guarded() else traced.captured
+        bound = BoundProgram(program, captured, traced.out_tree, plan.names, where.committed)
+        in_cpp = program.runs_in_cpp and program.takes_as_they_lie([*captured, *plan.leaves])
         if debug_nans.value or debug_infs.value or debug_key_reuse.value or traced.outside:
             from xlamini.staging.run.eager.debug_run import debugged  # for those who look only
 
-            outs = debugged(self, traced, plan, lambda: program(operands, where.committed, plan.names))
-            return with_values(unflatten(traced.out_tree, outs)), None, False
-        outs = program(operands, where.committed, plan.names)
-        out = unflatten(traced.out_tree, outs)
+            return with_values(debugged(self.fun, traced.jaxpr, bound, plan.leaves)), None, False
+        out = bound(plan.leaves)
         if plan is not given:
             return with_values(out), None, False
-        fast_path = None
         if in_cpp and not (plan.statics is not None and plan.statics.are_ambiguous):
-            out_tree = dispatch_registry.flatten(out)[1]
-            fast_path = program.fast_path(traced.captured, plan.leaves, out_tree, where.committed)
-        else:
-            self.in_python.add(plan, traced, program, where.committed)
-        return out, fast_path, False
-
-    def lower_hi_values(self, plan: CallPlan, traced: Trace) -> tuple[CallPlan, Trace]:
-        """A call and its trace, as they are lowered: with the arrays that values of users' types are made of."""
-        if is_expanded(traced.jaxpr) or not takes_or_returns_values(traced):
-            return plan, expanded(traced)
-        plan = plan_in_arrays(plan, self.fun)
-        return plan, trace_in_arrays(traced, plan.names)
+            return out, bound.in_cpp(plan.leaves, out), False
+        self.in_python.add(plan, bound)
+        return out, None, False
 
     def plan(self, args: Values, kwargs: dict[str, Any]) -> CallPlan:
         """The plan of a call with these arguments."""
-        statics, positions, dynamic, keywords = None, None, args, kwargs
-        if self.takes_static:
-            statics, dynamic, keywords = take_out(self.options.static, args, kwargs)
-            check_hashable(self.fun, statics)
-            taken = {position for position, _ in statics.by_num}
-            positions = [i for i in range(len(args)) if i not in taken]
-        leaves, tree = flatten_from_user((tuple(dynamic), keywords))
-        if has_refs(leaves):
-            return CallPlan(leaves, tree, (), (), statics, positions, (), [], True)
-        names = ArgNames(self.fun, tree, positions)
-        avals, asked = avals_of(leaves, names, self.name, self._or_static), self.options.in_shardings
-        if asked is None:
-            return CallPlan(leaves, tree, names, avals, statics, positions, (), [])
-        shardings = flatten_shardings("in_shardings", (asked, None), tree, "args", avals)
-        return CallPlan(leaves, tree, names, resharded_avals(avals, shardings), statics, positions, shardings, [])
+        return plan_call(self.fun, self.name, self.options, args, kwargs)
 
     def out_shardings(self, traced: Trace) -> Values:
         """The sharding asked for each output, None for any; empty if nothing was asked."""
@@ -175,19 +133,9 @@ class Jitted(Inspectable):
             return ()
         return flatten_shardings("out_shardings", asked, traced.out_tree, "output", traced.jaxpr.out_avals)
 
-    @property
-    def _or_static(self) -> str:
-        """Further advice for an argument that is no array; the library's own functions have their static ones."""
-        return "" if is_own(self.fun) else ", or mark it static with static_argnames or static_argnums"
-
-    def key(self, plan: CallPlan) -> tuple:
-        """What a trace depends on."""
-        statics = None if plan.statics is None else plan.statics.key
-        return (plan.tree, tuple(plan.avals), statics, config.trace_context_key(), state.axes)
-
     def trace(self, plan: CallPlan) -> Trace:
         """The trace of this signature, made once."""
-        key = self.key(plan)
+        key = plan.trace_key()
         cached = self.caches.traces.get(key)
         if cached is not None:
             if cached.outside:
@@ -233,15 +181,20 @@ class Jitted(Inspectable):
             requested = requested._replace(ins=plan.in_shardings, outs=outs)
         return placement([*traced.captured, *plan.leaves], plan.names, self.name, requested)
 
-    def _program(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
-        key = self.program_key(plan, traced, device)
-        return program_once(self.caches, key, self.name, lambda: self.compiled(plan, traced, device))
-
     def program_key(self, plan: CallPlan, traced: Trace, device: Any) -> ProgramKey:
         """What the program of a call depends on."""
         donated = tuple(self.donated(plan)) if self.donates else ()
         flags = compile_key(), donated, config.trace_context_key()
-        return ProgramKey(Structure(traced.jaxpr), device, *flags, orders_of_call(self.options, plan, traced))
+        return ProgramKey(self.structure(traced), device, *flags, orders_of_call(self.options, plan, traced))
+
+    def structure(self, traced: Trace) -> Hashable:
+        """What stands for a trace in keys of programs; in those that are shared it keeps no jaxpr alive."""
+        return (self.name, executable_key(traced.jaxpr)) if self.shares_programs else Structure(traced.jaxpr)
+
+    @property
+    def owner(self) -> ProgramOwner:
+        """Who keeps its programs."""
+        return shared if self.shares_programs else self.caches
 
     def compiled(self, plan: CallPlan, traced: Trace, device: Any) -> Program:
         """The program of this signature, compiled for a device or a mesh."""
@@ -253,7 +206,7 @@ class Jitted(Inspectable):
     def lower(self, plan: CallPlan, traced: Trace, device: Any, in_segments: bool = False) -> CompileRequest:
         """The program of this signature, lowered for a device or a mesh."""
         captured, options, entry = len(traced.captured), self.options, entry_of_lowering(self, plan)
-        donated = [False] * captured + self.donated(plan)
+        donated = [False] * captured + self.donated(plan) if self.donates else ()
         with paused_gc(), Phase(PREPARED, self.name, call=entry):
             how = options.keep_unused, options.outline, in_segments, orders_of_call(options, plan, traced)
             lowered = CompileRequest(traced.jaxpr, self.name, device, donated, *how)
