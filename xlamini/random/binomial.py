@@ -31,7 +31,7 @@ from xlamini.primitives.random.random_keys import clone_p
 from xlamini.primitives.reductions.cumulative import cumsum
 from xlamini.primitives.shape.shape import broadcast_in_dim_p
 from xlamini.random.arguments import any_of, broadcast_scalar_to, broadcast_shape, checked_shape, float_dtype, sampler
-from xlamini.random.narrow import drawn_wide
+from xlamini.random.narrow import drawn_wide, float_sampler
 from xlamini.random.rejection import goes_on, until_accepted
 from xlamini.random.uniform import halves, uniform_between
 from xlamini.runtime import Array
@@ -42,8 +42,7 @@ _FEW = 10.0
 _INT32 = np.dtype(np.int32)
 
 
-@sampler("shape", "dtype")
-@drawn_wide
+@float_sampler()
 def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Counts, as floats, of successes in `n` trials of probability `p`; NaN where these are negative or NaN.
 
@@ -52,9 +51,8 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> 
     >>> xlamini.random.binomial(xlamini.random.key(0), 10, 0.3, (2,)).shape
     (2,)
     """
-    found = float_dtype("binomial", dtype)
     shape = broadcast_shape("binomial", shape, n=n, p=p)
-    return _binomial(key, *(broadcast_scalar_to(in_dtype(x, found), shape) for x in (n, p)))
+    return _binomial(key, *(broadcast_scalar_to(in_dtype(x, dtype), shape) for x in (n, p)))
 
 
 def _binomial(key: Any, n: Any, p: Any) -> Any:

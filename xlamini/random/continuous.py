@@ -11,66 +11,57 @@ from xlamini.core.flags.jax_flags import high_dynamic_range_gumbel
 from xlamini.primitives import abs as absolute, broadcast_to, exp, ge, in_dtype, log, log1p, lt, sign, sqrt, where
 from xlamini.primitives.base.operators import power
 from xlamini.primitives.elementwise.trigonometric import tan
-from xlamini.random.arguments import broadcast_shape, checked_shape, float_dtype, sampler
-from xlamini.random.narrow import drawn_wide
+from xlamini.random.arguments import broadcast_shape, checked_shape
+from xlamini.random.narrow import float_sampler
 from xlamini.random.uniform import halves, uniform_between
 from xlamini.runtime import Array
 
 
-@sampler("shape", "dtype")
-@drawn_wide
+@float_sampler()
 def exponential(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Floats from the exponential distribution with rate 1.
 
     >>> xlamini.random.exponential(xlamini.random.key(0), (2,)).shape
     (2,)
     """
-    found = float_dtype("exponential", dtype)
-    return exponential_noise(key, checked_shape("exponential", shape), found)
+    return exponential_noise(key, checked_shape("exponential", shape), dtype)
 
 
-@sampler("shape", "dtype")
-@drawn_wide
+@float_sampler()
 def laplace(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Floats from the Laplace distribution with location 0 and scale 1.
 
     >>> xlamini.random.laplace(xlamini.random.key(0), (2,)).shape
     (2,)
     """
-    found = float_dtype("laplace", dtype)
-    smallest = float(finfo(found).epsneg) - 1.0
-    u = uniform_between(key, checked_shape("laplace", shape), found, smallest, 1.0)
+    smallest = float(finfo(dtype).epsneg) - 1.0
+    u = uniform_between(key, checked_shape("laplace", shape), dtype, smallest, 1.0)
     return sign(u) * log1p(-absolute(u))
 
 
-@sampler("shape", "dtype")
-@drawn_wide
+@float_sampler()
 def logistic(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Floats from the logistic distribution with location 0 and scale 1.
 
     >>> xlamini.random.logistic(xlamini.random.key(0), (2,)).shape
     (2,)
     """
-    found = float_dtype("logistic", dtype)
-    u = uniform_between(key, checked_shape("logistic", shape), found, float(finfo(found).tiny), 1.0)
+    u = uniform_between(key, checked_shape("logistic", shape), dtype, float(finfo(dtype).tiny), 1.0)
     return log(u) - log1p(-u)
 
 
-@sampler("shape", "dtype")
-@drawn_wide
+@float_sampler()
 def cauchy(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Floats from the Cauchy distribution with location 0 and scale 1.
 
     >>> xlamini.random.cauchy(xlamini.random.key(0), (2,)).shape
     (2,)
     """
-    found = float_dtype("cauchy", dtype)
-    u = uniform_between(key, checked_shape("cauchy", shape), found, float(finfo(found).eps), 1.0)
-    return tan(literal(math.pi, found) * (u - literal(0.5, found)))
+    u = uniform_between(key, checked_shape("cauchy", shape), dtype, float(finfo(dtype).eps), 1.0)
+    return tan(literal(math.pi, dtype) * (u - literal(0.5, dtype)))
 
 
-@sampler("shape", "dtype")
-@drawn_wide
+@float_sampler()
 def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Floats from the Pareto distribution with shape parameter `b` and least value 1.
 
@@ -79,13 +70,11 @@ def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None) -> Array:
     >>> xlamini.random.pareto(xlamini.random.key(0), 3.0, (2,)).shape
     (2,)
     """
-    found = float_dtype("pareto", dtype)
     shape = broadcast_shape("pareto", shape, b=b)
-    return exp(exponential_noise(key, shape, found) / broadcast_to(in_dtype(b, found), shape))
+    return exp(exponential_noise(key, shape, dtype) / broadcast_to(in_dtype(b, dtype), shape))
 
 
-@sampler("shape", "dtype")
-@drawn_wide
+@float_sampler()
 def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Floats from the Rayleigh distribution with this scale.
 
@@ -94,14 +83,12 @@ def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None) -> Arra
     >>> xlamini.random.rayleigh(xlamini.random.key(0), 2.0, (2,)).shape
     (2,)
     """
-    found = float_dtype("rayleigh", dtype)
     shape = broadcast_shape("rayleigh", shape, scale=scale)
-    u = uniform_between(key, shape, found, float(finfo(found).tiny), 1.0)  # the logarithm of 0 is infinite
-    return in_dtype(scale, found) * sqrt(log(u) * literal(-2, found))
+    u = uniform_between(key, shape, dtype, float(finfo(dtype).tiny), 1.0)  # the logarithm of 0 is infinite
+    return in_dtype(scale, dtype) * sqrt(log(u) * literal(-2, dtype))
 
 
-@sampler("shape", "dtype")
-@drawn_wide
+@float_sampler()
 def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Floats from the Weibull distribution of minima with this scale and concentration.
 
@@ -110,14 +97,12 @@ def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype
     >>> xlamini.random.weibull_min(xlamini.random.key(0), 1.0, 2.0, (2,)).shape
     (2,)
     """
-    found = float_dtype("weibull_min", dtype)
-    scale, concentration = in_dtype(scale, found), in_dtype(concentration, found)
-    standard = exponential_noise(key, checked_shape("weibull_min", shape), found)
-    return power(standard, literal(1, found) / concentration) * scale
+    scale, concentration = in_dtype(scale, dtype), in_dtype(concentration, dtype)
+    standard = exponential_noise(key, checked_shape("weibull_min", shape), dtype)
+    return power(standard, literal(1, dtype) / concentration) * scale
 
 
-@sampler("shape", "dtype")
-@drawn_wide
+@float_sampler()
 def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Floats from the triangular distribution on [left, right], whose density is greatest at `mode`.
 
@@ -126,25 +111,23 @@ def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dt
     >>> xlamini.random.triangular(xlamini.random.key(0), 0.0, 1.0, 3.0, (2,)).shape
     (2,)
     """
-    found = float_dtype("triangular", dtype)
     shape = broadcast_shape("triangular", shape, left=left, mode=mode, right=right)
-    left, mode, right = (broadcast_to(in_dtype(x, found), shape) for x in (left, mode, right))
-    u = uniform_between(key, shape, found, 0.0, 1.0)
-    width, one = right - left, literal(1, found)
+    left, mode, right = (broadcast_to(in_dtype(x, dtype), shape) for x in (left, mode, right))
+    u = uniform_between(key, shape, dtype, 0.0, 1.0)
+    width, one = right - left, literal(1, dtype)
     rising = left + sqrt(u * width * (mode - left))
     falling = right - sqrt((one - u) * width * (right - mode))
     return where(lt(u, (mode - left) / width), rising, falling)
 
 
-@sampler("shape", "dtype", "mode")
-@drawn_wide
+@float_sampler("mode")
 def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None) -> Array:
     """Floats from the Gumbel distribution with location 0 and scale 1.
 
     >>> xlamini.random.gumbel(xlamini.random.key(0), (2,)).shape
     (2,)
     """
-    return gumbel_noise(key, checked_shape("gumbel", shape), float_dtype("gumbel", dtype), checked_mode("gumbel", mode))
+    return gumbel_noise(key, checked_shape("gumbel", shape), dtype, checked_mode("gumbel", mode))
 
 
 def checked_mode(name: str, mode: str | None) -> bool:

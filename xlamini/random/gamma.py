@@ -58,18 +58,15 @@ from xlamini.random.arguments import (
     broadcast_scalar_to,
     broadcast_shape,
     check_method,
-    float_dtype,
-    sampler,
 )
-from xlamini.random.narrow import drawn_wide
+from xlamini.random.narrow import float_sampler
 from xlamini.random.normal import standard_normal
 from xlamini.random.uniform import uniform_between
 from xlamini.runtime import Array
 from xlamini.transforms.while_loop.api import while_loop
 
 
-@sampler("shape", "dtype", "method")
-@drawn_wide
+@float_sampler("method")
 def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: Method = "exact") -> Array:
     """Floats from the gamma distribution with shape parameter `a` and scale 1; they can be differentiated in `a`.
 
@@ -80,12 +77,10 @@ def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: Met
     (3,)
     """
     check_method("gamma", method)
-    found = float_dtype("gamma", dtype)
-    return gamma_noise(key, a, broadcast_shape("gamma", shape, a=a), found, log_space=False)
+    return gamma_noise(key, a, broadcast_shape("gamma", shape, a=a), dtype, log_space=False)
 
 
-@sampler("shape", "dtype", "method")
-@drawn_wide
+@float_sampler("method")
 def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: Method = "exact") -> Array:
     """The logarithm of gamma distributed floats, exact also where these are too small for a float.
 
@@ -96,8 +91,7 @@ def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: 
     (3,)
     """
     check_method("loggamma", method)
-    found = float_dtype("loggamma", dtype)
-    return gamma_noise(key, a, broadcast_shape("loggamma", shape, a=a), found, log_space=True)
+    return gamma_noise(key, a, broadcast_shape("loggamma", shape, a=a), dtype, log_space=True)
 
 
 def gamma_noise(key: Any, a: Any, shape: Shape, dtype: np.dtype, log_space: bool = True) -> Any:

@@ -19,18 +19,17 @@ from xlamini.primitives import (
 )
 from xlamini.primitives.base.operators import power
 from xlamini.primitives.reductions.reductions import reduce_max, reduce_sum
-from xlamini.random.arguments import Method, broadcast_shape, check_method, checked_shape, float_dtype, sampler
+from xlamini.random.arguments import Method, broadcast_shape, check_method, checked_shape
 from xlamini.random.continuous import exponential_noise
 from xlamini.random.discrete import signs
 from xlamini.random.gamma import gamma_noise
-from xlamini.random.narrow import drawn_wide
+from xlamini.random.narrow import float_sampler
 from xlamini.random.normal import standard_normal
 from xlamini.random.uniform import halves
 from xlamini.runtime import Array
 
 
-@sampler("shape", "dtype", "method")
-@drawn_wide
+@float_sampler("method")
 def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, method: Method = "exact") -> Array:
     """Floats from the beta distribution with these parameters; they can be differentiated in both.
 
@@ -42,17 +41,15 @@ def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, meth
     (2,)
     """
     check_method("beta", method)
-    found = float_dtype("beta", dtype)
     shape = broadcast_shape("beta", shape, a=a, b=b)
     keys = halves(split_p.bind(key, shape=(2,)))
-    first, second = (gamma_noise(k, _positive(x, found), shape, found) for k, x in zip(keys, (a, b), strict=True))
+    first, second = (gamma_noise(k, _positive(x, dtype), shape, dtype) for k, x in zip(keys, (a, b), strict=True))
     greater = maximum(first, second)
     first, second = exp(first - greater), exp(second - greater)
     return first / (first + second)
 
 
-@sampler("shape", "dtype")
-@drawn_wide
+@float_sampler()
 def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Vectors from the Dirichlet distribution with parameters `alpha` along the last axis; each sums to 1.
 
@@ -63,12 +60,12 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None) -> Arr
     >>> xlamini.random.dirichlet(xlamini.random.key(0), xlamini.numpy.ones(3), (2,)).shape
     (2, 3)
     """
-    found, aval = float_dtype("dirichlet", dtype), aval_of(alpha)
+    aval = aval_of(alpha)
     if not aval.shape:
         raise ShapeError("dirichlet: alpha must have an axis of parameters, got a scalar; use [alpha, …]")
     wanted = None if shape is None else (*checked_shape("dirichlet", shape), aval.shape[-1])
     shape = broadcast_shape("dirichlet", wanted, alpha=alpha)
-    logs = gamma_noise(key, _positive(alpha, found), shape, found)
+    logs = gamma_noise(key, _positive(alpha, dtype), shape, dtype)
     last = len(shape) - 1
     weights = exp(logs - expand_dims(stop_gradient(reduce_max(logs, (last,))), (last,)))
     return weights / expand_dims(reduce_sum(weights, (last,)), (last,))
@@ -80,8 +77,7 @@ def _positive(a: Any, dtype: Any) -> Any:
     return where(eq(a, 0.0), literal(1e-30, dtype), a)
 
 
-@sampler("shape", "dtype", "method")
-@drawn_wide
+@float_sampler("method")
 def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, method: Method = "exact") -> Array:
     """Floats from the chi-square distribution with `df` degrees of freedom; they can be differentiated in `df`.
 
@@ -92,8 +88,7 @@ def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, method
     (2,)
     """
     check_method("chisquare", method)
-    found = float_dtype("chisquare", dtype)
-    return _chisquare(key, in_dtype(df, found), broadcast_shape("chisquare", shape, df=df), found)
+    return _chisquare(key, in_dtype(df, dtype), broadcast_shape("chisquare", shape, df=df), dtype)
 
 
 def _chisquare(key: Any, df: Any, shape: Any, dtype: Any) -> Any:
@@ -101,8 +96,7 @@ def _chisquare(key: Any, df: Any, shape: Any, dtype: Any) -> Any:
     return exp(gamma_noise(key, df / two, shape, dtype)) * two
 
 
-@sampler("shape", "dtype")
-@drawn_wide
+@float_sampler()
 def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Floats from the F distribution with degrees of freedom `dfnum` and `dfden`; differentiable in both.
 
@@ -111,15 +105,13 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None) ->
     >>> xlamini.random.f(xlamini.random.key(0), 3.0, 4.0, (2,)).shape
     (2,)
     """
-    found = float_dtype("f", dtype)
     shape = broadcast_shape("f", shape, dfnum=dfnum, dfden=dfden)
     for_den, for_num = halves(split_p.bind(key, shape=(2,)))
-    dfnum, dfden = in_dtype(dfnum, found), in_dtype(dfden, found)
-    return (_chisquare(for_num, dfnum, shape, found) / dfnum) / (_chisquare(for_den, dfden, shape, found) / dfden)
+    dfnum, dfden = in_dtype(dfnum, dtype), in_dtype(dfden, dtype)
+    return (_chisquare(for_num, dfnum, shape, dtype) / dfnum) / (_chisquare(for_den, dfden, shape, dtype) / dfden)
 
 
-@sampler("shape", "dtype")
-@drawn_wide
+@float_sampler()
 def t(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Floats from Student's t distribution with `df` degrees of freedom; they can be differentiated in `df`.
 
@@ -128,26 +120,23 @@ def t(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Array:
     >>> xlamini.random.t(xlamini.random.key(0), 3.0, (2,)).shape
     (2,)
     """
-    found = float_dtype("t", dtype)
     shape = broadcast_shape("t", shape, df=df)
     for_normal, for_gamma = halves(split_p.bind(key, shape=(2,)))
-    half = in_dtype(df, found) / literal(2, found)
-    chi = gamma_noise(for_gamma, half, shape, found, log_space=False)
-    return standard_normal(for_normal, shape, found) * sqrt(half / chi)
+    half = in_dtype(df, dtype) / literal(2, dtype)
+    chi = gamma_noise(for_gamma, half, shape, dtype, log_space=False)
+    return standard_normal(for_normal, shape, dtype) * sqrt(half / chi)
 
 
-@sampler("shape", "dtype")
-@drawn_wide
+@float_sampler()
 def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Floats whose density is proportional to `exp(-abs(x) ** p)`, for a positive number `p`.
 
     >>> xlamini.random.generalized_normal(xlamini.random.key(0), 1.5, (2,)).shape
     (2,)
     """
-    found = float_dtype("generalized_normal", dtype)
     shape = checked_shape("generalized_normal", shape)
     broadcast_shape("generalized_normal", shape, p=p)
-    return _generalized_normal(key, p, shape, found)
+    return _generalized_normal(key, p, shape, dtype)
 
 
 def _generalized_normal(key: Any, p: Any, shape: Any, dtype: Any) -> Any:
@@ -157,8 +146,7 @@ def _generalized_normal(key: Any, p: Any, shape: Any, dtype: Any) -> Any:
     return signs(for_sign, shape, dtype) * power(size, inverse)
 
 
-@sampler("d", "shape", "dtype")
-@drawn_wide
+@float_sampler("d")
 def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None) -> Array:
     """Points of the unit ball of dimension `d` in the norm of order `p`, each as likely as the next.
 
@@ -168,12 +156,11 @@ def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None) -> Ar
     >>> xlamini.random.ball(xlamini.random.key(0), 3, shape=(2,)).shape
     (2, 3)
     """
-    found = float_dtype("ball", dtype)
     shape = checked_shape("ball", shape)
     (d,) = checked_shape("ball", d)
     for_direction, for_radius = halves(split_p.bind(key, shape=(2,)))
-    points = _generalized_normal(for_direction, p, (*shape, d), found)
-    exponent = in_dtype(p, found)
-    total = reduce_sum(power(absolute(points), exponent), (len(shape),)) + exponential_noise(for_radius, shape, found)
-    norm = power(total, literal(1, found) / exponent)
+    points = _generalized_normal(for_direction, p, (*shape, d), dtype)
+    exponent = in_dtype(p, dtype)
+    total = reduce_sum(power(absolute(points), exponent), (len(shape),)) + exponential_noise(for_radius, shape, dtype)
+    norm = power(total, literal(1, dtype) / exponent)
     return points / broadcast_to(expand_dims(norm, (len(shape),)), points.shape)

@@ -13,7 +13,7 @@ from xlamini.primitives.linalg.qr import qr
 from xlamini.primitives.linalg.stacks import mT
 from xlamini.primitives.linalg.svd import svd
 from xlamini.random.arguments import broadcast_shape, checked_shape, float_dtype, sampler
-from xlamini.random.narrow import drawn_wide, rounded, wide
+from xlamini.random.narrow import float_sampler, rounded, wide
 from xlamini.random.normal import normal_dtype, normal_noise, standard_normal
 from xlamini.runtime import Array
 
@@ -70,8 +70,7 @@ def _root(cov: Any, method: str) -> Any:
     return vectors * expand_dims(sqrt(variances), (cov.ndim - 2,))
 
 
-@sampler("n", "shape", "dtype", "m")
-@drawn_wide
+@float_sampler("n", "m", check=normal_dtype)
 def orthogonal(key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | None = None) -> Array:
     """Orthogonal matrices of size `n` by `m` (by default `n`), or unitary ones, uniform in Haar's measure.
 
@@ -82,9 +81,8 @@ def orthogonal(key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | No
     Array(True, dtype=bool)
     """
     # Mezzadri, "How to generate random matrices from the classical compact groups", 2007.
-    found = normal_dtype("orthogonal", dtype)
     rows, columns = checked_shape("orthogonal", (n, n if m is None else m))
     tall = (*checked_shape("orthogonal", shape), max(rows, columns), min(rows, columns))
-    q, r = qr(normal_noise(key, tall, found), full_matrices=False)
+    q, r = qr(normal_noise(key, tall, dtype), full_matrices=False)
     signed = q * expand_dims(sign(diagonal(r, axis1=-2, axis2=-1)), (len(tall) - 2,))
     return signed if rows >= columns else mT(signed)

@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from xlamini.core import check_user_dtype, finfo, issubdtype, literal
+from xlamini.core import finfo, issubdtype, literal
 from xlamini.primitives import convert, max as maximum, min as minimum
+from xlamini.random.arguments import float_dtype, sampler
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -36,18 +37,20 @@ def rounded(x: Any, dtype: np.dtype) -> Any:
     return convert(x, dtype)
 
 
-def drawn_wide(fun: F) -> F:
-    """Decorator for a sampler: it is asked for float32 where its argument `dtype` is narrower."""
+def float_sampler(*static: str, check: Callable[[str, Any], np.dtype] = float_dtype) -> Callable[[F], F]:
+    """`sampler` for a function that draws floats: it is given a dtype that was checked, float32 for a narrower one."""
+    return lambda fun: sampler("shape", "dtype", *static)(drawn_wide(fun, check))
+
+
+def drawn_wide(fun: Any, check: Callable[[str, Any], np.dtype] = float_dtype) -> Any:
+    """A function that is given its argument `dtype` checked, and float32 where that is narrower."""
     signature = inspect.signature(fun)
 
     @functools.wraps(fun)
     def draw(*args: Any, **kwargs: Any) -> Any:
         bound = signature.bind(*args, **kwargs)
-        asked = bound.arguments.get("dtype")
-        found = None if asked is None else check_user_dtype(asked, fun.__name__)
-        if found is None or wide(found) == found:
-            return fun(*args, **kwargs)
+        found = check(fun.__name__, bound.arguments.get("dtype"))
         bound.arguments["dtype"] = wide(found)
         return rounded(fun(*bound.args, **bound.kwargs), found)
 
-    return draw  # type: ignore[return-value]
+    return draw

@@ -19,26 +19,25 @@ from xlamini.random.arguments import (
     float_dtype,
     sampler,
 )
-from xlamini.random.narrow import drawn_wide, rounded, wide
+from xlamini.random.narrow import float_sampler, rounded, wide
 from xlamini.random.uniform import halves, uniform_between
 from xlamini.runtime import Array
-
-
-@sampler("shape", "dtype")
-@drawn_wide
-def normal(key: Any, shape: Any = (), dtype: Any = None) -> Array:
-    """Floats, or complex numbers, from the normal distribution with mean 0 and variance 1.
-
-    >>> xlamini.random.normal(xlamini.random.key(0), (3,))
-    Array([ 1.6226422 ,  2.0252647 , -0.43359444], dtype=float32)
-    """
-    return normal_noise(key, checked_shape("normal", shape), normal_dtype("normal", dtype))
 
 
 def normal_dtype(name: str, dtype: Any) -> np.dtype:
     """The dtype of a draw of floats or complex numbers, by default Python's `float`; ValueError for another."""
     wanted = "a float or complex dtype such as 'float32'"
     return checked_dtype(name, dtype, float, (np.floating, np.complexfloating), wanted)
+
+
+@float_sampler(check=normal_dtype)
+def normal(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+    """Floats, or complex numbers, from the normal distribution with mean 0 and variance 1.
+
+    >>> xlamini.random.normal(xlamini.random.key(0), (3,))
+    Array([ 1.6226422 ,  2.0252647 , -0.43359444], dtype=float32)
+    """
+    return normal_noise(key, checked_shape("normal", shape), dtype)
 
 
 def normal_noise(key: Any, shape: Shape, dtype: np.dtype) -> Any:
@@ -86,14 +85,12 @@ def _between(key: Any, lower: Any, upper: Any, shape: Shape) -> Any:
     return root * erf_inv(uniform_between(key, shape, lower.dtype, erf(lower / root), erf(upper / root)))
 
 
-@sampler("shape", "dtype")
-@drawn_wide
+@float_sampler()
 def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None) -> Array:
     """The exponential of normal floats with mean 0 and standard deviation `sigma`.
 
     >>> xlamini.random.lognormal(xlamini.random.key(0), 0.5, (2,)).shape
     (2,)
     """
-    found = float_dtype("lognormal", dtype)
     shape = broadcast_shape("lognormal", shape, sigma=sigma)
-    return exp(standard_normal(key, shape, found) * in_dtype(sigma, found))
+    return exp(standard_normal(key, shape, dtype) * in_dtype(sigma, dtype))

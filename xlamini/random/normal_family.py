@@ -9,27 +9,25 @@ from xlamini.core import Shape, literal
 from xlamini.primitives import broadcast_to, in_dtype, le, split_p, sqrt, where
 from xlamini.primitives.elementwise.power import square
 from xlamini.primitives.reductions.reductions import reduce_sum
-from xlamini.random.arguments import broadcast_shape, checked_shape, float_dtype, sampler
+from xlamini.random.arguments import broadcast_shape, checked_shape
 from xlamini.random.discrete import signs
-from xlamini.random.narrow import drawn_wide
+from xlamini.random.narrow import float_sampler
 from xlamini.random.normal import standard_normal
 from xlamini.random.uniform import halves, uniform_between
 from xlamini.runtime import Array
 
 
-@sampler("shape", "dtype")
-@drawn_wide
+@float_sampler()
 def maxwell(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Floats from Maxwell's distribution with scale 1: the length of a vector of three normal numbers.
 
     >>> xlamini.random.maxwell(xlamini.random.key(0), (2,)).shape
     (2,)
     """
-    return _lengths(key, checked_shape("maxwell", shape), float_dtype("maxwell", dtype))
+    return _lengths(key, checked_shape("maxwell", shape), dtype)
 
 
-@sampler("shape", "dtype")
-@drawn_wide
+@float_sampler()
 def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Floats `loc + scale * m` where m is from Maxwell's distribution with a random sign.
 
@@ -39,11 +37,10 @@ def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype:
     (2,)
     """
     name = "double_sided_maxwell"
-    found = float_dtype(name, dtype)
     shape = (*checked_shape(name, shape), *broadcast_shape(name, None, loc=loc, scale=scale))
     for_length, for_sign = halves(split_p.bind(key, shape=(2,)))
-    standard = signs(for_sign, shape, found) * _lengths(for_length, shape, found)
-    loc, scale = (broadcast_to(in_dtype(x, found), shape) for x in (loc, scale))
+    standard = signs(for_sign, shape, dtype) * _lengths(for_length, shape, dtype)
+    loc, scale = (broadcast_to(in_dtype(x, dtype), shape) for x in (loc, scale))
     return standard * scale + loc
 
 
@@ -52,8 +49,7 @@ def _lengths(key: Any, shape: Shape, dtype: np.dtype) -> Any:
     return sqrt(reduce_sum(vectors * vectors, (len(shape),)))
 
 
-@sampler("shape", "dtype")
-@drawn_wide
+@float_sampler()
 def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Floats from Wald's distribution, the inverse Gaussian one, with this mean and scale 1.
 
@@ -63,13 +59,12 @@ def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None) -> Array:
     (2,)
     """
     # Michael, Schucany and Haas, "Generating random variates using transformations with multiple roots", 1976.
-    found = float_dtype("wald", dtype)
     shape = broadcast_shape("wald", shape, mean=mean)
-    mean = broadcast_to(in_dtype(mean, found), shape)
+    mean = broadcast_to(in_dtype(mean, dtype), shape)
     for_normal, for_choice = halves(split_p.bind(key, shape=(2,)))
-    y = square(standard_normal(for_normal, shape, found))
-    u = uniform_between(for_choice, shape, found, 0.0, 1.0)
-    two: Any = literal(2, found)
-    root = sqrt(literal(4, found) * mean * y + square(mean) * square(y))
+    y = square(standard_normal(for_normal, shape, dtype))
+    u = uniform_between(for_choice, shape, dtype, 0.0, 1.0)
+    two: Any = literal(2, dtype)
+    root = sqrt(literal(4, dtype) * mean * y + square(mean) * square(y))
     smaller = mean + square(mean) * y / two - mean / two * root
     return where(le(u, mean / (mean + smaller)), smaller, square(mean) / smaller)
