@@ -30,9 +30,14 @@ def bits_of(platform: Platform, shape: Sequence[int], dtype: str) -> np.dtype | 
     return np.dtype(np.uint16) if dtype in ("bf16", "bfloat16") else np.dtype(np.uint8) if is_byte else None
 
 
-def as_bits(ctx: Any, values: Sequence[Value]) -> list[Value]:
-    """The values, those of which there are bits as these."""
-    return [_bitcast(ctx, x, _bits_of_value(ctx, x)) for x in values]
+def bits_of_value(ctx: Any, x: Value) -> np.dtype | None:
+    """The same of a value that is lowered."""
+    return bits_of(Platform(ctx.platform, ctx.module.spans_devices), x.type.shape, str(x.type.element_type))
+
+
+def as_bits(ctx: Any, values: Sequence[Value], dtypes: Sequence[np.dtype | None]) -> list[Value]:
+    """The values, those of which there are bits as these; `dtypes` are those of the bits."""
+    return [_bitcast(ctx, x, dtype) for x, dtype in zip(values, dtypes, strict=True)]
 
 
 def from_bits(ctx: Any, values: Sequence[Value], types: Sequence[Any]) -> list[Value]:
@@ -43,7 +48,7 @@ def from_bits(ctx: Any, values: Sequence[Value], types: Sequence[Any]) -> list[V
 
 def moved(ctx: Any, name: str, arrays: Sequence[Value], *others: Value, out: ShapedArray, **attributes: Any) -> Value:
     """`ctx.op` with the arrays, then the others as operands, whose result has elements of the arrays, in bits."""
-    bits = _bits_of_value(ctx, arrays[0])
+    bits = bits_of_value(ctx, arrays[0])
     if bits is None:
         return on_terms(ctx, name, *arrays, *others, out=out, **attributes)
     operands = [_bitcast(ctx, x, bits) for x in arrays]
@@ -52,10 +57,6 @@ def moved(ctx: Any, name: str, arrays: Sequence[Value], *others: Value, out: Sha
 
 
 # --- helpers
-
-
-def _bits_of_value(ctx: Any, x: Value) -> np.dtype | None:
-    return bits_of(Platform(ctx.platform, ctx.module.spans_devices), x.type.shape, str(x.type.element_type))
 
 
 def _bitcast(ctx: Any, x: Value, dtype: np.dtype | None) -> Value:

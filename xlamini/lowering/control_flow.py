@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from xlamini.lowering.bits import as_bits, from_bits
+from xlamini.lowering.bits import as_bits, bits_of_value, from_bits
 
 if TYPE_CHECKING:  # primitives import this file, and so would MLIR's bindings with it
     from jaxlib.mlir import ir
@@ -20,21 +20,26 @@ Body = Callable[..., Sequence[Value]]
 
 def while_loop(ctx: Context, start: Sequence[Value], holds: Body, body: Body, ordered: bool = False) -> list[Value]:
     """The final state of `while holds(*state): state = body(*state)`. `ordered`: the body has ordered effects."""
-    outside, carried = [x.type for x in start], as_bits(ctx, start)
+    bits = [bits_of_value(ctx, x) for x in start]
+    if all(dtype is None for dtype in bits):
+        return _while_loop(ctx, start, holds, body, ordered)
+    types = [x.type for x in start]
 
-    def holds_of_carried(*state: Value) -> Sequence[Value]:
-        return holds(*from_bits(ctx, state, outside))
+    def holds_of_bits(*state: Value) -> Sequence[Value]:
+        return holds(*from_bits(ctx, state, types))
 
-    def body_of_carried(*state: Value) -> Sequence[Value]:
-        return as_bits(ctx, body(*from_bits(ctx, state, outside)))
+    def body_of_bits(*state: Value) -> Sequence[Value]:
+        return as_bits(ctx, body(*from_bits(ctx, state, types)), bits)
 
-    first = [ctx.current_token(), *carried] if ordered else carried
+    state = _while_loop(ctx, as_bits(ctx, start, bits), holds_of_bits, body_of_bits, ordered)
+    return from_bits(ctx, state, types)
+
+
+def _while_loop(ctx: Context, start: Sequence[Value], holds: Body, body: Body, ordered: bool) -> list[Value]:
+    first = [ctx.current_token(), *start] if ordered else list(start)
     types = [x.type for x in first]
-    regions = [
-        _without_token(ctx, types, holds_of_carried, ordered),
-        _with_token(ctx, types, body_of_carried, ordered),
-    ]
-    return from_bits(ctx, _results(ctx, ctx.many("stablehlo.while", first, types, regions), ordered), outside)
+    regions = [_without_token(ctx, types, holds, ordered), _with_token(ctx, types, body, ordered)]
+    return _results(ctx, ctx.many("stablehlo.while", first, types, regions), ordered)
 
 
 def case(ctx: Context, index: Value, branches: Sequence[Body], avals: Sequence[Any], ordered: bool = False) -> Any:

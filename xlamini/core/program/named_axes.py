@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from xlamini.core.tracing.state import state
@@ -57,10 +57,12 @@ def named_axis(axis: Axis) -> Iterator[None]:
 @contextmanager
 def divergent_along(names: Iterable[Any]) -> Iterator[None]:
     """Let only some devices along these axes of a mesh run what is traced inside."""
-    with ExitStack() as stack:
-        for axis in filter(None, map(manual_axis, names)):
-            stack.enter_context(named_axis(axis._replace(divergent=axis.checked)))
+    before, axes = state.axes, map(manual_axis, names)
+    state.axes = (*before, *[axis._replace(divergent=axis.checked) for axis in axes if axis is not None])
+    try:
         yield
+    finally:
+        state.axes = before
 
 
 def divergent_axes() -> frozenset[Any]:

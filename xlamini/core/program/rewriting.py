@@ -22,6 +22,8 @@ from xlamini.core.tracing.tracer import Tracer
 P = ParamSpec("P")
 R = TypeVar("R")
 
+_WITH_JAXPRS = (Jaxpr, tuple, list)
+
 
 def rewrite(fun: Callable[Concatenate[Jaxpr, P], R]) -> Callable[Concatenate[Jaxpr, P], R]:
     """Memoise `fun(jaxpr, *options)` on the jaxpr, and check its result when checks are on.
@@ -61,7 +63,7 @@ def rewritten_params(eqn: Equation, fun: Callable[[Jaxpr], Jaxpr]) -> Params:
         return type(value)(map(of, value)) if type(value) in (tuple, list) else value
 
     with around(eqn):
-        return {name: of(value) for name, value in eqn.params.items()}
+        return {name: of(value) if isinstance(value, _WITH_JAXPRS) else value for name, value in eqn.params.items()}
 
 
 def check_result(result: Any) -> None:

@@ -46,6 +46,8 @@ class Trace(NamedTuple):
 
     def of_its_own(self) -> Trace:
         """With copies of captured ndarrays, which the caller may write to; a program has the values of the trace."""
+        if not any(map(_is_writable, self.captured)):
+            return self
         return self._replace(captured=[x.copy() if _is_writable(x) else x for x in self.captured])
 
 

@@ -87,9 +87,10 @@ class Cond(HigherOrder):
     ) -> list[ShapedArray]:
         if index.shape or index.dtype != INT32:
             raise TypeError(f"cond: the branch's number must be an int32 scalar, got {index.str_short()}")
+        outs = branches[0].out_avals
         for i, branch in enumerate(branches):
             _check_types(f"branch {i} takes", branch.in_avals, "its operands are", avals)
-            _check_types(f"branch {i} returns", branch.out_avals, "branch 0 returns", branches[0].out_avals)
+            _check_types(f"branch {i} returns", branch.out_avals, "branch 0 returns", outs)
         return joined_avals(branches)
 
     def jvp(

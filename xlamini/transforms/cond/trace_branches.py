@@ -87,6 +87,8 @@ def with_common_captured(
     jaxprs: Sequence[Jaxpr], captured: Sequence[Sequence[Any]]
 ) -> tuple[tuple[Jaxpr, ...], list[Any]]:
     """The jaxprs with the captured values of all as leading inputs, in place of their own; and these values."""
+    if not any(captured):
+        return tuple(jaxprs), []
     values = {_identity(x): x for own in captured for x in own}
     avals = [aval_of(x) for x in values.values()]
     places = {key: i for i, key in enumerate(values)}
@@ -196,6 +198,8 @@ def _check_types(what: str, functions: Functions, labels: tuple[str, str], trace
 
 def same_type(a: ShapedArray, b: ShapedArray) -> bool:
     """Whether two types are equal up to weak typing, and up to a split that only one of them has."""
+    if a is b:
+        return True
     if not fits(a, b) or a.memory_space is not b.memory_space:
         return False
     if sums_of(a).unreduced != sums_of(b).unreduced:

@@ -135,15 +135,16 @@ class Carry:
         return f"Return an array of shape {aval.shape} from {self.body_name}, or start from {start} of the other shape."
 
 
-@rewrite
 def with_outputs_of(jaxpr: Jaxpr, avals: tuple[ShapedArray, ...]) -> Jaxpr:
     """The jaxpr with its first outputs converted to these types; the jaxpr itself if they have them already.
 
     Rewrites of loop bodies need it: their output carry may differ from the input carry in weak type, vma or sharding.
     """
-    if tuple(jaxpr.out_avals[: len(avals)]) == avals:
-        return jaxpr
+    return jaxpr if tuple(jaxpr.out_avals[: len(avals)]) == avals else _with_outputs(jaxpr, avals)
 
+
+@rewrite
+def _with_outputs(jaxpr: Jaxpr, avals: tuple[ShapedArray, ...]) -> Jaxpr:
     def converted(*operands: Any) -> list[Any]:
         outs = evaluate(jaxpr, operands)
         return [*map(_in_type, outs, avals), *outs[len(avals) :]]
@@ -151,13 +152,16 @@ def with_outputs_of(jaxpr: Jaxpr, avals: tuple[ShapedArray, ...]) -> Jaxpr:
     return build(converted, jaxpr.in_avals, jaxpr.name)[0]
 
 
-@rewrite
 def with_inputs_of(jaxpr: Jaxpr, first: int, avals: tuple[ShapedArray, ...]) -> Jaxpr:
     """The jaxpr with inputs of these types from number `first` on, which it converts to those that it computes with."""
+    own = jaxpr.in_avals[first : first + len(avals)]
+    return jaxpr if tuple(own) == avals else _with_inputs(jaxpr, first, avals)
+
+
+@rewrite
+def _with_inputs(jaxpr: Jaxpr, first: int, avals: tuple[ShapedArray, ...]) -> Jaxpr:
     end = first + len(avals)
     own = jaxpr.in_avals[first:end]
-    if tuple(own) == avals:
-        return jaxpr
 
     def converted(*operands: Any) -> list[Any]:
         return evaluate(jaxpr, [*operands[:first], *map(_in_type, operands[first:end], own), *operands[end:]])
