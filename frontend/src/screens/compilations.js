@@ -2,19 +2,15 @@
 
 import { h, put } from "../dom.js";
 import * as format from "../format.js";
-import { plain } from "../grid.js";
 import { pickLine } from "../state.js";
 import { base } from "../model.js";
+import { about, columns, none, plainTable } from "../tables.js";
 
 const STEPS = ["trace", "lower", "compile"];
 
 export const compilations = {
-  id: "compilations",
-  title: "Compilations",
-  about:
-    "Each compilation of this function in the process that made the report: the line that called it, and why no earlier program would do. Below, the time that each cause has cost, and the edit that avoids it.",
-  missing: (app) =>
-    app.model.report.compilations?.length ? null : "this process had not compiled the function before",
+  ...about("compilations"),
+  missing: (app) => (app.model.report.compilations?.length ? null : none("compilations", "compilations")),
   draw(app, body) {
     const all = app.model.report.compilations,
       sites = by(all, (it) => it.site);
@@ -59,13 +55,12 @@ function siteBlock(app, site, its) {
         ` ${its[0].function} · ${format.plural(its.length, "compilation")} · ${format.seconds(cost(its))}`,
       ),
     ),
-    causes.map(([kind, some]) => causeBlock(kind, some)),
+    causes.map(([kind, some]) => causeBlock(app, kind, some)),
   );
 }
 
-function causeBlock(kind, its) {
+function causeBlock(app, kind, its) {
   const edits = [...new Set(its.map((it) => it.cause?.edit).filter(Boolean))];
-  const rows = its.map((it) => [it.cause?.text ?? "", ...STEPS.map((step) => format.seconds(it.seconds?.[step]))]);
   return h(
     "div",
     { class: "cause" },
@@ -76,6 +71,6 @@ function causeBlock(kind, its) {
       ` ${format.plural(its.length, "time")}, ${format.seconds(cost(its))}`,
       edits.map((edit) => h("span", { class: "edit" }, ` — ${edit}`)),
     ),
-    plain(`Compilations: ${kind}`, ["", ...STEPS], rows, [1, 2, 3]),
+    plainTable(`Compilations: ${kind}`, columns(app, "compilations", "compilations"), its),
   );
 }

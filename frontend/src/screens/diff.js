@@ -10,14 +10,12 @@ import { kernelDiff, match, movers, sameRoof } from "../match.js";
 import { base } from "../model.js";
 import { pickRow } from "../state.js";
 import { VirtualList } from "../virtual.js";
+import { about, columns, none } from "../tables.js";
 
 const MOST = 12;
 
 export const diff = {
-  id: "diff",
-  title: "Diff",
-  about:
-    "This report (after) against another one (before), of an earlier commit, another shape or another target: drop a page or a JSON file here. Equations are matched by named scope, primitive, direction and type, then by their neighbours; what has no partner counts as added or removed.",
+  ...about("diff"),
   draw: (app, body) => new Diff(app, body),
 };
 
@@ -150,12 +148,9 @@ const worse = (x, y) => (Number.isFinite(x) && Number.isFinite(y) && x !== y ? (
 
 function costGrid(app, before, after) {
   const items = movers(before, after);
-  if (!items.length) return { element: h("p", { class: "soft" }, "No line changed its cost.") };
+  if (!items.length) return { element: h("p", { class: "soft" }, none("diff", "lines")) };
   const cost = (it, side, name) => it[side]?.[name] ?? 0;
-  const change = (name, show, title) => ({
-    title,
-    width: "minmax(7rem, 0.8fr)",
-    number: true,
+  const change = (name, show) => ({
     value: (it) => cost(it, "after", name) - cost(it, "before", name),
     show: (it) => {
       const [x, y] = [cost(it, "before", name), cost(it, "after", name)];
@@ -167,26 +162,21 @@ function costGrid(app, before, after) {
       ];
     },
   });
+  const special = {
+    flops: change("flops", format.count),
+    bytes: change("bytes", format.bytes),
+    held: change("held", format.bytes),
+    seconds: change("seconds", format.seconds),
+  };
   return new Grid({
     label: "Cost by line",
-    items,
-    columns: [
-      {
-        title: "line",
-        width: "minmax(7rem, 0.5fr)",
-        value: (it) => (it.file ? `${base(it.file)}:${it.line}` : "no line"),
-      },
-      {
-        title: "text",
-        width: "minmax(10rem, 1.2fr)",
-        value: (it) => it.text || it.function,
-        show: (it) => h("code", null, it.text || it.function),
-      },
-      change("flops", format.count, "FLOPs"),
-      change("bytes", format.bytes, "bytes"),
-      change("held", format.bytes, "held for backward"),
-      change("seconds", format.seconds, "time"),
-    ],
+    items: items.map((it) => ({
+      ...it,
+      place: it.file ? `${base(it.file)}:${it.line}` : "no line",
+      state: !it.before ? "new" : !it.after ? "lost" : "",
+      text: it.text || it.function,
+    })),
+    columns: columns(app, "diff", "lines", { special }),
     enter: (it) => it.rows.length && app.select(pickRow(it.rows[0])),
     paint: (element, it) =>
       element.classList.toggle(

@@ -6,12 +6,10 @@ import { Grid, bar, switcher } from "../grid.js";
 import { program } from "../highlight.js";
 import { missing } from "../app.js";
 import { pickKernel, pickRow } from "../state.js";
+import { about, columns, order } from "../tables.js";
 
 export const kernels = {
-  id: "kernels",
-  title: "Kernels",
-  about:
-    "Each kernel reads its inputs from memory and writes its results there; unfold one to see the equations inside by source line. The second tab lists the values that pass through memory between kernels, with the compiler's reason for not fusing them.",
+  ...about("kernels"),
   missing: (app) => app.model.unavailable(app.state.target, "kernels"),
   draw: (app, body) => new Kernels(app, body),
 };
@@ -103,13 +101,20 @@ function coverage({ coverage: its }) {
 }
 
 function kernelGrid(app, target) {
-  const items = target.kernels.map((kernel, index) => ({ kernel, index, ...roofed(kernel, target.roof) }));
   const all = target.kernels.reduce((sum, kernel) => sum + (kernel.seconds ?? 0), 0);
+  const items = target.kernels.map((kernel, index) => ({
+    ...kernel,
+    kernel,
+    index,
+    part: all ? (kernel.seconds ?? 0) / all : null,
+    ...roofed(kernel, target.roof),
+  }));
+  const shown = kernelColumns(app, target);
   return new Grid({
     label: "Kernels",
-    columns: kernelColumns(app, target, all),
+    columns: shown,
     items,
-    sort: all ? [2, true] : null,
+    sort: all ? order("kernels", "kernels", shown) : null,
     enter: (item, under) =>
       app.select(under?.row === undefined ? pickKernel(app.state.target, item.index) : pickRow(under.row)),
     hover: (item, under) => app.hover(item === null ? null : under ? [under.row] : item.kernel.rows),
@@ -124,101 +129,11 @@ function kernelGrid(app, target) {
   });
 }
 
-function kernelColumns(app, target, all) {
-  const its = (name) => (item) => item.kernel[name];
-  const words = [...new Set(target.kernels.map((kernel) => kernel.time).filter(Boolean))];
-  const most = Math.max(Number.MIN_VALUE, ...target.kernels.map((kernel) => kernel.seconds ?? 0));
-  const title = `time${words.length === 1 ? `, ${words[0]}` : ""}`;
-  return [
-    {
-      title: "kernel",
-      width: "minmax(9.5rem, 2fr)",
-      value: its("name"),
-      show: ({ kernel }) => [
-        h("code", null, kernel.name),
-        kernel.runs > 1 && h("span", { class: "soft" }, ` ×${format.count(kernel.runs)}`),
-        kernel.inserted && h("span", { class: "badge" }, "by XLA"),
-      ],
-    },
-    { title: "kind", width: "5rem", value: its("kind") },
-    {
-      title,
-      width: words.length > 1 ? "4.5rem" : "minmax(8rem, 0.8fr)",
-      number: true,
-      value: its("seconds"),
-      show: ({ kernel }) => format.seconds(kernel.seconds),
-    },
-    ...(words.length > 1
-      ? [
-          {
-            title: "which is",
-            width: "7rem",
-            value: its("time"),
-            show: ({ kernel }) => h("span", { class: "soft" }, kernel.time ?? ""),
-          },
-        ]
-      : []),
-    {
-      title: "share",
-      width: "5rem",
-      value: its("seconds"),
-      number: true,
-      show: ({ kernel }) => [
-        bar((kernel.seconds ?? 0) / most),
-        format.percent(all ? (kernel.seconds ?? 0) / all : null),
-      ],
-    },
-    {
-      title: "FLOPs",
-      width: "4.2rem",
-      number: true,
-      value: its("flops"),
-      show: ({ kernel }) => format.count(kernel.flops),
-    },
-    {
-      title: "bytes",
-      width: "4.8rem",
-      number: true,
-      value: its("bytes"),
-      show: ({ kernel }) => format.bytes(kernel.bytes),
-    },
-    {
-      title: "FLOP/byte",
-      width: "4.4rem",
-      number: true,
-      value: (item) => item.intensity,
-      show: (item) => format.count(item.intensity),
-    },
-    {
-      title: "of roof",
-      about:
-        "The least time that the peaks of the device allow, as a share of the kernel's time; empty where the time itself is that bound",
-      width: "3.8rem",
-      number: true,
-      value: (item) => item.share,
-      show: (item) => format.percent(item.share),
-    },
-    {
-      title: "eqns",
-      about: "Equations inside",
-      width: "2.4rem",
-      number: true,
-      value: ({ kernel }) => kernel.rows.length,
-    },
-    {
-      title: "line",
-      width: "minmax(6rem, 1fr)",
-      value: ({ kernel }) => firstLine(app, kernel),
-      show: ({ kernel }) => lines(app, kernel),
-    },
-  ];
-}
-
-const firstLine = (app, kernel) => kernel.rows.map((row) => app.model.where(row)).find(Boolean) ?? "";
-
-function lines(app, kernel) {
-  const found = [...new Set(kernel.rows.map((row) => app.model.where(row)).filter(Boolean))];
-  return found.length > 2 ? `${found[0]} +${found.length - 1}` : found.join(", ");
+function kernelColumns(app, target) {
+  const words = new Set(target.kernels.map((kernel) => kernel.time).filter(Boolean)),
+    most = Math.max(Number.MIN_VALUE, ...target.kernels.map((kernel) => kernel.seconds ?? 0));
+  const part = { show: (it) => [bar((it.seconds ?? 0) / most), format.percent(it.part)] };
+  return columns(app, "kernels", "kernels", { special: { part }, without: words.size > 1 ? [] : ["time"] });
 }
 
 /** The equations of a kernel, by source line. */
@@ -251,64 +166,32 @@ function boundaryGrid(app, target) {
       h("code", null, name(k)),
     );
   const told = target.boundaries.some((boundary) => boundary.reason !== null || boundary.gain !== null);
-  const items = target.boundaries.map((boundary, index) => ({
-    boundary,
-    index: -1 - index,
-    kernel: target.kernels[boundary.producer],
-  }));
+  const special = {
+    value: { show: ({ value }) => h("code", { title: value }, value.replace(/\{[^}]*\}/g, "")) },
+    producer: { show: (item) => (item.kernel ? go(item.producer) : "argument") },
+    consumers: {
+      show: ({ consumers }) =>
+        consumers
+          .slice(0, 3)
+          .map((k, i) => [i > 0 && ", ", go(k)])
+          .concat(consumers.length > 3 ? ` +${consumers.length - 3}` : ""),
+    },
+  };
+  const shown = columns(app, "kernels", "boundaries", {
+    special,
+    without: told ? [] : ["gain", "reason"],
+    kernels: target.kernels,
+  });
   return new Grid({
     label: "Boundaries",
-    items,
-    sort: [1, true],
-    columns: [
-      {
-        title: "value",
-        width: "minmax(9rem, 1fr)",
-        value: ({ boundary }) => boundary.value,
-        show: ({ boundary }) => h("code", { title: boundary.value }, boundary.value.replace(/\{[^}]*\}/g, "")),
-      },
-      {
-        title: "bytes",
-        width: "6rem",
-        number: true,
-        value: ({ boundary }) => boundary.bytes,
-        show: ({ boundary }) => format.bytes(boundary.bytes),
-      },
-      {
-        title: "written by",
-        width: "minmax(9rem, 1fr)",
-        value: ({ boundary }) => name(boundary.producer),
-        show: ({ boundary }) => (target.kernels[boundary.producer] ? go(boundary.producer) : "argument"),
-      },
-      {
-        title: "read by",
-        width: "minmax(10rem, 1.4fr)",
-        value: ({ boundary }) => boundary.consumers.length,
-        show: ({ boundary }) =>
-          boundary.consumers
-            .slice(0, 3)
-            .map((k, i) => [i > 0 && ", ", go(k)])
-            .concat(boundary.consumers.length > 3 ? ` +${boundary.consumers.length - 3}` : ""),
-      },
-      ...(!told
-        ? []
-        : [
-            {
-              title: "gain if fused",
-              width: "6rem",
-              number: true,
-              value: ({ boundary }) => boundary.gain,
-              show: ({ boundary }) => format.seconds(boundary.gain),
-            },
-            {
-              title: "why it is not fused",
-              width: "minmax(14rem, 3fr)",
-              value: ({ boundary }) => boundary.reason ?? "",
-              show: ({ boundary }) => h("span", { title: boundary.reason }, boundary.reason ?? "–"),
-            },
-          ]),
-    ],
-    enter: (item) => item.kernel && app.select(pickKernel(app.state.target, item.boundary.producer)),
+    items: target.boundaries.map((boundary, index) => ({
+      ...boundary,
+      index: -1 - index,
+      kernel: target.kernels[boundary.producer],
+    })),
+    sort: order("kernels", "boundaries", shown),
+    columns: shown,
+    enter: (item) => item.kernel && app.select(pickKernel(app.state.target, item.producer)),
     paint: (element, item) => light(app, element, item.kernel?.rows ?? [], false),
   });
 }

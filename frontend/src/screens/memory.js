@@ -2,19 +2,17 @@
 
 import { h, put } from "../dom.js";
 import * as format from "../format.js";
-import { Grid, plain, switcher } from "../grid.js";
+import { Grid, switcher } from "../grid.js";
 import { missing } from "../app.js";
 import { plot, stepped } from "../plot.js";
 import { pickKernel, pickRow } from "../state.js";
 import { colour } from "../theme.js";
+import { about, columns, order, plainTable, title } from "../tables.js";
 
 const FAR = 8;
 
 export const memory = {
-  id: "memory",
-  title: "Memory",
-  about:
-    "How many bytes are alive at each moment of a call, in program order. Choose a moment to see what is alive then, which line made it and which line still needs it.",
+  ...about("memory"),
   draw: (app, body) => new Memory(app, body),
 };
 
@@ -165,11 +163,13 @@ class Memory {
     );
     this.grid?.dispose();
     const items = data.values.filter((value) => value.first <= moment && moment <= value.until);
+    const table = this.compiler ? "buffers" : "values",
+      shown = memoryColumns(app, table);
     this.grid = new Grid({
       label: "Alive",
       items,
-      sort: [1, true],
-      columns: columns(app),
+      sort: order("memory", table, shown),
+      columns: shown,
       enter: (value) => value.made !== null && app.select(pickRow(value.made)),
       hover: (value) => app.hover(value?.made == null ? null : [value.made]),
       paint: (element, value) => {
@@ -191,44 +191,9 @@ class Memory {
   }
 }
 
-function columns(app) {
-  const { model } = app,
-    place = (row) => (row === null ? "" : `${model.where(row) || model.eq.label[row]}`);
-  return [
-    {
-      title: "value",
-      width: "minmax(8rem, 1.4fr)",
-      value: (it) => it.variable ?? it.type,
-      show: (it) => [h("code", null, it.type), it.variable && h("span", { class: "soft" }, ` ${it.variable}`)],
-    },
-    { title: "bytes", width: "5rem", number: true, value: (it) => it.bytes, show: (it) => format.bytes(it.bytes) },
-    {
-      title: "made by",
-      width: "minmax(8rem, 1fr)",
-      value: (it) => place(it.made),
-      show: (it) =>
-        it.made === null
-          ? h("span", { class: "soft" }, it.origin ?? "argument")
-          : [place(it.made), h("span", { class: "soft" }, ` ${model.eq.primitive[it.made]}`)],
-    },
-    {
-      title: "needed until",
-      width: "minmax(9rem, 1.2fr)",
-      value: (it) => it.until,
-      show: (it) => [
-        it.untilName ??
-          (it.last === null
-            ? "the end"
-            : [place(it.last), h("span", { class: "soft" }, ` ${model.eq.primitive[it.last]}`)]),
-        it.kept &&
-          h(
-            "span",
-            { class: "badge strong" },
-            it.last === null ? "kept for the backward pass" : `for the backward of ${place(it.made)}`,
-          ),
-      ],
-    },
-  ];
+function memoryColumns(app, table) {
+  const kept = (it) => it.kept_for_backward && h("span", { class: "badge strong" }, "kept for the backward pass");
+  return columns(app, "memory", table, { special: { kept_for_backward: { show: kept } } });
 }
 
 function ownPlan(app) {
@@ -251,7 +216,7 @@ function ownPlan(app) {
     momentOf,
     pickOf: (i) => (rows[i] === null ? null : pickRow(rows[i])),
     nameOf: (i) => [model.where(rows[i]), model.eq.label[rows[i]]].filter(Boolean).join(", ") || `moment ${i}`,
-    values: plan.values.map((it) => ({ ...it, kept: it.kept_for_backward })),
+    values: plan.values,
     facts: [
       `peak ${format.bytes(plan.peak)}`,
       ` · arguments ${format.bytes(plan.arguments)} · results ${format.bytes(plan.results)} · temporaries ${format.bytes(plan.temporaries)}`,
@@ -284,16 +249,10 @@ function compilerPlan(app) {
     pickOf: (i) => (target.moments[i].kernel === null ? null : pickKernel(app.state.target, target.moments[i].kernel)),
     nameOf: (i) => target.kernels[target.moments[i].kernel]?.name ?? `moment ${i}`,
     values: (target.buffers ?? []).map((it) => ({
-      type: it.name,
-      variable: null,
-      bytes: it.bytes,
+      ...it,
       made: it.row,
-      last: null,
-      first: it.first,
       until: it.last,
-      kept: false,
-      origin: "XLA",
-      untilName: target.kernels[target.moments[it.last]?.kernel]?.name ?? "the end",
+      reader: target.kernels[target.moments[it.last]?.kernel]?.name,
     })),
     facts: m
       ? [
@@ -314,13 +273,7 @@ function binarySteps(top) {
 function groups(app) {
   const its = app.model.report.memory?.groups ?? [];
   if (!its.length) return null;
-  const rows = its.map((group) => [
-    h("button", { class: "link", click: () => app.select(`scope:${group.scope}`) }, group.scope),
-    `−${format.bytes(group.saves)}`,
-    `+${format.flops(group.adds)}`,
-  ]);
-  return [
-    h("h2", null, "If a group were recomputed in the backward pass"),
-    plain("Recomputing", ["group", "bytes", "arithmetic"], rows, [1, 2]),
-  ];
+  const link = ({ scope }) => h("button", { class: "link", click: () => app.select(`scope:${scope}`) }, scope);
+  const shown = columns(app, "memory", "groups", { special: { scope: { show: link } } });
+  return [h("h2", null, title("memory", "groups")), plainTable("Recomputing", shown, its)];
 }

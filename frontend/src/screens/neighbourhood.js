@@ -7,15 +7,13 @@ import { plural } from "../format.js";
 import { check } from "../grid.js";
 import { neighbourhood as graphAround, users } from "../neighbours.js";
 import { pickRow } from "../state.js";
+import { about } from "../tables.js";
 
 const HEIGHT = 42;
 const GLYPH = 7.3;
 
 export const neighbourhood = {
-  id: "neighbourhood",
-  title: "Neighbourhood",
-  about:
-    "The chosen equation with what it reads above it and what reads it below, two steps each way and at most 60 nodes. Whole programs are too large to read as a picture: export them to a tool made for that.",
+  ...about("neighbourhood"),
   draw: (app, body) => new Neighbourhood(app, body),
 };
 

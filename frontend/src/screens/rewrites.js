@@ -7,15 +7,13 @@ import { program, withoutMetadata } from "../highlight.js";
 import { pickRow } from "../state.js";
 import { align, beforeOf, steps } from "../steps.js";
 import { VirtualList } from "../virtual.js";
+import { about } from "../tables.js";
 
 const BEAT = 2200;
 const CONTEXT = 3;
 
 export const rewrites = {
-  id: "rewrites",
-  title: "Rewrites",
-  about:
-    "Each step that changed the program: xlamini's rewrites first, then the passes of the target's compiler. Before and after are matched by equation, so that a new name alone is no change; choose an equation to see the rule that wrote it.",
+  ...about("rewrites"),
   missing: (app) =>
     steps(app, true).length
       ? null

@@ -8,14 +8,12 @@ import { pickKernel } from "../state.js";
 import { colour } from "../theme.js";
 import { VirtualList } from "../virtual.js";
 import { LOWER_BOUND, roofed } from "./kernels.js";
+import { about } from "../tables.js";
 
 const NEAR = 18;
 
 export const roofline = {
-  id: "roofline",
-  title: "Roofline",
-  about:
-    "Each dot is a kernel: to the right, it computes more for each byte that it moves; higher up, it computes faster. A kernel cannot be above the line, which the device's bandwidth (the slope) and its arithmetic (the flat part) draw; a larger dot takes more of the time.",
+  ...about("roofline"),
   missing(app) {
     const why = ["roofline", "kernels"].map((part) => app.model.unavailable(app.state.target, part)).find(Boolean);
     if (why) return why;

@@ -1,15 +1,12 @@
 // Screen 7: the mesh as a grid of devices, the shards of a value on it, and the collectives.
 
 import { css, h, put, s } from "../dom.js";
-import * as format from "../format.js";
 import { Grid } from "../grid.js";
 import { pickRow } from "../state.js";
+import { about, columns, none, order } from "../tables.js";
 
 export const sharding = {
-  id: "sharding",
-  title: "Sharding",
-  about:
-    "The mesh as a grid of devices, and the value that you choose, cut into shards: a device and the part of the array that it holds have one colour. Below: the collectives that move data between devices, what caused each, and whether you asked for it or the partitioner put it in.",
+  ...about("sharding"),
   missing: (app) =>
     app.model.report.mesh || collectivesOf(app).length ? null : "the program runs on one device and has no mesh",
   draw: (app, body) => new Sharding(app, body),
@@ -83,52 +80,25 @@ class Sharding {
 
   collectives() {
     const { app } = this,
-      items = collectivesOf(app);
+      items = collectivesOf(app).map((it) => ({
+        ...it,
+        moved: it.bytes * it.times,
+        cause: (it.row !== null && app.model.where(it.row)) || it.line,
+      }));
     if (!items.length)
       return h(
         "p",
         { class: "soft" },
-        app.model.unavailable(app.state.target, "collectives") ?? "This target runs no collective.",
+        app.model.unavailable(app.state.target, "collectives") ?? none("sharding", "collectives"),
       );
+    const badge = (it) =>
+      h("span", { class: `badge ${it.asked ? "" : "strong"}` }, it.asked ? "you asked for it" : "by the partitioner");
+    const shown = columns(app, "sharding", "collectives", { special: { asked: { show: badge } } });
     this.table = new Grid({
       label: "Collectives",
       items,
-      sort: [1, true],
-      columns: [
-        { title: "kind", width: "minmax(8rem, 1fr)", value: (it) => it.kind },
-        { title: "bytes", width: "6rem", number: true, value: (it) => it.bytes, show: (it) => format.bytes(it.bytes) },
-        { title: "times", width: "4rem", number: true, value: (it) => it.times, show: (it) => format.count(it.times) },
-        {
-          title: "devices in a group",
-          width: "8rem",
-          number: true,
-          value: (it) => it.group,
-          show: (it) => format.count(it.group),
-        },
-        {
-          title: "cause",
-          width: "minmax(8rem, 1fr)",
-          value: (it) => it.line,
-          show: (it) => (it.row === null ? it.line : app.model.where(it.row) || it.line),
-        },
-        {
-          title: "operation",
-          width: "minmax(10rem, 2fr)",
-          value: (it) => it.op,
-          show: (it) => h("code", { title: it.op }, it.op),
-        },
-        {
-          title: "",
-          width: "9rem",
-          value: (it) => Number(it.asked),
-          show: (it) =>
-            h(
-              "span",
-              { class: `badge ${it.asked ? "" : "strong"}` },
-              it.asked ? "you asked for it" : "by the partitioner",
-            ),
-        },
-      ],
+      sort: order("sharding", "collectives", shown),
+      columns: shown,
       enter: (it) => it.row !== null && app.select(pickRow(it.row)),
       hover: (it) => app.hover(it?.row == null ? null : [it.row]),
       paint: (element, it) => element.classList.toggle("lit", it.row !== null && app.lit.has(it.row)),

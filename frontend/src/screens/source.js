@@ -10,12 +10,10 @@ import { pickLine } from "../state.js";
 import { VirtualList } from "../virtual.js";
 import { gutter, heatScale } from "../heat.js";
 import { Listing } from "../listing.js";
+import { about } from "../tables.js";
 
 export const source = {
-  id: "source",
-  title: "Source and IR",
-  about:
-    "Your file on the left, and what it became on the right: choose a stage with [ and ]. Pointing at a line lights the same equations in both; the coloured column says what each line costs in one call. A kernel's equations share its time in proportion to their FLOPs plus bytes.",
+  ...about("source"),
   draw: (app, body) => new SourceScreen(app, body),
 };
 

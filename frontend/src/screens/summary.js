@@ -5,14 +5,13 @@ import * as format from "../format.js";
 import { bar, plain } from "../grid.js";
 import { base } from "../model.js";
 import { pickLine, pickRow } from "../state.js";
+import { sideBySide, special } from "./targets.js";
+import { about, columns } from "../tables.js";
 
 const MOST_ARGUMENTS = 12;
 
 export const summary = {
-  id: "summary",
-  title: "Summary",
-  about:
-    "The way of the program from Python to the kernels, with the number of equations or instructions at each step and the time that the step took. Below: what one call costs on each target, and what stands out.",
+  ...about("summary"),
 
   draw(app, body) {
     const { report } = app.model;
@@ -134,39 +133,22 @@ function finding1(app, finding) {
 function targetTable(app) {
   const { targets } = app.model;
   if (!targets.length) return h("p", { class: "soft" }, "Nothing was compiled.");
-  const rows = targets.map((target, i) => [
-    h("button", { class: "link", click: () => app.set({ target: i, screen: "kernels" }) }, target.name),
-    ...(target.error ? [h("span", { class: "soft" }, target.error)] : numbers(target)),
-  ]);
+  const link = (it) => {
+    const t = targets.findIndex((target) => target.name === it.name);
+    return h("button", { class: "link", click: () => app.set({ target: t, screen: "kernels" }) }, it.name);
+  };
+  const shown = columns(app, "summary", "targets", { special: { ...special(app), name: { show: link } } });
+  const rows = targets.map((target) =>
+    target.error
+      ? [link(target), h("span", { class: "soft" }, target.error)]
+      : shown.map((it) => it.show(sideBySide(app, target))),
+  );
   return plain(
     "Targets",
-    ["", "device", "FLOPs", "bytes", "peak of capacity", "kernels", "time of a call"],
+    shown.map((it) => it.title),
     rows,
-    [2, 3, 4, 5, 6],
+    shown.flatMap((it, c) => (it.number ? [c] : [])),
   );
-}
-
-function numbers(target) {
-  const { cost, memory, prediction } = target;
-  return [
-    `${target.devices > 1 ? `${target.devices} × ` : ""}${target.device ?? target.platform}`,
-    h("span", { title: cost && `counted by ${cost.source}` }, format.flops(cost?.flops)),
-    format.bytes(cost?.bytes),
-    peak(memory),
-    format.count(target.kernels.length),
-    prediction ? h("span", { title: prediction.source }, format.seconds(prediction.seconds)) : "–",
-  ];
-}
-
-/** Peak memory beside the capacity, with a bar. */
-export function peak(memory) {
-  if (!memory) return "–";
-  if (memory.capacity === null) return format.bytes(memory.peak);
-  const share = memory.peak / memory.capacity;
-  return [
-    h("span", { class: share > 1 ? "bad" : "" }, `${format.bytes(memory.peak)} of ${format.bytes(memory.capacity)}`),
-    bar(share, share > 1 ? "over" : ""),
-  ];
 }
 
 function totals(report) {

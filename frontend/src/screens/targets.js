@@ -5,13 +5,10 @@ import * as format from "../format.js";
 import { Grid, bar, plain } from "../grid.js";
 import { pickKernel, pickLine } from "../state.js";
 import { base } from "../model.js";
-import { peak } from "./summary.js";
+import { about, columns } from "../tables.js";
 
 export const targets = {
-  id: "targets",
-  title: "Targets",
-  about:
-    "The same program on each target, side by side: whether it fits, what it costs and how long a call should take; no target runs the program. Below: the time of each source line on every target.",
+  ...about("targets"),
   missing: (app) => (app.model.targets.length ? null : app.model.unavailable(0, "targets")),
   draw: (app, body) => new Targets(app, body),
 };
@@ -21,43 +18,14 @@ class Targets {
     this.app = app;
     const its = app.model.targets,
       good = its.flatMap((target, t) => (target.error ? [] : [t]));
-    const row = (name, show) => [name, ...its.map((target, t) => (target.error ? "" : show(target, t)))];
-    const rows = [
-      [
-        "device",
-        ...its.map((target) =>
-          target.error
-            ? h("span", { class: "soft" }, target.error)
-            : `${target.devices > 1 ? `${target.devices} × ` : ""}${target.device ?? target.platform}`,
-        ),
-      ],
-      row("fits", fits),
-      row("peak of capacity", (it) => peak(it.memory)),
-      row(
-        "time of a call",
-        (it) =>
-          it.prediction && [
-            h("b", null, format.seconds(it.prediction.seconds)),
-            h("span", { class: "soft" }, ` ${it.prediction.source}`),
-          ],
+    const items = its.map((target) => sideBySide(app, target));
+    const [, ...shown] = columns(app, "targets", "targets", { special: special(app) });
+    const rows = shown.map((it) => [
+      it.title,
+      ...items.map((item) =>
+        item.error ? it.field === "place" && h("span", { class: "soft" }, item.error) : it.show(item),
       ),
-      row("FLOPs", (it) => format.flops(it.cost?.flops)),
-      row("bytes", (it) => format.bytes(it.cost?.bytes)),
-      row("kernels", (it) => format.count(it.kernels.length)),
-      row("collectives", (it) => format.count(it.collectives.length)),
-      row("lower, compile", (it) => `${format.seconds(it.seconds?.lower)}, ${format.seconds(it.seconds?.compile)}`),
-      row(
-        "peaks",
-        (it) =>
-          it.roof &&
-          h(
-            "span",
-            { title: it.roof.source },
-            `${format.flops(it.roof.flops)}/s, ${format.bytes(it.roof.bandwidth)}/s`,
-          ),
-      ),
-      row("longest kernels", (it, t) => top(app, it, t)),
-    ];
+    ]);
     put(
       body,
       h(
@@ -140,33 +108,53 @@ class Targets {
   }
 }
 
-function fits({ memory }) {
-  if (!memory || memory.capacity === null) return h("span", { class: "soft" }, "capacity unknown");
-  return memory.peak <= memory.capacity
-    ? `yes, ${format.percent(memory.peak / memory.capacity)} full`
-    : h("span", { class: "bad" }, `no, ${format.bytes(memory.peak - memory.capacity)} too much`);
+/** A target with the numbers by which targets are compared. */
+export function sideBySide(app, target) {
+  const { memory, cost, seconds } = target,
+    { model } = app,
+    capacity = memory?.capacity ?? null;
+  const longest = target.kernels
+    .map((kernel, k) => ({ ...kernel, k }))
+    .filter((kernel) => kernel.seconds)
+    .sort((a, b) => b.seconds - a.seconds);
+  return {
+    ...target,
+    place: `${target.devices > 1 ? `${target.devices} × ` : ""}${target.device ?? target.platform}`,
+    peak: memory?.peak,
+    temporaries: memory?.temporaries,
+    capacity,
+    full: capacity === null ? null : memory.peak / capacity,
+    fits: capacity === null ? null : memory.peak <= capacity,
+    flops: cost?.flops,
+    bytes: cost?.bytes,
+    kernels: target.kernels.length,
+    collectives: target.collectives.length,
+    equations: model.stages[model.final]?.count,
+    lowered: seconds?.lower,
+    compiled: seconds?.compile,
+    seconds: target.prediction?.seconds,
+    longest,
+  };
 }
 
-function top(app, target, t) {
-  const longest = target.kernels
-    .map((kernel, k) => [kernel, k])
-    .filter(([kernel]) => kernel.seconds)
-    .sort((a, b) => b[0].seconds - a[0].seconds)
-    .slice(0, 3);
-  return h(
-    "ol",
-    null,
-    longest.map(([kernel, k]) =>
-      h(
-        "li",
-        null,
-        h(
-          "button",
-          { class: "link", click: () => app.set({ target: t, screen: "kernels", tab: null, pick: pickKernel(t, k) }) },
-          kernel.name,
-        ),
-        h("span", { class: "soft" }, ` ${format.seconds(kernel.seconds)}`),
-      ),
-    ),
-  );
+/** What is marked, linked or explained in a table of targets. */
+export function special(app) {
+  const kernel = (n) => ({
+    show: ({ longest, name }) => {
+      const it = longest[n],
+        t = app.model.targets.findIndex((target) => target.name === name);
+      const go = () => app.set({ target: t, screen: "kernels", tab: null, pick: pickKernel(t, it.k) });
+      return it && [h("button", { class: "link", click: go }, it.name), ` ${format.seconds(it.seconds)}`];
+    },
+  });
+  const told = (name, show, source) => ({ show: (it) => h("span", { title: source(it) }, show(it[name])) });
+  return {
+    peak: { show: (it) => h("span", { class: it.full > 1 ? "bad" : "" }, format.bytes(it.peak)) },
+    full: { show: (it) => it.full !== null && [bar(it.full, it.full > 1 ? "over" : ""), format.percent(it.full)] },
+    flops: told("flops", format.flops, (it) => it.cost && `counted by ${it.cost.source}`),
+    seconds: told("seconds", format.seconds, (it) => it.prediction?.source),
+    "longest.0": kernel(0),
+    "longest.1": kernel(1),
+    "longest.2": kernel(2),
+  };
 }

@@ -2,18 +2,15 @@
 
 import { h, put } from "../dom.js";
 import * as format from "../format.js";
-import { Grid, bar, check } from "../grid.js";
+import { Grid, check } from "../grid.js";
 import { pickRow } from "../state.js";
+import { about, columns, none } from "../tables.js";
 
 const FAR = 1000;
 
 export const values = {
-  id: "values",
-  title: "Values",
-  about:
-    "The least, greatest and mean value of each equation's result on the inputs that you gave, how many are NaN or infinite, and how far they are from the same program in float64. The first suspicious equation is where a NaN or an infinity first appears.",
-  missing: (app) =>
-    app.model.report.values?.length ? null : "xlamini records values only if you ask for them: inspect(f, values=True)",
+  ...about("values"),
+  missing: (app) => (app.model.report.values?.length ? null : none("values", "values")),
   draw: (app, body) => new Values(app, body),
 };
 
@@ -27,7 +24,7 @@ class Values {
     this.grid = new Grid({
       label: "Values",
       items: this.all,
-      columns: columns(app),
+      columns: valueColumns(app),
       enter: (it) => app.select(pickRow(it.row)),
       hover: (it) => app.hover(it ? [it.row] : null),
       paint: (element, it) => {
@@ -70,47 +67,8 @@ class Values {
   }
 }
 
-function columns(app) {
-  const { model } = app,
-    bad = (n) => h("span", { class: n > 0 ? "bad" : "soft" }, format.count(n));
-  const plain = (name) => ({
-    title: name,
-    width: "5.5rem",
-    number: true,
-    value: (it) => it[name],
-    show: (it) => format.number(it[name]),
-  });
-  return [
-    {
-      title: "equation",
-      width: "minmax(12rem, 2fr)",
-      value: (it) => it.row,
-      show: (it) => [
-        h("code", null, model.eq.label[it.row]),
-        it.iteration?.length > 0 && h("span", { class: "soft" }, ` iteration ${it.iteration.join(", ")}`),
-      ],
-    },
-    { title: "line", width: "minmax(7rem, 1fr)", value: (it) => model.where(it.row) },
-    plain("min"),
-    plain("max"),
-    plain("mean"),
-    { title: "NaN", width: "4rem", number: true, value: (it) => it.nan, show: (it) => bad(it.nan) },
-    { title: "inf", width: "4rem", number: true, value: (it) => it.inf, show: (it) => bad(it.inf) },
-    {
-      title: "zeros",
-      width: "7rem",
-      number: true,
-      value: (it) => it.zeros,
-      show: (it) => [bar(it.zeros), format.percent(it.zeros)],
-    },
-    {
-      title: "from float64",
-      about: "Distance to the same program in float64, in units in the last place",
-      width: "6.5rem",
-      number: true,
-      value: (it) => it.ulps,
-      show: (it) =>
-        it.ulps === null ? "–" : h("span", { class: it.ulps > FAR ? "bad" : "" }, `${format.count(it.ulps)} ulp`),
-    },
-  ];
+function valueColumns(app) {
+  const bad = (name) => ({ show: (it) => h("span", { class: it[name] > 0 ? "bad" : "soft" }, format.count(it[name])) });
+  const far = (it) => h("span", { class: it.ulps > FAR ? "bad" : "" }, format.number(it.ulps));
+  return columns(app, "values", "values", { special: { nan: bad("nan"), inf: bad("inf"), ulps: { show: far } } });
 }

@@ -42,7 +42,7 @@ def test_missing_parts_say_why(opened: Callable[..., Any]) -> None:
     driver = opened("mlp", "screen=kernels&tab=boundaries")
     assert "gives no reasons" in texts(driver, ".missing")[0]
     driver = opened("bare", "screen=values")
-    assert "inspect(f, values=True)" in texts(driver, ".missing")[0]
+    assert "values=True (--values)" in texts(driver, ".missing")[0]
     driver = opened("failed")
     assert "no lowering rule" in texts(driver, ".missing")[0]
 
