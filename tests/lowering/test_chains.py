@@ -94,6 +94,14 @@ def test_a_function_with_a_formula_is_kept_as_a_whole(name: str) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-3)
 
 
+def test_the_program_for_a_cpu_says_which_calls_are_kept() -> None:
+    chain = repeated(lambda x: MOVING["formula with a rule"](jnp, x))
+    assert str(xlamini.make_jaxpr(chain, platform="cpu")(X)).count("noinline=True") == kept_calls(chain) > 0
+    assert "noinline" not in str(xlamini.make_jaxpr(chain, platform="tpu")(X))
+    titles = [stage["title"] for stage in xlamini.inspect(chain)(X).json()["stages"]]
+    assert "chain: with calls that cpu computes by themselves" in titles
+
+
 def test_what_a_function_reads_at_several_places_is_kept_outside() -> None:
     twice = xlamini.jit(lambda x, y: (x + y[::-1], x))
     assert kept_calls(lambda x: twice(jnp.sin(x), x)[0]) == 0

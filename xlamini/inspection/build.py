@@ -22,7 +22,7 @@ from xlamini.inspection.memory import memory_of
 from xlamini.inspection.recording import Recorder, recording
 from xlamini.inspection.signature import arguments_of, results_of
 from xlamini.inspection.stablehlo import text_of
-from xlamini.inspection.stages import Stages
+from xlamini.inspection.stages import PASSES, Stages
 from xlamini.inspection.xla.entry import entry_of
 from xlamini.inspection.xla.examine import examination, unexamined
 from xlamini.inspection.xla.facts import Examined
@@ -117,12 +117,12 @@ class Inspection:
 
     def _add_programs(self, recorder: Recorder, program: CompileRequest) -> int:
         """Add the stages that are jaxprs; the number of the last one, which is lowered."""
-        name, outlined = self.traced.fun_name, program.outline.jaxpr
-        self._add_rewrites(recorder, program.pruned, outlined)
+        name, platform = self.traced.fun_name, program.device.platform
+        self._add_rewrites(recorder, program.pruned, program.outline.jaxpr)
         number = self.stages.add_traced(program.pruned)
-        number = self.stages.add(outlined, f"{name}: repeated blocks outlined", of=number)
-        title = f"{name}: in the forms of {program.device.platform}"
-        number = self.stages.add(program.jaxpr, title, of=number, rewrite="specialize")
+        for each, jaxpr in program.back.passed:
+            if title := PASSES.get(each):
+                number = self.stages.add(jaxpr, f"{name}: {title.format(platform)}", of=number, rewrite=each)
         self.content.setdefault("final", number)
         return number
 
@@ -130,7 +130,7 @@ class Inspection:
         """Add what rewrites took and gave until they gave these programs."""
         self.programs.extend(programs)
         for rewrite in recorder.of_programs(self.programs):
-            if rewrite.name != "specialize":  # the last stage, added for itself
+            if rewrite.name not in PASSES:  # which are added by themselves
                 self.stages.add_rewrite(rewrite)
 
     def _entry(self, examined: Examined, final: int | None, stablehlo: int | None = None) -> dict[str, Any]:

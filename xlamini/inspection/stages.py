@@ -14,6 +14,12 @@ from xlamini.inspection.xla.hlo import label_of
 WIDTH = 100
 NAMES = {"dce": "unused equations dropped", "batch": "vmap", "expand": "primitives expanded"}
 """Titles of rewrites whose name is not a word of users."""
+PASSES = {
+    "outline": "repeated blocks outlined",
+    "specialize": "in the forms of {}",
+    "cut": "with calls that {} computes by themselves",
+}
+"""Titles of the passes of the back end, for a platform."""
 
 
 class Stages:

@@ -15,11 +15,10 @@ from xlamini.core.errors.frames import Source
 from xlamini.core.flags.config import trace_context_key
 from xlamini.core.program.call_graph import place_inside
 from xlamini.core.program.effects import any_ordered
-from xlamini.core.program.form_call import original
+from xlamini.core.program.form_call import NOINLINE, original
 from xlamini.core.tracing.tracer import build
 from xlamini.lowering.call_depth import is_too_deep
 from xlamini.lowering.frontend_attributes import add_attributes
-from xlamini.lowering.fusion_cuts import is_cut
 from xlamini.lowering.mlir import Interned, lowering_recipes
 from xlamini.lowering.replay import Constant, EmittedOperation, FunctionCall, RecipeBlock, Tape, recipe_key
 from xlamini.lowering.specialize import specialize_part
@@ -34,8 +33,6 @@ class Context:
     """The lowering of equations into one block, with the builder methods for their rules."""
 
     eqn: Equation
-    here: tuple[Equation, Jaxpr] | None = None
-    """The equation that `eqn` is, or is part of, and the jaxpr being lowered that has it; None in a part's body."""
     takes_calls = True
     leading: Sequence[Value] = ()  # of the function's leading arguments (`ModuleBuilder.leading`)
 
@@ -193,11 +190,11 @@ class Context:
 
     def body(self, jaxpr: Jaxpr, operands: Sequence[Value], scope: str) -> list[Value]:
         """Lower a jaxpr of the current equation's params inline, under `scope`; its equations keep their locations."""
-        eqn, here, outer, prefix, location = self.eqn, self.here, self.scope, self.prefix, self.location
+        eqn, outer, prefix, location = self.eqn, self.scope, self.prefix, self.location
         self.scope, self.prefix = f"{self._scope(eqn)}/{scope}", self.path(jaxpr)
         del self.eqn
         outs = self.run(jaxpr, operands)
-        self.eqn, self.here, self.scope, self.prefix, self.location = eqn, here, outer, prefix, location
+        self.eqn, self.scope, self.prefix, self.location = eqn, outer, prefix, location
         return outs
 
     def reduce(self, combine: str, x: Value, start: Any, axes: Sequence[int]) -> Value:
@@ -228,8 +225,8 @@ class Context:
     def call(self, jaxpr: Jaxpr, operands: Sequence[Value], name: str, noinline: bool = False) -> list[Value]:
         """Call a jaxpr as a function of the module, emitted once for all its calls.
 
-        XLA inlines the call, unless `noinline` is set or the result has formulas that are read at several indices
-        (fusion_cuts.py): then the function is optimized separately, once.
+        XLA inlines the call, unless `noinline` is set, here or in the equation: then the function is optimized
+        separately, once.
         Inlined here: a jaxpr too deep (call_depth.py); one with ordered effects, on which XLA of jaxlib 0.12 may abort.
         """
         if any_ordered(jaxpr.effects) or is_too_deep(jaxpr):
@@ -239,14 +236,14 @@ class Context:
         return self.many("func.call", operands, types, callee=self.function(jaxpr, name), **attributes)
 
     def is_noinline(self) -> bool:
-        """Whether XLA must not inline the current equation's call: it is read at several indices (fusion_cuts.py)."""
-        return self.here is not None and is_cut(*self.here) and self.platform == "cpu"
+        """Whether XLA must not inline the current equation's call (fusion_cuts.py); other platforms inline it."""
+        return NOINLINE in self.eqn.params and self.platform == "cpu"
 
     def part(self, jaxpr: Jaxpr, operands: Sequence[Value], name: str, noinline: bool = False) -> list[Value]:
         """Call a jaxpr that implements the current equation, as a function shared by all equations of that kind.
 
-        XLA inlines the calls, unless `noinline` is set or they are read at several indices (fusion_cuts.py), and gives
-        operations without a location that of the call, so that each equation's operations have its own.
+        XLA inlines the calls, unless `noinline` is set, here or in the equation, and gives operations without a
+        location that of the call, so that each equation's operations have its own.
         """
         if not self.takes_calls:
             return self.run(jaxpr, operands)
@@ -279,7 +276,7 @@ class Context:
         for eqn in jaxpr.eqns:
             self.eqn = eqn
             if not nested:
-                self.location, self.here = self._location(eqn), (eqn, jaxpr)
+                self.location = self._location(eqn)
             inputs = [env[a] if type(a) is Var else self._number(a) for a in eqn.invars]
             outs = self._lowered(eqn, inputs)
             if explicit:

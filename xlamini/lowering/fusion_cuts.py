@@ -1,5 +1,7 @@
 """Fusion cuts on the CPU: formulas emitted as calls that XLA does not inline, so that each element is computed once.
 
+    cut(jaxpr)  ->  jaxpr whose calls that must not be inlined have the param `noinline`
+
 A formula (primitives/cpu_math) consists of simple operations, which XLA's CPU backend fuses into every consumer and
 recomputes for each index they are read at. In `x = sin(x) + x[::-1]` an element of the result needs two elements of
 `x`: with twelve such lines in one fusion the first sine is computed 4,096 times for each element. So a formula that one
@@ -16,12 +18,14 @@ formulas are cut where there are many: a fusion of so many is slow to compile, a
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core import ELEMENTWISE, CallLike, Equation, Jaxpr, Var, once
+from xlamini.core import ELEMENTWISE, CallLike, Equation, Jaxpr, Var, once, rewrite
 from xlamini.core.program.equation_kind import equation_cost
-from xlamini.core.program.form_call import original
+from xlamini.core.program.form_call import NOINLINE, form_p, original
+from xlamini.core.program.rewriting import with_jaxprs
 
 _IN_PLACE = -1
 _LEAST_ELEMENTS = 64
@@ -44,9 +48,18 @@ class _Analysis(NamedTuple):
     results: list[_Reads]
 
 
-def is_cut(eqn: Equation, jaxpr: Jaxpr) -> bool:
-    """Whether to emit an equation of the jaxpr as a noinline call: a formula, or a call of a function with formulas."""
-    return (_is_formula(eqn) or isinstance(eqn.primitive, CallLike)) and eqn.id in _analyze(jaxpr).several
+@rewrite
+def cut(jaxpr: Jaxpr) -> Jaxpr:
+    """The program with its noinline calls: formulas, and calls of functions with formulas; `jaxpr` if it has none."""
+    eqns = [eqn if eqn.primitive.is_pure else _cut(eqn, jaxpr) for eqn in jaxpr.eqns]
+    return jaxpr if all(map(operator.is_, eqns, jaxpr.eqns)) else jaxpr.replace(eqns=eqns)
+
+
+def _cut(eqn: Equation, jaxpr: Jaxpr) -> Equation:
+    if eqn.primitive is not form_p:
+        eqn = with_jaxprs(eqn, cut)
+    is_cut = (_is_formula(eqn) or isinstance(eqn.primitive, CallLike)) and eqn.id in _analyze(jaxpr).several
+    return eqn.replace(params={**eqn.params, NOINLINE: True}) if is_cut else eqn
 
 
 @once

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Jaxpr
+from xlamini.lowering.fusion_cuts import cut
 from xlamini.lowering.module import ModuleBuilder, identifier
 from xlamini.lowering.specialize import specialize_part
 
@@ -21,6 +22,8 @@ def lower_per_device(jaxpr: Jaxpr, name: str, platform: str, mesh: Any, constant
     builder.mesh = mesh
     builder.manual, builder.manual_axes, builder.spans_devices = mesh, frozenset(mesh.axis_names), False
     specialized = specialize_part(jaxpr, builder.platforms)
+    if platform == "cpu":
+        specialized = cut(specialized)
     builder.define(specialized, builder.unused("main"), name, "", "public", constants=constants)
     if builder.host_callbacks:
         raise NotImplementedError(f"{name}: a function of shards cannot call Python functions; call them outside it")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core import Equation, Jaxpr, Params, Primitive, ShapedArray, Values, rewrite
@@ -21,7 +21,7 @@ from xlamini.core.program.equation_kind import derived
 from xlamini.core.program.form import Form, Platform
 from xlamini.core.program.form_call import form_p
 from xlamini.core.program.jaxpr_check import check_jaxpr
-from xlamini.core.program.rewriting import rewritten_params
+from xlamini.core.program.rewriting import with_jaxprs
 from xlamini.core.tracing.tracer import build
 
 Operation = tuple[Primitive, tuple, tuple]
@@ -57,7 +57,7 @@ def _specialized(eqn: Equation, key: Key, within: Operation | None) -> Equation:
         return eqn
     if not primitive.is_pure:  # others have no jaxprs
         inner = specialize if within is None else functools.partial(_in_forms, within=within)
-        eqn = _with_jaxprs(eqn, lambda jaxpr: inner(jaxpr, key[1]))
+        eqn = with_jaxprs(eqn, lambda jaxpr: inner(jaxpr, key[1]))
     if type(primitive).form is Primitive.form or (within is not None and within == _operation(eqn)):
         return eqn
     forms = _forms(eqn, key)
@@ -65,14 +65,6 @@ def _specialized(eqn: Equation, key: Key, within: Operation | None) -> Equation:
         return eqn
     params = {"of": eqn, **forms}
     return Equation(form_p, eqn.invars, eqn.outvars, params, eqn.effects, eqn.provenance, eqn.id)
-
-
-def _with_jaxprs(eqn: Equation, fun: Callable[[Jaxpr], Jaxpr]) -> Equation:
-    """The equation with `fun` applied to the jaxprs among its params; itself if none changes."""
-    params = rewritten_params(eqn, fun)
-    if params == eqn.params:
-        return eqn
-    return Equation(eqn.primitive, eqn.invars, eqn.outvars, params, eqn.effects, eqn.provenance, eqn.id, eqn.kind)
 
 
 def _forms(eqn: Equation, key: Key) -> Params | None:

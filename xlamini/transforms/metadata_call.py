@@ -79,7 +79,7 @@ class XlaMetadataCall(Call):
 
     name = "xla_metadata_call"
 
-    def lower(self, ctx: Any, *operands: Any, jaxpr: Jaxpr, xla_metadata: Attributes) -> Any:
+    def lower(self, ctx: Any, *operands: Any, jaxpr: Jaxpr, xla_metadata: Attributes, **_: Any) -> Any:
         results = ctx.call(jaxpr, operands, jaxpr.name)
         if results:
             ctx.add_frontend_attributes(results[0], xla_metadata)

@@ -69,7 +69,7 @@ class Composite(Call):
         return self.run(params)(batched, operands), out_dims
 
     def lower(
-        self, ctx: Any, *operands: Any, jaxpr: Jaxpr, name: str, version: int, attributes: Attributes
+        self, ctx: Any, *operands: Any, jaxpr: Jaxpr, name: str, version: int, attributes: Attributes, **_: Any
     ) -> Any:
         written = ", ".join(f"{json.dumps(key)} = {_in_mlir(ctx, value)}" for key, value in attributes)
         return ctx.many(

@@ -8,6 +8,9 @@ from xlamini.core.program.avals import Params, ShapedArray
 from xlamini.core.program.jaxpr import Equation, Jaxpr
 from xlamini.core.program.primitive import Cost, Primitive
 
+NOINLINE = "noinline"
+"""The param of calls, also of forms, that XLA's CPU compiler must not inline."""
+
 
 class FormCall(Primitive):
     """A call of the program by which a platform computes the equation `of`."""
@@ -33,7 +36,7 @@ class FormCall(Primitive):
     def shown_params(self, params: Params) -> Params:
         names = params["platforms"]
         shown = {"jaxpr": params["jaxprs"][0]} if len(names) == 1 else dict(zip(names, params["jaxprs"], strict=True))
-        return {"of": params["of"].primitive, **shown}
+        return {"of": params["of"].primitive, **{name: True for name in params if name == NOINLINE}, **shown}
 
 
 form_p = FormCall()

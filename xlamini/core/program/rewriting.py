@@ -66,6 +66,14 @@ def rewritten_params(eqn: Equation, fun: Callable[[Jaxpr], Jaxpr]) -> Params:
         return {name: of(value) if isinstance(value, _WITH_JAXPRS) else value for name, value in eqn.params.items()}
 
 
+def with_jaxprs(eqn: Equation, fun: Callable[[Jaxpr], Jaxpr]) -> Equation:
+    """The equation with `fun` applied to the jaxprs among its params; itself if none changes."""
+    params = rewritten_params(eqn, fun)
+    if params == eqn.params:
+        return eqn
+    return Equation(eqn.primitive, eqn.invars, eqn.outvars, params, eqn.effects, eqn.provenance, eqn.id, eqn.kind)
+
+
 def check_result(result: Any) -> None:
     """Check every jaxpr in the result of a rewrite."""
     for jaxpr in _jaxprs(result):

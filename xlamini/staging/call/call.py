@@ -37,8 +37,8 @@ class Call(CallLike, HigherOrder):
         batched, out_dims = batch(jaxpr, axis, tuple(dims))
         return self.bind(*operands, jaxpr=batched, **params), out_dims
 
-    def lower(self, ctx: Any, *operands: Any, jaxpr: Jaxpr, name: str, noinline: bool = False, **params: Any) -> Any:
-        return ctx.call(jaxpr, operands, name, noinline)
+    def lower(self, ctx: Any, *operands: Any, jaxpr: Jaxpr, name: str, **params: Any) -> Any:
+        return ctx.call(jaxpr, operands, name)
 
     def checked(self, errors: frozenset[str], operands: Values, *, jaxpr: Jaxpr, **params: Any) -> Any:
         from xlamini.staging.call.check import checked_call  # for those who check only

@@ -1,7 +1,7 @@
 """The table of contents of the compiler: the passes from a traced program to the one that StableHLO is written of.
 
     FRONT = expand, unreduced, physical, dce       the program that is counted, planned, and looked up on disk
-    BACK  = outline, specialize                    the program for one platform, or for several
+    BACK  = outline, specialize, cut               the program for one platform, or for several
 
 Each pass maps a jaxpr to a jaxpr, and is memoised on it; under `enable_checks` each result is checked, and `inspect`
 shows each. Whoever needs the program as it is compiled asks here: a call, `lower`, an export, the cost, the memory
@@ -10,7 +10,7 @@ plan, the disk cache.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xlamini.core import Jaxpr, ShapedArray, Values, close_over, float0, rewrite
 from xlamini.core.program.form import Platform
@@ -22,11 +22,15 @@ from xlamini.interpreters.dce import dce
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.expand import expand
 from xlamini.interpreters.physical import physical
+from xlamini.lowering.fusion_cuts import cut
 from xlamini.lowering.specialize import specialize
 from xlamini.primitives.placement.sharding_constraint import moved_to
 from xlamini.runtime import key_words
 from xlamini.staging.compile.outlining import Outline, outlined
 from xlamini.staging.trace.tracing import Trace
+
+if TYPE_CHECKING:
+    from xlamini.interpreters.outline.chunks import Chunks
 
 
 class PipelineOptions(NamedTuple):
@@ -43,11 +47,17 @@ class PipelineOptions(NamedTuple):
 
 
 class PipelineStage(NamedTuple):
-    """A program between two passes: which inputs it still has, and how it was outlined."""
+    """A program between two passes: which inputs it still has, how it was outlined, and what each pass gave."""
 
     jaxpr: Jaxpr
     used_inputs: Sequence[bool] = ()
     outline: Outline | None = None
+    passed: tuple[tuple[str, Jaxpr], ...] = ()
+
+    @property
+    def segments(self) -> Chunks | None:
+        """The segments, if each is an executable of its own."""
+        return self.outline and self.outline.segments
 
 
 class Pass(NamedTuple):
@@ -73,6 +83,7 @@ def back(stage: PipelineStage, options: PipelineOptions) -> PipelineStage:
 def _through(passes: Sequence[Pass], stage: PipelineStage, options: PipelineOptions) -> PipelineStage:
     for each in passes:
         stage = each.run(stage, options)
+        stage = stage._replace(passed=(*stage.passed, (each.name, stage.jaxpr)))
     return stage
 
 
@@ -129,13 +140,21 @@ def _outline(stage: PipelineStage, options: PipelineOptions) -> PipelineStage:
 
 
 def _specialize(stage: PipelineStage, options: PipelineOptions) -> PipelineStage:
-    if stage.outline is not None and stage.outline.segments is not None:
+    if stage.segments is not None:
         return stage  # each segment is a program of its own
     return stage._replace(jaxpr=specialize(stage.jaxpr, options.platforms))
 
 
+def _cut(stage: PipelineStage, options: PipelineOptions) -> PipelineStage:
+    """The program with the fusion cuts of the CPU; other platforms ignore them."""
+    has_forms = stage.outline is None or stage.jaxpr is not stage.outline.jaxpr
+    if not has_forms or "cpu" not in [platform.name for platform in options.platforms]:
+        return stage
+    return stage._replace(jaxpr=cut(stage.jaxpr))
+
+
 FRONT = (Pass("expand", _expand), Pass("unreduced", _unreduced), Pass("physical", _physical), Pass("dce", _dce))
-BACK = (Pass("outline", _outline), Pass("specialize", _specialize))
+BACK = (Pass("outline", _outline), Pass("specialize", _specialize), Pass("cut", _cut))
 
 
 # --- single passes, for programs that are not lowered as a whole

@@ -43,7 +43,7 @@ class CustomPartitioning(HigherOrder):
     def batch(self, axis: Axis, operands: Values, dims: Dims, *, partitioning: Partitioning, **params: Any) -> NoReturn:
         raise NotImplementedError(_NO_BATCH.format(name=partitioning.name))
 
-    def lower(self, ctx: Any, *operands: Any, jaxpr: Jaxpr, partitioning: Partitioning) -> Any:
+    def lower(self, ctx: Any, *operands: Any, jaxpr: Jaxpr, partitioning: Partitioning, **_: Any) -> Any:
         module = ctx.module
         if not module.spans_devices or module.manual is not None:
             return ctx.call(jaxpr, operands, partitioning.name)

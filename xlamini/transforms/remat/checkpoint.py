@@ -206,7 +206,7 @@ class Checkpoint(Call):
         return super().transpose(cts, *operands, **_with(params, guards))
 
     def lower(
-        self, ctx: Any, *operands: Any, jaxpr: Jaxpr, prevent_cse: bool | Mask, differentiated: bool, policy: Any
+        self, ctx: Any, *operands: Any, jaxpr: Jaxpr, prevent_cse: bool | Mask, differentiated: bool, **_: Any
     ) -> Any:
         guards = _each({"prevent_cse": differentiated and prevent_cse}, operands)
         guarded = chosen(operands, guards)
