@@ -1,7 +1,7 @@
 """Calls of deep programs run in segments: how programs are cut, that the numbers stay, donation, callbacks, caches."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -9,10 +9,12 @@ import pytest
 import xlamini
 import xlamini.numpy as jnp
 from tests.interpreters.test_outlining import WIDTH, X, assert_close, layer, model, params
+from xlamini.core import Equation, Jaxpr
 from xlamini.core.errors import DeletedArrayError
-from xlamini.interpreters.outline import chunks
-from xlamini.runtime.execution.chunked_program import SegmentedExecutable
+from xlamini.interpreters.outline.segments import chunk
+from xlamini.runtime.execution.segmented_program import SegmentedExecutable
 from xlamini.staging.call.call import jit_p
+from xlamini.staging.compile.segments import calls
 
 DEPTH = 12
 
@@ -48,11 +50,34 @@ def _doubled(x: Any) -> Any:
     return x * 2
 
 
-def cut(program: Any, *args: Any) -> Any:
+class Segment(NamedTuple):
+    """A segment, with the numbers of its operands, and of the values that are dead after it."""
+
+    jaxpr: Jaxpr
+    operands: list[int]
+    dead: list[int]
+
+
+class Cut(NamedTuple):
+    in_order: list[Segment]
+    outputs: list[int]
+
+
+def call(jaxpr: Jaxpr, operands: Any, results: Any, first: Equation) -> Equation:
+    return Equation(jit_p, operands, results, {"jaxpr": jaxpr}, jaxpr.effects, first.provenance, first.id)
+
+
+def cut(program: Any, *args: Any) -> Cut:
     """The segments of a program in which two calls of `_doubled` are one."""
     jaxpr = xlamini.make_jaxpr(program)(*args).jaxpr
     bodies = {eqn.params["jaxpr"]: 2 for eqn in jaxpr.eqns if eqn.primitive is jit_p}
-    return chunks.cut(jaxpr, bodies)
+    found = chunk(jaxpr, bodies, call)
+    values = [*found.invars, *(v for eqn in found.eqns for v in eqn.outvars)]
+    segments = [
+        Segment(eqn.params["jaxpr"], list(map(values.index, eqn.invars)), list(map(values.index, dead)))
+        for eqn, dead in calls(found)
+    ]
+    return Cut(segments, list(map(values.index, found.outvars)))
 
 
 def test_a_program_is_cut_between_rows_of_calls() -> None:

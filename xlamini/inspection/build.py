@@ -118,11 +118,11 @@ class Inspection:
     def _add_programs(self, recorder: Recorder, program: CompileRequest) -> int:
         """Add the stages that are jaxprs; the number of the last one, which is lowered."""
         name, platform = self.traced.fun_name, program.device.platform
-        self._add_rewrites(recorder, program.pruned, program.outline.jaxpr)
+        self._add_rewrites(recorder, program.pruned, program.back.passed["outline"])
         number = self.stages.add_traced(program.pruned)
-        for each, jaxpr in program.back.passed:
-            if title := PASSES.get(each):
-                number = self.stages.add(jaxpr, f"{name}: {title.format(platform)}", of=number, rewrite=each)
+        for each, title in PASSES.items():
+            jaxpr = program.back.passed[each]
+            number = self.stages.add(jaxpr, f"{name}: {title.format(platform)}", of=number, rewrite=each)
         self.content.setdefault("final", number)
         return number
 

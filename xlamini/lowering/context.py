@@ -231,9 +231,12 @@ class Context:
         """
         if any_ordered(jaxpr.effects) or is_too_deep(jaxpr):
             return self.body(jaxpr, operands, name)
+        return self._called(jaxpr, operands, self.function(jaxpr, name), noinline)
+
+    def _called(self, jaxpr: Jaxpr, operands: Sequence[Value], symbol: ir.Attribute, noinline: bool) -> list[Value]:
         types = [self.mlir.type(a) for a in jaxpr.out_avals]
         attributes = _NOINLINE if noinline or self.is_noinline() else {}
-        return self.many("func.call", operands, types, callee=self.function(jaxpr, name), **attributes)
+        return self.many("func.call", operands, types, callee=symbol, **attributes)
 
     def is_noinline(self) -> bool:
         """Whether XLA must not inline the current equation's call (fusion_cuts.py); other platforms inline it."""
@@ -247,11 +250,9 @@ class Context:
         """
         if not self.takes_calls:
             return self.run(jaxpr, operands)
-        types = [self.mlir.type(a) for a in jaxpr.out_avals]
-        attributes = _NOINLINE if noinline or self.is_noinline() else {}
         symbol = self.module.part(jaxpr, name, self.eqn)
         tape, self.tape = self.tape, None
-        results = self.many("func.call", operands, types, callee=symbol, **attributes)
+        results = self._called(jaxpr, operands, symbol, noinline)
         self.tape = tape
         if tape is not None:
             tape.operation(FunctionCall(jaxpr, (), name, noinline), operands, results)

@@ -81,9 +81,9 @@ class CompileRequest:
         self.flags, self.uses_disk_cache = trace_flags(), programs_are_kept() and orders is None
         self._back: pipeline.PipelineStage | None = None
         self._module: tuple[Any, list[Any], list[Any]] | None = None
-        self.segments = self.outline.segments if self._options.in_segments and not self.pruned.effects else None
-        """Its segments, if each is compiled by itself; others do not run the back end to answer this."""
-        if self.segments is not None:
+        self.in_segments = self._options.in_segments and not self.pruned.effects and self.back.in_segments
+        """Whether each segment is compiled by itself; others do not run the back end to answer this."""
+        if self.in_segments:
             return  # each is lowered by itself
         if not self.uses_disk_cache or programs_are_keyed_by_module():
             self.lower()  # now, so that an error of a lowering rule is raised here

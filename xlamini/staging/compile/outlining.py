@@ -8,6 +8,7 @@ matrix products, are outlined.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from xlamini.core import REMATERIALIZABLE, Atom, Equation, Jaxpr, Params, Var, subjaxprs
@@ -20,8 +21,8 @@ from xlamini.staging.call.call import jit_p
 
 if TYPE_CHECKING:
     from xlamini.interpreters.outline.boundary import Boundary
-    from xlamini.interpreters.outline.chunks import Chunks
     from xlamini.interpreters.outline.outline import Outlined
+    from xlamini.interpreters.outline.segments import Lengths
 
 MIN_EQUATIONS = 600
 """Shorter programs are not outlined: they compile fast anyway."""
@@ -48,8 +49,8 @@ class Outline(NamedTuple):
 
     jaxpr: Jaxpr
     report: str
-    segments: Chunks | None = None
-    """Its segments, if each is an executable of its own."""
+    lengths: Lengths | None = None
+    """For each block, how many calls in a row are a segment at least, if each is an executable of its own."""
 
 
 def outlined(jaxpr: Jaxpr, platform: str, wanted: bool, in_segments: bool) -> Outline:
@@ -59,7 +60,6 @@ def outlined(jaxpr: Jaxpr, platform: str, wanted: bool, in_segments: bool) -> Ou
         return Outline(jaxpr, f"not outlined: {reason}")
     # Imported here because most processes only run short programs.
     from xlamini.interpreters.inline import inline_calls
-    from xlamini.interpreters.outline.chunks import cut
     from xlamini.interpreters.outline.divisors import with_own_divisors
     from xlamini.interpreters.outline.outline import outline, repeated_blocks
 
@@ -73,7 +73,14 @@ def outlined(jaxpr: Jaxpr, platform: str, wanted: bool, in_segments: bool) -> Ou
     before, after = len(flat.eqns), len(result.eqns) + sum(len(f.body.eqns) for f in functions)
     report = "\n".join([f"outlined: {before} equations became {after}", *map(_describe, functions)])
     bodies = [f.body for f in functions]
-    return Outline(result, report, cut(result, dict(zip(bodies, lengths, strict=True))) if apart else None)
+    return Outline(result, report, dict(zip(bodies, lengths, strict=True)) if apart else None)
+
+
+def chunked(jaxpr: Jaxpr, lengths: Lengths) -> Jaxpr:
+    """An outlined program as calls of its segments."""
+    from xlamini.interpreters.outline.segments import chunk  # for deep programs only
+
+    return chunk(jaxpr, lengths, _call)
 
 
 def _with_own_outputs(jaxpr: Jaxpr) -> Jaxpr:
@@ -149,7 +156,7 @@ def _is_kernel(eqn: Equation) -> bool:
     return cost.flops >= _CONTRACTION * max(sum(v.aval.size for v in eqn.outvars), 1)
 
 
-def _call(body: Jaxpr, operands: list[Atom], results: list[Var], first: Equation) -> Equation:
+def _call(body: Jaxpr, operands: Sequence[Atom], results: Sequence[Var], first: Equation) -> Equation:
     params: Params = {"jaxpr": body, "name": body.name, "noinline": True}
     return Equation(jit_p, operands, results, params, body.effects, first.provenance, first.id)
 

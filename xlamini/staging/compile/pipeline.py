@@ -1,16 +1,17 @@
 """The table of contents of the compiler: the passes from a traced program to the one that StableHLO is written of.
 
     FRONT = expand, unreduced, physical, dce       the program that is counted, planned, and looked up on disk
-    BACK  = outline, specialize, cut               the program for one platform, or for several
+    BACK  = outline, chunk, specialize, cut        the program for one platform, or for several
 
-Each pass maps a jaxpr to a jaxpr, and is memoised on it; under `enable_checks` each result is checked, and `inspect`
-shows each. Whoever needs the program as it is compiled asks here: a call, `lower`, an export, the cost, the memory
-plan, the disk cache.
+Each pass maps a jaxpr to a jaxpr; under `enable_checks` each result is checked, and `inspect` shows each. A deep
+program that `chunk` made into calls of segments ends there: each segment is a program of its own, and goes its own way.
+Whoever needs the program as it is compiled asks here: a call, `lower`, an export, the cost, the memory plan, the disk
+cache.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from xlamini.core import Jaxpr, ShapedArray, Values, close_over, float0, rewrite
 from xlamini.core.program.form import Platform
@@ -26,11 +27,8 @@ from xlamini.lowering.fusion_cuts import cut
 from xlamini.lowering.specialize import specialize
 from xlamini.primitives.placement.sharding_constraint import moved_to
 from xlamini.runtime import key_words
-from xlamini.staging.compile.outlining import Outline, outlined
+from xlamini.staging.compile.outlining import Outline, chunked, outlined
 from xlamini.staging.trace.tracing import Trace
-
-if TYPE_CHECKING:
-    from xlamini.interpreters.outline.chunks import Chunks
 
 
 class PipelineOptions(NamedTuple):
@@ -52,21 +50,16 @@ class PipelineStage(NamedTuple):
     jaxpr: Jaxpr
     used_inputs: Sequence[bool] = ()
     outline: Outline | None = None
-    passed: tuple[tuple[str, Jaxpr], ...] = ()
+    passed: Mapping[str, Jaxpr] = {}
 
     @property
-    def segments(self) -> Chunks | None:
-        """The segments, if each is an executable of its own."""
-        return self.outline and self.outline.segments
+    def in_segments(self) -> bool:
+        """Whether each equation is the call of a segment, which is compiled as a program of its own."""
+        return self.outline is not None and self.outline.lengths is not None
 
 
-class Pass(NamedTuple):
-    """A pass, by its name."""
-
-    name: str
-    run: Callable[[PipelineStage, PipelineOptions], PipelineStage]
-
-
+Passes = Mapping[str, Callable[[PipelineStage, PipelineOptions], PipelineStage]]
+"""Passes by their names, in their order."""
 _PLAIN = PipelineOptions()
 
 
@@ -80,10 +73,10 @@ def back(stage: PipelineStage, options: PipelineOptions) -> PipelineStage:
     return _through(BACK, stage, options)
 
 
-def _through(passes: Sequence[Pass], stage: PipelineStage, options: PipelineOptions) -> PipelineStage:
-    for each in passes:
-        stage = each.run(stage, options)
-        stage = stage._replace(passed=(*stage.passed, (each.name, stage.jaxpr)))
+def _through(passes: Passes, stage: PipelineStage, options: PipelineOptions) -> PipelineStage:
+    for name, run in passes.items():
+        stage = run(stage, options)
+        stage = stage._replace(passed={**stage.passed, name: stage.jaxpr})
     return stage
 
 
@@ -139,22 +132,27 @@ def _outline(stage: PipelineStage, options: PipelineOptions) -> PipelineStage:
     return stage._replace(jaxpr=found.jaxpr, outline=found)
 
 
+def _chunk(stage: PipelineStage, options: PipelineOptions) -> PipelineStage:
+    lengths = stage.outline and stage.outline.lengths
+    return stage._replace(jaxpr=chunked(stage.jaxpr, lengths)) if lengths else stage
+
+
 def _specialize(stage: PipelineStage, options: PipelineOptions) -> PipelineStage:
-    if stage.segments is not None:
-        return stage  # each segment is a program of its own
+    if stage.in_segments:
+        return stage
     return stage._replace(jaxpr=specialize(stage.jaxpr, options.platforms))
 
 
 def _cut(stage: PipelineStage, options: PipelineOptions) -> PipelineStage:
     """The program with the fusion cuts of the CPU; other platforms ignore them."""
-    has_forms = stage.outline is None or stage.jaxpr is not stage.outline.jaxpr
+    has_forms = stage.jaxpr is not stage.passed["chunk"]
     if not has_forms or "cpu" not in [platform.name for platform in options.platforms]:
         return stage
     return stage._replace(jaxpr=cut(stage.jaxpr))
 
 
-FRONT = (Pass("expand", _expand), Pass("unreduced", _unreduced), Pass("physical", _physical), Pass("dce", _dce))
-BACK = (Pass("outline", _outline), Pass("specialize", _specialize), Pass("cut", _cut))
+FRONT: Passes = {"expand": _expand, "unreduced": _unreduced, "physical": _physical, "dce": _dce}
+BACK: Passes = {"outline": _outline, "chunk": _chunk, "specialize": _specialize, "cut": _cut}
 
 
 # --- single passes, for programs that are not lowered as a whole

@@ -72,9 +72,9 @@ def _for_cpu(lowered: CompileRequest) -> dict[str, Any]:
 
 
 def _executable(lowered: CompileRequest, options: Options) -> Any:
-    if lowered.segments is None:
+    if not lowered.in_segments:
         return _executable_of(lowered, options)
-    from xlamini.staging.compile.chunked_program import compile_segments  # for deep programs only
+    from xlamini.staging.compile.segments import compile_segments  # for deep programs only
 
     return compile_segments(lowered, lambda segment: _executable_of(segment, options))
 

@@ -19,10 +19,10 @@ from xlamini.runtime.files.disk_entry import Damaged, read_header
 from xlamini.runtime.files.disk_key import SKETCH, Key
 from xlamini.runtime.files.file_format import open_regular
 from xlamini.staging.aot.jit_type import Wrapped
-from xlamini.staging.compile.chunked_program import lowered_segments
 from xlamini.staging.compile.compile_cache import about, key_of
 from xlamini.staging.compile.compile_request import CompileRequest, Options
 from xlamini.staging.compile.program import with_flags
+from xlamini.staging.compile.segments import lowered_segments
 from xlamini.staging.run.jit.jit_api import jit
 from xlamini.staging.trace.arguments import check_callable
 
@@ -120,7 +120,7 @@ def explain(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
     program = lowered._program
     options = with_flags(program, lowered._ahead.options)
     called = _as_called(program)
-    if called.segments is not None:
+    if called.in_segments:
         return _explain_segments(called, options)
     known = key_of(program, options)
     if known is None:

@@ -1,14 +1,15 @@
 """The segments of an outlined program: several calls of a block in a row, or what lies between such rows.
 
-A program that runs segment by segment needs an executable for each kind of block, however deep it is. Values have
-numbers: the program's inputs come first, then the results of each segment.
+    chunk(jaxpr, lengths, call)  ->  jaxpr whose equations are calls, one for each segment
+
+A program that runs segment by segment needs an executable for each kind of block, however deep it is.
 """
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 from xlamini.core import Equation, Jaxpr, Var
 
@@ -16,41 +17,25 @@ Lengths = Mapping[Jaxpr, int]
 """For the function of each block, how many calls in a row are a segment, at least."""
 
 
-class Segment(NamedTuple):
-    """A part of a program: what it computes, and the numbers of its operands and of the values that are dead after it.
+Call = Callable[[Jaxpr, Sequence[Var], Sequence[Var], Equation], Equation]
+"""Makes the call of a function, with its operands and results; the equation is the first in the function."""
+
+
+def chunk(jaxpr: Jaxpr, lengths: Lengths, call: Call) -> Jaxpr:
+    """The program as calls of its segments; its outputs must be results of its equations, and different ones.
 
     Segments that compute the same have one jaxpr.
     """
-
-    jaxpr: Jaxpr
-    operands: list[int]
-    dead: list[int]
-
-
-class Chunks(NamedTuple):
-    """A program as segments, which run in this order, and the numbers of its outputs."""
-
-    in_order: list[Segment]
-    outputs: list[int]
-
-
-def cut(jaxpr: Jaxpr, lengths: Lengths) -> Chunks:
-    """The segments of a program, whose outputs must be results of its equations, and different ones."""
     pieces = [_Piece(eqns, lengths) for eqns in _pieces(jaxpr.eqns, lengths)]
-    last = {v: i for i, piece in enumerate(pieces) for v in piece.operands}
-    last |= {v: len(pieces) for v in jaxpr.outvars if type(v) is Var}
-    read = _results_read(pieces, last)
-    numbers = {v: i for i, v in enumerate(jaxpr.invars)}
+    read = _results_read(pieces, {*jaxpr.outvars, *(v for piece in pieces for v in piece.operands)})
     jaxprs: dict[Any, Jaxpr] = {}
-    segments = []
-    for i, piece in enumerate(pieces):
+    eqns = []
+    for piece in pieces:
         results = [piece.made[j] for j in read[piece.structure]]
         if piece.structure not in jaxprs:
             jaxprs[piece.structure] = Jaxpr([], piece.operands, results, piece.eqns, jaxpr.name)
-        numbers |= {v: len(numbers) + j for j, v in enumerate(results)}
-        dead = [numbers[v] for v in (*piece.operands, *results) if last.get(v, i) == i]
-        segments.append(Segment(jaxprs[piece.structure], [numbers[v] for v in piece.operands], dead))
-    return Chunks(segments, [numbers[v] for v in jaxpr.outvars if type(v) is Var])
+        eqns.append(call(jaxprs[piece.structure], piece.operands, results, piece.eqns[0]))
+    return jaxpr.replace(eqns=eqns)
 
 
 class _Piece:
@@ -67,11 +52,11 @@ class _Piece:
         """What pieces that call the same blocks with the same values have in common; other equations are unique."""
 
 
-def _results_read(pieces: Sequence[_Piece], last: Mapping[Var, int]) -> dict[Any, list[int]]:
+def _results_read(pieces: Sequence[_Piece], needed: Set[Any]) -> dict[Any, list[int]]:
     """Which results each structure returns: those that are read of any piece that has it."""
     read: dict[Any, set[int]] = defaultdict(set)
     for piece in pieces:
-        read[piece.structure].update(j for j, v in enumerate(piece.made) if v in last)
+        read[piece.structure].update(j for j, v in enumerate(piece.made) if v in needed)
     return {structure: sorted(results) for structure, results in read.items()}
 
 

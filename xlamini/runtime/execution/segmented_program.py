@@ -18,7 +18,7 @@ from xlamini.runtime.execution.host_memory import memory_needed
 from xlamini.runtime.sharding import Sharding
 
 
-class ChunkStep(NamedTuple):
+class SegmentStep(NamedTuple):
     """An executable, the numbers of the values that it takes, and of those that are dead after it."""
 
     executable: Executable
@@ -30,7 +30,7 @@ class ChunkStep(NamedTuple):
 class SegmentedExecutable:
     """An executable that runs in steps, on one device."""
 
-    steps: Sequence[ChunkStep]
+    steps: Sequence[SegmentStep]
     outputs: Sequence[int]
     in_avals: Sequence[ShapedArray]
     in_shardings: Sequence[Sharding]
