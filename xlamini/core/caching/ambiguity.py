@@ -21,7 +21,10 @@ def is_ambiguous(x: Any) -> bool:
         return False
     if isinstance(x, _INEXACT):
         return bool(x != x or x == 0 or (isinstance(x, complex | np.complexfloating) and 0 in (x.real, x.imag)))
-    return any(map(is_ambiguous, x if kind is tuple else _parts(x)))
+    for part in x if kind is tuple else _parts(x):
+        if type(part) not in _PLAIN and is_ambiguous(part):
+            return True
+    return False
 
 
 def exact_key(x: Any) -> Hashable:

@@ -43,7 +43,7 @@ class ShapedArray:
     (True, True)
     """
 
-    __slots__ = ("dtype", "explicit_sharding", "memory_space", "nbytes", "shape", "size", "vma", "weak_type")
+    __slots__ = ("dtype", "explicit_sharding", "memory_space", "nbytes", "ndim", "shape", "size", "vma", "weak_type")
     _interned: ClassVar[dict[tuple, ShapedArray]] = {}
 
     shape: Shape
@@ -52,6 +52,7 @@ class ShapedArray:
     vma: frozenset[Any]
     explicit_sharding: AvalSharding | None
     memory_space: Space
+    ndim: int
     size: int
     nbytes: int
 
@@ -80,7 +81,7 @@ class ShapedArray:
         self = object.__new__(cls)
         self.shape = tuple(map(operator.index, shape))
         self.dtype = dtype if hasattr(dtype, "physical_shape") else np.dtype(dtype)
-        self.size = math.prod(self.shape)
+        self.ndim, self.size = len(self.shape), math.prod(self.shape)
         self.nbytes = self.size * self.dtype.itemsize
         self.weak_type, self.vma, self.explicit_sharding, self.memory_space = bool(weak_type), vma, split, memory_space
         self._check_size()
@@ -188,10 +189,6 @@ class ShapedArray:
             self.memory_space,
         )
 
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
     def update(self, **changes: Any) -> ShapedArray:
         """The aval with some fields changed; a change of shape drops the sharding, unless `explicit_sharding` is
         given.
@@ -269,6 +266,11 @@ def aval_of(x: Any) -> ShapedArray:
     return ShapedArray(np.shape(x), dtype, kind in SCALAR_TYPES and kind is not bool)
 
 
+space_of = operator.attrgetter("memory_space")
+split_of = operator.attrgetter("explicit_sharding")
+vma_of = operator.attrgetter("vma")
+
+
 def has_shape_and_dtype(x: Any) -> bool:
     """Whether a value describes an array: an array of any library, or a type such as ShapeDtypeStruct."""
     return hasattr(x, "shape") and hasattr(x, "dtype")
@@ -276,7 +278,7 @@ def has_shape_and_dtype(x: Any) -> bool:
 
 def as_sizes(given: int | Sequence[int]) -> Shape:
     """Sizes or dimensions as a tuple of ints, of length one for an integer. TypeError for anything but integers."""
-    listed: Any = given if is_several(given) else (given,)
+    listed: Any = given if type(given) is tuple or is_several(given) else (given,)
     return tuple(map(operator.index, listed))
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from xlamini.core.caching.ambiguity import is_ambiguous
 from xlamini.core.caching.memo import Memo, OwnedMemo
-from xlamini.core.program.avals import Avals, Params
+from xlamini.core.program.avals import Avals, Params, space_of, split_of, vma_of
 from xlamini.core.program.bindable import effects_of
 from xlamini.core.program.jaxpr import Equation, EquationKind, Jaxpr, Provenance, Var
-from xlamini.core.program.memory_space import DEVICE, in_memory
+from xlamini.core.program.memory_space import in_memory, is_elsewhere
 from xlamini.core.program.primitive import Cost
 from xlamini.core.sharding.forbidden import communicates
 from xlamini.core.sharding.manual_axes import named_axes, result_types
@@ -37,16 +37,16 @@ def new_kind(
     out = result_types(primitive, primitive.shape_rule(*avals, **params), avals, params)
     conflict = memory_conflict = None
     undone = False
-    if any(a.memory_space is not DEVICE for a in avals):
+    if any(map(is_elsewhere, map(space_of, avals))):
         out, memory_conflict = in_memory(primitive, out, avals, params)
-    if primitive.sharding.chooses or any(a.explicit_sharding is not None for a in avals):
+    if primitive.sharding.chooses or any(map(split_of, avals)):
         out, conflict = propagate_sharding(primitive, out, avals, params)
         undone = communicates(primitive, avals, out if primitive.multiple_results else [out])
     kind = EquationKind(out, effects_of(primitive, avals, params), conflict, memory_conflict)
     # A number goes with values that vary, but a variable of its type would have to be cast.
-    shareable = primitive.is_pure and not (conflict or memory_conflict or undone) and len({a.vma for a in avals}) < 2
+    shareable = primitive.is_pure and not (conflict or memory_conflict or undone) and len({*map(vma_of, avals)}) < 2
     if shareable and not kind.effects and not named_axes(primitive, params):
-        kind.shared = not any(map(is_ambiguous, params.values()))
+        kind.shared = not (params and is_ambiguous((*params.values(),)))
     return kinds.keep(tuple(key), kind) if kind.shared else kind
 
 

@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import enum
+import functools
+import operator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ class Space(enum.Enum):
 
 
 DEVICE, HOST = Space.Device, Space.Host
+is_elsewhere = functools.partial(operator.is_not, DEVICE)
 
 
 def space_of_kind(kind: str | None) -> Space:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core.errors import ShardingTypeError
-from xlamini.core.program.avals import NOWHERE, Avals, Params, ShapedArray
+from xlamini.core.program.avals import NOWHERE, Avals, Params, ShapedArray, vma_of
 from xlamini.core.program.jaxpr import Atom, Var
 from xlamini.core.program.named_axes import divergent_axes, manual_axis
 from xlamini.core.tracing.state import state
@@ -70,7 +70,7 @@ def result_types(primitive: Any, out: Any, avals: Avals, params: Params) -> Any:
     rules = primitive.sharding
     if primitive.higher_order or rules.chooses_axes:
         return out
-    vma = NOWHERE.union(*[a.vma for a in avals])
+    vma = NOWHERE.union(*map(vma_of, avals))
     if rules.varying is not None:
         vma = rules.varying(vma, params)
     return [a.varying(vma) for a in out] if primitive.multiple_results else out.varying(vma)

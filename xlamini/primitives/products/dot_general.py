@@ -175,7 +175,7 @@ class DotGeneral(Primitive):
         check_numbers("dot_general", lhs, rhs, dimension_numbers)
         lhs_free, rhs_free = free_dimensions(lhs.ndim, rhs.ndim, dimension_numbers)
         _, (lhs_batch, _) = dimension_numbers
-        shape = (*(lhs.shape[d] for d in (*lhs_batch, *lhs_free)), *(rhs.shape[d] for d in rhs_free))
+        shape = (*map(lhs.shape.__getitem__, (*lhs_batch, *lhs_free)), *map(rhs.shape.__getitem__, rhs_free))
         if isinstance(precision, Algorithm):
             recipe(precision, (lhs.dtype, rhs.dtype))  # raises if it is not for them
         dtype = preferred_element_type
@@ -275,8 +275,8 @@ def free_dimensions(lhs_rank: int, rhs_rank: int, numbers: DotDimensionNumbers) 
     """The dimensions of each operand that are neither contracted nor batch."""
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = numbers
     return (
-        tuple(d for d in range(lhs_rank) if d not in lhs_contract and d not in lhs_batch),
-        tuple(d for d in range(rhs_rank) if d not in rhs_contract and d not in rhs_batch),
+        tuple([d for d in range(lhs_rank) if d not in lhs_contract and d not in lhs_batch]),
+        tuple([d for d in range(rhs_rank) if d not in rhs_contract and d not in rhs_batch]),
     )
 
 
@@ -303,7 +303,7 @@ def check_numbers(name: str, lhs: ShapedArray, rhs: ShapedArray, numbers: DotDim
 
 def _check_dimensions(name: str, side: str, aval: ShapedArray, contract: Shape, batch: Shape) -> None:
     named = (*contract, *batch)
-    if any(not 0 <= d < aval.ndim for d in named):
+    if named and not 0 <= min(named) <= max(named) < aval.ndim:
         raise ShapeError(
             f"{name}: contracting {contract} and batch {batch} do not fit {side} of type {aval.str_long()}; "
             + (f"its dimensions are 0 to {aval.ndim - 1}" if aval.ndim else "it has no dimensions")
@@ -317,7 +317,7 @@ def _check_dimensions(name: str, side: str, aval: ShapedArray, contract: Shape, 
 
 def check_pairs(name: str, kind: str, lhs: ShapedArray, rhs: ShapedArray, left: Shape, right: Shape) -> None:
     """ShapeError, naming the function, where paired dimensions differ in size."""
-    left_sizes, right_sizes = [tuple(a.shape[d] for d in ds) for a, ds in ((lhs, left), (rhs, right))]
+    left_sizes, right_sizes = [tuple(map(a.shape.__getitem__, ds)) for a, ds in ((lhs, left), (rhs, right))]
     if left_sizes == right_sizes:
         return
     raise ShapeError(

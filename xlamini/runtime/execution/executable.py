@@ -12,7 +12,8 @@ from jaxlib import _jax
 
 from xlamini.core import ShapedArray
 from xlamini.core.flags.compile_flags import LEVELS
-from xlamini.core.program.memory_space import DEVICE
+from xlamini.core.program.avals import space_of
+from xlamini.core.program.memory_space import is_elsewhere
 from xlamini.runtime.arrays.layout import Order, orders_of, relaid, use
 from xlamini.runtime.arrays.to_device import ArrayImpl, device_put_value
 from xlamini.runtime.devices import nvidia
@@ -245,7 +246,7 @@ class CompiledModule:
         self.memory_needed: int | None = None
         self.serialized: bytes | None = None
         self.in_avals, self.out_avals = list(in_avals), list(out_avals)
-        if isinstance(place, MeshPlacement) or any(a.memory_space is not DEVICE for a in (*in_avals, *out_avals)):
+        if isinstance(place, MeshPlacement) or any(map(is_elsewhere, map(space_of, (*in_avals, *out_avals)))):
             self.in_shardings = input_shardings(place, self.in_avals)
             self.out_shardings = output_shardings(place, self.out_avals, loaded)
         else:

@@ -25,7 +25,7 @@ def form_on_cpu(platform: Platform, avals: Avals, out: ShapedArray, numbers: Num
     """The form of a product for which XLA has fast code; None for its own."""
     if any(batch != tuple(range(len(batch))) for batch in numbers[1]) and not platform.spans_devices:
         return partial(batches_first, numbers, out.dtype)
-    has_several = max(a.ndim for a in avals) > len(numbers[1][0]) + 2
+    has_several = max(avals[0].ndim, avals[1].ndim) > len(numbers[1][0]) + 2
     form = form_as_matrices(platform, avals, out, numbers) if has_several else None
     if form is not None or {a.dtype for a in (*avals, out)} == {np.dtype(np.float32)}:
         return form
