@@ -1,6 +1,7 @@
 """Test configuration: tiers, the compile cache of the tests, eight CPU devices, snapshots of texts."""
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -53,6 +54,15 @@ def _enable_cache() -> None:
     disk_cache.MOST_ENTRIES = PROGRAMS
     for name, value in zip(CACHE_FLAGS, (str(CACHE), "module", True), strict=True):
         xlamini.config.update(name, value)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """The millions of objects of the collected tests live to the end: the garbage collector need not visit them."""
+    gc.disable()
+    yield
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

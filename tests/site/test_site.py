@@ -8,6 +8,7 @@ import pytest
 
 from tests.inspection.browser.conftest import Driver, texts, wait
 
+pytestmark = pytest.mark.slow
 PAGES = """index start/install start/ten-minutes start/from-jax start/from-numpy start/from-pytorch coming-from-jax
     debugging parallel reference/index reference/flags reference/errors reference/api/xlamini/derivatives
     reference/api/xlamini.numpy reference/api/xlamini.scipy.special inside/contributing

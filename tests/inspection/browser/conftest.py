@@ -21,12 +21,6 @@ FLAGS = """--headless=new --no-sandbox --disable-gpu --disable-background-networ
 Driver = Any
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.slow)
-
-
 @cache
 def sample(name: str) -> dict[str, Any]:
     """A made-up report of `frontend/test/samples.mjs`."""

@@ -11,6 +11,7 @@ from tests.inspection.browser.conftest import texts
 from tests.inspection.browser.test_screens import SCREENS
 from tests.support import inspected_programs as programs
 
+pytestmark = pytest.mark.slow
 STEPS: dict[str, tuple[Callable[[], programs.Step], list[str]]] = {
     "mlp": (programs.mlp_step, ["here"]),
     "transformer": (programs.transformer_step, ["here", "tpu:v5e:2x2", "gpu:h200"]),

@@ -8,6 +8,7 @@ import pytest
 
 from tests.inspection.browser.conftest import sample, texts, wait
 
+pytestmark = pytest.mark.slow
 SCREENS = """summary source rewrites kernels roofline memory sharding targets compilations diff values
     neighbourhood""".split()
 REPORTS = ["mlp", "bare", "failed", "hostile"]

@@ -12,6 +12,7 @@ import pytest
 from tests.inspection.browser.conftest import press, sample, texts, wait
 from xlamini.inspection.page import framed, page
 
+pytestmark = pytest.mark.slow
 Open = Callable[..., Any]
 
 
