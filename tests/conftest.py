@@ -16,6 +16,8 @@ from xlamini.runtime.files import disk_cache
 
 CACHE = ROOT / ".cache" / "xlamini"
 CACHE_FLAGS = ("compilation_cache_dir", "compilation_cache_key", "raise_persistent_cache_errors")
+ONE_MODULE = "--xla_cpu_parallel_codegen_split_count=1"
+"""A flag of XLA's: LLVM compiles a small program in one piece in less CPU time than in many."""
 PROGRAMS = 100_000
 """The limit of entries in the cache of the tests; the full tier compiles about 20,000 programs."""
 
@@ -38,6 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not config.getoption("--all-rows"):
         xlamini.config.update("disable_most_optimizations", True)
         os.environ["XLAMINI_DISABLE_MOST_OPTIMIZATIONS"] = "1"  # for the processes that tests start
+        os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {ONE_MODULE}".strip()
     if config.getoption("--cold") or config.getoption("--all-rows"):
         xlamini.config.update("compilation_cache_dir", None)
     else:
