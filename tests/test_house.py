@@ -17,6 +17,7 @@ import pytest
 from tests.gpu.test_transformations_on_gpu import FILES, ON_THE_CPU_ONLY
 from tests.support import house_caches
 from tests.support.paths import ROOT
+from tests.support.planted_mistakes import MISTAKES
 from xlamini.commands import rules
 
 PACKAGE = sorted((ROOT / "xlamini").rglob("*.py"))
@@ -273,3 +274,10 @@ def test_trips_cross_few_files() -> None:
     crossed = {name: len(trip["files"]) for name, trip in json.loads(counted.stdout).items()}
     longer = {name: n for name, n in crossed.items() if n > FILES_CROSSED[name]}
     assert not longer, f"{longer} files, allowed: {FILES_CROSSED}; which: python -m tests.support.trips --files NAME"
+
+
+def test_every_mistake_can_be_planted() -> None:
+    texts = {file: (ROOT / "xlamini" / file).read_text() for file, *_ in MISTAKES.values()}
+    assert [name for name, it in MISTAKES.items() if texts[it.file].count(it.right) != 1] == []
+    paths = {path for it in MISTAKES.values() for path in it.tests.split()}
+    assert [path for path in paths if not (ROOT / "tests" / path).exists()] == []
