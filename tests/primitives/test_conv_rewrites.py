@@ -85,9 +85,9 @@ def volume(rng: np.random.Generator) -> Case:
 KINDS: dict[str, Callable[[np.random.Generator], Case]] = {
     "in_float32": narrow,
     "group_by_group": groups_of_images,
-    "places_as_features": dilated,
+    "polyphase": dilated,
     "as_row": vector,
-    "padded_before": growing,
+    "pad_first": growing,
     "depth_as_features": volume,
 }
 
@@ -122,4 +122,4 @@ def test_a_signal_that_is_cropped_at_its_start_and_extended_at_its_end(spy: Spy,
     windows = np.lib.stride_tricks.sliding_window_view(extended, 3, axis=2)[:, :, ::stride]
     expected = np.einsum("nitk,oik->not", windows, kernel)
     np.testing.assert_array_equal(convolve(jnp.asarray(x, dtype), jnp.asarray(kernel, dtype)), expected)
-    assert "cropped_before" in spy.used
+    assert "crop_first" in spy.used

@@ -58,13 +58,13 @@ def permuted(shape: Any, spec: Any) -> list[int]:
 def convolution_of(rng: Any, kind: str) -> tuple[Any, Any, Any]:
     """A convolution for which the formulation `kind` fits, by function and operands."""
     space = int(rng.integers(1, 4))
-    groups = int(rng.integers(2, 5)) if kind == "multiply_adds" else 1
+    groups = int(rng.integers(2, 5)) if kind == "direct" else 1
     given, outputs = (int(n) for n in rng.integers(1, 4, 2))
     kernel = rng.integers(1, 4, space)
     strides, base, holes = rng.integers(1, 4, space), np.ones(space, int), np.ones(space, int)
-    if kind == "multiply_adds":
+    if kind == "direct":
         base, holes = rng.integers(1, 3, space), rng.integers(1, 3, space)
-    if kind == "tile_products":
+    if kind == "patchify":
         strides = kernel + rng.integers(0, 2, space)
     if kind == "transposed_patchify":
         kernel[0] = 2
@@ -84,7 +84,7 @@ def _conv(window: Any, numbers: Any, groups: int, x: Any, weights: Any) -> Any:
     return lax.conv_general_dilated(x, weights, *window, numbers, groups)
 
 
-KINDS = {"multiply_adds": "joint_products", "tile_products": "", "transposed_patchify": ""}
+KINDS = {"direct": "joint_products", "patchify": "", "transposed_patchify": ""}
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(1, 12))])
@@ -108,7 +108,7 @@ def test_filters_of_few_features(spy: Spy, features: tuple[int, int]) -> None:
     rng, (given, outputs) = np.random.default_rng(0), features
     x = rng.standard_normal((2, given, 9, 8), np.float32)
     kernel = rng.standard_normal((outputs, given, 3, 5), np.float32)
-    compare(spy, {"multiply_adds"}, with_gradients(lambda x, k: lax.conv(x, k, (1, 2), "SAME")), x, kernel)
+    compare(spy, {"direct"}, with_gradients(lambda x, k: lax.conv(x, k, (1, 2), "SAME")), x, kernel)
 
 
 def test_groups_of_images_are_no_filter(spy: Spy) -> None:
@@ -120,7 +120,7 @@ def test_groups_of_images_are_no_filter(spy: Spy) -> None:
         x,
         kernel,
     )
-    assert "multiply_adds" not in spy.used
+    assert "direct" not in spy.used
 
 
 def test_gradient_of_a_pointwise_kernel(spy: Spy) -> None:
@@ -134,7 +134,7 @@ def test_gradient_of_a_pointwise_kernel(spy: Spy) -> None:
         return [*first(x, kernel), *last(x, jnp.transpose(kernel, (2, 3, 0, 1)))]
 
     x, kernel = rng.standard_normal((2, 6, 8, 6), np.float32), rng.standard_normal((6, 6, 1, 1), np.float32)
-    compare(spy, {"tile_products", "tile_gradient", "transposed_patchify"}, both, x, kernel)
+    compare(spy, {"patchify", "patchify_gradient", "transposed_patchify"}, both, x, kernel)
 
 
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(2, 20))])
@@ -152,7 +152,7 @@ def test_pools(spy: Spy, seed: int) -> None:
     def pool(x: Any) -> Any:
         return lax.reduce_window(x, np.float32(start), combine, window, strides, padding)
 
-    compare(spy, {"fold"} | ({"to_winners"} if seed % 3 < 2 else set()), with_gradients(pool), x)
+    compare(spy, {"separable_pool"} | ({"max_pool_gradient"} if seed % 3 < 2 else set()), with_gradients(pool), x)
 
 
 def test_integers_and_dilated_windows(spy: Spy) -> None:
@@ -162,7 +162,7 @@ def test_integers_and_dilated_windows(spy: Spy) -> None:
         largest = lax.reduce_window(x, np.int32(-(2**31)), lax.max, **window)
         return [lax.reduce_window(x, 0, lax.add, **window, **dilated), largest]
 
-    compare(spy, {"fold"}, pools, np.arange(30, dtype=np.int32).reshape(5, 6) * 7 % 11)
+    compare(spy, {"separable_pool"}, pools, np.arange(30, dtype=np.int32).reshape(5, 6) * 7 % 11)
 
 
 def test_infinite_weights_meet_the_padding(spy: Spy) -> None:
@@ -173,7 +173,7 @@ def test_infinite_weights_meet_the_padding(spy: Spy) -> None:
         return [lax.conv_general_dilated(x, weights, (1,), [(1, 0)], feature_group_count=2)]
 
     out = np.asarray(jax.jit(padded)(np.ones((1, 2, 3), np.float32), weights)[0])
-    assert "multiply_adds" in spy.used
+    assert "direct" in spy.used
     np.testing.assert_array_equal(out, [[[np.nan, np.inf, np.inf], [3.0, 5.0, 5.0]]])
 
 

@@ -273,21 +273,21 @@ conv_general_dilated_p = ConvGeneralDilated()
 
 _again = conv_general_dilated_p.bind
 _CHOICES = (
-    Choice(im2col.fits, partial(im2col.window_as_features, _again), if_finite=True),
-    Choice(toeplitz.fits, partial(toeplitz.runs_as_features, _again), if_finite=True),
-    Choice(patchify.fits, patchify.tile_products, noinline=True),
-    Choice(patchify_gradient.fits, patchify_gradient.tile_gradient, noinline=True),
+    Choice(im2col.fits, partial(im2col.im2col, _again), if_finite=True),
+    Choice(toeplitz.fits, partial(toeplitz.toeplitz, _again), if_finite=True),
+    Choice(patchify.fits, patchify.patchify, noinline=True),
+    Choice(patchify_gradient.fits, patchify_gradient.patchify_gradient, noinline=True),
     Choice(transposed_patchify.fits, transposed_patchify.transposed_patchify, noinline=True),
-    Choice(direct.fits, direct.multiply_adds, noinline=True),
-    Choice(matmul_col2im.fits, matmul_col2im.tap_sums, noinline=True, on_one_device=True),
+    Choice(direct.fits, direct.direct, noinline=True),
+    Choice(matmul_col2im.fits, matmul_col2im.matmul_col2im, noinline=True, on_one_device=True),
     Choice(joint_products.fits, joint_products.joint_products, noinline=True),
     Choice(narrow_floats.fits, partial(narrow_floats.in_float32, _again)),
     Choice(group_by_group.fits, partial(group_by_group.group_by_group, _again)),
-    Choice(polyphase.fits, partial(polyphase.places_as_features, _again)),
+    Choice(polyphase.fits, partial(polyphase.polyphase, _again)),
     Choice(float64_forms.is_vector, partial(float64_forms.as_row, _again)),
-    Choice(float64_forms.grows, partial(float64_forms.padded_before, _again)),
+    Choice(float64_forms.grows, partial(float64_forms.pad_first, _again)),
     Choice(depth_as_features.fits, partial(depth_as_features.depth_as_features, _again)),
-    Choice(cropped_signals.fits, partial(cropped_signals.cropped_before, _again)),
+    Choice(cropped_signals.fits, partial(cropped_signals.crop_first, _again)),
     Choice(needs_features_last, partial(with_features_last, _again)),
 )
 

@@ -63,7 +63,9 @@ class ReduceWindow(Primitive):
         self.combine, self.start, self.accepts = combine, start, accepts
         self.choices = (
             Choice(
-                separable_pool.fits, functools.partial(separable_pool.fold, combine=combine, start=start), noinline=True
+                separable_pool.fits,
+                functools.partial(separable_pool.separable_pool, combine=combine, start=start),
+                noinline=True,
             ),
         )
         super().__init__(name)

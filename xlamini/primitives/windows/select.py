@@ -190,7 +190,7 @@ class SelectAndScatterAdd(Primitive):
 select_and_gather_add_p = SelectAndGatherAdd()
 select_and_scatter_add_p = SelectAndScatterAdd()
 
-_CHOICES = (Choice(max_pool_gradient.fits, max_pool_gradient.to_winners, noinline=True),)
+_CHOICES = (Choice(max_pool_gradient.fits, max_pool_gradient.max_pool_gradient, noinline=True),)
 
 
 # --- helpers

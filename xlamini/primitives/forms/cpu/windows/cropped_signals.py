@@ -31,7 +31,7 @@ def fits(
     return -size < low < 0 < high
 
 
-def cropped_before(
+def crop_first(
     bind: Callable[..., Any],
     lhs: Any,
     rhs: Any,

@@ -50,7 +50,7 @@ def fits(
     return few and terms <= _MOST_TERMS and batch_group_count == 1 and is_plain(lhs, **params)
 
 
-def multiply_adds(
+def direct(
     lhs: Any,
     rhs: Any,
     *,

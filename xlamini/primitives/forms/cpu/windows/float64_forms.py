@@ -56,7 +56,7 @@ def grows(
     return any(max(n, k) > size for n, k, size in zip(results, window, given, strict=True))
 
 
-def padded_before(
+def pad_first(
     bind: Callable[..., Any],
     lhs: Any,
     rhs: Any,

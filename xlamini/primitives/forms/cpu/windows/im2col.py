@@ -48,7 +48,7 @@ def fits(lhs: ShapedArray, rhs: ShapedArray, **params: Any) -> bool:
     return plain and 4 * _RUNS[0] <= window[along] > results <= _MOST_RESULTS
 
 
-def window_as_features(bind: Callable[..., Any], lhs: Any, rhs: Any, **params: Any) -> Any:
+def im2col(bind: Callable[..., Any], lhs: Any, rhs: Any, **params: Any) -> Any:
     """The convolution; in the one that is computed, the dimension of the runs has size 1."""
     lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
     window = space_of(aval_of(rhs), rhs_spec)

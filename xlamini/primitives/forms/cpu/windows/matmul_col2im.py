@@ -89,7 +89,7 @@ def fits(
     return few and many and in_order and _is_cached(images, outputs * taps * places, limits.growth * lhs.size)
 
 
-def tap_sums(
+def matmul_col2im(
     lhs: Any, rhs: Any, *, dimension_numbers: ConvDimensionNumbers, precision: Any, **params: Any
 ) -> Any:
     """The convolution. Its shares have the shape (images, outputs, taps…, space…)."""

@@ -41,7 +41,7 @@ def fits(
     return few and source.dtype.name in PLAIN_FLOATS and x.dtype == source.dtype
 
 
-def to_winners(
+def max_pool_gradient(
     source: Any, x: Any, *, select_prim: Any, window_dimensions: Shape, window_strides: Shape, padding: Pads
 ) -> Any:
     """`source`, a cotangent for each window, added to the element that `select_prim` picks from the window."""

@@ -40,7 +40,7 @@ def fits(
     return apart and undilated and lhs.ndim > 2 and is_one_plain_group(lhs, **params)
 
 
-def tile_products(
+def patchify(
     lhs: Any,
     rhs: Any,
     *,

@@ -31,7 +31,7 @@ def fits(lhs: ShapedArray, rhs: ShapedArray, **params: Any) -> bool:
     return apart and image > 1 and unmoved and is_one_plain_group(lhs, **params)
 
 
-def tile_gradient(
+def patchify_gradient(
     lhs: Any,
     rhs: Any,
     *,

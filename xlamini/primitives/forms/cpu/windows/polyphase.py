@@ -41,7 +41,7 @@ def fits(
     return alone and (planar or solid) and batch_group_count == 1
 
 
-def places_as_features(
+def polyphase(
     bind: Callable[..., Any],
     lhs: Any,
     rhs: Any,

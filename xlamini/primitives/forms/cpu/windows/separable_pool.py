@@ -27,7 +27,7 @@ def fits(x: ShapedArray, *, window_dimensions: Shape, **_: Any) -> bool:
     return plain and sum(window_dimensions) - x.ndim <= _MOST_VIEWS
 
 
-def fold(x: Any, *, combine: Callable[[Any, Any], Any], start: Callable[[Any], Any], **params: Any) -> Any:
+def separable_pool(x: Any, *, combine: Callable[[Any, Any], Any], start: Callable[[Any], Any], **params: Any) -> Any:
     """The reduction of windows by `combine`; `start` makes what changes nothing from a dtype."""
     filler = literal(start(aval_of(x).dtype), aval_of(x).dtype)
     for dim in range(aval_of(x).ndim):

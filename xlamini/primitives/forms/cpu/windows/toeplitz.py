@@ -45,7 +45,7 @@ def fits(lhs: ShapedArray, rhs: ShapedArray, **params: Any) -> bool:
     return run >= _LEAST_FEATURES and whole and long and results >= run and rhs.size * run <= _MOST_WEIGHTS
 
 
-def runs_as_features(bind: Callable[..., Any], lhs: Any, rhs: Any, **params: Any) -> Any:
+def toeplitz(bind: Callable[..., Any], lhs: Any, rhs: Any, **params: Any) -> Any:
     """The convolution: as many runs are read as there are of results, and those of the kernel but one."""
     lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
     outputs, given, *window = (aval_of(rhs).shape[d] for d in rhs_spec)
