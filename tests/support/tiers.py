@@ -20,6 +20,7 @@ NAMED = "the command line names tests"
 
 def add_options(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="all tests, with rows and expressions in a sample of all ways")
+    parser.addoption("--beyond-quick", action="store_true", help="only the tests that the quick tier leaves out")
     parser.addoption("--all-rows", action="store_true", help="all rows and expressions in all ways, not a sample")
 
 
@@ -49,18 +50,23 @@ def tier_of(config: pytest.Config) -> str:
 
 def select(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect the tests that do not belong to the tier."""
-    tier = tier_of(config)
-    if tier == ALL:
-        return
-    left_out = {id(item) for item in items if _is_expression(item) and _chance(item.name) % EXPRESSIONS[tier]}
-    left_out |= {id(item) for item in _rows_left_out(items, tier)}
-    if tier == QUICK:
-        left_out |= {id(item) for item in items if _is_full(item)}
-        left_out |= {id(item) for tests in _by_function(items) for item in _parameters_left_out(tests)}
-    else:
-        left_out |= {id(item) for item in items if _chance(item.name) % _one_in_of_full(item)}
+    left_out = _left_out(items, tier_of(config))
+    if config.getoption("--beyond-quick"):
+        left_out |= {id(item) for item in items} - _left_out(items, QUICK)
     config.hook.pytest_deselected(items=[item for item in items if id(item) in left_out])
     items[:] = [item for item in items if id(item) not in left_out]
+
+
+def _left_out(items: list[pytest.Item], tier: str) -> set[int]:
+    """The ids of the tests outside of the tier."""
+    if tier == ALL:
+        return set()
+    left_out = {id(item) for item in items if _is_expression(item) and _chance(item.name) % EXPRESSIONS[tier]}
+    left_out |= {id(item) for item in _rows_left_out(items, tier)}
+    if tier == FULL:
+        return left_out | {id(item) for item in items if _chance(item.name) % _one_in_of_full(item)}
+    left_out |= {id(item) for item in items if _is_full(item)}
+    return left_out | {id(item) for tests in _by_function(items) for item in _parameters_left_out(tests)}
 
 
 _SAMPLED_BY_NAME = {"test_rows.py", "test_expressions.py"}
