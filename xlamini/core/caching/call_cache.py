@@ -19,6 +19,7 @@ from xlamini.core.flags.config import trace_context_key
 from xlamini.core.program.avals import Values
 from xlamini.core.program.jaxpr import Jaxpr, Literal
 from xlamini.core.pytree import tree_flatten, tree_unflatten
+from xlamini.core.tracing.compile_time import AtOnce
 from xlamini.core.tracing.own_operands import is_trial
 from xlamini.core.tracing.state import state
 from xlamini.core.tracing.tracer import Builder, Tracer, active
@@ -42,29 +43,37 @@ _UNSEEN: Any = object()
 calls = Memo("call: library functions", 4096)
 
 
-def inline_cached(fun: Callable[..., Any], args: Values, kwargs: Mapping[str, Any], builder: Any = None) -> Any:
-    """`fun(*args, **kwargs)`, by a copy of what the first such call has added, where that is possible.
-
-    A builder that decides by itself where a call belongs (`call`) passes itself for one of its own.
-    """
-    if builder is None:
-        builder = state.builder
-        if type(builder) is not Builder:  # within a derivative rule, or where what is known is evaluated
-            return fun(*args, **kwargs) if builder is None else builder.call(fun, args, kwargs)
+def inline_cached(fun: Callable[..., Any], args: Values, kwargs: Mapping[str, Any]) -> Any:
+    """`fun(*args, **kwargs)`, by a copy of what the first such call has added, where that is possible."""
+    builder: Any = state.builder
+    if type(builder) is not Builder:
+        if not isinstance(builder, AtOnce):  # nothing is traced, or a derivative rule runs
+            return fun(*args, **kwargs)
+        home = builder.home_of_call(args, kwargs)
+        if home is not builder:
+            with active(home):
+                return getattr(fun, EAGER, fun)(*args, **kwargs) if home is None else inline_cached(fun, args, kwargs)
     key, operands = [fun, trace_context_key(), state.axes], []
-    if not (_note(args, key, operands) and _note_named(kwargs, key, operands)):
-        return _without_literals(fun(*args, **kwargs))
-    call = tuple(key)
-    traced = calls.get(call, _UNSEEN)
+    is_noted = _note(args, key, operands) and _note_named(kwargs, key, operands)
+    traced = calls.get(tuple(key), _UNSEEN) if is_noted else None
     if traced is _UNSEEN:
-        traced = calls.keep(call, _traced(fun, args, kwargs, operands))
+        traced = calls.keep(tuple(key), _in_place(builder, _traced, fun, args, kwargs, operands))
     if traced is None:
-        return _without_literals(fun(*args, **kwargs))
+        return _without_literals(_in_place(builder, fun, *args, **kwargs))
     start = len(builder.equations)
-    outs = list(map(_visible, builder.inline(traced.jaxpr, operands, builder.provenance or builder.here())))
+    outs = list(map(_visible, builder.copied(traced.jaxpr, operands, builder.provenance or builder.here())))
     if hooks.call_copied is not None:
         hooks.call_copied(traced.jaxpr, builder.equations[start:])
     return outs[0] if traced.tree is None else tree_unflatten(traced.tree, outs)
+
+
+def _in_place(builder: Builder, fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """`fun(*args, **kwargs)` as part of the program, with what it computes of known values."""
+    before, builder.evaluates = builder.evaluates, False
+    try:
+        return fun(*args, **kwargs)
+    finally:
+        builder.evaluates = before
 
 
 def _without_literals(out: Any) -> Any:

@@ -74,7 +74,7 @@ class Memo:
         """Add an entry and return it; the oldest ones go while the limit is exceeded."""
         self.table[key] = value
         while (len(self.table) if self.weight is None else self._weight()) > self.limit:
-            _drop_oldest(self.table)
+            drop_oldest(self.table)
         return value
 
     def get_or_make(self, key: Any, make: Callable[[], V]) -> V:
@@ -121,7 +121,7 @@ class OwnedMemo:
             self._register(owner)
         value = table.setdefault(key, value)
         if limit is not None and len(table) > limit:
-            _drop_oldest(table)
+            drop_oldest(table)
         return value
 
     def newest(self, owner: Any, key: Any) -> Any:
@@ -216,7 +216,8 @@ def alive(objects: weakref.WeakSet[V] | dict[V, Any]) -> list[V]:
             return list(objects)
 
 
-def _drop_oldest(table: dict[Any, Any]) -> None:
+def drop_oldest(table: dict[Any, Any]) -> None:
+    """Drop the first entry of a table, if there is one."""
     with suppress(KeyError, RuntimeError, StopIteration):  # another thread has changed the table
         del table[next(iter(table))]
 

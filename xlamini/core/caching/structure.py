@@ -32,9 +32,16 @@ def executable_key(jaxpr: Jaxpr) -> Hashable:
     return _key(jaxpr, executable_key, _without_rules)
 
 
-def program_key(jaxpr: Jaxpr) -> Hashable:
-    """Like `structural_key`, but a program with a user's rules is like no other: what a rule does may have changed."""
-    return _key(jaxpr, program_key, _each_its_own)
+def key_of_trace(jaxpr: Jaxpr) -> Hashable:
+    """Like `structural_key`, but a program with a user's rules is like no other: what a rule does may have changed.
+
+    It is not kept, as a program is traced once.
+    """
+    return _new_key(jaxpr, _key_of_body, _each_its_own)
+
+
+def _key_of_body(jaxpr: Jaxpr) -> Hashable:
+    return _key(jaxpr, _key_of_body, _each_its_own)
 
 
 @once
@@ -43,6 +50,11 @@ def places(jaxpr: Jaxpr) -> list[Any]:
 
     Only while both live, as code is known by its id: to compare code objects takes long.
     """
+    return new_places(jaxpr)
+
+
+def new_places(jaxpr: Jaxpr) -> list[Any]:
+    """The same, not kept, for a program that is compared once."""
     found: list[Any] = [jaxpr.name]
     for eqn in jaxpr.eqns:
         found += _place(eqn.provenance)

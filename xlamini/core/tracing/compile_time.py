@@ -6,12 +6,11 @@ and passed to other libraries; the program takes it as a hidden argument.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from xlamini.core import hooks
-from xlamini.core.caching.call_cache import EAGER, inline_cached
 from xlamini.core.program.avals import Params, Values, aval_of, types_of_values
 from xlamini.core.program.bindable import effects_of
 from xlamini.core.program.hi_types import is_hi_value, is_mutable_value, lowered
@@ -100,32 +99,21 @@ class AtOnce(Builder):
 
     def inline(self, jaxpr: Jaxpr, operands: Values, provenance: Any = None) -> list[Any]:
         if not self.evaluates:
-            return Builder.inline(self, jaxpr, operands, provenance)
+            return self.copied(jaxpr, operands, provenance)
         every = [*jaxpr.consts, *operands]
         fixed = jaxpr.effects or (state.axes and any(map(_named_axes, jaxpr.eqns)))
         builder = self.home if fixed else self._around(every)
         if builder is self:
-            return Builder.inline(self, jaxpr, operands, provenance)
+            return self.copied(jaxpr, operands, provenance)
         with active(builder):
             return hooks.evaluate_jaxpr(close_over(jaxpr), every)
 
-    def call(self, fun: Callable[..., Any], args: Values, kwargs: Mapping[str, Any]) -> Any:
+    def home_of_call(self, args: Values, kwargs: Mapping[str, Any]) -> Builder | None:
+        """The builder for a call of a library function, with all that it computes; None to run it at once."""
         for x in args:  # a loop, as above
             if type(x) is Tracer and x.builder is self:
-                return self._whole(fun, args, kwargs)
-        builder = self._around(tree_leaves((args, kwargs)))
-        if builder is self:
-            return self._whole(fun, args, kwargs)
-        with active(builder):
-            return getattr(fun, EAGER, fun)(*args, **kwargs) if builder is None else inline_cached(fun, args, kwargs)
-
-    def _whole(self, fun: Callable[..., Any], args: Values, kwargs: Mapping[str, Any]) -> Any:
-        """A library function of traced values, as part of the program with all that it computes."""
-        before, self.evaluates = self.evaluates, False
-        try:
-            return inline_cached(fun, args, kwargs, self)
-        finally:
-            self.evaluates = before
+                return self
+        return self._around(tree_leaves((args, kwargs)))
 
 
 class Evaluation(AtOnce):

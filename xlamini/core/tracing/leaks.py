@@ -53,6 +53,9 @@ class WatchedBuilder(Builder):
     def replay(self, eqn: Equation, operands: Values) -> list[Tracer]:
         return self._watch(super().replay(eqn, operands))
 
+    def copied(self, *args: Any) -> list[Any]:
+        return self._watch(super().copied(*args))
+
     def inline(self, *args: Any) -> list[Any]:
         return self._watch(super().inline(*args))
 

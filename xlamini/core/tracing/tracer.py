@@ -7,7 +7,7 @@ Without an active builder, binding evaluates eagerly (`hooks.evaluate`).
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -165,11 +165,7 @@ class Builder:
         self.equations.append(new)
         return [Tracer(self, v, v.aval) for v in new.outvars]
 
-    def call(self, fun: Callable[..., Any], args: Values, kwargs: Mapping[str, Any]) -> Any:
-        """Call a library function in place."""
-        return fun(*args, **kwargs)
-
-    def inline(self, jaxpr: Jaxpr, operands: Values, provenance: Provenance | None = None) -> list[Any]:
+    def copied(self, jaxpr: Jaxpr, operands: Values, provenance: Provenance | None = None) -> list[Any]:
         """Add copies of a jaxpr's equations and return its outputs; `provenance` replaces that of the equations."""
         env: dict[Atom, Atom] = {}
         for v, x in zip(jaxpr.invars, operands, strict=True):
@@ -188,6 +184,9 @@ class Builder:
                 Equation(eqn.primitive, atoms, outvars, eqn.params, eqn.effects, place, len(equations), eqn.kind)
             )
         return [Tracer(self, env[a], a.aval) if type(a) is Var else a for a in jaxpr.outvars]
+
+    inline = copied
+    """The outputs of a jaxpr; a builder may run equations instead, or give them to another."""
 
     def atom(self, x: Any) -> Atom:
         """The variable or literal of a value in this builder."""

@@ -58,7 +58,7 @@ def placement(
     """
     if requested.device is not None:
         return Placement(_device(requested.device), True)
-    held = list(map(_held, operands))
+    held = [None if type(x) is ArrayImpl and not x._committed else _held(x) for x in operands]
     if requested.ins:
         asked = [*[None] * (len(held) - len(requested.ins)), *requested.ins]
         held = [own if sharding is None else sharding for own, sharding in zip(held, asked, strict=True)]

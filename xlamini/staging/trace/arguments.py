@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any, overload
 
 import numpy as np
@@ -143,6 +144,8 @@ def replaced(values: Values, positions: Sequence[int], new: Values) -> list[Any]
 
 def check_callable(what: str, fun: Any) -> None:
     """TypeError if the argument of a transformation is not callable, or is a generator, which returns no values."""
+    if type(fun) is FunctionType and not fun.__code__.co_flags & inspect.CO_GENERATOR:
+        return  # at once, as this runs for every call of a transformation
     if inspect.isgeneratorfunction(fun):
         raise TypeError(f"{what} takes a function, got the generator {fun.__name__}; return a list of values instead")
     if not callable(fun):

@@ -13,9 +13,9 @@ import weakref
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
-from xlamini.core import Avals, Jaxpr, OwnedMemo, Tracer
-from xlamini.core.caching.memo import Memo
-from xlamini.core.caching.structure import places, program_key, structural_key
+from xlamini.core import Avals, Jaxpr, Tracer
+from xlamini.core.caching.memo import Memo, drop_oldest, register
+from xlamini.core.caching.structure import key_of_trace, new_places, places, structural_key
 from xlamini.core.flags import config
 from xlamini.core.flags.jax_flags import check_tracer_leaks, debug_purity
 from xlamini.core.program.ref_cells import READ
@@ -33,9 +33,9 @@ def equal_trace(jaxpr: Jaxpr) -> Jaxpr:
     """The jaxpr (which captures nothing), or the one of an earlier trace that is equal to it."""
     if is_traced_once():
         return jaxpr
-    key = program_key(jaxpr), state.axes
+    key = key_of_trace(jaxpr), state.axes
     known = traced.get(key)
-    if known is not None and places(known) == places(jaxpr):
+    if known is not None and places(known) == new_places(jaxpr):
         return known
     with _adding:
         _add(key, jaxpr)
@@ -75,17 +75,19 @@ def equal_in_trace(jaxpr: Jaxpr) -> Jaxpr:
 # --- bodies of loops
 
 
-class _OfFunction:
-    """The traces of one function."""
+_MOST = 64
+"""How many traces of one function are kept."""
 
-    __slots__ = ("__weakref__", "traces")
+_by_function: dict[weakref.ref[Any], dict[Any, Trace]] = {}
+"""The traces of each function, while it lives."""
 
-    def __init__(self) -> None:
-        self.traces: dict[Any, Trace] = {}
+register(
+    "program: traces of loop bodies", _MOST, lambda: sum(map(len, [*_by_function.values()])), _by_function.clear
+)
 
 
-bodies = OwnedMemo("program: traces of loop bodies", 64, "traces")
-_by_function: weakref.WeakKeyDictionary[Any, _OfFunction] = weakref.WeakKeyDictionary()
+def _forget(function: weakref.ref[Any]) -> None:
+    _by_function.pop(function, None)
 
 
 def body_trace(loop: str, fun: Callable[..., Any], tree: Any, avals: Avals, trace: Callable[[], Trace]) -> Trace:
@@ -95,15 +97,17 @@ def body_trace(loop: str, fun: Callable[..., Any], tree: Any, avals: Avals, trac
     """
     if not _is_kept_for(fun):
         return trace()
-    owner = _by_function.setdefault(fun, _OfFunction())
     key = loop, tree, tuple(avals), config.trace_context_key(), state.axes, state.scope
-    known = owner.traces.get(key)
+    known = _by_function.get(weakref.ref(fun), {}).get(key)
     if known is not None:
         return known
     traced = trace()
     if READ in traced.builder.memo or Tracer in map(type, traced.captured):
         return traced
-    return bodies.keep(owner, key, traced.of_its_own()._replace(names=(), builder=None))
+    traces = _by_function.setdefault(weakref.ref(fun, _forget), {})
+    if len(traces) >= _MOST:
+        drop_oldest(traces)
+    return traces.setdefault(key, traced.of_its_own()._replace(names=(), builder=None))
 
 
 def _is_kept_for(fun: Any) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from types import FunctionType, MemberDescriptorType, MethodType, ModuleType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -126,36 +126,25 @@ def closed_over(*things: Any) -> list[Tracer]:
 def _held_by(thing: Any) -> list[Any]:
     """The elements or attributes of an object; for a function its defaults and closure."""
     match thing:
-        case str() | bytes() | np.ndarray() | ArrayImpl() | type() | ModuleType():
+        case None | str() | bytes() | np.ndarray() | ArrayImpl() | type() | ModuleType():
             return []
-        case tuple() | list() | set() | frozenset():
-            return list(thing)
-        case dict():
-            return list(thing.values())
+        case FunctionType():
+            cells = [value for _, value in _named_cells(thing)]
+            return [*vars(thing).values(), thing.__defaults__, thing.__kwdefaults__, *cells]
+        case tuple() | list() | set() | frozenset() | dict():
+            return list(thing.values() if isinstance(thing, dict) else thing)
         case MethodType():
             return [thing.__self__, thing.__func__]
         case functools.partial():
             return [thing.func, thing.args, thing.keywords]
-    held = [*getattr(thing, "__dict__", {}).values(), *_in_slots(thing)]
-    if isinstance(thing, FunctionType):
-        held += [thing.__defaults__, thing.__kwdefaults__, *(value for _, value in _named_cells(thing))]
-    return held
+    return [*getattr(thing, "__dict__", {}).values(), *_in_slots(thing)]
 
 
 def _in_slots(thing: Any) -> list[Any]:
     """The attributes for which an object's class has slots, those that are set."""
     named = [vars(base).get("__slots__", ()) for base in type(thing).__mro__]
     names = [name for slots in named for name in ([slots] if isinstance(slots, str) else slots)]
-    fields = [getattr(type(thing), name, None) for name in names]
-    return [field.__get__(thing) for field in fields if type(field) is MemberDescriptorType and _is_set(field, thing)]
-
-
-def _is_set(field: MemberDescriptorType, thing: Any) -> bool:
-    try:
-        field.__get__(thing)
-    except AttributeError:
-        return False
-    return True
+    return [getattr(thing, name) for name in names if hasattr(thing, name)]
 
 
 def _named_cells(fun: Any) -> list[tuple[str, Any]]:

@@ -172,6 +172,8 @@ def _check_value(diff: DiffArgs, traced: Trace, holomorphic: bool) -> None:
 
 
 def _check_scalar(diff: DiffArgs, aval: ShapedArray, holomorphic: bool) -> None:
+    if aval.shape == () and is_differentiable(aval) and (aval.dtype.kind == "c") == bool(holomorphic):
+        return
     shown = aval.str_short(short_dtypes=False)
     if aval.shape != ():
         raise ShapeError(
@@ -180,12 +182,7 @@ def _check_scalar(diff: DiffArgs, aval: ShapedArray, holomorphic: bool) -> None:
         )
     if holomorphic and aval.dtype.kind != "c":
         raise TypeError(f"grad with holomorphic=True needs a complex output, but {diff.fun_name} returned {shown}")
-    if aval.dtype.kind == "c" and not holomorphic:
-        raise TypeError(
-            f"grad requires real-valued outputs, but {diff.fun_name} returned {shown}; take its real part, or pass "
-            "holomorphic=True if the function is holomorphic"
-        )
-    if not is_differentiable(aval):
-        raise TypeError(
-            f"grad requires real-valued outputs, but {diff.fun_name} returned {shown}; convert it with .astype"
-        )
+    fix = "convert it with .astype"
+    if aval.dtype.kind == "c":
+        fix = "take its real part, or pass holomorphic=True if the function is holomorphic"
+    raise TypeError(f"grad requires real-valued outputs, but {diff.fun_name} returned {shown}; {fix}")
