@@ -34,7 +34,7 @@ from xlamini.primitives.base.elementwise import add_any
 from xlamini.primitives.elementwise.comparison import eq
 from xlamini.primitives.elementwise.select import where
 from xlamini.primitives.forms.cpu.windows import max_pool_gradient
-from xlamini.primitives.forms.cpu.windows.choice import Choice, form_by_choice
+from xlamini.primitives.forms.cpu.windows.choice import Choice, choose, form_by_choice
 from xlamini.primitives.shape.pad import pad
 from xlamini.primitives.shape.slice import slice
 from xlamini.primitives.windows.geometry import Pads, dilated, pads_attribute, window_counts
@@ -124,11 +124,11 @@ class SelectAndGatherAdd(Primitive):
 def _workspace(platform: str, avals: Avals, outs: Avals, /, **params: Any) -> int:
     """XLA finds the places by a reduction of indices, an int32 for each dimension, which a TPU does not need.
 
-    A GPU computes the operand's indices where it reads them. The CPU's formulation has one number for each window;
+    A GPU computes the operand's indices where it reads them. The CPU's form has one number for each window;
     its sums take the memory of the operand, which is not read again.
     """
     source, x = avals
-    if platform == "cpu" and max_pool_gradient.fits(source, x, **params):
+    if choose(_CHOICES, Platform(platform), avals, outs, params):
         return 4 * source.size
     found = 4 * (x.ndim + 1) * source.size
     return {"tpu": 0, "cpu": found + 4 * x.ndim * x.size}.get(platform, found)
