@@ -21,22 +21,17 @@ Body = Callable[..., Sequence[Value]]
 def while_loop(ctx: Context, start: Sequence[Value], holds: Body, body: Body, ordered: bool = False) -> list[Value]:
     """The final state of `while holds(*state): state = body(*state)`. `ordered`: the body has ordered effects."""
     bits = [bits_of_value(ctx, x) for x in start]
-    if all(dtype is None for dtype in bits):
-        return _while_loop(ctx, start, holds, body, ordered)
-    types = [x.type for x in start]
-
-    def holds_of_bits(*state: Value) -> Sequence[Value]:
-        return holds(*from_bits(ctx, state, types))
-
-    def body_of_bits(*state: Value) -> Sequence[Value]:
-        return as_bits(ctx, body(*from_bits(ctx, state, types)), bits)
-
-    state = _while_loop(ctx, as_bits(ctx, start, bits), holds_of_bits, body_of_bits, ordered)
-    return from_bits(ctx, state, types)
-
-
-def _while_loop(ctx: Context, start: Sequence[Value], holds: Body, body: Body, ordered: bool) -> list[Value]:
-    first = [ctx.current_token(), *start] if ordered else list(start)
+    if set(bits) - {None}:  # a loop of their bits
+        outside = [x.type for x in start]
+        state = while_loop(
+            ctx,
+            as_bits(ctx, start, bits),
+            lambda *carried: holds(*from_bits(ctx, carried, outside)),
+            lambda *carried: as_bits(ctx, body(*from_bits(ctx, carried, outside)), bits),
+            ordered,
+        )
+        return from_bits(ctx, state, outside)
+    first = [ctx.current_token(), *start] if ordered else start
     types = [x.type for x in first]
     regions = [_without_token(ctx, types, holds, ordered), _with_token(ctx, types, body, ordered)]
     return _results(ctx, ctx.many("stablehlo.while", first, types, regions), ordered)

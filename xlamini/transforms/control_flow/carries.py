@@ -140,33 +140,26 @@ def with_outputs_of(jaxpr: Jaxpr, avals: tuple[ShapedArray, ...]) -> Jaxpr:
 
     Rewrites of loop bodies need it: their output carry may differ from the input carry in weak type, vma or sharding.
     """
-    return jaxpr if tuple(jaxpr.out_avals[: len(avals)]) == avals else _with_outputs(jaxpr, avals)
-
-
-@rewrite
-def _with_outputs(jaxpr: Jaxpr, avals: tuple[ShapedArray, ...]) -> Jaxpr:
-    def converted(*operands: Any) -> list[Any]:
-        outs = evaluate(jaxpr, operands)
-        return [*map(_in_type, outs, avals), *outs[len(avals) :]]
-
-    return build(converted, jaxpr.in_avals, jaxpr.name)[0]
+    return jaxpr if tuple(jaxpr.out_avals[: len(avals)]) == avals else _converted(jaxpr, 0, (), avals)
 
 
 def with_inputs_of(jaxpr: Jaxpr, first: int, avals: tuple[ShapedArray, ...]) -> Jaxpr:
     """The jaxpr with inputs of these types from number `first` on, which it converts to those that it computes with."""
     own = jaxpr.in_avals[first : first + len(avals)]
-    return jaxpr if tuple(own) == avals else _with_inputs(jaxpr, first, avals)
+    return jaxpr if tuple(own) == avals else _converted(jaxpr, first, avals, ())
 
 
 @rewrite
-def _with_inputs(jaxpr: Jaxpr, first: int, avals: tuple[ShapedArray, ...]) -> Jaxpr:
-    end = first + len(avals)
-    own = jaxpr.in_avals[first:end]
+def _converted(jaxpr: Jaxpr, first: int, ins: tuple[ShapedArray, ...], outs: tuple[ShapedArray, ...]) -> Jaxpr:
+    """The jaxpr with inputs of the types `ins` from number `first` on, and with first outputs of the types `outs`."""
+    avals, end = jaxpr.in_avals, first + len(ins)
 
     def converted(*operands: Any) -> list[Any]:
-        return evaluate(jaxpr, [*operands[:first], *map(_in_type, operands[first:end], own), *operands[end:]])
+        own = map(_in_type, operands[first:end], avals[first:end])
+        results = evaluate(jaxpr, [*operands[:first], *own, *operands[end:]])
+        return [*map(_in_type, results, outs), *results[len(outs) :]]
 
-    return build(converted, [*jaxpr.in_avals[:first], *avals, *jaxpr.in_avals[end:]], jaxpr.name)[0]
+    return build(converted, [*avals[:first], *ins, *avals[end:]], jaxpr.name)[0]
 
 
 def _promoted(aval: ShapedArray, returned: ShapedArray) -> ShapedArray:
