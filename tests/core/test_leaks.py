@@ -17,6 +17,12 @@ X = np.ones(3, np.float32)
 KEPT: list[Any] = []
 
 
+@pytest.fixture(autouse=True)
+def unfrozen() -> None:
+    """The collector tells nothing about objects that are frozen, as all are that pytest collected tests with."""
+    gc.unfreeze()
+
+
 class Holder:
     """An object of the user's."""
 
