@@ -46,13 +46,21 @@ def impl(self: Primitive, *operands: Any, **params: Any) -> Any:
     return self.bind(*operands, **params)
 
 
+def bind_with_trace(self: Primitive, trace: Any, operands: Any, params: Params) -> Any:
+    """`bind`: there is one trace, that of the program being written."""
+    return self.bind(*operands, **params)
+
+
 def map_jaxpr(self: ClosedJaxpr, fun: Callable[[Any], Any]) -> ClosedJaxpr:
     """The program that `fun` makes of the one without constants, with the same constants."""
     return ClosedJaxpr(fun(self.jaxpr), self.consts)
 
 
 _MEMBERS: dict[type, dict[str, Any]] = {
-    Primitive: {"abstract_eval": abstract_eval, "impl": impl, "is_effectful": None, "skip_canonicalization": False},
+    Primitive: {
+        "abstract_eval": abstract_eval, "impl": impl, "bind_with_trace": bind_with_trace,
+        "is_effectful": None, "skip_canonicalization": False,
+    },
     ClosedJaxpr: {
         "map_jaxpr": map_jaxpr,
         "invars": property(lambda self: self.jaxpr.invars),

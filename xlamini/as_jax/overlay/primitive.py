@@ -28,34 +28,13 @@ class _EveryPrimitive(type(extend.Primitive)):
         return isinstance(x, CorePrimitive) if cls is Primitive else super().__instancecheck__(x)
 
 
-class _InJaxsTerms:
-    """What JAX's primitives have, and those of xlamini have by other names; the latter get these members too."""
-
-    is_effectful, skip_canonicalization = None, False
-
-    def impl(self: Any, *operands: Any, **params: Any) -> Any:
-        """The results of arrays, by a compiled program if no other way was given."""
-        given = self.given.get("implementation")
-        return apply_primitive(self, *operands, **params) if given is None else given.rule(*operands, **params)
-
-    def abstract_eval(self: Any, *avals: Any, **params: Any) -> tuple[Any, Any]:
-        """The results' types and the effects."""
-        return self.shape_rule(*avals, **params), effects_of(self, avals, params)
-
-    def bind_with_trace(self: Any, trace: Any, operands: Any, params: Any) -> Any:
-        """`bind`: there is one trace, that of the program being written."""
-        return self.bind(*operands, **params)
-
-
-for _name in ("is_effectful", "skip_canonicalization", "impl", "abstract_eval", "bind_with_trace"):
-    setattr(CorePrimitive, _name, vars(_InJaxsTerms)[_name])
-
-
-class Primitive(extend.Primitive, _InJaxsTerms, metaclass=_EveryPrimitive):
+class Primitive(extend.Primitive, metaclass=_EveryPrimitive):
     """A primitive of a library; `multiple_results` is set after it is made.
 
     A subclass may define `impl` and `abstract_eval`, in place of giving them by `def_impl` and its kin.
     """
+
+    is_effectful, skip_canonicalization = None, False
 
     def __init__(self, name: str):
         super().__init__(name, multiple_results=type(self).multiple_results)
@@ -64,6 +43,15 @@ class Primitive(extend.Primitive, _InJaxsTerms, metaclass=_EveryPrimitive):
             self.def_impl(self.impl)
         if type(self).abstract_eval is not Primitive.abstract_eval:
             self.def_effectful_abstract_eval(self.abstract_eval)
+
+    def impl(self, *operands: Any, **params: Any) -> Any:
+        """The results of arrays, by a compiled program if no other way was given."""
+        given = self.given.get("implementation")
+        return apply_primitive(self, *operands, **params) if given is None else given.rule(*operands, **params)
+
+    def abstract_eval(self, *avals: Any, **params: Any) -> tuple[Any, Any]:
+        """The results' types and the effects."""
+        return self.shape_rule(*avals, **params), effects_of(self, avals, params)
 
     def def_impl(self, impl: Rule) -> Rule:
         """Give what computes the results of arrays when nothing is traced."""
