@@ -8,7 +8,7 @@ import pytest
 
 from xlamini import config
 from xlamini.runtime.files import disk_cache
-from xlamini.staging.run.jit import jit_caches
+from xlamini.staging.run import programs
 
 FLAGS = """compilation_cache_dir enable_compilation_cache compilation_cache_max_size raise_persistent_cache_errors
 persistent_cache_min_compile_time_secs persistent_cache_min_entry_size_bytes""".split()
@@ -17,7 +17,7 @@ persistent_cache_min_compile_time_secs persistent_cache_min_entry_size_bytes""".
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_cache: None) -> Iterator[Path]:
     """The cache is on, in an empty folder, in a process that has said, counted and jitted nothing yet."""
-    jit_caches.unshare()
+    programs.unshare()
     before = {name: config.read(name) for name in FLAGS}
     monkeypatch.setattr(disk_cache, "_memory", disk_cache._Memory())
     config.update("jax_compilation_cache_dir", str(tmp_path / "programs"))

@@ -15,7 +15,7 @@ from xlamini.core.errors.frames import is_own
 from xlamini.runtime.execution.program_limit import Crowd, count_maps, crowd
 from xlamini.staging.compile import listeners
 from xlamini.staging.run.diagnostics.eviction import evict_programs
-from xlamini.staging.run.jit.jitted_function import jitted_functions
+from xlamini.staging.run.jit.cpp_function import jitted_functions
 from xlamini.staging.run.programs import shared
 
 

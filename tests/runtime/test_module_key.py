@@ -13,7 +13,7 @@ from xlamini import P, cache, config, lax, make_mesh, numpy as jnp
 from xlamini.core.flags.compile_flags import optimization_level
 from xlamini.runtime.files import disk_cache, disk_key
 from xlamini.sharding import Mesh, NamedSharding
-from xlamini.staging.run.jit import jit_caches
+from xlamini.staging.run import programs
 
 FLAGS = ("compilation_cache_dir", "compilation_cache_key", "raise_persistent_cache_errors")
 X = np.arange(8, dtype=np.float32)
@@ -22,7 +22,7 @@ X = np.arange(8, dtype=np.float32)
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty folder, in a process that has counted and jitted nothing yet."""
-    jit_caches.unshare()
+    programs.unshare()
     before = {name: config.read(name) for name in FLAGS}
     monkeypatch.setattr(disk_cache, "_memory", disk_cache._Memory())
     for name, value in zip(FLAGS, (str(tmp_path / "programs"), "module", True), strict=True):
@@ -117,7 +117,7 @@ def test_programs_over_a_mesh(folder: Path) -> None:
     first = over_a_mesh(mesh)
     misses = cache.stats().misses
     assert first[0] == 140 and first[3] == 8 and misses > 0
-    jit_caches.unshare()
+    programs.unshare()
     xlamini.clear_caches()
     assert over_a_mesh(mesh) == first
     assert cache.stats().misses == misses and cache.stats().hits >= 2

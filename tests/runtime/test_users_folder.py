@@ -21,7 +21,7 @@ from xlamini.doctor import facts
 from xlamini.runtime.devices.nvidia import LIBRARIES, LibraryVersion
 from xlamini.runtime.execution.executable import Executable
 from xlamini.runtime.files import cache_folder, disk_cache, disk_key
-from xlamini.staging.run.jit import jit_caches
+from xlamini.staging.run import programs
 
 X = np.arange(3, dtype=np.float32)
 posix = pytest.mark.skipif(os.name != "posix", reason="users have no numbers")
@@ -31,7 +31,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="users have no numbers")
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_cache: None) -> Iterator[Path]:
     """A folder that nobody named, where every program is kept, in a process that has said and jitted nothing yet."""
     where = tmp_path / "caches" / "programs"
-    jit_caches.unshare()
+    programs.unshare()
     monkeypatch.setattr(disk_cache, "_memory", disk_cache._Memory())
     monkeypatch.setattr(cache_flags.compilation_cache_dir, "default", str(where))
     config.update("compilation_cache_dir", str(where))

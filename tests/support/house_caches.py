@@ -60,8 +60,8 @@ REGISTRIES = {
     "runtime/targets/topology.py _by_client",
     "staging/aot/treedef_json.py _by_class",
     "staging/aot/treedef_json.py _by_name",
-    "staging/run/jit/jitted_function.py jitted_functions",  # of these two the memos of jitted functions are made
-    "staging/run/jit/jit_caches.py _shared",
+    "staging/run/jit/cpp_function.py jitted_functions",  # of these two the memos of jitted functions are made
+    "staging/run/programs.py _shared",
     "staging/trace/trace_cache.py _by_function",
     "staging/run/jit/entries.py last",  # weak references and texts; they tell that caches were cleared
 }

@@ -32,8 +32,8 @@ from xlamini.runtime.versions import JAXLIB
 from xlamini.staging.aot.stages import Lowered, Traced
 from xlamini.staging.compile.compile_request import CompileRequest
 from xlamini.staging.compile.ledger import Compilations
-from xlamini.staging.run.jit.jit_caches import SharedCaches
 from xlamini.staging.run.jit.jitted_function import Jitted
+from xlamini.staging.run.programs import SharedCaches
 
 T = TypeVar("T")
 NamedTarget = tuple[str, Target | None]

@@ -80,7 +80,8 @@ def _executable(lowered: CompileRequest, options: Options) -> Any:
 
 
 def _executable_of(program: CompileRequest, options: Options) -> Executable | CompileOnlyModule:
-    if is_compile_only(program.device) or not program.uses_disk_cache or _spans_processes(program):
+    of_others = program.spread is not None and spans_processes(program.spread.devices)
+    if is_compile_only(program.device) or not program.uses_disk_cache or of_others:
         return compile_uncached(program, options)
     from xlamini.staging.compile.compile_cache import cached_executable
 
@@ -97,13 +98,9 @@ def compile_uncached(program: CompileRequest, options: Options) -> Executable | 
     return compile_for_target(program.module, **about, **interface_of(program, options))
 
 
-def _spans_processes(program: CompileRequest) -> bool:
-    return program.spread is not None and bool(spans_processes(program.spread.devices))
-
-
 def _check_of_others(lowered: CompileRequest) -> Callable[[], None] | None:
     """The check that the other processes run the same program; None for a program of this process alone."""
-    if lowered.spread is None or not _spans_processes(lowered):
+    if lowered.spread is None or not spans_processes(lowered.spread.devices):
         return None
     from xlamini.staging.compile.process_check import check_before_first_run
 

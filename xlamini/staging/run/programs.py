@@ -5,8 +5,10 @@ transformations, and of functions that are made in each call, have one owner tog
 """
 from __future__ import annotations
 
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xlamini.core import OwnedMemo
@@ -14,6 +16,7 @@ from xlamini.core.caching.memo import made_once
 
 if TYPE_CHECKING:
     from xlamini.staging.compile.program import Program
+    from xlamini.staging.trace.tracing import Trace
 
 
 class ProgramKey(NamedTuple):
@@ -31,26 +34,69 @@ class ProgramKey(NamedTuple):
     orders: Any = None
 
 
-class ProgramOwner:
-    """Who keeps programs, at most so many: the least recently used is the first to go."""
+class Seen(NamedTuple):
+    """What is remembered of a trace, though it may be gone: its thread, whether it captured tracers, and its cause."""
 
-    def __init__(self, most: int) -> None:
+    thread: int
+    captures_tracers: bool
+    cause: Any
+
+
+MOST = 4096
+"""How many traces are kept, and how many are remembered."""
+
+
+class SharedCaches:
+    """The traces and programs of one function under equal options; of programs the least recently used goes first.
+
+    The traces hold no reference to the function, which would keep it alive. This object is also the key of the
+    function's signatures in C++ dispatch.
+    """
+
+    def __init__(self, most: int = MOST) -> None:
         self.programs: OrderedDict[ProgramKey, Program] = OrderedDict()
         self.most = most
+        self.traces: dict[Any, Trace] = {}
+        self.said_many = False
+        self.seen: dict[int, Seen] = {}
+        """By the hash of a trace's key; not emptied with the caches."""
+        self.compiled = 0
+        """How often it was compiled."""
 
 
-table = OwnedMemo("program: by structure", 4096, "programs", counted=True)
-shared = ProgramOwner(1024)
+traces = OwnedMemo("program: traces of jitted functions", MOST, "traces")
+with_refs = OwnedMemo("program: jitted functions with refs", None, "memo")
+"""On the first ref cell that a function touches: the function with its refs as arguments and results."""
+table = OwnedMemo("program: by structure", MOST, "programs", counted=True)
+shared = SharedCaches(1024)
 """The owner of what outlives a call, and belongs to no function."""
 
-find: Callable[[ProgramOwner, ProgramKey], Program | None] = table.newest
+find: Callable[[SharedCaches, ProgramKey], Program | None] = table.newest
 """The program of a key; None if there is none."""
 
 
-def find_or_make(owner: ProgramOwner, key: ProgramKey, name: str, make: Callable[[], Program]) -> Program:
+def find_or_make(owner: SharedCaches, key: ProgramKey, name: str, make: Callable[[], Program]) -> Program:
     """The program of a key; `make()` compiles it, in one thread, if there is none."""
 
     def kept() -> Program:
         return table.keep(owner, key, make(), owner.most)
 
     return made_once((owner, key), f"the compilation of {name}", lambda: find(owner, key), kept)
+
+
+_shared: weakref.WeakKeyDictionary[Any, dict[Hashable, SharedCaches]] = weakref.WeakKeyDictionary()
+
+
+def shared_caches(fun: Callable[..., Any], options_key: Callable[[], Hashable]) -> SharedCaches:
+    """So that `jit(f)(x)` in a loop compiles once. Callables that are no functions may be equal and yet differ."""
+    if type(fun) is not FunctionType:
+        return SharedCaches()
+    try:
+        return _shared.setdefault(fun, {}).setdefault(options_key(), SharedCaches())
+    except (TypeError, AttributeError):  # options that are no good, which is said when they are used
+        return SharedCaches()
+
+
+def unshare() -> None:
+    """Give every function that is jitted from now on caches of its own."""
+    _shared.clear()

@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Jaxpr, Values, aval_of, is_differentiable
-from xlamini.core.errors.frames import user_frame
+from xlamini.core import Jaxpr, Values, aval_of, is_differentiable, unflatten
+from xlamini.core.errors.frames import is_own, user_frame
 from xlamini.core.flags.jax_flags import debug_infs, debug_nans
 from xlamini.core.program.effects import more_than_observing
 from xlamini.interpreters.check import check
+from xlamini.staging.compile.key_reuse import run_on_keys
+from xlamini.staging.compile.program import BoundProgram
 from xlamini.staging.run.diagnostics.failure_location import Place, place_of
 
 _BAD = {"nan": np.isnan, "inf": np.isinf}
@@ -108,3 +110,13 @@ def _here(place: Place) -> Place:
     code = frame.f_code
     found = {"file": code.co_filename, "line": frame.f_lineno, "function": code.co_qualname, "variable": None}
     return dataclasses.replace(place, **found)
+
+
+def debugged(fun: Callable[..., Any], jaxpr: Jaxpr, bound: BoundProgram, leaves: Values) -> Any:
+    """The output of a run, whose keys and results are looked at under the flags that say so."""
+    operands = [*bound.captured, *leaves]
+    outs = run_on_keys(bound.program.name, jaxpr, operands, lambda: bound.outs(leaves))
+    if debug_nans.value or debug_infs.value:
+        names = [*(f"a captured array, {aval_of(x).str_short()}" for x in bound.captured), *bound.names]
+        check_results(jaxpr, operands, outs, names, is_own(fun))
+    return unflatten(bound.out_tree, outs)

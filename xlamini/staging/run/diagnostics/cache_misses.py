@@ -19,7 +19,7 @@ from xlamini.staging.compile.ledger import Cause, Function
 from xlamini.staging.run.diagnostics.recreated_functions import CLEARED, cause_of_new, short
 from xlamini.staging.run.jit.call_plan import CallPlan
 from xlamini.staging.run.jit.entries import FIRST_OF_OWN
-from xlamini.staging.run.jit.jit_caches import SharedCaches
+from xlamini.staging.run.programs import SharedCaches
 from xlamini.staging.trace.arguments import parameter_names
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from xlamini.core.caching.memo import alive
 from xlamini.core.caching.structure import Structure
 from xlamini.core.errors.frames import is_own
 from xlamini.core.events import EVICTED, emit
-from xlamini.staging.run.jit.jit_caches import SharedCaches
-from xlamini.staging.run.jit.jitted_function import Jitted, jitted_functions
-from xlamini.staging.run.programs import ProgramOwner, shared
+from xlamini.staging.run.jit.cpp_function import jitted_functions
+from xlamini.staging.run.jit.jitted_function import Jitted
+from xlamini.staging.run.programs import SharedCaches, shared
 
 
 def evict_programs(most: int) -> None:
@@ -23,14 +23,14 @@ def evict_programs(most: int) -> None:
     for jitted in functions:
         if is_own(jitted.fun):
             jitted.forget()
-    by_owner: dict[ProgramOwner, list[Jitted]] = {shared: []}
+    by_owner: dict[SharedCaches, list[Jitted]] = {shared: []}
     for jitted in functions:
         by_owner.setdefault(jitted.owner, []).append(jitted)
     surplus = sum(len(owner.programs) for owner in by_owner) - most
     for owner in sorted(by_owner, key=lambda owner: -len(owner.programs)):
         if surplus <= 0:
             return
-        if isinstance(owner, SharedCaches):
+        if owner is not shared:
             emit(EVICTED, by_owner[owner][0].name, owner)
         count = len(owner.programs)
         surplus -= _drop_oldest(owner, min(count - count // 2, surplus))
@@ -39,14 +39,13 @@ def evict_programs(most: int) -> None:
             jitted.clear_dispatch()
 
 
-def _drop_oldest(owner: ProgramOwner, count: int) -> int:
+def _drop_oldest(owner: SharedCaches, count: int) -> int:
     """Drop the `count` oldest programs, of a function with their traces; returns how many they were."""
     oldest = alive(owner.programs)[:count]
     dropped = {key.structure for key in oldest}
     for key in oldest:
         owner.programs.pop(key, None)
-    traces = owner.traces if isinstance(owner, SharedCaches) else {}
-    for key, traced in list(traces.items()):
+    for key, traced in list(owner.traces.items()):
         if Structure(traced.jaxpr) in dropped:
-            traces.pop(key, None)
+            owner.traces.pop(key, None)
     return len(oldest)

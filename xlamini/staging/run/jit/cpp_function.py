@@ -6,16 +6,31 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from xlamini.core import Values
+from xlamini.core.caching.memo import alive, register
 from xlamini.core.wrapping import name_as_partial
 from xlamini.runtime import key_words
 from xlamini.runtime.arrays.lifetime import explain_failure
-from xlamini.runtime.execution.dispatch import cpp_jit
+from xlamini.runtime.execution.dispatch import CAPACITY, cached_signatures, clear_signatures, cpp_jit
 from xlamini.runtime.execution.dispatch_errors import guarded
 from xlamini.runtime.versions import DISPATCH_ERRORS
 from xlamini.staging.run.jit.donation import donated_arguments
+from xlamini.staging.run.programs import unshare
 
 if TYPE_CHECKING:
     from xlamini.staging.run.jit.jitted_function import Jitted
+
+jitted_functions: weakref.WeakSet[Jitted] = weakref.WeakSet()
+
+
+def _clear_dispatch() -> None:
+    """Empty the C++ caches of all jitted functions, so that each call comes to `on_miss` again."""
+    unshare()
+    for jitted in alive(jitted_functions):
+        jitted.clear_dispatch()
+    clear_signatures()
+
+
+register("dispatch: signatures in C++", CAPACITY, cached_signatures, _clear_dispatch)
 
 
 def wrapped(jitted: Jitted) -> Any:
@@ -42,6 +57,7 @@ def in_cpp(jitted: Jitted) -> Any:
         cache_key=jitted.caches,
     )
     jitted.function = weakref.ref(function)
+    jitted_functions.add(jitted)
     functools.update_wrapper(function, fun)
     if isinstance(fun, functools.partial):
         name_as_partial(function, fun)

@@ -20,8 +20,8 @@ from xlamini.core.flags.config import recorder
 from xlamini.core.flags.jax_flags import explain_cache_misses
 from xlamini.staging.compile.ledger import Cause, Compilation, Compilations, Function, add, compilations
 from xlamini.staging.run.jit.call_plan import CallPlan
-from xlamini.staging.run.jit.jit_caches import MOST, Seen
 from xlamini.staging.run.jit.jit_options import Options
+from xlamini.staging.run.programs import MOST, Seen
 
 if TYPE_CHECKING:
     from xlamini.staging.run.diagnostics.recreated_functions import Variables

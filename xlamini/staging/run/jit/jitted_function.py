@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import copy
 import functools
-import weakref
 from collections.abc import Callable, Hashable
 from typing import Any
 
 from xlamini.core import Tracer, Values, paused_gc
-from xlamini.core.caching.memo import alive, register
 from xlamini.core.caching.structure import Structure, executable_key
 from xlamini.core.events import PREPARED, Phase
 from xlamini.core.flags import config
@@ -21,7 +19,6 @@ from xlamini.core.flags.jax_flags import debug_infs, debug_key_reuse, debug_nans
 from xlamini.core.program.ref_cells import RefEscaped
 from xlamini.core.tracing.state import state
 from xlamini.runtime.arrays.transfer_guards import is_guarded
-from xlamini.runtime.execution.dispatch import CAPACITY, cached_signatures, clear_signatures
 from xlamini.staging.compile.compile_request import CompileRequest
 from xlamini.staging.compile.placement import Placement, orders_of_call, placement, requested_by
 from xlamini.staging.compile.program import BoundProgram, Program, compile_lowered
@@ -32,29 +29,15 @@ from xlamini.staging.run.jit.cpp_function import wrapped
 from xlamini.staging.run.jit.donation import donated_leaves, warn_of_unusable
 from xlamini.staging.run.jit.entries import entry_of_lowering, entry_of_program, entry_of_trace, keep_trace
 from xlamini.staging.run.jit.inspectable import Inspectable
-from xlamini.staging.run.jit.jit_caches import shared_caches, traces, unshare
 from xlamini.staging.run.jit.jit_options import Options
 from xlamini.staging.run.jit.nested_call import while_tracing
 from xlamini.staging.run.jit.ref_calls import run_with_ref_arguments, run_with_touched
-from xlamini.staging.run.programs import ProgramKey, ProgramOwner, find_or_make, shared
+from xlamini.staging.run.programs import ProgramKey, SharedCaches, find_or_make, shared, shared_caches, traces
 from xlamini.staging.trace.arguments import check_values, name_of, refuse_leaked
 from xlamini.staging.trace.hi_arguments import with_values
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.staging.trace.sharding_prefix import flatten_shardings, in_spaces, spaces_of
 from xlamini.staging.trace.tracing import Trace, of_dynamic, trace
-
-jitted_functions: weakref.WeakSet[Jitted] = weakref.WeakSet()
-
-
-def _clear_dispatch() -> None:
-    """Empty the C++ caches of all jitted functions, so that each call comes to `on_miss` again."""
-    unshare()
-    for jitted in alive(jitted_functions):
-        jitted.clear_dispatch()
-    clear_signatures()
-
-
-register("dispatch: signatures in C++", CAPACITY, cached_signatures, _clear_dispatch)
 
 
 class Jitted(Inspectable):
@@ -71,7 +54,6 @@ class Jitted(Inspectable):
         """The jitted function of opened arguments, once it was called with refs."""
         self.instead: Callable[[Values, dict[str, Any]], Callable[..., Any] | None] | None = None
         """Asked at a new signature, with its arguments: it may raise, or return a function to be called."""
-        jitted_functions.add(self)
 
     def on_miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """The outputs, and the fast path by which C++ runs this signature from now on."""
@@ -112,7 +94,7 @@ class Jitted(Inspectable):
         bound = BoundProgram(program, captured, traced.out_tree, plan.names, where.committed)
         in_cpp = program.runs_in_cpp and program.takes_as_they_lie([*captured, *plan.leaves])
         if debug_nans.value or debug_infs.value or debug_key_reuse.value or traced.outside:
-            from xlamini.staging.run.eager.debug_run import debugged  # for those who look only
+            from xlamini.staging.run.diagnostics.bad_values import debugged  # for those who look only
 
             return with_values(debugged(self.fun, traced.jaxpr, bound, plan.leaves)), None, False
         out = bound(plan.leaves)
@@ -192,7 +174,7 @@ class Jitted(Inspectable):
         return (self.name, executable_key(traced.jaxpr)) if self.shares_programs else Structure(traced.jaxpr)
 
     @property
-    def owner(self) -> ProgramOwner:
+    def owner(self) -> SharedCaches:
         """Who keeps its programs."""
         return shared if self.shares_programs else self.caches
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from xlamini.core import Values
 from xlamini.core.program.ref_cells import RefEscaped
 from xlamini.staging.run.jit.cpp_function import wrapped
-from xlamini.staging.run.jit.jit_caches import with_refs
+from xlamini.staging.run.programs import with_refs
 from xlamini.staging.trace.ref_arguments import pure, run_with_values
 from xlamini.staging.trace.ref_threading import Cells, run_with_refs, store, threaded, values_of, with_touched
 
