@@ -1,6 +1,7 @@
 // The report in the page: JSON, compressed with gzip, in base64, so that none of its characters can end the element that holds it.
 
-const SCHEMA = 1;
+import schema from "../../xlamini/inspection/assets/schema.json" with { type: "json" };
+
 const HOLDER = /<script id="report" type="application\/octet-stream">([A-Za-z0-9+/=\s]*)<\/script>/;
 
 /** The value that base64 text of gzipped JSON stands for. */
@@ -30,9 +31,9 @@ export function checked(report) {
   if (report === null || typeof report !== "object" || !("schema" in report)) {
     throw new Error("This JSON is not a report of xlamini.inspect: it has no schema.");
   }
-  if (report.schema !== SCHEMA) {
+  if (report.schema !== schema.version) {
     throw new Error(
-      `The report has schema ${report.schema}, and this page reads schema ${SCHEMA}. Use the page of the version that made it.`,
+      `The report has schema ${report.schema}, and this page reads schema ${schema.version}. Use the page of the version that made it.`,
     );
   }
   if (report.targets?.some((target) => target.kernels?.some((kernel) => !kernel.shares))) {

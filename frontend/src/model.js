@@ -1,26 +1,8 @@
 // The report with the indexes that the screens need: one table of equations, and from each row to its line, stages and kernels.
 
-const COLUMNS = [
-  "stage",
-  "label",
-  "primitive",
-  "text",
-  "depth",
-  "source",
-  "line",
-  "function",
-  "variable",
-  "scope",
-  "direction",
-  "parent",
-  "rewrite",
-  "rule",
-  "runs",
-  "flops",
-  "bytes",
-  "held",
-  "operands",
-];
+import schema from "../../xlamini/inspection/assets/schema.json" with { type: "json" };
+
+const COLUMNS = Object.keys(schema.equations).map((name) => name.replace("?", ""));
 const JAXPR = "jaxpr";
 
 /** The model of a report. */

@@ -20,6 +20,7 @@ from xlamini.core.version import __version__
 from xlamini.inspection.findings import findings_of
 from xlamini.inspection.memory import memory_of
 from xlamini.inspection.recording import Recorder, recording
+from xlamini.inspection.schema import VERSION
 from xlamini.inspection.signature import arguments_of, results_of
 from xlamini.inspection.stablehlo import text_of
 from xlamini.inspection.stages import PASSES, Stages
@@ -38,7 +39,6 @@ from xlamini.staging.run.programs import SharedCaches
 T = TypeVar("T")
 NamedTarget = tuple[str, Target | None]
 """The name of a target, and the target itself unless it is the program's own devices."""
-SCHEMA = 1
 HERE = "here"
 NO_COMPILER = (PlatformError, TargetError)
 """What a target raises whose compiler is not installed, or that cannot take the program."""
@@ -67,7 +67,7 @@ class Inspection:
     def run(self, recorder: Recorder) -> dict[str, Any]:
         """The report; what fails is left out of it, and the first failure is part of it."""
         name = self.traced.fun_name
-        self.content = {"schema": SCHEMA, "made_with": _versions(), "name": name, "failure": None, "targets": []}
+        self.content = {"schema": VERSION, "made_with": _versions(), "name": name, "failure": None, "targets": []}
         for target in self.options.targets:
             self._add_target(target, recorder)
         if self.first is None:

@@ -96,6 +96,7 @@ def side_by_side(report: Report, target: Target) -> dict[str, Any]:
         "capacity": capacity,
         "fits": None if full is None else full <= 1,
         "full": full,
+        "roof": target["roof"],
         "lowered": seconds.get("lower"),
         "compiled": seconds.get("compile"),
         "longest": [f"{k['name']} {shown(k['seconds'], 'seconds')}" for k in longest],

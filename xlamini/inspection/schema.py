@@ -1,14 +1,16 @@
-"""The schema of a report, as data, and what is wrong with a dict that should be one; see docs/inspect-schema.md.
+"""What is wrong with a dict that should be a report; see docs/inspect-schema.md.
 
-A schema is written in the shape of what it describes: a dict for a dict, a list of one for a list, and a word for a
-plain value. A name that ends in `?` may be null. Further names are allowed, so that a report of a later version with
-the same number can be read. The words `row`, `stage`, `source`, `target`, `kernel` are indices, and must be in range.
+The schema is data, assets/schema.json, which the page reads too. It has the shape of what it describes: a dict
+for a dict, a list of one for a list, and a word for a plain value. A name that ends in `?` may be null. Further names
+are allowed, so that a report of a later version with the same number can be read. The words `row`, `stage`, `source`,
+`target`, `kernel` are indices, and must be in range.
 """
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Iterator, Mapping
+from importlib.resources import files
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -16,85 +18,12 @@ from typing import Any
 from xlamini.core.errors.file_errors import ReportFormatError
 from xlamini.core.version import __version__
 
-VERSION = 1
+_DATA = json.loads(files("xlamini.inspection").joinpath("assets/schema.json").read_text("utf-8"))
+VERSION: int = _DATA["version"]
 """It grows when a name changes its meaning or goes away; a further name leaves it as it is."""
-
-_COSTS = {"flops": "number", "bytes": "number"}
-
-COLUMNS: dict[str, Any] = {
-    "stage": "stage", "label": "text", "primitive": "text", "text": "text", "depth": "count", "source?": "source",
-    "line?": "count", "function?": "text", "variable?": "text", "scope": "text",
-    "direction": "forward|jvp|backward|recomputation", "parent?": "row", "rewrite?": "text",
-    "rule?": {"name": "text", "file": "text", "line": "count"}, "runs": "count", "flops": "number", "bytes": "number",
-    "held": "number", "operands": ["row"],
-}  # fmt: skip
+COLUMNS: dict[str, Any] = _DATA["equations"]
 """A row of `equations`. They are kept as columns: under each name a list with the values of all rows."""
-
-KERNEL: dict[str, Any] = {
-    "name": "text", "kind": "text", "opcode": "text", "type": "text", "runs": "count", "flops": "number",
-    "bytes": "number", "seconds?": "number", "time?": "text", "rows": ["row"], "shares": ["number"],
-    "inserted": "flag", "line?": "count",
-    "hlo?": "text",
-}  # fmt: skip
-
-TARGET: dict[str, Any] = {
-    "name": "text", "platform?": "text", "device?": "text", "devices?": "count", "error?": "text",
-    "unavailable?": {"*": "text"}, "seconds?": {"*": "number?"},
-    "cost?": {**_COSTS, "source": "text"},
-    "memory?": {"peak": "number", "arguments": "number", "outputs": "number", "temporaries": "number",
-                "code?": "number", "capacity?": "number"},
-    "prediction?": {"seconds": "number", "source": "text"},
-    "roof?": {"flops": "number", "bandwidth": "number", "source": "text"},
-    "kernels?": [KERNEL],
-    "boundaries?": [{"value": "text", "bytes": "number", "producer?": "kernel", "consumers": ["kernel"],
-                     "reason?": "text", "gain?": "number"}],
-    "coverage?": {"instructions": "count", "with_id": "count", "inserted": ["text"]},
-    "moments?": [{"kernel?": "kernel", "bytes": "number"}],
-    "buffers?": [{"name": "text", "bytes": "number", "first": "count", "last": "count", "row?": "row"}],
-    "collectives?": [{"kind": "text", "bytes": "number", "times": "number", "group?": "count", "row?": "row",
-                      "op?": "text", "line": "text", "asked": "flag"}],
-    "final?": "stage", "hlo?": "stage", "assembly?": "stage",
-}  # fmt: skip
-
-MEMORY: dict[str, Any] = {
-    "peak": "number", "arguments": "number", "results": "number", "temporaries": "number", "at?": "row",
-    "moments": [{"row?": "row", "bytes": "number"}],
-    "values": [{"type": "text", "bytes": "number", "made?": "row", "last?": "row", "first": "count", "until": "count",
-                "variable?": "text", "kept_for_backward": "flag"}],
-    "groups": [{"scope": "text", "saves": "number", "adds": "number"}],
-    "left_out": ["text"],
-}  # fmt: skip
-
-MESH: dict[str, Any] = {
-    "axes": [{"name": "text", "size": "count", "type": "text"}], "devices": "any",
-    "values": [{"row?": "row", "name": "text", "type": "text", "spec": "any",
-                "shards": [{"device": "count", "index": "any"}]}],
-}  # fmt: skip
-
-SCHEMA: dict[str, Any] = {
-    "schema": "count",
-    "made_with": {"xlamini": "text", "jaxlib": "text", "python": "text"},
-    "name": "text",
-    "failure?": {"stage": "text", "error": "text"},
-    "arguments": [{"name": "text", "type": "text", "bytes": "number", "donated": "flag", "sharding?": "text"}],
-    "results": [{"name": "text", "type": "text", "bytes": "number", "sharding?": "text"}],
-    "sources": [{"file": "text", "lines?": ["text"], "library": "flag"}],
-    "stages": [{"kind": "source|jaxpr|stablehlo|pass|hlo|assembly", "title": "text", "target?": "target",
-                "of?": "stage", "rewrite?": "text", "changed": "flag", "seconds?": "number", "count": "count",
-                "lines": ["text"], "rows": [["row"]]}],
-    "final?": "stage",
-    "program": [{"title": "text", "count?": "count", "seconds?": "number", "stage?": "stage"}],
-    "totals?": {**_COSTS, "intensity": "number", "by_direction": {"*": _COSTS}, "left_out": ["text"]},
-    "targets": [TARGET],
-    "memory?": MEMORY,
-    "mesh?": MESH,
-    "compilations": [{"function": "text", "site?": "text", "cause?": {"kind": "text", "text": "text", "edit?": "text"},
-                      "seconds?": {"*": "number?"}}],
-    "findings": [{"kind": "text", "severity": "info|warning", "text": "text", "edit?": "text", "row?": "row",
-                  "source?": "source", "line?": "count", "screen": "text", "ratio?": "number"}],
-    "values?": [{"row?": "row", "min?": "number", "max?": "number", "mean?": "number", "nan": "count", "inf": "count",
-                 "zeros?": "number", "ulps?": "number", "iteration": ["count"]}],
-}  # fmt: skip  # fmt: skip
+SCHEMA: dict[str, Any] = _DATA["report"]
 """All of a report but its `equations`."""
 
 _NUMBERED = ("row", "stage", "source", "target")
@@ -188,7 +117,7 @@ def _wrong_list(value: Any, form: Any, at: str, sizes: Mapping[str, int]) -> Ite
 
 
 def _wrong_dict(value: Mapping[str, Any], form: Mapping[str, Any], at: str, sizes: Mapping[str, int]) -> Iterator[str]:
-    if form is TARGET:
+    if "kernels?" in form:  # a target, whose kernels have numbers of their own
         sizes = {**sizes, "kernel": _length(value.get("kernels"))}
     for key, inner in form.items():
         name, place = key.removesuffix("?"), f"{at}.{key.removesuffix('?')}".lstrip(".")
