@@ -45,7 +45,7 @@ class Stages:
             marks.append([row for row, _ in own])
             for row, short in own:
                 self.table.rows[row].text = short
-        self.found.append(_stage("jaxpr", title, lines, marks, len(rows), **facts))
+        self.found.append(stage_of("jaxpr", title, lines, marks, len(rows), **facts))
         return number
 
     def add_rewrite(self, rewrite: RecordedRewrite) -> None:
@@ -66,7 +66,7 @@ class Stages:
         row_of = self.row_of_label(final)
         marks = [_numbers(row_of(label) for label in [label_of(name)] if label) for name in text.names]
         title = f"StableHLO for {platform}"
-        self.found.append(_stage("stablehlo", title, text.lines, marks, text.count, of=final, **facts))
+        self.found.append(stage_of("stablehlo", title, text.lines, marks, text.count, of=final, **facts))
         return len(self.found) - 1
 
     def rows_of(self, program: Jaxpr) -> dict[Equation, int]:
@@ -78,7 +78,10 @@ class Stages:
         return {row.label: number for number, row in enumerate(self.table.rows) if row.stage == stage}.get
 
 
-def _stage(kind: str, title: str, lines: list[str], rows: list[list[int]], count: int, **facts: Any) -> dict[str, Any]:
+def stage_of(
+    kind: str, title: str, lines: list[str], rows: list[list[int]], count: int, **facts: Any
+) -> dict[str, Any]:
+    """A stage as the schema has it; what is not among the facts is null."""
     defaults = {"target": None, "of": None, "rewrite": None, "changed": True, "seconds": None}
     return {"kind": kind, "title": title, "count": count, "lines": lines, "rows": rows, **defaults, **facts}
 

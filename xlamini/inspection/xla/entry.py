@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from xlamini.inspection.stages import stage_of
 from xlamini.inspection.xla.facts import Buffer, Examined, ExchangedData, HloPass, Kernel, ProgramText
 
 RowOf = Callable[[str], int | None]
@@ -76,18 +77,8 @@ def _added(
 
 def _stage(text: ProgramText, kind: str, row_of: RowOf, target: int, of: int | None) -> Stage:
     known = {labels: rows_of(labels, row_of) for labels in set(text.labels)}
-    return {
-        "kind": kind,
-        "title": text.title,
-        "target": target,
-        "of": of,
-        "rewrite": None,
-        "changed": True,
-        "seconds": None,
-        "count": text.count,
-        "lines": list(text.lines),
-        "rows": [list(known[labels]) for labels in text.labels],
-    }
+    rows = [list(known[labels]) for labels in text.labels]
+    return stage_of(kind, text.title, list(text.lines), rows, text.count, target=target, of=of)
 
 
 def _kernel(kernel: Kernel, row_of: RowOf, work_of: WorkOf) -> dict[str, Any]:
