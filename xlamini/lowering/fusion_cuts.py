@@ -58,8 +58,9 @@ def cut(jaxpr: Jaxpr) -> Jaxpr:
 def _cut(eqn: Equation, jaxpr: Jaxpr) -> Equation:
     if eqn.primitive is not form_p:
         eqn = with_jaxprs(eqn, cut)
-    is_cut = (_is_formula(eqn) or isinstance(eqn.primitive, CallLike)) and eqn.id in _analyze(jaxpr).several
-    return eqn.replace(params={**eqn.params, NOINLINE: True}) if is_cut else eqn
+    if eqn.params.get(NOINLINE) or not (_is_formula(eqn) or isinstance(eqn.primitive, CallLike)):
+        return eqn  # without an analysis
+    return eqn.replace(params={**eqn.params, NOINLINE: True}) if eqn.id in _analyze(jaxpr).several else eqn
 
 
 @once
