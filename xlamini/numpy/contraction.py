@@ -25,7 +25,7 @@ from xlamini.primitives import (
 )
 from xlamini.primitives.base.precision import CanonicalPrecision, canonical_precision
 from xlamini.primitives.base.promotion import accumulator
-from xlamini.primitives.products.dot_general import dot_general, dot_general_p
+from xlamini.primitives.products.dot_general import dot_general
 from xlamini.primitives.shape.slice import slice
 
 Labels = tuple[Hashable, ...]
@@ -124,16 +124,7 @@ def _dot(x: Labelled, y: Labelled, contracted: Labels | list, batch: Labels | li
         tuple(tuple(operand.labels.index(label) for label in labels) for operand in (x, y))
         for labels in (contracted, batch)
     )
-    return contract(x.array, y.array, numbers, how)
-
-
-def contract(a: Any, b: Any, numbers: Any, how: Arithmetic) -> Any:
-    """One product. `numbers` are canonical, so only a function that the user gave reads them again."""
-    if how.dot is dot_general:
-        return dot_general_p.bind(
-            a, b, dimension_numbers=numbers, precision=how.precision, preferred_element_type=how.dtype
-        )
-    return how.dot(a, b, numbers, precision=how.precision, preferred_element_type=how.dtype)
+    return how.dot(x.array, y.array, numbers, precision=how.precision, preferred_element_type=how.dtype)
 
 
 def _multiplied(x: Labelled, y: Labelled, how: Arithmetic) -> Any:

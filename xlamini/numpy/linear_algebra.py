@@ -11,7 +11,7 @@ import numpy as np
 
 from xlamini.core import ShapeError, aval_of
 from xlamini.numpy.arguments import as_axis, as_operand, as_operand_beside
-from xlamini.numpy.contraction import Labelled, arithmetic, contract, ordered, product, without_ones
+from xlamini.numpy.contraction import Labelled, arithmetic, ordered, product, without_ones
 from xlamini.primitives import broadcast_in_dim, cast, conj, convert, moveaxis, mul, promoted_dtypes, reshape
 from xlamini.primitives.base.out_sharding import summed_in_sharding
 from xlamini.primitives.base.promotion import check_ranks
@@ -223,7 +223,7 @@ def _contracted(name: str, a: Any, b: Any, pairs: Any, precision: Any, dtype: An
     how, weak = arithmetic(name, [a, b], precision, dtype)
     if not pairs[0] and 0 in (aval_of(a).ndim, aval_of(b).ndim):
         return cast(mul(convert(a, how.dtype, weak), convert(b, how.dtype, weak)), how.out, weak)
-    result = contract(a, b, (pairs, ((), ())), how)
+    result = how.dot(a, b, (pairs, ((), ())), precision=how.precision, preferred_element_type=how.dtype)
     return cast(result, how.out, weak)
 
 

@@ -51,7 +51,7 @@ class HiAval(ShapedArray):
     @classmethod
     def _made(cls, ty: Any, vma: frozenset[Any]) -> HiAval:
         self = object.__new__(cls)
-        self.ty, self.dtype, self.shape, self.size, self.nbytes = ty, HiDType(ty), (), 1, 0
+        self.ty, self.dtype, self.shape, self.ndim, self.size, self.nbytes = ty, HiDType(ty), (), 0, 1, 0
         self.weak_type, self.vma, self.explicit_sharding, self.memory_space = False, vma, None, DEVICE
         return self
 
