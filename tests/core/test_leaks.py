@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,11 @@ KEPT: list[Any] = []
 
 
 @pytest.fixture(autouse=True)
-def unfrozen() -> None:
+def unfrozen() -> Iterator[None]:
     """The collector tells nothing about objects that are frozen, as all are that pytest collected tests with."""
     gc.unfreeze()
+    yield
+    gc.freeze()
 
 
 class Holder:
