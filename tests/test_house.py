@@ -255,7 +255,7 @@ FILES_CROSSED = {
     "jit, second call": 0,
     "eager grad, first call": 85,
     "eager grad, third call": 39,
-    "eager vmap, third call": 38,
+    "eager vmap, third call": 39,
     "make_jaxpr(grad(scan))": 68,
     "device_put(ndarray)": 9,
     "jnp.sinh, first call": 52,
