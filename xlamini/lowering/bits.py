@@ -31,7 +31,7 @@ def bits_of(platform: Platform, shape: Sequence[int], dtype: str) -> np.dtype | 
 
 
 def bits_of_value(ctx: Any, x: Value) -> np.dtype | None:
-    """The same of a value that is lowered."""
+    """`bits_of` for a value that is lowered."""
     return bits_of(Platform(ctx.platform, ctx.module.spans_devices), x.type.shape, str(x.type.element_type))
 
 

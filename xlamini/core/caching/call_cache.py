@@ -68,7 +68,7 @@ def inline_cached(fun: Callable[..., Any], args: Values, kwargs: Mapping[str, An
 
 
 def _in_place(builder: Builder, fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """`fun(*args, **kwargs)` as part of the program, with what it computes of known values."""
+    """`fun(*args, **kwargs)` traced into the program, operations on constants too."""
     before, builder.evaluates = builder.evaluates, False
     try:
         return fun(*args, **kwargs)

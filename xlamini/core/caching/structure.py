@@ -35,7 +35,7 @@ def executable_key(jaxpr: Jaxpr) -> Hashable:
 def key_of_trace(jaxpr: Jaxpr) -> Hashable:
     """Like `structural_key`, but a program with a user's rules is like no other: what a rule does may have changed.
 
-    It is not kept, as a program is traced once.
+    It is not memoised, as a program is traced once.
     """
     return _new_key(jaxpr, _key_of_body, _each_its_own)
 
@@ -54,7 +54,7 @@ def places(jaxpr: Jaxpr) -> list[Any]:
 
 
 def new_places(jaxpr: Jaxpr) -> list[Any]:
-    """The same, not kept, for a program that is compared once."""
+    """`places` without its memo, for a program that is compared once."""
     found: list[Any] = [jaxpr.name]
     for eqn in jaxpr.eqns:
         found += _place(eqn.provenance)

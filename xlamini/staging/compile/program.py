@@ -240,11 +240,9 @@ class Program:
 
 
 class BoundProgram(NamedTuple):
-    """A program as calls of one signature run it, in Python and C++.
+    """A program with its captured values and the tree of its output, as calls of one signature run it.
 
-    It has its captured values, the structure of its output, and the names of its arguments.
-
-    `committed` says whether its outputs are.
+    `names` are those of its arguments, for errors; `committed` says whether its outputs are committed to their device.
     """
 
     program: Program

@@ -76,18 +76,12 @@ def equal_in_trace(jaxpr: Jaxpr) -> Jaxpr:
 
 
 _MOST = 64
-"""How many traces of one function are kept."""
+"""The limit of traces for one function."""
 
-_by_function: dict[weakref.ref[Any], dict[Any, Trace]] = {}
+_by_function: weakref.WeakKeyDictionary[Any, dict[Any, Trace]] = weakref.WeakKeyDictionary()
 """The traces of each function, while it lives."""
 
-register(
-    "program: traces of loop bodies", _MOST, lambda: sum(map(len, [*_by_function.values()])), _by_function.clear
-)
-
-
-def _forget(function: weakref.ref[Any]) -> None:
-    _by_function.pop(function, None)
+register("program: traces of loop bodies", _MOST, lambda: sum(map(len, _by_function.values())), _by_function.clear)
 
 
 def body_trace(loop: str, fun: Callable[..., Any], tree: Any, avals: Avals, trace: Callable[[], Trace]) -> Trace:
@@ -98,13 +92,13 @@ def body_trace(loop: str, fun: Callable[..., Any], tree: Any, avals: Avals, trac
     if not _is_kept_for(fun):
         return trace()
     key = loop, tree, tuple(avals), config.trace_context_key(), state.axes, state.scope
-    known = _by_function.get(weakref.ref(fun), {}).get(key)
+    known = _by_function.get(fun, {}).get(key)
     if known is not None:
         return known
     traced = trace()
     if READ in traced.builder.memo or Tracer in map(type, traced.captured):
         return traced
-    traces = _by_function.setdefault(weakref.ref(fun, _forget), {})
+    traces = _by_function.setdefault(fun, {})
     if len(traces) >= _MOST:
         drop_oldest(traces)
     return traces.setdefault(key, traced.of_its_own()._replace(names=(), builder=None))
