@@ -7,8 +7,7 @@ and an extra result.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -195,16 +194,21 @@ def flatten_call(tree: Any) -> tuple[list[Any], Any]:
     return flatten(unflatten(treedef, [_ClosedOver(x) if is_holder(x) else x for x in leaves]))
 
 
-@contextmanager
-def passed_to(name: str, cells: Sequence[Cell]) -> Iterator[None]:
+class passed_to:
     """A context manager for the call of a function with these cells: inside of it they must not be closed over."""
-    before = [cell.passed_to for cell in cells]
-    for cell in cells:
-        cell.passed_to = name
-    try:
-        yield
-    finally:
-        for cell, outer in zip(cells, before, strict=True):
+
+    __slots__ = ("_before", "_cells", "_name")
+
+    def __init__(self, name: str, cells: Sequence[Cell]):
+        self._name, self._cells = name, cells
+
+    def __enter__(self) -> None:
+        self._before = [cell.passed_to for cell in self._cells]
+        for cell in self._cells:
+            cell.passed_to = self._name
+
+    def __exit__(self, *error: object) -> None:
+        for cell, outer in zip(self._cells, self._before, strict=True):
             cell.passed_to = outer
 
 

@@ -16,6 +16,7 @@ from xlamini.core import (
     Cost,
     ExtendedDType,
     Factors,
+    Jaxpr,
     Params,
     Shape,
     ShapedArray,
@@ -23,6 +24,8 @@ from xlamini.core import (
     Values,
     aval_of,
     dims,
+    once,
+    subjaxprs,
 )
 from xlamini.core.program.avals import NOWHERE, as_dimension, as_sizes
 from xlamini.core.program.checks import CARRIES_NAN, KEEPS_NAN
@@ -324,6 +327,12 @@ class Rev(LinearUnary):
 
 
 rev_p = Rev()
+
+
+@once
+def reverses(jaxpr: Jaxpr) -> bool:
+    """Whether a program reverses an array, for which XLA's older emitters write code that doubles with each reverse."""
+    return any(eqn.primitive is rev_p or any(map(reverses, subjaxprs(eqn))) for eqn in jaxpr.eqns)
 
 
 # --- reduce_sum: the transpose of a broadcast, so it lives beside it

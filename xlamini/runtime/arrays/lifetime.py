@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -15,6 +16,17 @@ def check_alive(x: Any) -> None:
     """Raise DeletedArrayError if the array was deleted or donated."""
     if x.is_deleted():
         raise deleted_error(x)
+
+
+def is_held(x: Any, own: int) -> bool:
+    """Whether an array has more references than the `own` ones of who asks, or another array has its memory.
+
+    NumPy's views and DLPack's capsules need not be known: PJRT copies what they show before it is overwritten.
+    """
+    # One reference more is the parameter's here, and one getrefcount's.
+    if type(x) is not _jax.ArrayImpl:
+        return False
+    return sys.getrefcount(x) > own + 1 or "_parts" in x.__dict__ or "_is_shared" in x.__dict__
 
 
 def wait_for(arrays: Sequence[Any]) -> None:

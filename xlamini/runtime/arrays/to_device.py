@@ -227,6 +227,7 @@ def _put_array(
     bound: bool = x._committed or where is not None if committed is None else committed
     if bound == x._committed and aval is None and sharding == x._sharding:
         return x
+    x._is_shared = True
     if use.any_other:  # jaxlib 0.10 copies an array to another device in row-major order, and does not say so
         x = relaid([x], [None])[0]
     if isinstance(sharding, SingleDeviceSharding) and isinstance(x._sharding, SingleDeviceSharding):
@@ -256,6 +257,8 @@ def parts_to_move(source: Sharding, target: Sharding, shape: tuple[int, ...]) ->
 
 def assemble_array(aval: ShapedArray, sharding: Any, parts: list[ArrayImpl]) -> ArrayImpl:
     """Assemble an Array of shards, given in the order of the sharding's addressable devices."""
+    for x in parts:
+        x._is_shared = True
     if use.any_other:
         parts = relaid(parts, [None] * len(parts))
     return ArrayImpl(typed_by(sharding, aval), sharding, parts, True, True)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core import Jaxpr, Values, float0, once, subjaxprs, unflatten
+from xlamini.core import Values, float0, unflatten
 from xlamini.core.errors import DeletedArrayError
 from xlamini.core.events import COMPILED, COMPILING, Phase, emit
 from xlamini.core.flags.compile_flags import compile_key, disable_most_optimizations, options_of
 from xlamini.core.flags.jax_flags import no_execution
 from xlamini.core.pytree.nodes import dispatch_registry
-from xlamini.primitives.shape.shape import rev_p
+from xlamini.primitives.shape.shape import reverses
 from xlamini.primitives.windows.conv_library import prefers_eigen
 from xlamini.runtime import device_put_value, key_words
 from xlamini.runtime.arrays.keys import as_keys
@@ -68,14 +68,8 @@ def with_flags(lowered: CompileRequest, options: Options) -> Options:
 
 
 def _for_cpu(lowered: CompileRequest) -> dict[str, Any]:
-    fast = FAST_ON_CPU if disable_most_optimizations.value and not _reverses(lowered.pruned) else {}
+    fast = FAST_ON_CPU if disable_most_optimizations.value and not reverses(lowered.pruned) else {}
     return fast | EIGEN_CONVOLUTIONS if prefers_eigen(lowered.pruned) else fast
-
-
-@once
-def _reverses(jaxpr: Jaxpr) -> bool:
-    """Whether a program reverses an array, for which XLA's older emitters write code that doubles with each reverse."""
-    return any(eqn.primitive is rev_p or any(map(_reverses, subjaxprs(eqn))) for eqn in jaxpr.eqns)
 
 
 def _executable(lowered: CompileRequest, options: Options) -> Any:

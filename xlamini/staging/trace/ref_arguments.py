@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Any
 
@@ -53,17 +52,22 @@ class OpenedRefs:
     ValueError if a ref is there twice: which of two final values it should get is not clear.
     """
 
-    def __init__(self, what: str, tree: Any):
-        leaves, treedef = flatten_from_user(tree)
-        self.refs = [x for x in leaves if is_holder(x)]
-        self.cells: list[Cell] = list(map(cell_of, self.refs))
-        self.what = what
-        if len(set(map(id, self.cells))) < len(self.cells):
+    def __init__(self, what: str, tree: Any, flat: tuple[Values, Any] | None = None):
+        """`flat` are the tree's leaves and its treedef, if the caller has them."""
+        leaves, treedef = flat or flatten_from_user(tree)
+        self.what, self.cells, self.nodes = what, list[Cell](), list[RefArgument]()
+        opened = list(leaves)
+        for i, x in enumerate(leaves):
+            if is_holder(x):
+                cell = cell_of(x)
+                opened[i] = node = RefArgument(type(x), cell.read())
+                self.cells.append(cell)
+                self.nodes.append(node)
+        if len(self.cells) > 1 and len(set(map(id, self.cells))) < len(self.cells):
             raise ValueError(
                 f"{what}: only one reference to a mutable array may be passed as an argument to a function, but the "
                 "same ref is passed twice; pass it once"
             )
-        opened = [_opened(x) if is_holder(x) else x for x in leaves] if self.refs else leaves
         self.tree = unflatten(treedef, opened)
 
     def of_refs(self, entries: Sequence[Any]) -> list[Any]:
@@ -75,7 +79,7 @@ class OpenedRefs:
                 found.append(of_node[0] if of_node else None)
         return found
 
-    def passed(self) -> AbstractContextManager[None]:
+    def passed(self) -> passed_to:
         """A context manager for the call of the function; in it these refs must not be closed over."""
         return passed_to(self.what, self.cells)
 
@@ -83,10 +87,6 @@ class OpenedRefs:
         """Write the final values to the refs."""
         for cell, value in zip(self.cells, values, strict=True):
             cell.write(value)
-
-
-def _opened(ref: Any) -> RefArgument:
-    return RefArgument(type(ref), cell_of(ref).read())
 
 
 def closed(tree: Any) -> tuple[Any, list[Cell]]:

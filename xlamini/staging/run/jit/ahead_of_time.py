@@ -79,4 +79,4 @@ class AheadOfTime:
 
     def _call(self, plan: CallPlan, traced: Trace) -> TracedCall:
         jitted = self._jitted
-        return TracedCall(traced, plan.tree, jitted.name, jitted.donated(plan), jitted.options.static.names)
+        return TracedCall(traced, plan.tree, jitted.name, jitted.donated(plan, traced), jitted.options.static.names)

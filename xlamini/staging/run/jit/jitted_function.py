@@ -31,7 +31,7 @@ from xlamini.staging.run.jit.entries import entry_of_lowering, entry_of_program,
 from xlamini.staging.run.jit.inspectable import Inspectable
 from xlamini.staging.run.jit.jit_options import Options
 from xlamini.staging.run.jit.nested_call import while_tracing
-from xlamini.staging.run.jit.ref_calls import run_with_ref_arguments, run_with_touched
+from xlamini.staging.run.jit.ref_calls import InPlace, RefCalls
 from xlamini.staging.run.programs import ProgramKey, SharedCaches, find_or_make, shared, shared_caches, traces
 from xlamini.staging.trace.arguments import check_values, name_of, refuse_leaked
 from xlamini.staging.trace.hi_arguments import with_values
@@ -50,8 +50,10 @@ class Jitted(Inspectable):
         """Whether functions of its name and structure run its programs: it is made anew in each call."""
         self.in_python = PythonCalls(options.static)
         self.function: Any = None
-        self.of_values: Any = None
-        """The jitted function of opened arguments, once it was called with refs."""
+        self.with_refs: RefCalls | None = None
+        """Its calls with refs, once there was one."""
+        self.in_place: InPlace | None = None
+        """Of a function of refs' values: whose memory it takes."""
         self.instead: Callable[[Values, dict[str, Any]], Callable[..., Any] | None] | None = None
         """Asked at a new signature, with its arguments: it may raise, or return a function to be called."""
 
@@ -60,13 +62,15 @@ class Jitted(Inspectable):
         other = self.instead(args, kwargs) if self.instead is not None else None
         if other is not None:
             return other(*args, **kwargs), None, False
+        if self.with_refs is not None and (found := self.with_refs.run(args, kwargs)) is not None:
+            return found
         cached = self.in_python.run(args, kwargs) if self.in_python.calls else None
         if cached is not None:
             return cached
         try:
             return self._run(args, kwargs)
         except RefEscaped as touched:
-            return run_with_touched(self, touched, args, kwargs)
+            return self._ref_calls().with_touched(touched, args, kwargs)
 
     def deep_copy(self, memo: dict[int, Any]) -> Any:
         """The jitted function itself, as a function is copied; that of a bound method is bound to the object's copy."""
@@ -76,7 +80,7 @@ class Jitted(Inspectable):
     def _run(self, args: Values, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
         plan = self.plan(args, kwargs)
         if plan.has_refs:
-            return run_with_ref_arguments(self, args, kwargs), None, False
+            return self._ref_calls().with_arguments(args, kwargs)
         traced = self.trace(plan)
         if ShapeDtypeStruct in map(type, plan.leaves) and (given := with_values_for_types(args, kwargs, plan, traced)):
             return self.function()(*given[0], **given[1]), None, False
@@ -84,6 +88,11 @@ class Jitted(Inspectable):
             return while_tracing(self, traced, plan, args, kwargs), None, False
         check_values(plan.leaves, plan.names, self.name)
         return self._run_lowered(plan, *call_in_arrays(self.fun, plan, traced))
+
+    def _ref_calls(self) -> RefCalls:
+        if self.with_refs is None:
+            self.with_refs = RefCalls(self)
+        return self.with_refs
 
     def _run_lowered(self, given: CallPlan, plan: CallPlan, traced: Trace) -> tuple[Any, Any, bool]:
         refuse_leaked(traced.captured)
@@ -165,7 +174,7 @@ class Jitted(Inspectable):
 
     def program_key(self, plan: CallPlan, traced: Trace, device: Any) -> ProgramKey:
         """What the program of a call depends on."""
-        donated = tuple(self.donated(plan)) if self.donates else ()
+        donated = tuple(self.donated(plan, traced)) if self.donates or self.in_place else ()
         flags = compile_key(), donated, config.trace_context_key()
         return ProgramKey(self.structure(traced), device, *flags, orders_of_call(self.options, plan, traced))
 
@@ -188,7 +197,7 @@ class Jitted(Inspectable):
     def lower(self, plan: CallPlan, traced: Trace, device: Any, in_segments: bool = False) -> CompileRequest:
         """The program of this signature, lowered for a device or a mesh."""
         captured, options, entry = len(traced.captured), self.options, entry_of_lowering(self, plan)
-        donated = [False] * captured + self.donated(plan) if self.donates else ()
+        donated = [False] * captured + self.donated(plan, traced) if self.donates or self.in_place else ()
         with paused_gc(), Phase(PREPARED, self.name, call=entry):
             how = options.keep_unused, options.outline, in_segments, orders_of_call(options, plan, traced)
             lowered = CompileRequest(traced.jaxpr, self.name, device, donated, *how)
@@ -199,11 +208,14 @@ class Jitted(Inspectable):
             warn_of_unusable(self.name, plan, [i - captured for i in lowered.unusable])
         return lowered
 
-    def donated(self, plan: CallPlan) -> list[bool]:
-        """For each leaf, whether the caller donates it."""
-        if not self.donates or (debug_nans.value or debug_infs.value):
-            return [False] * len(plan.leaves)
-        return donated_leaves(self.options.donate, plan)
+    def donated(self, plan: CallPlan, traced: Trace) -> list[bool]:
+        """For each leaf, whether the caller donates it, or it is the value of a ref that is given another one."""
+        donated = [False] * len(plan.leaves)
+        if debug_nans.value or debug_infs.value:
+            return donated
+        if self.donates:
+            donated = donated_leaves(self.options.donate, plan)
+        return donated if self.in_place is None else list(map(max, donated, self.in_place.donated(plan, traced)))
 
     def forget(self) -> None:
         """Drop all traces and programs."""
