@@ -54,7 +54,7 @@ IMPORTED_OPERATIONS: set[str] = {
     "staging/compile/pipeline.py: moved_to",
     "staging/compile/outlining.py: copy",
     "staging/compile/outlining.py: jit_p",
-    "staging/compile/program.py: prefers_eigen",
+    "staging/compile/program.py: cpu_options",
     "staging/run/jit/nested_call.py: jit_p",
     "staging/trace/sharding_prefix.py: moved_to",
     "staging/trace/tracing.py: mark_all",

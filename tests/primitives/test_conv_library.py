@@ -11,7 +11,7 @@ import pytest
 import xlamini as jax
 import xlamini.numpy as jnp
 from xlamini import lax
-from xlamini.primitives.windows.conv_library import prefers_eigen
+from xlamini.primitives.windows.cpu_compiler import prefers_eigen
 from xlamini.runtime.versions import EIGEN_CONVOLUTIONS
 
 LAYOUT = ("NHWC", "HWIO", "NHWC")

@@ -14,7 +14,7 @@ from tests.support.cpu_forms import Spy, in_order, with_and_without
 from xlamini import lax
 from xlamini.primitives.forms.cpu.windows import matmul_col2im
 from xlamini.primitives.windows import convolution
-from xlamini.primitives.windows.conv_library import prefers_eigen
+from xlamini.primitives.windows.cpu_compiler import prefers_eigen
 
 SEEDS = [0, 3, *(pytest.param(seed, marks=pytest.mark.full) for seed in (1, 2, *range(4, 18)))]
 

@@ -16,7 +16,6 @@ from xlamini.core import (
     Cost,
     ExtendedDType,
     Factors,
-    Jaxpr,
     Params,
     Shape,
     ShapedArray,
@@ -24,8 +23,6 @@ from xlamini.core import (
     Values,
     aval_of,
     dims,
-    once,
-    subjaxprs,
 )
 from xlamini.core.program.avals import NOWHERE, as_dimension, as_sizes
 from xlamini.core.program.checks import CARRIES_NAN, KEEPS_NAN
@@ -327,12 +324,6 @@ class Rev(LinearUnary):
 
 
 rev_p = Rev()
-
-
-@once
-def reverses(jaxpr: Jaxpr) -> bool:
-    """Whether a program reverses an array, for which XLA's older emitters write code that doubles with each reverse."""
-    return any(eqn.primitive is rev_p or any(map(reverses, subjaxprs(eqn))) for eqn in jaxpr.eqns)
 
 
 # --- reduce_sum: the transpose of a broadcast, so it lives beside it

@@ -16,8 +16,7 @@ from xlamini.core.events import COMPILED, COMPILING, Phase, emit
 from xlamini.core.flags.compile_flags import compile_key, disable_most_optimizations, options_of
 from xlamini.core.flags.jax_flags import no_execution
 from xlamini.core.pytree.nodes import dispatch_registry
-from xlamini.primitives.shape.shape import reverses
-from xlamini.primitives.windows.conv_library import prefers_eigen
+from xlamini.primitives.windows.cpu_compiler import cpu_options
 from xlamini.runtime import device_put_value, key_words
 from xlamini.runtime.arrays.keys import as_keys
 from xlamini.runtime.arrays.layout import order_of, relaid, use
@@ -27,7 +26,7 @@ from xlamini.runtime.execution.dispatch import FastPath, fast_path
 from xlamini.runtime.execution.executable import Executable, check_options, is_compile_only
 from xlamini.runtime.execution.host_memory import check_fits_in_memory
 from xlamini.runtime.processes.group import spans_processes
-from xlamini.runtime.versions import DISPATCH_ERRORS, EIGEN_CONVOLUTIONS, FAST_ON_CPU
+from xlamini.runtime.versions import DISPATCH_ERRORS
 from xlamini.staging.compile.compile_request import (
     CompileRequest,
     Options,
@@ -60,16 +59,11 @@ def with_flags(lowered: CompileRequest, options: Options) -> Options:
     """XLA's options for a program: those of the flags and of its convolutions, and those given, which come first."""
     by_flags = options_of(compile_key())
     if lowered.device.platform == "cpu":
-        by_flags = by_flags | _for_cpu(lowered)
+        by_flags = by_flags | cpu_options(lowered.pruned, disable_most_optimizations.value)
     if not by_flags or options is None:
         return by_flags or options
     check_options(options)
     return {**by_flags, **options}
-
-
-def _for_cpu(lowered: CompileRequest) -> dict[str, Any]:
-    fast = FAST_ON_CPU if disable_most_optimizations.value and not reverses(lowered.pruned) else {}
-    return fast | EIGEN_CONVOLUTIONS if prefers_eigen(lowered.pruned) else fast
 
 
 def _executable(lowered: CompileRequest, options: Options) -> Any:

@@ -1,9 +1,9 @@
-"""Which of XLA's two libraries computes the convolutions of a program for the CPU: YNNPACK or Eigen.
+"""What XLA's compiler for the CPU is told of a program: a library for convolutions, and which emitters not to take.
 
-XLA takes YNNPACK wherever it can, and one option takes Eigen for a whole program. YNNPACK is the faster for few
-features. Eigen divides any convolution among the threads, where YNNPACK of jaxlib 0.10 divides only columns of images
-and features, by 64 each; and it is the faster for gradients of kernels in all versions. What XLA fuses with a sum over
-its results, such as a network that ends in a mean, stays YNNPACK's, which takes as long.
+The library is YNNPACK or Eigen. XLA takes YNNPACK wherever it can, and one option takes Eigen for a whole program.
+YNNPACK is the faster for few features. Eigen divides any convolution among the threads, where YNNPACK of jaxlib 0.10
+divides only columns of images and features, by 64 each; and it is the faster for gradients of kernels in all versions.
+What XLA fuses with a sum over its results, such as a network that ends in a mean, stays YNNPACK's, which takes as long.
 
 Milliseconds, YNNPACK / Eigen, two threads, jaxlib 0.10.2: 3×3 of 8×64×56×56 to 64 features 20 / 11, the kernel's
 gradient 58 / 15; of 8×512×7×7 to 512 features 14 / 10; of 1×3×224×224 to 64 features 1.3 / 2.5. jaxlib 0.12: 8.6 / 9.1,
@@ -13,16 +13,30 @@ gradient 58 / 15; of 8×512×7×7 to 512 features 14 / 10; of 1×3×224×224 to 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from xlamini.core import Equation, Jaxpr, Shape, once, subjaxprs
 from xlamini.core.program.form import Platform
+from xlamini.primitives.shape.shape import rev_p
 from xlamini.primitives.windows.conv_numbers import space_of
 from xlamini.primitives.windows.convolution import conv_general_dilated_p
-from xlamini.runtime.versions import YNNPACK_SPLITS_IMAGES
+from xlamini.runtime.versions import EIGEN_CONVOLUTIONS, FAST_ON_CPU, YNNPACK_SPLITS_IMAGES
 
 _CPU = Platform("cpu")
 _FLOATS = ("float32", "bfloat16", "float16")
 """The dtypes that both libraries compute; XLA converts the narrow ones to float32."""
+
+
+def cpu_options(jaxpr: Jaxpr, compiles_fast: bool) -> dict[str, Any]:
+    """The options of XLA for this program on the CPU, where they are not the defaults."""
+    fast = FAST_ON_CPU if compiles_fast and not _reverses(jaxpr) else {}
+    return fast | EIGEN_CONVOLUTIONS if prefers_eigen(jaxpr) else fast
+
+
+@once
+def _reverses(jaxpr: Jaxpr) -> bool:
+    """Whether it reverses an array; the code that XLA's older emitters write for a chain of these doubles with each."""
+    return any(eqn.primitive is rev_p or any(map(_reverses, subjaxprs(eqn))) for eqn in jaxpr.eqns)
 
 
 def prefers_eigen(jaxpr: Jaxpr) -> bool:
