@@ -1,5 +1,5 @@
 # The public names, for type checkers and for Python, which reads this file at import (core/stubs.py).
-from xlamini.core.program.ref_cells import AbstractRef as AbstractRef
+from xlamini.core.program.ref_types import AbstractRef as AbstractRef
 from xlamini.numpy.refs import (
     Ref as Ref,
     addupdate as addupdate,

@@ -158,3 +158,12 @@ def _both_ways() -> Any:
 def test_what_a_box_cannot_do_is_an_error_that_says_so(use: Any, error: Any, problem: str) -> None:
     with pytest.raises(error, match=problem):
         use()
+
+
+def test_a_program_empties_a_box() -> None:
+    box = Box(jnp.ones(3))
+    xlamini.jit(lambda b: b.set(None))(box)
+    assert box.get() is None
+    xlamini.jit(lambda x: box.set({"x": x}))(1.0)
+    xlamini.jit(lambda: box.set(None))()
+    assert box.get() is None

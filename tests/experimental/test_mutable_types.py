@@ -268,7 +268,7 @@ def _without_primitive() -> Any:
         (lambda: jnp.sin(new(0.0)), TypeError, "sin"),
         (lambda: xlamini.jit(lambda p: p)(new(0.0)), ValueError, "return its value, what it holds"),
         (lambda: xlamini.grad(read)(new(0.0)), TypeError, r"differentiate is a value of the mutable type PotTy"),
-        (lambda: xlamini.jit(add).lower(new(0.0), 1.0), TypeError, "an argument is a value of the mutable type PotTy"),
+        (lambda: xlamini.jit(add).lower(new(0.0), 1.0), TypeError, "add uses a value of the mutable type PotTy"),
         (lambda: xlamini.vmap(read)(new(XS)), TypeError, r"taken whole.*float32\[4\]\], not \[float32\[\]"),
         (lambda: xlamini.jit(add)(new(0.0, "sealed"), 1.0), TypeError, "the pot is sealed"),
         (lambda: cur_qdd(1.0), TypeError, "cur_qdd"),

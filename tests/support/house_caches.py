@@ -35,6 +35,7 @@ REGISTRIES = {
     "core/program/avals.py _interned",  # types are compared by identity, and so are their shardings
     "core/program/avals.py types_of_values",
     "core/flags/config.py flags",
+    "core/program/ref_types.py _of_inner",  # as in core/program/avals.py
     "core/program/hi_types.py _of_types",  # as in core/program/avals.py
     "core/program/mutable_values.py _cells",  # of the objects alive, which have no room for them
     "core/caching/memo.py _in_progress",  # while a thread makes it

@@ -343,6 +343,103 @@ def test_under_debug_nans() -> None:
     np.testing.assert_array_equal(ref[...], expected(_0=1))
 
 
+ALIASES: dict[str, Callable[[Any], Any]] = {
+    "device_put": lambda x: xlamini.device_put(x, xlamini.devices()[0]),
+    "to one of a mesh": lambda x: xlamini.device_put(
+        x, xlamini.NamedSharding(xlamini.make_mesh((1,), ("x",)), xlamini.P("x"))
+    ),
+    "may alias": lambda x: xlamini.device_put(x, xlamini.devices()[0], may_alias=True),
+    "to_device": lambda x: x.to_device(xlamini.devices()[0]),
+    "assembled": lambda x: xlamini.make_array_from_single_device_arrays(x.shape, x.sharding, [x]),
+    "from callback": lambda x: xlamini.make_array_from_callback(x.shape, x.sharding, lambda i: x),
+    "over devices": lambda x: xlamini.device_put(
+        x, xlamini.NamedSharding(xlamini.make_mesh((8,), ("x",)), xlamini.P())
+    ),
+}
+
+
+@pytest.mark.parametrize("how", ALIASES)
+def test_what_was_written_stays_as_it_was(how: str) -> None:
+    x, ref = jnp.zeros(SIZE), zeros()
+    ref[...] = ALIASES[how](x)
+    put(ref, 1, 1.0)
+    put(ref, 1, 2.0)
+    np.testing.assert_array_equal(x, expected())
+    assert ref[1] == 2
+
+
+def test_one_array_in_two_refs() -> None:
+    a, b = zeros(), zeros()
+    put(a, 0, 1.0)
+    b[...] = a[...]
+    put(b, 0, 2.0)
+    put(a, 1, 3.0)
+    np.testing.assert_array_equal(a[...], expected(_0=1, _1=3))
+    np.testing.assert_array_equal(b[...], expected(_0=2))
+
+
+@pytest.mark.parametrize("loop", ["fori", "scan", "cond", "vmap", "grad", "checkpoint"])
+def test_a_jitted_write_inside_of_what_closes_over_the_ref(loop: str) -> None:
+    ref, once = zeros(), lambda: put(ref, 2, ref[2] + 1.0)
+    runs: dict[str, Callable[[], Any]] = {
+        "fori": lambda: lax.fori_loop(0, 3, lambda i, c: (once(), c)[1], 0.0),
+        "scan": lambda: lax.scan(lambda c, x: (once(), (c, x))[1], 0.0, jnp.arange(3)),
+        "cond": lambda: [lax.cond(jnp.bool_(True), once, lambda: None) for _ in range(3)],
+        "vmap": lambda: [xlamini.vmap(lambda x: (once(), x)[1])(jnp.ones(2)) for _ in range(3)],
+        "grad": lambda: [xlamini.grad(lambda x: (once(), x)[1])(1.0) for _ in range(3)],
+        "checkpoint": lambda: [xlamini.checkpoint(lambda x: (once(), x)[1])(1.0) for _ in range(3)],
+    }
+    runs[loop]()
+    assert ref[2] == 3
+
+
+def test_an_error_of_a_python_function_leaves_the_value() -> None:
+    def refuse(x: Any) -> Any:
+        if x > 1:
+            raise ValueError("too large")
+        return np.float32(x)
+
+    @xlamini.jit
+    def add(ref: Any, x: Any) -> None:
+        ref[...] += xlamini.pure_callback(refuse, xlamini.ShapeDtypeStruct((), "float32"), x)
+
+    ref = new_ref(jnp.zeros(3))
+    with pytest.raises(Exception, match="too large"):
+        add(ref, 2.0)
+    add(ref, 1.0)
+    assert ref[...].tolist() == [1, 1, 1]
+
+
+def test_a_signature_that_touches_no_ref_runs_in_cpp() -> None:
+    ref = zeros()
+
+    @functools.partial(xlamini.jit, static_argnames="touches")
+    def f(x: Any, touches: bool = False) -> Any:
+        if touches:
+            ref[0] += x
+        return x + 1
+
+    f(1.0, touches=True)
+    assert f(1.0) == 2
+    with xlamini.no_tracing(True):
+        free_ref(ref)
+        assert f(1.0) == 2
+
+
+def test_the_shardings_of_a_function_that_closes_over_a_ref() -> None:
+    sharding = xlamini.NamedSharding(xlamini.make_mesh((8,), ("x",)), xlamini.P("x"))
+    ref = new_ref(xlamini.device_put(jnp.zeros(8), sharding))
+
+    @functools.partial(xlamini.jit, in_shardings=(sharding,), out_shardings=sharding)
+    def add(x: Any) -> Any:
+        ref[...] += x
+        return x * 2
+
+    for _ in range(2):
+        assert add(jnp.ones(8)).sharding == sharding
+    assert ref[...].tolist() == [2.0] * 8
+
+
 def test_over_several_devices() -> None:
     mesh = xlamini.make_mesh((8,), ("x",))
     value = xlamini.device_put(jnp.zeros(SIZE), xlamini.NamedSharding(mesh, xlamini.P("x")))

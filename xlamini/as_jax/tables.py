@@ -143,7 +143,7 @@ _NAMES: dict[str, dict[str, str]] = {
         "xlamini.runtime.sharding": "make_single_device_sharding",
     },
     "jax._src.state.types": {
-        "xlamini.core.program.ref_cells": "AbstractRef",
+        "xlamini.core.program.ref_types": "AbstractRef",
         "xlamini.numpy.ref_views": "TransformedRef",
     },
     "jax._src.effects": {

@@ -49,6 +49,15 @@ global_array: Callable[[Any, Any, Any], Any] = _not_installed("global_array")
 hi_variable: Callable[[Any], Any] = _not_installed("hi_variable")
 """`hi_variable(x)`: a value of a user's class that is made of traced arrays, as a traced value; else None."""
 
+read_ref: Callable[[Any], Any] = _not_installed("read_ref")
+"""`read_ref(tracer)`: the value of a ref of the program being traced, by an equation."""
+
+write_ref: Callable[[Any, Any], None] = _not_installed("write_ref")
+"""`write_ref(tracer, value)`: write the value of such a ref, by an equation."""
+
+ref_of: Callable[[Any], Any] = _not_installed("ref_of")
+"""`ref_of(cell)`: the user's handle of the cell of a ref."""
+
 zeros: Callable[[Any], Any] = _not_installed("zeros")
 """`zeros(aval)`: an array of zeros of this type, for the user."""
 

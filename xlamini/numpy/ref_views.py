@@ -1,112 +1,35 @@
 """Views of refs: a part of a ref, or a ref in another shape, order or dtype. A view is read and written like the ref.
 
-A view holds the ref and the steps that lead to it. A read takes the steps from the ref's value; a write takes them
-back, and writes the whole new value to the ref.
+A view holds the ref and the steps that lead to it (indexing/ref_steps.py).
 """
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from xlamini.core import ShapedArray, api_boundary_methods, aval_of, register_pytree_node, result_type
-from xlamini.core.program.ref_cells import AbstractRef
+from xlamini.core import api_boundary_methods, register_pytree_node
+from xlamini.core.program.ref_types import AbstractRef
 from xlamini.core.tracing.tracer import build
-from xlamini.numpy.indexing.parse import check_bounds
-from xlamini.numpy.repeating import broadcast_to as _broadcast_to
-from xlamini.numpy.shapes import reshape as _reshape, transpose as _transpose
-from xlamini.primitives.elementwise.convert_element_type import bitcast_convert_type
+from xlamini.numpy.indexing.ref_steps import (
+    Bitcast,
+    Indexer,
+    RefView,
+    ReshapeView,
+    Step,
+    TransposeView,
+    check_dtype,
+    has_traced_slice,
+    shown,
+    take_operands,
+    typed,
+    values_at,
+    written_at,
+)
+from xlamini.primitives.refs import addupdate_p, get_p, set_p
 
 Index = Any
-
-
-def item_of(x: Any, index: Index) -> Any:
-    """`x[index]` of the value of a ref, for which a static index out of bounds is an error whatever the flags say."""
-    check_bounds(index, aval_of(x).shape)
-    return x[index]
-
-
-class Indexer(NamedTuple):
-    """The step to `x[index]`."""
-
-    index: Index
-
-    def read(self, x: Any) -> Any:
-        """The value after the step, from the one before."""
-        return x if self.index is ... else item_of(x, self.index)
-
-    def write(self, x: Any, new: Any) -> Any:
-        """The value before the step, where the one after it is new."""
-        check_bounds(self.index, aval_of(x).shape)
-        return x.at[self.index].set(new)
-
-
-class ReshapeView(NamedTuple):
-    """The step to `x.reshape(shape)`."""
-
-    shape: tuple[int, ...]
-
-    def read(self, x: Any) -> Any:
-        return _reshape(x, self.shape)
-
-    def write(self, x: Any, new: Any) -> Any:
-        return _reshape(_broadcast_to(new, self.read(x).shape), x.shape)
-
-
-class TransposeView(NamedTuple):
-    """The step to `x.transpose(permutation)`."""
-
-    permutation: tuple[int, ...]
-
-    def read(self, x: Any) -> Any:
-        return _transpose(x, self.permutation)
-
-    def write(self, x: Any, new: Any) -> Any:
-        back = tuple(map(int, np.argsort(self.permutation)))
-        return _transpose(_broadcast_to(new, self.read(x).shape), back)
-
-
-class Bitcast(NamedTuple):
-    """The step to the same bits as another dtype; of another width, they are packed along the dimension before last."""
-
-    dtype: np.dtype
-
-    def read(self, x: Any) -> Any:
-        return _bits_as(x, self.dtype)
-
-    def write(self, x: Any, new: Any) -> Any:
-        return _bits_as(_broadcast_to(new, self.read(x).shape), x.dtype)
-
-
-def check_dtype(dtype: np.dtype, value: Any) -> None:
-    """ValueError for a value that a ref of this dtype cannot hold."""
-    found = aval_of(value)
-    if result_type(ShapedArray((), dtype), found) != dtype:
-        raise ValueError(
-            f"ref of dtype {dtype.name} cannot take a value of dtype {found.dtype.name}; convert it with "
-            f".astype('{dtype.name}')"
-        )
-
-
-Step = Indexer | ReshapeView | TransposeView | Bitcast
-
-
-def _bits_as(x: Any, dtype: np.dtype) -> Any:
-    before, after = x.dtype.itemsize, dtype.itemsize
-    if before == after:
-        return bitcast_convert_type(x, dtype)
-    if x.ndim < 2 or x.shape[-2] * before % after:
-        raise ValueError(
-            f"bitcast: the last dimension but one of {x.aval.str_short()} cannot be packed as {dtype.name}; its bytes "
-            "must be a multiple of the dtype's"
-        )
-    *front, rows, columns = x.shape
-    if before > after:
-        parts = bitcast_convert_type(x, dtype)
-        return _reshape(parts.swapaxes(-1, -2), (*front, rows * before // after, columns))
-    packed = _reshape(x, (*front, rows * before // after, after // before, columns))
-    return bitcast_convert_type(packed.swapaxes(-1, -2), dtype)
 
 
 class _Indexable:
@@ -182,8 +105,7 @@ class Viewed:
 
     def addupdate(self, x: Any, idx: Index = ...) -> None:
         """Add to the value, or to that of a part: `ref[idx] += x`."""
-        part = self.part(idx)
-        part[...] = part[...] + x
+        self.through(Indexer(idx)).addupdate(x)
 
 
 class TransformedRef(Viewed):
@@ -226,19 +148,53 @@ class TransformedRef(Viewed):
         return self if is_whole else super().part(idx)
 
     def __getitem__(self, index: Index) -> Any:
-        part = self._read(self.ref[...])
-        return part if index is ... else item_of(part, index)
+        if index is not ...:
+            return self.through(Indexer(index))[...]
+        found = self._in_program()
+        if found is not None:
+            ref, view, operands = found
+            return get_p.bind(ref, *operands, view=view)[0]
+        return self._read(self.ref[...])
 
     def __setitem__(self, index: Index, value: Any) -> None:
         if index is not ...:
             self.through(Indexer(index))[...] = value
             return
         check_dtype(self.dtype, value)
-        self._write(lambda x, step: step.write(x, value))
+        found = self._in_program()
+        if found is not None:
+            ref, view, operands = found
+            set_p.bind(ref, typed(value, self.dtype), *operands, view=view)
+        else:
+            self._write(lambda x, step: step.write(x, value))
+
+    def addupdate(self, x: Any, idx: Index = ...) -> None:
+        """Add to the value, or to that of a part: `ref[idx] += x`."""
+        part = self if idx is ... else self.through(Indexer(idx))
+        found = part._in_program()
+        if found is None:
+            part[...] = part[...] + x
+            return
+        check_dtype(self.dtype, x)
+        ref, view, operands = found
+        addupdate_p.bind(ref, typed(x, self.dtype), *operands, view=view)
+
+    def _in_program(self) -> tuple[Any, RefView, list[Any]] | None:
+        """The ref as a variable of the program being traced, the view of it, and the operands in its indices.
+
+        None if the ref is no variable there, or where a traced number is in a slice.
+        """
+        ref = self.ref.cell.variable()
+        if ref is None:
+            return None
+        operands: list[Any] = []
+        steps = tuple(Indexer(take_operands(s.index, operands)) if type(s) is Indexer else s for s in self.transforms)
+        return None if any(map(has_traced_slice, steps)) else (ref, RefView(steps), operands)
 
     def updated(self, method: str, *values: Any, **options: Any) -> Any:
         """What `x.at[index].method` gives for the value `x` before the last step, which must be an index."""
-        return getattr(self._before(self.ref[...])[-1].at[self.transforms[-1].index], method)(*values, **options)
+        before = values_at(self.transforms[:-1], self.ref[...])[-1]
+        return getattr(before.at[self.transforms[-1].index], method)(*values, **options)
 
     def update(self, method: str, *values: Any, **options: Any) -> None:
         """Write what `updated` gives."""
@@ -247,32 +203,15 @@ class TransformedRef(Viewed):
             return
         self._write(lambda x, step: getattr(x.at[step.index], method)(*values, **options))
 
-    def _before(self, x: Any) -> list[Any]:
-        """The values before each of the steps, from that of the ref."""
-        values = [x]
-        for step in self.transforms[:-1]:
-            values.append(step.read(values[-1]))
-        return values
-
     def _read(self, x: Any) -> Any:
-        return self.transforms[-1].read(self._before(x)[-1])
+        return values_at(self.transforms, x)[-1]
 
     def _write(self, last: Callable[[Any, Any], Any]) -> None:
         """Write to the ref; `last(x, step)` is the new value before the last step."""
-        values = self._before(self.ref[...])
-        new = last(values.pop(), self.transforms[-1])
-        for x, step in zip(reversed(values), reversed(self.transforms[:-1]), strict=True):
-            new = step.write(x, new)
-        self.ref[...] = new
+        self.ref[...] = written_at(self.transforms, self.ref[...], last)
 
     def __repr__(self) -> str:
-        return f"{self.ref!r}{''.join(map(_shown, self.transforms))}"
-
-
-def _shown(step: Step) -> str:
-    if isinstance(step, Indexer):
-        return f".at[{step.index!r}]"
-    return f".{type(step).__name__.removesuffix('View').lower()}({step[0]})"
+        return f"{self.ref!r}{''.join(map(shown, self.transforms))}"
 
 
 def _method(name: str) -> Any:

@@ -14,12 +14,14 @@ from __future__ import annotations
 from types import EllipsisType
 from typing import Any
 
-from xlamini.core import Cell, Holder, ShapedArray, ShapeError, api_boundary_methods, aval_of
-from xlamini.core.program.ref_cells import FREED, AbstractRef
+from xlamini.core import Cell, Holder, ShapedArray, ShapeError, api_boundary_methods, aval_of, hooks
+from xlamini.core.program.ref_cells import FREED
+from xlamini.core.program.ref_types import AbstractRef
 from xlamini.numpy.construction import array as _array
 from xlamini.numpy.creation import zeros as _zeros
 from xlamini.numpy.indexing.parse import check_bounds
-from xlamini.numpy.ref_views import Step, TransformedRef, Viewed, check_dtype, item_of
+from xlamini.numpy.indexing.ref_steps import Indexer, Step, check_dtype, item_of
+from xlamini.numpy.ref_views import TransformedRef, Viewed
 from xlamini.numpy.repeating import broadcast_to as _broadcast_to
 from xlamini.primitives import convert
 
@@ -58,6 +60,8 @@ class Ref(Holder, Viewed):
         return TransformedRef(self, (step,))
 
     def __getitem__(self, index: Index) -> Any:
+        if index is not ... and self._cell.variable() is not None:
+            return self.through(Indexer(index))[...]
         value = self._cell.read()
         return value if index is ... else item_of(value, index)
 
@@ -67,6 +71,9 @@ class Ref(Holder, Viewed):
         if index is ...:
             _check_shape(aval, value)
             new = _broadcast_to_ref(aval, value)
+        elif self._cell.variable() is not None:
+            self.through(Indexer(index))[...] = value
+            return
         else:
             check_bounds(index, aval.shape)
             new = self._cell.read().at[index].set(value)
@@ -207,7 +214,8 @@ def addupdate(ref: Ref | TransformedRef, idx: Index, x: Any) -> None:
     Array([1., 0.], dtype=float32)
     """
     _check_ref("addupdate", ref)
-    ref[idx] = ref[idx] + x
+    ref.addupdate(x, idx)
 
 
 api_boundary_methods(Ref)
+hooks.install(ref_of=Ref)

@@ -98,7 +98,7 @@ class MutableCell(Cell):
     noun = property(lambda self: f"a value of the mutable type {self.ty}")
 
     def __init__(self, holder: Any, owner: Builder | None):
-        self.holder, self.owner, self.memo, self.passed_to, self.is_used = holder, owner, {}, None, False
+        self.holder, self.owner, self.passed_to, self.is_used = holder, owner, None, False
 
     @property
     def value(self) -> Contents:  # type: ignore[override]

@@ -33,6 +33,7 @@ from xlamini.core.program.pretty import (
     render,
 )
 from xlamini.core.program.primitive import CallLike
+from xlamini.core.program.ref_types import RefPrimitive
 
 _nobody: Set[Var] = frozenset()
 _next_equation = Break("; ")
@@ -122,6 +123,8 @@ class _Printer:
 
     def equation(self, jaxpr: Jaxpr, eqn: Equation, used: Set[Var]) -> Doc:
         """`results = primitive[params] operands`."""
+        if isinstance(eqn.primitive, RefPrimitive):
+            return concat(Comment(self.comment(jaxpr, eqn)), self.short(eqn, used))
         unwanted = self.take_over_names(eqn, used)
         parts = [self.typed(eqn.outvars, used), " = "] if eqn.outvars else []
         if self.remarks:
@@ -133,7 +136,10 @@ class _Printer:
 
     def short(self, eqn: Equation, used: Set[Var]) -> str:
         """One equation on one line, its jaxprs as `{…}` and long params cut."""
-        results = f"{' '.join(self.typed_names(eqn.outvars, used))} = " if eqn.outvars else ""
+        outs = " ".join(self.typed_names(eqn.outvars, used))
+        if isinstance(eqn.primitive, RefPrimitive):
+            return eqn.primitive.notation(outs, list(map(self.atom, eqn.invars)), eqn.params)
+        results = f"{outs} = " if eqn.outvars else ""
         shown = eqn.primitive.shown_params(eqn.params).items()
         params = " ".join([f"{key}={self.short_value(value)}" for key, value in shown])
         operands = "".join([f" {self.atom(a)}" for a in eqn.invars])

@@ -8,16 +8,16 @@ and an extra result.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.core.errors.frames import user_line
 from xlamini.core.program.avals import ShapedArray, aval_of, types_of_values
 from xlamini.core.program.hi_types import is_mutable_value
+from xlamini.core.program.ref_types import AbstractRef, RefVariable
 from xlamini.core.pytree import flatten, flatten_from_user, register_pytree_node, unflatten
 from xlamini.core.tracing.state import state
-from xlamini.core.tracing.tracer import Builder
+from xlamini.core.tracing.tracer import Builder, active
 
 
 class RefEscaped(TypeError):
@@ -38,13 +38,12 @@ FREED: Any = object()
 
 
 class Cell:
-    """A mutable value of a fixed type."""
+    """A mutable value of a fixed type. While a program is traced it may be a variable of that, of the type `Ref{…}`."""
 
-    __slots__ = ("__weakref__", "aval", "memo", "owner", "passed_to", "value")
+    __slots__ = ("__weakref__", "aval", "owner", "passed_to", "value")
 
     def __init__(self, value: Any, aval: ShapedArray):
         self.value, self.aval, self.owner = value, aval, state.builder
-        self.memo: dict[Any, Any] = {}
         self.passed_to: str | None = None
         """The function that is being called with this ref as an argument."""
 
@@ -72,12 +71,26 @@ class Cell:
             builder.memo[READ] = True
         if self.value is FREED:
             raise ValueError(f"a ref of type {AbstractRef(self.aval)} is used after free_ref; free it later")
+        if isinstance(self.value, RefVariable):
+            with active(self.owner):
+                return self.value.read()
         return self.value
+
+    def last(self) -> Any:
+        """What it holds at the end of the trace."""
+        return self.value if isinstance(self.value, RefVariable) else self.read()
+
+    def variable(self) -> Any:
+        """The tracer of type `Ref{…}` that it is in the active trace; None if it holds a value there."""
+        return self.value.tracer if isinstance(self.value, RefVariable) and self.owner is state.builder else None
 
     def write(self, value: Any) -> None:
         """Replace the value; RefEscaped in a trace inside the one that the cell belongs to."""
         self.check_threaded()
-        self.value = value
+        if isinstance(self.value, RefVariable) and value is not FREED:
+            self.value.write(value)
+        else:
+            self.value = value
 
     def check_threaded(self) -> None:
         """RefEscaped in a trace inside the one that the cell belongs to."""
@@ -137,38 +150,6 @@ class Holder:
             f"a ref of type {self._cell.ty} is used where an array is expected, at {user_line()}; read its value with "
             f"{self._cell.reading}"
         )
-
-
-@dataclass(frozen=True, repr=False)
-class AbstractRef:
-    """The type of a ref, as `typeof` gives it; it prints as `Ref{float32[3]}`.
-
-    >>> xlamini.typeof(xlamini.new_ref(jnp.zeros(3)))
-    Ref{float32[3]}
-    """
-
-    inner_aval: ShapedArray
-    memory_space: Any = None
-    kind: Any = None
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.inner_aval, ShapedArray):
-            raise TypeError(
-                f"AbstractRef: inner_aval must be a ShapedArray, got {self.inner_aval!r}; write xlamini.typeof(x)"
-            )
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the value."""
-        return self.inner_aval.shape
-
-    @property
-    def dtype(self) -> Any:
-        """The dtype of the value."""
-        return self.inner_aval.dtype
-
-    def __repr__(self) -> str:
-        return f"Ref{{{self.inner_aval.str_long()}}}"
 
 
 class _ClosedOver:

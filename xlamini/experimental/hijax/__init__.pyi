@@ -1,6 +1,6 @@
 # The public names, for type checkers and for Python, which reads this file at import (core/stubs.py).
 from xlamini.core.program.avals import ShapedArray as ShapedArray
-from xlamini.core.program.ref_cells import AbstractRef as AbstractRef
+from xlamini.core.program.ref_types import AbstractRef as AbstractRef
 from xlamini.core.program.tangents import Zero as Zero
 from xlamini.transforms.custom.accumulators import (
     GradAccum as GradAccum, NullAccum as NullAccum, RefAccum as RefAccum, ValAccum as ValAccum,

@@ -29,6 +29,13 @@ def is_held(x: Any, own: int) -> bool:
     return sys.getrefcount(x) > own + 1 or "_parts" in x.__dict__ or "_is_shared" in x.__dict__
 
 
+def shared(made: Any, *sources: Any) -> Any:
+    """The array that was made, of which the sources may have the memory: the program of a ref takes it from none."""
+    for x in (made, *sources):
+        x._is_shared = True
+    return made
+
+
 def wait_for(arrays: Sequence[Any]) -> None:
     """Wait until these arrays have been computed, in one call into C++; DeletedArrayError for one that was deleted."""
     try:

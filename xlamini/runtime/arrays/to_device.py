@@ -18,7 +18,7 @@ from xlamini.core.errors import DeviceNotHereError
 from xlamini.core.program.memory_space import DEVICE, HOST
 from xlamini.core.tracing.host_arrays import as_ndarray
 from xlamini.runtime.arrays.layout import relaid, use
-from xlamini.runtime.arrays.lifetime import check_alive
+from xlamini.runtime.arrays.lifetime import check_alive, shared
 from xlamini.runtime.arrays.to_host import parts_of, to_numpy
 from xlamini.runtime.arrays.transfer_guards import between_devices, unguarded
 from xlamini.runtime.fork import bar, process
@@ -227,17 +227,16 @@ def _put_array(
     bound: bool = x._committed or where is not None if committed is None else committed
     if bound == x._committed and aval is None and sharding == x._sharding:
         return x
-    x._is_shared = True
     if use.any_other:  # jaxlib 0.10 copies an array to another device in row-major order, and does not say so
         x = relaid([x], [None])[0]
     if isinstance(sharding, SingleDeviceSharding) and isinstance(x._sharding, SingleDeviceSharding):
-        return _put(aval or x.aval, sharding, [x], [sharding._device], bound)
+        return shared(_put(aval or x.aval, sharding, [x], [sharding._device], bound), x)
     numbers = parts_to_move(x._sharding, sharding, x.aval.shape)
     if numbers is None:
         with between_devices():
             return _put_ndarray(to_numpy(x), sharding, bound, aval or x.aval)
     held, devices = parts_of(x), sharding._internal_device_list.addressable_device_list
-    return _put(aval or x.aval, sharding, [held[n] for n in numbers], list(devices), bound)
+    return shared(_put(aval or x.aval, sharding, [held[n] for n in numbers], list(devices), bound), x)
 
 
 @memoised("sharding: parts to move", 4096)
@@ -257,11 +256,9 @@ def parts_to_move(source: Sharding, target: Sharding, shape: tuple[int, ...]) ->
 
 def assemble_array(aval: ShapedArray, sharding: Any, parts: list[ArrayImpl]) -> ArrayImpl:
     """Assemble an Array of shards, given in the order of the sharding's addressable devices."""
-    for x in parts:
-        x._is_shared = True
     if use.any_other:
         parts = relaid(parts, [None] * len(parts))
-    return ArrayImpl(typed_by(sharding, aval), sharding, parts, True, True)
+    return shared(ArrayImpl(typed_by(sharding, aval), sharding, parts, True, True), *parts)
 
 
 def copy_of(x: Any) -> ArrayImpl:

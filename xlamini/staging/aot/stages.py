@@ -100,7 +100,7 @@ class Stage(Estimates):
         return unflatten(self.out_tree, self._out_info())
 
     def _out_info(self) -> list[ShapeDtypeStruct]:
-        return list(map(_info, self._call.trace.jaxpr.out_avals))
+        return list(map(_info, self._call.trace.jaxpr.out_avals[: self.out_tree.num_leaves]))
 
     def __repr__(self) -> str:
         pairs = zip(self._call.trace.names, self._call.avals, strict=True)
@@ -143,7 +143,7 @@ class Traced(Stage):
     @property
     def out_avals(self) -> Any:
         """The types of the outputs, in the output's structure."""
-        return unflatten(self.out_tree, self._call.trace.jaxpr.out_avals)
+        return unflatten(self.out_tree, self._call.trace.jaxpr.out_avals[: self.out_tree.num_leaves])
 
     def lower(self, *, lowering_platforms: Sequence[str] | None = None, target: Target | None = None) -> Lowered:
         """Lower to StableHLO; `lowering_platforms` names a platform other than that of the arguments.

@@ -17,9 +17,11 @@ from xlamini.core import Jaxpr, ShapedArray, Values, close_over, float0, rewrite
 from xlamini.core.program.form import Platform
 from xlamini.core.program.hi_types import HiAval, lowered
 from xlamini.core.program.jaxpr import is_expanded
+from xlamini.core.program.ref_types import AbstractRef
 from xlamini.core.sharding.partial_sums import sums_of
 from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.dce import dce
+from xlamini.interpreters.discharge import discharge
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.expand import expand
 from xlamini.interpreters.physical import physical
@@ -185,6 +187,8 @@ def for_platform(traced: Trace, platform: str) -> Trace:
 
 def expanded(traced: Trace) -> Trace:
     """The trace in terms of primitives that are lowered; what their rules captured joins the captured values."""
+    if any(type(aval) is AbstractRef for aval in traced.jaxpr.in_avals):
+        traced = traced._replace(jaxpr=discharge(traced.jaxpr))
     if is_expanded(traced.jaxpr):
         return traced
     _refuse_users_types(traced.jaxpr)

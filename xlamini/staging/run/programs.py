@@ -65,8 +65,9 @@ class SharedCaches:
 
 
 traces = OwnedMemo("program: traces of jitted functions", MOST, "traces")
-with_refs = OwnedMemo("program: jitted functions with refs", None, "memo")
-"""On the first ref cell that a function touches: the function with its refs as arguments and results."""
+with_refs = OwnedMemo("program: jitted functions with refs", 16, "of_cells")
+"""Of the calls of a jitted function with refs: by the cells of those that it closes over, the function of their values.
+"""
 table = OwnedMemo("program: by structure", MOST, "programs", counted=True)
 shared = SharedCaches(1024)
 """The owner of what outlives a call, and belongs to no function."""

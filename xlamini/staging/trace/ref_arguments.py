@@ -104,7 +104,7 @@ def pure(fun: Callable[..., Any]) -> Callable[..., tuple[Any, list[Any]]]:
         (args, kwargs), cells = closed((args, kwargs))
         out = fun(*args, **kwargs)
         check_outputs(*flatten_from_user(out), name_of(fun))
-        return out, [cell.read() for cell in cells]
+        return out, [cell.last() for cell in cells]
 
     return of_values
 

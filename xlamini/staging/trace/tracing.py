@@ -43,6 +43,8 @@ class Trace(NamedTuple):
     names: Sequence[str]
     builder: Any = None
     outside: Sequence[Any] = ()
+    of_refs: Trace | None = None
+    """Of the program of the values of refs, the trace of the refs."""
 
     def of_its_own(self) -> Trace:
         """With copies of captured ndarrays, which the caller may write to; a program has the values of the trace."""

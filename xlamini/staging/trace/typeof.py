@@ -6,7 +6,8 @@ from typing import Any
 from xlamini.core import ShapedArray
 from xlamini.core.program.hi_types import as_written
 from xlamini.core.program.mutable_values import cell_of
-from xlamini.core.program.ref_cells import AbstractRef, is_holder
+from xlamini.core.program.ref_cells import is_holder
+from xlamini.core.program.ref_types import AbstractRef
 from xlamini.core.pytree import structure
 from xlamini.staging.trace.arguments import avals_of
 

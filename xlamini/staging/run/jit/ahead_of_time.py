@@ -2,31 +2,43 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from xlamini.core import Cell, Values, flatten, hooks, unflatten
 from xlamini.core.program.mutable_values import first_holder
+from xlamini.core.program.ref_cells import RefEscaped
+from xlamini.core.tracing.state import state
 from xlamini.runtime.execution.executable import CompilerOptions
 from xlamini.staging.compile.compile_request import CompileRequest
 from xlamini.staging.compile.placement import AskedShardings, absent_placement, asked_shardings, elsewhere
 from xlamini.staging.compile.program import Program, compile_lowered
 from xlamini.staging.run.jit.call_plan import CallPlan, call_in_arrays
 from xlamini.staging.run.programs import find_or_make
+from xlamini.staging.trace.arguments import ArgNames
 from xlamini.staging.trace.tracing import Trace, TracedCall
 
 if TYPE_CHECKING:
     from xlamini.staging.run.jit.jitted_function import Jitted
 
 
+def ahead_of_time(jitted: Jitted, args: Values, kwargs: dict[str, Any]) -> AheadOfTime:
+    """A call with arguments of these types, traced."""
+    plan = jitted.plan(args, kwargs)
+    if not plan.has_refs:
+        try:
+            return AheadOfTime(jitted, plan, jitted.trace(plan))
+        except RefEscaped as touched:
+            if touched.builder.parent is not state.builder:
+                raise
+    return AheadWithRefs(jitted, plan, *jitted.ref_calls().traced(args, kwargs))
+
+
 class AheadOfTime:
     """A call with arguments of certain types; the stages of compilation ask it for what comes next."""
 
-    def __init__(self, jitted: Jitted, plan: CallPlan):
-        if plan.has_refs:
-            raise TypeError(
-                f"{jitted.name}: an argument is {first_holder(plan.leaves).noun}; the stages of compilation take its "
-                f"value, {first_holder(plan.leaves).reading}, so write the function to return the new one"
-            )
-        self._jitted, self._plan, self._trace = jitted, plan, jitted.trace(plan)
+    def __init__(self, jitted: Jitted, plan: CallPlan, traced: Trace):
+        self._jitted, self._plan, self._trace = jitted, plan, traced
 
     @property
     def options(self) -> CompilerOptions | None:
@@ -34,7 +46,7 @@ class AheadOfTime:
         return self._jitted.options.compiler
 
     def traced(self) -> TracedCall:
-        """The call as it was traced."""
+        """The call as it was traced: with refs, where the function reads or writes some."""
         return self._call(self._plan, self._trace)
 
     def lowered(self) -> TracedCall:
@@ -80,3 +92,38 @@ class AheadOfTime:
     def _call(self, plan: CallPlan, traced: Trace) -> TracedCall:
         jitted = self._jitted
         return TracedCall(traced, plan.tree, jitted.name, jitted.donated(plan, traced), jitted.options.static.names)
+
+
+class AheadWithRefs(AheadOfTime):
+    """A call of a function that takes refs, or closes over some: its program can be looked at as it is traced.
+
+    `cells` are those of the refs that it closes over.
+    """
+
+    def __init__(self, jitted: Jitted, plan: CallPlan, of_values: Trace, cells: Sequence[Cell]):
+        assert of_values.of_refs is not None
+        super().__init__(jitted, plan, of_values.of_refs)
+        self._cells = cells
+
+    def traced(self) -> TracedCall:
+        """The call; what boxes hold at the end, its program returns after the output."""
+        traced, plan, jitted = self._trace, self._plan, self._jitted
+        last, out = unflatten(traced.out_tree, traced.jaxpr.outvars)
+        if self._cells and plan.has_refs:  # a function of the cells of a function of the arguments
+            of_arguments, out = out
+            last = [*last, *of_arguments]
+        outs, out_tree = flatten(out)
+        jaxpr = traced.jaxpr.replace(outvars=[*outs, *flatten(last)[0]])
+        captured = [*traced.captured, *map(hooks.ref_of, self._cells)]
+        names = ArgNames(jitted.fun, plan.tree, plan.positions)
+        shown = traced._replace(jaxpr=jaxpr, captured=captured, out_tree=out_tree, names=names)
+        donated = [False] * (len(jaxpr.invars) - len(captured))
+        return TracedCall(shown, plan.tree, jitted.name, donated, jitted.options.static.names)
+
+    def lower(self, where: Any) -> CompileRequest:
+        """A TypeError: what a program of values returns, nobody would write to the refs."""
+        cell = next(iter(self._cells), None) or first_holder(self._plan.leaves)
+        raise TypeError(
+            f"{self._jitted.name} uses {cell.noun}; the stages of compilation take its value, {cell.reading}, so write "
+            "the function to return the new one"
+        )

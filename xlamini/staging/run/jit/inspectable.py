@@ -25,9 +25,9 @@ class Inspectable:
     def traced(self: Any, *args: Any, **kwargs: Any) -> Traced:
         """Trace for arguments of these types (arrays, or anything with shape and dtype)."""
         from xlamini.staging.aot.stages import Traced  # for those who look only
-        from xlamini.staging.run.jit.ahead_of_time import AheadOfTime
+        from xlamini.staging.run.jit.ahead_of_time import ahead_of_time
 
-        ahead = AheadOfTime(self, self.plan(args, kwargs))
+        ahead = ahead_of_time(self, args, kwargs)
         return Traced(ahead.traced(), ahead)
 
     @api_boundary

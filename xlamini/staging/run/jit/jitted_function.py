@@ -70,7 +70,7 @@ class Jitted(Inspectable):
         try:
             return self._run(args, kwargs)
         except RefEscaped as touched:
-            return self._ref_calls().with_touched(touched, args, kwargs)
+            return self.ref_calls().with_touched(touched, args, kwargs)
 
     def deep_copy(self, memo: dict[int, Any]) -> Any:
         """The jitted function itself, as a function is copied; that of a bound method is bound to the object's copy."""
@@ -80,7 +80,7 @@ class Jitted(Inspectable):
     def _run(self, args: Values, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
         plan = self.plan(args, kwargs)
         if plan.has_refs:
-            return self._ref_calls().with_arguments(args, kwargs)
+            return self.ref_calls().with_arguments(args, kwargs)
         traced = self.trace(plan)
         if ShapeDtypeStruct in map(type, plan.leaves) and (given := with_values_for_types(args, kwargs, plan, traced)):
             return self.function()(*given[0], **given[1]), None, False
@@ -89,7 +89,8 @@ class Jitted(Inspectable):
         check_values(plan.leaves, plan.names, self.name)
         return self._run_lowered(plan, *call_in_arrays(self.fun, plan, traced))
 
-    def _ref_calls(self) -> RefCalls:
+    def ref_calls(self) -> RefCalls:
+        """Its calls with refs."""
         if self.with_refs is None:
             self.with_refs = RefCalls(self)
         return self.with_refs
@@ -140,7 +141,10 @@ class Jitted(Inspectable):
 
     def _new_trace(self, key: Any, plan: CallPlan) -> Trace:
         entry, fun = entry_of_trace(self, key, plan), functools.partial(of_dynamic, self.fun, plan.statics)
-        traced = trace(fun, plan.tree, plan.avals, None, plan.names, self.name, call=entry)
+        types = plan.avals if self.in_place is None else self.in_place.types(plan)
+        traced = trace(fun, plan.tree, types, None, plan.names, self.name, call=entry)
+        if self.in_place is not None:
+            traced = self.in_place.discharged(plan, traced)
         captures_tracers = any(type(x) is Tracer for x in traced.captured)
         keep_trace(self, key, plan, entry, captures_tracers)
         if shardings := self.out_shardings(traced):

@@ -4,22 +4,20 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Never, overload
+from typing import TYPE_CHECKING, Any, Literal, Never, overload
 
-from xlamini.core import Axis, ClosedJaxpr, Values, flatten, named_axis, tree_map
+from xlamini.core import Axis, ClosedJaxpr, named_axis, tree_map
 from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.core.program.form import PLATFORMS
 from xlamini.primitives.base.tangent_ops import full
 from xlamini.runtime import Array
 from xlamini.staging.run.jit.jit_api import jit
-from xlamini.staging.trace.arguments import OutputTypeError, check_callable, has_refs, name_of
-from xlamini.staging.trace.ref_arguments import OpenedRefs, pure
-from xlamini.staging.trace.ref_threading import Cells, of_captured_values, retry_with_refs
+from xlamini.staging.trace.arguments import OutputTypeError, check_callable
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.staging.trace.static_args import Numbers
 
 if TYPE_CHECKING:
-    from xlamini.staging.aot.stages import Traced
+    pass
 
 
 @overload
@@ -45,8 +43,8 @@ def make_jaxpr(
 
     Arguments are arrays, numbers, or `ShapeDtypeStruct`s; nothing is computed. With `return_shape` it returns a pair,
     the jaxpr and the types of the outputs. `axis_env` is a list of pairs (name, size), the axes that collectives may
-    refer to. Of a ref among the arguments the jaxpr takes the value, and returns the final one after the outputs; the
-    value of a ref that `fun` closes over is a captured array, whose final value comes last.
+    refer to. A ref is an input of the type `Ref{…}`, or captured if `fun` closes over it; reading and writing it are
+    equations.
 
     With a `platform`, "cpu", "cuda", "rocm" or "tpu", it is the program that is lowered for that: what the platform
     computes by other operations is a `form` of these. ValueError for another name.
@@ -75,9 +73,9 @@ def make_jaxpr(
         with contextlib.ExitStack() as axes:
             for name, size in axis_env or ():
                 axes.enter_context(named_axis(Axis(size, name)))
-            found = _traced(jitted, fun, static_argnums, args, kwargs)
-        jaxpr = found.traced.jaxpr if platform is None else found.traced.specialized(platform)
-        return (jaxpr, found.out_info()) if return_shape else jaxpr
+            traced = jitted.trace(*args, **kwargs)
+        jaxpr = traced.jaxpr if platform is None else traced.specialized(platform)
+        return (jaxpr, traced.out_info) if return_shape else jaxpr
 
     return jaxpr_of
 
@@ -97,7 +95,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """
     check_callable("eval_shape", fun)
     try:
-        return _traced(jit(fun), fun, (), args, kwargs).out_info()
+        return jit(fun).trace(*args, **kwargs).out_info
     except OutputTypeError as error:
         if not isinstance(error.value, ShapeDtypeStruct):
             raise
@@ -107,46 +105,6 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 def _check_platform(name: str | None) -> None:
     if name is not None and name not in PLATFORMS:
         raise ValueError(f"make_jaxpr: there is no platform {name!r}; there are {', '.join(PLATFORMS)}")
-
-
-class _Found(NamedTuple):
-    """A trace, and how many times the function's output is in a pair with the final values of refs."""
-
-    traced: Traced
-    pairs: int
-
-    def out_info(self) -> Any:
-        """The types of the function's own outputs."""
-        info = self.traced.out_info
-        for _ in range(self.pairs):
-            info, _values = info
-        return info
-
-
-def _traced(
-    jitted: Any, fun: Callable[..., Any], static: Numbers, args: Values, kwargs: dict[str, Any]
-) -> _Found:
-    """The trace of `fun`, or of its pure form if there are refs among the arguments. It may close over refs."""
-    if not has_refs(flatten((args, kwargs))[0]):
-        return _traced_with_captures(jitted, fun, static, args, kwargs)
-    refs, of_values = OpenedRefs(name_of(fun), (tuple(args), kwargs)), pure(fun)
-    args, kwargs = refs.tree
-    with refs.passed():
-        found = _traced_with_captures(jit(of_values, static_argnums=static), of_values, static, args, kwargs)
-    return found._replace(pairs=found.pairs + 1)
-
-
-def _traced_with_captures(
-    jitted: Any, fun: Callable[..., Any], static: Numbers, args: Values, kwargs: dict[str, Any]
-) -> _Found:
-    def plain() -> _Found:
-        return _Found(jitted.trace(*args, **kwargs), 0)
-
-    def with_values(cells: Cells) -> _Found:
-        captured = jit(of_captured_values(fun, cells), static_argnums=static)
-        return _Found(captured.trace(*args, **kwargs), 1)
-
-    return retry_with_refs(plain, with_values)
 
 
 def _with_arrays(fun: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from xlamini.core import Cell, Values, flatten, unflatten
+from xlamini.core import Avals, Cell, Jaxpr, Tracer, Values, flatten, hooks, once, subjaxprs, unflatten
 from xlamini.core.program.ref_cells import FREED, RefEscaped
+from xlamini.core.program.ref_types import AbstractRef, RefVariable
+from xlamini.core.pytree import structure
 from xlamini.core.tracing.state import state
+from xlamini.interpreters.discharge import discharge, read_by, without_idle_reads, written
 from xlamini.interpreters.physical import is_extended
 from xlamini.runtime.arrays.lifetime import is_held
 from xlamini.runtime.arrays.to_device import copy_of
@@ -38,6 +41,8 @@ class RefCalls:
         self._jitted = jitted
         self._of_arguments: InPlace | None = None
         self._touched: Sequence[weakref.ref[Cell]] = ()
+        self.of_cells: dict[Cells, InPlace] = {}
+        """The functions of the values of refs that it closes over."""
 
     def run(self, args: Values, kwargs: dict[str, Any]) -> Missed | None:
         """A call like an earlier one; None if there was none like it."""
@@ -50,32 +55,61 @@ class RefCalls:
             return None
         try:
             return self._with_cells(cells, args, kwargs)
-        except RefEscaped:  # it touches others
+        except (RefEscaped, _NoneTouched):  # it touches others, or with these arguments none
             self._touched = ()
             return None
 
     def with_arguments(self, args: Values, kwargs: dict[str, Any], flat: Any = None) -> Missed:
         """A call with refs among the arguments, which `flat` are as leaves and treedef, if the caller has them."""
-        if self._of_arguments is None:
-            self._of_arguments = InPlace(self._jitted, _of_arguments(self._jitted.fun), self._jitted.options)
+        in_place = self._of_opened()
         refs = OpenedRefs(f"{self._jitted.name} for jit", (args, kwargs), flat)
         with refs.passed():
-            return self._of_arguments.run(refs.cells, refs.nodes, *refs.tree), None, False
+            results = in_place.run(refs.nodes, *refs.tree)
+        return in_place.store(refs.cells, results), None, False
+
+    def _of_opened(self) -> InPlace:
+        """The function of the values of the refs among its arguments."""
+        if self._of_arguments is None:
+            self._of_arguments = InPlace(self._jitted, _of_arguments(self._jitted.fun), self._jitted.options)
+        return self._of_arguments
 
     def with_touched(self, touched: RefEscaped, args: Values, kwargs: dict[str, Any]) -> Missed:
         """A call of the function, which touches this ref and maybe others."""
         return run_with_refs(with_touched((), touched), self._with_cells, args, kwargs)
 
     def _with_cells(self, cells: Cells, args: Values, kwargs: dict[str, Any]) -> Missed:
-        jitted = self._jitted
-        in_place = cells[0].memo.get((jitted, cells))
-        if in_place is None:
-            made = InPlace(jitted, _of_cells(jitted.fun, cells), jitted.options.shifted())
-            in_place = with_refs.keep(cells[0], (jitted, cells), made)
-        nodes = [RefArgument(Cell, cell.read()) for cell in cells]
-        out = in_place.run(cells, nodes, (nodes, *args), kwargs)
+        nodes, in_place = _nodes_of(cells), self._in_place(cells)
+        out = in_place.store(cells, in_place.run(nodes, (nodes, *args), kwargs))
         self._touched = list(map(weakref.ref, cells))
         return out, None, False
+
+    def _in_place(self, cells: Cells) -> InPlace:
+        """The function of the values of these cells."""
+        jitted, known = self._jitted, self.of_cells.get(cells)
+        if known is not None:
+            return known
+        options, ins = jitted.options.shifted(), jitted.options.in_shardings
+        if isinstance(ins, tuple | list):
+            options = options._replace(in_shardings=(None, *ins))
+        return with_refs.keep(self, cells, InPlace(jitted, _of_cells(jitted.fun, cells), options, len(cells)))
+
+    def traced(self, args: Values, kwargs: dict[str, Any]) -> tuple[Trace, Cells]:
+        """The trace of a call, and the cells of the refs that the function closes over."""
+        refs = OpenedRefs(f"{self._jitted.name} for jit", (args, kwargs))
+        if not refs.cells:
+            return self._traced(args, kwargs)
+        with refs.passed():
+            return self._of_opened().jitted.ref_calls()._traced(*refs.tree)
+
+    def _traced(self, args: Values, kwargs: dict[str, Any]) -> tuple[Trace, Cells]:
+        try:
+            return self._jitted.trace(self._jitted.plan(args, kwargs)), ()
+        except RefEscaped as touched:
+            return run_with_refs(with_touched((), touched), self._traced_with_cells, args, kwargs)
+
+    def _traced_with_cells(self, cells: Cells, args: Values, kwargs: dict[str, Any]) -> tuple[Trace, Cells]:
+        jitted = self._in_place(cells).jitted
+        return jitted.trace(jitted.plan((_nodes_of(cells), *args), kwargs)), cells
 
     def _cells_of_last_call(self) -> Cells | None:
         cells = tuple(found for reference in self._touched if (found := reference()) is not None)
@@ -83,64 +117,116 @@ class RefCalls:
         return cells if is_usable else None
 
 
+class _NoneTouched(Exception):
+    """A function that closes over refs uses none of them with these arguments, so it is called as others are."""
+
+
 class InPlace:
-    """A jitted function of the values of refs, which returns the values that they were given, and its output."""
+    """A jitted function of the values of refs, which returns the values that they were given, and its output.
 
-    def __init__(self, caller: Jitted, fun: Callable[..., Any], options: Any):
+    It is traced as a function of the refs, and its program is that of their values (interpreters/discharge.py). What is
+    no array, such as a box, is a value in the trace too.
+    """
+
+    def __init__(self, caller: Jitted, fun: Callable[..., Any], options: Any, cells: int = 0):
+        self._num_cells = cells
         outs = options.out_shardings
-        self._jitted = type(caller)(fun, options._replace(out_shardings=outs and (None, outs)))
-        self._jitted.in_place = self
-        self._function = wrapped(self._jitted)
-        self._depth: int = 1 if caller.in_place is None else caller.in_place._depth + 1
+        self.jitted = type(caller)(fun, options._replace(out_shardings=outs and (None, (None, outs))))
+        self.jitted.in_place = self
+        self._function = wrapped(self.jitted)
+        self._is_nested = caller.in_place is not None
 
-    def run(self, cells: Sequence[Cell], nodes: Sequence[RefArgument], args: Values, kwargs: dict[str, Any]) -> Any:
-        """The output for arguments in which the nodes stand for refs, after the refs were given their new values."""
-        held = [node for node in nodes if is_held(node.value, _OWN)]
-        if held and state.builder is None:
+    def run(self, nodes: Sequence[RefArgument], args: Values, kwargs: dict[str, Any]) -> Any:
+        """What the function returns for arguments in which the nodes stand for refs."""
+        # Within a transformation the call may run at once, and again when the transformation threads the ref.
+        own = _OWN if state.builder is None else 0
+        held = {i for i, node in enumerate(nodes) if is_held(node.value, own)}
+        if held:
             self._copy_held(held, nodes, args, kwargs)
-        last, out = self._function(*args, **kwargs)
-        for cell, value in zip(cells, last, strict=True):
-            if value is not None:
-                cell.write(value)
-        return out
+        return self._function(*args, **kwargs)
+
+    def store(self, cells: Sequence[Cell], results: Any) -> Any:
+        """The output, after the refs were given their new values."""
+        finals, (last, out) = results
+        for cell, of_ref, of_other in zip(cells, finals, last, strict=False):
+            if of_ref is not None:
+                cell.write(of_ref)
+            elif of_other is not None:
+                cell.write(*of_other)
+        return (finals[len(cells) :], out) if self._is_nested else out
 
     def _copy_held(
-        self, held: Sequence[RefArgument], nodes: Sequence[RefArgument], args: Values, kwargs: dict[str, Any]
+        self, held: Collection[int], nodes: Sequence[RefArgument], args: Values, kwargs: dict[str, Any]
     ) -> None:
         """Copy the values that somebody holds and the function replaces."""
-        plan = self._jitted.plan(args, kwargs)
+        plan = self.jitted.plan(args, kwargs)
         try:
-            donated = self.donated(plan, self._jitted.trace(plan))
+            donated = self.donated(plan, self.jitted.trace(plan))
         except RefEscaped:  # it closes over others too, and is traced with those
             donated = [True] * len(plan.leaves)
-        for node, i in zip(nodes, _leaves_of_nodes(plan), strict=False):
-            if node in held and donated[i]:
-                node.value = copy_of(node.value)
+        of_leaves = _nodes(plan)
+        for i in held:
+            if donated[of_leaves[i].value]:
+                nodes[i].value = copy_of(nodes[i].value)
+
+    def types(self, plan: CallPlan) -> Avals:
+        """The types of the leaves in the trace."""
+        types = list(plan.avals)
+        for node in _nodes(plan):
+            if _is_ref(node):
+                types[node.value] = AbstractRef(types[node.value])
+        return types
+
+    def discharged(self, plan: CallPlan, traced: Trace) -> Trace:
+        """The trace of the values, which returns a new value, or None, for each node, and what the function does."""
+        leaves = traced.jaxpr.invars[len(traced.captured) :]
+        own = _nodes(plan)[: self._num_cells]
+        if own and all(map(_is_ref, own)) and read_by(traced.jaxpr).isdisjoint([leaves[n.value] for n in own]):
+            raise _NoneTouched
+        kept = set(written(traced.jaxpr))
+        finals = [0 if _is_ref(node) and leaves[node.value] in kept else None for node in _nodes(plan)]
+        outs = unflatten(traced.out_tree, [0] * traced.out_tree.num_leaves)
+        of_refs = traced._replace(jaxpr=without_idle_reads(traced.jaxpr), names=(), builder=None)
+        return traced._replace(jaxpr=discharge(traced.jaxpr), out_tree=structure((finals, outs)), of_refs=of_refs)
 
     def donated(self, plan: CallPlan, traced: Trace) -> list[bool]:
         """For each leaf of the arguments, whether it is the value of a ref that is given another one.
 
-        A program with effects may raise an error after it took the memory, so it takes none.
+        A program with effects, or that calls code outside, may fail after it took the memory, so it takes none.
         """
-        out, last = unflatten(traced.out_tree, range(traced.out_tree.num_leaves)), list[Any]()
+        finals, _ = unflatten(traced.out_tree, [0] * traced.out_tree.num_leaves)
         donated = [False] * len(plan.leaves)
-        for _ in range(self._depth):
-            of_level, out = out
-            last += of_level
-        for i, new in zip(_leaves_of_nodes(plan), last, strict=True):
-            if type(i) is int and new is not None and not (is_extended(plan.avals[i]) or traced.jaxpr.effects):
-                donated[i] = True
-        return donated
+        for node, new in zip(_nodes(plan), finals, strict=True):
+            if new is not None:
+                donated[node.value] = not is_extended(plan.avals[node.value])
+        return donated if any(donated) and not _may_fail(traced.jaxpr) else [False] * len(plan.leaves)
+
+
+def _nodes_of(cells: Cells) -> list[RefArgument]:
+    return [RefArgument(type(cell), cell.read()) for cell in cells]
+
+
+@once
+def _may_fail(jaxpr: Jaxpr) -> bool:
+    """Whether a program has effects, or calls code outside."""
+    return bool(jaxpr.effects) or any(
+        eqn.primitive.checks.opaque or any(map(_may_fail, subjaxprs(eqn))) for eqn in jaxpr.eqns
+    )
 
 
 _OWN = 3
 """The references to the value of a ref in a call: those of its cell, of its node, and of the call that counts."""
 
 
-def _leaves_of_nodes(plan: CallPlan) -> list[Any]:
-    """For each node that stands for a ref the number of its leaf; for one of several leaves a tree of them."""
+def _nodes(plan: CallPlan) -> list[RefArgument]:
+    """The nodes in the arguments of a call, with the numbers of their leaves in place of the values."""
     nodes = flatten(unflatten(plan.tree, range(len(plan.leaves))), is_ref_argument)[0]
-    return [node.value for node in nodes if is_ref_argument(node)]
+    return [node for node in nodes if is_ref_argument(node)]
+
+
+def _is_ref(node: RefArgument) -> bool:
+    """Whether a node stands for a ref, not for a box or a value of a user's type."""
+    return node.kind is Cell or node.kind is hooks.ref_of
 
 
 def _of_arguments(fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -149,7 +235,10 @@ def _of_arguments(fun: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(fun)
     def of_nodes(*args: Any, **kwargs: Any) -> tuple[list[Any], Any]:
-        given = [x.value for x in flatten((args, kwargs), is_ref_argument)[0] if is_ref_argument(x)]
+        nodes = [x for x in flatten((args, kwargs), is_ref_argument)[0] if is_ref_argument(x)]
+        for node in nodes:
+            node.value = _as_held(node.value)
+        given = [node.value for node in nodes]
         out, last = of_values(*args, **kwargs)
         return _changed(given, last), out
 
@@ -162,7 +251,7 @@ def _of_cells(fun: Callable[..., Any], cells: Cells) -> Callable[..., Any]:
 
     @functools.wraps(of_values)
     def of_nodes(nodes: Sequence[RefArgument], /, *args: Any, **kwargs: Any) -> tuple[list[Any], Any]:
-        given = [node.value for node in nodes]
+        given = [_as_held(node.value) for node in nodes]
         out, last = of_values(given, *args, **kwargs)
         return _changed(given, last), out
 
@@ -170,6 +259,11 @@ def _of_cells(fun: Callable[..., Any], cells: Cells) -> Callable[..., Any]:
     return of_nodes
 
 
+def _as_held(value: Any) -> Any:
+    """A traced value as its cell holds it: a ref of the program, or the value."""
+    return RefVariable(value) if type(value) is Tracer and type(value.aval) is AbstractRef else value
+
+
 def _changed(given: Sequence[Any], last: Sequence[Any]) -> list[Any]:
-    """The final values, None for that of a ref that was only read."""
-    return [None if new is old else new for old, new in zip(given, last, strict=True)]
+    """The final values of what is no ref of the program, each in a tuple; None for what was only read."""
+    return [None if new is old else (new,) for old, new in zip(given, last, strict=True)]

@@ -1,0 +1,203 @@
+"""The steps from a ref to a part of it, or to it in another shape, order or dtype; the views that equations have.
+
+A read takes the steps from the ref's value; a write takes them back.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xlamini.core import ShapedArray, aval_of, result_type
+from xlamini.core.program.avals import SCALAR_TYPES
+from xlamini.numpy.indexing.parse import check_bounds
+from xlamini.numpy.indexing.slices import Slice
+from xlamini.numpy.repeating import broadcast_to as _broadcast_to
+from xlamini.numpy.shapes import reshape as _reshape, transpose as _transpose
+from xlamini.primitives import convert
+from xlamini.primitives.elementwise.convert_element_type import bitcast_convert_type
+
+Index = Any
+
+
+def item_of(x: Any, index: Index) -> Any:
+    """`x[index]` of the value of a ref, for which a static index out of bounds is an error whatever the flags say."""
+    check_bounds(index, aval_of(x).shape)
+    return x[index]
+
+
+class Indexer(NamedTuple):
+    """The step to `x[index]`."""
+
+    index: Index
+
+    def read(self, x: Any) -> Any:
+        """The value after the step, from the one before."""
+        return x if self.index is ... else item_of(x, self.index)
+
+    def write(self, x: Any, new: Any) -> Any:
+        """The value before the step, where the one after it is new."""
+        check_bounds(self.index, aval_of(x).shape)
+        return x.at[self.index].set(new)
+
+
+class ReshapeView(NamedTuple):
+    """The step to `x.reshape(shape)`."""
+
+    shape: tuple[int, ...]
+
+    def read(self, x: Any) -> Any:
+        return _reshape(x, self.shape)
+
+    def write(self, x: Any, new: Any) -> Any:
+        return _reshape(_broadcast_to(new, self.read(x).shape), x.shape)
+
+
+class TransposeView(NamedTuple):
+    """The step to `x.transpose(permutation)`."""
+
+    permutation: tuple[int, ...]
+
+    def read(self, x: Any) -> Any:
+        return _transpose(x, self.permutation)
+
+    def write(self, x: Any, new: Any) -> Any:
+        back = tuple(map(int, np.argsort(self.permutation)))
+        return _transpose(_broadcast_to(new, self.read(x).shape), back)
+
+
+class Bitcast(NamedTuple):
+    """The step to the same bits as another dtype; of another width, they are packed along the dimension before last."""
+
+    dtype: np.dtype
+
+    def read(self, x: Any) -> Any:
+        return _bits_as(x, self.dtype)
+
+    def write(self, x: Any, new: Any) -> Any:
+        return _bits_as(_broadcast_to(new, self.read(x).shape), x.dtype)
+
+
+def check_dtype(dtype: np.dtype, value: Any) -> None:
+    """ValueError for a value that a ref of this dtype cannot hold."""
+    found = aval_of(value)
+    if result_type(ShapedArray((), dtype), found) != dtype:
+        raise ValueError(
+            f"ref of dtype {dtype.name} cannot take a value of dtype {found.dtype.name}; convert it with "
+            f".astype('{dtype.name}')"
+        )
+
+
+def typed(value: Any, dtype: np.dtype) -> Any:
+    """A value of a dtype that a ref can hold, in that dtype; a Python number stays a literal."""
+    if type(value) in SCALAR_TYPES:
+        return np.asarray(value, dtype)[()]
+    return convert(value, dtype, weak_type=False)
+
+
+Step = Indexer | ReshapeView | TransposeView | Bitcast
+
+
+def _bits_as(x: Any, dtype: np.dtype) -> Any:
+    before, after = x.dtype.itemsize, dtype.itemsize
+    if before == after:
+        return bitcast_convert_type(x, dtype)
+    if x.ndim < 2 or x.shape[-2] * before % after:
+        raise ValueError(
+            f"bitcast: the last dimension but one of {x.aval.str_short()} cannot be packed as {dtype.name}; its bytes "
+            "must be a multiple of the dtype's"
+        )
+    *front, rows, columns = x.shape
+    if before > after:
+        parts = bitcast_convert_type(x, dtype)
+        return _reshape(parts.swapaxes(-1, -2), (*front, rows * before // after, columns))
+    packed = _reshape(x, (*front, rows * before // after, after // before, columns))
+    return bitcast_convert_type(packed.swapaxes(-1, -2), dtype)
+
+
+def values_at(steps: Sequence[Step], x: Any) -> list[Any]:
+    """The value of a ref, and those after each of the steps."""
+    values = [x]
+    for step in steps:
+        values.append(step.read(values[-1]))
+    return values
+
+
+def written_at(steps: Sequence[Step], x: Any, last: Callable[[Any, Any], Any]) -> Any:
+    """The new value of a ref; `last(x, step)` is that before the last step."""
+    values = values_at(steps[:-1], x)
+    new = last(values.pop(), steps[-1])
+    for before, step in zip(reversed(values), reversed(steps[:-1]), strict=True):
+        new = step.write(before, new)
+    return new
+
+
+class RefView(NamedTuple):
+    """The view that equations have of a ref: the steps, with holes for the numbers and arrays that are operands."""
+
+    steps: tuple[Step, ...]
+
+    def read(self, x: Any, *operands: Any) -> Any:
+        """The part of the value."""
+        return values_at(self._filled(operands), x)[-1]
+
+    def write(self, x: Any, new: Any, *operands: Any) -> Any:
+        """The value with another part."""
+        return written_at(self._filled(operands), x, lambda x, step: step.write(x, new))
+
+    def notation(self, *names: str) -> str:
+        """The part as a program shows it, with the names of the operands."""
+        return "".join(map(shown, self._filled(names))).removeprefix(".at")
+
+    def _filled(self, operands: Sequence[Any]) -> list[Step]:
+        found = iter(operands)
+        return [Indexer(_put_in(s.index, found)) if type(s) is Indexer else s for s in self.steps]
+
+
+_HOLE = object()
+
+
+def take_operands(index: Index, operands: list[Any]) -> Index:
+    """An index with holes for its arrays and traced numbers, which are added to the list."""
+    if isinstance(index, tuple):
+        return tuple(take_operands(i, operands) for i in index)
+    if isinstance(index, np.integer):
+        return int(index)
+    if type(index) is Slice:
+        return Slice(take_operands(index.start, operands), index.size, index.stride)
+    if index is None or index is ... or isinstance(index, bool | int | slice):
+        return index
+    operands.append(index)
+    return _HOLE
+
+
+def _put_in(index: Index, operands: Iterator[Any]) -> Index:
+    if isinstance(index, tuple):
+        return tuple(_put_in(i, operands) for i in index)
+    if type(index) is Slice:
+        return Slice(_put_in(index.start, operands), index.size, index.stride)
+    return next(operands) if index is _HOLE else index
+
+
+def has_traced_slice(step: Step) -> bool:
+    items = step.index if type(step) is Indexer and isinstance(step.index, tuple) else [getattr(step, "index", None)]
+    bounds = [b for i in items if isinstance(i, slice) for b in (i.start, i.stop, i.step)]
+    return not all(b is None or isinstance(b, int) for b in bounds)
+
+
+def shown(step: Step) -> str:
+    if isinstance(step, Indexer):
+        items = step.index if isinstance(step.index, tuple) else (step.index,)
+        return f".at[{', '.join(map(_item_text, items)) or '()'}]"
+    return f".{type(step).__name__.removesuffix('View').lower()}({step[0]})"
+
+
+def _item_text(item: Any) -> str:
+    """One item of an index as Python writes it."""
+    if isinstance(item, slice):
+        parts = [item.start, item.stop] if item.step is None else [item.start, item.stop, item.step]
+        return ":".join("" if part is None else str(part) for part in parts)
+    if type(item) is Slice:
+        return f"{item.start}:{item.start}+{item.size * item.stride}{f':{item.stride}' if item.stride > 1 else ''}"
+    return "..." if item is ... else str(item)

@@ -1,0 +1,117 @@
+"""Reads and writes of refs, as equations: `b:f32[2] <- a[1:3]`, `a[0] <- c`, `a[...] += d`.
+
+The first operand is the ref, a variable of type `Ref{…}`. `view` says which part of it, by functions of the value of
+the ref and of the last operands, the numbers and arrays in indices (numpy/indexing/ref_steps.py). No transformation
+meets these equations: `discharge` (interpreters/discharge.py) makes of a program with refs one of their values first.
+"""
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from xlamini.core import Avals, Literal, Params, ShapedArray, Values, hooks
+from xlamini.core.program.effects import Effect
+from xlamini.core.program.ref_cells import Holder
+from xlamini.core.program.ref_types import AbstractRef, RefPrimitive
+from xlamini.core.sharding.facet import Sharding
+from xlamini.core.sharding.partial_sums import sums_of
+from xlamini.core.sharding.propagation import Splits
+from xlamini.core.tracing.tracer import build
+from xlamini.primitives.base.promotion import convert
+
+read_effect, write_effect = Effect("read"), Effect("write")
+
+
+class WholeView(NamedTuple):
+    """The view of all of a ref."""
+
+    def read(self, x: Any, *indices: Any) -> Any:
+        """The part of the value."""
+        return x
+
+    def write(self, x: Any, new: Any, *indices: Any) -> Any:
+        """The value with another part."""
+        return new
+
+    def notation(self, *names: str) -> str:
+        """The part, as a program shows it, with the names of the further operands."""
+        return "[...]"
+
+
+class OnView(RefPrimitive):
+    """An equation on the part of a ref that the param `view` says."""
+
+    sharding = Sharding(
+        splits=lambda avals, outs, params: Splits([a.explicit_sharding for a in outs], None),
+        sums=lambda avals, outs, params: list(map(sums_of, outs)),
+        chooses_axes=True, casts=True, chooses_memory=True,
+    )  # fmt: skip
+
+    def bind(self, ref: Any, *operands: Any, view: Any) -> Any:
+        """Add the equation; for a ref itself, where a program is evaluated, read or write that."""
+        if not isinstance(ref, Holder):
+            return super().bind(ref, *operands, view=view)
+        before = ref.cell.read()
+        operands = tuple(a.val if type(a) is Literal else a for a in operands)
+        outs, after = self.discharge(before, operands, view=view)
+        if after is not before:
+            ref.cell.write(convert(after, ref.cell.aval.dtype, ref.cell.aval.weak_type))
+        return outs
+
+    def shape_rule(self, ref: AbstractRef, *avals: ShapedArray, view: Any) -> Avals:
+        def results(x: Any, *operands: Any) -> list[Any]:
+            return self.discharge(x, operands, view=view)[0]
+
+        return build(results, [ref.inner_aval, *avals])[0].out_avals
+
+
+class RefGet(OnView):
+    name = "get"
+
+    def effects(self, avals: Avals, params: Params) -> frozenset[Effect]:
+        return frozenset({read_effect})
+
+    def discharge(self, x: Any, operands: Values, *, view: Any) -> tuple[list[Any], Any]:
+        return [view.read(x, *operands)], x
+
+    def notation(self, outs: str, names: list[str], params: Params) -> str:
+        ref, *indices = names
+        return f"{outs} <- {ref}{params['view'].notation(*indices)}"
+
+
+class RefSet(OnView):
+    name = "set"
+
+    def effects(self, avals: Avals, params: Params) -> frozenset[Effect]:
+        return frozenset({write_effect})
+
+    def discharge(self, x: Any, operands: Values, *, view: Any) -> tuple[list[Any], Any]:
+        new, *indices = operands
+        return [], view.write(x, new, *indices)
+
+    def notation(self, outs: str, names: list[str], params: Params) -> str:
+        ref, new, *indices = names
+        return f"{ref}{params['view'].notation(*indices)} <- {new}"
+
+
+class RefAddupdate(OnView):
+    name = "addupdate"
+
+    def effects(self, avals: Avals, params: Params) -> frozenset[Effect]:
+        return frozenset({write_effect})
+
+    def discharge(self, x: Any, operands: Values, *, view: Any) -> tuple[list[Any], Any]:
+        term, *indices = operands
+        return [], view.write(x, view.read(x, *indices) + term, *indices)
+
+    def notation(self, outs: str, names: list[str], params: Params) -> str:
+        ref, term, *indices = names
+        return f"{ref}{params['view'].notation(*indices)} += {term}"
+
+
+get_p, set_p, addupdate_p = RefGet(), RefSet(), RefAddupdate()
+
+
+hooks.install(
+    read_ref=lambda ref: get_p.bind(ref, view=WholeView())[0],
+    write_ref=lambda ref, value: set_p.bind(ref, value, view=WholeView()),
+)
