@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -438,6 +439,48 @@ def test_the_shardings_of_a_function_that_closes_over_a_ref() -> None:
     for _ in range(2):
         assert add(jnp.ones(8)).sharding == sharding
     assert ref[...].tolist() == [2.0] * 8
+
+
+def test_threads_that_read_a_ref_while_another_writes_it() -> None:
+    ref, errors = zeros(), list[Exception]()
+    is_over = threading.Event()
+
+    @xlamini.jit
+    def add(ref: Any, x: Any) -> None:
+        ref[...] += x
+
+    def read() -> None:
+        try:
+            while not is_over.is_set():
+                row = np.asarray(ref[...])
+                assert row.min() == row.max()
+                total(ref).block_until_ready()
+        except Exception as error:
+            errors.append(error)
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for _ in range(200):
+        add(ref, 1.0)
+    is_over.set()
+    for reader in readers:
+        reader.join()
+    assert errors == [] and ref[0] == 200
+
+
+def test_a_call_that_fails_leaves_the_value() -> None:
+    ref = zeros()
+
+    @xlamini.jit
+    def write(ref: Any, x: Any) -> None:
+        ref[0] = x["a"]
+
+    write(ref, {"a": 1.0})
+    for wrong in ({"b": 1.0}, {"a": "text"}, {"a": jnp.ones(2)}):
+        with pytest.raises((KeyError, TypeError, ValueError)):
+            write(ref, wrong)
+    np.testing.assert_array_equal(ref[...], expected(_0=1))
 
 
 def test_over_several_devices() -> None:

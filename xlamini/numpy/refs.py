@@ -15,7 +15,7 @@ from types import EllipsisType
 from typing import Any
 
 from xlamini.core import Cell, Holder, ShapedArray, ShapeError, api_boundary_methods, aval_of, hooks
-from xlamini.core.program.ref_cells import FREED
+from xlamini.core.program.ref_cells import FREED, Taken
 from xlamini.core.program.ref_types import AbstractRef
 from xlamini.numpy.construction import array as _array
 from xlamini.numpy.creation import zeros as _zeros
@@ -89,7 +89,7 @@ class Ref(Holder, Viewed):
         return self.shape[0]
 
     def __repr__(self) -> str:
-        if self._cell.owner is not None or self._cell.value is FREED:
+        if self._cell.owner is not None or self._cell.value is FREED or type(self._cell.value) is Taken:
             return repr(AbstractRef(self._cell.aval))
         return "Ref" + repr(self._cell.value).removeprefix("Array")
 

@@ -7,6 +7,7 @@ and an extra result.
 """
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -35,6 +36,12 @@ READ: Any = object()
 """The entry in a builder's memo that says that the value of a ref from outside was read."""
 FREED: Any = object()
 """The value of a cell whose memory was released."""
+_LONGEST_WAIT = 60
+"""Seconds."""
+
+
+class Taken:
+    """What a cell holds while a program that replaces its value is started, for which other threads wait."""
 
 
 class Cell:
@@ -69,12 +76,27 @@ class Cell:
             if builder.kept:
                 raise RefEscaped(self, builder)
             builder.memo[READ] = True
-        if self.value is FREED:
+        value = self.value
+        if type(value) is Taken:
+            value = self._returned()
+        if value is FREED:
             raise ValueError(f"a ref of type {AbstractRef(self.aval)} is used after free_ref; free it later")
-        if isinstance(self.value, RefVariable):
+        if isinstance(value, RefVariable):
             with active(self.owner):
-                return self.value.read()
-        return self.value
+                return value.read()
+        return value
+
+    def _returned(self) -> Any:
+        """The value, once the thread that starts a program with it has put it back."""
+        end = time.monotonic() + _LONGEST_WAIT
+        while type(value := self.value) is Taken:
+            if time.monotonic() > end:
+                raise RuntimeError(
+                    f"{self.noun} is read while a call that writes it has not returned; read it before the call, or "
+                    "pass its value to the Python function that needs it"
+                )
+            time.sleep(0)
+        return value
 
     def last(self) -> Any:
         """What it holds at the end of the trace."""

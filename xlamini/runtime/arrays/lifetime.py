@@ -23,10 +23,17 @@ def is_held(x: Any, own: int) -> bool:
 
     NumPy's views and DLPack's capsules need not be known: PJRT copies what they show before it is overwritten.
     """
-    # One reference more is the parameter's here, and one getrefcount's.
     if type(x) is not _jax.ArrayImpl:
         return False
-    return sys.getrefcount(x) > own + 1 or "_parts" in x.__dict__ or "_is_shared" in x.__dict__
+    return sys.getrefcount(x) - _OF_CALL > own or "_parts" in x.__dict__ or "_is_shared" in x.__dict__
+
+
+def _references(x: Any) -> int:
+    return sys.getrefcount(x)
+
+
+_OF_CALL = _references([object()][0])
+"""The references that such a call itself makes, which versions of Python count differently."""
 
 
 def shared(made: Any, *sources: Any) -> Any:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from xlamini.core import Avals, Cell, Jaxpr, Tracer, Values, flatten, hooks, once, subjaxprs, unflatten
-from xlamini.core.program.ref_cells import FREED, RefEscaped
+from xlamini.core.program.ref_cells import FREED, RefEscaped, Taken
 from xlamini.core.program.ref_types import AbstractRef, RefVariable
 from xlamini.core.pytree import structure
 from xlamini.core.tracing.state import state
@@ -63,9 +64,7 @@ class RefCalls:
         """A call with refs among the arguments, which `flat` are as leaves and treedef, if the caller has them."""
         in_place = self._of_opened()
         refs = OpenedRefs(f"{self._jitted.name} for jit", (args, kwargs), flat)
-        with refs.passed():
-            results = in_place.run(refs.nodes, *refs.tree)
-        return in_place.store(refs.cells, results), None, False
+        return in_place.run(refs.cells, refs.nodes, *refs.tree, refs.passed()), None, False
 
     def _of_opened(self) -> InPlace:
         """The function of the values of the refs among its arguments."""
@@ -79,7 +78,7 @@ class RefCalls:
 
     def _with_cells(self, cells: Cells, args: Values, kwargs: dict[str, Any]) -> Missed:
         nodes, in_place = _nodes_of(cells), self._in_place(cells)
-        out = in_place.store(cells, in_place.run(nodes, (nodes, *args), kwargs))
+        out = in_place.run(cells, nodes, (nodes, *args), kwargs, nullcontext())
         self._touched = list(map(weakref.ref, cells))
         return out, None, False
 
@@ -135,39 +134,74 @@ class InPlace:
         self.jitted.in_place = self
         self._function = wrapped(self.jitted)
         self._is_nested = caller.in_place is not None
+        self._takes: bool | None = None
+        """Whether its program takes the memory of refs; None before the first trace."""
 
-    def run(self, nodes: Sequence[RefArgument], args: Values, kwargs: dict[str, Any]) -> Any:
-        """What the function returns for arguments in which the nodes stand for refs."""
-        # Within a transformation the call may run at once, and again when the transformation threads the ref.
-        own = _OWN if state.builder is None else 0
-        held = {i for i, node in enumerate(nodes) if is_held(node.value, own)}
+    def run(
+        self,
+        cells: Sequence[Cell],
+        nodes: Sequence[RefArgument],
+        args: Values,
+        kwargs: dict[str, Any],
+        passed: AbstractContextManager[None],
+    ) -> Any:
+        """The output for arguments in which the nodes stand for refs, after the refs were given their new values."""
+        token = Taken()
+        try:
+            with passed:
+                finals, (last, out) = self._called(token, cells, nodes, args, kwargs)
+            for cell, of_ref, of_other in zip(cells, finals, last, strict=False):
+                if of_ref is not None:
+                    cell.write(of_ref)
+                elif of_other is not None:
+                    cell.write(*of_other)
+            return (finals[len(cells) :], out) if self._is_nested else out
+        finally:
+            for cell, node in zip(cells, nodes, strict=True):
+                if type(cell) is Cell and cell.value is token:
+                    cell.value = node.value
+
+    def _called(
+        self, token: Taken, cells: Sequence[Cell], nodes: Sequence[RefArgument], args: Values, kwargs: dict[str, Any]
+    ) -> Any:
+        """What the function returns.
+
+        A thread that reads a ref after its value was found to be held by nobody waits until the token is gone. Within
+        a transformation the call may run at once, and again when the transformation threads the ref.
+        """
+        if self._takes is None:
+            self._trace(args, kwargs)
+        own = 2 if state.builder is None else 0
+        if self._takes and own:
+            own = 1
+            for cell in cells:
+                if type(cell) is Cell:
+                    cell.value = token
+        pairs = enumerate(zip(cells, nodes, strict=True))
+        held = [i for i, (cell, node) in pairs if type(cell) is Cell and is_held(node.value, own)]
         if held:
             self._copy_held(held, nodes, args, kwargs)
         return self._function(*args, **kwargs)
 
-    def store(self, cells: Sequence[Cell], results: Any) -> Any:
-        """The output, after the refs were given their new values."""
-        finals, (last, out) = results
-        for cell, of_ref, of_other in zip(cells, finals, last, strict=False):
-            if of_ref is not None:
-                cell.write(of_ref)
-            elif of_other is not None:
-                cell.write(*of_other)
-        return (finals[len(cells) :], out) if self._is_nested else out
-
     def _copy_held(
-        self, held: Collection[int], nodes: Sequence[RefArgument], args: Values, kwargs: dict[str, Any]
+        self, held: Sequence[int], nodes: Sequence[RefArgument], args: Values, kwargs: dict[str, Any]
     ) -> None:
         """Copy the values that somebody holds and the function replaces."""
-        plan = self.jitted.plan(args, kwargs)
-        try:
-            donated = self.donated(plan, self.jitted.trace(plan))
-        except RefEscaped:  # it closes over others too, and is traced with those
-            donated = [True] * len(plan.leaves)
+        plan, traced = self._trace(args, kwargs)
+        donated = [True] * len(plan.leaves) if traced is None else self.donated(plan, traced)
         of_leaves = _nodes(plan)
         for i in held:
             if donated[of_leaves[i].value]:
                 nodes[i].value = copy_of(nodes[i].value)
+
+    def _trace(self, args: Values, kwargs: dict[str, Any]) -> tuple[CallPlan, Trace | None]:
+        """The plan and the trace of a call; None if it closes over other refs, and is traced with those."""
+        plan = self.jitted.plan(args, kwargs)
+        try:
+            return plan, self.jitted.trace(plan)
+        except RefEscaped:
+            self._takes = False
+            return plan, None
 
     def types(self, plan: CallPlan) -> Avals:
         """The types of the leaves in the trace."""
@@ -187,7 +221,9 @@ class InPlace:
         finals = [0 if _is_ref(node) and leaves[node.value] in kept else None for node in _nodes(plan)]
         outs = unflatten(traced.out_tree, [0] * traced.out_tree.num_leaves)
         of_refs = traced._replace(jaxpr=without_idle_reads(traced.jaxpr), names=(), builder=None)
-        return traced._replace(jaxpr=discharge(traced.jaxpr), out_tree=structure((finals, outs)), of_refs=of_refs)
+        of_values = discharge(traced.jaxpr)
+        self._takes = bool(kept) and not _may_fail(of_values)
+        return traced._replace(jaxpr=of_values, out_tree=structure((finals, outs)), of_refs=of_refs)
 
     def donated(self, plan: CallPlan, traced: Trace) -> list[bool]:
         """For each leaf of the arguments, whether it is the value of a ref that is given another one.
@@ -212,10 +248,6 @@ def _may_fail(jaxpr: Jaxpr) -> bool:
     return bool(jaxpr.effects) or any(
         eqn.primitive.checks.opaque or any(map(_may_fail, subjaxprs(eqn))) for eqn in jaxpr.eqns
     )
-
-
-_OWN = 3
-"""The references to the value of a ref in a call: those of its cell, of its node, and of the call that counts."""
 
 
 def _nodes(plan: CallPlan) -> list[RefArgument]:
