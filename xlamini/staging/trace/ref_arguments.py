@@ -107,15 +107,3 @@ def pure(fun: Callable[..., Any]) -> Callable[..., tuple[Any, list[Any]]]:
         return out, [cell.last() for cell in cells]
 
     return of_values
-
-
-def run_with_values(
-    what: str, run: Callable[..., tuple[Any, Sequence[Any]]], args: Values, kwargs: dict[str, Any]
-) -> Any:
-    """The first result of `run(*args, **kwargs)` on opened arguments, of which the second is stored in the refs."""
-    refs = OpenedRefs(what, (tuple(args), kwargs))
-    opened, named = refs.tree
-    with refs.passed():
-        out, values = run(*opened, **named)
-    refs.store(values)
-    return out

@@ -72,17 +72,6 @@ def run_with(
             cell.owner, cell.value = owner, value
 
 
-def of_captured_values(fun: Callable[..., Any], cells: Cells) -> Callable[..., tuple[Any, list[Any]]]:
-    """`fun` with the current values of the cells as captured values; it returns their final values too."""
-    values = values_of(cells)
-
-    @functools.wraps(fun)
-    def pure(*args: Any, **kwargs: Any) -> tuple[Any, list[Any]]:
-        return run_with(cells, values, fun, *args, **kwargs)
-
-    return pure
-
-
 def threaded(fun: Callable[..., Any], cells: Cells) -> Callable[..., tuple[Any, list[Any]]]:
     """The pure form of `fun`: takes the cells' values before its arguments, and returns their final values too."""
 

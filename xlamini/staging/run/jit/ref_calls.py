@@ -64,7 +64,8 @@ class RefCalls:
         """A call with refs among the arguments, which `flat` are as leaves and treedef, if the caller has them."""
         in_place = self._of_opened()
         refs = OpenedRefs(f"{self._jitted.name} for jit", (args, kwargs), flat)
-        return in_place.run(refs.cells, refs.nodes, *refs.tree, refs.passed()), None, False
+        opened, named = refs.tree
+        return in_place.run(refs.cells, refs.nodes, opened, named, refs.passed()), None, False
 
     def _of_opened(self) -> InPlace:
         """The function of the values of the refs among its arguments."""
