@@ -364,3 +364,85 @@ def test_a_ref_does_not_leave_its_trace() -> None:
     xlamini.jit(lambda x: kept.append(new_ref(x)))(1.0)
     with pytest.raises(UnexpectedTracerError):
         kept[0][...] + 1
+
+
+# --- refs in programs
+
+
+def test_an_array_of_numpy_that_is_written_is_copied() -> None:
+    r, a = new_ref(jnp.zeros(3)), np.ones(3, np.float32)
+    r[...] = a
+    a[...] = 9
+    assert type(r[...]) is type(jnp.zeros(3)) and r[...].tolist() == [1, 1, 1]
+    scalar = new_ref(1.0)
+    scalar[...] = np.float32(2)
+    assert repr(scalar) == "Ref(2., dtype=float32)"
+
+
+INDICES: dict[str, Any] = {
+    "mask": np.array([True, False, True, False]), "mask of jnp": jnp.array([True, False, True, False]), "True": True,
+    "None and True": (None, True), "bool": np.bool_(True), "array": np.array([0, 3]), "int": np.int64(2),
+    "slice": slice(1, 4, 2), "negative": -1, "none": (None, 2), "dots": (..., 1), "empty": (),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("index", INDICES)
+def test_an_index_of_a_ref_argument_is_that_of_its_value(index: str) -> None:
+    where, x = INDICES[index], jnp.arange(4.0)
+
+    def use(r: Any) -> Any:
+        before = r[where]
+        r[where] = 7.0
+        r[where] += 1.0
+        return before
+
+    r = new_ref(x)
+    assert_close(xlamini.jit(use)(r), x[where], 0)
+    assert_close(r[...], x.at[where].set(8.0), 0)
+
+
+@pytest.mark.parametrize(
+    "use, error, text",
+    [
+        (lambda r: r["a"], TypeError, "index 0 is 'a' of type str"),
+        (lambda r: r[1.5], TypeError, "index 0 is 1.5 of type float"),
+        (lambda r: r[[0, 1]], TypeError, "a list is no index"),
+        (lambda r: r.__setitem__(0, 2**40), OverflowError, "does not fit in int32"),
+        (lambda r: r.__setitem__(slice(2), jnp.zeros(3, int)), ValueError, r"\(3,\).*\(2,\)|\(2,\).*\(3,\)"),
+        (lambda r: addupdate(r, ..., jnp.zeros((2, 4), int)), ValueError, r"\(4,\)"),
+    ],
+)
+def test_wrong_indices_and_values_of_a_ref_argument(use: Any, error: Any, text: str) -> None:
+    with pytest.raises(error, match=text):
+        xlamini.jit(lambda r: (use(r), None)[1])(new_ref(jnp.arange(4)))
+
+
+def test_a_program_of_refs_is_evaluated_on_refs() -> None:
+    r, captured = new_ref(jnp.zeros(3)), new_ref(jnp.zeros(3))
+
+    def write(r: Any, x: Any) -> Any:
+        r[1] += x
+        captured[0] = r[1]
+        return r[...]
+
+    program = xlamini.make_jaxpr(write)(r, 1.0)
+    again = xlamini.extend.jaxpr_as_fun(program)
+    assert again(r, 2.0)[0].tolist() == [0, 2, 0] and captured[0] == 2
+    assert xlamini.jit(again)(r, 2.0)[0].tolist() == [0, 4, 0] and captured[0] == 4
+    with pytest.raises(TypeError, match=r"takes a ref, got float32\[3\]; pass xlamini.new_ref\(x\)"):
+        again(jnp.zeros(3), 2.0)
+
+
+def test_the_cost_of_a_program_of_refs_is_that_of_the_parts() -> None:
+    def add(r: Any) -> None:
+        r[0] += 1.0
+
+    cost = xlamini.jit(add).cost(new_ref(jnp.zeros(1000)))
+    assert cost.flops == 1 and cost.bytes < 100
+
+
+def test_exports_take_no_refs() -> None:
+    r = new_ref(jnp.zeros(3))
+    for f, args in ((lambda r: r[0], (r,)), (lambda: r[0], ())):
+        with pytest.raises(TypeError, match="the stages of compilation take its value"):
+            xlamini.export.export(xlamini.jit(f))(*args)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import api_boundary_methods, register_pytree_node
+from xlamini.core import api_boundary_methods, aval_of, register_pytree_node
 from xlamini.core.program.ref_types import AbstractRef
 from xlamini.core.tracing.tracer import build
 from xlamini.numpy.indexing.ref_steps import (
@@ -20,9 +20,8 @@ from xlamini.numpy.indexing.ref_steps import (
     Step,
     TransposeView,
     check_dtype,
-    has_traced_slice,
     shown,
-    take_operands,
+    taken,
     typed,
     values_at,
     written_at,
@@ -172,7 +171,7 @@ class TransformedRef(Viewed):
         """Add to the value, or to that of a part: `ref[idx] += x`."""
         part = self if idx is ... else self.through(Indexer(idx))
         found = part._in_program()
-        if found is None:
+        if found is None or aval_of(x).shape not in ((), part.shape):
             part[...] = part[...] + x
             return
         check_dtype(self.dtype, x)
@@ -182,14 +181,17 @@ class TransformedRef(Viewed):
     def _in_program(self) -> tuple[Any, RefView, list[Any]] | None:
         """The ref as a variable of the program being traced, the view of it, and the operands in its indices.
 
-        None if the ref is no variable there, or where a traced number is in a slice.
+        None if the ref is no variable there, and for an index that only the value takes, such as a mask.
         """
         ref = self.ref.cell.variable()
         if ref is None:
             return None
         operands: list[Any] = []
-        steps = tuple(Indexer(take_operands(s.index, operands)) if type(s) is Indexer else s for s in self.transforms)
-        return None if any(map(has_traced_slice, steps)) else (ref, RefView(steps), operands)
+        try:
+            steps = tuple(Indexer(taken(s.index, operands)) if type(s) is Indexer else s for s in self.transforms)
+        except NotImplementedError:
+            return None
+        return ref, RefView(steps), operands
 
     def updated(self, method: str, *values: Any, **options: Any) -> Any:
         """What `x.at[index].method` gives for the value `x` before the last step, which must be an index."""

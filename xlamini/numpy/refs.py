@@ -14,6 +14,8 @@ from __future__ import annotations
 from types import EllipsisType
 from typing import Any
 
+import numpy as np
+
 from xlamini.core import Cell, Holder, ShapedArray, ShapeError, api_boundary_methods, aval_of, hooks
 from xlamini.core.program.ref_cells import FREED, Taken
 from xlamini.core.program.ref_types import AbstractRef
@@ -104,6 +106,8 @@ def _check_shape(aval: ShapedArray, value: Any) -> None:
 
 def _broadcast_to_ref(aval: ShapedArray, value: Any) -> Any:
     """The value as an array of the ref's shape."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = _array(value)  # a copy, as the caller may write to its own
     typed = convert(value, aval.dtype, aval.weak_type)
     return typed if aval_of(typed).shape == aval.shape else _broadcast_to(typed, aval.shape)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from xlamini.core import Avals, Literal, Params, ShapedArray, Values, hooks
+from xlamini.core import Avals, Cost, Literal, Params, ShapedArray, Values, aval_of, hooks, memoised
 from xlamini.core.program.effects import Effect
 from xlamini.core.program.ref_cells import Holder
 from xlamini.core.program.ref_types import AbstractRef, RefPrimitive
@@ -36,6 +36,10 @@ class WholeView(NamedTuple):
         """The part, as a program shows it, with the names of the further operands."""
         return "[...]"
 
+    def alike(self) -> WholeView:
+        """A view whose part has the same type."""
+        return self
+
 
 class OnView(RefPrimitive):
     """An equation on the part of a ref that the param `view` says."""
@@ -49,6 +53,8 @@ class OnView(RefPrimitive):
     def bind(self, ref: Any, *operands: Any, view: Any) -> Any:
         """Add the equation; for a ref itself, where a program is evaluated, read or write that."""
         if not isinstance(ref, Holder):
+            if type(aval_of(ref)) is not AbstractRef:
+                raise TypeError(f"{self.name} takes a ref, got {aval_of(ref).str_long()}; pass xlamini.new_ref(x)")
             return super().bind(ref, *operands, view=view)
         before = ref.cell.read()
         operands = tuple(a.val if type(a) is Literal else a for a in operands)
@@ -58,10 +64,22 @@ class OnView(RefPrimitive):
         return outs
 
     def shape_rule(self, ref: AbstractRef, *avals: ShapedArray, view: Any) -> Avals:
-        def results(x: Any, *operands: Any) -> list[Any]:
-            return self.discharge(x, operands, view=view)[0]
+        return _types_of_results(self, (ref.inner_aval, *avals), view.alike())
 
-        return build(results, [ref.inner_aval, *avals])[0].out_avals
+    def cost(self, ref: AbstractRef, *avals: ShapedArray, view: Any) -> Cost:
+        """The part is read or written, and the rest of the ref stays where it is."""
+        moved = sum(a.nbytes for a in (*avals, *self.shape_rule(ref, *avals, view=view)))
+        return Cost(0, 2 * moved)
+
+
+@memoised("helper: types of parts of refs", 4096)
+def _types_of_results(primitive: OnView, avals: tuple[ShapedArray, ...], view: Any) -> Avals:
+    def results(x: Any, *operands: Any) -> list[Any]:
+        outs, new = primitive.discharge(x, operands, view=view)
+        return [*outs, new]  # a new value of the wrong shape is an error
+
+    *outs, _ = build(results, avals)[0].out_avals
+    return outs
 
 
 class RefGet(OnView):
@@ -95,6 +113,9 @@ class RefSet(OnView):
 
 class RefAddupdate(OnView):
     name = "addupdate"
+
+    def cost(self, ref: AbstractRef, *avals: ShapedArray, view: Any) -> Cost:
+        return Cost(avals[0].size, 3 * avals[0].nbytes)
 
     def effects(self, avals: Avals, params: Params) -> frozenset[Effect]:
         return frozenset({write_effect})

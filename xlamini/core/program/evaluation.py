@@ -8,6 +8,7 @@ from xlamini.core import hooks
 from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.core.program.avals import Values, aval_of
 from xlamini.core.program.jaxpr import Atom, ClosedJaxpr, Jaxpr, Var, close_over
+from xlamini.core.program.ref_cells import Holder
 
 
 @api_boundary
@@ -28,7 +29,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Values, *args: Any) -> list[Any]:
         )
     taking = jaxpr.taking_consts()
     operands, program = [*taking.consts, *consts, *args], close_over(taking)
-    if all(aval_of(x) == v.aval for x, v in zip(operands, program.invars, strict=True)):
+    if all(isinstance(x, Holder) or aval_of(x) == v.aval for x, v in zip(operands, program.invars, strict=True)):
         return hooks.evaluate_jaxpr(program, operands)
     return _bound_again(program, operands)
 

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core import ShapedArray, aval_of, result_type
+from xlamini.core import ShapedArray, Tracer, aval_of, result_type
+from xlamini.core.dtypes.limits import check_fits
 from xlamini.core.program.avals import SCALAR_TYPES
 from xlamini.numpy.indexing.parse import check_bounds
 from xlamini.numpy.indexing.slices import Slice
@@ -92,6 +93,8 @@ def check_dtype(dtype: np.dtype, value: Any) -> None:
 def typed(value: Any, dtype: np.dtype) -> Any:
     """A value of a dtype that a ref can hold, in that dtype; a Python number stays a literal."""
     if type(value) in SCALAR_TYPES:
+        if type(value) is int:
+            check_fits(value, dtype)
         return np.asarray(value, dtype)[()]
     return convert(value, dtype, weak_type=False)
 
@@ -134,7 +137,7 @@ def written_at(steps: Sequence[Step], x: Any, last: Callable[[Any, Any], Any]) -
 
 
 class RefView(NamedTuple):
-    """The view that equations have of a ref: the steps, with holes for the numbers and arrays that are operands."""
+    """The view that equations have of a ref: the steps, with holes for the traced numbers and arrays in indices."""
 
     steps: tuple[Step, ...]
 
@@ -150,40 +153,68 @@ class RefView(NamedTuple):
         """The part as a program shows it, with the names of the operands."""
         return "".join(map(shown, self._filled(names))).removeprefix(".at")
 
+    def alike(self) -> RefView:
+        """A view whose part has the same type, the same one for all numbers in indices."""
+        return RefView(tuple(Indexer(_with_zeros(s.index)) if type(s) is Indexer else s for s in self.steps))
+
     def _filled(self, operands: Sequence[Any]) -> list[Step]:
         found = iter(operands)
         return [Indexer(_put_in(s.index, found)) if type(s) is Indexer else s for s in self.steps]
 
 
+class Span(NamedTuple):
+    """A slice of static numbers, which Python before 3.12 cannot hash."""
+
+    start: int | None
+    stop: int | None
+    step: int | None
+
+
 _HOLE = object()
+_STATIC = frozenset({int, type(None), type(...)})
+_BOUNDS = frozenset({int, type(None)})
 
 
-def take_operands(index: Index, operands: list[Any]) -> Index:
-    """An index with holes for its arrays and traced numbers, which are added to the list."""
-    if isinstance(index, tuple):
-        return tuple(take_operands(i, operands) for i in index)
-    if isinstance(index, np.integer):
-        return int(index)
-    if type(index) is Slice:
-        return Slice(take_operands(index.start, operands), index.size, index.stride)
-    if index is None or index is ... or isinstance(index, bool | int | slice):
-        return index
-    operands.append(index)
-    return _HOLE
+def taken(index: Index, operands: list[Any]) -> Index | None:
+    """An index with holes for its traced integers and arrays of these, which are added to the list.
+
+    NotImplementedError for an index with anything else in it but numbers, slices, None and '...'.
+    """
+    if type(index) is tuple:
+        return tuple(_item_taken(item, operands) for item in index)
+    return _item_taken(index, operands)
+
+
+def _item_taken(item: Any, operands: list[Any]) -> Any:
+    kind = type(item)
+    if kind in _STATIC:
+        return item
+    if isinstance(item, np.integer):
+        return int(item)
+    if kind is slice and type(item.start) in _BOUNDS and type(item.stop) in _BOUNDS and type(item.step) in _BOUNDS:
+        return Span(item.start, item.stop, item.step)
+    if kind is Slice:
+        return Slice(_item_taken(item.start, operands), item.size, item.stride)
+    if kind is Tracer and getattr(item.dtype, "kind", "") in ("i", "u"):
+        operands.append(item)
+        return _HOLE
+    raise NotImplementedError
 
 
 def _put_in(index: Index, operands: Iterator[Any]) -> Index:
-    if isinstance(index, tuple):
+    if type(index) is Span:
+        return slice(*index)
+    if type(index) is tuple:
         return tuple(_put_in(i, operands) for i in index)
     if type(index) is Slice:
         return Slice(_put_in(index.start, operands), index.size, index.stride)
     return next(operands) if index is _HOLE else index
 
 
-def has_traced_slice(step: Step) -> bool:
-    items = step.index if type(step) is Indexer and isinstance(step.index, tuple) else [getattr(step, "index", None)]
-    bounds = [b for i in items if isinstance(i, slice) for b in (i.start, i.stop, i.step)]
-    return not all(b is None or isinstance(b, int) for b in bounds)
+def _with_zeros(index: Index) -> Index:
+    if type(index) is tuple:
+        return tuple(map(_with_zeros, index))
+    return 0 if type(index) is int else index
 
 
 def shown(step: Step) -> str:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from xlamini.core import Cell, Values, flatten, hooks, unflatten
 from xlamini.core.program.mutable_values import first_holder
@@ -120,10 +120,14 @@ class AheadWithRefs(AheadOfTime):
         donated = [False] * (len(jaxpr.invars) - len(captured))
         return TracedCall(shown, plan.tree, jitted.name, donated, jitted.options.static.names)
 
-    def lower(self, where: Any) -> CompileRequest:
+    def asked(self) -> NoReturn:
         """A TypeError: what a program of values returns, nobody would write to the refs."""
         cell = next(iter(self._cells), None) or first_holder(self._plan.leaves)
         raise TypeError(
             f"{self._jitted.name} uses {cell.noun}; the stages of compilation take its value, {cell.reading}, so write "
             "the function to return the new one"
         )
+
+    def lower(self, where: Any) -> NoReturn:
+        """The same error."""
+        self.asked()
