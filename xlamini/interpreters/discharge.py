@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from xlamini.core import Jaxpr, Tracer, once, rewrite
-from xlamini.core.program.jaxpr import Literal, Var, derived
+from xlamini.core import Jaxpr, once, rewrite
+from xlamini.core.program.jaxpr import Var, derived
 from xlamini.core.program.ref_types import AbstractRef, RefPrimitive
 from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.bindings import bound, builder, read
@@ -61,7 +61,7 @@ def _discharged(jaxpr: Jaxpr, values: Any) -> list[Any]:
         inputs = read(env, eqn.invars)
         if _takes_ref(eqn):
             target.provenance = derived("discharge", eqn)
-            x, *operands = [Tracer(target, a, a.aval) if type(a) is Literal else a for a in inputs]
+            x, *operands = inputs
             outs, new = cast(RefPrimitive, eqn.primitive).discharge(x, operands, **eqn.params)
             target.provenance = None
             env[cast(Var, eqn.invars[0])] = new

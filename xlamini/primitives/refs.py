@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from xlamini.core import Avals, Cost, Literal, Params, ShapedArray, Values, aval_of, hooks, memoised
+from xlamini.core import Avals, Cost, Jaxpr, Params, ShapedArray, Values, aval_of, hooks, memoised
 from xlamini.core.program.effects import Effect
 from xlamini.core.program.ref_cells import Holder
 from xlamini.core.program.ref_types import AbstractRef, RefPrimitive
 from xlamini.core.sharding.facet import Sharding
 from xlamini.core.sharding.partial_sums import sums_of
 from xlamini.core.sharding.propagation import Splits
+from xlamini.core.tracing.state import state
 from xlamini.core.tracing.tracer import build
 from xlamini.primitives.base.promotion import convert
 
@@ -36,10 +37,6 @@ class WholeView(NamedTuple):
         """The part, as a program shows it, with the names of the further operands."""
         return "[...]"
 
-    def alike(self) -> WholeView:
-        """A view whose part has the same type."""
-        return self
-
 
 class OnView(RefPrimitive):
     """An equation on the part of a ref that the param `view` says."""
@@ -57,14 +54,30 @@ class OnView(RefPrimitive):
                 raise TypeError(f"{self.name} takes a ref, got {aval_of(ref).str_long()}; pass xlamini.new_ref(x)")
             return super().bind(ref, *operands, view=view)
         before = ref.cell.read()
-        operands = tuple(a.val if type(a) is Literal else a for a in operands)
         outs, after = self.discharge(before, operands, view=view)
-        if after is not before:
-            ref.cell.write(convert(after, ref.cell.aval.dtype, ref.cell.aval.weak_type))
+        if write_effect in self.effects((), {}):
+            ref.cell.write(after)
         return outs
 
+    def by_values(self, x: Any, operands: Values, view: Any) -> tuple[list[Any], Any]:
+        """The results for a ref with the value `x`, and its next value."""
+        raise NotImplementedError
+
+    def effects(self, avals: Avals, params: Params) -> frozenset[Effect]:
+        raise NotImplementedError
+
+    def discharge(self, x: Any, operands: Values, *, view: Any) -> tuple[list[Any], Any]:
+        inputs, builder = [x, *operands], state.builder
+        program = _program(self, tuple(map(aval_of, inputs)), view)
+        if builder is None:
+            *outs, new = hooks.evaluate_jaxpr(program, inputs)
+        else:
+            *outs, new = builder.copied(program, inputs, builder.provenance)
+        return outs, new
+
     def shape_rule(self, ref: AbstractRef, *avals: ShapedArray, view: Any) -> Avals:
-        return _types_of_results(self, (ref.inner_aval, *avals), view.alike())
+        *outs, _ = _program(self, (ref.inner_aval, *avals), view).out_avals
+        return outs
 
     def cost(self, ref: AbstractRef, *avals: ShapedArray, view: Any) -> Cost:
         """The part is read or written, and the rest of the ref stays where it is."""
@@ -72,14 +85,15 @@ class OnView(RefPrimitive):
         return Cost(0, 2 * moved)
 
 
-@memoised("helper: types of parts of refs", 4096)
-def _types_of_results(primitive: OnView, avals: tuple[ShapedArray, ...], view: Any) -> Avals:
+@memoised("helper: equations on refs as programs of values", 4096)
+def _program(primitive: OnView, avals: tuple[ShapedArray, ...], view: Any) -> Jaxpr:
     def results(x: Any, *operands: Any) -> list[Any]:
-        outs, new = primitive.discharge(x, operands, view=view)
-        return [*outs, new]  # a new value of the wrong shape is an error
+        outs, new = primitive.by_values(x, operands, view)
+        return [*outs, convert(new, x.dtype, x.weak_type)]
 
-    *outs, _ = build(results, avals)[0].out_avals
-    return outs
+    program, captured = build(results, avals, primitive.name)
+    assert not captured
+    return program
 
 
 class RefGet(OnView):
@@ -88,7 +102,7 @@ class RefGet(OnView):
     def effects(self, avals: Avals, params: Params) -> frozenset[Effect]:
         return frozenset({read_effect})
 
-    def discharge(self, x: Any, operands: Values, *, view: Any) -> tuple[list[Any], Any]:
+    def by_values(self, x: Any, operands: Values, view: Any) -> tuple[list[Any], Any]:
         return [view.read(x, *operands)], x
 
     def notation(self, outs: str, names: list[str], params: Params) -> str:
@@ -102,7 +116,7 @@ class RefSet(OnView):
     def effects(self, avals: Avals, params: Params) -> frozenset[Effect]:
         return frozenset({write_effect})
 
-    def discharge(self, x: Any, operands: Values, *, view: Any) -> tuple[list[Any], Any]:
+    def by_values(self, x: Any, operands: Values, view: Any) -> tuple[list[Any], Any]:
         new, *indices = operands
         return [], view.write(x, new, *indices)
 
@@ -120,7 +134,7 @@ class RefAddupdate(OnView):
     def effects(self, avals: Avals, params: Params) -> frozenset[Effect]:
         return frozenset({write_effect})
 
-    def discharge(self, x: Any, operands: Values, *, view: Any) -> tuple[list[Any], Any]:
+    def by_values(self, x: Any, operands: Values, view: Any) -> tuple[list[Any], Any]:
         term, *indices = operands
         return [], view.write(x, view.read(x, *indices) + term, *indices)
 

@@ -153,16 +153,12 @@ class RefView(NamedTuple):
         """The part as a program shows it, with the names of the operands."""
         return "".join(map(shown, self._filled(names))).removeprefix(".at")
 
-    def alike(self) -> RefView:
-        """A view whose part has the same type, the same one for all numbers in indices."""
-        return RefView(tuple(Indexer(_with_zeros(s.index)) if type(s) is Indexer else s for s in self.steps))
-
     def _filled(self, operands: Sequence[Any]) -> list[Step]:
         found = iter(operands)
         return [Indexer(_put_in(s.index, found)) if type(s) is Indexer else s for s in self.steps]
 
 
-class Span(NamedTuple):
+class IndexSlice(NamedTuple):
     """A slice of static numbers, which Python before 3.12 cannot hash."""
 
     start: int | None
@@ -192,7 +188,7 @@ def _item_taken(item: Any, operands: list[Any]) -> Any:
     if isinstance(item, np.integer):
         return int(item)
     if kind is slice and type(item.start) in _BOUNDS and type(item.stop) in _BOUNDS and type(item.step) in _BOUNDS:
-        return Span(item.start, item.stop, item.step)
+        return IndexSlice(item.start, item.stop, item.step)
     if kind is Slice:
         return Slice(_item_taken(item.start, operands), item.size, item.stride)
     if kind is Tracer and getattr(item.dtype, "kind", "") in ("i", "u"):
@@ -202,19 +198,13 @@ def _item_taken(item: Any, operands: list[Any]) -> Any:
 
 
 def _put_in(index: Index, operands: Iterator[Any]) -> Index:
-    if type(index) is Span:
+    if type(index) is IndexSlice:
         return slice(*index)
     if type(index) is tuple:
         return tuple(_put_in(i, operands) for i in index)
     if type(index) is Slice:
         return Slice(_put_in(index.start, operands), index.size, index.stride)
     return next(operands) if index is _HOLE else index
-
-
-def _with_zeros(index: Index) -> Index:
-    if type(index) is tuple:
-        return tuple(map(_with_zeros, index))
-    return 0 if type(index) is int else index
 
 
 def shown(step: Step) -> str:
