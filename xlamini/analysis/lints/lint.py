@@ -8,11 +8,12 @@ from xlamini.analysis.lints.finding import Finding, Findings
 from xlamini.analysis.lints.program import LintedProgram, bodies_of
 from xlamini.analysis.lints.registry import Rule, rules as registered
 from xlamini.core.errors.api_boundary import api_boundary
-from xlamini.staging.aot.stages import Traced
+from xlamini.core.program.ref_cells import is_holder
+from xlamini.core.program.ref_types import AbstractRef
+from xlamini.interpreters.discharge import discharge
+from xlamini.staging.aot.stages import Traced, closed
 from xlamini.staging.run.jit.jit_api import jit
-from xlamini.staging.run.jit.make_jaxpr import make_jaxpr
 from xlamini.staging.trace.arguments import check_callable
-from xlamini.staging.trace.ref_threading import RefEscaped
 
 
 def lint(
@@ -59,20 +60,17 @@ def _chosen(rules: Sequence[str | Rule] | None, ignore: Sequence[str]) -> dict[s
 
 def _program(f: Any, args: Any, kwargs: dict[str, Any], targets: Sequence[str]) -> LintedProgram:
     jitted: Any = f if hasattr(f, "trace") else jit(f)
-    try:
-        traced = jitted.trace(*args, **kwargs)
-    except (RefEscaped, TypeError):  # it has refs, which `make_jaxpr` passes through
-        closed = make_jaxpr(f)(*args, **kwargs)
-        program = closed.jaxpr.with_consts(closed.consts)
-        return LintedProgram(f, program, closed.consts, bodies_of(program), (), (), targets)
-    return program_of(f, traced, targets)
+    return program_of(f, jitted.trace(*args, **kwargs), targets)
 
 
 def program_of(f: Callable[..., Any], traced: Traced, targets: Sequence[str] = ()) -> LintedProgram:
     """A traced function as rules see it."""
-    call, closed = traced._call, traced._program
-    bodies = bodies_of(closed.jaxpr)
-    return LintedProgram(f, closed.jaxpr, closed.consts, bodies, call.trace.names, call.donated, targets)
+    call, program = traced._call, traced._call.trace
+    if any(type(aval) is AbstractRef for aval in program.jaxpr.in_avals):
+        captured = [x.cell.read() if is_holder(x) else x for x in program.captured]
+        program = program._replace(jaxpr=discharge(program.jaxpr), captured=captured)
+    jaxpr = closed(program).jaxpr
+    return LintedProgram(f, jaxpr, program.captured, bodies_of(jaxpr), program.names, call.donated, targets)
 
 
 def found_in(program: LintedProgram, chosen: Mapping[str, Rule] = registered) -> Iterator[Finding]:
