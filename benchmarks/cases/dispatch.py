@@ -12,7 +12,7 @@ from benchmarks.timing import Measurement, Settings, each_per_call
 
 
 def measure(load: Callable[[], ModuleType], settings: Settings) -> list[Measurement]:
-    """Measure one argument, a dict of 100 leaves, keyword arguments and a NumPy argument."""
+    """Measure one argument, a dict of 100 leaves, keyword arguments, a NumPy argument and refs."""
     jax = load()
     x = jax.numpy.ones(8)
     leaves = {f"leaf{i:02}": jax.numpy.ones(8) for i in range(100)}
@@ -30,10 +30,22 @@ def measure(load: Callable[[], ModuleType], settings: Settings) -> list[Measurem
     def fused(x: Any, *, scale: Any, shift: Any) -> Any:
         return x * scale + shift
 
+    ref = jax.new_ref(jax.numpy.zeros(10_000_000))
+
+    @jax.jit
+    def write(ref: Any, x: Any) -> None:
+        ref[0] = x[0]
+
+    @jax.jit
+    def write_closed_over(x: Any) -> None:
+        ref[0] = x[0]
+
     calls = [
         ("jit call: 1 argument", lambda: increment(x)),
         ("jit call: dict of 100 leaves", lambda: increment_all(leaves)),
         ("jit call: keyword arguments", lambda: fused(x, scale=x, shift=x)),
         ("jit call: NumPy argument", lambda: increment(host)),
+        ("jit call: one element of a ref of 40 MB", lambda: write(ref, x)),
+        ("jit call: one element of a ref that is closed over", lambda: write_closed_over(x)),
     ]
     return each_per_call(jax, calls, settings, target=1.0)
