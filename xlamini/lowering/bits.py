@@ -32,6 +32,8 @@ def bits_of(platform: Platform, shape: Sequence[int], dtype: str) -> np.dtype | 
 
 def bits_of_value(ctx: Any, x: Value) -> np.dtype | None:
     """`bits_of` for a value that is lowered."""
+    if ctx.platform != "cpu":
+        return None
     return bits_of(Platform(ctx.platform, ctx.module.spans_devices), x.type.shape, str(x.type.element_type))
 
 

@@ -18,6 +18,7 @@ from xlamini.core.program.effects import any_ordered
 from xlamini.core.program.form_call import NOINLINE, original
 from xlamini.core.tracing.tracer import build
 from xlamini.lowering.call_depth import is_too_deep
+from xlamini.lowering.control_flow import counted_loop
 from xlamini.lowering.frontend_attributes import add_attributes
 from xlamini.lowering.mlir import Interned, lowering_recipes
 from xlamini.lowering.replay import Constant, EmittedOperation, FunctionCall, RecipeBlock, Tape, recipe_key
@@ -187,6 +188,12 @@ class Context:
         self.insertion, self.constants, self.loose_token = ir.InsertionPoint(block), dict(constants), None
         write(list(block.arguments))
         self.insertion, self.constants, self.loose_token = outer, constants, loose_token
+
+    def counted_loop(
+        self, trips: int, step: int, state: Sequence[Value], body: Callable[..., Sequence[Value]], ordered: bool
+    ) -> list[Value]:
+        """The final state of `for i in range(0, trips, step): state = body(i, *state)`, with i an int32."""
+        return counted_loop(self, trips, step, state, body, ordered)
 
     def body(self, jaxpr: Jaxpr, operands: Sequence[Value], scope: str) -> list[Value]:
         """Lower a jaxpr of the current equation's params inline, under `scope`; its equations keep their locations."""

@@ -7,6 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from xlamini.core import ShapedArray
 from xlamini.lowering.bits import as_bits, bits_of_value, from_bits
 
 if TYPE_CHECKING:  # primitives import this file, and so would MLIR's bindings with it
@@ -35,6 +38,23 @@ def while_loop(ctx: Context, start: Sequence[Value], holds: Body, body: Body, or
     types = [x.type for x in first]
     regions = [_without_token(ctx, types, holds, ordered), _with_token(ctx, types, body, ordered)]
     return _results(ctx, ctx.many("stablehlo.while", first, types, regions), ordered)
+
+
+def counted_loop(
+    ctx: Context, trips: int, step: int, state: Sequence[Value], body: Body, ordered: bool = False
+) -> list[Value]:
+    """The final state of `for i in range(0, trips, step): state = body(i, *state)`, with i an int32."""
+    count, less = ShapedArray((), np.dtype(np.int32)), "#stablehlo<comparison_direction LT>"
+
+    def holds(i: Value, *_: Value) -> list[Value]:
+        last, flag = ctx.constant(trips, count), ShapedArray((), np.dtype(bool))
+        return [ctx.op("stablehlo.compare", i, last, avals=[flag], comparison_direction=less)]
+
+    def run(i: Value, *state: Value) -> list[Value]:
+        after = body(i, *state)
+        return [ctx.op("stablehlo.add", i, ctx.constant(step, count), avals=[count]), *after]
+
+    return while_loop(ctx, [ctx.constant(0, count), *state], holds, run, ordered)[1:]
 
 
 def case(ctx: Context, index: Value, branches: Sequence[Body], avals: Sequence[Any], ordered: bool = False) -> Any:

@@ -6,18 +6,21 @@ meets these equations: `discharge` (interpreters/discharge.py) makes of a progra
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import Avals, Cost, Jaxpr, Params, ShapedArray, Values, aval_of, hooks, memoised
 from xlamini.core.program.effects import Effect
 from xlamini.core.program.ref_cells import Holder
+from xlamini.core.program.ref_parts import Part, shape_of, whole
 from xlamini.core.program.ref_types import AbstractRef, RefPrimitive
 from xlamini.core.sharding.facet import Sharding
 from xlamini.core.sharding.partial_sums import sums_of
 from xlamini.core.sharding.propagation import Splits
 from xlamini.core.tracing.state import state
 from xlamini.core.tracing.tracer import build
-from xlamini.primitives.base.promotion import convert
+from xlamini.primitives.base.promotion import broadcast_to, convert
+from xlamini.primitives.elementwise.arithmetic import add
 
 read_effect, write_effect = Effect("read"), Effect("write")
 
@@ -32,6 +35,10 @@ class WholeView(NamedTuple):
     def write(self, x: Any, new: Any, *indices: Any) -> Any:
         """The value with another part."""
         return new
+
+    def part(self, shape: Sequence[int], avals: Avals) -> Part | None:
+        """The part of a ref of this shape, as a rectangle."""
+        return whole(shape)
 
     def notation(self, *names: str) -> str:
         """The part, as a program shows it, with the names of the further operands."""
@@ -96,8 +103,21 @@ def _program(primitive: OnView, avals: tuple[ShapedArray, ...], view: Any) -> Ja
     return program
 
 
+def _part(ctx: Any, view: Any, first: int) -> tuple[Part | None, Part]:
+    """In a kernel, the part that an equation is on, None if it is no rectangle, and the whole of the ref."""
+    ref, *avals = ctx.avals_in
+    return view.part(ref.shape, avals[first:]), whole(ref.shape)
+
+
 class RefGet(OnView):
     name = "get"
+
+    def lower(self, ctx: Any, ref: Any, *indices: Any, view: Any) -> list[Any]:
+        part, every = _part(ctx, view, 0)
+        if part is not None:
+            return [ctx.load(ref, part, indices)]
+        avals = [ctx.avals_in[0].inner_aval, *ctx.avals_in[1:]]
+        return [ctx.inline(view.read, ctx.load(ref, every, ()), *indices, avals=avals)]
 
     def effects(self, avals: Avals, params: Params) -> frozenset[Effect]:
         return frozenset({read_effect})
@@ -113,6 +133,15 @@ class RefGet(OnView):
 class RefSet(OnView):
     name = "set"
 
+    def lower(self, ctx: Any, ref: Any, new: Any, *indices: Any, view: Any) -> list[Any]:
+        part, every = _part(ctx, view, 1)
+        if part is not None:
+            ctx.store(ref, part, indices, _spread(ctx, new, part))
+            return []
+        avals = [ctx.avals_in[0].inner_aval, *ctx.avals_in[1:]]
+        ctx.store(ref, every, (), ctx.inline(view.write, ctx.load(ref, every, ()), new, *indices, avals=avals))
+        return []
+
     def effects(self, avals: Avals, params: Params) -> frozenset[Effect]:
         return frozenset({write_effect})
 
@@ -125,8 +154,31 @@ class RefSet(OnView):
         return f"{ref}{params['view'].notation(*indices)} <- {new}"
 
 
+def _spread(ctx: Any, new: Any, part: Part) -> Any:
+    """The value to write to a part, in its shape."""
+    ref, aval = ctx.avals_in[:2]
+    shape = shape_of(part)
+    if aval.shape == shape:
+        return new
+    return ctx.inline(lambda x: broadcast_to(x, shape), new, avals=[ShapedArray(aval.shape, ref.dtype)])
+
+
 class RefAddupdate(OnView):
     name = "addupdate"
+
+    def lower(self, ctx: Any, ref: Any, term: Any, *indices: Any, view: Any) -> list[Any]:
+        part, every = _part(ctx, view, 1)
+        aval = ctx.avals_in[0].inner_aval
+        if part is not None:
+            typed, now = ShapedArray(shape_of(part), aval.dtype), ctx.load(ref, part, indices)
+            ctx.store(ref, part, indices, ctx.inline(add, now, _spread(ctx, term, part), avals=[typed, typed]))
+            return []
+        new = ctx.inline(
+            lambda x, *operands: self.by_values(x, operands, view)[1],
+            ctx.load(ref, every, ()), term, *indices, avals=[aval, *ctx.avals_in[1:]],
+        )  # fmt: skip
+        ctx.store(ref, every, (), new)
+        return []
 
     def cost(self, ref: AbstractRef, *avals: ShapedArray, view: Any) -> Cost:
         return Cost(avals[0].size, 3 * avals[0].nbytes)

@@ -162,7 +162,7 @@ def _write_enum(value: enum.Enum) -> str:
 
 def _write_fields(value: Any) -> str:
     kind = type(value)
-    names = getattr(kind, "_fields", None) or kind.__dataclass_fields__
+    names = kind._fields if hasattr(kind, "_fields") else kind.__dataclass_fields__
     return f"{_named(kind)}({','.join([write(getattr(value, name)) for name in names])})"
 
 

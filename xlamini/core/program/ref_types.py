@@ -46,10 +46,13 @@ class AbstractRef(ShapedArray):
         return AbstractRef(self.inner_aval.update(**changes), None, self.kind)
 
     def str_short(self, short_dtypes: bool = True, mesh_axis_types: bool = False) -> str:
-        return f"Ref{{{self.inner_aval.str_short(short_dtypes, mesh_axis_types)}}}"
+        return f"Ref{self._where()}{{{self.inner_aval.str_short(short_dtypes, mesh_axis_types)}}}"
 
     def __repr__(self) -> str:
-        return f"Ref{{{self.inner_aval.str_long()}}}"
+        return f"Ref{self._where()}{{{self.inner_aval.str_long()}}}"
+
+    def _where(self) -> str:
+        return f"<{self.kind}>" if self.kind else ""
 
 
 class RefVariable:

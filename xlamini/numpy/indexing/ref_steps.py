@@ -4,15 +4,18 @@ A read takes the steps from the ref's value; a write takes them back.
 """
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core import ShapedArray, Tracer, aval_of, result_type
+from xlamini.core import Avals, ShapedArray, Tracer, aval_of, result_type
 from xlamini.core.dtypes.limits import check_fits
 from xlamini.core.program.avals import SCALAR_TYPES
+from xlamini.core.program.ref_parts import Part
 from xlamini.numpy.indexing.parse import check_bounds
+from xlamini.numpy.indexing.ref_parts import part_of
 from xlamini.numpy.indexing.slices import Slice
 from xlamini.numpy.repeating import broadcast_to as _broadcast_to
 from xlamini.numpy.shapes import reshape as _reshape, transpose as _transpose
@@ -153,6 +156,10 @@ class RefView(NamedTuple):
         """The part as a program shows it, with the names of the operands."""
         return "".join(map(shown, self._filled(names))).removeprefix(".at")
 
+    def part(self, shape: Sequence[int], avals: Avals) -> Part | None:
+        """The part of a ref of this shape, for operands of these types; None if it is no rectangle."""
+        return part_of(self.steps, shape, avals, _HOLE)
+
     def _filled(self, operands: Sequence[Any]) -> list[Step]:
         found = iter(operands)
         return [Indexer(_put_in(s.index, found)) if type(s) is Indexer else s for s in self.steps]
@@ -166,7 +173,13 @@ class IndexSlice(NamedTuple):
     step: int | None
 
 
-_HOLE = object()
+class _Hole(enum.Enum):
+    """The place of an operand in an index."""
+
+    HOLE = 0
+
+
+_HOLE = _Hole.HOLE
 _STATIC = frozenset({int, type(None), type(...)})
 _BOUNDS = frozenset({int, type(None)})
 

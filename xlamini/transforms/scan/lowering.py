@@ -14,12 +14,10 @@ import numpy as np
 from xlamini.core import Jaxpr, ShapedArray, any_ordered
 from xlamini.lowering.bits import moved
 from xlamini.lowering.context import Context, Value
-from xlamini.lowering.control_flow import while_loop
 from xlamini.lowering.terms import as_terms
 from xlamini.primitives.shape.concatenate import concatenate
 from xlamini.transforms.scan.rules import stack_of
 
-_BOOL = ShapedArray((), np.dtype(bool))
 _COUNT = ShapedArray((), np.dtype(np.int32))
 
 
@@ -52,8 +50,8 @@ class Lowering:
             return self._run_block(self.operands.carry, self.operands.xs, self.steps.length)
         ordered = any_ordered(self.jaxpr.effects)
         buffers = [_zeros(self.ctx, stack_of(aval, self.steps.length)) for aval in self.y_avals]
-        start = [self.ctx.constant(0, _COUNT), *self.operands.carry, *buffers]
-        _, *state = while_loop(self.ctx, start, self._not_done, self._body, ordered)
+        trips, start = (self.steps.looped, self.steps.unroll), [*self.operands.carry, *buffers]
+        state = self.ctx.counted_loop(*trips, start, self._body, ordered)
         rest = self.steps.length - self.steps.looped
         return self._remainder(state, rest) if rest else state
 
@@ -69,18 +67,13 @@ class Lowering:
         ordered = rows[::-1] if self.steps.reverse else rows
         return [*carry, *(_block(self.ctx, [ys[i] for ys in ordered], aval) for i, aval in enumerate(self.y_avals))]
 
-    def _not_done(self, i: Value, *_: Value) -> list[Value]:
-        last, less = self.ctx.constant(self.steps.looped, _COUNT), "#stablehlo<comparison_direction LT>"
-        return [self.ctx.op("stablehlo.compare", i, last, avals=[_BOOL], comparison_direction=less)]
-
     def _body(self, i: Value, *state: Value) -> list[Value]:
         size = self.steps.unroll
         at = _start(self.ctx, i, self.steps)
         pairs = zip(self.operands.xs, self.x_avals, strict=True)
         blocks = [_read_block(self.ctx, x, at, size, aval) for x, aval in pairs]
         after = self._run_block(state[: self.count], blocks, size)
-        following = self.ctx.op("stablehlo.add", i, self.ctx.constant(size, _COUNT), avals=[_COUNT])
-        return [following, *self._write_outputs(after, state, at)]
+        return self._write_outputs(after, state, at)
 
     def _remainder(self, state: Sequence[Value], rest: int) -> list[Value]:
         """The state after the iterations of the last, shorter block."""

@@ -1,0 +1,151 @@
+"""A kernel: a program over refs to blocks of arrays, and the grid of its runs."""
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+from xlamini.core.caching.structure import structural_key
+from xlamini.core.program.avals import ShapedArray
+from xlamini.core.program.jaxpr import Jaxpr
+
+
+@dataclass(frozen=True)
+class Blocked:
+    """A dimension of a block of `block_size` elements; its index counts blocks."""
+
+    block_size: int
+
+
+@dataclass(frozen=True)
+class Squeezed:
+    """A dimension of a block of one element, which the ref does not have; None in a block shape is the same."""
+
+    block_size = 1
+
+
+@dataclass(frozen=True)
+class Element:
+    """A dimension of a block of `block_size` elements; its index counts elements.
+
+    The array has `padding` more elements in front and behind, whose values are not defined.
+    """
+
+    block_size: int
+    padding: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True)
+class BoundedSlice:
+    """A dimension of a block of at most `block_size` elements; its index is a slice `ds(start, size)`."""
+
+    block_size: int
+
+
+BlockDim = Blocked | Squeezed | Element | BoundedSlice
+
+
+@dataclass(frozen=True)
+class Block:
+    """How the programs of a grid see one operand or result: the shape of their block of it, and which block it is.
+
+    `index_map` takes the grid's indices, int32, then the refs of prefetched scalars; it returns an int32 for each
+    dimension. `memory_space` is the name of the memory that the ref is in, "any" for an array that is not copied.
+    """
+
+    array: ShapedArray
+    dims: tuple[BlockDim, ...]
+    index_map: Jaxpr
+    memory_space: str | None = None
+    pipeline_mode: Any = None
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The size of the block in each dimension of the array."""
+        return tuple(d.block_size for d in self.dims)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the ref."""
+        return tuple(d.block_size for d in self.dims if type(d) is not Squeezed)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether each program sees the whole array."""
+        return self.sizes == self.array.shape
+
+    def _key(self) -> Any:
+        return self.array, self.dims, structural_key(self.index_map), self.memory_space, self.pipeline_mode
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Block and (self is other or self._key() == other._key())
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+
+class CostEstimate(NamedTuple):
+    """What one call of a kernel costs, as the user says."""
+
+    flops: int
+    transcendentals: int
+    bytes_accessed: int
+    remote_bytes_transferred: int = 0
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel and its grid.
+
+    `jaxpr` takes the indices of the program in the grid, int32, then refs: of prefetched scalars, of the blocks of
+    operands, of those of results, and of scratch memory, whose type says in which memory it is (`AbstractRef.kind`).
+    It returns nothing. `blocks` are those of operands, then of results. `aliases` are pairs of an operand, counted with
+    the prefetched scalars, and the result that starts with its value. `compiler_params` are for one target.
+    """
+
+    name: str
+    jaxpr: Jaxpr
+    grid: tuple[int, ...]
+    blocks: tuple[Block, ...]
+    num_outputs: int
+    num_prefetch: int = 0
+    num_scratch: int = 0
+    aliases: tuple[tuple[int, int], ...] = ()
+    interpret: Any = False
+    compiler_params: Any = None
+    cost_estimate: CostEstimate | None = None
+
+    @property
+    def num_inputs(self) -> int:
+        """The number of operands that are not prefetched scalars."""
+        return len(self.blocks) - self.num_outputs
+
+    @property
+    def programs(self) -> int:
+        """The number of runs."""
+        return math.prod(self.grid)
+
+    @property
+    def out_avals(self) -> list[ShapedArray]:
+        """The types of the results."""
+        return [block.array for block in self.blocks[self.num_inputs :]]
+
+    def operand_avals(self) -> list[ShapedArray]:
+        """The types of the operands: the prefetched scalars', and the arrays'."""
+        first = len(self.grid)
+        prefetch = [v.aval.inner_aval for v in self.jaxpr.invars[first : first + self.num_prefetch]]
+        return [*prefetch, *(block.array for block in self.blocks[: self.num_inputs])]
+
+    def refs(self) -> list[Any]:
+        """The variables of the refs."""
+        return self.jaxpr.invars[len(self.grid) :]
+
+    def _key(self) -> Any:
+        rest = [getattr(self, f.name) for f in fields(self) if f.name != "jaxpr"]
+        return structural_key(self.jaxpr), *rest
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Kernel and (self is other or self._key() == other._key())
+
+    def __hash__(self) -> int:
+        return hash((structural_key(self.jaxpr), self.grid, self.num_outputs))

@@ -1,0 +1,64 @@
+"""vmap of a kernel: one more axis in front of the grid, and one more dimension in the blocks of mapped operands."""
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core import Axis, Dims, Jaxpr, ShapedArray, Values, aval_of
+from xlamini.core.program.jaxpr import Var
+from xlamini.core.program.kernels import Block, Kernel, Squeezed
+from xlamini.interpreters.batch import batch
+from xlamini.interpreters.evaluate import evaluate
+from xlamini.primitives import move_batch_dim
+from xlamini.transforms.pallas.as_scan import as_scan
+
+_INDEX = ShapedArray((), np.dtype(np.int32))
+
+
+def batched_call(bind: Callable[..., Any], axis: Axis, operands: Values, dims: Dims, kernel: Kernel) -> Any:
+    """The results of a kernel for each example, and their batch dimensions.
+
+    A mapped prefetched scalar decides which blocks there are, so the scan is batched, as no kernel has such blocks.
+    """
+    if any(d is not None for d in dims[: kernel.num_prefetch]):
+        batched, out_dims = batch(as_scan(kernel), axis, tuple(dims))
+        return evaluate(batched, operands), out_dims
+    aliased = {operand for operand, _ in kernel.aliases}
+    dims = [0 if i in aliased else d for i, d in enumerate(dims)]
+    moved = [
+        move_batch_dim(x, axis.size, d, 0) if i in aliased else x
+        for i, (x, d) in enumerate(zip(operands, dims, strict=True))
+    ]
+    outs = bind(*moved, kernel=_batched(kernel, axis.size, dims[kernel.num_prefetch :], list(map(aval_of, moved))))
+    return outs, [0] * len(outs)
+
+
+def _batched(kernel: Kernel, size: int, dims: Sequence[int | None], avals: Sequence[ShapedArray]) -> Kernel:
+    every = [*dims, *[0] * kernel.num_outputs]
+    return dataclasses.replace(
+        kernel,
+        jaxpr=_with_first(kernel.jaxpr),
+        grid=(size, *kernel.grid),
+        blocks=tuple(_batched_block(block, size, d) for block, d in zip(kernel.blocks, every, strict=True)),
+    )
+
+
+def _with_first(jaxpr: Jaxpr, out: int | None = None) -> Jaxpr:
+    """The program with one more index in front; with `out` it is a result too, at that position."""
+    index = Var(_INDEX)
+    outs = list(jaxpr.outvars)
+    if out is not None:
+        outs.insert(out, index)
+    return jaxpr.replace(invars=[index, *jaxpr.invars], outvars=outs)
+
+
+def _batched_block(block: Block, size: int, dim: int | None) -> Block:
+    if dim is None:
+        return dataclasses.replace(block, index_map=_with_first(block.index_map))
+    dims = list(block.dims)
+    dims.insert(dim, Squeezed())
+    array, index_map = block.array.inserted(dim, size), _with_first(block.index_map, dim)
+    return dataclasses.replace(block, array=array, dims=tuple(dims), index_map=index_map)

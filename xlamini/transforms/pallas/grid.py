@@ -1,0 +1,61 @@
+"""The place of a program in the grid, while its kernel is traced: `program_id` and `num_programs`."""
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from xlamini.core.tracing.state import state
+from xlamini.runtime import Array
+
+_PLACE: Any = object()
+"""The entry in the memo of a kernel's builder that says where its program is in the grid."""
+
+
+class Place(NamedTuple):
+    """The indices of a program, and the size of the grid."""
+
+    ids: Sequence[Any]
+    grid: tuple[int, ...]
+
+
+def set_place(ids: Sequence[Any], grid: tuple[int, ...]) -> None:
+    """Say where the program is whose kernel is being traced."""
+    state.builder.memo[_PLACE] = Place(ids, grid)  # type: ignore[union-attr]
+
+
+def program_id(axis: int) -> Array:
+    """The index of the program along an axis of the grid, an int32; only inside of a kernel.
+
+    Raises RuntimeError outside of kernels, ValueError for an axis that the grid does not have.
+
+    >>> pallas_call(lambda o: o.set(program_id(0), 0), ShapeDtypeStruct((), "int32"), grid=(3,))()
+    Array(2, dtype=int32)
+    """
+    place = _place("program_id")
+    return place.ids[_axis("program_id", axis, place)]
+
+
+def num_programs(axis: int) -> int:
+    """The size of the grid along an axis; only inside of a kernel.
+
+    Raises RuntimeError outside of kernels, ValueError for an axis that the grid does not have.
+    """
+    place = _place("num_programs")
+    return place.grid[_axis("num_programs", axis, place)]
+
+
+def _axis(what: str, axis: int, place: Place) -> int:
+    axis = operator.index(axis)
+    if not 0 <= axis < len(place.grid):
+        raise ValueError(f"{what}: axis {axis} is not one of the {len(place.grid)} axes of the grid {place.grid}")
+    return axis
+
+
+def _place(what: str) -> Place:
+    builder = state.builder
+    while builder is not None:
+        if _PLACE in builder.memo:
+            return builder.memo[_PLACE]
+        builder = builder.parent
+    raise RuntimeError(f"{what} is only known inside of a kernel; call it in the function that pallas_call runs")

@@ -1,0 +1,76 @@
+"""The primitive `pallas_call`: a kernel on its operands.
+
+It means a scan over the grid (as_scan.py), which gives its derivatives, and is how platforms without kernels compute
+it. A GPU and a TPU run the kernel itself.
+"""
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from xlamini.core import Avals, Axis, Dims, Params, Primitive, ShapedArray, Values
+from xlamini.core.program.form import Form, Platform
+from xlamini.core.program.kernels import Kernel
+from xlamini.core.program.primitive import Cost
+from xlamini.interpreters.evaluate import evaluate
+from xlamini.interpreters.expand import expand
+from xlamini.staging.call.call import jit_p
+from xlamini.staging.call.call_rules import Run, call_jvp, call_linearize, call_partial_eval, call_transpose
+from xlamini.staging.call.higher_order import cost_of
+from xlamini.transforms.pallas.as_scan import as_scan
+from xlamini.transforms.pallas.batch import batched_call
+
+_WITH_KERNELS = ("cuda", "tpu")
+
+
+class PallasCall(Primitive):
+    """The results of a kernel; operands are the prefetched scalars, then the arrays."""
+
+    name = "pallas_call"
+    multiple_results = True
+
+    def shape_rule(self, *avals: ShapedArray, kernel: Kernel) -> Avals:
+        return kernel.out_avals
+
+    def jvp(self, primals: Values, tangents: Values, *, kernel: Kernel) -> Any:
+        return call_jvp(_scan_of(kernel), as_scan(kernel), primals, tangents)
+
+    def transpose(self, cts: Values, *operands: Any, kernel: Kernel) -> list[Any]:
+        return call_transpose(_scan_of(kernel), as_scan(kernel), cts, operands)
+
+    def batch(self, axis: Axis, operands: Values, dims: Dims, *, kernel: Kernel) -> Any:
+        return batched_call(self.bind, axis, operands, dims, kernel)
+
+    def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
+        kernel = params["kernel"]
+        if platform.name in _WITH_KERNELS and not kernel.interpret:
+            return None
+        return Form(lambda *operands: evaluate(as_scan(kernel), operands))
+
+    def lower(self, ctx: Any, *operands: Any, kernel: Kernel) -> Sequence[Any]:
+        # Imported here because MLIR's bindings cost 0.1 s.
+        from xlamini.lowering.kernels.calls import kernel_call
+
+        return kernel_call(ctx, dataclasses.replace(kernel, jaxpr=expand(kernel.jaxpr)), operands)
+
+    def cost(self, *avals: ShapedArray, kernel: Kernel) -> Cost:
+        said = kernel.cost_estimate
+        return cost_of(as_scan(kernel)) if said is None else Cost(said.flops, said.bytes_accessed)
+
+    def linearize(self, primals: Values, tangents: Values, *, kernel: Kernel) -> Any:
+        return call_linearize(_scan_of(kernel), as_scan(kernel), primals, tangents)
+
+    def partial_eval(self, unknown: Sequence[bool], operands: Values, *, kernel: Kernel) -> Any:
+        return call_partial_eval(_scan_of(kernel), as_scan(kernel), unknown, operands)
+
+    def shown_params(self, params: Params) -> Params:
+        kernel = params["kernel"]
+        return {"name": kernel.name, "grid": kernel.grid, "jaxpr": kernel.jaxpr}
+
+
+def _scan_of(kernel: Kernel) -> Run:
+    return lambda jaxpr, operands: jit_p.bind(*operands, jaxpr=jaxpr, name=kernel.name)
+
+
+pallas_call_p = PallasCall()

@@ -1,0 +1,148 @@
+"""What a user says of a kernel's grid and blocks: `BlockSpec`, `GridSpec`, and the memories of a TPU."""
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from xlamini.core import ShapedArray
+from xlamini.core.program.kernels import BlockDim, Blocked, BoundedSlice, Element, Squeezed
+from xlamini.core.program.ref_types import AbstractRef
+
+MEMORY_SPACES = ("any", "hbm", "vmem", "smem", "semaphore")
+
+
+@dataclass(frozen=True)
+class MemorySpace:
+    """A memory of a TPU; called with a shape and a dtype, it is a buffer there, for `scratch_shapes`.
+
+    >>> VMEM((8, 128), "float32")
+    MemoryRef(shape=(8, 128), dtype=dtype('float32'), memory_space='vmem')
+    """
+
+    name: str
+
+    def __call__(self, shape: Sequence[int], dtype: Any) -> MemoryRef:
+        return MemoryRef(tuple(map(operator.index, shape)), np.dtype(dtype), self.name)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class MemoryRef:
+    """A buffer of a kernel's own: its shape, its dtype, and the memory it is in (None: the target's usual one)."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+    memory_space: str | None = None
+
+    def ref_type(self) -> AbstractRef:
+        """The type of its ref."""
+        return AbstractRef(ShapedArray(self.shape, self.dtype), None, self.memory_space)
+
+
+ANY, HBM, VMEM, SMEM = map(MemorySpace, ("any", "hbm", "vmem", "smem"))
+
+
+@dataclass(frozen=True)
+class Buffered:
+    """How many buffers of a block there are, while others are copied."""
+
+    buffer_count: int
+    use_lookahead: bool = False
+
+
+@dataclass(eq=False)
+class BlockSpec:
+    """How the programs of a grid see an array: the shape of a program's block of it, and which block that is.
+
+    Args:
+      block_shape: for each dimension the size of the block; None for one element, a dimension that the ref does not
+        have; or `Element`, `Squeezed`, `Blocked`. By default the block is the whole array.
+      index_map: takes the indices of the program in the grid, and returns one index for each dimension, which counts
+        blocks. By default all are 0.
+      pipeline_mode: `Buffered(n)`, on a TPU.
+      memory_space: the memory that the block is in, on a TPU; `ANY` leaves the array where it is.
+
+    >>> BlockSpec((8, None), lambda i: (i, 0)).block_shape
+    (8, None)
+    """
+
+    block_shape: Sequence[Any] | None = None
+    index_map: Callable[..., Any] | None = None
+    pipeline_mode: Buffered | None = None
+    memory_space: Any = None
+
+    def __post_init__(self) -> None:
+        if callable(self.block_shape):
+            raise TypeError("BlockSpec: the block's shape comes first, then the index map; swap the two")
+        if self.index_map is not None and not callable(self.index_map):
+            raise TypeError(f"BlockSpec: index_map must be a function of the grid's indices, got {self.index_map!r}")
+
+
+class _NoBlockSpec:
+    """No BlockSpec: the whole array."""
+
+    def __repr__(self) -> str:
+        return "no_block_spec"
+
+
+no_block_spec = _NoBlockSpec()
+
+
+@dataclass(eq=False)
+class GridSpec:
+    """A grid, the blocks of operands and results, and scratch memory, as one argument of `pallas_call`."""
+
+    grid: Any = ()
+    in_specs: Any = no_block_spec
+    out_specs: Any = no_block_spec
+    scratch_shapes: Any = ()
+
+    num_scalar_prefetch = 0
+
+
+@dataclass(eq=False)
+class PrefetchScalarGridSpec(GridSpec):
+    """A `GridSpec` whose first operands are small arrays of ints that index maps may read.
+
+    The kernel and the index maps take their refs: the kernel before those of blocks, the index maps after the indices.
+    """
+
+    num_scalar_prefetch: int = 0  # type: ignore[misc]
+
+    def __init__(
+        self,
+        num_scalar_prefetch: int,
+        grid: Any = (),
+        in_specs: Any = no_block_spec,
+        out_specs: Any = no_block_spec,
+        scratch_shapes: Any = (),
+    ):
+        super().__init__(grid, in_specs, out_specs, scratch_shapes)
+        self.num_scalar_prefetch = operator.index(num_scalar_prefetch)
+
+
+def block_dim(size: Any) -> BlockDim:
+    """One dimension of a block shape."""
+    if size is None:
+        return Squeezed()
+    if isinstance(size, Blocked | Squeezed | Element | BoundedSlice):
+        return size
+    try:
+        return Blocked(operator.index(size))
+    except TypeError:
+        raise TypeError(
+            f"BlockSpec: a block size must be an int or None, got {size!r}; shapes of blocks are static"
+        ) from None
+
+
+def memory_name(space: Any) -> str | None:
+    """The name of a memory space that a user gave."""
+    if space is None or isinstance(space, str):
+        return space
+    return getattr(space, "name", str(space)).lower()

@@ -1,0 +1,131 @@
+"""From a user's kernel function and specs to a `Kernel`: the kernel and its index maps are traced once."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xlamini.core import Cell, ShapedArray, Tracer, Values, aval_of, hooks, unflatten
+from xlamini.core.errors import ShapeError
+from xlamini.core.program.jaxpr import Jaxpr
+from xlamini.core.program.kernels import Block, BlockDim, Blocked, BoundedSlice, Squeezed
+from xlamini.core.program.ref_types import AbstractRef, RefVariable
+from xlamini.core.tracing.tracer import build
+from xlamini.primitives import convert
+from xlamini.transforms.pallas.grid import set_place
+from xlamini.transforms.pallas.specs import BlockSpec, block_dim, memory_name, no_block_spec
+
+_INDEX = ShapedArray((), np.dtype(np.int32))
+
+
+class Operands(NamedTuple):
+    """What the kernel function takes: a tree for each argument, and the types of the refs that are the leaves."""
+
+    trees: Sequence[Any]
+    refs: Sequence[AbstractRef]
+
+
+def ref_of_tracer(tracer: Tracer) -> Any:
+    """The user's ref of a variable of type `Ref{…}` of the program being traced."""
+    return hooks.ref_of(Cell(RefVariable(tracer), tracer.aval.inner_aval))
+
+
+def trace_kernel(fun: Callable[..., Any], name: str, grid: tuple[int, ...], operands: Operands) -> Jaxpr:
+    """The program of a kernel function. It takes the indices of the grid, then the refs, and returns nothing.
+
+    TypeError if it closes over an array, or returns one.
+    """
+    ids = [_INDEX] * len(grid)
+
+    def program(*inputs: Any) -> Values:
+        set_place(inputs[: len(ids)], grid)
+        refs = iter(map(ref_of_tracer, inputs[len(ids) :]))
+        args = [unflatten(tree, [next(refs) for _ in range(tree.num_leaves)]) for tree in operands.trees]
+        out = fun(*args)
+        if out is not None:
+            raise TypeError(f"pallas_call: the kernel {name} returned {out!r}; write to its refs, and return None")
+        return []
+
+    jaxpr, captured = build(program, [*ids, *operands.refs], name)
+    _check_closed(name, captured)
+    return jaxpr
+
+
+def _check_closed(name: str, captured: Sequence[Any]) -> None:
+    if captured:
+        kinds = ", ".join(aval_of(x).str_short(short_dtypes=False) for x in captured)
+        raise TypeError(
+            f"pallas_call: {name} closes over {kinds}; pass it as an input of the kernel, with a BlockSpec of its own"
+        )
+
+
+def block_of(
+    spec: Any, array: ShapedArray, grid: tuple[int, ...], prefetch: Sequence[AbstractRef], what: str
+) -> Block:
+    """How the programs see an array, by a user's BlockSpec.
+
+    ShapeError for a block of another rank, TypeError for an index map that does not fit.
+    """
+    spec = BlockSpec() if spec is None or spec is no_block_spec else spec
+    if not isinstance(spec, BlockSpec):
+        raise TypeError(f"pallas_call: the spec of {what} must be a BlockSpec or None, got {spec!r}")
+    dims = _dims(spec.block_shape, array, what)
+    index_map = spec.index_map or (lambda *_: (0,) * len(dims))
+    jaxpr = _trace_index_map(index_map, dims, grid, prefetch, what)
+    return Block(array, dims, jaxpr, memory_name(spec.memory_space), spec.pipeline_mode)
+
+
+def _dims(shape: Sequence[Any] | None, array: ShapedArray, what: str) -> tuple[BlockDim, ...]:
+    if shape is None:
+        return tuple(map(Blocked, array.shape))
+    dims = tuple(map(block_dim, shape))
+    if len(dims) != array.ndim:
+        raise ShapeError(
+            f"pallas_call: the block shape {tuple(shape)} of {what} has {len(dims)} dimensions, but the array is "
+            f"{array.str_short(short_dtypes=False)}; write a size for each dimension, or None to drop it"
+        )
+    for size in (d.block_size for d in dims if type(d) is not Squeezed):
+        if size < 1:
+            raise ShapeError(f"pallas_call: the block shape {tuple(shape)} of {what} has a size below 1")
+    return dims
+
+
+def _trace_index_map(
+    fun: Callable[..., Any], dims: Sequence[BlockDim], grid: tuple[int, ...], prefetch: Sequence[AbstractRef], what: str
+) -> Jaxpr:
+    def indices(*inputs: Any) -> Values:
+        ids, refs = inputs[: len(grid)], map(ref_of_tracer, inputs[len(grid) :])
+        found = fun(*ids, *refs)
+        found = tuple(found) if isinstance(found, tuple | list) else (found,)
+        if len(found) != len(dims):
+            raise TypeError(
+                f"pallas_call: the index map of {what} returned {len(found)} indices for {len(dims)} dimensions; "
+                "return one for each dimension of the block"
+            )
+        return [_index(x, d, what) for x, d in zip(found, dims, strict=True)]
+
+    jaxpr, captured = build(indices, [*[_INDEX] * len(grid), *prefetch], "index_map")
+    _check_closed(f"the index map of {what}", captured)
+    return jaxpr
+
+
+def _index(x: Any, dim: BlockDim, what: str) -> Any:
+    if isinstance(dim, BoundedSlice):
+        raise NotImplementedError(
+            f"pallas_call: BoundedSlice, for {what}, is not built; use Element(size) and mask what is beyond the end"
+        )
+    aval = aval_of(x)
+    if aval.shape or aval.dtype.kind not in "iu":
+        raise TypeError(
+            f"pallas_call: the index map of {what} returned {aval.str_short(short_dtypes=False)} as an index; an "
+            "index is one integer"
+        )
+    return convert(x, _INDEX.dtype, weak_type=False)
+
+
+def block_ref(block: Block) -> AbstractRef:
+    """The type of the ref of a block."""
+    return AbstractRef(ShapedArray(block.shape, block.array.dtype), None, block.memory_space)
+
+
