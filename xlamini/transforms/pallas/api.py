@@ -119,9 +119,7 @@ def _kernel(
     scratches = spec.scratch_shapes if isinstance(spec.scratch_shapes, tuple | list) else (spec.scratch_shapes,)
     operands = Operands([*trees, *out_trees, *map(structure, scratches)], refs)
     jaxpr = trace_kernel(fun, options["name"], grid, operands)
-    made = Kernel(
-        jaxpr=jaxpr, blocks=blocks, num_outputs=len(types), num_prefetch=first, num_scratch=len(scratch), **options
-    )
+    made = Kernel(jaxpr=jaxpr, blocks=blocks, num_outputs=len(types), num_prefetch=first, **options)
     _check_reads(made)
     return made, out_tree
 
