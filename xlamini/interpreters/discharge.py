@@ -27,10 +27,10 @@ def written(jaxpr: Jaxpr) -> list[Var]:
 
 
 def _is_write(eqn: Any) -> bool:
-    return _takes_ref(eqn) and any(effect.name == "write" for effect in eqn.effects)
+    return _is_on_ref(eqn) and eqn.primitive.writes
 
 
-def _takes_ref(eqn: Any) -> bool:
+def _is_on_ref(eqn: Any) -> bool:
     return isinstance(eqn.primitive, RefPrimitive)
 
 
@@ -42,14 +42,19 @@ def read_by(jaxpr: Jaxpr) -> set[Var]:
 def without_idle_reads(jaxpr: Jaxpr) -> Jaxpr:
     """The program without the reads whose results it does not use."""
     used = read_by(jaxpr)
-    eqns = [eqn for eqn in jaxpr.eqns if not _takes_ref(eqn) or _is_write(eqn) or used.intersection(eqn.outvars)]
+    eqns = [eqn for eqn in jaxpr.eqns if not _is_on_ref(eqn) or _is_write(eqn) or used.intersection(eqn.outvars)]
     return jaxpr.replace(eqns=eqns)
 
 
 @rewrite
 def discharge(jaxpr: Jaxpr) -> Jaxpr:
-    """The program of the refs' values; it returns the final values of those that are written before its own results."""
+    """The program of the refs' values; it returns the final values of those that are written before its own results.
+
+    A program without refs is its own.
+    """
     types = list(map(_value_type, jaxpr.in_avals))
+    if types == jaxpr.in_avals:
+        return jaxpr
     of_values, captured = build(lambda *values: _discharged(jaxpr, values), types, jaxpr.name)
     assert not captured
     return of_values
@@ -59,7 +64,7 @@ def _discharged(jaxpr: Jaxpr, values: Any) -> list[Any]:
     env, target = bound(jaxpr, values), builder()
     for eqn in jaxpr.eqns:
         inputs = read(env, eqn.invars)
-        if _takes_ref(eqn):
+        if _is_on_ref(eqn):
             target.provenance = derived("discharge", eqn)
             x, *operands = inputs
             outs, new = cast(RefPrimitive, eqn.primitive).discharge(x, operands, **eqn.params)

@@ -20,6 +20,7 @@ from xlamini.numpy.indexing.ref_steps import (
     Step,
     TransposeView,
     check_dtype,
+    fits_equation,
     shown,
     taken,
     typed,
@@ -111,7 +112,7 @@ class TransformedRef(Viewed):
     """A view of a ref; made by `ref.at[index]`, `ref.T`, `ref.reshape`, `ref.bitcast`, and by these of a view.
 
     It is indexed like a ref, and has the methods of `x.at[index]` of an array. These write to the ref and return None,
-    but for `get`, which reads. As an argument of a transformed function it stands for its ref.
+    but for `get`, which reads. As an argument of a transformed function it replaces its ref.
 
     >>> r = xlamini.new_ref(xlamini.numpy.zeros(3))
     >>> r.at[1:].add(2.0)
@@ -184,13 +185,10 @@ class TransformedRef(Viewed):
         None if the ref is no variable there, and for an index that only the value takes, such as a mask.
         """
         ref = self.ref.cell.variable()
-        if ref is None:
+        if ref is None or not all(fits_equation(s.index) for s in self.transforms if type(s) is Indexer):
             return None
         operands: list[Any] = []
-        try:
-            steps = tuple(Indexer(taken(s.index, operands)) if type(s) is Indexer else s for s in self.transforms)
-        except NotImplementedError:
-            return None
+        steps = tuple(Indexer(taken(s.index, operands)) if type(s) is Indexer else s for s in self.transforms)
         return ref, RefView(steps), operands
 
     def updated(self, method: str, *values: Any, **options: Any) -> Any:

@@ -9,8 +9,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from xlamini.core import Avals, Cost, Jaxpr, Params, ShapedArray, Values, aval_of, hooks, memoised
-from xlamini.core.program.effects import Effect
-from xlamini.core.program.ref_cells import Holder
 from xlamini.core.program.ref_types import AbstractRef, RefPrimitive
 from xlamini.core.sharding.facet import Sharding
 from xlamini.core.sharding.partial_sums import sums_of
@@ -18,8 +16,6 @@ from xlamini.core.sharding.propagation import Splits
 from xlamini.core.tracing.state import state
 from xlamini.core.tracing.tracer import build
 from xlamini.primitives.base.promotion import convert
-
-read_effect, write_effect = Effect("read"), Effect("write")
 
 
 class WholeView(NamedTuple):
@@ -48,23 +44,13 @@ class OnView(RefPrimitive):
     )  # fmt: skip
 
     def bind(self, ref: Any, *operands: Any, view: Any) -> Any:
-        """Add the equation; for a ref itself, where a program is evaluated, read or write that."""
-        if not isinstance(ref, Holder):
-            if type(aval_of(ref)) is not AbstractRef:
-                raise TypeError(f"{self.name} takes a ref, got {aval_of(ref).str_long()}; pass xlamini.new_ref(x)")
-            return super().bind(ref, *operands, view=view)
-        before = ref.cell.read()
-        outs, after = self.discharge(before, operands, view=view)
-        if write_effect in self.effects((), {}):
-            ref.cell.write(after)
-        return outs
+        if type(aval_of(ref)) is not AbstractRef:
+            raise TypeError(f"{self.name} takes a ref, got {aval_of(ref).str_long()}; pass xlamini.new_ref(x)")
+        return super().bind(ref, *operands, view=view)
 
     def by_values(self, x: Any, operands: Values, view: Any) -> tuple[list[Any], Any]:
         """The results for a ref with the value `x`, and its next value."""
-        raise NotImplementedError
-
-    def effects(self, avals: Avals, params: Params) -> frozenset[Effect]:
-        raise NotImplementedError
+        self._missing("by_values", "(self, x, operands, view) -> (outs, new)")
 
     def discharge(self, x: Any, operands: Values, *, view: Any) -> tuple[list[Any], Any]:
         inputs, builder = [x, *operands], state.builder
@@ -99,9 +85,6 @@ def _program(primitive: OnView, avals: tuple[ShapedArray, ...], view: Any) -> Ja
 class RefGet(OnView):
     name = "get"
 
-    def effects(self, avals: Avals, params: Params) -> frozenset[Effect]:
-        return frozenset({read_effect})
-
     def by_values(self, x: Any, operands: Values, view: Any) -> tuple[list[Any], Any]:
         return [view.read(x, *operands)], x
 
@@ -112,9 +95,7 @@ class RefGet(OnView):
 
 class RefSet(OnView):
     name = "set"
-
-    def effects(self, avals: Avals, params: Params) -> frozenset[Effect]:
-        return frozenset({write_effect})
+    writes = True
 
     def by_values(self, x: Any, operands: Values, view: Any) -> tuple[list[Any], Any]:
         new, *indices = operands
@@ -127,12 +108,10 @@ class RefSet(OnView):
 
 class RefAddupdate(OnView):
     name = "addupdate"
+    writes = True
 
     def cost(self, ref: AbstractRef, *avals: ShapedArray, view: Any) -> Cost:
         return Cost(avals[0].size, 3 * avals[0].nbytes)
-
-    def effects(self, avals: Avals, params: Params) -> frozenset[Effect]:
-        return frozenset({write_effect})
 
     def by_values(self, x: Any, operands: Values, view: Any) -> tuple[list[Any], Any]:
         term, *indices = operands

@@ -10,6 +10,7 @@ import xlamini.core.tracing.concretization  # gives tracers their conversions to
 import xlamini.primitives.base.operators  # gives tracers their operators
 from xlamini.core import Tracer, api_boundary_methods, hooks, inline_cached
 from xlamini.core.flags.config import config
+from xlamini.interpreters.evaluate_on_refs import evaluate_on_refs
 from xlamini.primitives import reshard_as
 from xlamini.primitives.indexing.dynamic_slice import dynamic_slice_p
 from xlamini.primitives.indexing.dynamic_update_slice import dynamic_update_slice_p
@@ -97,6 +98,7 @@ def _format_equation(eqn: Any) -> str:
 hooks.install(
     evaluate=evaluate_primitive,
     evaluate_jaxpr=_evaluate_jaxpr,
+    evaluate_on_refs=evaluate_on_refs,
     cast_varying=_cast_varying,
     cast_sums=_cast_sums,
     reshard_as=reshard_as,

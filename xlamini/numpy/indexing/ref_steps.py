@@ -171,30 +171,40 @@ _STATIC = frozenset({int, type(None), type(...)})
 _BOUNDS = frozenset({int, type(None)})
 
 
-def taken(index: Index, operands: list[Any]) -> Index | None:
-    """An index with holes for its traced integers and arrays of these, which are added to the list.
+def fits_equation(index: Index) -> bool:
+    """Whether an equation can hold it: integers and arrays of these, static slices, None and '...', not a mask."""
+    return all(map(_item_fits, index)) if type(index) is tuple else _item_fits(index)
 
-    NotImplementedError for an index with anything else in it but numbers, slices, None and '...'.
-    """
+
+def _item_fits(item: Any) -> bool:
+    kind = type(item)
+    if kind is slice:
+        return {type(item.start), type(item.stop), type(item.step)} <= _BOUNDS
+    if kind is Slice:
+        return _item_fits(item.start)
+    return kind in _STATIC or isinstance(item, np.integer) or _is_traced_integer(item)
+
+
+def _is_traced_integer(item: Any) -> bool:
+    return type(item) is Tracer and getattr(item.dtype, "kind", "") in ("i", "u")
+
+
+def taken(index: Index, operands: list[Any]) -> Index:
+    """An index that fits an equation, with holes for its traced numbers and arrays, which are added to the list."""
     if type(index) is tuple:
         return tuple(_item_taken(item, operands) for item in index)
     return _item_taken(index, operands)
 
 
 def _item_taken(item: Any, operands: list[Any]) -> Any:
-    kind = type(item)
-    if kind in _STATIC:
-        return item
-    if isinstance(item, np.integer):
-        return int(item)
-    if kind is slice and type(item.start) in _BOUNDS and type(item.stop) in _BOUNDS and type(item.step) in _BOUNDS:
-        return IndexSlice(item.start, item.stop, item.step)
-    if kind is Slice:
-        return Slice(_item_taken(item.start, operands), item.size, item.stride)
-    if kind is Tracer and getattr(item.dtype, "kind", "") in ("i", "u"):
+    if type(item) is Tracer:
         operands.append(item)
         return _HOLE
-    raise NotImplementedError
+    if type(item) is slice:
+        return IndexSlice(item.start, item.stop, item.step)
+    if type(item) is Slice:
+        return Slice(_item_taken(item.start, operands), item.size, item.stride)
+    return int(item) if isinstance(item, np.integer) else item
 
 
 def _put_in(index: Index, operands: Iterator[Any]) -> Index:

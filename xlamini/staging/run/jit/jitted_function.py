@@ -28,10 +28,11 @@ from xlamini.staging.run.jit.calls_without_cpp import PythonCalls
 from xlamini.staging.run.jit.cpp_function import wrapped
 from xlamini.staging.run.jit.donation import donated_leaves, warn_of_unusable
 from xlamini.staging.run.jit.entries import entry_of_lowering, entry_of_program, entry_of_trace, keep_trace
+from xlamini.staging.run.jit.in_place import InPlace
 from xlamini.staging.run.jit.inspectable import Inspectable
 from xlamini.staging.run.jit.jit_options import Options
 from xlamini.staging.run.jit.nested_call import while_tracing
-from xlamini.staging.run.jit.ref_calls import InPlace, RefCalls
+from xlamini.staging.run.jit.ref_calls import RefCalls
 from xlamini.staging.run.programs import ProgramKey, SharedCaches, find_or_make, shared, shared_caches, traces
 from xlamini.staging.trace.arguments import check_values, name_of, refuse_leaked
 from xlamini.staging.trace.hi_arguments import with_values
