@@ -4,6 +4,9 @@ A cell belongs to the builder that was active when it was made (None: eager exec
 tracer that the cell holds, so the jaxpr stays pure. In an inner trace, such as a loop's body, a write raises
 `RefEscaped`. The transformation catches it and traces the function again, with the cell's value as an extra argument
 and an extra result.
+
+A cell that is a variable of the program is read and written by equations, in the bodies of loops and branches and in
+nested calls too: these capture the variable (`Builder.takes_refs`).
 """
 from __future__ import annotations
 
@@ -69,10 +72,8 @@ class Cell:
 
     def read(self) -> Any:
         """The value; RefEscaped in a trace that later calls reuse, because the value may have changed by then."""
-        inside = self._builders_inside()
-        if inside:
-            self._check_not_passed()
-        for builder in inside:
+        home, outside = self._home()
+        for builder in outside:
             if builder.kept:
                 raise RefEscaped(self, builder)
             builder.memo[READ] = True
@@ -82,7 +83,7 @@ class Cell:
         if value is FREED:
             raise ValueError(f"a ref of type {AbstractRef(self.aval)} is used after free_ref; free it later")
         if isinstance(value, RefVariable):
-            with active(self.owner):
+            with active(home):
                 return value.read()
         return value
 
@@ -103,8 +104,9 @@ class Cell:
         return self.value if isinstance(self.value, RefVariable) else self.read()
 
     def variable(self) -> Any:
-        """The tracer of type `Ref{…}` that it is in the active trace; None if it holds a value there."""
-        return self.value.tracer if isinstance(self.value, RefVariable) and self.owner is state.builder else None
+        """The tracer of type `Ref{…}` that the active trace can read and write; None if it cannot, or holds a value."""
+        value = self.value
+        return value.tracer if isinstance(value, RefVariable) and self._home()[0] is state.builder else None
 
     def write(self, value: Any) -> None:
         """Replace the value; RefEscaped in a trace inside the one that the cell belongs to."""
@@ -115,11 +117,10 @@ class Cell:
             self.value = value
 
     def check_threaded(self) -> None:
-        """RefEscaped in a trace inside the one that the cell belongs to."""
-        inside = self._builders_inside()
-        if inside:
-            self._check_not_passed()
-            raise RefEscaped(self, inside[0])
+        """RefEscaped in a trace inside the one that the cell belongs to, unless it is a variable of that too."""
+        outside = self._home()[1]
+        if outside:
+            raise RefEscaped(self, outside[0])
 
     def check_was_used(self, name: str) -> None:
         """Raise an error if the trace of `name`, which threads the cell, did not use it and so never will."""
@@ -130,6 +131,18 @@ class Cell:
                 f"when tracing {self.passed_to}, a mutable array reference of type {self.ty} was both "
                 f"closed over, at {user_line()}, and passed as an argument; use the argument in the function"
             )
+
+    def _home(self) -> tuple[Builder | None, list[Builder]]:
+        """The innermost builder that has the cell, and those from just inside of it to the active one.
+
+        It is the cell's own, but for a variable, which those inside have too, up to the first that takes no refs.
+        """
+        inside = self._builders_inside()
+        if inside:
+            self._check_not_passed()
+        captures = isinstance(self.value, RefVariable) and inside and inside[0].parent is self.owner
+        count = next((i for i, b in enumerate(inside) if not b.takes_refs), len(inside)) if captures else 0
+        return (inside[count - 1] if count else self.owner), inside[count:]
 
     def _builders_inside(self) -> list[Builder]:
         """The builders from just inside the cell's own to the active one, outermost first."""

@@ -83,14 +83,15 @@ def trace(
     derivative_by: str = "",
     at_once: bool = False,
     call: Any = None,
+    takes_refs: bool = False,
 ) -> Trace:
     """Trace `fun(*args, **kwargs)` for leaves of these types; `in_tree` is the tree of `(args, kwargs)`.
 
     `values` are the concrete values that Python control flow may read, None for a leaf without; `derivative_by` is as
     in `build`. `reuse_equal`: the caller traces on every call, so the trace cache is consulted. `at_once`: outside of
-    programs, what does not depend on the arguments is evaluated at once. `call` is that of the event. Raises
-    RuntimeError under flag `no_tracing`, UnexpectedTracerError for a tracer that outlives the trace under
-    `check_tracer_leaks`.
+    programs, what does not depend on the arguments is evaluated at once. `call` is that of the event.
+    `takes_refs`: the program that it becomes part of takes refs that it captures. Raises RuntimeError under flag
+    `no_tracing`, UnexpectedTracerError for a tracer that outlives the trace under `check_tracer_leaks`.
     """
     out_tree: Any = None
     builder: Any = None
@@ -102,6 +103,7 @@ def trace(
     def flat(*tracers: Any) -> Values:
         nonlocal out_tree, builder
         builder, metadata = state.builder, metadata_around.value
+        builder.takes_refs = takes_refs
         args, kwargs = unflatten(in_tree, tracers)
         leaves, out_tree = flatten_from_user(fun(*args, **kwargs))
         if metadata:

@@ -141,7 +141,7 @@ def _trace(
     what: str, label: str, fun: Any, operands: Values, in_tree: Any, avals: Avals
 ) -> Trace:
     try:
-        return body_trace(what, fun, in_tree, avals, lambda: trace(fun, in_tree, avals, reuse_equal=True))
+        return body_trace(what, fun, in_tree, avals, lambda: trace(fun, in_tree, avals, reuse_equal=True, takes_refs=True))
     except TypeError:
         _check_call(what, label, fun, operands)
         raise

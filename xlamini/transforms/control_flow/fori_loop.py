@@ -113,7 +113,7 @@ def _fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, unroll
 
     def trace_for(avals: Avals) -> Trace:
         inputs = [start, *avals]
-        anew = functools.partial(trace, body_fun, in_tree, inputs, reuse_equal=True)
+        anew = functools.partial(trace, body_fun, in_tree, inputs, reuse_equal=True, takes_refs=True)
         return body_trace("fori_loop", body_fun, in_tree, inputs, anew)
 
     init, body, _ = carry.trace_body(trace_for)

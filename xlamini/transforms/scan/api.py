@@ -173,7 +173,7 @@ def _run(loop: LoopCall, init: Any, xs: Any, length: Any) -> tuple[Any, Any]:
 
     def trace_for(avals: Avals) -> Trace:
         inputs = [*avals, *slices]
-        anew = functools.partial(trace, paired, in_tree, inputs, None, names, name_of(loop.f), reuse_equal=True)
+        anew = functools.partial(trace, paired, in_tree, inputs, None, names, name_of(loop.f), reuse_equal=True, takes_refs=True)
         return body_trace("scan", loop.f, in_tree, inputs, anew)
 
     start, traced, _ = carry.trace_body(trace_for, lambda tree: treedef_children(tree)[0])

@@ -125,7 +125,7 @@ def _traced(
 
 
 def _trace(fun: Callable, in_tree: Any, avals: Avals) -> Trace:
-    anew = functools.partial(trace, fun, in_tree, avals, reuse_equal=True)
+    anew = functools.partial(trace, fun, in_tree, avals, reuse_equal=True, takes_refs=True)
     return body_trace("while_loop", fun, in_tree, avals, anew)
 
 

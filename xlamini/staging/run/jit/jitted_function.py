@@ -143,7 +143,8 @@ class Jitted(Inspectable):
     def _new_trace(self, key: Any, plan: CallPlan) -> Trace:
         entry, fun = entry_of_trace(self, key, plan), functools.partial(of_dynamic, self.fun, plan.statics)
         types = plan.avals if self.in_place is None else self.in_place.types(plan)
-        traced = trace(fun, plan.tree, types, None, plan.names, self.name, call=entry)
+        inner = self.in_place is None  # a program of values has no refs of others
+        traced = trace(fun, plan.tree, types, None, plan.names, self.name, call=entry, takes_refs=inner)
         if self.in_place is not None:
             traced = self.in_place.discharged(plan, traced)
         captures_tracers = any(type(x) is Tracer for x in traced.captured)
