@@ -6,12 +6,13 @@ tracer that the cell holds, so the jaxpr stays pure. In an inner trace, such as 
 and an extra result.
 
 A cell that is a variable of the program is read and written by equations, in the bodies of loops and branches and in
-nested calls too: these capture the variable (`Builder.takes_refs`).
+nested calls too: these capture the variable (core/tracing/body.py).
 """
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any, NoReturn
 
 from xlamini.core.errors.api_boundary import api_boundary
@@ -20,6 +21,7 @@ from xlamini.core.program.avals import ShapedArray, aval_of, types_of_values
 from xlamini.core.program.hi_types import is_mutable_value
 from xlamini.core.program.ref_types import AbstractRef, RefVariable
 from xlamini.core.pytree import flatten, flatten_from_user, register_pytree_node, unflatten
+from xlamini.core.tracing.body import BodyBuilder
 from xlamini.core.tracing.state import state
 from xlamini.core.tracing.tracer import Builder, active
 
@@ -140,9 +142,9 @@ class Cell:
         inside = self._builders_inside()
         if inside:
             self._check_not_passed()
-        captures = isinstance(self.value, RefVariable) and inside and inside[0].parent is self.owner
-        count = next((i for i, b in enumerate(inside) if not b.takes_refs), len(inside)) if captures else 0
-        return (inside[count - 1] if count else self.owner), inside[count:]
+        is_variable = type(self) is Cell and isinstance(self.value, RefVariable)
+        bodies = list(takewhile(lambda b: isinstance(b, BodyBuilder), inside)) if is_variable else []
+        return (bodies[-1] if bodies else self.owner), inside[len(bodies) :]
 
     def _builders_inside(self) -> list[Builder]:
         """The builders from just inside the cell's own to the active one, outermost first."""

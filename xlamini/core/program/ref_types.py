@@ -70,7 +70,7 @@ class RefVariable:
         hooks.write_ref(self.tracer, value)
 
 
-_READ, _WRITE = Effect("read"), Effect("write")
+READ, WRITE = Effect("read"), Effect("write")
 
 
 class RefPrimitive(Primitive):
@@ -83,7 +83,7 @@ class RefPrimitive(Primitive):
     lacks = dict.fromkeys(("jvp", "transpose", "batch", "lower"), "a program with refs is discharged first")
 
     def effects(self, avals: Avals, params: Params) -> Effects:
-        return frozenset({_WRITE if self.writes else _READ})
+        return frozenset({WRITE if self.writes else READ})
 
     def notation(self, outs: str, names: list[str], params: Params) -> str:
         """The equation as a program shows it, of its typed results and the names of its operands."""

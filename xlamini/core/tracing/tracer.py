@@ -95,7 +95,6 @@ class Builder:
         "producers",
         "provenance",
         "sources",
-        "takes_refs",
     )
 
     def __init__(self, name: str, arg_names: Sequence[str] | None = None, derivative_by: str = ""):
@@ -105,7 +104,6 @@ class Builder:
             make_room(self.depth, name)
         self.name, self.arg_names, self.derivative_by = name, arg_names, derivative_by
         self.kept = self.evaluates = False  # whether later calls reuse it; whether what is known is evaluated at once
-        self.takes_refs = False  # whether it is a body of an equation that may have refs among its operands
         self.equations: list[Equation] = []
         self.inputs: list[Var] = []
         self.captured: dict[Any, tuple[Var, Any]] = {}

@@ -81,17 +81,15 @@ def trace(
     name: str | None = None,
     reuse_equal: bool = False,
     derivative_by: str = "",
-    at_once: bool = False,
+    kind: type[Builder] = Builder,
     call: Any = None,
-    takes_refs: bool = False,
 ) -> Trace:
     """Trace `fun(*args, **kwargs)` for leaves of these types; `in_tree` is the tree of `(args, kwargs)`.
 
     `values` are the concrete values that Python control flow may read, None for a leaf without; `derivative_by` is as
-    in `build`. `reuse_equal`: the caller traces on every call, so the trace cache is consulted. `at_once`: outside of
-    programs, what does not depend on the arguments is evaluated at once. `call` is that of the event.
-    `takes_refs`: the program that it becomes part of takes refs that it captures. Raises RuntimeError under flag
-    `no_tracing`, UnexpectedTracerError for a tracer that outlives the trace under `check_tracer_leaks`.
+    in `build`. `reuse_equal`: the caller traces on every call, so the trace cache is consulted. `kind` is
+    that of the builder. `call` is that of the event. Raises RuntimeError under flag `no_tracing`, UnexpectedTracerError
+    for a tracer that outlives the trace under `check_tracer_leaks`.
     """
     out_tree: Any = None
     builder: Any = None
@@ -103,7 +101,6 @@ def trace(
     def flat(*tracers: Any) -> Values:
         nonlocal out_tree, builder
         builder, metadata = state.builder, metadata_around.value
-        builder.takes_refs = takes_refs
         args, kwargs = unflatten(in_tree, tracers)
         leaves, out_tree = flatten_from_user(fun(*args, **kwargs))
         if metadata:
@@ -111,7 +108,6 @@ def trace(
         check_outputs(leaves, out_tree, fun_name)
         return leaves
 
-    kind = kind_of_trace() if at_once else Builder
     with Phase(TRACED, fun_name, call=call):
         if check_tracer_leaks.value:
             from xlamini.core.tracing.leaks import build_without_leaks  # for those who look for one

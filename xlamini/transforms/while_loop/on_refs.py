@@ -1,7 +1,7 @@
 """A while loop whose jaxprs read and write refs, by their values: those that the body writes are carries."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from xlamini.core import Jaxpr, Var, rewrite
