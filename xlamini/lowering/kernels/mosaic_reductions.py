@@ -46,9 +46,8 @@ def reduced(ctx: Any, combine: str, x: Value, axes: Sequence[int]) -> Value:
     kind = typed(ctx, [n for d, n in enumerate(own) if d not in axes], x)
     start = ctx.splat(starts[not is_float(x)], kind)
     name = floats if is_float(x) else ints
-    return ctx.one(
-        "vector.multi_reduction", [x, start], kind, kind=f"#vector.kind<{name}>", reduction_dims=list(axes)
-    )
+    how = {"kind": f"#vector.kind<{name}>", "reduction_dims": list(axes)}
+    return ctx.emit("vector.multi_reduction", [x, start], [kind], **how)[0]
 
 
 def _reduce(
@@ -120,7 +119,8 @@ def _place_of_float(ctx: Any, x: Value, axis: int, is_max: bool) -> Value:
         return reshape(ctx, reshape(ctx, _place_of_float(ctx, reshape(ctx, x, (1, *own)), 1, is_max), (1, 1)), ())
     kind = ctx.mlir.vector([n for d, n in enumerate(own) if d != axis], ctx.int32)
     which = "arg_max" if is_max else "arg_min"
-    return ctx.one("tpu.reduce_index", [x], kind, axis=f"{axis} : i32", kind=f"#tpu.reduction_kind<{which}>")
+    how = {"axis": f"{axis} : i32", "kind": f"#tpu.reduction_kind<{which}>"}
+    return ctx.emit("tpu.reduce_index", [x], [kind], **how)[0]
 
 
 def _place_of_int(ctx: Any, x: Value, most: Value, axis: int) -> Value:
