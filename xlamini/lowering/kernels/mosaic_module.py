@@ -80,7 +80,7 @@ class Emitter:
         results = write(ctx, *block.arguments)
         ctx.emit("func.return", results, [])
         kind = ir.FunctionType.get(list(types), [x.type for x in results], self.mlir.context)
-        made.attributes["function_type"] = ir.TypeAttr.get(kind)
+        made.attributes["function_type"] = ir.TypeAttr.get(kind, self.mlir.context)
         self.module.body.append(made)
 
     def write_kernel(self, ctx: MosaicContext, *arguments: Value) -> list[Value]:
