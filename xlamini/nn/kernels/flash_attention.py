@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from xlamini import numpy as jnp
 from xlamini.nn.kernels.flash_tiles import LEAST, Flash, Sides, fits, fits_across, product, wide
 from xlamini.nn.kernels.flash_walks import Named, OverKeys, OverQueries, OverTiles, Sizes, Start, State, Steps, walked
-from xlamini.nn.kernels.targets import for_target
+from xlamini.nn.kernels.targets import LOOP, for_target
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.transforms.custom.custom_vjp import custom_vjp
 
@@ -63,7 +63,7 @@ attention.defvjp(_kept, _derivative)
 
 
 def _forward(how: Flash, walk: str, x: Arrays) -> list[Any]:
-    sizes = _sizes(x)
+    how, sizes = how.at(walk), _sizes(x)
     dtype, column = wide(x.q.dtype), (how.block_q, 1)
     start = [Start(column, dtype, LEAST), Start(column, dtype), Start((how.block_q, sizes.h), dtype)]
     bias, ids, seen_by = _optional(x, across=False)
@@ -114,6 +114,7 @@ class _Back(NamedTuple):
 
 
 def _backward(how: Flash, walk: str, back: _Back) -> list[Any]:
+    how = how.at(walk, back=True)
     return [*_of_queries(how, walk, back), *_of_keys(how, walk, back)]
 
 
@@ -150,7 +151,7 @@ def _of_keys(how: Flash, walk: str, back: _Back) -> list[Any]:
 
 def _bias_derivative(how: Flash, back: _Back) -> Any:
     """The cotangent of the bias, summed over the axes along which there is one for all."""
-    x = back.x
+    x, how = back.x, how.at(LOOP, back=True)
     sizes = _sizes(x)
     bias, ids, seen_by = _optional(x, across=True)
 

@@ -4,12 +4,13 @@ Axes have one letter each: b the example, n the head of queries, t the query, s 
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from xlamini import lax, numpy as jnp
+from xlamini.nn.kernels.targets import GRID
 
 NEVER = -0.7 * float(np.finfo(np.float32).max)
 """Instead of the product of a query with a key that it does not see."""
@@ -17,21 +18,35 @@ LEAST = NEVER / 2
 """The largest product before there is one: e**(NEVER - LEAST) is 0, so that a query that sees no key has no weights."""
 
 
+class Tiles(NamedTuple):
+    """The sizes of tiles, (queries, keys): in a grid, in a loop, and in the loop of derivatives."""
+
+    grid: tuple[int, int]
+    loop: tuple[int, int]
+    loop_back: tuple[int, int]
+
+
 @dataclass(frozen=True)
 class Flash:
     """How attention is computed: the function, and the sizes of tiles.
 
-    A query t sees the keys from t - `before` to t + `after` (None: all). `keys` is how many keys there are, before
-    they are filled up to whole blocks. `walk` is that of `targets.for_target`.
+    A query t sees the keys from t - `before` to t + `after` (None: all), and below `keys` (None: all). `walk` is that
+    of `targets.for_target`. `block_q` and `block_k` are the tile of one kernel.
     """
 
     scale: float
     before: int | None
     after: int | None
-    keys: int
-    block_q: int
-    block_k: int
+    keys: int | None
+    tiles: Tiles
     walk: str | None = None
+    block_q: int = 0
+    block_k: int = 0
+
+    def at(self, walk: str, back: bool = False) -> Flash:
+        """The same for a kernel that walks in this way."""
+        q, k = self.tiles.grid if walk == GRID else self.tiles.loop_back if back else self.tiles.loop
+        return replace(self, block_q=q, block_k=k)
 
 
 class Sides(NamedTuple):
@@ -116,7 +131,7 @@ def _seen(how: Flash, shape: tuple[int, ...], blocks: Sides, ids: Sides | None, 
     """Which keys a query sees; None if all."""
     t = blocks.queries * how.block_q + lax.broadcasted_iota(np.int32, shape, axes[0])
     s = blocks.keys * how.block_k + lax.broadcasted_iota(np.int32, shape, axes[1])
-    found = [s < how.keys] if how.keys % how.block_k else []
+    found = [] if how.keys is None else [s < how.keys]
     if how.after is not None:
         found.append(s <= t + how.after)
     if how.before is not None:

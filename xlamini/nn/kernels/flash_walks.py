@@ -13,7 +13,7 @@ import numpy as np
 
 from xlamini import lax, numpy as jnp
 from xlamini.nn.kernels.flash_tiles import Flash, Reach, Sides, keys_of, queries_of
-from xlamini.nn.kernels.targets import GRID, LOOP
+from xlamini.nn.kernels.targets import GRID, LOOP, Hints
 from xlamini.numpy.indexing.slices import ds
 from xlamini.transforms.control_flow.fori_loop import fori_loop
 from xlamini.transforms.pallas.api import pallas_call
@@ -230,11 +230,19 @@ def walked(name: str, walk: Walk, steps: Steps, arrays: Sequence[Named], outs: S
         out_specs=[_spec(walk, x) for x in outs],
         scratch_shapes=[VMEM(x.shape, x.dtype) for x in steps.start] if walk.walk == GRID else [],
         name=name,
+        compiler_params=_hints(walk),
     )
     return list(call(*(x.array for x in arrays)))
 
 
 # --- helpers
+
+
+def _hints(walk: Walk) -> Hints:
+    axes = ["parallel"] * len(walk.grid)
+    if walk.walk == GRID:
+        axes[-1] = "arbitrary"
+    return Hints(tuple(axes), num_warps=8 if walk.how.block_q >= 128 else 4, num_stages=2)
 
 
 def _head_of_keys(n: Any, sizes: Sizes) -> Any:

@@ -7,9 +7,22 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import xlamini.numpy.refs  # the refs that kernels take
 from xlamini.transforms.cond.platform_dependent import platform_dependent
+
+
+@dataclass(frozen=True)
+class Hints:
+    """What compilers are told of a kernel: which axes of a TPU's grid run in any order, and the threads of a GPU."""
+
+    dimension_semantics: tuple[str, ...] | None = None
+    vmem_limit_bytes: int | None = None
+    num_warps: int | None = None
+    num_stages: int | None = None
+
 
 GRID, LOOP = "grid", "loop"
 
