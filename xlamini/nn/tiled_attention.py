@@ -11,8 +11,9 @@ import numpy as np
 
 from xlamini import numpy as jnp
 from xlamini.nn.kernels.flash_attention import Arrays, attention
-from xlamini.nn.kernels.flash_tiles import NEVER, Flash, Sides, Tiles
+from xlamini.nn.kernels.flash_tiles import NEVER, Flash, Tiles
 from xlamini.nn.kernels.targets import padded_to
+from xlamini.nn.kernels.walks import Sides
 
 _SIZES = (512, 256, 128)
 _LEAST = 16

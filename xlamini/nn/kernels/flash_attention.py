@@ -9,9 +9,10 @@ import functools
 from typing import Any, NamedTuple
 
 from xlamini import numpy as jnp
-from xlamini.nn.kernels.flash_tiles import LEAST, Flash, Sides, fits, fits_across, product, wide
-from xlamini.nn.kernels.flash_walks import Named, OverKeys, OverQueries, OverTiles, Sizes, Start, State, Steps, walked
+from xlamini.nn.kernels.flash_tiles import LEAST, Flash, fits, fits_across, product, wide
+from xlamini.nn.kernels.flash_walks import OverKeys, OverQueries, OverTiles, Sizes
 from xlamini.nn.kernels.targets import LOOP, for_target
+from xlamini.nn.kernels.walks import Named, Sides, Start, State, Steps, walked
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.transforms.custom.custom_vjp import custom_vjp
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from xlamini import lax, numpy as jnp
 from xlamini.nn.kernels.targets import GRID
+from xlamini.nn.kernels.walks import Reach, Sides
 
 NEVER = -0.7 * float(np.finfo(np.float32).max)
 """Instead of the product of a query with a key that it does not see."""
@@ -47,28 +48,6 @@ class Flash:
         """The same for a kernel that walks in this way."""
         q, k = self.tiles.grid if walk == GRID else self.tiles.loop_back if back else self.tiles.loop
         return replace(self, block_q=q, block_k=k)
-
-
-class Sides(NamedTuple):
-    """What belongs to the queries and what belongs to the keys of a tile."""
-
-    queries: Any
-    keys: Any
-
-
-class Reach(NamedTuple):
-    """The blocks of one side that a block of the other side meets: from `first` on, below `stop`."""
-
-    first: Any
-    stop: Any
-
-    def holds(self, block: Any) -> Any:
-        """Whether a block is met."""
-        return (block >= self.first) & (block < self.stop)
-
-    def nearest(self, block: Any) -> Any:
-        """The block itself, or the nearest one of those that are met."""
-        return jnp.minimum(jnp.maximum(block, self.first), self.stop - 1)
 
 
 def keys_of(how: Flash, block: Any, count: int) -> Reach:

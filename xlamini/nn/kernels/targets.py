@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import xlamini.numpy.refs  # the refs that kernels take
 from xlamini.transforms.cond.platform_dependent import platform_dependent
 
 
