@@ -53,11 +53,11 @@ def dot_product_attention(
         for later queries is zero, and later keys are not seen.
       local_window_size: how many keys a query sees before and after its own place: a pair, or one number for both.
       return_residual: whether to return the logarithm of each softmax's denominator too, shape (batch, queries, heads).
-      implementation: "flash" for kernels that write no products to memory, in forward and backward passes: for a TPU, a
-        GPU, and as a loop on a CPU; they take a `scale` that is a Python number, have first derivatives in reverse
-        mode, and give 0 for a query that sees no key. "cudnn" for fused kernels of an NVIDIA GPU, which write no products to memory; they take bfloat16
-        and float16, a `scale` that is a Python number, and have first derivatives only, of the array alone. "xla" or
-        None for operations that XLA compiles, on every platform.
+      implementation: "xla" or None for operations that XLA compiles, on every platform. "flash" for kernels that write
+        no products to memory, in forward and backward passes, on a TPU, on a GPU, and as a loop on a CPU; they take a
+        `scale` that is a Python number, have first derivatives in reverse mode on a device, and give 0 for a query
+        that sees no key. "cudnn" for fused kernels of an NVIDIA GPU, which write no products to memory; they take
+        bfloat16 and float16, a `scale` that is a Python number, and have first derivatives only, of the array alone.
 
     Returns an array of the shape and dtype of `query`; products are summed and the softmax is taken in float32 or
     wider. ShapeError and TypeError for arrays that do not fit, ValueError for an unknown `implementation`,
@@ -136,7 +136,7 @@ def _by_cudnn(
         v,
         None if bias is None else _broadcasting("bias", bias, sizes),
         None if mask is None else _checked_mask(mask, sizes),
-        tuple(None if x is None else _lengths(what, x, q.shape[0]) for what, x in given),
+        tuple(_given_lengths(what, x, q.shape[0]) for what, x in given),
         1 / math.sqrt(q.shape[3]) if scale is None else scale,
         is_causal,
         None if local_window_size is None else _window(local_window_size),
@@ -169,7 +169,7 @@ def _by_tiles(
         v,
         None if bias is None else _broadcasting("bias", bias, sizes),
         None if mask is None else _checked_mask(mask, sizes),
-        _lengths("key_value_seq_lengths", key_value_seq_lengths, q.shape[0]) if key_value_seq_lengths is not None else None,
+        _given_lengths("key_value_seq_lengths", key_value_seq_lengths, q.shape[0]),
         1 / math.sqrt(q.shape[3]) if scale is None else scale,
         is_causal,
         None if local_window_size is None else _window(local_window_size),
@@ -297,6 +297,10 @@ def _seen(mask: Any, is_causal: bool, window: Any, lengths: Any, sizes: tuple[in
 def _window(window: Any) -> tuple[int, int]:
     before, after = window if isinstance(window, tuple) else (window, window)
     return as_index(_NAME, "local_window_size", before), as_index(_NAME, "local_window_size", after)
+
+
+def _given_lengths(what: str, lengths: Any, batch: int) -> Any:
+    return None if lengths is None else _lengths(what, lengths, batch)
 
 
 def _lengths(what: str, lengths: Any, batch: int) -> Any:

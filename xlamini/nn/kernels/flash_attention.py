@@ -21,7 +21,7 @@ class Arrays(NamedTuple):
     """What attention is computed from, with whole blocks of queries and keys.
 
     `q` has shape (b, n, t, h), `k` and `v` (b, heads of keys, s, h). `bias` (b or 1, n or 1, t, s) is added to the
-    products. `ids` are int32s of queries (b, t) and of keys (b, s): a query sees keys of its own id. Either may be None.
+    products. `ids` are int32s of queries (b, t) and keys (b, s): a query sees keys of its own id. Either may be None.
     """
 
     q: Any

@@ -81,7 +81,7 @@ class _Back(NamedTuple):
 
 @dataclass(frozen=True)
 class _Sizes:
-    """The sizes of arrays; of the block of a program, whose width may be more than the features; and of a step in it."""
+    """The sizes of arrays, of a program's block, whose width may be more than the features, and of a step in it."""
 
     rows: int
     features: int
