@@ -16,13 +16,13 @@ GARBAGE = 0x4D4D4D4D
 def bits_of(dtype: Any) -> int:
     """The number of bits of an integer dtype."""
     dtype = np.dtype(dtype)
-    return 1 if dtype == bool else int(dtype.name.removeprefix("u").removeprefix("int"))
+    return 1 if dtype.kind == "b" else int(dtype.name.removeprefix("u").removeprefix("int"))
 
 
 def signed(x: Any) -> np.ndarray:
     """An integer as int64, by its sign: a true bit is -1."""
     x = np.asarray(x)
-    return -x.astype(np.int64) if x.dtype == bool else x.astype(np.int64)
+    return -x.astype(np.int64) if x.dtype.kind == "b" else x.astype(np.int64)
 
 
 def unsigned(x: Any) -> np.ndarray:
@@ -34,7 +34,7 @@ def unsigned(x: Any) -> np.ndarray:
 def wrapped(x: Any, dtype: Any) -> np.ndarray:
     """The lowest bits of an integer."""
     x, dtype = np.asarray(x), np.dtype(dtype)
-    if dtype == bool:
+    if dtype.kind == "b":
         return (x & x.dtype.type(1)).astype(bool)
     return x.astype(np.int64).astype(dtype)
 

@@ -11,6 +11,7 @@ from jaxlib.mlir import ir
 
 _NAMES = {
     "i1": bool, "f16": np.float16, "f32": np.float32, "f64": np.float64, "bf16": ml_dtypes.bfloat16, "index": np.int64,
+    "ui8": np.uint8, "ui16": np.uint16, "ui32": np.uint32, "ui64": np.uint64,
     "i2": ml_dtypes.int2, "i4": ml_dtypes.int4, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
     "f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E5M2": ml_dtypes.float8_e5m2, "f8E4M3": ml_dtypes.float8_e4m3,
     "f8E4M3B11FNUZ": ml_dtypes.float8_e4m3b11fnuz, "f4E2M1FN": ml_dtypes.float4_e2m1fn,
@@ -63,13 +64,19 @@ def python_of(attribute: Any) -> Any:
         return [python_of(a) for a in attribute]
     if isinstance(attribute, ir.DictAttr):
         return {a.name: python_of(a.attr) for a in attribute}
-    if isinstance(attribute, ir.FlatSymbolRefAttr | ir.StringAttr):
+    if isinstance(attribute, ir.StringAttr):
+        return _text(attribute)
+    if isinstance(attribute, ir.FlatSymbolRefAttr | ir.BoolAttr | ir.IntegerAttr | ir.FloatAttr):
         return attribute.value
-    if isinstance(attribute, ir.BoolAttr | ir.IntegerAttr | ir.FloatAttr):
+    return list(attribute) if str(attribute).startswith("array<") else str(attribute)
+
+
+def _text(attribute: Any) -> str | bytes:
+    """A text, or the bytes that are none."""
+    try:
         return attribute.value
-    if re.match(r"array<|#?Dense", str(attribute)):
-        return list(attribute)
-    return str(attribute)
+    except UnicodeDecodeError:
+        return attribute.value_bytes
 
 
 def _dense(attribute: Any) -> Any:
@@ -83,7 +90,7 @@ def filled(kind: Kind, number: Any) -> np.ndarray:
     """An array of one number; an integer as the bits that it has in the type."""
     if isinstance(number, np.ndarray):
         return number
-    if kind.dtype == bool:
+    if kind.dtype.kind == "b":
         return np.full(kind.shape, number != 0)
     return np.full(kind.shape, number, np.int64 if isinstance(number, int) else np.float64).astype(kind.dtype)
 
@@ -93,7 +100,7 @@ def poison(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     dtype = np.dtype(dtype)
     if dtype.kind in "fV" and dtype.name not in ("int2", "int4", "uint2", "uint4"):
         return np.full(shape, np.nan).astype(dtype)
-    if dtype == bool:
+    if dtype.kind == "b":
         return np.ones(shape, bool)
     return np.full(shape, -0x32323233, np.int64).astype(dtype)
 
