@@ -73,10 +73,11 @@ def python_of(attribute: Any) -> Any:
 
 def _text(attribute: Any) -> str | bytes:
     """A text, or the bytes that are none."""
+    found = attribute.value_bytes
     try:
-        return attribute.value
+        return found.decode()
     except UnicodeDecodeError:
-        return attribute.value_bytes
+        return found
 
 
 def _dense(attribute: Any) -> Any:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,9 @@ def _to_float(machine: Machine, op: Op, x: Any) -> np.ndarray:
 def _extern(machine: Machine, op: Op, *xs: Any) -> np.ndarray:
     """A function of libdevice: `__nv_expf` of float32, `__nv_exp` of float64."""
     name = op.attributes["symbol"].removeprefix("__nv_")
+    if name in _LIBDEVICE_OF_INTEGERS:
+        found = MATH[f"math.{_LIBDEVICE_OF_INTEGERS[name]}"](machine, replace(op, kinds=op.in_kinds), *xs)
+        return found.astype(op.kinds[0].dtype)
     plain = name if name in _LIBDEVICE else name.removesuffix("f")
     compute = _LIBDEVICE.get(plain)
     if compute is None:
@@ -91,9 +95,12 @@ def _extern(machine: Machine, op: Op, *xs: Any) -> np.ndarray:
 
 
 _LIBDEVICE: dict[str, Callable[..., Any]] = {
-    **FLOATS, "pow": np.power, "fabs": np.abs, "rint": np.rint, "nearbyint": np.rint, "fmod": np.fmod,
-    "remainder": np.remainder, "fmin": np.fmin, "fmax": np.fmax, "powi": np.power, "hypot": np.hypot,
+    **{name: compute for name, compute in FLOATS.items() if name not in ("absf", "powf", "clampf")},
+    "pow": np.power, "fabs": np.abs, "rint": np.rint, "nearbyint": np.rint, "fmod": np.fmod, "remainder": np.remainder,
+    "fmin": np.fmin, "fmax": np.fmax, "powi": np.power, "hypot": np.hypot,
 }  # fmt: skip
+
+_LIBDEVICE_OF_INTEGERS = {"popc": "ctpop", "popcll": "ctpop", "clz": "ctlz", "clzll": "ctlz"}
 
 _ATOMIC: dict[int, Callable[[Any, Any], Any]] = {
     1: np.bitwise_and, 2: np.bitwise_or, 3: np.bitwise_xor, 4: np.add, 5: np.add, 6: np.maximum, 7: np.minimum,
