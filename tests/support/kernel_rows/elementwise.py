@@ -10,7 +10,7 @@ import numpy as np
 
 import xlamini.numpy as jnp
 from tests.support.kernel_rows.row import Row, bools, floats, ints, like, of_whole_arrays, tolerance_of
-from xlamini import lax
+from xlamini import lax, nn
 
 SHAPE = (8, 128)
 FLOATS = (np.float32, ml_dtypes.bfloat16, np.float16)
@@ -32,6 +32,20 @@ UNARY: dict[str, Pair] = {
     "neg": (lambda x: -x, np.negative), "logistic": (lax.logistic, lambda x: 1 / (1 + np.exp(-x))),
     "erf": (lax.erf, _erf), "square": (jnp.square, np.square), "cube": (lambda x: x**3, lambda x: x**3),
     "round away": (lambda x: lax.round(x, lax.RoundingMethod.AWAY_FROM_ZERO), lambda x: np.trunc(x + np.copysign(0.5, x))),
+}  # fmt: skip
+FURTHER: dict[str, Pair] = {
+    "sinh": (jnp.sinh, np.sinh), "cosh": (jnp.cosh, np.cosh), "asin": (jnp.arcsin, np.arcsin),
+    "acos": (jnp.arccos, np.arccos), "atan": (jnp.arctan, np.arctan), "asinh": (jnp.arcsinh, np.arcsinh),
+    "atanh": (jnp.arctanh, np.arctanh), "acosh": (lambda x: jnp.arccosh(x + 2), lambda x: np.arccosh(x + 2)),
+    "erfc": (lax.erfc, lambda x: 1 - _erf(x)), "softplus": (nn.softplus, lambda x: np.log1p(np.exp(x))),
+    "silu": (nn.silu, lambda x: x / (1 + np.exp(-x))),
+    "gelu": (lambda x: nn.gelu(x, approximate=False), lambda x: x * (1 + _erf(x / np.sqrt(2))) / 2),
+    "relu": (nn.relu, lambda x: np.maximum(x, 0)), "sinc": (jnp.sinc, np.sinc),
+    "modf": (lambda x: jnp.modf(x)[0], lambda x: np.modf(x)[0]),
+    "trunc": (jnp.trunc, np.trunc), "hypot": (lambda x: jnp.hypot(x, x), lambda x: np.hypot(x, x)),
+    "logaddexp": (lambda x: jnp.logaddexp(x, 1 - x), lambda x: np.logaddexp(x, 1 - x)),
+    "entropy": (lambda x: -x * jnp.log(jnp.abs(x)), lambda x: -x * np.log(np.abs(x))),
+    "erfinv": (lambda x: lax.erf(lax.erf_inv(x)), lambda x: x),
 }  # fmt: skip
 POSITIVE: dict[str, Pair] = {
     "log": (jnp.log, np.log), "log1p": (jnp.log1p, np.log1p), "log2": (jnp.log2, np.log2),
@@ -128,6 +142,7 @@ def rows() -> Iterator[Row]:
     for dtype in FLOATS:
         x, y = floats(*SHAPE, dtype=dtype), floats(*SHAPE, dtype=dtype, seed=1)
         yield family("unary", UNARY, [x])
+        yield family("further", FURTHER, [floats(*SHAPE, dtype=dtype, low=-0.9, high=0.9)])
         yield family("positive", POSITIVE, [floats(*SHAPE, dtype=dtype, low=0.1, high=4)])
         yield family("binary", BINARY, [x, y])
         yield family("is finite", {"is_finite": (jnp.isfinite, np.isfinite), "isnan": (jnp.isnan, np.isnan)}, [with_nans(x)], bool)

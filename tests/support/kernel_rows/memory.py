@@ -7,6 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+import xlamini
 import xlamini.numpy as jnp
 from tests.support.kernel_rows.row import Row, bools, floats, ints, like
 from xlamini import lax
@@ -27,6 +28,9 @@ def rows() -> Iterator[Row]:
     yield from parts()
     yield from writes()
     yield from of_a_tpu()
+    yield from odd_sizes()
+    yield from batches()
+    yield from loops()
 
 
 def blocks() -> Iterator[Row]:
@@ -35,15 +39,9 @@ def blocks() -> Iterator[Row]:
         x = bools(30, 128) if dtype is np.bool_ else ints(30, 128, dtype=dtype) if np.dtype(dtype).kind in "iu" else floats(30, 128, dtype=dtype)
         call = pl.pallas_call(copy, like((30, 128), dtype), grid=(4,), in_specs=[ROWS], out_specs=ROWS)
         yield Row(f"ragged copy {np.dtype(dtype).name}", call, [x], lambda x: x, 0.0)
-    square = pl.BlockSpec((16, 128), lambda i, j: (i, j))
-    turned = pl.BlockSpec((128, 16), lambda i, j: (j, i))
-    call = pl.pallas_call(lambda x, o: o.set(x[...].T), like((256, 64), "float32"), grid=(4, 2), in_specs=[square], out_specs=pl.BlockSpec((128, 64), lambda i, j: (j, 0)))
-    del call, turned
-    whole = pl.BlockSpec((8, 256), lambda i, j: (i, 0))
     call = pl.pallas_call(lambda x, y, o: o.set(x[...] + y[...]), like((40, 256), "float32"), grid=(5, 2),
                           in_specs=[pl.BlockSpec((8, 128), lambda i, j: (i, j)), pl.BlockSpec((1, 128), lambda i, j: (0, j))], out_specs=pl.BlockSpec((8, 128), lambda i, j: (i, j)))  # fmt: skip
     yield Row("a grid of two axes", call, [floats(40, 256), floats(1, 256)], lambda x, y: x + y)
-    del whole
     backwards = pl.BlockSpec((8, 128), lambda i: (3 - i, 0))
     call = pl.pallas_call(copy, like((32, 128), "float32"), grid=(4,), in_specs=[backwards], out_specs=ROWS)
     yield Row("blocks backwards", call, [floats(32, 128)], lambda x: x.reshape(4, 8, 128)[::-1].reshape(32, 128))
@@ -192,6 +190,102 @@ def writes() -> Iterator[Row]:
 
     call = pl.pallas_call(when, like((32, 128), "float32"), grid=(4,), in_specs=[ROWS], out_specs=ROWS)
     yield Row("when", call, [floats(32, 128)], lambda x: x + np.repeat([0, 0, 1, 1], 8)[:, None])
+
+
+def odd_sizes() -> Iterator[Row]:
+    """Arrays that no block divides, in both dimensions."""
+    block = pl.BlockSpec((16, 128), lambda i, j: (i, j))
+    for dtype in (np.float32, ml_dtypes.bfloat16, np.int32):
+        x = floats(37, 200, high=50).astype(dtype)
+        call = pl.pallas_call(lambda x, o: o.set(x[...] + x[...]), like((37, 200), dtype), grid=(3, 2), in_specs=[block], out_specs=block)
+        yield Row(f"ragged in both dimensions {np.dtype(dtype).name}", call, [x], lambda x: x + x)
+    turned = pl.BlockSpec((128, 128), lambda i, j: (j, i))
+    square = pl.BlockSpec((128, 128), lambda i, j: (i, j))
+    call = pl.pallas_call(lambda x, o: o.set(x[...].T), like((200, 150), "float32"), grid=(2, 2), in_specs=[square], out_specs=turned)
+    yield Row("ragged transpose", call, [floats(150, 200)], lambda x: x.T)
+    call = pl.pallas_call(lambda x, o: o.set(x[...] * 2), like((5, 77), "float32"))
+    yield Row("a whole array of odd sizes", call, [floats(5, 77)], lambda x: 2 * x, targets=TPU)
+    call = pl.pallas_call(lambda x, o: o.set(x[...].sum(0, keepdims=True)), like((1, 77), "float32"))
+    yield Row("a sum of odd sizes", call, [floats(5, 77)], lambda x: x.sum(0, keepdims=True), targets=TPU)
+    one = pl.BlockSpec((1, 128), lambda i: (i, 0))
+    call = pl.pallas_call(lambda x, o: o.set(x[...] * 2), like((5, 128), "float32"), grid=(5,), in_specs=[one], out_specs=one)
+    yield Row("single rows", call, [floats(5, 128)], lambda x: 2 * x, targets=GPU)
+    call = pl.pallas_call(lambda x, o: o.set(x[...] * 2), like((700,), "float32"), grid=(2,), in_specs=[pl.BlockSpec((512,), lambda i: (i,))], out_specs=pl.BlockSpec((512,), lambda i: (i,)))
+    yield Row("ragged vectors", call, [floats(700)], lambda x: 2 * x)
+    wide = pl.BlockSpec((8, 256), lambda i: (i, 0))
+    call = pl.pallas_call(lambda x, o: o.set(x[...] * 2), like((16, 200), "float32"), grid=(2,), in_specs=[wide], out_specs=wide)
+    yield Row("a block wider than the array", call, [floats(16, 200)], lambda x: 2 * x, targets=GPU)
+
+
+def batches() -> Iterator[Row]:
+    """vmap of kernels."""
+    call = pl.pallas_call(lambda x, y, o: o.set(x[...] * y[...]), like((30, 128), "float32"), grid=(4,), in_specs=[ROWS, pl.BlockSpec((1, 128), lambda i: (0, 0))], out_specs=ROWS)
+    yield Row("vmap", xlamini.vmap(call), [floats(3, 30, 128), floats(3, 1, 128)], lambda x, y: x * y)
+    yield Row("vmap of one operand", xlamini.vmap(call, (1, None)), [floats(30, 3, 128), floats(1, 128)], lambda x, y: x.transpose(1, 0, 2) * y)
+    twice = xlamini.vmap(xlamini.vmap(call, (0, None)), (None, 0))
+    yield Row("vmap of vmap", twice, [floats(2, 30, 128), floats(3, 1, 128)], lambda x, y: x[None] * y[:, None])
+
+
+def loops() -> Iterator[Row]:
+    """Loops and branches whose values are in registers."""
+    x = floats(8, 128)
+
+    def nested(x: Any, o: Any) -> None:
+        v = x[...]
+        inner = lambda i: lambda j, s: s + v * (i - j)
+        o[...] = lax.fori_loop(0, 3, lambda i, s: lax.fori_loop(0, i + 1, inner(i), s), jnp.zeros((8, 128)))
+
+    total = sum(i - j for i in range(3) for j in range(i + 1))
+    yield Row("nested loops", pl.pallas_call(nested, like((8, 128), "float32")), [x], lambda x: x * total)
+
+    def until(x: Any, o: Any) -> None:
+        v, steps = lax.while_loop(lambda s: s[0].max() < 100, lambda s: (s[0] * 2 + 1, s[1] + 1), (jnp.abs(x[...]), 0))
+        o[...] = v + steps
+
+    def until_expected(x: np.ndarray) -> np.ndarray:
+        v, steps = np.abs(x), 0
+        while v.max() < 100:
+            v, steps = v * 2 + 1, steps + 1
+        return v + steps
+
+    yield Row("a loop until a maximum", pl.pallas_call(until, like((8, 128), "float32")), [x], until_expected)
+
+    def branches(x: Any, o: Any) -> None:
+        step = lambda i, v: lax.cond(i % 2 == 0, lambda v: v + 1, lambda v: v * 2, v)
+        o[...] = lax.fori_loop(0, 5, step, x[...])
+
+    yield Row("branches in a loop", pl.pallas_call(branches, like((8, 128), "float32")), [x], lambda x: ((x + 1) * 2 + 1) * 2 + 1)
+
+    def by_operand(n: Any, x: Any, o: Any) -> None:
+        o[...] = lax.fori_loop(0, n[0], lambda i, v: v + i, x[...])
+
+    specs = [pl.BlockSpec(memory_space=pltpu.SMEM), pl.BlockSpec()]
+    call = pl.pallas_call(by_operand, like((8, 128), "float32"), in_specs=specs)
+    yield Row("a loop of a number of trips", call, [np.array([5], np.int32), x], lambda n, x: x + 10, targets=TPU)
+    call = pl.pallas_call(by_operand, like((8, 128), "float32"))
+    yield Row("a loop of a number of trips, GPU", call, [np.array([5], np.int32), x], lambda n, x: x + 10, targets=GPU)
+    for dtype in (np.uint8, np.int16, np.uint32):
+        call = pl.pallas_call(lambda i, x, o: o.set(x[pl.ds(i[0], 8), :]), like((8, 128), "float32"))
+        yield Row(f"a place of {np.dtype(dtype).name}", call, [np.array([200], dtype), floats(256, 128)], lambda i, x: x[200:208], targets=GPU)
+
+    def summed(x: Any, o: Any) -> None:
+        o[...] = lax.scan(lambda s, i: (s + i * x[...], None), jnp.zeros((8, 128)), jnp.arange(4, dtype="float32"))[0]
+
+    yield Row("a scan", pl.pallas_call(summed, like((8, 128), "float32")), [x], lambda x: 6 * x)
+
+    def looped(x: Any, o: Any) -> None:
+        o[...] = jnp.zeros_like(o)
+
+        @pl.loop(0, 4)
+        def _(i: Any) -> None:
+            o[...] += x[...] * i
+
+    yield Row("a loop that writes", pl.pallas_call(looped, like((8, 128), "float32")), [x], lambda x: 6 * x)
+
+    def nested_call(x: Any, o: Any) -> None:
+        o[...] = xlamini.jit(lambda v: jnp.tanh(v) + 1)(x[...])
+
+    yield Row("a call", pl.pallas_call(nested_call, like((8, 128), "float32")), [x], lambda x: np.tanh(x) + 1)
 
 
 def of_a_tpu() -> Iterator[Row]:

@@ -11,7 +11,8 @@ from tests.support.kernel_text.arith import bits_of, signed, unsigned, wrapped
 from tests.support.kernel_text.machine import Machine, Op, Rule
 
 
-def _each(compute: Callable[[float], float]) -> Callable[[Any], np.ndarray]:
+def each(compute: Callable[[float], float]) -> Callable[[Any], np.ndarray]:
+    """A function of floats, for each element."""
     return lambda x: np.vectorize(compute, otypes=[np.float64])(x)
 
 
@@ -25,7 +26,7 @@ FLOATS: dict[str, Callable[..., Any]] = {
     "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh,
     "atanh": np.arctanh, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "cbrt": np.cbrt, "floor": np.floor,
     "ceil": np.ceil, "trunc": np.trunc, "round": _half_away, "roundeven": np.rint, "absf": np.abs,
-    "erf": _each(math.erf), "erfc": _each(math.erfc), "powf": np.power, "atan2": np.arctan2,
+    "erf": each(math.erf), "erfc": each(math.erfc), "powf": np.power, "atan2": np.arctan2,
     "copysign": np.copysign, "fma": lambda x, y, z: x * y + z, "clampf": lambda x, low, high: np.clip(x, low, high),
 }  # fmt: skip
 

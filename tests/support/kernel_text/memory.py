@@ -9,7 +9,8 @@ from tests.support.kernel_text.kinds import poison
 from tests.support.kernel_text.machine import KernelTextError
 
 _SHIFT = 40
-"""An address is the number of an array, counted from 1, and the byte in it, in this many bits."""
+"""An address is the number of an array, and in this many bits the byte in it, counted from `_START`."""
+_START = 1 << (_SHIFT - 1)
 _NOBODY, _ATOMIC = -1, -2
 
 
@@ -23,7 +24,7 @@ class Memory:
 
     def pointers(self) -> list[np.ndarray]:
         """The address of each array."""
-        return [np.array((i + 1) << _SHIFT, np.int64) for i in range(len(self.arrays))]
+        return [np.array((i << _SHIFT) + _START, np.int64) for i in range(len(self.arrays))]
 
     def load(self, addresses: np.ndarray, dtype: Any, mask: Any, other: Any) -> np.ndarray:
         """The elements at addresses; where the mask is false `other`, or poison."""
@@ -63,16 +64,14 @@ class Memory:
         found = []
         for number in np.unique(numbers[mask]):
             places = mask & (numbers == number)
-            found.append((int(number) - 1, self._elements(int(number) - 1, addresses[places], dtype), places))
+            found.append((int(number), self._elements(int(number), addresses[places], dtype), places))
         return found
 
     def _elements(self, array: int, addresses: np.ndarray, dtype: Any) -> np.ndarray:
         size = np.dtype(dtype).itemsize
-        at = addresses - ((array + 1) << _SHIFT)
-        if not 0 <= array < len(self.arrays):
-            raise KernelTextError(f"an access before the start of operand {array + 1}: {_ends(at // size)}")
+        at = addresses - ((array << _SHIFT) + _START)
         count = self.arrays[array].nbytes // size
-        if np.any(at % size) or np.any(at // size >= count):
+        if np.any(at % size) or np.any((at // size < 0) | (at // size >= count)):
             raise KernelTextError(f"an access of elements {_ends(at // size)} of operand {array}, which has {count}")
         return at // size
 

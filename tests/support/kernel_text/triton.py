@@ -1,15 +1,17 @@
 """The operations of Triton's dialect, `tt`: tensors, pointers into flat arrays, reductions, products."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
 from tests.support.kernel_text.arith import ARITH, high_product, is_float, signed, unsigned
 from tests.support.kernel_text.machine import KernelTextError, Machine, Op, Rule
-from tests.support.kernel_text.math import FLOATS, MATH, of_floats
+from tests.support.kernel_text.math import FLOATS, MATH, each, of_floats
 from tests.support.kernel_text.products import product
 from tests.support.kernel_text.scf import SCF
 
@@ -97,6 +99,7 @@ def _extern(machine: Machine, op: Op, *xs: Any) -> np.ndarray:
 _LIBDEVICE: dict[str, Callable[..., Any]] = {
     **{name: compute for name, compute in FLOATS.items() if name not in ("absf", "powf", "clampf")},
     "pow": np.power, "fabs": np.abs, "rint": np.rint, "nearbyint": np.rint, "fmod": np.fmod, "remainder": np.remainder,
+    "erfinv": each(lambda x: NormalDist().inv_cdf((x + 1) / 2) / 2**0.5), "lgamma": each(math.lgamma),
     "fmin": np.fmin, "fmax": np.fmax, "powi": np.power, "hypot": np.hypot,
 }  # fmt: skip
 
