@@ -17,6 +17,7 @@ from xlamini.lowering.kernels.context import KernelModule
 from xlamini.lowering.kernels.triton import TritonContext
 from xlamini.lowering.kernels.triton_dialect import TritonDialect, triton_dialect
 from xlamini.lowering.kernels.triton_memory import TritonRef, block_ref, whole_ref
+from xlamini.lowering.specialize import specialize_part
 
 _TARGET = "__gpu$xla.gpu.triton"
 _MOST_Y, _MOST_X = 65535, 2**31 - 1
@@ -118,13 +119,13 @@ def _write(ctx: TritonContext, kernel: Kernel, pointers: Sequence[Value]) -> Non
         for i, (p, a) in enumerate(zip(pointers[:count], inputs[:count], strict=True))
     ]
     refs = [_block_ref(ctx, kernel, i, p, [*ids, *prefetch]) for i, p in enumerate(pointers[count:])]
-    ctx.run(kernel.jaxpr, [*ids, *prefetch, *refs])
+    ctx.run(specialize_part(kernel.jaxpr, ctx.module.platforms), [*ids, *prefetch, *refs])
     ctx.emit("tt.return", [], [])
 
 
 def _block_ref(ctx: TritonContext, kernel: Kernel, i: int, pointer: Value, inputs: Sequence[Any]) -> TritonRef:
     block = kernel.blocks[i]
-    indices = [] if block.is_whole else ctx.run(block.index_map, inputs)
+    indices = [] if block.is_whole else ctx.run(specialize_part(block.index_map, ctx.module.platforms), inputs)
     return block_ref(ctx, f"pallas_call: {kernel.name}: {_name(kernel, i)}", pointer, block, indices)
 
 
