@@ -184,7 +184,12 @@ class KernelContext(Context):
 
 def constant_like(ctx: KernelContext, number: Any, x: Value) -> Value:
     """A constant of the type of a value."""
-    return ctx.one("arith.constant", [], x.type, value=splat(ctx, number, x.type))
+    return filled(ctx, number, x.type)
+
+
+def filled(ctx: KernelContext, number: Any, kind: ir.Type) -> Value:
+    """A constant of a type, filled with one number."""
+    return ctx.one("arith.constant", [], kind, value=splat(ctx, number, kind))
 
 
 def splat(ctx: KernelContext, number: Any, kind: ir.Type) -> ir.Attribute:

@@ -10,10 +10,11 @@ from xlamini.lowering.context import Value
 from xlamini.lowering.kernels.arith import ELEMENTWISE
 from xlamini.lowering.kernels.context import KernelContext
 from xlamini.lowering.kernels.control_flow import CONTROL_FLOW
+from xlamini.lowering.kernels.triton_atomics import atomic, compare_and_swap
 from xlamini.lowering.kernels.triton_dialect import TritonDialect
 from xlamini.lowering.kernels.triton_dot import PRODUCTS
 from xlamini.lowering.kernels.triton_math import MATH
-from xlamini.lowering.kernels.triton_memory import TritonRef, load, place_of, store
+from xlamini.lowering.kernels.triton_memory import TritonRef, load, masked, place_of, store
 from xlamini.lowering.kernels.triton_reduce import REDUCTIONS
 from xlamini.lowering.kernels.triton_shapes import SHAPES
 from xlamini.lowering.kernels.triton_sizes import check_values
@@ -32,6 +33,30 @@ class TritonContext(KernelContext):
 
     def store(self, ref: TritonRef, part: Part, indices: Sequence[Value], value: Value) -> None:
         store(self, ref, place_of(self, ref, part, indices), value)
+
+    def masked_load(
+        self, ref: TritonRef, part: Part, indices: Sequence[Value], mask: Value | None, other: Value | None = None
+    ) -> Value:
+        """The value of a part where a mask is true, elsewhere another one, by default 0."""
+        return load(self, ref, masked(self, place_of(self, ref, part, indices), mask), other)
+
+    def masked_store(
+        self, ref: TritonRef, part: Part, indices: Sequence[Value], mask: Value | None, value: Value
+    ) -> None:
+        """Write a value to a part where a mask is true."""
+        store(self, ref, masked(self, place_of(self, ref, part, indices), mask), value)
+
+    def atomic(
+        self, ref: TritonRef, part: Part, indices: Sequence[Value], mask: Value | None, operation: str, value: Value
+    ) -> Value:
+        """Update a part where a mask is true, in one step for each element; the elements before."""
+        return atomic(self, ref, masked(self, place_of(self, ref, part, indices), mask), operation, value)
+
+    def compare_and_swap(
+        self, ref: TritonRef, part: Part, indices: Sequence[Value], expected: Value, value: Value
+    ) -> Value:
+        """Write a value to an element that is the expected one, in one step; the element before."""
+        return compare_and_swap(self, ref, place_of(self, ref, part, indices), expected, value)
 
     def _lowered(self, eqn: Equation, inputs: list[Any]) -> Sequence[Value]:
         check_values(eqn)

@@ -108,6 +108,13 @@ def _negative(ctx: KernelContext, x: Value) -> Value:
     return ctx.one("arith.subf", [constant_like(ctx, 0.0, x), x])
 
 
+def _divide(ctx: KernelContext, operands: Sequence[Value], *_: Any) -> Value:
+    """Halves are divided in float32: the compiler has no division of them, and ends the process."""
+    if is_float(operands[0]):
+        return in_floats(ctx, lambda *xs: ctx.one("arith.divf", xs), operands)
+    return ctx.one("arith.divui" if ctx.is_unsigned() else "arith.divsi", operands)
+
+
 def _is_finite(ctx: KernelContext, operands: Sequence[Value], *_: Any) -> Value:
     (x,) = operands
     return compare(ctx, "LT", ctx.one("math.absf", [x]), constant_like(ctx, float("inf"), x))
@@ -168,16 +175,18 @@ def _bitcast(ctx: KernelContext, operands: Sequence[Value], types: Sequence[ir.T
 
 
 def _of_bits(name: str, double: str) -> Rule:
-    """A function of int32 and int64 in libdevice, which returns an int32."""
+    """A function of int32 and int64 in libdevice, which returns an int32; narrower ints are extended."""
 
     def rule(ctx: KernelContext, operands: Sequence[Value], *_: Any) -> Value:
         (x,) = operands
         width = ir.IntegerType(element_of(x.type)).width
-        if width < 32:
-            raise KernelError(f"{named(ctx.eqn)} takes int32 and int64 in a GPU's kernel; convert to int32 first")
         counts = like(ctx, ctx.mlir.element_type(np.dtype(np.int32)), shape_of(x))
-        found = extern(ctx, f"__nv_{name if width == 32 else double}", [x], counts)
-        return found if width == 32 else ctx.one("arith.extui", [found], x.type)
+        if width == 64:
+            return ctx.one("arith.extui", [extern(ctx, f"__nv_{double}", [x], counts)], x.type)
+        found = extern(ctx, f"__nv_{name}", [x if width == 32 else ctx.one("arith.extui", [x], counts)], counts)
+        if name == "clz" and width < 32:
+            found = ctx.one("arith.subi", [found, constant_like(ctx, 32 - width, found)])
+        return found if width == 32 else ctx.one("arith.trunci", [found], x.type)
 
     return rule
 
@@ -192,6 +201,7 @@ MATH: dict[str, Rule] = {
     "stablehlo.bitcast_convert": _bitcast,
     "stablehlo.convert": _convert,
     "stablehlo.count_leading_zeros": _of_bits("clz", "clzll"),
+    "stablehlo.divide": _divide,
     "stablehlo.is_finite": _is_finite,
     "stablehlo.logistic": _logistic,
     "stablehlo.optimization_barrier": _same,

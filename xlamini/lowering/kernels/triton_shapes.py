@@ -10,7 +10,7 @@ from jaxlib.mlir import ir
 from xlamini.core.errors.kernel_errors import KernelError
 from xlamini.lowering.context import Value
 from xlamini.lowering.kernels.arith import element_of
-from xlamini.lowering.kernels.context import KernelContext, Rule, constant_like, splat
+from xlamini.lowering.kernels.context import KernelContext, Rule, constant_like, filled
 from xlamini.lowering.kernels.triton_sizes import named
 
 
@@ -112,7 +112,7 @@ def arange(ctx: KernelContext, size: int) -> Value:
     """The int32s from 0 on."""
     kind = ctx.mlir.tensor((size,), np.int32)  # type: ignore[attr-defined]
     if size == 1:
-        return ctx.one("arith.constant", [], kind, value=splat(ctx, 0, kind))
+        return filled(ctx, 0, kind)
     return ctx.one("tt.make_range", [], kind, start="0 : i32", end=f"{size} : i32")
 
 
