@@ -109,7 +109,6 @@ class Kernel:
     blocks: tuple[Block, ...]
     num_outputs: int
     num_prefetch: int = 0
-    num_scratch: int = 0
     aliases: tuple[tuple[int, int], ...] = ()
     interpret: Any = False
     compiler_params: Any = None
@@ -119,6 +118,11 @@ class Kernel:
     def num_inputs(self) -> int:
         """The number of operands that are not prefetched scalars."""
         return len(self.blocks) - self.num_outputs
+
+    @property
+    def num_scratch(self) -> int:
+        """The number of buffers of its own."""
+        return len(self.jaxpr.invars) - len(self.grid) - self.num_prefetch - len(self.blocks)
 
     @property
     def programs(self) -> int:

@@ -1,0 +1,1 @@
+# The public names, for type checkers and for Python, which reads this file at import (core/stubs.py).
