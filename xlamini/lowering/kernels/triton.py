@@ -4,6 +4,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from jaxlib.mlir import ir
+
 from xlamini.core import Equation
 from xlamini.core.program.ref_parts import Part
 from xlamini.lowering.context import Value
@@ -13,7 +15,7 @@ from xlamini.lowering.kernels.control_flow import CONTROL_FLOW
 from xlamini.lowering.kernels.triton_atomics import atomic, compare_and_swap
 from xlamini.lowering.kernels.triton_dialect import TritonDialect
 from xlamini.lowering.kernels.triton_dot import PRODUCTS
-from xlamini.lowering.kernels.triton_math import MATH
+from xlamini.lowering.kernels.triton_math import MATH, approx_tanh
 from xlamini.lowering.kernels.triton_memory import TritonRef, load, masked, place_of, store
 from xlamini.lowering.kernels.triton_reduce import REDUCTIONS
 from xlamini.lowering.kernels.triton_shapes import SHAPES
@@ -57,6 +59,21 @@ class TritonContext(KernelContext):
     ) -> Value:
         """Write a value to an element that is the expected one, in one step; the element before."""
         return compare_and_swap(self, ref, place_of(self, ref, part, indices), expected, value)
+
+    def barrier(self) -> None:
+        """Wait for the program's other threads."""
+        self.emit("gpu.barrier", [], [])
+
+    def approx_tanh(self, x: Value) -> Value:
+        """The GPU's instruction for tanh."""
+        return approx_tanh(self, x)
+
+    def add_hint(self, x: Value, hint: str, values: Sequence[int]) -> Value:
+        """Say something of the operation that computes a value; an argument of a block has none."""
+        if isinstance(x.owner, ir.Operation) and "arith.constant" != x.owner.name:
+            text = f"dense<{list(values)}> : tensor<{len(values)}xi32>"
+            x.owner.attributes[f"tt.{hint}"] = self.mlir.parse(text)
+        return x
 
     def _lowered(self, eqn: Equation, inputs: list[Any]) -> Sequence[Value]:
         check_values(eqn)

@@ -104,6 +104,19 @@ def _logistic(ctx: KernelContext, operands: Sequence[Value], *_: Any) -> Value:
     return in_floats(ctx, compute, operands)
 
 
+def approx_tanh(ctx: KernelContext, x: Value) -> Value:
+    """The instruction for tanh; doubles have none."""
+    if ir.FloatType(element_of(x.type)).width == 64:
+        return extern(ctx, "__nv_tanh", [x])
+    return in_floats(ctx, lambda y: _assembly(ctx, "tanh.approx.f32 $0, $1;", y), [x])
+
+
+def _assembly(ctx: KernelContext, text: str, x: Value) -> Value:
+    """An instruction from a float to a float, of each element."""
+    how = {"asm_string": f'"{text}"', "constraints": '"=f,f"', "pure": True, "packed_element": "1 : i32"}
+    return ctx.one("tt.elementwise_inline_asm", [x], **how)
+
+
 def _negative(ctx: KernelContext, x: Value) -> Value:
     return ctx.one("arith.subf", [constant_like(ctx, 0.0, x), x])
 
