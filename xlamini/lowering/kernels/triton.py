@@ -7,10 +7,11 @@ from typing import Any
 from jaxlib.mlir import ir
 
 from xlamini.core import Equation
+from xlamini.core.errors.kernel_errors import KernelError
 from xlamini.core.program.ref_parts import Part
 from xlamini.lowering.context import Value
-from xlamini.lowering.kernels.arith import ELEMENTWISE
-from xlamini.lowering.kernels.context import KernelContext
+from xlamini.lowering.kernels.arith import ELEMENTWISE, element_of, is_float
+from xlamini.lowering.kernels.context import KernelContext, Regions
 from xlamini.lowering.kernels.control_flow import CONTROL_FLOW
 from xlamini.lowering.kernels.triton_atomics import atomic, compare_and_swap
 from xlamini.lowering.kernels.triton_dialect import TritonDialect
@@ -19,7 +20,20 @@ from xlamini.lowering.kernels.triton_math import MATH, approx_tanh
 from xlamini.lowering.kernels.triton_memory import TritonRef, load, masked, place_of, store
 from xlamini.lowering.kernels.triton_reduce import REDUCTIONS
 from xlamini.lowering.kernels.triton_shapes import SHAPES
-from xlamini.lowering.kernels.triton_sizes import check_values
+from xlamini.lowering.kernels.triton_sizes import check_values, named
+
+
+def is_byte(x: Any) -> bool:
+    """Whether a value is of floats of 8 bits."""
+    return isinstance(x, ir.Value) and is_float(x) and ir.FloatType(element_of(x.type)).width == 8
+
+
+_OF_BYTES = frozenset(
+    f"stablehlo.{name}"
+    for name in "convert broadcast_in_dim reshape transpose select dot_general optimization_barrier bitcast_convert "
+    "return while case".split()
+)
+"""The operations on floats of 8 bits; on others the compiler ends the process."""
 
 
 class TritonContext(KernelContext):
@@ -29,6 +43,16 @@ class TritonContext(KernelContext):
     rules = ELEMENTWISE | CONTROL_FLOW | SHAPES | REDUCTIONS | PRODUCTS | MATH
     target = "Triton"
     takes_arrays = True
+
+    def many(
+        self, name: str, /, operands: Sequence[Value], types: Sequence[ir.Type], regions: Regions = (), **attributes: Any
+    ) -> list[Value]:
+        if name not in _OF_BYTES and any(is_byte(x) for x in operands):
+            raise KernelError(
+                f"{named(self.eqn)} computes with floats of 8 bits, which a GPU only multiplies in matrices; convert to "
+                "float32 first"
+            )
+        return super().many(name, operands, types, regions, **attributes)
 
     def load(self, ref: TritonRef, part: Part, indices: Sequence[Value]) -> Value:
         return load(self, ref, place_of(self, ref, part, indices))
