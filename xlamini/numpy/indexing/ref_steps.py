@@ -158,7 +158,7 @@ class RefView(NamedTuple):
         return "".join(map(shown, filled(self.steps, names))).removeprefix(".at")
 
     def part(self, shape: Sequence[int], avals: Avals) -> Part | None:
-        """The part of a ref of this shape, for operands of these types; None if it is no rectangle."""
+        """The part of a ref of this shape, for operands of these types; None if it is none of those known."""
         return part_of(self.steps, shape, avals, _HOLE)
 
 
