@@ -1,13 +1,12 @@
 """The registers of a kernel, from NVIDIA's assembler `ptxas`, where it is installed: XLA does not write them."""
 from __future__ import annotations
 
-import importlib.util
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
+from xlamini.runtime.devices.nvidia import toolkit
 from xlamini.runtime.kernels.ptx import Registers, architecture
 
 _USED, _SPILLS = re.compile(r"Used (\d+) registers"), re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
@@ -38,11 +37,6 @@ def read_registers(text: str) -> Registers | None:
 
 def assembler() -> str | None:
     """The path of `ptxas`: the one in NVIDIA's wheels, which XLA uses, or that of the PATH."""
-    return next((str(path) for path in _in_wheels() if path.is_file()), None) or shutil.which("ptxas")
-
-
-def _in_wheels() -> Iterator[Path]:
-    package = importlib.util.find_spec("nvidia")
-    for folder in package.submodule_search_locations or () if package else ():
-        for inside in ("cu13", "cuda_nvcc"):
-            yield Path(folder) / inside / "bin" / "ptxas"
+    folder = toolkit()
+    own = Path(folder or "") / "bin" / "ptxas"
+    return str(own) if folder and own.is_file() else shutil.which("ptxas")
