@@ -193,7 +193,7 @@ def splat(ctx: KernelContext, number: Any, kind: ir.Type) -> ir.Attribute:
             scalar: ir.Attribute = ir.IntegerAttr.get(element, _signed(int(number), element.width))
         else:
             scalar = ir.FloatAttr.get(element, float(number))
-        return ir.DenseElementsAttr.getsplat(kind, scalar) if shaped else scalar
+        return ir.DenseElementsAttr.get_splat(kind, scalar) if shaped else scalar
 
 
 def _signed(number: int, width: int) -> int:
