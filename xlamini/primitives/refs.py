@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from xlamini.core import Avals, Cost, Jaxpr, Params, ShapedArray, Values, aval_of, hooks, memoised
 from xlamini.core.program.effects import Effect
 from xlamini.core.program.ref_cells import Holder
-from xlamini.core.program.ref_parts import Part, shape_of, whole
+from xlamini.core.program.ref_parts import Part, has_arrays, shape_of, whole
 from xlamini.core.program.ref_types import AbstractRef, RefPrimitive
 from xlamini.core.sharding.facet import Sharding
 from xlamini.core.sharding.partial_sums import sums_of
@@ -37,7 +37,7 @@ class WholeView(NamedTuple):
         return new
 
     def part(self, shape: Sequence[int], avals: Avals) -> Part | None:
-        """The part of a ref of this shape, as a rectangle."""
+        """The part of a ref of this shape."""
         return whole(shape)
 
     def notation(self, *names: str) -> str:
@@ -104,9 +104,11 @@ def _program(primitive: OnView, avals: tuple[ShapedArray, ...], view: Any) -> Ja
 
 
 def _part(ctx: Any, view: Any, first: int) -> tuple[Part | None, Part]:
-    """In a kernel, the part that an equation is on, None if it is no rectangle, and the whole of the ref."""
+    """In a kernel, the part that an equation is on, None if the kernel has no such parts, and the whole of the ref."""
     ref, *avals = ctx.avals_in
-    return view.part(ref.shape, avals[first:]), whole(ref.shape)
+    part = view.part(ref.shape, avals[first:])
+    is_known = part is not None and (ctx.takes_arrays or not has_arrays(part))
+    return part if is_known else None, whole(ref.shape)
 
 
 class RefGet(OnView):

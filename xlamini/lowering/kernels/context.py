@@ -77,6 +77,9 @@ class KernelContext(Context):
     target: str
     """The dialect's name, for errors."""
 
+    takes_arrays = False
+    """Whether it can load and store the points that arrays of indices name."""
+
     ends: str = "scf.yield"
     """The operation that ends the region being filled."""
 

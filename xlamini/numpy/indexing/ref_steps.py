@@ -157,7 +157,7 @@ class RefView(NamedTuple):
         return "".join(map(shown, self._filled(names))).removeprefix(".at")
 
     def part(self, shape: Sequence[int], avals: Avals) -> Part | None:
-        """The part of a ref of this shape, for operands of these types; None if it is no rectangle."""
+        """The part of a ref of this shape, for operands of these types; None if it is none of those known."""
         return part_of(self.steps, shape, avals, _HOLE)
 
     def _filled(self, operands: Sequence[Any]) -> list[Step]:

@@ -21,7 +21,7 @@ from xlamini.staging.call.higher_order import cost_of
 from xlamini.transforms.pallas.as_scan import as_scan
 from xlamini.transforms.pallas.batch import batched_call
 
-_WITH_KERNELS = ("cuda", "tpu")
+_WITH_KERNELS = ("cuda", "gpu", "tpu")
 
 
 class PallasCall(Primitive):
@@ -52,7 +52,7 @@ class PallasCall(Primitive):
         # Imported here because MLIR's bindings cost 0.1 s.
         from xlamini.lowering.kernels.calls import kernel_call
 
-        return kernel_call(ctx, dataclasses.replace(kernel, jaxpr=expand(kernel.jaxpr)), operands)
+        return kernel_call(ctx, _expanded(kernel), operands)
 
     def cost(self, *avals: ShapedArray, kernel: Kernel) -> Cost:
         said = kernel.cost_estimate
@@ -67,6 +67,12 @@ class PallasCall(Primitive):
     def shown_params(self, params: Params) -> Params:
         kernel = params["kernel"]
         return {"name": kernel.name, "grid": kernel.grid, "jaxpr": kernel.jaxpr}
+
+
+def _expanded(kernel: Kernel) -> Kernel:
+    """The kernel with its programs in terms of primitives that are lowered."""
+    blocks = [dataclasses.replace(block, index_map=expand(block.index_map)) for block in kernel.blocks]
+    return dataclasses.replace(kernel, jaxpr=expand(kernel.jaxpr), blocks=tuple(blocks))
 
 
 def _scan_of(kernel: Kernel) -> Run:
