@@ -14,6 +14,7 @@ from xlamini.runtime.files.module_reader import new_context
 from xlamini.runtime.kernels.ptx import GpuCode, gpu_code, has_entry
 from xlamini.runtime.kernels.ptxas import registers_of
 from xlamini.runtime.sharding import DeviceList
+from xlamini.runtime.targets.topology import target_of
 
 
 def gpu_codes(kernels: Sequence[bytes], device: Device, options: Mapping[str, Any]) -> list[GpuCode | None]:
@@ -33,6 +34,5 @@ def _code(kernel: bytes, device: Device, options: Mapping[str, Any]) -> GpuCode 
 def _compile(kernel: bytes, device: Device, options: Mapping[str, Any]) -> None:
     module, where = ir.Module.parse(kernel, new_context()), DeviceList((device,))
     client: Any = device.client
-    # The client of a device that is here compiles for running only, the one of a target without it.
-    compiled = getattr(client, "compile_and_load", None) or client.compile
+    compiled = client.compile if target_of(device) else client.compile_and_load
     compiled(module, where, compile_options((device,), dict(options)))
