@@ -162,6 +162,8 @@ def rows() -> Iterator[Row]:
         divisor = np.where((y == 0) | (y.astype(np.int64) == -1), 3, y).astype(dtype)
         yield family("division", DIVISIONS, [x, divisor])
     yield family("bool", BOOLS, [bools(*SHAPE), bools(*SHAPE, seed=1)])
+    yield from conversions()
+    yield from bitcasts()
 
 
 KINDS = (*FLOATS, np.int32, np.uint32, np.int16, np.int8, np.uint8, np.bool_)

@@ -333,6 +333,14 @@ def of_a_gpu() -> Iterator[Row]:
             start = floats(64, dtype=dtype, seed=3) if dtype is np.float32 else ints(64, dtype=dtype, seed=3)
             expected = lambda x, start, f=combine: f.reduce([start, *x.reshape(4, 64)])
             yield Row(f"atomic {name} {np.dtype(dtype).name}", call, [values, start], expected, targets=GPU)
+
+    def locked(x: Any, start: Any, o: Any) -> None:
+        pltriton.atomic_cas(o.at[pl.program_id(0)], 0, x[0])
+        pltriton.atomic_add(o, 3, 1)
+
+    call = pl.pallas_call(locked, like((4,), "int32"), grid=(3,), in_specs=[pl.BlockSpec((1,), lambda i: (i,)), every], out_specs=every, input_output_aliases={1: 0})
+    operands = [np.array([7, 8, 9], np.int32), np.array([0, 1, 0, 5], np.int32)]
+    yield Row("a swap if equal", call, operands, lambda x, start: np.array([7, 1, 9, 8]), targets=GPU)
     take = lambda i, x, o: o.set(x[i[...], :])
     call = pl.pallas_call(take, like((16, 128), "float32"))
     places = np.random.default_rng(0).integers(0, 32, 16).astype(np.int32)

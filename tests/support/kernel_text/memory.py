@@ -50,7 +50,7 @@ class Memory:
         """Change elements one after the other, as atomic operations do; the values before."""
         mask, values = (np.broadcast_to(m, addresses.shape) for m in (True if mask is None else mask, values))
         before = poison(addresses.shape, values.dtype)
-        for place in zip(*np.nonzero(mask), strict=True):
+        for place in filter(mask.__getitem__, np.ndindex(addresses.shape)):
             array = int(addresses[place] >> _SHIFT)
             at = int(self._elements(array, addresses[place], values.dtype))
             view = self.arrays[array].view(values.dtype)
