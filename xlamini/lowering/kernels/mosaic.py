@@ -8,60 +8,25 @@ from jaxlib.mlir import ir
 
 from xlamini.core.program.ref_parts import Part
 from xlamini.lowering.context import Value
-from xlamini.lowering.kernels.arith import ELEMENTWISE, compare, element_of, is_float
-from xlamini.lowering.kernels.context import KernelContext, KernelModule, Regions, Rule, constant_like, splat
+from xlamini.lowering.kernels.arith import element_of, is_float
+from xlamini.lowering.kernels.context import KernelContext, KernelModule, Regions, Rule, splat
 from xlamini.lowering.kernels.control_flow import CONTROL_FLOW
 from xlamini.lowering.kernels.mosaic_dialect import MosaicDialect
+from xlamini.lowering.kernels.mosaic_elementwise import MOSAIC_ELEMENTWISE
 from xlamini.lowering.kernels.mosaic_memory import load, store
 from xlamini.lowering.kernels.mosaic_products import PRODUCTS
 from xlamini.lowering.kernels.mosaic_reductions import REDUCTIONS
+from xlamini.lowering.kernels.mosaic_rotations import ROTATIONS
 from xlamini.lowering.kernels.mosaic_shapes import SHAPES, shape_of_value
 
 
-def _is_finite(ctx: Any, operands: Sequence[Value], *_: Any) -> Value:
-    x = ctx.one("math.absf", operands)
-    return compare(ctx, "LT", x, constant_like(ctx, float("inf"), x))
-
-
-def _expm1(ctx: Any, operands: Sequence[Value], *_: Any) -> Value:
-    """By tanh(x / 2) = t: 2 t / (1 - t), which is exact near 0; exp(x) - 1 far from it, where t is 1."""
-    return ctx.in_words(_expm1_in_words, operands[0])
-
-
-def _expm1_in_words(ctx: Any, x: Value) -> Value:
-    half, one, two = (constant_like(ctx, n, x) for n in (0.5, 1.0, 2.0))
-    t = ctx.one("math.tanh", [ctx.one("arith.mulf", [x, half])])
-    near = ctx.one("arith.divf", [ctx.one("arith.mulf", [two, t]), ctx.one("arith.subf", [one, t])])
-    far = ctx.one("arith.subf", [ctx.one("math.exp", [x]), one])
-    is_near = compare(ctx, "LT", ctx.one("math.absf", [x]), half)
-    return ctx.one("arith.select", [is_near, near, far], x.type)
-
-
-def _same(ctx: Any, operands: Sequence[Value], *_: Any) -> list[Value]:
-    return list(operands)
-
-
-def _named(name: str) -> Rule:
-    return lambda ctx, operands, types, *_: ctx.one(name, operands, types[0])
-
-
-def _bitcast(ctx: Any, operands: Sequence[Value], types: Sequence[ir.Type], *_: Any) -> Value:
-    name = "tpu.bitcast" if shape_of_value(types[0]) else "arith.bitcast"
-    return ctx.one(name, operands, types[0])
-
-
 MOSAIC: dict[str, Rule] = {
-    **ELEMENTWISE,
+    **MOSAIC_ELEMENTWISE,
     **CONTROL_FLOW,
     **SHAPES,
     **REDUCTIONS,
+    **ROTATIONS,
     **PRODUCTS,
-    "stablehlo.is_finite": _is_finite,
-    "stablehlo.exponential_minus_one": _expm1,
-    "stablehlo.optimization_barrier": _same,
-    "stablehlo.popcnt": _named("math.ctpop"),
-    "stablehlo.count_leading_zeros": _named("math.ctlz"),
-    "stablehlo.bitcast_convert": _bitcast,
 }
 """The rules by the names of StableHLO operations."""
 
@@ -89,7 +54,7 @@ class MosaicContext(KernelContext):
     def many(
         self, name: str, /, operands: Sequence[Value], types: Sequence[ir.Type], regions: Regions = (), **attributes: Any
     ) -> list[Value]:
-        if self.heard is not None and name != "stablehlo.return":
+        if self.heard is not None and name not in ("stablehlo.return", "stablehlo.convert"):
             self.heard.append((name, attributes))
         return super().many(name, operands, types, regions, **attributes)
 

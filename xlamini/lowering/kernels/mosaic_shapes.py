@@ -65,8 +65,10 @@ def reshape(ctx: Any, x: Value, shape: Shape) -> Value:
     kind = typed(ctx, shape, x)
     if not own:
         return ctx.one("vector.broadcast", [x], kind)
-    if not shape:
-        return ctx.one("vector.extract", [x], kind, static_position=[0] * len(own))
+    if not shape:  # only words leave a vector
+        word = ctx.word(x)
+        scalar = ctx.one("vector.extract", [word], element_of(word.type), static_position=[0] * len(own))
+        return ctx.converted(scalar, kind)
     return ctx.one("vector.shape_cast", [x], kind)
 
 
@@ -105,7 +107,7 @@ def iota(ctx: Any, shape: Shape, axis: int) -> Value:
 
 def rotated(ctx: Any, x: Value, amount: Value, axis: int) -> Value:
     """The vector with element i moved to i + amount, around the end; `amount` is an int32 from 0 to the size."""
-    return ctx.one("tpu.dynamic_rotate", [x, amount], dimension=f"{axis} : i32")
+    return ctx.one("tpu.dynamic_rotate", [x, amount], dimension=f"{axis} : si32")
 
 
 def _broadcast(ctx: Any, operands: Sequence[Value], types: Sequence[ir.Type], _: Any, attributes: Any) -> Value:

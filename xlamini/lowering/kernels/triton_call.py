@@ -17,6 +17,7 @@ from xlamini.lowering.kernels.context import KernelModule
 from xlamini.lowering.kernels.triton import TritonContext
 from xlamini.lowering.kernels.triton_dialect import TritonDialect, triton_dialect
 from xlamini.lowering.kernels.triton_memory import TritonRef, block_ref, whole_ref
+from xlamini.lowering.kernels.triton_sizes import check_dtype
 from xlamini.lowering.specialize import specialize_part
 
 _TARGET = "__gpu$xla.gpu.triton"
@@ -66,6 +67,7 @@ def check_kernel(kernel: Kernel) -> None:
             "registers. Carry the values through a fori_loop, or add a result for them"
         )
     for i, block in enumerate(kernel.blocks):
+        check_dtype(f"pallas_call: {_name(kernel, i)} of {kernel.name}", block.array.dtype)
         if block.memory_space in _OF_TPU:
             raise KernelError(
                 f"pallas_call: {kernel.name} puts {_name(kernel, i)} into {block.memory_space}, a memory of TPUs; for "

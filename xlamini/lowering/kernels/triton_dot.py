@@ -12,7 +12,7 @@ from jaxlib.mlir import ir
 from xlamini.core.errors.kernel_errors import KernelError
 from xlamini.lowering.context import Value
 from xlamini.lowering.kernels.arith import element_of, is_float
-from xlamini.lowering.kernels.context import KernelContext, Rule
+from xlamini.lowering.kernels.context import KernelContext, Rule, filled
 from xlamini.lowering.kernels.triton_math import MATH
 from xlamini.lowering.kernels.triton_shapes import like, reshaped, shape_of, transposed
 from xlamini.lowering.kernels.triton_sizes import named
@@ -52,13 +52,9 @@ def product(ctx: KernelContext, a: Value, b: Value, element: ir.Type, precision:
             f"multiplies matrices of at least {_LEAST}x{_LEAST}; take larger blocks, or write the product as "
             "(x[:, :, None] * y[None]).sum(1)"
         )
-    from xlamini.lowering.kernels.context import splat
-
     kind = like(ctx, element, (*batch, rows, columns))
-    zeros = ctx.one("arith.constant", [], kind, value=splat(ctx, 0, kind))
-    return ctx.one(
-        "tt.dot", [a, b, zeros], kind, inputPrecision=f"{precision} : i32", maxNumImpreciseAcc="0 : i32"
-    )
+    how = {"inputPrecision": f"{precision} : i32", "maxNumImpreciseAcc": "0 : i32"}
+    return ctx.one("tt.dot", [a, b, filled(ctx, 0, kind)], kind, **how)
 
 
 def _matrix(ctx: KernelContext, x: Value, batch: list[int], contract: list[int], contract_first: bool) -> Value:
@@ -87,8 +83,8 @@ def _accumulator(ctx: KernelContext, a: Value, out: ir.Type) -> ir.Type:
     """The type in which products are summed."""
     element = element_of(a.type)
     if not is_float(element):
-        if ir.IntegerType(element).width != 8:
-            raise KernelError(f"{named(ctx.eqn)} multiplies matrices of {element}; a GPU's kernel takes int8 or floats")
+        if ir.IntegerType(element).width != 8 or ctx.is_unsigned():
+            raise KernelError(f"{named(ctx.eqn)} multiplies matrices of other integers than int8; convert to int8 or floats")
         return ctx.mlir.element_type(np.dtype(np.int32))
     wide = np.float64 if ir.FloatType(element).width == 64 else np.float32
     return ctx.mlir.element_type(np.dtype(wide))

@@ -104,8 +104,28 @@ def _logistic(ctx: KernelContext, operands: Sequence[Value], *_: Any) -> Value:
     return in_floats(ctx, compute, operands)
 
 
+def approx_tanh(ctx: KernelContext, x: Value) -> Value:
+    """The instruction for tanh; doubles have none."""
+    if ir.FloatType(element_of(x.type)).width == 64:
+        return extern(ctx, "__nv_tanh", [x])
+    return in_floats(ctx, lambda y: _assembly(ctx, "tanh.approx.f32 $0, $1;", y), [x])
+
+
+def _assembly(ctx: KernelContext, text: str, x: Value) -> Value:
+    """An instruction from a float to a float, of each element."""
+    how = {"asm_string": f'"{text}"', "constraints": '"=f,f"', "pure": True, "packed_element": "1 : i32"}
+    return ctx.one("tt.elementwise_inline_asm", [x], **how)
+
+
 def _negative(ctx: KernelContext, x: Value) -> Value:
     return ctx.one("arith.subf", [constant_like(ctx, 0.0, x), x])
+
+
+def _divide(ctx: KernelContext, operands: Sequence[Value], *_: Any) -> Value:
+    """Halves are divided in float32: the compiler has no division of them, and ends the process."""
+    if is_float(operands[0]):
+        return in_floats(ctx, lambda *xs: ctx.one("arith.divf", xs), operands)
+    return ctx.one("arith.divui" if ctx.is_unsigned() else "arith.divsi", operands)
 
 
 def _is_finite(ctx: KernelContext, operands: Sequence[Value], *_: Any) -> Value:
@@ -168,16 +188,18 @@ def _bitcast(ctx: KernelContext, operands: Sequence[Value], types: Sequence[ir.T
 
 
 def _of_bits(name: str, double: str) -> Rule:
-    """A function of int32 and int64 in libdevice, which returns an int32."""
+    """A function of int32 and int64 in libdevice, which returns an int32; narrower ints are extended."""
 
     def rule(ctx: KernelContext, operands: Sequence[Value], *_: Any) -> Value:
         (x,) = operands
         width = ir.IntegerType(element_of(x.type)).width
-        if width < 32:
-            raise KernelError(f"{named(ctx.eqn)} takes int32 and int64 in a GPU's kernel; convert to int32 first")
         counts = like(ctx, ctx.mlir.element_type(np.dtype(np.int32)), shape_of(x))
-        found = extern(ctx, f"__nv_{name if width == 32 else double}", [x], counts)
-        return found if width == 32 else ctx.one("arith.extui", [found], x.type)
+        if width == 64:
+            return ctx.one("arith.extui", [extern(ctx, f"__nv_{double}", [x], counts)], x.type)
+        found = extern(ctx, f"__nv_{name}", [x if width == 32 else ctx.one("arith.extui", [x], counts)], counts)
+        if name == "clz" and width < 32:
+            found = ctx.one("arith.subi", [found, constant_like(ctx, 32 - width, found)])
+        return found if width == 32 else ctx.one("arith.trunci", [found], x.type)
 
     return rule
 
@@ -192,6 +214,7 @@ MATH: dict[str, Rule] = {
     "stablehlo.bitcast_convert": _bitcast,
     "stablehlo.convert": _convert,
     "stablehlo.count_leading_zeros": _of_bits("clz", "clzll"),
+    "stablehlo.divide": _divide,
     "stablehlo.is_finite": _is_finite,
     "stablehlo.logistic": _logistic,
     "stablehlo.optimization_barrier": _same,

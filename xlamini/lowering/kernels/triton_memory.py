@@ -11,8 +11,8 @@ from jaxlib.mlir import ir
 from xlamini.core.program.kernels import Block, Blocked, Element, Squeezed
 from xlamini.core.program.ref_parts import ArrayDim, Part, PartDim, shape_of, whole
 from xlamini.lowering.context import Value
-from xlamini.lowering.kernels.arith import compare
-from xlamini.lowering.kernels.context import INDEX, KernelContext, constant_like
+from xlamini.lowering.kernels.arith import compare, element_of
+from xlamini.lowering.kernels.context import INDEX, KernelContext, constant_like, filled
 from xlamini.lowering.kernels.triton_shapes import arange, shape_of as value_shape, spread
 from xlamini.lowering.kernels.triton_sizes import check_part
 
@@ -92,20 +92,24 @@ def load(ctx: KernelContext, ref: TritonRef, place: Place, other: Value | None =
     """The elements at a place; where the mask is false, those of `other`, by default 0."""
     operands = [place.pointers]
     if place.mask is not None:
-        zeros = other is None or ref.dtype == np.bool_
-        operands += [place.mask, _zeros(ctx, ref, place) if zeros else other]
+        operands += [place.mask, _zeros(ctx, ref, place) if other is None else _stored(ctx, ref, other)]
     segments = f"array<i32: 1, {len(operands) // 2}, {len(operands) // 2}>"
-    kind = ctx.mlir.tensor(place.shape, _in_memory(ref.dtype))  # type: ignore[attr-defined]
+    kind = _tensor(ctx, place.shape, _in_memory(ref.dtype))
     found = ctx.one("tt.load", operands, kind, **_PLAIN, isVolatile=False, operandSegmentSizes=segments)
     return compare(ctx, "NE", found, constant_like(ctx, 0, found)) if ref.dtype == np.bool_ else found
 
 
 def store(ctx: KernelContext, ref: TritonRef, place: Place, value: Value) -> None:
     """Write values to a place, where its mask is true."""
-    if ref.dtype == np.bool_:
-        value = ctx.one("arith.extui", [value], ctx.mlir.tensor(place.shape, np.int8))  # type: ignore[attr-defined]
     masks = [] if place.mask is None else [place.mask]
-    ctx.emit("tt.store", [place.pointers, value, *masks], [], **_PLAIN)
+    ctx.emit("tt.store", [place.pointers, _stored(ctx, ref, value), *masks], [], **_PLAIN)
+
+
+def _stored(ctx: KernelContext, ref: TritonRef, value: Value) -> Value:
+    """A value as memory has it: bools are bytes."""
+    if ref.dtype != np.bool_:
+        return value
+    return ctx.one("arith.extui", [value], _tensor(ctx, value_shape(value), np.int8))
 
 
 def _in_memory(dtype: np.dtype) -> Any:
@@ -113,15 +117,12 @@ def _in_memory(dtype: np.dtype) -> Any:
 
 
 def _zeros(ctx: KernelContext, ref: TritonRef, place: Place) -> Value:
-    kind = ctx.mlir.tensor(place.shape, _in_memory(ref.dtype))  # type: ignore[attr-defined]
-    return constant_like_type(ctx, 0, kind)
+    return filled(ctx, 0, _tensor(ctx, place.shape, _in_memory(ref.dtype)))
 
 
-def constant_like_type(ctx: KernelContext, number: Any, kind: ir.Type) -> Value:
-    """A constant of a type."""
-    from xlamini.lowering.kernels.context import splat
-
-    return ctx.one("arith.constant", [], kind, value=splat(ctx, number, kind))
+def _tensor(ctx: KernelContext, shape: tuple[int, ...], dtype: Any) -> ir.Type:
+    dialect: Any = ctx.mlir
+    return dialect.tensor(shape, dtype)
 
 
 def place_of(ctx: KernelContext, ref: TritonRef, part: Part, indices: Sequence[Value]) -> Place:
@@ -239,7 +240,8 @@ def _masks(ctx: KernelContext, dim: RefDim, positions: Value) -> list[Value]:
 
 def signed_compare(ctx: KernelContext, predicate: int, x: Value, number: int) -> Value:
     """The comparison of signed integers with a number, by arith's number of the predicate."""
-    kind = ctx.mlir.bools_like(x.type)  # type: ignore[attr-defined]
+    dialect: Any = ctx.mlir
+    kind = dialect.bools_like(x.type)
     return ctx.one("arith.cmpi", [x, constant_like(ctx, number, x)], kind, predicate=f"{predicate} : i64")
 
 
@@ -258,13 +260,10 @@ def _wide(ctx: KernelContext, ref: TritonRef, x: Value) -> Value:
 
 
 def _widened(ctx: KernelContext, x: Value) -> Value:
-    shape = tuple(getattr(x.type, "shape", ()))
-    return ctx.one("arith.extsi", [x], ctx.mlir.tensor(shape, np.int64))  # type: ignore[attr-defined]
+    return ctx.one("arith.extsi", [x], _tensor(ctx, value_shape(x), np.int64))
 
 
 def _as_indices(ctx: KernelContext, x: Value) -> Value:
     """An array of integers as int32s."""
-    shape = tuple(getattr(x.type, "shape", ()))
-    kind = ctx.mlir.tensor(shape, INDEX.dtype)  # type: ignore[attr-defined]
-    width = ir.IntegerType(getattr(x.type, "element_type", x.type)).width
+    kind, width = _tensor(ctx, value_shape(x), INDEX.dtype), ir.IntegerType(element_of(x.type)).width
     return x if width == 32 else ctx.one("arith.trunci" if width > 32 else "arith.extsi", [x], kind)

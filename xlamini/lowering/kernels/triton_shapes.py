@@ -10,7 +10,7 @@ from jaxlib.mlir import ir
 from xlamini.core.errors.kernel_errors import KernelError
 from xlamini.lowering.context import Value
 from xlamini.lowering.kernels.arith import element_of
-from xlamini.lowering.kernels.context import KernelContext, Rule, constant_like, splat
+from xlamini.lowering.kernels.context import KernelContext, Rule, constant_like, filled
 from xlamini.lowering.kernels.triton_sizes import named
 
 
@@ -23,7 +23,8 @@ def shape_of(x: Value | ir.Type) -> tuple[int, ...]:
 def like(ctx: KernelContext, x: Value | ir.Type, shape: Sequence[int]) -> ir.Type:
     """The type of a tensor of these elements in another shape."""
     kind = x if isinstance(x, ir.Type) else x.type
-    return ctx.mlir.with_shape(kind, tuple(shape))  # type: ignore[attr-defined]
+    dialect: Any = ctx.mlir
+    return dialect.with_shape(kind, tuple(shape))
 
 
 def spread(ctx: KernelContext, x: Value, dims: Sequence[int], shape: Sequence[int]) -> Value:
@@ -110,9 +111,10 @@ def _iota(ctx: KernelContext, operands: Any, types: Sequence[ir.Type], _: Any, a
 
 def arange(ctx: KernelContext, size: int) -> Value:
     """The int32s from 0 on."""
-    kind = ctx.mlir.tensor((size,), np.int32)  # type: ignore[attr-defined]
+    dialect: Any = ctx.mlir
+    kind = dialect.tensor((size,), np.int32)
     if size == 1:
-        return ctx.one("arith.constant", [], kind, value=splat(ctx, 0, kind))
+        return filled(ctx, 0, kind)
     return ctx.one("tt.make_range", [], kind, start="0 : i32", end=f"{size} : i32")
 
 
@@ -208,15 +210,36 @@ def _dynamic_slice(ctx: KernelContext, operands: Sequence[Value], types: Any, _:
 
 
 def _chosen(ctx: KernelContext, x: Value, axis: int, start: Value) -> Value:
-    from xlamini.lowering.kernels.triton_reduce import summed
+    from xlamini.lowering.kernels.triton_reduce import summed  # which imports this file
 
     own = shape_of(x)
-    numbers = arange(ctx, own[axis])
-    is_it = ctx.one("arith.cmpi", [numbers, spread(ctx, ctx.as_index(start), (), (own[axis],))],
-                    ctx.mlir.bools_like(numbers.type), predicate="0 : i64")  # fmt: skip
-    rest = constant_like(ctx, 0, x)
-    chosen = ctx.one("arith.select", [spread(ctx, is_it, (axis,), own), x, rest], x.type)
+    chosen = ctx.one("arith.select", [_is_at(ctx, own, axis, start), x, constant_like(ctx, 0, x)], x.type)
     return reshaped(ctx, summed(ctx, chosen, axis), (*own[:axis], 1, *own[axis + 1 :]))
+
+
+def _is_at(ctx: KernelContext, shape: Sequence[int], axis: int, start: Value) -> Value:
+    """Which elements are at one place of an axis."""
+    dialect: Any = ctx.mlir
+    numbers = arange(ctx, shape[axis])
+    place = spread(ctx, ctx.as_index(start), (), (shape[axis],))
+    is_at = ctx.one("arith.cmpi", [numbers, place], dialect.bools_like(numbers.type), predicate="0 : i64")
+    return spread(ctx, is_at, (axis,), shape)
+
+
+def _dynamic_update_slice(ctx: KernelContext, operands: Sequence[Value], *_: Any) -> Value:
+    """One element of an axis is replaced at a moving place: chosen by a mask."""
+    x, new, *starts = operands
+    own, size = shape_of(x), shape_of(new)
+    moving = [d for d in range(len(own)) if own[d] != size[d]]
+    if any(size[d] != 1 for d in moving):
+        raise KernelError(
+            f"{named(ctx.eqn)} replaces {size} elements of {own} at a moving place, which a GPU's kernel cannot; write "
+            "to the part of the ref instead: ref[pl.ds(start, size)] = value"
+        )
+    new = spread(ctx, new, range(len(own)), own)
+    for d in moving:  # where all of them are at their places, the new elements
+        new = ctx.one("arith.select", [_is_at(ctx, own, d, starts[d]), new, x], x.type)
+    return new
 
 
 SHAPES: dict[str, Rule] = {
@@ -227,4 +250,5 @@ SHAPES: dict[str, Rule] = {
     "stablehlo.concatenate": _concatenate,
     "stablehlo.slice": _slice,
     "stablehlo.dynamic_slice": _dynamic_slice,
+    "stablehlo.dynamic_update_slice": _dynamic_update_slice,
 }

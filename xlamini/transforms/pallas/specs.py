@@ -39,9 +39,9 @@ class MemoryRef:
     dtype: Any
     memory_space: str | None = None
 
-    def ref_type(self) -> AbstractRef:
-        """The type of its ref."""
-        return AbstractRef(ShapedArray(self.shape, self.dtype), None, self.memory_space)
+    def ref_type(self, vma: frozenset[Any] = frozenset()) -> AbstractRef:
+        """The type of its ref, whose value varies along these manual axes."""
+        return AbstractRef(ShapedArray(self.shape, self.dtype, vma=vma), None, self.memory_space)
 
 
 ANY, HBM, VMEM, SMEM = MemorySpace.ANY, MemorySpace.HBM, MemorySpace.VMEM, MemorySpace.SMEM
