@@ -22,3 +22,4 @@ from xlamini.transforms.pallas.specs import (
     MemorySpace as MemorySpace, no_block_spec as no_block_spec,
 )
 from xlamini.transforms.pallas.triton_hints import multiple_of as multiple_of
+from xlamini.transforms.pallas.tune import Trial as Trial, Tuning as Tuning, tune as tune
