@@ -26,9 +26,9 @@ class Squeezed:
 
 @dataclass(frozen=True)
 class Element:
-    """A dimension of a block of `block_size` elements; its index counts elements.
+    """A dimension of a block of `block_size` elements; its index counts elements, padding included.
 
-    The array has `padding` more elements in front and behind, whose values are not defined.
+    The array has `padding` more elements in front and behind, whose values are not defined: 0 is the first one in front.
     """
 
     block_size: int
@@ -72,7 +72,7 @@ class Block:
     @property
     def is_whole(self) -> bool:
         """Whether each program sees the whole array."""
-        return self.sizes == self.array.shape
+        return self.sizes == self.array.shape and not any(any(getattr(d, "padding", ())) for d in self.dims)
 
     def _key(self) -> Any:
         return self.array, self.dims, structural_key(self.index_map), self.memory_space, self.pipeline_mode
