@@ -12,7 +12,13 @@ from xlamini.core.pytree import structure
 from xlamini.interpreters.discharge import written
 from xlamini.staging import ArgNames, avals_of, check_callable, name_of, rebuilt
 from xlamini.transforms.pallas.arguments import (
-    alias_pairs, check_aliases, check_operands, grid_sizes, grid_spec_of, result_types, specs_of,
+    alias_pairs,
+    check_aliases,
+    check_operands,
+    grid_sizes,
+    grid_spec_of,
+    result_types,
+    specs_of,
 )
 from xlamini.transforms.pallas.primitive import pallas_call_p
 from xlamini.transforms.pallas.specs import GridSpec, no_block_spec

@@ -44,6 +44,7 @@ class MemoryRef:
         return AbstractRef(ShapedArray(self.shape, self.dtype), None, self.memory_space)
 
 
+squeezed = Squeezed()
 ANY, HBM, VMEM, SMEM = MemorySpace.ANY, MemorySpace.HBM, MemorySpace.VMEM, MemorySpace.SMEM
 
 
