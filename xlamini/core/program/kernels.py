@@ -28,7 +28,7 @@ class Squeezed:
 class Element:
     """A dimension of a block of `block_size` elements; its index counts elements, padding included.
 
-    The array has `padding` more elements in front and behind, whose values are not defined: 0 is the first one in front.
+    The array has `padding` more elements in front and behind, whose values are not defined; 0 is the first in front.
     """
 
     block_size: int
@@ -43,6 +43,7 @@ class BoundedSlice:
 
 
 BlockDim = Blocked | Squeezed | Element | BoundedSlice
+"""One dimension of a block: how many elements it has, and what its index counts."""
 
 
 @dataclass(frozen=True)

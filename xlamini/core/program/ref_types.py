@@ -77,7 +77,7 @@ class RefPrimitive(Primitive):
 
     multiple_results = True
     traits = 0
-    lacks = dict.fromkeys(("jvp", "transpose", "batch", "lower"), "a program with refs is discharged first")
+    lacks = dict.fromkeys(("jvp", "transpose", "batch"), "a program with refs is discharged first")
 
     def discharge(self, x: Any, operands: Values, **params: Any) -> tuple[list[Any], Any]:
         """The results for a ref with the value `x` and the other operands, and the next value of the ref."""

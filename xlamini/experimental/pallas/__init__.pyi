@@ -13,7 +13,7 @@ from xlamini.transforms.pallas.cost import estimate_cost as estimate_cost
 from xlamini.transforms.pallas.grid import num_programs as num_programs, program_id as program_id
 from xlamini.transforms.pallas.kernel import kernel as kernel
 from xlamini.transforms.pallas.primitive import pallas_call_p as pallas_call_p
-from xlamini.transforms.pallas.scoped import run_scoped as run_scoped
+from xlamini.transforms.pallas.scratch import run_scoped as run_scoped
 from xlamini.transforms.pallas.sizes import (
     align_to as align_to, cdiv as cdiv, next_power_of_2 as next_power_of_2,
 )

@@ -5,5 +5,6 @@ from xlamini.transforms.pallas.specs import (
 )
 from xlamini.transforms.pallas.tpu_params import (
     ARBITRARY as ARBITRARY, PARALLEL as PARALLEL, CompilerParams as CompilerParams,
+    GridDimensionSemantics as GridDimensionSemantics,
 )
 from xlamini.experimental.pallas.tpu_words import bitcast as bitcast, roll as roll

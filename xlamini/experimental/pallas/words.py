@@ -13,7 +13,7 @@ def broadcast_to(a: Any, shape: Sequence[int]) -> Array:
     """`numpy.broadcast_to`: the array in another shape, by NumPy's rules.
 
     >>> broadcast_to(1.0, (2,))
-    Array([1., 1.], dtype=float32)
+    Array([1., 1.], dtype=float32, weak_type=True)
     """
     return _broadcast_to(a, shape)
 

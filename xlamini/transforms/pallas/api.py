@@ -67,8 +67,8 @@ def pallas_call(
 
     >>> def double(x, o):
     ...     o[...] = 2 * x[...]
-    >>> rows = BlockSpec((2, 4), lambda i: (i, 0))
-    >>> call = pallas_call(double, ShapeDtypeStruct((4, 4), "float32"), grid=2, in_specs=[rows], out_specs=rows)
+    >>> rows, out = pl.BlockSpec((2, 4), lambda i: (i, 0)), xlamini.ShapeDtypeStruct((4, 4), "float32")
+    >>> call = pallas_call(double, out, grid=2, in_specs=[rows], out_specs=rows)
     >>> call(jnp.ones((4, 4))).sum()
     Array(32., dtype=float32)
     """

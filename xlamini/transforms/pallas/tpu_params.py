@@ -1,15 +1,28 @@
 """What a kernel tells the compiler of a TPU: `pallas.tpu.CompilerParams`."""
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-PARALLEL, ARBITRARY = "parallel", "arbitrary"
+
+class GridDimensionSemantics(enum.StrEnum):
+    """In which order the programs along an axis of the grid run: any, or one after the other.
+
+    >>> GridDimensionSemantics.PARALLEL.value
+    'parallel'
+    """
+
+    PARALLEL = "parallel"
+    ARBITRARY = "arbitrary"
+
+
+PARALLEL, ARBITRARY = GridDimensionSemantics
 
 
 @dataclass(frozen=True)
-class CompilerParams:
+class MosaicParams:
     """The parameters of a TPU's compiler for one kernel.
 
     Args:
@@ -22,7 +35,7 @@ class CompilerParams:
 
     Raises ValueError for another semantics.
 
-    >>> CompilerParams(dimension_semantics=("parallel", "arbitrary")).dimension_semantics
+    >>> pltpu.CompilerParams(dimension_semantics=("parallel", "arbitrary")).dimension_semantics
     ('parallel', 'arbitrary')
     """
 
@@ -37,7 +50,7 @@ class CompilerParams:
 
     def __post_init__(self) -> None:
         for semantics in self.dimension_semantics or ():
-            if semantics not in (PARALLEL, ARBITRARY):
+            if semantics not in [s.value for s in GridDimensionSemantics]:
                 raise ValueError(
                     f"CompilerParams: dimension_semantics are 'parallel' or 'arbitrary', got {semantics!r}; a kernel "
                     "runs on one core"
@@ -50,3 +63,6 @@ def _hashable(x: Any) -> Any:
     if isinstance(x, Mapping):
         return tuple(sorted(x.items()))
     return x if x is None else tuple(x)
+
+
+CompilerParams = MosaicParams

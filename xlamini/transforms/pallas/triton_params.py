@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class CompilerParams:
+class TritonParams:
     """The parameters of Triton for one kernel: the warps of a program, and the stages of its loops' pipelines.
 
     Raises ValueError for a number of warps that is no power of two.
 
-    >>> CompilerParams(num_warps=8).num_warps
+    >>> pl.triton.CompilerParams(num_warps=8).num_warps
     8
     """
 
@@ -21,3 +21,6 @@ class CompilerParams:
         warps = self.num_warps
         if warps is not None and (warps < 1 or warps & (warps - 1)):
             raise ValueError(f"CompilerParams: num_warps must be a power of two, got {warps}")
+
+
+CompilerParams = TritonParams
