@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from xlamini.core import ShapedArray, flatten, flatten_from_user
+from xlamini.core import ShapedArray, flatten, flatten_from_user, hooks
 from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.core.program.kernels import CostEstimate, Kernel
 from xlamini.core.program.ref_types import AbstractRef
@@ -88,8 +88,11 @@ def pallas_call(
     def call(*args: Any) -> Any:
         leaves, in_tree = flatten_from_user((args, {}))
         avals = avals_of(leaves, ArgNames(kernel, in_tree), options["name"])
-        made, out_tree = _kernel(kernel, args, avals, out_shape, spec, options)
-        return rebuilt(out_tree, pallas_call_p.bind(*leaves, kernel=made))
+        axes = frozenset[Any]().union(*(a.vma for a in avals))
+        operands = [hooks.cast_varying(x, axes) for x in leaves] if axes else leaves
+        typed = [a.varying(axes) for a in avals]
+        made, out_tree = _kernel(kernel, args, typed, out_shape, spec, options)
+        return rebuilt(out_tree, pallas_call_p.bind(*operands, kernel=made))
 
     return call
 
@@ -105,7 +108,8 @@ def _kernel(
     """The kernel for operands of these types, and the tree of its results."""
     check_operands(options["name"], avals)
     outs, out_tree = flatten(out_shape)
-    types, grid, count = result_types(outs), options["grid"], spec.num_scalar_prefetch
+    axes = frozenset[Any]().union(*(a.vma for a in avals))
+    types, grid, count = result_types(outs, axes), options["grid"], spec.num_scalar_prefetch
     check_aliases(options["aliases"], avals, types)
     trees = list(map(structure, args))
     first = sum(tree.num_leaves for tree in trees[:count])
@@ -115,7 +119,7 @@ def _kernel(
     every = zip([*ins, *specs_of("out_specs", spec.out_specs, out_shape)], [*avals[first:], *types], names, strict=True)
     blocks = tuple(block_of(each, aval, grid, prefetch, what) for each, aval, what in every)
     scratch = flatten(spec.scratch_shapes)[0]
-    refs = [*prefetch, *map(block_ref, blocks), *(s.ref_type() for s in scratch)]
+    refs = [*prefetch, *map(block_ref, blocks), *(s.ref_type(axes) for s in scratch)]
     out_trees = [structure(o) for o in out_shape] if isinstance(out_shape, tuple | list) else [out_tree]
     scratches = spec.scratch_shapes if isinstance(spec.scratch_shapes, tuple | list) else (spec.scratch_shapes,)
     operands = Operands([*trees, *out_trees, *map(structure, scratches)], refs)

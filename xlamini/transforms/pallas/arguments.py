@@ -38,9 +38,9 @@ def grid_sizes(grid: Any) -> tuple[int, ...]:
     return found
 
 
-def result_types(outs: Iterable[Any]) -> list[ShapedArray]:
-    """The types of the results; TypeError for what has no shape and dtype."""
-    return [_result_type(out) for out in outs]
+def result_types(outs: Iterable[Any], axes: frozenset[Any]) -> list[ShapedArray]:
+    """The types of the results, which vary along the axes; TypeError for what has no shape and dtype."""
+    return [_result_type(out).update(vma=axes) for out in outs]
 
 
 def _result_type(out: Any) -> ShapedArray:

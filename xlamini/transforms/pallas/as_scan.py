@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core import Jaxpr, ShapedArray, Values, hooks, memoised
+from xlamini.core import Jaxpr, ShapedArray, Values, memoised
 from xlamini.core.program.kernels import Block, BlockDim, Blocked, Element, Kernel, Squeezed
 from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.discharge import discharge, written
@@ -38,26 +38,16 @@ class Run(NamedTuple):
     scratch: Sequence[Any]
 
 
-Axes = frozenset[Any]
-"""Manual axes of a shard_map along which a value varies."""
-
-
 @memoised("helper: kernels as scans", 512)
-def as_scan(kernel: Kernel, vary: tuple[Axes, ...] = ()) -> Jaxpr:
-    """The program that runs the kernel's programs in the order of the grid, the last axis fastest.
-
-    `vary` are the axes along which the operands vary, by default none; the results vary along all of them.
-    """
-    avals = kernel.operand_avals()
-    typed = [a.varying(axes) for a, axes in zip(avals, vary or [Axes()] * len(avals), strict=True)]
-    every = Axes().union(*vary)
-    jaxpr, captured = build(lambda *operands: _results(kernel, operands, every), typed, kernel.name)
+def as_scan(kernel: Kernel) -> Jaxpr:
+    """The program that runs the kernel's programs in the order of the grid, the last axis fastest."""
+    jaxpr, captured = build(lambda *operands: _results(kernel, operands), kernel.operand_avals(), kernel.name)
     assert not captured
     return jaxpr
 
 
-def _results(kernel: Kernel, operands: Values, vary: Axes) -> list[Any]:
-    start = Run(*([hooks.cast_varying(x, vary) if vary else x for x in xs] for xs in _start(kernel, operands)))
+def _results(kernel: Kernel, operands: Values) -> list[Any]:
+    start = _start(kernel, operands)
     outputs = _in_order(kernel, start) if kernel.programs else start.outputs
     blocks = kernel.blocks[kernel.num_inputs :]
     return [_trimmed(x, block) for x, block in zip(outputs, blocks, strict=True)]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Axis, Dims, Jaxpr, ShapedArray, Values, aval_of
+from xlamini.core import Axis, Dims, Jaxpr, ShapedArray, Values
 from xlamini.core.program.jaxpr import Var
 from xlamini.core.program.kernels import Block, Kernel, Squeezed
 from xlamini.interpreters.batch import batch
@@ -24,7 +24,7 @@ def batched_call(bind: Callable[..., Any], axis: Axis, operands: Values, dims: D
     A mapped prefetched scalar decides which blocks there are, so the scan is batched, as no kernel has such blocks.
     """
     if any(d is not None for d in dims[: kernel.num_prefetch]):
-        batched, out_dims = batch(as_scan(kernel, tuple(aval_of(x).vma for x in operands)), axis, tuple(dims))
+        batched, out_dims = batch(as_scan(kernel), axis, tuple(dims))
         return evaluate(batched, operands), out_dims
     aliased = {operand for operand, _ in kernel.aliases}
     moved = [

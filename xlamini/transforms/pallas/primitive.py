@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import Avals, Axis, Dims, Jaxpr, Params, Primitive, ShapedArray, Values, aval_of
+from xlamini.core import Avals, Axis, Dims, Params, Primitive, ShapedArray, Values
 from xlamini.core.program.form import Form, Platform
 from xlamini.core.program.kernels import Kernel
 from xlamini.core.program.primitive import Cost
@@ -31,14 +31,13 @@ class PallasCall(Primitive):
     multiple_results = True
 
     def shape_rule(self, *avals: ShapedArray, kernel: Kernel) -> Avals:
-        axes = frozenset[Any]().union(*(a.vma for a in avals))
-        return [a.varying(axes) for a in kernel.out_avals]
+        return kernel.out_avals
 
     def jvp(self, primals: Values, tangents: Values, *, kernel: Kernel) -> Any:
-        return call_jvp(_run(kernel), _scan_of(kernel, primals), primals, tangents)
+        return call_jvp(_scan_of(kernel), as_scan(kernel), primals, tangents)
 
     def transpose(self, cts: Values, *operands: Any, kernel: Kernel) -> list[Any]:
-        return call_transpose(_run(kernel), _scan_of(kernel, operands), cts, operands)
+        return call_transpose(_scan_of(kernel), as_scan(kernel), cts, operands)
 
     def batch(self, axis: Axis, operands: Values, dims: Dims, *, kernel: Kernel) -> Any:
         return batched_call(self.bind, axis, operands, dims, kernel)
@@ -60,21 +59,17 @@ class PallasCall(Primitive):
         return cost_of(as_scan(kernel)) if said is None else Cost(said.flops, said.bytes_accessed)
 
     def linearize(self, primals: Values, tangents: Values, *, kernel: Kernel) -> Any:
-        return call_linearize(_run(kernel), _scan_of(kernel, primals), primals, tangents)
+        return call_linearize(_scan_of(kernel), as_scan(kernel), primals, tangents)
 
     def partial_eval(self, unknown: Sequence[bool], operands: Values, *, kernel: Kernel) -> Any:
-        return call_partial_eval(_run(kernel), _scan_of(kernel, operands), unknown, operands)
+        return call_partial_eval(_scan_of(kernel), as_scan(kernel), unknown, operands)
 
     def shown_params(self, params: Params) -> Params:
         kernel = params["kernel"]
         return {"name": kernel.name, "grid": kernel.grid, "jaxpr": kernel.jaxpr}
 
 
-def _scan_of(kernel: Kernel, operands: Values) -> Jaxpr:
-    return as_scan(kernel, tuple(aval_of(x).vma for x in operands))
-
-
-def _run(kernel: Kernel) -> Run:
+def _scan_of(kernel: Kernel) -> Run:
     return lambda jaxpr, operands: jit_p.bind(*operands, jaxpr=jaxpr, name=kernel.name)
 
 

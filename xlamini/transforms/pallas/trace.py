@@ -128,6 +128,7 @@ def _index(x: Any, dim: BlockDim, what: str) -> Any:
 
 def block_ref(block: Block) -> AbstractRef:
     """The type of the ref of a block."""
-    return AbstractRef(ShapedArray(block.shape, block.array.dtype), None, block.memory_space)
+    value = ShapedArray(block.shape, block.array.dtype, vma=block.array.vma)
+    return AbstractRef(value, None, block.memory_space)
 
 
