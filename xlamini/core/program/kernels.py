@@ -114,6 +114,8 @@ class Kernel:
     interpret: Any = False
     compiler_params: Any = None
     cost_estimate: CostEstimate | None = None
+    ref_names: tuple[str, ...] = ()
+    """The kernel function's names of the refs, for messages."""
 
     @property
     def num_inputs(self) -> int:
@@ -139,6 +141,10 @@ class Kernel:
     def refs(self) -> list[Any]:
         """The variables of the refs."""
         return self.jaxpr.invars[len(self.grid) :]
+
+    def name_of(self, ref: int) -> str:
+        """The name of a ref, by its position among them."""
+        return self.ref_names[ref] if ref < len(self.ref_names) else f"ref {ref}"
 
     def _key(self) -> Any:
         rest = [getattr(self, f.name) for f in fields(self) if f.name != "jaxpr"]
