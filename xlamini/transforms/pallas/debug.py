@@ -1,6 +1,7 @@
 """What helps to debug kernels: values printed, and conditions that the checking interpreter checks."""
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ class DebugCheck(Primitive):
 
     name = "debug_check"
     multiple_results = True
-    lacks = {"transpose": "it has no results"}
+    lacks: Mapping[str, str] = {"transpose": "it has no results"}
 
     def shape_rule(self, condition: ShapedArray, *, message: str) -> list[ShapedArray]:
         return []

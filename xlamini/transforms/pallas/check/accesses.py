@@ -79,8 +79,8 @@ def _check_read(machine: Machine, ref: Buffer, where: Elements) -> None:
     if ref.kind == "operand" and machine.params.target is not None and writers:
         machine.fail(
             ref.name,
-            f"reads elements of {ref.name} that program {machine.order.ids(writers[0])} has written, as a result shares "
-            "its memory; read the result, or take input_output_aliases away",
+            f"reads elements of {ref.name} that program {machine.order.ids(writers[0])} has written, as a result has "
+            "the same memory; read the result, or take input_output_aliases away",
         )
     for other in writers:
         if machine.conflicts(other):

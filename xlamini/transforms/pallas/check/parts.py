@@ -92,15 +92,19 @@ def _step_outside(step: Any, shape: tuple[int, ...]) -> Outside | None:
         return None
     items = step.index if type(step.index) is tuple else (step.index,)
     for axis, item in _with_axes(items, len(shape)):
-        if isinstance(item, int | np.ndarray | np.generic):
-            found = np.asarray(item)
-            low = found + shape[axis] if isinstance(item, int) and item < 0 else found
-            if bad := _outside(axis, shape[axis], low.reshape(-1)):
-                return bad
-        elif hasattr(item, "size"):
-            if bad := _outside(axis, shape[axis], int(item.start) + item.stride * np.arange(item.size)):
-                return bad
+        bad = _outside(axis, shape[axis], _indices(item, shape[axis]))
+        if bad is not None:
+            return bad
     return None
+
+
+def _indices(item: Any, size: int) -> np.ndarray:
+    """The indices that one item of an index says; none for a slice that Python cuts off."""
+    if isinstance(item, int):
+        return np.asarray([item + size if item < 0 else item])
+    if isinstance(item, np.ndarray | np.generic):
+        return np.asarray(item).reshape(-1)
+    return int(item.start) + item.stride * np.arange(item.size) if hasattr(item, "size") else np.arange(0)
 
 
 def _with_axes(items: Sequence[Any], ndim: int) -> list[tuple[int, Any]]:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NoReturn
 
 from xlamini.core.errors.kernel_errors import KernelCheckError
@@ -17,8 +17,10 @@ _MIB = 2**20
 
 def check_rules(kernel: Kernel, target: str | None) -> None:
     """KernelCheckError for a block that the target cannot tile, or for more memory than it has."""
-    rules: dict[str | None, list[Callable[[Kernel], None]]] = {"tpu": [_check_tiles, _check_vmem], "gpu": [_check_powers]}
-    for rule in rules.get(target, []):
+    rules: Sequence[Callable[[Kernel], None]] = ()
+    if target is not None:
+        rules = (_check_tiles, _check_vmem) if target == "tpu" else (_check_powers,)
+    for rule in rules:
         rule(kernel)
 
 

@@ -136,7 +136,7 @@ class CheckedRun:
         where = f"element {element} of {memory.name}, and {int(unwritten.sum()) - 1} more"
         if program is None:
             self.machine.fail(
-                memory.name, f"no block of any program has {where}; let the grid and the index map reach all of it", (), ""
+                memory.name, f"no block of any program has {where}; let the grid and the index map reach it", (), ""
             )
         self.machine.fail(
             memory.name, f"no program writes {where}; write all of the block, or alias an operand", program, ""

@@ -13,7 +13,6 @@ import numpy as np
 from xlamini.core import Equation, Jaxpr, Values, once
 from xlamini.core.dtypes import issubdtype
 from xlamini.core.program.jaxpr import subjaxprs
-from xlamini.core.program.ref_types import RefPrimitive
 from xlamini.interpreters.bindings import bound, read
 from xlamini.transforms.callbacks.callback import Callback
 from xlamini.transforms.pallas.check.accesses import load, store
