@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import PartitionSpec, ShapedArray, aval_of, canonicalize_dtype, check_user_dtype, has_shape_and_dtype
+from xlamini.core import (
+    Holder,
+    PartitionSpec,
+    ShapedArray,
+    aval_of,
+    canonicalize_dtype,
+    check_user_dtype,
+    has_shape_and_dtype,
+)
 from xlamini.core.dtypes import check_fits, float0
 from xlamini.core.tracing.state import state
 from xlamini.numpy.arguments import as_operand, as_shape
@@ -173,7 +181,7 @@ def _filled_like(name: str, a: Any, value: int, dtype: Any, shape: Any, place: A
 
 def _place_like(a: Any, shape: Any, place: Any) -> Any:
     """The placement of an array like `a`: the requested one, or that of `a` if the shapes are equal."""
-    return sharding_like(a) if place is None and shape is None else place
+    return sharding_like(a) if place is None and shape is None and not isinstance(a, Holder) else place
 
 
 def _like(name: str, a: Any, dtype: Any, shape: Any) -> ShapedArray:
@@ -181,8 +189,9 @@ def _like(name: str, a: Any, dtype: Any, shape: Any) -> ShapedArray:
     if not has_shape_and_dtype(a):
         check_operands(name, (a,))
     weak = dtype is None and bool(getattr(a, "weak_type", type(a) in (int, float, complex)))
-    sizes = aval_of(a).shape if shape is None else as_shape(name, shape)
-    return ShapedArray(sizes, aval_of(a).dtype if dtype is None else check_user_dtype(dtype, name), weak)
+    aval = ShapedArray(a.shape, a.dtype) if isinstance(a, Holder) else aval_of(a)
+    sizes = aval.shape if shape is None else as_shape(name, shape)
+    return ShapedArray(sizes, aval.dtype if dtype is None else check_user_dtype(dtype, name), weak)
 
 
 def _constant(value: Any, aval: ShapedArray, place: Any) -> Any:

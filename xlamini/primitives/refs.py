@@ -96,7 +96,8 @@ class OnView(RefPrimitive):
 def _program(primitive: OnView, avals: tuple[ShapedArray, ...], view: Any) -> Jaxpr:
     def results(x: Any, *operands: Any) -> list[Any]:
         outs, new = primitive.by_values(x, operands, view)
-        return [*outs, convert(new, x.dtype, x.weak_type)]
+        typed = convert(new, x.dtype, x.weak_type)
+        return [*outs, hooks.cast_varying(typed, x.aval.vma) if x.aval.vma else typed]
 
     program, captured = build(results, avals, primitive.name)
     assert not captured

@@ -109,7 +109,6 @@ class Kernel:
     blocks: tuple[Block, ...]
     num_outputs: int
     num_prefetch: int = 0
-    num_scratch: int = 0
     aliases: tuple[tuple[int, int], ...] = ()
     interpret: Any = False
     compiler_params: Any = None
@@ -121,6 +120,11 @@ class Kernel:
     def num_inputs(self) -> int:
         """The number of operands that are not prefetched scalars."""
         return len(self.blocks) - self.num_outputs
+
+    @property
+    def num_scratch(self) -> int:
+        """The number of buffers of its own."""
+        return len(self.jaxpr.invars) - len(self.grid) - self.num_prefetch - len(self.blocks)
 
     @property
     def programs(self) -> int:
@@ -143,8 +147,9 @@ class Kernel:
         return self.jaxpr.invars[len(self.grid) :]
 
     def name_of(self, ref: int) -> str:
-        """The name of a ref, by its position among them."""
-        return self.ref_names[ref] if ref < len(self.ref_names) else f"ref {ref}"
+        """The name of a ref, by its position among them; buffers of `run_scoped` come after those with names."""
+        names = self.ref_names
+        return names[ref] if ref < len(names) else f"buffer {ref - len(names)} of run_scoped"
 
     def _key(self) -> Any:
         rest = [getattr(self, f.name) for f in fields(self) if f.name != "jaxpr"]

@@ -74,3 +74,6 @@ def _static(name: str, value: Any) -> int:
         raise TypeError(
             f"ds: {name} must be a Python int, because shapes are static, got {value!r}; make it a static argument"
         ) from None
+
+
+dslice = ds

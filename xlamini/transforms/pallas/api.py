@@ -5,7 +5,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from xlamini.core import ShapedArray, flatten, flatten_from_user
+from xlamini.core import ShapedArray, flatten, flatten_from_user, hooks
 from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.core.program.kernels import CostEstimate, Kernel
 from xlamini.core.program.ref_types import AbstractRef
@@ -80,8 +80,11 @@ def pallas_call(
     def call(*args: Any) -> Any:
         leaves, in_tree = flatten_from_user((args, {}))
         avals = avals_of(leaves, ArgNames(kernel, in_tree), options["name"])
-        made, out_tree = _kernel(kernel, args, avals, out_shape, spec, options)
-        return rebuilt(out_tree, pallas_call_p.bind(*leaves, kernel=made))
+        axes = frozenset[Any]().union(*(a.vma for a in avals))
+        operands = [hooks.cast_varying(x, axes) for x in leaves] if axes else leaves
+        typed = [a.varying(axes) for a in avals]
+        made, out_tree = _kernel(kernel, args, typed, out_shape, spec, options)
+        return rebuilt(out_tree, pallas_call_p.bind(*operands, kernel=made))
 
     return call
 
@@ -106,7 +109,9 @@ def _kernel(
 ) -> tuple[Kernel, Any]:
     """The kernel for operands of these types, and the tree of its results."""
     outs, out_tree = flatten(out_shape)
-    types, grid, count = [ShapedArray(o.shape, o.dtype) for o in outs], options["grid"], spec.num_scalar_prefetch
+    axes = frozenset[Any]().union(*(a.vma for a in avals))
+    types = [ShapedArray(o.shape, o.dtype, vma=axes) for o in outs]
+    grid, count = options["grid"], spec.num_scalar_prefetch
     trees = list(map(structure, args))
     first = sum(tree.num_leaves for tree in trees[:count])
     prefetch = [AbstractRef(a, None, "smem") for a in avals[:first]]
@@ -115,7 +120,7 @@ def _kernel(
     every = zip([*ins, *_specs("out_specs", spec.out_specs, out_shape)], [*avals[first:], *types], names, strict=True)
     blocks = tuple(block_of(each, aval, grid, prefetch, what) for each, aval, what in every)
     scratch = flatten(spec.scratch_shapes)[0]
-    refs = [*prefetch, *map(block_ref, blocks), *(s.ref_type() for s in scratch)]
+    refs = [*prefetch, *map(block_ref, blocks), *(s.ref_type(axes) for s in scratch)]
     out_trees = [structure(o) for o in out_shape] if isinstance(out_shape, tuple | list) else [out_tree]
     scratches = spec.scratch_shapes if isinstance(spec.scratch_shapes, tuple | list) else (spec.scratch_shapes,)
     operands = Operands([*trees, *out_trees, *map(structure, scratches)], refs)
@@ -124,7 +129,6 @@ def _kernel(
         blocks=blocks,
         num_outputs=len(types),
         num_prefetch=first,
-        num_scratch=len(scratch),
         ref_names=names_of_refs(fun, operands.trees),
         **options,
     )

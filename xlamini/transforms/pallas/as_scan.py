@@ -23,6 +23,7 @@ from xlamini.primitives.shape.iota import broadcasted_iota
 from xlamini.primitives.shape.pad import pad
 from xlamini.primitives.shape.shape import reshape
 from xlamini.primitives.shape.slice import slice as _slice
+from xlamini.staging.trace.tracing import visible
 from xlamini.transforms.scan.api import scan
 
 _INT32 = np.dtype(np.int32)
@@ -72,7 +73,7 @@ def _in_order(kernel: Kernel, start: Run) -> Sequence[Any]:
         outputs, scratch = state
         return _program(kernel, _place(kernel.grid, number), start._replace(outputs=outputs, scratch=scratch)), None
 
-    state = list(start.outputs), list(start.scratch)
+    state = visible(start.outputs), visible(start.scratch)
     if kernel.programs == 1:
         return step(state, 0)[0][0]
     numbers = broadcasted_iota(_INT32, (kernel.programs,), 0)
@@ -90,7 +91,7 @@ def _place(grid: tuple[int, ...], number: Any) -> list[Any]:
 
 def _program(kernel: Kernel, ids: Sequence[Any], run: Run) -> tuple[list[Any], list[Any]]:
     """The outputs and the scratch memory after one program."""
-    starts = [_starts(block, evaluate(block.index_map, [*ids, *run.prefetch])) for block in kernel.blocks]
+    starts = [_starts(block, evaluate(discharge(block.index_map), [*ids, *run.prefetch])) for block in kernel.blocks]
     arrays = [*run.inputs, *run.outputs]
     parts = [_part(x, block, at) for x, block, at in zip(arrays, kernel.blocks, starts, strict=True)]
     after = dict(zip(kernel.refs(), [*run.prefetch, *parts, *run.scratch], strict=True))

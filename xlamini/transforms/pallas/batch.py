@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Axis, Dims, Jaxpr, ShapedArray, Values, aval_of
+from xlamini.core import Axis, Dims, Jaxpr, ShapedArray, Values
 from xlamini.core.program.jaxpr import Var
 from xlamini.core.program.kernels import Block, Kernel, Squeezed
 from xlamini.interpreters.batch import batch
@@ -27,16 +27,16 @@ def batched_call(bind: Callable[..., Any], axis: Axis, operands: Values, dims: D
         batched, out_dims = batch(as_scan(kernel), axis, tuple(dims))
         return evaluate(batched, operands), out_dims
     aliased = {operand for operand, _ in kernel.aliases}
-    dims = [0 if i in aliased else d for i, d in enumerate(dims)]
     moved = [
         move_batch_dim(x, axis.size, d, 0) if i in aliased else x
         for i, (x, d) in enumerate(zip(operands, dims, strict=True))
     ]
-    outs = bind(*moved, kernel=_batched(kernel, axis.size, dims[kernel.num_prefetch :], list(map(aval_of, moved))))
+    places = [0 if i in aliased else d for i, d in enumerate(dims)]
+    outs = bind(*moved, kernel=_batched(kernel, axis.size, places[kernel.num_prefetch :]))
     return outs, [0] * len(outs)
 
 
-def _batched(kernel: Kernel, size: int, dims: Sequence[int | None], avals: Sequence[ShapedArray]) -> Kernel:
+def _batched(kernel: Kernel, size: int, dims: Sequence[int | None]) -> Kernel:
     every = [*dims, *[0] * kernel.num_outputs]
     return dataclasses.replace(
         kernel,

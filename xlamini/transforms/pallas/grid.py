@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core.tracing.state import state
+from xlamini.core.tracing.tracer import Builder
 from xlamini.runtime import Array
 
 _PLACE: Any = object()
@@ -29,7 +30,7 @@ def program_id(axis: int) -> Array:
 
     Raises RuntimeError outside of kernels, ValueError for an axis that the grid does not have.
 
-    >>> pallas_call(lambda o: o.set(program_id(0), 0), ShapeDtypeStruct((), "int32"), grid=(3,))()
+    >>> pallas_call(lambda o: o.set(program_id(0)), ShapeDtypeStruct((), "int32"), grid=(3,))()
     Array(2, dtype=int32)
     """
     place = _place("program_id")
@@ -53,9 +54,14 @@ def _axis(what: str, axis: int, place: Place) -> int:
 
 
 def _place(what: str) -> Place:
+    return kernel_builder(what).memo[_PLACE]
+
+
+def kernel_builder(what: str) -> Builder:
+    """The builder of the kernel that is being traced; RuntimeError outside of kernels."""
     builder = state.builder
     while builder is not None:
         if _PLACE in builder.memo:
-            return builder.memo[_PLACE]
+            return builder
         builder = builder.parent
     raise RuntimeError(f"{what} is only known inside of a kernel; call it in the function that pallas_call runs")

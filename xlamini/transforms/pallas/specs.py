@@ -1,6 +1,7 @@
 """What a user says of a kernel's grid and blocks: `BlockSpec`, `GridSpec`, and the memories of a TPU."""
 from __future__ import annotations
 
+import enum
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,24 +13,22 @@ from xlamini.core import ShapedArray
 from xlamini.core.program.kernels import BlockDim, Blocked, BoundedSlice, Element, Squeezed
 from xlamini.core.program.ref_types import AbstractRef
 
-MEMORY_SPACES = ("any", "hbm", "vmem", "smem", "semaphore")
 
-
-@dataclass(frozen=True)
-class MemorySpace:
+class MemorySpace(enum.Enum):
     """A memory of a TPU; called with a shape and a dtype, it is a buffer there, for `scratch_shapes`.
 
-    >>> VMEM((8, 128), "float32")
+    >>> MemorySpace.VMEM((8, 128), "float32")
     MemoryRef(shape=(8, 128), dtype=dtype('float32'), memory_space='vmem')
     """
 
-    name: str
+    ANY = "any"
+    HBM = "hbm"
+    VMEM = "vmem"
+    SMEM = "smem"
+    SEMAPHORE = "semaphore"
 
     def __call__(self, shape: Sequence[int], dtype: Any) -> MemoryRef:
-        return MemoryRef(tuple(map(operator.index, shape)), np.dtype(dtype), self.name)
-
-    def __repr__(self) -> str:
-        return self.name
+        return MemoryRef(tuple(map(operator.index, shape)), np.dtype(dtype), self.value)
 
 
 @dataclass(frozen=True)
@@ -40,12 +39,12 @@ class MemoryRef:
     dtype: Any
     memory_space: str | None = None
 
-    def ref_type(self) -> AbstractRef:
-        """The type of its ref."""
-        return AbstractRef(ShapedArray(self.shape, self.dtype), None, self.memory_space)
+    def ref_type(self, vma: frozenset[Any] = frozenset()) -> AbstractRef:
+        """The type of its ref, whose value varies along these manual axes."""
+        return AbstractRef(ShapedArray(self.shape, self.dtype, vma=vma), None, self.memory_space)
 
 
-ANY, HBM, VMEM, SMEM = map(MemorySpace, ("any", "hbm", "vmem", "smem"))
+ANY, HBM, VMEM, SMEM = MemorySpace.ANY, MemorySpace.HBM, MemorySpace.VMEM, MemorySpace.SMEM
 
 
 @dataclass(frozen=True)
@@ -145,4 +144,4 @@ def memory_name(space: Any) -> str | None:
     """The name of a memory space that a user gave."""
     if space is None or isinstance(space, str):
         return space
-    return getattr(space, "name", str(space)).lower()
+    return space.value if isinstance(space, MemorySpace) else str(space).lower()

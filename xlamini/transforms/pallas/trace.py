@@ -29,8 +29,10 @@ class Operands(NamedTuple):
 
 
 def ref_of_tracer(tracer: Tracer) -> Any:
-    """The user's ref of a variable of type `Ref{…}` of the program being traced."""
-    return hooks.ref_of(Cell(RefVariable(tracer), tracer.aval.inner_aval))
+    """The user's ref of a variable of type `Ref{…}` of a program that is being traced."""
+    cell = Cell(RefVariable(tracer), tracer.aval.inner_aval)
+    cell.owner = tracer.builder
+    return hooks.ref_of(cell)
 
 
 def trace_kernel(fun: Callable[..., Any], name: str, grid: tuple[int, ...], operands: Operands) -> Jaxpr:
@@ -134,4 +136,5 @@ def _index(x: Any, dim: BlockDim, what: str) -> Any:
 
 def block_ref(block: Block) -> AbstractRef:
     """The type of the ref of a block."""
-    return AbstractRef(ShapedArray(block.shape, block.array.dtype), None, block.memory_space)
+    value = ShapedArray(block.shape, block.array.dtype, vma=block.array.vma)
+    return AbstractRef(value, None, block.memory_space)

@@ -44,6 +44,8 @@ class CheckedRun:
             _plain(name, "scratch", np.zeros(v.aval.shape, v.aval.dtype), known)
             for name, v in zip(names[len(names) - len(scratch) :], scratch, strict=True)
         ]
+        self.kept_scratch = len(kernel.ref_names) - kernel.num_prefetch - len(kernel.blocks)
+        """The number of buffers that keep their values from program to program; those of `run_scoped` do not."""
         self.steps: list[tuple[int, ...]] = []
         self.visits: list[dict[tuple[int, ...], int]] = [{} for _ in kernel.blocks]
 
@@ -77,9 +79,8 @@ class CheckedRun:
         self.machine.start(ids)
         if self.params.grid_point_recorder is not None:
             self.params.grid_point_recorder(tuple(map(np.int32, ids)), np.int32(0))
-        if self.params.target == "gpu":
-            for memory in self.scratch:
-                memory.forget()
+        for memory in self.scratch[0 if self.params.target == "gpu" else self.kept_scratch :]:
+            memory.forget()
         numbers = list(map(np.int32, ids))
         buffers = [self._block(i, numbers) for i in range(len(self.arrays))]
         walk(self.machine, self.kernel.jaxpr, [*numbers, *self._prefetched(), *buffers, *map(whole, self.scratch)])
