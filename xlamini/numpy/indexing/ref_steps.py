@@ -146,22 +146,25 @@ class RefView(NamedTuple):
 
     def read(self, x: Any, *operands: Any) -> Any:
         """The part of the value."""
-        return values_at(self.filled(operands), x)[-1]
+        return values_at(self._filled(operands), x)[-1]
 
     def write(self, x: Any, new: Any, *operands: Any) -> Any:
         """The value with another part."""
-        return written_at(self.filled(operands), x, lambda x, step: step.write(x, new))
+        return written_at(self._filled(operands), x, lambda x, step: step.write(x, new))
 
     def notation(self, *names: str) -> str:
         """The part as a program shows it, with the names of the operands."""
-        return "".join(map(shown, self.filled(names))).removeprefix(".at")
+        return "".join(map(shown, self._filled(names))).removeprefix(".at")
 
     def part(self, shape: Sequence[int], avals: Avals) -> Part | None:
         """The part of a ref of this shape, for operands of these types; None if it is no rectangle."""
         return part_of(self.steps, shape, avals, _HOLE)
 
-    def filled(self, operands: Sequence[Any]) -> list[Step]:
+    def steps_at(self, operands: Sequence[Any]) -> list[Step]:
         """The steps, with the operands in the holes."""
+        return self._filled(operands)
+
+    def _filled(self, operands: Sequence[Any]) -> list[Step]:
         found = iter(operands)
         return [Indexer(_put_in(s.index, found)) if type(s) is Indexer else s for s in self.steps]
 

@@ -43,7 +43,7 @@ def _elements(machine: Machine, ref: Buffer, view: Any, operands: Sequence[Any],
             machine.fail(ref.name, f"an index of {ref.name} depends on {_text(x)}; write that memory first")
     where = elements(view, ref.shape, operands)
     is_lenient = verb == "reads" and machine.params.out_of_bounds_reads == "uninitialized"
-    if where.outside is not None and not is_lenient:
+    if where.outside is not None and (not is_lenient or where.missing is None):
         negative = where.outside.index < 0
         machine.fail(
             ref.name,

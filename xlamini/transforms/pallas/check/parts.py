@@ -31,7 +31,7 @@ class Elements(NamedTuple):
     shape: tuple[int, ...]
     outside: Outside | None = None
     missing: Any = None
-    """The mask of the elements that are not there, or None."""
+    """The mask of the elements that are not there, known for rectangles."""
 
 
 def elements(view: Any, shape: tuple[int, ...], operands: Sequence[Any]) -> Elements:
@@ -48,11 +48,9 @@ def _rectangle(part: Sequence[PartDim], shape: tuple[int, ...], values: Sequence
     if outside is None:
         slices = [r[0] if d.squeezed else _slice(r, d) for r, d in zip(rows, part, strict=True)]
         return Elements((..., *map(_whole_number, slices)), kept)
-    inside = [np.clip(r, 0, n - 1) for r, n in zip(rows, shape, strict=True)]
-    missing = ~np.logical_and.reduce(np.ix_(*[(r >= 0) & (r < n) for r, n in zip(rows, shape, strict=True)]))
-    squeezed = tuple(i for i, d in enumerate(part) if d.squeezed)
-    grid = [np.squeeze(np.broadcast_to(i, missing.shape), squeezed) for i in np.ix_(*inside)]
-    return Elements(tuple(grid), kept, outside, np.squeeze(missing, squeezed))
+    grid = [axis.reshape(kept) for axis in np.meshgrid(*rows, indexing="ij")]
+    missing = np.logical_or.reduce([(i < 0) | (i >= n) for i, n in zip(grid, shape, strict=True)])
+    return Elements(tuple(np.clip(i, 0, n - 1) for i, n in zip(grid, shape, strict=True)), kept, outside, missing)
 
 
 def _whole_number(x: Any) -> Any:
@@ -76,14 +74,14 @@ def _outside(axis: int, size: int, row: np.ndarray) -> Outside | None:
 
 def _gathered(view: Any, shape: tuple[int, ...], operands: Sequence[Any]) -> Elements:
     """By reading the elements' numbers through the view."""
-    numbers, outside = device_put_value(np.arange(math.prod(shape), dtype=np.int32).reshape(shape)), None
-    for step in view.filled([host(x) for x in operands]):
-        outside = outside or _step_outside(step, numbers.shape)
+    numbers = device_put_value(np.arange(math.prod(shape), dtype=np.int32).reshape(shape))
+    for step in view.steps_at([host(x) for x in operands]):
+        outside = _step_outside(step, numbers.shape)
+        if outside is not None:
+            return Elements((), (), outside)
         numbers = step.read(numbers)
     found = host(numbers)
-    missing = (found < 0) | (found >= math.prod(shape)) if outside else None
-    index = np.unravel_index(np.clip(found, 0, math.prod(shape) - 1), shape) if shape else (...,)
-    return Elements(index, found.shape, outside, missing)
+    return Elements(np.unravel_index(found, shape) if shape else (...,), found.shape)
 
 
 def _step_outside(step: Any, shape: tuple[int, ...]) -> Outside | None:
