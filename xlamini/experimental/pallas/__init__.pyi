@@ -10,6 +10,7 @@ from xlamini.numpy.refs import addupdate as addupdate, swap as swap
 from xlamini.transforms.pallas.api import pallas_call as pallas_call
 from xlamini.transforms.pallas.control_flow import loop as loop, when as when
 from xlamini.transforms.pallas.cost import estimate_cost as estimate_cost
+from xlamini.transforms.pallas.debug import debug_check as debug_check, debug_print as debug_print
 from xlamini.transforms.pallas.grid import num_programs as num_programs, program_id as program_id
 from xlamini.transforms.pallas.kernel import kernel as kernel
 from xlamini.transforms.pallas.primitive import pallas_call_p as pallas_call_p
@@ -22,7 +23,7 @@ from xlamini.transforms.pallas.specs import (
     MemorySpace as MemorySpace, no_block_spec as no_block_spec, squeezed as squeezed,
 )
 from xlamini.experimental.pallas.words import (
-    broadcast_to as broadcast_to, multiple_of as multiple_of, reciprocal as reciprocal,
+    broadcast_to as broadcast_to, reciprocal as reciprocal,
 )
 from xlamini.transforms.pallas.triton_hints import multiple_of as multiple_of
 from xlamini.transforms.pallas.tune import Trial as Trial, Tuning as Tuning, tune as tune
