@@ -19,7 +19,6 @@ from xlamini.lowering.kernels.mosaic_reductions import REDUCTIONS
 from xlamini.lowering.kernels.mosaic_rotations import ROTATIONS
 from xlamini.lowering.kernels.mosaic_shapes import SHAPES, shape_of_value
 
-
 MOSAIC: dict[str, Rule] = {
     **MOSAIC_ELEMENTWISE,
     **CONTROL_FLOW,
@@ -52,7 +51,13 @@ class MosaicContext(KernelContext):
         store(self, ref, part, indices, value)
 
     def many(
-        self, name: str, /, operands: Sequence[Value], types: Sequence[ir.Type], regions: Regions = (), **attributes: Any
+        self,
+        name: str,
+        /,
+        operands: Sequence[Value],
+        types: Sequence[ir.Type],
+        regions: Regions = (),
+        **attributes: Any,
     ) -> list[Value]:
         if self.heard is not None and name not in ("stablehlo.return", "stablehlo.convert"):
             self.heard.append((name, attributes))

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-
 from xlamini.core.errors.kernel_errors import KernelError
 from xlamini.core.program.ref_parts import Part, PartDim, Start, shape_of
 from xlamini.lowering.context import Value
@@ -108,8 +107,8 @@ def _check_space(ctx: Any, ref: MosaicRef, part: Part) -> None:
         )
     if ref.space not in ("smem", "vmem"):
         raise KernelError(
-            f"{ctx.place()}: the ref is in the memory {ref.space!r}, from which a program can only copy; copy a part of it "
-            "to a VMEM buffer with make_async_copy, or give the array a BlockSpec with a block"
+            f"{ctx.place()}: the ref is in the memory {ref.space!r}, from which a program can only copy; copy a part "
+            "of it to a VMEM buffer with make_async_copy, or give the array a BlockSpec with a block"
         )
 
 
@@ -118,7 +117,8 @@ def part_of_buffer(ctx: Any, ref: MosaicRef, part: Part, indices: Sequence[Value
     where = window(ctx, ref, part, indices)
     starts = [ctx.one("arith.index_cast", [x], ctx.int32) for x in where.starts]
     kind = ctx.mlir.memory(where.sizes, ref.dtype, ref.space)
-    buffer = ctx.emit("tpu.memref_slice", [ref.buffer, *starts], [kind], operandSegmentSizes=_int32s([1, len(starts), 0]))[0]
+    counts = _int32s([1, len(starts), 0])
+    buffer = ctx.one("tpu.memref_slice", [ref.buffer, *starts], kind, operandSegmentSizes=counts)
     if tuple(where.sizes) == shape_of(part):
         return buffer
     return ctx.one("tpu.memref_squeeze", [buffer], ctx.mlir.memory(shape_of(part), ref.dtype, ref.space))
