@@ -15,7 +15,7 @@ def kernel_call(ctx: Context, kernel: Kernel, operands: Sequence[Value]) -> list
         from xlamini.lowering.kernels.mosaic_call import mosaic_call
 
         return mosaic_call(ctx, kernel, operands)
-    from xlamini.lowering.kernels.triton import triton_call
+    from xlamini.lowering.kernels.triton_call import triton_call
 
     return triton_call(ctx, kernel, operands)
 

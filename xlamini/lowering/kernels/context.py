@@ -86,6 +86,9 @@ class KernelContext(Context):
     target: str
     """The dialect's name, for errors."""
 
+    takes_arrays = False
+    """Whether it can load and store the points that arrays of indices name."""
+
     ends: str = "scf.yield"
     """The operation that ends the region being filled."""
 
@@ -190,7 +193,12 @@ class KernelContext(Context):
 
 def constant_like(ctx: KernelContext, number: Any, x: Value) -> Value:
     """A constant of the type of a value."""
-    return ctx.one("arith.constant", [], x.type, value=splat(ctx, number, x.type))
+    return filled(ctx, number, x.type)
+
+
+def filled(ctx: KernelContext, number: Any, kind: ir.Type) -> Value:
+    """A constant of a type, filled with one number."""
+    return ctx.one("arith.constant", [], kind, value=splat(ctx, number, kind))
 
 
 def splat(ctx: KernelContext, number: Any, kind: Any) -> ir.Attribute:
