@@ -11,7 +11,14 @@ from xlamini.lowering.context import Value
 from xlamini.lowering.kernels.arith import element_of, is_float
 from xlamini.lowering.kernels.context import KernelContext, KernelModule, Regions, Rule, splat
 from xlamini.lowering.kernels.control_flow import CONTROL_FLOW
-from xlamini.lowering.kernels.mosaic_dialect import MosaicDialect
+from xlamini.lowering.kernels.mosaic_copies import (
+    read_semaphore,
+    signal_semaphore,
+    start_copy,
+    wait_copy,
+    wait_semaphore,
+)
+from xlamini.lowering.kernels.mosaic_dialect import SEMAPHORES, MosaicDialect
 from xlamini.lowering.kernels.mosaic_elementwise import MOSAIC_ELEMENTWISE
 from xlamini.lowering.kernels.mosaic_memory import load, store
 from xlamini.lowering.kernels.mosaic_products import PRODUCTS
@@ -44,7 +51,12 @@ class MosaicContext(KernelContext):
         )
         self.heard: list[tuple[str, Mapping[str, Any]]] | None = None
 
+    start_copy, wait_copy = start_copy, wait_copy
+    signal_semaphore, wait_semaphore = signal_semaphore, wait_semaphore
+
     def load(self, ref: Any, part: Part, indices: Sequence[Value]) -> Value:
+        if ref.space in SEMAPHORES:
+            return read_semaphore(self, ref, part, indices)
         return load(self, ref, part, indices)
 
     def store(self, ref: Any, part: Part, indices: Sequence[Value], value: Value) -> None:
