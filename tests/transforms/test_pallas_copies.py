@@ -10,7 +10,6 @@ import pytest
 import xlamini
 import xlamini.numpy as jnp
 from xlamini import lax
-from xlamini.errors import KernelError
 from xlamini.experimental import pallas as pl
 from xlamini.experimental.pallas import tpu as pltpu
 
@@ -85,9 +84,9 @@ KERNELS: dict[str, tuple[Any, int, Callable[[Any], Any]]] = {
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_values(name: str, rng: np.random.Generator) -> None:
+def test_values(name: str) -> None:
     call, rows, expected = KERNELS[name]
-    x = rng.standard_normal((rows, 128)).astype("float32")
+    x = np.random.default_rng(0).standard_normal((rows, 128)).astype("float32")
     np.testing.assert_allclose(xlamini.jit(call)(x), expected(x), rtol=1e-6)
 
 
@@ -100,10 +99,19 @@ def test_a_compiler_of_tpus_takes_them(name: str) -> None:
     assert "tpu_custom_call" in compiled(call, target_or_skip("tpu:v5e:2x2"), shaped(rows, 128)).as_text()
 
 
-def test_derivatives(rng: np.random.Generator) -> None:
-    x = rng.standard_normal((32, 128)).astype("float32")
+def test_derivatives() -> None:
+    x = np.random.default_rng(0).standard_normal((32, 128)).astype("float32")
     call = KERNELS["one for each program"][0]
     np.testing.assert_allclose(xlamini.grad(lambda x: (call(x) ** 2).sum())(x), 8 * x, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_forward_mode_copies_tangents(name: str) -> None:
+    call, rows, expected = KERNELS[name]
+    x, t = np.random.default_rng(0).standard_normal((2, rows, 128)).astype("float32")
+    out, tangent = xlamini.jvp(call, (x,), (t,))
+    np.testing.assert_allclose(out, expected(x), rtol=1e-6)
+    np.testing.assert_allclose(tangent, expected(t), rtol=1e-6)
 
 
 def test_a_copy_is_shown_with_its_parts() -> None:
@@ -116,10 +124,3 @@ def test_bad_input() -> None:
     with pytest.raises(TypeError, match="takes refs of the kernel"):
         pltpu.make_async_copy(jnp.ones(3), jnp.ones(3), jnp.ones(3)).start()
 
-
-def test_a_gpu_has_no_such_copies() -> None:
-    from tests.aot.conftest import target_or_skip
-
-    gpu = target_or_skip("gpu:h200")
-    with pytest.raises(KernelError, match="only a TPU's kernel"):
-        xlamini.jit(KERNELS["of the whole array"][0]).trace(shaped(16, 128)).lower(target=gpu)

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core import Avals, Cost, Params, Values
+from xlamini.core import Avals, Cost, Params, Values, is_zero
 from xlamini.core.errors.kernel_errors import KernelError
 from xlamini.core.program.ref_types import AbstractRef, RefPrimitive
 from xlamini.primitives.base.promotion import convert
-from xlamini.primitives.refs import RefAddupdate, WholeView
+from xlamini.primitives.refs import RefAddupdate, WholeView, set_p
 from xlamini.transforms.pallas.scoped import run_scoped
 from xlamini.transforms.pallas.specs import MemoryRef
 
@@ -64,6 +64,22 @@ class OnCopy(RefPrimitive):
     def cost(self, target: Any, source: Any, *rest: Any, views: Views) -> Cost:
         return Cost(0, source.nbytes + target.nbytes)
 
+    def jvp(self, primals: Values, tangents: Values, *, views: Views) -> Any:
+        """The same copy of the tangent, with the same semaphore; zeros are written where the source has none."""
+        self.bind(*primals, views=views)
+        target, source = tangents[:2]
+        if not is_zero(target):
+            self._copy_tangent(target, source, primals, views)
+        return [], []
+
+    def _copy_tangent(self, target: Any, source: Any, primals: Values, views: Views) -> None:
+        semaphore, *rest = primals[2:]
+        if not is_zero(source):
+            self.bind(target, source, semaphore, *rest, views=views)
+        elif self is start_copy_p:
+            at_target = views.operands(rest)[0]
+            set_p.bind(target, np.zeros((), target.aval.dtype), *at_target, view=views.target)
+
     def notation(self, outs: str, names: list[str], params: Params) -> str:
         views = params["views"]
         parts = zip((views.target, views.source, views.semaphore), names, views.operands(names[3:]), strict=False)
@@ -102,6 +118,10 @@ class CopyWait(OnCopy):
 class SemaphoreSignal(RefAddupdate):
     name = "semaphore_signal"
     emits = "signal_semaphore"
+
+    def jvp(self, primals: Values, tangents: Values, *, view: Any) -> Any:
+        self.bind(*primals, view=view)
+        return [], []
 
     def lower(self, ctx: Any, ref: Any, amount: Any, *indices: Any, view: Any) -> list[Any]:
         emit = getattr(ctx, self.emits, None)
