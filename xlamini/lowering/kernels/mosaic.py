@@ -75,6 +75,12 @@ class MosaicContext(KernelContext):
             self.heard.append((name, attributes))
         return super().many(name, operands, types, regions, **attributes)
 
+    def add_hint(self, x: Value, hint: str, values: Sequence[int]) -> Value:
+        """The value, of which Mosaic knows that it is a multiple of a number; other hints say nothing to it."""
+        if hint != "divisibility" or shape_of_value(x):
+            return x
+        return self.one("tpu.assume_multiple", [self.as_index(x)], multiple=f"{values[0]} : i32")
+
     def listen(self, fill: Callable[[ir.Region], None]) -> list[tuple[str, Mapping[str, Any]]]:
         """The StableHLO operations of a region, which is not kept: what a reduction combines by."""
         heard: list[tuple[str, Mapping[str, Any]]] = []
