@@ -5,6 +5,7 @@ from xlamini.transforms.pallas.copies import (
     semaphore_read as semaphore_read, semaphore_signal as semaphore_signal, semaphore_wait as semaphore_wait,
     sync_copy as sync_copy,
 )
+from xlamini.transforms.pallas.generator import prng_random_bits as prng_random_bits, prng_seed as prng_seed
 from xlamini.transforms.pallas.specs import (
     ANY as ANY, HBM as HBM, MemorySpace as MemorySpace, PrefetchScalarGridSpec as PrefetchScalarGridSpec, SMEM as SMEM,
     VMEM as VMEM,

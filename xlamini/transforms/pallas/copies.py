@@ -17,7 +17,7 @@ from xlamini.core.errors.kernel_errors import KernelError
 from xlamini.core.program.ref_types import AbstractRef, RefPrimitive
 from xlamini.primitives.base.promotion import convert
 from xlamini.primitives.refs import RefAddupdate, WholeView, set_p
-from xlamini.transforms.pallas.scoped import run_scoped
+from xlamini.transforms.pallas.scratch import run_scoped
 from xlamini.transforms.pallas.specs import MemoryRef
 
 
