@@ -46,7 +46,7 @@ class PallasCall(Primitive):
         kernel = params["kernel"]
         if platform.name in _WITH_KERNELS and not kernel.interpret:
             return None
-        return Form(lambda *operands: evaluate(as_scan(kernel), operands))
+        return Form(lambda *operands: evaluate(expand(as_scan(kernel)), operands))
 
     def lower(self, ctx: Any, *operands: Any, kernel: Kernel) -> Sequence[Any]:
         # Imported here because MLIR's bindings cost 0.1 s.
