@@ -21,6 +21,5 @@ from xlamini.transforms.pallas.specs import (
     ANY as ANY, BlockSpec as BlockSpec, Buffered as Buffered, GridSpec as GridSpec, MemoryRef as MemoryRef,
     MemorySpace as MemorySpace, no_block_spec as no_block_spec, squeezed as squeezed,
 )
-from xlamini.experimental.pallas.words import (
-    broadcast_to as broadcast_to, multiple_of as multiple_of, reciprocal as reciprocal,
-)
+from xlamini.experimental.pallas.words import broadcast_to as broadcast_to, reciprocal as reciprocal
+from xlamini.transforms.pallas.triton_hints import multiple_of as multiple_of

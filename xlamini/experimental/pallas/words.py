@@ -1,7 +1,6 @@
-"""Functions that kernels use in the place of those of `numpy`, or to tell a compiler what it cannot see."""
+"""Functions that kernels use in the place of those of `numpy`."""
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,20 +15,6 @@ def broadcast_to(a: Any, shape: Sequence[int]) -> Array:
     Array([1., 1.], dtype=float32, weak_type=True)
     """
     return _broadcast_to(a, shape)
-
-
-def multiple_of(x: Any, values: int | Sequence[int]) -> Any:
-    """`x`, of which the reader knows that it is a multiple of `values`: an index in a kernel.
-
-    Nothing checks it. Raises ValueError for a value below 1.
-
-    >>> multiple_of(16, 8)
-    16
-    """
-    for value in values if isinstance(values, Sequence) else (values,):
-        if operator.index(value) < 1:
-            raise ValueError(f"multiple_of: values must be 1 or more, got {values!r}")
-    return x
 
 
 def reciprocal(x: Any, *, approx: bool = False, full_range: bool = True) -> Array:
