@@ -48,8 +48,16 @@ class KernelDialect(Interned):
 
     def bools_like(self, kind: ir.Type) -> ir.Type:
         """The type of a comparison of values of this type."""
+        return self.like(kind, np.dtype(bool))
+
+    def floats_like(self, kind: ir.Type) -> ir.Type:
+        """The type of float32s in the shape of this type."""
+        return self.like(kind, np.dtype(np.float32))
+
+    def like(self, kind: ir.Type, dtype: np.dtype) -> ir.Type:
+        """The type of elements of `dtype` in the shape of this type."""
         shape = tuple(kind.shape) if hasattr(kind, "shape") else ()
-        return self.type(ShapedArray(shape, np.dtype(bool)))
+        return self.type(ShapedArray(shape, dtype))
 
     def element_type(self, dtype: Any) -> ir.Type:
         found = super().element_type(dtype)

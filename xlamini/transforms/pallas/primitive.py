@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import Avals, Axis, Dims, Params, Primitive, ShapedArray, Values
+from xlamini.core import Avals, Axis, Dims, Params, Primitive, ShapedArray, Values, is_zero
 from xlamini.core.program.form import Form, Platform
 from xlamini.core.program.kernels import Kernel
 from xlamini.core.program.primitive import Cost
@@ -20,6 +20,7 @@ from xlamini.staging.call.call_rules import Run, call_jvp, call_linearize, call_
 from xlamini.staging.call.higher_order import cost_of
 from xlamini.transforms.pallas.as_scan import as_scan
 from xlamini.transforms.pallas.batch import batched_call
+from xlamini.transforms.pallas.forward import pushed_forward
 
 _WITH_KERNELS = ("cuda", "gpu", "tpu")
 
@@ -34,10 +35,12 @@ class PallasCall(Primitive):
         return kernel.out_avals
 
     def jvp(self, primals: Values, tangents: Values, *, kernel: Kernel) -> Any:
-        return call_jvp(_scan_of(kernel), as_scan(kernel), primals, tangents)
+        if not all(map(is_zero, tangents[: kernel.num_prefetch])):  # no block says where such a tangent is
+            return call_jvp(_run(kernel), as_scan(kernel), primals, tangents)
+        return pushed_forward(self.bind, kernel, primals, tangents)
 
     def transpose(self, cts: Values, *operands: Any, kernel: Kernel) -> list[Any]:
-        return call_transpose(_scan_of(kernel), as_scan(kernel), cts, operands)
+        return call_transpose(_run(kernel), as_scan(kernel), cts, operands)
 
     def batch(self, axis: Axis, operands: Values, dims: Dims, *, kernel: Kernel) -> Any:
         return batched_call(self.bind, axis, operands, dims, kernel)
@@ -59,10 +62,10 @@ class PallasCall(Primitive):
         return cost_of(as_scan(kernel)) if said is None else Cost(said.flops, said.bytes_accessed)
 
     def linearize(self, primals: Values, tangents: Values, *, kernel: Kernel) -> Any:
-        return call_linearize(_scan_of(kernel), as_scan(kernel), primals, tangents)
+        return call_linearize(_run(kernel), as_scan(kernel), primals, tangents)
 
     def partial_eval(self, unknown: Sequence[bool], operands: Values, *, kernel: Kernel) -> Any:
-        return call_partial_eval(_scan_of(kernel), as_scan(kernel), unknown, operands)
+        return call_partial_eval(_run(kernel), as_scan(kernel), unknown, operands)
 
     def shown_params(self, params: Params) -> Params:
         kernel = params["kernel"]
@@ -75,7 +78,7 @@ def _expanded(kernel: Kernel) -> Kernel:
     return dataclasses.replace(kernel, jaxpr=expand(kernel.jaxpr), blocks=tuple(blocks))
 
 
-def _scan_of(kernel: Kernel) -> Run:
+def _run(kernel: Kernel) -> Run:
     return lambda jaxpr, operands: jit_p.bind(*operands, jaxpr=jaxpr, name=kernel.name)
 
 
