@@ -147,6 +147,8 @@ class Kernel:
     interpret: Any = False
     compiler_params: Any = None
     cost_estimate: CostEstimate | None = None
+    ref_names: tuple[str, ...] = ()
+    """The kernel function's names of the refs, for messages."""
 
     @property
     def num_inputs(self) -> int:
@@ -177,6 +179,11 @@ class Kernel:
     def refs(self) -> list[Any]:
         """The variables of the refs."""
         return self.jaxpr.invars[len(self.grid) :]
+
+    def name_of(self, ref: int) -> str:
+        """The name of a ref, by its position among them; buffers of `run_scoped` come after those with names."""
+        names = self.ref_names
+        return names[ref] if ref < len(names) else f"buffer {ref - len(names)} of run_scoped"
 
     def _key(self) -> Any:
         rest = [getattr(self, f.name) for f in fields(self) if f.name != "jaxpr"]

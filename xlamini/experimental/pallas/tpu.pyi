@@ -1,4 +1,5 @@
 # The public names, for type checkers and for Python, which reads this file at import (core/stubs.py).
+from xlamini.transforms.pallas.check.params import InterpretParams as InterpretParams
 from xlamini.transforms.pallas.specs import (
     ANY as ANY, HBM as HBM, MemorySpace as MemorySpace, PrefetchScalarGridSpec as PrefetchScalarGridSpec, SMEM as SMEM,
     VMEM as VMEM,

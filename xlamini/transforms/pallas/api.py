@@ -22,7 +22,7 @@ from xlamini.transforms.pallas.arguments import (
 )
 from xlamini.transforms.pallas.primitive import pallas_call_p
 from xlamini.transforms.pallas.specs import GridSpec, no_block_spec
-from xlamini.transforms.pallas.trace import Operands, block_of, block_ref, trace_kernel
+from xlamini.transforms.pallas.trace import Operands, block_of, block_ref, names_of_refs, trace_kernel
 
 
 def pallas_call(
@@ -53,7 +53,8 @@ def pallas_call(
       in_specs, out_specs: a `BlockSpec` for each operand and result; by default each program sees the whole array.
       scratch_shapes: buffers of a kernel's own, such as `pallas.tpu.VMEM((8, 128), "float32")`.
       input_output_aliases: `{operand: result}`: the result starts with the operand's value, and takes its memory.
-      interpret: True runs the scan over the grid on every platform.
+      interpret: True runs the scan over the grid on every platform; `InterpretParams()` runs the programs one by one on
+        the CPU, and finds mistakes that a target would hide: KernelCheckError.
       name: the kernel's name, by default that of the function.
       compiler_params: of the target, `pallas.tpu.CompilerParams` or `pallas.triton.CompilerParams`.
       cost_estimate: what a call costs, for the compiler.
@@ -123,8 +124,14 @@ def _kernel(
     out_trees = [structure(o) for o in out_shape] if isinstance(out_shape, tuple | list) else [out_tree]
     scratches = spec.scratch_shapes if isinstance(spec.scratch_shapes, tuple | list) else (spec.scratch_shapes,)
     operands = Operands([*trees, *out_trees, *map(structure, scratches)], refs)
-    jaxpr = trace_kernel(fun, options["name"], grid, operands)
-    made = Kernel(jaxpr=jaxpr, blocks=blocks, num_outputs=len(types), num_prefetch=first, **options)
+    made = Kernel(
+        jaxpr=trace_kernel(fun, options["name"], grid, operands),
+        blocks=blocks,
+        num_outputs=len(types),
+        num_prefetch=first,
+        ref_names=names_of_refs(fun, operands.trees),
+        **options,
+    )
     _check_reads(made)
     return made, out_tree
 

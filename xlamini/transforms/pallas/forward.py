@@ -48,6 +48,7 @@ def _forward(kernel: Kernel, nonzero: Mask) -> Kernel:
         blocks=(*ins, *chosen(ins, of_ins), *outs, *chosen(outs, of_outs)),
         num_outputs=kernel.num_outputs + sum(of_outs),
         aliases=_aliases(kernel, nonzero, of_outs),
+        ref_names=(),
     )
 
 

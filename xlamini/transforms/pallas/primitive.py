@@ -1,7 +1,7 @@
 """The primitive `pallas_call`: a kernel on its operands.
 
 It means a scan over the grid (as_scan.py), which gives its derivatives, and is how platforms without kernels compute
-it. A GPU and a TPU run the kernel itself.
+it. A GPU and a TPU run the kernel itself; under checks it runs in Python (check/).
 """
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from xlamini.core import Avals, Axis, Dims, Params, Primitive, ShapedArray, Valu
 from xlamini.core.program.form import Form, Platform
 from xlamini.core.program.kernels import Kernel
 from xlamini.core.program.primitive import Cost
+from xlamini.core.tracing.state import state
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.expand import expand
 from xlamini.staging.call.call import jit_p
@@ -20,6 +21,7 @@ from xlamini.staging.call.call_rules import Run, call_jvp, call_linearize, call_
 from xlamini.staging.call.higher_order import cost_of
 from xlamini.transforms.pallas.as_scan import as_scan
 from xlamini.transforms.pallas.batch import batched_call
+from xlamini.transforms.pallas.check.call import checked_later, checked_now, is_checked
 from xlamini.transforms.pallas.forward import pushed_forward
 
 _WITH_KERNELS = ("cuda", "gpu", "tpu")
@@ -31,13 +33,21 @@ class PallasCall(Primitive):
     name = "pallas_call"
     multiple_results = True
 
+    def bind(self, *operands: Any, kernel: Kernel) -> Any:
+        """A kernel under checks runs at once, in Python, where its operands are known."""
+        if state.builder is None and is_checked(kernel):
+            return checked_now(kernel, operands)
+        return super().bind(*operands, kernel=kernel)
+
     def shape_rule(self, *avals: ShapedArray, kernel: Kernel) -> Avals:
         return kernel.out_avals
 
     def jvp(self, primals: Values, tangents: Values, *, kernel: Kernel) -> Any:
-        if not all(map(is_zero, tangents[: kernel.num_prefetch])):  # no block says where such a tangent is
-            return call_jvp(_run(kernel), as_scan(kernel), primals, tangents)
-        return pushed_forward(self.bind, kernel, primals, tangents)
+        is_scan = is_checked(kernel) or not all(map(is_zero, tangents[: kernel.num_prefetch]))
+        if not is_scan:
+            return pushed_forward(self.bind, kernel, primals, tangents)
+        outs, out_tangents = call_jvp(_run(kernel), as_scan(kernel), primals, tangents)
+        return self._checked(outs, primals, kernel), out_tangents
 
     def transpose(self, cts: Values, *operands: Any, kernel: Kernel) -> list[Any]:
         return call_transpose(_run(kernel), as_scan(kernel), cts, operands)
@@ -49,6 +59,8 @@ class PallasCall(Primitive):
         kernel = params["kernel"]
         if platform.name in _WITH_KERNELS and not kernel.interpret:
             return None
+        if is_checked(kernel):
+            return Form(lambda *operands: checked_later(kernel, operands))
         return Form(lambda *operands: evaluate(expand(as_scan(kernel)), operands))
 
     def lower(self, ctx: Any, *operands: Any, kernel: Kernel) -> Sequence[Any]:
@@ -62,7 +74,12 @@ class PallasCall(Primitive):
         return cost_of(as_scan(kernel)) if said is None else Cost(said.flops, said.bytes_accessed)
 
     def linearize(self, primals: Values, tangents: Values, *, kernel: Kernel) -> Any:
-        return call_linearize(_run(kernel), as_scan(kernel), primals, tangents)
+        outs, out_tangents = call_linearize(_run(kernel), as_scan(kernel), primals, tangents)
+        return self._checked(outs, primals, kernel), out_tangents
+
+    def _checked(self, outs: list[Any], operands: Values, kernel: Kernel) -> list[Any]:
+        """The results of a differentiated kernel, from a run under checks if there is to be one."""
+        return self.bind(*operands, kernel=kernel) if is_checked(kernel) else outs
 
     def partial_eval(self, unknown: Sequence[bool], operands: Values, *, kernel: Kernel) -> Any:
         return call_partial_eval(_run(kernel), as_scan(kernel), unknown, operands)
