@@ -54,18 +54,18 @@ def attention(q_ref: Any, k_ref: Any, v_ref: Any, o_ref: Any) -> None:
     q = q_ref[...]
 
     def step(i: Any, carry: Any) -> Any:
-        m, l, acc = carry
+        m, total, acc = carry
         k, v = k_ref[pl.ds(i * TILE, TILE), :], v_ref[pl.ds(i * TILE, TILE), :]
         s = lax.dot_general(q, k, (((1,), (1,)), ((), ())), preferred_element_type=jnp.float32) * WIDTH**-0.5
         top = jnp.maximum(m, s.max(1, keepdims=True))
         p, a = jnp.exp(s - top), jnp.exp(m - top)
         update = jnp.dot(p.astype(v.dtype), v, preferred_element_type=jnp.float32)
-        return top, l * a + p.sum(1, keepdims=True), acc * a + update
+        return top, total * a + p.sum(1, keepdims=True), acc * a + update
 
     column = (TILE, 1)
     first = jnp.full(column, -1e30, jnp.float32), jnp.zeros(column, jnp.float32), jnp.zeros((TILE, WIDTH), jnp.float32)
-    _, l, acc = lax.fori_loop(0, LENGTH // TILE, step, first)
-    o_ref[...] = (acc / l).astype(o_ref.dtype)
+    _, total, acc = lax.fori_loop(0, LENGTH // TILE, step, first)
+    o_ref[...] = (acc / total).astype(o_ref.dtype)
 
 
 def flash() -> Call:
@@ -130,7 +130,6 @@ def test_a_row_says_where_a_kernel_is_from() -> None:
     assert (row.name, row.grid, row.target, row.dialect) == ("attention", (HEADS, LENGTH // TILE), TPU, "Mosaic")
     assert "counts.py:" in row.line  # where jit traces the function that pallas_call returned
     assert "test_kernel_quality.py:" in row.lines[0]
-    print(row.line,row.lines)
     assert "tpu.matmul" in row.module
     assert row.time is not None
     assert row.time.limit == "bundles"
@@ -186,5 +185,5 @@ def test_a_loaded_program_has_no_modules() -> None:
 
 
 def test_a_machine_without_a_device_needs_a_target() -> None:
-    with pytest.raises(ValueError, match="tune: neither a TPU nor a GPU is here; name a target"):
+    with pytest.raises(ValueError, match="tune: neither a TPU nor a GPU is here; name one"):
         pl.tune(lambda rows: softmax(rows)[0], [8], shaped(4096, 1024))

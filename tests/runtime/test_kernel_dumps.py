@@ -17,7 +17,7 @@ LB: loop body
    0x3   : > { %p32_p0 = scmp.ge.s32.totalorder %s31_s25, 16 }
    0x4   :  {}
    0x5 LB: >> { %4319 = vst [vmem:[#allocation38_spill] sm:$0xff] %v27 }
-   0x6   : >> { %s368_s8 = sadd.s32 1, %s2762_s8  ;;  %p320_p9 = scmp.ge.s32.totalorder %s368_s8, 16 /* loop exit test */ }
+   0x6   : >> { %s368_s8 = sadd.s32 1, %s2762_s8  ;;  %p9 = scmp.ge.s32.totalorder %s368_s8, 16 /* loop exit test */ }
    0x7   : > { %v953_vm1 = vweird.f32 (%p320_p9), %v4460_v1 }
    0x8   : >> { %v1002_v22 = vand.u32 2147483648, %v1 }
    0x9 PF: > { %s4487_s9 = sld [smem:[#allocation13_spill]] }
@@ -57,7 +57,7 @@ PTX = """.version 9.0
 	ret;
 }
 """
-LAUNCHES = "001: kCustomKernel [source | sink] flash grid: [8, 16, 1] threads: [128, 1, 1]  shared_memory: 229376 bytes\n"
+LAUNCHES = "001: kCustomKernel [sink] flash grid: [8, 16, 1] threads: [128, 1, 1]  shared_memory: 229376 bytes\n"
 ASSEMBLED = """ptxas info    : Compiling entry function 'flash' for 'sm_90a'
 ptxas info    : Function properties for flash
     56 bytes stack frame, 56 bytes spill stores, 48 bytes spill loads

@@ -98,7 +98,7 @@ def tune(
 
 def _check_device() -> None:
     if local_devices()[0].platform == "cpu":
-        raise ValueError("tune: neither a TPU nor a GPU is here; name a target, as in target=xlamini.target('gpu:h200')")
+        raise ValueError("tune: neither a TPU nor a GPU is here; name one: target=xlamini.target('gpu:h200')")
 
 
 def _ranked(trials: Sequence[Trial]) -> Tuning:
