@@ -142,7 +142,7 @@ def test_starting_imports_no_loops_and_no_compiler() -> None:
 
 @pytest.mark.full
 def test_tracing_a_gradient_imports_no_compiler() -> None:
-    """Only lowering needs MLIR: a program that is traced to be looked at starts sooner without it."""
+    """Only lowering needs MLIR: a program that is traced to be inspected starts sooner without it."""
     code = (
         "import sys, xlamini, xlamini.numpy as jnp; "
         "loss = lambda x: jnp.mean(xlamini.nn.gelu(xlamini.nn.standardize(x))) + jnp.std(x); "

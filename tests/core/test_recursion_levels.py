@@ -121,7 +121,7 @@ class Fields:
 
 
 class Pair(collections.namedtuple("Pair", "a b")):
-    """A named tuple that does not let itself be looked at."""
+    """A named tuple that does not let itself be inspected."""
 
     def __iter__(self) -> Any:
         raise Odd

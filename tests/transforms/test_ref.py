@@ -9,10 +9,8 @@ import pytest
 import xlamini
 from tests.support.checks import assert_close
 from xlamini import lax, numpy as jnp
-from xlamini.core import close_over
 from xlamini.core.flags.jax_flags import check_static_indices
 from xlamini.errors import ShapeError, UnexpectedTracerError
-from xlamini.interpreters.evaluate import evaluate
 from xlamini.ref import Ref, addupdate, freeze, get, new_ref, set as set_ref, swap
 
 RAMP = np.arange(3, dtype=np.float32)
@@ -335,8 +333,12 @@ def test_make_jaxpr_captures_a_ref_that_is_closed_over() -> None:
     assert xlamini.eval_shape(f, 2.0).shape == xlamini.eval_shape(f, 2.0, new_ref(1.0)).shape == ()
     assert len(xlamini.make_jaxpr(f)(2.0, new_ref(1.0)).out_avals) == 1
     assert r[...].tolist() == [0.0, 0.0] and other[...] == 1.0
-    for run in (evaluate, lambda *given: xlamini.jit(lambda: evaluate(*given))()):
-        assert run(close_over(program.jaxpr), [*program.consts, 2.0]) == [2.0]
+    on_values = xlamini.make_jaxpr(f, platform="cpu")(2.0)
+    types = [v.aval for v in on_values.jaxpr.constvars]
+    assert types == [x.aval for x in on_values.consts] == [r[...].aval, other[...].aval]
+    run = xlamini.extend.jaxpr_as_fun(program)
+    for again in (run, xlamini.jit(run)):
+        assert again(2.0) == [2.0]
     assert r[...].tolist() == [4.0, 4.0] and other[...] == 1.0
 
 

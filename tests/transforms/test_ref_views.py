@@ -165,7 +165,7 @@ def test_a_view_in_the_backward_pass() -> None:
 
 
 def test_views_as_arguments() -> None:
-    """They stand for their ref; the numbers and arrays in their indices are arguments too, so programs are reused."""
+    """They replace their ref; the numbers and arrays in their indices are arguments too, so programs are reused."""
     r, traces = new_ref(A), []
 
     @jit

@@ -25,6 +25,9 @@ evaluate: Callable[[Any, Sequence[Any], dict[str, Any]], Any] = _not_installed("
 evaluate_jaxpr: Callable[[Any, Sequence[Any]], list[Any]] = _not_installed("evaluate_jaxpr")
 """`evaluate_jaxpr(jaxpr, operands)`: the outputs of a jaxpr without constvars, for the user."""
 
+evaluate_on_refs: Callable[[Any, Sequence[Any]], list[Any]] = _not_installed("evaluate_on_refs")
+"""`evaluate_on_refs(jaxpr, operands)`: the outputs of a jaxpr of refs, some of which are among the operands."""
+
 cast_varying: Callable[[Any, frozenset[Any]], Any] = _not_installed("cast_varying")
 """`cast_varying(x, axes)`: the value typed as varying along these manual axes too."""
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.core import Holder, Jaxpr, Values
+from xlamini.core import Jaxpr, Values
 from xlamini.core.tracing.state import state
 from xlamini.core.tracing.tracer import TangentBuilder
 from xlamini.interpreters.bindings import bound, read, write
@@ -12,15 +12,12 @@ from xlamini.interpreters.bindings import bound, read, write
 def evaluate(jaxpr: Jaxpr, operands: Values) -> list[Any]:
     """The outputs of `jaxpr` (without constvars) for these operands."""
     builder = state.builder
-    takes_refs = any(isinstance(x, Holder) for x in operands) if jaxpr.effects else False
-    if builder is not None and type(builder) is not TangentBuilder and not takes_refs:
+    if builder is not None and type(builder) is not TangentBuilder:
         return builder.inline(jaxpr, operands)
     env = bound(jaxpr, operands)
     for eqn in jaxpr.eqns:
         inputs = read(env, eqn.invars)
-        if takes_refs and isinstance(inputs[0] if inputs else None, Holder):
-            write(env, eqn, eqn.primitive.bind(*inputs, **eqn.params))
-        elif builder is not None:
+        if builder is not None:
             env.update(zip(eqn.outvars, builder.replay(eqn, inputs), strict=True))
         else:
             write(env, eqn, eqn.primitive.bind(*inputs, **eqn.params))

@@ -15,6 +15,7 @@ from xlamini import lax, numpy as jnp
 from xlamini.core import ShapeError
 from xlamini.nn.cudnn_attention import cudnn_attention
 from xlamini.nn.softmax import logsumexp, softmax
+from xlamini.nn.tiled_attention import tiled_attention
 from xlamini.numpy.arguments import as_index, as_operand
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike
@@ -37,7 +38,7 @@ def dot_product_attention(
     key_value_seq_lengths: ArrayLike | None = None,
     local_window_size: int | tuple[int, int] | None = None,
     return_residual: bool = False,
-    implementation: Literal["xla", "cudnn"] | None = None,
+    implementation: Literal["xla", "cudnn", "flash"] | None = None,
 ) -> Any:
     """`softmax(scale * query @ key + bias) @ value` for each head (Vaswani et al., 2017).
 
@@ -52,9 +53,11 @@ def dot_product_attention(
         for later queries is zero, and later keys are not seen.
       local_window_size: how many keys a query sees before and after its own place: a pair, or one number for both.
       return_residual: whether to return the logarithm of each softmax's denominator too, shape (batch, queries, heads).
-      implementation: "cudnn" for fused kernels of an NVIDIA GPU, which write no products to memory; they take bfloat16
-        and float16, a `scale` that is a Python number, and have first derivatives only, of the array alone. "xla" or
-        None for operations that XLA compiles, on every platform.
+      implementation: "xla" or None for operations that XLA compiles, on every platform. "flash" for kernels that write
+        no products to memory, in forward and backward passes, on a TPU, on a GPU, and as a loop on a CPU; they take a
+        `scale` that is a Python number, have first derivatives in reverse mode on a device, and give 0 for a query
+        that sees no key. "cudnn" for fused kernels of an NVIDIA GPU, which write no products to memory; they take
+        bfloat16 and float16, a `scale` that is a Python number, and have first derivatives only, of the array alone.
 
     Returns an array of the shape and dtype of `query`; products are summed and the softmax is taken in float32 or
     wider. ShapeError and TypeError for arrays that do not fit, ValueError for an unknown `implementation`,
@@ -64,9 +67,9 @@ def dot_product_attention(
     >>> dot_product_attention(x, x, x, is_causal=True).shape
     (4, 2, 8)
     """
-    if implementation not in (None, "xla", "cudnn"):
-        raise ValueError(f"{_NAME}: implementation must be 'xla', 'cudnn' or None, got {implementation!r}")
-    attend = _by_cudnn if implementation == "cudnn" else _by_xla
+    attend = {None: _by_xla, "xla": _by_xla, "cudnn": _by_cudnn, "flash": _by_tiles}.get(implementation)
+    if attend is None:
+        raise ValueError(f"{_NAME}: implementation must be 'xla', 'cudnn', 'flash' or None, got {implementation!r}")
     return attend(
         query,
         key,
@@ -103,10 +106,7 @@ def _by_xla(
     if seen is not None:
         fit = jnp.where(_by_group(seen, q, k), fit, _NEVER)
     mean = _weighted(softmax(fit, axis=-1).astype(k.dtype), v)
-    if query_seq_lengths is not None:
-        there = jnp.arange(q.shape[1]) < _lengths("query_seq_lengths", query_seq_lengths, q.shape[0])[:, None]
-        mean = mean * there[:, :, None, None].astype(mean.dtype)
-    mean = mean.reshape(*outer, q.shape[-1])
+    mean = _of_lengths(mean, query_seq_lengths).reshape(*outer, q.shape[-1])
     if not return_residual:
         return mean
     return mean, logsumexp(fit, axis=-1).swapaxes(1, 2).reshape(outer).astype(k.dtype)
@@ -136,7 +136,7 @@ def _by_cudnn(
         v,
         None if bias is None else _broadcasting("bias", bias, sizes),
         None if mask is None else _checked_mask(mask, sizes),
-        tuple(None if x is None else _lengths(what, x, q.shape[0]) for what, x in given),
+        tuple(_given_lengths(what, x, q.shape[0]) for what, x in given),
         1 / math.sqrt(q.shape[3]) if scale is None else scale,
         is_causal,
         None if local_window_size is None else _window(local_window_size),
@@ -144,6 +144,38 @@ def _by_cudnn(
     )
     mean = mean.reshape(*outer, q.shape[-1])
     return (mean, logs[0].transpose(0, 2, 1).reshape(outer).astype(k.dtype)) if return_residual else mean
+
+
+@composite(static=("scale", "is_causal", "local_window_size", "return_residual"))
+def _by_tiles(
+    query: Any,
+    key: Any,
+    value: Any,
+    bias: Any,
+    mask: Any,
+    query_seq_lengths: Any,
+    key_value_seq_lengths: Any,
+    *,
+    scale: float | None,
+    is_causal: bool,
+    local_window_size: Any,
+    return_residual: bool,
+) -> Any:
+    q, k, v, outer = _operands(query, key, value)
+    sizes = _sizes(q, k)
+    mean, logs = tiled_attention(
+        q,
+        k,
+        v,
+        None if bias is None else _broadcasting("bias", bias, sizes),
+        None if mask is None else _checked_mask(mask, sizes),
+        _given_lengths("key_value_seq_lengths", key_value_seq_lengths, q.shape[0]),
+        1 / math.sqrt(q.shape[3]) if scale is None else scale,
+        is_causal,
+        None if local_window_size is None else _window(local_window_size),
+    )
+    mean = _of_lengths(mean, query_seq_lengths).reshape(*outer, q.shape[-1])
+    return (mean, logs.swapaxes(1, 2).reshape(outer).astype(k.dtype)) if return_residual else mean
 
 
 # --- helpers
@@ -157,6 +189,14 @@ def _operands(query: Any, key: Any, value: Any) -> tuple[Any, Any, Any, tuple[in
         q, k, v = (x[None] for x in (q, k, v))
     _check(q, k, v)
     return q, k, v, outer
+
+
+def _of_lengths(mean: Any, lengths: Any) -> Any:
+    """The means of the first queries of each example, and zeros."""
+    if lengths is None:
+        return mean
+    there = jnp.arange(mean.shape[1]) < _lengths("query_seq_lengths", lengths, mean.shape[0])[:, None]
+    return mean * there[:, :, None, None].astype(mean.dtype)
 
 
 def _sizes(q: Any, k: Any) -> tuple[int, ...]:
@@ -257,6 +297,10 @@ def _seen(mask: Any, is_causal: bool, window: Any, lengths: Any, sizes: tuple[in
 def _window(window: Any) -> tuple[int, int]:
     before, after = window if isinstance(window, tuple) else (window, window)
     return as_index(_NAME, "local_window_size", before), as_index(_NAME, "local_window_size", after)
+
+
+def _given_lengths(what: str, lengths: Any, batch: int) -> Any:
+    return None if lengths is None else _lengths(what, lengths, batch)
 
 
 def _lengths(what: str, lengths: Any, batch: int) -> Any:

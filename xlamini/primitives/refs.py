@@ -9,10 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core import Avals, Cost, Jaxpr, Params, ShapedArray, Values, aval_of, hooks, memoised
-from xlamini.core.program.effects import Effect
-from xlamini.core.program.ref_cells import Holder
-from xlamini.core.program.ref_parts import Part, shape_of, whole
+from xlamini.core import (
+    Avals,
+    Cost,
+    Jaxpr,
+    Params,
+    ShapedArray,
+    Values,
+    Zero,
+    aval_of,
+    hooks,
+    is_zero,
+    memoised,
+    tangent_aval,
+)
+from xlamini.core.program.ref_parts import Part, has_arrays, shape_of, whole
 from xlamini.core.program.ref_types import AbstractRef, RefPrimitive
 from xlamini.core.sharding.facet import Sharding
 from xlamini.core.sharding.partial_sums import sums_of
@@ -20,9 +31,8 @@ from xlamini.core.sharding.propagation import Splits
 from xlamini.core.tracing.state import state
 from xlamini.core.tracing.tracer import build
 from xlamini.primitives.base.promotion import broadcast_to, convert
+from xlamini.primitives.base.tangent_ops import instantiated
 from xlamini.primitives.elementwise.arithmetic import add
-
-read_effect, write_effect = Effect("read"), Effect("write")
 
 
 class WholeView(NamedTuple):
@@ -37,7 +47,7 @@ class WholeView(NamedTuple):
         return new
 
     def part(self, shape: Sequence[int], avals: Avals) -> Part | None:
-        """The part of a ref of this shape, as a rectangle."""
+        """The part of a ref of this shape."""
         return whole(shape)
 
     def notation(self, *names: str) -> str:
@@ -55,36 +65,31 @@ class OnView(RefPrimitive):
     )  # fmt: skip
 
     def bind(self, ref: Any, *operands: Any, view: Any) -> Any:
-        """Add the equation; for a ref itself, where a program is evaluated, read or write that."""
-        if not isinstance(ref, Holder):
-            if type(aval_of(ref)) is not AbstractRef:
-                raise TypeError(f"{self.name} takes a ref, got {aval_of(ref).str_long()}; pass xlamini.new_ref(x)")
-            return super().bind(ref, *operands, view=view)
-        before = ref.cell.read()
-        outs, after = self.discharge(before, operands, view=view)
-        if write_effect in self.effects((), {}):
-            ref.cell.write(after)
-        return outs
+        if type(aval_of(ref)) is not AbstractRef:
+            raise TypeError(f"{self.name} takes a ref, got {aval_of(ref).str_long()}; pass xlamini.new_ref(x)")
+        return super().bind(ref, *operands, view=view)
 
     def by_values(self, x: Any, operands: Values, view: Any) -> tuple[list[Any], Any]:
         """The results for a ref with the value `x`, and its next value."""
-        raise NotImplementedError
+        self._missing("by_values", "(self, x, operands, view) -> (outs, new)")
 
-    def effects(self, avals: Avals, params: Params) -> frozenset[Effect]:
-        raise NotImplementedError
-
-    def discharge(self, x: Any, operands: Values, *, view: Any) -> tuple[list[Any], Any]:
-        inputs, builder = [x, *operands], state.builder
-        program = _program(self, tuple(map(aval_of, inputs)), view)
-        if builder is None:
-            *outs, new = hooks.evaluate_jaxpr(program, inputs)
-        else:
-            *outs, new = builder.copied(program, inputs, builder.provenance)
-        return outs, new
+    def discharge(self, refs: Sequence[Any], operands: Values, *, view: Any) -> tuple[list[Any], dict[Any, Any]]:
+        program, target = _program(self, tuple(map(aval_of, operands)), view), state.builder
+        assert target is not None
+        *outs, new = target.copied(program, operands, target.provenance)
+        return outs, {refs[0]: new} if self.writes else {}
 
     def shape_rule(self, ref: AbstractRef, *avals: ShapedArray, view: Any) -> Avals:
         *outs, _ = _program(self, (ref.inner_aval, *avals), view).out_avals
         return outs
+
+    def jvp(self, primals: Values, tangents: Values, *, view: Any) -> Any:
+        """The same equation on the ref of the tangent, which a ref that takes tangents has."""
+        outs, count = self.bind(*primals, view=view), 1 + self.writes
+        along, *written = tangents[:count]
+        if is_zero(along):
+            return outs, [Zero(tangent_aval(aval_of(out))) for out in outs]
+        return outs, self.bind(along, *map(instantiated, written), *primals[count:], view=view)
 
     def cost(self, ref: AbstractRef, *avals: ShapedArray, view: Any) -> Cost:
         """The part is read or written, and the rest of the ref stays where it is."""
@@ -105,9 +110,11 @@ def _program(primitive: OnView, avals: tuple[ShapedArray, ...], view: Any) -> Ja
 
 
 def _part(ctx: Any, view: Any, first: int) -> tuple[Part | None, Part]:
-    """In a kernel, the part that an equation is on, None if it is no rectangle, and the whole of the ref."""
+    """In a kernel, the part that an equation is on, None if the kernel has no such parts, and the whole of the ref."""
     ref, *avals = ctx.avals_in
-    return view.part(ref.shape, avals[first:]), whole(ref.shape)
+    part = view.part(ref.shape, avals[first:])
+    is_known = part is not None and (ctx.takes_arrays or not has_arrays(part))
+    return part if is_known else None, whole(ref.shape)
 
 
 class RefGet(OnView):
@@ -120,9 +127,6 @@ class RefGet(OnView):
         avals = [ctx.avals_in[0].inner_aval, *ctx.avals_in[1:]]
         return [ctx.inline(view.read, ctx.load(ref, every, ()), *indices, avals=avals)]
 
-    def effects(self, avals: Avals, params: Params) -> frozenset[Effect]:
-        return frozenset({read_effect})
-
     def by_values(self, x: Any, operands: Values, view: Any) -> tuple[list[Any], Any]:
         return [view.read(x, *operands)], x
 
@@ -133,6 +137,7 @@ class RefGet(OnView):
 
 class RefSet(OnView):
     name = "set"
+    writes = True
 
     def lower(self, ctx: Any, ref: Any, new: Any, *indices: Any, view: Any) -> list[Any]:
         part, every = _part(ctx, view, 1)
@@ -143,8 +148,6 @@ class RefSet(OnView):
         ctx.store(ref, every, (), ctx.inline(view.write, ctx.load(ref, every, ()), new, *indices, avals=avals))
         return []
 
-    def effects(self, avals: Avals, params: Params) -> frozenset[Effect]:
-        return frozenset({write_effect})
 
     def by_values(self, x: Any, operands: Values, view: Any) -> tuple[list[Any], Any]:
         new, *indices = operands
@@ -166,6 +169,7 @@ def _spread(ctx: Any, new: Any, part: Part) -> Any:
 
 class RefAddupdate(OnView):
     name = "addupdate"
+    writes = True
 
     def lower(self, ctx: Any, ref: Any, term: Any, *indices: Any, view: Any) -> list[Any]:
         part, every = _part(ctx, view, 1)
@@ -183,9 +187,6 @@ class RefAddupdate(OnView):
 
     def cost(self, ref: AbstractRef, *avals: ShapedArray, view: Any) -> Cost:
         return Cost(avals[0].size, 3 * avals[0].nbytes)
-
-    def effects(self, avals: Avals, params: Params) -> frozenset[Effect]:
-        return frozenset({write_effect})
 
     def by_values(self, x: Any, operands: Values, view: Any) -> tuple[list[Any], Any]:
         term, *indices = operands

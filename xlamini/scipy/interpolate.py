@@ -108,7 +108,7 @@ def _checked(method: str) -> str:
 
 
 def _check_order(points: ArrayLike) -> None:
-    """ValueError for known points that neither ascend nor descend, or are equal; traced ones cannot be looked at."""
+    """ValueError for known points that neither ascend nor descend, or are equal; traced ones cannot be inspected."""
     if isinstance(points, Tracer):
         return
     steps = np.diff(np.asarray(points).astype(np.float64))

@@ -24,6 +24,7 @@ from xlamini.runtime.meshes.named_sharding import split_in_type
 from xlamini.staging.compile.listeners import listen
 from xlamini.staging.run.diagnostics.eviction import evict_programs
 from xlamini.staging.run.eager.run_equation import evaluate_primitive
+from xlamini.staging.run.jit.evaluate_on_refs import evaluate_on_refs
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.transforms.sharding.device_put import in_order
 
@@ -97,6 +98,7 @@ def _format_equation(eqn: Any) -> str:
 hooks.install(
     evaluate=evaluate_primitive,
     evaluate_jaxpr=_evaluate_jaxpr,
+    evaluate_on_refs=evaluate_on_refs,
     cast_varying=_cast_varying,
     cast_sums=_cast_sums,
     reshard_as=reshard_as,

@@ -8,10 +8,8 @@ from xlamini.analysis.lints.finding import Finding, Findings
 from xlamini.analysis.lints.program import LintedProgram, bodies_of
 from xlamini.analysis.lints.registry import Rule, rules as registered
 from xlamini.core.errors.api_boundary import api_boundary
-from xlamini.core.program.ref_cells import is_holder
-from xlamini.core.program.ref_types import AbstractRef
-from xlamini.interpreters.discharge import discharge
 from xlamini.staging.aot.stages import Traced, closed
+from xlamini.staging.compile.pipeline import discharged
 from xlamini.staging.run.jit.jit_api import jit
 from xlamini.staging.trace.arguments import check_callable
 
@@ -65,10 +63,8 @@ def _program(f: Any, args: Any, kwargs: dict[str, Any], targets: Sequence[str]) 
 
 def program_of(f: Callable[..., Any], traced: Traced, targets: Sequence[str] = ()) -> LintedProgram:
     """A traced function as rules see it."""
-    call, program = traced._call, traced._call.trace
-    if any(type(aval) is AbstractRef for aval in program.jaxpr.in_avals):
-        captured = [x.cell.read() if is_holder(x) else x for x in program.captured]
-        program = program._replace(jaxpr=discharge(program.jaxpr), captured=captured)
+    call = traced._call
+    program = discharged(call.trace)
     jaxpr = closed(program).jaxpr
     return LintedProgram(f, jaxpr, program.captured, bodies_of(jaxpr), program.names, call.donated, targets)
 

@@ -34,7 +34,7 @@ class DeviceNotHereError(PlatformError):
     here, so it cannot be called; write serialize() to a file and xlamini.load it on a machine that has the device, or
     compile() without a target to run it here
 
-    It can be looked at; to run it, take it to a machine that has the device:
+    It can be inspected; to run it, take it to a machine that has the device:
 
         open("step.bin", "wb").write(step.serialize())
         step = xlamini.load("step.bin")  # there

@@ -29,7 +29,9 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Values, *args: Any) -> list[Any]:
         )
     taking = jaxpr.taking_consts()
     operands, program = [*taking.consts, *consts, *args], close_over(taking)
-    if all(isinstance(x, Holder) or aval_of(x) == v.aval for x, v in zip(operands, program.invars, strict=True)):
+    if any(isinstance(x, Holder) for x in operands):
+        return hooks.evaluate_on_refs(program, operands)
+    if all(aval_of(x) == v.aval for x, v in zip(operands, program.invars, strict=True)):
         return hooks.evaluate_jaxpr(program, operands)
     return _bound_again(program, operands)
 

@@ -1,4 +1,7 @@
-"""The part of a ref that an equation is on, as a rectangle: a start, a size and a stride in each dimension."""
+"""The part of a ref that an equation is on, as a rectangle: a start, a size and a stride in each dimension.
+
+Where arrays index a dimension, the part is the points that they name.
+"""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -27,7 +30,17 @@ class PartDim(NamedTuple):
     squeezed: bool = False
 
 
-Part = tuple[PartDim, ...]
+class ArrayDim(NamedTuple):
+    """A dimension that an array of integers indexes: the operand of this number, among those of the view.
+
+    Arrays in one index are broadcast to `shape`, whose dimensions the value has where the first of them stands.
+    """
+
+    operand: int
+    shape: tuple[int, ...]
+
+
+Part = tuple[PartDim | ArrayDim, ...]
 
 
 def whole(shape: Sequence[int]) -> Part:
@@ -37,7 +50,20 @@ def whole(shape: Sequence[int]) -> Part:
 
 def shape_of(part: Part) -> tuple[int, ...]:
     """The shape of the value of a part."""
-    return tuple(dim.size for dim in part if not dim.squeezed)
+    shape: list[int] = []
+    arrays = False
+    for dim in part:
+        if isinstance(dim, ArrayDim):
+            shape += () if arrays else dim.shape
+            arrays = True
+        elif not dim.squeezed:
+            shape.append(dim.size)
+    return tuple(shape)
+
+
+def has_arrays(part: Part) -> bool:
+    """Whether arrays index the ref, so that the part is no rectangle."""
+    return any(isinstance(dim, ArrayDim) for dim in part)
 
 
 def is_whole(part: Part, shape: Sequence[int]) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from xlamini.core import hooks
-from xlamini.core.program.avals import Params, ShapedArray, Values
+from xlamini.core.program.avals import Avals, Params, ShapedArray
+from xlamini.core.program.effects import Effect, Effects
 from xlamini.core.program.primitive import Primitive
 
 
@@ -72,17 +73,21 @@ class RefVariable:
         hooks.write_ref(self.tracer, value)
 
 
-class RefPrimitive(Primitive):
-    """An equation on the ref that is its first operand."""
+READ, WRITE = Effect("read"), Effect("write")
 
+
+class RefPrimitive(Primitive):
+    """An equation on the ref that is its first operand; its rule `discharge` says what it does to the value."""
+
+    writes = False
+    """Whether it writes the ref; if not, it reads it."""
     multiple_results = True
     traits = 0
-    lacks = dict.fromkeys(("jvp", "transpose", "batch", "lower"), "a program with refs is discharged first")
+    lacks = dict.fromkeys(("transpose", "batch"), "a program with refs is discharged first")
 
-    def discharge(self, x: Any, operands: Values, **params: Any) -> tuple[list[Any], Any]:
-        """The results for a ref with the value `x` and the other operands, and the next value of the ref."""
-        raise NotImplementedError
+    def effects(self, avals: Avals, params: Params) -> Effects:
+        return frozenset({WRITE if self.writes else READ})
 
     def notation(self, outs: str, names: list[str], params: Params) -> str:
         """The equation as a program shows it, of its typed results and the names of its operands."""
-        raise NotImplementedError
+        self._missing("notation", "(self, outs, names, params) -> str")

@@ -81,7 +81,7 @@ LEAF = object()
 
 
 def example_of(treedef: PyTreeDef) -> Any:
-    """A tree of this structure, to be looked at; each leaf is `LEAF`."""
+    """A tree of this structure, to be inspected; each leaf is `LEAF`."""
     return treedef.unflatten([LEAF] * treedef.num_leaves)
 
 

@@ -22,3 +22,4 @@ from xlamini.transforms.pallas.specs import (
     ANY as ANY, BlockSpec as BlockSpec, Buffered as Buffered, GridSpec as GridSpec, MemoryRef as MemoryRef,
     MemorySpace as MemorySpace, no_block_spec as no_block_spec,
 )
+from xlamini.transforms.pallas.triton_hints import multiple_of as multiple_of

@@ -132,7 +132,13 @@ def compare(ctx: KernelContext, direction: str, x: Value, y: Value) -> Value:
 
 def _convert(ctx: KernelContext, operands: Sequence[Value], types: Sequence[ir.Type], *_: Any) -> Value:
     (x,), (kind,) = operands, types
-    return x if x.type == kind else ctx.one(_conversion(ctx, element_of(x.type), element_of(kind)), [x], kind)
+    if x.type == kind:
+        return x
+    source, target = element_of(x.type), element_of(kind)
+    if is_float(source) and is_float(target) and ir.FloatType(source).width == ir.FloatType(target).width:
+        x = ctx.one("arith.extf", [x], ctx.mlir.floats_like(kind))  # of one width: by float32
+        source = element_of(x.type)
+    return ctx.one(_conversion(ctx, source, target), [x], kind)
 
 
 def _conversion(ctx: KernelContext, source: ir.Type, target: ir.Type) -> str:

@@ -12,10 +12,10 @@ def kernel_call(ctx: Context, kernel: Kernel, operands: Sequence[Value]) -> list
     """The results of a kernel, whose program has been expanded."""
     _check_placed(ctx, kernel)
     if ctx.platform == "tpu":
-        from xlamini.lowering.kernels.mosaic import mosaic_call
+        from xlamini.lowering.kernels.mosaic_call import mosaic_call
 
         return mosaic_call(ctx, kernel, operands)
-    from xlamini.lowering.kernels.triton import triton_call
+    from xlamini.lowering.kernels.triton_call import triton_call
 
     return triton_call(ctx, kernel, operands)
 

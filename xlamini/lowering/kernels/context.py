@@ -48,8 +48,16 @@ class KernelDialect(Interned):
 
     def bools_like(self, kind: ir.Type) -> ir.Type:
         """The type of a comparison of values of this type."""
+        return self.like(kind, np.dtype(bool))
+
+    def floats_like(self, kind: ir.Type) -> ir.Type:
+        """The type of float32s in the shape of this type."""
+        return self.like(kind, np.dtype(np.float32))
+
+    def like(self, kind: ir.Type, dtype: np.dtype) -> ir.Type:
+        """The type of elements of `dtype` in the shape of this type."""
         shape = tuple(kind.shape) if hasattr(kind, "shape") else ()
-        return self.type(ShapedArray(shape, np.dtype(bool)))
+        return self.type(ShapedArray(shape, dtype))
 
     def element_type(self, dtype: Any) -> ir.Type:
         found = super().element_type(dtype)
@@ -76,6 +84,9 @@ class KernelContext(Context):
     """The rules by the names of StableHLO operations."""
     target: str
     """The dialect's name, for errors."""
+
+    takes_arrays = False
+    """Whether it can load and store the points that arrays of indices name."""
 
     ends: str = "scf.yield"
     """The operation that ends the region being filled."""
@@ -181,7 +192,12 @@ class KernelContext(Context):
 
 def constant_like(ctx: KernelContext, number: Any, x: Value) -> Value:
     """A constant of the type of a value."""
-    return ctx.one("arith.constant", [], x.type, value=splat(ctx, number, x.type))
+    return filled(ctx, number, x.type)
+
+
+def filled(ctx: KernelContext, number: Any, kind: ir.Type) -> Value:
+    """A constant of a type, filled with one number."""
+    return ctx.one("arith.constant", [], kind, value=splat(ctx, number, kind))
 
 
 def splat(ctx: KernelContext, number: Any, kind: ir.Type) -> ir.Attribute:
@@ -193,7 +209,7 @@ def splat(ctx: KernelContext, number: Any, kind: ir.Type) -> ir.Attribute:
             scalar: ir.Attribute = ir.IntegerAttr.get(element, _signed(int(number), element.width))
         else:
             scalar = ir.FloatAttr.get(element, float(number))
-        return ir.DenseElementsAttr.getsplat(kind, scalar) if shaped else scalar
+        return ir.DenseElementsAttr.get_splat(kind, scalar) if shaped else scalar
 
 
 def _signed(number: int, width: int) -> int:

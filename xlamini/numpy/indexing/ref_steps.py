@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -146,27 +147,23 @@ class RefView(NamedTuple):
 
     def read(self, x: Any, *operands: Any) -> Any:
         """The part of the value."""
-        return values_at(self._filled(operands), x)[-1]
+        return values_at(filled(self.steps, operands), x)[-1]
 
     def write(self, x: Any, new: Any, *operands: Any) -> Any:
         """The value with another part."""
-        return written_at(self._filled(operands), x, lambda x, step: step.write(x, new))
+        return written_at(filled(self.steps, operands), x, lambda x, step: step.write(x, new))
 
     def notation(self, *names: str) -> str:
         """The part as a program shows it, with the names of the operands."""
-        return "".join(map(shown, self._filled(names))).removeprefix(".at")
+        return "".join(map(shown, filled(self.steps, names))).removeprefix(".at")
 
     def part(self, shape: Sequence[int], avals: Avals) -> Part | None:
-        """The part of a ref of this shape, for operands of these types; None if it is no rectangle."""
+        """The part of a ref of this shape, for operands of these types; None if it is none of those known."""
         return part_of(self.steps, shape, avals, _HOLE)
 
     def steps_at(self, operands: Sequence[Any]) -> list[Step]:
         """The steps, with the operands in the holes."""
-        return self._filled(operands)
-
-    def _filled(self, operands: Sequence[Any]) -> list[Step]:
-        found = iter(operands)
-        return [Indexer(_put_in(s.index, found)) if type(s) is Indexer else s for s in self.steps]
+        return filled(self.steps, operands)
 
 
 class IndexSlice(NamedTuple):
@@ -188,30 +185,47 @@ _STATIC = frozenset({int, type(None), type(...)})
 _BOUNDS = frozenset({int, type(None)})
 
 
-def taken(index: Index, operands: list[Any]) -> Index | None:
-    """An index with holes for its traced integers and arrays of these, which are added to the list.
-
-    NotImplementedError for an index with anything else in it but numbers, slices, None and '...'.
-    """
-    if type(index) is tuple:
-        return tuple(_item_taken(item, operands) for item in index)
-    return _item_taken(index, operands)
+def fits_equation(index: Index) -> bool:
+    """Whether an equation can hold it: integers and arrays of these, static slices, None and '...', not a mask."""
+    return all(map(_item_fits, index)) if type(index) is tuple else _item_fits(index)
 
 
-def _item_taken(item: Any, operands: list[Any]) -> Any:
+def _item_fits(item: Any) -> bool:
     kind = type(item)
-    if kind in _STATIC:
-        return item
-    if isinstance(item, np.integer):
-        return int(item)
-    if kind is slice and type(item.start) in _BOUNDS and type(item.stop) in _BOUNDS and type(item.step) in _BOUNDS:
-        return IndexSlice(item.start, item.stop, item.step)
+    if kind is slice:
+        return {type(item.start), type(item.stop), type(item.step)} <= _BOUNDS
     if kind is Slice:
-        return Slice(_item_taken(item.start, operands), item.size, item.stride)
-    if kind is Tracer and getattr(item.dtype, "kind", "") in ("i", "u"):
-        operands.append(item)
+        return _item_fits(item.start)
+    return kind in _STATIC or isinstance(item, np.integer) or is_traced_integer(item)
+
+
+def is_traced_integer(item: Any) -> bool:
+    """Whether it is an operand of an equation on a part."""
+    return type(item) is Tracer and getattr(item.dtype, "kind", "") in ("i", "u")
+
+
+def emptied(steps: Sequence[Step], operands: list[Any], is_operand: Callable[[Any], bool]) -> tuple[Step, ...]:
+    """The steps with holes for those items of indices that are operands, which are added to the list."""
+    return tuple(Indexer(_emptied(s.index, operands, is_operand)) if type(s) is Indexer else s for s in steps)
+
+
+def _emptied(index: Index, operands: list[Any], is_operand: Callable[[Any], bool]) -> Index:
+    if type(index) is tuple:
+        return tuple(_emptied(item, operands, is_operand) for item in index)
+    if type(index) is slice:
+        return IndexSlice(index.start, index.stop, index.step)
+    if type(index) is Slice:
+        return replace(index, start=_emptied(index.start, operands, is_traced_integer))
+    if is_operand(index):
+        operands.append(index)
         return _HOLE
-    raise NotImplementedError
+    return int(index) if isinstance(index, np.integer) else index
+
+
+def filled(steps: Sequence[Step], operands: Sequence[Any]) -> tuple[Step, ...]:
+    """The steps with operands in their holes."""
+    found = iter(operands)
+    return tuple(Indexer(_put_in(s.index, found)) if type(s) is Indexer else s for s in steps)
 
 
 def _put_in(index: Index, operands: Iterator[Any]) -> Index:
@@ -220,7 +234,7 @@ def _put_in(index: Index, operands: Iterator[Any]) -> Index:
     if type(index) is tuple:
         return tuple(_put_in(i, operands) for i in index)
     if type(index) is Slice:
-        return Slice(_put_in(index.start, operands), index.size, index.stride)
+        return replace(index, start=_put_in(index.start, operands))
     return next(operands) if index is _HOLE else index
 
 

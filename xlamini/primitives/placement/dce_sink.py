@@ -1,4 +1,4 @@
-"""dce_sink: values that are computed although nothing uses them, to be looked at in a jaxpr or a profile."""
+"""dce_sink: values that are computed although nothing uses them, to be inspected in a jaxpr or a profile."""
 from __future__ import annotations
 
 from collections.abc import Mapping

@@ -5,7 +5,7 @@ import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from xlamini.staging.trace.tracing import Trace, TracedCall
 if TYPE_CHECKING:
     from xlamini.runtime.hlo.collectives import Collectives
     from xlamini.runtime.targets.topology import Target
+    from xlamini.staging.aot.kernels import Kernels
     from xlamini.staging.compile.prediction import Prediction
     from xlamini.staging.run.jit.ahead_of_time import AheadOfTime
 
@@ -226,7 +227,7 @@ class Lowered(Stage):
 
     def _loaded(self, program: Program, options: CompilerOptions | None) -> Compiled:
         again = self._program.again
-        return Compiled(self._call, program, self._program.committed, lambda: compile_lowered(again(), options))
+        return Compiled(self._call, program, self._program.committed, Anew(again, options))
 
     def _for_target(self, target: Target) -> Lowered:
         device = device_of("compile", target)
@@ -251,6 +252,16 @@ def _checked_dialect(what: str, dialect: str | None) -> str:
     return dialect or DIALECTS[0]
 
 
+class Anew(NamedTuple):
+    """How a compiled function is compiled once more."""
+
+    lowered: Callable[[], CompileRequest]
+    options: CompilerOptions | None
+
+    def __call__(self) -> Program:
+        return compile_lowered(self.lowered(), self.options)
+
+
 class Compiled(Stage):
     """A compiled function, for arguments of exactly the types that it was compiled for.
 
@@ -266,10 +277,11 @@ class Compiled(Stage):
     """
 
     def __init__(
-        self, call: TracedCall, program: Program, committed: bool, anew: Callable[[], Program] | None = None
+        self, call: TracedCall, program: Program, committed: bool, anew: Anew | None = None
     ):
         super().__init__(call)
         self._program, self._anew = program, anew
+        self._kernels: Kernels | None = None
         self._captured = [_as_array(x) for x in call.trace.captured]
         self._run = CompiledCall(call, program, self._captured, committed).in_cpp()
 
@@ -310,6 +322,35 @@ class Compiled(Stage):
         names = [*(["a captured array"] * len(self._captured)), *self._call.trace.names]
         given = list(itertools.compress(names, self._program.used_inputs))
         return Collectives(c.named(given) for c in collectives_of(self.as_text()))
+
+    def kernels(self) -> Kernels:
+        """The kernels of one's own, of `pallas_call`: what the target's compiler made of each; it prints as a table.
+
+        A row has the kernel's grid, the user's lines, its module (Mosaic or Triton), and its code: for a TPU the VLIW
+        bundles by loop depth, spills, the units used and VMEM; for a GPU PTX, counts of its instructions, registers,
+        spills and shared memory. No device is needed. The first call compiles each kernel once more, for a TPU in a
+        child process; on a CPU, where a kernel runs as a scan over its grid, there are none.
+
+        Raises ValueError for a program that was loaded from a file, PlatformError if the compiler is not installed or
+        takes too long.
+
+        >>> v5e = xlamini.target("tpu:v5e:2x2")  # doctest: +SKIP
+        >>> print(xlamini.jit(norm).lower(x, gain).compile(target=v5e).kernels())  # doctest: +SKIP
+        1 kernel for tpu:v5e:2x2
+          name  at           grid  bundles  cycles  spills     VMEM  XLU  VALU  EUP     time   limit
+          norm  norms.py:14   512    11/91   46785       0   68 KiB    9    70    2  31.2 us  bundles
+        """
+        if self._kernels is None:
+            self._kernels = self._read_kernels()
+        return self._kernels
+
+    def _read_kernels(self) -> Kernels:
+        from xlamini.staging.aot.kernels import kernels_of  # for those who look only
+
+        if self._anew is None:
+            raise ValueError("kernels: the program was loaded from a file, which has none; ask where it is compiled")
+        target = getattr(self._program.executable, "target", None)
+        return kernels_of(self._anew.lowered(), target, self._anew.options or {})
 
     def memory_analysis(self) -> Any:
         """Bytes of arguments, outputs, temporaries and code."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core import Jaxpr, ShapedArray, Values, close_over, float0, rewrite
+from xlamini.core import Holder, Jaxpr, ShapedArray, Values, close_over, float0, rewrite
 from xlamini.core.program.form import Platform
 from xlamini.core.program.hi_types import HiAval, lowered
 from xlamini.core.program.jaxpr import is_expanded
@@ -185,10 +185,17 @@ def for_platform(traced: Trace, platform: str) -> Trace:
     return whole._replace(jaxpr=jaxpr, captured=list(map(key_words, whole.captured)))
 
 
+def discharged(traced: Trace) -> Trace:
+    """The trace of the values of refs, those that it captured included; it itself if it has no refs."""
+    if AbstractRef not in map(type, traced.jaxpr.in_avals):
+        return traced
+    captured = [x.cell.read() if isinstance(x, Holder) else x for x in traced.captured]
+    return traced._replace(jaxpr=discharge(traced.jaxpr), captured=captured)
+
+
 def expanded(traced: Trace) -> Trace:
     """The trace in terms of primitives that are lowered; what their rules captured joins the captured values."""
-    if any(type(aval) is AbstractRef for aval in traced.jaxpr.in_avals):
-        traced = traced._replace(jaxpr=discharge(traced.jaxpr))
+    traced = discharged(traced)
     if is_expanded(traced.jaxpr):
         return traced
     _refuse_users_types(traced.jaxpr)

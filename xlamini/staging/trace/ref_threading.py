@@ -75,13 +75,18 @@ def run_with(
 def threaded(fun: Callable[..., Any], cells: Cells) -> Callable[..., tuple[Any, list[Any]]]:
     """The pure form of `fun`: takes the cells' values before its arguments, and returns their final values too."""
 
-    @functools.wraps(fun)
     def pure(values: Values, *args: Any, **kwargs: Any) -> tuple[Any, list[Any]]:
         return run_with(cells, values, fun, *args, **kwargs)
 
-    pure.__signature__ = _signature_of(fun)  # type: ignore[attr-defined]
-    del pure.__wrapped__
+    vars(named_as(fun, pure))["__signature__"] = _signature_of(fun)
     return pure
+
+
+def named_as(fun: Callable[..., Any], other: Callable[..., Any]) -> Callable[..., Any]:
+    """`other`, presented as `fun`, but with parameters of its own: nobody looks through it."""
+    functools.update_wrapper(other, fun)
+    del vars(other)["__wrapped__"]
+    return other
 
 
 def _signature_of(fun: Callable[..., Any]) -> inspect.Signature:

@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import Avals, Axis, Dims, Params, Primitive, ShapedArray, Values
+from xlamini.core import Avals, Axis, Dims, Params, Primitive, ShapedArray, Values, is_zero
 from xlamini.core.program.form import Form, Platform
 from xlamini.core.program.kernels import Kernel
 from xlamini.core.program.primitive import Cost
@@ -22,8 +22,9 @@ from xlamini.staging.call.higher_order import cost_of
 from xlamini.transforms.pallas.as_scan import as_scan
 from xlamini.transforms.pallas.batch import batched_call
 from xlamini.transforms.pallas.check.call import checked_later, checked_now, is_checked
+from xlamini.transforms.pallas.forward import pushed_forward
 
-_WITH_KERNELS = ("cuda", "tpu")
+_WITH_KERNELS = ("cuda", "gpu", "tpu")
 
 
 class PallasCall(Primitive):
@@ -42,11 +43,13 @@ class PallasCall(Primitive):
         return kernel.out_avals
 
     def jvp(self, primals: Values, tangents: Values, *, kernel: Kernel) -> Any:
-        outs, out_tangents = call_jvp(_scan_of(kernel), as_scan(kernel), primals, tangents)
-        return self._checked(outs, primals, kernel), out_tangents
+        if not all(map(is_zero, tangents[: kernel.num_prefetch])):  # no block says where such a tangent is
+            outs, out_tangents = call_jvp(_run(kernel), as_scan(kernel), primals, tangents)
+            return self._checked(outs, primals, kernel), out_tangents
+        return pushed_forward(self.bind, kernel, primals, tangents)
 
     def transpose(self, cts: Values, *operands: Any, kernel: Kernel) -> list[Any]:
-        return call_transpose(_scan_of(kernel), as_scan(kernel), cts, operands)
+        return call_transpose(_run(kernel), as_scan(kernel), cts, operands)
 
     def batch(self, axis: Axis, operands: Values, dims: Dims, *, kernel: Kernel) -> Any:
         return batched_call(self.bind, axis, operands, dims, kernel)
@@ -63,14 +66,14 @@ class PallasCall(Primitive):
         # Imported here because MLIR's bindings cost 0.1 s.
         from xlamini.lowering.kernels.calls import kernel_call
 
-        return kernel_call(ctx, dataclasses.replace(kernel, jaxpr=expand(kernel.jaxpr)), operands)
+        return kernel_call(ctx, _expanded(kernel), operands)
 
     def cost(self, *avals: ShapedArray, kernel: Kernel) -> Cost:
         said = kernel.cost_estimate
         return cost_of(as_scan(kernel)) if said is None else Cost(said.flops, said.bytes_accessed)
 
     def linearize(self, primals: Values, tangents: Values, *, kernel: Kernel) -> Any:
-        outs, out_tangents = call_linearize(_scan_of(kernel), as_scan(kernel), primals, tangents)
+        outs, out_tangents = call_linearize(_run(kernel), as_scan(kernel), primals, tangents)
         return self._checked(outs, primals, kernel), out_tangents
 
     def _checked(self, outs: list[Any], operands: Values, kernel: Kernel) -> list[Any]:
@@ -78,14 +81,20 @@ class PallasCall(Primitive):
         return self.bind(*operands, kernel=kernel) if is_checked(kernel) else outs
 
     def partial_eval(self, unknown: Sequence[bool], operands: Values, *, kernel: Kernel) -> Any:
-        return call_partial_eval(_scan_of(kernel), as_scan(kernel), unknown, operands)
+        return call_partial_eval(_run(kernel), as_scan(kernel), unknown, operands)
 
     def shown_params(self, params: Params) -> Params:
         kernel = params["kernel"]
         return {"name": kernel.name, "grid": kernel.grid, "jaxpr": kernel.jaxpr}
 
 
-def _scan_of(kernel: Kernel) -> Run:
+def _expanded(kernel: Kernel) -> Kernel:
+    """The kernel with its programs in terms of primitives that are lowered."""
+    blocks = [dataclasses.replace(block, index_map=expand(block.index_map)) for block in kernel.blocks]
+    return dataclasses.replace(kernel, jaxpr=expand(kernel.jaxpr), blocks=tuple(blocks))
+
+
+def _run(kernel: Kernel) -> Run:
     return lambda jaxpr, operands: jit_p.bind(*operands, jaxpr=jaxpr, name=kernel.name)
 
 

@@ -95,7 +95,7 @@ class AheadOfTime:
 
 
 class AheadWithRefs(AheadOfTime):
-    """A call of a function that takes refs, or closes over some: its program can be looked at as it is traced.
+    """A call of a function that takes refs, or closes over some: its program can be inspected as it is traced.
 
     `cells` are those of the refs that it closes over.
     """

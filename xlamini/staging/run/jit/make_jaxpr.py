@@ -4,7 +4,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, Never, overload
+from typing import Any, Literal, Never, overload
 
 from xlamini.core import Axis, ClosedJaxpr, named_axis, tree_map
 from xlamini.core.errors.api_boundary import api_boundary
@@ -15,9 +15,6 @@ from xlamini.staging.run.jit.jit_api import jit
 from xlamini.staging.trace.arguments import OutputTypeError, check_callable
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.staging.trace.static_args import Numbers
-
-if TYPE_CHECKING:
-    pass
 
 
 @overload

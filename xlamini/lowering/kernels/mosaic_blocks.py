@@ -1,0 +1,49 @@
+"""Which blocks the memory of a TPU holds: its tiles are 8 sublanes of 128 lanes."""
+from __future__ import annotations
+
+from xlamini.core.errors.kernel_errors import KernelError
+from xlamini.core.program.kernels import Block, Kernel
+
+_SUBLANES, _LANES = 8, 128
+
+
+def check_blocks(kernel: Kernel) -> None:
+    """KernelError for a block that Mosaic refuses."""
+    for i, block in enumerate(kernel.blocks):
+        if block.memory_space in (None, "vmem") and not block.is_whole:
+            _check(kernel, block, _name(kernel, i))
+
+
+def _name(kernel: Kernel, i: int) -> str:
+    return f"operand {i}" if i < kernel.num_inputs else f"result {i - kernel.num_inputs}"
+
+
+def _units(block: Block) -> tuple[int, ...]:
+    """What the last sizes of a block must be multiples of, where they are not the array's."""
+    if block.array.ndim > 1:
+        return _SUBLANES, _LANES
+    return (_LANES * max(4 // block.array.dtype.itemsize, 1),)
+
+
+def _check(kernel: Kernel, block: Block, name: str) -> None:
+    units, shape = _units(block), block.array.shape
+    sizes = block.sizes[-len(units) :]
+    whole = shape[-len(units) :]
+    fits = [_fitting(*each) for each in zip(sizes, whole, units, strict=True)]
+    if list(sizes) == fits:
+        return
+    near = (*block.sizes[: -len(units)], *fits)
+    units_text = " and ".join(map(str, units))
+    raise KernelError(
+        f"pallas_call: {kernel.name}: the block {block.sizes} of {name}, an array {block.array.str_short(short_dtypes=False)}, "
+        f"does not fit a TPU: its last {'sizes' if len(units) > 1 else 'size'} must be multiples of {units_text}, or "
+        f"the array's own; the nearest block that fits is {near}"
+    )
+
+
+def _fitting(size: int, whole: int, unit: int) -> int:
+    """The nearest size that fits."""
+    if size == whole or size % unit == 0:
+        return size
+    below, above = size // unit * unit, min(-(-size // unit) * unit, whole)
+    return below if below and size - below <= above - size else above

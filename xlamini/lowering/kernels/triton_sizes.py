@@ -1,0 +1,62 @@
+"""What values Triton's kernels may have: sizes that are powers of two, and dtypes that GPUs have."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from xlamini.core import Equation
+from xlamini.core.errors.kernel_errors import KernelError
+
+
+_DTYPES = frozenset(
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 float8_e4m3fn float8_e5m2"
+    .split()
+)  # fmt: skip
+_EFFECTS = frozenset({"read", "write", "barrier"})
+
+
+def is_power_of_two(n: int) -> bool:
+    return n > 0 and n & (n - 1) == 0
+
+
+def next_sizes(shape: Sequence[int]) -> tuple[int, ...]:
+    """The shape with each size rounded up to a power of two."""
+    return tuple(1 << max(n - 1, 0).bit_length() for n in shape)
+
+
+def check_part(ref: str, block: Sequence[int], shape: Sequence[int]) -> None:
+    """KernelError for a part of a ref whose sizes are not powers of two."""
+    if not all(map(is_power_of_two, shape)):
+        raise KernelError(
+            f"{ref} is read or written in parts of shape {tuple(shape)}, but a GPU's kernel has only sizes that are "
+            f"powers of two; give it a BlockSpec of {next_sizes(block)} instead of {tuple(block)} (what reaches beyond "
+            "the end of the array is masked), or read parts of such sizes"
+        )
+
+
+def check_dtype(what: str, dtype: np.dtype) -> None:
+    """KernelError for a dtype that the compiler of kernels does not have, and on some of which it ends the process."""
+    if dtype.name not in _DTYPES:
+        raise KernelError(f"{what} is of dtype {dtype.name}, which a GPU's kernel does not have; convert it outside of it")
+
+
+def check_values(eqn: Equation) -> None:
+    """KernelError for an equation whose results have other sizes than powers of two, or for one with side effects."""
+    outside = [effect for effect in eqn.effects if effect.name not in _EFFECTS]
+    if outside:
+        raise KernelError(f"{named(eqn)} has a side effect, {outside[0]}, which a GPU's kernel cannot have; remove it")
+    for out in eqn.outvars:
+        shape = out.aval.shape
+        check_dtype(f"the result of {named(eqn)}", out.aval.dtype)
+        if not all(map(is_power_of_two, shape)):
+            raise KernelError(
+                f"{named(eqn)} makes a value of shape {shape}, but a GPU's kernel has only sizes that are powers of "
+                f"two; compute on {next_sizes(shape)}, and mask what is too much"
+            )
+
+
+def named(eqn: Equation) -> str:
+    """The equation's primitive, and the user's line."""
+    source = eqn.provenance.source
+    return f"{eqn.primitive.name}, at {source}," if source else eqn.primitive.name

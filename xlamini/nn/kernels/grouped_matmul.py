@@ -1,0 +1,240 @@
+"""The product of rows in groups with a matrix for each group, on a TPU: a kernel that reads the groups' sizes first.
+
+Rows are in tiles. A group visits the tiles that have rows of it, so a tile where one group ends and the next begins is
+visited twice in a row, and each visit writes its own rows. How many visits there are depends on the sizes, but they
+are at most the tiles and the groups together: so many steps the grid has, and those left over have no rows.
+
+The idea of visits: Gale et al., "MegaBlocks: Efficient Sparse Training with Mixture-of-Experts" (2022), section 5.
+"""
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xlamini import lax, numpy as jnp
+from xlamini.nn.kernels.targets import GRID, Hints, for_target, padded_to
+from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
+from xlamini.transforms.custom.custom_vjp import custom_vjp
+from xlamini.transforms.pallas.api import pallas_call
+from xlamini.transforms.pallas.control_flow import when
+from xlamini.transforms.pallas.grid import num_programs, program_id
+from xlamini.transforms.pallas.specs import VMEM, BlockSpec, PrefetchScalarGridSpec
+
+_BY_ROWS = lax.RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
+_BY_ROWS_ACROSS = lax.RaggedDotDimensionNumbers((((1,), (2,)), ((), ())), (0,), (0,))
+_BY_GROUPS = lax.RaggedDotDimensionNumbers((((0,), (0,)), ((), ())), (0,), ())
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """How a product in groups is computed: in tiles of these rows, summed features, and columns.
+
+    `dtype` is that of the result, and `across` says that matrices have their columns first. `walk` is that of
+    `targets.for_target`.
+    """
+
+    dtype: Any
+    across: bool = False
+    tile: tuple[int, int, int] = (128, 128, 128)
+    walk: str | None = None
+
+
+@functools.partial(custom_vjp, nondiff_argnums=(0,))
+def grouped_matmul(how: Grouped, rows: Any, matrices: Any, counts: Any) -> Any:
+    """The product of each row with the matrix of its group; zeros for rows that no group has.
+
+    `rows` has shape (m, k), `matrices` (groups, k, n), or (groups, n, k) if `how.across`; `counts`, int32, (groups,),
+    how many rows each group has, in order.
+    """
+    return for_target(functools.partial(_by_rows, how), how.walk, rows, matrices, counts)
+
+
+def _kept(how: Grouped, rows: Any, matrices: Any, counts: Any) -> Any:
+    return grouped_matmul(how, rows, matrices, counts), (rows, matrices, counts)
+
+
+def _derivative(how: Grouped, kept: Any, ct: Any) -> tuple[Any, Any, None]:
+    rows, matrices, counts = kept
+    m, k, n = how.tile
+    back = Grouped(rows.dtype, not how.across, (m, n, k), how.walk)
+    of_rows = grouped_matmul(back, ct.astype(rows.dtype), matrices, counts)
+    x, y = (ct, rows) if how.across else (rows, ct)
+    across = Grouped(matrices.dtype, False, (m, n, k) if how.across else (m, k, n), how.walk)
+    return of_rows, grouped_outer(across, x.astype(rows.dtype), y.astype(rows.dtype), counts), None
+
+
+grouped_matmul.defvjp(_kept, _derivative)
+
+
+@functools.partial(custom_vjp, nondiff_argnums=(0,))
+def grouped_outer(how: Grouped, x: Any, y: Any, counts: Any) -> Any:
+    """The product `x.T @ y` of the rows of each group, of shape (groups, k, n), for x (m, k) and y (m, n)."""
+    return for_target(functools.partial(_by_groups, how), how.walk, x, y, counts)
+
+
+def _outer_kept(how: Grouped, x: Any, y: Any, counts: Any) -> Any:
+    return grouped_outer(how, x, y, counts), (x, y, counts)
+
+
+def _outer_derivative(how: Grouped, kept: Any, ct: Any) -> tuple[Any, Any, None]:
+    x, y, counts = kept
+    m, k, n = how.tile
+    ct = ct.astype(x.dtype)
+    of_x = grouped_matmul(Grouped(x.dtype, True, (m, n, k), how.walk), y, ct, counts)
+    return of_x, grouped_matmul(Grouped(y.dtype, False, (m, k, n), how.walk), x, ct, counts), None
+
+
+grouped_outer.defvjp(_outer_kept, _outer_derivative)
+
+
+# --- visits
+
+
+class Visits(NamedTuple):
+    """For each visit the group, the tile of rows, and the group's rows: from `first` on, below `stop`."""
+
+    group: Any
+    tile: Any
+    first: Any
+    stop: Any
+
+
+def visits(counts: Any, rows: int, tile: int) -> Visits:
+    """The visits of all groups, in order; rows left over are visited for the last group, without rows of it."""
+    groups, tiles = counts.shape[0], -(-rows // tile)
+    stop = jnp.cumsum(jnp.append(counts.astype(np.int32), np.int32(0)))
+    stop = stop.at[groups].set(rows)
+    first = jnp.append(np.int32(0), stop[:-1])
+    first_tile = jnp.minimum(lax.div(first, np.int32(tile)), tiles - 1)
+    last_tile = jnp.minimum(lax.div(jnp.maximum(stop - 1, first), np.int32(tile)), tiles - 1)
+    before = jnp.cumsum(last_tile - first_tile + 1)
+    number = jnp.arange(tiles + groups, dtype=np.int32)
+    own = jnp.minimum((number[:, None] >= before).sum(1).astype(np.int32), groups)
+    start = before - (last_tile - first_tile + 1)
+    at = jnp.minimum(first_tile[own] + number - start[own], last_tile[own])
+    has_rows = (own < groups) & (number < before[-1])
+    group = jnp.minimum(own, groups - 1)
+    return Visits(group, at, *(jnp.where(has_rows, x[own], 0) for x in (first, stop)))
+
+
+def _is_other(numbers: Any, visit: Any, other: Any, end: Any) -> Any:
+    """Whether a visit is at the end, or has another number than another visit."""
+    inside = jnp.where(visit == end, visit, other)
+    return (visit == end) | (numbers[inside] != numbers[visit])
+
+
+def _is_own(of: Visits, visit: Any, shape: tuple[int, int]) -> Any:
+    """Which rows of a tile belong to the visit's group."""
+    row = of.tile[visit] * shape[0] + lax.broadcasted_iota(np.int32, shape, 0)
+    return (row >= of.first[visit]) & (row < of.stop[visit])
+
+
+# --- kernels
+
+
+def _by_rows(how: Grouped, walk: str, rows: Any, matrices: Any, counts: Any) -> Any:
+    if walk != GRID:
+        numbers = _BY_ROWS_ACROSS if how.across else _BY_ROWS
+        return lax.ragged_dot_general(rows, matrices, counts, numbers, preferred_element_type=how.dtype)
+    m, k = rows.shape
+    n = matrices.shape[1 if how.across else 2]
+    tile_m, tile_k, tile_n = _tile(how, m, k, n)
+    rows = _padded(rows, (0, -k % tile_k))
+    matrices = _padded(matrices, (0, 0, -k % tile_k) if how.across else (0, -k % tile_k, 0))
+    of = visits(counts, m, tile_m)
+    block = (None, tile_n, tile_k) if how.across else (None, tile_k, tile_n)
+    of_matrix = (lambda j, v, i, g, *_: (g[v], j, i)) if how.across else (lambda j, v, i, g, *_: (g[v], i, j))
+    spec = PrefetchScalarGridSpec(
+        4,
+        grid=(-(-n // tile_n), of.group.shape[0], rows.shape[1] // tile_k),
+        in_specs=[
+            BlockSpec((tile_m, tile_k), lambda j, v, i, g, t, *_: (t[v], i)),
+            BlockSpec(block, of_matrix),
+        ],
+        out_specs=BlockSpec((tile_m, tile_n), lambda j, v, i, g, t, *_: (t[v], j)),
+        scratch_shapes=[VMEM((tile_m, tile_n), np.float32)],
+    )
+    call = pallas_call(
+        functools.partial(_rows_kernel, how.across),
+        ShapeDtypeStruct((m, n), how.dtype),
+        grid_spec=spec,
+        name="grouped_matmul",
+        compiler_params=Hints(("parallel", "arbitrary", "arbitrary")),
+    )
+    return call(*of, rows, matrices)
+
+
+def _rows_kernel(across: bool, *refs: Any) -> None:
+    of, (rows, matrix, out, total) = Visits(*refs[:4]), refs[4:]
+    visit, step = program_id(1), program_id(2)
+
+    @when(step == 0)
+    def _start() -> None:
+        total[...] = jnp.zeros(total.shape, total.dtype)
+
+    numbers = (((1,), (1 if across else 0,)), ((), ()))
+    total[...] += lax.dot_general(rows[...], matrix[...], numbers, preferred_element_type=np.float32)
+
+    @when(step == num_programs(2) - 1)
+    def _end() -> None:
+        is_first = _is_other(of.tile, visit, visit - 1, 0)
+        before = jnp.where(is_first, 0.0, out[...].astype(np.float32))
+        out[...] = jnp.where(_is_own(of, visit, out.shape), total[...], before).astype(out.dtype)
+
+
+def _by_groups(how: Grouped, walk: str, x: Any, y: Any, counts: Any) -> Any:
+    if walk != GRID:
+        return lax.ragged_dot_general(x, y, counts, _BY_GROUPS, preferred_element_type=how.dtype)
+    (m, k), n = x.shape, y.shape[1]
+    tile_m, tile_k, tile_n = _tile(how, m, k, n)
+    of = visits(counts, m, tile_m)
+    spec = PrefetchScalarGridSpec(
+        4,
+        grid=(-(-k // tile_k), -(-n // tile_n), of.group.shape[0]),
+        in_specs=[
+            BlockSpec((tile_m, tile_k), lambda i, j, v, g, t, *_: (t[v], i)),
+            BlockSpec((tile_m, tile_n), lambda i, j, v, g, t, *_: (t[v], j)),
+        ],
+        out_specs=BlockSpec((None, tile_k, tile_n), lambda i, j, v, g, *_: (g[v], i, j)),
+        scratch_shapes=[VMEM((tile_k, tile_n), np.float32)],
+    )
+    call = pallas_call(
+        _groups_kernel,
+        ShapeDtypeStruct((counts.shape[0], k, n), how.dtype),
+        grid_spec=spec,
+        name="grouped_outer",
+        compiler_params=Hints(("parallel", "parallel", "arbitrary")),
+    )
+    return call(*of, x, y)
+
+
+def _groups_kernel(*refs: Any) -> None:
+    of, (x, y, out, total) = Visits(*refs[:4]), refs[4:]
+    visit, last = program_id(2), num_programs(2) - 1
+
+    @when(_is_other(of.group, visit, visit - 1, 0))
+    def _start() -> None:
+        total[...] = jnp.zeros(total.shape, total.dtype)
+
+    own = (jnp.where(_is_own(of, visit, ref.shape), ref[...], 0) for ref in (x, y))
+    total[...] += lax.dot_general(*own, (((0,), (0,)), ((), ())), preferred_element_type=np.float32)
+
+    @when(_is_other(of.group, visit, visit + 1, last))
+    def _end() -> None:
+        out[...] = total[...].astype(out.dtype)
+
+
+# --- helpers
+
+
+def _tile(how: Grouped, *sizes: int) -> tuple[int, ...]:
+    """The sizes of tiles, no larger than the arrays are."""
+    least = 16, 128, 128
+    return tuple(min(t, padded_to(n, x)) if n > x else n for t, n, x in zip(how.tile, sizes, least, strict=True))
+
+
+def _padded(x: Any, more: tuple[int, ...]) -> Any:
+    return jnp.pad(x, [(0, n) for n in more]) if any(more) else x
