@@ -426,7 +426,7 @@ def scratch_from_another_program_of_a_gpu() -> Any:
                 scratch_shapes=[pltpu.VMEM((4,), F32)])(floats(8))  # fmt: skip
 
 
-@mistake("reads elements of o that program (0,) writes, but the two have no order", "o", (1,))
+@mistake("writes elements of o that program (0,) reads, but they have no order", "o", (1,))
 def counter_read_while_others_add() -> Any:
     def kernel(start: Any, o: Any, last: Any) -> None:
         plgpu.atomic_add(o, (0,), 1)
