@@ -12,7 +12,7 @@ from xlamini.interpreters.jet import push_jet
 from xlamini.numpy.arguments import as_operand
 from xlamini.primitives import broadcast_in_dim, convert, mul
 from xlamini.staging import ArgNames, Trace, check_callable, checked_avals, name_of, rebuilt, transformed
-from xlamini.staging.trace.tracing import trace, visible
+from xlamini.staging.trace.tracing import kind_of_trace, trace, visible
 
 __all__ = ["jet"]
 
@@ -45,7 +45,7 @@ Array(0., dtype=float32, weak_type=True), Array(-1., dtype=float32, weak_type=Tr
     _, in_tree = flatten_from_user((tuple(values), {}))
     names = ArgNames(fun, in_tree)
     avals = checked_avals(values, names, name_of(fun))
-    traced = trace(fun, in_tree, avals, values, names, reuse_equal=True, at_once=True)
+    traced = trace(fun, in_tree, avals, values, names, reuse_equal=True, kind=kind_of_trace())
     operands = [*traced.captured, *values, *(t for every in terms for t in every)]
     flat = transformed(_flat_jet, traced.jaxpr, (len(values), tuple(scales)), operands)
     return _split(traced, flat, len(scales))

@@ -20,9 +20,11 @@ from xlamini.numpy.indexing.ref_steps import (
     Step,
     TransposeView,
     check_dtype,
+    emptied,
+    filled,
     fits_equation,
+    is_traced_integer,
     shown,
-    taken,
     typed,
     values_at,
     written_at,
@@ -188,8 +190,7 @@ class TransformedRef(Viewed):
         if ref is None or not all(fits_equation(s.index) for s in self.transforms if type(s) is Indexer):
             return None
         operands: list[Any] = []
-        steps = tuple(Indexer(taken(s.index, operands)) if type(s) is Indexer else s for s in self.transforms)
-        return ref, RefView(steps), operands
+        return ref, RefView(emptied(self.transforms, operands, is_traced_integer)), operands
 
     def updated(self, method: str, *values: Any, **options: Any) -> Any:
         """What `x.at[index].method` gives for the value `x` before the last step, which must be an index."""
@@ -230,44 +231,19 @@ api_boundary_methods(TransformedRef)
 
 # --- as an argument: the ref and the numbers and arrays in its indices are the leaves
 
-_HOLE = object()
-
-
 def _flatten(view: TransformedRef) -> tuple[tuple[Any, ...], Any]:
-    dynamic: list[Any] = []
-    steps = tuple(
-        ("index", _emptied(step.index, dynamic)) if isinstance(step, Indexer) else step for step in view.transforms
-    )
-    return (view.ref, *dynamic), steps
+    numbers: list[Any] = []
+    steps = emptied(view.transforms, numbers, _is_number)
+    return (view.ref, *numbers), steps
 
 
-def _emptied(index: Index, dynamic: list[Any]) -> Any:
-    """An index that can be compared and hashed, whose numbers and arrays are added to the list."""
-    if isinstance(index, tuple):
-        return tuple(_emptied(i, dynamic) for i in index)
-    if isinstance(index, slice):
-        return slice, index.start, index.stop, index.step
-    if index is None or index is ... or isinstance(index, bool):
-        return index
-    dynamic.append(index)
-    return _HOLE
+def _is_number(item: Any) -> bool:
+    return item is not None and item is not ... and not isinstance(item, bool)
 
 
-def _unflatten(steps: Any, children: Sequence[Any]) -> TransformedRef:
-    ref, *dynamic = children
-    found = iter(dynamic)
-    return TransformedRef(
-        ref,
-        tuple(Indexer(_filled(s[1], found)) if type(s) is tuple else s for s in steps),
-    )
-
-
-def _filled(index: Any, dynamic: Any) -> Index:
-    if index is _HOLE:
-        return next(dynamic)
-    if isinstance(index, tuple) and index[:1] == (slice,):
-        return slice(*index[1:])
-    return tuple(_filled(i, dynamic) for i in index) if isinstance(index, tuple) else index
+def _unflatten(steps: tuple[Step, ...], children: Sequence[Any]) -> TransformedRef:
+    ref, *numbers = children
+    return TransformedRef(ref, filled(steps, numbers))
 
 
 register_pytree_node(TransformedRef, _flatten, _unflatten)

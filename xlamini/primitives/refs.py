@@ -6,6 +6,7 @@ meets these equations: `discharge` (interpreters/discharge.py) makes of a progra
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import Avals, Cost, Jaxpr, Params, ShapedArray, Values, aval_of, hooks, memoised
@@ -52,14 +53,11 @@ class OnView(RefPrimitive):
         """The results for a ref with the value `x`, and its next value."""
         self._missing("by_values", "(self, x, operands, view) -> (outs, new)")
 
-    def discharge(self, x: Any, operands: Values, *, view: Any) -> tuple[list[Any], Any]:
-        inputs, builder = [x, *operands], state.builder
-        program = _program(self, tuple(map(aval_of, inputs)), view)
-        if builder is None:
-            *outs, new = hooks.evaluate_jaxpr(program, inputs)
-        else:
-            *outs, new = builder.copied(program, inputs, builder.provenance)
-        return outs, new
+    def discharge(self, refs: Sequence[Any], operands: Values, *, view: Any) -> tuple[list[Any], dict[Any, Any]]:
+        program, target = _program(self, tuple(map(aval_of, operands)), view), state.builder
+        assert target is not None
+        *outs, new = target.copied(program, operands, target.provenance)
+        return outs, {refs[0]: new} if self.writes else {}
 
     def shape_rule(self, ref: AbstractRef, *avals: ShapedArray, view: Any) -> Avals:
         *outs, _ = _program(self, (ref.inner_aval, *avals), view).out_avals

@@ -10,7 +10,6 @@ import xlamini.core.tracing.concretization  # gives tracers their conversions to
 import xlamini.primitives.base.operators  # gives tracers their operators
 from xlamini.core import Tracer, api_boundary_methods, hooks, inline_cached
 from xlamini.core.flags.config import config
-from xlamini.interpreters.evaluate_on_refs import evaluate_on_refs
 from xlamini.primitives import reshard_as
 from xlamini.primitives.indexing.dynamic_slice import dynamic_slice_p
 from xlamini.primitives.indexing.dynamic_update_slice import dynamic_update_slice_p
@@ -25,6 +24,7 @@ from xlamini.runtime.meshes.named_sharding import split_in_type
 from xlamini.staging.compile.listeners import listen
 from xlamini.staging.run.diagnostics.eviction import evict_programs
 from xlamini.staging.run.eager.run_equation import evaluate_primitive
+from xlamini.staging.run.jit.evaluate_on_refs import evaluate_on_refs
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.transforms.sharding.device_put import in_order
 

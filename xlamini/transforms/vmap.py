@@ -48,7 +48,7 @@ from xlamini.staging.run.eager.program_cache import apply, transformed, transfor
 from xlamini.staging.trace.arguments import SomeNames, brief
 from xlamini.staging.trace.ref_arguments import OpenedRefs, pure
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
-from xlamini.staging.trace.tracing import trace
+from xlamini.staging.trace.tracing import kind_of_trace, trace
 from xlamini.transforms.axes import axis_leaves, unbatched_aval
 from xlamini.transforms.vmap_plans import VmapPlan, plan_key, plans
 
@@ -281,7 +281,7 @@ def _trace_example(
     tree = flatten((tuple(mapped), {}))[1]
     with named_axis(axis):
         shown = SomeNames(names, mapped)
-        return trace(of_mapped, tree, single, None, shown, name_of(fun), reuse_equal=True, at_once=True)
+        return trace(of_mapped, tree, single, None, shown, name_of(fun), reuse_equal=True, kind=kind_of_trace())
 
 
 def _options(traced: Trace, axis: Axis, dims: Dims, mapping: VmapArguments) -> tuple[Axis, Dims, Dims, Sequence[bool]]:

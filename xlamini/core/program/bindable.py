@@ -67,6 +67,9 @@ FURTHER: Mapping[str, str] = {
     "a jaxpr among the params may be split in two; without it `bind`",
     "dce": "(used, params): with some outputs unused, the operands that stay, the outputs that stay, and new params; "
     "without it, or for None, all stay",
+    "discharge": "(refs, operands, **params): of an equation on refs, for their values as operands: the results, and "
+    "the new values of the refs that it writes, by variable; `refs` has the variable of each operand, None if it is no "
+    "ref (interpreters/discharge.py)",
     "checked": "(errors, operands, **params): the results and the errors (interpreters/check.py), where jaxprs are "
     "checked too; without it the results are looked at",
     "effects": "(avals, params): the effects of an equation with operands of these types; one that has any is never "

@@ -4,11 +4,15 @@ A cell belongs to the builder that was active when it was made (None: eager exec
 tracer that the cell holds, so the jaxpr stays pure. In an inner trace, such as a loop's body, a write raises
 `RefEscaped`. The transformation catches it and traces the function again, with the cell's value as an extra argument
 and an extra result.
+
+A cell that is a variable of the program is read and written by equations, in the bodies of loops and branches and in
+nested calls too: these capture the variable (core/tracing/body.py).
 """
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any, NoReturn
 
 from xlamini.core.errors.api_boundary import api_boundary
@@ -17,6 +21,7 @@ from xlamini.core.program.avals import ShapedArray, aval_of, types_of_values
 from xlamini.core.program.hi_types import is_mutable_value
 from xlamini.core.program.ref_types import AbstractRef, RefVariable
 from xlamini.core.pytree import flatten, flatten_from_user, register_pytree_node, unflatten
+from xlamini.core.tracing.body import BodyBuilder
 from xlamini.core.tracing.state import state
 from xlamini.core.tracing.tracer import Builder, active
 
@@ -69,10 +74,8 @@ class Cell:
 
     def read(self) -> Any:
         """The value; RefEscaped in a trace that later calls reuse, because the value may have changed by then."""
-        inside = self._builders_inside()
-        if inside:
-            self._check_not_passed()
-        for builder in inside:
+        home, outside = self._home()
+        for builder in outside:
             if builder.kept:
                 raise RefEscaped(self, builder)
             builder.memo[READ] = True
@@ -82,7 +85,7 @@ class Cell:
         if value is FREED:
             raise ValueError(f"a ref of type {AbstractRef(self.aval)} is used after free_ref; free it later")
         if isinstance(value, RefVariable):
-            with active(self.owner):
+            with active(home):
                 return value.read()
         return value
 
@@ -103,8 +106,9 @@ class Cell:
         return self.value if isinstance(self.value, RefVariable) else self.read()
 
     def variable(self) -> Any:
-        """The tracer of type `Ref{…}` that it is in the active trace; None if it holds a value there."""
-        return self.value.tracer if isinstance(self.value, RefVariable) and self.owner is state.builder else None
+        """The tracer of type `Ref{…}` that the active trace can read and write; None if it cannot, or holds a value."""
+        value = self.value
+        return value.tracer if isinstance(value, RefVariable) and self._home()[0] is state.builder else None
 
     def write(self, value: Any) -> None:
         """Replace the value; RefEscaped in a trace inside the one that the cell belongs to."""
@@ -115,11 +119,10 @@ class Cell:
             self.value = value
 
     def check_threaded(self) -> None:
-        """RefEscaped in a trace inside the one that the cell belongs to."""
-        inside = self._builders_inside()
-        if inside:
-            self._check_not_passed()
-            raise RefEscaped(self, inside[0])
+        """RefEscaped in a trace inside the one that the cell belongs to, unless it is a variable of that too."""
+        outside = self._home()[1]
+        if outside:
+            raise RefEscaped(self, outside[0])
 
     def check_was_used(self, name: str) -> None:
         """Raise an error if the trace of `name`, which threads the cell, did not use it and so never will."""
@@ -130,6 +133,18 @@ class Cell:
                 f"when tracing {self.passed_to}, a mutable array reference of type {self.ty} was both "
                 f"closed over, at {user_line()}, and passed as an argument; use the argument in the function"
             )
+
+    def _home(self) -> tuple[Builder | None, list[Builder]]:
+        """The innermost builder that has the cell, and those from just inside of it to the active one.
+
+        It is the cell's own, but for a variable, which those inside have too, up to the first that takes no refs.
+        """
+        inside = self._builders_inside()
+        if inside:
+            self._check_not_passed()
+        is_variable = type(self) is Cell and isinstance(self.value, RefVariable)
+        bodies = list(takewhile(lambda b: isinstance(b, BodyBuilder), inside)) if is_variable else []
+        return (bodies[-1] if bodies else self.owner), inside[len(bodies) :]
 
     def _builders_inside(self) -> list[Builder]:
         """The builders from just inside the cell's own to the active one, outermost first."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from xlamini.core import hooks
-from xlamini.core.program.avals import Avals, Params, ShapedArray, Values
+from xlamini.core.program.avals import Avals, Params, ShapedArray
 from xlamini.core.program.effects import Effect, Effects
 from xlamini.core.program.primitive import Primitive
 
@@ -70,11 +70,11 @@ class RefVariable:
         hooks.write_ref(self.tracer, value)
 
 
-_READ, _WRITE = Effect("read"), Effect("write")
+READ, WRITE = Effect("read"), Effect("write")
 
 
 class RefPrimitive(Primitive):
-    """An equation on the ref that is its first operand."""
+    """An equation on the ref that is its first operand; its rule `discharge` says what it does to the value."""
 
     writes = False
     """Whether it writes the ref; if not, it reads it."""
@@ -83,11 +83,7 @@ class RefPrimitive(Primitive):
     lacks = dict.fromkeys(("jvp", "transpose", "batch", "lower"), "a program with refs is discharged first")
 
     def effects(self, avals: Avals, params: Params) -> Effects:
-        return frozenset({_WRITE if self.writes else _READ})
-
-    def discharge(self, x: Any, operands: Values, **params: Any) -> tuple[list[Any], Any]:
-        """The results for a ref with the value `x` and the other operands, and the next value of the ref."""
-        self._missing("discharge", "(self, x, operands, **params) -> (outs, new)")
+        return frozenset({WRITE if self.writes else READ})
 
     def notation(self, outs: str, names: list[str], params: Params) -> str:
         """The equation as a program shows it, of its typed results and the names of its operands."""

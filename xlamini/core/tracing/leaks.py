@@ -16,6 +16,7 @@ from xlamini.core.errors import UnexpectedTracerError
 from xlamini.core.errors.frames import is_hidden, is_own_module
 from xlamini.core.program.avals import Values
 from xlamini.core.program.jaxpr import Equation, Jaxpr
+from xlamini.core.tracing.body import BodyBuilder
 from xlamini.core.tracing.compile_time import AtOnce
 from xlamini.core.tracing.state import state
 from xlamini.core.tracing.tracer import Builder, Tracer, build, origin_of
@@ -66,7 +67,13 @@ class WatchedAtOnce(WatchedBuilder, AtOnce):
     __slots__ = ()
 
 
-_WATCHED = {Builder: WatchedBuilder, AtOnce: WatchedAtOnce}
+class WatchedBody(WatchedBuilder, BodyBuilder):
+    """A watched one that captures refs."""
+
+    __slots__ = ()
+
+
+_WATCHED = {Builder: WatchedBuilder, AtOnce: WatchedAtOnce, BodyBuilder: WatchedBody}
 
 
 def build_without_leaks(fun: Callable[..., Any], *args: Any, kind: type[Builder]) -> tuple[Jaxpr, list[Any]]:

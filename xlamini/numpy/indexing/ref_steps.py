@@ -5,6 +5,7 @@ A read takes the steps from the ref's value; a write takes them back.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -143,19 +144,15 @@ class RefView(NamedTuple):
 
     def read(self, x: Any, *operands: Any) -> Any:
         """The part of the value."""
-        return values_at(self._filled(operands), x)[-1]
+        return values_at(filled(self.steps, operands), x)[-1]
 
     def write(self, x: Any, new: Any, *operands: Any) -> Any:
         """The value with another part."""
-        return written_at(self._filled(operands), x, lambda x, step: step.write(x, new))
+        return written_at(filled(self.steps, operands), x, lambda x, step: step.write(x, new))
 
     def notation(self, *names: str) -> str:
         """The part as a program shows it, with the names of the operands."""
-        return "".join(map(shown, self._filled(names))).removeprefix(".at")
-
-    def _filled(self, operands: Sequence[Any]) -> list[Step]:
-        found = iter(operands)
-        return [Indexer(_put_in(s.index, found)) if type(s) is Indexer else s for s in self.steps]
+        return "".join(map(shown, filled(self.steps, names))).removeprefix(".at")
 
 
 class IndexSlice(NamedTuple):
@@ -182,29 +179,36 @@ def _item_fits(item: Any) -> bool:
         return {type(item.start), type(item.stop), type(item.step)} <= _BOUNDS
     if kind is Slice:
         return _item_fits(item.start)
-    return kind in _STATIC or isinstance(item, np.integer) or _is_traced_integer(item)
+    return kind in _STATIC or isinstance(item, np.integer) or is_traced_integer(item)
 
 
-def _is_traced_integer(item: Any) -> bool:
+def is_traced_integer(item: Any) -> bool:
+    """Whether it is an operand of an equation on a part."""
     return type(item) is Tracer and getattr(item.dtype, "kind", "") in ("i", "u")
 
 
-def taken(index: Index, operands: list[Any]) -> Index:
-    """An index that fits an equation, with holes for its traced numbers and arrays, which are added to the list."""
+def emptied(steps: Sequence[Step], operands: list[Any], is_operand: Callable[[Any], bool]) -> tuple[Step, ...]:
+    """The steps with holes for those items of indices that are operands, which are added to the list."""
+    return tuple(Indexer(_emptied(s.index, operands, is_operand)) if type(s) is Indexer else s for s in steps)
+
+
+def _emptied(index: Index, operands: list[Any], is_operand: Callable[[Any], bool]) -> Index:
     if type(index) is tuple:
-        return tuple(_item_taken(item, operands) for item in index)
-    return _item_taken(index, operands)
-
-
-def _item_taken(item: Any, operands: list[Any]) -> Any:
-    if type(item) is Tracer:
-        operands.append(item)
+        return tuple(_emptied(item, operands, is_operand) for item in index)
+    if type(index) is slice:
+        return IndexSlice(index.start, index.stop, index.step)
+    if type(index) is Slice:
+        return replace(index, start=_emptied(index.start, operands, is_traced_integer))
+    if is_operand(index):
+        operands.append(index)
         return _HOLE
-    if type(item) is slice:
-        return IndexSlice(item.start, item.stop, item.step)
-    if type(item) is Slice:
-        return Slice(_item_taken(item.start, operands), item.size, item.stride)
-    return int(item) if isinstance(item, np.integer) else item
+    return int(index) if isinstance(index, np.integer) else index
+
+
+def filled(steps: Sequence[Step], operands: Sequence[Any]) -> tuple[Step, ...]:
+    """The steps with operands in their holes."""
+    found = iter(operands)
+    return tuple(Indexer(_put_in(s.index, found)) if type(s) is Indexer else s for s in steps)
 
 
 def _put_in(index: Index, operands: Iterator[Any]) -> Index:
@@ -213,7 +217,7 @@ def _put_in(index: Index, operands: Iterator[Any]) -> Index:
     if type(index) is tuple:
         return tuple(_put_in(i, operands) for i in index)
     if type(index) is Slice:
-        return Slice(_put_in(index.start, operands), index.size, index.stride)
+        return replace(index, start=_put_in(index.start, operands))
     return next(operands) if index is _HOLE else index
 
 

@@ -11,8 +11,9 @@ from typing import Any
 from xlamini.core import Axis, CallLike, Dims, Jaxpr, Params, ShapedArray, Values, close_over
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.dce import dce
+from xlamini.interpreters.discharge import discharge, of_values
 from xlamini.staging.call.call_rules import Run, call_jvp, call_linearize, call_partial_eval, call_transpose
-from xlamini.staging.call.higher_order import HigherOrder
+from xlamini.staging.call.higher_order import HigherOrder, chosen
 
 
 class Call(CallLike, HigherOrder):
@@ -36,6 +37,11 @@ class Call(CallLike, HigherOrder):
     ) -> Any:
         batched, out_dims = batch(jaxpr, axis, tuple(dims))
         return self.bind(*operands, jaxpr=batched, **params), out_dims
+
+    def discharge(self, refs: Sequence[Any], operands: Values, *, jaxpr: Jaxpr, **params: Any) -> Any:
+        changes = of_values(jaxpr).changes
+        outs = self.bind(*operands, jaxpr=discharge(jaxpr), **params)
+        return outs[sum(changes) :], dict(zip(chosen(refs, changes), outs, strict=False))
 
     def lower(self, ctx: Any, *operands: Any, jaxpr: Jaxpr, name: str, **params: Any) -> Any:
         return ctx.call(jaxpr, operands, name)

@@ -77,6 +77,10 @@ class HigherOrder(Primitive):
         """The params where operands and results of users' types become arrays."""
         self._missing("widened", "(self, ins, outs, params) -> params")
 
+    def discharge(self, refs: Sequence[Any], operands: Values, **params: Any) -> tuple[list[Any], dict[Any, Any]]:
+        """The results for the values of refs, and their new values: a jaxpr of refs becomes one of their values."""
+        self._missing("discharge", "(self, refs, operands, **params) -> (outs, {ref: new})")
+
     def runs(self, params: Params) -> list[tuple[Jaxpr, int]]:
         """The jaxprs that one evaluation runs, and how often; a class that overrides `cost` instead returns none."""
         return [(jaxpr, 1) for jaxpr in jaxprs_in(params)]

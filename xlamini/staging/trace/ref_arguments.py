@@ -52,15 +52,17 @@ class OpenedRefs:
     ValueError if a ref is there twice: which of two final values it should get is not clear.
     """
 
-    def __init__(self, what: str, tree: Any, flat: tuple[Values, Any] | None = None):
-        """`flat` are the tree's leaves and its treedef, if the caller has them."""
+    def __init__(
+        self, what: str, tree: Any, flat: tuple[Values, Any] | None = None, held: Callable[[Cell], Any] = Cell.read
+    ):
+        """`flat` are the tree's leaves and its treedef, if the caller has them; `held` says what replaces a ref."""
         leaves, treedef = flat or flatten_from_user(tree)
         self.what, self.cells, self.nodes = what, list[Cell](), list[RefArgument]()
         opened = list(leaves)
         for i, x in enumerate(leaves):
             if is_holder(x):
                 cell = cell_of(x)
-                opened[i] = node = RefArgument(type(x), cell.read())
+                opened[i] = node = RefArgument(type(x), held(cell))
                 self.cells.append(cell)
                 self.nodes.append(node)
         if len(self.cells) > 1 and len(set(map(id, self.cells))) < len(self.cells):

@@ -81,16 +81,15 @@ def trace(
     name: str | None = None,
     reuse_equal: bool = False,
     derivative_by: str = "",
-    at_once: bool = False,
+    kind: type[Builder] = Builder,
     call: Any = None,
 ) -> Trace:
     """Trace `fun(*args, **kwargs)` for leaves of these types; `in_tree` is the tree of `(args, kwargs)`.
 
     `values` are the concrete values that Python control flow may read, None for a leaf without; `derivative_by` is as
-    in `build`. `reuse_equal`: the caller traces on every call, so the trace cache is consulted. `at_once`: outside of
-    programs, what does not depend on the arguments is evaluated at once. `call` is that of the event. Raises
-    RuntimeError under flag `no_tracing`, UnexpectedTracerError for a tracer that outlives the trace under
-    `check_tracer_leaks`.
+    in `build`. `reuse_equal`: the caller traces on every call, so the trace cache is consulted. `kind` is
+    that of the builder. `call` is that of the event. Raises RuntimeError under flag `no_tracing`, UnexpectedTracerError
+    for a tracer that outlives the trace under `check_tracer_leaks`.
     """
     out_tree: Any = None
     builder: Any = None
@@ -109,7 +108,6 @@ def trace(
         check_outputs(leaves, out_tree, fun_name)
         return leaves
 
-    kind = kind_of_trace() if at_once else Builder
     with Phase(TRACED, fun_name, call=call):
         if check_tracer_leaks.value:
             from xlamini.core.tracing.leaks import build_without_leaks  # for those who look for one

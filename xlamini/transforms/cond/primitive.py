@@ -51,6 +51,7 @@ from xlamini.staging import (
 )
 from xlamini.transforms.cond.as_select import run_all
 from xlamini.transforms.cond.divergence import summed, transposed, with_varying_results
+from xlamini.transforms.cond.on_refs import branches_of_values
 from xlamini.transforms.cond.residuals import split_linearized, split_partial_eval
 from xlamini.transforms.cond.trace_branches import joined_avals, same_type, with_common_captured
 
@@ -121,6 +122,11 @@ class Cond(HigherOrder):
         out_dims = tuple(0 if mark else None for mark in batched)
         first = [f if f[1] == out_dims else batch(b, *options, batched) for f, b in zip(made, branches, strict=True)]
         return self.bind(*operands, branches=tuple(jaxpr for jaxpr, _ in first), **params), out_dims
+
+    def discharge(self, refs: Sequence[Any], operands: Values, *, branches: tuple[Jaxpr, ...], **params: Any) -> Any:
+        made, changes = branches_of_values(branches)
+        outs = self.bind(*operands, branches=made, **params)
+        return outs[sum(changes) :], dict(zip(chosen(refs[1:], changes), outs, strict=False))
 
     def widened(self, ins: Sequence[int], outs: Sequence[int], params: Params) -> Params:
         return params

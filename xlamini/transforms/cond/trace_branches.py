@@ -6,6 +6,7 @@ branch, which is that of `cond` for false, as in JAX.
 """
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -28,6 +29,7 @@ from xlamini.core.errors.frames import is_own
 from xlamini.core.program.hi_types import fits
 from xlamini.core.program.named_axes import divergent_along
 from xlamini.core.sharding.partial_sums import sums_of
+from xlamini.core.tracing.body import BodyBuilder
 from xlamini.staging import LeafNames, Trace, checked_avals, name_of
 from xlamini.staging.trace.arguments import brief
 from xlamini.staging.trace.trace_cache import body_trace
@@ -140,8 +142,9 @@ def _identity(value: Any) -> Any:
 def _trace(
     what: str, label: str, fun: Any, operands: Values, in_tree: Any, avals: Avals
 ) -> Trace:
+    anew = functools.partial(trace, fun, in_tree, avals, reuse_equal=True, kind=BodyBuilder)
     try:
-        return body_trace(what, fun, in_tree, avals, lambda: trace(fun, in_tree, avals, reuse_equal=True))
+        return body_trace(what, fun, in_tree, avals, anew)
     except TypeError:
         _check_call(what, label, fun, operands)
         raise

@@ -23,6 +23,7 @@ from xlamini.core import (
     value_of,
 )
 from xlamini.core.pytree import structure
+from xlamini.core.tracing.body import BodyBuilder
 from xlamini.core.tracing.tracer import build
 from xlamini.core.wrapping import wraps
 from xlamini.interpreters.evaluate import evaluate
@@ -113,7 +114,7 @@ def _fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, unroll
 
     def trace_for(avals: Avals) -> Trace:
         inputs = [start, *avals]
-        anew = functools.partial(trace, body_fun, in_tree, inputs, reuse_equal=True)
+        anew = functools.partial(trace, body_fun, in_tree, inputs, reuse_equal=True, kind=BodyBuilder)
         return body_trace("fori_loop", body_fun, in_tree, inputs, anew)
 
     init, body, _ = carry.trace_body(trace_for)

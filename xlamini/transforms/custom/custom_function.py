@@ -10,14 +10,14 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, ParamSpec, TypeVar
 
-from xlamini.core import Jaxpr, Tracer, Values, api_boundary_methods, flatten_call
+from xlamini.core import Builder, Jaxpr, Tracer, Values, api_boundary_methods, flatten_call
 from xlamini.core.errors.frames import is_own
 from xlamini.core.tracing.state import state
 from xlamini.core.tracing.tracer import A_RULE
 from xlamini.core.wrapping import wraps
 from xlamini.staging import ArgNames, Trace, check_callable, checked_avals, name_of, rebuilt
 from xlamini.staging.trace.static_args import Names, Numbers, Selected
-from xlamini.staging.trace.tracing import trace
+from xlamini.staging.trace.tracing import kind_of_trace, trace
 from xlamini.transforms.custom.call_site import CallSite, is_concrete, with_fixed
 from xlamini.transforms.custom.closure_convert import captured_names, closed_over
 from xlamini.transforms.custom.custom_call import with_unread
@@ -125,8 +125,8 @@ class CustomFunction(Generic[P, R]):
         avals = tuple(checked_avals(leaves, names, name, self.instead))
         values = leaves if is_concrete(leaves) else None
         of_others = functools.partial(_call_with_fixed, fun, fixed)
-        at_once = not is_own(fun)
-        traced = trace(of_others, in_tree, avals, values, names, name, derivative_by=A_RULE, at_once=at_once)
+        kind = Builder if is_own(fun) else kind_of_trace()
+        traced = trace(of_others, in_tree, avals, values, names, name, derivative_by=A_RULE, kind=kind)
         types = CallTypes(name, in_tree, avals, traced.out_tree, tuple(traced.jaxpr.out_avals), names)
         closed = closed_over(*rules, fixed)
         return CustomCallTrace(fun, leaves, traced, closed, CallSite(types, fixed, closed, leaves, traced))

@@ -25,7 +25,7 @@ from xlamini.staging import (
     values_of,
 )
 from xlamini.staging.trace.ref_threading import run_with
-from xlamini.staging.trace.tracing import trace
+from xlamini.staging.trace.tracing import kind_of_trace, trace
 from xlamini.transforms.derivatives.saved_args import bool_leaves
 
 Argnums = int | Sequence[int]
@@ -93,7 +93,7 @@ class DiffArgs:
 
         return trace(
             paired, self.in_tree, self.avals, self.leaves, self.names, self.fun_name, reuse_equal=True,
-            derivative_by=self.what, at_once=True,
+            derivative_by=self.what, kind=kind_of_trace(),
         )
 
     def split(self, traced: Trace, leaves: Values) -> tuple[Any, Any]:

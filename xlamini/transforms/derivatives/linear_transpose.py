@@ -12,7 +12,7 @@ from xlamini.interpreters.transpose import transpose
 from xlamini.primitives import zeros
 from xlamini.staging import ArgNames, LeafNames, Trace, avals_of, check_callable, name_of, rebuilt
 from xlamini.staging.run.eager.program_cache import apply
-from xlamini.staging.trace.tracing import trace
+from xlamini.staging.trace.tracing import kind_of_trace, trace
 from xlamini.transforms.derivatives.linearity import nonlinear_part
 
 
@@ -28,7 +28,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
     leaves, in_tree = flatten_from_user((primals, {}))
     names, fun_name = ArgNames(fun, in_tree), name_of(fun)
     avals = avals_of(leaves, names, fun_name)
-    traced = trace(fun, in_tree, avals, None, names, reuse_equal=True, at_once=True).of_its_own()
+    traced = trace(fun, in_tree, avals, None, names, reuse_equal=True, kind=kind_of_trace()).of_its_own()
     linear = (False,) * len(traced.captured) + (True,) * len(avals)
 
     @api_boundary

@@ -19,6 +19,7 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.core.pytree import structure
+from xlamini.core.tracing.body import BodyBuilder
 from xlamini.core.wrapping import wraps
 from xlamini.primitives import index_in_dim, reshape
 from xlamini.primitives.shape.concatenate import concatenate
@@ -173,7 +174,9 @@ def _run(loop: LoopCall, init: Any, xs: Any, length: Any) -> tuple[Any, Any]:
 
     def trace_for(avals: Avals) -> Trace:
         inputs = [*avals, *slices]
-        anew = functools.partial(trace, paired, in_tree, inputs, None, names, name_of(loop.f), reuse_equal=True)
+        anew = functools.partial(
+            trace, paired, in_tree, inputs, None, names, name_of(loop.f), reuse_equal=True, kind=BodyBuilder
+        )
         return body_trace("scan", loop.f, in_tree, inputs, anew)
 
     start, traced, _ = carry.trace_body(trace_for, lambda tree: treedef_children(tree)[0])

@@ -31,6 +31,7 @@ from xlamini.primitives.shape.concatenate import concatenate
 from xlamini.staging import HigherOrder, Mask, chosen, given, inverse, merged, nonzero_of, with_none, with_zeros
 from xlamini.staging.call.higher_order import plain_types
 from xlamini.transforms.scan.lowering import Lowering, ScanSteps
+from xlamini.transforms.scan.on_refs import discharged_scan
 from xlamini.transforms.scan.residuals import SplitBody, linearize_body, partial_eval_body
 from xlamini.transforms.scan.rules import ScanParts, batch_body, jvp_body, live_masks, parts, stack_of, transpose_body
 from xlamini.transforms.while_loop.rules import prune
@@ -111,6 +112,12 @@ class Scan(HigherOrder):
             outs = run(params["jaxpr"], [*values.consts, *carry, *xs], i)
             carry, ys = outs[:count], [*ys, outs[count:]]
         return [*carry, *map(_stacked, zip(*(ys[::-1] if params["reverse"] else ys), strict=True))]
+
+    def discharge(self, refs: Sequence[Any], operands: Values, **params: Any) -> Any:
+        def run(body: Jaxpr, parts: ScanParts) -> list[Any]:
+            return self._scan(body, parts, params)
+
+        return discharged_scan(run, params["jaxpr"], refs, _parts(operands, params))
 
     def widened(self, ins: Sequence[int], outs: Sequence[int], params: Params) -> Params:
         counts = _parts(ins, params)

@@ -7,10 +7,12 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from xlamini.core import ConcretizationTypeError, disable_jit
+from xlamini.core import Cell, ConcretizationTypeError, disable_jit
 from xlamini.core.program.avals import NOWHERE, Avals
 from xlamini.core.program.named_axes import divergent_along
+from xlamini.core.program.ref_types import WRITE
 from xlamini.core.pytree import structure, treedef_is_leaf
+from xlamini.core.tracing.body import BodyBuilder
 from xlamini.core.wrapping import wraps
 from xlamini.runtime import Array
 from xlamini.staging import Cells, Trace, name_of, rebuilt, retry_with_refs, store, threaded, values_of
@@ -76,7 +78,10 @@ def _threading(cells: Cells, cond_fun: Callable, body_fun: Callable, init_val: A
 
     @wraps(cond_fun)
     def holds(state: Any) -> Any:
-        return threaded(cond_fun, cells)(*state)[0]
+        found, values = threaded(cond_fun, cells)(*state)
+        if any(type(c) is Cell and new is not old for c, old, new in zip(cells, state[0], values, strict=True)):
+            raise _write_in_condition(name_of(cond_fun))
+        return found
 
     @wraps(body_fun)
     def iteration(state: Any) -> Any:
@@ -118,6 +123,8 @@ def _traced(
         init, body, avals = carry.trace_body(functools.partial(_trace, body_fun, in_tree))
         cond = _trace(cond_fun, in_tree, avals)
     _check_predicate(cond, name_of(cond_fun))
+    if WRITE in cond.jaxpr.effects:
+        raise _write_in_condition(name_of(cond_fun))
     first, types = len(cond.captured), tuple(body.jaxpr.in_avals[len(body.captured) :])
     cond = cond._replace(jaxpr=with_inputs_of(cond.jaxpr, first, types))
     found = cond.jaxpr.out_avals[0].vma
@@ -125,7 +132,7 @@ def _traced(
 
 
 def _trace(fun: Callable, in_tree: Any, avals: Avals) -> Trace:
-    anew = functools.partial(trace, fun, in_tree, avals, reuse_equal=True)
+    anew = functools.partial(trace, fun, in_tree, avals, reuse_equal=True, kind=BodyBuilder)
     return body_trace("while_loop", fun, in_tree, avals, anew)
 
 
@@ -140,6 +147,10 @@ def _check_steps(max_steps: Any) -> None:
             f"{type(max_steps).__name__}; it must be known when the loop is traced, because it fixes how many carries "
             "reverse mode stores"
         )
+
+
+def _write_in_condition(name: str) -> TypeError:
+    return TypeError(f"while_loop: cond_fun {name} writes a ref, but a condition only reads; write it in body_fun")
 
 
 def _check_predicate(cond: Trace, name: str) -> None:

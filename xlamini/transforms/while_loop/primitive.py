@@ -24,6 +24,7 @@ from xlamini.staging import HigherOrder, Mask, chosen, given, inverse, nonzero_o
 from xlamini.staging.call.higher_order import plain_types
 from xlamini.transforms.control_flow.strip_prints import silent
 from xlamini.transforms.while_loop.lowering import lower_while
+from xlamini.transforms.while_loop.on_refs import discharged_while
 from xlamini.transforms.while_loop.rules import (
     LoopParts,
     batch_jaxprs,
@@ -85,6 +86,13 @@ class While(HigherOrder):
         outs = self.outs_and_tangents(primals, tangents, params)
         count = len(nonzero)
         return outs[:count], with_zeros(_carry_avals(params), nonzero, outs[count:])
+
+    def discharge(self, refs: Sequence[Any], operands: Values, **params: Any) -> Any:
+        def run(cond: Jaxpr, body: Jaxpr, parts: LoopParts) -> list[Any]:
+            return self._loop(cond, body, parts, params)
+
+        jaxprs = params["cond_jaxpr"], params["body_jaxpr"]
+        return discharged_while(run, *jaxprs, self._parts(refs, params), self._parts(operands, params))
 
     def widened(self, ins: Sequence[int], outs: Sequence[int], params: Params) -> Params:
         counts = parts(ins, params["cond_nconsts"], params["body_nconsts"])

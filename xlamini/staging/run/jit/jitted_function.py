@@ -17,7 +17,9 @@ from xlamini.core.flags import config
 from xlamini.core.flags.compile_flags import compile_key
 from xlamini.core.flags.jax_flags import debug_infs, debug_key_reuse, debug_nans, debug_purity
 from xlamini.core.program.ref_cells import RefEscaped
+from xlamini.core.tracing.body import BodyBuilder
 from xlamini.core.tracing.state import state
+from xlamini.core.tracing.tracer import Builder
 from xlamini.runtime.arrays.transfer_guards import is_guarded
 from xlamini.staging.compile.compile_request import CompileRequest
 from xlamini.staging.compile.placement import Placement, orders_of_call, placement, requested_by
@@ -90,6 +92,11 @@ class Jitted(Inspectable):
         check_values(plan.leaves, plan.names, self.name)
         return self._run_lowered(plan, *call_in_arrays(self.fun, plan, traced))
 
+    def traced_call(self, args: Values, kwargs: dict[str, Any]) -> Any:
+        """The output of a call that is part of a program."""
+        plan = self.plan(args, kwargs)
+        return while_tracing(self, self.trace(plan), plan, args, kwargs)
+
     def ref_calls(self) -> RefCalls:
         """Its calls with refs."""
         if self.with_refs is None:
@@ -143,7 +150,8 @@ class Jitted(Inspectable):
     def _new_trace(self, key: Any, plan: CallPlan) -> Trace:
         entry, fun = entry_of_trace(self, key, plan), functools.partial(of_dynamic, self.fun, plan.statics)
         types = plan.avals if self.in_place is None else self.in_place.types(plan)
-        traced = trace(fun, plan.tree, types, None, plan.names, self.name, call=entry)
+        kind = BodyBuilder if self.in_place is None else Builder  # a program of values has no refs of others
+        traced = trace(fun, plan.tree, types, None, plan.names, self.name, kind=kind, call=entry)
         if self.in_place is not None:
             traced = self.in_place.discharged(plan, traced)
         captures_tracers = any(type(x) is Tracer for x in traced.captured)

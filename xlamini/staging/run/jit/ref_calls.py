@@ -34,6 +34,8 @@ class RefCalls:
     def __init__(self, jitted: Jitted):
         self._jitted = jitted
         self._of_arguments: InPlace | None = None
+        self._of_variables: Jitted | None = None
+        """The function of refs that are variables of a program."""
         self._touched: Sequence[weakref.ref[Cell]] = ()
         self.of_cells: dict[Cells, InPlace] = {}
         """The functions of the values of refs that it closes over."""
@@ -55,10 +57,28 @@ class RefCalls:
 
     def with_arguments(self, args: Values, kwargs: dict[str, Any], flat: Any = None) -> Missed:
         """A call with refs among the arguments, which `flat` are as leaves and treedef, if the caller has them."""
+        if state.builder is not None and (found := self._nested(args, kwargs)) is not None:
+            return found
         in_place = self._of_opened()
         refs = OpenedRefs(f"{self._jitted.name} for jit", (args, kwargs), flat)
         opened, named = refs.tree
         return in_place.run(refs.cells, refs.nodes, opened, named, refs.passed()), None, False
+
+    def _nested(self, args: Values, kwargs: dict[str, Any]) -> Missed | None:
+        """A call that is part of a program which takes the refs; None if one holds a value, or one that is touched."""
+        refs, jitted = OpenedRefs(f"{self._jitted.name} for jit", (args, kwargs), held=Cell.variable), self._jitted
+        if jitted.options.in_shardings or any(node.value is None for node in refs.nodes):
+            return None
+        if self._of_variables is None:
+            outs = jitted.options.out_shardings
+            options = jitted.options._replace(out_shardings=outs and (None, outs))
+            self._of_variables = type(jitted)(_of_arguments(jitted.fun), options)
+        try:
+            with refs.passed():
+                _, out = self._of_variables.traced_call(*refs.tree)
+        except RefEscaped:
+            return None
+        return out, None, False
 
     def _of_opened(self) -> InPlace:
         """The function of the values of the refs among its arguments."""
