@@ -60,7 +60,7 @@ class PallasCall(Primitive):
             return None
         if is_checked(kernel):
             return Form(lambda *operands: checked_later(kernel, operands))
-        return Form(lambda *operands: evaluate(as_scan(kernel), operands))
+        return Form(lambda *operands: evaluate(expand(as_scan(kernel)), operands))
 
     def lower(self, ctx: Any, *operands: Any, kernel: Kernel) -> Sequence[Any]:
         # Imported here because MLIR's bindings cost 0.1 s.
