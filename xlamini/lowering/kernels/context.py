@@ -80,7 +80,7 @@ class KernelContext(Context):
     """The lowering of a kernel's equations into one block. A dialect has a subclass, with its `rules`."""
 
     takes_calls = False  # what would be a function is written in place
-    mlir: KernelDialect  # type: ignore[assignment]
+    mlir: Any  # a KernelDialect, of the dialect's own class
     rules: Mapping[str, Rule]
     """The rules by the names of StableHLO operations."""
     target: str
