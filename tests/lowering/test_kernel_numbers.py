@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.kernel_check import check_scan, check_text
-from tests.support.kernel_rows import elementwise, memory, products, programs, reductions, shapes
+from tests.support.kernel_rows import elementwise, gpu, memory, products, programs, reductions, shapes
 from tests.support.kernel_rows.row import Row
 
-FILES = (elementwise, reductions, products, shapes, memory, programs)
+FILES = (elementwise, reductions, products, shapes, memory, programs, gpu)
 
 
 def _rows() -> Iterator[Row]:
