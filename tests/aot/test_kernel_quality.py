@@ -187,3 +187,14 @@ def test_a_loaded_program_has_no_modules() -> None:
 def test_a_machine_without_a_device_needs_a_target() -> None:
     with pytest.raises(ValueError, match="tune: neither a TPU nor a GPU is here; name one"):
         pl.tune(lambda rows: softmax(rows)[0], [8], shaped(4096, 1024))
+
+
+def test_inspect_shows_kernels_of_ones_own(target: Any) -> None:
+    call, args = softmax()
+    report = xlamini.inspect(call, targets=[target.name])(*args)
+    text = report.text("kernels", limit=3)
+    assert "kernel kernel, at " in text
+    assert "spills 0" in text
+    assert "more lines; limit=" in text
+    (own,) = report.json()["targets"][0]["own_kernels"]
+    assert own["grid"][0] == 512
