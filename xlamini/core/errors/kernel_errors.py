@@ -14,6 +14,9 @@ class KernelError(TypeError):
 
     The message names the operation and the user's line. Compute it outside of the kernel, in the same `jit`; the CPU,
     and `interpret=True` on any platform, run the kernel as it is.
+
+    >>> issubclass(KernelError, TypeError)
+    True
     """
 
 

@@ -94,7 +94,7 @@ class TritonContext(KernelContext):
 
     def add_hint(self, x: Value, hint: str, values: Sequence[int]) -> Value:
         """Say something of the operation that computes a value; an argument of a block has none."""
-        if isinstance(x.owner, ir.Operation) and "arith.constant" != x.owner.name:
+        if isinstance(x.owner, ir.Operation) and x.owner.name != "arith.constant":
             text = f"dense<{list(values)}> : tensor<{len(values)}xi32>"
             x.owner.attributes[f"tt.{hint}"] = self.mlir.parse(text)
         return x

@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import Jaxpr
@@ -61,17 +61,43 @@ class Kernels(list[OwnKernel]):
         return "\n".join([head, *table([columns, *([row.get(name, "") for name in columns] for row in rows)])])
 
 
-def kernels_of(request: CompileRequest, target: Target | None, options: Mapping[str, Any]) -> Kernels:
-    """The kernels of a program, each compiled once more by itself for what the compiler says of it."""
-    calls = kernel_calls(request.module)
-    if not calls:
-        return Kernels()
-    device = devices_of(request.device)[0]
-    target = target or target_of(device) or _target_like(device)
-    spec = target.name if target else device.device_kind
-    codes = _codes(calls, device, spec, options)
-    costs = _costs(request.jaxpr)
-    return Kernels(_row(call, code, costs, target, spec) for call, code in zip(calls, codes, strict=True))
+class Question(NamedTuple):
+    """A compiled program whose kernels are asked for."""
+
+    request: CompileRequest
+    target: Target | None
+    options: Mapping[str, Any]
+
+    @property
+    def device(self) -> Any:
+        """One of its devices."""
+        return devices_of(self.request.device)[0]
+
+    def known_target(self) -> Target | None:
+        """The target, or the one like the device that is here."""
+        return self.target or target_of(self.device) or _target_like(self.device)
+
+
+def kernels_of(questions: Sequence[Question]) -> list[Kernels]:
+    """The kernels of each program, each compiled once more by itself for what the compiler says of it.
+
+    The programs are for one and the same target, with the same options.
+    """
+    calls = [kernel_calls(each.request.module) for each in questions]
+    every = [call for of_one in calls for call in of_one]
+    if not every:
+        return [Kernels() for _ in questions]
+    first, target = questions[0], questions[0].known_target()
+    spec = target.name if target else first.device.device_kind
+    codes = iter(_codes(every, first.device, spec, first.options))
+    return [_rows(each, of_one, codes, target, spec) for each, of_one in zip(questions, calls, strict=True)]
+
+
+def _rows(
+    question: Question, calls: Sequence[KernelCall], codes: Iterator[Any], target: Target | None, spec: str
+) -> Kernels:
+    costs = _costs(question.request.jaxpr)
+    return Kernels(_row(call, next(codes), costs, target, spec) for call in calls)
 
 
 def _target_like(device: Any) -> Target | None:

@@ -32,7 +32,7 @@ from xlamini.staging.trace.tracing import Trace, TracedCall
 if TYPE_CHECKING:
     from xlamini.runtime.hlo.collectives import Collectives
     from xlamini.runtime.targets.topology import Target
-    from xlamini.staging.aot.kernels import Kernels
+    from xlamini.staging.aot.kernels import Kernels, Question
     from xlamini.staging.compile.prediction import Prediction
     from xlamini.staging.run.jit.ahead_of_time import AheadOfTime
 
@@ -340,17 +340,9 @@ class Compiled(Stage):
           name  at           grid  bundles  cycles  spills     VMEM  XLU  VALU  EUP     time   limit
           norm  norms.py:14   512    11/91   46785       0   68 KiB    9    70    2  31.2 us  bundles
         """
-        if self._kernels is None:
-            self._kernels = self._read_kernels()
+        read_kernels([self])
+        assert self._kernels is not None
         return self._kernels
-
-    def _read_kernels(self) -> Kernels:
-        from xlamini.staging.aot.kernels import kernels_of  # for those who look only
-
-        if self._anew is None:
-            raise ValueError("kernels: the program was loaded from a file, which has none; ask where it is compiled")
-        target = getattr(self._program.executable, "target", None)
-        return kernels_of(self._anew.lowered(), target, self._anew.options or {})
 
     def memory_analysis(self) -> Any:
         """Bytes of arguments, outputs, temporaries and code."""
@@ -417,6 +409,26 @@ class Compiled(Stage):
     def _out_info(self) -> list[ShapeDtypeStruct]:
         pairs = zip(super()._out_info(), self._out_shardings(), strict=True)
         return [info.update(sharding=where) for info, where in pairs]
+
+
+def read_kernels(every: Sequence[Compiled]) -> None:
+    """Read the kernels of several programs for one target at once, which takes one child process for a TPU."""
+    asked = [each for each in every if each._kernels is None]
+    if not asked:
+        return
+    from xlamini.staging.aot.kernels import kernels_of  # for those who look only
+
+    for each, kernels in zip(asked, kernels_of(list(map(_question, asked))), strict=True):
+        each._kernels = kernels
+
+
+def _question(compiled: Compiled) -> Question:
+    from xlamini.staging.aot.kernels import Question
+
+    if compiled._anew is None:
+        raise ValueError("kernels: the program was loaded from a file, without its modules; ask where it is compiled")
+    target = getattr(compiled._program.executable, "target", None)
+    return Question(compiled._anew.lowered(), target, compiled._anew.options or {})
 
 
 def _as_array(x: Any) -> Any:

@@ -13,7 +13,7 @@ _PLACE: Any = object()
 """The entry in the memo of a kernel's builder that says where its program is in the grid."""
 
 
-class Place(NamedTuple):
+class GridPlace(NamedTuple):
     """The indices of a program, and the size of the grid."""
 
     ids: Sequence[Any]
@@ -22,7 +22,7 @@ class Place(NamedTuple):
 
 def set_place(ids: Sequence[Any], grid: tuple[int, ...]) -> None:
     """Say where the program is whose kernel is being traced."""
-    state.builder.memo[_PLACE] = Place(ids, grid)  # type: ignore[union-attr]
+    state.builder.memo[_PLACE] = GridPlace(ids, grid)  # type: ignore[union-attr]
 
 
 def program_id(axis: int) -> Array:
@@ -30,7 +30,7 @@ def program_id(axis: int) -> Array:
 
     Raises RuntimeError outside of kernels, ValueError for an axis that the grid does not have.
 
-    >>> pallas_call(lambda o: o.set(program_id(0)), ShapeDtypeStruct((), "int32"), grid=(3,))()
+    >>> pl.pallas_call(lambda o: o.set(program_id(0)), xlamini.ShapeDtypeStruct((), "int32"), grid=(3,))()
     Array(2, dtype=int32)
     """
     place = _place("program_id")
@@ -41,19 +41,22 @@ def num_programs(axis: int) -> int:
     """The size of the grid along an axis; only inside of a kernel.
 
     Raises RuntimeError outside of kernels, ValueError for an axis that the grid does not have.
+
+    >>> pl.pallas_call(lambda o: o.set(num_programs(0)), xlamini.ShapeDtypeStruct((), "int32"), grid=(3,))()
+    Array(3, dtype=int32)
     """
     place = _place("num_programs")
     return place.grid[_axis("num_programs", axis, place)]
 
 
-def _axis(what: str, axis: int, place: Place) -> int:
+def _axis(what: str, axis: int, place: GridPlace) -> int:
     axis = operator.index(axis)
     if not 0 <= axis < len(place.grid):
         raise ValueError(f"{what}: axis {axis} is not one of the {len(place.grid)} axes of the grid {place.grid}")
     return axis
 
 
-def _place(what: str) -> Place:
+def _place(what: str) -> GridPlace:
     return kernel_builder(what).memo[_PLACE]
 
 
