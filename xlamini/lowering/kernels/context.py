@@ -46,7 +46,7 @@ class KernelDialect(Interned):
             found = self._types[aval] = ir.Type.parse(text, self.context)
         return found
 
-    def bools_like(self, kind: ir.Type) -> ir.Type:
+    def bools_like(self, kind: Any) -> ir.Type:
         """The type of a comparison of values of this type."""
         return self.like(kind, np.dtype(bool))
 
@@ -54,7 +54,7 @@ class KernelDialect(Interned):
         """The type of float32s in the shape of this type."""
         return self.like(kind, np.dtype(np.float32))
 
-    def like(self, kind: ir.Type, dtype: np.dtype) -> ir.Type:
+    def like(self, kind: Any, dtype: np.dtype) -> ir.Type:
         """The type of elements of `dtype` in the shape of this type."""
         shape = tuple(kind.shape) if hasattr(kind, "shape") else ()
         return self.type(ShapedArray(shape, dtype))
@@ -80,6 +80,7 @@ class KernelContext(Context):
     """The lowering of a kernel's equations into one block. A dialect has a subclass, with its `rules`."""
 
     takes_calls = False  # what would be a function is written in place
+    mlir: KernelDialect  # type: ignore[assignment]
     rules: Mapping[str, Rule]
     """The rules by the names of StableHLO operations."""
     target: str
@@ -200,7 +201,7 @@ def filled(ctx: KernelContext, number: Any, kind: ir.Type) -> Value:
     return ctx.one("arith.constant", [], kind, value=splat(ctx, number, kind))
 
 
-def splat(ctx: KernelContext, number: Any, kind: ir.Type) -> ir.Attribute:
+def splat(ctx: KernelContext, number: Any, kind: Any) -> ir.Attribute:
     """The attribute of a constant filled with one number."""
     shaped = hasattr(kind, "element_type")
     element = kind.element_type if shaped else kind
