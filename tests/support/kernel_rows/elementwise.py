@@ -183,8 +183,6 @@ def conversions() -> Iterator[Row]:
     for source in KINDS:
         x = _numbers(source)
         targets = [np.dtype(t) for t in KINDS if np.dtype(t) != source]
-        if np.dtype(source).kind not in "ub":
-            x = np.where(x.astype(np.float64) < 0, x, x)
         signed_targets = [t for t in targets if np.dtype(source).kind in "ub" or t.kind != "u"]
         functions = [lambda x, t=t: x.astype(t) for t in signed_targets]
         outs = [like(SHAPE, t) for t in signed_targets]
@@ -193,6 +191,13 @@ def conversions() -> Iterator[Row]:
             lambda x, fs=functions: [f(x.astype(np.float32) if x.dtype == ml_dtypes.bfloat16 else x) for f in fs],
             1e-2,
         )  # fmt: skip
+    for dtype, target, ends in ((np.float32, np.uint8, 255), (np.float32, np.uint16, 65535), (np.float32, np.uint32, 4e9),
+                                (np.float32, np.int8, 127), (ml_dtypes.bfloat16, np.uint8, 255), (np.float32, np.int32, 2e9)):  # fmt: skip
+        x = floats(*SHAPE, dtype=dtype, low=-ends if np.dtype(target).kind == "i" else 0, high=ends)
+        x = np.minimum(x, dtype(254 if dtype is ml_dtypes.bfloat16 else ends)).astype(dtype)
+        call = of_whole_arrays([lambda x, t=target: x.astype(t)], [like(SHAPE, target)])
+        expected = lambda x, t=target: [x.astype(np.float64).astype(np.int64).astype(t)]
+        yield Row(f"convert large {np.dtype(dtype).name} {np.dtype(target).name}", call, [x], expected, 0.0)
 
 
 def bitcasts() -> Iterator[Row]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from jaxlib.mlir import ir
 
 from xlamini.core.errors.kernel_errors import KernelError
@@ -15,6 +16,7 @@ from xlamini.lowering.kernels.mosaic_shapes import shape_of_value
 _OF_FLOAT32 = {"stablehlo.remainder", "stablehlo.atan2"}
 _AS_FLOATS = {"stablehlo.maximum", "stablehlo.minimum"}  # which Mosaic would narrow again if they were of ints
 _LACKS = {"stablehlo.cbrt"}
+_OF_BITS = {"stablehlo.shift_right_logical", "stablehlo.popcnt", "stablehlo.count_leading_zeros"}
 _AS_THEY_ARE = {"stablehlo.return", "stablehlo.convert", "stablehlo.select", "stablehlo.bitcast_convert"}
 
 
@@ -26,13 +28,19 @@ def _in_words(name: str, rule: Rule) -> Rule:
     ) -> Any:
         if not _is_narrow(operands[0], name in _OF_FLOAT32):
             return rule(ctx, operands, types, regions, attributes)
-        words = list(map(ctx.word, operands))
-        if name in _AS_FLOATS:
-            words = [ctx.converted(x, ctx.float32) for x in words]
+        words = _words(ctx, name, operands)
         kind = types[0] if name == "stablehlo.compare" else words[0].type
         return ctx.converted(rule(ctx, words, [kind], regions, attributes), types[0])
 
     return on_any
+
+
+def _words(ctx: Any, name: str, operands: Sequence[Value]) -> list[Value]:
+    """Operands in 32 bits; those of a logical shift, and of a count of bits, have zeros in front."""
+    if name in _OF_BITS:
+        return [ctx.one("arith.extui", [x], ctx.mlir.vector(shape_of_value(x), ctx.int32)) for x in operands]
+    words = list(map(ctx.word, operands))
+    return [ctx.converted(x, ctx.float32) for x in words] if name in _AS_FLOATS else words
 
 
 def _is_narrow(x: Value, floats: bool) -> bool:
@@ -74,6 +82,36 @@ def _expm1_of_float32(ctx: Any, x: Value) -> Value:
     return ctx.one("arith.select", [is_near, near, far], x.type)
 
 
+def _convert(
+    ctx: Any, operands: Sequence[Value], types: Sequence[ir.Type], regions: Regions, attributes: Mapping[str, Any]
+) -> Value:
+    """A float becomes a narrow int by way of int32, as 200 is no int8, but the bits of a uint8 are its last ones."""
+    (x,), (kind,) = operands, types
+    if not is_float(x) or is_float(kind):
+        return ELEMENTWISE["stablehlo.convert"](ctx, operands, types, regions, attributes)
+    words = ctx.mlir.vector(shape_of_value(kind), ctx.int32)
+    width = ir.IntegerType(element_of(kind)).width
+    if width < 32:
+        return ctx.one("arith.trunci", [ctx.one("arith.fptosi", [x], words)], kind)
+    return _to_uint32(ctx, x, kind) if ctx.aval_out.dtype == np.uint32 else ctx.one("arith.fptosi", [x], kind)
+
+
+def _to_uint32(ctx: Any, x: Value, kind: ir.Type) -> Value:
+    """From 2**31 on, the integer of what is above that, and the first bit."""
+    x = ctx.converted(x, ctx.float32)
+    edge = constant_like(ctx, 2.0**31, x)
+    above = ctx.one("arith.fptosi", [ctx.one("arith.subf", [x, edge])], kind)
+    large = ctx.one("arith.xori", [above, constant_like(ctx, 1 << 31, above)])
+    return ctx.one("arith.select", [compare(ctx, "GE", x, edge), large, ctx.one("arith.fptosi", [x], kind)], kind)
+
+
+def _leading_zeros(ctx: Any, operands: Sequence[Value], types: Sequence[ir.Type], *_: Any) -> Value:
+    """Narrow ints have been widened, which adds zeros in front."""
+    count = ctx.one("math.ctlz", operands)
+    added = 32 - 8 * ctx.aval_out.dtype.itemsize
+    return count if added == 0 else ctx.one("arith.subi", [count, constant_like(ctx, added, count)])
+
+
 def _erfc(ctx: Any, operands: Sequence[Value], *_: Any) -> Value:
     """1 - erf(x), as exact as 1 is: far above 0 it is 0."""
     (x,) = operands
@@ -108,7 +146,8 @@ MOSAIC_ELEMENTWISE: dict[str, Rule] = {
     "stablehlo.is_finite": _is_finite,
     "stablehlo.exponential_minus_one": _expm1,
     "stablehlo.optimization_barrier": _same,
-    "stablehlo.popcnt": _named("math.ctpop"),
-    "stablehlo.count_leading_zeros": _named("math.ctlz"),
+    "stablehlo.convert": _convert,
+    "stablehlo.popcnt": _in_words("stablehlo.popcnt", _named("math.ctpop")),
+    "stablehlo.count_leading_zeros": _in_words("stablehlo.count_leading_zeros", _leading_zeros),
     "stablehlo.bitcast_convert": _bitcast,
 }
