@@ -11,11 +11,12 @@ from xlamini.core.errors.kernel_errors import KernelError
 from xlamini.lowering.context import Value
 from xlamini.lowering.kernels.arith import ELEMENTWISE, compare, element_of, is_float
 from xlamini.lowering.kernels.context import Regions, Rule, constant_like
-from xlamini.lowering.kernels.mosaic_shapes import shape_of_value
+from xlamini.lowering.kernels.mosaic_shapes import is_bool, shape_of_value
 
 _OF_FLOAT32 = {"stablehlo.remainder", "stablehlo.atan2"}
 _AS_FLOATS = {"stablehlo.maximum", "stablehlo.minimum"}  # which Mosaic would narrow again if they were of ints
 _LACKS = {"stablehlo.cbrt"}
+_OF_BOOLS = {"stablehlo.maximum": "arith.ori", "stablehlo.minimum": "arith.andi"}
 _OF_BITS = {"stablehlo.shift_right_logical", "stablehlo.popcnt", "stablehlo.count_leading_zeros"}
 _AS_THEY_ARE = {"stablehlo.return", "stablehlo.convert", "stablehlo.select", "stablehlo.bitcast_convert"}
 
@@ -26,6 +27,8 @@ def _in_words(name: str, rule: Rule) -> Rule:
     def on_any(
         ctx: Any, operands: Sequence[Value], types: Sequence[ir.Type], regions: Regions, attributes: Mapping[str, Any]
     ) -> Any:
+        if name in _OF_BOOLS and is_bool(operands[0]):
+            return ctx.one(_OF_BOOLS[name], operands)
         if not _is_narrow(operands[0], name in _OF_FLOAT32):
             return rule(ctx, operands, types, regions, attributes)
         words = _words(ctx, name, operands)
@@ -55,12 +58,25 @@ def _is_narrow(x: Value, floats: bool) -> bool:
 def _compare(
     ctx: Any, operands: Sequence[Value], types: Sequence[ir.Type], regions: Regions, attributes: Mapping[str, Any]
 ) -> Value:
-    """Mosaic has no `!=` of floats that is true for NaN, so it is the contrary of `==`."""
+    """Mosaic has no `!=` of floats that is true for NaN, so it is the contrary of `==`; bools it cannot compare."""
     direction = attributes["comparison_direction"].removesuffix(">").split()[-1]
+    if is_bool(operands[0]):
+        return _compare_bools(ctx, direction, *operands)
     if direction != "NE" or not is_float(operands[0]):
         return compare(ctx, direction, *operands)
-    equal = compare(ctx, "EQ", *operands)
-    return ctx.one("arith.xori", [equal, constant_like(ctx, 1, equal)])
+    return _contrary(ctx, compare(ctx, "EQ", *operands))
+
+
+def _compare_bools(ctx: Any, direction: str, x: Value, y: Value) -> Value:
+    if direction in ("EQ", "NE"):
+        differ = ctx.one("arith.xori", [x, y])
+        return differ if direction == "NE" else _contrary(ctx, differ)
+    smaller, larger = (x, y) if direction in ("LT", "LE") else (y, x)
+    return ctx.one("arith.andi" if direction in ("LT", "GT") else "arith.ori", [_contrary(ctx, smaller), larger])
+
+
+def _contrary(ctx: Any, x: Value) -> Value:
+    return ctx.one("arith.xori", [x, constant_like(ctx, 1, x)])
 
 
 def _is_finite(ctx: Any, operands: Sequence[Value], *_: Any) -> Value:
