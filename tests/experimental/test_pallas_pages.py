@@ -508,7 +508,6 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: pl.pallas_call(add_one, V, grid=2, grid_spec=pl.GridSpec(2)), TypeError, "grid cannot be given beside"
     ),
     "a key": (lambda: pl.pallas_call(add_one, V)(jax.random.key(0)), TypeError, "pass random.key_data"),
-    "no multiple": (lambda: pl.multiple_of(8, 0), ValueError, "must be 1 or more"),
     "a stride alone": (lambda: pltpu.roll(jnp.ones(2), 1, 0, stride=1), ValueError, "give both, or neither"),
     "half a row": (lambda: pltpu.bitcast(jnp.ones((1, 2), "int16"), "int32"), ValueError, "do not fill rows"),
     "three warps": (lambda: pl.triton.CompilerParams(num_warps=3), ValueError, "power of two"),

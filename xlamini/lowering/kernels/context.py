@@ -150,19 +150,21 @@ class KernelContext(Context):
     def start(self, start: Start, indices: Sequence[Value]) -> Value:
         """The place where a part begins, an int32."""
         total = self.index(start.number) if start.number or not start.terms else None
+        atoms = self.eqn.invars[len(self.eqn.invars) - len(indices) :]  # an equation's last operands
         for factor, operand in start.terms:
-            term = self.as_index(indices[operand])
+            term = self.as_index(indices[operand], atoms[operand].aval.dtype.kind == "u")
             if factor != 1:
                 term = self.one("arith.muli", [term, self.index(factor)])
             total = term if total is None else self.one("arith.addi", [total, term])
         return total
 
-    def as_index(self, x: Value) -> Value:
+    def as_index(self, x: Value, is_unsigned: bool = False) -> Value:
         """An integer scalar as an int32."""
         width, kind = ir.IntegerType(x.type).width, self.mlir.type(INDEX)
         if width == 32:
             return x
-        return self.one("arith.trunci" if width > 32 else "arith.extsi", [x], kind)
+        extended = "arith.extui" if is_unsigned else "arith.extsi"
+        return self.one("arith.trunci" if width > 32 else extended, [x], kind)
 
     def _new_constant(self, array: np.ndarray, aval: ShapedArray) -> Value:
         kind = self.mlir.type(aval)
