@@ -20,7 +20,7 @@ from tests.support.kernel_rows import (
 )
 from tests.support.kernel_rows.row import Row
 
-FILES = (elementwise, reductions, products, shapes, memory, parts, loops, accesses, programs)
+FILES = (elementwise, reductions, products, shapes, memory, parts, loops, accesses, programs, gpu)
 
 
 def _rows() -> Iterator[Row]:
