@@ -1,4 +1,5 @@
 """Whole kernels, as users write them: norms, softmax, products in tiles, attention."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -59,7 +60,13 @@ def norms() -> Iterator[Row]:
 
     for dtype in (np.float32, ml_dtypes.bfloat16):
         call = pl.pallas_call(rms_norm, like((30, 128), dtype), grid=(4,), in_specs=[ROWS, SCALE], out_specs=ROWS)
-        yield Row(f"rms norm {np.dtype(dtype).name}", call, [floats(30, 128, dtype=dtype), floats(1, 128)], rms, 1e-5 if dtype is np.float32 else 3e-2)
+        yield Row(
+            f"rms norm {np.dtype(dtype).name}",
+            call,
+            [floats(30, 128, dtype=dtype), floats(1, 128)],
+            rms,
+            1e-5 if dtype is np.float32 else 3e-2,
+        )
 
     def normed(x: np.ndarray, scale: np.ndarray) -> np.ndarray:
         v = x.astype(np.float64) - x.mean(-1, keepdims=True)
@@ -104,7 +111,9 @@ def products() -> Iterator[Row]:
             o[...] = total[...].astype(o.dtype)
 
     scratch = [pltpu.VMEM((16, 128), "float32")]
-    call = pl.pallas_call(with_scratch, like((32, 128), "bfloat16"), grid=(2, 1, 2), in_specs=tiles, out_specs=out, scratch_shapes=scratch)
+    call = pl.pallas_call(
+        with_scratch, like((32, 128), "bfloat16"), grid=(2, 1, 2), in_specs=tiles, out_specs=out, scratch_shapes=scratch
+    )
     operands = [x.astype(ml_dtypes.bfloat16), y.astype(ml_dtypes.bfloat16)]
     yield Row("product with a total in scratch memory", call, operands, wide, 1e-2, ("tpu",))
 
@@ -115,7 +124,13 @@ def products() -> Iterator[Row]:
         o[...] = lax.fori_loop(0, 4, step, jnp.zeros((16, 64), jnp.float32))
 
     specs = [pl.BlockSpec((16, 256), lambda i, j: (i, 0)), pl.BlockSpec((256, 64), lambda i, j: (0, j))]
-    call = pl.pallas_call(looped, like((32, 128), "float32"), grid=(2, 2), in_specs=specs, out_specs=pl.BlockSpec((16, 64), lambda i, j: (i, j)))
+    call = pl.pallas_call(
+        looped,
+        like((32, 128), "float32"),
+        grid=(2, 2),
+        in_specs=specs,
+        out_specs=pl.BlockSpec((16, 64), lambda i, j: (i, j)),
+    )
     yield Row("product with a loop", call, [x, y], wide, 1e-4, ("cuda",))
 
 
@@ -140,9 +155,14 @@ def attention() -> Iterator[Row]:
         scores = np.exp(q @ k.transpose(0, 2, 1))
         return scores / scores.sum(-1, keepdims=True) @ v
 
-    some, all_ = pl.BlockSpec((None, 16, 128), lambda h, i: (h, i, 0)), pl.BlockSpec((None, 128, 128), lambda h, i: (h, 0, 0))
+    some, all_ = (
+        pl.BlockSpec((None, 16, 128), lambda h, i: (h, i, 0)),
+        pl.BlockSpec((None, 128, 128), lambda h, i: (h, 0, 0)),
+    )
     for dtype in (np.float32, ml_dtypes.bfloat16):
-        call = pl.pallas_call(flash, like((2, 32, 128), dtype), grid=(2, 2), in_specs=[some, all_, all_], out_specs=some)
+        call = pl.pallas_call(
+            flash, like((2, 32, 128), dtype), grid=(2, 2), in_specs=[some, all_, all_], out_specs=some
+        )
         operands = [0.25 * floats(2, n, 128, seed=n) for n in (32, 128, 128)]
         yield Row(f"flash attention {np.dtype(dtype).name}", call, [x.astype(dtype) for x in operands], plain, 1e-2)
 

@@ -1,4 +1,5 @@
 """The operations of Triton's dialect, `tt`: tensors, pointers into flat arrays, reductions, products."""
+
 from __future__ import annotations
 
 import math
