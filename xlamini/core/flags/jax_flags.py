@@ -20,7 +20,7 @@ from xlamini.core.flags.environment_variables import warn_of_names
 _STABLE = "all code paths are the new ones"
 _REMOTE = "there is no transfer server between hosts"
 _PGLE = "there is no profile-guided compilation"
-_PALLAS = "there is no Pallas"
+_PALLAS = "kernels have no such switch; pallas_call has arguments"
 _MESSAGES = "errors name one line of the program"
 _LOGGED = "nothing is logged yet"
 _PLAIN = "connections between processes are not encrypted"
