@@ -256,7 +256,7 @@ _ATTENTION = {
 }
 _PREFETCH = pl.tpu.PrefetchScalarGridSpec(
     num_scalar_prefetch=1, grid=(4,), in_specs=[pl.BlockSpec((8, 128), lambda i, order: (order[i], 0))],
-    out_specs=_rows(8, 128),
+    out_specs=pl.BlockSpec((8, 128), lambda i, order: (i, 0)),
 )  # fmt: skip
 
 

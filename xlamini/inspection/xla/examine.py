@@ -24,6 +24,7 @@ from xlamini.runtime.hlo.collectives import HloCollective, collectives_of
 from xlamini.runtime.hlo.shapes import bytes_of, elements_of
 from xlamini.runtime.hlo.translation import optimized_cost
 from xlamini.runtime.meshes.program_placement import devices_of
+from xlamini.staging.aot.kernels import OwnKernel, Question, kernels_of
 from xlamini.staging.compile.prediction import predicted
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ class _Reading:
 
     def __init__(self, found: Examined, compiled: DumpedProgram, lowered: Lowered):
         self._found, self._executable, self._jaxpr = found, compiled.executable, lowered._call.trace.jaxpr
+        self._lowered = lowered
         self._dump, self._why_none = compiled.dump, compiled.why_none
         self._target: Target | None = getattr(compiled.executable, "target", None)
         self._text = compiled.executable.as_text()
@@ -96,6 +98,7 @@ class _Reading:
         found.prediction = self._part("prediction", lambda: predicted(self._executable, self._jaxpr, self._text))
         found.roof = self._part("roof", self._roof)
         found.passes = self._part("passes", lambda: passes_of(self._files().passes())) or ()
+        found.own_kernels = self._part("own_kernels", self._own_kernels) or ()
         module = self._part("hlo", lambda: _module(self._text))
         if module is not None:
             self._read_module(module, Labelling(module))
@@ -159,6 +162,10 @@ class _Reading:
         if self._found.platform != "cpu":
             raise Missing(f"the peaks of a {self._found.device} are not known; a target of this device has them")
         return roof_of_this_cpu()
+
+    def _own_kernels(self) -> tuple[OwnKernel, ...]:
+        program, options = self._lowered._program, self._lowered._ahead.options
+        return tuple(kernels_of([Question(program, self._target, options or {})])[0])
 
     def _choices(self) -> FusionChoices:
         files = self._files()

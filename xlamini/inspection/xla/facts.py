@@ -6,7 +6,10 @@ one into `Examined.kernels`, a moment is an index into `Examined.moments`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from xlamini.staging.aot.kernels import OwnKernel
 
 
 class HloCost(NamedTuple):
@@ -149,6 +152,8 @@ class Examined:
     prediction: tuple[float, str] | None = None
     roof: Roof | None = None
     kernels: tuple[Kernel, ...] = ()
+    own_kernels: tuple[OwnKernel, ...] = ()
+    """The kernels of `pallas_call`."""
     boundaries: tuple[HloBoundary, ...] = ()
     coverage: Coverage | None = None
     moments: tuple[HloMoment, ...] = ()

@@ -1,6 +1,7 @@
 """`tune`: candidates for a kernel, such as sizes of blocks, ranked by a model of their time, or by the time itself."""
 from __future__ import annotations
 
+import textwrap
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -19,6 +20,8 @@ from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 
 _FAILURES = (TypeError, ValueError, NotImplementedError, JaxRuntimeError)
 _RUNS = 10
+_LONGEST = 300
+"""Characters of a reason: what compilers say may have pages."""
 _MODELLED, _MEASURED = "modelled", "measured"
 
 
@@ -95,7 +98,7 @@ def tune(
 
 def _check_device() -> None:
     if local_devices()[0].platform == "cpu":
-        raise ValueError("tune: neither a TPU nor a GPU is here; name a target, as in target=xlamini.target('gpu:h200')")
+        raise ValueError("tune: neither a TPU nor a GPU is here; name one: target=xlamini.target('gpu:h200')")
 
 
 def _ranked(trials: Sequence[Trial]) -> Tuning:
@@ -122,7 +125,7 @@ def _compiled(kernel_of: Callable[..., Any], candidate: Any, args: Sequence[Any]
 
 
 def _reason(error: Exception) -> str:
-    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
+    return textwrap.shorten(f"{type(error).__name__}: {error}", _LONGEST)
 
 
 def _modelled(made: Sequence[tuple[Any, Compiled | str]]) -> list[Trial]:

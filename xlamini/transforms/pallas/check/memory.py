@@ -16,7 +16,8 @@ UNWRITTEN, BEYOND, OUTSIDE = "before anything wrote it", "beyond the end of its 
 class Memory:
     """An array: `lanes` are its two contents, `writer` and `reader` the numbers of the last programs, by element.
 
-    `place` says which line wrote an element, `inside` whether it is of the array itself, not beyond its end.
+    `place` says which line wrote an element, `atomic` whether an atomic update did, and `inside` whether it is of the
+    array itself, not beyond its end.
     """
 
     def __init__(self, name: str, kind: str, array: np.ndarray, margins: Sequence[tuple[int, int]], known: bool):
@@ -25,7 +26,7 @@ class Memory:
         self.core = tuple(slice(low, low + n) for n, (low, _) in zip(array.shape, margins, strict=True))
         self.lanes = contents(shape, array.dtype)
         self.writer, self.reader, self.place = (np.full(shape, NOBODY, np.int32) for _ in range(3))
-        self.inside = np.zeros(shape, bool)
+        self.inside, self.atomic = np.zeros(shape, bool), np.zeros(shape, bool)
         self.inside[self.core] = True
         self.origins: set[Origin] = set()
         if known:
@@ -36,7 +37,8 @@ class Memory:
     def share(self, other: Memory) -> None:
         """Be at the addresses of another memory: what a program does to that, it does to this one."""
         if self.inside.shape == other.inside.shape:
-            self.writer, self.reader, self.place = other.writer, other.reader, other.place
+            self.writer, self.reader = other.writer, other.reader
+            self.place, self.atomic = other.place, other.atomic
 
     def forget(self) -> None:
         """Make all of it undefined again."""
@@ -53,6 +55,7 @@ class Buffer:
         self.lanes = [lane[where] for lane in memory.lanes]
         self.writer, self.reader = memory.writer[where], memory.reader[where]
         self.place, self.inside = memory.place[where], memory.inside[where]
+        self.atomic = memory.atomic[where]
 
     @property
     def name(self) -> str:

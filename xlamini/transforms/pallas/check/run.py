@@ -44,8 +44,8 @@ class CheckedRun:
             _plain(name, "scratch", np.zeros(v.aval.shape, v.aval.dtype), known)
             for name, v in zip(names[len(names) - len(scratch) :], scratch, strict=True)
         ]
-        self.kept_scratch = len(kernel.ref_names) - kernel.num_prefetch - len(kernel.blocks)
-        """The number of buffers that keep their values from program to program; those of `run_scoped` do not."""
+        first = len(names) - len(self.scratch)
+        self.scoped = [memory for i, memory in enumerate(self.scratch, first) if kernel.is_scoped(i)]
         self.steps: list[tuple[int, ...]] = []
         self.visits: list[dict[tuple[int, ...], int]] = [{} for _ in kernel.blocks]
 
@@ -79,7 +79,7 @@ class CheckedRun:
         self.machine.start(ids)
         if self.params.grid_point_recorder is not None:
             self.params.grid_point_recorder(tuple(map(np.int32, ids)), np.int32(0))
-        for memory in self.scratch[0 if self.params.target == "gpu" else self.kept_scratch :]:
+        for memory in self.scratch if self.params.target == "gpu" else self.scoped:
             memory.forget()
         numbers = list(map(np.int32, ids))
         buffers = [self._block(i, numbers) for i in range(len(self.arrays))]

@@ -17,6 +17,7 @@ from xlamini.interpreters.bindings import bound, read
 from xlamini.transforms.callbacks.callback import Callback
 from xlamini.transforms.pallas.check.accesses import load, store
 from xlamini.transforms.pallas.check.machine import Machine
+from xlamini.transforms.pallas.check.masked import atomic, compare_and_swap, masked_load, masked_store
 from xlamini.transforms.pallas.check.memory import Buffer
 from xlamini.transforms.pallas.check.twins import Twin, first, host, on_both
 from xlamini.transforms.pallas.debug import debug_check_p
@@ -170,6 +171,7 @@ def _call(machine: Machine, eqn: Equation, inputs: Values) -> Sequence[Any]:
 
 RULES: dict[str, Rule] = {
     "get": _get, "set": _set, "addupdate": _addupdate, "debug_check": _check,
+    "masked_load": masked_load, "masked_store": masked_store, "atomic": atomic, "atomic_cas": compare_and_swap,
     "scan": _scan, "while": _while, "cond": _cond, "jit": _call,
 }  # fmt: skip
 """By the name of the primitive: its results, for equations with refs, undefined values or checks in them."""
