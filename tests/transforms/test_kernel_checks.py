@@ -341,7 +341,7 @@ def padding_of_an_element_block() -> Any:
     def kernel(x: Any, o: Any) -> None:
         o[...] = x[0:4] + x[2:6]
 
-    spec = pl.BlockSpec((pl.Element(6, (1, 1)),), lambda i: 4 * i - 1)
+    spec = pl.BlockSpec((pl.Element(6, (1, 1)),), lambda i: 4 * i)
     return call(kernel, like(8), grid=2, in_specs=[spec], out_specs=rows(4))(floats(8))
 
 

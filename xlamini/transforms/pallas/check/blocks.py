@@ -30,7 +30,13 @@ def memory_of(name: str, kind: str, array: np.ndarray, block: Block, known: bool
 
 def starts_of(block: Block, indices: Sequence[int]) -> tuple[int, ...]:
     """The first element of a block along each axis, by what the index map says."""
-    return tuple(i * d.block_size if isinstance(d, Blocked) else i for d, i in zip(block.dims, indices, strict=True))
+    return tuple(_start(d, i) for d, i in zip(block.dims, indices, strict=True))
+
+
+def _start(dim: BlockDim, index: int) -> int:
+    if isinstance(dim, Element):
+        return index - dim.padding[0]
+    return index * dim.block_size if isinstance(dim, Blocked) else index
 
 
 def misplaced(block: Block, starts: Sequence[int]) -> Misplaced | None:

@@ -11,6 +11,7 @@ from xlamini.transforms.pallas.check.twins import Origin, contents
 NOBODY, BEFORE, SEVERAL = -1, -2, -3
 """In the place of a program's number: none; the caller, before the kernel; more than one."""
 UNWRITTEN, BEYOND, OUTSIDE = "before anything wrote it", "beyond the end of its array", "outside of its block"
+COPIED = "before the wait for a copy to it"
 
 
 class Memory:

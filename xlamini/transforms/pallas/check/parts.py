@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import ShapedArray
-from xlamini.core.program.ref_parts import Part, PartDim, shape_of
+from xlamini.core.program.ref_parts import ArrayDim, Part, PartDim, has_arrays, shape_of
 from xlamini.runtime import device_put_value
 from xlamini.transforms.pallas.check.twins import host
 
@@ -40,7 +40,7 @@ def elements(view: Any, shape: tuple[int, ...], operands: Sequence[Any]) -> Elem
     part = view.part(shape, [ShapedArray(x.shape, x.dtype) for x in values])
     if part is None:
         return _gathered(view, shape, operands)
-    if any(type(dim) is not PartDim for dim in part):
+    if has_arrays(part):
         return points(part, shape, values, None)
     return _rectangle(part, shape, values)
 
@@ -58,8 +58,8 @@ def points(part: Part, shape: tuple[int, ...], values: Sequence[np.ndarray], mas
 def _along(part: Part, d: int, values: Sequence[np.ndarray]) -> np.ndarray:
     """The indices along one dimension of the ref, in the shape of the part but for sizes of 1."""
     dim, rank = part[d], len(shape_of(part))
-    if type(dim) is not PartDim:
-        first = next(i for i, other in enumerate(part) if type(other) is not PartDim)
+    if isinstance(dim, ArrayDim):
+        first = next(i for i, other in enumerate(part) if isinstance(other, ArrayDim))
         array = np.broadcast_to(values[dim.operand], dim.shape)
         return array.reshape(*array.shape, *[1] * (rank - len(shape_of(part[:first])) - array.ndim))
     row = _row(dim, values)

@@ -8,6 +8,7 @@ import numpy as np
 
 from xlamini.core.program.kernels import Block, Kernel
 from xlamini.transforms.pallas.check.blocks import buffer_of, memory_of, misplaced, starts_of
+from xlamini.transforms.pallas.check.copies import SEMAPHORES, check_counts, check_waited
 from xlamini.transforms.pallas.check.machine import Machine
 from xlamini.transforms.pallas.check.memory import NOBODY, Buffer, Memory, whole
 from xlamini.transforms.pallas.check.params import InterpretParams
@@ -41,10 +42,12 @@ class CheckedRun:
             self.arrays[operand - count].share(self.arrays[kernel.num_inputs + output])
         scratch = kernel.refs()[len(names) - kernel.num_scratch :]
         self.scratch = [
-            _plain(name, "scratch", np.zeros(v.aval.shape, v.aval.dtype), known)
+            _plain(name, "scratch", np.zeros(v.aval.shape, v.aval.dtype), known or v.aval.kind in SEMAPHORES)
             for name, v in zip(names[len(names) - len(scratch) :], scratch, strict=True)
         ]
         first = len(names) - len(self.scratch)
+        is_semaphore = [v.aval.kind in SEMAPHORES for v in scratch]
+        self.semaphores = [memory for memory, found in zip(self.scratch, is_semaphore, strict=True) if found]
         self.scoped = [memory for i, memory in enumerate(self.scratch, first) if kernel.is_scoped(i)]
         self.steps: list[tuple[int, ...]] = []
         self.visits: list[dict[tuple[int, ...], int]] = [{} for _ in kernel.blocks]
@@ -61,6 +64,8 @@ class CheckedRun:
         """Run all programs; the results."""
         for ids in self.machine.order.programs():
             self._run(ids)
+        check_waited(self.machine)
+        check_counts(self.machine, self.semaphores)
         outputs = self.arrays[self.kernel.num_inputs :]
         for memory, block, visits in zip(outputs, self._of_results(), self._visits(), strict=True):
             self._check_written(memory, block, visits)
@@ -80,10 +85,12 @@ class CheckedRun:
         if self.params.grid_point_recorder is not None:
             self.params.grid_point_recorder(tuple(map(np.int32, ids)), np.int32(0))
         for memory in self.scratch if self.params.target == "gpu" else self.scoped:
-            memory.forget()
+            if memory not in self.semaphores:
+                memory.forget()
         numbers = list(map(np.int32, ids))
         buffers = [self._block(i, numbers) for i in range(len(self.arrays))]
         walk(self.machine, self.kernel.jaxpr, [*numbers, *self._prefetched(), *buffers, *map(whole, self.scratch)])
+        check_waited(self.machine, [memory.name for memory in self.scoped])
         self.steps.append(ids)
 
     def _prefetched(self) -> list[Buffer]:

@@ -16,6 +16,7 @@ from xlamini.core.program.jaxpr import subjaxprs
 from xlamini.interpreters.bindings import bound, read
 from xlamini.transforms.callbacks.callback import Callback
 from xlamini.transforms.pallas.check.accesses import load, store
+from xlamini.transforms.pallas.check.copies import signal, start_copy, wait, wait_copy
 from xlamini.transforms.pallas.check.machine import Machine
 from xlamini.transforms.pallas.check.masked import atomic, compare_and_swap, masked_load, masked_store
 from xlamini.transforms.pallas.check.memory import Buffer
@@ -172,6 +173,7 @@ def _call(machine: Machine, eqn: Equation, inputs: Values) -> Sequence[Any]:
 RULES: dict[str, Rule] = {
     "get": _get, "set": _set, "addupdate": _addupdate, "debug_check": _check,
     "masked_load": masked_load, "masked_store": masked_store, "atomic": atomic, "atomic_cas": compare_and_swap,
+    "start_copy": start_copy, "wait_copy": wait_copy, "semaphore_signal": signal, "semaphore_wait": wait,
     "scan": _scan, "while": _while, "cond": _cond, "jit": _call,
 }  # fmt: skip
 """By the name of the primitive: its results, for equations with refs, undefined values or checks in them."""
