@@ -157,7 +157,19 @@ def _in_program(what: str, ref: Any) -> tuple[Any, Any, list[Any]]:
 
 
 class AsyncCopy(NamedTuple):
-    """A copy that can be started and waited for; made by `make_async_copy`."""
+    """A copy that can be started and waited for; made by `make_async_copy`.
+
+    >>> def copy(x, o, sem):
+    ...     AsyncCopy(x, o, sem).start()
+    ...     AsyncCopy(x, o, sem).wait()
+    >>> anywhere = pl.BlockSpec(memory_space=pl.ANY)
+    >>> call = pl.pallas_call(
+    ...     copy, xlamini.ShapeDtypeStruct((2,), "float32"), in_specs=[anywhere], out_specs=anywhere,
+    ...     scratch_shapes=[SemaphoreType.DMA],
+    ... )
+    >>> call(jnp.ones(2))
+    Array([1., 1.], dtype=float32)
+    """
 
     source: Any
     target: Any
@@ -183,34 +195,89 @@ def make_async_copy(src_ref: Any, dst_ref: Any, sem: Any) -> AsyncCopy:
     """A copy from one ref to another, or between parts of them, in a kernel; `sem` is a `SemaphoreType.DMA`.
 
     Raises TypeError for what is no ref of the kernel, at the start.
+
+    >>> def copy(x, o, sem):
+    ...     done = make_async_copy(x, o, sem)
+    ...     done.start()
+    ...     done.wait()
+    >>> anywhere = pl.BlockSpec(memory_space=pl.ANY)
+    >>> call = pl.pallas_call(
+    ...     copy, xlamini.ShapeDtypeStruct((2,), "float32"), in_specs=[anywhere], out_specs=anywhere,
+    ...     scratch_shapes=[SemaphoreType.DMA],
+    ... )
+    >>> call(jnp.ones(2))
+    Array([1., 1.], dtype=float32)
     """
     return AsyncCopy(src_ref, dst_ref, sem)
 
 
 def async_copy(src_ref: Any, dst_ref: Any, sem: Any) -> AsyncCopy:
-    """`make_async_copy`, started."""
+    """`make_async_copy`, started.
+
+    >>> def copy(x, o, sem):
+    ...     async_copy(x, o, sem).wait()
+    >>> anywhere = pl.BlockSpec(memory_space=pl.ANY)
+    >>> call = pl.pallas_call(
+    ...     copy, xlamini.ShapeDtypeStruct((2,), "float32"), in_specs=[anywhere], out_specs=anywhere,
+    ...     scratch_shapes=[SemaphoreType.DMA],
+    ... )
+    >>> call(jnp.ones(2))
+    Array([1., 1.], dtype=float32)
+    """
     copy = make_async_copy(src_ref, dst_ref, sem)
     copy.start()
     return copy
 
 
 def sync_copy(src_ref: Any, dst_ref: Any) -> None:
-    """Copy from one ref of a kernel to another, or between parts of them, and wait for the end."""
+    """Copy from one ref of a kernel to another, or between parts of them, and wait for the end.
+
+    >>> anywhere, out = pl.BlockSpec(memory_space=pl.ANY), xlamini.ShapeDtypeStruct((2,), "float32")
+    >>> pl.pallas_call(sync_copy, out, in_specs=[anywhere], out_specs=anywhere)(jnp.ones(2))
+    Array([1., 1.], dtype=float32)
+    """
     run_scoped(lambda sem: async_copy(src_ref, dst_ref, sem).wait(), SemaphoreType.DMA(()))
 
 
 def semaphore_signal(sem: Any, inc: Any = 1) -> None:
-    """Add to a semaphore of the kernel."""
+    """Add to a semaphore of the kernel.
+
+    >>> def kernel(o, sem):
+    ...     semaphore_signal(sem, 3)
+    ...     semaphore_wait(sem, 2)
+    ...     o[0] = semaphore_read(sem)
+    >>> out = xlamini.ShapeDtypeStruct((1,), "int32")
+    >>> pl.pallas_call(kernel, out, scratch_shapes=[SemaphoreType.REGULAR])()
+    Array([1], dtype=int32)
+    """
     ref, view, rest = _in_program("semaphore_signal", sem)
     signal_p.bind(ref, convert(inc, np.dtype(np.int32)), *rest, view=view)
 
 
 def semaphore_wait(sem: Any, value: Any = 1) -> None:
-    """Wait until a semaphore of the kernel is at least `value`, and take that from it."""
+    """Wait until a semaphore of the kernel is at least `value`, and take that from it.
+
+    >>> def kernel(o, sem):
+    ...     semaphore_signal(sem, 3)
+    ...     semaphore_wait(sem, 2)
+    ...     o[0] = semaphore_read(sem)
+    >>> out = xlamini.ShapeDtypeStruct((1,), "int32")
+    >>> pl.pallas_call(kernel, out, scratch_shapes=[SemaphoreType.REGULAR])()
+    Array([1], dtype=int32)
+    """
     ref, view, rest = _in_program("semaphore_wait", sem)
     wait_p.bind(ref, convert(value, np.dtype(np.int32)), *rest, view=view)
 
 
 def semaphore_read(sem: Any) -> Any:
-    """The count of a semaphore of the kernel, an int32."""
+    """The count of a semaphore of the kernel, an int32.
+
+    >>> def kernel(o, sem):
+    ...     semaphore_signal(sem, 3)
+    ...     semaphore_wait(sem, 2)
+    ...     o[0] = semaphore_read(sem)
+    >>> out = xlamini.ShapeDtypeStruct((1,), "int32")
+    >>> pl.pallas_call(kernel, out, scratch_shapes=[SemaphoreType.REGULAR])()
+    Array([1], dtype=int32)
+    """
     return sem[...]

@@ -116,6 +116,12 @@ def prng_seed(*seeds: Any) -> None:
     """Seed the generator of the core with ints, in a kernel; each program that draws bits should seed it first.
 
     Raises RuntimeError outside of kernels.
+
+    >>> def kernel(o):
+    ...     prng_seed(0, pl.program_id(0))
+    ...     o[...] = prng_random_bits(o.shape)
+    >>> pl.pallas_call(kernel, xlamini.ShapeDtypeStruct((8, 128), "int32"), grid=1)().shape
+    (8, 128)
     """
     prng_seed_p.bind(_state("prng_seed"), *(convert(seed, np.dtype(np.int32), weak_type=False) for seed in seeds))
 
@@ -124,5 +130,11 @@ def prng_random_bits(shape: Sequence[int]) -> Array:
     """Random bits by the generator of the core, an array of int32s, in a kernel.
 
     Raises RuntimeError outside of kernels.
+
+    >>> def coins(o):
+    ...     prng_seed(0)
+    ...     o[...] = prng_random_bits(o.shape) % 2
+    >>> int(pl.pallas_call(coins, xlamini.ShapeDtypeStruct((8, 128), "int32"))().max())
+    1
     """
     return prng_random_bits_p.bind(_state("prng_random_bits"), shape=tuple(shape))[0]

@@ -46,10 +46,18 @@ class PallasCall(Primitive):
         return kernel.out_avals
 
     def jvp(self, primals: Values, tangents: Values, *, kernel: Kernel) -> Any:
+<<<<<<< HEAD
         if not all(map(is_zero, tangents[: kernel.num_prefetch])):  # no block says where such a tangent is
             outs, out_tangents = call_jvp(_run(kernel), as_scan(kernel), primals, tangents)
             return self._checked(outs, primals, kernel), out_tangents
         return pushed_forward(self.bind, kernel, primals, tangents)
+=======
+        is_scan = is_checked(kernel) or not all(map(is_zero, tangents[: kernel.num_prefetch]))
+        if not is_scan:
+            return pushed_forward(self.bind, kernel, primals, tangents)
+        outs, out_tangents = call_jvp(_run(kernel), as_scan(kernel), primals, tangents)
+        return self._checked(outs, primals, kernel), out_tangents
+>>>>>>> pages
 
     def transpose(self, cts: Values, *operands: Any, kernel: Kernel) -> list[Any]:
         return call_transpose(_run(kernel), as_scan(kernel), cts, operands)
@@ -63,7 +71,7 @@ class PallasCall(Primitive):
             return None
         if is_checked(kernel):
             return Form(lambda *operands: checked_later(kernel, operands))
-        return Form(lambda *operands: evaluate(expand(as_scan(kernel)), operands))
+        return Form(lambda *operands: evaluate(as_scan(kernel), operands))
 
     def lower(self, ctx: Any, *operands: Any, kernel: Kernel) -> Sequence[Any]:
         # Imported here because MLIR's bindings cost 0.1 s.

@@ -27,7 +27,11 @@ _MODELLED, _MEASURED = "modelled", "measured"
 
 
 class Trial(NamedTuple):
-    """What became of a candidate."""
+    """What became of a candidate.
+
+    >>> Trial((8, 128), 1e-6, "modelled", Kernels(), "").candidate
+    (8, 128)
+    """
 
     candidate: Any
     seconds: float | None
@@ -41,7 +45,11 @@ class Trial(NamedTuple):
 
 
 class Tuning(list[Trial]):
-    """The candidates, the best first; its text is a table."""
+    """The candidates, the best first; its text is a table.
+
+    >>> Tuning([Trial(8, 1e-6, "modelled", Kernels(), "")]).best
+    8
+    """
 
     @property
     def best(self) -> Any:
