@@ -21,8 +21,8 @@ from xlamini.lowering.kernels.triton_math import MATH, approx_tanh
 from xlamini.lowering.kernels.triton_memory import TritonRef, load, masked, place_of, store
 from xlamini.lowering.kernels.triton_reduce import REDUCTIONS
 from xlamini.lowering.kernels.triton_shapes import SHAPES
-from xlamini.lowering.kernels.triton_slices import SLICES
 from xlamini.lowering.kernels.triton_sizes import check_values, named
+from xlamini.lowering.kernels.triton_slices import SLICES
 
 
 def is_byte(x: Any) -> bool:
