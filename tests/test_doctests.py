@@ -1,7 +1,8 @@
 """The examples in docstrings and in the README print what they say.
 
 Docstrings are found in the source, so those of operations and attributes, which `doctest` alone would not see, count
-too. An example may use the names of its own module, `xlamini`, `np`, and `jnp`, `lax`, `nn`, `random`, `tree`.
+too. An example may use the names of its own module, `xlamini`, `np`, and `jnp`, `lax`, `nn`, `random`, `tree`, `pl`,
+`pltpu`.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from docs.builder.sessions import FLAGS, Checker
 from tests.support.ffi_library import COMPILER
 from tests.support.paths import ROOT
 from xlamini.core.program.bindable import primitives
+from xlamini.experimental import pallas
 
 NAMES = {
     "xlamini": xlamini,
@@ -38,6 +40,8 @@ NAMES = {
     "nn": xlamini.nn,
     "random": xlamini.random,
     "tree": xlamini.tree,
+    "pl": pallas,
+    "pltpu": pallas.tpu,
 }
 SLOW_PAGES = {"docs/cache.md"}
 PAGES = {str(p.relative_to(ROOT)): p for kind in ("*.md", "docs/**/*.md") for p in sorted(ROOT.glob(kind))}

@@ -26,6 +26,7 @@ ELSEWHERE = {
     **dict.fromkeys(("xla_metadata_call", "xla_metadata_value"), "test_xla_metadata.py"),
     "jit": "test_transforms.py",
     **dict.fromkeys(("get", "set", "addupdate"), "test_ref.py and test_ref_in_place.py"),
+    "pallas_call": "test_pallas_call.py",
     **dict.fromkeys(("psum", "pmax", "pmin", "axis_index"), "test_collectives.py"),
     **dict.fromkeys(("all_gather", "reduce_scatter", "all_to_all", "ppermute", "pbroadcast"), "test_named_axes.py"),
     "bounded_while": "test_bounded_while.py",

@@ -17,4 +17,4 @@ from xlamini.core.errors import (
     UnexpectedTracerError as UnexpectedTracerError,
 )
 from xlamini.core.errors.file_errors import LoadError as LoadError, ReportFormatError as ReportFormatError
-from xlamini.core.errors.kernel_errors import KernelError as KernelError
+from xlamini.core.errors.kernel_errors import KernelCheckError as KernelCheckError, KernelError as KernelError

@@ -142,7 +142,8 @@ def norm_of(centred: bool, x: Any, residual: Any, weight: Any, bias: Any) -> tup
 @pytest.mark.parametrize("centred", [False, True])
 @pytest.mark.parametrize("full", [False, True])
 def test_norms_and_their_derivatives(full: bool, centred: bool, walk: str) -> None:
-    arrays = normal(0, 37, 12), normal(1, 37, 12) if full else None, normal(2, 1, 12), normal(3, 1, 12) if full else None
+    x, residual, weight, bias = (normal(i, n, 12) for i, n in enumerate((37, 37, 1, 1)))
+    arrays = (x, residual, weight, bias) if full else (x, None, weight, None)
     ct, ct_total = normal(4, 37, 12), normal(5, 37, 12) * full
 
     def loss(of: Any) -> Any:
@@ -194,7 +195,8 @@ def test_products_in_groups_and_their_derivatives(counts: list[int]) -> None:
     how = Grouped(np.dtype(np.float32), False, (16, 16, 8), "grid")
 
     def loss(of: Any) -> Any:
-        return jax.jit(jax.value_and_grad(lambda x, y, sizes: (of(x, y, sizes) * ct).sum(), (0, 1)))(rows, matrices, sizes)
+        of_both = jax.value_and_grad(lambda x, y, sizes: (of(x, y, sizes) * ct).sum(), (0, 1))
+        return jax.jit(of_both)(rows, matrices, sizes)
 
     found = loss(lambda *operands: grouped_matmul(how, *operands))
     for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(loss(lax.ragged_dot)), strict=True):

@@ -14,6 +14,7 @@ import numpy as np
 import xlamini
 from xlamini import lax, numpy as jnp
 from xlamini.custom_batching import custom_vmap
+from xlamini.experimental import pallas as pl
 from xlamini.experimental.xla_metadata import xla_metadata_call
 from xlamini.ref import new_ref
 
@@ -230,6 +231,21 @@ def with_ref_plain(f: Function) -> Function:
     return written
 
 
+def kernel(f: Function) -> Function:
+    """Half of f(x) from each of two programs."""
+
+    def program(x: Any, out: Any) -> None:
+        @pl.when(pl.program_id(0) == 0)
+        def _() -> None:
+            out[...] = 0.5 * f(x[...])
+
+        @pl.when(pl.program_id(0) == 1)
+        def _() -> None:
+            out[...] += 0.5 * f(x[...])
+
+    return lambda x: pl.pallas_call(program, xlamini.ShapeDtypeStruct(x.shape, x.dtype), grid=2)(x)
+
+
 def solved(f: Function) -> Function:
     """Solve (2 + |x[0]|) y = f(x) by custom_linear_solve."""
 
@@ -292,6 +308,7 @@ WRAPS: dict[str, Wrap] = {
     "custom_vjp": Wrap(custom_vjp, times_x, reverse=True),
     "custom_vmap": Wrap(doubled_vmap, lambda f: lambda x: f(x) * 2),
     "ref": Wrap(with_ref, with_ref_plain),
+    "kernel": Wrap(kernel, same),
     "custom_linear_solve": Wrap(solved, lambda f: lambda x: f(x) / (2.0 + x[0] * x[0])),
     "custom_root": Wrap(rooted, rooted_plain),
 }

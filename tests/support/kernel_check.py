@@ -14,16 +14,17 @@ from tests.support.kernel_text.stablehlo import run_program
 def check_text(row: Row, target: str) -> None:
     """The text of the kernel for a target gives NumPy's numbers."""
     lowered = xlamini.jit(row.call).trace(*row.operands).lower(lowering_platforms=(target,))
-    _agree(f"{row.name}, {target}", run_program(lowered.as_text(), row.operands), row)
+    agree(f"{row.name}, {target}", run_program(lowered.as_text(), row.operands), row)
 
 
 def check_scan(row: Row) -> None:
     """The scan on the CPU gives NumPy's numbers."""
     found = row.call(*row.operands)
-    _agree(f"{row.name}, scan", found if isinstance(found, list | tuple) else [found], row)
+    agree(f"{row.name}, scan", found if isinstance(found, list | tuple) else [found], row)
 
 
-def _agree(what: str, found: Sequence[Any], row: Row) -> None:
+def agree(what: str, found: Sequence[Any], row: Row) -> None:
+    """The results are NumPy's, within the row's tolerance."""
     expected = row.expected(*row.operands)
     expected = expected if isinstance(expected, list | tuple) else [expected]
     for i, (x, y) in enumerate(zip(found, expected, strict=True)):

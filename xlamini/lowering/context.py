@@ -35,6 +35,7 @@ class Context:
 
     eqn: Equation
     takes_calls = True
+    reorders = False  # whether reductions combine elements in another order than theirs
     leading: Sequence[Value] = ()  # of the function's leading arguments (`ModuleBuilder.leading`)
 
     def __init__(self, module: Any, mlir: Interned, block: ir.Block, scope: str, prefix: str):

@@ -37,16 +37,44 @@ def tiled_attention(
 
     `bias` and `mask` have four dimensions; `lengths` are those of keys. Each of them may be None.
     """
-    queries, keys = q.shape[1], k.shape[1]
-    tiles = tiles or Tiles(*(_tile(queries, keys, *most) for most in ((512, 512), (128, 64), (64, 64))))
-    sizes = [padded_to(n, max(each[side] for each in tiles)) for side, n in enumerate((queries, keys))]
     before, after = (None, None) if window is None else window
-    after = 0 if causal and after is None else min(after, 0) if causal else after
-    how = Flash(scale, before, after, None if keys == sizes[1] else keys, tiles, walk)
-    features = max(1 << (q.shape[3] - 1).bit_length(), _LEAST)
-    rows = [_rows(x, size, features) for x, size in ((q, sizes[0]), (k, sizes[1]), (v, sizes[1]))]
-    mean, logs = attention(how, Arrays(*rows, _added(bias, mask, queries, keys, sizes), _ids(lengths, sizes)))
-    return mean[:, :, :queries, : q.shape[3]].swapaxes(1, 2), logs[:, :, :queries]
+    if causal:
+        after = 0 if after is None else min(after, 0)
+    rows = (x.swapaxes(1, 2) for x in (q, k, v))
+    ids = None if lengths is None else _ids(lengths, q.shape[1], k.shape[1])
+    mean, logs = attend(*rows, _added(bias, mask), ids, scale, before, after, tiles, walk)
+    return mean.swapaxes(1, 2), logs
+
+
+def attend(
+    q: Any,
+    k: Any,
+    v: Any,
+    bias: Any,
+    ids: Sides | None,
+    scale: float,
+    before: int | None = None,
+    after: int | None = None,
+    tiles: Tiles | None = None,
+    walk: str | None = None,
+) -> tuple[Any, Any]:
+    """The means and the logarithms for queries (b, n, t, h), keys and values (b, heads of keys, s, h).
+
+    `bias` is (b or 1, n or 1, t or 1, s or 1). `ids` are int32s of queries (b, t) and of keys (b, s), none of them
+    negative: a query sees keys of its own id. It sees keys from `before` its place to `after`.
+    """
+    queries, keys, features = q.shape[2], k.shape[2], q.shape[3]
+    tiles = tiles or Tiles(*(_tile(queries, keys, *most) for most in ((512, 512), (128, 64), (64, 64))))
+    t, s = (padded_to(n, max(each[side] for each in tiles)) for side, n in enumerate((queries, keys)))
+    how = Flash(scale, before, after, None if keys == s else keys, tiles, walk)
+    h = max(1 << (features - 1).bit_length(), _LEAST)
+    rows = [_padded(x, (*x.shape[:2], size, h)) for x, size in ((q, t), (k, s), (v, s))]
+    if bias is not None:
+        bias = _padded(jnp.broadcast_to(bias, (*bias.shape[:2], queries, keys)), (*bias.shape[:2], t, s))
+    if ids is not None:
+        ids = Sides(*(_padded(x, (x.shape[0], size)) for x, size in zip(ids, (t, s), strict=True)))
+    mean, logs = attention(how, Arrays(*rows, bias, ids))
+    return mean[:, :, :queries, :features], logs[:, :, :queries]
 
 
 # --- helpers
@@ -64,30 +92,19 @@ def _side(size: int, most: int) -> int:
     return min(whole, max([*fitting, min(most, 128)]))
 
 
-def _rows(x: Any, size: int, features: int) -> Any:
-    """An array (b, t, n, h) as (b, n, t, h), with zeros up to these sizes."""
-    x = x.swapaxes(1, 2)
-    return _padded(x, (*x.shape[:2], size, features))
-
-
 def _padded(x: Any, shape: tuple[int, ...]) -> Any:
     margins = [(0, size - n) for n, size in zip(x.shape, shape, strict=True)]
     return jnp.pad(x, margins) if x.shape != shape else x
 
 
-def _added(bias: Any, mask: Any, queries: int, keys: int, sizes: list[int]) -> Any:
-    """The bias with the mask in it, for whole tiles; None without either."""
-    if mask is not None:
-        bias = jnp.where(mask, np.float32(0) if bias is None else bias.astype(np.float32), np.float32(NEVER))
-    if bias is None:
-        return None
-    wide = jnp.broadcast_to(bias, (*bias.shape[:2], queries, keys))
-    return _padded(wide, (*bias.shape[:2], *sizes))
+def _added(bias: Any, mask: Any) -> Any:
+    """The bias with the mask in it; None without either."""
+    if mask is None:
+        return bias
+    return jnp.where(mask, np.float32(0) if bias is None else bias.astype(np.float32), np.float32(NEVER))
 
 
-def _ids(lengths: Any, sizes: list[int]) -> Sides | None:
+def _ids(lengths: Any, queries: int, keys: int) -> Sides:
     """0 for the queries and for the keys that there are, 1 for keys beyond the end."""
-    if lengths is None:
-        return None
-    there = jnp.arange(sizes[1]) < lengths[:, None]
-    return Sides(jnp.zeros((len(lengths), sizes[0]), np.int32), jnp.where(there, np.int32(0), np.int32(1)))
+    there = jnp.arange(keys) < lengths[:, None]
+    return Sides(jnp.zeros((len(lengths), queries), np.int32), jnp.where(there, np.int32(0), np.int32(1)))

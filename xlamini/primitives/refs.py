@@ -9,7 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core import Avals, Cost, Jaxpr, Params, ShapedArray, Values, aval_of, hooks, memoised
+from xlamini.core import (
+    Avals,
+    Cost,
+    Jaxpr,
+    Params,
+    ShapedArray,
+    Values,
+    Zero,
+    aval_of,
+    hooks,
+    is_zero,
+    memoised,
+    tangent_aval,
+)
 from xlamini.core.program.ref_parts import Part, has_arrays, shape_of, whole
 from xlamini.core.program.ref_types import AbstractRef, RefPrimitive
 from xlamini.core.sharding.facet import Sharding
@@ -18,6 +31,7 @@ from xlamini.core.sharding.propagation import Splits
 from xlamini.core.tracing.state import state
 from xlamini.core.tracing.tracer import build
 from xlamini.primitives.base.promotion import broadcast_to, convert
+from xlamini.primitives.base.tangent_ops import instantiated
 from xlamini.primitives.elementwise.arithmetic import add
 
 
@@ -68,6 +82,14 @@ class OnView(RefPrimitive):
     def shape_rule(self, ref: AbstractRef, *avals: ShapedArray, view: Any) -> Avals:
         *outs, _ = _program(self, (ref.inner_aval, *avals), view).out_avals
         return outs
+
+    def jvp(self, primals: Values, tangents: Values, *, view: Any) -> Any:
+        """The same equation on the ref of the tangent, which a ref that takes tangents has."""
+        outs, count = self.bind(*primals, view=view), 1 + self.writes
+        along, *written = tangents[:count]
+        if is_zero(along):
+            return outs, [Zero(tangent_aval(aval_of(out))) for out in outs]
+        return outs, self.bind(along, *map(instantiated, written), *primals[count:], view=view)
 
     def cost(self, ref: AbstractRef, *avals: ShapedArray, view: Any) -> Cost:
         """The part is read or written, and the rest of the ref stays where it is."""

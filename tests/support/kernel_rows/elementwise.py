@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 
 import xlamini.numpy as jnp
-from tests.support.kernel_rows.row import Row, bools, floats, ints, like, of_whole_arrays, tolerance_of
+from tests.support.kernel_rows.row import BOTH, Row, bools, floats, ints, like, of_whole_arrays, tolerance_of
 from xlamini import lax, nn
 
 SHAPE = (8, 128)
@@ -27,25 +27,27 @@ def _erf(x: np.ndarray) -> np.ndarray:
 UNARY: dict[str, Pair] = {
     "exp": (jnp.exp, np.exp), "exp2": (jnp.exp2, np.exp2), "expm1": (jnp.expm1, np.expm1),
     "sin": (jnp.sin, np.sin), "cos": (jnp.cos, np.cos), "tan": (jnp.tan, np.tan), "tanh": (jnp.tanh, np.tanh),
-    "cbrt": (jnp.cbrt, np.cbrt), "floor": (jnp.floor, np.floor), "ceil": (jnp.ceil, np.ceil),
+    "floor": (jnp.floor, np.floor), "ceil": (jnp.ceil, np.ceil),
     "round": (jnp.round, np.rint), "sign": (jnp.sign, np.sign), "abs": (jnp.abs, np.abs),
     "neg": (lambda x: -x, np.negative), "logistic": (lax.logistic, lambda x: 1 / (1 + np.exp(-x))),
     "erf": (lax.erf, _erf), "square": (jnp.square, np.square), "cube": (lambda x: x**3, lambda x: x**3),
     "round away": (lambda x: lax.round(x, lax.RoundingMethod.AWAY_FROM_ZERO), lambda x: np.trunc(x + np.copysign(0.5, x))),
 }  # fmt: skip
-FURTHER: dict[str, Pair] = {
+ON_A_GPU: dict[str, Pair] = {
     "sinh": (jnp.sinh, np.sinh), "cosh": (jnp.cosh, np.cosh), "asin": (jnp.arcsin, np.arcsin),
     "acos": (jnp.arccos, np.arccos), "atan": (jnp.arctan, np.arctan), "asinh": (jnp.arcsinh, np.arcsinh),
     "atanh": (jnp.arctanh, np.arctanh), "acosh": (lambda x: jnp.arccosh(x + 2), lambda x: np.arccosh(x + 2)),
+    "erfinv": (lambda x: lax.erf(lax.erf_inv(x)), lambda x: x), "cbrt": (jnp.cbrt, np.cbrt),
+}  # fmt: skip
+COMPOSED: dict[str, Pair] = {
     "erfc": (lax.erfc, lambda x: 1 - _erf(x)), "softplus": (nn.softplus, lambda x: np.log1p(np.exp(x))),
     "silu": (nn.silu, lambda x: x / (1 + np.exp(-x))),
     "gelu": (lambda x: nn.gelu(x, approximate=False), lambda x: x * (1 + _erf(x / np.sqrt(2))) / 2),
     "relu": (nn.relu, lambda x: np.maximum(x, 0)), "sinc": (jnp.sinc, np.sinc),
-    "modf": (lambda x: jnp.modf(x)[0], lambda x: np.modf(x)[0]),
-    "trunc": (jnp.trunc, np.trunc), "hypot": (lambda x: jnp.hypot(x, x), lambda x: np.hypot(x, x)),
+    "modf": (lambda x: jnp.modf(x)[0], lambda x: np.modf(x)[0]), "trunc": (jnp.trunc, np.trunc),
+    "hypot": (lambda x: jnp.hypot(x, x), lambda x: np.hypot(x, x)),
     "logaddexp": (lambda x: jnp.logaddexp(x, 1 - x), lambda x: np.logaddexp(x, 1 - x)),
     "entropy": (lambda x: -x * jnp.log(jnp.abs(x)), lambda x: -x * np.log(np.abs(x))),
-    "erfinv": (lambda x: lax.erf(lax.erf_inv(x)), lambda x: x),
 }  # fmt: skip
 POSITIVE: dict[str, Pair] = {
     "log": (jnp.log, np.log), "log1p": (jnp.log1p, np.log1p), "log2": (jnp.log2, np.log2),
@@ -111,7 +113,7 @@ def _bit_texts(x: np.ndarray, count: Callable[[str], int]) -> np.ndarray:
     return np.vectorize(lambda n: count(f"{n:0{bits}b}"))(unsigned).astype(x.dtype)
 
 
-def family(name: str, pairs: dict[str, Pair], operands: list[np.ndarray], result: Any = None) -> Row:
+def family(name: str, pairs: dict[str, Pair], operands: list[np.ndarray], result: Any = None, **options: Any) -> Row:
     """A kernel with one result for each function of a family."""
     dtype = operands[0].dtype
     is_float = dtype.kind not in "iub"
@@ -123,7 +125,7 @@ def family(name: str, pairs: dict[str, Pair], operands: list[np.ndarray], result
             return [numpy(*wide).astype(result or dtype) for _, numpy in pairs.values()]
 
     call = of_whole_arrays([library for library, _ in pairs.values()], outs)
-    return Row(f"{name} {dtype.name}", call, operands, expected, tolerance_of(dtype))
+    return Row(f"{name} {dtype.name}", call, operands, expected, tolerance_of(dtype), **options)
 
 
 def with_nans(x: np.ndarray) -> np.ndarray:
@@ -142,7 +144,9 @@ def rows() -> Iterator[Row]:
     for dtype in FLOATS:
         x, y = floats(*SHAPE, dtype=dtype), floats(*SHAPE, dtype=dtype, seed=1)
         yield family("unary", UNARY, [x])
-        yield family("further", FURTHER, [floats(*SHAPE, dtype=dtype, low=-0.9, high=0.9)])
+        small = floats(*SHAPE, dtype=dtype, low=-0.9, high=0.9)
+        yield family("composed", COMPOSED, [small])
+        yield family("on a GPU", ON_A_GPU, [small], targets=("cuda",))
         yield family("positive", POSITIVE, [floats(*SHAPE, dtype=dtype, low=0.1, high=4)])
         yield family("binary", BINARY, [x, y])
         yield family("is finite", {"is_finite": (jnp.isfinite, np.isfinite), "isnan": (jnp.isnan, np.isnan)}, [with_nans(x)], bool)
@@ -154,10 +158,12 @@ def rows() -> Iterator[Row]:
         yield family("integer", INTEGER, [x, y])
         yield family("compare", COMPARISONS, [x, np.where(y > 3, x, y)], bool)
         yield family("shift", SHIFTS, [x, (np.abs(y.astype(np.int64)) % (8 * x.itemsize)).astype(dtype)])
-        yield family("count", COUNTS, [x])
+        yield family("count", COUNTS, [x], targets=BOTH if x.itemsize == 4 else ("tpu",))
         divisor = np.where((y == 0) | (y.astype(np.int64) == -1), 3, y).astype(dtype)
         yield family("division", DIVISIONS, [x, divisor])
     yield family("bool", BOOLS, [bools(*SHAPE), bools(*SHAPE, seed=1)])
+    yield from conversions()
+    yield from bitcasts()
 
 
 KINDS = (*FLOATS, np.int32, np.uint32, np.int16, np.int8, np.uint8, np.bool_)

@@ -13,9 +13,14 @@ from tests.support.kernel_rows.row import Row, bools, floats, ints, like
 from xlamini import lax
 from xlamini.experimental import pallas as pl
 from xlamini.experimental.pallas import tpu as pltpu
+from xlamini.transforms.pallas import triton_memory as pltriton
 
 TPU, GPU = ("tpu",), ("cuda",)
 ROWS = pl.BlockSpec((8, 128), lambda i: (i, 0))
+
+
+def _done(x: Any) -> None:
+    """Nothing, as a kernel returns."""
 
 
 def copy(x: Any, o: Any) -> None:
@@ -31,6 +36,7 @@ def rows() -> Iterator[Row]:
     yield from odd_sizes()
     yield from batches()
     yield from loops()
+    yield from of_a_gpu()
 
 
 def blocks() -> Iterator[Row]:
@@ -286,6 +292,59 @@ def loops() -> Iterator[Row]:
         o[...] = xlamini.jit(lambda v: jnp.tanh(v) + 1)(x[...])
 
     yield Row("a call", pl.pallas_call(nested_call, like((8, 128), "float32")), [x], lambda x: np.tanh(x) + 1)
+
+
+def of_a_gpu() -> Iterator[Row]:
+    """What only a GPU has: accesses with a mask, at arrays of places, and atomic updates."""
+    x = floats(8, 128)
+
+    def masked(x: Any, o: Any) -> None:
+        keep = lax.broadcasted_iota("int32", (8, 128), 1) < 100
+        pltriton.store(o, pltriton.load(x, mask=keep, other=-1.0) * 2)
+
+    expected = lambda x: 2 * np.where(np.arange(128) < 100, x, -1)
+    yield Row("a load with a mask", pl.pallas_call(masked, like((8, 128), "float32")), [x], expected, targets=GPU)
+
+    def beyond(x: Any, o: Any) -> None:
+        at = pl.program_id(0) * 64 + jnp.arange(64)
+        value = pltriton.load(x.at[at], mask=at < 100, other=0.0)
+        pltriton.store(o.at[at], value + 1, mask=at < 100)
+
+    call = pl.pallas_call(beyond, like((100,), "float32"), grid=(2,))
+    yield Row("places beyond the end", call, [floats(100)], lambda x: x + 1, targets=GPU)
+
+    def histogram(x: np.ndarray, start: np.ndarray) -> np.ndarray:
+        return start + np.bincount(x % 4, minlength=4)
+
+    def count(x: Any, start: Any, o: Any) -> None:
+        pltriton.atomic_add(o, x[...] % 4, jnp.ones(64, "int32"))
+
+    block = pl.BlockSpec((64,), lambda i: (i,))
+    every = pl.BlockSpec((4,), lambda i: (0,))
+    call = pl.pallas_call(count, like((4,), "int32"), grid=(4,), in_specs=[block, every], out_specs=every, input_output_aliases={1: 0})
+    numbers = np.random.default_rng(0).integers(0, 99, 256).astype(np.int32)
+    yield Row("a histogram", call, [numbers, np.arange(4, dtype=np.int32)], histogram, targets=GPU)
+    for name, combine in {"max": np.maximum, "min": np.minimum}.items():
+        for dtype in (np.int32, np.uint32, np.float32):
+            update = getattr(pltriton, f"atomic_{name}")
+            call = pl.pallas_call(lambda x, start, o, f=update: _done(f(o, ..., x[...])), like((64,), dtype), grid=(4,), in_specs=[block, pl.BlockSpec((64,), lambda i: (0,))],
+                                  out_specs=pl.BlockSpec((64,), lambda i: (0,)), input_output_aliases={1: 0})  # fmt: skip
+            values = floats(256, dtype=dtype) if dtype is np.float32 else ints(256, dtype=dtype)
+            start = floats(64, dtype=dtype, seed=3) if dtype is np.float32 else ints(64, dtype=dtype, seed=3)
+            expected = lambda x, start, f=combine: f.reduce([start, *x.reshape(4, 64)])
+            yield Row(f"atomic {name} {np.dtype(dtype).name}", call, [values, start], expected, targets=GPU)
+
+    def locked(x: Any, start: Any, o: Any) -> None:
+        pltriton.atomic_cas(o.at[pl.program_id(0)], 0, x[0])
+        pltriton.atomic_add(o, 3, 1)
+
+    call = pl.pallas_call(locked, like((4,), "int32"), grid=(3,), in_specs=[pl.BlockSpec((1,), lambda i: (i,)), every], out_specs=every, input_output_aliases={1: 0})
+    operands = [np.array([7, 8, 9], np.int32), np.array([0, 1, 0, 5], np.int32)]
+    yield Row("a swap if equal", call, operands, lambda x, start: np.array([7, 1, 9, 8]), targets=GPU)
+    take = lambda i, x, o: o.set(x[i[...], :])
+    call = pl.pallas_call(take, like((16, 128), "float32"))
+    places = np.random.default_rng(0).integers(0, 32, 16).astype(np.int32)
+    yield Row("rows at places", call, [places, floats(32, 128)], lambda i, x: x[i], targets=GPU)
 
 
 def of_a_tpu() -> Iterator[Row]:

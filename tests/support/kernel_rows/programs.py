@@ -23,6 +23,7 @@ def rows() -> Iterator[Row]:
     yield from norms()
     yield from products()
     yield from attention()
+    yield from pipelines()
 
 
 def rms_norm(x: Any, scale: Any, o: Any) -> None:
@@ -144,3 +145,26 @@ def attention() -> Iterator[Row]:
         call = pl.pallas_call(flash, like((2, 32, 128), dtype), grid=(2, 2), in_specs=[some, all_, all_], out_specs=some)
         operands = [0.25 * floats(2, n, 128, seed=n) for n in (32, 128, 128)]
         yield Row(f"flash attention {np.dtype(dtype).name}", call, [x.astype(dtype) for x in operands], plain, 1e-2)
+
+
+def pipelines() -> Iterator[Row]:
+    """Loops over blocks of arrays in a TPU's main memory."""
+    where = pl.BlockSpec(memory_space=pltpu.ANY)
+    specs = [pl.BlockSpec((8, 128), lambda i, j, k: (i, k)), pl.BlockSpec((128, 128), lambda i, j, k: (k, j))]
+    out = pl.BlockSpec((8, 128), lambda i, j, k: (i, j))
+
+    def program(x: Any, y: Any, o: Any) -> None:
+        total = jnp.dot(x[...], y[...])
+        o[...] = jnp.where(pl.program_id(2) == 0, total, o[...] + total)
+
+    for no_pipelining in (False, True):
+
+        def kernel(x: Any, y: Any, o: Any, plain: bool = no_pipelining) -> None:
+            loop = pltpu.emit_pipeline(
+                program, grid=(2, 2, 3), in_specs=specs, out_specs=[out], no_pipelining=plain
+            )
+            loop(x, y, o)
+
+        call = pl.pallas_call(kernel, like((16, 256), np.float32), in_specs=[where, where], out_specs=where)
+        name = f"pipeline{' without overlap' if no_pipelining else ''}"
+        yield Row(name, call, [eighths(16, 384), eighths(384, 256)], lambda x, y: x @ y, 1e-4, ("tpu",))

@@ -48,14 +48,15 @@ class Memory:
 
     def update(self, addresses: np.ndarray, values: Any, mask: Any, compute: Any) -> np.ndarray:
         """Change elements one after the other, as atomic operations do; the values before."""
-        mask = np.broadcast_to(True if mask is None else mask, addresses.shape)
+        mask, values = (np.broadcast_to(m, addresses.shape) for m in (True if mask is None else mask, values))
         before = poison(addresses.shape, values.dtype)
-        for place in np.ndindex(addresses.shape):
-            for array, at, _ in self._places(addresses[place], mask[place], values.dtype):
-                view = self.arrays[array].view(values.dtype)
-                before[place] = view[at]
-                view[at] = compute(view[at], values[place])
-                self.writers[array][at] = _ATOMIC
+        for place in filter(mask.__getitem__, np.ndindex(addresses.shape)):
+            array = int(addresses[place] >> _SHIFT)
+            at = int(self._elements(array, addresses[place], values.dtype))
+            view = self.arrays[array].view(values.dtype)
+            before[place] = view[at]
+            view[at] = compute(view[at], values[place])
+            self.writers[array][at] = _ATOMIC
         return before
 
     def _places(self, addresses: np.ndarray, mask: Any, dtype: Any) -> list[tuple[int, Any, Any]]:

@@ -1,7 +1,9 @@
-"""The error about kernels of one's own."""
+"""The errors about kernels of one's own."""
 from __future__ import annotations
 
-__all__ = ["KernelError"]
+from typing import Any
+
+__all__ = ["KernelCheckError", "KernelError"]
 
 
 class KernelError(TypeError):
@@ -12,4 +14,27 @@ class KernelError(TypeError):
 
     The message names the operation and the user's line. Compute it outside of the kernel, in the same `jit`; the CPU,
     and `interpret=True` on any platform, run the kernel as it is.
+
+    >>> issubclass(KernelError, TypeError)
+    True
     """
+
+
+class KernelCheckError(KernelError):
+    """A mistake in a kernel that the checking interpreter found: `pallas_call(..., interpret=InterpretParams())`.
+
+        def kernel(x, o, sums):  # sums is scratch memory
+            sums[...] += x[...]  # fails: nothing has written sums before the first program
+            o[...] = sums[...]
+
+    The message names the program by its place in the grid, the ref by the kernel's parameter, and the user's line.
+    They are the attributes `program`, `ref` and `place` too. Write the memory before it is read:
+
+        @when(program_id(0) == 0)
+        def _():
+            sums[...] = jnp.zeros_like(sums)
+    """
+
+    def __init__(self, message: str, program: tuple[int, ...] | None = None, ref: Any = None, place: str | None = None):
+        super().__init__(message)
+        self.program, self.ref, self.place = program, ref, place

@@ -12,23 +12,42 @@ from xlamini.core.program.jaxpr import Jaxpr
 
 @dataclass(frozen=True)
 class Blocked:
-    """A dimension of a block of `block_size` elements; its index counts blocks."""
+    """A dimension of a block of `block_size` elements; its index counts blocks. An int in a block shape is the same.
+
+    >>> pl.BlockSpec((Blocked(8), Blocked(128)), lambda i: (i, 0)).block_shape
+    (Blocked(block_size=8), Blocked(block_size=128))
+    """
 
     block_size: int
 
 
 @dataclass(frozen=True)
 class Squeezed:
-    """A dimension of a block of one element, which the ref does not have; None in a block shape is the same."""
+    """A dimension of a block of one element, which the ref does not have; None in a block shape is the same.
+
+    >>> def double(x, o):
+    ...     o[...] = 2 * x[...]  # x and o have the shape (4,)
+    >>> row = pl.BlockSpec((Squeezed(), 4), lambda i: (i, 0))
+    >>> out = xlamini.ShapeDtypeStruct((3, 4), "float32")
+    >>> pl.pallas_call(double, out, grid=3, in_specs=[row], out_specs=row)(jnp.ones((3, 4))).sum()
+    Array(24., dtype=float32)
+    """
 
     block_size = 1
 
 
 @dataclass(frozen=True)
 class Element:
-    """A dimension of a block of `block_size` elements; its index counts elements.
+    """A dimension of a block of `block_size` elements; its index counts elements, padding included.
 
-    The array has `padding` more elements in front and behind, whose values are not defined.
+    The array has `padding` more elements in front and behind, whose values are not defined; 0 is the first in front.
+
+    >>> def sums(x, o):
+    ...     o[0] = x[...].sum()
+    >>> three, one = pl.BlockSpec((Element(3),), lambda i: (i,)), pl.BlockSpec((1,), lambda i: (i,))
+    >>> out = xlamini.ShapeDtypeStruct((4,), "float32")
+    >>> pl.pallas_call(sums, out, grid=4, in_specs=[three], out_specs=one)(jnp.arange(6.0))
+    Array([ 3.,  6.,  9., 12.], dtype=float32)
     """
 
     block_size: int
@@ -37,12 +56,23 @@ class Element:
 
 @dataclass(frozen=True)
 class BoundedSlice:
-    """A dimension of a block of at most `block_size` elements; its index is a slice `ds(start, size)`."""
+    """A dimension of a block of at most `block_size` elements; its index is a slice `ds(start, size)`.
+
+    It is not built: `pallas_call` refuses it, where `Element` and a mask do the same.
+
+    >>> BoundedSlice(8)
+    BoundedSlice(block_size=8)
+    """
 
     block_size: int
 
 
 BlockDim = Blocked | Squeezed | Element | BoundedSlice
+"""One dimension of a block: how many elements it has, and what its index counts.
+
+>>> pl.BlockDim
+xlamini.core.program.kernels.Blocked | xlamini.core.program.kernels.Squeezed | ...
+"""
 
 
 @dataclass(frozen=True)
@@ -72,7 +102,7 @@ class Block:
     @property
     def is_whole(self) -> bool:
         """Whether each program sees the whole array."""
-        return self.sizes == self.array.shape
+        return self.sizes == self.array.shape and not any(any(getattr(d, "padding", ())) for d in self.dims)
 
     def _key(self) -> Any:
         return self.array, self.dims, structural_key(self.index_map), self.memory_space, self.pipeline_mode
@@ -85,12 +115,19 @@ class Block:
 
 
 class CostEstimate(NamedTuple):
-    """What one call of a kernel costs, as the user says."""
+    """What one call of a kernel costs, as the user says: `pallas_call(..., cost_estimate=)`.
+
+    >>> CostEstimate(flops=1024, transcendentals=0, bytes_accessed=8192).flops
+    1024
+    """
 
     flops: int
     transcendentals: int
     bytes_accessed: int
     remote_bytes_transferred: int = 0
+
+
+_SCOPED = " of run_scoped"
 
 
 @dataclass(frozen=True)
@@ -113,6 +150,8 @@ class Kernel:
     interpret: Any = False
     compiler_params: Any = None
     cost_estimate: CostEstimate | None = None
+    ref_names: tuple[str, ...] = ()
+    """The kernel function's names of the refs, for messages."""
 
     @property
     def num_inputs(self) -> int:
@@ -143,6 +182,15 @@ class Kernel:
     def refs(self) -> list[Any]:
         """The variables of the refs."""
         return self.jaxpr.invars[len(self.grid) :]
+
+    def name_of(self, ref: int) -> str:
+        """The name of a ref, by its position among them; buffers of `run_scoped` come after those with names."""
+        names = self.ref_names
+        return names[ref] if ref < len(names) else f"buffer {ref - len(names)}{_SCOPED}"
+
+    def is_scoped(self, ref: int) -> bool:
+        """Whether a ref is a buffer of `run_scoped`, which is undefined at the start of each program."""
+        return self.name_of(ref).endswith(_SCOPED)
 
     def _key(self) -> Any:
         rest = [getattr(self, f.name) for f in fields(self) if f.name != "jaxpr"]

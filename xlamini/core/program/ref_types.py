@@ -83,7 +83,7 @@ class RefPrimitive(Primitive):
     """Whether it writes the ref; if not, it reads it."""
     multiple_results = True
     traits = 0
-    lacks = dict.fromkeys(("jvp", "transpose", "batch"), "a program with refs is discharged first")
+    lacks = dict.fromkeys(("transpose", "batch"), "a program with refs is discharged first")
 
     def effects(self, avals: Avals, params: Params) -> Effects:
         return frozenset({WRITE if self.writes else READ})

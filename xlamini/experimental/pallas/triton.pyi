@@ -1,4 +1,5 @@
 # The public names, for type checkers and for Python, which reads this file at import (core/stubs.py).
+from xlamini.transforms.pallas.check.params import InterpretParams as InterpretParams
 from xlamini.transforms.pallas.triton_barrier import debug_barrier as debug_barrier
 from xlamini.transforms.pallas.triton_hints import max_contiguous as max_contiguous
 from xlamini.transforms.pallas.triton_memory import (

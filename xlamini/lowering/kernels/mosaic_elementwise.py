@@ -6,6 +6,7 @@ from typing import Any
 
 from jaxlib.mlir import ir
 
+from xlamini.core.errors.kernel_errors import KernelError
 from xlamini.lowering.context import Value
 from xlamini.lowering.kernels.arith import ELEMENTWISE, compare, element_of, is_float
 from xlamini.lowering.kernels.context import Regions, Rule, constant_like
@@ -88,7 +89,10 @@ def _named(name: str) -> Rule:
 
 
 def _bitcast(ctx: Any, operands: Sequence[Value], types: Sequence[ir.Type], *_: Any) -> Value:
-    name = "tpu.bitcast" if shape_of_value(types[0]) else "arith.bitcast"
+    shape = shape_of_value(types[0])
+    if shape != shape_of_value(operands[0]):
+        raise KernelError(f"{ctx.place()}: a TPU's kernel takes bits only as elements of the same width")
+    name = "tpu.bitcast" if shape else "arith.bitcast"
     return ctx.one(name, operands, types[0])
 
 

@@ -16,10 +16,12 @@ from xlamini.lowering.kernels.control_flow import CONTROL_FLOW
 from xlamini.lowering.kernels.triton_atomics import atomic, compare_and_swap
 from xlamini.lowering.kernels.triton_dialect import TritonDialect
 from xlamini.lowering.kernels.triton_dot import PRODUCTS
+from xlamini.lowering.kernels.triton_gathers import GATHERS
 from xlamini.lowering.kernels.triton_math import MATH, approx_tanh
 from xlamini.lowering.kernels.triton_memory import TritonRef, load, masked, place_of, store
 from xlamini.lowering.kernels.triton_reduce import REDUCTIONS
 from xlamini.lowering.kernels.triton_shapes import SHAPES
+from xlamini.lowering.kernels.triton_slices import SLICES
 from xlamini.lowering.kernels.triton_sizes import check_values, named
 
 
@@ -40,14 +42,18 @@ class TritonContext(KernelContext):
     """The lowering of a kernel's equations for a GPU. The values of refs' variables are `TritonRef`s."""
 
     mlir: TritonDialect
-    rules = ELEMENTWISE | CONTROL_FLOW | SHAPES | REDUCTIONS | PRODUCTS | MATH
+    rules = ELEMENTWISE | CONTROL_FLOW | SHAPES | SLICES | GATHERS | REDUCTIONS | PRODUCTS | MATH
     target = "Triton"
     takes_arrays = True
+    reorders = True
 
     def many(
         self, name: str, /, operands: Sequence[Value], types: Sequence[ir.Type], regions: Regions = (), **attributes: Any
     ) -> list[Value]:
-        if name not in _OF_BYTES and any(is_byte(x) for x in operands):
+        if name == "stablehlo.compare" and is_byte(operands[0]):
+            wide = self.mlir.floats_like(operands[0].type)
+            operands = [self.many("stablehlo.convert", [x], [wide])[0] for x in operands]
+        elif name not in _OF_BYTES and any(is_byte(x) for x in operands):
             raise KernelError(
                 f"{named(self.eqn)} computes with floats of 8 bits, which a GPU only multiplies in matrices; convert to "
                 "float32 first"
@@ -94,7 +100,7 @@ class TritonContext(KernelContext):
 
     def add_hint(self, x: Value, hint: str, values: Sequence[int]) -> Value:
         """Say something of the operation that computes a value; an argument of a block has none."""
-        if isinstance(x.owner, ir.Operation) and "arith.constant" != x.owner.name:
+        if isinstance(x.owner, ir.Operation) and x.owner.name != "arith.constant":
             text = f"dense<{list(values)}> : tensor<{len(values)}xi32>"
             x.owner.attributes[f"tt.{hint}"] = self.mlir.parse(text)
         return x

@@ -207,8 +207,11 @@ def _array_dims(part: Part) -> tuple[int, ...]:
 def _array_step(
     ctx: KernelContext, ref: TritonRef, dim: RefDim, sub: ArrayDim, indices: Sequence[Value], dims: tuple[int, ...]
 ) -> _Step:
-    array = _as_indices(ctx, indices[sub.operand])
-    positions = array if dim.start is None else ctx.one("arith.addi", [array, spread(ctx, dim.start, (), sub.shape)])
+    atom = ctx.eqn.invars[len(ctx.eqn.invars) - len(indices) + sub.operand]
+    array = _as_indices(ctx, indices[sub.operand], atom.aval.dtype.kind == "u")
+    own = value_shape(array)
+    dims = dims[len(dims) - len(own) :]
+    positions = array if dim.start is None else ctx.one("arith.addi", [array, spread(ctx, dim.start, (), own)])
     wide = _widened(ctx, array) if ref.is_large else array
     base = None if dim.start is None else _scaled(ctx, _wide(ctx, ref, dim.start), dim.stride)
     return _Step(base, _scaled(ctx, wide, dim.stride), dims, _masks(ctx, dim, positions))
@@ -263,7 +266,8 @@ def _widened(ctx: KernelContext, x: Value) -> Value:
     return ctx.one("arith.extsi", [x], _tensor(ctx, value_shape(x), np.int64))
 
 
-def _as_indices(ctx: KernelContext, x: Value) -> Value:
+def _as_indices(ctx: KernelContext, x: Value, is_unsigned: bool) -> Value:
     """An array of integers as int32s."""
     kind, width = _tensor(ctx, value_shape(x), INDEX.dtype), ir.IntegerType(element_of(x.type)).width
-    return x if width == 32 else ctx.one("arith.trunci" if width > 32 else "arith.extsi", [x], kind)
+    extended = "arith.extui" if is_unsigned else "arith.extsi"
+    return x if width == 32 else ctx.one("arith.trunci" if width > 32 else extended, [x], kind)

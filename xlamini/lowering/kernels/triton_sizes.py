@@ -8,7 +8,6 @@ import numpy as np
 from xlamini.core import Equation
 from xlamini.core.errors.kernel_errors import KernelError
 
-
 _DTYPES = frozenset(
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 float8_e4m3fn float8_e5m2"
     .split()

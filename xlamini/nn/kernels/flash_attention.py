@@ -72,13 +72,13 @@ def _forward(how: Flash, walk: str, x: Arrays) -> list[Any]:
 
     def fold(state: State, parts: list[Any], blocks: Sides) -> State:
         q, k, v, *rest = parts
-        return _softmax_step(state, fits(how, q, k, *seen_by(rest, blocks)), v)
+        return softmax_step(state, fits(how, q, k, *seen_by(rest, blocks)), v)
 
     arrays = [Named("bnth", x.q), Named("bmsh", x.k), Named("bmsh", x.v), *bias, *ids]
     return walked("flash_attention", OverKeys(how, sizes, walk), Steps(start, fold, _mean_and_logs), arrays, outs)
 
 
-def _softmax_step(state: State, fit: Any, v: Any) -> State:
+def softmax_step(state: State, fit: Any, v: Any) -> State:
     """The largest product, the sum of exponentials, and their sum weighted by values, with those of one more tile."""
     largest, total, weighted = state
     most = jnp.maximum(largest, fit.max(1, keepdims=True))

@@ -161,6 +161,10 @@ class RefView(NamedTuple):
         """The part of a ref of this shape, for operands of these types; None if it is none of those known."""
         return part_of(self.steps, shape, avals, _HOLE)
 
+    def steps_at(self, operands: Sequence[Any]) -> list[Step]:
+        """The steps, with the operands in the holes."""
+        return filled(self.steps, operands)
+
 
 class IndexSlice(NamedTuple):
     """A slice of static numbers, which Python before 3.12 cannot hash."""

@@ -12,7 +12,11 @@ from xlamini.typing import ArrayLike
 
 @dataclass(frozen=True)
 class Slice:
-    """`size` elements from `start` on, every `stride`-th. As a pytree it holds the start, if that is an array."""
+    """`size` elements from `start` on, every `stride`-th. As a pytree it holds the start, if that is an array.
+
+    >>> Slice(2, 4)
+    Slice(start=2, size=4, stride=1)
+    """
 
     start: Any
     size: int

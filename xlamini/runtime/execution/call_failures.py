@@ -12,6 +12,7 @@ from collections import OrderedDict
 from jaxlib import _jax
 
 from xlamini.core.errors import CallbackError
+from xlamini.core.errors.kernel_errors import KernelCheckError
 
 MAX_FAILURES = 16
 
@@ -48,12 +49,15 @@ def failure_of(error: BaseException) -> CallFailure | None:
 
 
 def explain(error: BaseException) -> None:
-    """Turn XLA's error for a failed call into a CallbackError; a BaseException such as an interrupt is re-raised."""
+    """Turn XLA's error for a failed call into a CallbackError.
+
+    A mistake in a kernel, and a BaseException such as an interrupt, are raised as they are.
+    """
     failure = failure_of(error)
     if failure is None:
         return
     failure.reported = True
-    if not isinstance(failure.error, Exception):
+    if not isinstance(failure.error, Exception) or isinstance(failure.error, KernelCheckError):
         raise failure.error from None
     error.__class__ = CallbackError
     error.args = (failure.message,)

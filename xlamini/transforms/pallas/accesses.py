@@ -9,13 +9,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import Avals, Params, Values, aval_of
-from xlamini.core.program.effects import Effect
 from xlamini.core.program.literals import literal
 from xlamini.core.program.ref_parts import Part, has_arrays, shape_of, whole
 from xlamini.primitives import bitwise_and, bitwise_or, where
 from xlamini.primitives.elementwise.arithmetic import add, max, min
 from xlamini.primitives.elementwise.bitwise import bitwise_xor
-from xlamini.primitives.refs import OnView, read_effect, write_effect
+from xlamini.primitives.refs import OnView
 from xlamini.primitives.shape.shape import reshape
 from xlamini.transforms.pallas.points import flat, points_of, spread
 from xlamini.transforms.scan.api import scan
@@ -60,6 +59,8 @@ class Access(NamedTuple):
 class OnPart(OnView):
     """An equation on a part of a ref that the param `view`, an `Access`, says."""
 
+    writes = True
+
     def by_points(self, x: Any, points: Any, values: Sequence[Any], view: Access, part: Part) -> tuple[list[Any], Any]:
         """The results for a flat value and the places in it, and its next value."""
         raise NotImplementedError
@@ -89,7 +90,7 @@ class OnPart(OnView):
             lambda x, *rest: [*(found := self.by_values(x, rest, view))[0], found[1]],
             ctx.load(ref, every, ()), *operands, avals=[aval.inner_aval, *avals],
         )  # fmt: skip
-        if write_effect in self.effects((), {}):
+        if self.writes:
             ctx.store(ref, every, (), new)
         return outs
 
@@ -98,9 +99,7 @@ class MaskedLoad(OnPart):
     """The part where the mask is true, elsewhere the value `other`, by default 0."""
 
     name = "masked_load"
-
-    def effects(self, avals: Avals, params: Params) -> frozenset[Effect]:
-        return frozenset({read_effect})
+    writes = False
 
     def by_points(self, x: Any, points: Any, values: Sequence[Any], view: Access, part: Part) -> tuple[list[Any], Any]:
         found = x.at[points].get(mode="fill", fill_value=0)
@@ -122,9 +121,6 @@ class MaskedStore(OnPart):
     """Writes values to the part where the mask is true."""
 
     name = "masked_store"
-
-    def effects(self, avals: Avals, params: Params) -> frozenset[Effect]:
-        return frozenset({write_effect})
 
     def by_points(self, x: Any, points: Any, values: Sequence[Any], view: Access, part: Part) -> tuple[list[Any], Any]:
         return [], x.at[points].set(values[0], mode="drop")
@@ -149,9 +145,6 @@ class Atomic(OnPart):
     """Combines the elements of the part with values; returns the elements before."""
 
     name = "atomic"
-
-    def effects(self, avals: Avals, params: Params) -> frozenset[Effect]:
-        return frozenset({read_effect, write_effect})
 
     def by_points(self, x: Any, points: Any, values: Sequence[Any], view: Access, part: Part) -> tuple[list[Any], Any]:
         value, combine = values[0], COMBINATIONS[view.operation]
@@ -187,9 +180,6 @@ class CompareAndSwap(OnPart):
     """Writes the second value to an element that equals the first one; returns the element before."""
 
     name = "atomic_cas"
-
-    def effects(self, avals: Avals, params: Params) -> frozenset[Effect]:
-        return frozenset({read_effect, write_effect})
 
     def by_points(self, x: Any, points: Any, values: Sequence[Any], view: Access, part: Part) -> tuple[list[Any], Any]:
         expected, value = values

@@ -1,7 +1,6 @@
 """`pallas_call`: a function that runs a kernel of one's own."""
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,9 +11,18 @@ from xlamini.core.program.ref_types import AbstractRef
 from xlamini.core.pytree import structure
 from xlamini.interpreters.discharge import written
 from xlamini.staging import ArgNames, avals_of, check_callable, name_of, rebuilt
+from xlamini.transforms.pallas.arguments import (
+    alias_pairs,
+    check_aliases,
+    check_operands,
+    grid_sizes,
+    grid_spec_of,
+    result_types,
+    specs_of,
+)
 from xlamini.transforms.pallas.primitive import pallas_call_p
-from xlamini.transforms.pallas.specs import BlockSpec, GridSpec, no_block_spec
-from xlamini.transforms.pallas.trace import Operands, block_of, block_ref, trace_kernel
+from xlamini.transforms.pallas.specs import GridSpec, no_block_spec
+from xlamini.transforms.pallas.trace import Operands, block_of, block_ref, names_of_refs, trace_kernel
 
 
 def pallas_call(
@@ -45,7 +53,8 @@ def pallas_call(
       in_specs, out_specs: a `BlockSpec` for each operand and result; by default each program sees the whole array.
       scratch_shapes: buffers of a kernel's own, such as `pallas.tpu.VMEM((8, 128), "float32")`.
       input_output_aliases: `{operand: result}`: the result starts with the operand's value, and takes its memory.
-      interpret: True runs the scan over the grid on every platform.
+      interpret: True runs the scan over the grid on every platform; `InterpretParams()` runs the programs one by one on
+        the CPU, and finds mistakes that a target would hide: KernelCheckError.
       name: the kernel's name, by default that of the function.
       compiler_params: of the target, `pallas.tpu.CompilerParams` or `pallas.triton.CompilerParams`.
       cost_estimate: what a call costs, for the compiler.
@@ -59,17 +68,18 @@ def pallas_call(
 
     >>> def double(x, o):
     ...     o[...] = 2 * x[...]
-    >>> rows = BlockSpec((2, 4), lambda i: (i, 0))
-    >>> call = pallas_call(double, ShapeDtypeStruct((4, 4), "float32"), grid=2, in_specs=[rows], out_specs=rows)
+    >>> rows, out = pl.BlockSpec((2, 4), lambda i: (i, 0)), xlamini.ShapeDtypeStruct((4, 4), "float32")
+    >>> call = pallas_call(double, out, grid=2, in_specs=[rows], out_specs=rows)
     >>> call(jnp.ones((4, 4))).sum()
     Array(32., dtype=float32)
     """
     check_callable("pallas_call: kernel", kernel)
-    spec = grid_spec or GridSpec(grid, in_specs, out_specs, scratch_shapes)
+    spec = grid_spec_of(grid_spec, grid, in_specs, out_specs, scratch_shapes)
+    out_shape = tuple(out_shape) if isinstance(out_shape, list) else out_shape
     options = {
         "name": name or name_of(kernel),
-        "grid": _grid(spec.grid),
-        "aliases": tuple((input_output_aliases or {}).items()),
+        "grid": grid_sizes(spec.grid),
+        "aliases": alias_pairs(input_output_aliases),
         "interpret": interpret,
         "compiler_params": compiler_params,
         "cost_estimate": cost_estimate,
@@ -88,16 +98,6 @@ def pallas_call(
     return call
 
 
-def _grid(grid: Any) -> tuple[int, ...]:
-    sizes = (grid,) if not isinstance(grid, tuple | list) else grid
-    try:
-        return tuple(map(operator.index, sizes))
-    except TypeError:
-        raise TypeError(
-            f"pallas_call: the grid must be ints, got {grid!r}; a size that depends on an array is not built"
-        ) from None
-
-
 def _kernel(
     fun: Callable[..., None],
     args: Sequence[Any],
@@ -107,37 +107,33 @@ def _kernel(
     options: dict[str, Any],
 ) -> tuple[Kernel, Any]:
     """The kernel for operands of these types, and the tree of its results."""
+    check_operands(options["name"], avals)
     outs, out_tree = flatten(out_shape)
     axes = frozenset[Any]().union(*(a.vma for a in avals))
-    types = [ShapedArray(o.shape, o.dtype, vma=axes) for o in outs]
-    grid, count = options["grid"], spec.num_scalar_prefetch
+    types, grid, count = result_types(outs, axes), options["grid"], spec.num_scalar_prefetch
+    check_aliases(options["aliases"], avals, types)
     trees = list(map(structure, args))
     first = sum(tree.num_leaves for tree in trees[:count])
     prefetch = [AbstractRef(a, None, "smem") for a in avals[:first]]
-    ins = _specs("in_specs", spec.in_specs, tuple(args[count:]))
+    ins = specs_of("in_specs", spec.in_specs, tuple(args[count:]))
     names = [*(f"operand {i}" for i in range(len(ins))), *(f"result {i}" for i in range(len(types)))]
-    every = zip([*ins, *_specs("out_specs", spec.out_specs, out_shape)], [*avals[first:], *types], names, strict=True)
+    every = zip([*ins, *specs_of("out_specs", spec.out_specs, out_shape)], [*avals[first:], *types], names, strict=True)
     blocks = tuple(block_of(each, aval, grid, prefetch, what) for each, aval, what in every)
     scratch = flatten(spec.scratch_shapes)[0]
     refs = [*prefetch, *map(block_ref, blocks), *(s.ref_type(axes) for s in scratch)]
     out_trees = [structure(o) for o in out_shape] if isinstance(out_shape, tuple | list) else [out_tree]
     scratches = spec.scratch_shapes if isinstance(spec.scratch_shapes, tuple | list) else (spec.scratch_shapes,)
     operands = Operands([*trees, *out_trees, *map(structure, scratches)], refs)
-    jaxpr = trace_kernel(fun, options["name"], grid, operands)
-    made = Kernel(jaxpr=jaxpr, blocks=blocks, num_outputs=len(types), num_prefetch=first, **options)
+    made = Kernel(
+        jaxpr=trace_kernel(fun, options["name"], grid, operands),
+        blocks=blocks,
+        num_outputs=len(types),
+        num_prefetch=first,
+        ref_names=names_of_refs(fun, operands.trees),
+        **options,
+    )
     _check_reads(made)
     return made, out_tree
-
-
-def _specs(what: str, specs: Any, tree: Any) -> list[Any]:
-    """One spec for each leaf of the tree; TypeError if there are more or fewer."""
-    count = structure(tree).num_leaves
-    if specs is no_block_spec or specs is None:
-        return [no_block_spec] * count
-    found = flatten(specs, lambda x: x is None or isinstance(x, BlockSpec))[0]
-    if len(found) != count:
-        raise TypeError(f"pallas_call: {what} has {len(found)} specs for {count} arrays; give one for each, or None")
-    return found
 
 
 def _check_reads(kernel: Kernel) -> None:
@@ -149,5 +145,3 @@ def _check_reads(kernel: Kernel) -> None:
                 f"pallas_call: {kernel.name} writes to its operand {i}; write to a result, with "
                 f"input_output_aliases={{{i}: 0}} if it shall take the operand's place"
             )
-
-

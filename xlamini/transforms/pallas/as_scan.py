@@ -107,8 +107,6 @@ def _starts(block: Block, indices: Sequence[Any]) -> list[Any]:
 
 
 def _first(dim: BlockDim, index: Any) -> Any:
-    if isinstance(dim, Element):
-        return index + dim.padding[0]
     return index * dim.block_size if isinstance(dim, Blocked) else index
 
 

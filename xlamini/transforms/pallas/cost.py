@@ -17,7 +17,7 @@ def estimate_cost(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> CostEst
 
     The arguments are arrays or `ShapeDtypeStruct`s.
 
-    >>> estimate_cost(jnp.sin, ShapeDtypeStruct((8, 128), "float32")).transcendentals
+    >>> estimate_cost(jnp.sin, xlamini.ShapeDtypeStruct((8, 128), "float32")).transcendentals
     1024
     """
     leaves, in_tree = flatten_from_user((args, kwargs))

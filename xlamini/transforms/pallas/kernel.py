@@ -30,7 +30,7 @@ def kernel(
 
     Raises NotImplementedError for a `mesh`: a kernel runs on one core.
 
-    >>> @kernel(out_type=ShapeDtypeStruct((4,), "float32"))
+    >>> @kernel(out_type=xlamini.ShapeDtypeStruct((4,), "float32"))
     ... def double(x, o):
     ...     o[...] = 2 * x[...]
     >>> double(jnp.ones(4))

@@ -1,25 +1,31 @@
 """The primitive `pallas_call`: a kernel on its operands.
 
 It means a scan over the grid (as_scan.py), which gives its derivatives, and is how platforms without kernels compute
-it. A GPU and a TPU run the kernel itself.
+it. A GPU and a TPU run the kernel itself; under checks it runs in Python (check/).
 """
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import Avals, Axis, Dims, Params, Primitive, ShapedArray, Values
+from xlamini.core import Avals, Axis, Dims, Params, Primitive, ShapedArray, Values, is_zero
+from xlamini.core.errors.frames import user_stacklevel
 from xlamini.core.program.form import Form, Platform
 from xlamini.core.program.kernels import Kernel
 from xlamini.core.program.primitive import Cost
+from xlamini.core.tracing.state import state
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.expand import expand
+from xlamini.runtime.devices.platforms import default_backend
 from xlamini.staging.call.call import jit_p
 from xlamini.staging.call.call_rules import Run, call_jvp, call_linearize, call_partial_eval, call_transpose
 from xlamini.staging.call.higher_order import cost_of
 from xlamini.transforms.pallas.as_scan import as_scan
 from xlamini.transforms.pallas.batch import batched_call
+from xlamini.transforms.pallas.check.call import checked_later, checked_now, is_checked
+from xlamini.transforms.pallas.forward import pushed_forward
 
 _WITH_KERNELS = ("cuda", "gpu", "tpu")
 
@@ -30,14 +36,23 @@ class PallasCall(Primitive):
     name = "pallas_call"
     multiple_results = True
 
+    def bind(self, *operands: Any, kernel: Kernel) -> Any:
+        """A kernel under checks runs at once, in Python, where its operands are known."""
+        if state.builder is None and is_checked(kernel):
+            return checked_now(kernel, operands)
+        return super().bind(*operands, kernel=kernel)
+
     def shape_rule(self, *avals: ShapedArray, kernel: Kernel) -> Avals:
         return kernel.out_avals
 
     def jvp(self, primals: Values, tangents: Values, *, kernel: Kernel) -> Any:
-        return call_jvp(_scan_of(kernel), as_scan(kernel), primals, tangents)
+        if not all(map(is_zero, tangents[: kernel.num_prefetch])):  # no block says where such a tangent is
+            outs, out_tangents = call_jvp(_run(kernel), as_scan(kernel), primals, tangents)
+            return self._checked(outs, primals, kernel), out_tangents
+        return pushed_forward(self.bind, kernel, primals, tangents)
 
     def transpose(self, cts: Values, *operands: Any, kernel: Kernel) -> list[Any]:
-        return call_transpose(_scan_of(kernel), as_scan(kernel), cts, operands)
+        return call_transpose(_run(kernel), as_scan(kernel), cts, operands)
 
     def batch(self, axis: Axis, operands: Values, dims: Dims, *, kernel: Kernel) -> Any:
         return batched_call(self.bind, axis, operands, dims, kernel)
@@ -46,7 +61,9 @@ class PallasCall(Primitive):
         kernel = params["kernel"]
         if platform.name in _WITH_KERNELS and not kernel.interpret:
             return None
-        return Form(lambda *operands: evaluate(as_scan(kernel), operands))
+        if is_checked(kernel):
+            return Form(lambda *operands: checked_later(kernel, operands))
+        return Form(lambda *operands: evaluate(expand(as_scan(kernel)), operands))
 
     def lower(self, ctx: Any, *operands: Any, kernel: Kernel) -> Sequence[Any]:
         # Imported here because MLIR's bindings cost 0.1 s.
@@ -59,10 +76,16 @@ class PallasCall(Primitive):
         return cost_of(as_scan(kernel)) if said is None else Cost(said.flops, said.bytes_accessed)
 
     def linearize(self, primals: Values, tangents: Values, *, kernel: Kernel) -> Any:
-        return call_linearize(_scan_of(kernel), as_scan(kernel), primals, tangents)
+        _say_cost(kernel)
+        outs, out_tangents = call_linearize(_run(kernel), as_scan(kernel), primals, tangents)
+        return self._checked(outs, primals, kernel), out_tangents
+
+    def _checked(self, outs: list[Any], operands: Values, kernel: Kernel) -> list[Any]:
+        """The results of a differentiated kernel, from a run under checks if there is to be one."""
+        return self.bind(*operands, kernel=kernel) if is_checked(kernel) else outs
 
     def partial_eval(self, unknown: Sequence[bool], operands: Values, *, kernel: Kernel) -> Any:
-        return call_partial_eval(_scan_of(kernel), as_scan(kernel), unknown, operands)
+        return call_partial_eval(_run(kernel), as_scan(kernel), unknown, operands)
 
     def shown_params(self, params: Params) -> Params:
         kernel = params["kernel"]
@@ -75,7 +98,17 @@ def _expanded(kernel: Kernel) -> Kernel:
     return dataclasses.replace(kernel, jaxpr=expand(kernel.jaxpr), blocks=tuple(blocks))
 
 
-def _scan_of(kernel: Kernel) -> Run:
+def _say_cost(kernel: Kernel) -> None:
+    """UserWarning where a kernel would run by itself, but its derivative will not."""
+    if default_backend() in _WITH_KERNELS and not kernel.interpret:
+        text = (
+            f"the derivative of the kernel {kernel.name} runs as a loop of {kernel.programs} programs; write a "
+            "custom_vjp around the call, whose backward pass is a kernel too"
+        )
+        warnings.warn(text, UserWarning, user_stacklevel())
+
+
+def _run(kernel: Kernel) -> Run:
     return lambda jaxpr, operands: jit_p.bind(*operands, jaxpr=jaxpr, name=kernel.name)
 
 

@@ -33,7 +33,11 @@ class MemorySpace(enum.Enum):
 
 @dataclass(frozen=True)
 class MemoryRef:
-    """A buffer of a kernel's own: its shape, its dtype, and the memory it is in (None: the target's usual one)."""
+    """A buffer of a kernel's own: its shape, its dtype, and the memory it is in (None: the target's usual one).
+
+    >>> pltpu.VMEM((8, 128), "float32").shape
+    (8, 128)
+    """
 
     shape: tuple[int, ...]
     dtype: Any
@@ -44,12 +48,17 @@ class MemoryRef:
         return AbstractRef(ShapedArray(self.shape, self.dtype, vma=vma), None, self.memory_space)
 
 
+squeezed = Squeezed()
 ANY, HBM, VMEM, SMEM = MemorySpace.ANY, MemorySpace.HBM, MemorySpace.VMEM, MemorySpace.SMEM
 
 
 @dataclass(frozen=True)
 class Buffered:
-    """How many buffers of a block there are, while others are copied."""
+    """How many buffers of a block there are, while others are copied: `BlockSpec(pipeline_mode=)`.
+
+    >>> BlockSpec((8, 128), lambda i: (i, 0), pipeline_mode=Buffered(3)).pipeline_mode.buffer_count
+    3
+    """
 
     buffer_count: int
     use_lookahead: bool = False
@@ -84,7 +93,11 @@ class BlockSpec:
 
 
 class _NoBlockSpec:
-    """No BlockSpec: the whole array."""
+    """No BlockSpec: the whole array.
+
+    >>> pl.no_block_spec
+    no_block_spec
+    """
 
     def __repr__(self) -> str:
         return "no_block_spec"
@@ -95,7 +108,11 @@ no_block_spec = _NoBlockSpec()
 
 @dataclass(eq=False)
 class GridSpec:
-    """A grid, the blocks of operands and results, and scratch memory, as one argument of `pallas_call`."""
+    """A grid, the blocks of operands and results, and scratch memory, as one argument of `pallas_call`.
+
+    >>> GridSpec(grid=(2,), in_specs=[BlockSpec((4,), lambda i: (i,))]).grid
+    (2,)
+    """
 
     grid: Any = ()
     in_specs: Any = no_block_spec
@@ -110,6 +127,16 @@ class PrefetchScalarGridSpec(GridSpec):
     """A `GridSpec` whose first operands are small arrays of ints that index maps may read.
 
     The kernel and the index maps take their refs: the kernel before those of blocks, the index maps after the indices.
+
+    >>> def copy(order, x, o):
+    ...     o[...] = x[...]
+    >>> row = BlockSpec((1, 2), lambda i, order: (order[i], 0))
+    >>> spec = PrefetchScalarGridSpec(1, (3,), [row], BlockSpec((1, 2), lambda i, order: (i, 0)))
+    >>> out = xlamini.ShapeDtypeStruct((3, 2), "int32")
+    >>> pl.pallas_call(copy, out, grid_spec=spec)(jnp.array([2, 0, 1]), jnp.arange(6).reshape(3, 2))
+    Array([[4, 5],
+           [0, 1],
+           [2, 3]], dtype=int32)
     """
 
     num_scalar_prefetch: int = 0  # type: ignore[misc]

@@ -6,14 +6,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core import Cell, ShapedArray, Tracer, Values, aval_of, hooks, unflatten
+from xlamini.core import Cell, ShapedArray, Tracer, Values, aval_of, example_of, hooks, unflatten
 from xlamini.core.errors import ShapeError
 from xlamini.core.program.jaxpr import Jaxpr
 from xlamini.core.program.kernels import Block, BlockDim, Blocked, BoundedSlice, Squeezed
 from xlamini.core.program.ref_types import AbstractRef, RefVariable
+from xlamini.core.pytree import structure
 from xlamini.core.tracing.tracer import build
 from xlamini.primitives import convert
-from xlamini.transforms.pallas.grid import set_place
+from xlamini.staging import ArgNames
+from xlamini.transforms.pallas.grid import start_kernel
 from xlamini.transforms.pallas.specs import BlockSpec, block_dim, memory_name, no_block_spec
 
 _INDEX = ShapedArray((), np.dtype(np.int32))
@@ -41,7 +43,7 @@ def trace_kernel(fun: Callable[..., Any], name: str, grid: tuple[int, ...], oper
     ids = [_INDEX] * len(grid)
 
     def program(*inputs: Any) -> Values:
-        set_place(inputs[: len(ids)], grid)
+        start_kernel(inputs[: len(ids)], grid)
         refs = iter(map(ref_of_tracer, inputs[len(ids) :]))
         args = [unflatten(tree, [next(refs) for _ in range(tree.num_leaves)]) for tree in operands.trees]
         out = fun(*args)
@@ -52,6 +54,12 @@ def trace_kernel(fun: Callable[..., Any], name: str, grid: tuple[int, ...], oper
     jaxpr, captured = build(program, [*ids, *operands.refs], name)
     _check_closed(name, captured)
     return jaxpr
+
+
+def names_of_refs(fun: Callable[..., Any], trees: Sequence[Any]) -> tuple[str, ...]:
+    """The names of the refs that a kernel function takes: those of its parameters, with the path in a container."""
+    args = tuple(map(example_of, trees))
+    return tuple(ArgNames(fun, structure((args, {}))))
 
 
 def _check_closed(name: str, captured: Sequence[Any]) -> None:
@@ -130,5 +138,3 @@ def block_ref(block: Block) -> AbstractRef:
     """The type of the ref of a block."""
     value = ShapedArray(block.shape, block.array.dtype, vma=block.array.vma)
     return AbstractRef(value, None, block.memory_space)
-
-

@@ -1,4 +1,4 @@
-"""Hints for the compiler of GPUs' kernels: what it may assume of the integers that places in memory are computed from."""
+"""Hints for compilers of kernels: what they may assume of the integers that places in memory are computed from."""
 from __future__ import annotations
 
 import operator
@@ -27,12 +27,14 @@ def hint_p(x: Any, *, hint: str, values: tuple[int, ...]) -> Any:
 hint_p.name = "hint"
 
 
-def multiple_of(x: Any, values: int | Sequence[int]) -> Array:
+def multiple_of(x: Any, values: int | Sequence[int]) -> Any:
     """`x`, of which the compiler may assume that it is a multiple of `values`, a number or one for each dimension.
 
     >>> multiple_of(jnp.int32(32), 16)
     Array(32, dtype=int32)
     """
+    if isinstance(x, int):
+        return x
     return hint_p.bind(x, hint="divisibility", values=_values("multiple_of", x, values))
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class CompilerParams:
+class TritonParams:
     """How a GPU runs a kernel: `pallas_call(..., compiler_params=pallas.triton.CompilerParams(num_warps=8))`.
 
     Args:
@@ -24,3 +24,6 @@ class CompilerParams:
             raise ValueError(f"CompilerParams: num_warps must be a power of two, got {warps}; take 4 or 8")
         if stages is not None and stages < 1:
             raise ValueError(f"CompilerParams: num_stages must be 1 or more, got {stages}")
+
+
+CompilerParams = TritonParams

@@ -23,8 +23,8 @@ def run_scoped(f: Callable[..., Any], *types: Any, collective_axes: Any = (), **
     ...     def body(buffer):
     ...         buffer[...] = 2 * x[...]
     ...         o[...] = buffer[...]
-    ...     run_scoped(body, VMEM((4,), "float32"))
-    >>> pallas_call(kernel, ShapeDtypeStruct((4,), "float32"))(jnp.ones(4))
+    ...     run_scoped(body, pltpu.VMEM((4,), "float32"))
+    >>> pl.pallas_call(kernel, xlamini.ShapeDtypeStruct((4,), "float32"))(jnp.ones(4))
     Array([2., 2., 2., 2.], dtype=float32)
     """
     if collective_axes:

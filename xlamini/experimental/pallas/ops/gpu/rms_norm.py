@@ -1,0 +1,38 @@
+"""The norm by root mean squares: `rms_norm`."""
+from __future__ import annotations
+
+from typing import Any
+
+from xlamini.nn.kernels.norms import Norm
+from xlamini.nn.norms import of_rows
+
+__all__ = ["rms_norm"]
+
+
+def rms_norm(
+    x: Any,
+    weight: Any,
+    bias: Any,
+    num_warps: int | None = None,
+    num_stages: int | None = 3,
+    eps: float = 1e-5,
+    backward_pass_impl: str = "triton",
+    interpret: bool = False,
+    *,
+    residual: Any = None,
+) -> Any:
+    """`x / sqrt(mean(x**2) + eps) * weight + bias`, over the last axis of `x`.
+
+    Args:
+      x: of shape (..., features); sums are in float32 or wider.
+      weight, bias: of shape (features,), or None.
+      residual: added to `x` first; then the sum is returned too, as a pair. JAX has no such argument.
+      num_warps, num_stages, backward_pass_impl, interpret: accepted, and ignored.
+
+    Returns an array of the shape and dtype of `x`. ShapeError for arrays that do not fit.
+    Source: Zhang and Sennrich, "Root Mean Square Layer Normalization" (2019).
+
+    >>> rms_norm(jnp.array([[3.0, 4.0]]), jnp.ones(2), None).shape
+    (1, 2)
+    """
+    return of_rows("rms_norm", Norm(False, float(eps)), x, weight, bias, residual)

@@ -1,0 +1,112 @@
+"""The arguments of `pallas_call` in the form that the rest takes: the grid, the results, a spec for each array."""
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core import ShapedArray, flatten
+from xlamini.core.errors import ShapeError
+from xlamini.core.pytree import structure
+from xlamini.transforms.pallas.specs import BlockSpec, GridSpec, no_block_spec
+
+
+def grid_spec_of(grid_spec: GridSpec | None, grid: Any, in_specs: Any, out_specs: Any, scratch: Any) -> GridSpec:
+    """The grid, specs and scratch memory, given as one argument or as four; TypeError if they are given twice."""
+    if grid_spec is None:
+        return GridSpec(grid, in_specs, out_specs, scratch)
+    given = {"grid": grid != (), "in_specs": in_specs is not no_block_spec, "out_specs": out_specs is not no_block_spec}
+    twice = [name for name, is_given in {**given, "scratch_shapes": scratch != ()}.items() if is_given]
+    if twice:
+        raise TypeError(f"pallas_call: {', '.join(twice)} cannot be given beside grid_spec; pass it to the grid_spec")
+    return grid_spec
+
+
+def grid_sizes(grid: Any) -> tuple[int, ...]:
+    """The sizes of the grid; TypeError for what is no int, ShapeError below 0."""
+    sizes = (grid,) if not isinstance(grid, tuple | list) else grid
+    try:
+        found = tuple(map(operator.index, sizes))
+    except TypeError:
+        raise TypeError(
+            f"pallas_call: the grid must be ints, got {grid!r}; a size that depends on an array is not built"
+        ) from None
+    if min(found, default=0) < 0:
+        raise ShapeError(f"pallas_call: the sizes of the grid must be 0 or more, got {grid!r}")
+    return found
+
+
+def result_types(outs: Iterable[Any], axes: frozenset[Any]) -> list[ShapedArray]:
+    """The types of the results, which vary along the axes; TypeError for what has no shape and dtype."""
+    return [_result_type(out).update(vma=axes) for out in outs]
+
+
+def _result_type(out: Any) -> ShapedArray:
+    if not hasattr(out, "shape") or not hasattr(out, "dtype"):
+        raise TypeError(
+            f"pallas_call: out_shape must have a shape and a dtype, got {out!r}; pass ShapeDtypeStruct(shape, dtype)"
+        )
+    return ShapedArray(out.shape, out.dtype)
+
+
+def check_operands(name: str, avals: Sequence[ShapedArray]) -> None:
+    """TypeError for a random key, which no kernel holds."""
+    for i, aval in enumerate(avals):
+        if not isinstance(aval.dtype, np.dtype):
+            raise TypeError(
+                f"pallas_call: operand {i} of {name} is a random key, {aval.str_short(short_dtypes=False)}; pass "
+                "random.key_data(key), and make it a key again with random.wrap_key_data in the kernel"
+            )
+
+
+def specs_of(what: str, specs: Any, tree: Any) -> list[Any]:
+    """One spec for each array in the tree; TypeError if there are more or fewer.
+
+    Where the tree has None, the specs may have it too.
+    """
+    count = structure(tree).num_leaves
+    if specs is no_block_spec or specs is None:
+        return [no_block_spec] * count
+    found = flatten(specs, lambda x: x is None or isinstance(x, BlockSpec))[0]
+    places = flatten(tree, lambda x: x is None)[0]
+    if len(found) == len(places):
+        found = [spec for spec, x in zip(found, places, strict=True) if x is not None]
+    if len(found) != count:
+        raise TypeError(f"pallas_call: {what} has {len(found)} specs for {count} arrays; give one for each, or None")
+    return found
+
+
+def alias_pairs(aliases: Mapping[int, int] | None) -> tuple[tuple[int, int], ...]:
+    """The pairs of an operand and the result that takes its place."""
+    return tuple((operator.index(i), operator.index(o)) for i, o in (aliases or {}).items())
+
+
+def check_aliases(
+    aliases: Sequence[tuple[int, int]], operands: Sequence[ShapedArray], results: Sequence[ShapedArray]
+) -> None:
+    """IndexError for an operand or a result that there is not, ShapeError or TypeError for two of other types."""
+    for i, o in aliases:
+        _check_position("operand", i, len(operands))
+        _check_position("result", o, len(results))
+        _check_same_type(i, o, operands[i], results[o])
+
+
+def _check_position(what: str, position: int, count: int) -> None:
+    if not 0 <= position < count:
+        raise IndexError(
+            f"pallas_call: input_output_aliases names {what} {position}, but there are {count}; count from 0, "
+            "prefetched scalars included"
+        )
+
+
+def _check_same_type(i: int, o: int, operand: ShapedArray, result: ShapedArray) -> None:
+    if (operand.shape, operand.dtype) == (result.shape, result.dtype):
+        return
+    error = TypeError if operand.shape == result.shape else ShapeError
+    types = [a.str_short(short_dtypes=False) for a in (operand, result)]
+    raise error(
+        f"pallas_call: input_output_aliases gives result {o}, {types[1]}, the memory of operand {i}, {types[0]}; give "
+        "both the same shape and dtype"
+    )
