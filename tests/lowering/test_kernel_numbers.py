@@ -10,6 +10,7 @@ from tests.support.kernel_check import check_scan, check_text
 from tests.support.kernel_rows import (
     accesses,
     elementwise,
+    gpu,
     loops,
     memory,
     parts,
