@@ -14,7 +14,7 @@ import numpy as np
 
 from xlamini.core import flatten
 from xlamini.core.errors import ShapeError
-from xlamini.core.program.kernels import Blocked, BlockDim, Squeezed
+from xlamini.core.program.kernels import BlockDim, Blocked, Squeezed
 from xlamini.numpy.indexing.slices import ds
 from xlamini.transforms.control_flow.fori_loop import fori_loop
 from xlamini.transforms.pallas.control_flow import when
