@@ -6,16 +6,19 @@ it. A GPU and a TPU run the kernel itself; under checks it runs in Python (check
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core import Avals, Axis, Dims, Params, Primitive, ShapedArray, Values, is_zero
+from xlamini.core.errors.frames import user_stacklevel
 from xlamini.core.program.form import Form, Platform
 from xlamini.core.program.kernels import Kernel
 from xlamini.core.program.primitive import Cost
 from xlamini.core.tracing.state import state
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.expand import expand
+from xlamini.runtime.devices.platforms import default_backend
 from xlamini.staging.call.call import jit_p
 from xlamini.staging.call.call_rules import Run, call_jvp, call_linearize, call_partial_eval, call_transpose
 from xlamini.staging.call.higher_order import cost_of
@@ -74,6 +77,7 @@ class PallasCall(Primitive):
         return cost_of(as_scan(kernel)) if said is None else Cost(said.flops, said.bytes_accessed)
 
     def linearize(self, primals: Values, tangents: Values, *, kernel: Kernel) -> Any:
+        _say_cost(kernel)
         outs, out_tangents = call_linearize(_run(kernel), as_scan(kernel), primals, tangents)
         return self._checked(outs, primals, kernel), out_tangents
 
@@ -93,6 +97,16 @@ def _expanded(kernel: Kernel) -> Kernel:
     """The kernel with its programs in terms of primitives that are lowered."""
     blocks = [dataclasses.replace(block, index_map=expand(block.index_map)) for block in kernel.blocks]
     return dataclasses.replace(kernel, jaxpr=expand(kernel.jaxpr), blocks=tuple(blocks))
+
+
+def _say_cost(kernel: Kernel) -> None:
+    """UserWarning where a kernel would run by itself, but its derivative will not."""
+    if default_backend() in _WITH_KERNELS and not kernel.interpret:
+        text = (
+            f"the derivative of the kernel {kernel.name} runs as a loop of {kernel.programs} programs; write a "
+            "custom_vjp around the call, whose backward pass is a kernel too"
+        )
+        warnings.warn(text, UserWarning, user_stacklevel())
 
 
 def _run(kernel: Kernel) -> Run:
