@@ -87,7 +87,7 @@ NO_MEANING: dict[str, tuple[Any, str]] = {
     "tracer_error_num_traceback_frames": (5, _MESSAGES),
     "use_cpp_shard_args": (False, _STABLE),
     "use_direct_linearize": (True, _STABLE),
-    "use_emit_pipeline_primitive": (False, "there is no emit_pipeline"),
+    "use_emit_pipeline_primitive": (False, "emit_pipeline is a loop in the kernel"),
     "use_hlo_logistic_lowering": (None, "the lowering is that of stablehlo.logistic"),
     "use_magma": ("auto", "there is no MAGMA"),
     "use_rgv3": (True, "the lowering chooses the form of groups"),
