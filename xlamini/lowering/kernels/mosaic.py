@@ -19,7 +19,6 @@ from xlamini.lowering.kernels.mosaic_reductions import REDUCTIONS
 from xlamini.lowering.kernels.mosaic_rotations import ROTATIONS
 from xlamini.lowering.kernels.mosaic_shapes import SHAPES, shape_of_value
 
-
 MOSAIC: dict[str, Rule] = {
     **MOSAIC_ELEMENTWISE,
     **CONTROL_FLOW,

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-
 from xlamini.core.errors.kernel_errors import KernelError
 from xlamini.core.program.ref_parts import Part, PartDim, Start, shape_of
 from xlamini.lowering.context import Value

@@ -4,7 +4,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-
 from jaxlib.mlir import ir
 
 from xlamini.core.errors.kernel_errors import KernelError
@@ -79,7 +78,7 @@ def _signed(ctx: Any, x: Value) -> Value:
 
 def _is_neutral(combine: str, start: Value) -> bool:
     """Whether a constant is what the reduction starts from anyway; of products and bits, each is, as JAX has no other."""
-    return combine not in _KINDS or not isinstance(start.owner, ir.Block) and start.owner.name == "arith.constant"
+    return combine not in _KINDS or (not isinstance(start.owner, ir.Block) and start.owner.name == "arith.constant")
 
 
 def _halved(ctx: Any, combine: str, x: Value, axes: Sequence[int]) -> Value:

@@ -10,7 +10,7 @@ from jaxlib.mlir import ir
 from xlamini.core.errors.kernel_errors import KernelError
 from xlamini.lowering.context import Value
 from xlamini.lowering.kernels.arith import compare, element_of
-from xlamini.lowering.kernels.context import KernelContext, Regions, Rule, constant_like, splat
+from xlamini.lowering.kernels.context import Regions, Rule, constant_like, splat
 
 Shape = Sequence[int]
 

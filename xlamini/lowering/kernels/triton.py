@@ -21,8 +21,8 @@ from xlamini.lowering.kernels.triton_math import MATH, approx_tanh
 from xlamini.lowering.kernels.triton_memory import TritonRef, load, masked, place_of, store
 from xlamini.lowering.kernels.triton_reduce import REDUCTIONS
 from xlamini.lowering.kernels.triton_shapes import SHAPES
+from xlamini.lowering.kernels.triton_sizes import check_equation, check_sizes, named
 from xlamini.lowering.kernels.triton_slices import SLICES
-from xlamini.lowering.kernels.triton_sizes import check_values, named
 
 
 def is_byte(x: Any) -> bool:
@@ -100,11 +100,13 @@ class TritonContext(KernelContext):
 
     def add_hint(self, x: Value, hint: str, values: Sequence[int]) -> Value:
         """Say something of the operation that computes a value; an argument of a block has none."""
-        if isinstance(x.owner, ir.Operation) and "arith.constant" != x.owner.name:
+        if isinstance(x.owner, ir.Operation) and x.owner.name != "arith.constant":
             text = f"dense<{list(values)}> : tensor<{len(values)}xi32>"
             x.owner.attributes[f"tt.{hint}"] = self.mlir.parse(text)
         return x
 
     def _lowered(self, eqn: Equation, inputs: list[Any]) -> Sequence[Value]:
-        check_values(eqn)
-        return super()._lowered(eqn, inputs)
+        check_equation(eqn)
+        outs = super()._lowered(eqn, inputs)
+        check_sizes(eqn)  # after a read of a ref, whose error names the ref
+        return outs

@@ -8,7 +8,6 @@ import numpy as np
 from xlamini.core import Equation
 from xlamini.core.errors.kernel_errors import KernelError
 
-
 _DTYPES = frozenset(
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 float8_e4m3fn float8_e5m2"
     .split()
@@ -41,14 +40,18 @@ def check_dtype(what: str, dtype: np.dtype) -> None:
         raise KernelError(f"{what} is of dtype {dtype.name}, which a GPU's kernel does not have; convert it outside of it")
 
 
-def check_values(eqn: Equation) -> None:
-    """KernelError for an equation whose results have other sizes than powers of two, or for one with side effects."""
+def check_equation(eqn: Equation) -> None:
+    """KernelError for an equation with side effects, or with results of a dtype that GPUs do not have."""
     outside = [effect for effect in eqn.effects if effect.name not in _EFFECTS]
     if outside:
         raise KernelError(f"{named(eqn)} has a side effect, {outside[0]}, which a GPU's kernel cannot have; remove it")
     for out in eqn.outvars:
-        shape = out.aval.shape
         check_dtype(f"the result of {named(eqn)}", out.aval.dtype)
+
+
+def check_sizes(eqn: Equation) -> None:
+    """KernelError for an equation with a result whose sizes are not powers of two."""
+    for shape in (out.aval.shape for out in eqn.outvars):
         if not all(map(is_power_of_two, shape)):
             raise KernelError(
                 f"{named(eqn)} makes a value of shape {shape}, but a GPU's kernel has only sizes that are powers of "

@@ -48,7 +48,7 @@ def _sliced(ctx: KernelContext, x: Value, axis: int, start: int, size: int, stri
     length = shape_of(x)[axis]
     if stride == 1 and size < length and size and length % size == 0 and start % size == 0:
         return _block(ctx, x, axis, length // size, start // size)
-    if 1 < stride and size * stride == length:
+    if stride > 1 and size * stride == length:
         return _phase(ctx, x, axis, stride, start)
     if size == length:
         return x

@@ -1,4 +1,4 @@
-"""Hints for the compiler of GPUs' kernels: what it may assume of the integers that places in memory are computed from."""
+"""Hints for the compiler of GPUs' kernels: what it may assume of integers from which places in memory are computed."""
 from __future__ import annotations
 
 import operator

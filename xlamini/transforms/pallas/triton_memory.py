@@ -126,9 +126,9 @@ atomic_xchg = _atomic("xchg", "`ref[idx] = val`")
 
 
 def atomic_cas(ref: Any, cmp: Any, val: Any) -> Array:
-    """`if ref[...] == cmp: ref[...] = val` as one step; returns `ref[...]` before. The ref, or the part, is of one element.
+    """`if ref[...] == cmp: ref[...] = val` as one step, of one element; returns `ref[...]` before.
 
-    TypeError for a part of several elements.
+    Raises ShapeError for a part of several elements.
     """
     place = _Place("atomic_cas", ref)
     if place.shape:
