@@ -51,12 +51,12 @@ def of_whole(fun: Callable[..., Any], *args: Any) -> str:
     return text(pl.pallas_call(kernel, xlamini.eval_shape(fun, *args)), *args)
 
 
-X, H, I = shaped(16, 32), shaped(16, 32, dtype="bfloat16"), shaped(16, 32, dtype="int32")
+X, H, N = shaped(16, 32), shaped(16, 32, dtype="bfloat16"), shaped(16, 32, dtype="int32")
 U, B = shaped(16, 32, dtype="uint32"), shaped(16, 32, dtype="int8")
 
 OPERATIONS = {
     "arith.addf": (lambda x: x + x, X),
-    "arith.addi": (lambda x: x + x, I),
+    "arith.addi": (lambda x: x + x, N),
     "arith.divui": (lambda x: lax.div(x, x), U),
     "arith.cmpi ult": (lambda x, y: jnp.where(x < y, x, y), U, U),
     "math.exp %": (jnp.exp, X),
@@ -69,14 +69,14 @@ OPERATIONS = {
     "tt.fp_to_fp": (lambda x: x.astype("float8_e4m3fn"), X),
     "tt.bitcast": (lambda x: lax.bitcast_convert_type(x, "int32"), X),
     "tt.reduce.return": (lambda x: x.sum(1, keepdims=True), X),
-    "arith.maxsi": (lambda x: x.max(0), I),
+    "arith.maxsi": (lambda x: x.max(0), N),
     "tt.scan.return": (lambda x: jnp.cumsum(x, 1), X),
     "reverse = true": (lambda x: lax.cummax(x, 1, reverse=True), X),
     "tt.expand_dims": (lambda x: x[:, None, :], X),
     "tt.splat": (lambda x: x + x.sum(), X),
     "tt.reshape": (lambda x: x.reshape(32, 16), X),
     "tt.trans": (lambda x: x.T, X),
-    "tt.make_range": (lambda x: x + jnp.arange(32), I),
+    "tt.make_range": (lambda x: x + jnp.arange(32), N),
     "tt.join": (lambda x: jnp.concatenate([x, x]), X),
     "tt.split": (lambda x: x[:8], X),
     "tt.gather": (lambda x: x[::-1], X),
@@ -218,7 +218,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "scratch memory": (_scratch, "has scratch memory.*fori_loop"),
     "a memory of a TPU": (lambda: _in_memory(pltpu.VMEM), "puts operand 0 into vmem, a memory of TPUs"),
     "a small product": (lambda: of_whole(lambda x: x[:8] @ x.T, X), "8x32.*at least 16x16"),
-    "a product of ints": (lambda: of_whole(lambda x: jnp.matmul(x, x.T), I), "other integers than int8"),
+    "a product of ints": (lambda: of_whole(lambda x: jnp.matmul(x, x.T), N), "other integers than int8"),
     "a sort": (lambda: of_whole(lambda x: jnp.sort(x, 1), X), "sort, at .* no rule for stablehlo.sort"),
     "complex numbers": (lambda: _copied("complex64"), "complex64, which a GPU's kernel does not have"),
     "int4": (lambda: _copied("int4"), "operand 0 of copy is of dtype int4"),
@@ -227,7 +227,8 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "a side effect": (lambda: of_whole(_printed, X), "has a side effect, debug"),
     "different parts": (lambda: of_whole(lambda x: jnp.concatenate([x, x[:8], x[:8]]), X), "parts of different sizes"),
     "an atomic maximum of halves": (
-        lambda: text(pl.pallas_call(_maximum, shaped(8, dtype="float16")), shaped(8, dtype="float16")), "float16 by max"),
+        lambda: text(pl.pallas_call(_maximum, shaped(8, dtype="float16")), shaped(8, dtype="float16")),
+        "float16 by max"),
     "an atomic sum of bytes": (
         lambda: text(pl.pallas_call(_sum, shaped(8, dtype="int8")), shaped(8, dtype="int8")), "updates int8"),
 }  # fmt: skip

@@ -48,15 +48,21 @@ class TritonContext(KernelContext):
     reorders = True
 
     def many(
-        self, name: str, /, operands: Sequence[Value], types: Sequence[ir.Type], regions: Regions = (), **attributes: Any
+        self,
+        name: str,
+        /,
+        operands: Sequence[Value],
+        types: Sequence[ir.Type],
+        regions: Regions = (),
+        **attributes: Any,
     ) -> list[Value]:
         if name == "stablehlo.compare" and is_byte(operands[0]):
             wide = self.mlir.floats_like(operands[0].type)
             operands = [self.many("stablehlo.convert", [x], [wide])[0] for x in operands]
         elif name not in _OF_BYTES and any(is_byte(x) for x in operands):
             raise KernelError(
-                f"{named(self.eqn)} computes with floats of 8 bits, which a GPU only multiplies in matrices; convert to "
-                "float32 first"
+                f"{named(self.eqn)} computes with floats of 8 bits, which a GPU only multiplies in matrices; convert "
+                "to float32 first"
             )
         return super().many(name, operands, types, regions, **attributes)
 

@@ -37,7 +37,9 @@ def check_part(ref: str, block: Sequence[int], shape: Sequence[int]) -> None:
 def check_dtype(what: str, dtype: np.dtype) -> None:
     """KernelError for a dtype that the compiler of kernels does not have, and on some of which it ends the process."""
     if dtype.name not in _DTYPES:
-        raise KernelError(f"{what} is of dtype {dtype.name}, which a GPU's kernel does not have; convert it outside of it")
+        raise KernelError(
+            f"{what} is of dtype {dtype.name}, which a GPU's kernel does not have; convert it outside of the kernel"
+        )
 
 
 def check_equation(eqn: Equation) -> None:

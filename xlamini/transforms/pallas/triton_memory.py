@@ -68,7 +68,7 @@ class _Place:
 
     def __init__(self, what: str, ref: Any):
         self.what = what
-        view = ref if hasattr(ref, "transforms") else getattr(ref, "at", {...: None})[...]
+        view: Any = ref if hasattr(ref, "transforms") else getattr(ref, "at", {...: None})[...]
         found = view._in_program() if view is not None else None
         if found is None:
             raise TypeError(f"{what} takes a ref of a kernel, or a part ref.at[index] of it, got {ref!r}")
