@@ -58,7 +58,8 @@ def masks() -> Iterator[Row]:
 
     options = {"grid": (4, 2), "in_specs": [blocks, None], "out_specs": blocks, "input_output_aliases": {1: 0}}
     call = pl.pallas_call(lambda x, _, o: positive(x, o), like((30, 20), np.float32), **options)
-    yield Row("masks of ragged blocks", call, [floats(30, 20), np.zeros((30, 20), np.float32)], lambda x, _: np.maximum(x, 0))
+    operands = [floats(30, 20), np.zeros((30, 20), np.float32)]
+    yield Row("masks of ragged blocks", call, operands, lambda x, _: np.maximum(x, 0))
 
 
 def _chosen_bools(x: Any, m: Any, o: Any) -> None:
@@ -155,7 +156,8 @@ def values() -> Iterator[Row]:
     def product(x: Any, y: Any, o: Any) -> None:
         o[...] = plt.dot(x[...], y[...], trans_b=True)
 
-    yield Row("product with a transpose", pl.pallas_call(product, like((16, 16), np.float32)), [x, y], lambda x, y: x @ y.T)
+    call = pl.pallas_call(product, like((16, 16), np.float32))
+    yield Row("product with a transpose", call, [x, y], lambda x, y: x @ y.T)
 
     def hinted(x: Any, o: Any) -> None:
         start = pl.multiple_of(pl.program_id(0) * 8, 8)

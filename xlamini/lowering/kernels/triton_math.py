@@ -1,4 +1,4 @@
-"""Elementwise operations in Triton's kernels: MLIR's `math` where the GPU's compiler takes it, else CUDA's libdevice."""
+"""Elementwise operations in Triton's kernels: MLIR's `math` where the compiler takes it, else CUDA's libdevice."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -174,7 +174,7 @@ def _conversion(ctx: KernelContext, source: ir.Type, target: ir.Type) -> str:
 def _reduce_precision(ctx: KernelContext, operands: Sequence[Value], _: Any, __: Any, attributes: Mapping) -> Value:
     (x,) = operands
     bits = tuple(int(attributes[k].split()[0]) for k in ("exponent_bits", "mantissa_bits"))
-    name = {(8, 7): "bf16", (5, 10): "f16"}.get(bits)
+    name = {"8, 7": "bf16", "5, 10": "f16"}.get(", ".join(map(str, bits)))
     if name is None:
         raise KernelError(f"{named(ctx.eqn)} rounds to a format that a GPU's kernel does not have; take bfloat16")
     narrow = like(ctx, ir.Type.parse(name, ctx.mlir.context), shape_of(x))

@@ -38,7 +38,7 @@ def _side_by_side(ctx: KernelContext, x: Value, y: Value, axis: int) -> Value:
 def _slice(ctx: KernelContext, operands: Sequence[Value], types: Any, _: Any, attributes: Mapping) -> Value:
     """An aligned half, quarter, …, or every second element, …, of each dimension."""
     (x,) = operands
-    starts, limits, strides = (attributes[k] for k in ("start_indices", "limit_indices", "strides"))
+    starts, strides = attributes["start_indices"], attributes["strides"]
     for axis, (start, size, stride) in enumerate(zip(starts, shape_of(types[0]), strides, strict=True)):
         x = _sliced(ctx, x, axis, start, size, stride)
     return x
