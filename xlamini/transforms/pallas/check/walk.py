@@ -18,7 +18,7 @@ from xlamini.transforms.callbacks.callback import Callback
 from xlamini.transforms.pallas.check.accesses import load, store
 from xlamini.transforms.pallas.check.copies import signal, start_copy, wait, wait_copy
 from xlamini.transforms.pallas.check.machine import Machine
-from xlamini.transforms.pallas.check.masked import atomic, compare_and_swap, masked_load, masked_store
+from xlamini.transforms.pallas.check.masks import atomic, compare_and_swap, masked_load, masked_store
 from xlamini.transforms.pallas.check.memory import Buffer
 from xlamini.transforms.pallas.check.twins import Twin, first, host, on_both
 from xlamini.transforms.pallas.debug import debug_check_p
