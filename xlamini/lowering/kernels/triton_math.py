@@ -152,7 +152,7 @@ def _through(ctx: KernelContext, x: Value, middle: ir.Type, kind: ir.Type) -> Va
 
 def _float_to_float(ctx: KernelContext, x: Value, kind: ir.Type) -> Value:
     before, after = (ir.FloatType(element_of(t)).width for t in (x.type, kind))
-    if before == after == 16 or (64 in (before, after) and 8 in (before, after)):
+    if before == after or (64 in (before, after) and 8 in (before, after)):
         return _through(ctx, x, like(ctx, ctx.mlir.element_type(np.dtype(np.float32)), shape_of(kind)), kind)
     if 8 in (before, after):
         rounding = {"rounding": "1 : i32"} if after < before else {}
