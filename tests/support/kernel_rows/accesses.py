@@ -117,9 +117,8 @@ def summed_over_grid(x: Any, o: Any) -> None:
 
 
 def of_a_tpu() -> Iterator[Row]:
-    """What only a TPU has: programs in order, scratch memory, scalars that index maps read."""
+    """What only a TPU has: programs in order, and scratch memory."""
     x = floats(32, 128)
-
     call = pl.pallas_call(
         running,
         like((32, 128), "float32"),
@@ -129,7 +128,6 @@ def of_a_tpu() -> Iterator[Row]:
         scratch_shapes=[pltpu.VMEM((8, 128), "float32")],
     )
     yield Row("scratch memory", call, [x], lambda x: np.cumsum(x.reshape(4, 8, 128), 0).reshape(32, 128), targets=TPU)
-
     call = pl.pallas_call(
         counted_in_scratch,
         like((32, 128), "int32"),
@@ -144,7 +142,6 @@ def of_a_tpu() -> Iterator[Row]:
         lambda: np.repeat([10, 11, 12, 13], 8)[:, None] * np.ones((1, 128), int),
         targets=TPU,
     )
-
     call = pl.pallas_call(
         summed_over_grid,
         like((8, 128), "float32"),
@@ -154,6 +151,10 @@ def of_a_tpu() -> Iterator[Row]:
     )
     yield Row("sums over the grid", call, [x], lambda x: x.reshape(4, 8, 128).sum(0), targets=TPU)
 
+
+def of_scalars() -> Iterator[Row]:
+    """Scalars that index maps and kernels read."""
+    x = floats(32, 128)
     spec = pltpu.PrefetchScalarGridSpec(
         1,
         grid=(4,),
@@ -166,7 +167,6 @@ def of_a_tpu() -> Iterator[Row]:
     at = np.array([2, 0, 3, 3], np.int32)
     expected = lambda at, x: np.concatenate([x[8 * i : 8 * i + 8] + i for i in at])
     yield Row("prefetched scalars", call, [at, x], expected)
-
     smem = pl.BlockSpec(memory_space=pltpu.SMEM)
     call = pl.pallas_call(
         lambda s, x, o: o.set(x[...] * s[pl.program_id(0)]),
@@ -182,3 +182,4 @@ def rows() -> Iterator[Row]:
     """All kernels of this file."""
     yield from of_a_gpu()
     yield from of_a_tpu()
+    yield from of_scalars()

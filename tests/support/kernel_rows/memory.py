@@ -20,10 +20,6 @@ def copy(x: Any, o: Any) -> None:
     o[...] = x[...]
 
 
-def _done(x: Any) -> None:
-    """Nothing, as a kernel returns."""
-
-
 def blocks() -> Iterator[Row]:
     """Which block a program sees."""
     for dtype in (np.float32, ml_dtypes.bfloat16, np.int8, np.uint32, np.bool_):
@@ -60,6 +56,10 @@ def blocks() -> Iterator[Row]:
         out_specs=pl.BlockSpec((512,), lambda i: (i,)),
     )
     yield Row("vectors", call, [floats(1024)], lambda x: x)
+
+
+def squeezed_blocks() -> Iterator[Row]:
+    """Blocks without a dimension, or that overlap."""
     call = pl.pallas_call(
         lambda x, o: o.set(x[...] * pl.program_id(0)),
         like((32, 128), "float32"),
@@ -145,5 +145,6 @@ def batches() -> Iterator[Row]:
 def rows() -> Iterator[Row]:
     """All kernels of this file."""
     yield from blocks()
+    yield from squeezed_blocks()
     yield from odd_sizes()
     yield from batches()

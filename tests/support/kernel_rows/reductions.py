@@ -78,6 +78,13 @@ def rows() -> Iterator[Row]:
     cube = floats(*CUBE)
     for axes in ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2)):
         yield reduction("sum", jnp.sum, np.sum, cube, axes)
+    yield from of_bools()
+
+
+def of_bools() -> Iterator[Row]:
+    """Reductions of bools and of NaN."""
+    x = floats(*SHAPE)
+    cube = floats(*CUBE)
     yield reduction("max", jnp.max, np.max, cube, (0,), False)
     yield reduction("mean", jnp.mean, np.mean, cube, (2,))
     yield one("sum of all", (lambda x: x.sum().reshape(1, 1), lambda x: x.sum().reshape(1, 1)), [x], (1, 1), np.float32)

@@ -46,6 +46,12 @@ def rows() -> Iterator[Row]:
         (16, 128),
         np.float32,
     )
+    yield from broadcasts()
+
+
+def broadcasts() -> Iterator[Row]:
+    """Values that are repeated."""
+    x = floats(8, 128)
     yield one(
         "reshape to three",
         (lambda x: x.reshape(1, 8, 128), lambda x: x.reshape(1, 8, 128)),
@@ -74,6 +80,7 @@ def rows() -> Iterator[Row]:
     )
     yield from numbered()
     yield from moved()
+    yield from rearranged()
 
 
 def numbered() -> Iterator[Row]:
@@ -142,6 +149,11 @@ def moved() -> Iterator[Row]:
         np.float32,
         targets=TPU,
     )
+
+
+def rearranged() -> Iterator[Row]:
+    """Values in another order."""
+    x = floats(8, 128)
     yield one("tiled", (lambda x: jnp.tile(x, (1, 2)), lambda x: np.tile(x, (1, 2))), [x], (8, 256), np.float32)
     yield one(
         "padded",
