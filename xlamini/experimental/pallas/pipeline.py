@@ -26,7 +26,7 @@ from xlamini.transforms.pallas.specs import VMEM, BlockSpec, block_dim
 Ids = Sequence[Any]
 
 
-class Window(NamedTuple):
+class BlockWindow(NamedTuple):
     """An array in main memory, the blocks of it, and two buffers for them, each with a semaphore."""
 
     array: Any
@@ -61,7 +61,7 @@ class Window(NamedTuple):
         return self.array.at[tuple(at)]
 
 
-class Loop(NamedTuple):
+class BlockLoop(NamedTuple):
     """The programs of a grid, in their order."""
 
     grid: tuple[int, ...]
@@ -121,7 +121,7 @@ def emit_pipeline(
         raise NotImplementedError("emit_pipeline: several cores are not built; leave out core_axis and core_axis_name")
     specs = [*_listed(in_specs), *_listed(out_specs)]
     count = len(_listed(in_specs))
-    loop = Loop((operator.index(grid),) if not isinstance(grid, tuple | list) else tuple(map(operator.index, grid)))
+    loop = BlockLoop(tuple(map(operator.index, grid if isinstance(grid, tuple | list) else (grid,))))
 
     def run(*refs: Any) -> None:
         if len(refs) != len(specs):
@@ -144,7 +144,7 @@ def _listed(specs: Any) -> list[Any]:
     return flatten(specs, lambda x: isinstance(x, BlockSpec))[0]
 
 
-def _window(ref: Any, spec: BlockSpec) -> Window:
+def _window(ref: Any, spec: BlockSpec) -> BlockWindow:
     sizes = ref.shape if spec.block_shape is None else spec.block_shape
     dims = tuple(map(block_dim, sizes))
     if len(dims) != len(ref.shape) or not all(isinstance(d, Blocked | Squeezed) for d in dims):
@@ -154,10 +154,16 @@ def _window(ref: Any, spec: BlockSpec) -> Window:
             f"emit_pipeline: blocks of {tuple(sizes)} do not divide an array of shape {ref.shape}; pad it, or choose "
             "sizes that divide it"
         )
-    return Window(ref, dims, spec.index_map or (lambda *_: (0,) * len(dims)))
+    return BlockWindow(ref, dims, spec.index_map or (lambda *_: (0,) * len(dims)))
 
 
-def _run(loop: Loop, body: Callable[..., None], ins: Sequence[Window], outs: Sequence[Window], overlaps: bool) -> None:
+def _run(
+    loop: BlockLoop,
+    body: Callable[..., None],
+    ins: Sequence[BlockWindow],
+    outs: Sequence[BlockWindow],
+    overlaps: bool,
+) -> None:
     if not loop.count:
         return
     first = loop.ids(np.int32(0))
@@ -190,7 +196,7 @@ def _run(loop: Loop, body: Callable[..., None], ins: Sequence[Window], outs: Seq
             window.write(last, (n - 1) % 2).wait()
 
 
-def _copy_back(window: Window, ids: Ids, n: Any, is_last: Any, overlaps: bool) -> None:
+def _copy_back(window: BlockWindow, ids: Ids, n: Any, is_last: Any, overlaps: bool) -> None:
     """After the last program of a block: copy it back, once the block before has been copied back."""
 
     def start() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from xlamini.inspection.stages import stage_of
-from xlamini.inspection.xla.facts import Buffer, Examined, ExchangedData, HloPass, Kernel, ProgramText
+from xlamini.inspection.xla.facts import Buffer, Examined, ExchangedData, HloPass, ProgramText, XlaKernel
 from xlamini.staging.aot.kernels import OwnKernel, cells_of, shown_seconds
 
 RowOf = Callable[[str], int | None]
@@ -83,7 +83,7 @@ def _stage(text: ProgramText, kind: str, row_of: RowOf, target: int, of: int | N
     return stage_of(kind, text.title, list(text.lines), rows, text.count, target=target, of=of)
 
 
-def _kernel(kernel: Kernel, row_of: RowOf, work_of: WorkOf) -> dict[str, Any]:
+def _kernel(kernel: XlaKernel, row_of: RowOf, work_of: WorkOf) -> dict[str, Any]:
     shown = kernel._asdict()
     rows = rows_of(shown.pop("labels"), row_of)
     return {**shown, "rows": rows, "shares": _shares([*map(work_of, rows)])}

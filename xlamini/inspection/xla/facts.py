@@ -39,7 +39,7 @@ class Roof(NamedTuple):
     source: str
 
 
-class Kernel(NamedTuple):
+class XlaKernel(NamedTuple):
     """One instruction of the optimized program that runs by itself; costs and seconds are those of all its runs.
 
     If it is `inserted`, no equation is inside, and the labels are those of the equations that it serves.
@@ -151,7 +151,7 @@ class Examined:
     memory: HloMemory | None = None
     prediction: tuple[float, str] | None = None
     roof: Roof | None = None
-    kernels: tuple[Kernel, ...] = ()
+    kernels: tuple[XlaKernel, ...] = ()
     own_kernels: tuple[OwnKernel, ...] = ()
     """The kernels of `pallas_call`."""
     boundaries: tuple[HloBoundary, ...] = ()

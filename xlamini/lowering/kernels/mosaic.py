@@ -20,7 +20,7 @@ from xlamini.lowering.kernels.mosaic_copies import (
 )
 from xlamini.lowering.kernels.mosaic_dialect import SEMAPHORES, MosaicDialect
 from xlamini.lowering.kernels.mosaic_elementwise import MOSAIC_ELEMENTWISE
-from xlamini.lowering.kernels.mosaic_generator import Generator
+from xlamini.lowering.kernels.mosaic_generator import GeneratorRules
 from xlamini.lowering.kernels.mosaic_memory import load, store
 from xlamini.lowering.kernels.mosaic_products import PRODUCTS
 from xlamini.lowering.kernels.mosaic_reductions import REDUCTIONS
@@ -75,9 +75,9 @@ class MosaicContext(KernelContext):
             self.heard.append((name, attributes))
         return super().many(name, operands, types, regions, **attributes)
 
-    def generator(self) -> Generator:
+    def generator(self) -> GeneratorRules:
         """The generator of random bits."""
-        return Generator(self)
+        return GeneratorRules(self)
 
     def add_hint(self, x: Value, hint: str, values: Sequence[int]) -> Value:
         """The value, of which Mosaic knows that it is a multiple of a number; other hints say nothing to it."""

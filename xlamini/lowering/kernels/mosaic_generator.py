@@ -7,7 +7,7 @@ from typing import Any
 from xlamini.lowering.context import Value
 
 
-class Generator:
+class GeneratorRules:
     """The generator, whose state the core keeps."""
 
     def __init__(self, ctx: Any):

@@ -22,7 +22,7 @@ class MosaicRef(NamedTuple):
     space: str
 
 
-class Window(NamedTuple):
+class MosaicWindow(NamedTuple):
     """A part of a buffer: where it begins, as values of the type `index`, its sizes and its strides."""
 
     starts: list[Value]
@@ -33,12 +33,12 @@ class Window(NamedTuple):
 _ONE = PartDim(Start(0), 1, 1, True)
 
 
-def window(ctx: Any, ref: MosaicRef, part: Part, indices: Sequence[Value]) -> Window:
+def window(ctx: Any, ref: MosaicRef, part: Part, indices: Sequence[Value]) -> MosaicWindow:
     """The part of the buffer that is a part of the ref."""
     each: Any = iter(part)  # without arrays of indices, as `takes_arrays` is False
     dims = [_ONE if squeezed else next(each) for squeezed in ref.squeezed]
     starts = [place(ctx, dim.start, indices) for dim in dims]
-    return Window(starts, [dim.size for dim in dims], [dim.stride for dim in dims])
+    return MosaicWindow(starts, [dim.size for dim in dims], [dim.stride for dim in dims])
 
 
 def place(ctx: Any, start: Start, indices: Sequence[Value]) -> Value:
@@ -62,7 +62,7 @@ def load(ctx: Any, ref: MosaicRef, part: Part, indices: Sequence[Value]) -> Valu
     return ints_to_bits(ctx, x) if ref.dtype == np.bool_ else x
 
 
-def _vector(ctx: Any, ref: MosaicRef, where: Window) -> Value:
+def _vector(ctx: Any, ref: MosaicRef, where: MosaicWindow) -> Value:
     kind = ctx.mlir.vector(where.sizes, ctx.mlir.memory_element(ref.dtype))
     operands = [ref.buffer, *where.starts]
     if _is_dense(where):
@@ -70,7 +70,7 @@ def _vector(ctx: Any, ref: MosaicRef, where: Window) -> Value:
     return ctx.one("tpu.strided_load", operands, kind, strides=segments(where.strides))
 
 
-def _is_dense(where: Window) -> bool:
+def _is_dense(where: MosaicWindow) -> bool:
     return all(stride == 1 or size == 1 for stride, size in zip(where.strides, where.sizes, strict=True))
 
 

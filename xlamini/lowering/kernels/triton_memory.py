@@ -49,7 +49,7 @@ class TritonRef(NamedTuple):
         return tuple(d.size for d in self.dims if not d.squeezed)
 
 
-class Place(NamedTuple):
+class PointerPlace(NamedTuple):
     """The pointers to a part, as many as it has elements, the mask of those in the array (None: all), and the shape."""
 
     pointers: Value
@@ -88,7 +88,7 @@ def _strides(shape: Sequence[int]) -> list[int]:
     return [math.prod(shape[i + 1 :]) for i in range(len(shape))]
 
 
-def load(ctx: KernelContext, ref: TritonRef, place: Place, other: Value | None = None) -> Value:
+def load(ctx: KernelContext, ref: TritonRef, place: PointerPlace, other: Value | None = None) -> Value:
     """The elements at a place; where the mask is false, those of `other`, by default 0."""
     operands = [place.pointers]
     if place.mask is not None:
@@ -99,7 +99,7 @@ def load(ctx: KernelContext, ref: TritonRef, place: Place, other: Value | None =
     return compare(ctx, "NE", found, constant_like(ctx, 0, found)) if ref.dtype == np.bool_ else found
 
 
-def store(ctx: KernelContext, ref: TritonRef, place: Place, value: Value) -> None:
+def store(ctx: KernelContext, ref: TritonRef, place: PointerPlace, value: Value) -> None:
     """Write values to a place, where its mask is true."""
     masks = [] if place.mask is None else [place.mask]
     ctx.emit("tt.store", [place.pointers, _stored(ctx, ref, value), *masks], [], (), **_PLAIN)
@@ -116,7 +116,7 @@ def _in_memory(dtype: np.dtype) -> Any:
     return np.int8 if dtype == np.bool_ else dtype
 
 
-def _zeros(ctx: KernelContext, ref: TritonRef, place: Place) -> Value:
+def _zeros(ctx: KernelContext, ref: TritonRef, place: PointerPlace) -> Value:
     return filled(ctx, 0, _tensor(ctx, place.shape, _in_memory(ref.dtype)))
 
 
@@ -125,7 +125,7 @@ def _tensor(ctx: KernelContext, shape: tuple[int, ...], dtype: Any) -> ir.Type:
     return dialect.tensor(shape, dtype)
 
 
-def place_of(ctx: KernelContext, ref: TritonRef, part: Part, indices: Sequence[Value]) -> Place:
+def place_of(ctx: KernelContext, ref: TritonRef, part: Part, indices: Sequence[Value]) -> PointerPlace:
     """The place of a part of a ref; `indices` are the operands in its starts."""
     shape = shape_of(part)
     check_part(ref.name, ref.block, shape)
@@ -136,10 +136,10 @@ def place_of(ctx: KernelContext, ref: TritonRef, part: Part, indices: Sequence[V
         pointers = ctx.one("tt.splat", [pointers], _pointers(ctx, ref, shape))
     pointers = _moved(ctx, pointers, offsets)
     masks = [spread(ctx, m, s.dims, shape) for s in steps for m in s.masks]
-    return Place(pointers, _all(ctx, masks), shape)
+    return PointerPlace(pointers, _all(ctx, masks), shape)
 
 
-def masked(ctx: KernelContext, place: Place, mask: Value | None) -> Place:
+def masked(ctx: KernelContext, place: PointerPlace, mask: Value | None) -> PointerPlace:
     """A place with one more mask, of its shape."""
     masks = [m for m in (place.mask, mask) if m is not None]
     return place._replace(mask=_all(ctx, masks))

@@ -10,7 +10,7 @@ from xlamini.staging.compile.compile_request import CompileRequest
 from xlamini.staging.compile.program import Program, compile_lowered
 
 if TYPE_CHECKING:
-    from xlamini.staging.aot.kernels import Kernels, Question
+    from xlamini.staging.aot.kernels import KernelTable, Question
 
 
 class Anew(NamedTuple):
@@ -29,9 +29,9 @@ class KernelQueries:
     _program: Program
     _anew: Anew | None
     """None for a program that was loaded from a file."""
-    _kernels: Kernels | None = None
+    _kernels: KernelTable | None = None
 
-    def kernels(self) -> Kernels:
+    def kernels(self) -> KernelTable:
         """The kernels of one's own, of `pallas_call`: what the target's compiler made of each; it prints as a table.
 
         A row has the kernel's grid, the user's lines, its module (Mosaic or Triton), and its code: for a TPU the VLIW

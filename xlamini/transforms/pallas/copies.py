@@ -39,7 +39,7 @@ class SemaphoreType(enum.Enum):
         return self(()).ref_type(*args)
 
 
-class Views(NamedTuple):
+class CopyViews(NamedTuple):
     """The parts that a copy is between, and its semaphore: their views, and how many operands each has."""
 
     target: Any
@@ -58,13 +58,13 @@ class OnCopy(RefPrimitive):
 
     writes = True  # so that it stays where it is
 
-    def shape_rule(self, *avals: Any, views: Views) -> Avals:
+    def shape_rule(self, *avals: Any, views: CopyViews) -> Avals:
         return []
 
-    def cost(self, target: Any, source: Any, *rest: Any, views: Views) -> Cost:
+    def cost(self, target: Any, source: Any, *rest: Any, views: CopyViews) -> Cost:
         return Cost(0, source.nbytes + target.nbytes)
 
-    def jvp(self, primals: Values, tangents: Values, *, views: Views) -> Any:
+    def jvp(self, primals: Values, tangents: Values, *, views: CopyViews) -> Any:
         """The same copy of the tangent, with the same semaphore; zeros are written where the source has none."""
         self.bind(*primals, views=views)
         target, source = tangents[:2]
@@ -72,7 +72,7 @@ class OnCopy(RefPrimitive):
             self._copy_tangent(target, source, primals, views)
         return [], []
 
-    def _copy_tangent(self, target: Any, source: Any, primals: Values, views: Views) -> None:
+    def _copy_tangent(self, target: Any, source: Any, primals: Values, views: CopyViews) -> None:
         semaphore, *rest = primals[2:]
         if not is_zero(source):
             self.bind(target, source, semaphore, *rest, views=views)
@@ -86,7 +86,7 @@ class OnCopy(RefPrimitive):
         target, source, semaphore = (f"{name}{view.notation(*rest)}" for view, name, rest in parts)
         return f"{self.name} {target} <- {source} by {semaphore}"
 
-    def lower(self, ctx: Any, *operands: Any, views: Views) -> list[Any]:
+    def lower(self, ctx: Any, *operands: Any, views: CopyViews) -> list[Any]:
         emit = getattr(ctx, self.name, None)
         if emit is None:
             raise KernelError(f"{self.name}: only a TPU's kernel has copies; read the ref and write the other")
@@ -101,7 +101,7 @@ class OnCopy(RefPrimitive):
 class CopyStart(OnCopy):
     name = "start_copy"
 
-    def discharge(self, refs: Sequence[Any], operands: Values, *, views: Views) -> tuple[list[Any], dict[Any, Any]]:
+    def discharge(self, refs: Sequence[Any], operands: Values, *, views: CopyViews) -> tuple[list[Any], dict[Any, Any]]:
         target, source, _, *rest = operands
         at_target, at_source, _ = views.operands(rest)
         new = views.target.write(target, views.source.read(source, *at_source), *at_target)
@@ -111,7 +111,7 @@ class CopyStart(OnCopy):
 class CopyWait(OnCopy):
     name = "wait_copy"
 
-    def discharge(self, refs: Sequence[Any], operands: Values, *, views: Views) -> tuple[list[Any], dict[Any, Any]]:
+    def discharge(self, refs: Sequence[Any], operands: Values, *, views: CopyViews) -> tuple[list[Any], dict[Any, Any]]:
         return [], {}
 
 
@@ -187,7 +187,7 @@ class AsyncCopy(NamedTuple):
         found = [_in_program("make_async_copy", x) for x in (self.target, self.source, self.semaphore)]
         target, source, semaphore = (view for _, view, _ in found)
         first, second, third = (len(rest) for _, _, rest in found)
-        views = Views(target, source, semaphore, (first, second, third))
+        views = CopyViews(target, source, semaphore, (first, second, third))
         primitive.bind(*(ref for ref, _, _ in found), *(x for _, _, rest in found for x in rest), views=views)
 
 

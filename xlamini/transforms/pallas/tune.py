@@ -15,7 +15,7 @@ from xlamini.runtime.devices.platforms import local_devices
 from xlamini.runtime.targets.topology import Target
 from xlamini.staging import jit
 from xlamini.staging.aot.kernel_queries import read_kernels
-from xlamini.staging.aot.kernels import Kernels, cells_of, shown_seconds, table
+from xlamini.staging.aot.kernels import KernelTable, cells_of, shown_seconds, table
 from xlamini.staging.aot.stages import Compiled
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 
@@ -29,7 +29,7 @@ _MODELLED, _MEASURED = "modelled", "measured"
 class Trial(NamedTuple):
     """What became of a candidate.
 
-    >>> Trial((8, 128), 1e-6, "modelled", Kernels(), "").candidate
+    >>> Trial((8, 128), 1e-6, "modelled", KernelTable(), "").candidate
     (8, 128)
     """
 
@@ -38,7 +38,7 @@ class Trial(NamedTuple):
     """The time of its kernels; None if it does not compile, or if nothing is known of them."""
     source: str
     """Where the time is from: "modelled" or "measured"."""
-    kernels: Kernels
+    kernels: KernelTable
     """The rows of `Compiled.kernels`; none if the time was measured."""
     error: str
     """Why it does not compile; empty if it does."""
@@ -47,7 +47,7 @@ class Trial(NamedTuple):
 class Tuning(list[Trial]):
     """The candidates, the best first; its text is a table.
 
-    >>> Tuning([Trial(8, 1e-6, "modelled", Kernels(), "")]).best
+    >>> Tuning([Trial(8, 1e-6, "modelled", KernelTable(), "")]).best
     8
     """
 
@@ -144,7 +144,7 @@ def _modelled(made: Sequence[tuple[Any, Compiled | str]]) -> list[Trial]:
 
 def _trial(candidate: Any, made: Compiled | str) -> Trial:
     if isinstance(made, str):
-        return Trial(candidate, None, _MODELLED, Kernels(), made)
+        return Trial(candidate, None, _MODELLED, KernelTable(), made)
     kernels = made.kernels()
     times = [each.time.seconds for each in kernels if each.time]
     return Trial(candidate, sum(times) if times else None, _MODELLED, kernels, "")
@@ -155,9 +155,9 @@ def _measured(kernel_of: Callable[..., Any], candidate: Any, args: Sequence[Any]
     try:
         fun, given = jit(_function(kernel_of, candidate)), _arrays(args)
         _seconds(fun, given)
-        return Trial(candidate, min(_seconds(fun, given) for _ in range(_RUNS)), _MEASURED, Kernels(), "")
+        return Trial(candidate, min(_seconds(fun, given) for _ in range(_RUNS)), _MEASURED, KernelTable(), "")
     except _FAILURES as error:
-        return Trial(candidate, None, _MEASURED, Kernels(), _reason(error))
+        return Trial(candidate, None, _MEASURED, KernelTable(), _reason(error))
 
 
 def _seconds(fun: Callable[..., Any], args: Sequence[Any]) -> float:

@@ -14,19 +14,19 @@ import numpy as np
 from xlamini.core import Equation
 from xlamini.transforms.pallas.check.accesses import load_elements, located, store_elements
 from xlamini.transforms.pallas.check.machine import Machine
-from xlamini.transforms.pallas.check.memory import COPIED, Buffer
-from xlamini.transforms.pallas.check.parts import Elements, elements
-from xlamini.transforms.pallas.check.twins import Origin, Twin, contents, differs, first, host, second
+from xlamini.transforms.pallas.check.memory import COPIED, CheckedBuffer
+from xlamini.transforms.pallas.check.parts import ElementPlaces, elements
+from xlamini.transforms.pallas.check.twins import Twin, UndefinedCause, contents, differs, first, host, second
 
 SEMAPHORES = ("semaphore", "dma_semaphore")
 """The memories that semaphores are in; they count 0 at the start."""
 
 
-class Place(NamedTuple):
+class CopyPlace(NamedTuple):
     """A part of a ref."""
 
-    ref: Buffer
-    where: Elements
+    ref: CheckedBuffer
+    where: ElementPlaces
 
     def key(self) -> Any:
         """What tells it from other parts, in all programs."""
@@ -34,11 +34,11 @@ class Place(NamedTuple):
         return id(self.ref.memory), tuple(numbers[self.where.index].flat)
 
 
-class Copy(NamedTuple):
+class PendingCopy(NamedTuple):
     """A copy that runs: its parts, the value when it began, what is in the target until it ends, and who began it."""
 
-    target: Place
-    source: Place
+    target: CopyPlace
+    source: CopyPlace
     value: Any
     while_it_runs: Any
     semaphore: str
@@ -50,11 +50,11 @@ def start_copy(machine: Machine, eqn: Equation, inputs: Sequence[Any]) -> Sequen
     """Make the target undefined until the wait."""
     target, source, semaphore = _places(machine, eqn, inputs)
     value = load_elements(machine, *source)
-    origin = Origin(target.ref.name, COPIED, machine.place)
+    origin = UndefinedCause(target.ref.name, COPIED, machine.place)
     unknown = Twin(*contents(target.where.shape, target.ref.lanes[0].dtype), frozenset([origin]))
     is_late = machine.params.dma_execution_mode == "on_wait"
     store_elements(machine, target.ref, target.where, unknown if is_late else value)
-    made = Copy(
+    made = PendingCopy(
         target, source, value, unknown if is_late else value, semaphore.ref.name, machine.ids, machine.place
     )
     machine.copies.setdefault(semaphore.key(), []).append(made)
@@ -79,7 +79,7 @@ def wait_copy(machine: Machine, eqn: Equation, inputs: Sequence[Any]) -> Sequenc
     return []
 
 
-def _check_kept(machine: Machine, place: Place, value: Any, what: str) -> None:
+def _check_kept(machine: Machine, place: CopyPlace, value: Any, what: str) -> None:
     """An error if a part has been written since a copy began."""
     lanes = (lane[place.where.index].reshape(place.where.shape) for lane in place.ref.lanes)
     pairs = zip(lanes, (first(value), second(value)), strict=True)
@@ -112,12 +112,12 @@ def _count(machine: Machine, eqn: Equation, inputs: Sequence[Any], sign: int) ->
     return []
 
 
-def _places(machine: Machine, eqn: Equation, inputs: Sequence[Any]) -> tuple[Place, Place, Place]:
+def _places(machine: Machine, eqn: Equation, inputs: Sequence[Any]) -> tuple[CopyPlace, CopyPlace, CopyPlace]:
     """The target, the source and the semaphore of a copy."""
     views = eqn.params["views"]
     each = zip(inputs[:3], views[:3], views.operands(inputs[3:]), ("writes", "reads", "writes"), strict=True)
     target, source, semaphore = (
-        Place(ref, located(machine, ref, operands, verb, partial(elements, view, ref.shape)))
+        CopyPlace(ref, located(machine, ref, operands, verb, partial(elements, view, ref.shape)))
         for ref, view, operands, verb in each
     )
     return target, source, semaphore

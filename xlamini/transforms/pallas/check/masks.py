@@ -1,6 +1,6 @@
 """Loads and stores with a mask, and atomic updates, of a GPU's kernel.
 
-Elements that the mask leaves out are neither read nor written, so their indices may be anywhere.
+ElementPlaces that the mask leaves out are neither read nor written, so their indices may be anywhere.
 """
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from xlamini.core import Equation, ShapedArray
 from xlamini.core.program.ref_parts import shape_of
 from xlamini.transforms.pallas.check.accesses import load_elements, located, store_elements
 from xlamini.transforms.pallas.check.machine import Machine
-from xlamini.transforms.pallas.check.memory import Buffer
-from xlamini.transforms.pallas.check.parts import Elements, points
+from xlamini.transforms.pallas.check.memory import CheckedBuffer
+from xlamini.transforms.pallas.check.parts import ElementPlaces, points
 from xlamini.transforms.pallas.check.twins import host, on_both
 
 COMBINATIONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -31,13 +31,13 @@ class MaskedPart:
     def __init__(self, machine: Machine, eqn: Equation, inputs: Sequence[Any], verb: str):
         access, (ref, *operands) = eqn.params["view"], inputs
         self.machine, self.values = machine, access.parted(operands)[0]
-        self.ref: Buffer = ref
+        self.ref: CheckedBuffer = ref
         _, mask, indices = access.parted(operands)
         masks = [] if mask is None else [mask]
         find = partial(self._find, access, len(masks))
         self.where = located(machine, ref, [*masks, *indices], verb, find)
 
-    def _find(self, access: Any, masks: int, operands: Sequence[Any]) -> Elements:
+    def _find(self, access: Any, masks: int, operands: Sequence[Any]) -> ElementPlaces:
         values = [host(x) for x in operands[masks:]]
         part = access.view.part(self.ref.shape, [ShapedArray(x.shape, x.dtype) for x in values])
         self.shape = shape_of(part)
@@ -90,7 +90,7 @@ def _updated(machine: Machine, eqn: Equation, inputs: Sequence[Any], new: Callab
     index = [np.broadcast_to(i, part.where.shape) for i in part.where.index if i is not ...]
     before = []
     for k in range(part.where.shape[0]):
-        element = Elements((..., *(int(i[k]) for i in index)), ())
+        element = ElementPlaces((..., *(int(i[k]) for i in index)), ())
         values = [on_both(lambda xs, k=k: [host(xs[0])[k]], [column])[0] for column in columns]
         old = load_elements(machine, part.ref, element, is_atomic=True)
         store_elements(machine, part.ref, element, on_both(lambda xs: [new(*map(host, xs))], [old, *values])[0], True)

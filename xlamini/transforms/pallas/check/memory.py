@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.transforms.pallas.check.twins import Origin, contents
+from xlamini.transforms.pallas.check.twins import UndefinedCause, contents
 
 NOBODY, BEFORE, SEVERAL = -1, -2, -3
 """In the place of a program's number: none; the caller, before the kernel; more than one."""
@@ -14,7 +14,7 @@ UNWRITTEN, BEYOND, OUTSIDE = "before anything wrote it", "beyond the end of its 
 COPIED = "before the wait for a copy to it"
 
 
-class Memory:
+class CheckedMemory:
     """An array: `lanes` are its two contents, `writer` and `reader` the numbers of the last programs, by element.
 
     `place` says which line wrote an element, `atomic` whether an atomic update did, and `inside` whether it is of the
@@ -29,13 +29,13 @@ class Memory:
         self.writer, self.reader, self.place = (np.full(shape, NOBODY, np.int32) for _ in range(3))
         self.inside, self.atomic = np.zeros(shape, bool), np.zeros(shape, bool)
         self.inside[self.core] = True
-        self.origins: set[Origin] = set()
+        self.origins: set[UndefinedCause] = set()
         if known:
             for lane in self.lanes:
                 lane[self.core] = array
             self.writer[self.core] = BEFORE
 
-    def share(self, other: Memory) -> None:
+    def share(self, other: CheckedMemory) -> None:
         """Be at the addresses of another memory: what a program does to that, it does to this one."""
         if self.inside.shape == other.inside.shape:
             self.writer, self.reader = other.writer, other.reader
@@ -48,10 +48,10 @@ class Memory:
         self.writer[...] = NOBODY
 
 
-class Buffer:
+class CheckedBuffer:
     """What a ref is: a part of a memory, in which squeezed dimensions are left out."""
 
-    def __init__(self, memory: Memory, where: tuple[Any, ...]):
+    def __init__(self, memory: CheckedMemory, where: tuple[Any, ...]):
         self.memory, self.where = memory, where
         self.lanes = [lane[where] for lane in memory.lanes]
         self.writer, self.reader = memory.writer[where], memory.reader[where]
@@ -72,6 +72,6 @@ class Buffer:
         return self.inside.shape
 
 
-def whole(memory: Memory) -> Buffer:
+def whole(memory: CheckedMemory) -> CheckedBuffer:
     """The ref of all of a memory."""
-    return Buffer(memory, (..., *[slice(None)] * memory.inside.ndim))
+    return CheckedBuffer(memory, (..., *[slice(None)] * memory.inside.ndim))

@@ -24,7 +24,7 @@ class Outside(NamedTuple):
         return f"index {self.index} along axis {self.axis}, which has {self.size} elements"
 
 
-class Elements(NamedTuple):
+class ElementPlaces(NamedTuple):
     """Where the elements are: an index of NumPy, and their shape; `outside` if some are not in the ref."""
 
     index: Any
@@ -34,7 +34,7 @@ class Elements(NamedTuple):
     """The mask of the elements that are not there, if the part has a form."""
 
 
-def elements(view: Any, shape: tuple[int, ...], operands: Sequence[Any]) -> Elements:
+def elements(view: Any, shape: tuple[int, ...], operands: Sequence[Any]) -> ElementPlaces:
     """The elements of a ref of this shape that a view leads to."""
     values = [host(x) for x in operands]
     part = view.part(shape, [ShapedArray(x.shape, x.dtype) for x in values])
@@ -45,14 +45,14 @@ def elements(view: Any, shape: tuple[int, ...], operands: Sequence[Any]) -> Elem
     return _rectangle(part, shape, values)
 
 
-def points(part: Part, shape: tuple[int, ...], values: Sequence[np.ndarray], mask: np.ndarray | None) -> Elements:
+def points(part: Part, shape: tuple[int, ...], values: Sequence[np.ndarray], mask: np.ndarray | None) -> ElementPlaces:
     """The elements of a part that a mask leaves, in a row; without a mask all, in the part's shape."""
     grid = [np.broadcast_to(_along(part, d, values), shape_of(part)) for d in range(len(part))]
     grid = grid if mask is None else [axis[mask] for axis in grid]
     kept = shape_of(part) if mask is None else (int(mask.sum()),)
     outside = _first_outside(grid, shape)
     missing = None if outside is None else np.logical_or.reduce([_is_outside(i, n) for i, n in _axes(grid, shape)])
-    return Elements(tuple(np.clip(i, 0, n - 1) for i, n in _axes(grid, shape)) or (...,), kept, outside, missing)
+    return ElementPlaces(tuple(np.clip(i, 0, n - 1) for i, n in _axes(grid, shape)) or (...,), kept, outside, missing)
 
 
 def _along(part: Part, d: int, values: Sequence[np.ndarray]) -> np.ndarray:
@@ -78,12 +78,12 @@ def _first_outside(rows: Sequence[np.ndarray], shape: Sequence[int]) -> Outside 
     return next((o for i, (r, n) in enumerate(_axes(rows, shape)) if (o := _outside(i, n, r)) is not None), None)
 
 
-def _rectangle(part: Sequence[PartDim], shape: tuple[int, ...], values: Sequence[np.ndarray]) -> Elements:
+def _rectangle(part: Sequence[PartDim], shape: tuple[int, ...], values: Sequence[np.ndarray]) -> ElementPlaces:
     rows = [_row(dim, values) for dim in part]
     if _first_outside(rows, shape) is not None:
         return points(tuple(part), shape, values, None)
     slices = [int(r[0]) if d.squeezed else _slice(r, d) for r, d in zip(rows, part, strict=True)]
-    return Elements((..., *slices), shape_of(tuple(part)))
+    return ElementPlaces((..., *slices), shape_of(tuple(part)))
 
 
 def _row(dim: PartDim, values: Sequence[np.ndarray]) -> np.ndarray:
@@ -101,16 +101,16 @@ def _outside(axis: int, size: int, row: np.ndarray) -> Outside | None:
     return Outside(axis, size, int(bad.flat[0])) if bad.size else None
 
 
-def _gathered(view: Any, shape: tuple[int, ...], operands: Sequence[Any]) -> Elements:
+def _gathered(view: Any, shape: tuple[int, ...], operands: Sequence[Any]) -> ElementPlaces:
     """By reading the elements' numbers through the view."""
     numbers = device_put_value(np.arange(math.prod(shape), dtype=np.int32).reshape(shape))
     for step in view.steps_at([host(x) for x in operands]):
         outside = _step_outside(step, numbers.shape)
         if outside is not None:
-            return Elements((), (), outside)
+            return ElementPlaces((), (), outside)
         numbers = step.read(numbers)
     found = host(numbers)
-    return Elements(np.unravel_index(found, shape) if shape else (...,), found.shape)
+    return ElementPlaces(np.unravel_index(found, shape) if shape else (...,), found.shape)
 
 
 def _step_outside(step: Any, shape: tuple[int, ...]) -> Outside | None:

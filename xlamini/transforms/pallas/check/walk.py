@@ -19,7 +19,7 @@ from xlamini.transforms.pallas.check.accesses import load, store
 from xlamini.transforms.pallas.check.copies import signal, start_copy, wait, wait_copy
 from xlamini.transforms.pallas.check.machine import Machine
 from xlamini.transforms.pallas.check.masks import atomic, compare_and_swap, masked_load, masked_store
-from xlamini.transforms.pallas.check.memory import Buffer
+from xlamini.transforms.pallas.check.memory import CheckedBuffer
 from xlamini.transforms.pallas.check.twins import Twin, first, host, on_both
 from xlamini.transforms.pallas.debug import debug_check_p
 
@@ -43,11 +43,11 @@ def _rule(eqn: Equation, inputs: Values) -> Rule:
         return rule
     if isinstance(eqn.primitive, Callback):
         return _call_back
-    return _call if any(type(x) is Buffer for x in inputs) else _compute
+    return _call if any(type(x) is CheckedBuffer for x in inputs) else _compute
 
 
 def _is_to_be_walked(eqn: Equation, inputs: Values) -> bool:
-    return any(type(x) in (Buffer, Twin) for x in inputs) or any(map(_has_checks, subjaxprs(eqn)))
+    return any(type(x) in (CheckedBuffer, Twin) for x in inputs) or any(map(_has_checks, subjaxprs(eqn)))
 
 
 @once
