@@ -37,7 +37,7 @@ CHANGES = {"New", "Changed", "Fixed"}
 JAXLIB = {
     "as_jax": r"jaxlib\.mlir\b",
     "core": r"jaxlib\._jax(\.(config|jax_jit|pytree|JaxRuntimeError).*)?$",
-    "lowering": r"jaxlib\.mlir\b",
+    "lowering": r"jaxlib\.(mlir|mosaic|triton)\b",
     "runtime": r"jaxlib\b",
 }
 FORBIDDEN = [r"\b(TODO|FIXME|XXX|HACK)\b", r"# type: ignore(?!\[)", r"# noqa(?!:)", r"/(root|home|work)/"]
