@@ -21,7 +21,7 @@ from xlamini.errors import PlatformError
 from xlamini.experimental import pallas as pl
 from xlamini.experimental.pallas import tpu as pltpu
 from xlamini.runtime.kernels import tpu as tpu_reader
-from xlamini.staging.aot.stages import read_kernels
+from xlamini.staging.aot.kernel_queries import read_kernels
 
 JAX = json.loads((Path(__file__).parent / "figures/pallas_of_jax.json").read_text())
 TPU, GPU = "tpu:v5e:2x2", "gpu:h200"
@@ -178,12 +178,12 @@ def test_a_child_that_fails_is_an_error_with_a_fix(tpu: Any, monkeypatch: pytest
         compiled(call, tpu, *args).kernels()
 
 
-def test_a_loaded_program_has_no_modules() -> None:
-    loaded = xlamini.load(xlamini.jit(jnp.sin).lower(1.0).compile().serialize())
-    with pytest.raises(ValueError, match="kernels: the program was loaded from a file"):
-        loaded.kernels()
-
-
-def test_a_machine_without_a_device_needs_a_target() -> None:
-    with pytest.raises(ValueError, match="tune: neither a TPU nor a GPU is here; name one"):
-        pl.tune(lambda rows: softmax(rows)[0], [8], shaped(4096, 1024))
+def test_inspect_shows_kernels_of_ones_own(target: Any) -> None:
+    call, args = softmax()
+    report = xlamini.inspect(call, targets=[target.name])(*args)
+    text = report.text("kernels", limit=3)
+    assert "kernel kernel, at " in text
+    assert "spills 0" in text
+    assert "more lines; limit=" in text
+    (own,) = report.json()["targets"][0]["own_kernels"]
+    assert own["grid"][0] == 512

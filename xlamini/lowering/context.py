@@ -36,6 +36,8 @@ class Context:
     eqn: Equation
     takes_calls = True
     reorders = False  # whether reductions combine elements in another order than theirs
+    takes_ranges = False
+    """Whether it has loops over a range of integers, `loop_over_range`."""
     leading: Sequence[Value] = ()  # of the function's leading arguments (`ModuleBuilder.leading`)
 
     def __init__(self, module: Any, mlir: Interned, block: ir.Block, scope: str, prefix: str):
@@ -195,6 +197,10 @@ class Context:
     ) -> list[Value]:
         """The final state of `for i in range(0, trips, step): state = body(i, *state)`, with i an int32."""
         return counted_loop(self, trips, step, state, body, ordered)
+
+    def loop_over_range(self, start: Value, stop: Value, state: Sequence[Value], body: Any) -> list[Value]:
+        """The final state of `for i in range(start, stop): state = body(i, *state)`."""
+        raise NotImplementedError
 
     def body(self, jaxpr: Jaxpr, operands: Sequence[Value], scope: str) -> list[Value]:
         """Lower a jaxpr of the current equation's params inline, under `scope`; its equations keep their locations."""

@@ -1,6 +1,6 @@
 """Attention by kernels that keep one tile of the products at a time: `dot_product_attention(implementation="flash")`.
 
-The sizes of tiles are those that fit a core's memory: 512 queries and keys on a TPU, 128 queries and 64 keys on a GPU.
+The sizes of tiles are those that fit a core's memory: at most 1024 queries and 512 keys on a TPU, 128 and 64 on a GPU.
 Axes are filled up to whole tiles, features to a power of two, as GPUs ask.
 """
 from __future__ import annotations
@@ -15,7 +15,7 @@ from xlamini.nn.kernels.flash_tiles import NEVER, Flash, Tiles
 from xlamini.nn.kernels.targets import padded_to
 from xlamini.nn.kernels.walks import Sides
 
-_SIZES = (512, 256, 128)
+_SIZES = (1024, 512, 256, 128)
 _LEAST = 16
 """The smallest tile: GPUs multiply matrices from this size on."""
 
@@ -64,10 +64,10 @@ def attend(
     negative: a query sees keys of its own id. It sees keys from `before` its place to `after`.
     """
     queries, keys, features = q.shape[2], k.shape[2], q.shape[3]
-    tiles = tiles or Tiles(*(_tile(queries, keys, *most) for most in ((512, 512), (128, 64), (64, 64))))
+    h = max(1 << (features - 1).bit_length(), _LEAST)
+    tiles = tiles or _tiles(queries, keys, h * q.dtype.itemsize)
     t, s = (padded_to(n, max(each[side] for each in tiles)) for side, n in enumerate((queries, keys)))
     how = Flash(scale, before, after, None if keys == s else keys, tiles, walk)
-    h = max(1 << (features - 1).bit_length(), _LEAST)
     rows = [_padded(x, (*x.shape[:2], size, h)) for x, size in ((q, t), (k, s), (v, s))]
     if bias is not None:
         bias = _padded(jnp.broadcast_to(bias, (*bias.shape[:2], queries, keys)), (*bias.shape[:2], t, s))
@@ -78,6 +78,14 @@ def attend(
 
 
 # --- helpers
+
+
+def _tiles(queries: int, keys: int, nbytes: int) -> Tiles:
+    """The tiles for features of so many bytes: what goes into a core's memory, and into its registers."""
+    grid = (1024, 512) if nbytes <= 512 else (512, 512)
+    loop = (128, 64) if nbytes <= 256 else (64, 64) if nbytes <= 512 else (64, 32)
+    back = (64, 64) if nbytes <= 256 else (32, 32)
+    return Tiles(*(_tile(queries, keys, *most) for most in (grid, loop, back)))
 
 
 def _tile(queries: int, keys: int, most_q: int, most_k: int) -> tuple[int, int]:

@@ -80,7 +80,8 @@ class KernelContext(Context):
     """The lowering of a kernel's equations into one block. A dialect has a subclass, with its `rules`."""
 
     takes_calls = False  # what would be a function is written in place
-    mlir: KernelDialect  # type: ignore[assignment]
+    mlir: Any  # a KernelDialect, of the dialect's own class
+    takes_ranges = True
     rules: Mapping[str, Rule]
     """The rules by the names of StableHLO operations."""
     target: str
@@ -181,6 +182,12 @@ class KernelContext(Context):
 
         ends = [self.index(n) for n in (0, trips, step)]
         return counted_loop(self, ends, state, body)
+
+    def loop_over_range(self, start: Value, stop: Value, state: Sequence[Value], body: Any) -> list[Value]:
+        from xlamini.lowering.kernels.control_flow import counted_loop  # which imports this file
+
+        step = self.one("arith.constant", [], start.type, value=splat(self, 1, start.type))
+        return counted_loop(self, [start, stop, step], state, body)
 
     def call(self, jaxpr: Jaxpr, operands: Sequence[Value], name: str, noinline: bool = False) -> list[Value]:
         return self.body(jaxpr, operands, name)

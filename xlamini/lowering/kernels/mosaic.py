@@ -43,7 +43,6 @@ class MosaicContext(KernelContext):
 
     rules: ClassVar[Mapping[str, Rule]] = MOSAIC  # type: ignore[misc]
     target = "Mosaic"
-    mlir: MosaicDialect
 
     def __init__(self, module: KernelModule, mlir: MosaicDialect, block: ir.Block, scope: str):
         super().__init__(module, mlir, block, scope, "")

@@ -6,19 +6,25 @@ from typing import Any
 
 from xlamini.core.program.ref_parts import Part
 from xlamini.lowering.context import Value
-from xlamini.lowering.kernels.mosaic_memory import MosaicRef, segments, part_of_buffer
+from xlamini.lowering.kernels.mosaic_memory import MosaicRef, part_of_buffer, segments
 
 Operand = tuple[MosaicRef, Part, Sequence[Value]]
 """A part of a ref, with the operands in its starts."""
 
 
+def _segments(operation: str, present: Sequence[int]) -> str:
+    """How many of the operands are each; how many more there may be differs between versions of jaxlib."""
+    # Imported here because the module of Mosaic's operations costs 0.1 s.
+    from jaxlib.mosaic.python import _tpu_ops_gen
+
+    count = len(getattr(_tpu_ops_gen, operation)._ODS_OPERAND_SEGMENTS)
+    return segments([*present, *[0] * (count - len(present))])
+
+
 def start_copy(ctx: Any, target: Operand, source: Operand, semaphore: Operand) -> None:
     """Copy from one part to another; the semaphore counts the bytes at the target."""
-    from jaxlib.mosaic.python._tpu_ops_gen import EnqueueDMAOp  # which knows how many operands may be absent
-
     to, what, counter = (part_of_buffer(ctx, *each) for each in (target, source, semaphore))
-    present = [1, 0, 1, 1]
-    counts = segments([*present, *[0] * (len(EnqueueDMAOp._ODS_OPERAND_SEGMENTS) - len(present))])
+    counts = _segments("EnqueueDMAOp", [1, 0, 1, 1])
     ctx.emit("tpu.enqueue_dma", [what, to, counter], [], operandSegmentSizes=counts)
 
 
@@ -30,9 +36,7 @@ def wait_copy(ctx: Any, target: Operand, source: Operand, semaphore: Operand) ->
 
 def signal_semaphore(ctx: Any, ref: MosaicRef, part: Part, indices: Sequence[Value], amount: Value) -> None:
     """Add to a semaphore."""
-    from jaxlib.mosaic.python._tpu_ops_gen import SemaphoreSignalOp
-
-    counts = segments([1, 1, *[0] * (len(SemaphoreSignalOp._ODS_OPERAND_SEGMENTS) - 2)])
+    counts = _segments("SemaphoreSignalOp", [1, 1])
     ctx.emit("tpu.sem_signal", [part_of_buffer(ctx, ref, part, indices), amount], [], operandSegmentSizes=counts)
 
 

@@ -35,7 +35,7 @@ _ONE = PartDim(Start(0), 1, 1, True)
 
 def window(ctx: Any, ref: MosaicRef, part: Part, indices: Sequence[Value]) -> Window:
     """The part of the buffer that is a part of the ref."""
-    each = iter(part)
+    each: Any = iter(part)  # without arrays of indices, as `takes_arrays` is False
     dims = [_ONE if squeezed else next(each) for squeezed in ref.squeezed]
     starts = [place(ctx, dim.start, indices) for dim in dims]
     return Window(starts, [dim.size for dim in dims], [dim.stride for dim in dims])
@@ -115,7 +115,7 @@ def _check_space(ctx: Any, ref: MosaicRef, part: Part) -> None:
 
 def part_of_buffer(ctx: Any, ref: MosaicRef, part: Part, indices: Sequence[Value]) -> Value:
     """The buffer that is a part of a ref, of the part's shape."""
-    if is_whole(part, shape_of(part)) and tuple(d.size for d in part) == ref.sizes:
+    if is_whole(part, shape_of(part)) and shape_of(part) == ref.sizes:
         return ref.buffer
     where = window(ctx, ref, part, indices)
     starts = [ctx.one("arith.index_cast", [x], ctx.int32) for x in where.starts]

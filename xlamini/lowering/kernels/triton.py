@@ -21,8 +21,8 @@ from xlamini.lowering.kernels.triton_math import MATH, approx_tanh
 from xlamini.lowering.kernels.triton_memory import TritonRef, load, masked, place_of, store
 from xlamini.lowering.kernels.triton_reduce import REDUCTIONS
 from xlamini.lowering.kernels.triton_shapes import SHAPES
+from xlamini.lowering.kernels.triton_sizes import check_equation, check_sizes, named
 from xlamini.lowering.kernels.triton_slices import SLICES
-from xlamini.lowering.kernels.triton_sizes import check_values, named
 
 
 def is_byte(x: Any) -> bool:
@@ -48,15 +48,21 @@ class TritonContext(KernelContext):
     reorders = True
 
     def many(
-        self, name: str, /, operands: Sequence[Value], types: Sequence[ir.Type], regions: Regions = (), **attributes: Any
+        self,
+        name: str,
+        /,
+        operands: Sequence[Value],
+        types: Sequence[ir.Type],
+        regions: Regions = (),
+        **attributes: Any,
     ) -> list[Value]:
         if name == "stablehlo.compare" and is_byte(operands[0]):
             wide = self.mlir.floats_like(operands[0].type)
             operands = [self.many("stablehlo.convert", [x], [wide])[0] for x in operands]
         elif name not in _OF_BYTES and any(is_byte(x) for x in operands):
             raise KernelError(
-                f"{named(self.eqn)} computes with floats of 8 bits, which a GPU only multiplies in matrices; convert to "
-                "float32 first"
+                f"{named(self.eqn)} computes with floats of 8 bits, which a GPU only multiplies in matrices; convert "
+                "to float32 first"
             )
         return super().many(name, operands, types, regions, **attributes)
 
@@ -106,5 +112,7 @@ class TritonContext(KernelContext):
         return x
 
     def _lowered(self, eqn: Equation, inputs: list[Any]) -> Sequence[Value]:
-        check_values(eqn)
-        return super()._lowered(eqn, inputs)
+        check_equation(eqn)
+        outs = super()._lowered(eqn, inputs)
+        check_sizes(eqn)  # after a read of a ref, whose error names the ref
+        return outs

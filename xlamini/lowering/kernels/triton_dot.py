@@ -84,7 +84,9 @@ def _accumulator(ctx: KernelContext, a: Value, out: ir.Type) -> ir.Type:
     element = element_of(a.type)
     if not is_float(element):
         if ir.IntegerType(element).width != 8 or ctx.is_unsigned():
-            raise KernelError(f"{named(ctx.eqn)} multiplies matrices of other integers than int8; convert to int8 or floats")
+            raise KernelError(
+                f"{named(ctx.eqn)} multiplies matrices of other integers than int8; convert to int8 or floats first"
+            )
         return ctx.mlir.element_type(np.dtype(np.int32))
     wide = np.float64 if ir.FloatType(element).width == 64 else np.float32
     return ctx.mlir.element_type(np.dtype(wide))

@@ -1,4 +1,4 @@
-"""Elements of a value picked by their numbers along an axis, by Triton's `tt.gather`; slices, pads and reverses by it."""
+"""Elements of a value picked by their numbers along an axis, by `tt.gather`; slices, pads and reverses by it."""
 from __future__ import annotations
 
 import math
@@ -80,7 +80,8 @@ def _padded(ctx: KernelContext, x: Value, value: Value, axis: int, low: int, ste
         *([_compare(ctx, 0, ctx.one("arith.remsi", [places, factor]), 0)] if step > 1 else []),
     ])  # fmt: skip
     shape = shape_of(found)
-    return ctx.one("arith.select", [spread(ctx, inside, (axis,), shape), found, spread(ctx, value, (), shape)], found.type)
+    operands = [spread(ctx, inside, (axis,), shape), found, spread(ctx, value, (), shape)]
+    return ctx.one("arith.select", operands, found.type)
 
 
 def _compare(ctx: KernelContext, predicate: int, x: Value, number: int) -> Value:

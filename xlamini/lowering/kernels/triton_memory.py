@@ -102,7 +102,7 @@ def load(ctx: KernelContext, ref: TritonRef, place: Place, other: Value | None =
 def store(ctx: KernelContext, ref: TritonRef, place: Place, value: Value) -> None:
     """Write values to a place, where its mask is true."""
     masks = [] if place.mask is None else [place.mask]
-    ctx.emit("tt.store", [place.pointers, _stored(ctx, ref, value), *masks], [], **_PLAIN)
+    ctx.emit("tt.store", [place.pointers, _stored(ctx, ref, value), *masks], [], (), **_PLAIN)
 
 
 def _stored(ctx: KernelContext, ref: TritonRef, value: Value) -> Value:

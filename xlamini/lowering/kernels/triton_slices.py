@@ -38,7 +38,7 @@ def _side_by_side(ctx: KernelContext, x: Value, y: Value, axis: int) -> Value:
 def _slice(ctx: KernelContext, operands: Sequence[Value], types: Any, _: Any, attributes: Mapping) -> Value:
     """An aligned half, quarter, …, or every second element, …, of each dimension."""
     (x,) = operands
-    starts, limits, strides = (attributes[k] for k in ("start_indices", "limit_indices", "strides"))
+    starts, strides = attributes["start_indices"], attributes["strides"]
     for axis, (start, size, stride) in enumerate(zip(starts, shape_of(types[0]), strides, strict=True)):
         x = _sliced(ctx, x, axis, start, size, stride)
     return x
@@ -48,7 +48,7 @@ def _sliced(ctx: KernelContext, x: Value, axis: int, start: int, size: int, stri
     length = shape_of(x)[axis]
     if stride == 1 and size < length and size and length % size == 0 and start % size == 0:
         return _block(ctx, x, axis, length // size, start // size)
-    if 1 < stride and size * stride == length:
+    if stride > 1 and size * stride == length:
         return _phase(ctx, x, axis, stride, start)
     if size == length:
         return x

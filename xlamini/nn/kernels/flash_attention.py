@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from xlamini import numpy as jnp
 from xlamini.nn.kernels.flash_tiles import LEAST, Flash, fits, fits_across, product, wide
 from xlamini.nn.kernels.flash_walks import OverKeys, OverQueries, OverTiles, Sizes
-from xlamini.nn.kernels.targets import LOOP, for_target
+from xlamini.nn.kernels.targets import GRID, for_target
 from xlamini.nn.kernels.walks import Named, Sides, Start, State, Steps, walked
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.transforms.custom.custom_vjp import custom_vjp
@@ -53,7 +53,7 @@ def _derivative(how: Flash, kept: Any, cts: Any) -> tuple[Arrays]:
     shift = (ct.astype(dtype) * mean.astype(dtype)).sum(-1) - ct_logs
     back = _Back(x, ct, logs[:, :, None], shift[:, :, None])
     of_q, of_k, of_v = for_target(functools.partial(_backward, how), how.walk, back)
-    of_bias = None if x.bias is None else _bias_derivative(how, back)
+    of_bias = None if x.bias is None else for_target(functools.partial(_bias_derivative, how), how.walk, back)
     return (Arrays(of_q, of_k, of_v, of_bias, None if x.ids is None else Sides(None, None)),)
 
 
@@ -65,32 +65,63 @@ attention.defvjp(_kept, _derivative)
 
 def _forward(how: Flash, walk: str, x: Arrays) -> list[Any]:
     how, sizes = how.at(walk), _sizes(x)
-    dtype, column = wide(x.q.dtype), (how.block_q, 1)
-    start = [Start(column, dtype, LEAST), Start(column, dtype), Start((how.block_q, sizes.h), dtype)]
-    bias, ids, seen_by = _optional(x, across=False)
+    dtype, across = wide(x.q.dtype), walk == GRID
+    bias, ids, seen_by = _optional(x, across)
     outs = [_like("bnth", x.q), Named("bn1t", ShapeDtypeStruct((sizes.b, sizes.n, 1, sizes.t), dtype))]
 
     def fold(state: State, parts: list[Any], blocks: Sides) -> State:
         q, k, v, *rest = parts
+        if across:
+            return step_across(state, fits_across(how, q, k, *seen_by(rest, blocks)), v)
         return softmax_step(state, fits(how, q, k, *seen_by(rest, blocks)), v)
 
+    steps = Steps(_start(how.block_q, sizes.h, dtype, across), fold, _results_across if across else _results)
     arrays = [Named("bnth", x.q), Named("bmsh", x.k), Named("bmsh", x.v), *bias, *ids]
-    return walked("flash_attention", OverKeys(how, sizes, walk), Steps(start, fold, _mean_and_logs), arrays, outs)
+    return walked("flash_attention", OverKeys(how, sizes, walk), steps, arrays, outs)
+
+
+def _start(queries: int, features: int, dtype: Any, across: bool) -> list[Start]:
+    """The state: the largest product of each query, the sum of exponentials, and their sum weighted by values.
+
+    A TPU has them `across`, with queries along the last axis: there a sum over keys adds registers, where one along the
+    last axis moves numbers from lane to lane. A GPU multiplies weights faster as they come, queries by keys.
+    """
+    column, sums = (queries, 1), (queries, features)
+    shapes = [x[::-1] if across else x for x in (column, column, sums)]
+    return [Start(shape, dtype, number) for shape, number in zip(shapes, (LEAST, 0.0, 0.0), strict=True)]
 
 
 def softmax_step(state: State, fit: Any, v: Any) -> State:
-    """The largest product, the sum of exponentials, and their sum weighted by values, with those of one more tile."""
-    largest, total, weighted = state
-    most = jnp.maximum(largest, fit.max(1, keepdims=True))
+    """The state after one more tile of products, (queries, keys)."""
+    most, total, shrink, weights = _exponentials(state, fit, 1)
+    return [most, total, state[2] * shrink + product(weights.astype(v.dtype), v, (1, 0))]
+
+
+def step_across(state: State, fit: Any, v: Any) -> State:
+    """The state after one more tile of products, (keys, queries)."""
+    most, total, shrink, weights = _exponentials(state, fit, 0)
+    return [most, total, state[2] * shrink + product(v, weights.astype(v.dtype), (0, 0))]
+
+
+def _exponentials(state: State, fit: Any, keys: int) -> tuple[Any, Any, Any, Any]:
+    """The largest products, the sums of exponentials, the factor of earlier sums, and the exponentials themselves."""
+    largest, total, _ = state
+    most = jnp.maximum(largest, fit.max(keys, keepdims=True))
     weights, shrink = jnp.exp(fit - most), jnp.exp(largest - most)
-    total = total * shrink + weights.sum(1, keepdims=True)
-    return [most, total, weighted * shrink + product(weights.astype(v.dtype), v, (1, 0))]
+    return most, total * shrink + weights.sum(keys, keepdims=True), shrink, weights
 
 
-def _mean_and_logs(state: State) -> list[Any]:
+def _results(state: State) -> list[Any]:
+    """The means and the logarithms."""
     largest, total, weighted = state
     total = jnp.where(total == 0, 1.0, total)
     return [weighted / total, (largest + jnp.log(total)).T]
+
+
+def _results_across(state: State) -> list[Any]:
+    largest, total, weighted = state
+    total = jnp.where(total == 0, 1.0, total)
+    return [(weighted / total).T, largest + jnp.log(total)]
 
 
 # --- backward
@@ -150,9 +181,9 @@ def _of_keys(how: Flash, walk: str, back: _Back) -> list[Any]:
     return walked("flash_attention_dkv", OverQueries(how, sizes, walk), steps, arrays, outs)
 
 
-def _bias_derivative(how: Flash, back: _Back) -> Any:
+def _bias_derivative(how: Flash, walk: str, back: _Back) -> Any:
     """The cotangent of the bias, summed over the axes along which there is one for all."""
-    x, how = back.x, how.at(LOOP, back=True)
+    x, how = back.x, how.at(walk, back=True)
     sizes = _sizes(x)
     bias, ids, seen_by = _optional(x, across=True)
 

@@ -45,8 +45,8 @@ class Access(NamedTuple):
         found = self.view.part(shape, avals[self.first :])
         if found is None:
             raise TypeError(
-                "an access with a mask, or an atomic one, takes a part of a ref by ints, slices, or arrays of ints side "
-                "by side; write ref.at[i, pl.ds(start, size)], without reshape or transpose"
+                "an access with a mask, or an atomic one, takes a part of a ref by ints, slices, or arrays of ints "
+                "side by side; write ref.at[i, pl.ds(start, size)], without reshape or transpose"
             )
         return found
 

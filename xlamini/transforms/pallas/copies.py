@@ -1,7 +1,7 @@
 """Copies between memories that a kernel starts and waits for, and semaphores, on one device.
 
-A copy means that the part of the one ref is the part of the other from its start on; what its semaphore counts meanwhile
-only a TPU knows. Other semaphores are refs of an int32, which `semaphore_signal` adds to and `semaphore_wait` takes from.
+A copy means that the part of the one ref is the part of the other from its start on; what its semaphore counts, only a
+TPU knows. Other semaphores are refs of an int32, which `semaphore_signal` adds to and `semaphore_wait` takes from.
 """
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SemaphoreType(enum.Enum):
 
 
 class Views(NamedTuple):
-    """The parts that a copy is between, and its semaphore among several: their views, and how many operands each has."""
+    """The parts that a copy is between, and its semaphore: their views, and how many operands each has."""
 
     target: Any
     source: Any
@@ -89,7 +89,7 @@ class OnCopy(RefPrimitive):
     def lower(self, ctx: Any, *operands: Any, views: Views) -> list[Any]:
         emit = getattr(ctx, self.name, None)
         if emit is None:
-            raise KernelError(f"{self.name}: only a TPU's kernel has copies of its own; read the ref and write the other")
+            raise KernelError(f"{self.name}: only a TPU's kernel has copies; read the ref and write the other")
         parts = zip(operands[:3], views[:3], views.operands(ctx.avals_in[3:]), ctx.avals_in[:3], strict=True)
         found = [view.part(aval.shape, avals) for _, view, avals, aval in parts]
         if None in found:
@@ -184,11 +184,11 @@ class AsyncCopy(NamedTuple):
         self._bind(wait_copy_p)
 
     def _bind(self, primitive: OnCopy) -> None:
-        refs, views, rest = zip(
-            *(_in_program("make_async_copy", x) for x in (self.target, self.source, self.semaphore)), strict=True
-        )
-        counts = tuple(map(len, rest))
-        primitive.bind(*refs, *(x for each in rest for x in each), views=Views(*views, counts))
+        found = [_in_program("make_async_copy", x) for x in (self.target, self.source, self.semaphore)]
+        target, source, semaphore = (view for _, view, _ in found)
+        first, second, third = (len(rest) for _, _, rest in found)
+        views = Views(target, source, semaphore, (first, second, third))
+        primitive.bind(*(ref for ref, _, _ in found), *(x for _, _, rest in found for x in rest), views=views)
 
 
 def make_async_copy(src_ref: Any, dst_ref: Any, sem: Any) -> AsyncCopy:

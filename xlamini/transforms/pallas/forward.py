@@ -32,7 +32,7 @@ def _has(tangent: Any) -> bool:
 
 
 def _forward(kernel: Kernel, nonzero: Mask) -> Kernel:
-    """The kernel of operands, then their tangents that are not zero; all refs of floats that it writes have tangents."""
+    """The kernel of operands, then their nonzero tangents; all refs of floats that it writes have tangents."""
     count = kernel.num_prefetch + kernel.num_inputs
     own = tuple(is_differentiable(ref.aval) for ref in kernel.refs()[count:])
     mask = (*nonzero, *own)

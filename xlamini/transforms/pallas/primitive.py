@@ -46,11 +46,10 @@ class PallasCall(Primitive):
         return kernel.out_avals
 
     def jvp(self, primals: Values, tangents: Values, *, kernel: Kernel) -> Any:
-        is_scan = is_checked(kernel) or not all(map(is_zero, tangents[: kernel.num_prefetch]))
-        if not is_scan:
-            return pushed_forward(self.bind, kernel, primals, tangents)
-        outs, out_tangents = call_jvp(_run(kernel), as_scan(kernel), primals, tangents)
-        return self._checked(outs, primals, kernel), out_tangents
+        if not all(map(is_zero, tangents[: kernel.num_prefetch])):  # no block says where such a tangent is
+            outs, out_tangents = call_jvp(_run(kernel), as_scan(kernel), primals, tangents)
+            return self._checked(outs, primals, kernel), out_tangents
+        return pushed_forward(self.bind, kernel, primals, tangents)
 
     def transpose(self, cts: Values, *operands: Any, kernel: Kernel) -> list[Any]:
         return call_transpose(_run(kernel), as_scan(kernel), cts, operands)

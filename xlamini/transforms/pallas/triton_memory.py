@@ -74,7 +74,7 @@ class _Place:
 
     def __init__(self, what: str, ref: Any):
         self.what = what
-        view = ref if hasattr(ref, "transforms") else getattr(ref, "at", {...: None})[...]
+        view: Any = ref if hasattr(ref, "transforms") else getattr(ref, "at", {...: None})[...]
         found = view._in_program() if view is not None else None
         if found is None:
             raise TypeError(f"{what} takes a ref of a kernel, or a part ref.at[index] of it, got {ref!r}")
@@ -139,9 +139,9 @@ atomic_xchg = _atomic("xchg", "`ref[idx] = val`", 3)
 
 
 def atomic_cas(ref: Any, cmp: Any, val: Any) -> Array:
-    """`if ref[...] == cmp: ref[...] = val` as one step; returns `ref[...]` before. The ref, or the part, is of one element.
+    """`if ref[...] == cmp: ref[...] = val` as one step, of one element; returns `ref[...]` before.
 
-    TypeError for a part of several elements.
+    Raises ShapeError for a part of several elements.
 
     >>> def once(_, o):
     ...     atomic_cas(o.at[0], 0, pl.program_id(0) + 1)

@@ -14,8 +14,9 @@ from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.runtime.devices.platforms import local_devices
 from xlamini.runtime.targets.topology import Target
 from xlamini.staging import jit
+from xlamini.staging.aot.kernel_queries import read_kernels
 from xlamini.staging.aot.kernels import Kernels, cells_of, shown_seconds, table
-from xlamini.staging.aot.stages import Compiled, read_kernels
+from xlamini.staging.aot.stages import Compiled
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 
 _FAILURES = (TypeError, ValueError, NotImplementedError, JaxRuntimeError)

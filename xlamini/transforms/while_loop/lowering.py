@@ -15,6 +15,7 @@ from xlamini.core import Avals, Jaxpr, ShapedArray, any_ordered
 from xlamini.core.program.primitive import REMATERIALIZABLE
 from xlamini.lowering.context import Context, Value
 from xlamini.lowering.control_flow import while_loop
+from xlamini.transforms.while_loop.ranges import Counter, counter_of
 
 State = Callable[..., Sequence[Value]]
 
@@ -32,6 +33,9 @@ class StableHloLoop(NamedTuple):
 
 def lower_while(ctx: Context, cond: Jaxpr, body: Jaxpr, operands: Any, limit: int | None) -> list[Value]:
     """Lower a loop of at most `limit` iterations; returns the last carry."""
+    counter = counter_of(cond, body, len(operands.body)) if ctx.takes_ranges and limit is None else None
+    if counter is not None:
+        return _over_range(ctx, counter, body, operands)
     loop = StableHloLoop(
         list(operands.carry),
         lambda *carry: ctx.body(cond, [*operands.cond, *carry], "cond"),
@@ -46,6 +50,21 @@ def lower_while(ctx: Context, cond: Jaxpr, body: Jaxpr, operands: Any, limit: in
         loop = _with_counter(ctx, limit, loop)
     last = while_loop(ctx, *loop, any_ordered(cond.effects | body.effects))
     return last[len(last) - len(operands.carry) :]
+
+
+def _over_range(ctx: Context, counter: Counter, body: Jaxpr, operands: Any) -> list[Value]:
+    """The loop without the counter in its state."""
+    index, carry = counter.index, operands.carry
+
+    def iteration(i: Value, *rest: Value) -> Sequence[Value]:
+        after = ctx.body(body, [*operands.body, *rest[:index], i, *rest[index:]], "body")
+        return [*after[:index], *after[index + 1 :]]
+
+    start, stop = carry[index], carry[counter.stop]
+    last = ctx.loop_over_range(start, stop, [*carry[:index], *carry[index + 1 :]], iteration)
+    kind = body.in_avals[len(operands.body) + index]
+    end = ctx.op("stablehlo.maximum", start, stop, avals=[kind])
+    return [*last[:index], end, *last[index:]]
 
 
 _FEW = 8

@@ -53,7 +53,7 @@ def start_copy(machine: Machine, eqn: Equation, inputs: Sequence[Any]) -> Sequen
     origin = Origin(target.ref.name, COPIED, machine.place)
     unknown = Twin(*contents(target.where.shape, target.ref.lanes[0].dtype), frozenset([origin]))
     is_late = machine.params.dma_execution_mode == "on_wait"
-    store_elements(machine, *target, unknown if is_late else value)
+    store_elements(machine, target.ref, target.where, unknown if is_late else value)
     made = Copy(
         target, source, value, unknown if is_late else value, semaphore.ref.name, machine.ids, machine.place
     )
@@ -75,7 +75,7 @@ def wait_copy(machine: Machine, eqn: Equation, inputs: Sequence[Any]) -> Sequenc
     running.remove(copy)
     _check_kept(machine, copy.source, copy.value, "copied")
     _check_kept(machine, copy.target, copy.while_it_runs, "the target of a copy")
-    store_elements(machine, *copy.target, copy.value)
+    store_elements(machine, copy.target.ref, copy.target.where, copy.value)
     return []
 
 
