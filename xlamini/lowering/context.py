@@ -20,6 +20,7 @@ from xlamini.core.tracing.tracer import build
 from xlamini.lowering.call_depth import is_too_deep
 from xlamini.lowering.control_flow import counted_loop
 from xlamini.lowering.frontend_attributes import add_attributes
+from xlamini.lowering.kernels.calls import kernel_call
 from xlamini.lowering.mlir import Interned, lowering_recipes
 from xlamini.lowering.replay import Constant, EmittedOperation, FunctionCall, RecipeBlock, Tape, recipe_key
 from xlamini.lowering.specialize import specialize_part
@@ -38,6 +39,7 @@ class Context:
     reorders = False  # whether reductions combine elements in another order than theirs
     takes_ranges = False
     """Whether it has loops over a range of integers, `loop_over_range`."""
+    counted_loop, call_kernel = counted_loop, kernel_call
     leading: Sequence[Value] = ()  # of the function's leading arguments (`ModuleBuilder.leading`)
 
     def __init__(self, module: Any, mlir: Interned, block: ir.Block, scope: str, prefix: str):
@@ -191,12 +193,6 @@ class Context:
         self.insertion, self.constants, self.loose_token = ir.InsertionPoint(block), dict(constants), None
         write(list(block.arguments))
         self.insertion, self.constants, self.loose_token = outer, constants, loose_token
-
-    def counted_loop(
-        self, trips: int, step: int, state: Sequence[Value], body: Callable[..., Sequence[Value]], ordered: bool
-    ) -> list[Value]:
-        """The final state of `for i in range(0, trips, step): state = body(i, *state)`, with i an int32."""
-        return counted_loop(self, trips, step, state, body, ordered)
 
     def loop_over_range(self, start: Value, stop: Value, state: Sequence[Value], body: Any) -> list[Value]:
         """The final state of `for i in range(start, stop): state = body(i, *state)`."""

@@ -30,9 +30,8 @@ from xlamini.core.sharding.partial_sums import sums_of
 from xlamini.core.sharding.propagation import Splits
 from xlamini.core.tracing.state import state
 from xlamini.core.tracing.tracer import build
-from xlamini.primitives.base.promotion import broadcast_to, convert
+from xlamini.primitives.base.promotion import convert
 from xlamini.primitives.base.tangent_ops import instantiated
-from xlamini.primitives.elementwise.arithmetic import add
 
 
 class WholeView(NamedTuple):
@@ -91,6 +90,22 @@ class OnView(RefPrimitive):
             return outs, [Zero(tangent_aval(aval_of(out))) for out in outs]
         return outs, self.bind(along, *map(instantiated, written), *primals[count:], view=view)
 
+    def on_whole(self, ctx: Any, ref: Any, operands: Values, view: Any) -> list[Any]:
+        """In a kernel, the results by the value of the whole ref, which is written back if it changes."""
+        aval, *avals = ctx.avals_in
+        every = whole(aval.shape)
+        program = _program(self, (aval.inner_aval, *avals), view)
+        *outs, new = ctx.part(program, [ctx.load(ref, every, ()), *operands], self.name)
+        if self.writes:
+            ctx.store(ref, every, (), new)
+        return outs
+
+    def part(self, ctx: Any, view: Any) -> Part | None:
+        """In a kernel, the part that the equation is on; None if the kernel has no such parts."""
+        ref, *avals = ctx.avals_in
+        part = view.part(ref.shape, avals[self.writes :])
+        return part if part is not None and (ctx.takes_arrays or not has_arrays(part)) else None
+
     def cost(self, ref: AbstractRef, *avals: ShapedArray, view: Any) -> Cost:
         """The part is read or written, and the rest of the ref stays where it is."""
         moved = sum(a.nbytes for a in (*avals, *self.shape_rule(ref, *avals, view=view)))
@@ -99,6 +114,8 @@ class OnView(RefPrimitive):
 
 @memoised("helper: equations on refs as programs of values", 4096)
 def _program(primitive: OnView, avals: tuple[ShapedArray, ...], view: Any) -> Jaxpr:
+    """The results for the value of the ref and the operands, then the next value of the ref."""
+
     def results(x: Any, *operands: Any) -> list[Any]:
         outs, new = primitive.by_values(x, operands, view)
         typed = convert(new, x.dtype, x.weak_type)
@@ -109,23 +126,12 @@ def _program(primitive: OnView, avals: tuple[ShapedArray, ...], view: Any) -> Ja
     return program
 
 
-def _part(ctx: Any, view: Any, first: int) -> tuple[Part | None, Part]:
-    """In a kernel, the part that an equation is on, None if the kernel has no such parts, and the whole of the ref."""
-    ref, *avals = ctx.avals_in
-    part = view.part(ref.shape, avals[first:])
-    is_known = part is not None and (ctx.takes_arrays or not has_arrays(part))
-    return part if is_known else None, whole(ref.shape)
-
-
 class RefGet(OnView):
     name = "get"
 
     def lower(self, ctx: Any, ref: Any, *indices: Any, view: Any) -> list[Any]:
-        part, every = _part(ctx, view, 0)
-        if part is not None:
-            return [ctx.load(ref, part, indices)]
-        avals = [ctx.avals_in[0].inner_aval, *ctx.avals_in[1:]]
-        return [ctx.inline(view.read, ctx.load(ref, every, ()), *indices, avals=avals)]
+        part = self.part(ctx, view)
+        return self.on_whole(ctx, ref, indices, view) if part is None else [ctx.load(ref, part, indices)]
 
     def by_values(self, x: Any, operands: Values, view: Any) -> tuple[list[Any], Any]:
         return [view.read(x, *operands)], x
@@ -140,14 +146,11 @@ class RefSet(OnView):
     writes = True
 
     def lower(self, ctx: Any, ref: Any, new: Any, *indices: Any, view: Any) -> list[Any]:
-        part, every = _part(ctx, view, 1)
-        if part is not None:
-            ctx.store(ref, part, indices, _spread(ctx, new, part))
-            return []
-        avals = [ctx.avals_in[0].inner_aval, *ctx.avals_in[1:]]
-        ctx.store(ref, every, (), ctx.inline(view.write, ctx.load(ref, every, ()), new, *indices, avals=avals))
+        part = self.part(ctx, view)
+        if part is None:
+            return self.on_whole(ctx, ref, (new, *indices), view)
+        ctx.store(ref, part, indices, _spread(ctx, new, part))
         return []
-
 
     def by_values(self, x: Any, operands: Values, view: Any) -> tuple[list[Any], Any]:
         new, *indices = operands
@@ -160,11 +163,10 @@ class RefSet(OnView):
 
 def _spread(ctx: Any, new: Any, part: Part) -> Any:
     """The value to write to a part, in its shape."""
-    ref, aval = ctx.avals_in[:2]
-    shape = shape_of(part)
+    aval, shape = ctx.avals_in[1], shape_of(part)
     if aval.shape == shape:
         return new
-    return ctx.inline(lambda x: broadcast_to(x, shape), new, avals=[ShapedArray(aval.shape, ref.dtype)])
+    return ctx.broadcast(new, range(len(shape) - aval.ndim, len(shape)), ShapedArray(shape, aval.dtype))
 
 
 class RefAddupdate(OnView):
@@ -172,17 +174,11 @@ class RefAddupdate(OnView):
     writes = True
 
     def lower(self, ctx: Any, ref: Any, term: Any, *indices: Any, view: Any) -> list[Any]:
-        part, every = _part(ctx, view, 1)
-        aval = ctx.avals_in[0].inner_aval
-        if part is not None:
-            typed, now = ShapedArray(shape_of(part), aval.dtype), ctx.load(ref, part, indices)
-            ctx.store(ref, part, indices, ctx.inline(add, now, _spread(ctx, term, part), avals=[typed, typed]))
-            return []
-        new = ctx.inline(
-            lambda x, *operands: self.by_values(x, operands, view)[1],
-            ctx.load(ref, every, ()), term, *indices, avals=[aval, *ctx.avals_in[1:]],
-        )  # fmt: skip
-        ctx.store(ref, every, (), new)
+        part = self.part(ctx, view)
+        if part is None:
+            return self.on_whole(ctx, ref, (term, *indices), view)
+        typed, now = ShapedArray(shape_of(part), ctx.avals_in[0].dtype), ctx.load(ref, part, indices)
+        ctx.store(ref, part, indices, ctx.op("stablehlo.add", now, _spread(ctx, term, part), avals=[typed]))
         return []
 
     def cost(self, ref: AbstractRef, *avals: ShapedArray, view: Any) -> Cost:

@@ -24,7 +24,7 @@ from xlamini.runtime.hlo.collectives import HloCollective, collectives_of
 from xlamini.runtime.hlo.shapes import bytes_of, elements_of
 from xlamini.runtime.hlo.translation import optimized_cost
 from xlamini.runtime.meshes.program_placement import devices_of
-from xlamini.staging.aot.kernels import OwnKernel, Question, kernels_of
+from xlamini.staging.aot.kernels import OwnKernel, kernels_of
 from xlamini.staging.compile.prediction import predicted
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ class _Reading:
 
     def _own_kernels(self) -> tuple[OwnKernel, ...]:
         program, options = self._lowered._program, self._lowered._ahead.options
-        return tuple(kernels_of([Question(program, self._target, options or {})])[0])
+        return tuple(kernels_of([(program, self._target, options or {})])[0])
 
     def _choices(self) -> FusionChoices:
         files = self._files()

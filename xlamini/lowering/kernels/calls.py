@@ -2,22 +2,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from xlamini.core.errors import ShardingError
 from xlamini.core.program.kernels import Kernel
-from xlamini.lowering.context import Context, Value
+
+if TYPE_CHECKING:  # which imports this file
+    from xlamini.lowering.context import Context, Value
 
 
 def kernel_call(ctx: Context, kernel: Kernel, operands: Sequence[Value]) -> list[Value]:
     """The results of a kernel, whose program has been expanded."""
     _check_placed(ctx, kernel)
-    if ctx.platform == "tpu":
-        from xlamini.lowering.kernels.mosaic_call import mosaic_call
-
-        return mosaic_call(ctx, kernel, operands)
-    from xlamini.lowering.kernels.triton_call import triton_call
-
-    return triton_call(ctx, kernel, operands)
+    dialect = "mosaic" if ctx.platform == "tpu" else "triton"
+    emitter = import_module(f"xlamini.lowering.kernels.{dialect}_call")  # each loads its dialect's bindings
+    return emitter.emit_call(ctx, kernel, operands)
 
 
 def _check_placed(ctx: Context, kernel: Kernel) -> None:

@@ -20,6 +20,7 @@ from xlamini.core.program.form import Platform
 from xlamini.core.program.ref_parts import Part, Start
 from xlamini.lowering.context import Context, Value
 from xlamini.lowering.mlir import Interned
+from xlamini.lowering.specialize import specialize_part
 
 Regions = Sequence[Callable[[ir.Region], None]]
 Rule = Callable[["KernelContext", Sequence[Value], Sequence[ir.Type], Regions, Mapping[str, Any]], Any]
@@ -178,19 +179,23 @@ class KernelContext(Context):
         return self.one("arith.constant", [], kind, value=splat(self, array.flat[0], kind))
 
     def counted_loop(self, trips: int, step: int, state: Sequence[Value], body: Any, ordered: bool) -> list[Value]:
-        from xlamini.lowering.kernels.control_flow import counted_loop  # which imports this file
-
-        ends = [self.index(n) for n in (0, trips, step)]
-        return counted_loop(self, ends, state, body)
+        return self._loop([self.index(n) for n in (0, trips, step)], state, body)
 
     def loop_over_range(self, start: Value, stop: Value, state: Sequence[Value], body: Any) -> list[Value]:
-        from xlamini.lowering.kernels.control_flow import counted_loop  # which imports this file
-
         step = self.one("arith.constant", [], start.type, value=splat(self, 1, start.type))
-        return counted_loop(self, [start, stop, step], state, body)
+        return self._loop([start, stop, step], state, body)
+
+    def _loop(self, trips: Sequence[Value], state: Sequence[Value], body: Any) -> list[Value]:
+        """`scf.for`: the final state of `for i in range(*trips): state = body(i, *state)`."""
+        types = [trips[0].type, *(x.type for x in state)]
+        region = self.region_ending("scf.yield", self.region(types, body))
+        return self.emit("scf.for", [*trips, *state], types[1:], [region])
 
     def call(self, jaxpr: Jaxpr, operands: Sequence[Value], name: str, noinline: bool = False) -> list[Value]:
         return self.body(jaxpr, operands, name)
+
+    def part(self, jaxpr: Jaxpr, operands: Sequence[Value], name: str, noinline: bool = False) -> list[Value]:
+        return self.run(specialize_part(jaxpr, self.module.platforms), operands)
 
     def _lowered(self, eqn: Equation, inputs: list[Value]) -> Sequence[Value]:
         return self._by_rule(eqn, inputs)

@@ -39,11 +39,4 @@ def _region_of(ctx: KernelContext, index: Value, first: int, regions: Regions, t
     return ctx.region_ending("scf.yield", body)
 
 
-def counted_loop(ctx: KernelContext, trips: Sequence[Value], state: Sequence[Value], body: Any) -> list[Value]:
-    """`scf.for`: the final state of `for i in range(*trips): state = body(i, *state)`; `trips` are int32."""
-    types = [trips[0].type, *(x.type for x in state)]
-    region = ctx.region_ending("scf.yield", ctx.region(types, body))
-    return ctx.emit("scf.for", [*trips, *state], types[1:], [region])
-
-
 CONTROL_FLOW: dict[str, Rule] = {"stablehlo.while": _while, "stablehlo.case": _case}

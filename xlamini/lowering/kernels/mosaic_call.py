@@ -28,7 +28,7 @@ _VMEM = 1
 """XLA's number of the memory that `vmem_limit_bytes` is about."""
 
 
-def mosaic_call(ctx: Context, kernel: Kernel, operands: Sequence[Value]) -> list[Value]:
+def emit_call(ctx: Context, kernel: Kernel, operands: Sequence[Value]) -> list[Value]:
     """The results of a kernel, whose program has been expanded, on a TPU."""
     kernel = dataclasses.replace(kernel, jaxpr=specialize_part(kernel.jaxpr, (Platform("tpu"),)))
     module = kernel_module(mosaic_dialect(), kernel)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 from xlamini.core.program.ref_parts import Part
@@ -14,10 +15,8 @@ Operand = tuple[MosaicRef, Part, Sequence[Value]]
 
 def _segments(operation: str, present: Sequence[int]) -> str:
     """How many of the operands are each; how many more there may be differs between versions of jaxlib."""
-    # Imported here because the module of Mosaic's operations costs 0.1 s.
-    from jaxlib.mosaic.python import _tpu_ops_gen
-
-    count = len(getattr(_tpu_ops_gen, operation)._ODS_OPERAND_SEGMENTS)
+    operations = import_module("jaxlib.mosaic.python._tpu_ops_gen")  # costs 0.1 s, so few kernels load it
+    count = len(getattr(operations, operation)._ODS_OPERAND_SEGMENTS)
     return segments([*present, *[0] * (count - len(present))])
 
 

@@ -26,7 +26,7 @@ _OF_TPU = ("vmem", "smem", "semaphore", "hbm")
 _WARPS, _STAGES = 4, 3
 
 
-def triton_call(ctx: Context, kernel: Kernel, operands: Sequence[Value]) -> list[Value]:
+def emit_call(ctx: Context, kernel: Kernel, operands: Sequence[Value]) -> list[Value]:
     """The results of a kernel on a GPU."""
     check_kernel(kernel)
     if not kernel.programs:

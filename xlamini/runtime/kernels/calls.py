@@ -6,6 +6,7 @@ import io
 import json
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from jaxlib.mlir import ir
@@ -97,10 +98,7 @@ def _of_tpu(operation: Any) -> tuple[str, tuple[int, ...], Any]:
 
 def _mosaic(body: bytes) -> Any:
     """A kernel's module, which is stored in a form that is stable over versions of the dialect."""
-    from jaxlib.mlir._mlir_libs import _tpu_ext  # for programs for a TPU only
-
-    context = new_context()
-    _tpu_ext.register_dialect(context)
+    context = _context_with("_tpu_ext")
     context.allow_unregistered_dialects = True
     with context:
         module = ir.Module.parse(body)
@@ -108,11 +106,15 @@ def _mosaic(body: bytes) -> Any:
     return module
 
 
-def _of_gpu(operation: Any) -> tuple[str, tuple[int, ...], Any]:
-    from jaxlib.mlir._mlir_libs import _triton_ext  # for programs for a GPU only
+def _context_with(dialect: str) -> ir.Context:
+    """An MLIR context with the dialect of one target's kernels, whose bindings are loaded for its programs only."""
+    context = new_context()
+    import_module(f"jaxlib.mlir._mlir_libs.{dialect}").register_dialect(context)
+    return context
 
-    config, context = _config(operation), new_context()
-    _triton_ext.register_dialect(context)
+
+def _of_gpu(operation: Any) -> tuple[str, tuple[int, ...], Any]:
+    config, context = _config(operation), _context_with("_triton_ext")
     grid = [ir.IntegerAttr(_of(config, f"grid_{axis}")).value for axis in "xyz"]
     module = ir.Module.parse(_of(config, "ir").value_bytes, context)
     return ir.StringAttr(_of(config, "name")).value, tuple(grid), module

@@ -3,12 +3,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from xlamini.core import Jaxpr, subjaxprs
+from xlamini.core import Jaxpr, Var, subjaxprs
 from xlamini.core.program.equation_kind import equation_cost
 from xlamini.core.program.kernels import Block, Kernel
-from xlamini.interpreters.dce import dce
 
 
 class KernelCost(NamedTuple):
@@ -51,7 +50,19 @@ def _bytes(block: Block) -> int:
 
 def _copies(block: Block, grid: tuple[int, ...]) -> int:
     """How often another block than before is needed: the last axis of the grid is the fastest."""
-    index_map = block.index_map
-    used = dce(index_map, (True,) * len(index_map.outvars))[1]
-    last = max((axis for axis in range(len(grid)) if used[axis]), default=-1)
+    used = _needed(block.index_map)
+    last = max((axis for axis in range(len(grid)) if block.index_map.invars[axis] in used), default=-1)
     return math.prod(grid[: last + 1])
+
+
+def _needed(jaxpr: Jaxpr) -> set[Any]:
+    """The variables that the results depend on."""
+    found = set(filter(_is_variable, jaxpr.outvars))
+    for eqn in reversed(jaxpr.eqns):
+        if found.intersection(eqn.outvars):
+            found.update(filter(_is_variable, eqn.invars))
+    return found
+
+
+def _is_variable(atom: Any) -> bool:
+    return type(atom) is Var

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xlamini.core import api_boundary_methods
 from xlamini.runtime.execution.executable import CompilerOptions
@@ -10,7 +10,7 @@ from xlamini.staging.compile.compile_request import CompileRequest
 from xlamini.staging.compile.program import Program, compile_lowered
 
 if TYPE_CHECKING:
-    from xlamini.staging.aot.kernels import KernelTable, Question
+    from xlamini.staging.aot.kernels import KernelTable
 
 
 class Anew(NamedTuple):
@@ -52,13 +52,12 @@ class KernelQueries:
         assert self._kernels is not None
         return self._kernels
 
-    def _question(self) -> Question:
-        from xlamini.staging.aot.kernels import Question
-
+    def _question(self) -> tuple[CompileRequest, Any, Any]:
+        """The program again, its target, and the options of its compiler."""
         if self._anew is None:
             raise ValueError("kernels: the program was loaded from a file; ask where it is compiled")
         target = getattr(self._program.executable, "target", None)
-        return Question(self._anew.lowered(), target, self._anew.options or {})
+        return self._anew.lowered(), target, self._anew.options or {}
 
 
 def read_kernels(every: Sequence[KernelQueries]) -> None:

@@ -14,6 +14,7 @@ from xlamini.runtime.kernels.gpu import gpu_codes
 from xlamini.runtime.kernels.ptx import GpuCode
 from xlamini.runtime.kernels.tpu import tpu_codes
 from xlamini.runtime.meshes.program_placement import devices_of
+from xlamini.runtime.targets import topology
 from xlamini.runtime.targets.topology import Target, target_of
 from xlamini.runtime.targets.tpu_chips import CHIPS, shown, slices
 from xlamini.staging.aot.kernel_costs import KernelCost, kernels_in
@@ -78,11 +79,12 @@ class Question(NamedTuple):
         return self.target or target_of(self.device) or _target_like(self.device)
 
 
-def kernels_of(questions: Sequence[Question]) -> list[KernelTable]:
+def kernels_of(asked: Sequence[tuple[CompileRequest, Target | None, Mapping[str, Any]]]) -> list[KernelTable]:
     """The kernels of each program, each compiled once more by itself for what the compiler says of it.
 
     The programs are for one and the same target, with the same options.
     """
+    questions = [Question(*each) for each in asked]
     if all(each.request.device.platform == "cpu" for each in questions):
         return [KernelTable() for _ in questions]
     calls = [kernel_calls(each.request.module) for each in questions]
@@ -104,10 +106,8 @@ def _rows(
 
 def _target_like(device: Any) -> Target | None:
     """The target of the same kind as a TPU that is here; None for a GPU that is here."""
-    from xlamini.runtime.targets.topology import target  # which loads the compiler
-
     chip = next((chip for chip in CHIPS.values() if chip.kind == device.device_kind), None)
-    return None if chip is None else target(f"tpu:{chip.name}:{shown(slices(chip)[0])}")
+    return None if chip is None else topology.target(f"tpu:{chip.name}:{shown(slices(chip)[0])}")
 
 
 def _codes(calls: Sequence[KernelCall], device: Any, spec: str, options: Mapping[str, Any]) -> Sequence[Any]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from xlamini.core import Avals, Params, Values, aval_of
 from xlamini.core.program.literals import literal
-from xlamini.core.program.ref_parts import Part, has_arrays, shape_of, whole
+from xlamini.core.program.ref_parts import Part, has_arrays, shape_of
 from xlamini.primitives import bitwise_and, bitwise_or, where
 from xlamini.primitives.elementwise.arithmetic import add, max, min
 from xlamini.primitives.elementwise.bitwise import bitwise_xor
@@ -56,6 +56,14 @@ class Access(NamedTuple):
         return f"{self.view.notation(*indices)}{f' if {mask}' if mask else ''}"
 
 
+class AccessedPart(NamedTuple):
+    """In a kernel, the part that is accessed, the operands in its indices, and the mask, None for all of it."""
+
+    part: Part
+    indices: Sequence[Any]
+    mask: Any
+
+
 class OnPart(OnView):
     """An equation on a part of a ref that the param `view`, an `Access`, says."""
 
@@ -63,11 +71,11 @@ class OnPart(OnView):
 
     def by_points(self, x: Any, points: Any, values: Sequence[Any], view: Access, part: Part) -> tuple[list[Any], Any]:
         """The results for a flat value and the places in it, and its next value."""
-        raise NotImplementedError
+        self._missing("by_points", "(self, x, points, values, view, part) -> (outs, new)")
 
-    def in_kernel(self, ctx: Any, ref: Any, part: Part, indices: Values, values: Any, mask: Any, view: Access) -> Any:
+    def in_kernel(self, ctx: Any, ref: Any, at: AccessedPart, values: Any, view: Access) -> Any:
         """The results, by the instructions of a GPU."""
-        raise NotImplementedError
+        self._missing("in_kernel", "(self, ctx, ref, at, values, view) -> outs")
 
     def by_values(self, x: Any, operands: Values, view: Access) -> tuple[list[Any], Any]:
         values, mask, indices = view.parted(operands)
@@ -80,19 +88,8 @@ class OnPart(OnView):
         aval, *avals = ctx.avals_in
         if ctx.takes_arrays:
             values, mask, indices = view.parted(operands)
-            return self.in_kernel(ctx, ref, view.part(aval.shape, avals), indices, values, mask, view)
-        return self._on_whole(ctx, ref, operands, view)
-
-    def _on_whole(self, ctx: Any, ref: Any, operands: Values, view: Access) -> list[Any]:
-        aval, *avals = ctx.avals_in
-        every = whole(aval.shape)
-        *outs, new = ctx.inline(
-            lambda x, *rest: [*(found := self.by_values(x, rest, view))[0], found[1]],
-            ctx.load(ref, every, ()), *operands, avals=[aval.inner_aval, *avals],
-        )  # fmt: skip
-        if self.writes:
-            ctx.store(ref, every, (), new)
-        return outs
+            return self.in_kernel(ctx, ref, AccessedPart(view.part(aval.shape, avals), indices, mask), values, view)
+        return self.on_whole(ctx, ref, operands, view)
 
 
 class MaskedLoad(OnPart):
@@ -108,8 +105,8 @@ class MaskedLoad(OnPart):
             found = where(outside, spread(values[0], shape_of(part)), found)
         return [found], x
 
-    def in_kernel(self, ctx: Any, ref: Any, part: Part, indices: Values, values: Any, mask: Any, view: Access) -> Any:
-        return [ctx.masked_load(ref, part, indices, mask, *values)]
+    def in_kernel(self, ctx: Any, ref: Any, at: AccessedPart, values: Any, view: Access) -> Any:
+        return [ctx.masked_load(ref, *at, *values)]
 
     def notation(self, outs: str, names: list[str], params: Params) -> str:
         ref, *rest = names
@@ -125,8 +122,8 @@ class MaskedStore(OnPart):
     def by_points(self, x: Any, points: Any, values: Sequence[Any], view: Access, part: Part) -> tuple[list[Any], Any]:
         return [], x.at[points].set(values[0], mode="drop")
 
-    def in_kernel(self, ctx: Any, ref: Any, part: Part, indices: Values, values: Any, mask: Any, view: Access) -> Any:
-        ctx.masked_store(ref, part, indices, mask, *values)
+    def in_kernel(self, ctx: Any, ref: Any, at: AccessedPart, values: Any, view: Access) -> Any:
+        ctx.masked_store(ref, *at, *values)
         return []
 
     def notation(self, outs: str, names: list[str], params: Params) -> str:
@@ -155,8 +152,8 @@ class Atomic(OnPart):
         old = x.at[points].get(mode="fill", fill_value=0)
         return [old], x.at[points].set(combine(old, value), mode="drop")
 
-    def in_kernel(self, ctx: Any, ref: Any, part: Part, indices: Values, values: Any, mask: Any, view: Access) -> Any:
-        return [ctx.atomic(ref, part, indices, mask, view.operation, *values)]
+    def in_kernel(self, ctx: Any, ref: Any, at: AccessedPart, values: Any, view: Access) -> Any:
+        return [ctx.atomic(ref, *at, view.operation, *values)]
 
     def notation(self, outs: str, names: list[str], params: Params) -> str:
         ref, *rest = names
@@ -186,8 +183,8 @@ class CompareAndSwap(OnPart):
         old = x.at[points].get(mode="fill", fill_value=0)
         return [old], x.at[points].set(where(old == expected, value, old), mode="drop")
 
-    def in_kernel(self, ctx: Any, ref: Any, part: Part, indices: Values, values: Any, mask: Any, view: Access) -> Any:
-        return [ctx.compare_and_swap(ref, part, indices, *values)]
+    def in_kernel(self, ctx: Any, ref: Any, at: AccessedPart, values: Any, view: Access) -> Any:
+        return [ctx.compare_and_swap(ref, at.part, at.indices, *values)]
 
     def notation(self, outs: str, names: list[str], params: Params) -> str:
         ref, expected, value, *_ = names

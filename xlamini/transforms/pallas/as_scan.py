@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core import Jaxpr, ShapedArray, Values, memoised
+from xlamini.core import Jaxpr, ShapedArray, Values
+from xlamini.core.program.jaxpr import rewrites
 from xlamini.core.program.kernels import Block, BlockDim, Blocked, Element, Kernel, Squeezed
 from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.discharge import discharge, written
@@ -38,9 +39,14 @@ class GridRun(NamedTuple):
     scratch: Sequence[Any]
 
 
-@memoised("helper: kernels as scans", 512)
 def as_scan(kernel: Kernel) -> Jaxpr:
     """The program that runs the kernel's programs in the order of the grid, the last axis fastest."""
+    key = as_scan, kernel
+    known = kernel.jaxpr.memo.get(key)
+    return rewrites.keep(kernel.jaxpr, key, _traced(kernel)) if known is None else known
+
+
+def _traced(kernel: Kernel) -> Jaxpr:
     jaxpr, captured = build(lambda *operands: _results(kernel, operands), kernel.operand_avals(), kernel.name)
     assert not captured
     return jaxpr

@@ -66,10 +66,7 @@ class PallasCall(Primitive):
         return Form(lambda *operands: evaluate(as_scan(kernel), operands))
 
     def lower(self, ctx: Any, *operands: Any, kernel: Kernel) -> Sequence[Any]:
-        # Imported here because MLIR's bindings cost 0.1 s.
-        from xlamini.lowering.kernels.calls import kernel_call
-
-        return kernel_call(ctx, _expanded(kernel), operands)
+        return ctx.call_kernel(_expanded(kernel), operands)
 
     def cost(self, *avals: ShapedArray, kernel: Kernel) -> Cost:
         said = kernel.cost_estimate

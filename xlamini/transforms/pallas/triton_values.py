@@ -7,7 +7,6 @@ from xlamini.core import ShapeError, aval_of
 from xlamini.primitives.base.dtype_kinds import FLOAT
 from xlamini.primitives.base.elementwise import Elementwise, elementwise
 from xlamini.primitives.elementwise.exponential import TRANSCENDENTAL
-from xlamini.primitives.elementwise.hyperbolic import tanh
 from xlamini.primitives.products.dot_algorithm import DotAlgorithmPreset
 from xlamini.primitives.products.dot_general import dot_general
 from xlamini.runtime import Array
@@ -18,10 +17,10 @@ class ApproxTanh(Elementwise):
 
     def lower(self, ctx: Any, x: Any) -> Any:
         fast = getattr(ctx, "approx_tanh", None)
-        return ctx.inline(tanh, x) if fast is None else fast(x)
+        return super().lower(ctx, x) if fast is None else fast(x)
 
 
-@elementwise(family=ApproxTanh, accepts=FLOAT, flops=TRANSCENDENTAL)
+@elementwise(family=ApproxTanh, hlo="stablehlo.tanh", accepts=FLOAT, flops=TRANSCENDENTAL)
 def approx_tanh(x: Any) -> Any:
     """Hyperbolic tangent, elementwise, by the instruction of GPUs, which is right to about 11 bits.
 

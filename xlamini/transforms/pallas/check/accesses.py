@@ -78,7 +78,9 @@ def _text(x: Twin) -> str:
     return min(map(str, x.origins), default="undefined memory")
 
 
-def _origins(machine: Machine, ref: CheckedBuffer, where: ElementPlaces, unknown: np.ndarray) -> frozenset[UndefinedCause]:
+def _origins(
+    machine: Machine, ref: CheckedBuffer, where: ElementPlaces, unknown: np.ndarray
+) -> frozenset[UndefinedCause]:
     """Where undefined elements come from."""
     writer = ref.writer[where.index].reshape(where.shape)[unknown]
     inside = ref.inside[where.index].reshape(where.shape)[unknown]
