@@ -6,6 +6,7 @@ Rows: operations that XLA compiles; the library's kernels; both once more with e
 """
 from __future__ import annotations
 
+import functools
 import sys
 import time
 from typing import Any
@@ -39,7 +40,7 @@ def layer(kernels: bool, state: Any, w: Any) -> Any:
 
 
 def loss(kernels: bool, again: bool, params: Any, tokens: Any) -> Any:
-    step = lambda state, w: layer(kernels, state, w)
+    step = functools.partial(layer, kernels)
     x = params["embedding"][tokens]
     (x, residual), _ = lax.scan(xlamini.checkpoint(step) if again else step, (x, x * 0), params["layers"])
     logits = (x + residual) @ params["embedding"].T
@@ -50,7 +51,9 @@ def loss(kernels: bool, again: bool, params: Any, tokens: Any) -> Any:
 
 
 def shapes() -> Any:
-    half = lambda *shape: xlamini.ShapeDtypeStruct(shape, "bfloat16")
+    def half(*shape: int) -> Any:
+        return xlamini.ShapeDtypeStruct(shape, "bfloat16")
+
     square = dict.fromkeys("qkvo", half(LAYERS, FEATURES, FEATURES))
     wide = {"up": half(LAYERS, FEATURES, 4 * FEATURES), "down": half(LAYERS, 4 * FEATURES, FEATURES)}
     norms = dict.fromkeys(("norm1", "norm2"), half(LAYERS, FEATURES))
