@@ -37,7 +37,7 @@ CHANGES = {"New", "Changed", "Fixed"}
 JAXLIB = {
     "as_jax": r"jaxlib\.mlir\b",
     "core": r"jaxlib\._jax(\.(config|jax_jit|pytree|JaxRuntimeError).*)?$",
-    "lowering": r"jaxlib\.mlir\b",
+    "lowering": r"jaxlib\.(mlir|mosaic|triton)\b",
     "runtime": r"jaxlib\b",
 }
 FORBIDDEN = [r"\b(TODO|FIXME|XXX|HACK)\b", r"# type: ignore(?!\[)", r"# noqa(?!:)", r"/(root|home|work)/"]
@@ -150,12 +150,14 @@ def test_jaxlib_is_imported_where_it_may_be() -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("floor", ["interpreters", "lowering"])
 def test_no_primitive_is_named(floor: str) -> None:
+    """Kernels are lowered from StableHLO, so that their tables have the names of its operations."""
     rewrites = {path.stem for path in (ROOT / "xlamini/interpreters").glob("*.py")}
     names = {row.primitive.name for row in rules.rows()} - rewrites
     assert len(names) > 20
     assert [
         f"{relative(path)}:{node.lineno} {node.value!r}"
         for path in sorted((ROOT / "xlamini" / floor).rglob("*.py"))
+        if path.parent.name != "kernels"
         for node in ast.walk(tree(path))
         if isinstance(node, ast.Constant) and node.value in names
     ] == []

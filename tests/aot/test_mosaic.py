@@ -287,17 +287,17 @@ def _attention(keys: int, width: int, rows: int, columns: int) -> Any:
         q = q_ref[...]
 
         def step(i: Any, carry: Any) -> Any:
-            m, l, total = carry
+            most, weight, total = carry
             k, v = (ref[pl.ds(i * columns, columns), :] for ref in (k_ref, v_ref))
             s = jnp.einsum("qd,kd->qk", q, k, preferred_element_type="float32") * np.float32(width**-0.5)
-            most = jnp.maximum(m, s.max(1))
-            p, less = jnp.exp(s - most[:, None]), jnp.exp(m - most)
+            new = jnp.maximum(most, s.max(1))
+            p, less = jnp.exp(s - new[:, None]), jnp.exp(most - new)
             product = jnp.dot(p.astype(v.dtype), v, preferred_element_type="float32")
-            return most, l * less + p.sum(1), total * less[:, None] + product
+            return new, weight * less + p.sum(1), total * less[:, None] + product
 
         start = jnp.full(rows, -1e30, "float32"), jnp.zeros(rows), jnp.zeros((rows, width))
-        _, l, total = lax.fori_loop(0, keys // columns, step, start)
-        o_ref[...] = (total / l[:, None]).astype(o_ref.dtype)
+        _, weight, total = lax.fori_loop(0, keys // columns, step, start)
+        o_ref[...] = (total / weight[:, None]).astype(o_ref.dtype)
 
     return kernel
 

@@ -1,4 +1,5 @@
 """The numbers of kernels, three ways: the scan on the CPU, the text for a GPU and for a TPU in NumPy, NumPy itself."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -6,10 +7,21 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.kernel_check import check_scan, check_text
-from tests.support.kernel_rows import elementwise, memory, products, programs, reductions, shapes
+from tests.support.kernel_rows import (
+    accesses,
+    elementwise,
+    gpu,
+    loops,
+    memory,
+    parts,
+    products,
+    programs,
+    reductions,
+    shapes,
+)
 from tests.support.kernel_rows.row import Row
 
-FILES = (elementwise, reductions, products, shapes, memory, programs)
+FILES = (elementwise, reductions, products, shapes, memory, parts, loops, accesses, programs, gpu)
 
 
 def _rows() -> Iterator[Row]:

@@ -1,4 +1,5 @@
 """The interpreter of kernel modules: what it computes, and what it refuses as a device would."""
+
 from __future__ import annotations
 
 import ml_dtypes
@@ -155,13 +156,16 @@ def copies(steps: str) -> str:
     """A kernel of one program that copies an array by itself, by way of scratch memory and a semaphore."""
     array, buffer = "memref<16x128xf32, #tpu.memory_space<any>>", "memref<16x128xf32, #tpu.memory_space<vmem>>"
     semaphore = "memref<!tpu.dma_semaphore, #tpu.memory_space<semaphore_mem>>"
-    enqueue = lambda a, b, x, y: f"tpu.enqueue_dma source({a} : {x}) target({b} : {y}) target_semaphore(%s : {semaphore})"
+    enqueue = lambda a, b, x, y: (
+        f"tpu.enqueue_dma source({a} : {x}) target({b} : {y}) target_semaphore(%s : {semaphore})"
+    )
     wait = lambda a, b, x, y: f"tpu.wait_dma2 semaphore(%s : {semaphore}) src({a} : {x}) dst({b} : {y})"
     lines = {
         "in": enqueue("%x", "%v", array, buffer), "wait in": wait("%x", "%v", array, buffer),
         "out": enqueue("%v", "%o", buffer, array), "wait out": wait("%v", "%o", buffer, array),
     }  # fmt: skip
-    return f"""module {{ func.func @kernel(%g: i32, %x: {array}, %o: {array}, %v: {buffer}, %s: {semaphore}) attributes {{
+    return f"""module {{ func.func @kernel(%g: i32, %x: {array}, %o: {array}, %v: {buffer}, %s: {semaphore})
+        attributes {{
         dimension_semantics = [#tpu.dimension_semantics<arbitrary>], iteration_bounds = array<i64: 1>,
         scalar_prefetch = 0 : i64, scratch_operands = 2 : i64, tpu.core_type = #tpu.core_type<tc>,
         window_params = [{{}}, {{}}]}} {{

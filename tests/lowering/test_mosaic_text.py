@@ -43,19 +43,19 @@ def elementwise(fun: Any, *args: Any) -> str:
     return text(pl.pallas_call(kernel, xlamini.eval_shape(fun, *args)), *args)
 
 
-X, I = shaped(16, 256), shaped(16, 256, dtype="int32")
+X, INTS = shaped(16, 256), shaped(16, 256, dtype="int32")
 
 OPERATIONS = {
     "arith.addf": (lambda x: x + x, X),
-    "arith.addi": (lambda x: x + x, I),
+    "arith.addi": (lambda x: x + x, INTS),
     "math.exp": (jnp.exp, X),
     "arith.extf": (lambda x: x.astype("float32"), shaped(16, 256, dtype="bfloat16")),
     "arith.uitofp": (lambda x: x.astype("float32"), shaped(16, 256, dtype="uint32")),
     "vector.multi_reduction <add>": (lambda x: x.sum(1), X),
-    "vector.multi_reduction <maxsi>": (lambda x: x.max(0), I),
+    "vector.multi_reduction <maxsi>": (lambda x: x.max(0), INTS),
     "tpu.reduce_index": (lambda x: jnp.argmax(x, 1), X),
     "tpu.transpose": (lambda x: x.T, X),
-    "tpu.iota": (lambda x: x + jnp.arange(256), I),
+    "tpu.iota": (lambda x: x + jnp.arange(256), INTS),
     "tpu.concatenate": (lambda x: jnp.concatenate([x, x]), X),
     "tpu.dynamic_rotate": (lambda x: jnp.cumsum(x, 1), X),
     "vector.extract_strided_slice": (lambda x: x[:8], X),

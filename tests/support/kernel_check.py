@@ -1,4 +1,5 @@
 """Runs a row of the table of kernels three ways: the scan on the CPU, the kernel's text, NumPy."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -210,6 +210,13 @@ def test_forward_mode_is_a_kernel_with_refs_of_tangents() -> None:
     assert (kernel.grid, kernel.num_inputs, kernel.num_outputs, kernel.num_scratch) == ((2, 1, 3), 3, 2, 2)
 
 
+def test_the_cost_of_a_derivative_by_the_scan_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xlamini.transforms.pallas.primitive.default_backend", lambda: "tpu")
+    case = CASES["matmul"]
+    with pytest.warns(UserWarning, match="the derivative of the kernel kernel runs as a loop of 6 programs"):
+        xlamini.make_jaxpr(xlamini.grad(_loss(case.kernel)))(*_operands(case))
+
+
 def test_prefetched_scalars_choose_blocks() -> None:
     def kernel(order: Any, x: Any, o: Any) -> None:
         o[...] = x[...] + order[pl.program_id(0)]

@@ -50,9 +50,8 @@ _PUBLIC = {
     "": """
         extend.mlir extend.mlir.dialects extend.sharding extend.xla experimental.colocated_python.func
         experimental.compute_on experimental.fused experimental.mosaic experimental.mosaic.gpu
-        experimental.pallas.triton experimental.pjit experimental.profiler experimental.roofline
+        experimental.pjit experimental.profiler experimental.roofline
         experimental.shard_alike experimental.source_mapper experimental.transfer
-        experimental.pallas.ops experimental.pallas.ops.tpu experimental.pallas.ops.tpu.splash_attention
         interpreters.pxla lib""",
     "jax.experimental.sparse": """
         experimental.sparse.api experimental.sparse.coo experimental.sparse.csr experimental.sparse.random
@@ -186,10 +185,6 @@ _NAMES: dict[str, dict[str, str]] = {
 }
 """Names by their module and the module in which they are found, there perhaps by another name."""
 
-_ATTENTION = "use nn.dot_product_attention"
-_KERNEL = "write the kernel with xlamini.numpy and lax, or call a compiled one through xlamini.ffi"
-_SPLASH = "jax.experimental.pallas.ops.tpu.splash_attention"
-
 _REFUSED = {
     "jax._src.sharding_impls": ("parse_flatten_op_sharding", "arrays say by NamedSharding where they lie"),
     "jax.experimental.array_serialization.serialization": (
@@ -199,14 +194,6 @@ _REFUSED = {
     "jax.experimental.colocated_python.serialization": (
         "_get_cpu_device_map _reduce_device_list _reduce_mesh _reduce_single_device_sharding",
         "there are no remote hosts to send a sharding to",
-    ),
-    "jax.experimental.pallas": ("pallas_call pallas.program_id", _KERNEL),
-    f"{_SPLASH}.splash_attention_kernel": (
-        "splash_attention_kernel.SegmentIds splash_attention_kernel.make_splash_mha", _ATTENTION
-    ),
-    f"{_SPLASH}.splash_attention_mask": (
-        "splash_attention_mask.CausalMask splash_attention_mask.MultiHeadMask splash_attention_mask.NumpyMask",
-        f"{_ATTENTION} with a mask",
     ),
 }
 """Functions that refuse to be called, as the error names them, and what to do instead."""

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import Jaxpr, Values, rewrite
+from xlamini.core.program.bindable import further
 from xlamini.core.program.jaxpr import Equation, Var, derived
 from xlamini.core.program.ref_types import AbstractRef, RefPrimitive
 from xlamini.core.tracing.tracer import build
@@ -68,7 +69,7 @@ def _discharged(jaxpr: Jaxpr, values: Values, changed: set[Var]) -> list[Any]:
 def _on_values(eqn: Equation, refs: Sequence[Any], inputs: Values) -> tuple[list[Any], dict[Var, Any]]:
     target = builder()
     target.provenance = derived("discharge", eqn)
-    outs, new = eqn.primitive.discharge(refs, inputs, **eqn.params)
+    outs, new = further(eqn.primitive, "discharge")(refs, inputs, **eqn.params)
     target.provenance = None
     return outs, new
 

@@ -6,8 +6,9 @@
     r[...]              # read
     r.at[1:].T          # a view, which is read and written like the ref (ref_views.py)
 
-A ref made inside a traced function, or used in one from outside (in a jitted function, a loop's body, a branch), is
-threaded through as a value, so the program stays pure and every transformation works as ever.
+A ref that a jitted function takes or closes over is a variable of its program, and of the loops, branches and calls in
+it. One that is made inside, or used in another transformation, is threaded through as a value, so the program stays
+pure. Either way every transformation works as ever.
 """
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from tests.inspection.xla.texts import ASSIGNMENT, LIVE_RANGES, loop
 from xlamini.inspection.xla.assembly import assembly_of
 from xlamini.inspection.xla.buffers import labels_by_name, memory_by_schedule, memory_of
 from xlamini.inspection.xla.examine import boundaries_of, exchanges_of
-from xlamini.inspection.xla.facts import Kernel, Roof
+from xlamini.inspection.xla.facts import Roof, XlaKernel
 from xlamini.inspection.xla.fusion_choices import FusionChoices
 from xlamini.inspection.xla.hlo import Module
 from xlamini.inspection.xla.kernels import BOUND, PREDICTED, ModuleKernels, is_library_call, library_flops
@@ -18,7 +18,7 @@ from xlamini.runtime.hlo.translation import text_cost
 ROOF = Roof(1e9, 1e9, "a test's")
 
 
-def kernels() -> dict[str, Kernel]:
+def kernels() -> dict[str, XlaKernel]:
     return {each.name: each for each in ModuleKernels(*loop(), ROOF, None).read()}
 
 

@@ -1,4 +1,5 @@
 """Kernels of one elementwise function each, on every dtype that it takes."""
+
 from __future__ import annotations
 
 import math
@@ -31,7 +32,9 @@ UNARY: dict[str, Pair] = {
     "round": (jnp.round, np.rint), "sign": (jnp.sign, np.sign), "abs": (jnp.abs, np.abs),
     "neg": (lambda x: -x, np.negative), "logistic": (lax.logistic, lambda x: 1 / (1 + np.exp(-x))),
     "erf": (lax.erf, _erf), "square": (jnp.square, np.square), "cube": (lambda x: x**3, lambda x: x**3),
-    "round away": (lambda x: lax.round(x, lax.RoundingMethod.AWAY_FROM_ZERO), lambda x: np.trunc(x + np.copysign(0.5, x))),
+    "round away": (
+        lambda x: lax.round(x, lax.RoundingMethod.AWAY_FROM_ZERO), lambda x: np.trunc(x + np.copysign(0.5, x))
+    ),
 }  # fmt: skip
 ON_A_GPU: dict[str, Pair] = {
     "sinh": (jnp.sinh, np.sinh), "cosh": (jnp.cosh, np.cosh), "asin": (jnp.arcsin, np.arcsin),
@@ -70,7 +73,8 @@ COMPARISONS: dict[str, Pair] = {
 INTEGER: dict[str, Pair] = {
     "add": (jnp.add, np.add), "sub": (jnp.subtract, np.subtract), "mul": (jnp.multiply, np.multiply),
     "max": (jnp.maximum, np.maximum), "min": (jnp.minimum, np.minimum), "and": (jnp.bitwise_and, np.bitwise_and),
-    "or": (jnp.bitwise_or, np.bitwise_or), "xor": (jnp.bitwise_xor, np.bitwise_xor), "not": (lambda x, y: ~x, lambda x, y: ~x),
+    "or": (jnp.bitwise_or, np.bitwise_or), "xor": (jnp.bitwise_xor, np.bitwise_xor),
+    "not": (lambda x, y: ~x, lambda x, y: ~x),
     "neg": (lambda x, y: -x, lambda x, y: -x), "abs": (lambda x, y: jnp.abs(x), lambda x, y: np.abs(x)),
     "sign": (lambda x, y: jnp.sign(x), lambda x, y: np.sign(x)),
     "where": (lambda x, y: jnp.where(x > y, x, y + 1), lambda x, y: np.where(x > y, x, y + y.dtype.type(1))),
@@ -149,9 +153,16 @@ def rows() -> Iterator[Row]:
         yield family("on a GPU", ON_A_GPU, [small], targets=("cuda",))
         yield family("positive", POSITIVE, [floats(*SHAPE, dtype=dtype, low=0.1, high=4)])
         yield family("binary", BINARY, [x, y])
-        yield family("is finite", {"is_finite": (jnp.isfinite, np.isfinite), "isnan": (jnp.isnan, np.isnan)}, [with_nans(x)], bool)
+        yield family(
+            "is finite",
+            {"is_finite": (jnp.isfinite, np.isfinite), "isnan": (jnp.isnan, np.isnan)},
+            [with_nans(x)],
+            bool,
+        )
         yield family("compare", COMPARISONS, [with_nans(x), np.where(y > 0, x, with_nans(y)).astype(dtype)], bool)
-        extremes = {k: BINARY[k] for k in ("max", "min")} | {"sign": (lambda x, y: jnp.sign(x), lambda x, y: np.sign(x))}
+        extremes = {k: BINARY[k] for k in ("max", "min")} | {
+            "sign": (lambda x, y: jnp.sign(x), lambda x, y: np.sign(x))
+        }
         yield family("nans", extremes, [with_nans(x), with_nans(y)[::-1].copy()])
     for dtype in INTS:
         x, y = ints(*SHAPE, dtype=dtype), ints(*SHAPE, dtype=dtype, seed=1)
@@ -166,6 +177,11 @@ def rows() -> Iterator[Row]:
     yield from bitcasts()
 
 
+LARGE = [
+    (np.float32, np.uint8, 255), (np.float32, np.uint16, 65535), (np.float32, np.uint32, 4e9),
+    (np.float32, np.int8, 127), (ml_dtypes.bfloat16, np.uint8, 255), (np.float32, np.int32, 2e9),
+]  # fmt: skip
+"""Pairs of dtypes, and the largest numbers to convert."""
 KINDS = (*FLOATS, np.int32, np.uint32, np.int16, np.int8, np.uint8, np.bool_)
 
 
@@ -183,8 +199,6 @@ def conversions() -> Iterator[Row]:
     for source in KINDS:
         x = _numbers(source)
         targets = [np.dtype(t) for t in KINDS if np.dtype(t) != source]
-        if np.dtype(source).kind not in "ub":
-            x = np.where(x.astype(np.float64) < 0, x, x)
         signed_targets = [t for t in targets if np.dtype(source).kind in "ub" or t.kind != "u"]
         functions = [lambda x, t=t: x.astype(t) for t in signed_targets]
         outs = [like(SHAPE, t) for t in signed_targets]
@@ -193,12 +207,26 @@ def conversions() -> Iterator[Row]:
             lambda x, fs=functions: [f(x.astype(np.float32) if x.dtype == ml_dtypes.bfloat16 else x) for f in fs],
             1e-2,
         )  # fmt: skip
+    for dtype, target, ends in LARGE:
+        x = floats(*SHAPE, dtype=dtype, low=-ends if np.dtype(target).kind == "i" else 0, high=ends)
+        x = np.minimum(x, dtype(254 if dtype is ml_dtypes.bfloat16 else ends)).astype(dtype)
+        call = of_whole_arrays([lambda x, t=target: x.astype(t)], [like(SHAPE, target)])
+        expected = lambda x, t=target: [x.astype(np.float64).astype(np.int64).astype(t)]
+        yield Row(f"convert large {np.dtype(dtype).name} {np.dtype(target).name}", call, [x], expected, 0.0)
 
 
 def bitcasts() -> Iterator[Row]:
     """The bits of floats as integers, and back."""
-    pairs = [(np.float32, np.int32), (np.int32, np.float32), (np.float32, np.uint32), (ml_dtypes.bfloat16, np.int16), (np.int32, np.uint32)]
+    pairs = [
+        (np.float32, np.int32),
+        (np.int32, np.float32),
+        (np.float32, np.uint32),
+        (ml_dtypes.bfloat16, np.int16),
+        (np.int32, np.uint32),
+    ]
     for source, target in pairs:
         x = floats(*SHAPE, dtype=source) if np.dtype(source).kind != "i" else floats(*SHAPE).view(np.int32)
         call = of_whole_arrays([lambda x, t=target: lax.bitcast_convert_type(x, t)], [like(SHAPE, target)])
-        yield Row(f"bitcast {np.dtype(source).name} {np.dtype(target).name}", call, [x], lambda x, t=target: [x.view(t)], 0.0)
+        yield Row(
+            f"bitcast {np.dtype(source).name} {np.dtype(target).name}", call, [x], lambda x, t=target: [x.view(t)], 0.0
+        )

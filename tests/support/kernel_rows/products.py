@@ -1,4 +1,5 @@
 """Kernels that multiply matrices."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -13,7 +14,16 @@ from xlamini import lax
 BFLOAT16 = ml_dtypes.bfloat16
 
 
-def product(name: str, x: np.ndarray, y: np.ndarray, numbers: Any, shape: Any, dtype: Any = np.float32, precision: Any = None, **options: Any) -> Row:
+def product(
+    name: str,
+    x: np.ndarray,
+    y: np.ndarray,
+    numbers: Any,
+    shape: Any,
+    dtype: Any = np.float32,
+    precision: Any = None,
+    **options: Any,
+) -> Row:
     """A product by `lax.dot_general`'s dimension numbers; its operands fit into bfloat16."""
     library = lambda x, y: lax.dot_general(x, y, numbers, precision=precision, preferred_element_type=dtype)
     (over_x, over_y), (batch_x, batch_y) = numbers
@@ -42,11 +52,21 @@ def rows() -> Iterator[Row]:
         name = np.dtype(dtype).name
         yield product(f"product {name}", x, y, (plain, no_batch), (16, 128))
         yield product(f"product {name} by rows", x, eighths(128, 32, dtype=dtype), (((1,), (1,)), no_batch), (16, 128))
-        yield product(f"product {name} by columns", eighths(32, 16, dtype=dtype), y, (((0,), (0,)), no_batch), (16, 128))
-        yield product(f"product {name} of rows and columns", eighths(32, 16, dtype=dtype), eighths(128, 32, dtype=dtype), (((0,), (1,)), no_batch), (16, 128))
+        yield product(
+            f"product {name} by columns", eighths(32, 16, dtype=dtype), y, (((0,), (0,)), no_batch), (16, 128)
+        )
+        yield product(
+            f"product {name} of rows and columns",
+            eighths(32, 16, dtype=dtype),
+            eighths(128, 32, dtype=dtype),
+            (((0,), (1,)), no_batch),
+            (16, 128),
+        )
     x, y = eighths(16, 32, dtype=BFLOAT16), eighths(32, 128, dtype=BFLOAT16, seed=1)
     yield product("product to bfloat16", x, y, (plain, no_batch), (16, 128), BFLOAT16)
-    yield product("exact product", floats(16, 32), floats(32, 128), (plain, no_batch), (16, 128), precision=lax.Precision.HIGHEST)
+    yield product(
+        "exact product", floats(16, 32), floats(32, 128), (plain, no_batch), (16, 128), precision=lax.Precision.HIGHEST
+    )
     small = lambda *shape: np.random.default_rng(0).integers(-9, 9, shape).astype(np.int8)
     yield product("product of bytes", small(16, 32), small(32, 128), (plain, no_batch), (16, 128), np.int32)
     batch = (((2,), (1,)), ((0,), (0,)))

@@ -1,4 +1,5 @@
 """Kernels that reduce, scan, sort out the largest, multiply matrices."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -17,7 +18,15 @@ CUBE = (4, 8, 128)
 Pair = tuple[Callable[..., Any], Callable[..., Any]]
 
 
-def one(name: str, pair: Pair, operands: list[np.ndarray], shape: Any, dtype: Any, tolerance: float | None = None, **options: Any) -> Row:
+def one(
+    name: str,
+    pair: Pair,
+    operands: list[np.ndarray],
+    shape: Any,
+    dtype: Any,
+    tolerance: float | None = None,
+    **options: Any,
+) -> Row:
     """A kernel of one function of whole arrays; NumPy computes on float64."""
     library, numpy = pair
     wide = lambda x: x if x.dtype.kind in "iub" else x.astype(np.float64)
@@ -32,7 +41,9 @@ def _without(shape: tuple[int, ...], axes: tuple[int, ...], keep: bool) -> tuple
     return tuple(n for i, n in enumerate(shape) if i not in axes)
 
 
-def reduction(name: str, library: Any, numpy: Any, x: np.ndarray, axes: tuple[int, ...], keep: bool = True, dtype: Any = None) -> Row:
+def reduction(
+    name: str, library: Any, numpy: Any, x: np.ndarray, axes: tuple[int, ...], keep: bool = True, dtype: Any = None
+) -> Row:
     """A reduction along axes."""
     shape = _without(x.shape, axes, keep)
     pair = lambda x: library(x, axis=axes, keepdims=keep), lambda x: numpy(x, axis=axes, keepdims=keep)
@@ -46,9 +57,18 @@ def rows() -> Iterator[Row]:
         x = floats(*SHAPE, dtype=dtype, low=-0.5) if np.dtype(dtype).kind not in "iu" else ints(*SHAPE, dtype=dtype)
         for axes in ((0,), (1,)):
             if np.dtype(dtype).kind not in "iu":
-                yield reduction("sum", lambda x, **k: x.astype(jnp.float32).sum(**k), lambda x, **k: x.sum(**k), x, axes, dtype=np.float32)
+                yield reduction(
+                    "sum",
+                    lambda x, **k: x.astype(jnp.float32).sum(**k),
+                    lambda x, **k: x.sum(**k),
+                    x,
+                    axes,
+                    dtype=np.float32,
+                )
             else:
-                yield reduction("sum", jnp.sum, lambda x, axis, keepdims: x.sum(axis, x.dtype, keepdims=keepdims), x, axes)
+                yield reduction(
+                    "sum", jnp.sum, lambda x, axis, keepdims: x.sum(axis, x.dtype, keepdims=keepdims), x, axes
+                )
             yield reduction("max", jnp.max, np.max, x, axes)
             yield reduction("min", jnp.min, np.min, x, axes)
     x = floats(*SHAPE)
@@ -58,14 +78,33 @@ def rows() -> Iterator[Row]:
     cube = floats(*CUBE)
     for axes in ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2)):
         yield reduction("sum", jnp.sum, np.sum, cube, axes)
+    yield from of_bools()
+
+
+def of_bools() -> Iterator[Row]:
+    """Reductions of bools and of NaN."""
+    x = floats(*SHAPE)
+    cube = floats(*CUBE)
     yield reduction("max", jnp.max, np.max, cube, (0,), False)
     yield reduction("mean", jnp.mean, np.mean, cube, (2,))
     yield one("sum of all", (lambda x: x.sum().reshape(1, 1), lambda x: x.sum().reshape(1, 1)), [x], (1, 1), np.float32)
     yield one("sum of all to a row", (lambda x: x + x.sum(), lambda x: x + x.sum()), [x], SHAPE, np.float32, 1e-4)
     bits = bools(*SHAPE)
     yield one("any", (lambda x: x.any(1, keepdims=True), lambda x: x.any(1, keepdims=True)), [bits], (8, 1), bool)
-    yield one("all", (lambda x: (x | x[0:1]).all(1, keepdims=True), lambda x: (x | x[0:1]).all(1, keepdims=True)), [bits], (8, 1), bool)
-    yield one("count", (lambda x: (x > 0).sum(1, keepdims=True), lambda x: (x > 0).sum(1, keepdims=True)), [x], (8, 1), np.int32)
+    yield one(
+        "all",
+        (lambda x: (x | x[0:1]).all(1, keepdims=True), lambda x: (x | x[0:1]).all(1, keepdims=True)),
+        [bits],
+        (8, 1),
+        bool,
+    )
+    yield one(
+        "count",
+        (lambda x: (x > 0).sum(1, keepdims=True), lambda x: (x > 0).sum(1, keepdims=True)),
+        [x],
+        (8, 1),
+        np.int32,
+    )
     nans = x.copy()
     nans[2, 5] = np.nan
     yield reduction("max with a NaN", jnp.max, np.max, nans, (1,))

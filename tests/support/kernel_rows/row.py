@@ -1,4 +1,5 @@
 """A row of the table: a kernel, its operands, and what NumPy says."""
+
 from __future__ import annotations
 
 import math
@@ -42,6 +43,14 @@ def ints(*shape: int, dtype: Any = np.int32, seed: int = 0) -> np.ndarray:
 def bools(*shape: int, seed: int = 0) -> np.ndarray:
     """Random bits."""
     return np.random.default_rng(seed + math.prod(shape)).random(shape) < 0.5
+
+
+def numbers_of(dtype: Any, *shape: int, seed: int = 0) -> np.ndarray:
+    """Random numbers of any dtype."""
+    kind = np.dtype(dtype).kind
+    if kind == "b":
+        return bools(*shape, seed=seed)
+    return (ints if kind in "iu" else floats)(*shape, dtype=dtype, seed=seed)
 
 
 def like(shape: Sequence[int], dtype: Any) -> Any:

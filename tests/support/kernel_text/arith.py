@@ -1,4 +1,5 @@
 """The operations of the dialect `arith`. Integers have no sign in their types: the operations do."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -136,9 +137,7 @@ def _extended(compute: Callable[[Any, Any], Any], read: Callable[[Any], np.ndarr
         dtype = op.kinds[0].dtype
         exact = np.asarray(compute(read(x).astype(object), read(y).astype(object)), object)
         halves = [exact & (2**64 - 1), (exact >> bits_of(dtype)) & (2**64 - 1)]
-        return [
-            wrapped(np.array(h, np.uint64).view(np.int64), k.dtype) for h, k in zip(halves, op.kinds, strict=True)
-        ]
+        return [wrapped(np.array(h, np.uint64).view(np.int64), k.dtype) for h, k in zip(halves, op.kinds, strict=True)]
 
     return rule
 

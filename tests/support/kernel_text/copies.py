@@ -1,4 +1,5 @@
 """Copies between the memories of a TPU, and semaphores. What a copy writes arrives when the program waits for it."""
+
 from __future__ import annotations
 
 from collections.abc import Callable

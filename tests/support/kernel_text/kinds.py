@@ -1,4 +1,5 @@
 """MLIR types and attributes as NumPy has them."""
+
 from __future__ import annotations
 
 import re

@@ -1,4 +1,5 @@
 """A module as Python objects, and the machine that runs its functions, one operation after the other."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,5 @@
 """The operations of the dialect `math`: computed in float64, then rounded to the type."""
+
 from __future__ import annotations
 
 import math

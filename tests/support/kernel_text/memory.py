@@ -1,4 +1,5 @@
 """The memory of a GPU: arrays at addresses. An access outside of them is an error, and so is a race of programs."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,5 @@
 """The operations of the dialects `vector`, `memref` and `tpu`, as Mosaic has them."""
+
 from __future__ import annotations
 
 import re

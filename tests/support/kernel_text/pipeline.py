@@ -1,4 +1,5 @@
 """How a TPU runs a grid: blocks of operands are copied in, blocks of results out, when their index changes."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence

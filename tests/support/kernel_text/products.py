@@ -1,4 +1,5 @@
 """Products of matrices: those of floats add up in float32, those of integers in the type of the result."""
+
 from __future__ import annotations
 
 import numpy as np

@@ -1,4 +1,5 @@
 """Memrefs of Mosaic: NumPy views of a buffer. An access outside of one is an error."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence

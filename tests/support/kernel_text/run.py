@@ -1,4 +1,5 @@
 """Runs a module: every program of the grid, as a GPU and as a TPU do."""
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,5 @@
 """Loops, branches and calls."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,5 @@
 """The operations of StableHLO that stand around the call of a kernel, and the call itself."""
+
 from __future__ import annotations
 
 import base64
@@ -62,7 +63,14 @@ def _aliases(op: Op) -> dict[int, int]:
     return {int(operand): int(output or 0) for output, operand in found}
 
 
-_TESTS = {"EQ": np.equal, "NE": np.not_equal, "LT": np.less, "LE": np.less_equal, "GT": np.greater, "GE": np.greater_equal}
+_TESTS = {
+    "EQ": np.equal,
+    "NE": np.not_equal,
+    "LT": np.less,
+    "LE": np.less_equal,
+    "GT": np.greater,
+    "GE": np.greater_equal,
+}
 
 
 def _compare(machine: Machine, op: Op, x: Any, y: Any) -> np.ndarray:

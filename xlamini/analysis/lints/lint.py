@@ -63,10 +63,9 @@ def _program(f: Any, args: Any, kwargs: dict[str, Any], targets: Sequence[str]) 
 
 def program_of(f: Callable[..., Any], traced: Traced, targets: Sequence[str] = ()) -> LintedProgram:
     """A traced function as rules see it."""
-    call = traced._call
-    program = discharged(call.trace)
+    program = discharged(traced._call.trace)
     jaxpr = closed(program).jaxpr
-    return LintedProgram(f, jaxpr, program.captured, bodies_of(jaxpr), program.names, call.donated, targets)
+    return LintedProgram(f, jaxpr, program.captured, bodies_of(jaxpr), program.names, traced._call.donated, targets)
 
 
 def found_in(program: LintedProgram, chosen: Mapping[str, Rule] = registered) -> Iterator[Finding]:

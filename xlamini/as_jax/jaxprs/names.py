@@ -13,10 +13,11 @@ from typing import Any
 from xlamini.as_jax.jaxprs.calls import as_call
 from xlamini.as_jax.jaxprs.jitted_names import jit_name
 from xlamini.core import inline_cached, literal, tree_leaves
+from xlamini.core.caching.call_cache import TRACES
 from xlamini.core.program.avals import Values
 from xlamini.core.program.jaxpr import Atom, Equation, Jaxpr, Literal, Provenance, Var
 from xlamini.core.tracing.state import state
-from xlamini.core.tracing.tracer import Builder, Tracer
+from xlamini.core.tracing.tracer import Tracer
 from xlamini.staging.run.eager.composite import is_composite, static_names
 
 
@@ -102,7 +103,7 @@ def _noting_operator(method: Callable[..., Any], name: str) -> Callable[..., Any
 
 def _noted(name: str, call: Callable[[], Any], args: Values) -> Any:
     builder = state.builder
-    if type(builder) is not Builder:
+    if type(builder) not in TRACES:
         return call()
     start = len(builder.equations)
     out = call()
@@ -118,7 +119,7 @@ def _noted(name: str, call: Callable[[], Any], args: Values) -> Any:
     return out
 
 
-def _as_atom(builder: Builder, x: Any) -> Atom | None:
+def _as_atom(builder: Any, x: Any) -> Atom | None:
     """The variable of a traced or captured value, a Python number as a literal, None for anything else."""
     if type(x) is Tracer:
         return x.variable

@@ -19,6 +19,7 @@ from xlamini.core.flags.config import trace_context_key
 from xlamini.core.program.avals import Values
 from xlamini.core.program.jaxpr import Jaxpr, Literal
 from xlamini.core.pytree import tree_flatten, tree_unflatten
+from xlamini.core.tracing.body import BodyBuilder
 from xlamini.core.tracing.compile_time import AtOnce
 from xlamini.core.tracing.own_operands import is_trial
 from xlamini.core.tracing.state import state
@@ -39,6 +40,8 @@ EAGER = "__eager__"
 """The attribute of a library function that is called where nothing is traced in place of the function itself."""
 
 _OF_A_PROGRAM = frozenset({Tracer, Literal})
+TRACES = frozenset({Builder, BodyBuilder})
+"""The builders to which copies of equations are added as they are."""
 _UNSEEN: Any = object()
 calls = Memo("call: library functions", 4096)
 
@@ -46,7 +49,7 @@ calls = Memo("call: library functions", 4096)
 def inline_cached(fun: Callable[..., Any], args: Values, kwargs: Mapping[str, Any]) -> Any:
     """`fun(*args, **kwargs)`, by a copy of what the first such call has added, where that is possible."""
     builder: Any = state.builder
-    if type(builder) is not Builder:
+    if type(builder) not in TRACES:
         if not isinstance(builder, AtOnce):  # nothing is traced, or a derivative rule runs
             return fun(*args, **kwargs)
         home = builder.home_of_call(args, kwargs)

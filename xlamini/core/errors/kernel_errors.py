@@ -23,16 +23,23 @@ class KernelError(TypeError):
 class KernelCheckError(KernelError):
     """A mistake in a kernel that the checking interpreter found: `pallas_call(..., interpret=InterpretParams())`.
 
-        def kernel(x, o, sums):  # sums is scratch memory
-            sums[...] += x[...]  # fails: nothing has written sums before the first program
-            o[...] = sums[...]
+    >>> from xlamini.experimental import pallas as pl
+    >>> from xlamini.experimental.pallas import tpu as pltpu
+    >>> def add(x, o):
+    ...     o[...] += x[...]
+    >>> out = xlamini.ShapeDtypeStruct((4,), "float32")
+    >>> pl.pallas_call(add, out, interpret=pltpu.InterpretParams())(jnp.ones(4))
+    Traceback (most recent call last):
+        ...
+    xlamini.core.errors.kernel_errors.KernelCheckError: kernel add, program (): element (0,) of o depends on o before
+    anything wrote it (read at ...); write that memory first, or mask it with where, at ...
 
     The message names the program by its place in the grid, the ref by the kernel's parameter, and the user's line.
     They are the attributes `program`, `ref` and `place` too. Write the memory before it is read:
 
-        @when(program_id(0) == 0)
+        @pl.when(pl.program_id(0) == 0)
         def _():
-            sums[...] = jnp.zeros_like(sums)
+            o[...] = jnp.zeros_like(o)
     """
 
     def __init__(self, message: str, program: tuple[int, ...] | None = None, ref: Any = None, place: str | None = None):

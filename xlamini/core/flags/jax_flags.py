@@ -20,7 +20,7 @@ from xlamini.core.flags.environment_variables import warn_of_names
 _STABLE = "all code paths are the new ones"
 _REMOTE = "there is no transfer server between hosts"
 _PGLE = "there is no profile-guided compilation"
-_PALLAS = "there is no Pallas"
+_ONE_DEVICE = "kernels do not send to other devices"
 _MESSAGES = "errors name one line of the program"
 _LOGGED = "nothing is logged yet"
 _PLAIN = "connections between processes are not encrypted"
@@ -56,19 +56,19 @@ NO_MEANING: dict[str, tuple[Any, str]] = {
     "include_full_tracebacks_in_locations": (True, "a location is one line of the program"),
     "jax2tf_associative_scan_reductions": (False, "there is no jax2tf"),
     "jax2tf_default_native_serialization": (True, "there is no jax2tf"),
-    "mosaic_allow_hlo": (False, _PALLAS),
-    "mosaic_unzip_debug_locations": (True, _PALLAS),
-    "pallas_auto_assign_collective_ids": ("no", _PALLAS),
-    "pallas_auto_assign_collective_ids_limit": (25, _PALLAS),
-    "pallas_enable_debug_checks": (False, _PALLAS),
-    "pallas_poison_buffers": (False, _PALLAS),
-    "pallas_use_mosaic_gpu": (True, _PALLAS),
-    "pallas_verbose_errors": (False, _PALLAS),
+    "mosaic_allow_hlo": (False, "a kernel is a Mosaic module alone"),
+    "mosaic_unzip_debug_locations": (True, "a location is one line of the program"),
+    "pallas_auto_assign_collective_ids": ("no", _ONE_DEVICE),
+    "pallas_auto_assign_collective_ids_limit": (25, _ONE_DEVICE),
+    "pallas_enable_debug_checks": (False, "debug_check is for the checking interpreter"),
+    "pallas_poison_buffers": (False, "the checking interpreter finds reads of such memory"),
+    "pallas_use_mosaic_gpu": (True, "kernels for a GPU go through Triton"),
+    "pallas_verbose_errors": (False, _MESSAGES),
     "persistent_cache_enable_xla_caches": ("xla_gpu_per_fusion_autotune_cache_dir", "programs alone are cached"),
     "pgle_aggregation_percentile": (90, _PGLE),
     "pgle_profiling_runs": (3, _PGLE),
     "pprint_use_color": (True, "printed programs have no colors"),
-    "ragged_dot_use_gpu_pallas_triton_lowering": (False, _PALLAS),
+    "ragged_dot_use_gpu_pallas_triton_lowering": (False, "the lowering decides by platform"),
     "ragged_dot_use_ragged_dot_instruction": (True, "the lowering decides by platform"),
     "raise_on_ppermute_sort_diff": (True, "positions count in the order of the names given"),
     "refs_to_pins": (False, "refs become arguments and results"),
@@ -87,7 +87,7 @@ NO_MEANING: dict[str, tuple[Any, str]] = {
     "tracer_error_num_traceback_frames": (5, _MESSAGES),
     "use_cpp_shard_args": (False, _STABLE),
     "use_direct_linearize": (True, _STABLE),
-    "use_emit_pipeline_primitive": (False, _PALLAS),
+    "use_emit_pipeline_primitive": (False, "emit_pipeline is a loop in the kernel"),
     "use_hlo_logistic_lowering": (None, "the lowering is that of stablehlo.logistic"),
     "use_magma": ("auto", "there is no MAGMA"),
     "use_rgv3": (True, "the lowering chooses the form of groups"),

@@ -127,6 +127,9 @@ class CostEstimate(NamedTuple):
     remote_bytes_transferred: int = 0
 
 
+_SCOPED = " of run_scoped"
+
+
 @dataclass(frozen=True)
 class Kernel:
     """A kernel and its grid.
@@ -183,7 +186,11 @@ class Kernel:
     def name_of(self, ref: int) -> str:
         """The name of a ref, by its position among them; buffers of `run_scoped` come after those with names."""
         names = self.ref_names
-        return names[ref] if ref < len(names) else f"buffer {ref - len(names)} of run_scoped"
+        return names[ref] if ref < len(names) else f"buffer {ref - len(names)}{_SCOPED}"
+
+    def is_scoped(self, ref: int) -> bool:
+        """Whether a ref is a buffer of `run_scoped`, which is undefined at the start of each program."""
+        return self.name_of(ref).endswith(_SCOPED)
 
     def _key(self) -> Any:
         rest = [getattr(self, f.name) for f in fields(self) if f.name != "jaxpr"]

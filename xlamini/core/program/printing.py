@@ -78,7 +78,8 @@ def lines_with_equations(jaxpr: Jaxpr, width: int = 80) -> list[Shown]:
     with paused_gc():
         printer = _Printer(jaxpr)
         page = layout(printer.program([number]), width)
-        wanted = {inner: _wanted(inner) for inner in printer.graph}
+        # A kernel's program is shown, but not called as others are: it is not in the graph.
+        wanted = {inner: _wanted(inner) for inner in dict.fromkeys(inner for inner, _ in begun)}
         texts = [(eqn, printer.short(eqn, wanted[inner])) for inner, eqn in begun]
     return [
         (text, [texts[int(comment[1:])] for comment in comments])

@@ -21,7 +21,7 @@ def roll(x: Any, shift: Any, axis: int, *, stride: int | None = None, stride_axi
     """
     if (stride is None) != (stride_axis is None):
         raise ValueError("roll: stride and stride_axis belong together; give both, or neither")
-    if stride is None:
+    if stride is None or stride_axis is None:
         return jnp.roll(x, shift, axis)
     rows = jnp.moveaxis(x, stride_axis, 0)
     along = axis % x.ndim + (axis % x.ndim < stride_axis % x.ndim)

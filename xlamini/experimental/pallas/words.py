@@ -1,4 +1,4 @@
-"""Functions that kernels use in the place of those of `numpy`, or to tell a compiler what it cannot see."""
+"""Functions that kernels use in the place of those of `numpy`."""
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -26,10 +26,33 @@ def _kernels(view: View, target: Target) -> Iterator[str]:
         yield from view.say(text)
     yield ""
     yield from view.part(target, _boundaries(view, target), "boundaries")
+    yield from _own_kernels(view, target)
 
 
 def _boundaries(view: View, target: Target) -> Iterator[str]:
     yield from view.table("boundaries", target["boundaries"], target)
+
+
+def _own_kernels(view: View, target: Target) -> Iterator[str]:
+    """The kernels of `pallas_call`: what the target's compiler made of each, and its module."""
+    if "own_kernels" in (target["unavailable"] or {}):
+        yield from view.part(target, (), "own_kernels")
+    for kernel in target.get("own_kernels") or ():
+        grid = "x".join(map(str, kernel["grid"])) or "1"
+        figures = ", ".join(f"{name} {value}" for name, value in kernel["figures"].items())
+        yield ""
+        yield from view.say(f"kernel {kernel['name']}, at {kernel['line']}, grid {grid}: {figures}")
+        yield from _module(view, kernel)
+
+
+def _module(view: View, kernel: Mapping[str, Any]) -> Iterator[str]:
+    """The first lines of a kernel's module, as many as a table may have rows."""
+    lines = kernel["module"].splitlines()
+    yield f"  its {kernel['dialect']}:"
+    yield from (f"    {line}" for line in lines[: view.limit])
+    more = len(lines) - view.limit
+    if more > 0:
+        yield f"    … and {more} more lines; limit={len(lines)} shows all"
 
 
 def roofed(kernel: Mapping[str, Any], roof: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from xlamini.inspection.xla.facts import Kernel, ProgramText
+from xlamini.inspection.xla.facts import ProgramText, XlaKernel
 
 _FUNCTION = re.compile(r'(?:\.visible \.entry|^define .*?@)\s*"?([\w.$\-]+)"?\(', re.MULTILINE)
 _NOISE = re.compile(
@@ -13,7 +13,7 @@ _NOISE = re.compile(
 _MOST_LINES = 12_000
 
 
-def assembly_of(title: str, texts: Sequence[str], kernels: Sequence[Kernel]) -> ProgramText:
+def assembly_of(title: str, texts: Sequence[str], kernels: Sequence[XlaKernel]) -> ProgramText:
     """The functions of all texts in the order of the kernels; what is longer than 12,000 lines is cut, and says so.
 
     Raises ValueError if the texts have no function.

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from xlamini.inspection.xla.facts import Buffer, HloMoment, Kernel
+from xlamini.inspection.xla.facts import Buffer, HloMoment, XlaKernel
 from xlamini.inspection.xla.hlo import PLUMBING, Module
 from xlamini.inspection.xla.labels import Labelling
 from xlamini.runtime.hlo.shapes import bytes_of
@@ -49,7 +49,7 @@ class _Range(NamedTuple):
     last: int
 
 
-def memory_of(live_ranges: str, assignment: str, kernels: Sequence[Kernel], label_of: LabelOf) -> HloLiveness:
+def memory_of(live_ranges: str, assignment: str, kernels: Sequence[XlaKernel], label_of: LabelOf) -> HloLiveness:
     """The memory by the compiler's live ranges and its buffer assignment; ValueError for texts of another format."""
     order, spans = _read_ranges(live_ranges.split("\n"))
     places = _read_places(assignment.split("\n"))
@@ -89,7 +89,7 @@ def _read_places(lines: Iterable[str]) -> dict[str, _Allocation]:
     return places
 
 
-def _memory(order: Sequence[str], ranges: list[_Range], kernels: Sequence[Kernel], label_of: LabelOf) -> HloLiveness:
+def _memory(order: Sequence[str], ranges: list[_Range], kernels: Sequence[XlaKernel], label_of: LabelOf) -> HloLiveness:
     numbers = {kernel.name: i for i, kernel in enumerate(kernels)}
     count = max([len(order), *(each.last + 1 for each in ranges)])
     live = _live_bytes(ranges, count)
@@ -123,7 +123,7 @@ def _live_bytes(ranges: list[_Range], count: int) -> list[int]:
     return found
 
 
-def memory_by_schedule(module: Module, kernels: Sequence[Kernel], label_of: LabelOf) -> HloLiveness:
+def memory_by_schedule(module: Module, kernels: Sequence[XlaKernel], label_of: LabelOf) -> HloLiveness:
     """The memory of the entry by its schedule and the sizes of its values; the insides of loops and calls are left out.
 
     Raises ValueError if the module is not scheduled.

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from xlamini.inspection.stages import stage_of
-from xlamini.inspection.xla.facts import Buffer, Examined, ExchangedData, HloPass, Kernel, ProgramText
+from xlamini.inspection.xla.facts import Buffer, Examined, ExchangedData, HloPass, ProgramText, XlaKernel
+from xlamini.staging.aot.kernels import OwnKernel, cells_of, shown_seconds
 
 RowOf = Callable[[str], int | None]
 """The row of the equation that has a label; None if there is none."""
@@ -45,6 +46,7 @@ def entry_of(
         "prediction": found.prediction and dict(zip(("seconds", "source"), found.prediction, strict=True)),
         "roof": None if found.roof is None else found.roof._asdict(),
         "kernels": [_kernel(each, row_of, work_of) for each in found.kernels],
+        "own_kernels": list(map(_own_kernel, found.own_kernels)),
         "boundaries": [{**b._asdict(), "consumers": list(b.consumers)} for b in found.boundaries],
         "coverage": found.coverage and {**found.coverage._asdict(), "inserted": list(found.coverage.inserted)},
         "moments": [moment._asdict() for moment in found.moments],
@@ -81,10 +83,18 @@ def _stage(text: ProgramText, kind: str, row_of: RowOf, target: int, of: int | N
     return stage_of(kind, text.title, list(text.lines), rows, text.count, target=target, of=of)
 
 
-def _kernel(kernel: Kernel, row_of: RowOf, work_of: WorkOf) -> dict[str, Any]:
+def _kernel(kernel: XlaKernel, row_of: RowOf, work_of: WorkOf) -> dict[str, Any]:
     shown = kernel._asdict()
     rows = rows_of(shown.pop("labels"), row_of)
     return {**shown, "rows": rows, "shares": _shares([*map(work_of, rows)])}
+
+
+def _own_kernel(kernel: OwnKernel) -> dict[str, Any]:
+    figures = cells_of(kernel.code)
+    if kernel.time is not None:
+        figures |= {"time": shown_seconds(kernel.time.seconds), "limit": kernel.time.limit}
+    about = {"name": kernel.name, "line": kernel.line, "grid": list(kernel.grid), "lines": list(kernel.lines)}
+    return {**about, "dialect": kernel.dialect, "module": kernel.module, "figures": figures}
 
 
 def _shares(work: Sequence[float]) -> list[float]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from xlamini.inspection.xla.assembly import assembly_of
 from xlamini.inspection.xla.buffers import HloLiveness, LabelOf, labels_by_name, memory_by_schedule, memory_of
 from xlamini.inspection.xla.dump import Dump, DumpedProgram, Missing, compilation_with_dump
-from xlamini.inspection.xla.facts import Examined, ExchangedData, HloBoundary, HloCost, HloMemory, Kernel, Roof
+from xlamini.inspection.xla.facts import Examined, ExchangedData, HloBoundary, HloCost, HloMemory, Roof, XlaKernel
 from xlamini.inspection.xla.flow import Flow, Path
 from xlamini.inspection.xla.fusion_choices import FusionChoices
 from xlamini.inspection.xla.hlo import Module, labels_of
@@ -24,6 +24,7 @@ from xlamini.runtime.hlo.collectives import HloCollective, collectives_of
 from xlamini.runtime.hlo.shapes import bytes_of, elements_of
 from xlamini.runtime.hlo.translation import optimized_cost
 from xlamini.runtime.meshes.program_placement import devices_of
+from xlamini.staging.aot.kernels import OwnKernel, Question, kernels_of
 from xlamini.staging.compile.prediction import predicted
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ class _Reading:
 
     def __init__(self, found: Examined, compiled: DumpedProgram, lowered: Lowered):
         self._found, self._executable, self._jaxpr = found, compiled.executable, lowered._call.trace.jaxpr
+        self._lowered = lowered
         self._dump, self._why_none = compiled.dump, compiled.why_none
         self._target: Target | None = getattr(compiled.executable, "target", None)
         self._text = compiled.executable.as_text()
@@ -96,6 +98,7 @@ class _Reading:
         found.prediction = self._part("prediction", lambda: predicted(self._executable, self._jaxpr, self._text))
         found.roof = self._part("roof", self._roof)
         found.passes = self._part("passes", lambda: passes_of(self._files().passes())) or ()
+        found.own_kernels = self._part("own_kernels", self._own_kernels) or ()
         module = self._part("hlo", lambda: _module(self._text))
         if module is not None:
             self._read_module(module, Labelling(module))
@@ -143,7 +146,7 @@ class _Reading:
             self._found.unavailable[name] = f"XLA's output could not be read: {type(error).__name__}: {error}."
         return None
 
-    def _kernels(self) -> tuple[Kernel, ...]:
+    def _kernels(self) -> tuple[XlaKernel, ...]:
         if "kernels" in self._found.unavailable:
             raise Missing("the kernels could not be read")
         return self._found.kernels
@@ -160,6 +163,10 @@ class _Reading:
             raise Missing(f"the peaks of a {self._found.device} are not known; a target of this device has them")
         return roof_of_this_cpu()
 
+    def _own_kernels(self) -> tuple[OwnKernel, ...]:
+        program, options = self._lowered._program, self._lowered._ahead.options
+        return tuple(kernels_of([Question(program, self._target, options or {})])[0])
+
     def _choices(self) -> FusionChoices:
         files = self._files()
         text = files.only("priority_fusion_dump.txt", "why it did not fuse kernels")
@@ -170,7 +177,7 @@ class _Reading:
         found = self._part("live ranges", lambda: self._live_ranges(kernels, label_of))
         return found or self._part("buffers", lambda: memory_by_schedule(module, kernels, label_of))
 
-    def _live_ranges(self, kernels: tuple[Kernel, ...], label_of: LabelOf) -> HloLiveness:
+    def _live_ranges(self, kernels: tuple[XlaKernel, ...], label_of: LabelOf) -> HloLiveness:
         files = self._files()
         live = files.only("-live-range.txt", "the live ranges of its buffers")
         assignment = files.only("-buffer-assignment.txt", "its buffer assignment")
@@ -184,7 +191,7 @@ def _module(text: str) -> Module:
     return module
 
 
-def _sum_of_bounds(kernels: Sequence[Kernel]) -> tuple[float, str] | None:
+def _sum_of_bounds(kernels: Sequence[XlaKernel]) -> tuple[float, str] | None:
     """The time of a program by its kernels, where the compiler predicts none."""
     seconds = [kernel.seconds for kernel in kernels if kernel.seconds is not None]
     return (sum(seconds), "xlamini's bound: the sum of the kernels' lower bounds") if seconds else None
@@ -213,7 +220,9 @@ def _memory(executable: CompiledModule, target: Target | None, platform: str) ->
 # --- the values that pass through memory between kernels
 
 
-def boundaries_of(module: Module, kernels: Sequence[Kernel], choices: FusionChoices | None) -> tuple[HloBoundary, ...]:
+def boundaries_of(
+    module: Module, kernels: Sequence[XlaKernel], choices: FusionChoices | None
+) -> tuple[HloBoundary, ...]:
     """The values, the largest first; bytes are those of all runs of the kernel that makes the value."""
     numbers = {kernel.name: i for i, kernel in enumerate(kernels)}
     flow = Flow(module)
@@ -228,7 +237,7 @@ def boundaries_of(module: Module, kernels: Sequence[Kernel], choices: FusionChoi
 
 
 def _boundary(
-    kernels: Sequence[Kernel], producer: int, index: Path, consumers: list[int], choices: FusionChoices | None
+    kernels: Sequence[XlaKernel], producer: int, index: Path, consumers: list[int], choices: FusionChoices | None
 ) -> HloBoundary:
     kernel = kernels[producer]
     value = _element(kernel.type, index)

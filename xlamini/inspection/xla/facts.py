@@ -6,7 +6,10 @@ one into `Examined.kernels`, a moment is an index into `Examined.moments`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from xlamini.staging.aot.kernels import OwnKernel
 
 
 class HloCost(NamedTuple):
@@ -36,7 +39,7 @@ class Roof(NamedTuple):
     source: str
 
 
-class Kernel(NamedTuple):
+class XlaKernel(NamedTuple):
     """One instruction of the optimized program that runs by itself; costs and seconds are those of all its runs.
 
     If it is `inserted`, no equation is inside, and the labels are those of the equations that it serves.
@@ -148,7 +151,9 @@ class Examined:
     memory: HloMemory | None = None
     prediction: tuple[float, str] | None = None
     roof: Roof | None = None
-    kernels: tuple[Kernel, ...] = ()
+    kernels: tuple[XlaKernel, ...] = ()
+    own_kernels: tuple[OwnKernel, ...] = ()
+    """The kernels of `pallas_call`."""
     boundaries: tuple[HloBoundary, ...] = ()
     coverage: Coverage | None = None
     moments: tuple[HloMoment, ...] = ()

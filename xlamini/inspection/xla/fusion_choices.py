@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from xlamini.inspection.xla.facts import Kernel
+from xlamini.inspection.xla.facts import XlaKernel
 from xlamini.inspection.xla.hlo import labels_of
 from xlamini.runtime.hlo.instructions import instruction, unquoted
 
@@ -60,7 +60,7 @@ class FusionChoices:
             for label in labels_of(known[name].op_name)[:1]:
                 self._by_label.setdefault(label, []).append(choice)
 
-    def between(self, producer: Kernel, consumers: Sequence[Kernel]) -> tuple[str | None, float | None]:
+    def between(self, producer: XlaKernel, consumers: Sequence[XlaKernel]) -> tuple[str | None, float | None]:
         """Why a kernel was not fused into those that read it, and the seconds that it would save, as XLA estimates."""
         found = self._by_label.get(producer.labels[0], []) if producer.labels else []
         same_type = [choice for choice in found if choice.type == producer.type]

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from math import prod
 from typing import NamedTuple
 
-from xlamini.inspection.xla.facts import Kernel, Roof
+from xlamini.inspection.xla.facts import Roof, XlaKernel
 from xlamini.inspection.xla.hlo import BODIES, PLUMBING, HloComputation, Module
 from xlamini.inspection.xla.labels import Labelling
 from xlamini.runtime.hlo.instructions import Instruction
@@ -69,11 +69,11 @@ class ModuleKernels:
         self._costs: dict[str, dict[str, float]] = {}
         self._first = min(map(module.start, module.computations), default=0)
 
-    def read(self) -> tuple[Kernel, ...]:
+    def read(self) -> tuple[XlaKernel, ...]:
         """All kernels."""
         return tuple(map(self._kernel, kernels_in(self._module)))
 
-    def _kernel(self, found: KernelInstruction) -> Kernel:
+    def _kernel(self, found: KernelInstruction) -> XlaKernel:
         around, each = found
         text = self.text(found)
         parts = [(found, text), *((end, self.text(end)) for end in self._ends(found))]
@@ -81,7 +81,7 @@ class ModuleKernels:
         runs = around.times
         seconds, time = self._seconds(each, flops, moved)
         own = self._labelling.own(around, each)
-        return Kernel(
+        return XlaKernel(
             each.name,
             self._kind(each),
             each.opcode,

@@ -10,41 +10,41 @@ from xlamini.lowering.context import Value
 from xlamini.lowering.kernels.context import KernelContext, Regions, Rule, constant_like
 
 _BY_KIND = {
-    "add": ("arith.addf", "arith.addi", "arith.addi"),
-    "subtract": ("arith.subf", "arith.subi", "arith.subi"),
-    "multiply": ("arith.mulf", "arith.muli", "arith.muli"),
-    "divide": ("arith.divf", "arith.divsi", "arith.divui"),
-    "remainder": ("arith.remf", "arith.remsi", "arith.remui"),
-    "maximum": ("arith.maximumf", "arith.maxsi", "arith.maxui"),
-    "minimum": ("arith.minimumf", "arith.minsi", "arith.minui"),
-    "and": ("", "arith.andi", "arith.andi"),
-    "or": ("", "arith.ori", "arith.ori"),
-    "xor": ("", "arith.xori", "arith.xori"),
-    "shift_left": ("", "arith.shli", "arith.shli"),
-    "shift_right_logical": ("", "arith.shrui", "arith.shrui"),
-    "shift_right_arithmetic": ("", "arith.shrsi", "arith.shrsi"),
-    "power": ("math.powf", "math.ipowi", "math.ipowi"),
-    "abs": ("math.absf", "math.absi", ""),
-    "atan2": ("math.atan2", "", ""),
+    "stablehlo.add": ("arith.addf", "arith.addi", "arith.addi"),
+    "stablehlo.subtract": ("arith.subf", "arith.subi", "arith.subi"),
+    "stablehlo.multiply": ("arith.mulf", "arith.muli", "arith.muli"),
+    "stablehlo.divide": ("arith.divf", "arith.divsi", "arith.divui"),
+    "stablehlo.remainder": ("arith.remf", "arith.remsi", "arith.remui"),
+    "stablehlo.maximum": ("arith.maximumf", "arith.maxsi", "arith.maxui"),
+    "stablehlo.minimum": ("arith.minimumf", "arith.minsi", "arith.minui"),
+    "stablehlo.and": ("", "arith.andi", "arith.andi"),
+    "stablehlo.or": ("", "arith.ori", "arith.ori"),
+    "stablehlo.xor": ("", "arith.xori", "arith.xori"),
+    "stablehlo.shift_left": ("", "arith.shli", "arith.shli"),
+    "stablehlo.shift_right_logical": ("", "arith.shrui", "arith.shrui"),
+    "stablehlo.shift_right_arithmetic": ("", "arith.shrsi", "arith.shrsi"),
+    "stablehlo.power": ("math.powf", "math.ipowi", "math.ipowi"),
+    "stablehlo.abs": ("math.absf", "math.absi", ""),
+    "stablehlo.atan2": ("math.atan2", "", ""),
 }
 """By the name of the StableHLO operation: that on floats, on integers, and on unsigned integers."""
 
 _OF_FLOATS = {
-    "exponential": "math.exp",
-    "exponential_minus_one": "math.expm1",
-    "log": "math.log",
-    "log_plus_one": "math.log1p",
-    "sine": "math.sin",
-    "cosine": "math.cos",
-    "tan": "math.tan",
-    "tanh": "math.tanh",
-    "sqrt": "math.sqrt",
-    "rsqrt": "math.rsqrt",
-    "cbrt": "math.cbrt",
-    "floor": "math.floor",
-    "ceil": "math.ceil",
-    "round_nearest_even": "math.roundeven",
-    "round_nearest_afz": "math.round",
+    "stablehlo.exponential": "math.exp",
+    "stablehlo.exponential_minus_one": "math.expm1",
+    "stablehlo.log": "math.log",
+    "stablehlo.log_plus_one": "math.log1p",
+    "stablehlo.sine": "math.sin",
+    "stablehlo.cosine": "math.cos",
+    "stablehlo.tan": "math.tan",
+    "stablehlo.tanh": "math.tanh",
+    "stablehlo.sqrt": "math.sqrt",
+    "stablehlo.rsqrt": "math.rsqrt",
+    "stablehlo.cbrt": "math.cbrt",
+    "stablehlo.floor": "math.floor",
+    "stablehlo.ceil": "math.ceil",
+    "stablehlo.round_nearest_even": "math.roundeven",
+    "stablehlo.round_nearest_afz": "math.round",
 }
 
 _COMPARISONS = {  # the number of arith's predicate for ordered floats, signed and unsigned integers
@@ -63,7 +63,7 @@ def is_float(x: Value | ir.Type) -> bool:
     return isinstance(element_of(kind), ir.FloatType)
 
 
-def element_of(kind: ir.Type) -> ir.Type:
+def element_of(kind: Any) -> ir.Type:
     """The type of the elements; of a scalar, its own."""
     return kind.element_type if hasattr(kind, "element_type") else kind
 
@@ -164,8 +164,8 @@ def _return(ctx: KernelContext, operands: Sequence[Value], *_: Any) -> list[Valu
 
 
 ELEMENTWISE: dict[str, Rule] = {
-    **{f"stablehlo.{name}": _elementwise(*names) for name, names in _BY_KIND.items()},
-    **{f"stablehlo.{name}": _elementwise(floats, "", "") for name, floats in _OF_FLOATS.items()},
+    **{name: _elementwise(*names) for name, names in _BY_KIND.items()},
+    **{name: _elementwise(floats, "", "") for name, floats in _OF_FLOATS.items()},
     "chlo.erf": _elementwise("math.erf", "", ""),
     "stablehlo.negate": _negate,
     "stablehlo.not": _not,

@@ -46,7 +46,7 @@ class KernelDialect(Interned):
             found = self._types[aval] = ir.Type.parse(text, self.context)
         return found
 
-    def bools_like(self, kind: ir.Type) -> ir.Type:
+    def bools_like(self, kind: Any) -> ir.Type:
         """The type of a comparison of values of this type."""
         return self.like(kind, np.dtype(bool))
 
@@ -54,7 +54,7 @@ class KernelDialect(Interned):
         """The type of float32s in the shape of this type."""
         return self.like(kind, np.dtype(np.float32))
 
-    def like(self, kind: ir.Type, dtype: np.dtype) -> ir.Type:
+    def like(self, kind: Any, dtype: np.dtype) -> ir.Type:
         """The type of elements of `dtype` in the shape of this type."""
         shape = tuple(kind.shape) if hasattr(kind, "shape") else ()
         return self.type(ShapedArray(shape, dtype))
@@ -80,6 +80,7 @@ class KernelContext(Context):
     """The lowering of a kernel's equations into one block. A dialect has a subclass, with its `rules`."""
 
     takes_calls = False  # what would be a function is written in place
+    mlir: Any  # a KernelDialect, of the dialect's own class
     takes_ranges = True
     rules: Mapping[str, Rule]
     """The rules by the names of StableHLO operations."""
@@ -150,19 +151,21 @@ class KernelContext(Context):
     def start(self, start: Start, indices: Sequence[Value]) -> Value:
         """The place where a part begins, an int32."""
         total = self.index(start.number) if start.number or not start.terms else None
+        atoms = self.eqn.invars[len(self.eqn.invars) - len(indices) :]  # an equation's last operands
         for factor, operand in start.terms:
-            term = self.as_index(indices[operand])
+            term = self.as_index(indices[operand], atoms[operand].aval.dtype.kind == "u")
             if factor != 1:
                 term = self.one("arith.muli", [term, self.index(factor)])
             total = term if total is None else self.one("arith.addi", [total, term])
         return total
 
-    def as_index(self, x: Value) -> Value:
+    def as_index(self, x: Value, is_unsigned: bool = False) -> Value:
         """An integer scalar as an int32."""
         width, kind = ir.IntegerType(x.type).width, self.mlir.type(INDEX)
         if width == 32:
             return x
-        return self.one("arith.trunci" if width > 32 else "arith.extsi", [x], kind)
+        extended = "arith.extui" if is_unsigned else "arith.extsi"
+        return self.one("arith.trunci" if width > 32 else extended, [x], kind)
 
     def _new_constant(self, array: np.ndarray, aval: ShapedArray) -> Value:
         kind = self.mlir.type(aval)
@@ -207,7 +210,7 @@ def filled(ctx: KernelContext, number: Any, kind: ir.Type) -> Value:
     return ctx.one("arith.constant", [], kind, value=splat(ctx, number, kind))
 
 
-def splat(ctx: KernelContext, number: Any, kind: ir.Type) -> ir.Attribute:
+def splat(ctx: KernelContext, number: Any, kind: Any) -> ir.Attribute:
     """The attribute of a constant filled with one number."""
     shaped = hasattr(kind, "element_type")
     element = kind.element_type if shaped else kind

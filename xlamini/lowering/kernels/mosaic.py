@@ -11,8 +11,16 @@ from xlamini.lowering.context import Value
 from xlamini.lowering.kernels.arith import element_of, is_float
 from xlamini.lowering.kernels.context import KernelContext, KernelModule, Regions, Rule, splat
 from xlamini.lowering.kernels.control_flow import CONTROL_FLOW
-from xlamini.lowering.kernels.mosaic_dialect import MosaicDialect
+from xlamini.lowering.kernels.mosaic_copies import (
+    read_semaphore,
+    signal_semaphore,
+    start_copy,
+    wait_copy,
+    wait_semaphore,
+)
+from xlamini.lowering.kernels.mosaic_dialect import SEMAPHORES, MosaicDialect
 from xlamini.lowering.kernels.mosaic_elementwise import MOSAIC_ELEMENTWISE
+from xlamini.lowering.kernels.mosaic_generator import GeneratorRules
 from xlamini.lowering.kernels.mosaic_memory import load, store
 from xlamini.lowering.kernels.mosaic_products import PRODUCTS
 from xlamini.lowering.kernels.mosaic_reductions import REDUCTIONS
@@ -35,7 +43,6 @@ class MosaicContext(KernelContext):
 
     rules: ClassVar[Mapping[str, Rule]] = MOSAIC  # type: ignore[misc]
     target = "Mosaic"
-    mlir: MosaicDialect
 
     def __init__(self, module: KernelModule, mlir: MosaicDialect, block: ir.Block, scope: str):
         super().__init__(module, mlir, block, scope, "")
@@ -44,18 +51,39 @@ class MosaicContext(KernelContext):
         )
         self.heard: list[tuple[str, Mapping[str, Any]]] | None = None
 
+    start_copy, wait_copy = start_copy, wait_copy
+    signal_semaphore, wait_semaphore = signal_semaphore, wait_semaphore
+
     def load(self, ref: Any, part: Part, indices: Sequence[Value]) -> Value:
+        if ref.space in SEMAPHORES:
+            return read_semaphore(self, ref, part, indices)
         return load(self, ref, part, indices)
 
     def store(self, ref: Any, part: Part, indices: Sequence[Value], value: Value) -> None:
         store(self, ref, part, indices, value)
 
     def many(
-        self, name: str, /, operands: Sequence[Value], types: Sequence[ir.Type], regions: Regions = (), **attributes: Any
+        self,
+        name: str,
+        /,
+        operands: Sequence[Value],
+        types: Sequence[ir.Type],
+        regions: Regions = (),
+        **attributes: Any,
     ) -> list[Value]:
         if self.heard is not None and name not in ("stablehlo.return", "stablehlo.convert"):
             self.heard.append((name, attributes))
         return super().many(name, operands, types, regions, **attributes)
+
+    def generator(self) -> GeneratorRules:
+        """The generator of random bits."""
+        return GeneratorRules(self)
+
+    def add_hint(self, x: Value, hint: str, values: Sequence[int]) -> Value:
+        """The value, of which Mosaic knows that it is a multiple of a number; other hints say nothing to it."""
+        if hint != "divisibility" or shape_of_value(x):
+            return x
+        return self.one("tpu.assume_multiple", [self.as_index(x)], multiple=f"{values[0]} : i32")
 
     def listen(self, fill: Callable[[ir.Region], None]) -> list[tuple[str, Mapping[str, Any]]]:
         """The StableHLO operations of a region, which is not kept: what a reduction combines by."""

@@ -33,11 +33,11 @@ def _check(kernel: Kernel, block: Block, name: str) -> None:
     if list(sizes) == fits:
         return
     near = (*block.sizes[: -len(units)], *fits)
-    units_text = " and ".join(map(str, units))
+    units_text, kind = " and ".join(map(str, units)), block.array.str_short(short_dtypes=False)
     raise KernelError(
-        f"pallas_call: {kernel.name}: the block {block.sizes} of {name}, an array {block.array.str_short(short_dtypes=False)}, "
-        f"does not fit a TPU: its last {'sizes' if len(units) > 1 else 'size'} must be multiples of {units_text}, or "
-        f"the array's own; the nearest block that fits is {near}"
+        f"pallas_call: {kernel.name}: the block {block.sizes} of {name}, an array {kind}, does not fit a TPU: its "
+        f"last {'sizes' if len(units) > 1 else 'size'} must be multiples of {units_text}, or the array's own; the "
+        f"nearest block that fits is {near}"
     )
 
 

@@ -11,8 +11,11 @@ from jaxlib.mlir._mlir_libs import _tpu_ext
 from xlamini.lowering.kernels.context import KernelDialect
 from xlamini.lowering.mlir import MODULES_PER_CONTEXT
 
-SPACES = {"vmem": "vmem", "smem": "smem", "any": "any", "hbm": "hbm", "semaphore": "semaphore_mem"}
+_SPACES = {"vmem": "vmem", "smem": "smem", "any": "any", "hbm": "hbm"}
 """Mosaic's names of the memories of a TPU."""
+
+SEMAPHORES = {"semaphore": "!tpu.semaphore", "dma_semaphore": "!tpu.dma_semaphore"}
+"""The types of semaphores, which have a memory of their own."""
 
 
 class MosaicDialect(KernelDialect):
@@ -30,8 +33,9 @@ class MosaicDialect(KernelDialect):
 
     def memory(self, shape: Sequence[int], dtype: np.dtype, space: str) -> ir.Type:
         """The type of a buffer; bools are int32s in memory."""
-        text = "x".join([*map(str, shape), str(self.memory_element(dtype))])
-        return ir.Type.parse(f"memref<{text}, #tpu.memory_space<{SPACES[space]}>>", self.context)
+        element = SEMAPHORES.get(space) or str(self.memory_element(dtype))
+        text, name = "x".join([*map(str, shape), element]), _SPACES.get(space, "semaphore_mem")
+        return ir.Type.parse(f"memref<{text}, #tpu.memory_space<{name}>>", self.context)
 
     def memory_element(self, dtype: np.dtype) -> ir.Type:
         """The type of an element in memory."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core.errors.kernel_errors import KernelError
-from xlamini.core.program.ref_parts import Part, PartDim, Start, shape_of
+from xlamini.core.program.ref_parts import Part, PartDim, Start, is_whole, shape_of
 from xlamini.lowering.context import Value
 from xlamini.lowering.kernels.mosaic_shapes import bits_to_ints, ints_to_bits, reshape
 
@@ -22,7 +22,7 @@ class MosaicRef(NamedTuple):
     space: str
 
 
-class Window(NamedTuple):
+class MosaicWindow(NamedTuple):
     """A part of a buffer: where it begins, as values of the type `index`, its sizes and its strides."""
 
     starts: list[Value]
@@ -33,12 +33,12 @@ class Window(NamedTuple):
 _ONE = PartDim(Start(0), 1, 1, True)
 
 
-def window(ctx: Any, ref: MosaicRef, part: Part, indices: Sequence[Value]) -> Window:
+def window(ctx: Any, ref: MosaicRef, part: Part, indices: Sequence[Value]) -> MosaicWindow:
     """The part of the buffer that is a part of the ref."""
-    each = iter(part)
+    each: Any = iter(part)  # without arrays of indices, as `takes_arrays` is False
     dims = [_ONE if squeezed else next(each) for squeezed in ref.squeezed]
     starts = [place(ctx, dim.start, indices) for dim in dims]
-    return Window(starts, [dim.size for dim in dims], [dim.stride for dim in dims])
+    return MosaicWindow(starts, [dim.size for dim in dims], [dim.stride for dim in dims])
 
 
 def place(ctx: Any, start: Start, indices: Sequence[Value]) -> Value:
@@ -62,15 +62,15 @@ def load(ctx: Any, ref: MosaicRef, part: Part, indices: Sequence[Value]) -> Valu
     return ints_to_bits(ctx, x) if ref.dtype == np.bool_ else x
 
 
-def _vector(ctx: Any, ref: MosaicRef, where: Window) -> Value:
+def _vector(ctx: Any, ref: MosaicRef, where: MosaicWindow) -> Value:
     kind = ctx.mlir.vector(where.sizes, ctx.mlir.memory_element(ref.dtype))
     operands = [ref.buffer, *where.starts]
     if _is_dense(where):
         return ctx.one("vector.load", operands, kind)
-    return ctx.one("tpu.strided_load", operands, kind, strides=_int32s(where.strides))
+    return ctx.one("tpu.strided_load", operands, kind, strides=segments(where.strides))
 
 
-def _is_dense(where: Window) -> bool:
+def _is_dense(where: MosaicWindow) -> bool:
     return all(stride == 1 or size == 1 for stride, size in zip(where.strides, where.sizes, strict=True))
 
 
@@ -85,16 +85,17 @@ def store(ctx: Any, ref: MosaicRef, part: Part, indices: Sequence[Value], value:
         return
     value = reshape(ctx, value, where.sizes)
     if _is_dense(where):
-        counts = _int32s([1, 1, len(where.starts), 0])
+        counts = segments([1, 1, len(where.starts), 0])
         ctx.emit(
             "tpu.vector_store", [value, ref.buffer, *where.starts], [],
-            strides=_int32s([]), operandSegmentSizes=counts,
+            strides=segments([]), operandSegmentSizes=counts,
         )  # fmt: skip
     else:
-        ctx.emit("tpu.strided_store", [value, ref.buffer, *where.starts], [], strides=_int32s(where.strides))
+        ctx.emit("tpu.strided_store", [value, ref.buffer, *where.starts], [], strides=segments(where.strides))
 
 
-def _int32s(numbers: Sequence[int]) -> str:
+def segments(numbers: Sequence[int]) -> str:
+    """The text of an attribute of int32s: strides, or how many of the operands are each."""
     return f"array<i32: {', '.join(map(str, numbers))}>" if numbers else "array<i32>"
 
 
@@ -107,17 +108,20 @@ def _check_space(ctx: Any, ref: MosaicRef, part: Part) -> None:
         )
     if ref.space not in ("smem", "vmem"):
         raise KernelError(
-            f"{ctx.place()}: the ref is in the memory {ref.space!r}, from which a program can only copy; copy a part of it "
-            "to a VMEM buffer with make_async_copy, or give the array a BlockSpec with a block"
+            f"{ctx.place()}: the ref is in the memory {ref.space!r}, from which a program can only copy; copy a part "
+            "of it to a VMEM buffer with make_async_copy, or give the array a BlockSpec with a block"
         )
 
 
 def part_of_buffer(ctx: Any, ref: MosaicRef, part: Part, indices: Sequence[Value]) -> Value:
     """The buffer that is a part of a ref, of the part's shape."""
+    if is_whole(part, shape_of(part)) and shape_of(part) == ref.sizes:
+        return ref.buffer
     where = window(ctx, ref, part, indices)
     starts = [ctx.one("arith.index_cast", [x], ctx.int32) for x in where.starts]
     kind = ctx.mlir.memory(where.sizes, ref.dtype, ref.space)
-    buffer = ctx.emit("tpu.memref_slice", [ref.buffer, *starts], [kind], operandSegmentSizes=_int32s([1, len(starts), 0]))[0]
+    counts = segments([1, len(starts), 0])
+    buffer = ctx.one("tpu.memref_slice", [ref.buffer, *starts], kind, operandSegmentSizes=counts)
     if tuple(where.sizes) == shape_of(part):
         return buffer
     return ctx.one("tpu.memref_squeeze", [buffer], ctx.mlir.memory(shape_of(part), ref.dtype, ref.space))

@@ -26,9 +26,9 @@ _INT_MIN, _INT_MAX = -(2**31), 2**31 - 1
 _INFINITY = float("inf")
 
 _KINDS = {
-    "stablehlo.add": ("add", "add", 0.0, 0),
-    "stablehlo.maximum": ("maximumf", "maxsi", -_INFINITY, _INT_MIN),
-    "stablehlo.minimum": ("minimumf", "minsi", _INFINITY, _INT_MAX),
+    "stablehlo.add": ("<add>", "<add>", 0.0, 0),
+    "stablehlo.maximum": ("<maximumf>", "<maxsi>", -_INFINITY, _INT_MIN),
+    "stablehlo.minimum": ("<minimumf>", "<minsi>", _INFINITY, _INT_MAX),
 }
 """By the operation that combines: the kind of a reduction of floats, of ints, and what each starts from."""
 
@@ -45,7 +45,7 @@ def reduced(ctx: Any, combine: str, x: Value, axes: Sequence[int]) -> Value:
     kind = typed(ctx, [n for d, n in enumerate(own) if d not in axes], x)
     start = ctx.splat(starts[not is_float(x)], kind)
     name = floats if is_float(x) else ints
-    how = {"kind": f"#vector.kind<{name}>", "reduction_dims": list(axes)}
+    how = {"kind": f"#vector.kind{name}", "reduction_dims": list(axes)}
     return ctx.emit("vector.multi_reduction", [x, start], [kind], **how)[0]
 
 
@@ -77,7 +77,7 @@ def _signed(ctx: Any, x: Value) -> Value:
 
 
 def _is_neutral(combine: str, start: Value) -> bool:
-    """Whether a constant is what the reduction starts from anyway; of products and bits, each is, as JAX has no other."""
+    """Whether the start is that of the reduction anyway: a constant is, as reductions of primitives have no other."""
     return combine not in _KINDS or (not isinstance(start.owner, ir.Block) and start.owner.name == "arith.constant")
 
 

@@ -1,4 +1,4 @@
-"""What Mosaic has no operation for, and rotations of vectors give in log2(n) steps: running reductions, reversed axes."""
+"""Running reductions and reversed axes, for which Mosaic has no operation: by log2(n) rotations of vectors."""
 from __future__ import annotations
 
 import re

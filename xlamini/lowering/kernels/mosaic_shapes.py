@@ -17,7 +17,7 @@ Shape = Sequence[int]
 
 def shape_of_value(x: Value | ir.Type) -> tuple[int, ...]:
     """The shape of a value, or of a type; () for a scalar."""
-    kind = x if isinstance(x, ir.Type) else x.type
+    kind: Any = x if isinstance(x, ir.Type) else x.type
     return tuple(kind.shape) if hasattr(kind, "shape") else ()
 
 
@@ -106,7 +106,7 @@ def iota(ctx: Any, shape: Shape, axis: int) -> Value:
 
 
 def rotated(ctx: Any, x: Value, amount: Value, axis: int) -> Value:
-    """The vector with element i moved to i + amount, around the end; `amount` is an int32 from 0 to the size."""
+    """The vector with element i moved to i + amount, around the end; `amount` is an int32 from 0 to below the size."""
     return ctx.one("tpu.dynamic_rotate", [x, amount], dimension=f"{axis} : si32")
 
 
@@ -193,7 +193,8 @@ def _sliced_at(ctx: Any, x: Value, axis: int, start: Value, size: int) -> Value:
         return x
     if number is not None:
         return sliced_in(ctx, x, axis, min(max(number, 0), count - size), size)
-    amount = ctx.one("arith.subi", [ctx.index(count), _inside(ctx, start, count - size)])
+    back = ctx.one("arith.subi", [ctx.index(count), _inside(ctx, start, count - size)])
+    amount = ctx.one("arith.remsi", [back, ctx.index(count)])
     return sliced_in(ctx, ctx.in_words(rotated, x, amount, axis), axis, 0, size)
 
 
@@ -233,16 +234,16 @@ def merged(shape: Shape, first: int, last: int) -> list[int]:
 
 
 SHAPES: dict[str, Rule] = {
-    f"stablehlo.{name}": _of_numbers(rule)
+    name: _of_numbers(rule)
     for name, rule in {
-        "broadcast_in_dim": _broadcast,
-        "reshape": _reshape,
-        "transpose": _transpose,
-        "iota": _iota,
-        "slice": _slice,
-        "concatenate": _concatenate,
-        "pad": _pad,
-        "dynamic_slice": _dynamic_slice,
-        "dynamic_update_slice": _dynamic_update_slice,
+        "stablehlo.broadcast_in_dim": _broadcast,
+        "stablehlo.reshape": _reshape,
+        "stablehlo.transpose": _transpose,
+        "stablehlo.iota": _iota,
+        "stablehlo.slice": _slice,
+        "stablehlo.concatenate": _concatenate,
+        "stablehlo.pad": _pad,
+        "stablehlo.dynamic_slice": _dynamic_slice,
+        "stablehlo.dynamic_update_slice": _dynamic_update_slice,
     }.items()
 }

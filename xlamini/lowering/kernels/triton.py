@@ -16,11 +16,13 @@ from xlamini.lowering.kernels.control_flow import CONTROL_FLOW
 from xlamini.lowering.kernels.triton_atomics import atomic, compare_and_swap
 from xlamini.lowering.kernels.triton_dialect import TritonDialect
 from xlamini.lowering.kernels.triton_dot import PRODUCTS
+from xlamini.lowering.kernels.triton_gathers import GATHERS
 from xlamini.lowering.kernels.triton_math import MATH, approx_tanh
 from xlamini.lowering.kernels.triton_memory import TritonRef, load, masked, place_of, store
 from xlamini.lowering.kernels.triton_reduce import REDUCTIONS
 from xlamini.lowering.kernels.triton_shapes import SHAPES
-from xlamini.lowering.kernels.triton_sizes import check_values, named
+from xlamini.lowering.kernels.triton_sizes import check_equation, check_sizes, named
+from xlamini.lowering.kernels.triton_slices import SLICES
 
 
 def is_byte(x: Any) -> bool:
@@ -40,17 +42,27 @@ class TritonContext(KernelContext):
     """The lowering of a kernel's equations for a GPU. The values of refs' variables are `TritonRef`s."""
 
     mlir: TritonDialect
-    rules = ELEMENTWISE | CONTROL_FLOW | SHAPES | REDUCTIONS | PRODUCTS | MATH
+    rules = ELEMENTWISE | CONTROL_FLOW | SHAPES | SLICES | GATHERS | REDUCTIONS | PRODUCTS | MATH
     target = "Triton"
     takes_arrays = True
+    reorders = True
 
     def many(
-        self, name: str, /, operands: Sequence[Value], types: Sequence[ir.Type], regions: Regions = (), **attributes: Any
+        self,
+        name: str,
+        /,
+        operands: Sequence[Value],
+        types: Sequence[ir.Type],
+        regions: Regions = (),
+        **attributes: Any,
     ) -> list[Value]:
-        if name not in _OF_BYTES and any(is_byte(x) for x in operands):
+        if name == "stablehlo.compare" and is_byte(operands[0]):
+            wide = self.mlir.floats_like(operands[0].type)
+            operands = [self.many("stablehlo.convert", [x], [wide])[0] for x in operands]
+        elif name not in _OF_BYTES and any(is_byte(x) for x in operands):
             raise KernelError(
-                f"{named(self.eqn)} computes with floats of 8 bits, which a GPU only multiplies in matrices; convert to "
-                "float32 first"
+                f"{named(self.eqn)} computes with floats of 8 bits, which a GPU only multiplies in matrices; convert "
+                "to float32 first"
             )
         return super().many(name, operands, types, regions, **attributes)
 
@@ -100,5 +112,7 @@ class TritonContext(KernelContext):
         return x
 
     def _lowered(self, eqn: Equation, inputs: list[Any]) -> Sequence[Value]:
-        check_values(eqn)
-        return super()._lowered(eqn, inputs)
+        check_equation(eqn)
+        outs = super()._lowered(eqn, inputs)
+        check_sizes(eqn)  # after a read of a ref, whose error names the ref
+        return outs

@@ -10,7 +10,7 @@ from xlamini.core.errors.kernel_errors import KernelError
 from xlamini.lowering.context import Value
 from xlamini.lowering.kernels.arith import element_of, is_float
 from xlamini.lowering.kernels.context import KernelContext
-from xlamini.lowering.kernels.triton_memory import Place, TritonRef, masked, signed_compare
+from xlamini.lowering.kernels.triton_memory import PointerPlace, TritonRef, masked, signed_compare
 from xlamini.lowering.kernels.triton_shapes import like, shape_of
 from xlamini.lowering.kernels.triton_sizes import named
 
@@ -20,7 +20,7 @@ _FADD = 5
 _HOW = {"sem": "4 : i32", "scope": "1 : i32"}  # acquire and release, among all programs of the GPU
 
 
-def atomic(ctx: KernelContext, ref: TritonRef, place: Place, operation: str, value: Value) -> Value:
+def atomic(ctx: KernelContext, ref: TritonRef, place: PointerPlace, operation: str, value: Value) -> Value:
     """Update the elements at a place; returns those before."""
     width = _check_width(ctx, ref, value)
     if not is_float(value):
@@ -37,7 +37,7 @@ def atomic(ctx: KernelContext, ref: TritonRef, place: Place, operation: str, val
     return _of_ordered_bits(ctx, bits, operation, number, value.type)
 
 
-def _of_ordered_bits(ctx: KernelContext, bits: Place, operation: str, number: Value, kind: ir.Type) -> Value:
+def _of_ordered_bits(ctx: KernelContext, bits: PointerPlace, operation: str, number: Value, kind: ir.Type) -> Value:
     """The extremum of floats by that of their bits: signed for positive values, unsigned, the other way, for others."""
     positive = signed_compare(ctx, 5, number, 0)
     negative = signed_compare(ctx, 2, number, 0)
@@ -47,7 +47,7 @@ def _of_ordered_bits(ctx: KernelContext, bits: Place, operation: str, number: Va
     return ctx.one("tt.bitcast", [ctx.one("arith.select", [positive, upper, lower], upper.type)], kind)
 
 
-def compare_and_swap(ctx: KernelContext, ref: TritonRef, place: Place, expected: Value, value: Value) -> Value:
+def compare_and_swap(ctx: KernelContext, ref: TritonRef, place: PointerPlace, expected: Value, value: Value) -> Value:
     """Write the value where the element is the expected one; returns the element before."""
     width = _check_width(ctx, ref, value)
     if not is_float(value):
@@ -58,7 +58,7 @@ def compare_and_swap(ctx: KernelContext, ref: TritonRef, place: Place, expected:
     return ctx.one("tt.bitcast", [found], value.type)
 
 
-def _rmw(ctx: KernelContext, place: Place, number: int, value: Value) -> Value:
+def _rmw(ctx: KernelContext, place: PointerPlace, number: int, value: Value) -> Value:
     masks = [] if place.mask is None else [place.mask]
     operands = [place.pointers, value, *masks]
     return ctx.one("tt.atomic_rmw", operands, value.type, atomic_rmw_op=f"{number} : i32", **_HOW)
@@ -77,7 +77,7 @@ def _integer(ctx: KernelContext, width: int) -> ir.Type:
     return ctx.mlir.element_type(np.dtype(f"int{width}"))
 
 
-def _as_bits(ctx: KernelContext, place: Place, width: int) -> Place:
+def _as_bits(ctx: KernelContext, place: PointerPlace, width: int) -> PointerPlace:
     """The place as one of integers of the same bits."""
     dialect: Any = ctx.mlir
     kind = dialect.pointer_to(_integer(ctx, width), shape_of(place.pointers))

@@ -152,12 +152,16 @@ def launch_grid(kernel: Kernel) -> tuple[int, ...]:
     axes = folded_axes(kernel.grid)
     x = math.prod(kernel.grid[:axes])
     if x > _MOST_X:
-        raise KernelError(f"pallas_call: {kernel.name} has a grid of {x} programs, more than a GPU runs; take larger blocks")
+        raise KernelError(
+            f"pallas_call: {kernel.name} has a grid of {x} programs, more than a GPU runs; take larger blocks"
+        )
     return (x, *kernel.grid[axes:], 1, 1)[:3]
 
 
 def program_ids(ctx: TritonContext, kernel: Kernel) -> list[Value]:
     """The indices of the program in the kernel's grid."""
+    if not kernel.grid:
+        return []
     axes = folded_axes(kernel.grid)
     kind = ctx.index(0).type
     places = [
@@ -172,4 +176,4 @@ def _unfolded(ctx: TritonContext, number: Value, sizes: Sequence[int]) -> list[V
     for size in reversed(sizes[1:]):
         ids.insert(0, ctx.one("arith.remsi", [number, ctx.index(size)]))
         number = ctx.one("arith.divsi", [number, ctx.index(size)])
-    return [number, *ids] if sizes else []
+    return [number, *ids]

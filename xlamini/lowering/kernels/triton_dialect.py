@@ -33,7 +33,7 @@ class TritonDialect(KernelDialect):
 
     def with_shape(self, kind: ir.Type, shape: tuple[int, ...]) -> ir.Type:
         """The type of a tensor of the elements of another one, or of a scalar."""
-        element = kind.element_type if hasattr(kind, "element_type") else kind
+        element = getattr(kind, "element_type", kind)
         return ir.Type.parse(f"tensor<{'x'.join(map(str, shape))}x{element}>", self.context) if shape else element
 
     def tensor(self, shape: tuple[int, ...], dtype: Any) -> ir.Type:

@@ -21,7 +21,7 @@ _LEAST = 16
 _PRECISIONS = {"DEFAULT": 0, "HIGH": 1, "HIGHEST": 2}  # tf32, tf32x3, ieee
 
 
-class _Numbers(NamedTuple):
+class _DotNumbers(NamedTuple):
     """The dimensions of a product: of the batch, and those summed over, of each operand."""
 
     lhs_batch: list[int]
@@ -84,7 +84,9 @@ def _accumulator(ctx: KernelContext, a: Value, out: ir.Type) -> ir.Type:
     element = element_of(a.type)
     if not is_float(element):
         if ir.IntegerType(element).width != 8 or ctx.is_unsigned():
-            raise KernelError(f"{named(ctx.eqn)} multiplies matrices of other integers than int8; convert to int8 or floats")
+            raise KernelError(
+                f"{named(ctx.eqn)} multiplies matrices of other integers than int8; convert to int8 or floats first"
+            )
         return ctx.mlir.element_type(np.dtype(np.int32))
     wide = np.float64 if ir.FloatType(element).width == 64 else np.float32
     return ctx.mlir.element_type(np.dtype(wide))
@@ -107,8 +109,8 @@ def _of_algorithm(text: str) -> int:
     return 2
 
 
-def _numbers(text: str) -> _Numbers:
-    return _Numbers(*(_list(text, name) for name in (
+def _numbers(text: str) -> _DotNumbers:
+    return _DotNumbers(*(_list(text, name) for name in (
         "lhs_batching", "rhs_batching", "lhs_contracting", "rhs_contracting"
     )))  # fmt: skip
 

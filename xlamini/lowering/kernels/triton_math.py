@@ -1,4 +1,4 @@
-"""Elementwise operations in Triton's kernels: MLIR's `math` where the GPU's compiler takes it, else CUDA's libdevice."""
+"""Elementwise operations in Triton's kernels: MLIR's `math` where the compiler takes it, else CUDA's libdevice."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -152,7 +152,7 @@ def _through(ctx: KernelContext, x: Value, middle: ir.Type, kind: ir.Type) -> Va
 
 def _float_to_float(ctx: KernelContext, x: Value, kind: ir.Type) -> Value:
     before, after = (ir.FloatType(element_of(t)).width for t in (x.type, kind))
-    if before == after == 16 or (64 in (before, after) and 8 in (before, after)):
+    if before == after or (64 in (before, after) and 8 in (before, after)):
         return _through(ctx, x, like(ctx, ctx.mlir.element_type(np.dtype(np.float32)), shape_of(kind)), kind)
     if 8 in (before, after):
         rounding = {"rounding": "1 : i32"} if after < before else {}
@@ -174,7 +174,7 @@ def _conversion(ctx: KernelContext, source: ir.Type, target: ir.Type) -> str:
 def _reduce_precision(ctx: KernelContext, operands: Sequence[Value], _: Any, __: Any, attributes: Mapping) -> Value:
     (x,) = operands
     bits = tuple(int(attributes[k].split()[0]) for k in ("exponent_bits", "mantissa_bits"))
-    name = {(8, 7): "bf16", (5, 10): "f16"}.get(bits)
+    name = {"8, 7": "bf16", "5, 10": "f16"}.get(", ".join(map(str, bits)))
     if name is None:
         raise KernelError(f"{named(ctx.eqn)} rounds to a format that a GPU's kernel does not have; take bfloat16")
     narrow = like(ctx, ir.Type.parse(name, ctx.mlir.context), shape_of(x))

@@ -49,7 +49,7 @@ class TritonRef(NamedTuple):
         return tuple(d.size for d in self.dims if not d.squeezed)
 
 
-class Place(NamedTuple):
+class PointerPlace(NamedTuple):
     """The pointers to a part, as many as it has elements, the mask of those in the array (None: all), and the shape."""
 
     pointers: Value
@@ -88,7 +88,7 @@ def _strides(shape: Sequence[int]) -> list[int]:
     return [math.prod(shape[i + 1 :]) for i in range(len(shape))]
 
 
-def load(ctx: KernelContext, ref: TritonRef, place: Place, other: Value | None = None) -> Value:
+def load(ctx: KernelContext, ref: TritonRef, place: PointerPlace, other: Value | None = None) -> Value:
     """The elements at a place; where the mask is false, those of `other`, by default 0."""
     operands = [place.pointers]
     if place.mask is not None:
@@ -99,10 +99,10 @@ def load(ctx: KernelContext, ref: TritonRef, place: Place, other: Value | None =
     return compare(ctx, "NE", found, constant_like(ctx, 0, found)) if ref.dtype == np.bool_ else found
 
 
-def store(ctx: KernelContext, ref: TritonRef, place: Place, value: Value) -> None:
+def store(ctx: KernelContext, ref: TritonRef, place: PointerPlace, value: Value) -> None:
     """Write values to a place, where its mask is true."""
     masks = [] if place.mask is None else [place.mask]
-    ctx.emit("tt.store", [place.pointers, _stored(ctx, ref, value), *masks], [], **_PLAIN)
+    ctx.emit("tt.store", [place.pointers, _stored(ctx, ref, value), *masks], [], (), **_PLAIN)
 
 
 def _stored(ctx: KernelContext, ref: TritonRef, value: Value) -> Value:
@@ -116,7 +116,7 @@ def _in_memory(dtype: np.dtype) -> Any:
     return np.int8 if dtype == np.bool_ else dtype
 
 
-def _zeros(ctx: KernelContext, ref: TritonRef, place: Place) -> Value:
+def _zeros(ctx: KernelContext, ref: TritonRef, place: PointerPlace) -> Value:
     return filled(ctx, 0, _tensor(ctx, place.shape, _in_memory(ref.dtype)))
 
 
@@ -125,7 +125,7 @@ def _tensor(ctx: KernelContext, shape: tuple[int, ...], dtype: Any) -> ir.Type:
     return dialect.tensor(shape, dtype)
 
 
-def place_of(ctx: KernelContext, ref: TritonRef, part: Part, indices: Sequence[Value]) -> Place:
+def place_of(ctx: KernelContext, ref: TritonRef, part: Part, indices: Sequence[Value]) -> PointerPlace:
     """The place of a part of a ref; `indices` are the operands in its starts."""
     shape = shape_of(part)
     check_part(ref.name, ref.block, shape)
@@ -136,10 +136,10 @@ def place_of(ctx: KernelContext, ref: TritonRef, part: Part, indices: Sequence[V
         pointers = ctx.one("tt.splat", [pointers], _pointers(ctx, ref, shape))
     pointers = _moved(ctx, pointers, offsets)
     masks = [spread(ctx, m, s.dims, shape) for s in steps for m in s.masks]
-    return Place(pointers, _all(ctx, masks), shape)
+    return PointerPlace(pointers, _all(ctx, masks), shape)
 
 
-def masked(ctx: KernelContext, place: Place, mask: Value | None) -> Place:
+def masked(ctx: KernelContext, place: PointerPlace, mask: Value | None) -> PointerPlace:
     """A place with one more mask, of its shape."""
     masks = [m for m in (place.mask, mask) if m is not None]
     return place._replace(mask=_all(ctx, masks))
@@ -207,8 +207,11 @@ def _array_dims(part: Part) -> tuple[int, ...]:
 def _array_step(
     ctx: KernelContext, ref: TritonRef, dim: RefDim, sub: ArrayDim, indices: Sequence[Value], dims: tuple[int, ...]
 ) -> _Step:
-    array = _as_indices(ctx, indices[sub.operand])
-    positions = array if dim.start is None else ctx.one("arith.addi", [array, spread(ctx, dim.start, (), sub.shape)])
+    atom = ctx.eqn.invars[len(ctx.eqn.invars) - len(indices) + sub.operand]
+    array = _as_indices(ctx, indices[sub.operand], atom.aval.dtype.kind == "u")
+    own = value_shape(array)
+    dims = dims[len(dims) - len(own) :]
+    positions = array if dim.start is None else ctx.one("arith.addi", [array, spread(ctx, dim.start, (), own)])
     wide = _widened(ctx, array) if ref.is_large else array
     base = None if dim.start is None else _scaled(ctx, _wide(ctx, ref, dim.start), dim.stride)
     return _Step(base, _scaled(ctx, wide, dim.stride), dims, _masks(ctx, dim, positions))
@@ -263,7 +266,8 @@ def _widened(ctx: KernelContext, x: Value) -> Value:
     return ctx.one("arith.extsi", [x], _tensor(ctx, value_shape(x), np.int64))
 
 
-def _as_indices(ctx: KernelContext, x: Value) -> Value:
+def _as_indices(ctx: KernelContext, x: Value, is_unsigned: bool) -> Value:
     """An array of integers as int32s."""
     kind, width = _tensor(ctx, value_shape(x), INDEX.dtype), ir.IntegerType(element_of(x.type)).width
-    return x if width == 32 else ctx.one("arith.trunci" if width > 32 else "arith.extsi", [x], kind)
+    extended = "arith.extui" if is_unsigned else "arith.extsi"
+    return x if width == 32 else ctx.one("arith.trunci" if width > 32 else extended, [x], kind)

@@ -37,17 +37,23 @@ def check_part(ref: str, block: Sequence[int], shape: Sequence[int]) -> None:
 def check_dtype(what: str, dtype: np.dtype) -> None:
     """KernelError for a dtype that the compiler of kernels does not have, and on some of which it ends the process."""
     if dtype.name not in _DTYPES:
-        raise KernelError(f"{what} is of dtype {dtype.name}, which a GPU's kernel does not have; convert it outside of it")
+        raise KernelError(
+            f"{what} is of dtype {dtype.name}, which a GPU's kernel does not have; convert it outside of the kernel"
+        )
 
 
-def check_values(eqn: Equation) -> None:
-    """KernelError for an equation whose results have other sizes than powers of two, or for one with side effects."""
+def check_equation(eqn: Equation) -> None:
+    """KernelError for an equation with side effects, or with results of a dtype that GPUs do not have."""
     outside = [effect for effect in eqn.effects if effect.name not in _EFFECTS]
     if outside:
         raise KernelError(f"{named(eqn)} has a side effect, {outside[0]}, which a GPU's kernel cannot have; remove it")
     for out in eqn.outvars:
-        shape = out.aval.shape
         check_dtype(f"the result of {named(eqn)}", out.aval.dtype)
+
+
+def check_sizes(eqn: Equation) -> None:
+    """KernelError for an equation with a result whose sizes are not powers of two."""
+    for shape in (out.aval.shape for out in eqn.outvars):
         if not all(map(is_power_of_two, shape)):
             raise KernelError(
                 f"{named(eqn)} makes a value of shape {shape}, but a GPU's kernel has only sizes that are powers of "

@@ -68,11 +68,13 @@ def _indexed(part: Part, items: tuple[Any, ...], holes: _Holes) -> Part:
     """A part of a part."""
     if has_arrays(part):
         raise _NoPart
-    kept = [i for i, dim in enumerate(part) if not dim.squeezed]
-    dims, filled = list(part), _filled(items, len(kept))
+    dims: list[Any] = list(part)
+    kept = [i for i, dim in enumerate(dims) if not dim.squeezed]
+    filled = _filled(items, len(kept))
     for i, item in zip(kept, filled, strict=True):
         dims[i] = _item(dims[i], item, holes)
-    return _with_shape(dims, holes.avals, filled) if has_arrays(dims) else tuple(dims)
+    found = tuple(dims)
+    return _with_shape(found, holes.avals, filled) if has_arrays(found) else found
 
 
 def _with_shape(dims: Sequence[Any], avals: Avals, items: Sequence[Any]) -> Part:

@@ -111,7 +111,8 @@ class PairReduction(Primitive):
         places = ctx.op("stablehlo.iota", avals=[aval.update(dtype=index_dtype)], iota_dimension=f"{axis} : i64")
         scalars = [ShapedArray((), aval.dtype), ShapedArray((), index_dtype)]
         starts = [ctx.constant(v, a) for v, a in zip((self.start(aval.dtype), 0), scalars, strict=True)]
-        body = ctx.scalar_region(scalars * 2, lambda *pairs: ctx.inline(self._chosen, *pairs, avals=scalars * 2))
+        choose = self._chosen_in_any_order if ctx.reorders else self._chosen
+        body = ctx.scalar_region(scalars * 2, lambda *pairs: ctx.inline(choose, *pairs, avals=scalars * 2))
         outs = [out, out.update(dtype=index_dtype)]
         return ctx.op("stablehlo.reduce", x, places, *starts, avals=outs, regions=[body], dimensions=[axis])[1]
 
@@ -122,6 +123,13 @@ class PairReduction(Primitive):
         """Combine two pairs (element, index): the winner of the two, the first on a tie."""
         wins = bitwise_or(self.better(a, b), ne(a, a))
         first = bitwise_or(wins, bitwise_and(eq(a, b), lt(i, j)))
+        return [where(wins, a, b), where(first, i, j)]
+
+    def _chosen_in_any_order(self, a: Any, i: Any, b: Any, j: Any) -> list[Any]:
+        """The same where the second pair may come from an earlier element: of two NaNs too the first."""
+        both = bitwise_and(ne(a, a), ne(b, b))
+        wins = bitwise_and(bitwise_or(self.better(a, b), ne(a, a)), eq(b, b))
+        first = bitwise_or(wins, bitwise_and(bitwise_or(eq(a, b), both), lt(i, j)))
         return [where(wins, a, b), where(first, i, j)]
 
 

@@ -60,7 +60,7 @@ def tpu_code(bundles: str, utilization: str, allocations: str = "") -> TpuCode:
     return TpuCode(_loops(bundles), _units(utilization), _vmem(allocations))
 
 
-class _Reading:
+class _BundleReading:
     """The loops that were seen so far; the first one is the code outside of loops."""
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class _Reading:
 
 
 def _loops(text: str) -> tuple[Loop, ...]:
-    seen, loop = _Reading(), 0
+    seen, loop = _BundleReading(), 0
     for label, depth, line in _bundles(text):
         if "{}" not in line:  # an empty bundle is written without its depth
             loop = seen.enter(depth, depth > 0 and label == "LB")

@@ -89,7 +89,8 @@ def _of_tpu(operation: Any) -> tuple[str, tuple[int, ...], Any]:
     config = json.loads(_config(operation).value)["custom_call_config"]
     module = _mosaic(base64.b64decode(config["body"]))
     main = next(f for f in module.body.operations if "iteration_bounds" in f.attributes or f.name.value == "main")
-    bounds = main.attributes["iteration_bounds"] if "iteration_bounds" in main.attributes else ()
+    has_grid = "iteration_bounds" in main.attributes
+    bounds = main.attributes["iteration_bounds"] if has_grid else ()
     called = operation.attributes["kernel_name"].value if "kernel_name" in operation.attributes else main.name.value
     return called, tuple(bounds), module
 

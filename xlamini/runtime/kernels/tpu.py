@@ -42,18 +42,21 @@ def _compile(folder: Path, count: int, target: str, options: Mapping[str, Any]) 
     command = [sys.executable, "-m", _CHILD, str(folder), target, json.dumps(dict(options))]
     limit = _START + _EACH * count
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", env=_environment(folder), timeout=limit, check=False
-        )
+        done = _run(command, _environment(folder), limit)
     except subprocess.TimeoutExpired:
-        raise PlatformError(f"kernels: libtpu did not compile the kernels in {limit} s; inspect fewer at once") from None
+        raise PlatformError(f"kernels: libtpu did not compile them in {limit} s; look at fewer at once") from None
     if done.returncode:
         last = next(filter(None, reversed(done.stderr.splitlines())), f"it ended with {done.returncode}")
         raise PlatformError(f"kernels: the process that compiles for {target} failed: {last}; run xlamini.doctor")
 
 
+def _run(command: Sequence[str], environment: Mapping[str, str], limit: float) -> subprocess.CompletedProcess[str]:
+    how = {"capture_output": True, "text": True, "errors": "replace", "check": False}
+    return subprocess.run(command, env=environment, timeout=limit, **how)
+
+
 def _environment(folder: Path) -> dict[str, str]:
-    """This process's environment, with the options of the dumps, and without a cache that keeps libtpu from its work."""
+    """This process's environment, with the options of the dumps."""
     dumps = f"--xla_jf_dump_to={folder} --xla_jf_dump_llo_text=true"
     here = {**os.environ, "LIBTPU_INIT_ARGS": f"{os.environ.get('LIBTPU_INIT_ARGS', '')} {dumps}".strip()}
     here["PYTHONPATH"] = os.pathsep.join(path or os.getcwd() for path in sys.path)

@@ -52,6 +52,6 @@ def _bytes(block: Block) -> int:
 def _copies(block: Block, grid: tuple[int, ...]) -> int:
     """How often another block than before is needed: the last axis of the grid is the fastest."""
     index_map = block.index_map
-    used = dce(index_map, (True,) * len(index_map.outvars), True)[1]
+    used = dce(index_map, (True,) * len(index_map.outvars))[1]
     last = max((axis for axis in range(len(grid)) if used[axis]), default=-1)
     return math.prod(grid[: last + 1])

@@ -42,10 +42,10 @@ class OwnKernel(NamedTuple):
     """A model of the run time of one call, and what it is made of; None for a device that is not a target."""
 
     def __str__(self) -> str:
-        return str(Kernels([self]))
+        return str(KernelTable([self]))
 
 
-class Kernels(list[OwnKernel]):
+class KernelTable(list[OwnKernel]):
     """The kernels of one's own in a program; its text is a table.
 
     >>> print(xlamini.jit(jnp.sin).lower(1.0).compile().kernels())
@@ -78,15 +78,17 @@ class Question(NamedTuple):
         return self.target or target_of(self.device) or _target_like(self.device)
 
 
-def kernels_of(questions: Sequence[Question]) -> list[Kernels]:
+def kernels_of(questions: Sequence[Question]) -> list[KernelTable]:
     """The kernels of each program, each compiled once more by itself for what the compiler says of it.
 
     The programs are for one and the same target, with the same options.
     """
+    if all(each.request.device.platform == "cpu" for each in questions):
+        return [KernelTable() for _ in questions]
     calls = [kernel_calls(each.request.module) for each in questions]
     every = [call for of_one in calls for call in of_one]
     if not every:
-        return [Kernels() for _ in questions]
+        return [KernelTable() for _ in questions]
     first, target = questions[0], questions[0].known_target()
     spec = target.name if target else first.device.device_kind
     codes = iter(_codes(every, first.device, spec, first.options))
@@ -95,9 +97,9 @@ def kernels_of(questions: Sequence[Question]) -> list[Kernels]:
 
 def _rows(
     question: Question, calls: Sequence[KernelCall], codes: Iterator[Any], target: Target | None, spec: str
-) -> Kernels:
+) -> KernelTable:
     costs = _costs(question.request.jaxpr)
-    return Kernels(_row(call, next(codes), costs, target, spec) for call in calls)
+    return KernelTable(_row(call, next(codes), costs, target, spec) for call in calls)
 
 
 def _target_like(device: Any) -> Target | None:

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from xlamini.runtime.meshes.named_sharding import type_sharding
 from xlamini.runtime.meshes.program_placement import AbsentPlacement
 from xlamini.staging.aot.compiled_call import CompiledCall
 from xlamini.staging.aot.cost_queries import Estimates
+from xlamini.staging.aot.kernel_queries import Anew, KernelQueries
 from xlamini.staging.compile.compile_request import CompileRequest
 from xlamini.staging.compile.cost import CostAnalysis, cost_of_program
 from xlamini.staging.compile.lowering_target import Elsewhere, destination, device_of
@@ -32,7 +33,6 @@ from xlamini.staging.trace.tracing import Trace, TracedCall
 if TYPE_CHECKING:
     from xlamini.runtime.hlo.collectives import Collectives
     from xlamini.runtime.targets.topology import Target
-    from xlamini.staging.aot.kernels import Kernels, Question
     from xlamini.staging.compile.prediction import Prediction
     from xlamini.staging.run.jit.ahead_of_time import AheadOfTime
 
@@ -252,17 +252,7 @@ def _checked_dialect(what: str, dialect: str | None) -> str:
     return dialect or DIALECTS[0]
 
 
-class Anew(NamedTuple):
-    """How a compiled function is compiled once more."""
-
-    lowered: Callable[[], CompileRequest]
-    options: CompilerOptions | None
-
-    def __call__(self) -> Program:
-        return compile_lowered(self.lowered(), self.options)
-
-
-class Compiled(Stage):
+class Compiled(KernelQueries, Stage):
     """A compiled function, for arguments of exactly the types that it was compiled for.
 
     >>> compiled = xlamini.jit(lambda x: x + 1).lower(jnp.ones(3)).compile()
@@ -281,7 +271,6 @@ class Compiled(Stage):
     ):
         super().__init__(call)
         self._program, self._anew = program, anew
-        self._kernels: Kernels | None = None
         self._captured = [_as_array(x) for x in call.trace.captured]
         self._run = CompiledCall(call, program, self._captured, committed).in_cpp()
 
@@ -322,27 +311,6 @@ class Compiled(Stage):
         names = [*(["a captured array"] * len(self._captured)), *self._call.trace.names]
         given = list(itertools.compress(names, self._program.used_inputs))
         return Collectives(c.named(given) for c in collectives_of(self.as_text()))
-
-    def kernels(self) -> Kernels:
-        """The kernels of one's own, of `pallas_call`: what the target's compiler made of each; it prints as a table.
-
-        A row has the kernel's grid, the user's lines, its module (Mosaic or Triton), and its code: for a TPU the VLIW
-        bundles by loop depth, spills, the units used and VMEM; for a GPU PTX, counts of its instructions, registers,
-        spills and shared memory. No device is needed. The first call compiles each kernel once more, for a TPU in a
-        child process; on a CPU, where a kernel runs as a scan over its grid, there are none.
-
-        Raises ValueError for a program that was loaded from a file, PlatformError if the compiler is not installed or
-        takes too long.
-
-        >>> v5e = xlamini.target("tpu:v5e:2x2")  # doctest: +SKIP
-        >>> print(xlamini.jit(norm).lower(x, gain).compile(target=v5e).kernels())  # doctest: +SKIP
-        1 kernel for tpu:v5e:2x2
-          name  at           grid  bundles  cycles  spills     VMEM  XLU  VALU  EUP     time   limit
-          norm  norms.py:14   512    11/91   46785       0   68 KiB    9    70    2  31.2 us  bundles
-        """
-        read_kernels([self])
-        assert self._kernels is not None
-        return self._kernels
 
     def memory_analysis(self) -> Any:
         """Bytes of arguments, outputs, temporaries and code."""
@@ -409,26 +377,6 @@ class Compiled(Stage):
     def _out_info(self) -> list[ShapeDtypeStruct]:
         pairs = zip(super()._out_info(), self._out_shardings(), strict=True)
         return [info.update(sharding=where) for info, where in pairs]
-
-
-def read_kernels(every: Sequence[Compiled]) -> None:
-    """Read the kernels of several programs for one target at once, which takes one child process for a TPU."""
-    asked = [each for each in every if each._kernels is None]
-    if not asked:
-        return
-    from xlamini.staging.aot.kernels import kernels_of  # for those who look only
-
-    for each, kernels in zip(asked, kernels_of(list(map(_question, asked))), strict=True):
-        each._kernels = kernels
-
-
-def _question(compiled: Compiled) -> Question:
-    from xlamini.staging.aot.kernels import Question
-
-    if compiled._anew is None:
-        raise ValueError("kernels: the program was loaded from a file, without its modules; ask where it is compiled")
-    target = getattr(compiled._program.executable, "target", None)
-    return Question(compiled._anew.lowered(), target, compiled._anew.options or {})
 
 
 def _as_array(x: Any) -> Any:

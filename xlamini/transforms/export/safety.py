@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 _STABLE = ("lapack_", "cusolver_", "cublas_", "cusparse_", "cu_lu_pivots", "cu_cholesky_update", "cu_threefry2x32")
 """The name prefixes of kernels whose compatibility jaxlib guarantees."""
-_STABLE_ON_TPU = ("Qr", "LuDecomposition", "Eigh", "ProductOfElementaryHouseholderReflectors")
+_STABLE_ON_TPU = ("Qr", "LuDecomposition", "Eigh", "ProductOfElementaryHouseholderReflectors", "tpu_custom_call")
 _CUSTOM_CALL = "custom_call:"
 
 

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import Avals, Params, Values, aval_of
-from xlamini.core.program.effects import Effect
 from xlamini.core.program.literals import literal
 from xlamini.core.program.ref_parts import Part, has_arrays, shape_of, whole
 from xlamini.primitives import bitwise_and, bitwise_or, where
@@ -46,8 +45,8 @@ class Access(NamedTuple):
         found = self.view.part(shape, avals[self.first :])
         if found is None:
             raise TypeError(
-                "an access with a mask, or an atomic one, takes a part of a ref by ints, slices, or arrays of ints side "
-                "by side; write ref.at[i, pl.ds(start, size)], without reshape or transpose"
+                "an access with a mask, or an atomic one, takes a part of a ref by ints, slices, or arrays of ints "
+                "side by side; write ref.at[i, pl.ds(start, size)], without reshape or transpose"
             )
         return found
 
@@ -61,9 +60,6 @@ class OnPart(OnView):
     """An equation on a part of a ref that the param `view`, an `Access`, says."""
 
     writes = True
-
-    def effects(self, avals: Avals, params: Params) -> frozenset[Effect]:
-        return frozenset({Effect("write") if self.writes else Effect("read")})
 
     def by_points(self, x: Any, points: Any, values: Sequence[Any], view: Access, part: Part) -> tuple[list[Any], Any]:
         """The results for a flat value and the places in it, and its next value."""

@@ -29,7 +29,7 @@ from xlamini.transforms.scan.api import scan
 _INT32 = np.dtype(np.int32)
 
 
-class Run(NamedTuple):
+class GridRun(NamedTuple):
     """The arrays during the scan: those that programs only read, then those that they may write."""
 
     prefetch: Sequence[Any]
@@ -53,14 +53,14 @@ def _results(kernel: Kernel, operands: Values) -> list[Any]:
     return [_trimmed(x, block) for x, block in zip(outputs, blocks, strict=True)]
 
 
-def _start(kernel: Kernel, operands: Values) -> Run:
+def _start(kernel: Kernel, operands: Values) -> GridRun:
     """The arrays at the start, with as many more elements as the blocks reach beyond their ends."""
     count = kernel.num_prefetch
     ins, outs = kernel.blocks[: kernel.num_inputs], kernel.blocks[kernel.num_inputs :]
     aliased = {output: operands[operand] for operand, output in kernel.aliases}
     results = [aliased[i] if i in aliased else zeros(block.array) for i, block in enumerate(outs)]
     scratch = [v.aval.inner_aval for v in kernel.refs()[len(kernel.refs()) - kernel.num_scratch :]]
-    return Run(
+    return GridRun(
         operands[:count],
         [_extended(x, block) for x, block in zip(operands[count:], ins, strict=True)],
         [_extended(x, block) for x, block in zip(results, outs, strict=True)],
@@ -68,7 +68,7 @@ def _start(kernel: Kernel, operands: Values) -> Run:
     )
 
 
-def _in_order(kernel: Kernel, start: Run) -> Sequence[Any]:
+def _in_order(kernel: Kernel, start: GridRun) -> Sequence[Any]:
     def step(state: Any, number: Any) -> tuple[Any, None]:
         outputs, scratch = state
         return _program(kernel, _place(kernel.grid, number), start._replace(outputs=outputs, scratch=scratch)), None
@@ -89,7 +89,7 @@ def _place(grid: tuple[int, ...], number: Any) -> list[Any]:
     return ids
 
 
-def _program(kernel: Kernel, ids: Sequence[Any], run: Run) -> tuple[list[Any], list[Any]]:
+def _program(kernel: Kernel, ids: Sequence[Any], run: GridRun) -> tuple[list[Any], list[Any]]:
     """The outputs and the scratch memory after one program."""
     starts = [_starts(block, evaluate(discharge(block.index_map), [*ids, *run.prefetch])) for block in kernel.blocks]
     arrays = [*run.inputs, *run.outputs]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Axis, Dims, Jaxpr, ShapedArray, Values
+from xlamini.core import Axis, Dims, Jaxpr, ShapedArray, Values, aval_of
 from xlamini.core.program.jaxpr import Var
 from xlamini.core.program.kernels import Block, Kernel, Squeezed
 from xlamini.interpreters.batch import batch
@@ -27,13 +27,19 @@ def batched_call(bind: Callable[..., Any], axis: Axis, operands: Values, dims: D
         batched, out_dims = batch(as_scan(kernel), axis, tuple(dims))
         return evaluate(batched, operands), out_dims
     aliased = {operand for operand, _ in kernel.aliases}
+    to_front = [i in aliased or _is_in_tiles(x, d) for i, (x, d) in enumerate(zip(operands, dims, strict=True))]
     moved = [
-        move_batch_dim(x, axis.size, d, 0) if i in aliased else x
-        for i, (x, d) in enumerate(zip(operands, dims, strict=True))
+        move_batch_dim(x, axis.size, d, 0) if moves else x
+        for x, d, moves in zip(operands, dims, to_front, strict=True)
     ]
-    places = [0 if i in aliased else d for i, d in enumerate(dims)]
+    places = [0 if moves else d for d, moves in zip(dims, to_front, strict=True)]
     outs = bind(*moved, kernel=_batched(kernel, axis.size, places[kernel.num_prefetch :]))
     return outs, [0] * len(outs)
+
+
+def _is_in_tiles(x: Any, dim: int | None) -> bool:
+    """Whether a mapped dimension is one of the last two, of which a TPU's blocks have whole tiles."""
+    return dim is not None and 0 < dim >= aval_of(x).ndim - 2
 
 
 def _batched(kernel: Kernel, size: int, dims: Sequence[int | None]) -> Kernel:

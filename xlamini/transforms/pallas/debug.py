@@ -21,7 +21,7 @@ def debug_print(fmt: str, *args: Any) -> None:
     >>> def kernel(x, o):
     ...     debug_print("x is", x[0])
     ...     o[...] = x[...]
-    >>> pallas_call(kernel, ShapeDtypeStruct((2,), "float32"))(jnp.float32([3.0, 4.0]))
+    >>> pl.pallas_call(kernel, xlamini.ShapeDtypeStruct((2,), "float32"))(jnp.float32([3.0, 4.0]))
     x is 3.0
     Array([3., 4.], dtype=float32)
     """
@@ -37,8 +37,8 @@ def debug_check(condition: Any, message: str) -> None:
     >>> def kernel(x, o):
     ...     debug_check(x[0] > 0, "x begins with a positive number")
     ...     o[...] = x[...]
-    >>> call = pallas_call(kernel, ShapeDtypeStruct((2,), "float32"), interpret=InterpretParams())
-    >>> call(jnp.float32([-1.0, 2.0]))
+    >>> out = xlamini.ShapeDtypeStruct((2,), "float32")
+    >>> pl.pallas_call(kernel, out, interpret=pltpu.InterpretParams())(jnp.float32([-1.0, 2.0]))
     Traceback (most recent call last):
         ...
     xlamini.core.errors.kernel_errors.KernelCheckError: kernel kernel, program (): debug_check failed: x begins with ...

@@ -32,7 +32,7 @@ def _has(tangent: Any) -> bool:
 
 
 def _forward(kernel: Kernel, nonzero: Mask) -> Kernel:
-    """The kernel of operands, then their tangents that are not zero; all refs of floats that it writes have tangents."""
+    """The kernel of operands, then their nonzero tangents; all refs of floats that it writes have tangents."""
     count = kernel.num_prefetch + kernel.num_inputs
     own = tuple(is_differentiable(ref.aval) for ref in kernel.refs()[count:])
     mask = (*nonzero, *own)
@@ -48,8 +48,16 @@ def _forward(kernel: Kernel, nonzero: Mask) -> Kernel:
         blocks=(*ins, *chosen(ins, of_ins), *outs, *chosen(outs, of_outs)),
         num_outputs=kernel.num_outputs + sum(of_outs),
         aliases=_aliases(kernel, nonzero, of_outs),
-        ref_names=(),
+        ref_names=_names(kernel, mask),
     )
+
+
+def _names(kernel: Kernel, mask: Sequence[bool]) -> tuple[str, ...]:
+    """The names of the refs, in their order."""
+    names = [kernel.name_of(i) for i in range(len(mask))]
+    tangents = [f"tangent of {name}" for name in chosen(names, mask)]
+    pairs = zip(_parts(kernel, names), _parts(kernel, tangents, mask), strict=True)
+    return tuple(name for pair in pairs for part in pair for name in part)
 
 
 def _parts(kernel: Kernel, refs: Sequence[Any], mask: Sequence[bool] | None = None) -> list[list[Any]]:

@@ -10,7 +10,9 @@ from xlamini.core.tracing.tracer import Builder
 from xlamini.runtime import Array
 
 _PLACE: Any = object()
-"""The entry in the memo of a kernel's builder that says where its program is in the grid."""
+"""The entry in the memo of a builder that says where the program being traced is in its grid."""
+_KERNEL: Any = object()
+"""The entry in the memo of the builder of a kernel."""
 
 
 class GridPlace(NamedTuple):
@@ -20,8 +22,14 @@ class GridPlace(NamedTuple):
     grid: tuple[int, ...]
 
 
+def start_kernel(ids: Sequence[Any], grid: tuple[int, ...]) -> None:
+    """Say that the active builder is that of a kernel, and where its program is."""
+    state.builder.memo[_KERNEL] = True  # type: ignore[union-attr]
+    set_place(ids, grid)
+
+
 def set_place(ids: Sequence[Any], grid: tuple[int, ...]) -> None:
-    """Say where the program is whose kernel is being traced."""
+    """Say where in a grid the program is that is traced into the active builder."""
     state.builder.memo[_PLACE] = GridPlace(ids, grid)  # type: ignore[union-attr]
 
 
@@ -57,14 +65,18 @@ def _axis(what: str, axis: int, place: GridPlace) -> int:
 
 
 def _place(what: str) -> GridPlace:
-    return kernel_builder(what).memo[_PLACE]
+    return _builder_with(_PLACE, what).memo[_PLACE]
 
 
 def kernel_builder(what: str) -> Builder:
     """The builder of the kernel that is being traced; RuntimeError outside of kernels."""
+    return _builder_with(_KERNEL, what)
+
+
+def _builder_with(entry: Any, what: str) -> Builder:
     builder = state.builder
     while builder is not None:
-        if _PLACE in builder.memo:
+        if entry in builder.memo:
             return builder
         builder = builder.parent
     raise RuntimeError(f"{what} is only known inside of a kernel; call it in the function that pallas_call runs")

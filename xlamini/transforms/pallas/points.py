@@ -35,7 +35,7 @@ def spread(x: Any, shape: Sequence[int]) -> Any:
 def points_of(part: Part, shape: Sequence[int], indices: Sequence[Any], mask: Any | None) -> Any:
     """The places of a part's elements in the flat value of a ref of this shape, an int32 array."""
     total, inside = np.int32(0), mask
-    for d, dim in enumerate(part):
+    for d in range(len(part)):
         at = spread(_along(part, d, indices), shape_of(part))
         is_inside = (at >= 0) & (at < shape[d])
         inside = is_inside if inside is None else inside & is_inside

@@ -6,16 +6,19 @@ it. A GPU and a TPU run the kernel itself; under checks it runs in Python (check
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core import Avals, Axis, Dims, Params, Primitive, ShapedArray, Values, is_zero
+from xlamini.core.errors.frames import user_stacklevel
 from xlamini.core.program.form import Form, Platform
 from xlamini.core.program.kernels import Kernel
 from xlamini.core.program.primitive import Cost
 from xlamini.core.tracing.state import state
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.expand import expand
+from xlamini.runtime.devices.platforms import default_backend
 from xlamini.staging.call.call import jit_p
 from xlamini.staging.call.call_rules import Run, call_jvp, call_linearize, call_partial_eval, call_transpose
 from xlamini.staging.call.higher_order import cost_of
@@ -43,11 +46,10 @@ class PallasCall(Primitive):
         return kernel.out_avals
 
     def jvp(self, primals: Values, tangents: Values, *, kernel: Kernel) -> Any:
-        is_scan = is_checked(kernel) or not all(map(is_zero, tangents[: kernel.num_prefetch]))
-        if not is_scan:
-            return pushed_forward(self.bind, kernel, primals, tangents)
-        outs, out_tangents = call_jvp(_run(kernel), as_scan(kernel), primals, tangents)
-        return self._checked(outs, primals, kernel), out_tangents
+        if not all(map(is_zero, tangents[: kernel.num_prefetch])):  # no block says where such a tangent is
+            outs, out_tangents = call_jvp(_run(kernel), as_scan(kernel), primals, tangents)
+            return self._checked(outs, primals, kernel), out_tangents
+        return pushed_forward(self.bind, kernel, primals, tangents)
 
     def transpose(self, cts: Values, *operands: Any, kernel: Kernel) -> list[Any]:
         return call_transpose(_run(kernel), as_scan(kernel), cts, operands)
@@ -74,6 +76,7 @@ class PallasCall(Primitive):
         return cost_of(as_scan(kernel)) if said is None else Cost(said.flops, said.bytes_accessed)
 
     def linearize(self, primals: Values, tangents: Values, *, kernel: Kernel) -> Any:
+        _say_cost(kernel)
         outs, out_tangents = call_linearize(_run(kernel), as_scan(kernel), primals, tangents)
         return self._checked(outs, primals, kernel), out_tangents
 
@@ -93,6 +96,16 @@ def _expanded(kernel: Kernel) -> Kernel:
     """The kernel with its programs in terms of primitives that are lowered."""
     blocks = [dataclasses.replace(block, index_map=expand(block.index_map)) for block in kernel.blocks]
     return dataclasses.replace(kernel, jaxpr=expand(kernel.jaxpr), blocks=tuple(blocks))
+
+
+def _say_cost(kernel: Kernel) -> None:
+    """UserWarning where a kernel would run by itself, but its derivative will not."""
+    if default_backend() in _WITH_KERNELS and not kernel.interpret:
+        text = (
+            f"the derivative of the kernel {kernel.name} runs as a loop of {kernel.programs} programs; write a "
+            "custom_vjp around the call, whose backward pass is a kernel too"
+        )
+        warnings.warn(text, UserWarning, user_stacklevel())
 
 
 def _run(kernel: Kernel) -> Run:

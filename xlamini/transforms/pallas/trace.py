@@ -15,7 +15,7 @@ from xlamini.core.pytree import structure
 from xlamini.core.tracing.tracer import build
 from xlamini.primitives import convert
 from xlamini.staging import ArgNames
-from xlamini.transforms.pallas.grid import set_place
+from xlamini.transforms.pallas.grid import start_kernel
 from xlamini.transforms.pallas.specs import BlockSpec, block_dim, memory_name, no_block_spec
 
 _INDEX = ShapedArray((), np.dtype(np.int32))
@@ -43,7 +43,7 @@ def trace_kernel(fun: Callable[..., Any], name: str, grid: tuple[int, ...], oper
     ids = [_INDEX] * len(grid)
 
     def program(*inputs: Any) -> Values:
-        set_place(inputs[: len(ids)], grid)
+        start_kernel(inputs[: len(ids)], grid)
         refs = iter(map(ref_of_tracer, inputs[len(ids) :]))
         args = [unflatten(tree, [next(refs) for _ in range(tree.num_leaves)]) for tree in operands.trees]
         out = fun(*args)

@@ -45,6 +45,12 @@ def debug_barrier() -> None:
     """Wait until all threads of the program are here, and see what they wrote; only inside of a kernel.
 
     It does nothing but on a GPU. Raises RuntimeError outside of kernels.
+
+    >>> def kernel(x, o):
+    ...     o[...] = x[...]
+    ...     debug_barrier()
+    >>> pl.pallas_call(kernel, xlamini.ShapeDtypeStruct((2,), "float32"))(jnp.ones(2))
+    Array([1., 1.], dtype=float32)
     """
     kernel_builder("debug_barrier")
     debug_barrier_p.bind()

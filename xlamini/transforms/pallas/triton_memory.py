@@ -34,8 +34,8 @@ def load(
       cache_modifier, eviction_policy, volatile: accepted for compatibility, and ignored.
 
     >>> def first(x, o):
-    ...     o[...] = load(x.at[ds(0, 8)], mask=jnp.arange(8) < 3, other=-1.0)
-    >>> pallas_call(first, ShapeDtypeStruct((8,), "float32"))(jnp.ones(5))
+    ...     o[...] = load(x.at[pl.ds(0, 8)], mask=jnp.arange(8) < 3, other=-1.0)
+    >>> pl.pallas_call(first, xlamini.ShapeDtypeStruct((8,), "float32"))(jnp.ones(5))
     Array([ 1.,  1.,  1., -1., -1., -1., -1., -1.], dtype=float32)
     """
     if mask is None and other is None:
@@ -55,6 +55,12 @@ def store(ref: Any, val: Any, *, mask: Any = None, eviction_policy: str | None =
       val: a value that broadcasts to the part's shape.
       mask: bools that broadcast to it: which elements are written. Indices of others may be out of bounds.
       eviction_policy: accepted for compatibility, and ignored.
+
+    >>> def first(x, o):
+    ...     o[...] = jnp.zeros_like(o)
+    ...     store(o, x[...], mask=jnp.arange(3) < 2)
+    >>> pl.pallas_call(first, xlamini.ShapeDtypeStruct((3,), "float32"))(jnp.ones(3))
+    Array([1., 1., 0.], dtype=float32)
     """
     if mask is None:
         ref[...] = val
@@ -68,7 +74,7 @@ class _Place:
 
     def __init__(self, what: str, ref: Any):
         self.what = what
-        view = ref if hasattr(ref, "transforms") else getattr(ref, "at", {...: None})[...]
+        view: Any = ref if hasattr(ref, "transforms") else getattr(ref, "at", {...: None})[...]
         found = view._in_program() if view is not None else None
         if found is None:
             raise TypeError(f"{what} takes a ref of a kernel, or a part ref.at[index] of it, got {ref!r}")
@@ -97,7 +103,7 @@ class _Place:
         return primitive.bind(self.ref, *values, *masks, *self.indices, view=access)
 
 
-def _atomic(operation: str, effect: str) -> Callable[..., Array]:
+def _atomic(operation: str, effect: str, result: int) -> Callable[..., Array]:
     name = f"atomic_{operation}"
 
     def update(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> Array:
@@ -112,23 +118,36 @@ def _atomic(operation: str, effect: str) -> Callable[..., Array]:
       idx: an index of ints, `ds(start, size)`, or arrays of ints.
       val: a value that broadcasts to the part's shape.
       mask: bools that broadcast to it: which elements are updated.
+
+    >>> def kernel(x, _, o):
+    ...     pl.triton.{name}(o, 0, x[pl.program_id(0)])
+    >>> start, out = jnp.array([6]), xlamini.ShapeDtypeStruct((1,), "int32")
+    >>> call = pl.pallas_call(kernel, out, grid=2, input_output_aliases={{1: 0}})
+    >>> call(jnp.array([5, 3]), start)
+    Array([{result}], dtype=int32)
     """
     return update
 
 
-atomic_add = _atomic("add", "`ref[idx] += val`")
-atomic_max = _atomic("max", "`ref[idx] = max(ref[idx], val)`")
-atomic_min = _atomic("min", "`ref[idx] = min(ref[idx], val)`")
-atomic_and = _atomic("and", "`ref[idx] &= val`")
-atomic_or = _atomic("or", "`ref[idx] |= val`")
-atomic_xor = _atomic("xor", "`ref[idx] ^= val`")
-atomic_xchg = _atomic("xchg", "`ref[idx] = val`")
+atomic_add = _atomic("add", "`ref[idx] += val`", 14)
+atomic_max = _atomic("max", "`ref[idx] = max(ref[idx], val)`", 6)
+atomic_min = _atomic("min", "`ref[idx] = min(ref[idx], val)`", 3)
+atomic_and = _atomic("and", "`ref[idx] &= val`", 0)
+atomic_or = _atomic("or", "`ref[idx] |= val`", 7)
+atomic_xor = _atomic("xor", "`ref[idx] ^= val`", 0)
+atomic_xchg = _atomic("xchg", "`ref[idx] = val`", 3)
 
 
 def atomic_cas(ref: Any, cmp: Any, val: Any) -> Array:
-    """`if ref[...] == cmp: ref[...] = val` as one step; returns `ref[...]` before. The ref, or the part, is of one element.
+    """`if ref[...] == cmp: ref[...] = val` as one step, of one element; returns `ref[...]` before.
 
-    TypeError for a part of several elements.
+    Raises ShapeError for a part of several elements.
+
+    >>> def once(_, o):
+    ...     atomic_cas(o.at[0], 0, pl.program_id(0) + 1)
+    >>> call = pl.pallas_call(once, xlamini.ShapeDtypeStruct((1,), "int32"), grid=3, input_output_aliases={0: 0})
+    >>> call(jnp.array([0]))
+    Array([1], dtype=int32)
     """
     place = _Place("atomic_cas", ref)
     if place.shape:

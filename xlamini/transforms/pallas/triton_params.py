@@ -13,6 +13,9 @@ class TritonParams:
       num_stages: how many iterations ahead a loop loads its operands, by default 3.
 
     Raises ValueError for a number of warps that is no power of two, and for a number of stages below 1.
+
+    >>> pl.triton.CompilerParams(num_warps=8).num_warps
+    8
     """
 
     num_warps: int | None = None

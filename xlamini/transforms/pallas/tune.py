@@ -1,6 +1,7 @@
 """`tune`: candidates for a kernel, such as sizes of blocks, ranked by a model of their time, or by the time itself."""
 from __future__ import annotations
 
+import textwrap
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -13,31 +14,42 @@ from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.runtime.devices.platforms import local_devices
 from xlamini.runtime.targets.topology import Target
 from xlamini.staging import jit
-from xlamini.staging.aot.kernels import Kernels, cells_of, shown_seconds, table
-from xlamini.staging.aot.stages import Compiled, read_kernels
+from xlamini.staging.aot.kernel_queries import read_kernels
+from xlamini.staging.aot.kernels import KernelTable, cells_of, shown_seconds, table
+from xlamini.staging.aot.stages import Compiled
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 
 _FAILURES = (TypeError, ValueError, NotImplementedError, JaxRuntimeError)
 _RUNS = 10
+_LONGEST = 300
+"""Characters of a reason: what compilers say may have pages."""
 _MODELLED, _MEASURED = "modelled", "measured"
 
 
 class Trial(NamedTuple):
-    """What became of a candidate."""
+    """What became of a candidate.
+
+    >>> Trial((8, 128), 1e-6, "modelled", KernelTable(), "").candidate
+    (8, 128)
+    """
 
     candidate: Any
     seconds: float | None
     """The time of its kernels; None if it does not compile, or if nothing is known of them."""
     source: str
     """Where the time is from: "modelled" or "measured"."""
-    kernels: Kernels
+    kernels: KernelTable
     """The rows of `Compiled.kernels`; none if the time was measured."""
     error: str
     """Why it does not compile; empty if it does."""
 
 
 class Tuning(list[Trial]):
-    """The candidates, the best first; its text is a table."""
+    """The candidates, the best first; its text is a table.
+
+    >>> Tuning([Trial(8, 1e-6, "modelled", KernelTable(), "")]).best
+    8
+    """
 
     @property
     def best(self) -> Any:
@@ -95,7 +107,7 @@ def tune(
 
 def _check_device() -> None:
     if local_devices()[0].platform == "cpu":
-        raise ValueError("tune: neither a TPU nor a GPU is here; name a target, as in target=xlamini.target('gpu:h200')")
+        raise ValueError("tune: neither a TPU nor a GPU is here; name one: target=xlamini.target('gpu:h200')")
 
 
 def _ranked(trials: Sequence[Trial]) -> Tuning:
@@ -122,7 +134,7 @@ def _compiled(kernel_of: Callable[..., Any], candidate: Any, args: Sequence[Any]
 
 
 def _reason(error: Exception) -> str:
-    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
+    return textwrap.shorten(f"{type(error).__name__}: {error}", _LONGEST)
 
 
 def _modelled(made: Sequence[tuple[Any, Compiled | str]]) -> list[Trial]:
@@ -132,7 +144,7 @@ def _modelled(made: Sequence[tuple[Any, Compiled | str]]) -> list[Trial]:
 
 def _trial(candidate: Any, made: Compiled | str) -> Trial:
     if isinstance(made, str):
-        return Trial(candidate, None, _MODELLED, Kernels(), made)
+        return Trial(candidate, None, _MODELLED, KernelTable(), made)
     kernels = made.kernels()
     times = [each.time.seconds for each in kernels if each.time]
     return Trial(candidate, sum(times) if times else None, _MODELLED, kernels, "")
@@ -143,9 +155,9 @@ def _measured(kernel_of: Callable[..., Any], candidate: Any, args: Sequence[Any]
     try:
         fun, given = jit(_function(kernel_of, candidate)), _arrays(args)
         _seconds(fun, given)
-        return Trial(candidate, min(_seconds(fun, given) for _ in range(_RUNS)), _MEASURED, Kernels(), "")
+        return Trial(candidate, min(_seconds(fun, given) for _ in range(_RUNS)), _MEASURED, KernelTable(), "")
     except _FAILURES as error:
-        return Trial(candidate, None, _MEASURED, Kernels(), _reason(error))
+        return Trial(candidate, None, _MEASURED, KernelTable(), _reason(error))
 
 
 def _seconds(fun: Callable[..., Any], args: Sequence[Any]) -> float:

@@ -1,55 +1,72 @@
 """Reads and writes of a ref by a program, with what may be wrong about them."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from xlamini.transforms.pallas.check.machine import Machine
-from xlamini.transforms.pallas.check.memory import BEYOND, NOBODY, OUTSIDE, SEVERAL, UNWRITTEN, Buffer
-from xlamini.transforms.pallas.check.parts import Elements, elements
-from xlamini.transforms.pallas.check.twins import Origin, Twin, contents, differs, first, host, second
+from xlamini.transforms.pallas.check.memory import BEYOND, NOBODY, OUTSIDE, SEVERAL, UNWRITTEN, CheckedBuffer
+from xlamini.transforms.pallas.check.parts import ElementPlaces, elements
+from xlamini.transforms.pallas.check.twins import Twin, UndefinedCause, contents, differs, first, host, second
 
 
-def load(machine: Machine, ref: Buffer, view: Any, operands: Sequence[Any]) -> Any:
+def load(machine: Machine, ref: CheckedBuffer, view: Any, operands: Sequence[Any]) -> Any:
     """The value of a part of a ref, a Twin if it is undefined."""
-    where = _elements(machine, ref, view, operands, "reads")
-    _check_read(machine, ref, where)
+    return load_elements(machine, ref, located(machine, ref, operands, "reads", partial(elements, view, ref.shape)))
+
+
+def load_elements(machine: Machine, ref: CheckedBuffer, where: ElementPlaces, is_atomic: bool = False) -> Any:
+    """The values of elements, a Twin if they are undefined."""
+    if not is_atomic:
+        _check_read(machine, ref, where)
     a, b = (np.array(lane[where.index]).reshape(where.shape) for lane in ref.lanes)
     unknown = differs(a, b)
     found = _origins(machine, ref, where, unknown) if unknown.any() else frozenset()
     if where.missing is not None:
         a, b = (np.where(where.missing, c, x) for c, x in zip(contents(where.shape, a.dtype), (a, b), strict=True))
-        found |= {Origin(ref.name, OUTSIDE, machine.place)}
+        found |= {UndefinedCause(ref.name, OUTSIDE, machine.place)}
     return Twin(a, b, found) if found else a
 
 
-def store(machine: Machine, ref: Buffer, view: Any, value: Any, operands: Sequence[Any]) -> None:
+def store(machine: Machine, ref: CheckedBuffer, view: Any, value: Any, operands: Sequence[Any]) -> None:
     """Write a part of a ref."""
-    where = _elements(machine, ref, view, operands, "writes")
-    _check_write(machine, ref, where)
+    where = located(machine, ref, operands, "writes", partial(elements, view, ref.shape))
+    store_elements(machine, ref, where, value)
+
+
+def store_elements(
+    machine: Machine, ref: CheckedBuffer, where: ElementPlaces, value: Any, is_atomic: bool = False
+) -> None:
+    """Write elements; atomic updates of several programs are no conflict."""
+    _check_write(machine, ref, where, is_atomic)
     for lane, x in zip(ref.lanes, (first(value), second(value)), strict=True):
         lane[where.index] = np.broadcast_to(host(x), where.shape).astype(lane.dtype)
     ref.writer[where.index], ref.place[where.index] = machine.number, machine.line_number()
+    ref.atomic[where.index] = is_atomic
     if type(value) is Twin:
         ref.memory.origins |= value.origins
 
 
-def _elements(machine: Machine, ref: Buffer, view: Any, operands: Sequence[Any], verb: str) -> Elements:
-    """The elements of an equation; an error if they are undefined, or outside of the ref."""
+def located(
+    machine: Machine,
+    ref: CheckedBuffer,
+    operands: Sequence[Any],
+    verb: str,
+    find: Callable[[Sequence[Any]], ElementPlaces],
+) -> ElementPlaces:
+    """The elements that `find` finds from operands; an error if these are undefined, or lead outside of the ref."""
     for x in operands:
         if type(x) is Twin:
             machine.fail(ref.name, f"an index of {ref.name} depends on {_text(x)}; write that memory first")
-    where = elements(view, ref.shape, operands)
+    where = find(operands)
     is_lenient = verb == "reads" and machine.params.out_of_bounds_reads == "uninitialized"
     if where.outside is not None and (not is_lenient or where.missing is None):
         negative = where.outside.index < 0
-        machine.fail(
-            ref.name,
-            f"{verb} {ref.name} at {where.outside}; "
-            + ("a traced index does not count from the end: add the size" if negative else _mask(verb)),
-        )
+        advice = "a traced index does not count from the end: add the size" if negative else _mask(verb)
+        machine.fail(ref.name, f"{verb} {ref.name} at {where.outside}; {advice}")
     return where
 
 
@@ -61,20 +78,20 @@ def _text(x: Twin) -> str:
     return min(map(str, x.origins), default="undefined memory")
 
 
-def _origins(machine: Machine, ref: Buffer, where: Elements, unknown: np.ndarray) -> frozenset[Origin]:
+def _origins(machine: Machine, ref: CheckedBuffer, where: ElementPlaces, unknown: np.ndarray) -> frozenset[UndefinedCause]:
     """Where undefined elements come from."""
     writer = ref.writer[where.index].reshape(where.shape)[unknown]
     inside = ref.inside[where.index].reshape(where.shape)[unknown]
     found = set(ref.memory.origins) if (writer >= 0).any() else set()
     unwritten = (writer == NOBODY) & inside
     if unwritten.any():
-        found.add(Origin(ref.name, UNWRITTEN, machine.place))
+        found.add(UndefinedCause(ref.name, UNWRITTEN, machine.place))
     if ((writer == NOBODY) & ~inside).any():
-        found.add(Origin(ref.name, BEYOND, machine.place))
+        found.add(UndefinedCause(ref.name, BEYOND, machine.place))
     return frozenset(found)
 
 
-def _check_read(machine: Machine, ref: Buffer, where: Elements) -> None:
+def _check_read(machine: Machine, ref: CheckedBuffer, where: ElementPlaces) -> None:
     writers = _numbers(ref.writer, ref, where)
     if ref.kind == "operand" and machine.params.target is not None and writers:
         machine.fail(
@@ -92,7 +109,7 @@ def _check_read(machine: Machine, ref: Buffer, where: Elements) -> None:
     _note_reader(machine, ref, where)
 
 
-def _note_reader(machine: Machine, ref: Buffer, where: Elements) -> None:
+def _note_reader(machine: Machine, ref: CheckedBuffer, where: ElementPlaces) -> None:
     """Note the program as the reader; readers without an order are several."""
     found = ref.reader[where.index]
     several = found == SEVERAL
@@ -102,10 +119,11 @@ def _note_reader(machine: Machine, ref: Buffer, where: Elements) -> None:
     ref.reader[where.index] = np.where(several, SEVERAL, machine.number)
 
 
-def _check_write(machine: Machine, ref: Buffer, where: Elements) -> None:
+def _check_write(machine: Machine, ref: CheckedBuffer, where: ElementPlaces, is_atomic: bool) -> None:
     if ref.kind == "scratch":
         return
-    for verb, programs in (("writes", ref.writer), ("reads", ref.reader)):
+    others = np.where(ref.atomic & is_atomic, NOBODY, ref.writer)
+    for verb, programs in (("writes", others), ("reads", ref.reader)):
         for other in _numbers(programs, ref, where):
             if other == SEVERAL or machine.conflicts(other):
                 whom = "several programs read" if other == SEVERAL else f"program {machine.order.ids(other)} {verb}"
@@ -116,7 +134,7 @@ def _check_write(machine: Machine, ref: Buffer, where: Elements) -> None:
                 )
 
 
-def _numbers(numbers: np.ndarray, ref: Buffer, where: Elements) -> list[int]:
+def _numbers(numbers: np.ndarray, ref: CheckedBuffer, where: ElementPlaces) -> list[int]:
     """The numbers of programs at those of some elements that are in the array; SEVERAL stands for more than one."""
     inside = np.asarray(ref.inside[where.index])
     return [int(n) for n in np.unique(np.asarray(numbers[where.index])[inside]) if n >= 0 or n == SEVERAL]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from xlamini.core.program.kernels import Block, BlockDim, Blocked, Element, Squeezed
-from xlamini.transforms.pallas.check.memory import Buffer, Memory
+from xlamini.transforms.pallas.check.memory import CheckedBuffer, CheckedMemory
 
 
 class Misplaced(NamedTuple):
@@ -22,15 +22,21 @@ class Misplaced(NamedTuple):
         return f"elements {self.start} to {self.stop} along axis {self.axis}, of which there are {self.size}"
 
 
-def memory_of(name: str, kind: str, array: np.ndarray, block: Block, known: bool) -> Memory:
+def memory_of(name: str, kind: str, array: np.ndarray, block: Block, known: bool) -> CheckedMemory:
     """The memory of an operand or a result, with the margins that its blocks reach into."""
     margins = [_margins(d, n) for d, n in zip(block.dims, block.array.shape, strict=True)]
-    return Memory(name, kind, array, margins, known)
+    return CheckedMemory(name, kind, array, margins, known)
 
 
 def starts_of(block: Block, indices: Sequence[int]) -> tuple[int, ...]:
     """The first element of a block along each axis, by what the index map says."""
-    return tuple(i * d.block_size if isinstance(d, Blocked) else i for d, i in zip(block.dims, indices, strict=True))
+    return tuple(_start(d, i) for d, i in zip(block.dims, indices, strict=True))
+
+
+def _start(dim: BlockDim, index: int) -> int:
+    if isinstance(dim, Element):
+        return index - dim.padding[0]
+    return index * dim.block_size if isinstance(dim, Blocked) else index
 
 
 def misplaced(block: Block, starts: Sequence[int]) -> Misplaced | None:
@@ -44,11 +50,11 @@ def misplaced(block: Block, starts: Sequence[int]) -> Misplaced | None:
     return None
 
 
-def buffer_of(memory: Memory, block: Block, starts: Sequence[int]) -> Buffer:
+def buffer_of(memory: CheckedMemory, block: Block, starts: Sequence[int]) -> CheckedBuffer:
     """The block as a ref."""
     lows = [s.start for s in memory.core]
     spans = zip(block.dims, starts, lows, strict=True)
-    return Buffer(memory, (..., *(_span(dim, start + low) for dim, start, low in spans)))
+    return CheckedBuffer(memory, (..., *(_span(dim, start + low) for dim, start, low in spans)))
 
 
 def _span(dim: BlockDim, start: int) -> slice | int:

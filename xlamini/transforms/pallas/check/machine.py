@@ -11,7 +11,10 @@ from xlamini.transforms.pallas.check.params import InterpretParams
 
 
 class Machine:
-    """The program that runs, `ids` and `number`, the equation at which it is, and the lines that wrote memory."""
+    """The program that runs, `ids` and `number`, the equation at which it is, and the lines that wrote memory.
+
+    `copies` are those that run, by semaphore.
+    """
 
     def __init__(self, kernel: Kernel, params: InterpretParams):
         self.kernel, self.params, self.order = kernel, params, Order(kernel, params)
@@ -19,6 +22,7 @@ class Machine:
         self.number = 0
         self.eqn: Any = None
         self.lines: list[str] = []
+        self.copies: dict[Any, list[Any]] = {}
 
     def start(self, ids: Sequence[int]) -> None:
         """Go to the beginning of a program."""

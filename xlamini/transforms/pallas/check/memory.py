@@ -6,17 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.transforms.pallas.check.twins import Origin, contents
+from xlamini.transforms.pallas.check.twins import UndefinedCause, contents
 
 NOBODY, BEFORE, SEVERAL = -1, -2, -3
 """In the place of a program's number: none; the caller, before the kernel; more than one."""
 UNWRITTEN, BEYOND, OUTSIDE = "before anything wrote it", "beyond the end of its array", "outside of its block"
+COPIED = "before the wait for a copy to it"
 
 
-class Memory:
+class CheckedMemory:
     """An array: `lanes` are its two contents, `writer` and `reader` the numbers of the last programs, by element.
 
-    `place` says which line wrote an element, `inside` whether it is of the array itself, not beyond its end.
+    `place` says which line wrote an element, `atomic` whether an atomic update did, and `inside` whether it is of the
+    array itself, not beyond its end.
     """
 
     def __init__(self, name: str, kind: str, array: np.ndarray, margins: Sequence[tuple[int, int]], known: bool):
@@ -25,18 +27,19 @@ class Memory:
         self.core = tuple(slice(low, low + n) for n, (low, _) in zip(array.shape, margins, strict=True))
         self.lanes = contents(shape, array.dtype)
         self.writer, self.reader, self.place = (np.full(shape, NOBODY, np.int32) for _ in range(3))
-        self.inside = np.zeros(shape, bool)
+        self.inside, self.atomic = np.zeros(shape, bool), np.zeros(shape, bool)
         self.inside[self.core] = True
-        self.origins: set[Origin] = set()
+        self.origins: set[UndefinedCause] = set()
         if known:
             for lane in self.lanes:
                 lane[self.core] = array
             self.writer[self.core] = BEFORE
 
-    def share(self, other: Memory) -> None:
+    def share(self, other: CheckedMemory) -> None:
         """Be at the addresses of another memory: what a program does to that, it does to this one."""
         if self.inside.shape == other.inside.shape:
-            self.writer, self.reader, self.place = other.writer, other.reader, other.place
+            self.writer, self.reader = other.writer, other.reader
+            self.place, self.atomic = other.place, other.atomic
 
     def forget(self) -> None:
         """Make all of it undefined again."""
@@ -45,14 +48,15 @@ class Memory:
         self.writer[...] = NOBODY
 
 
-class Buffer:
+class CheckedBuffer:
     """What a ref is: a part of a memory, in which squeezed dimensions are left out."""
 
-    def __init__(self, memory: Memory, where: tuple[Any, ...]):
+    def __init__(self, memory: CheckedMemory, where: tuple[Any, ...]):
         self.memory, self.where = memory, where
         self.lanes = [lane[where] for lane in memory.lanes]
         self.writer, self.reader = memory.writer[where], memory.reader[where]
         self.place, self.inside = memory.place[where], memory.inside[where]
+        self.atomic = memory.atomic[where]
 
     @property
     def name(self) -> str:
@@ -68,6 +72,6 @@ class Buffer:
         return self.inside.shape
 
 
-def whole(memory: Memory) -> Buffer:
+def whole(memory: CheckedMemory) -> CheckedBuffer:
     """The ref of all of a memory."""
-    return Buffer(memory, (..., *[slice(None)] * memory.inside.ndim))
+    return CheckedBuffer(memory, (..., *[slice(None)] * memory.inside.ndim))

@@ -7,11 +7,12 @@ from typing import NoReturn
 
 from xlamini.core.errors.kernel_errors import KernelCheckError
 from xlamini.core.program.kernels import Block, Kernel
+from xlamini.transforms.pallas.check.copies import SEMAPHORES
 from xlamini.transforms.pallas.specs import Buffered
 
 _TILE = (8, 128)
 _SCOPED_VMEM = 16 * 2**20
-_NOT_COPIED = ("any", "hbm", "smem", "semaphore")
+_NOT_COPIED = ("any", "hbm", "smem", *SEMAPHORES)
 _MIB = 2**20
 
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from xlamini.core.program.kernels import Block, Kernel
 from xlamini.transforms.pallas.check.blocks import buffer_of, memory_of, misplaced, starts_of
+from xlamini.transforms.pallas.check.copies import SEMAPHORES, check_counts, check_waited
 from xlamini.transforms.pallas.check.machine import Machine
-from xlamini.transforms.pallas.check.memory import NOBODY, Buffer, Memory, whole
+from xlamini.transforms.pallas.check.memory import NOBODY, CheckedBuffer, CheckedMemory, whole
 from xlamini.transforms.pallas.check.params import InterpretParams
 from xlamini.transforms.pallas.check.rules import check_rules
 from xlamini.transforms.pallas.check.twins import Twin, differs, host
@@ -41,15 +42,17 @@ class CheckedRun:
             self.arrays[operand - count].share(self.arrays[kernel.num_inputs + output])
         scratch = kernel.refs()[len(names) - kernel.num_scratch :]
         self.scratch = [
-            _plain(name, "scratch", np.zeros(v.aval.shape, v.aval.dtype), known)
+            _plain(name, "scratch", np.zeros(v.aval.shape, v.aval.dtype), known or v.aval.kind in SEMAPHORES)
             for name, v in zip(names[len(names) - len(scratch) :], scratch, strict=True)
         ]
-        self.kept_scratch = len(kernel.ref_names) - kernel.num_prefetch - len(kernel.blocks)
-        """The number of buffers that keep their values from program to program; those of `run_scoped` do not."""
+        first = len(names) - len(self.scratch)
+        is_semaphore = [v.aval.kind in SEMAPHORES for v in scratch]
+        self.semaphores = [memory for memory, found in zip(self.scratch, is_semaphore, strict=True) if found]
+        self.scoped = [memory for i, memory in enumerate(self.scratch, first) if kernel.is_scoped(i)]
         self.steps: list[tuple[int, ...]] = []
         self.visits: list[dict[tuple[int, ...], int]] = [{} for _ in kernel.blocks]
 
-    def _result(self, output: int, operands: Sequence[np.ndarray], known: bool) -> Memory:
+    def _result(self, output: int, operands: Sequence[np.ndarray], known: bool) -> CheckedMemory:
         kernel = self.kernel
         block = kernel.blocks[kernel.num_inputs + output]
         aliased = next((operands[i] for i, o in kernel.aliases if o == output), None)
@@ -61,6 +64,8 @@ class CheckedRun:
         """Run all programs; the results."""
         for ids in self.machine.order.programs():
             self._run(ids)
+        check_waited(self.machine)
+        check_counts(self.machine, self.semaphores)
         outputs = self.arrays[self.kernel.num_inputs :]
         for memory, block, visits in zip(outputs, self._of_results(), self._visits(), strict=True):
             self._check_written(memory, block, visits)
@@ -79,17 +84,19 @@ class CheckedRun:
         self.machine.start(ids)
         if self.params.grid_point_recorder is not None:
             self.params.grid_point_recorder(tuple(map(np.int32, ids)), np.int32(0))
-        for memory in self.scratch[0 if self.params.target == "gpu" else self.kept_scratch :]:
-            memory.forget()
+        for memory in self.scratch if self.params.target == "gpu" else self.scoped:
+            if memory not in self.semaphores:
+                memory.forget()
         numbers = list(map(np.int32, ids))
         buffers = [self._block(i, numbers) for i in range(len(self.arrays))]
         walk(self.machine, self.kernel.jaxpr, [*numbers, *self._prefetched(), *buffers, *map(whole, self.scratch)])
+        check_waited(self.machine, [memory.name for memory in self.scoped])
         self.steps.append(ids)
 
-    def _prefetched(self) -> list[Buffer]:
+    def _prefetched(self) -> list[CheckedBuffer]:
         return list(map(whole, self.prefetch))
 
-    def _block(self, number: int, ids: Sequence[Any]) -> Buffer:
+    def _block(self, number: int, ids: Sequence[Any]) -> CheckedBuffer:
         """The program's block of an operand or a result."""
         memory, block = self.arrays[number], self.kernel.blocks[number]
         starts = self._starts(memory, block, ids)
@@ -97,7 +104,7 @@ class CheckedRun:
             self._check_visit(memory, block, self.visits[number], starts)
         return buffer_of(memory, block, starts)
 
-    def _starts(self, memory: Memory, block: Block, ids: Sequence[Any]) -> tuple[int, ...]:
+    def _starts(self, memory: CheckedMemory, block: Block, ids: Sequence[Any]) -> tuple[int, ...]:
         found = walk(self.machine, block.index_map, [*ids, *self._prefetched()])
         for x in found:
             if type(x) is Twin:
@@ -113,7 +120,7 @@ class CheckedRun:
         return starts
 
     def _check_visit(
-        self, memory: Memory, block: Block, visits: dict[tuple[int, ...], int], starts: tuple[int, ...]
+        self, memory: CheckedMemory, block: Block, visits: dict[tuple[int, ...], int], starts: tuple[int, ...]
     ) -> None:
         """On a TPU, a block that has left the fast memory does not come back."""
         last, now = visits.get(starts, len(self.steps)), len(self.steps)
@@ -128,7 +135,7 @@ class CheckedRun:
 
     # --- after the last program
 
-    def _check_written(self, memory: Memory, block: Block, visits: dict[tuple[int, ...], int]) -> None:
+    def _check_written(self, memory: CheckedMemory, block: Block, visits: dict[tuple[int, ...], int]) -> None:
         unwritten = memory.writer[memory.core] == NOBODY
         if not unwritten.any():
             return
@@ -143,7 +150,7 @@ class CheckedRun:
             memory.name, f"no program writes {where}; write all of the block, or alias an operand", program, ""
         )
 
-    def _check_defined(self, memory: Memory) -> None:
+    def _check_defined(self, memory: CheckedMemory) -> None:
         unknown = differs(*(lane[memory.core] for lane in memory.lanes))
         if not unknown.any():
             return
@@ -162,6 +169,6 @@ def _has(block: Block, starts: Sequence[int], element: Sequence[int]) -> bool:
     return all(s <= e < s + n for s, e, n in zip(starts, element, block.sizes, strict=True))
 
 
-def _plain(name: str, kind: str, array: np.ndarray, known: bool) -> Memory:
+def _plain(name: str, kind: str, array: np.ndarray, known: bool) -> CheckedMemory:
     """The memory of an array that is not in blocks."""
-    return Memory(name, kind, array, [(0, 0)] * array.ndim, known)
+    return CheckedMemory(name, kind, array, [(0, 0)] * array.ndim, known)

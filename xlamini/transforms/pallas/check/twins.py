@@ -15,7 +15,7 @@ from xlamini.core import Literal
 from xlamini.core.dtypes import issubdtype
 
 
-class Origin(NamedTuple):
+class UndefinedCause(NamedTuple):
     """Undefined memory that a program has read: the name of the ref, what the memory is, and the user's line."""
 
     ref: str
@@ -31,7 +31,7 @@ class Twin(NamedTuple):
 
     first: Any
     second: Any
-    origins: frozenset[Origin]
+    origins: frozenset[UndefinedCause]
 
 
 def first(x: Any) -> Any:
@@ -44,7 +44,7 @@ def second(x: Any) -> Any:
     return x.second if type(x) is Twin else x
 
 
-def origins(values: Sequence[Any]) -> frozenset[Origin]:
+def origins(values: Sequence[Any]) -> frozenset[UndefinedCause]:
     """The undefined memory that values may depend on."""
     return frozenset().union(*(x.origins for x in values if type(x) is Twin))
 
@@ -61,7 +61,7 @@ def differs(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return (a != b) & ~((a != a) & (b != b))
 
 
-def twin(a: Any, b: Any, found: frozenset[Origin]) -> Any:
+def twin(a: Any, b: Any, found: frozenset[UndefinedCause]) -> Any:
     """One value if both are the same."""
     return Twin(a, b, found) if differs(host(a), host(b)).any() else a
 

@@ -16,8 +16,10 @@ from xlamini.core.program.jaxpr import subjaxprs
 from xlamini.interpreters.bindings import bound, read
 from xlamini.transforms.callbacks.callback import Callback
 from xlamini.transforms.pallas.check.accesses import load, store
+from xlamini.transforms.pallas.check.copies import signal, start_copy, wait, wait_copy
 from xlamini.transforms.pallas.check.machine import Machine
-from xlamini.transforms.pallas.check.memory import Buffer
+from xlamini.transforms.pallas.check.masks import atomic, compare_and_swap, masked_load, masked_store
+from xlamini.transforms.pallas.check.memory import CheckedBuffer
 from xlamini.transforms.pallas.check.twins import Twin, first, host, on_both
 from xlamini.transforms.pallas.debug import debug_check_p
 
@@ -41,11 +43,11 @@ def _rule(eqn: Equation, inputs: Values) -> Rule:
         return rule
     if isinstance(eqn.primitive, Callback):
         return _call_back
-    return _call if any(type(x) is Buffer for x in inputs) else _compute
+    return _call if any(type(x) is CheckedBuffer for x in inputs) else _compute
 
 
 def _is_to_be_walked(eqn: Equation, inputs: Values) -> bool:
-    return any(type(x) in (Buffer, Twin) for x in inputs) or any(map(_has_checks, subjaxprs(eqn)))
+    return any(type(x) in (CheckedBuffer, Twin) for x in inputs) or any(map(_has_checks, subjaxprs(eqn)))
 
 
 @once
@@ -170,6 +172,8 @@ def _call(machine: Machine, eqn: Equation, inputs: Values) -> Sequence[Any]:
 
 RULES: dict[str, Rule] = {
     "get": _get, "set": _set, "addupdate": _addupdate, "debug_check": _check,
+    "masked_load": masked_load, "masked_store": masked_store, "atomic": atomic, "atomic_cas": compare_and_swap,
+    "start_copy": start_copy, "wait_copy": wait_copy, "semaphore_signal": signal, "semaphore_wait": wait,
     "scan": _scan, "while": _while, "cond": _cond, "jit": _call,
 }  # fmt: skip
 """By the name of the primitive: its results, for equations with refs, undefined values or checks in them."""
