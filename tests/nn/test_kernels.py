@@ -112,7 +112,7 @@ def test_attention_takes_a_mask_and_no_batch() -> None:
 def test_attention_in_vmap_checkpoint_and_second_derivatives() -> None:
     x = normal(0, 3, 1, 16, 1, 4)
 
-    def loss(implementation: str) -> Any:
+    def loss(implementation: Any) -> Any:
         def of(q: Any) -> Any:
             attend = jax.checkpoint(lambda q: nn.dot_product_attention(q, q, q, implementation=implementation))
             return (attend(q) ** 2).sum()

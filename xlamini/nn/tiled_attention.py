@@ -40,9 +40,9 @@ def tiled_attention(
     before, after = (None, None) if window is None else window
     if causal:
         after = 0 if after is None else min(after, 0)
-    rows = (x.swapaxes(1, 2) for x in (q, k, v))
-    ids = None if lengths is None else _ids(lengths, q.shape[1], k.shape[1])
-    mean, logs = attend(*rows, _added(bias, mask), ids, scale, before, after, tiles, walk)
+    q, k, v = (x.swapaxes(1, 2) for x in (q, k, v))
+    ids = None if lengths is None else _ids(lengths, q.shape[2], k.shape[2])
+    mean, logs = attend(q, k, v, _added(bias, mask), ids, scale, before, after, tiles, walk)
     return mean.swapaxes(1, 2), logs
 
 
@@ -68,12 +68,12 @@ def attend(
     tiles = tiles or _tiles(queries, keys, h * q.dtype.itemsize)
     t, s = (padded_to(n, max(each[side] for each in tiles)) for side, n in enumerate((queries, keys)))
     how = Flash(scale, before, after, None if keys == s else keys, tiles, walk)
-    rows = [_padded(x, (*x.shape[:2], size, h)) for x, size in ((q, t), (k, s), (v, s))]
+    q, k, v = (_padded(x, (*x.shape[:2], size, h)) for x, size in ((q, t), (k, s), (v, s)))
     if bias is not None:
         bias = _padded(jnp.broadcast_to(bias, (*bias.shape[:2], queries, keys)), (*bias.shape[:2], t, s))
     if ids is not None:
         ids = Sides(*(_padded(x, (x.shape[0], size)) for x, size in zip(ids, (t, s), strict=True)))
-    mean, logs = attention(how, Arrays(*rows, bias, ids))
+    mean, logs = attention(how, Arrays(q, k, v, bias, ids))
     return mean[:, :, :queries, :features], logs[:, :, :queries]
 
 

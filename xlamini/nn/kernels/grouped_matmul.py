@@ -219,8 +219,8 @@ def _groups_kernel(*refs: Any) -> None:
     def _start() -> None:
         total[...] = jnp.zeros(total.shape, total.dtype)
 
-    own = (jnp.where(_is_own(of, visit, ref.shape), ref[...], 0) for ref in (x, y))
-    total[...] += lax.dot_general(*own, (((0,), (0,)), ((), ())), preferred_element_type=np.float32)
+    own_x, own_y = (jnp.where(_is_own(of, visit, ref.shape), ref[...], 0) for ref in (x, y))
+    total[...] += lax.dot_general(own_x, own_y, (((0,), (0,)), ((), ())), preferred_element_type=np.float32)
 
     @when(_is_other(of.group, visit, visit + 1, last))
     def _end() -> None:

@@ -57,7 +57,8 @@ def _kept(how: Norm, rows: Rows) -> Any:
 
 def _derivative(how: Norm, kept: Any, cts: Any) -> tuple[Rows]:
     total, rows = kept
-    back = _Back(total, *cts, rows.weight)
+    ct, ct_total = cts
+    back = _Back(total, ct, ct_total, rows.weight)
     of_x, of_weight, of_bias = for_target(functools.partial(_backward, how), how.walk, back)
     return (
         Rows(

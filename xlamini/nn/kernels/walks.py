@@ -77,8 +77,9 @@ class Walk(Protocol):
         """The size of a program's block in each axis; None for an axis that the ref does not have."""
         ...
 
-    def index(self, *ids: Any) -> dict[str, Any]:
-        """The index of the block in each axis."""
+    @property
+    def index(self) -> Callable[..., dict[str, Any]]:
+        """A function of the indices of a program: the index of the block in each axis."""
         ...
 
     def steps(self, ids: Ids) -> Reach:

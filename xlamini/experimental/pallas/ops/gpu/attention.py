@@ -71,10 +71,10 @@ def mha(
     """
     if backward_pass_impl not in ("triton", "xla"):
         raise ValueError(f"mha: backward_pass_impl must be 'triton' or 'xla', got {backward_pass_impl!r}")
-    rows = (as_operand("mha", x).swapaxes(1, 2) for x in (q, k, v))
+    q, k, v = (as_operand("mha", x).swapaxes(1, 2) for x in (q, k, v))
     ids = None if segment_ids is None else Sides(*[as_operand("mha", segment_ids).astype(jnp.int32)] * 2)
     tiles = None if block_sizes is None else _tiles(block_sizes)
-    mean, logs = attend(*rows, None, ids, sm_scale, after=0 if causal else None, tiles=tiles)
+    mean, logs = attend(q, k, v, None, ids, sm_scale, after=0 if causal else None, tiles=tiles)
     mean = mean.swapaxes(1, 2)
     return (mean, logs) if return_residuals else mean
 

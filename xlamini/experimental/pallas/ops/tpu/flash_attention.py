@@ -81,9 +81,9 @@ def flash_attention(
     >>> flash_attention(x, x, x, causal=True).shape
     (1, 2, 4, 8)
     """
-    rows = (as_operand("flash_attention", x) for x in (q, k, v))
+    q, k, v = (as_operand("flash_attention", x) for x in (q, k, v))
     bias = None if ab is None else as_operand("flash_attention", ab)
     ids = None if segment_ids is None else Sides(*(as_operand("flash_attention", x) for x in segment_ids))
     ids = ids and Sides(*(x.astype(jnp.int32) for x in ids))
     tiles = None if block_sizes is None else Tiles(*[(block_sizes.block_q, block_sizes.block_k_major)] * 3)
-    return attend(*rows, bias, ids, sm_scale, after=0 if causal else None, tiles=tiles)[0]
+    return attend(q, k, v, bias, ids, sm_scale, after=0 if causal else None, tiles=tiles)[0]

@@ -49,9 +49,9 @@ def gmm(
         raise NotImplementedError("gmm: existing_out is not built; add it to the result, or choose with jnp.where")
     lhs, rhs, sizes = (as_operand("gmm", x) for x in (lhs, rhs, group_sizes))
     _check(lhs, rhs, sizes, transpose_rhs)
-    if callable(tiling):
-        tiling = tiling(*lhs.shape, rhs.shape[1 if transpose_rhs else 2])
-    how = Grouped(check_user_dtype(preferred_element_type, "gmm"), transpose_rhs, tiling or (128, 128, 128))
+    (m, k), n = lhs.shape, rhs.shape[1 if transpose_rhs else 2]
+    tile = tiling(m, k, n) if callable(tiling) else tiling
+    how = Grouped(check_user_dtype(preferred_element_type, "gmm"), transpose_rhs, tile or (128, 128, 128))
     return grouped_matmul(how, lhs, rhs, sizes.astype(jnp.int32))
 
 

@@ -86,8 +86,9 @@ def make_splash_mha(
             rows[1:] = (x[None] for x in rows[1:])
         _check(mask, rows)
         ids = segment_ids and Sides(*(as_operand("make_splash_mha", x).astype(jnp.int32)[None] for x in segment_ids))
-        band, bias = _told(mask)
-        mean, logs = attend(*(x[None] for x in rows), bias, ids, 1.0, *band, tiles)
+        (before, after), bias = _told(mask)
+        q, k, v = (x[None] for x in rows)
+        mean, logs = attend(q, k, v, bias, ids, 1.0, before, after, tiles)
         return (mean[0], {"logsumexp": logs[0]}) if save_residuals else mean[0]
 
     return attention
