@@ -11,7 +11,7 @@ import xlamini
 import xlamini.numpy as jnp
 from xlamini import ShapeDtypeStruct, lax
 from xlamini.experimental import pallas as pl
-from xlamini.experimental.pallas import tpu as pltpu
+from xlamini.experimental.pallas import tpu as pltpu, triton as plt
 
 F32 = "float32"
 
@@ -208,6 +208,58 @@ def test_forward_mode_is_a_kernel_with_refs_of_tangents() -> None:
     assert [str(eqn.primitive) for eqn in program.eqns] == ["pallas_call"]
     kernel = program.eqns[0].params["kernel"]
     assert (kernel.grid, kernel.num_inputs, kernel.num_outputs, kernel.num_scratch) == ((2, 1, 3), 3, 2, 2)
+
+
+def _while(x: Any, y: Any, o: Any) -> None:
+    o[...] = x[...]
+
+    def body(count: Any) -> Any:
+        o[...] = o[...] * y[...]
+        return count - 1
+
+    lax.while_loop(lambda count: count > 0, body, 2)
+
+
+def _masked(x: Any, y: Any, o: Any) -> None:
+    o[...] = y[...] * plt.load(x.at[...], mask=jnp.arange(4) < 3, other=0.5)
+
+
+def _largest(x: Any, y: Any, o: Any) -> None:
+    o[...] = y[...]
+    plt.atomic_max(o, (slice(None),), x[...])
+
+
+FORWARD = {
+    "a loop that writes": (_while, lambda x, y: x * y * y, 1),
+    "a masked load": (_masked, lambda x, y: y * jnp.where(jnp.arange(4) < 3, x, 0.5), 1),
+    "an atomic maximum, by the scan": (_largest, jnp.maximum, 0),
+}
+
+
+@pytest.mark.parametrize("name", FORWARD)
+def test_forward_mode(name: str) -> None:
+    kernel, plain, kernels = FORWARD[name]
+    call = pl.pallas_call(kernel, ShapeDtypeStruct((4,), F32))
+    x, y = np.array([1.5, -2, 3, 0.5], F32), np.array([2, 1, -1, 0.25], F32)
+    _agree(*(xlamini.jvp(f, (x, y), (y, x)) for f in (call, plain)))
+    program = xlamini.make_jaxpr(lambda *xs: xlamini.jvp(call, xs[:2], xs[2:]))(x, y, y, x)
+    assert sum(str(eqn.primitive) == "pallas_call" for eqn in program.eqns) == kernels
+
+
+def test_numbers_made_in_a_kernel_are_literals() -> None:
+    def kernel(x: Any, o: Any) -> None:
+        o[...] = x[...] % jnp.asarray(3, F32) + jnp.float32(1)
+
+    _agree(pl.pallas_call(kernel, ShapeDtypeStruct((4,), F32))(np.arange(4, dtype=F32)), np.array([1, 2, 3, 1.0]))
+
+
+def test_random_keys_in_a_kernel() -> None:
+    def kernel(o: Any) -> None:
+        o[...] = xlamini.random.normal(xlamini.random.fold_in(xlamini.random.key(0), pl.program_id(0)), (4,))
+
+    call = pl.pallas_call(kernel, ShapeDtypeStruct((8,), F32), grid=2, out_specs=pl.BlockSpec((4,), lambda i: (i,)))
+    keys = [xlamini.random.fold_in(xlamini.random.key(0), i) for i in range(2)]
+    _agree(call(), np.concatenate([xlamini.random.normal(key, (4,)) for key in keys]))
 
 
 def test_the_cost_of_a_derivative_by_the_scan_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

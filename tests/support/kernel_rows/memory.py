@@ -58,6 +58,17 @@ def blocks() -> Iterator[Row]:
     yield Row("vectors", call, [floats(1024)], lambda x: x)
 
 
+def whole_squeezed_blocks() -> Iterator[Row]:
+    """The whole array is the block, without its dimensions of size 1."""
+    block = pl.BlockSpec((None, None, 8, 128), lambda: (0, 0, 0, 0))
+
+    def kernel(x: Any, o: Any) -> None:
+        o[...] = x[:, :] + 1
+
+    call = pl.pallas_call(kernel, like((1, 1, 8, 128), np.float32), in_specs=[block], out_specs=block)
+    yield Row("squeezed whole", call, [floats(1, 1, 8, 128)], lambda x: x + 1)
+
+
 def squeezed_blocks() -> Iterator[Row]:
     """Blocks without a dimension, or that overlap."""
     call = pl.pallas_call(
@@ -146,5 +157,6 @@ def rows() -> Iterator[Row]:
     """All kernels of this file."""
     yield from blocks()
     yield from squeezed_blocks()
+    yield from whole_squeezed_blocks()
     yield from odd_sizes()
     yield from batches()

@@ -85,6 +85,10 @@ class RefPrimitive(Primitive):
     traits = 0
     lacks = dict.fromkeys(("transpose", "batch"), "a program with refs is discharged first")
 
+    def is_linear(self, params: Params) -> bool:
+        """Whether the same equation on the refs of tangents, with tangents as values, is its forward mode."""
+        return True
+
     def effects(self, avals: Avals, params: Params) -> Effects:
         return frozenset({WRITE if self.writes else READ})
 

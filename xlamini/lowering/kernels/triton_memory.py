@@ -66,7 +66,9 @@ def whole_ref(name: str, pointer: Value, shape: Sequence[int], dtype: np.dtype) 
 def block_ref(ctx: KernelContext, name: str, pointer: Value, block: Block, indices: Sequence[Value]) -> TritonRef:
     """The ref to a program's block of an array, from the results of the block's index map."""
     if block.is_whole:
-        return whole_ref(name, pointer, block.array.shape, block.array.dtype)
+        ref = whole_ref(name, pointer, block.array.shape, block.array.dtype)
+        squeezed = [type(dim) is Squeezed for dim in block.dims]
+        return ref._replace(dims=tuple(d._replace(squeezed=s) for d, s in zip(ref.dims, squeezed, strict=True)))
     rows = zip(block.dims, block.array.shape, _strides(block.array.shape), indices, strict=True)
     return TritonRef(name, pointer, block.array.dtype, tuple(_ref_dim(ctx, *row) for row in rows))
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from xlamini.core import Avals, Params, Values, aval_of
+from xlamini.core import Avals, Params, Values, Zero, aval_of, is_zero, tangent_aval
 from xlamini.core.program.literals import literal
 from xlamini.core.program.ref_parts import Part, has_arrays, shape_of
 from xlamini.primitives import bitwise_and, bitwise_or, where
+from xlamini.primitives.base.tangent_ops import instantiated
 from xlamini.primitives.elementwise.arithmetic import add, max, min
 from xlamini.primitives.elementwise.bitwise import bitwise_xor
 from xlamini.primitives.refs import OnView
@@ -76,6 +77,16 @@ class OnPart(OnView):
     def in_kernel(self, ctx: Any, ref: Any, at: AccessedPart, values: Any, view: Access) -> Any:
         """The results, by the instructions of a GPU."""
         self._missing("in_kernel", "(self, ctx, ref, at, values, view) -> outs")
+
+    def is_linear(self, params: Params) -> bool:
+        return params["view"].operation in ("", "add", "xchg")
+
+    def jvp(self, primals: Values, tangents: Values, *, view: Access) -> Any:
+        outs, count = self.bind(*primals, view=view), 1 + view.values
+        along, *values = tangents[:count]
+        if is_zero(along):
+            return outs, [Zero(tangent_aval(aval_of(out))) for out in outs]
+        return outs, self.bind(along, *map(instantiated, values), *primals[count:], view=view)
 
     def by_values(self, x: Any, operands: Values, view: Access) -> tuple[list[Any], Any]:
         values, mask, indices = view.parted(operands)
@@ -177,6 +188,9 @@ class CompareAndSwap(OnPart):
     """Writes the second value to an element that equals the first one; returns the element before."""
 
     name = "atomic_cas"
+
+    def is_linear(self, params: Params) -> bool:
+        return False
 
     def by_points(self, x: Any, points: Any, values: Sequence[Any], view: Access, part: Part) -> tuple[list[Any], Any]:
         expected, value = values

@@ -5,8 +5,9 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlamini.core import Values, Zero, is_differentiable, is_zero, tangent_aval
+from xlamini.core import Jaxpr, Values, Zero, is_differentiable, is_zero, subjaxprs, tangent_aval
 from xlamini.core.program.kernels import Kernel
+from xlamini.core.program.ref_types import RefPrimitive
 from xlamini.interpreters.jvp import Mask, jvp
 from xlamini.primitives import instantiated
 from xlamini.staging.call.higher_order import chosen, merged
@@ -25,6 +26,16 @@ def pushed_forward(bind: Callable[..., Any], kernel: Kernel, primals: Values, ta
     floats = tuple(map(is_differentiable, kernel.out_avals))
     found = merged(floats, outs[kernel.num_outputs :], [Zero(tangent_aval(a)) for a in kernel.out_avals])
     return outs[: kernel.num_outputs], found
+
+
+def has_forward(jaxpr: Jaxpr) -> bool:
+    """Whether the equations on refs are linear, so that forward mode is a kernel; an atomic maximum is not."""
+    for eqn in jaxpr.eqns:
+        if isinstance(eqn.primitive, RefPrimitive) and not eqn.primitive.is_linear(eqn.params):
+            return False
+        if not all(map(has_forward, subjaxprs(eqn))):
+            return False
+    return True
 
 
 def _has(tangent: Any) -> bool:

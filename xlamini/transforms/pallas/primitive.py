@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from xlamini.core import Avals, Axis, Dims, Params, Primitive, ShapedArray, Values, is_zero
+from xlamini.core import Avals, Axis, Dims, Jaxpr, Params, Primitive, ShapedArray, Values, is_zero
 from xlamini.core.errors.frames import user_stacklevel
 from xlamini.core.program.form import Form, Platform
 from xlamini.core.program.kernels import Kernel
@@ -18,6 +18,7 @@ from xlamini.core.program.primitive import Cost
 from xlamini.core.tracing.state import state
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.expand import expand
+from xlamini.interpreters.physical import physical
 from xlamini.runtime.devices.platforms import default_backend
 from xlamini.staging.call.call import jit_p
 from xlamini.staging.call.call_rules import Run, call_jvp, call_linearize, call_partial_eval, call_transpose
@@ -25,7 +26,7 @@ from xlamini.staging.call.higher_order import cost_of
 from xlamini.transforms.pallas.as_scan import as_scan
 from xlamini.transforms.pallas.batch import batched_call
 from xlamini.transforms.pallas.check.call import checked_later, checked_now, is_checked
-from xlamini.transforms.pallas.forward import pushed_forward
+from xlamini.transforms.pallas.forward import has_forward, pushed_forward
 
 _WITH_KERNELS = ("cuda", "gpu", "tpu")
 
@@ -46,10 +47,11 @@ class PallasCall(Primitive):
         return kernel.out_avals
 
     def jvp(self, primals: Values, tangents: Values, *, kernel: Kernel) -> Any:
-        if not all(map(is_zero, tangents[: kernel.num_prefetch])):  # no block says where such a tangent is
-            outs, out_tangents = call_jvp(_run(kernel), as_scan(kernel), primals, tangents)
-            return self._checked(outs, primals, kernel), out_tangents
-        return pushed_forward(self.bind, kernel, primals, tangents)
+        has_blocks = all(map(is_zero, tangents[: kernel.num_prefetch]))  # no block says where those are
+        if has_blocks and has_forward(kernel.jaxpr):
+            return pushed_forward(self.bind, kernel, primals, tangents)
+        outs, out_tangents = call_jvp(_run(kernel), as_scan(kernel), primals, tangents)
+        return self._checked(outs, primals, kernel), out_tangents
 
     def transpose(self, cts: Values, *operands: Any, kernel: Kernel) -> list[Any]:
         return call_transpose(_run(kernel), as_scan(kernel), cts, operands)
@@ -63,7 +65,7 @@ class PallasCall(Primitive):
             return None
         if is_checked(kernel):
             return Form(lambda *operands: checked_later(kernel, operands))
-        return Form(lambda *operands: evaluate(as_scan(kernel), operands))
+        return Form(lambda *operands: evaluate(lowerable(as_scan(kernel)), operands))
 
     def lower(self, ctx: Any, *operands: Any, kernel: Kernel) -> Sequence[Any]:
         return ctx.call_kernel(_expanded(kernel), operands)
@@ -91,8 +93,13 @@ class PallasCall(Primitive):
 
 def _expanded(kernel: Kernel) -> Kernel:
     """The kernel with its programs in terms of primitives that are lowered."""
-    blocks = [dataclasses.replace(block, index_map=expand(block.index_map)) for block in kernel.blocks]
-    return dataclasses.replace(kernel, jaxpr=expand(kernel.jaxpr), blocks=tuple(blocks))
+    blocks = [dataclasses.replace(block, index_map=lowerable(block.index_map)) for block in kernel.blocks]
+    return dataclasses.replace(kernel, jaxpr=lowerable(kernel.jaxpr), blocks=tuple(blocks))
+
+
+def lowerable(jaxpr: Jaxpr) -> Jaxpr:
+    """The program in terms of primitives that are lowered, with random keys as their words."""
+    return physical(expand(jaxpr))
 
 
 def _say_cost(kernel: Kernel) -> None:

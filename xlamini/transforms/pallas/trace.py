@@ -6,13 +6,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core import Cell, ShapedArray, Tracer, Values, aval_of, example_of, hooks, unflatten
+from xlamini.core import (
+    Cell,
+    ExtendedDType,
+    ShapedArray,
+    Tracer,
+    Values,
+    aval_of,
+    close_over,
+    example_of,
+    hooks,
+    literal,
+    unflatten,
+)
 from xlamini.core.errors import ShapeError
 from xlamini.core.program.jaxpr import Jaxpr
 from xlamini.core.program.kernels import Block, BlockDim, Blocked, BoundedSlice, Squeezed
 from xlamini.core.program.ref_types import AbstractRef, RefVariable
 from xlamini.core.pytree import structure
 from xlamini.core.tracing.tracer import build
+from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import convert
 from xlamini.staging import ArgNames
 from xlamini.transforms.pallas.grid import start_kernel
@@ -51,9 +64,7 @@ def trace_kernel(fun: Callable[..., Any], name: str, grid: tuple[int, ...], oper
             raise TypeError(f"pallas_call: the kernel {name} returned {out!r}; write to its refs, and return None")
         return []
 
-    jaxpr, captured = build(program, [*ids, *operands.refs], name)
-    _check_closed(name, captured)
-    return jaxpr
+    return _closed(name, *build(program, [*ids, *operands.refs], name))
 
 
 def names_of_refs(fun: Callable[..., Any], trees: Sequence[Any]) -> tuple[str, ...]:
@@ -62,12 +73,23 @@ def names_of_refs(fun: Callable[..., Any], trees: Sequence[Any]) -> tuple[str, .
     return tuple(ArgNames(fun, structure((args, {}))))
 
 
-def _check_closed(name: str, captured: Sequence[Any]) -> None:
-    if captured:
-        kinds = ", ".join(aval_of(x).str_short(short_dtypes=False) for x in captured)
+def _closed(name: str, jaxpr: Jaxpr, captured: Sequence[Any]) -> Jaxpr:
+    """The program without captured values: numbers become literals; TypeError for others."""
+    arrays = [x for x in captured if not _is_number(x)]
+    if arrays:
+        kinds = ", ".join(aval_of(x).str_short(short_dtypes=False) for x in arrays)
         raise TypeError(
             f"pallas_call: {name} closes over {kinds}; pass it as an input of the kernel, with a BlockSpec of its own"
         )
+    if not captured:
+        return jaxpr
+    numbers = [literal(np.asarray(x)[()]) for x in captured]
+    return build(lambda *inputs: evaluate(close_over(jaxpr), [*numbers, *inputs]), jaxpr.in_avals, name)[0]
+
+
+def _is_number(x: Any) -> bool:
+    aval = aval_of(x)
+    return type(x) is not Tracer and not aval.shape and not isinstance(aval.dtype, ExtendedDType)
 
 
 def block_of(
@@ -115,9 +137,7 @@ def _trace_index_map(
             )
         return [_index(x, d, what) for x, d in zip(found, dims, strict=True)]
 
-    jaxpr, captured = build(indices, [*[_INDEX] * len(grid), *prefetch], "index_map")
-    _check_closed(f"the index map of {what}", captured)
-    return jaxpr
+    return _closed(f"the index map of {what}", *build(indices, [*[_INDEX] * len(grid), *prefetch], "index_map"))
 
 
 def _index(x: Any, dim: BlockDim, what: str) -> Any:

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import Avals, Axis, Dims, Jaxpr, Params, ShapedArray, Values, close_over, is_linear, is_zero
+from xlamini.core import Avals, Axis, Dims, Jaxpr, Params, ShapedArray, Values, aval_of, close_over, is_linear, is_zero
 from xlamini.core.program.checks import Checks
 from xlamini.core.program.effects import more_than_observing
 from xlamini.core.program.key_uses import KeyUses
 from xlamini.core.program.primitive import RunBody
+from xlamini.core.program.ref_types import AbstractRef
 from xlamini.core.tracing.concretization import value_of
 from xlamini.core.tracing.state import state
 from xlamini.interpreters.key_reuse import key_uses, uses_of_loop
@@ -81,7 +82,7 @@ class While(HigherOrder):
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         nonzero = self._nonzero(tangents, params)
-        if not any(nonzero):
+        if not (any(nonzero) or any(type(aval_of(t)) is AbstractRef for t in tangents if not is_zero(t))):
             return self._without_tangents(primals, params)
         outs = self.outs_and_tangents(primals, tangents, params)
         count = len(nonzero)
