@@ -19,6 +19,7 @@ from xlamini.lowering.kernels.triton_dot import PRODUCTS
 from xlamini.lowering.kernels.triton_gathers import GATHERS
 from xlamini.lowering.kernels.triton_math import MATH, approx_tanh
 from xlamini.lowering.kernels.triton_memory import TritonRef, load, masked, place_of, store
+from xlamini.lowering.kernels.triton_order import ATOMIC, READ, WRITE, MemoryOrder
 from xlamini.lowering.kernels.triton_reduce import REDUCTIONS
 from xlamini.lowering.kernels.triton_shapes import SHAPES
 from xlamini.lowering.kernels.triton_sizes import check_equation, check_sizes, named
@@ -66,34 +67,54 @@ class TritonContext(KernelContext):
             )
         return super().many(name, operands, types, regions, **attributes)
 
+    def __init__(self, *args: Any):
+        super().__init__(*args)
+        self.order = MemoryOrder(set())
+
+    def _before(self, access: str, ref: TritonRef) -> None:
+        """Let the threads wait where the access must come after earlier ones."""
+        if self.order.needs_wait(ref.memory, access):
+            self.barrier()
+
+    def _fill(self, region: ir.Region, types: Sequence[ir.Type], write: Any) -> None:
+        self.order.forget()
+        super()._fill(region, types, write)
+        self.order.forget()
+
     def load(self, ref: TritonRef, part: Part, indices: Sequence[Value]) -> Value:
+        self._before(READ, ref)
         return load(self, ref, place_of(self, ref, part, indices))
 
     def store(self, ref: TritonRef, part: Part, indices: Sequence[Value], value: Value) -> None:
+        self._before(WRITE, ref)
         store(self, ref, place_of(self, ref, part, indices), value)
 
     def masked_load(
         self, ref: TritonRef, part: Part, indices: Sequence[Value], mask: Value | None, other: Value | None = None
     ) -> Value:
         """The value of a part where a mask is true, elsewhere another one, by default 0."""
+        self._before(READ, ref)
         return load(self, ref, masked(self, place_of(self, ref, part, indices), mask), other)
 
     def masked_store(
         self, ref: TritonRef, part: Part, indices: Sequence[Value], mask: Value | None, value: Value
     ) -> None:
         """Write a value to a part where a mask is true."""
+        self._before(WRITE, ref)
         store(self, ref, masked(self, place_of(self, ref, part, indices), mask), value)
 
     def atomic(
         self, ref: TritonRef, part: Part, indices: Sequence[Value], mask: Value | None, operation: str, value: Value
     ) -> Value:
         """Update a part where a mask is true, in one step for each element; the elements before."""
+        self._before(ATOMIC, ref)
         return atomic(self, ref, masked(self, place_of(self, ref, part, indices), mask), operation, value)
 
     def compare_and_swap(
         self, ref: TritonRef, part: Part, indices: Sequence[Value], expected: Value, value: Value
     ) -> Value:
         """Write a value to an element that is the expected one, in one step; the element before."""
+        self._before(ATOMIC, ref)
         return compare_and_swap(self, ref, place_of(self, ref, part, indices), expected, value)
 
     def barrier(self) -> None:

@@ -17,6 +17,7 @@ from xlamini.lowering.kernels.context import KernelModule
 from xlamini.lowering.kernels.triton import TritonContext
 from xlamini.lowering.kernels.triton_dialect import TritonDialect, triton_dialect
 from xlamini.lowering.kernels.triton_memory import TritonRef, block_ref, whole_ref
+from xlamini.lowering.kernels.triton_order import MemoryOrder
 from xlamini.lowering.kernels.triton_sizes import check_dtype
 from xlamini.lowering.specialize import specialize_part
 
@@ -121,6 +122,10 @@ def _write(ctx: TritonContext, kernel: Kernel, pointers: Sequence[Value]) -> Non
         for i, (p, a) in enumerate(zip(pointers[:count], inputs[:count], strict=True))
     ]
     refs = [_block_ref(ctx, kernel, i, p, [*ids, *prefetch]) for i, p in enumerate(pointers[count:])]
+    operands = {count + kernel.num_inputs + out: operand for operand, out in kernel.aliases}
+    memories = [operands.get(i, i) for i in range(count, count + len(refs))]
+    ctx.order = MemoryOrder(set(memories[kernel.num_inputs :]))
+    refs = [ref._replace(memory=memory) for ref, memory in zip(refs, memories, strict=True)]
     ctx.run(specialize_part(kernel.jaxpr, ctx.module.platforms), [*ids, *prefetch, *refs])
     ctx.emit("tt.return", [], [])
 

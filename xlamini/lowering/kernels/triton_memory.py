@@ -38,6 +38,8 @@ class TritonRef(NamedTuple):
     pointer: Value
     dtype: np.dtype
     dims: tuple[RefDim, ...]
+    memory: int | None = None
+    """The number of the operand whose memory it is in, or behind the operands, of the result."""
 
     @property
     def is_large(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.transforms.pallas.check.machine import Machine
-from xlamini.transforms.pallas.check.memory import BEYOND, NOBODY, OUTSIDE, SEVERAL, UNWRITTEN, CheckedBuffer
+from xlamini.transforms.pallas.check.memory import BEFORE, BEYOND, NOBODY, OUTSIDE, SEVERAL, UNWRITTEN, CheckedBuffer
 from xlamini.transforms.pallas.check.parts import ElementPlaces, elements
 from xlamini.transforms.pallas.check.twins import Twin, UndefinedCause, contents, differs, first, host, second
 
@@ -101,6 +101,8 @@ def _check_read(machine: Machine, ref: CheckedBuffer, where: ElementPlaces) -> N
             f"reads elements of {ref.name} that program {machine.order.ids(writers[0])} has written, as a result has "
             "the same memory; read the result, or take input_output_aliases away",
         )
+    if ref.kind == "result" and ref.memory.is_window and machine.params.target == "tpu":
+        _check_start(machine, ref, where)
     for other in writers:
         if machine.conflicts(other):
             machine.fail(
@@ -109,6 +111,16 @@ def _check_read(machine: Machine, ref: CheckedBuffer, where: ElementPlaces) -> N
                 "order; give each program elements of its own, or loop inside of one program",
             )
     _note_reader(machine, ref, where)
+
+
+def _check_start(machine: Machine, ref: CheckedBuffer, where: ElementPlaces) -> None:
+    """A TPU copies the blocks of operands into its fast memory, not those of results that have an operand's memory."""
+    if (ref.writer[where.index] == BEFORE).any():
+        machine.fail(
+            ref.name,
+            f"reads {ref.name} before writing it, but on a TPU the block of a result does not start with the value of "
+            "the operand whose memory it takes; read the operand",
+        )
 
 
 def _note_reader(machine: Machine, ref: CheckedBuffer, where: ElementPlaces) -> None:

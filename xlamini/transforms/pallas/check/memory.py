@@ -30,6 +30,8 @@ class CheckedMemory:
         self.inside, self.atomic = np.zeros(shape, bool), np.zeros(shape, bool)
         self.inside[self.core] = True
         self.origins: set[UndefinedCause] = set()
+        self.is_window = False
+        """Whether a program sees a copy of its block in the fast memory of a TPU."""
         if known:
             for lane in self.lanes:
                 lane[self.core] = array

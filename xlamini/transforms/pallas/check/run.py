@@ -58,7 +58,9 @@ class CheckedRun:
         aliased = next((operands[i] for i, o in kernel.aliases if o == output), None)
         array = np.zeros(block.array.shape, block.array.dtype) if aliased is None else aliased
         name = kernel.name_of(kernel.num_prefetch + kernel.num_inputs + output)
-        return memory_of(name, "result", array, block, known or aliased is not None)
+        memory = memory_of(name, "result", array, block, known or aliased is not None)
+        memory.is_window = block.memory_space not in _NOT_COPIED
+        return memory
 
     def results(self) -> list[np.ndarray]:
         """Run all programs; the results."""
