@@ -201,6 +201,18 @@ def test_a_batch_is_one_more_axis_of_the_grid() -> None:
     assert [block.shape for block in kernel.blocks] == [(4, 8), (1, 8), (4, 8)]
 
 
+def test_arrays_that_stay_are_mapped_by_a_loop() -> None:
+    def kernel(x: Any, o: Any) -> None:
+        rows = pl.BlockSpec((2, 4), lambda i: (i, 0))
+        pltpu.emit_pipeline(lambda x, o: o.set(2 * x[...]), grid=2, in_specs=[rows], out_specs=[rows])(x, o)
+
+    where = pl.BlockSpec(memory_space=pltpu.ANY)
+    call = pl.pallas_call(kernel, ShapeDtypeStruct((4, 4), F32), in_specs=[where], out_specs=where)
+    x = np.arange(48, dtype=F32).reshape(3, 4, 4)
+    _agree(xlamini.vmap(call)(x), 2 * x)
+    assert str(xlamini.make_jaxpr(xlamini.vmap(call))(x).eqns[0].primitive) == "scan"
+
+
 def test_forward_mode_is_a_kernel_with_refs_of_tangents() -> None:
     case = CASES["matmul"]
     xs = _operands(case)

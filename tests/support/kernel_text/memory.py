@@ -16,12 +16,21 @@ _NOBODY, _ATOMIC = -1, -2
 
 
 class Memory:
-    """Flat arrays, and for each element the program that last wrote it."""
+    """Flat arrays, and for each element the program that last wrote it.
+
+    The threads of a program run at their own pace, so between a store of an element and another access to it there must
+    be a barrier: `step` counts them.
+    """
 
     def __init__(self, arrays: list[np.ndarray]):
         self.arrays = [np.ascontiguousarray(a).reshape(-1) for a in arrays]
         self.writers = [np.full(a.size, _NOBODY) for a in self.arrays]
-        self.program = 0
+        self.program = self.step = 0
+        self.read, self.stored = ([np.full(a.size, -1) for a in self.arrays] for _ in range(2))
+
+    def barrier(self) -> None:
+        """The threads of the program have waited for each other."""
+        self.step += 1
 
     def pointers(self) -> list[np.ndarray]:
         """The address of each array."""
@@ -33,6 +42,8 @@ class Memory:
         found = poison(addresses.shape, dtype) if other is None else np.array(np.broadcast_to(other, addresses.shape))
         for array, at, places in self._places(addresses, mask, dtype):
             self._check_order(array, at, "reads")
+            self._check_waited(array, at, "reads", self.stored)
+            self.read[array][at] = self.step
             found[places] = self.arrays[array].view(dtype)[at]
         return found
 
@@ -44,7 +55,9 @@ class Memory:
             view = self.arrays[array].view(values.dtype)
             if _bits(view[at]) != _bits(values[places]):
                 self._check_order(array, at, "writes")
+            self._check_waited(array, at, "stores", self.stored, self.read)
             view[at] = values[places]
+            self.stored[array][at] = self.step
             self.writers[array][at] = self.program
 
     def update(self, addresses: np.ndarray, values: Any, mask: Any, compute: Any) -> np.ndarray:
@@ -76,6 +89,13 @@ class Memory:
         if np.any(at % size) or np.any((at // size < 0) | (at // size >= count)):
             raise KernelTextError(f"an access of elements {_ends(at // size)} of operand {array}, which has {count}")
         return at // size
+
+    def _check_waited(self, array: int, at: np.ndarray, does: str, *steps: list[np.ndarray]) -> None:
+        if any((step[array][at] == self.step).any() for step in steps):
+            raise KernelTextError(
+                f"a race: a thread {does} an element of operand {array} that another one may access; put a barrier "
+                "in between"
+            )
 
     def _check_order(self, array: int, at: np.ndarray, does: str) -> None:
         writers = self.writers[array][at] if self.writers[array].size > np.max(at, initial=-1) else np.array([])

@@ -35,11 +35,13 @@ def run_triton(
     pointers = memory.pointers()
     for output, operand in _inverse(aliases or {}).items():
         memory.arrays[operand] = memory.arrays[len(inputs) + output]
-        memory.writers[operand] = memory.writers[len(inputs) + output]
+        for each in (memory.writers, memory.read, memory.stored):
+            each[operand] = each[len(inputs) + output]
     whole = (*grid, 1, 1, 1)[:3]
     with np.errstate(all="ignore"):
         for number, ids in reversed([*enumerate(np.ndindex(*whole[::-1]))]):
             memory.program = number
+            memory.barrier()
             Machine(functions, memory, ids[::-1], whole).call(name, pointers)
     return [a.reshape(shape) for a, (shape, _) in zip(memory.arrays[len(inputs) :], results, strict=True)]
 

@@ -156,6 +156,6 @@ TRITON: dict[str, Rule] = {
     "tt.precise_divf": ARITH["arith.divf"], "tt.precise_sqrt": MATH["math.sqrt"], "tt.clampf": _clamp,
     "tt.mulhiui": high_product,
     "tt.int_to_ptr": lambda machine, op, x: x, "tt.ptr_to_int": lambda machine, op, x: x,
-    "gpu.barrier": lambda machine, op: None,
+    "gpu.barrier": lambda machine, op: machine.memory.barrier(),
     "tt.print": lambda machine, op, *xs: None, "tt.assert": lambda machine, op, *xs: None,
 }  # fmt: skip

@@ -12,6 +12,11 @@ def check_blocks(kernel: Kernel) -> None:
     for i, block in enumerate(kernel.blocks):
         if block.memory_space in (None, "vmem") and not block.is_whole:
             _check(kernel, block, _name(kernel, i))
+        if block.memory_space in ("any", "hbm") and block.shape != block.array.shape:
+            raise KernelError(
+                f"pallas_call: {kernel.name}: {_name(kernel, i)} stays in the main memory of a TPU, so it has no "
+                "blocks; leave out the block shape, and copy parts with make_async_copy or emit_pipeline"
+            )
 
 
 def _name(kernel: Kernel, i: int) -> str:

@@ -10,22 +10,18 @@ import numpy as np
 from xlamini.core import Axis, Dims, Jaxpr, ShapedArray, Values, aval_of
 from xlamini.core.program.jaxpr import Var
 from xlamini.core.program.kernels import Block, Kernel, Squeezed
-from xlamini.interpreters.batch import batch
-from xlamini.interpreters.evaluate import evaluate
 from xlamini.primitives import move_batch_dim
-from xlamini.transforms.pallas.as_scan import as_scan
+from xlamini.primitives.shape.shape import moveaxis
+from xlamini.staging.call.higher_order import merged
+from xlamini.transforms.scan.api import scan
 
 _INDEX = ShapedArray((), np.dtype(np.int32))
 
 
 def batched_call(bind: Callable[..., Any], axis: Axis, operands: Values, dims: Dims, kernel: Kernel) -> Any:
-    """The results of a kernel for each example, and their batch dimensions.
-
-    A mapped prefetched scalar decides which blocks there are, so the scan is batched, as no kernel has such blocks.
-    """
-    if any(d is not None for d in dims[: kernel.num_prefetch]):
-        batched, out_dims = batch(as_scan(kernel), axis, tuple(dims))
-        return evaluate(batched, operands), out_dims
+    """The results of a kernel for each example, and their batch dimensions."""
+    if any(d is not None for d in dims[: kernel.num_prefetch]) or any(map(_stays, kernel.blocks)):
+        return _one_by_one(bind, operands, dims, kernel)
     aliased = {operand for operand, _ in kernel.aliases}
     to_front = [i in aliased or _is_in_tiles(x, d) for i, (x, d) in enumerate(zip(operands, dims, strict=True))]
     moved = [
@@ -34,6 +30,24 @@ def batched_call(bind: Callable[..., Any], axis: Axis, operands: Values, dims: D
     ]
     places = [0 if moves else d for d, moves in zip(dims, to_front, strict=True)]
     outs = bind(*moved, kernel=_batched(kernel, axis.size, places[kernel.num_prefetch :]))
+    return outs, [0] * len(outs)
+
+
+def _stays(block: Block) -> bool:
+    """Whether the array stays where it is, so that a kernel sees no block of it."""
+    return block.memory_space in ("any", "hbm")
+
+
+def _one_by_one(bind: Callable[..., Any], operands: Values, dims: Dims, kernel: Kernel) -> Any:
+    """By a loop over the examples, where a prefetched scalar of an example would choose the blocks of all."""
+    mapped = [d is not None for d in dims]
+
+    def step(_: None, rows: Any) -> tuple[None, Any]:
+        same = [x for x, is_mapped in zip(operands, mapped, strict=True) if not is_mapped]
+        return None, bind(*merged(mapped, rows, same), kernel=kernel)
+
+    rows = [moveaxis(x, d, 0) for x, d in zip(operands, dims, strict=True) if d is not None]
+    outs = scan(step, None, rows)[1]
     return outs, [0] * len(outs)
 
 
