@@ -11,7 +11,7 @@ from xlamini.lowering.context import Value
 from xlamini.lowering.kernels.arith import is_float
 from xlamini.lowering.kernels.context import KernelContext, Regions, Rule
 from xlamini.lowering.kernels.triton_shapes import like, reshaped, shape_of
-from xlamini.lowering.kernels.triton_sizes import named
+from xlamini.lowering.kernels.equations import named
 
 
 def _reduce(

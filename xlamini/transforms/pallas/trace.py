@@ -95,8 +95,8 @@ def _dims(shape: Sequence[Any] | None, array: ShapedArray, what: str) -> tuple[B
             f"pallas_call: the block shape {tuple(shape)} of {what} has {len(dims)} dimensions, but the array is "
             f"{array.str_short(short_dtypes=False)}; write a size for each dimension, or None to drop it"
         )
-    for size in (d.block_size for d in dims if type(d) is not Squeezed):
-        if size < 1:
+    for dim, size in zip(dims, array.shape, strict=True):
+        if dim.block_size < min(size, 1):
             raise ShapeError(f"pallas_call: the block shape {tuple(shape)} of {what} has a size below 1")
     return dims
 
