@@ -31,9 +31,10 @@ def _check_sizes(kernel: Kernel) -> None:
     """KernelError for a block without elements, which no target has, unless there are no programs to see it."""
     for i, block in enumerate(kernel.blocks):
         if kernel.programs and 0 in (*block.sizes, *block.array.shape):
+            kind = block.array.str_short(short_dtypes=False)
             raise KernelError(
-                f"pallas_call: {kernel.name}: {name_of_block(kernel, i)} is {block.array.str_short(short_dtypes=False)}, "
-                "without elements, of which a kernel on a TPU or a GPU has no block; leave the call out for it"
+                f"pallas_call: {kernel.name}: {name_of_block(kernel, i)} is {kind}, without elements, of which a kernel "
+                "on a TPU or a GPU has no block; leave the call out for it"
             )
 
 

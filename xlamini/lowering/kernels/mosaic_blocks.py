@@ -21,8 +21,8 @@ def check_dtype(what: str, aval: ShapedArray) -> None:
     """KernelError for complex numbers."""
     if aval.dtype.kind == "c":
         raise KernelError(
-            f"{what} is of dtype {aval.dtype.name}, which a TPU's kernel does not have; pass the real and the imaginary "
-            "part"
+            f"{what} is of dtype {aval.dtype.name}, which a TPU's kernel does not have; pass the real and the "
+            "imaginary part"
         )
 
 

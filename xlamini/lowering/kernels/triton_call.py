@@ -72,8 +72,8 @@ def check_kernel(kernel: Kernel) -> None:
         check_dtype(f"pallas_call: {name_of_block(kernel, i)} of {kernel.name}", block.array.dtype)
         if block.memory_space in _OF_TPU:
             raise KernelError(
-                f"pallas_call: {kernel.name} puts {name_of_block(kernel, i)} into {block.memory_space}, a memory of TPUs; for "
-                "a GPU leave memory_space out"
+                f"pallas_call: {kernel.name} puts {name_of_block(kernel, i)} into {block.memory_space}, a memory of "
+                "TPUs; for a GPU leave memory_space out"
             )
 
 

@@ -67,8 +67,8 @@ def scratch_types(scratch: Any) -> list[Any]:
     for each in found:
         if isinstance(each, type) or not hasattr(each, "ref_type"):
             raise TypeError(
-                f"pallas_call: scratch_shapes must be buffers, got {each!r}; write pallas.tpu.VMEM((8, 128), 'float32') "
-                "or pallas.tpu.SemaphoreType.DMA"
+                f"pallas_call: scratch_shapes must be buffers, got {each!r}; write pallas.tpu.VMEM((8, 128), "
+                "'float32') or pallas.tpu.SemaphoreType.DMA"
             )
     return found
 
@@ -104,7 +104,8 @@ def alias_pairs(aliases: Mapping[int, int] | None) -> tuple[tuple[int, int], ...
     """The pairs of an operand and the result that takes its place; TypeError for what is no mapping of ints."""
     if aliases is not None and not isinstance(aliases, Mapping):
         raise TypeError(
-            f"pallas_call: input_output_aliases must be a mapping, got {aliases!r}; write {{operand: result}}, as {{0: 0}}"
+            f"pallas_call: input_output_aliases must be a mapping, got {aliases!r}; write {{operand: result}}, such as "
+            "{0: 0}"
         )
     what = "pallas_call: a number in input_output_aliases"
     return tuple((static_int(what, i), static_int(what, o)) for i, o in (aliases or {}).items())
@@ -124,7 +125,8 @@ def check_aliases(
         _check_same_type(i, o, operands[i], results[o])
         if taken.setdefault(o, i) != i:
             raise ValueError(
-                f"pallas_call: input_output_aliases gives result {o} the memory of operands {taken[o]} and {i}; name one"
+                f"pallas_call: input_output_aliases gives result {o} the memory of operands {taken[o]} and {i}; name "
+                "one of them"
             )
 
 

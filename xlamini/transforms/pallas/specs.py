@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import enum
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,6 +92,8 @@ class BlockSpec:
     def __post_init__(self) -> None:
         if callable(self.block_shape):
             raise TypeError("BlockSpec: the block's shape comes first, then the index map; swap the two")
+        if self.block_shape is not None and not isinstance(self.block_shape, Iterable):
+            raise TypeError(f"BlockSpec: block_shape must be a tuple of sizes, got {self.block_shape!r}; write (8, 128)")
         if self.index_map is not None and not callable(self.index_map):
             raise TypeError(f"BlockSpec: index_map must be a function of the grid's indices, got {self.index_map!r}")
         if self.pipeline_mode is not None and not isinstance(self.pipeline_mode, Buffered):
@@ -159,7 +161,10 @@ class PrefetchScalarGridSpec(GridSpec):
         super().__init__(grid, in_specs, out_specs, scratch_shapes)
         self.num_scalar_prefetch = static_int("PrefetchScalarGridSpec: num_scalar_prefetch", num_scalar_prefetch)
         if self.num_scalar_prefetch < 0:
-            raise ValueError(f"PrefetchScalarGridSpec: num_scalar_prefetch must be 0 or more, got {num_scalar_prefetch}")
+            raise ValueError(
+                f"PrefetchScalarGridSpec: num_scalar_prefetch must be 0 or more, got {num_scalar_prefetch}; count the "
+                "operands that index maps read"
+            )
 
 
 def static_int(what: str, x: Any) -> int:
@@ -175,7 +180,7 @@ def block_dim(size: Any) -> BlockDim:
     if size is None:
         return Squeezed()
     if isinstance(size, Blocked | Squeezed | Element | BoundedSlice):
-        static_int(f"BlockSpec: the size of a {type(size).__name__} block", size.block_size)
+        static_int(f"BlockSpec: the block_size of {type(size).__name__}", size.block_size)
         return size
     try:
         return Blocked(operator.index(size))

@@ -9,7 +9,7 @@ import numpy as np
 from xlamini.core import Cell, ShapedArray, Tracer, Values, aval_of, example_of, hooks, unflatten
 from xlamini.core.errors import ShapeError
 from xlamini.core.program.jaxpr import Jaxpr
-from xlamini.core.program.kernels import Block, BlockDim, Blocked, BoundedSlice, Squeezed
+from xlamini.core.program.kernels import Block, BlockDim, Blocked, BoundedSlice
 from xlamini.core.program.ref_types import AbstractRef, RefVariable
 from xlamini.core.pytree import structure
 from xlamini.core.tracing.tracer import build
