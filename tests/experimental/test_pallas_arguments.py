@@ -50,13 +50,13 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "three warps": (lambda: pl.triton.CompilerParams(num_warps=3), ValueError, "power of two"),
     "other semantics": (lambda: pltpu.CompilerParams(("some",)), ValueError, "'parallel' or 'arbitrary'"),
     "no spec of a grid": (lambda: wrong(grid_spec=3), TypeError, "pallas_call: grid_spec must be a GridSpec, got 3"),
-    "pairs of aliases": (lambda: wrong(input_output_aliases=[(0, 0)]), TypeError, "input_output_aliases must be a mapping"),
+    "pairs of aliases": (lambda: wrong(input_output_aliases=[(0, 0)]), TypeError, "must be a mapping"),
     "an alias by name": (lambda: wrong(input_output_aliases={"x": 0}), TypeError, "must be an int, got 'x'"),
     "an alias twice": (
         lambda: pl.pallas_call(lambda x, y, o: None, V, input_output_aliases={0: 0, 1: 0})(V, V),
         ValueError, "the memory of operands 0 and 1",
     ),
-    "a shape as scratch": (lambda: wrong(scratch_shapes=[(8, 128)]), TypeError, "scratch_shapes must be buffers, got 8"),
+    "a shape as scratch": (lambda: wrong(scratch_shapes=[(8, 128)]), TypeError, "must be buffers, got 8"),
     "a struct as scratch": (lambda: wrong(scratch_shapes=[jax.ShapeDtypeStruct((8,), "float32")]), TypeError, "VMEM"),
     "a memory as scratch": (lambda: wrong(scratch_shapes=[pltpu.VMEM]), TypeError, "scratch_shapes must be buffers"),
     "a class as scratch": (lambda: wrong(scratch_shapes=[pltpu.SemaphoreType]), TypeError, "SemaphoreType.DMA"),
@@ -69,7 +69,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         ValueError, "dimension_semantics has 2 entries for a grid of 1 axes",
     ),
     "many scalars": (
-        lambda: wrong(grid_spec=pltpu.PrefetchScalarGridSpec(3)), TypeError, "num_scalar_prefetch is 3, but the call has 1"
+        lambda: wrong(grid_spec=pltpu.PrefetchScalarGridSpec(3)), TypeError, "num_scalar_prefetch is 3, but the call"
     ),
     "scalars below 0": (lambda: pltpu.PrefetchScalarGridSpec(-1), ValueError, "num_scalar_prefetch must be 0 or more"),
     "elements of floats": (

@@ -178,7 +178,7 @@ BAD = {
         lambda: text(pl.pallas_call(_double, shaped(8, dtype="complex64")), shaped(8, dtype="complex64")),
         "operand 0 of _double is of dtype complex64",
     ),
-    "complex values": (lambda: elementwise(lambda x: abs(xlamini.lax.complex(x, x)), X), "result of complex, at .*dtype"),
+    "complex values": (lambda: elementwise(lambda x: abs(xlamini.lax.complex(x, x)), X), "of complex, at .*dtype"),
     "a print": (lambda: elementwise(_printed, X), "debug_print, at .*has a side effect, debug, which a Mosaic kernel"),
     "a call of the host": (
         lambda: elementwise(lambda x: xlamini.pure_callback(abs, x, x), X),

@@ -292,7 +292,8 @@ def test_arrays_without_elements(grid: Any, block: Any) -> None:
             interpret=interpret,
         )  # fmt: skip
         assert call(x).shape == xlamini.grad(lambda x, call=call: call(x).sum())(x).shape == (0, 3)
-    assert xlamini.vmap(pl.pallas_call(_copy, ShapeDtypeStruct((0, 3), F32)))(np.ones((4, 0, 3), F32)).shape == (4, 0, 3)
+    whole = pl.pallas_call(_copy, ShapeDtypeStruct((0, 3), F32))
+    assert xlamini.vmap(whole)(np.ones((4, 0, 3), F32)).shape == (4, 0, 3)
 
 
 # --- bad input

@@ -33,8 +33,8 @@ def _check_sizes(kernel: Kernel) -> None:
         if kernel.programs and 0 in (*block.sizes, *block.array.shape):
             kind = block.array.str_short(short_dtypes=False)
             raise KernelError(
-                f"pallas_call: {kernel.name}: {name_of_block(kernel, i)} is {kind}, without elements, of which a kernel "
-                "on a TPU or a GPU has no block; leave the call out for it"
+                f"pallas_call: {kernel.name}: {name_of_block(kernel, i)} is {kind}, without elements, of which a "
+                "kernel on a TPU or a GPU has no block; leave the call out for it"
             )
 
 

@@ -93,7 +93,7 @@ class BlockSpec:
         if callable(self.block_shape):
             raise TypeError("BlockSpec: the block's shape comes first, then the index map; swap the two")
         if self.block_shape is not None and not isinstance(self.block_shape, Iterable):
-            raise TypeError(f"BlockSpec: block_shape must be a tuple of sizes, got {self.block_shape!r}; write (8, 128)")
+            raise TypeError(f"BlockSpec: block_shape must be a tuple of sizes, got {self.block_shape!r}; write (8,)")
         if self.index_map is not None and not callable(self.index_map):
             raise TypeError(f"BlockSpec: index_map must be a function of the grid's indices, got {self.index_map!r}")
         if self.pipeline_mode is not None and not isinstance(self.pipeline_mode, Buffered):
