@@ -22,7 +22,7 @@ from xlamini.transforms.pallas.arguments import (
     scratch_types,
     specs_of,
 )
-from xlamini.transforms.pallas.options import check_options
+from xlamini.transforms.pallas.options import checked_options
 from xlamini.transforms.pallas.primitive import pallas_call_p
 from xlamini.transforms.pallas.specs import GridSpec, no_block_spec
 from xlamini.transforms.pallas.trace import Operands, block_of, block_ref, names_of_refs, trace_kernel
@@ -79,18 +79,14 @@ def pallas_call(
     check_callable("pallas_call: kernel", kernel)
     spec = grid_spec_of(grid_spec, grid, in_specs, out_specs, scratch_shapes)
     out_shape = tuple(out_shape) if isinstance(out_shape, list) else out_shape
-    sizes = grid_sizes(spec.grid)
-    check_options(
-        sizes, name=name, interpret=interpret, compiler_params=compiler_params, cost_estimate=cost_estimate
+    options = checked_options(
+        name=name or name_of(kernel),
+        grid=grid_sizes(spec.grid),
+        aliases=alias_pairs(input_output_aliases),
+        interpret=interpret,
+        compiler_params=compiler_params,
+        cost_estimate=cost_estimate,
     )
-    options = {
-        "name": name or name_of(kernel),
-        "grid": sizes,
-        "aliases": alias_pairs(input_output_aliases),
-        "interpret": interpret,
-        "compiler_params": compiler_params,
-        "cost_estimate": cost_estimate,
-    }
 
     @api_boundary
     def call(*args: Any) -> Any:

@@ -163,7 +163,8 @@ def _in_program(what: str, ref: Any) -> Found:
 def _part_type(found: Found) -> ShapedArray:
     """The type of the value of a part."""
     ref, view, rest = found
-    return get_p.shape_rule(aval_of(ref), *map(aval_of, rest), view=view)[0]
+    aval: Any = aval_of(ref)
+    return get_p.shape_rule(aval, *map(aval_of, rest), view=view)[0]
 
 
 def _check_copy(target: Found, source: Found, semaphore: Found) -> None:

@@ -12,7 +12,7 @@ from xlamini.transforms.pallas.tpu_params import MosaicParams
 from xlamini.transforms.pallas.triton_params import TritonParams
 
 _KINDS = {
-    "name": (str | None, "a string"),
+    "name": (str, "a string"),
     "interpret": (bool | np.bool_ | InterpretParams, "True, False or InterpretParams()"),
     "compiler_params": (
         MosaicParams | TritonParams | Mapping | None, "pallas.tpu.CompilerParams() or pallas.triton.CompilerParams()"
@@ -21,13 +21,16 @@ _KINDS = {
 }  # fmt: skip
 
 
-def check_options(grid: Sequence[int], **options: Any) -> None:
-    """TypeError for an option of another type, ValueError for `dimension_semantics` that do not fit the grid."""
-    for option, x in options.items():
-        kind, example = _KINDS[option]
-        if not isinstance(x, kind):
-            raise TypeError(f"pallas_call: {option} must be {example}, got {x!r}")
-    _check_semantics(grid, getattr(options["compiler_params"], "dimension_semantics", None))
+def checked_options(**options: Any) -> dict[str, Any]:
+    """The options, by the names of a kernel's fields.
+
+    TypeError for one of another type, ValueError for `dimension_semantics` that do not fit the grid.
+    """
+    for option, (kind, example) in _KINDS.items():
+        if not isinstance(options[option], kind):
+            raise TypeError(f"pallas_call: {option} must be {example}, got {options[option]!r}")
+    _check_semantics(options["grid"], getattr(options["compiler_params"], "dimension_semantics", None))
+    return options
 
 
 def _check_semantics(grid: Sequence[int], semantics: Sequence[str] | None) -> None:
