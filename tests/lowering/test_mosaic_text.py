@@ -85,6 +85,11 @@ def test_blocks_and_index_maps() -> None:
     assert "func.func @transform_1(%arg0: i32) -> (i32, i32)" in made
 
 
+def _printed(x: Any) -> Any:
+    xlamini.debug.print("{}", x[0, 0])
+    return x
+
+
 def _double(x: Any, o: Any) -> None:
     o[...] = 2 * x[...]
 
@@ -169,7 +174,23 @@ BAD = {
         lambda: text(pl.pallas_call(_double, X, in_specs=[pl.BlockSpec(memory_space=pltpu.ANY)]), X),
         "'any', from which a program can only copy",
     ),
-}
+    "complex operands": (
+        lambda: text(pl.pallas_call(_double, shaped(8, dtype="complex64")), shaped(8, dtype="complex64")),
+        "operand 0 of _double is of dtype complex64",
+    ),
+    "complex values": (lambda: elementwise(lambda x: abs(xlamini.lax.complex(x, x)), X), "of complex, at .*dtype"),
+    "a print": (lambda: elementwise(_printed, X), "debug_print, at .*has a side effect, debug, which a Mosaic kernel"),
+    "a call of the host": (
+        lambda: elementwise(lambda x: xlamini.pure_callback(abs, x, x), X),
+        "pure_callback, at .*has no form in a Mosaic kernel: it needs the meshes of a whole program",
+    ),
+    "no elements": (
+        lambda: xlamini.jit(pl.pallas_call(_double, shaped(0, 128))).trace(shaped(0, 128)).lower(
+            lowering_platforms=("tpu",)
+        ),
+        r"_double: operand 0 is float32\[0,128\], without elements",
+    ),
+}  # fmt: skip
 TENTH = pl.BlockSpec((10, 50), lambda i: (i, 0))
 
 

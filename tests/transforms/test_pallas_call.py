@@ -347,6 +347,19 @@ def test_sizes() -> None:
         pl.next_power_of_2(-1)
 
 
+@pytest.mark.parametrize(("grid", "block"), [((), None), (1, (2, 3)), (2, (0, 3)), (1, (None, 3)), (0, (2, 3))])
+def test_arrays_without_elements(grid: Any, block: Any) -> None:
+    spec, x = pl.BlockSpec(block, lambda *ids: (*ids, 0) if ids else (0, 0)), np.ones((0, 3), F32)
+    for interpret in (True, pltpu.InterpretParams()):
+        call = pl.pallas_call(
+            lambda x, o: o.set(2 * x[...]), ShapeDtypeStruct((0, 3), F32), grid=grid, in_specs=[spec], out_specs=spec,
+            interpret=interpret,
+        )  # fmt: skip
+        assert call(x).shape == xlamini.grad(lambda x, call=call: call(x).sum())(x).shape == (0, 3)
+    whole = pl.pallas_call(_copy, ShapeDtypeStruct((0, 3), F32))
+    assert xlamini.vmap(whole)(np.ones((4, 0, 3), F32)).shape == (4, 0, 3)
+
+
 # --- bad input
 
 

@@ -189,7 +189,7 @@ def _like(name: str, a: Any, dtype: Any, shape: Any) -> ShapedArray:
     if not has_shape_and_dtype(a):
         check_operands(name, (a,))
     weak = dtype is None and bool(getattr(a, "weak_type", type(a) in (int, float, complex)))
-    aval = ShapedArray(a.shape, a.dtype) if isinstance(a, Holder) else aval_of(a)
+    aval = a.cell.aval if isinstance(a, Holder) else aval_of(a)
     sizes = aval.shape if shape is None else as_shape(name, shape)
     return ShapedArray(sizes, aval.dtype if dtype is None else check_user_dtype(dtype, name), weak)
 

@@ -176,7 +176,7 @@ class Kernel:
     def operand_avals(self) -> list[ShapedArray]:
         """The types of the operands: the prefetched scalars', and the arrays'."""
         first = len(self.grid)
-        prefetch = [v.aval.inner_aval for v in self.jaxpr.invars[first : first + self.num_prefetch]]
+        prefetch = [_value_type(v) for v in self.jaxpr.invars[first : first + self.num_prefetch]]
         return [*prefetch, *(block.array for block in self.blocks[: self.num_inputs])]
 
     def refs(self) -> list[Any]:
@@ -201,3 +201,7 @@ class Kernel:
 
     def __hash__(self) -> int:
         return hash((structural_key(self.jaxpr), self.grid, self.num_outputs))
+
+
+def _value_type(ref: Any) -> ShapedArray:
+    return ref.aval.inner_aval

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from xlamini.core.errors import ShardingError
+from xlamini.core.errors.kernel_errors import KernelError
 from xlamini.core.program.kernels import Kernel
 
 if TYPE_CHECKING:  # which imports this file
@@ -15,9 +16,26 @@ if TYPE_CHECKING:  # which imports this file
 def kernel_call(ctx: Context, kernel: Kernel, operands: Sequence[Value]) -> list[Value]:
     """The results of a kernel, whose program has been expanded."""
     _check_placed(ctx, kernel)
+    _check_sizes(kernel)
     dialect = "mosaic" if ctx.platform == "tpu" else "triton"
     emitter = import_module(f"xlamini.lowering.kernels.{dialect}_call")  # each loads its dialect's bindings
     return emitter.emit_call(ctx, kernel, operands)
+
+
+def name_of_block(kernel: Kernel, i: int) -> str:
+    """The name of a block's array for messages."""
+    return f"operand {i}" if i < kernel.num_inputs else f"result {i - kernel.num_inputs}"
+
+
+def _check_sizes(kernel: Kernel) -> None:
+    """KernelError for a block without elements, which no target has, unless there are no programs to see it."""
+    for i, block in enumerate(kernel.blocks):
+        if kernel.programs and 0 in (*block.sizes, *block.array.shape):
+            kind = block.array.str_short(short_dtypes=False)
+            raise KernelError(
+                f"pallas_call: {kernel.name}: {name_of_block(kernel, i)} is {kind}, without elements, of which a "
+                "kernel on a TPU or a GPU has no block; leave the call out for it"
+            )
 
 
 def _check_placed(ctx: Context, kernel: Kernel) -> None:

@@ -19,6 +19,7 @@ from xlamini.core.errors.kernel_errors import KernelError
 from xlamini.core.program.form import Platform
 from xlamini.core.program.ref_parts import Part, Start
 from xlamini.lowering.context import Context, Value
+from xlamini.lowering.kernels.equations import check_effects, named
 from xlamini.lowering.mlir import Interned
 from xlamini.lowering.specialize import specialize_part
 
@@ -66,6 +67,10 @@ class KernelDialect(Interned):
         return ir.Type.parse(text.removeprefix("u"), self.context) if text.startswith("ui") else found
 
 
+class NotOfKernels(AttributeError):
+    """A rule asked for what the module of a program has, and that of a kernel has not."""
+
+
 class KernelModule:
     """What the context of a kernel asks of its module: the target, and how ids of inner equations begin."""
 
@@ -75,6 +80,9 @@ class KernelModule:
     def __init__(self, platform: str):
         self.platform, self.platforms = platform, (Platform(platform),)
         self.paths: dict[Jaxpr, str] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        raise NotOfKernels(name)
 
 
 class KernelContext(Context):
@@ -198,7 +206,14 @@ class KernelContext(Context):
         return self.run(specialize_part(jaxpr, self.module.platforms), operands)
 
     def _lowered(self, eqn: Equation, inputs: list[Value]) -> Sequence[Value]:
-        return self._by_rule(eqn, inputs)
+        check_effects(eqn, self.target)
+        try:
+            return self._by_rule(eqn, inputs)
+        except NotOfKernels as error:
+            raise KernelError(
+                f"{named(eqn)} has no form in a {self.target} kernel: it needs the {error} of a whole program, to call "
+                "the host or other devices; call it outside of the kernel, or run the kernel with interpret=True"
+            ) from None
 
     def is_unsigned(self) -> bool:
         """Whether the first operand of the current equation is of an unsigned dtype."""

@@ -6,11 +6,14 @@ from typing import Any, ClassVar
 
 from jaxlib.mlir import ir
 
+from xlamini.core import Equation
 from xlamini.core.program.ref_parts import Part
 from xlamini.lowering.context import Value
 from xlamini.lowering.kernels.arith import element_of, is_float
 from xlamini.lowering.kernels.context import KernelContext, KernelModule, Regions, Rule, splat
 from xlamini.lowering.kernels.control_flow import CONTROL_FLOW
+from xlamini.lowering.kernels.equations import named
+from xlamini.lowering.kernels.mosaic_blocks import check_dtype
 from xlamini.lowering.kernels.mosaic_copies import (
     read_semaphore,
     signal_semaphore,
@@ -74,6 +77,11 @@ class MosaicContext(KernelContext):
         if self.heard is not None and name not in ("stablehlo.return", "stablehlo.convert"):
             self.heard.append((name, attributes))
         return super().many(name, operands, types, regions, **attributes)
+
+    def _lowered(self, eqn: Equation, inputs: list[Any]) -> Sequence[Value]:
+        for out in eqn.outvars:
+            check_dtype(f"the result of {named(eqn)}", out.aval)
+        return super()._lowered(eqn, inputs)
 
     def generator(self) -> GeneratorRules:
         """The generator of random bits."""

@@ -1,8 +1,10 @@
 """Which blocks the memory of a TPU holds: its tiles are 8 sublanes of 128 lanes."""
 from __future__ import annotations
 
+from xlamini.core import ShapedArray
 from xlamini.core.errors.kernel_errors import KernelError
 from xlamini.core.program.kernels import Block, Kernel
+from xlamini.lowering.kernels.calls import name_of_block
 
 _SUBLANES, _LANES = 8, 128
 
@@ -10,17 +12,23 @@ _SUBLANES, _LANES = 8, 128
 def check_blocks(kernel: Kernel) -> None:
     """KernelError for a block that Mosaic refuses."""
     for i, block in enumerate(kernel.blocks):
+        check_dtype(f"pallas_call: {name_of_block(kernel, i)} of {kernel.name}", block.array)
         if block.memory_space in (None, "vmem") and not block.is_whole:
-            _check(kernel, block, _name(kernel, i))
+            _check(kernel, block, name_of_block(kernel, i))
         if block.memory_space in ("any", "hbm") and block.shape != block.array.shape:
             raise KernelError(
-                f"pallas_call: {kernel.name}: {_name(kernel, i)} stays in the main memory of a TPU, so it has no "
-                "blocks; leave out the block shape, and copy parts with make_async_copy or emit_pipeline"
+                f"pallas_call: {kernel.name}: {name_of_block(kernel, i)} stays in the main memory of a TPU, so it has "
+                "no blocks; leave out the block shape, and copy parts with make_async_copy or emit_pipeline"
             )
 
 
-def _name(kernel: Kernel, i: int) -> str:
-    return f"operand {i}" if i < kernel.num_inputs else f"result {i - kernel.num_inputs}"
+def check_dtype(what: str, aval: ShapedArray) -> None:
+    """KernelError for complex numbers."""
+    if aval.dtype.kind == "c":
+        raise KernelError(
+            f"{what} is of dtype {aval.dtype.name}, which a TPU's kernel does not have; pass the real and the "
+            "imaginary part"
+        )
 
 
 def _units(block: Block) -> tuple[int, ...]:

@@ -19,6 +19,7 @@ from xlamini.lowering.context import Context, Value
 from xlamini.lowering.ffi_calls import custom_call, row_major_layout
 from xlamini.lowering.kernels.mosaic_dialect import mosaic_dialect
 from xlamini.lowering.kernels.mosaic_module import kernel_module
+from xlamini.lowering.kernels.verify import verify
 from xlamini.lowering.specialize import specialize_part
 
 _VERSION = 11
@@ -32,7 +33,7 @@ def emit_call(ctx: Context, kernel: Kernel, operands: Sequence[Value]) -> list[V
     """The results of a kernel, whose program has been expanded, on a TPU."""
     kernel = dataclasses.replace(kernel, jaxpr=specialize_part(kernel.jaxpr, (Platform("tpu"),)))
     module = kernel_module(mosaic_dialect(), kernel)
-    module.operation.verify()
+    verify(kernel, module, "TPU")
     inside = [_inside(a) for a in kernel.out_avals]
     results = custom_call(
         ctx,

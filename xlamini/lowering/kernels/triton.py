@@ -13,6 +13,7 @@ from xlamini.lowering.context import Value
 from xlamini.lowering.kernels.arith import ELEMENTWISE, element_of, is_float
 from xlamini.lowering.kernels.context import KernelContext, Regions
 from xlamini.lowering.kernels.control_flow import CONTROL_FLOW
+from xlamini.lowering.kernels.equations import named
 from xlamini.lowering.kernels.triton_atomics import atomic, compare_and_swap
 from xlamini.lowering.kernels.triton_dialect import TritonDialect
 from xlamini.lowering.kernels.triton_dot import PRODUCTS
@@ -22,7 +23,7 @@ from xlamini.lowering.kernels.triton_memory import TritonRef, load, masked, plac
 from xlamini.lowering.kernels.triton_order import ATOMIC, READ, WRITE, MemoryOrder
 from xlamini.lowering.kernels.triton_reduce import REDUCTIONS
 from xlamini.lowering.kernels.triton_shapes import SHAPES
-from xlamini.lowering.kernels.triton_sizes import check_equation, check_sizes, named
+from xlamini.lowering.kernels.triton_sizes import check_equation, check_sizes
 from xlamini.lowering.kernels.triton_slices import SLICES
 
 

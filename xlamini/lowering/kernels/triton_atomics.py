@@ -10,9 +10,9 @@ from xlamini.core.errors.kernel_errors import KernelError
 from xlamini.lowering.context import Value
 from xlamini.lowering.kernels.arith import element_of, is_float
 from xlamini.lowering.kernels.context import KernelContext
+from xlamini.lowering.kernels.equations import named
 from xlamini.lowering.kernels.triton_memory import PointerPlace, TritonRef, masked, signed_compare
 from xlamini.lowering.kernels.triton_shapes import like, shape_of
-from xlamini.lowering.kernels.triton_sizes import named
 
 _OF_INTS = {"and": 1, "or": 2, "xor": 3, "add": 4, "max": 6, "min": 7, "xchg": 10}
 _OF_UNSIGNED = {**_OF_INTS, "max": 8, "min": 9}

@@ -13,12 +13,14 @@ from xlamini.core.errors.kernel_errors import KernelError
 from xlamini.core.program.kernels import Kernel
 from xlamini.lowering.context import Context, Value
 from xlamini.lowering.ffi_calls import custom_call, row_major_layout
+from xlamini.lowering.kernels.calls import name_of_block
 from xlamini.lowering.kernels.context import KernelModule
 from xlamini.lowering.kernels.triton import TritonContext
 from xlamini.lowering.kernels.triton_dialect import TritonDialect, triton_dialect
 from xlamini.lowering.kernels.triton_memory import TritonRef, block_ref, whole_ref
 from xlamini.lowering.kernels.triton_order import MemoryOrder
 from xlamini.lowering.kernels.triton_sizes import check_dtype
+from xlamini.lowering.kernels.verify import verify
 from xlamini.lowering.specialize import specialize_part
 
 _TARGET = "__gpu$xla.gpu.triton"
@@ -68,17 +70,12 @@ def check_kernel(kernel: Kernel) -> None:
             "registers. Carry the values through a fori_loop, or add a result for them"
         )
     for i, block in enumerate(kernel.blocks):
-        check_dtype(f"pallas_call: {_name(kernel, i)} of {kernel.name}", block.array.dtype)
+        check_dtype(f"pallas_call: {name_of_block(kernel, i)} of {kernel.name}", block.array.dtype)
         if block.memory_space in _OF_TPU:
             raise KernelError(
-                f"pallas_call: {kernel.name} puts {_name(kernel, i)} into {block.memory_space}, a memory of TPUs; for "
-                "a GPU leave memory_space out"
+                f"pallas_call: {kernel.name} puts {name_of_block(kernel, i)} into {block.memory_space}, a memory of "
+                "TPUs; for a GPU leave memory_space out"
             )
-
-
-def _name(kernel: Kernel, i: int) -> str:
-    """The name of a block for messages."""
-    return f"operand {i}" if i < kernel.num_inputs else f"result {i - kernel.num_inputs}"
 
 
 def _symbol(kernel: Kernel) -> str:
@@ -96,7 +93,7 @@ def triton_module(kernel: Kernel, platform: str = "cuda") -> ir.Module:
     block = _function(dialect, module, _symbol(kernel), [dialect.pointer(a.dtype) for a in avals])
     context = TritonContext(KernelModule(platform), dialect, block, kernel.name, "")
     _write(context, kernel, list(block.arguments))
-    _verify(kernel, module)
+    verify(kernel, module, "GPU")
     return module
 
 
@@ -133,14 +130,7 @@ def _write(ctx: TritonContext, kernel: Kernel, pointers: Sequence[Value]) -> Non
 def _block_ref(ctx: TritonContext, kernel: Kernel, i: int, pointer: Value, inputs: Sequence[Any]) -> TritonRef:
     block = kernel.blocks[i]
     indices = [] if block.is_whole else ctx.run(specialize_part(block.index_map, ctx.module.platforms), inputs)
-    return block_ref(ctx, f"pallas_call: {kernel.name}: {_name(kernel, i)}", pointer, block, indices)
-
-
-def _verify(kernel: Kernel, module: ir.Module) -> None:
-    try:
-        module.operation.verify()
-    except ir.MLIRError as error:
-        raise KernelError(f"pallas_call: {kernel.name} is no valid kernel for a GPU: {error}") from None
+    return block_ref(ctx, f"pallas_call: {kernel.name}: {name_of_block(kernel, i)}", pointer, block, indices)
 
 
 # --- the grid

@@ -13,9 +13,9 @@ from xlamini.core.errors.kernel_errors import KernelError
 from xlamini.lowering.context import Value
 from xlamini.lowering.kernels.arith import element_of, is_float
 from xlamini.lowering.kernels.context import KernelContext, Rule, filled
+from xlamini.lowering.kernels.equations import named
 from xlamini.lowering.kernels.triton_math import MATH
 from xlamini.lowering.kernels.triton_shapes import like, reshaped, shape_of, transposed
-from xlamini.lowering.kernels.triton_sizes import named
 
 _LEAST = 16
 _PRECISIONS = {"DEFAULT": 0, "HIGH": 1, "HIGHEST": 2}  # tf32, tf32x3, ieee

@@ -11,8 +11,8 @@ from jaxlib.mlir import ir
 from xlamini.core.errors.kernel_errors import KernelError
 from xlamini.lowering.context import Value
 from xlamini.lowering.kernels.context import KernelContext, Rule, constant_like
+from xlamini.lowering.kernels.equations import named
 from xlamini.lowering.kernels.triton_shapes import arange, like, reshaped, shape_of, spread, transposed
-from xlamini.lowering.kernels.triton_sizes import named
 
 
 def gathered(ctx: KernelContext, x: Value, numbers: Value, axis: int) -> Value:

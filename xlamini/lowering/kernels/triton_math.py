@@ -11,8 +11,8 @@ from xlamini.core.errors.kernel_errors import KernelError
 from xlamini.lowering.context import Value
 from xlamini.lowering.kernels.arith import compare, element_of, is_float
 from xlamini.lowering.kernels.context import KernelContext, Rule, constant_like
+from xlamini.lowering.kernels.equations import named
 from xlamini.lowering.kernels.triton_shapes import like, shape_of
-from xlamini.lowering.kernels.triton_sizes import named
 
 _LIBDEVICE = {
     "stablehlo.tanh": "tanh",

@@ -10,8 +10,8 @@ from xlamini.core.errors.kernel_errors import KernelError
 from xlamini.lowering.context import Value
 from xlamini.lowering.kernels.arith import is_float
 from xlamini.lowering.kernels.context import KernelContext, Regions, Rule
+from xlamini.lowering.kernels.equations import named
 from xlamini.lowering.kernels.triton_shapes import like, reshaped, shape_of
-from xlamini.lowering.kernels.triton_sizes import named
 
 
 def _reduce(

@@ -7,12 +7,12 @@ import numpy as np
 
 from xlamini.core import Equation
 from xlamini.core.errors.kernel_errors import KernelError
+from xlamini.lowering.kernels.equations import named
 
 _DTYPES = frozenset(
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 float8_e4m3fn float8_e5m2"
     .split()
 )  # fmt: skip
-_EFFECTS = frozenset({"read", "write", "barrier"})
 
 
 def is_power_of_two(n: int) -> bool:
@@ -43,10 +43,7 @@ def check_dtype(what: str, dtype: np.dtype) -> None:
 
 
 def check_equation(eqn: Equation) -> None:
-    """KernelError for an equation with side effects, or with results of a dtype that GPUs do not have."""
-    outside = [effect for effect in eqn.effects if effect.name not in _EFFECTS]
-    if outside:
-        raise KernelError(f"{named(eqn)} has a side effect, {outside[0]}, which a GPU's kernel cannot have; remove it")
+    """KernelError for an equation with results of a dtype that GPUs do not have."""
     for out in eqn.outvars:
         check_dtype(f"the result of {named(eqn)}", out.aval.dtype)
 
@@ -59,9 +56,3 @@ def check_sizes(eqn: Equation) -> None:
                 f"{named(eqn)} makes a value of shape {shape}, but a GPU's kernel has only sizes that are powers of "
                 f"two; compute on {next_sizes(shape)}, and mask what is too much"
             )
-
-
-def named(eqn: Equation) -> str:
-    """The equation's primitive, and the user's line."""
-    source = eqn.provenance.source
-    return f"{eqn.primitive.name}, at {source}," if source else eqn.primitive.name

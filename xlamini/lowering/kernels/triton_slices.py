@@ -7,10 +7,10 @@ from typing import Any
 from xlamini.core.errors.kernel_errors import KernelError
 from xlamini.lowering.context import Value
 from xlamini.lowering.kernels.context import KernelContext, Rule, constant_like
+from xlamini.lowering.kernels.equations import named
 from xlamini.lowering.kernels.triton_gathers import moving, stepped
 from xlamini.lowering.kernels.triton_reduce import summed
 from xlamini.lowering.kernels.triton_shapes import arange, like, reshaped, shape_of, spread, transposed
-from xlamini.lowering.kernels.triton_sizes import named
 
 
 def _concatenate(ctx: KernelContext, operands: Sequence[Value], types: Any, _: Any, attributes: Mapping) -> Value:

@@ -161,7 +161,7 @@ class RefView(NamedTuple):
         """The part of a ref of this shape, for operands of these types; None if it is none of those known."""
         return part_of(self.steps, shape, avals, _HOLE)
 
-    def steps_at(self, operands: Sequence[Any]) -> list[Step]:
+    def steps_at(self, operands: Sequence[Any]) -> Sequence[Step]:
         """The steps, with the operands in the holes."""
         return filled(self.steps, operands)
 

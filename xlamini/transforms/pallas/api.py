@@ -15,11 +15,14 @@ from xlamini.transforms.pallas.arguments import (
     alias_pairs,
     check_aliases,
     check_operands,
+    check_prefetch,
     grid_sizes,
     grid_spec_of,
     result_types,
+    scratch_types,
     specs_of,
 )
+from xlamini.transforms.pallas.options import checked_options
 from xlamini.transforms.pallas.primitive import pallas_call_p
 from xlamini.transforms.pallas.specs import GridSpec, no_block_spec
 from xlamini.transforms.pallas.trace import Operands, block_of, block_ref, names_of_refs, trace_kernel
@@ -76,14 +79,14 @@ def pallas_call(
     check_callable("pallas_call: kernel", kernel)
     spec = grid_spec_of(grid_spec, grid, in_specs, out_specs, scratch_shapes)
     out_shape = tuple(out_shape) if isinstance(out_shape, list) else out_shape
-    options = {
-        "name": name or name_of(kernel),
-        "grid": grid_sizes(spec.grid),
-        "aliases": alias_pairs(input_output_aliases),
-        "interpret": interpret,
-        "compiler_params": compiler_params,
-        "cost_estimate": cost_estimate,
-    }
+    options = checked_options(
+        name=name or name_of(kernel),
+        grid=grid_sizes(spec.grid),
+        aliases=alias_pairs(input_output_aliases),
+        interpret=interpret,
+        compiler_params=compiler_params,
+        cost_estimate=cost_estimate,
+    )
 
     @api_boundary
     def call(*args: Any) -> Any:
@@ -112,6 +115,7 @@ def _kernel(
     axes = frozenset[Any]().union(*(a.vma for a in avals))
     types, grid, count = result_types(outs, axes), options["grid"], spec.num_scalar_prefetch
     check_aliases(options["aliases"], avals, types)
+    check_prefetch(count, len(args))
     trees = list(map(structure, args))
     first = sum(tree.num_leaves for tree in trees[:count])
     prefetch = [AbstractRef(a, None, "smem") for a in avals[:first]]
@@ -119,7 +123,7 @@ def _kernel(
     names = [*(f"operand {i}" for i in range(len(ins))), *(f"result {i}" for i in range(len(types)))]
     every = zip([*ins, *specs_of("out_specs", spec.out_specs, out_shape)], [*avals[first:], *types], names, strict=True)
     blocks = tuple(block_of(each, aval, grid, prefetch, what) for each, aval, what in every)
-    scratch = flatten(spec.scratch_shapes)[0]
+    scratch = scratch_types(spec.scratch_shapes)
     refs = [*prefetch, *map(block_ref, blocks), *(s.ref_type(axes) for s in scratch)]
     out_trees = [structure(o) for o in out_shape] if isinstance(out_shape, tuple | list) else [out_tree]
     scratches = spec.scratch_shapes if isinstance(spec.scratch_shapes, tuple | list) else (spec.scratch_shapes,)

@@ -10,13 +10,15 @@ import numpy as np
 from xlamini.core import ShapedArray, flatten
 from xlamini.core.errors import ShapeError
 from xlamini.core.pytree import structure
-from xlamini.transforms.pallas.specs import BlockSpec, GridSpec, no_block_spec
+from xlamini.transforms.pallas.specs import BlockSpec, GridSpec, no_block_spec, static_int
 
 
 def grid_spec_of(grid_spec: GridSpec | None, grid: Any, in_specs: Any, out_specs: Any, scratch: Any) -> GridSpec:
     """The grid, specs and scratch memory, given as one argument or as four; TypeError if they are given twice."""
     if grid_spec is None:
         return GridSpec(grid, in_specs, out_specs, scratch)
+    if not isinstance(grid_spec, GridSpec):
+        raise TypeError(f"pallas_call: grid_spec must be a GridSpec, got {grid_spec!r}; pass GridSpec(grid, in_specs)")
     given = {"grid": grid != (), "in_specs": in_specs is not no_block_spec, "out_specs": out_specs is not no_block_spec}
     twice = [name for name, is_given in {**given, "scratch_shapes": scratch != ()}.items() if is_given]
     if twice:
@@ -51,6 +53,26 @@ def _result_type(out: Any) -> ShapedArray:
     return ShapedArray(out.shape, out.dtype)
 
 
+def check_prefetch(count: int, given: int) -> None:
+    """TypeError if fewer arguments are given than are scalars to prefetch."""
+    if count > given:
+        raise TypeError(
+            f"pallas_call: num_scalar_prefetch is {count}, but the call has {given} operands; pass the scalars first"
+        )
+
+
+def scratch_types(scratch: Any) -> list[Any]:
+    """The kinds of the kernel's own buffers; TypeError for what is none."""
+    found = flatten(scratch)[0]
+    for each in found:
+        if isinstance(each, type) or not hasattr(each, "ref_type"):
+            raise TypeError(
+                f"pallas_call: scratch_shapes must be buffers, got {each!r}; write pallas.tpu.VMEM((8, 128), "
+                "'float32') or pallas.tpu.SemaphoreType.DMA"
+            )
+    return found
+
+
 def check_operands(name: str, avals: Sequence[ShapedArray]) -> None:
     """TypeError for a random key, which no kernel holds."""
     for i, aval in enumerate(avals):
@@ -79,18 +101,33 @@ def specs_of(what: str, specs: Any, tree: Any) -> list[Any]:
 
 
 def alias_pairs(aliases: Mapping[int, int] | None) -> tuple[tuple[int, int], ...]:
-    """The pairs of an operand and the result that takes its place."""
-    return tuple((operator.index(i), operator.index(o)) for i, o in (aliases or {}).items())
+    """The pairs of an operand and the result that takes its place; TypeError for what is no mapping of ints."""
+    if aliases is not None and not isinstance(aliases, Mapping):
+        raise TypeError(
+            f"pallas_call: input_output_aliases must be a mapping, got {aliases!r}; write {{operand: result}}, such as "
+            "{0: 0}"
+        )
+    what = "pallas_call: a number in input_output_aliases"
+    return tuple((static_int(what, i), static_int(what, o)) for i, o in (aliases or {}).items())
 
 
 def check_aliases(
     aliases: Sequence[tuple[int, int]], operands: Sequence[ShapedArray], results: Sequence[ShapedArray]
 ) -> None:
-    """IndexError for an operand or a result that there is not, ShapeError or TypeError for two of other types."""
+    """IndexError for an operand or a result that there is not, ShapeError or TypeError for two of other types.
+
+    ValueError for a result that would take the place of two operands.
+    """
+    taken: dict[int, int] = {}
     for i, o in aliases:
         _check_position("operand", i, len(operands))
         _check_position("result", o, len(results))
         _check_same_type(i, o, operands[i], results[o])
+        if taken.setdefault(o, i) != i:
+            raise ValueError(
+                f"pallas_call: input_output_aliases gives result {o} the memory of operands {taken[o]} and {i}; name "
+                "one of them"
+            )
 
 
 def _check_position(what: str, position: int, count: int) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from xlamini.core import Jaxpr, ShapedArray, Values
 from xlamini.core.program.jaxpr import rewrites
-from xlamini.core.program.kernels import Block, BlockDim, Blocked, Element, Kernel, Squeezed
+from xlamini.core.program.kernels import Block, BlockDim, Blocked, Element, Kernel
 from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.discharge import discharge, written
 from xlamini.interpreters.evaluate import evaluate
@@ -133,7 +133,8 @@ def _margins(dim: BlockDim, size: int) -> tuple[int, int]:
     if isinstance(dim, Element):
         low, high = dim.padding
         return low, high + max(dim.block_size - low - size - high, 0)
-    return 0, 0 if isinstance(dim, Squeezed) else -size % dim.block_size
+    block = dim.block_size
+    return 0, max(-size % block, block - size) if block else 0
 
 
 def _extended(x: Any, block: Block) -> Any:

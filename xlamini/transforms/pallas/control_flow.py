@@ -41,7 +41,7 @@ def loop(
     """A decorator that runs a function for each index from `lower` on, in steps of `step`, below `upper`.
 
     Without `init_carry` the function takes the index and returns None. With it, it takes the index and the carry and
-    returns the next carry; the last one takes the place of the function.
+    returns the next carry; the last one takes the place of the function. Raises ValueError for a step of 0.
 
     >>> @loop(0, 4, init_carry=0)
     ... def total(i, carry):
@@ -49,6 +49,8 @@ def loop(
     >>> total
     Array(6, dtype=int32, weak_type=True)
     """
+    if not isinstance(step, Tracer) and step == 0:
+        raise ValueError("loop: step must not be 0; write step=1 for each index")
     trips = upper - lower if _is_one(step) else -((lower - upper) // step)
 
     def run(body: Callable[..., Any]) -> Any:

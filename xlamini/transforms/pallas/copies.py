@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core import Avals, Cost, Params, Values, is_zero
+from xlamini.core import Avals, Cost, Params, ShapedArray, Values, aval_of, is_zero
+from xlamini.core.errors import ShapeError
 from xlamini.core.errors.kernel_errors import KernelError
 from xlamini.core.program.ref_types import AbstractRef, RefPrimitive
 from xlamini.primitives.base.promotion import convert
-from xlamini.primitives.refs import RefAddupdate, WholeView, set_p
+from xlamini.primitives.refs import RefAddupdate, WholeView, get_p, set_p
 from xlamini.transforms.pallas.scratch import run_scoped
 from xlamini.transforms.pallas.specs import MemoryRef
 
@@ -144,7 +145,10 @@ start_copy_p, wait_copy_p = CopyStart(), CopyWait()
 signal_p, wait_p = SemaphoreSignal(), SemaphoreWait()
 
 
-def _in_program(what: str, ref: Any) -> tuple[Any, Any, list[Any]]:
+Found = tuple[Any, Any, list[Any]]
+
+
+def _in_program(what: str, ref: Any) -> Found:
     """The variable that a ref is in the kernel being traced, the view of it, and the operands in its indices."""
     if hasattr(ref, "transforms"):
         found = ref._in_program()
@@ -154,6 +158,32 @@ def _in_program(what: str, ref: Any) -> tuple[Any, Any, list[Any]]:
     if found is None:
         raise TypeError(f"{what} takes refs of the kernel, or parts of them such as ref.at[0], got {ref!r}")
     return found
+
+
+def _part_type(found: Found) -> ShapedArray:
+    """The type of the value of a part."""
+    ref, view, rest = found
+    aval: Any = aval_of(ref)
+    return get_p.shape_rule(aval, *map(aval_of, rest), view=view)[0]
+
+
+def _check_copy(target: Found, source: Found, semaphore: Found) -> None:
+    """ShapeError or TypeError for parts of other types, or for a semaphore that is none."""
+    to, what = map(_part_type, (target, source))
+    if to.shape != what.shape or to.dtype != what.dtype:
+        error = ShapeError if to.shape != what.shape else TypeError
+        types = [a.str_short(short_dtypes=False) for a in (what, to)]
+        raise error(
+            f"make_async_copy: the source is {types[0]} but the target is {types[1]}; copy between parts of the same "
+            "shape and dtype"
+        )
+    _check_semaphore("make_async_copy", semaphore)
+
+
+def _check_semaphore(what: str, found: Found) -> None:
+    aval = _part_type(found)
+    if aval.shape:
+        raise ShapeError(f"{what}: it takes one semaphore, got an array of shape {aval.shape}; pass sem.at[0]")
 
 
 class AsyncCopy(NamedTuple):
@@ -185,6 +215,7 @@ class AsyncCopy(NamedTuple):
 
     def _bind(self, primitive: OnCopy) -> None:
         found = [_in_program("make_async_copy", x) for x in (self.target, self.source, self.semaphore)]
+        _check_copy(*found)
         target, source, semaphore = (view for _, view, _ in found)
         first, second, third = (len(rest) for _, _, rest in found)
         views = CopyViews(target, source, semaphore, (first, second, third))
@@ -194,7 +225,8 @@ class AsyncCopy(NamedTuple):
 def make_async_copy(src_ref: Any, dst_ref: Any, sem: Any) -> AsyncCopy:
     """A copy from one ref to another, or between parts of them, in a kernel; `sem` is a `SemaphoreType.DMA`.
 
-    Raises TypeError for what is no ref of the kernel, at the start.
+    Raises TypeError at the start for what is no ref of the kernel, or is of another dtype; ShapeError for parts of
+    other shapes, and for an array of semaphores.
 
     >>> def copy(x, o, sem):
     ...     done = make_async_copy(x, o, sem)
@@ -250,7 +282,8 @@ def semaphore_signal(sem: Any, inc: Any = 1) -> None:
     >>> pl.pallas_call(kernel, out, scratch_shapes=[SemaphoreType.REGULAR])()
     Array([1], dtype=int32)
     """
-    ref, view, rest = _in_program("semaphore_signal", sem)
+    found = ref, view, rest = _in_program("semaphore_signal", sem)
+    _check_semaphore("semaphore_signal", found)
     signal_p.bind(ref, convert(inc, np.dtype(np.int32)), *rest, view=view)
 
 
@@ -265,7 +298,8 @@ def semaphore_wait(sem: Any, value: Any = 1) -> None:
     >>> pl.pallas_call(kernel, out, scratch_shapes=[SemaphoreType.REGULAR])()
     Array([1], dtype=int32)
     """
-    ref, view, rest = _in_program("semaphore_wait", sem)
+    found = ref, view, rest = _in_program("semaphore_wait", sem)
+    _check_semaphore("semaphore_wait", found)
     wait_p.bind(ref, convert(value, np.dtype(np.int32)), *rest, view=view)
 
 

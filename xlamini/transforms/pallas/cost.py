@@ -32,7 +32,8 @@ def _transcendentals(jaxpr: Jaxpr) -> int:
 
 def _of_equation(eqn: Equation) -> int:
     primitive = eqn.primitive
-    if primitive.higher_order:
-        return sum(n * _transcendentals(jaxpr) for jaxpr, n in primitive.runs(eqn.params))
+    runs: Any = getattr(primitive, "runs", None)
+    if runs is not None:
+        return sum(n * _transcendentals(jaxpr) for jaxpr, n in runs(eqn.params))
     is_costly = getattr(primitive, "flops", 0) >= TRANSCENDENTAL
     return sum(v.aval.size for v in eqn.outvars) if is_costly else 0

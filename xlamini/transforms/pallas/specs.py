@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import enum
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,6 +63,10 @@ class Buffered:
     buffer_count: int
     use_lookahead: bool = False
 
+    def __post_init__(self) -> None:
+        if static_int("Buffered: buffer_count", self.buffer_count) < 1:
+            raise ValueError(f"Buffered: buffer_count must be 1 or more, got {self.buffer_count}; write Buffered(2)")
+
 
 @dataclass(eq=False)
 class BlockSpec:
@@ -88,8 +92,13 @@ class BlockSpec:
     def __post_init__(self) -> None:
         if callable(self.block_shape):
             raise TypeError("BlockSpec: the block's shape comes first, then the index map; swap the two")
+        if self.block_shape is not None and not isinstance(self.block_shape, Iterable):
+            raise TypeError(f"BlockSpec: block_shape must be a tuple of sizes, got {self.block_shape!r}; write (8,)")
         if self.index_map is not None and not callable(self.index_map):
             raise TypeError(f"BlockSpec: index_map must be a function of the grid's indices, got {self.index_map!r}")
+        if self.pipeline_mode is not None and not isinstance(self.pipeline_mode, Buffered):
+            raise TypeError(f"BlockSpec: pipeline_mode must be Buffered(n) or None, got {self.pipeline_mode!r}")
+        memory_name(self.memory_space)
 
 
 class _NoBlockSpec:
@@ -150,7 +159,20 @@ class PrefetchScalarGridSpec(GridSpec):
         scratch_shapes: Any = (),
     ):
         super().__init__(grid, in_specs, out_specs, scratch_shapes)
-        self.num_scalar_prefetch = operator.index(num_scalar_prefetch)
+        self.num_scalar_prefetch = static_int("PrefetchScalarGridSpec: num_scalar_prefetch", num_scalar_prefetch)
+        if self.num_scalar_prefetch < 0:
+            raise ValueError(
+                f"PrefetchScalarGridSpec: num_scalar_prefetch must be 0 or more, got {num_scalar_prefetch}; count the "
+                "operands that index maps read"
+            )
+
+
+def static_int(what: str, x: Any) -> int:
+    """An int that a user gave; TypeError for what is none."""
+    try:
+        return operator.index(x)
+    except TypeError:
+        raise TypeError(f"{what} must be an int, got {x!r}") from None
 
 
 def block_dim(size: Any) -> BlockDim:
@@ -158,6 +180,7 @@ def block_dim(size: Any) -> BlockDim:
     if size is None:
         return Squeezed()
     if isinstance(size, Blocked | Squeezed | Element | BoundedSlice):
+        static_int(f"BlockSpec: the block_size of {type(size).__name__}", size.block_size)
         return size
     try:
         return Blocked(operator.index(size))
@@ -168,7 +191,11 @@ def block_dim(size: Any) -> BlockDim:
 
 
 def memory_name(space: Any) -> str | None:
-    """The name of a memory space that a user gave."""
-    if space is None or isinstance(space, str):
-        return space
-    return space.value if isinstance(space, MemorySpace) else str(space).lower()
+    """The name of a memory space that a user gave; ValueError for one that there is not."""
+    if space is None:
+        return None
+    name = str(getattr(space, "value", space)).lower()
+    if name not in [each.value for each in MemorySpace] and name != "dma_semaphore":
+        names = ", ".join(each.name for each in MemorySpace)
+        raise ValueError(f"BlockSpec: memory_space must be one of pallas.tpu's {names}, or None, got {space!r}")
+    return name

@@ -21,7 +21,7 @@ from xlamini.core import (
 )
 from xlamini.core.errors import ShapeError
 from xlamini.core.program.jaxpr import Jaxpr
-from xlamini.core.program.kernels import Block, BlockDim, Blocked, BoundedSlice, Squeezed
+from xlamini.core.program.kernels import Block, BlockDim, Blocked, BoundedSlice
 from xlamini.core.program.ref_types import AbstractRef, RefVariable
 from xlamini.core.pytree import structure
 from xlamini.core.tracing.tracer import build
@@ -43,7 +43,8 @@ class Operands(NamedTuple):
 
 def ref_of_tracer(tracer: Tracer) -> Any:
     """The user's ref of a variable of type `Ref{…}` of a program that is being traced."""
-    cell = Cell(RefVariable(tracer), tracer.aval.inner_aval)
+    variable = RefVariable(tracer)
+    cell = Cell(variable, variable.aval)
     cell.owner = tracer.builder
     return hooks.ref_of(cell)
 
@@ -117,8 +118,8 @@ def _dims(shape: Sequence[Any] | None, array: ShapedArray, what: str) -> tuple[B
             f"pallas_call: the block shape {tuple(shape)} of {what} has {len(dims)} dimensions, but the array is "
             f"{array.str_short(short_dtypes=False)}; write a size for each dimension, or None to drop it"
         )
-    for size in (d.block_size for d in dims if type(d) is not Squeezed):
-        if size < 1:
+    for dim, size in zip(dims, array.shape, strict=True):
+        if dim.block_size < min(size, 1):
             raise ShapeError(f"pallas_call: the block shape {tuple(shape)} of {what} has a size below 1")
     return dims
 

@@ -65,4 +65,5 @@ def _margins(dim: BlockDim, size: int) -> tuple[int, int]:
     """How many elements blocks may reach beyond an array, in front and behind."""
     if isinstance(dim, Element):
         return dim.padding
-    return 0, 0 if isinstance(dim, Squeezed) else -size % dim.block_size
+    block = dim.block_size
+    return 0, max(-size % block, block - size) if block else 0
