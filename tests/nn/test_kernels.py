@@ -9,13 +9,13 @@ import pytest
 import xlamini as jax
 from xlamini import lax, nn, numpy as jnp
 from xlamini.nn.kernels.cross_entropy import Blocks, cross_entropy
-from xlamini.nn.kernels.flash_tiles import Tiles
+from xlamini.nn.kernels.flash_tiles import FlashTiles
 from xlamini.nn.kernels.grouped_matmul import Grouped, grouped_matmul
 from xlamini.nn.kernels.norms import Norm, Rows, norm
 from xlamini.nn.tiled_attention import tiled_attention
 
 WALKS = ("grid", "loop")
-TILES = Tiles((32, 16), (16, 16), (16, 32))
+TILES = FlashTiles((32, 16), (16, 16), (16, 32))
 TOLERANCE = {"float32": 2e-5, "bfloat16": 4e-2, "float16": 6e-3}
 
 

@@ -21,7 +21,11 @@ PACKAGE = ROOT / "xlamini"
 TABLE = ROOT / "tests" / "test_house_limits.py"
 
 SPINE = set("core runtime lowering primitives interpreters staging transforms lax numpy random nn extend".split())
-KERNELS = ("transforms/pallas/", "lowering/kernels/", "runtime/kernels/", "nn/kernels/", "experimental/pallas/")
+KERNELS = (
+    "transforms/pallas/", "lowering/kernels/", "runtime/kernels/", "nn/kernels/", "experimental/pallas/",
+    "core/program/kernels.py", "core/program/ref_parts.py", "numpy/indexing/ref_parts.py", "nn/tiled_attention.py",
+    "staging/aot/kernel",
+)  # fmt: skip
 """The rooms of kernels of one's own, counted apart from the spine and the extras."""
 EXTRAS = set("inspection experimental scipy analysis as_jax commands doctor example_libraries".split())
 MANY = 8

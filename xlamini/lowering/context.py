@@ -37,8 +37,7 @@ class Context:
     eqn: Equation
     takes_calls = True
     reorders = False  # whether reductions combine elements in another order than theirs
-    takes_ranges = False
-    """Whether it has loops over a range of integers, `loop_over_range`."""
+    takes_ranges = False  # whether it has loops over a range of integers, `loop_over_range`
     counted_loop, call_kernel = counted_loop, kernel_call
     leading: Sequence[Value] = ()  # of the function's leading arguments (`ModuleBuilder.leading`)
 

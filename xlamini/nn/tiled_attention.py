@@ -11,7 +11,7 @@ import numpy as np
 
 from xlamini import numpy as jnp
 from xlamini.nn.kernels.flash_attention import Arrays, attention
-from xlamini.nn.kernels.flash_tiles import NEVER, Flash, Tiles
+from xlamini.nn.kernels.flash_tiles import NEVER, Flash, FlashTiles
 from xlamini.nn.kernels.targets import padded_to
 from xlamini.nn.kernels.walks import Sides
 
@@ -30,7 +30,7 @@ def tiled_attention(
     scale: float,
     causal: bool,
     window: tuple[int, int] | None,
-    tiles: Tiles | None = None,
+    tiles: FlashTiles | None = None,
     walk: str | None = None,
 ) -> tuple[Any, Any]:
     """The means, and the logarithms of the denominators, of shape (batch, heads, queries).
@@ -55,7 +55,7 @@ def attend(
     scale: float,
     before: int | None = None,
     after: int | None = None,
-    tiles: Tiles | None = None,
+    tiles: FlashTiles | None = None,
     walk: str | None = None,
 ) -> tuple[Any, Any]:
     """The means and the logarithms for queries (b, n, t, h), keys and values (b, heads of keys, s, h).
@@ -80,12 +80,12 @@ def attend(
 # --- helpers
 
 
-def _tiles(queries: int, keys: int, nbytes: int) -> Tiles:
+def _tiles(queries: int, keys: int, nbytes: int) -> FlashTiles:
     """The tiles for features of so many bytes: what goes into a core's memory, and into its registers."""
     grid = (1024, 512) if nbytes <= 512 else (512, 512)
     loop = (128, 64) if nbytes <= 256 else (64, 64) if nbytes <= 512 else (64, 32)
     back = (64, 64) if nbytes <= 256 else (32, 32)
-    return Tiles(*(_tile(queries, keys, *most) for most in (grid, loop, back)))
+    return FlashTiles(*(_tile(queries, keys, *most) for most in (grid, loop, back)))
 
 
 def _tile(queries: int, keys: int, most_q: int, most_k: int) -> tuple[int, int]:

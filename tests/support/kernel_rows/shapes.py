@@ -80,6 +80,7 @@ def broadcasts() -> Iterator[Row]:
     )
     yield from numbered()
     yield from moved()
+    yield from rolled()
     yield from rearranged()
 
 
@@ -133,6 +134,11 @@ def moved() -> Iterator[Row]:
         (2, 8, 128),
         np.float32,
     )
+
+
+def rolled() -> Iterator[Row]:
+    """Values moved around their ends."""
+    x = floats(8, 128)
     yield one(
         "rolled columns",
         (lambda x: jnp.roll(x, 3, 1), lambda x: np.roll(x, 3, 1)),

@@ -6,7 +6,7 @@ The place is in a note (PEP 678): a traceback prints it below the message, and `
 from __future__ import annotations
 
 from xlamini.core import errors
-from xlamini.core.errors import file_errors
+from xlamini.core.errors import file_errors, kernel_errors
 
 PAGE = "reference/errors.html"
 """The page of errors in the documentation, which `python -m docs` builds. Each class has a place of its name there."""
@@ -23,7 +23,7 @@ def address(cls: type) -> str:
 
 def is_explained(cls: type) -> bool:
     """Whether a class is one of `xlamini.errors`, and so has a place on the page."""
-    return any(vars(module).get(cls.__name__) is cls for module in (errors, file_errors))
+    return any(vars(module).get(cls.__name__) is cls for module in (errors, file_errors, kernel_errors))
 
 
 def name_the_page(error: BaseException) -> None:

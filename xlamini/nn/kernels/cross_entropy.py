@@ -14,7 +14,7 @@ import numpy as np
 from xlamini import lax, numpy as jnp
 from xlamini.nn.kernels.flash_tiles import LEAST, NEVER, wide
 from xlamini.nn.kernels.targets import GRID, LOOP, for_target, padded_to
-from xlamini.nn.kernels.walks import Ids, Named, Place, Reach, Sides, Start, State, Steps, walked
+from xlamini.nn.kernels.walks import Ids, Named, Reach, Sides, State, Steps, WalkPlace, WalkStart, walked
 from xlamini.numpy.indexing.slices import ds
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.transforms.custom.custom_vjp import custom_vjp
@@ -87,13 +87,13 @@ class _OverClasses:
     def steps(self, ids: Ids) -> Reach:
         return Reach(0, self._count)
 
-    def meets(self, place: Place) -> Any:
+    def meets(self, place: WalkPlace) -> Any:
         return True
 
-    def place(self, ids: Ids, step: Any) -> Place:
-        return Place(0, Sides(ids[0], step))
+    def place(self, ids: Ids, step: Any) -> WalkPlace:
+        return WalkPlace(0, Sides(ids[0], step))
 
-    def parts(self, place: Place) -> dict[str, Any]:
+    def parts(self, place: WalkPlace) -> dict[str, Any]:
         return {"c": ds(place.blocks.keys * self.tile[1], self.tile[1])} if self.walk == LOOP else {}
 
 
@@ -106,7 +106,8 @@ def _forward(blocks: Blocks, walk: str, logits: Any, labels: Any) -> list[Any]:
         return _step(state, parts[0].astype(dtype), parts[1], at.keys * over.tile[1], logits.shape[1])
 
     column = (over.tile[0], 1)
-    steps = Steps([Start(column, dtype, LEAST), Start(column, dtype), Start(column, dtype)], fold, _logs_and_chosen)
+    starts = [WalkStart(column, dtype, LEAST), WalkStart(column, dtype), WalkStart(column, dtype)]
+    steps = Steps(starts, fold, _logs_and_chosen)
     outs = [Named("r1", ShapeDtypeStruct(labels.shape, dtype))] * 2
     return walked("cross_entropy", over, steps, [Named("rc", logits), Named("r1", labels)], outs)
 

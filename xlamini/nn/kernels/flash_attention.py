@@ -12,7 +12,7 @@ from xlamini import numpy as jnp
 from xlamini.nn.kernels.flash_tiles import LEAST, Flash, fits, fits_across, product, wide
 from xlamini.nn.kernels.flash_walks import OverKeys, OverQueries, OverTiles, Sizes
 from xlamini.nn.kernels.targets import GRID, for_target
-from xlamini.nn.kernels.walks import Named, Sides, Start, State, Steps, walked
+from xlamini.nn.kernels.walks import Named, Sides, State, Steps, WalkStart, walked
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.transforms.custom.custom_vjp import custom_vjp
 
@@ -80,7 +80,7 @@ def _forward(how: Flash, walk: str, x: Arrays) -> list[Any]:
     return walked("flash_attention", OverKeys(how, sizes, walk), steps, arrays, outs)
 
 
-def _start(queries: int, features: int, dtype: Any, across: bool) -> list[Start]:
+def _start(queries: int, features: int, dtype: Any, across: bool) -> list[WalkStart]:
     """The state: the largest product of each query, the sum of exponentials, and their sum weighted by values.
 
     A TPU has them `across`, with queries along the last axis: there a sum over keys adds registers, where one along the
@@ -88,7 +88,7 @@ def _start(queries: int, features: int, dtype: Any, across: bool) -> list[Start]
     """
     column, sums = (queries, 1), (queries, features)
     shapes = [x[::-1] if across else x for x in (column, column, sums)]
-    return [Start(shape, dtype, number) for shape, number in zip(shapes, (LEAST, 0.0, 0.0), strict=True)]
+    return [WalkStart(shape, dtype, number) for shape, number in zip(shapes, (LEAST, 0.0, 0.0), strict=True)]
 
 
 def softmax_step(state: State, fit: Any, v: Any) -> State:
@@ -159,7 +159,7 @@ def _of_queries(how: Flash, walk: str, back: _Back) -> list[Any]:
         _, slope = _weights_and_slope(how, parts[:6], *seen_by(parts[6:], blocks))
         return [state[0] + product(slope.astype(k.dtype), k, (0, 0))]
 
-    start = [Start((how.block_q, sizes.h), wide(back.x.q.dtype))]
+    start = [WalkStart((how.block_q, sizes.h), wide(back.x.q.dtype))]
     steps = Steps(start, fold, lambda state: [state[0] * how.scale])
     arrays, outs = [*back.arrays(), *bias, *ids], [_like("bnth", back.x.q)]
     return walked("flash_attention_dq", OverKeys(how, sizes, walk), steps, arrays, outs)
@@ -175,7 +175,7 @@ def _of_keys(how: Flash, walk: str, back: _Back) -> list[Any]:
         of_k = state[0] + product(slope.astype(q.dtype), q, (1, 0))
         return [of_k, state[1] + product(weights.astype(ct.dtype), ct, (1, 0))]
 
-    start = [Start((how.block_k, sizes.h), wide(back.x.q.dtype))] * 2
+    start = [WalkStart((how.block_k, sizes.h), wide(back.x.q.dtype))] * 2
     steps = Steps(start, fold, lambda state: [state[0] * how.scale, state[1]])
     arrays, outs = [*back.arrays(), *bias, *ids], [_like("bmsh", back.x.k), _like("bmsh", back.x.v)]
     return walked("flash_attention_dkv", OverQueries(how, sizes, walk), steps, arrays, outs)

@@ -19,7 +19,7 @@ LEAST = NEVER / 2
 """The largest product before there is one: e**(NEVER - LEAST) is 0, so that a query that sees no key has no weights."""
 
 
-class Tiles(NamedTuple):
+class FlashTiles(NamedTuple):
     """The sizes of tiles, (queries, keys): in a grid, in a loop, and in the loop of derivatives."""
 
     grid: tuple[int, int]
@@ -39,7 +39,7 @@ class Flash:
     before: int | None
     after: int | None
     keys: int | None
-    tiles: Tiles
+    tiles: FlashTiles
     walk: str | None = None
     block_q: int = 0
     block_k: int = 0

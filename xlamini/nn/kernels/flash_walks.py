@@ -13,7 +13,7 @@ import numpy as np
 from xlamini import lax
 from xlamini.nn.kernels.flash_tiles import Flash, keys_of, queries_of
 from xlamini.nn.kernels.targets import GRID, LOOP
-from xlamini.nn.kernels.walks import TILE, Ids, Place, Reach, Sides
+from xlamini.nn.kernels.walks import TILE, Ids, Reach, Sides, WalkPlace
 from xlamini.numpy.indexing.slices import ds
 
 
@@ -64,15 +64,15 @@ class OverKeys:
         """The steps of a loop."""
         return keys_of(self.how, ids[2], self._count)
 
-    def meets(self, place: Place) -> Any:
+    def meets(self, place: WalkPlace) -> Any:
         """Whether a query of the tile may see a key of it."""
         return keys_of(self.how, place.blocks.queries, self._count).holds(place.blocks.keys)
 
-    def place(self, ids: Ids, step: Any) -> Place:
+    def place(self, ids: Ids, step: Any) -> WalkPlace:
         """The tile of a step."""
-        return Place(0, Sides(ids[2], step))
+        return WalkPlace(0, Sides(ids[2], step))
 
-    def parts(self, place: Place) -> dict[str, Any]:
+    def parts(self, place: WalkPlace) -> dict[str, Any]:
         """Where the tile is in a block that has more than it."""
         return {"s": ds(place.blocks.keys * self.how.block_k, self.how.block_k)} if self.walk == LOOP else {}
 
@@ -118,20 +118,20 @@ class OverQueries:
         reach = queries_of(self.how, ids[2], self._count)
         return Reach(np.int32(0), self.sizes.shared * (reach.stop - reach.first))
 
-    def meets(self, place: Place) -> Any:
+    def meets(self, place: WalkPlace) -> Any:
         """Whether a query of the tile may see a key of it."""
         return queries_of(self.how, place.blocks.keys, self._count).holds(place.blocks.queries)
 
-    def place(self, ids: Ids, step: Any) -> Place:
+    def place(self, ids: Ids, step: Any) -> WalkPlace:
         """The tile of a step."""
         reach = queries_of(self.how, ids[2], self._count)
         if self.walk == GRID:
             head, i = self._tile(step, self._count)
-            return Place(head, Sides(i, ids[2]))
+            return WalkPlace(head, Sides(i, ids[2]))
         head, i = self._tile(step, reach.stop - reach.first)
-        return Place(head, Sides(reach.first + i, ids[2]))
+        return WalkPlace(head, Sides(reach.first + i, ids[2]))
 
-    def parts(self, place: Place) -> dict[str, Any]:
+    def parts(self, place: WalkPlace) -> dict[str, Any]:
         """Where the tile is in a block that has more than it."""
         if self.walk == GRID:
             return {}
@@ -168,19 +168,19 @@ class OverTiles:
         """The index of the block in each axis."""
         return {"b": b, "n": n, "m": _head_of_keys(n, self.sizes), "t": i, "s": j, "h": 0, "1": 0}
 
-    def place(self, ids: Ids, step: Any) -> Place:
+    def place(self, ids: Ids, step: Any) -> WalkPlace:
         """The tile of a program."""
-        return Place(0, Sides(ids[2], ids[3]))
+        return WalkPlace(0, Sides(ids[2], ids[3]))
 
     def steps(self, ids: Ids) -> Reach:
         """One."""
         return Reach(0, 1)
 
-    def meets(self, place: Place) -> Any:
+    def meets(self, place: WalkPlace) -> Any:
         """Whether a query of the tile may see a key of it."""
         return True
 
-    def parts(self, place: Place) -> dict[str, Any]:
+    def parts(self, place: WalkPlace) -> dict[str, Any]:
         """Where the tile is in a block that has more than it."""
         return {}
 

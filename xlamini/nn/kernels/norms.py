@@ -58,7 +58,7 @@ def _kept(how: Norm, rows: Rows) -> Any:
 def _derivative(how: Norm, kept: Any, cts: Any) -> tuple[Rows]:
     total, rows = kept
     ct, ct_total = cts
-    back = _Back(total, ct, ct_total, rows.weight)
+    back = _NormBack(total, ct, ct_total, rows.weight)
     of_x, of_weight, of_bias = for_target(functools.partial(_backward, how), how.walk, back)
     return (
         Rows(
@@ -73,7 +73,7 @@ def _derivative(how: Norm, kept: Any, cts: Any) -> tuple[Rows]:
 norm.defvjp(_kept, _derivative)
 
 
-class _Back(NamedTuple):
+class _NormBack(NamedTuple):
     total: Any
     ct: Any
     ct_total: Any
@@ -165,7 +165,7 @@ def _within(sizes: _Sizes, x: Any) -> Any:
 # --- backward
 
 
-def _backward(how: Norm, walk: str, back: _Back) -> list[Any]:
+def _backward(how: Norm, walk: str, back: _NormBack) -> list[Any]:
     sizes = _sizes(how, walk, back.total)
     dtype = wide(back.total.dtype)
     own = ShapeDtypeStruct((sizes.programs, 1, sizes.features), dtype)
@@ -173,7 +173,7 @@ def _backward(how: Norm, walk: str, back: _Back) -> list[Any]:
 
     def kernel(*refs: Any) -> None:
         parts = iter(refs)
-        given = _Back(*(None if x is None else next(parts) for x in back))
+        given = _NormBack(*(None if x is None else next(parts) for x in back))
         out, *sums = parts
         none = jnp.zeros((1, sizes.width), dtype)
 
@@ -197,7 +197,7 @@ def _backward(how: Norm, walk: str, back: _Back) -> list[Any]:
     return [of_x, *(x.sum(0) for x in sums)]
 
 
-def _slopes(how: Norm, sizes: _Sizes, back: _Back, where: Any) -> tuple[Any, Any, Any]:
+def _slopes(how: Norm, sizes: _Sizes, back: _NormBack, where: Any) -> tuple[Any, Any, Any]:
     """The cotangents of a step's rows, and what each row adds to those of the weight and of the bias."""
     x, ct = (_within(sizes, ref[where].astype(wide(ref.dtype))) for ref in (back.total, back.ct))
     normal, scale = _normal(how, sizes, x)

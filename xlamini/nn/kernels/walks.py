@@ -50,14 +50,14 @@ class Reach(NamedTuple):
         return jnp.minimum(jnp.maximum(block, self.first), self.stop - 1)
 
 
-class Place(NamedTuple):
+class WalkPlace(NamedTuple):
     """A tile: which of the query heads that share keys, and the blocks of queries and of keys."""
 
     head: Any
     blocks: Sides
 
 
-class Walk(Protocol):
+class BlockWalk(Protocol):
     """How a kernel goes through blocks; `walk` is GRID, LOOP or TILE."""
 
     @property
@@ -86,20 +86,20 @@ class Walk(Protocol):
         """The steps of a loop."""
         ...
 
-    def meets(self, place: Place) -> Any:
+    def meets(self, place: WalkPlace) -> Any:
         """Whether a step of a grid has something to do."""
         ...
 
-    def place(self, ids: Ids, step: Any) -> Place:
+    def place(self, ids: Ids, step: Any) -> WalkPlace:
         """The tile of a step."""
         ...
 
-    def parts(self, place: Place) -> dict[str, Any]:
+    def parts(self, place: WalkPlace) -> dict[str, Any]:
         """Where the tile is in a block that has more than it."""
         ...
 
 
-class Start(NamedTuple):
+class WalkStart(NamedTuple):
     """An array of a kernel's state: its shape, its dtype, and the number it is filled with at first."""
 
     shape: tuple[int, ...]
@@ -117,12 +117,12 @@ class Steps(NamedTuple):
     `fold(state, parts, blocks)` takes the parts of the arrays that belong to a tile.
     """
 
-    start: Sequence[Start]
+    start: Sequence[WalkStart]
     fold: Callable[[State, list[Any], Sides], State]
     results: Callable[[State], Sequence[Any]]
 
 
-def walked(name: str, walk: Walk, steps: Steps, arrays: Sequence[Named], outs: Sequence[Named]) -> list[Any]:
+def walked(name: str, walk: BlockWalk, steps: Steps, arrays: Sequence[Named], outs: Sequence[Named]) -> list[Any]:
     """The results of a kernel, from arrays."""
     program = {LOOP: _in_loop, GRID: _in_grid, TILE: _in_tile}[walk.walk]
 
@@ -145,12 +145,12 @@ def walked(name: str, walk: Walk, steps: Steps, arrays: Sequence[Named], outs: S
 # --- helpers
 
 
-def _semantics(walk: Walk) -> tuple[str, ...]:
+def _semantics(walk: BlockWalk) -> tuple[str, ...]:
     axes = ["parallel"] * len(walk.grid)
     return (*axes[:-1], "arbitrary") if walk.walk == GRID else tuple(axes)
 
 
-def _in_loop(walk: Walk, steps: Steps, arrays: Sequence[Named], refs: Sequence[Any]) -> None:
+def _in_loop(walk: BlockWalk, steps: Steps, arrays: Sequence[Named], refs: Sequence[Any]) -> None:
     ids = [program_id(axis) for axis in range(len(walk.grid))]
 
     def turn(step: Any, state: State) -> State:
@@ -162,13 +162,13 @@ def _in_loop(walk: Walk, steps: Steps, arrays: Sequence[Named], refs: Sequence[A
     _write(refs[len(arrays) :], steps.results(last))
 
 
-def _in_tile(walk: Walk, steps: Steps, arrays: Sequence[Named], refs: Sequence[Any]) -> None:
+def _in_tile(walk: BlockWalk, steps: Steps, arrays: Sequence[Named], refs: Sequence[Any]) -> None:
     place = walk.place([program_id(axis) for axis in range(len(walk.grid))], 0)
     last = steps.fold([], _parts(walk, place, arrays, refs), place.blocks)
     _write(refs[len(arrays) :], steps.results(last))
 
 
-def _in_grid(walk: Walk, steps: Steps, arrays: Sequence[Named], refs: Sequence[Any]) -> None:
+def _in_grid(walk: BlockWalk, steps: Steps, arrays: Sequence[Named], refs: Sequence[Any]) -> None:
     ids, count = [program_id(axis) for axis in range(len(walk.grid))], len(steps.start)
     outs, state = refs[len(arrays) : -count], refs[-count:]
     place = walk.place(ids, ids[-1])
@@ -191,7 +191,7 @@ def _write(refs: Sequence[Any], values: Sequence[Any]) -> None:
         ref[...] = value.astype(ref.dtype)
 
 
-def _parts(walk: Walk, place: Place, arrays: Sequence[Named], refs: Sequence[Any]) -> list[Any]:
+def _parts(walk: BlockWalk, place: WalkPlace, arrays: Sequence[Named], refs: Sequence[Any]) -> list[Any]:
     block, parts = walk.block(), walk.parts(place)
     return [_part(x, ref, block, parts) for x, ref in zip(arrays, refs, strict=False)]
 
@@ -207,7 +207,7 @@ def _is_single(axis: str, size: int) -> bool:
     return axis in "bn" and size == 1
 
 
-def _spec(walk: Walk, x: Named) -> BlockSpec:
+def _spec(walk: BlockWalk, x: Named) -> BlockSpec:
     block = walk.block()
     single = [_is_single(axis, n) for axis, n in zip(x.axes, x.array.shape, strict=True)]
 

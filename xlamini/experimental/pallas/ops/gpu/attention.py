@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xlamini import numpy as jnp
-from xlamini.nn.kernels.flash_tiles import Tiles
+from xlamini.nn.kernels.flash_tiles import FlashTiles
 from xlamini.nn.kernels.walks import Sides
 from xlamini.nn.tiled_attention import attend
 from xlamini.numpy.arguments import as_operand
@@ -14,7 +14,7 @@ __all__ = ["BlockSizes", "mha"]
 
 
 @dataclass(frozen=True)
-class BlockSizes:
+class MhaBlockSizes:
     """The sizes of tiles: of queries and keys, forward, and in the derivatives by keys and by queries.
 
     The derivatives use one tile, that by keys.
@@ -34,6 +34,9 @@ class BlockSizes:
     def get_default(cls) -> BlockSizes:
         """128 queries and 128 keys, 32 of each in derivatives, as in JAX."""
         return cls(128, 128, 32, 32, 32, 32)
+
+
+BlockSizes = MhaBlockSizes
 
 
 def mha(
@@ -79,6 +82,6 @@ def mha(
     return (mean, logs) if return_residuals else mean
 
 
-def _tiles(sizes: BlockSizes) -> Tiles:
+def _tiles(sizes: BlockSizes) -> FlashTiles:
     q, k = sizes.block_q, sizes.block_k
-    return Tiles((q, k), (q, k), (sizes.block_q_dkv or q, sizes.block_kv_dkv or k))
+    return FlashTiles((q, k), (q, k), (sizes.block_q_dkv or q, sizes.block_kv_dkv or k))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from xlamini import numpy as jnp
-from xlamini.nn.kernels.flash_tiles import Tiles
+from xlamini.nn.kernels.flash_tiles import FlashTiles
 from xlamini.nn.kernels.walks import Sides
 from xlamini.nn.tiled_attention import attend
 from xlamini.numpy.arguments import as_operand
@@ -25,7 +25,7 @@ class SegmentIds(NamedTuple):
 
 
 @dataclass(frozen=True)
-class BlockSizes:
+class FlashBlockSizes:
     """The sizes of tiles; `block_q` queries and `block_k_major` keys are one here, in derivatives too.
 
     >>> BlockSizes(256, 512, 128, 1).block_k_major
@@ -50,6 +50,9 @@ class BlockSizes:
     ) -> BlockSizes:
         """128 of each, as in JAX."""
         return cls(128, 128, 128, 1)
+
+
+BlockSizes = FlashBlockSizes
 
 
 def flash_attention(
@@ -85,5 +88,5 @@ def flash_attention(
     bias = None if ab is None else as_operand("flash_attention", ab)
     ids = None if segment_ids is None else Sides(*(as_operand("flash_attention", x) for x in segment_ids))
     ids = ids and Sides(*(x.astype(jnp.int32) for x in ids))
-    tiles = None if block_sizes is None else Tiles(*[(block_sizes.block_q, block_sizes.block_k_major)] * 3)
+    tiles = None if block_sizes is None else FlashTiles(*[(block_sizes.block_q, block_sizes.block_k_major)] * 3)
     return attend(q, k, v, bias, ids, sm_scale, after=0 if causal else None, tiles=tiles)[0]

@@ -11,14 +11,14 @@ from xlamini import numpy as jnp
 from xlamini.core import ShapeError
 from xlamini.experimental.pallas.ops.tpu.flash_attention import SegmentIds as SegmentIds
 from xlamini.experimental.pallas.ops.tpu.splash_attention.splash_attention_mask import MultiHeadMask, NumpyMask, Window
-from xlamini.nn.kernels.flash_tiles import NEVER, Tiles
+from xlamini.nn.kernels.flash_tiles import NEVER, FlashTiles
 from xlamini.nn.kernels.walks import Sides
 from xlamini.nn.tiled_attention import attend
 from xlamini.numpy.arguments import as_operand
 
 
 @dataclass(frozen=True)
-class BlockSizes:
+class SplashBlockSizes:
     """The sizes of tiles; `block_q` queries and `block_kv` keys are one here, in derivatives too.
 
     >>> BlockSizes(512, 1024).block_kv
@@ -34,6 +34,9 @@ class BlockSizes:
     block_q_dq: int | None = None
     block_kv_dq: int | None = None
     use_fused_bwd_kernel: bool = False
+
+
+BlockSizes = SplashBlockSizes
 
 
 def make_splash_mha(
@@ -78,7 +81,7 @@ def make_splash_mha(
         raise NotImplementedError("make_splash_mha: attn_logits_soft_cap is not built; leave it out")
     if not isinstance(mask, MultiHeadMask):
         mask = MultiHeadMask([NumpyMask(np.asarray(each, bool)) for each in mask])
-    tiles = block_sizes and Tiles(*[(block_sizes.block_q, block_sizes.block_kv)] * 3)
+    tiles = block_sizes and FlashTiles(*[(block_sizes.block_q, block_sizes.block_kv)] * 3)
 
     def attention(q: Any, k: Any, v: Any, segment_ids: SegmentIds | None = None) -> Any:
         rows = [as_operand("make_splash_mha", x) for x in (q, k, v)]
