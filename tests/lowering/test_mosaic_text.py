@@ -199,4 +199,3 @@ def test_errors_name_what_does_not_fit(name: str) -> None:
     make, message = BAD[name]
     with pytest.raises(KernelError, match=message):
         make()
-

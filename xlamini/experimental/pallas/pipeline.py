@@ -121,7 +121,7 @@ def emit_pipeline(
         raise NotImplementedError("emit_pipeline: several cores are not built; leave out core_axis and core_axis_name")
     specs = [*_listed(in_specs), *_listed(out_specs)]
     count = len(_listed(in_specs))
-    sizes: Sequence[Any] = grid if isinstance(grid, tuple | list) else (grid,)
+    sizes: Any = grid if isinstance(grid, tuple | list) else (grid,)
     loop = BlockLoop(tuple(map(operator.index, sizes)))
 
     def run(*refs: Any) -> None:

@@ -80,7 +80,7 @@ class _Place:
             raise TypeError(f"{what} takes a ref of a kernel, or a part ref.at[index] of it, got {ref!r}")
         self.ref, self.view, self.indices = found
         part = Access(self.view).part(self.ref.aval.shape, list(map(aval_of, self.indices)))
-        self.shape, self.dtype = shape_of(part), view.dtype
+        self.shape, self.dtype = shape_of(part), self.ref.dtype if view is None else view.dtype
 
     def typed(self, value: Any) -> Any:
         """A value in the dtype and the shape of the part."""
