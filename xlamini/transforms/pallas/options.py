@@ -1,6 +1,8 @@
 """The options of `pallas_call` that a kernel keeps as they are: its name, how it runs, and what compilers are told."""
 from __future__ import annotations
 
+import abc
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,11 +13,20 @@ from xlamini.transforms.pallas.check.params import InterpretParams
 from xlamini.transforms.pallas.tpu_params import MosaicParams
 from xlamini.transforms.pallas.triton_params import TritonParams
 
+class _Params(abc.ABC):
+    """The parameters of a target's compiler, or of those of several: what has a field of one."""
+
+    @classmethod
+    def __subclasshook__(cls, other: type) -> bool:
+        return not _FIELDS.isdisjoint(getattr(other, "__dataclass_fields__", getattr(other, "_fields", ())))
+
+
+_FIELDS = {f.name for kind in (MosaicParams, TritonParams) for f in dataclasses.fields(kind)}
 _KINDS = {
     "name": (str, "a string"),
     "interpret": (bool | np.bool_ | InterpretParams, "True, False or InterpretParams()"),
     "compiler_params": (
-        MosaicParams | TritonParams | Mapping | None, "pallas.tpu.CompilerParams() or pallas.triton.CompilerParams()"
+        _Params | Mapping | None, "pallas.tpu.CompilerParams() or pallas.triton.CompilerParams()"
     ),
     "cost_estimate": (CostEstimate | None, "CostEstimate(flops, transcendentals, bytes_accessed)"),
 }  # fmt: skip
