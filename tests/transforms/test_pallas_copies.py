@@ -123,4 +123,3 @@ def test_a_copy_is_shown_with_its_parts() -> None:
 def test_bad_input() -> None:
     with pytest.raises(TypeError, match="takes refs of the kernel"):
         pltpu.make_async_copy(jnp.ones(3), jnp.ones(3), jnp.ones(3)).start()
-

@@ -132,5 +132,3 @@ def ref_of(buffer: Value, sizes: Sequence[int], squeezed: Sequence[bool], dtype:
     if not sizes:
         return MosaicRef(buffer, (1,), (True,), dtype, space)
     return MosaicRef(buffer, tuple(sizes), tuple(squeezed), dtype, space)
-
-

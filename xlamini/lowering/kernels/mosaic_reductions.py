@@ -133,4 +133,3 @@ def _place_of_int(ctx: Any, x: Value, most: Value, axis: int) -> Value:
 
 
 REDUCTIONS: dict[str, Rule] = {"stablehlo.reduce": _reduce}
-

@@ -80,4 +80,3 @@ def _start(start: Start, indices: Sequence[Any]) -> Any:
     for factor, operand in start.terms:
         total = total + np.int32(factor) * convert(indices[operand], _INDEX, weak_type=False)
     return total
-
