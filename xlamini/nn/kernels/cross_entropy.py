@@ -66,7 +66,7 @@ class _OverClasses:
     sizes: tuple[int, int]
     tile: tuple[int, int]
 
-    warps = 4
+    threads = 4, 2
 
     @property
     def grid(self) -> tuple[int, ...]:

@@ -42,8 +42,8 @@ class OverKeys:
         return own if self.walk == LOOP else (*own, self._count)
 
     @property
-    def warps(self) -> int:
-        return _warps(self.how)
+    def threads(self) -> tuple[int, int]:
+        return _threads(self.how, self.sizes.h)
 
     @property
     def _count(self) -> int:
@@ -91,8 +91,8 @@ class OverQueries:
         return own if self.walk == LOOP else (*own, self.sizes.shared * self._count)
 
     @property
-    def warps(self) -> int:
-        return _warps(self.how)
+    def threads(self) -> tuple[int, int]:
+        return _threads(self.how, self.sizes.h)
 
     @property
     def _count(self) -> int:
@@ -156,8 +156,8 @@ class OverTiles:
         return self.sizes.b, self.sizes.n, self.sizes.t // self.how.block_q, self.sizes.s // self.how.block_k
 
     @property
-    def warps(self) -> int:
-        return _warps(self.how)
+    def threads(self) -> tuple[int, int]:
+        return _threads(self.how, self.sizes.h)
 
     def block(self) -> dict[str, int | None]:
         """The size of a program's block in each axis; None for an axis that the ref does not have."""
@@ -192,5 +192,6 @@ def _head_of_keys(n: Any, sizes: Sizes) -> Any:
     return n if sizes.shared == 1 else lax.div(n, np.int32(sizes.shared))
 
 
-def _warps(how: Flash) -> int:
-    return 8 if how.block_q >= 128 else 4
+def _threads(how: Flash, features: int) -> tuple[int, int]:
+    """The fastest on an H200: more warps wait for each other, and more stages take the room of another program."""
+    return 8 if how.block_q * how.block_k > 128 * 64 else 4, 3 if how.block_q >= 128 and features <= 64 else 2

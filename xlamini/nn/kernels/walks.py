@@ -69,8 +69,8 @@ class BlockWalk(Protocol):
         ...
 
     @property
-    def warps(self) -> int:
-        """How many warps of a GPU a program has."""
+    def threads(self) -> tuple[int, int]:
+        """How many warps of a GPU a program has, and in how many stages its loop copies ahead."""
         ...
 
     def block(self) -> dict[str, int | None]:
@@ -129,6 +129,7 @@ def walked(name: str, walk: BlockWalk, steps: Steps, arrays: Sequence[Named], ou
     def kernel(*refs: Any) -> None:
         program(walk, steps, arrays, refs)
 
+    warps, stages = walk.threads
     call = pallas_call(
         kernel,
         [x.array for x in outs],
@@ -137,7 +138,7 @@ def walked(name: str, walk: BlockWalk, steps: Steps, arrays: Sequence[Named], ou
         out_specs=[_spec(walk, x) for x in outs],
         scratch_shapes=[VMEM(x.shape, x.dtype) for x in steps.start] if walk.walk == GRID else [],
         name=name,
-        compiler_params=Hints(_semantics(walk), num_warps=walk.warps, num_stages=2),
+        compiler_params=Hints(_semantics(walk), num_warps=warps, num_stages=stages),
     )
     return list(call(*(x.array for x in arrays)))
 
