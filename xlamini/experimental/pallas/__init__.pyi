@@ -1,5 +1,6 @@
 # The public names, for type checkers and for Python, which reads this file at import (core/stubs.py).
 from xlamini.experimental.pallas import ops as ops, tpu as tpu, triton as triton
+from xlamini.experimental.pallas.memory import load as load, store as store
 from xlamini.core.program.kernels import (
     BlockDim as BlockDim, Blocked as Blocked, BoundedSlice as BoundedSlice, CostEstimate as CostEstimate,
     Element as Element, Squeezed as Squeezed,
