@@ -78,9 +78,9 @@ class TritonContext(KernelContext):
             self.barrier()
 
     def _fill(self, region: ir.Region, types: Sequence[ir.Type], write: Any) -> None:
-        self.order.forget()
+        before = self.order.pending()
         super()._fill(region, types, write)
-        self.order.forget()
+        self.order.join(before)
 
     def load(self, ref: TritonRef, part: Part, indices: Sequence[Value]) -> Value:
         self._before(READ, ref)
@@ -135,6 +135,9 @@ class TritonContext(KernelContext):
 
     def _lowered(self, eqn: Equation, inputs: list[Any]) -> Sequence[Value]:
         check_equation(eqn)
+        inside = [x.memory for x in inputs if isinstance(x, TritonRef)] if eqn.primitive.higher_order else []
+        self.order.accessed(inside)
         outs = super()._lowered(eqn, inputs)
+        self.order.accessed(inside)
         check_sizes(eqn)  # after a read of a ref, whose error names the ref
         return outs

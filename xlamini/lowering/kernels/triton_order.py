@@ -5,6 +5,8 @@ has written it. Where two accesses to one memory need an order, all threads wait
 """
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 READ, WRITE, ATOMIC = "read", "write", "atomic"
 
 _AFTER = {READ: {WRITE, ATOMIC}, WRITE: {READ, WRITE, ATOMIC}, ATOMIC: {READ, WRITE}}
@@ -28,6 +30,16 @@ class MemoryOrder:
         self._pending.setdefault(memory, set()).add(access)
         return waits
 
-    def forget(self) -> None:
-        """Around a branch or the body of a loop, any access may have come before."""
-        self._pending = {memory: {READ, WRITE} for memory in self._memories}
+    def accessed(self, memories: Iterable[int | None]) -> None:
+        """Around a branch or a loop that takes these memories, any access to them may have come before."""
+        for memory in self._memories.intersection(memories):
+            self._pending[memory] = {READ, WRITE}
+
+    def pending(self) -> dict[int, set[str]]:
+        """The accesses since the threads last waited."""
+        return {memory: set(accesses) for memory, accesses in self._pending.items()}
+
+    def join(self, before: dict[int, set[str]]) -> None:
+        """At the end of a region that may not have run: what was pending before is pending still."""
+        for memory, accesses in before.items():
+            self._pending.setdefault(memory, set()).update(accesses)
