@@ -35,7 +35,6 @@ class Op:
     kinds: list[Kind]
     attributes: dict[str, Any]
     regions: list[Region]
-    source: Any
     rule: Rule | None = None
 
     def segments(self, operands: Sequence[Any]) -> list[list[Any]]:
@@ -95,7 +94,7 @@ class Reader:
         return Op(
             operation.name, list(map(self._number, ins)), list(map(self._number, outs)),
             [kind_of(str(x.type)) for x in ins], [kind_of(str(x.type)) for x in outs],
-            self._attributes(operation), [self._region(r) for r in operation.regions], operation,
+            self._attributes(operation), [self._region(r) for r in operation.regions],
             self.rules.get(operation.name),
         )  # fmt: skip
 
@@ -133,14 +132,14 @@ class Machine:
 
     def _step(self, op: Op, operands: Sequence[Any]) -> Sequence[Any]:
         if op.rule is None:
-            raise KernelTextError(f"no rule for {op.name}: {op.source}")
+            raise KernelTextError(f"no rule for {op.name}")
         try:
             outs = op.rule(self, op, *operands)
             outs = outs if isinstance(outs, list | tuple) else [] if outs is None else [outs]
             return [_checked(x, kind) for x, kind in zip(outs, op.kinds, strict=True)]
         except Exception as error:
             if not getattr(error, "__notes__", None):
-                error.add_note(f"in {op.source}, program {self.ids}")
+                error.add_note(f"in {op.name}, program {self.ids}")
             raise
 
 
