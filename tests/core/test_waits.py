@@ -50,6 +50,11 @@ NAMED = {
     "inspection/xla/examine.py: compilation.result",
     "runtime/files/module_reader.py: sys.stdin.buffer.readline",  # the child, for the next file
     "runtime/processes/rendezvous.py: client.connect",  # jaxlib's time-out for connecting
+    "transforms/pallas/tune.py: x.block_until_ready",
+    "transforms/pallas/copies.py: async_copy(src_ref, dst_ref, sem).wait",  # equations of kernels, to the end
+    "experimental/pallas/pipeline.py: window.read(first, 0).wait",
+    "experimental/pallas/pipeline.py: window.write(last, (n - 1) % 2).wait",
+    "experimental/pallas/pipeline.py: copy.wait",
     "transforms/checkify/error.py: self.get",  # no waits
     "experimental/hijax/boxes.py: _box('box_get', box).get",
     "experimental/hijax/boxes.py: _box('cur_qdd', x).get",
