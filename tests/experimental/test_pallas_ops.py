@@ -123,3 +123,12 @@ def test_products_in_groups() -> None:
         gmm(rows, matrices.swapaxes(1, 2), counts, transpose_rhs=True)
     with pytest.raises(NotImplementedError, match="existing_out is not built"):
         gmm(rows, matrices, counts, existing_out=expected)
+
+
+def test_shapes_that_do_not_fit_are_refused() -> None:
+    x = np.ones((1, 2, 4, 8), np.float32)
+    with pytest.raises(ShapeError, match=r"queries \(1, 2, 4, 8\), keys \(2, 4, 8\) and values"):
+        flash_attention.flash_attention(x, x[0], x[0])
+    with pytest.raises(ShapeError, match="softmax: x must have an axis"):
+        softmax.softmax(np.ones(()))
+    assert softmax.softmax(np.ones((0, 3))).shape == (0, 3)

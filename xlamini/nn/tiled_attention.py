@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from xlamini import numpy as jnp
+from xlamini.core.errors import ShapeError
 from xlamini.nn.kernels.flash_attention import Arrays, attention
 from xlamini.nn.kernels.flash_tiles import NEVER, Flash, FlashTiles
 from xlamini.nn.kernels.targets import padded_to
@@ -63,6 +64,7 @@ def attend(
     `bias` is (b or 1, n or 1, t or 1, s or 1). `ids` are int32s of queries (b, t) and of keys (b, s), none of them
     negative: a query sees keys of its own id. It sees keys from `before` its place to `after`.
     """
+    _check_shapes(q, k, v)
     queries, keys, features = q.shape[2], k.shape[2], q.shape[3]
     h = max(1 << (features - 1).bit_length(), _LEAST)
     tiles = tiles or _tiles(queries, keys, h * q.dtype.itemsize)
@@ -78,6 +80,16 @@ def attend(
 
 
 # --- helpers
+
+
+def _check_shapes(q: Any, k: Any, v: Any) -> None:
+    """ShapeError unless keys and values are of one shape, that of queries but for heads and places."""
+    fits = q.ndim == k.ndim == 4 and k.shape == v.shape and (q.shape[0], q.shape[3]) == (k.shape[0], k.shape[3])
+    if not fits or q.shape[1] % max(k.shape[1], 1):
+        raise ShapeError(
+            f"attention: queries {q.shape}, keys {k.shape} and values {v.shape} must have the axes batch, heads, "
+            "places and features; keys and values are of one shape, of as many heads as queries or a divisor of that"
+        )
 
 
 def _tiles(queries: int, keys: int, nbytes: int) -> FlashTiles:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from xlamini.core import ShapedArray
 from xlamini.core.errors.kernel_errors import KernelError
-from xlamini.core.program.kernels import Block, Kernel
+from xlamini.core.program.kernels import Block, Element, Kernel
 from xlamini.lowering.kernels.calls import name_of_block
 
 _SUBLANES, _LANES = 8, 128
@@ -13,6 +13,11 @@ def check_blocks(kernel: Kernel) -> None:
     """KernelError for a block that Mosaic refuses."""
     for i, block in enumerate(kernel.blocks):
         check_dtype(f"pallas_call: {name_of_block(kernel, i)} of {kernel.name}", block.array)
+        if any(isinstance(dim, Element) and dim.padding[0] for dim in block.dims):
+            raise KernelError(
+                f"pallas_call: {kernel.name}: {name_of_block(kernel, i)} has an Element with padding in front, which a "
+                "TPU's kernel does not have; pad the array before the call"
+            )
         if block.memory_space in (None, "vmem") and not block.is_whole:
             _check(kernel, block, name_of_block(kernel, i))
         if block.memory_space in ("any", "hbm") and block.shape != block.array.shape:

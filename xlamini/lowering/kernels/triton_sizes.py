@@ -27,10 +27,13 @@ def next_sizes(shape: Sequence[int]) -> tuple[int, ...]:
 def check_part(ref: str, block: Sequence[int], shape: Sequence[int]) -> None:
     """KernelError for a part of a ref whose sizes are not powers of two."""
     if not all(map(is_power_of_two, shape)):
+        near = (
+            f"give it a BlockSpec of {next_sizes(block)} instead of {tuple(block)} (what reaches beyond the end of the "
+            "array is masked), or "
+        )
         raise KernelError(
             f"{ref} is read or written in parts of shape {tuple(shape)}, but a GPU's kernel has only sizes that are "
-            f"powers of two; give it a BlockSpec of {next_sizes(block)} instead of {tuple(block)} (what reaches beyond "
-            "the end of the array is masked), or read parts of such sizes"
+            f"powers of two; {'' if next_sizes(block) == tuple(block) else near}read parts of such sizes"
         )
 
 
