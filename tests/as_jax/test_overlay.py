@@ -193,7 +193,7 @@ def test_kernels_are_those_of_xlamini() -> None:
     assert pl is jax.experimental.pallas is xlamini.experimental.pallas and pl.tpu is pltpu and pl.triton is plt
     assert str(jax.make_jaxpr(call)(jnp.ones(3))).count("pallas_call") == 1
 
-    for module, name in ((pl, "load"), (pltpu, "async_remote_copy"), (plt, "elementwise_inline_asm")):
+    for module, name in ((pl, "core_map"), (pltpu, "async_remote_copy"), (plt, "elementwise_inline_asm")):
         try:
             getattr(module, name)
             raise SystemExit(name)
