@@ -2,9 +2,8 @@
 
 libtpu reads the options of its dumps once, when it is loaded, so a process that has loaded it cannot ask for them.
 
-    python -m xlamini.runtime.kernels.tpu_dump FOLDER TARGET OPTIONS
-
-FOLDER has the kernels as StableHLO, 0.mlirbc and so on, and takes the dumps; 0.json is the list of the first one's.
+`tpu.py` starts it with a folder, a target and options as its arguments. The folder has the kernels as StableHLO,
+0.mlirbc and so on, and takes the dumps; 0.json is the list of the first one's.
 """
 from __future__ import annotations
 
