@@ -180,6 +180,13 @@ def _check_copy(target: Found, source: Found, semaphore: Found) -> None:
     _check_semaphore("make_async_copy", semaphore)
 
 
+def _one_semaphore(what: str, sem: Any) -> Found:
+    """A semaphore in the program, or the error that it is none."""
+    found = _in_program(what, sem)
+    _check_semaphore(what, found)
+    return found
+
+
 def _check_semaphore(what: str, found: Found) -> None:
     aval = _part_type(found)
     if aval.shape:
@@ -282,8 +289,7 @@ def semaphore_signal(sem: Any, inc: Any = 1) -> None:
     >>> pl.pallas_call(kernel, out, scratch_shapes=[SemaphoreType.REGULAR])()
     Array([1], dtype=int32)
     """
-    found = ref, view, rest = _in_program("semaphore_signal", sem)
-    _check_semaphore("semaphore_signal", found)
+    ref, view, rest = _one_semaphore("semaphore_signal", sem)
     signal_p.bind(ref, convert(inc, np.dtype(np.int32)), *rest, view=view)
 
 
@@ -298,8 +304,7 @@ def semaphore_wait(sem: Any, value: Any = 1) -> None:
     >>> pl.pallas_call(kernel, out, scratch_shapes=[SemaphoreType.REGULAR])()
     Array([1], dtype=int32)
     """
-    found = ref, view, rest = _in_program("semaphore_wait", sem)
-    _check_semaphore("semaphore_wait", found)
+    ref, view, rest = _one_semaphore("semaphore_wait", sem)
     wait_p.bind(ref, convert(value, np.dtype(np.int32)), *rest, view=view)
 
 

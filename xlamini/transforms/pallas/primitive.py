@@ -19,6 +19,7 @@ from xlamini.core.tracing.state import state
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.expand import expand
 from xlamini.interpreters.physical import physical
+from xlamini.lowering.gpu import is_gpu_platform
 from xlamini.runtime.devices.platforms import default_backend
 from xlamini.staging.call.call import jit_p
 from xlamini.staging.call.call_rules import Run, call_jvp, call_linearize, call_partial_eval, call_transpose
@@ -27,8 +28,6 @@ from xlamini.transforms.pallas.as_scan import as_scan
 from xlamini.transforms.pallas.batch import batched_call
 from xlamini.transforms.pallas.check.call import checked_later, checked_now, is_checked
 from xlamini.transforms.pallas.forward import has_forward, pushed_forward
-
-_WITH_KERNELS = ("cuda", "gpu", "tpu")
 
 
 class PallasCall(Primitive):
@@ -61,7 +60,7 @@ class PallasCall(Primitive):
 
     def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
         kernel = params["kernel"]
-        if platform.name in _WITH_KERNELS and not kernel.interpret:
+        if _has_kernels(platform.name) and not kernel.interpret:
             return None
         if is_checked(kernel):
             return Form(lambda *operands: checked_later(kernel, operands))
@@ -102,9 +101,14 @@ def lowerable(jaxpr: Jaxpr) -> Jaxpr:
     return physical(expand(jaxpr))
 
 
+def _has_kernels(platform: str) -> bool:
+    """Whether a compiler of this platform takes a kernel as it is."""
+    return platform == "tpu" or is_gpu_platform(platform)
+
+
 def _say_cost(kernel: Kernel) -> None:
     """UserWarning where a kernel would run by itself, but its derivative will not."""
-    if default_backend() in _WITH_KERNELS and not kernel.interpret:
+    if _has_kernels(default_backend()) and not kernel.interpret:
         text = (
             f"the derivative of the kernel {kernel.name} runs as a loop of {kernel.programs} programs; write a "
             "custom_vjp around the call, whose backward pass is a kernel too"
