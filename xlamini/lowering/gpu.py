@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from xlamini.core.program.form import GPU_NAMES
+
 if TYPE_CHECKING:
     from xlamini.lowering.context import Context
 
@@ -15,4 +17,4 @@ def is_gpu(ctx: Context) -> bool:
 
 def is_gpu_platform(platform: str) -> bool:
     """Whether a platform is NVIDIA GPUs, by its name or its alias."""
-    return platform in ("cuda", "gpu")
+    return platform in GPU_NAMES

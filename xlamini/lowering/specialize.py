@@ -12,14 +12,15 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
-from xlamini.core import Equation, Jaxpr, Params, Primitive, ShapedArray, Values, rewrite
+from xlamini.core import CallLike, Equation, Jaxpr, Params, Primitive, ShapedArray, Values, rewrite
 from xlamini.core.caching.structure import hashable
 from xlamini.core.flags.config import enable_checks, trace_context_key
 from xlamini.core.program.equation_kind import derived
 from xlamini.core.program.form import Form, Platform
 from xlamini.core.program.form_call import form_p
+from xlamini.core.program.jaxpr import rewrites
 from xlamini.core.program.jaxpr_check import check_jaxpr
 from xlamini.core.program.rewriting import with_jaxprs
 from xlamini.core.tracing.tracer import build
@@ -70,11 +71,20 @@ def _specialized(eqn: Equation, key: Key, within: Operation | None) -> Equation:
 def _forms(eqn: Equation, key: Key) -> Params | None:
     """The params of the forms of equations such as `eqn`, made once for its kind; None if no platform has one."""
     kind = eqn.kind
+    if isinstance(eqn.primitive, CallLike):
+        return _forms_of_call(eqn, key)
     if kind is None or not kind.shared:
         return _traced(eqn, key[1])
     if key not in kind.derived:
         return derived.keep(kind, key, _traced(eqn, key[1]))
     return kind.derived[key]
+
+
+def _forms_of_call(eqn: Equation, key: Key) -> Params | None:
+    """The same for a call: kept on the jaxpr that it calls, which calls of one operation share."""
+    called, kept = eqn.params[cast(CallLike, eqn.primitive).called], (key, _operation(eqn))
+    found = called.memo.get(kept)
+    return rewrites.keep(called, kept, _traced(eqn, key[1])) if found is None else found
 
 
 def _traced(eqn: Equation, platforms: tuple[Platform, ...]) -> Params | None:

@@ -1,9 +1,4 @@
-"""Attention: each query takes the mean of the values, weighted by how well their keys fit it.
-
-Axes have one letter each: b the example, t the query, s the key and its value, k the head of keys, g one of the query
-heads that share it, h the features. Where each query head has keys of its own, g is left out: XLA's CPU compiler would
-copy the logits once more for an axis of size 1.
-"""
+"""Attention: each query takes the mean of the values, weighted by how well their keys fit it."""
 from __future__ import annotations
 
 import math
@@ -11,18 +6,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from xlamini import lax, numpy as jnp
+from xlamini import numpy as jnp
 from xlamini.core import ShapeError
+from xlamini.nn.attention_products import both, logs_of, seen_keys, weighted_means
 from xlamini.nn.cudnn_attention import cudnn_attention
-from xlamini.nn.softmax import logsumexp, softmax
+from xlamini.nn.fused_attention import LEAST_PLACES, Attention, fused_attention
 from xlamini.nn.tiled_attention import tiled_attention
 from xlamini.numpy.arguments import as_index, as_operand
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
 _NAME = "dot_product_attention"
-# A finite substitute for minus infinity: a query whose keys are all masked then weighs them equally, without NaN.
-_NEVER = -0.7 * float(np.finfo(np.float32).max)
 
 
 def dot_product_attention(
@@ -67,7 +61,8 @@ def dot_product_attention(
     >>> dot_product_attention(x, x, x, is_causal=True).shape
     (4, 2, 8)
     """
-    attend = {None: _by_xla, "xla": _by_xla, "cudnn": _by_cudnn, "flash": _by_tiles}.get(implementation)
+    automatic = _fused if _may_be_fused(query, key, scale, return_residual) else _by_xla
+    attend = {None: automatic, "xla": _by_xla, "cudnn": _by_cudnn, "flash": _by_tiles}.get(implementation)
     if attend is None:
         raise ValueError(f"{_NAME}: implementation must be 'xla', 'cudnn', 'flash' or None, got {implementation!r}")
     return attend(
@@ -101,15 +96,38 @@ def _by_xla(
     return_residual: bool,
 ) -> Any:
     q, k, v, outer = _operands(query, key, value)
-    fit = _fits(q, k, bias, scale)
-    seen = _seen(mask, is_causal, local_window_size, key_value_seq_lengths, _sizes(q, k))
-    if seen is not None:
-        fit = jnp.where(_by_group(seen, q, k), fit, _NEVER)
-    mean = _weighted(softmax(fit, axis=-1).astype(k.dtype), v)
+    sizes = _sizes(q, k)
+    bias = None if bias is None else _broadcasting("bias", bias, sizes)
+    mask = _with_lengths(mask, key_value_seq_lengths, sizes)
+    seen = both(mask, seen_keys(*sizes[2:], *_reach(is_causal, local_window_size)))
+    mean, fit = weighted_means(q, k, v, bias, seen, _scale(scale, q))
     mean = _of_lengths(mean, query_seq_lengths).reshape(*outer, q.shape[-1])
-    if not return_residual:
-        return mean
-    return mean, logsumexp(fit, axis=-1).swapaxes(1, 2).reshape(outer).astype(k.dtype)
+    return (mean, logs_of(fit, q).swapaxes(1, 2).reshape(outer).astype(k.dtype)) if return_residual else mean
+
+
+@composite(static=("scale", "is_causal", "local_window_size", "return_residual"))
+def _fused(
+    query: Any,
+    key: Any,
+    value: Any,
+    bias: Any,
+    mask: Any,
+    query_seq_lengths: Any,
+    key_value_seq_lengths: Any,
+    *,
+    scale: float | None,
+    is_causal: bool,
+    local_window_size: Any,
+    return_residual: bool,
+) -> Any:
+    q, k, v, outer = _operands(query, key, value)
+    sizes = _sizes(q, k)
+    bias = None if bias is None else _broadcasting("bias", bias, sizes)
+    mask = _with_lengths(mask, key_value_seq_lengths, sizes)
+    before, after = _reach(is_causal, local_window_size)
+    how = Attention(_scale(scale, q), before, after, bias is not None, mask is not None)
+    mean = fused_attention(how, (q, k, v, *(x for x in (bias, mask) if x is not None)))
+    return _of_lengths(mean, query_seq_lengths).reshape(*outer, q.shape[-1])
 
 
 @composite(static=("scale", "is_causal", "local_window_size", "return_residual"))
@@ -137,7 +155,7 @@ def _by_cudnn(
         None if bias is None else _broadcasting("bias", bias, sizes),
         None if mask is None else _checked_mask(mask, sizes),
         tuple(_given_lengths(what, x, q.shape[0]) for what, x in given),
-        1 / math.sqrt(q.shape[3]) if scale is None else scale,
+        _scale(scale, q),
         is_causal,
         None if local_window_size is None else _window(local_window_size),
         return_residual,
@@ -170,15 +188,22 @@ def _by_tiles(
         None if bias is None else _broadcasting("bias", bias, sizes),
         None if mask is None else _checked_mask(mask, sizes),
         _given_lengths("key_value_seq_lengths", key_value_seq_lengths, q.shape[0]),
-        1 / math.sqrt(q.shape[3]) if scale is None else scale,
-        is_causal,
-        None if local_window_size is None else _window(local_window_size),
+        _scale(scale, q),
+        *_reach(is_causal, local_window_size),
     )
     mean = _of_lengths(mean, query_seq_lengths).reshape(*outer, q.shape[-1])
     return (mean, logs.swapaxes(1, 2).reshape(outer).astype(k.dtype)) if return_residual else mean
 
 
 # --- helpers
+
+
+def _may_be_fused(query: Any, key: Any, scale: Any, return_residual: bool) -> bool:
+    """Whether there are so many products of queries and keys that a platform may have a kernel for them."""
+    shapes = np.shape(query)[-3:], np.shape(key)[-3:]
+    sizes = [shape[0] for shape in shapes if len(shape) == 3]
+    is_number = scale is None or isinstance(scale, int | float)
+    return is_number and not return_residual and len(sizes) == 2 and min(sizes) >= LEAST_PLACES
 
 
 def _operands(query: Any, key: Any, value: Any) -> tuple[Any, Any, Any, tuple[int, ...]]:
@@ -220,42 +245,6 @@ def _check(q: Any, k: Any, v: Any) -> None:
         )
 
 
-def _fits(q: Any, k: Any, bias: Any, scale: Any) -> Any:
-    """The attention logits of each key for each query, in the order of axes b, k, t, g, s."""
-    wide = jnp.promote_types(q.dtype, np.float32)
-    if _share_keys(q, k):
-        grouped = q.reshape(*q.shape[:2], k.shape[2], -1, q.shape[3])
-        fit = jnp.einsum("btkgh,bskh->bktgs", grouped, k, preferred_element_type=wide)
-    else:
-        fit = jnp.einsum("btkh,bskh->bkts", q, k, preferred_element_type=wide)
-    fit = (fit * (1 / math.sqrt(q.shape[3]) if scale is None else scale)).astype(wide)
-    return fit if bias is None else (fit + _by_group(_broadcasting("bias", bias, _sizes(q, k)), q, k)).astype(wide)
-
-
-def _weighted(weights: Any, v: Any) -> Any:
-    """The weighted means of the values, for each query and head."""
-    sums = (((1,), (weights.ndim - 1,)), ((0, 2), (0, 1)))
-    # The values come first: the other order costs a GPU one copy more in the gradient, and a TPU a seventh more cycles.
-    mean = lax.dot_general(v, weights, sums, preferred_element_type=v.dtype)
-    if weights.ndim == 4:
-        return mean.transpose(0, 3, 1, 2)
-    mean = mean.transpose(0, 3, 1, 4, 2)
-    return mean.reshape(*mean.shape[:2], -1, mean.shape[-1])
-
-
-def _share_keys(q: Any, k: Any) -> bool:
-    return q.shape[2] > k.shape[2]
-
-
-def _by_group(x: Any, q: Any, k: Any) -> Any:
-    """An array for (batch, heads, queries, keys) in the order of axes b, k, t, g, s; axes of size 1 stay."""
-    if not _share_keys(q, k):
-        return x
-    b, n, t, s = x.shape
-    split = x.reshape(b, 1, 1, t, s) if n == 1 else x.reshape(b, k.shape[2], -1, t, s)
-    return split.swapaxes(2, 3)
-
-
 def _broadcasting(what: str, x: Any, sizes: tuple[int, ...]) -> Any:
     """An array of four dimensions that broadcasts to (batch, heads, queries, keys)."""
     given = as_operand(_NAME, x)
@@ -274,24 +263,25 @@ def _checked_mask(mask: Any, sizes: tuple[int, ...]) -> Any:
     return _broadcasting("mask", mask, sizes)
 
 
-def _seen(mask: Any, is_causal: bool, window: Any, lengths: Any, sizes: tuple[int, ...]) -> Any:
-    """The attention mask: the keys that each query may see, for (batch, heads, queries, keys); None for all."""
-    b, _, t, s = sizes
-    found = []
-    if mask is not None:
-        found.append(_checked_mask(mask, sizes))
-    queries, keys = jnp.arange(t)[None, None, :, None], jnp.arange(s)
+def _with_lengths(mask: Any, lengths: Any, sizes: tuple[int, ...]) -> Any:
+    """The mask, which also hides keys from the length on; None without either."""
+    mask = None if mask is None else _checked_mask(mask, sizes)
+    if lengths is None:
+        return mask
+    there = jnp.arange(sizes[3]) < _lengths("key_value_seq_lengths", lengths, sizes[0])[:, None, None, None]
+    return both(mask, there)
+
+
+def _reach(is_causal: bool, window: Any) -> tuple[int | None, int | None]:
+    """How many keys a query sees before and after its own place; None for all."""
+    before, after = (None, None) if window is None else _window(window)
     if is_causal:
-        found.append(keys <= queries)
-    if window is not None:
-        before, after = _window(window)
-        found.append((keys >= queries - before) & (keys <= queries + after))
-    if lengths is not None:
-        found.append(keys < _lengths("key_value_seq_lengths", lengths, b)[:, None, None, None])
-    seen = None
-    for each in found:
-        seen = each if seen is None else seen & each
-    return seen
+        after = 0 if after is None else min(after, 0)
+    return before, after
+
+
+def _scale(scale: Any, q: Any) -> Any:
+    return 1 / math.sqrt(q.shape[3]) if scale is None else scale
 
 
 def _window(window: Any) -> tuple[int, int]:

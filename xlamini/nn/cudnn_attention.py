@@ -17,6 +17,8 @@ _NAME = "dot_product_attention"
 _NEVER = {"bfloat16": -(2.0**41), "float16": -(2.0**15)}
 """Added to the products of queries with keys that they do not see."""
 _MOST_FEATURES, _MULTIPLE = 256, 8
+_MOST_FEATURES_ANYWHERE = 128
+"""256 are for the derivative on a Hopper or newer."""
 
 
 def cudnn_attention(
@@ -76,7 +78,30 @@ def _backward(how: Fused, residual: bool, kept: Any, cts: Any) -> Any:
 _fused.defvjp(_forward, _backward)
 
 
+def fits_cudnn(q: Any, k: Any, before: int | None, after: int | None) -> bool:
+    """Whether cuDNN has attention and its derivative for such queries and keys, on all GPUs that have attention."""
+    knows_pattern = after == 0 or before is after is None
+    fits = q.dtype.name in _NEVER and q.shape[3] % _MULTIPLE == 0 and q.shape[3] <= _MOST_FEATURES_ANYWHERE
+    return knows_pattern and fits and q.shape[2] == k.shape[2] and not (q.shape[1] % 2 or k.shape[1] % 2)
+
+
+def forward(q: Any, k: Any, v: Any, scale: float, before: int | None, after: int | None) -> Any:
+    """The means and the logarithms of the denominators, for what `fits_cudnn`."""
+    return cudnn_attention_p.bind(q, k, v, how=_pattern(scale, before, after), residual=True)
+
+
+def backward(
+    q: Any, k: Any, v: Any, mean: Any, logs: Any, ct: Any, scale: float, before: int | None, after: int | None
+) -> Any:
+    """The cotangents of queries, keys and values."""
+    return cudnn_attention_backward_p.bind(q, k, v, logs, ct, mean, how=_pattern(scale, before, after))
+
+
 # --- helpers
+
+
+def _pattern(scale: float, before: int | None, after: int | None) -> Fused:
+    return Fused(float(scale), after == 0, 0 if before is None else before + 1, has_bias=False, has_lengths=False)
 
 
 def _check_supported(q: Any) -> None:

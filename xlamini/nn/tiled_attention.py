@@ -5,13 +5,15 @@ Axes are filled up to whole tiles, features to a power of two, as GPUs ask.
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from xlamini import numpy as jnp
 from xlamini.core.errors import ShapeError
-from xlamini.nn.kernels.flash_attention import Arrays, attention
+from xlamini.nn.kernels.flash_attention import Arrays, attention, bias_derivative, derivative
 from xlamini.nn.kernels.flash_tiles import NEVER, Flash, FlashTiles
 from xlamini.nn.kernels.targets import padded_to
 from xlamini.nn.kernels.walks import Sides
@@ -29,8 +31,8 @@ def tiled_attention(
     mask: Any,
     lengths: Any,
     scale: float,
-    causal: bool,
-    window: tuple[int, int] | None,
+    before: int | None,
+    after: int | None,
     tiles: FlashTiles | None = None,
     walk: str | None = None,
 ) -> tuple[Any, Any]:
@@ -38,9 +40,6 @@ def tiled_attention(
 
     `bias` and `mask` have four dimensions; `lengths` are those of keys. Each of them may be None.
     """
-    before, after = (None, None) if window is None else window
-    if causal:
-        after = 0 if after is None else min(after, 0)
     q, k, v = (x.swapaxes(1, 2) for x in (q, k, v))
     ids = None if lengths is None else _ids(lengths, q.shape[2], k.shape[2])
     mean, logs = attend(q, k, v, _added(bias, mask), ids, scale, before, after, tiles, walk)
@@ -65,21 +64,58 @@ def attend(
     negative: a query sees keys of its own id. It sees keys from `before` its place to `after`.
     """
     _check_shapes(q, k, v)
-    queries, keys, features = q.shape[2], k.shape[2], q.shape[3]
-    h = max(1 << (features - 1).bit_length(), _LEAST)
-    tiles = tiles or _tiles(queries, keys, h * q.dtype.itemsize)
-    t, s = (padded_to(n, max(each[side] for each in tiles)) for side, n in enumerate((queries, keys)))
-    how = Flash(scale, before, after, None if keys == s else keys, tiles, walk)
-    q, k, v = (_padded(x, (*x.shape[:2], size, h)) for x, size in ((q, t), (k, s), (v, s)))
-    if bias is not None:
-        bias = _padded(jnp.broadcast_to(bias, (*bias.shape[:2], queries, keys)), (*bias.shape[:2], t, s))
-    if ids is not None:
-        ids = Sides(*(_padded(x, (x.shape[0], size)) for x, size in zip(ids, (t, s), strict=True)))
-    mean, logs = attention(how, Arrays(q, k, v, bias, ids))
-    return mean[:, :, :queries, :features], logs[:, :, :queries]
+    how, x = _in_whole_tiles(Arrays(q, k, v, bias, ids), Flash(scale, before, after, None, tiles, walk))
+    mean, logs = attention(how, x)
+    return _first(mean, q), _first(logs, q)
+
+
+def derivatives(
+    x: Arrays, mean: Any, logs: Any, ct: Any, scale: float, before: int | None, after: int | None, walk: str
+) -> Sequence[Any]:
+    """The cotangents of queries, keys and values of `attend` without ids, for that of the means."""
+    how, whole, rest = _back(x, mean, logs, ct, Flash(scale, before, after, None, None, walk))
+    return list(map(_first, derivative(how, whole, *rest), x[:3]))
+
+
+def bias_derivatives(
+    x: Arrays, mean: Any, logs: Any, ct: Any, scale: float, before: int | None, after: int | None, walk: str
+) -> Any:
+    """The cotangent of the bias of `attend`."""
+    how, whole, rest = _back(x, mean, logs, ct, Flash(scale, before, after, None, None, walk))
+    full = bias_derivative(how, whole, *rest)[:, :, : x.q.shape[2], : x.k.shape[2]]
+    shared = tuple(axis for axis in (2, 3) if x.bias.shape[axis] == 1)
+    return full.sum(shared, keepdims=True) if shared else full
 
 
 # --- helpers
+
+
+def _in_whole_tiles(x: Arrays, how: Flash) -> tuple[Flash, Arrays]:
+    """The arrays filled up to whole tiles, and the tiles."""
+    (queries, features), keys = x.q.shape[2:], x.k.shape[2]
+    h = max(1 << (features - 1).bit_length(), _LEAST)
+    tiles = how.tiles or _tiles(queries, keys, h * x.q.dtype.itemsize)
+    t, s = (padded_to(n, max(each[side] for each in tiles)) for side, n in enumerate((queries, keys)))
+    q, k, v = (_padded(a, (*a.shape[:2], size, h)) for a, size in zip(x[:3], (t, s, s), strict=True))
+    bias, ids = x.bias, x.ids
+    if bias is not None:
+        bias = _padded(jnp.broadcast_to(bias, (*bias.shape[:2], queries, keys)), (*bias.shape[:2], t, s))
+    if ids is not None:
+        ids = Sides(*(_padded(a, (a.shape[0], size)) for a, size in zip(ids, (t, s), strict=True)))
+    return replace(how, keys=None if keys == s else keys, tiles=tiles), Arrays(q, k, v, bias, ids)
+
+
+def _back(x: Arrays, mean: Any, logs: Any, ct: Any, how: Flash) -> tuple[Flash, Arrays, list[Any]]:
+    """The tiles, the arrays, and what a derivative is computed from besides, filled up."""
+    how, whole = _in_whole_tiles(x, how)
+    mean, ct = (_padded(a, whole.q.shape) for a in (mean, ct))
+    logs = _padded(logs, whole.q.shape[:3])
+    return how, whole, [mean, logs, ct, jnp.zeros_like(logs)]
+
+
+def _first(x: Any, like: Any) -> Any:
+    """The places and features of `x` that `like` has too."""
+    return x[tuple(map(slice, like.shape[: x.ndim]))] if x.shape != like.shape[: x.ndim] else x
 
 
 def _check_shapes(q: Any, k: Any, v: Any) -> None:

@@ -48,16 +48,22 @@ def _kept(how: Flash, x: Arrays) -> tuple[Any, Any]:
 
 def _derivative(how: Flash, kept: Any, cts: Any) -> tuple[Arrays]:
     x, mean, logs = kept
-    ct, ct_logs = cts
-    dtype = wide(mean.dtype)
-    shift = (ct.astype(dtype) * mean.astype(dtype)).sum(-1) - ct_logs
-    back = _Back(x, ct, logs[:, :, None], shift[:, :, None])
-    of_q, of_k, of_v = for_target(functools.partial(_backward, how), how.walk, back)
-    of_bias = None if x.bias is None else for_target(functools.partial(_bias_derivative, how), how.walk, back)
+    of_q, of_k, of_v = derivative(how, x, mean, logs, *cts)
+    of_bias = None if x.bias is None else bias_derivative(how, x, mean, logs, *cts)
     return (Arrays(of_q, of_k, of_v, of_bias, None if x.ids is None else Sides(None, None)),)
 
 
 attention.defvjp(_kept, _derivative)
+
+
+def derivative(how: Flash, x: Arrays, mean: Any, logs: Any, ct: Any, ct_logs: Any) -> list[Any]:
+    """The cotangents of queries, keys and values, for those of the means and the logarithms."""
+    return for_target(functools.partial(_backward, how), how.walk, _back(x, mean, logs, ct, ct_logs))
+
+
+def bias_derivative(how: Flash, x: Arrays, mean: Any, logs: Any, ct: Any, ct_logs: Any) -> Any:
+    """The cotangent of the bias, summed over the axes along which there is one for all."""
+    return for_target(functools.partial(_bias_derivative, how), how.walk, _back(x, mean, logs, ct, ct_logs))
 
 
 # --- forward
@@ -145,6 +151,12 @@ class _Back(NamedTuple):
         return [*of_queries, Named("bmsh", x.k), Named("bmsh", x.v)]
 
 
+def _back(x: Arrays, mean: Any, logs: Any, ct: Any, ct_logs: Any) -> _Back:
+    dtype = wide(mean.dtype)
+    shift = (ct.astype(dtype) * mean.astype(dtype)).sum(-1) - ct_logs
+    return _Back(x, ct, logs[:, :, None], shift[:, :, None])
+
+
 def _backward(how: Flash, walk: str, back: _Back) -> list[Any]:
     how = how.at(walk, back=True)
     return [*_of_queries(how, walk, back), *_of_keys(how, walk, back)]
@@ -182,7 +194,6 @@ def _of_keys(how: Flash, walk: str, back: _Back) -> list[Any]:
 
 
 def _bias_derivative(how: Flash, walk: str, back: _Back) -> Any:
-    """The cotangent of the bias, summed over the axes along which there is one for all."""
     x, how = back.x, how.at(walk, back=True)
     sizes = _sizes(x)
     bias, ids, seen_by = _optional(x, across=True)

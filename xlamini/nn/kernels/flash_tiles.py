@@ -39,7 +39,7 @@ class Flash:
     before: int | None
     after: int | None
     keys: int | None
-    tiles: FlashTiles
+    tiles: FlashTiles | None
     walk: str | None = None
     block_q: int = 0
     block_k: int = 0

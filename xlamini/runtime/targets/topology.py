@@ -36,6 +36,7 @@ class Target:
       peaks: peak operations a second of a device, by dtype, from the vendor's data sheet.
       clock: cycles a second of a TPU; None for a GPU.
       scratch: bytes of memory on the chip in which the compiler keeps values; 0 for a GPU.
+      capability: the compute capability of an NVIDIA GPU, such as "9.0"; empty for a TPU.
 
     >>> v5e = Target("tpu:v5e:1x1", "tpu", "TPU v5 lite", (), 2**34, 8.19e11, {"bfloat16": 1.97e14})
     >>> round(v5e.peaks["bfloat16"] / v5e.bandwidth)  # with fewer operations a byte, memory is the limit
@@ -51,6 +52,7 @@ class Target:
     peaks: Mapping[str, float] = field(repr=False)
     clock: float | None = field(default=None, repr=False)
     scratch: int = field(default=0, repr=False)
+    capability: str = field(default="", repr=False)
 
     def __repr__(self) -> str:
         count = f"{len(self.devices)} device{'s' * (len(self.devices) > 1)}"
@@ -95,6 +97,12 @@ def target(spec: str) -> Target:
 def target_of(device: Device) -> Target | None:
     """The target that a compile-only device belongs to; None for a real device."""
     return _by_client.get(device.client)
+
+
+def compute_capability(device: Any) -> str:
+    """The compute capability of an NVIDIA GPU, which may be a target's; empty for other devices and platforms."""
+    target = _by_client.get(getattr(device, "client", None))
+    return str(getattr(device, "compute_capability", "")) if target is None else target.capability
 
 
 def _tpu(spec: str, name: str = "", slice_text: str = "", *more: str) -> Target:
@@ -170,7 +178,7 @@ def _gpu_target(name: str, number: int) -> Target:
     gpu = gpu_targets.read(name)
     hosts = max(number // GPUS_OF_A_HOST, 1)
     devices = _devices("cuda", "", {"target_config": gpu.config, "topology": f"1x{hosts}x{number // hosts}"})
-    facts = {"memory": gpu.memory, "bandwidth": gpu.bandwidth, "peaks": gpu.peaks}
+    facts = {"memory": gpu.memory, "bandwidth": gpu.bandwidth, "peaks": gpu.peaks, "capability": gpu.capability}
     return _register(f"gpu:{name}:{number}" if number > 1 else f"gpu:{name}", "cuda", devices, facts)
 
 

@@ -25,6 +25,7 @@ class GpuTarget(NamedTuple):
     memory: int
     bandwidth: float
     peaks: dict[str, float]
+    capability: str
 
 
 def names() -> list[str]:
@@ -36,7 +37,8 @@ def read(name: str) -> GpuTarget:
     """The description of a GPU that `names` lists."""
     text = (_FOLDER / f"{name}.txtpb").read_text()
     kind, memory, bandwidth = (_field(field, text) for field in _FIELDS)
-    return GpuTarget(name, text, kind, int(memory), float(bandwidth), _peaks(text))
+    capability = _field(r"^ *cuda_compute_capability \{ (.*) \}", text).split()[1::2]
+    return GpuTarget(name, text, kind, int(memory), float(bandwidth), _peaks(text), ".".join(capability))
 
 
 _FIELDS = (r'^device_description_str: "(.*)"', r"^ *device_memory_size: (\d+)", r"^ *memory_bandwidth: (\d+)")
