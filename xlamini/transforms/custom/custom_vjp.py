@@ -19,7 +19,7 @@ from xlamini.transforms.custom.accumulators import with_accumulators
 from xlamini.transforms.custom.custom_call import RuledCall, closed_over_both, closes_over, with_unread
 from xlamini.transforms.custom.custom_function import CustomCallTrace, CustomFunction, P, R, Rule
 from xlamini.transforms.custom.jvp_rule import BatchedJvp, UserJvp
-from xlamini.transforms.custom.linear_map import linear_map
+from xlamini.transforms.custom.linear_map import ForwardMode, linear_map
 from xlamini.transforms.custom.rule_contract import Contract
 from xlamini.transforms.custom.vjp_rule import BatchedForward, Forward, UserForward, VjpRules
 
@@ -181,7 +181,9 @@ class CustomVJPCall(RuledCall):
         else:
             results = evaluate(forward.jaxpr, primals[start:])
         outs, residuals = results[: forward.count], results[forward.count :]
-        return outs, linear_map(forward.backward, residuals, tangents[end:], out_avals)
+        rule = params["jvp"]
+        by_rule = (ForwardMode(rule), primals[start:]) if rule else ()
+        return outs, linear_map(forward.backward, residuals, tangents[end:], out_avals, *by_rule)
 
     def has_own_jvp(self, params: Params) -> bool:
         return params["jvp"] is not None

@@ -1,10 +1,13 @@
-"""The derivative of a custom_vjp function as a linear map that only its transpose, the rule bwd, defines.
+"""The derivative of a custom_vjp function as a linear map that its transpose, the rule bwd, defines.
 
-    custom_lin: (residuals, tangents) -> tangents of the outputs
+    custom_lin: (primals, residuals, tangents) -> tangents of the outputs
+
+Only with a rule for forward mode does it have the primals, and can it be applied.
 """
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, NoReturn
 
@@ -16,6 +19,7 @@ from xlamini.core import (
     Primitive,
     ShapedArray,
     Values,
+    Zero,
     aval_of,
     close_over,
     is_differentiable,
@@ -31,31 +35,53 @@ from xlamini.core.tracing.tracer import active
 from xlamini.interpreters.batch import batched_aval
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.transpose import WRITTEN
-from xlamini.primitives import instantiated
+from xlamini.primitives import instantiated, move_batch_dim
 from xlamini.primitives.collectives.reductions import psum_p
 from xlamini.primitives.collectives.varying import varying_along
 from xlamini.runtime import device_put_value
 from xlamini.staging import Mask, chosen, given, inverse, merged, nonzero_of, with_none, with_zeros
 from xlamini.staging.trace.tracing import visible
 from xlamini.transforms.custom.call_site import is_concrete
+from xlamini.transforms.custom.jvp_rule import BatchedJvp, JvpRule
 from xlamini.transforms.custom.rule_contract import Contract
 from xlamini.transforms.custom.vjp_rule import Backward, BackwardRule, BatchedBackward
 
 
+@dataclass(frozen=True)
+class ForwardMode:
+    """The rule for forward mode as what a program computes: programs that differ in it do not run alike."""
+
+    rule: JvpRule
+
+    def batched(self, axis: Axis, dims: Dims) -> ForwardMode:
+        return ForwardMode(BatchedJvp(self.rule, axis, dims))
+
+
 def linear_map(
-    bwd: BackwardRule, residuals: Values, tangents: Values, out_avals: Avals
+    bwd: BackwardRule,
+    residuals: Values,
+    tangents: Values,
+    out_avals: Avals,
+    forward: ForwardMode | None = None,
+    primals: Values = (),
 ) -> list[Any]:
-    """The tangents of the outputs."""
+    """The tangents of the outputs.
+
+    With a rule for forward mode `primals` are its operands, and `tangents` those of the last of them.
+    """
     differentiable = [is_differentiable(a) for a in out_avals]
     if bwd.takes_arrays() and not is_part_of_eager_trace():
         bwd = LateBackward(bwd)
     elif not bwd.symbolic_zeros:
         residuals, bwd = _traced_now(residuals, bwd, (True,) * sum(differentiable))
     outs = custom_lin_p.bind(
+        *primals,
         *residuals,
         *given(tangents),
         bwd=bwd,
+        forward=forward,
         in_zeros=inverse(nonzero_of(tangents)),
+        num_primals=len(primals),
         num_res=len(residuals),
         out_avals=tuple(map(tangent_aval, chosen(out_avals, differentiable))),
     )
@@ -166,9 +192,10 @@ class NoForwardMode(BackwardRule):
 
 
 class CustomLin(Primitive):
-    """A linear map of the operands after the first `num_res`, given by its transpose `bwd`.
+    """A linear map of the operands after `num_primals` and `num_res` others, given by its transpose `bwd`.
 
-    `in_zeros` marks the arguments without tangent; `out_avals` are the types of the tangents that come out.
+    `in_zeros` marks the arguments without tangent; `out_avals` are the types of the tangents that come out. The
+    primals are there for the rule `forward`, or there are none.
     """
 
     traits = 0
@@ -184,26 +211,52 @@ class CustomLin(Primitive):
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         """Defers the error until the tangent is used."""
         moving = given(tangents)
-        deferred = {"bwd": NoForwardMode(params["bwd"].contract), "num_res": 0, "in_zeros": (False,) * len(moving)}
+        marks = {"num_primals": 0, "num_res": 0, "in_zeros": (False,) * len(moving)}
+        deferred = {"bwd": NoForwardMode(params["bwd"].contract), "forward": None, **marks}
         return self.bind(*primals, **params), self.bind(*moving, **{**params, **deferred})
 
     def transpose(
-        self, cts: Values, *operands: Any, bwd: BackwardRule, in_zeros: Mask, num_res: int, **params: Any
+        self,
+        cts: Values,
+        *operands: Any,
+        bwd: BackwardRule,
+        in_zeros: Mask,
+        num_primals: int,
+        num_res: int,
+        **params: Any,
     ) -> Values:
+        first = num_primals + num_res
         out_cts = list(cts) if bwd.symbolic_zeros else list(map(instantiated, cts))
-        moving = chosen(bwd.cotangents(operands[:num_res], out_cts), inverse(in_zeros))
-        return [None] * num_res + [_summed(ct, x) for ct, x in zip(moving, operands[num_res:], strict=True)]
+        moving = chosen(bwd.cotangents(operands[num_primals:first], out_cts), inverse(in_zeros))
+        return [None] * first + [_summed(ct, x) for ct, x in zip(moving, operands[first:], strict=True)]
 
     def reads_cotangents(self, params: Params) -> bool:
         return isinstance(params["bwd"], LateBackward)
 
     def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
-        count = params["num_res"]
+        primals, count = params["num_primals"], params["num_primals"] + params["num_res"]
+        if primals:
+            operands, dims = _mapped_alike(axis, list(operands), list(dims), params)
         arg_dims = tuple(merged(params["in_zeros"], repeat(0), dims[count:]))
-        bwd = BatchedBackward(params["bwd"], axis, tuple(dims[:count]), arg_dims)
+        bwd = BatchedBackward(params["bwd"], axis, tuple(dims[primals:count]), arg_dims)
+        forward = params["forward"] and params["forward"].batched(axis, dims[:primals])
         out_avals = tuple(batched_aval(a, axis, 0) for a in params["out_avals"])
-        outs = self.bind(*operands, **{**params, "bwd": bwd, "out_avals": out_avals})
+        outs = self.bind(*operands, **{**params, "bwd": bwd, "forward": forward, "out_avals": out_avals})
         return outs, [0] * len(outs)
+
+    def expands_on(self, avals: Avals, params: Params) -> bool:
+        return params["forward"] is not None
+
+    def expand(
+        self, *operands: Any, forward: ForwardMode, in_zeros: Mask, num_primals: int, num_res: int, **_: Any
+    ) -> Values:
+        """The tangents by the rule for forward mode."""
+        primals, tangents = operands[:num_primals], operands[num_primals + num_res :]
+        known = [Zero(tangent_aval(aval_of(x))) for x in primals[: num_primals - len(in_zeros)]]
+        of_args = primals[num_primals - len(in_zeros) :]
+        zeros = [Zero(tangent_aval(aval_of(x))) for x in chosen(of_args, in_zeros)]
+        outs, found = forward.rule.pushed(primals, [*known, *merged(inverse(in_zeros), tangents, zeros)])
+        return [instantiated(t) for t, x in zip(found, outs, strict=True) if is_differentiable(aval_of(x))]
 
     def lower(self, ctx: Any, *operands: Any, bwd: BackwardRule, **params: Any) -> NoReturn:
         source = ctx.eqn.provenance.source
@@ -211,7 +264,18 @@ class CustomLin(Primitive):
 
     def shown_params(self, params: Params) -> Params:
         shown = {**params, "in_zeros": list(params["in_zeros"]), "symbolic_zeros": params["bwd"].symbolic_zeros}
-        return {k: v for k, v in sorted(shown.items()) if k != "out_avals"}
+        return {k: v for k, v in sorted(shown.items()) if k not in ("forward", "num_primals", "out_avals")}
+
+
+def _mapped_alike(axis: Axis, operands: list[Any], dims: list[int | None], params: Params) -> tuple[Any, Any]:
+    """The operands with primals and tangents mapped at 0 where one of them is, as rules for forward mode have them."""
+    count, primals = params["num_primals"], range(params["num_primals"])
+    moving = chosen(primals[count - len(params["in_zeros"]) :], inverse(params["in_zeros"]))
+    for primal, tangent in zip(moving, range(count + params["num_res"], len(operands)), strict=True):
+        if not dims[primal] is dims[tangent] is None:
+            for i in (primal, tangent):
+                operands[i], dims[i] = move_batch_dim(operands[i], axis.size, dims[i], 0), 0
+    return operands, dims
 
 
 def _summed(ct: Any, x: Any) -> Any:
