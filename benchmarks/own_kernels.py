@@ -1,4 +1,4 @@
-"""Attention by kernels of one's own on a GPU, by the clock: forward and gradient, in microseconds.
+"""Attention and products in groups by kernels on a GPU, by the clock: forward and gradient, in microseconds.
 
     python benchmarks/own_kernels.py xlamini
     python benchmarks/own_kernels.py jax
@@ -17,6 +17,9 @@ from typing import Any
 import numpy as np
 
 SHAPES = ((4, 2048, 16, 64), (4, 2048, 16, 128), (1, 8192, 16, 128))
+SHORT = ((8, 256, 16, 64), (8, 512, 16, 64), (8, 1024, 16, 64))
+GROUPS = ((4096, 1024, 4096, 8), (16384, 2048, 1024, 64), (1024, 512, 512, 8))
+"""Rows, features, columns and groups."""
 
 
 def microseconds(jax: Any, fun: Callable[..., Any], *args: Any, calls: int = 30) -> float:
@@ -45,7 +48,7 @@ def implementations(jax: Any, causal: bool) -> dict[str, Callable[..., Any]]:
     def by(name: str) -> Callable[..., Any]:
         return lambda q, k, v: jax.nn.dot_product_attention(q, k, v, is_causal=causal, implementation=name)
 
-    return {"own": own(jax, causal), "cudnn": by("cudnn"), "xla": by("xla")}
+    return {"own": own(jax, causal), "cudnn": by("cudnn"), "xla": by("xla"), "chosen": by(None)}
 
 
 def loss_of(fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -54,7 +57,7 @@ def loss_of(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 def main(library: str) -> None:
     jax, rng = importlib.import_module(library), np.random.default_rng(0)
-    for shape in SHAPES:
+    for shape in (*SHORT, *SHAPES):
         q, k, v = (jax.numpy.asarray(rng.standard_normal(shape), "bfloat16") for _ in range(3))
         for causal in (False, True):
             row: dict[str, Any] = {"shape": shape, "causal": causal}
@@ -62,6 +65,12 @@ def main(library: str) -> None:
                 row[name] = microseconds(jax, fun, q, k, v)
                 row[f"{name}, grad"] = microseconds(jax, jax.grad(loss_of(fun), (0, 1, 2)), q, k, v)
             sys.stdout.write(f"{json.dumps(row)}\n")
+    for m, k, n, groups in GROUPS:
+        rows, matrices = (jax.numpy.asarray(rng.standard_normal(s), "bfloat16") for s in ((m, k), (groups, k, n)))
+        sizes = jax.numpy.asarray(rng.multinomial(m, [1 / groups] * groups), "int32")
+        row = {"ragged_dot": (m, k, n, groups), "forward": microseconds(jax, jax.lax.ragged_dot, rows, matrices, sizes)}
+        row["grad"] = microseconds(jax, jax.grad(loss_of(jax.lax.ragged_dot), (0, 1)), rows, matrices, sizes)
+        sys.stdout.write(f"{json.dumps(row)}\n")
 
 
 if __name__ == "__main__":

@@ -18,9 +18,12 @@ with _paused_gc():  # imports make no garbage, and collecting it would take a te
     from xlamini.transforms import install_hooks as _start
     from xlamini import numpy as numpy
 
+from importlib import import_module as _import_module
+from xlamini.core import hooks as _hooks
 from xlamini.core.flags.jax_flags import warn_of_environment as _warn_of_environment
 from xlamini.core.former_paths import install as _install
 
+_hooks.install(library_kernels=lambda name: _import_module(f"xlamini.nn.kernels.{name}"))
 _warn_of_environment()
 _install()
 __getattr__, __dir__, __all__ = _attach_stub(__name__)

@@ -74,10 +74,11 @@ def test_attention_and_its_derivatives(name: str, walk: str) -> None:
     cts = normal(4, 2, queries, n, 8), normal(5, 2, n, queries)
     before, after = window or (1000, 1000)
     seen = seen_by(queries, keys, before, 0 if causal else after)
+    reach = window and window[0], 0 if causal else window and window[1]
     cts[1][:, :, ~seen.any(1)] = 0
 
     def loss(q: Any, k: Any, v: Any, bias: Any) -> Any:
-        mean, logs = tiled_attention(q, k, v, bias, None, None, 0.3, causal, window, TILES, walk)
+        mean, logs = tiled_attention(q, k, v, bias, None, None, 0.3, *reach, TILES, walk)
         return (mean * cts[0]).sum() + jnp.where(seen.any(1), logs * cts[1], 0).sum(), (mean, logs)
 
     places = (0, 1, 2, 3) if has_bias else (0, 1, 2)
@@ -189,10 +190,11 @@ def test_cross_entropy_and_its_derivative(dtype: str, walk: str) -> None:
 # --- products in groups
 
 
+@pytest.mark.parametrize("walk", WALKS)
 @pytest.mark.parametrize("counts", [[10, 0, 7, 20], [0, 0, 0, 0], [40, 0, 0, 0], [0, 3, 32, 5], [16, 8, 8, 8]])
-def test_products_in_groups_and_their_derivatives(counts: list[int]) -> None:
+def test_products_in_groups_and_their_derivatives(counts: list[int], walk: str) -> None:
     rows, matrices, ct, sizes = normal(0, 40, 24), normal(1, 4, 24, 20), normal(2, 40, 20), np.array(counts, np.int32)
-    how = Grouped(np.dtype(np.float32), False, (16, 16, 8), "grid")
+    how = Grouped(np.dtype(np.float32), False, (16, 16, 8), walk)
 
     def loss(of: Any) -> Any:
         of_both = jax.value_and_grad(lambda x, y, sizes: (of(x, y, sizes) * ct).sum(), (0, 1))

@@ -101,6 +101,9 @@ def public_function(fun: Any) -> Any:
     return fun
 
 
+library_kernels: Callable[[str], Any] = _not_installed("library_kernels")
+"""`library_kernels(name)`: the kernels of an operation, a module of nn/kernels; it is loaded by who compiles one."""
+
 in_order: Callable[..., Any] = _not_installed("in_order")
 """`in_order(x, order)`: an array with its dimensions in another order in memory."""
 

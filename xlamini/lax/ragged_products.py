@@ -1,17 +1,31 @@
 """ragged_dot: a product in which each group, a run of one dimension, has a matrix of its own.
 
-The ragged dimension of the left operand is in groups, one after the other, of the sizes given. Here each group's part
-of it is spread along a new dimension, with zeros for the other groups; what remains is one dense product.
+The ragged dimension of the left operand is in groups, one after the other, of the sizes given. TPUs and GPUs
+have kernels that multiply each row by its own matrix (nn/kernels/grouped_matmul.py). Elsewhere each group's part of it
+is spread along a new dimension, with zeros for the other groups; what remains is one dense product.
 """
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from ml_dtypes import bfloat16
 
-from xlamini.core import ShapeError, api_boundary_methods, aval_of, check_user_dtype, issubdtype
+from xlamini.core import (
+    Avals,
+    ShapedArray,
+    ShapeError,
+    api_boundary_methods,
+    aval_of,
+    check_user_dtype,
+    hooks,
+    issubdtype,
+)
+from xlamini.core.program.form import Platform
 from xlamini.primitives import (
     bitwise_and,
     broadcast_in_dim,
@@ -32,6 +46,8 @@ from xlamini.primitives.reductions.cumulative import cumsum
 from xlamini.primitives.shape.shape import broadcast
 from xlamini.runtime import Array
 from xlamini.staging import composite
+from xlamini.staging.call.fused_call import fused_call
+from xlamini.transforms.custom.custom_vjp import custom_vjp
 from xlamini.typing import ArrayLike, DTypeLike
 
 
@@ -147,7 +163,9 @@ def ragged_dot_general(
         canonical_precision(precision, "ragged_dot"), dtype if dtype is None else check_user_dtype(dtype, "ragged_dot")
     )
     _check_groups(aval_of(lhs).shape, aval_of(rhs).shape, aval_of(group_sizes).shape, ragged_dot_dimension_numbers)
-    return _ragged_dot(lhs, rhs, group_sizes, numbers=ragged_dot_dimension_numbers, product=params)
+    how = RaggedDot(ragged_dot_dimension_numbers, params)
+    call = _fused if how.may_have_kernels(*map(aval_of, (lhs, rhs, group_sizes))) else _dense
+    return call(lhs, rhs, group_sizes, how=how)
 
 
 class _Product(NamedTuple):
@@ -158,9 +176,93 @@ class _Product(NamedTuple):
         return dot_general_p.bind(lhs, rhs, dimension_numbers=numbers, **self._asdict())
 
 
-@composite(static=("numbers", "product"))
-def _ragged_dot(
-    lhs: Any, rhs: Any, group_sizes: Any, *, numbers: RaggedDotDimensionNumbers, product: _Product
+_ACROSS = RaggedDotDimensionNumbers((((1,), (2,)), ((), ())), (0,), (0,))
+_BY_GROUPS = RaggedDotDimensionNumbers((((0,), (0,)), ((), ())), (0,), ())
+_TILE = 256
+"""The rows that a kernel takes at once."""
+
+
+@dataclass(frozen=True)
+class RaggedDot:
+    """The operation of a product in groups.
+
+    There are kernels for rows times matrices, with the summed dimension first or last (`_ACROSS`), and for the sum over
+    the rows of each group, which is the derivative by the matrices.
+    """
+
+    numbers: RaggedDotDimensionNumbers
+    product: _Product
+
+    name = "ragged_dot"
+
+    def may_have_kernels(self, lhs: ShapedArray, rhs: ShapedArray, sizes: ShapedArray) -> bool:
+        """Whether a kernel may compute it, and has much less to multiply than the dense product of all groups."""
+        usual = self.product.precision is None or lhs.dtype.itemsize == 2
+        alike = lhs.dtype == rhs.dtype and self.product.preferred_element_type in (None, lhs.dtype)
+        if self.numbers not in (_MATRICES, _ACROSS, _BY_GROUPS) or sizes.ndim != 1 or not (usual and alike):
+            return False
+        tiles, groups = -(-lhs.shape[0] // _TILE), sizes.shape[0]
+        return issubdtype(lhs.dtype, np.floating) and 3 * (tiles + groups) < 2 * tiles * groups
+
+    def program(self, lhs: Any, rhs: Any, sizes: Any) -> list[Any]:
+        """The product as a dense one."""
+        return [_densely(lhs, rhs, sizes, self.numbers, self.product)]
+
+    def kernel(self, platform: Platform, avals: Avals) -> Any:
+        """The product by a kernel that skips other groups' rows."""
+        narrow = avals[0].dtype in (bfloat16, np.float16)
+        if not (narrow if platform.is_gpu else avals[0].dtype in (bfloat16, np.float32)):
+            return None
+        grouped = hooks.library_kernels("grouped_matmul")
+        side = 1024 if narrow else 512  # what the memory of a TPU's core holds, and its matrix unit is busy with
+        how = grouped.Grouped(avals[0].dtype, self.numbers == _ACROSS, (_TILE, side, side))
+        by = grouped.by_groups if self.numbers == _BY_GROUPS else grouped.by_rows
+        return lambda *operands: [by(how, "loop" if platform.is_gpu else "grid", *operands)]
+
+    def times(self, numbers: RaggedDotDimensionNumbers, lhs: Any, rhs: Any, sizes: Any) -> Any:
+        """Another product in the same groups."""
+        return _fused(lhs, rhs, sizes, how=RaggedDot(numbers, self.product))
+
+
+@composite(static=("how",))
+def _fused(lhs: Any, rhs: Any, group_sizes: Any, *, how: RaggedDot) -> Any:
+    return _in_groups(how, lhs, rhs, group_sizes)
+
+
+@functools.partial(custom_vjp, nondiff_argnums=(0,))
+def _in_groups(how: RaggedDot, lhs: Any, rhs: Any, sizes: Any) -> Any:
+    return fused_call(how, lhs, rhs, sizes)[0]
+
+
+def _kept(how: RaggedDot, lhs: Any, rhs: Any, sizes: Any) -> Any:
+    return _in_groups(how, lhs, rhs, sizes), (lhs, rhs, sizes)
+
+
+def _derivative(how: RaggedDot, kept: Any, ct: Any) -> tuple[Any, Any, None]:
+    lhs, rhs, sizes = kept
+    if how.numbers == _BY_GROUPS:
+        return how.times(_ACROSS, rhs, ct, sizes), how.times(_MATRICES, lhs, ct, sizes), None
+    back, sides = (_MATRICES, (ct, lhs)) if how.numbers == _ACROSS else (_ACROSS, (lhs, ct))
+    return how.times(back, ct, rhs, sizes), how.times(_BY_GROUPS, *sides, sizes), None
+
+
+def _pushed(how: RaggedDot, primals: Any, tangents: Any) -> Any:
+    (lhs, rhs, sizes), (of_lhs, of_rhs, _) = primals, tangents
+    slope = how.times(how.numbers, of_lhs, rhs, sizes) + how.times(how.numbers, lhs, of_rhs, sizes)
+    return _in_groups(how, *primals), slope
+
+
+_in_groups.defvjp(_kept, _derivative)
+_in_groups.defjvp(_pushed)
+
+
+@composite(static=("how",))
+def _dense(lhs: Any, rhs: Any, group_sizes: Any, *, how: RaggedDot) -> Any:
+    return _densely(lhs, rhs, group_sizes, how.numbers, how.product)
+
+
+def _densely(
+    lhs: Any, rhs: Any, group_sizes: Any, numbers: RaggedDotDimensionNumbers, product: _Product
 ) -> Any:
     (contract, rhs_contract), (batch, rhs_batch) = numbers.dot_dimension_numbers
     (ragged,) = numbers.lhs_ragged_dimensions

@@ -1,36 +1,38 @@
-"""The product of rows in groups with a matrix for each group, on a TPU: a kernel that reads the groups' sizes first.
+"""The product of rows in groups with a matrix for each group: kernels that read the groups' sizes.
 
 Rows are in tiles. A group visits the tiles that have rows of it, so a tile where one group ends and the next begins is
 visited twice in a row, and each visit writes its own rows. How many visits there are depends on the sizes, but they
-are at most the tiles and the groups together: so many steps the grid has, and those left over have no rows.
+are at most the tiles and the groups together: so many programs there are, and those left over have no rows. On a TPU
+the grid has an axis for the summed features; on a GPU each program has a loop over them.
 
 The idea of visits: Gale et al., "MegaBlocks: Efficient Sparse Training with Mixture-of-Experts" (2022), section 5.
 """
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from xlamini import lax, numpy as jnp
+from xlamini.nn.kernels.flash_tiles import product
 from xlamini.nn.kernels.targets import GRID, Hints, for_target, padded_to
+from xlamini.numpy.indexing.slices import ds
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
+from xlamini.transforms.control_flow.fori_loop import fori_loop
 from xlamini.transforms.custom.custom_vjp import custom_vjp
 from xlamini.transforms.pallas.api import pallas_call
 from xlamini.transforms.pallas.control_flow import when
 from xlamini.transforms.pallas.grid import num_programs, program_id
 from xlamini.transforms.pallas.specs import VMEM, BlockSpec, PrefetchScalarGridSpec
-
-_BY_ROWS = lax.RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
-_BY_ROWS_ACROSS = lax.RaggedDotDimensionNumbers((((1,), (2,)), ((), ())), (0,), (0,))
-_BY_GROUPS = lax.RaggedDotDimensionNumbers((((0,), (0,)), ((), ())), (0,), ())
+from xlamini.transforms.pallas.triton_memory import store
 
 
 @dataclass(frozen=True)
 class Grouped:
-    """How a product in groups is computed: in tiles of these rows, summed features, and columns.
+    """How a product in groups is computed: in a grid in tiles of these rows, summed features, and columns.
 
     `dtype` is that of the result, and `across` says that matrices have their columns first. `walk` is that of
     `targets.for_target`.
@@ -49,7 +51,7 @@ def grouped_matmul(how: Grouped, rows: Any, matrices: Any, counts: Any) -> Any:
     `rows` has shape (m, k), `matrices` (groups, k, n), or (groups, n, k) if `how.across`; `counts`, int32, (groups,),
     how many rows each group has, in order.
     """
-    return for_target(functools.partial(_by_rows, how), how.walk, rows, matrices, counts)
+    return for_target(functools.partial(by_rows, how), how.walk, rows, matrices, counts)
 
 
 def _kept(how: Grouped, rows: Any, matrices: Any, counts: Any) -> Any:
@@ -72,7 +74,7 @@ grouped_matmul.defvjp(_kept, _derivative)
 @functools.partial(custom_vjp, nondiff_argnums=(0,))
 def grouped_outer(how: Grouped, x: Any, y: Any, counts: Any) -> Any:
     """The product `x.T @ y` of the rows of each group, of shape (groups, k, n), for x (m, k) and y (m, n)."""
-    return for_target(functools.partial(_by_groups, how), how.walk, x, y, counts)
+    return for_target(functools.partial(by_groups, how), how.walk, x, y, counts)
 
 
 def _outer_kept(how: Grouped, x: Any, y: Any, counts: Any) -> Any:
@@ -102,12 +104,15 @@ class Visits(NamedTuple):
     stop: Any
 
 
-def visits(counts: Any, rows: int, tile: int) -> Visits:
-    """The visits of all groups, in order; rows left over are visited for the last group, without rows of it."""
+def visits(counts: Any, rows: int, tile: int, with_rest: bool = False) -> Visits:
+    """The visits of all groups, in order.
+
+    Rows that no group has are visited for the last group, without rows of it; `with_rest` for one more group, as its
+    own.
+    """
     groups, tiles = counts.shape[0], -(-rows // tile)
-    stop = jnp.cumsum(jnp.append(counts.astype(np.int32), np.int32(0)))
-    stop = stop.at[groups].set(rows)
-    first = jnp.append(np.int32(0), stop[:-1])
+    stop = jnp.concatenate([jnp.cumsum(counts.astype(np.int32)), jnp.full(1, rows, np.int32)])
+    first = jnp.concatenate([jnp.zeros(1, np.int32), stop[:-1]])
     first_tile = jnp.minimum(lax.div(first, np.int32(tile)), tiles - 1)
     last_tile = jnp.minimum(lax.div(jnp.maximum(stop - 1, first), np.int32(tile)), tiles - 1)
     before = jnp.cumsum(last_tile - first_tile + 1)
@@ -115,8 +120,10 @@ def visits(counts: Any, rows: int, tile: int) -> Visits:
     own = jnp.minimum((number[:, None] >= before).sum(1).astype(np.int32), groups)
     start = before - (last_tile - first_tile + 1)
     at = jnp.minimum(first_tile[own] + number - start[own], last_tile[own])
-    has_rows = (own < groups) & (number < before[-1])
-    group = jnp.minimum(own, groups - 1)
+    has_rows = number < before[-1]
+    if not with_rest:
+        has_rows &= own < groups
+    group = own if with_rest else jnp.minimum(own, groups - 1)
     return Visits(group, at, *(jnp.where(has_rows, x[own], 0) for x in (first, stop)))
 
 
@@ -128,17 +135,29 @@ def _is_other(numbers: Any, visit: Any, other: Any, end: Any) -> Any:
 
 def _is_own(of: Visits, visit: Any, shape: tuple[int, int]) -> Any:
     """Which rows of a tile belong to the visit's group."""
-    row = of.tile[visit] * shape[0] + lax.broadcasted_iota(np.int32, shape, 0)
-    return (row >= of.first[visit]) & (row < of.stop[visit])
+    return _between(of.first[visit], of.stop[visit], of.tile[visit] * shape[0], shape)
 
 
-# --- kernels
+def _between(first: Any, stop: Any, start: Any, shape: tuple[int, int]) -> Any:
+    """Which rows of a tile that begins at `start` are from `first` on, and below `stop`."""
+    row = start + lax.broadcasted_iota(np.int32, shape, 0)
+    return (row >= first) & (row < stop)
 
 
-def _by_rows(how: Grouped, walk: str, rows: Any, matrices: Any, counts: Any) -> Any:
-    if walk != GRID:
-        numbers = _BY_ROWS_ACROSS if how.across else _BY_ROWS
-        return lax.ragged_dot_general(rows, matrices, counts, numbers, preferred_element_type=how.dtype)
+def by_rows(how: Grouped, walk: str, rows: Any, matrices: Any, counts: Any) -> Any:
+    """`grouped_matmul` in this walk."""
+    return (_rows_in_grid if walk == GRID else _rows_in_loop)(how, rows, matrices, counts)
+
+
+def by_groups(how: Grouped, walk: str, x: Any, y: Any, counts: Any) -> Any:
+    """`grouped_outer` in this walk."""
+    return (_groups_in_grid if walk == GRID else _groups_in_loop)(how, x, y, counts)
+
+
+# --- in a grid
+
+
+def _rows_in_grid(how: Grouped, rows: Any, matrices: Any, counts: Any) -> Any:
     m, k = rows.shape
     n = matrices.shape[1 if how.across else 2]
     tile_m, tile_k, tile_n = _tile(how, m, k, n)
@@ -185,9 +204,7 @@ def _rows_kernel(across: bool, *refs: Any) -> None:
         out[...] = jnp.where(_is_own(of, visit, out.shape), total[...], before).astype(out.dtype)
 
 
-def _by_groups(how: Grouped, walk: str, x: Any, y: Any, counts: Any) -> Any:
-    if walk != GRID:
-        return lax.ragged_dot_general(x, y, counts, _BY_GROUPS, preferred_element_type=how.dtype)
+def _groups_in_grid(how: Grouped, x: Any, y: Any, counts: Any) -> Any:
     (m, k), n = x.shape, y.shape[1]
     tile_m, tile_k, tile_n = _tile(how, m, k, n)
     of = visits(counts, m, tile_m)
@@ -227,6 +244,78 @@ def _groups_kernel(*refs: Any) -> None:
         out[...] = total[...].astype(out.dtype)
 
 
+# --- in a loop
+
+
+_TILE = 128, 64, 128
+"""Rows, summed features and columns in a loop; where rows are summed, these and the features change places."""
+
+
+def _rows_in_loop(how: Grouped, rows: Any, matrices: Any, counts: Any) -> Any:
+    m, n, groups = rows.shape[0], matrices.shape[1 if how.across else 2], counts.shape[0]
+    tile_m, tile_k, tile_n = _TILE
+    more = -rows.shape[1] % tile_k, -n % tile_n
+    rows = _padded(rows, (-m % tile_m, more[0]))
+    matrices = _padded(matrices, (0, *(more[::-1] if how.across else more)))
+    of = visits(counts, m, tile_m, with_rest=True)
+
+    def kernel(*refs: Any) -> None:
+        at, (rows, matrices, out) = Visits(*refs[:4]), refs[4:]
+        visit, columns = program_id(1), ds(program_id(0) * tile_n, tile_n)
+        start, group = at.tile[visit] * tile_m, at.group[visit]
+
+        def add(i: Any, total: Any) -> Any:
+            features = ds(i * tile_k, tile_k)
+            matrix = matrices[(group, columns, features) if how.across else (group, features, columns)]
+            return total + product(rows[ds(start, tile_m), features], matrix, (1, 1 if how.across else 0))
+
+        steps = jnp.where(group < groups, np.int32(rows.shape[1] // tile_k), np.int32(0))
+        total = fori_loop(0, steps, add, jnp.zeros((tile_m, tile_n), np.float32))
+        own = _between(at.first[visit], at.stop[visit], start, total.shape)
+        store(out.at[ds(start, tile_m), columns], total.astype(out.dtype), mask=own)
+
+    out = ShapeDtypeStruct((rows.shape[0], padded_to(n, tile_n)), how.dtype)
+    call = pallas_call(
+        kernel,
+        out,
+        grid=(out.shape[1] // tile_n, of.group.shape[0]),
+        name="grouped_matmul",
+        compiler_params=Hints(num_warps=8, num_stages=3),
+    )
+    return call(*of, rows, matrices)[:m, :n]
+
+
+def _groups_in_loop(how: Grouped, x: Any, y: Any, counts: Any) -> Any:
+    (m, k), n = x.shape, y.shape[1]
+    tile_k, tile_m, tile_n = _TILE
+    x, y = _padded(x, (-m % tile_m, -k % tile_k)), _padded(y, (-m % tile_m, -n % tile_n))
+    stops = jnp.cumsum(counts.astype(np.int32))
+    out = ShapeDtypeStruct((counts.shape[0], x.shape[1], y.shape[1]), how.dtype)
+
+    def kernel(counts: Any, stops: Any, x: Any, y: Any, out: Any) -> None:
+        group = program_id(2)
+        left, right = ds(program_id(0) * tile_k, tile_k), ds(program_id(1) * tile_n, tile_n)
+        stop, first = stops[group], stops[group] - counts[group]
+
+        def add(i: Any, total: Any) -> Any:
+            own = _between(first, stop, i * tile_m, (tile_m, tile_k))
+            part = jnp.where(own, x[ds(i * tile_m, tile_m), left], 0)
+            return total + product(part, y[ds(i * tile_m, tile_m), right], (0, 0))
+
+        last = lax.div(stop + (tile_m - 1), np.int32(tile_m))
+        total = jnp.zeros((tile_k, tile_n), np.float32)
+        out[group, left, right] = fori_loop(lax.div(first, np.int32(tile_m)), last, add, total).astype(out.dtype)
+
+    call = pallas_call(
+        kernel,
+        out,
+        grid=(out.shape[1] // tile_k, out.shape[2] // tile_n, counts.shape[0]),
+        name="grouped_outer",
+        compiler_params=Hints(num_warps=8, num_stages=3),
+    )
+    return call(counts.astype(np.int32), stops, x, y)[:, :k, :n]
+
+
 # --- helpers
 
 
@@ -236,5 +325,5 @@ def _tile(how: Grouped, *sizes: int) -> tuple[int, ...]:
     return tuple(min(t, padded_to(n, x)) if n > x else n for t, n, x in zip(how.tile, sizes, least, strict=True))
 
 
-def _padded(x: Any, more: tuple[int, ...]) -> Any:
+def _padded(x: Any, more: Sequence[int]) -> Any:
     return jnp.pad(x, [(0, n) for n in more]) if any(more) else x
