@@ -58,8 +58,8 @@ def test_products_in_groups(counts: tuple[int, ...], accelerator: Any) -> None:
 
 
 def _one_by_one(rows: Any, matrices: Any, own: Any) -> Any:
-    every = jnp.append(matrices, jnp.zeros_like(matrices[:1]), 0)[own]
-    return jnp.einsum("mk,mkn->mn", rows, every, preferred_element_type="float32").astype(rows.dtype)
+    every = jnp.append(matrices, jnp.zeros_like(matrices[:1]), 0).astype("float32")[own]
+    return jnp.einsum("mk,mkn->mn", rows.astype("float32"), every).astype(rows.dtype)
 
 
 def _with_gradients(fun: Callable[..., Any], operands: Any) -> list[Any]:
