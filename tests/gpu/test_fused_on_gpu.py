@@ -32,6 +32,7 @@ ATTENTIONS: dict[str, tuple[int, Callable[..., Any]]] = {  # heads of keys
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ATTENTIONS)
 def test_attention(name: str, accelerator: Any) -> None:
     heads, attend = ATTENTIONS[name]

@@ -19,7 +19,7 @@ from xlamini.nn.attention_products import both, logs_of, seen_keys, weighted_mea
 from xlamini.nn.cudnn_attention import backward, fits_cudnn, forward
 from xlamini.nn.kernels.flash_attention import Arrays
 from xlamini.nn.kernels.targets import GRID, LOOP
-from xlamini.nn.tiled_attention import attend, bias_derivatives, derivatives
+from xlamini.nn.tiled_attention import attend, bias_derivatives, derivatives, masked
 from xlamini.staging.call.fused_call import Kernel, fused_call
 from xlamini.transforms.custom.custom_vjp import custom_vjp
 from xlamini.transforms.derivatives.jvp import jvp
@@ -28,9 +28,6 @@ from xlamini.transforms.derivatives.vjp import vjp
 LEAST_PLACES = 512
 """From so many queries and keys on kernels are faster than XLA's operations, which write all products to memory."""
 _MOST_FEATURES = 256
-_HIDDEN = np.float32(-1e30)
-"""Added to the product of a query and a key that the mask hides: what a kernel does not take for hidden, so that a
-query whose keys are all hidden weighs them equally."""
 
 
 @dataclass(frozen=True)
@@ -82,14 +79,20 @@ class Attention:
     def _by_tiles(self, walk: str, q: Any, k: Any, v: Any, *added: Any) -> Sequence[Any]:
         x = self.arrays(q, k, v, added)
         mean, logs = attend(*x[:4], None, self.scale, self.before, self.after, walk=walk)
-        return mean.swapaxes(1, 2), logs
+        mean = mean.swapaxes(1, 2)
+        if self.has_mask:
+            of_all = jnp.repeat(v.mean(1, keepdims=True, dtype=np.float32), q.shape[2] // v.shape[2], 2)
+            mean = jnp.where(self.sees_nothing(q, k, added), of_all.astype(mean.dtype), mean)
+        return mean, logs
 
     def arrays(self, q: Any, k: Any, v: Any, added: Sequence[Any]) -> Arrays:
         """The arrays as kernels take them, with the mask in the bias."""
-        bias, mask = self._added(added)
-        if mask is not None:
-            bias = jnp.where(mask, np.float32(0) if bias is None else bias.astype(np.float32), _HIDDEN)
-        return Arrays(*(x.swapaxes(1, 2) for x in (q, k, v)), bias)
+        return Arrays(*(x.swapaxes(1, 2) for x in (q, k, v)), masked(*self._added(added)))
+
+    def sees_nothing(self, q: Any, k: Any, added: Sequence[Any]) -> Any:
+        """Which queries see no key, for which kernels give 0; of shape (b, t, n, 1)."""
+        seen = both(added[-1], seen_keys(q.shape[1], k.shape[1], self.before, self.after))
+        return ~seen.any(3).swapaxes(1, 2)[..., None]
 
     def _added(self, added: Sequence[Any]) -> tuple[Any, Any]:
         return added[0] if self.has_bias else None, added[-1] if self.has_mask else None
@@ -120,7 +123,15 @@ class AttentionDerivative:
 
     def _by_tiles(self, walk: str, q: Any, k: Any, v: Any, *rest: Any) -> Sequence[Any]:
         found = derivatives(*_back(self.of, q, k, v, rest), self.of.scale, self.of.before, self.of.after, walk)
-        return [x.swapaxes(1, 2) for x in found]
+        of_q, of_k, of_v = (x.swapaxes(1, 2) for x in found)
+        return [of_q, of_k, of_v + self._of_all(q, k, v, rest) if self.of.has_mask else of_v]
+
+    def _of_all(self, q: Any, k: Any, v: Any, rest: Sequence[Any]) -> Any:
+        """The cotangent of each value from the queries that see no key, and take the mean of all values."""
+        *added, _, _, ct = rest
+        alone = jnp.where(self.of.sees_nothing(q, k, added), ct, 0).sum(1, keepdims=True, dtype=np.float32)
+        of_heads = alone.reshape(len(alone), 1, v.shape[2], -1, v.shape[3]).sum(3) / v.shape[1]
+        return of_heads.astype(v.dtype)
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ def tiled_attention(
     """
     q, k, v = (x.swapaxes(1, 2) for x in (q, k, v))
     ids = None if lengths is None else _ids(lengths, q.shape[2], k.shape[2])
-    mean, logs = attend(q, k, v, _added(bias, mask), ids, scale, before, after, tiles, walk)
+    mean, logs = attend(q, k, v, masked(bias, mask), ids, scale, before, after, tiles, walk)
     return mean.swapaxes(1, 2), logs
 
 
@@ -85,6 +85,13 @@ def bias_derivatives(
     full = bias_derivative(how, whole, *rest)[:, :, : x.q.shape[2], : x.k.shape[2]]
     shared = tuple(axis for axis in (2, 3) if x.bias.shape[axis] == 1)
     return full.sum(shared, keepdims=True) if shared else full
+
+
+def masked(bias: Any, mask: Any) -> Any:
+    """The bias with the mask in it; None without either."""
+    if mask is None:
+        return bias
+    return jnp.where(mask, np.float32(0) if bias is None else bias.astype(np.float32), np.float32(NEVER))
 
 
 # --- helpers
@@ -151,13 +158,6 @@ def _side(size: int, most: int) -> int:
 def _padded(x: Any, shape: tuple[int, ...]) -> Any:
     margins = [(0, size - n) for n, size in zip(x.shape, shape, strict=True)]
     return jnp.pad(x, margins) if x.shape != shape else x
-
-
-def _added(bias: Any, mask: Any) -> Any:
-    """The bias with the mask in it; None without either."""
-    if mask is None:
-        return bias
-    return jnp.where(mask, np.float32(0) if bias is None else bias.astype(np.float32), np.float32(NEVER))
 
 
 def _ids(lengths: Any, queries: int, keys: int) -> Sides:
