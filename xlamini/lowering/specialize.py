@@ -17,6 +17,7 @@ from typing import Any, cast
 from xlamini.core import CallLike, Equation, Jaxpr, Params, Primitive, ShapedArray, Values, rewrite
 from xlamini.core.caching.structure import hashable
 from xlamini.core.flags.config import enable_checks, trace_context_key
+from xlamini.core.program.bindable import further
 from xlamini.core.program.equation_kind import derived
 from xlamini.core.program.form import Form, Platform
 from xlamini.core.program.form_call import form_p
@@ -58,7 +59,7 @@ def _specialized(eqn: Equation, key: Key, within: Operation | None) -> Equation:
         return eqn
     if not primitive.is_pure:  # others have no jaxprs
         inner = specialize if within is None else functools.partial(_in_forms, within=within)
-        eqn = with_jaxprs(eqn, lambda jaxpr: inner(jaxpr, key[1]))
+        eqn = with_jaxprs(eqn, lambda jaxpr: inner(jaxpr, _platforms_in(eqn, key[1])))
     if type(primitive).form is Primitive.form or (within is not None and within == _operation(eqn)):
         return eqn
     forms = _forms(eqn, key)
@@ -66,6 +67,14 @@ def _specialized(eqn: Equation, key: Key, within: Operation | None) -> Equation:
         return eqn
     params = {"of": eqn, **forms}
     return Equation(form_p, eqn.invars, eqn.outvars, params, eqn.effects, eqn.provenance, eqn.id)
+
+
+def _platforms_in(eqn: Equation, platforms: tuple[Platform, ...]) -> tuple[Platform, ...]:
+    """The platforms of the jaxprs among an equation's params."""
+    is_manual = further(eqn.primitive, "is_manual")
+    if is_manual is None or not is_manual(eqn.params):
+        return platforms
+    return tuple(platform._replace(manual=True) for platform in platforms)
 
 
 def _forms(eqn: Equation, key: Key) -> Params | None:

@@ -19,12 +19,14 @@ _AMPERE = 8
 class Platform(NamedTuple):
     """What a form is chosen by: the platform's name, and whether the program spans several devices.
 
-    `capability` is the compute capability of an NVIDIA GPU, such as "9.0"; empty where the device is not known.
+    `capability` is the compute capability of an NVIDIA GPU, such as "9.0"; empty where the device is not known. `manual`
+    says of a part of the program that each device runs it on its own shards.
     """
 
     name: str
     spans_devices: bool = False
     capability: str = ""
+    manual: bool = False
 
     @property
     def runs_kernels(self) -> bool:
@@ -33,7 +35,7 @@ class Platform(NamedTuple):
         The compiler cannot split a kernel over several devices.
         """
         major = int(self.capability.partition(".")[0] or 0)
-        return not self.spans_devices and (self.name == "tpu" or (self.is_gpu and major >= _AMPERE))
+        return (self.manual or not self.spans_devices) and (self.name == "tpu" or (self.is_gpu and major >= _AMPERE))
 
     @property
     def is_gpu(self) -> bool:

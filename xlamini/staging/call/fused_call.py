@@ -43,8 +43,7 @@ class Operation(Kernels, Protocol):
 
 def fused_call(operation: Operation, *operands: Any) -> list[Any]:
     """The results of an operation."""
-    types = tuple(ShapedArray(a.shape, a.dtype, a.weak_type, a.vma) for a in map(aval_of, operands))
-    jaxpr = _program(operation, types, trace_context_key())
+    jaxpr = _program(operation, tuple(map(aval_of, operands)), trace_context_key())
     return fused_call_p.bind(*operands, jaxpr=jaxpr, name=operation.name, kernels=operation)
 
 

@@ -89,6 +89,9 @@ class ShardMap(HigherOrder):
         pairs = zip(jaxpr.out_avals, out_specs, strict=True)
         return [global_aval(a, mesh, manual, check_vma, spec) for a, spec in pairs]
 
+    def is_manual(self, params: Params) -> bool:
+        return set(params["mesh"].axis_names) <= params["manual"]
+
     def jvp(self, primals: Values, tangents: Values, *, jaxpr: Jaxpr, **params: Any) -> Any:
         nonzero, ins, outs = nonzero_of(tangents), params["in_specs"], params["out_specs"]
         with manual_axes(params):
