@@ -9,10 +9,11 @@ import pytest
 import xlamini as jax
 from xlamini import lax, nn, numpy as jnp
 from xlamini.nn.kernels.cross_entropy import Blocks, cross_entropy
-from xlamini.nn.kernels.flash_tiles import FlashTiles
+from xlamini.nn.kernels.flash_attention import Arrays
+from xlamini.nn.kernels.flash_tiles import Flash, FlashTiles
 from xlamini.nn.kernels.grouped_matmul import Grouped, grouped_matmul
 from xlamini.nn.kernels.norms import Norm, Rows, norm
-from xlamini.nn.tiled_attention import tiled_attention
+from xlamini.nn.tiled_attention import attend
 
 WALKS = ("grid", "loop")
 TILES = FlashTiles((32, 16), (16, 16), (16, 32))
@@ -78,7 +79,9 @@ def test_attention_and_its_derivatives(name: str, walk: str) -> None:
     cts[1][:, :, ~seen.any(1)] = 0
 
     def loss(q: Any, k: Any, v: Any, bias: Any) -> Any:
-        mean, logs = tiled_attention(q, k, v, bias, None, None, 0.3, *reach, TILES, walk)
+        heads_first = (x.swapaxes(1, 2) for x in (q, k, v))
+        mean, logs = attend(Arrays(*heads_first, bias), Flash(0.3, *reach, tiles=TILES, walk=walk))
+        mean = mean.swapaxes(1, 2)
         return (mean * cts[0]).sum() + jnp.where(seen.any(1), logs * cts[1], 0).sum(), (mean, logs)
 
     places = (0, 1, 2, 3) if has_bias else (0, 1, 2)

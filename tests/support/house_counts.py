@@ -24,7 +24,7 @@ SPINE = set("core runtime lowering primitives interpreters staging transforms la
 KERNELS = (
     "transforms/pallas/", "lowering/kernels/", "runtime/kernels/", "nn/kernels/", "experimental/pallas/",
     "core/program/kernels.py", "core/program/ref_parts.py", "numpy/indexing/ref_parts.py", "nn/tiled_attention.py",
-    "staging/aot/kernel",
+    "nn/fused_attention.py", "transforms/fused_call.py", "staging/aot/kernel",
 )  # fmt: skip
 """The rooms of kernels of one's own, counted apart from the spine and the extras."""
 EXTRAS = set("inspection experimental scipy analysis as_jax commands doctor example_libraries".split())

@@ -17,7 +17,6 @@ from typing import Any, cast
 from xlamini.core import CallLike, Equation, Jaxpr, Params, Primitive, ShapedArray, Values, rewrite
 from xlamini.core.caching.structure import hashable
 from xlamini.core.flags.config import enable_checks, trace_context_key
-from xlamini.core.program.bindable import further
 from xlamini.core.program.equation_kind import derived
 from xlamini.core.program.form import Form, Platform
 from xlamini.core.program.form_call import form_p
@@ -71,7 +70,7 @@ def _specialized(eqn: Equation, key: Key, within: Operation | None) -> Equation:
 
 def _platforms_in(eqn: Equation, platforms: tuple[Platform, ...]) -> tuple[Platform, ...]:
     """The platforms of the jaxprs among an equation's params."""
-    is_manual = further(eqn.primitive, "is_manual")
+    is_manual = eqn.primitive.sharding.is_manual
     if is_manual is None or not is_manual(eqn.params):
         return platforms
     return tuple(platform._replace(manual=True) for platform in platforms)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -11,7 +11,9 @@ from xlamini.core import ShapeError
 from xlamini.nn.attention_products import both, logs_of, seen_keys, weighted_means
 from xlamini.nn.cudnn_attention import cudnn_attention
 from xlamini.nn.fused_attention import LEAST_PLACES, Attention, fused_attention
-from xlamini.nn.tiled_attention import tiled_attention
+from xlamini.nn.kernels.flash_attention import Arrays
+from xlamini.nn.kernels.flash_tiles import Flash
+from xlamini.nn.tiled_attention import attend, ids_of, masked
 from xlamini.numpy.arguments import as_index, as_operand
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike
@@ -47,11 +49,13 @@ def dot_product_attention(
         for later queries is zero, and later keys are not seen.
       local_window_size: how many keys a query sees before and after its own place: a pair, or one number for both.
       return_residual: whether to return the logarithm of each softmax's denominator too, shape (batch, queries, heads).
-      implementation: "xla" or None for operations that XLA compiles, on every platform. "flash" for kernels that write
-        no products to memory, in forward and backward passes, on a TPU, on a GPU, and as a loop on a CPU; they take a
-        `scale` that is a Python number, have first derivatives in reverse mode on a device, and give 0 for a query
-        that sees no key. "cudnn" for fused kernels of an NVIDIA GPU, which write no products to memory; they take
-        bfloat16 and float16, a `scale` that is a Python number, and have first derivatives only, of the array alone.
+      implementation: None for the best that the platform has: from 512 queries and keys on kernels that write no
+        products to memory, on a TPU and for bfloat16 and float16 on a newer NVIDIA GPU, in forward and reverse mode;
+        else, and for all other derivatives, a traced `scale` or a residual, "xla", the operations that XLA compiles.
+        "flash" for kernels of this library wherever it runs, as a loop on a CPU; they take a `scale` that is a Python
+        number, have first derivatives in reverse mode on a device, and give 0 for a query that sees no key. "cudnn"
+        for those of cuDNN; they take bfloat16 and float16, a `scale` that is a Python number, and have first
+        derivatives only, of the array alone.
 
     Returns an array of the shape and dtype of `query`; products are summed and the softmax is taken in float32 or
     wider. ShapeError and TypeError for arrays that do not fit, ValueError for an unknown `implementation`,
@@ -62,137 +66,73 @@ def dot_product_attention(
     (4, 2, 8)
     """
     automatic = _fused if _may_be_fused(query, key, scale, return_residual) else _by_xla
-    attend = {None: automatic, "xla": _by_xla, "cudnn": _by_cudnn, "flash": _by_tiles}.get(implementation)
-    if attend is None:
+    compute = {None: automatic, "xla": _by_xla, "cudnn": _by_cudnn, "flash": _by_tiles}.get(implementation)
+    if compute is None:
         raise ValueError(f"{_NAME}: implementation must be 'xla', 'cudnn', 'flash' or None, got {implementation!r}")
-    return attend(
-        query,
-        key,
-        value,
-        bias,
-        mask,
-        query_seq_lengths,
-        key_value_seq_lengths,
-        scale=scale,
-        is_causal=is_causal,
-        local_window_size=local_window_size,
-        return_residual=return_residual,
-    )
+    arrays = _Given(query, key, value, bias, mask, query_seq_lengths, key_value_seq_lengths)
+    return compute(arrays, scale, how=_How(is_causal, local_window_size, return_residual))
 
 
-@composite(static=("is_causal", "local_window_size", "return_residual"))
-def _by_xla(
-    query: Any,
-    key: Any,
-    value: Any,
-    bias: Any,
-    mask: Any,
-    query_seq_lengths: Any,
-    key_value_seq_lengths: Any,
-    *,
-    scale: Any,
-    is_causal: bool,
-    local_window_size: Any,
-    return_residual: bool,
-) -> Any:
-    q, k, v, outer = _operands(query, key, value)
-    sizes = _sizes(q, k)
-    bias = None if bias is None else _broadcasting("bias", bias, sizes)
-    mask = _with_lengths(mask, key_value_seq_lengths, sizes)
-    seen = both(mask, seen_keys(*sizes[2:], *_reach(is_causal, local_window_size)))
-    mean, fit = weighted_means(q, k, v, bias, seen, _scale(scale, q))
-    mean = _of_lengths(mean, query_seq_lengths).reshape(*outer, q.shape[-1])
-    return (mean, logs_of(fit, q).swapaxes(1, 2).reshape(outer).astype(k.dtype)) if return_residual else mean
+class _Given(NamedTuple):
+    query: Any
+    key: Any
+    value: Any
+    bias: Any
+    mask: Any
+    query_lengths: Any
+    key_lengths: Any
 
 
-@composite(static=("scale", "is_causal", "local_window_size", "return_residual"))
-def _fused(
-    query: Any,
-    key: Any,
-    value: Any,
-    bias: Any,
-    mask: Any,
-    query_seq_lengths: Any,
-    key_value_seq_lengths: Any,
-    *,
-    scale: float | None,
-    is_causal: bool,
-    local_window_size: Any,
-    return_residual: bool,
-) -> Any:
-    q, k, v, outer = _operands(query, key, value)
-    sizes = _sizes(q, k)
-    bias = None if bias is None else _broadcasting("bias", bias, sizes)
-    mask = _with_lengths(mask, key_value_seq_lengths, sizes)
-    before, after = _reach(is_causal, local_window_size)
-    how = Attention(_scale(scale, q), before, after, bias is not None, mask is not None)
-    mean = fused_attention(how, (q, k, v, *(x for x in (bias, mask) if x is not None)))
-    return _of_lengths(mean, query_seq_lengths).reshape(*outer, q.shape[-1])
+class _How(NamedTuple):
+    is_causal: bool
+    window: Any
+    return_residual: bool
+
+    @property
+    def reach(self) -> tuple[int | None, int | None]:
+        """How many keys a query sees before and after its own place; None for all."""
+        before, after = (None, None) if self.window is None else _window(self.window)
+        if self.is_causal:
+            after = 0 if after is None else min(after, 0)
+        return before, after
 
 
-@composite(static=("scale", "is_causal", "local_window_size", "return_residual"))
-def _by_cudnn(
-    query: Any,
-    key: Any,
-    value: Any,
-    bias: Any,
-    mask: Any,
-    query_seq_lengths: Any,
-    key_value_seq_lengths: Any,
-    *,
-    scale: float | None,
-    is_causal: bool,
-    local_window_size: Any,
-    return_residual: bool,
-) -> Any:
-    q, k, v, outer = _operands(query, key, value)
-    sizes = _sizes(q, k)
-    given = (("query_seq_lengths", query_seq_lengths), ("key_value_seq_lengths", key_value_seq_lengths))
-    mean, *logs = cudnn_attention(
-        q,
-        k,
-        v,
-        None if bias is None else _broadcasting("bias", bias, sizes),
-        None if mask is None else _checked_mask(mask, sizes),
-        tuple(_given_lengths(what, x, q.shape[0]) for what, x in given),
-        _scale(scale, q),
-        is_causal,
-        None if local_window_size is None else _window(local_window_size),
-        return_residual,
-    )
-    mean = mean.reshape(*outer, q.shape[-1])
-    return (mean, logs[0].transpose(0, 2, 1).reshape(outer).astype(k.dtype)) if return_residual else mean
+@composite(static=("how",))
+def _by_xla(arrays: _Given, scale: Any, *, how: _How) -> Any:
+    x = _checked(arrays)
+    mask = both(_with_lengths(x), seen_keys(x.q.shape[1], x.k.shape[1], *how.reach))
+    mean, fit = weighted_means(x.q, x.k, x.v, x.bias, mask, _scale(scale, x.q))
+    return _results(x, how, mean, logs_of(fit, x.q) if how.return_residual else None)
 
 
-@composite(static=("scale", "is_causal", "local_window_size", "return_residual"))
-def _by_tiles(
-    query: Any,
-    key: Any,
-    value: Any,
-    bias: Any,
-    mask: Any,
-    query_seq_lengths: Any,
-    key_value_seq_lengths: Any,
-    *,
-    scale: float | None,
-    is_causal: bool,
-    local_window_size: Any,
-    return_residual: bool,
-) -> Any:
-    q, k, v, outer = _operands(query, key, value)
-    sizes = _sizes(q, k)
-    mean, logs = tiled_attention(
-        q,
-        k,
-        v,
-        None if bias is None else _broadcasting("bias", bias, sizes),
-        None if mask is None else _checked_mask(mask, sizes),
-        _given_lengths("key_value_seq_lengths", key_value_seq_lengths, q.shape[0]),
-        _scale(scale, q),
-        *_reach(is_causal, local_window_size),
-    )
-    mean = _of_lengths(mean, query_seq_lengths).reshape(*outer, q.shape[-1])
-    return (mean, logs.swapaxes(1, 2).reshape(outer).astype(k.dtype)) if return_residual else mean
+@composite(static=("scale", "how"))
+def _fused(arrays: _Given, scale: float | None, *, how: _How) -> Any:
+    x = _checked(arrays)
+    added = [x.bias, _with_lengths(x)]
+    given = [a for a in added if a is not None]
+    operation = Attention(_scale(scale, x.q), *how.reach, added[0] is not None, added[1] is not None)
+    mean = fused_attention(operation, (x.q, x.k, x.v, *given))
+    return _results(x, how, mean, None)
+
+
+@composite(static=("scale", "how"))
+def _by_cudnn(arrays: _Given, scale: float | None, *, how: _How) -> Any:
+    x = _checked(arrays)
+    lengths = x.query_lengths, x.key_lengths
+    window = None if how.window is None else _window(how.window)
+    options = _scale(scale, x.q), how.is_causal, window, how.return_residual
+    mean, *logs = cudnn_attention(x.q, x.k, x.v, x.bias, x.mask, lengths, *options)
+    return _results(x._replace(query_lengths=None), how, mean, logs[0] if logs else None)
+
+
+@composite(static=("scale", "how"))
+def _by_tiles(arrays: _Given, scale: float | None, *, how: _How) -> Any:
+    x = _checked(arrays)
+    ids = None if x.key_lengths is None else ids_of(x.key_lengths, x.q.shape[1], x.k.shape[1])
+    q, k, v = (a.swapaxes(1, 2) for a in (x.q, x.k, x.v))
+    whole = Arrays(q, k, v, masked(x.bias, x.mask), ids)
+    mean, logs = attend(whole, Flash(_scale(scale, x.q), *how.reach))
+    return _results(x, how, mean.swapaxes(1, 2), logs)
 
 
 # --- helpers
@@ -206,26 +146,46 @@ def _may_be_fused(query: Any, key: Any, scale: Any, return_residual: bool) -> bo
     return is_number and not return_residual and len(sizes) == 2 and min(sizes) >= LEAST_PLACES
 
 
-def _operands(query: Any, key: Any, value: Any) -> tuple[Any, Any, Any, tuple[int, ...]]:
-    """Queries, keys and values with a batch, checked, and the shape of the queries as given but for the features."""
-    q, k, v = (as_operand(_NAME, x) for x in (query, key, value))
+class _Checked(NamedTuple):
+    """The arrays with a batch, and the shape of the queries as given but for the features."""
+
+    q: Any
+    k: Any
+    v: Any
+    bias: Any
+    mask: Any
+    query_lengths: Any
+    key_lengths: Any
+    outer: tuple[int, ...]
+
+
+def _checked(x: _Given) -> _Checked:
+    q, k, v = (as_operand(_NAME, each) for each in x[:3])
     outer = q.shape[:-1]
     if q.ndim == 3:
-        q, k, v = (x[None] for x in (q, k, v))
+        q, k, v = (each[None] for each in (q, k, v))
     _check(q, k, v)
-    return q, k, v, outer
+    sizes = q.shape[0], q.shape[2], q.shape[1], k.shape[1]
+    bias = None if x.bias is None else _broadcasting("bias", x.bias, sizes)
+    mask = None if x.mask is None else _checked_mask(x.mask, sizes)
+    named = (("query_seq_lengths", x.query_lengths), ("key_value_seq_lengths", x.key_lengths))
+    of_queries, of_keys = (None if each is None else _lengths(what, each, q.shape[0]) for what, each in named)
+    return _Checked(q, k, v, bias, mask, of_queries, of_keys, outer)
 
 
-def _of_lengths(mean: Any, lengths: Any) -> Any:
-    """The means of the first queries of each example, and zeros."""
-    if lengths is None:
-        return mean
-    there = jnp.arange(mean.shape[1]) < _lengths("query_seq_lengths", lengths, mean.shape[0])[:, None]
-    return mean * there[:, :, None, None].astype(mean.dtype)
+def _results(x: _Checked, how: _How, mean: Any, logs: Any) -> Any:
+    """The means of the first queries of each example, and zeros; with `logs`, of shape (batch, heads, queries)."""
+    if x.query_lengths is not None:
+        there = jnp.arange(mean.shape[1]) < x.query_lengths[:, None]
+        mean = mean * there[:, :, None, None].astype(mean.dtype)
+    mean = mean.reshape(*x.outer, x.q.shape[-1])
+    return (mean, logs.swapaxes(1, 2).reshape(x.outer).astype(x.k.dtype)) if how.return_residual else mean
 
 
-def _sizes(q: Any, k: Any) -> tuple[int, ...]:
-    return q.shape[0], q.shape[2], q.shape[1], k.shape[1]
+def _with_lengths(x: _Checked) -> Any:
+    """The mask, which also hides keys from the length on; None without either."""
+    there = None if x.key_lengths is None else jnp.arange(x.k.shape[1]) < x.key_lengths[:, None, None, None]
+    return both(x.mask, there)
 
 
 def _check(q: Any, k: Any, v: Any) -> None:
@@ -263,23 +223,6 @@ def _checked_mask(mask: Any, sizes: tuple[int, ...]) -> Any:
     return _broadcasting("mask", mask, sizes)
 
 
-def _with_lengths(mask: Any, lengths: Any, sizes: tuple[int, ...]) -> Any:
-    """The mask, which also hides keys from the length on; None without either."""
-    mask = None if mask is None else _checked_mask(mask, sizes)
-    if lengths is None:
-        return mask
-    there = jnp.arange(sizes[3]) < _lengths("key_value_seq_lengths", lengths, sizes[0])[:, None, None, None]
-    return both(mask, there)
-
-
-def _reach(is_causal: bool, window: Any) -> tuple[int | None, int | None]:
-    """How many keys a query sees before and after its own place; None for all."""
-    before, after = (None, None) if window is None else _window(window)
-    if is_causal:
-        after = 0 if after is None else min(after, 0)
-    return before, after
-
-
 def _scale(scale: Any, q: Any) -> Any:
     return 1 / math.sqrt(q.shape[3]) if scale is None else scale
 
@@ -287,10 +230,6 @@ def _scale(scale: Any, q: Any) -> Any:
 def _window(window: Any) -> tuple[int, int]:
     before, after = window if isinstance(window, tuple) else (window, window)
     return as_index(_NAME, "local_window_size", before), as_index(_NAME, "local_window_size", after)
-
-
-def _given_lengths(what: str, lengths: Any, batch: int) -> Any:
-    return None if lengths is None else _lengths(what, lengths, batch)
 
 
 def _lengths(what: str, lengths: Any, batch: int) -> Any:

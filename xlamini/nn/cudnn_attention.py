@@ -85,23 +85,22 @@ def fits_cudnn(q: Any, k: Any, before: int | None, after: int | None) -> bool:
     return knows_pattern and fits and q.shape[2] == k.shape[2] and not (q.shape[1] % 2 or k.shape[1] % 2)
 
 
-def forward(q: Any, k: Any, v: Any, scale: float, before: int | None, after: int | None) -> Any:
-    """The means and the logarithms of the denominators, for what `fits_cudnn`."""
-    return cudnn_attention_p.bind(q, k, v, how=_pattern(scale, before, after), residual=True)
+def pattern(scale: float, before: int | None, after: int | None) -> Fused:
+    """What a kernel computes for what `fits_cudnn`."""
+    return Fused(float(scale), after == 0, 0 if before is None else before + 1, has_bias=False, has_lengths=False)
 
 
-def backward(
-    q: Any, k: Any, v: Any, mean: Any, logs: Any, ct: Any, scale: float, before: int | None, after: int | None
-) -> Any:
+def forward(q: Any, k: Any, v: Any, how: Fused) -> Any:
+    """The means and the logarithms of the denominators."""
+    return cudnn_attention_p.bind(q, k, v, how=how, residual=True)
+
+
+def backward(q: Any, k: Any, v: Any, mean: Any, logs: Any, ct: Any, how: Fused) -> Any:
     """The cotangents of queries, keys and values."""
-    return cudnn_attention_backward_p.bind(q, k, v, logs, ct, mean, how=_pattern(scale, before, after))
+    return cudnn_attention_backward_p.bind(q, k, v, logs, ct, mean, how=how)
 
 
 # --- helpers
-
-
-def _pattern(scale: float, before: int | None, after: int | None) -> Fused:
-    return Fused(float(scale), after == 0, 0 if before is None else before + 1, has_bias=False, has_lengths=False)
 
 
 def _check_supported(q: Any) -> None:

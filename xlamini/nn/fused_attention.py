@@ -6,7 +6,7 @@ takes the mean of all values.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,14 +16,15 @@ from xlamini import numpy as jnp
 from xlamini.core import Avals, ShapedArray
 from xlamini.core.program.form import Platform
 from xlamini.nn.attention_products import both, logs_of, seen_keys, weighted_means
-from xlamini.nn.cudnn_attention import backward, fits_cudnn, forward
+from xlamini.nn.cudnn_attention import backward, fits_cudnn, forward, pattern
 from xlamini.nn.kernels.flash_attention import Arrays
+from xlamini.nn.kernels.flash_tiles import Flash
 from xlamini.nn.kernels.targets import GRID, LOOP
 from xlamini.nn.tiled_attention import attend, bias_derivatives, derivatives, masked
-from xlamini.staging.call.fused_call import Kernel, fused_call
 from xlamini.transforms.custom.custom_vjp import custom_vjp
 from xlamini.transforms.derivatives.jvp import jvp
 from xlamini.transforms.derivatives.vjp import vjp
+from xlamini.transforms.fused_call import fused_call
 
 LEAST_PLACES = 512
 """From so many queries and keys on kernels are faster than XLA's operations, which write all products to memory."""
@@ -52,11 +53,11 @@ class Attention:
         mean, fit = weighted_means(q, k, v, bias, seen, self.scale)
         return [mean, logs_of(fit, q)]
 
-    def kernel(self, platform: Platform, avals: Avals) -> Kernel | None:
+    def kernel(self, platform: Platform, avals: Avals) -> Any:
         """The results by kernels."""
         return self.chosen(platform, avals, self._by_cudnn, self._by_tiles)
 
-    def chosen(self, platform: Platform, avals: Avals, by_cudnn: Kernel, by_tiles: Callable[..., Any]) -> Kernel | None:
+    def chosen(self, platform: Platform, avals: Avals, by_cudnn: Any, by_tiles: Any) -> Any:
         """The better of two ways on a platform; None if there is none."""
         q, k = avals[:2]
         if not self._fits_kernels(platform, q, k):
@@ -74,11 +75,10 @@ class Attention:
         return keeps_one and q.shape[3] <= _MOST_FEATURES and (narrow or platform.name == "tpu")
 
     def _by_cudnn(self, q: Any, k: Any, v: Any) -> Sequence[Any]:
-        return forward(q, k, v, self.scale, self.before, self.after)
+        return forward(q, k, v, pattern(self.scale, self.before, self.after))
 
     def _by_tiles(self, walk: str, q: Any, k: Any, v: Any, *added: Any) -> Sequence[Any]:
-        x = self.arrays(q, k, v, added)
-        mean, logs = attend(*x[:4], None, self.scale, self.before, self.after, walk=walk)
+        mean, logs = attend(self.arrays(q, k, v, added), self.flash(walk))
         mean = mean.swapaxes(1, 2)
         if self.has_mask:
             of_all = jnp.repeat(v.mean(1, keepdims=True, dtype=np.float32), q.shape[2] // v.shape[2], 2)
@@ -87,7 +87,12 @@ class Attention:
 
     def arrays(self, q: Any, k: Any, v: Any, added: Sequence[Any]) -> Arrays:
         """The arrays as kernels take them, with the mask in the bias."""
-        return Arrays(*(x.swapaxes(1, 2) for x in (q, k, v)), masked(*self._added(added)))
+        q, k, v = (x.swapaxes(1, 2) for x in (q, k, v))
+        return Arrays(q, k, v, masked(*self._added(added)))
+
+    def flash(self, walk: str) -> Flash:
+        """How kernels compute it."""
+        return Flash(self.scale, self.before, self.after, walk=walk)
 
     def sees_nothing(self, q: Any, k: Any, added: Sequence[Any]) -> Any:
         """Which queries see no key, for which kernels give 0; of shape (b, t, n, 1)."""
@@ -114,15 +119,16 @@ class AttentionDerivative:
         *added, _, _, ct = rest
         return vjp(lambda *x: self.of.program(*x, *added)[0], q, k, v)[1](ct)
 
-    def kernel(self, platform: Platform, avals: Avals) -> Kernel | None:
+    def kernel(self, platform: Platform, avals: Avals) -> Any:
         """The cotangents by kernels."""
         return self.of.chosen(platform, avals, self._by_cudnn, self._by_tiles)
 
     def _by_cudnn(self, *operands: Any) -> Sequence[Any]:
-        return backward(*operands, self.of.scale, self.of.before, self.of.after)
+        q, k, v, mean, logs, ct = operands
+        return backward(q, k, v, mean, logs, ct, pattern(self.of.scale, self.of.before, self.of.after))
 
     def _by_tiles(self, walk: str, q: Any, k: Any, v: Any, *rest: Any) -> Sequence[Any]:
-        found = derivatives(*_back(self.of, q, k, v, rest), self.of.scale, self.of.before, self.of.after, walk)
+        found = derivatives(*_back(self.of, q, k, v, rest), self.of.flash(walk))
         of_q, of_k, of_v = (x.swapaxes(1, 2) for x in found)
         return [of_q, of_k, of_v + self._of_all(q, k, v, rest) if self.of.has_mask else of_v]
 
@@ -147,32 +153,31 @@ class BiasDerivative:
         *mask, _, _, ct = rest
         return vjp(lambda bias: self.of.program(q, k, v, bias, *mask)[0], bias)[1](ct)
 
-    def kernel(self, platform: Platform, avals: Avals) -> Kernel | None:
+    def kernel(self, platform: Platform, avals: Avals) -> Any:
         """The cotangent by a kernel."""
         return self.of.chosen(platform, avals, self._by_tiles, self._by_tiles)
 
     def _by_tiles(self, walk: str, q: Any, k: Any, v: Any, bias: Any, *rest: Any) -> Sequence[Any]:
-        back = _back(self.of, q, k, v, (bias, *rest))
-        found = bias_derivatives(*back, self.of.scale, self.of.before, self.of.after, walk)
+        found = bias_derivatives(*_back(self.of, q, k, v, (bias, *rest)), self.of.flash(walk))
         return [_summed_to(found, bias.shape).astype(bias.dtype)]
 
 
 @functools.partial(custom_vjp, nondiff_argnums=(0,))
 def fused_attention(how: Attention, operands: tuple[Any, ...]) -> Any:
     """The means. Reverse mode has kernels too; forward mode and further derivatives are those of XLA's operations."""
-    return fused_call(how, *operands)[0]
+    return fused_call(*operands, operation=how)[0]
 
 
 def _kept(how: Attention, operands: tuple[Any, ...]) -> Any:
-    mean, logs = fused_call(how, *operands)
+    mean, logs = fused_call(*operands, operation=how)
     return mean, (operands, mean, logs)
 
 
 def _derivative(how: Attention, kept: Any, ct: Any) -> tuple[tuple[Any, ...]]:
     operands, mean, logs = kept
     given = *operands, mean, logs, ct
-    found = fused_call(AttentionDerivative(how), *given)
-    of_bias = fused_call(BiasDerivative(how), *given) if how.has_bias else []
+    found = fused_call(*given, operation=AttentionDerivative(how))
+    of_bias = fused_call(*given, operation=BiasDerivative(how)) if how.has_bias else []
     return ((*found, *of_bias, *([None] if how.has_mask else [])),)
 
 
@@ -187,10 +192,10 @@ fused_attention.defjvp(_pushed)
 # --- helpers
 
 
-def _back(how: Attention, q: Any, k: Any, v: Any, rest: Sequence[Any]) -> list[Any]:
+def _back(how: Attention, q: Any, k: Any, v: Any, rest: Sequence[Any]) -> tuple[Arrays, Any, Any, Any]:
     """What kernels of derivatives take."""
     *added, mean, logs, ct = rest
-    return [how.arrays(q, k, v, added), mean.swapaxes(1, 2), logs, ct.swapaxes(1, 2)]
+    return how.arrays(q, k, v, added), mean.swapaxes(1, 2), logs, ct.swapaxes(1, 2)
 
 
 def _summed_to(x: Any, shape: Sequence[int]) -> Any:

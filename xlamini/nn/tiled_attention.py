@@ -23,65 +23,27 @@ _LEAST = 16
 """The smallest tile: GPUs multiply matrices from this size on."""
 
 
-def tiled_attention(
-    q: Any,
-    k: Any,
-    v: Any,
-    bias: Any,
-    mask: Any,
-    lengths: Any,
-    scale: float,
-    before: int | None,
-    after: int | None,
-    tiles: FlashTiles | None = None,
-    walk: str | None = None,
-) -> tuple[Any, Any]:
-    """The means, and the logarithms of the denominators, of shape (batch, heads, queries).
+def attend(x: Arrays, how: Flash) -> tuple[Any, Any]:
+    """The means, and the logarithms of the denominators, of shape (b, n, t).
 
-    `bias` and `mask` have four dimensions; `lengths` are those of keys. Each of them may be None.
+    Queries are (b, n, t, h), keys and values (b, heads of keys, s, h), a bias (b or 1, n or 1, t or 1, s or 1), ids (b,
+    t) and (b, s), none of them negative: a query sees keys of its own id.
     """
-    q, k, v = (x.swapaxes(1, 2) for x in (q, k, v))
-    ids = None if lengths is None else _ids(lengths, q.shape[2], k.shape[2])
-    mean, logs = attend(q, k, v, masked(bias, mask), ids, scale, before, after, tiles, walk)
-    return mean.swapaxes(1, 2), logs
+    _check_shapes(*x[:3])
+    how, whole = _in_whole_tiles(x, how)
+    mean, logs = attention(how, whole)
+    return _first(mean, x.q), _first(logs, x.q)
 
 
-def attend(
-    q: Any,
-    k: Any,
-    v: Any,
-    bias: Any,
-    ids: Sides | None,
-    scale: float,
-    before: int | None = None,
-    after: int | None = None,
-    tiles: FlashTiles | None = None,
-    walk: str | None = None,
-) -> tuple[Any, Any]:
-    """The means and the logarithms for queries (b, n, t, h), keys and values (b, heads of keys, s, h).
-
-    `bias` is (b or 1, n or 1, t or 1, s or 1). `ids` are int32s of queries (b, t) and of keys (b, s), none of them
-    negative: a query sees keys of its own id. It sees keys from `before` its place to `after`.
-    """
-    _check_shapes(q, k, v)
-    how, x = _in_whole_tiles(Arrays(q, k, v, bias, ids), Flash(scale, before, after, None, tiles, walk))
-    mean, logs = attention(how, x)
-    return _first(mean, q), _first(logs, q)
-
-
-def derivatives(
-    x: Arrays, mean: Any, logs: Any, ct: Any, scale: float, before: int | None, after: int | None, walk: str
-) -> Sequence[Any]:
+def derivatives(x: Arrays, mean: Any, logs: Any, ct: Any, how: Flash) -> Sequence[Any]:
     """The cotangents of queries, keys and values of `attend` without ids, for that of the means."""
-    how, whole, rest = _back(x, mean, logs, ct, Flash(scale, before, after, None, None, walk))
+    how, whole, rest = _back(x, mean, logs, ct, how)
     return list(map(_first, derivative(how, whole, *rest), x[:3]))
 
 
-def bias_derivatives(
-    x: Arrays, mean: Any, logs: Any, ct: Any, scale: float, before: int | None, after: int | None, walk: str
-) -> Any:
+def bias_derivatives(x: Arrays, mean: Any, logs: Any, ct: Any, how: Flash) -> Any:
     """The cotangent of the bias of `attend`."""
-    how, whole, rest = _back(x, mean, logs, ct, Flash(scale, before, after, None, None, walk))
+    how, whole, rest = _back(x, mean, logs, ct, how)
     full = bias_derivative(how, whole, *rest)[:, :, : x.q.shape[2], : x.k.shape[2]]
     shared = tuple(axis for axis in (2, 3) if x.bias.shape[axis] == 1)
     return full.sum(shared, keepdims=True) if shared else full
@@ -92,6 +54,12 @@ def masked(bias: Any, mask: Any) -> Any:
     if mask is None:
         return bias
     return jnp.where(mask, np.float32(0) if bias is None else bias.astype(np.float32), np.float32(NEVER))
+
+
+def ids_of(lengths: Any, queries: int, keys: int) -> Sides:
+    """0 for the queries and for the keys that there are, 1 for keys beyond the end."""
+    there = jnp.arange(keys) < lengths[:, None]
+    return Sides(jnp.zeros((len(lengths), queries), np.int32), jnp.where(there, np.int32(0), np.int32(1)))
 
 
 # --- helpers
@@ -158,9 +126,3 @@ def _side(size: int, most: int) -> int:
 def _padded(x: Any, shape: tuple[int, ...]) -> Any:
     margins = [(0, size - n) for n, size in zip(x.shape, shape, strict=True)]
     return jnp.pad(x, margins) if x.shape != shape else x
-
-
-def _ids(lengths: Any, queries: int, keys: int) -> Sides:
-    """0 for the queries and for the keys that there are, 1 for keys beyond the end."""
-    there = jnp.arange(keys) < lengths[:, None]
-    return Sides(jnp.zeros((len(lengths), queries), np.int32), jnp.where(there, np.int32(0), np.int32(1)))

@@ -79,7 +79,6 @@ FURTHER: Mapping[str, str] = {
     "expands_on": "(avals, params): whether `expand` replaces an equation with these operands; without it, always",
     "reads_cotangents": "(params): whether the transpose rule takes cotangents as arrays, where they are known",
     "shown_name": "(params): the name that a printed equation shows; without it that of the primitive",
-    "is_manual": "(params): whether each device runs the jaxprs on its own shards; without it as the program around it",
     "around": "(params): the context in which the jaxprs among the params are rewritten",
     "operand_avals": "(params): the input types of the jaxprs; none if their vma may differ from the operands'",
     "is_nested": "(params): whether the jaxprs are compiled as the body of a loop or a branch, not inlined",

@@ -19,8 +19,8 @@ _AMPERE = 8
 class Platform(NamedTuple):
     """What a form is chosen by: the platform's name, and whether the program spans several devices.
 
-    `capability` is the compute capability of an NVIDIA GPU, such as "9.0"; empty where the device is not known. `manual`
-    says of a part of the program that each device runs it on its own shards.
+    `capability` is the compute capability of an NVIDIA GPU, such as "9.0"; empty where the device is not known. Of a
+    part that each device runs on its own shards `manual` is true.
     """
 
     name: str

@@ -44,6 +44,8 @@ class Sharding:
     """It changes the manual axes along which a value varies (vma), so its operands are never cast."""
     named_axes: Callable[[Params], Sequence[Any]] | None = None
     """The named axes that an equation refers to; by default none."""
+    is_manual: Callable[[Params], bool] | None = None
+    """Whether each device runs the jaxprs among the params on its own shards; by default as the program around."""
     chooses_memory: bool = False
     """The results' memory spaces are those of `shape_rule`'s types, whatever the operands' are."""
 

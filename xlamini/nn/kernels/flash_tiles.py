@@ -36,16 +36,17 @@ class Flash:
     """
 
     scale: float
-    before: int | None
-    after: int | None
-    keys: int | None
-    tiles: FlashTiles | None
+    before: int | None = None
+    after: int | None = None
+    keys: int | None = None
+    tiles: FlashTiles | None = None
     walk: str | None = None
     block_q: int = 0
     block_k: int = 0
 
     def at(self, walk: str, back: bool = False) -> Flash:
         """The same for a kernel that walks in this way."""
+        assert self.tiles is not None
         q, k = self.tiles.grid if walk == GRID else self.tiles.loop_back if back else self.tiles.loop
         return replace(self, block_q=q, block_k=k)
 

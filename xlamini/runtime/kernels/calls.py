@@ -5,7 +5,7 @@ import base64
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -40,21 +40,36 @@ class KernelCall(NamedTuple):
 def kernel_calls(module: Any) -> list[KernelCall]:
     """The kernels of a StableHLO module, in its order."""
     found: dict[Any, KernelCall] = {}
-    for operation in _calls(module):
-        found.setdefault(_key(operation), _kernel_call(operation))
+    kernels, callers = _calls(module)
+    for operation in kernels:
+        found.setdefault(_key(operation), _kernel_call(operation, callers))
     return list(found.values())
 
 
-def _calls(module: Any) -> Iterator[Any]:
+def _calls(module: Any) -> tuple[list[Any], dict[str, Any]]:
+    """The calls of kernels, and the first call of each of the module's functions by name."""
     found: list[Any] = []
+    callers: dict[str, Any] = {}
 
     def visit(operation: Any) -> ir.WalkResult:
+        if operation.name == "func.call":
+            callers.setdefault(operation.attributes["callee"].value, operation)
         if operation.name == _CALL and _target(operation) in (TPU_CALL, GPU_CALL):
             found.append(operation)
         return ir.WalkResult.ADVANCE
 
     module.operation.walk(visit)
-    return iter(found)
+    return found, callers
+
+
+def _source(operation: Any, callers: Mapping[str, Any]) -> str:
+    """The user's file and line; a kernel that is the form of an operation is at the call of that form."""
+    place = _place(operation.location)
+    function = operation.parent
+    while function is not None and function.name != "func.func":
+        function = function.parent
+    caller = function and callers.get(function.attributes["sym_name"].value)
+    return place if place or caller is None else _source(caller, callers)
 
 
 def _target(operation: Any) -> str:
@@ -78,11 +93,11 @@ def _of(config: Any, name: str) -> Any:
     return ir.DictAttr(config)[name]
 
 
-def _kernel_call(operation: Any) -> KernelCall:
+def _kernel_call(operation: Any, callers: Mapping[str, Any]) -> KernelCall:
     read = _of_tpu if _target(operation) == TPU_CALL else _of_gpu
     name, grid, module = read(operation)
     lines = tuple(dict.fromkeys(_lines(module)))
-    source = _place(operation.location)
+    source = _source(operation, callers)
     return KernelCall(name, _target(operation), source, lines, str(module), grid, _alone(operation))
 
 

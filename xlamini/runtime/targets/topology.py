@@ -99,8 +99,9 @@ def target_of(device: Device) -> Target | None:
     return _by_client.get(device.client)
 
 
-def compute_capability(device: Any) -> str:
-    """The compute capability of an NVIDIA GPU, which may be a target's; empty for other devices and platforms."""
+def compute_capability(place: Any) -> str:
+    """That of an NVIDIA GPU, here or of a target, or of the first of a mesh; empty for other devices and platforms."""
+    device = (*getattr(place, "devices", ()), place)[0]
     target = _by_client.get(getattr(device, "client", None))
     return str(getattr(device, "compute_capability", "")) if target is None else target.capability
 

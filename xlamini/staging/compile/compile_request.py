@@ -93,8 +93,8 @@ class CompileRequest:
         self, name: str, device: DeviceOrMesh, keep_unused: bool, in_segments: bool
     ) -> pipeline.PipelineOptions:
         mesh = device.mesh if isinstance(device, MeshPlacement) else None
-        first = device if mesh is None else mesh.devices.flat[0]
-        platforms = (Platform(device.platform, mesh is not None and mesh.size > 1, compute_capability(first)),)
+        capability = "" if device.platform == "cpu" else compute_capability(device)
+        platforms = (Platform(device.platform, mesh is not None and mesh.size > 1, capability),)
         outs = device.outs if isinstance(device, MeshPlacement) else ()
         return pipeline.PipelineOptions(name, platforms, outs, keep_unused, self.outlines, in_segments and mesh is None)
 

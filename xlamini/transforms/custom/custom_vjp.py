@@ -181,9 +181,9 @@ class CustomVJPCall(RuledCall):
         else:
             results = evaluate(forward.jaxpr, primals[start:])
         outs, residuals = results[: forward.count], results[forward.count :]
-        rule = params["jvp"]
-        by_rule = (ForwardMode(rule), primals[start:]) if rule else ()
-        return outs, linear_map(forward.backward, residuals, tangents[end:], out_avals, *by_rule)
+        rule = params["jvp"] and ForwardMode(params["jvp"])
+        by_rule = {"forward": rule, "primals": primals[start:] if rule else ()}
+        return outs, linear_map(forward.backward, residuals, tangents[end:], out_avals, **by_rule)
 
     def has_own_jvp(self, params: Params) -> bool:
         return params["jvp"] is not None

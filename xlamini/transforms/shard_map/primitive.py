@@ -70,11 +70,15 @@ def _named_axes(params: Params) -> tuple[Any, ...]:
     return tuple(name for name in axes_inside(params) if name not in params["manual"])
 
 
+def _is_manual(params: Params) -> bool:
+    return set(params["mesh"].axis_names) <= params["manual"]
+
+
 class ShardMap(HigherOrder):
     """A per-device (SPMD) program; `manual` are the manual axes of the mesh."""
 
     name = "shard_map"
-    sharding = Sharding(named_axes=_named_axes)
+    sharding = Sharding(named_axes=_named_axes, is_manual=_is_manual)
 
     def shape_rule(
         self,
@@ -88,9 +92,6 @@ class ShardMap(HigherOrder):
     ) -> list[ShapedArray]:
         pairs = zip(jaxpr.out_avals, out_specs, strict=True)
         return [global_aval(a, mesh, manual, check_vma, spec) for a, spec in pairs]
-
-    def is_manual(self, params: Params) -> bool:
-        return set(params["mesh"].axis_names) <= params["manual"]
 
     def jvp(self, primals: Values, tangents: Values, *, jaxpr: Jaxpr, **params: Any) -> Any:
         nonzero, ins, outs = nonzero_of(tangents), params["in_specs"], params["out_specs"]

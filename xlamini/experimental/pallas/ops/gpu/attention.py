@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from xlamini import numpy as jnp
-from xlamini.nn.kernels.flash_tiles import FlashTiles
+from xlamini.nn.kernels.flash_attention import Arrays
+from xlamini.nn.kernels.flash_tiles import Flash, FlashTiles
 from xlamini.nn.kernels.walks import Sides
 from xlamini.nn.tiled_attention import attend
 from xlamini.numpy.arguments import as_operand
@@ -77,7 +78,7 @@ def mha(
     q, k, v = (as_operand("mha", x).swapaxes(1, 2) for x in (q, k, v))
     ids = None if segment_ids is None else Sides(*[as_operand("mha", segment_ids).astype(jnp.int32)] * 2)
     tiles = None if block_sizes is None else _tiles(block_sizes)
-    mean, logs = attend(q, k, v, None, ids, sm_scale, after=0 if causal else None, tiles=tiles)
+    mean, logs = attend(Arrays(q, k, v, None, ids), Flash(sm_scale, after=0 if causal else None, tiles=tiles))
     mean = mean.swapaxes(1, 2)
     return (mean, logs) if return_residuals else mean
 

@@ -6,6 +6,8 @@ from typing import Any
 
 from xlamini import numpy as jnp
 from xlamini.core import ShapeError
+from xlamini.nn.kernels.flash_attention import Arrays
+from xlamini.nn.kernels.flash_tiles import Flash
 from xlamini.nn.kernels.walks import Sides
 from xlamini.nn.tiled_attention import attend
 from xlamini.numpy.arguments import as_operand
@@ -88,7 +90,7 @@ def _decoded(what: str, q: Any, k: Any, v: Any, start: Any, stop: Any, scale: fl
     shared = q.reshape(q.shape[0], k.shape[2], -1, h)  # the query heads that share keys are the queries of one head
     ids = _ids(q, k.shape[1], shared.shape[2], start, stop)
     scale = 1 / math.sqrt(h) if scale is None else scale
-    mean, _ = attend(shared, k.swapaxes(1, 2), v.swapaxes(1, 2), None, ids, scale)
+    mean, _ = attend(Arrays(shared, k.swapaxes(1, 2), v.swapaxes(1, 2), None, ids), Flash(scale))
     return mean.reshape(q.shape)
 
 

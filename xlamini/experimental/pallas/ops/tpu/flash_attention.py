@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from xlamini import numpy as jnp
-from xlamini.nn.kernels.flash_tiles import FlashTiles
+from xlamini.nn.kernels.flash_attention import Arrays
+from xlamini.nn.kernels.flash_tiles import Flash, FlashTiles
 from xlamini.nn.kernels.walks import Sides
 from xlamini.nn.tiled_attention import attend
 from xlamini.numpy.arguments import as_operand
@@ -89,4 +90,4 @@ def flash_attention(
     ids = None if segment_ids is None else Sides(*(as_operand("flash_attention", x) for x in segment_ids))
     ids = ids and Sides(*(x.astype(jnp.int32) for x in ids))
     tiles = None if block_sizes is None else FlashTiles(*[(block_sizes.block_q, block_sizes.block_k_major)] * 3)
-    return attend(q, k, v, bias, ids, sm_scale, after=0 if causal else None, tiles=tiles)[0]
+    return attend(Arrays(q, k, v, bias, ids), Flash(sm_scale, after=0 if causal else None, tiles=tiles))[0]

@@ -11,7 +11,8 @@ from xlamini import numpy as jnp
 from xlamini.core import ShapeError
 from xlamini.experimental.pallas.ops.tpu.flash_attention import SegmentIds as SegmentIds
 from xlamini.experimental.pallas.ops.tpu.splash_attention.splash_attention_mask import MultiHeadMask, NumpyMask, Window
-from xlamini.nn.kernels.flash_tiles import NEVER, FlashTiles
+from xlamini.nn.kernels.flash_attention import Arrays
+from xlamini.nn.kernels.flash_tiles import NEVER, Flash, FlashTiles
 from xlamini.nn.kernels.walks import Sides
 from xlamini.nn.tiled_attention import attend
 from xlamini.numpy.arguments import as_operand
@@ -91,7 +92,7 @@ def make_splash_mha(
         ids = segment_ids and Sides(*(as_operand("make_splash_mha", x).astype(jnp.int32)[None] for x in segment_ids))
         (before, after), bias = _told(mask)
         q, k, v = (x[None] for x in rows)
-        mean, logs = attend(q, k, v, bias, ids, 1.0, before, after, tiles)
+        mean, logs = attend(Arrays(q, k, v, bias, ids), Flash(1.0, before, after, tiles=tiles))
         return (mean[0], {"logsumexp": logs[0]}) if save_residuals else mean[0]
 
     return attention
