@@ -25,7 +25,7 @@ from xlamini.core import (
     hooks,
     issubdtype,
 )
-from xlamini.core.program.form import Platform
+from xlamini.core.program.form import FusedOperation, Platform
 from xlamini.primitives import (
     bitwise_and,
     broadcast_in_dim,
@@ -186,7 +186,7 @@ _TILE = 256
 
 
 @dataclass(frozen=True)
-class RaggedDot:
+class RaggedDot(FusedOperation):
     """The operation of a product in groups.
 
     There are kernels for rows times matrices, with the summed dimension first or last (`_ACROSS`), and for the sum over

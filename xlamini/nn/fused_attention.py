@@ -14,7 +14,7 @@ import numpy as np
 
 from xlamini import numpy as jnp
 from xlamini.core import Avals, ShapedArray
-from xlamini.core.program.form import Platform
+from xlamini.core.program.form import FusedOperation, Platform
 from xlamini.nn.attention_products import both, logs_of, seen_keys, weighted_means
 from xlamini.nn.cudnn_attention import backward, fits_cudnn, forward, pattern
 from xlamini.nn.kernels.flash_attention import Arrays
@@ -32,7 +32,7 @@ _MOST_FEATURES = 256
 
 
 @dataclass(frozen=True)
-class Attention:
+class Attention(FusedOperation):
     """An operation on queries (b, t, n, h), keys and values (b, s, heads of keys, h), a bias and a mask if there are.
 
     The results are the means, as queries, and the logarithms of the denominators, (b, n, t).
@@ -104,7 +104,7 @@ class Attention:
 
 
 @dataclass(frozen=True)
-class AttentionDerivative:
+class AttentionDerivative(FusedOperation):
     """The operation that gives the cotangents of queries, keys and values.
 
     Its operands are those of the attention, its results, and the cotangent of the means.
@@ -141,7 +141,7 @@ class AttentionDerivative:
 
 
 @dataclass(frozen=True)
-class BiasDerivative:
+class BiasDerivative(FusedOperation):
     """The operation that gives the cotangent of the bias, from the same operands."""
 
     of: Attention

@@ -2,11 +2,8 @@
 
     fused_call(*operands, operation=operation)  ->  results
 
-An operation is a hashable object with a `name` and two methods: `program(*operands)` gives the results by operations
-that every platform has; `kernel(platform, avals)` is the function by which a platform computes them, or None if the
-program is as good. The kernel is a form (core/program/form.py): it is traced when a program is lowered for a platform
-that has it, and not before. Derivatives are those of the program; an operation whose derivative has kernels too says so
-by `custom_vjp`.
+The kernel is a form (core/program/form.py): it is traced when a program is lowered for a platform that has it, and not
+before. Derivatives are those of the program; an operation whose derivative has kernels too says so by `custom_vjp`.
 """
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xlamini.core import Avals, Axis, Dims, Params, ShapedArray, Values, aval_of
-from xlamini.core.program.form import Form, Platform
+from xlamini.core.program.form import Form, FusedOperation, Platform
 from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.evaluate import evaluate
@@ -27,7 +24,7 @@ from xlamini.staging.call.call_rules import Run, call_partial_eval
 
 
 @composite(static=("operation",))
-def fused_call(*operands: Any, operation: Any) -> list[Any]:
+def fused_call(*operands: Any, operation: FusedOperation) -> list[Any]:
     """The results of an operation. A second call of a kind has the first one's jaxpr, so that they share kernels."""
     jaxpr, _ = build(lambda *inputs: list(operation.program(*inputs)), list(map(aval_of, operands)), operation.name)
     return fused_call_p.bind(*operands, jaxpr=jaxpr, name=operation.name, operation=operation)
@@ -68,10 +65,10 @@ fused_call_p = FusedCall()
 
 
 @dataclass(frozen=True)
-class MappedOperation:
+class MappedOperation(FusedOperation):
     """The kernels of a batch: those of an example, mapped."""
 
-    operation: Any
+    operation: FusedOperation
     axis: Axis
     dims: tuple[int | None, ...]
     out_dims: tuple[int | None, ...]

@@ -17,6 +17,7 @@ from xlamini.core.caching.memo import Memo
 from xlamini.core.errors.frames import is_own, warnings_given
 from xlamini.core.flags.config import trace_context_key
 from xlamini.core.program.avals import Values
+from xlamini.core.program.form import FusedOperation
 from xlamini.core.program.jaxpr import Jaxpr, Literal
 from xlamini.core.pytree import tree_flatten, tree_unflatten
 from xlamini.core.tracing.body import BodyBuilder
@@ -103,13 +104,13 @@ def _note(values: Values, key: list[Any], operands: list[Any]) -> bool:
             operands.append(x)
         elif kind in _PLAIN:
             key.append((kind, x or repr(x)))  # 0.0 equals -0.0
-        elif kind is tuple or kind is list:
+        elif kind is list or isinstance(x, tuple):
             key.append((kind, len(x)))
             if not _note(x, key, operands):
                 return False
         elif kind is slice and {type(x.start), type(x.stop), type(x.step)} <= _BOUNDS:
             key.append((x.start, x.stop, x.step))
-        elif isinstance(x, np.dtype | enum.Enum) or (callable(x) and is_own(x)):
+        elif isinstance(x, np.dtype | enum.Enum | FusedOperation) or (callable(x) and is_own(x)):
             key.append(x)
         else:
             return False
@@ -154,4 +155,7 @@ def _with(values: Any, inputs: Iterator[Tracer]) -> list[Any]:
 def _replaced(x: Any, inputs: Iterator[Tracer]) -> Any:
     if type(x) is Tracer:
         return next(inputs)
-    return type(x)(_with(x, inputs)) if type(x) in (tuple, list) else x
+    if type(x) is list or isinstance(x, tuple):
+        made = getattr(x, "_make", type(x))  # of a NamedTuple
+        return made(_with(x, inputs))
+    return x

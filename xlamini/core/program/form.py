@@ -5,8 +5,9 @@ program, as the last rewrite before StableHLO.
 """
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 """The names of the platforms that programs are lowered for."""
@@ -41,6 +42,21 @@ class Platform(NamedTuple):
     def is_gpu(self) -> bool:
         """Whether it is NVIDIA GPUs."""
         return self.name in GPU_NAMES
+
+
+@dataclass(frozen=True)
+class FusedOperation:
+    """What a `fused_call` computes: a subclass has a `name`, its parameters as fields, and these methods."""
+
+    name: ClassVar[str]
+
+    def program(self, *operands: Any) -> Sequence[Any]:
+        """The results, by operations that every platform has."""
+        raise NotImplementedError
+
+    def kernel(self, platform: Platform, avals: Sequence[Any]) -> Callable[..., Any] | None:
+        """The function by which a platform computes the results; None if the program is as good."""
+        raise NotImplementedError
 
 
 class Form(NamedTuple):
