@@ -46,7 +46,16 @@ function rowsOfLines(stage) {
   });
 }
 
-const PARTS = { unavailable: {}, seconds: {}, kernels: [], boundaries: [], moments: [], buffers: [], collectives: [] };
+const PARTS = {
+  unavailable: {},
+  seconds: {},
+  kernels: [],
+  boundaries: [],
+  own_kernels: [],
+  moments: [],
+  buffers: [],
+  collectives: [],
+};
 
 /** A target whose missing parts are empty. */
 const whole = (target) =>

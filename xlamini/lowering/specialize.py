@@ -20,9 +20,9 @@ from xlamini.core.flags.config import enable_checks, trace_context_key
 from xlamini.core.program.equation_kind import derived
 from xlamini.core.program.form import Form, Platform
 from xlamini.core.program.form_call import form_p
-from xlamini.core.program.jaxpr import rewrites
+from xlamini.core.program.jaxpr import Provenance, rewrites
 from xlamini.core.program.jaxpr_check import check_jaxpr
-from xlamini.core.program.rewriting import with_jaxprs
+from xlamini.core.program.rewriting import placed, with_jaxprs
 from xlamini.core.tracing.tracer import build
 
 Operation = tuple[Primitive, tuple, tuple]
@@ -122,7 +122,7 @@ def _trace(form: Form, avals: Sequence[ShapedArray], primitive: Primitive) -> Ja
         raise TypeError(
             f"the form of {primitive} captured arrays; write them as iota or literals, or give them as operands"
         )
-    return jaxpr
+    return placed(jaxpr, Provenance(None))  # it is shared by equations of several lines
 
 
 def _operation(eqn: Equation) -> Operation:

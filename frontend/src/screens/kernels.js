@@ -1,4 +1,5 @@
-// Screen 4: the kernels of a target, what is inside each, and the values that go through memory between them.
+// Screen 4: the kernels of a target, what is inside each, the values that go through memory between them, and the
+// kernels of one's own.
 
 import { h, put } from "../dom.js";
 import * as format from "../format.js";
@@ -36,27 +37,26 @@ class Kernels {
 
   draw() {
     const { app, target } = this,
-      tab = app.state.tab === "boundaries" ? "boundaries" : "kernels";
+      own = target.own_kernels,
+      tabs = ["kernels", "boundaries", ...(own.length ? ["own_kernels"] : [])],
+      tab = tabs.includes(app.state.tab) ? app.state.tab : "kernels";
     this.grid?.dispose();
     this.grid = null;
-    const tabs = switcher(
+    const chooser = switcher(
       "Table",
-      [
-        ["kernels", `kernels (${format.count(target.kernels.length)})`],
-        ["boundaries", `boundaries (${format.count(target.boundaries.length)})`],
-      ],
+      tabs.map((it) => [it, `${TITLES[it]} (${format.count(target[it].length)})`]),
       tab,
       (it) => app.set({ tab: it === "kernels" ? null : it }),
     );
     const why = tab === "boundaries" ? app.model.unavailable(app.state.target, "boundaries") : null;
     const reasons = tab === "boundaries" && !why ? app.model.unavailable(app.state.target, "reasons") : null;
-    if (!why) this.grid = tab === "kernels" ? kernelGrid(app, target) : boundaryGrid(app, target);
+    if (!why) this.grid = GRIDS[tab](app, target);
     put(
       this.body,
       h(
         "div",
         { class: "tools" },
-        tabs,
+        chooser,
         tab === "kernels" && coverage(target),
         reasons && h("span", { class: "soft" }, reasons),
       ),
@@ -195,6 +195,27 @@ function boundaryGrid(app, target) {
     paint: (element, item) => light(app, element, item.kernel?.rows ?? [], false),
   });
 }
+
+/** The kernels of one's own; inside of each, its module. */
+function ownGrid(app, target) {
+  const items = target.own_kernels.map((kernel, index) => ({
+    ...kernel,
+    grid: kernel.grid.join(" × ") || "1",
+    made: Object.entries(kernel.figures)
+      .map(([name, it]) => `${name} ${it}`)
+      .join(", "),
+    index: -1 - index,
+  }));
+  return new Grid({
+    label: "Kernels of one's own",
+    columns: columns(app, "kernels", "own_kernels"),
+    items,
+    inside: ({ module }) => module.split("\n").map((line) => ({ draw: () => h("code", null, line) })),
+  });
+}
+
+const TITLES = { kernels: "kernels", boundaries: "boundaries", own_kernels: "kernels of one's own" };
+const GRIDS = { kernels: kernelGrid, boundaries: boundaryGrid, own_kernels: ownGrid };
 
 function light(app, element, rows, chosen) {
   element.classList.toggle("lit", chosen || rows.some((row) => app.lit.has(row)));

@@ -138,6 +138,11 @@ class Equation:
         place = provenance or self.provenance
         return Equation(self.primitive, invars, outvars, self.params, self.effects, place, id, self.kind)
 
+    def at(self, place: Provenance) -> Equation:
+        """The same equation, with variables and all, of another provenance."""
+        args = self.invars, self.outvars, self.params, self.effects
+        return Equation(self.primitive, *args, place, self.id, self.kind)
+
     @property
     def source_info(self) -> Provenance:
         """The provenance, by JAX's name."""
@@ -218,8 +223,7 @@ def derived(rewrite: str, eqn: Equation) -> Provenance:
 
 def rederived(rewrite: str, eqn: Equation) -> Equation:
     """The same equation, with variables and all, as one that a rewrite made of it."""
-    place = derived(rewrite, eqn)
-    return Equation(eqn.primitive, eqn.invars, eqn.outvars, eqn.params, eqn.effects, place, eqn.id, eqn.kind)
+    return eqn.at(derived(rewrite, eqn))
 
 
 _type_of = operator.attrgetter("aval")

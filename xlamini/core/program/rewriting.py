@@ -14,7 +14,7 @@ from xlamini.core.events import REWRITTEN, Phase, is_phase
 from xlamini.core.flags import config
 from xlamini.core.program.avals import Params
 from xlamini.core.program.bindable import around
-from xlamini.core.program.jaxpr import Equation, Jaxpr, rewrites
+from xlamini.core.program.jaxpr import Equation, Jaxpr, Provenance, rewrites
 from xlamini.core.program.jaxpr_check import check_jaxpr
 from xlamini.core.tracing.state import state
 from xlamini.core.tracing.tracer import Tracer
@@ -72,6 +72,11 @@ def with_jaxprs(eqn: Equation, fun: Callable[[Jaxpr], Jaxpr]) -> Equation:
     if params == eqn.params:
         return eqn
     return Equation(eqn.primitive, eqn.invars, eqn.outvars, params, eqn.effects, eqn.provenance, eqn.id, eqn.kind)
+
+
+def placed(jaxpr: Jaxpr, place: Provenance) -> Jaxpr:
+    """The program with all its equations, also those inside of others, at one place."""
+    return jaxpr.replace(eqns=[with_jaxprs(eqn.at(place), lambda inner: placed(inner, place)) for eqn in jaxpr.eqns])
 
 
 def check_result(result: Any) -> None:

@@ -18,7 +18,8 @@ from xlamini.runtime.kernels.bundles import TpuCode, tpu_code
 _CHILD = "xlamini.runtime.kernels.tpu_dump"
 _START, _EACH = 60, 60
 """Seconds that the child may take for its start, and for each kernel."""
-_OF_OTHERS = "<late-", "TLP"
+_OF_OTHERS = "<late-", "TLP", "copy"
+"""How the names begin of what libtpu adds to a kernel that is alone: copies of arrays to other layouts among them."""
 _BUNDLES, _UNITS, _BUFFERS = (
     "-final_bundles.txt", "-final_hlo-static-per-bundle-utilization.txt", "-post-delay-converter.txt"
 )  # fmt: skip

@@ -11,6 +11,7 @@ from xlamini.core.caching.structure import RewriteRule
 from xlamini.core.errors.frames import is_own
 from xlamini.core.flags import config
 from xlamini.core.program.activity_analysis import derivative_given_by_rule, may_have_tangent
+from xlamini.core.program.rewriting import placed
 from xlamini.core.tracing.state import state
 from xlamini.core.tracing.tracer import A_RULE, build
 from xlamini.primitives import convert
@@ -56,6 +57,13 @@ class CustomRule(RewriteRule):
 
     def traced_anew(self, nonzero: Mask) -> Any:
         raise NotImplementedError
+
+    def at_call(self, jaxpr: Jaxpr) -> Jaxpr:
+        """The program of the rule; that of a library function has the place of the call, as the rule has no user's."""
+        place = state.builder and state.builder.provenance
+        if not (place and self.is_fixed):
+            return jaxpr
+        return placed(jaxpr, place)
 
     def __repr__(self) -> str:
         return name_of(self.contract.rule)

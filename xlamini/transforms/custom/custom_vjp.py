@@ -179,7 +179,7 @@ class CustomVJPCall(RuledCall):
         if params["optimize_remat"]:
             results = _bind_remat_opt(forward, lambda *xs: self.bind(*xs, **params), primals, start)
         else:
-            results = evaluate(forward.jaxpr, primals[start:])
+            results = evaluate(params["fwd"].at_call(forward.jaxpr), primals[start:])
         outs, residuals = results[: forward.count], results[forward.count :]
         rule = params["jvp"] and ForwardMode(params["jvp"])
         by_rule = {"forward": rule, "primals": primals[start:] if rule else ()}

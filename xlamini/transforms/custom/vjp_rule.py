@@ -83,7 +83,8 @@ class BackwardRule(CustomRule):
     def cotangents(self, operands: Values, cts: Values) -> list[Any]:
         """The cotangents of the arguments, None for zeros, for these residuals and cotangents."""
         jaxpr, nonzero = self.traced(nonzero_of(cts))
-        return with_none(nonzero, evaluate(_transposed(jaxpr), weakly_typed_as(jaxpr, [*operands, *given(cts)])))
+        program = self.at_call(_transposed(jaxpr))
+        return with_none(nonzero, evaluate(program, weakly_typed_as(jaxpr, [*operands, *given(cts)])))
 
     def takes_arrays(self) -> bool:
         """Whether it is a function of the user's, and the call that it belongs to is one on known values."""
