@@ -41,3 +41,31 @@ def test_a_function_with_both_rules_can_be_linearized(second: Any) -> None:
     one = xlamini.linearize(of(both), jnp.float32(0.5))[1]
     np.testing.assert_allclose(vmap(one)(t)[0], jvp(of(plain), (0.5 + 0 * t,), (t,))[1][0], rtol=1e-6)
     assert grad(lambda x: of(both)(x)[0])(0.5) == (8 if second == "x" else 7)
+
+
+def test_the_linear_map_has_derivatives() -> None:
+    """In what it is applied to and in the point of linearization, in both modes."""
+
+    def plain(x: Any) -> Any:
+        return jnp.sin(x) * x
+
+    both = xlamini.custom_vjp(plain)
+    both.defvjp(lambda x: (plain(x), x), lambda x, ct: ((jnp.cos(x) * x + jnp.sin(x)) * ct,))
+    both.defjvp(lambda primals, tangents: jvp(plain, primals, tangents))
+    x, t = jnp.arange(3.0), jnp.array([1.0, -2.0, 0.5])
+
+    def all_of(fun: Any) -> list[Any]:
+        linear = xlamini.linearize(fun, x)[1]
+        return [
+            xlamini.jacfwd(xlamini.jacfwd(lambda s: fun(x * s)))(1.5),
+            xlamini.jacrev(xlamini.jacfwd(lambda s: fun(x * s)))(1.5),
+            grad(lambda x: xlamini.linearize(fun, x)[1](x).sum())(x),
+            jvp(linear, (t,), (x,))[1],
+            grad(lambda t: jnp.sin(linear(t)).sum())(t),
+            xlamini.linearize(lambda x: xlamini.linearize(fun, x)[1](x), x)[1](t),
+            vmap(grad(lambda x: xlamini.linearize(fun, x)[1](x)))(x),
+            xlamini.hessian(lambda x: xlamini.linearize(fun, x)[1](x).sum())(x),
+        ]
+
+    for found, wanted in zip(all_of(both), all_of(plain), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=2e-6, atol=1e-6)

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 import xlamini
-from xlamini import lax, numpy as jnp
+from xlamini import export, lax, nn, numpy as jnp
+from xlamini.core.caching.digest import digest
 from xlamini.core.program.form import FusedOperation, Platform
 from xlamini.interpreters.expand import expand
 from xlamini.lowering.specialize import specialize
 from xlamini.transforms.fused_call import fused_call
 
-TPU = Platform("tpu")
+TPU = Platform("tpu", kernels=True)
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def fused_call_operation(fun: Callable[..., Any], *args: Any) -> Any:
 def test_kernels_are_chosen_by_platform_and_size() -> None:
     assert "100.0" in on(TPU, scores, X, Y)
     assert "100.0" not in on(Platform("cpu"), scores, X, Y)
-    assert "100.0" not in on(Platform("tpu", spans_devices=True), scores, X, Y)
+    assert "100.0" not in on(Platform("tpu", spans_devices=True, kernels=True), scores, X, Y)
     assert "100.0" not in on(TPU, scores, X[:2], Y[:2])
 
 
@@ -93,4 +94,22 @@ def test_each_device_of_a_shard_map_has_kernels() -> None:
     mesh = xlamini.make_mesh((1,), ("i",))
     spec = xlamini.P("i")
     mapped = xlamini.shard_map(scores, mesh=mesh, in_specs=spec, out_specs=spec)
-    assert "100.0" in on(Platform("tpu", spans_devices=True), mapped, X, Y)
+    assert "100.0" in on(Platform("tpu", spans_devices=True, kernels=True), mapped, X, Y)
+
+
+def test_programs_have_a_digest_for_the_disk() -> None:
+    def loss(x: Any) -> Any:
+        return nn.dot_product_attention(x, x, x).sum()
+
+    one, two = np.zeros((512, 1, 4), np.float32), np.zeros((2, 512, 1, 4), np.float32)
+    programs = [xlamini.make_jaxpr(loss)(one), xlamini.make_jaxpr(xlamini.vmap(xlamini.grad(loss)))(two)]
+    assert len({digest(expand(program.jaxpr)) for program in programs}) == 2
+
+
+def test_exported_programs_have_no_kernels() -> None:
+    def attend(x: Any) -> Any:
+        return nn.dot_product_attention(x, x, x)
+
+    exported = export.export(xlamini.jit(attend), platforms=("cpu", "tpu"))(jnp.ones((512, 2, 8)))
+    assert "tpu_custom_call" not in str(exported.mlir_module())
+    assert export.deserialize(exported.serialize()).call(jnp.ones((512, 2, 8))).shape == (512, 2, 8)

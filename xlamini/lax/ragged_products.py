@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from ml_dtypes import bfloat16
 
 from xlamini.core import (
     Avals,
@@ -25,6 +24,7 @@ from xlamini.core import (
     hooks,
     issubdtype,
 )
+from xlamini.core.dtypes.table import HALVES
 from xlamini.core.program.form import FusedOperation, Platform
 from xlamini.primitives import (
     bitwise_and,
@@ -205,7 +205,8 @@ class RaggedDot(FusedOperation):
         if self.numbers not in (_MATRICES, _ACROSS, _BY_GROUPS) or sizes.ndim != 1 or not (usual and alike):
             return False
         tiles, groups = -(-lhs.shape[0] // _TILE), sizes.shape[0]
-        return issubdtype(lhs.dtype, np.floating) and 3 * (tiles + groups) < 2 * tiles * groups
+        is_usual = (lhs.dtype in HALVES or lhs.dtype == np.float32) and 0 not in (*lhs.shape, *rhs.shape)
+        return is_usual and 3 * (tiles + groups) < 2 * tiles * groups
 
     def program(self, lhs: Any, rhs: Any, sizes: Any) -> list[Any]:
         """The product as a dense one."""
@@ -213,8 +214,8 @@ class RaggedDot(FusedOperation):
 
     def kernel(self, platform: Platform, avals: Avals) -> Any:
         """The product by a kernel that skips other groups' rows."""
-        narrow = avals[0].dtype in (bfloat16, np.float16)
-        if not (narrow if platform.is_gpu else avals[0].dtype in (bfloat16, np.float32)):
+        narrow = avals[0].dtype in HALVES
+        if platform.is_gpu and not narrow:
             return None
         grouped = hooks.library_kernels("grouped_matmul")
         side = 1024 if narrow else 512  # what the memory of a TPU's core holds, and its matrix unit is busy with

@@ -15,6 +15,7 @@ from xlamini.nn.kernels.flash_attention import Arrays
 from xlamini.nn.kernels.flash_tiles import Flash
 from xlamini.nn.tiled_attention import attend, ids_of, masked
 from xlamini.numpy.arguments import as_index, as_operand
+from xlamini.primitives.base.precision import canonical_precision
 from xlamini.staging import composite
 from xlamini.typing import ArrayLike
 
@@ -51,7 +52,8 @@ def dot_product_attention(
       return_residual: whether to return the logarithm of each softmax's denominator too, shape (batch, queries, heads).
       implementation: None for the best that the platform has: from 512 queries and keys on kernels that write no
         products to memory, on a TPU and for bfloat16 and float16 on a newer NVIDIA GPU, in forward and reverse mode;
-        else, and for all other derivatives, a traced `scale` or a residual, "xla", the operations that XLA compiles.
+        else, and for all other derivatives, a bias, a traced `scale` or a residual, "xla", the operations that XLA
+        compiles.
         "flash" for kernels of this library wherever it runs, as a loop on a CPU; they take a `scale` that is a Python
         number, have first derivatives in reverse mode on a device, and give 0 for a query that sees no key. "cudnn"
         for those of cuDNN; they take bfloat16 and float16, a `scale` that is a Python number, and have first
@@ -65,12 +67,14 @@ def dot_product_attention(
     >>> dot_product_attention(x, x, x, is_causal=True).shape
     (4, 2, 8)
     """
-    automatic = _fused if _may_be_fused(query, key, scale, return_residual) else _by_xla
+    may_fuse = bias is None and not return_residual and _may_be_fused(query, key, scale)
+    automatic = _fused if may_fuse else _by_xla
     compute = {None: automatic, "xla": _by_xla, "cudnn": _by_cudnn, "flash": _by_tiles}.get(implementation)
     if compute is None:
         raise ValueError(f"{_NAME}: implementation must be 'xla', 'cudnn', 'flash' or None, got {implementation!r}")
     arrays = _Given(query, key, value, bias, mask, query_seq_lengths, key_value_seq_lengths)
-    return compute(arrays, scale, how=_How(is_causal, local_window_size, return_residual))
+    options = {"is_causal": is_causal, "local_window_size": local_window_size, "return_residual": return_residual}
+    return compute(arrays, scale, **options)
 
 
 class _Given(NamedTuple):
@@ -83,67 +87,60 @@ class _Given(NamedTuple):
     key_lengths: Any
 
 
-class _How(NamedTuple):
-    is_causal: bool
-    window: Any
-    return_residual: bool
-
-    @property
-    def reach(self) -> tuple[int | None, int | None]:
-        """How many keys a query sees before and after its own place; None for all."""
-        before, after = (None, None) if self.window is None else _window(self.window)
-        if self.is_causal:
-            after = 0 if after is None else min(after, 0)
-        return before, after
+_STATIC = "is_causal", "local_window_size", "return_residual"
 
 
-@composite(static=("how",))
-def _by_xla(arrays: _Given, scale: Any, *, how: _How) -> Any:
+@composite(static=_STATIC)
+def _by_xla(arrays: _Given, scale: Any, *, is_causal: bool, local_window_size: Any, return_residual: bool) -> Any:
     x = _checked(arrays)
-    mask = both(_with_lengths(x), seen_keys(x.q.shape[1], x.k.shape[1], *how.reach))
+    mask = both(_with_lengths(x), seen_keys(x.q.shape[1], x.k.shape[1], *_reach(is_causal, local_window_size)))
     mean, fit = weighted_means(x.q, x.k, x.v, x.bias, mask, _scale(scale, x.q))
-    return _results(x, how, mean, logs_of(fit, x.q) if how.return_residual else None)
+    return _results(x, mean, logs_of(fit, x.q) if return_residual else None)
 
 
-@composite(static=("scale", "how"))
-def _fused(arrays: _Given, scale: float | None, *, how: _How) -> Any:
+@composite(static=("scale", *_STATIC))
+def _fused(
+    arrays: _Given, scale: float | None, *, is_causal: bool, local_window_size: Any, return_residual: bool
+) -> Any:
     x = _checked(arrays)
-    added = [x.bias, _with_lengths(x)]
-    given = [a for a in added if a is not None]
-    operation = Attention(_scale(scale, x.q), *how.reach, added[0] is not None, added[1] is not None)
-    mean = fused_attention(operation, (x.q, x.k, x.v, *given))
-    return _results(x, how, mean, None)
+    mask, reach = _with_lengths(x), _reach(is_causal, local_window_size)
+    how = Attention(_scale(scale, x.q), *reach, canonical_precision(None, _NAME), mask is not None)
+    return _results(x, fused_attention(how, (x.q, x.k, x.v, *([] if mask is None else [mask]))), None)
 
 
-@composite(static=("scale", "how"))
-def _by_cudnn(arrays: _Given, scale: float | None, *, how: _How) -> Any:
+@composite(static=("scale", *_STATIC))
+def _by_cudnn(
+    arrays: _Given, scale: float | None, *, is_causal: bool, local_window_size: Any, return_residual: bool
+) -> Any:
     x = _checked(arrays)
     lengths = x.query_lengths, x.key_lengths
-    window = None if how.window is None else _window(how.window)
-    options = _scale(scale, x.q), how.is_causal, window, how.return_residual
+    window = None if local_window_size is None else _window(local_window_size)
+    options = _scale(scale, x.q), is_causal, window, return_residual
     mean, *logs = cudnn_attention(x.q, x.k, x.v, x.bias, x.mask, lengths, *options)
-    return _results(x._replace(query_lengths=None), how, mean, logs[0] if logs else None)
+    return _results(x._replace(query_lengths=None), mean, logs[0] if logs else None)
 
 
-@composite(static=("scale", "how"))
-def _by_tiles(arrays: _Given, scale: float | None, *, how: _How) -> Any:
+@composite(static=("scale", *_STATIC))
+def _by_tiles(
+    arrays: _Given, scale: float | None, *, is_causal: bool, local_window_size: Any, return_residual: bool
+) -> Any:
     x = _checked(arrays)
     ids = None if x.key_lengths is None else ids_of(x.key_lengths, x.q.shape[1], x.k.shape[1])
     q, k, v = (a.swapaxes(1, 2) for a in (x.q, x.k, x.v))
     whole = Arrays(q, k, v, masked(x.bias, x.mask), ids)
-    mean, logs = attend(whole, Flash(_scale(scale, x.q), *how.reach))
-    return _results(x, how, mean.swapaxes(1, 2), logs)
+    mean, logs = attend(whole, Flash(_scale(scale, x.q), *_reach(is_causal, local_window_size)))
+    return _results(x, mean.swapaxes(1, 2), logs if return_residual else None)
 
 
 # --- helpers
 
 
-def _may_be_fused(query: Any, key: Any, scale: Any, return_residual: bool) -> bool:
+def _may_be_fused(query: Any, key: Any, scale: Any) -> bool:
     """Whether there are so many products of queries and keys that a platform may have a kernel for them."""
     shapes = np.shape(query)[-3:], np.shape(key)[-3:]
     sizes = [shape[0] for shape in shapes if len(shape) == 3]
     is_number = scale is None or isinstance(scale, int | float)
-    return is_number and not return_residual and len(sizes) == 2 and min(sizes) >= LEAST_PLACES
+    return is_number and len(sizes) == 2 and min(sizes) >= LEAST_PLACES
 
 
 class _Checked(NamedTuple):
@@ -173,13 +170,13 @@ def _checked(x: _Given) -> _Checked:
     return _Checked(q, k, v, bias, mask, of_queries, of_keys, outer)
 
 
-def _results(x: _Checked, how: _How, mean: Any, logs: Any) -> Any:
+def _results(x: _Checked, mean: Any, logs: Any) -> Any:
     """The means of the first queries of each example, and zeros; with `logs`, of shape (batch, heads, queries)."""
     if x.query_lengths is not None:
         there = jnp.arange(mean.shape[1]) < x.query_lengths[:, None]
         mean = mean * there[:, :, None, None].astype(mean.dtype)
     mean = mean.reshape(*x.outer, x.q.shape[-1])
-    return (mean, logs.swapaxes(1, 2).reshape(x.outer).astype(x.k.dtype)) if how.return_residual else mean
+    return mean if logs is None else (mean, logs.swapaxes(1, 2).reshape(x.outer).astype(x.k.dtype))
 
 
 def _with_lengths(x: _Checked) -> Any:
@@ -221,6 +218,14 @@ def _checked_mask(mask: Any, sizes: tuple[int, ...]) -> Any:
     if as_operand(_NAME, mask).dtype != bool:
         raise TypeError(f"{_NAME}: mask must hold booleans, not {mask.dtype}; numbers are added as bias")
     return _broadcasting("mask", mask, sizes)
+
+
+def _reach(is_causal: bool, window: Any) -> tuple[int | None, int | None]:
+    """How many keys a query sees before and after its own place; None for all."""
+    before, after = (None, None) if window is None else _window(window)
+    if is_causal:
+        after = 0 if after is None else min(after, 0)
+    return before, after
 
 
 def _scale(scale: Any, q: Any) -> Any:

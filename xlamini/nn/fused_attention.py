@@ -14,13 +14,14 @@ import numpy as np
 
 from xlamini import numpy as jnp
 from xlamini.core import Avals, ShapedArray
+from xlamini.core.dtypes.table import HALVES
 from xlamini.core.program.form import FusedOperation, Platform
 from xlamini.nn.attention_products import both, logs_of, seen_keys, weighted_means
 from xlamini.nn.cudnn_attention import backward, fits_cudnn, forward, pattern
 from xlamini.nn.kernels.flash_attention import Arrays
 from xlamini.nn.kernels.flash_tiles import Flash
 from xlamini.nn.kernels.targets import GRID, LOOP
-from xlamini.nn.tiled_attention import attend, bias_derivatives, derivatives, masked
+from xlamini.nn.tiled_attention import attend, derivatives, masked
 from xlamini.transforms.custom.custom_vjp import custom_vjp
 from xlamini.transforms.derivatives.jvp import jvp
 from xlamini.transforms.derivatives.vjp import vjp
@@ -33,24 +34,24 @@ _MOST_FEATURES = 256
 
 @dataclass(frozen=True)
 class Attention(FusedOperation):
-    """An operation on queries (b, t, n, h), keys and values (b, s, heads of keys, h), a bias and a mask if there are.
+    """An operation on queries (b, t, n, h), keys and values (b, s, heads of keys, h), and a mask if there is one.
 
-    The results are the means, as queries, and the logarithms of the denominators, (b, n, t).
+    The results are the means, as queries, and the logarithms of the denominators, (b, n, t). A bias is no operand:
+    where a large negative one hides all keys of a query, the logarithm has no digits left for the sum.
     """
 
     scale: float
-    before: int | None
-    after: int | None
-    has_bias: bool
-    has_mask: bool
+    before: int | None = None
+    after: int | None = None
+    precision: Any = None
+    has_mask: bool = False
 
     name = "attention"
 
-    def program(self, q: Any, k: Any, v: Any, *added: Any) -> list[Any]:
+    def program(self, q: Any, k: Any, v: Any, *mask: Any) -> list[Any]:
         """The results by XLA's operations."""
-        bias, mask = self._added(added)
-        seen = both(mask, seen_keys(q.shape[1], k.shape[1], self.before, self.after))
-        mean, fit = weighted_means(q, k, v, bias, seen, self.scale)
+        seen = both(*mask, seen_keys(q.shape[1], k.shape[1], self.before, self.after))
+        mean, fit = weighted_means(q, k, v, None, seen, self.scale)
         return [mean, logs_of(fit, q)]
 
     def kernel(self, platform: Platform, avals: Avals) -> Any:
@@ -62,45 +63,41 @@ class Attention(FusedOperation):
         q, k = avals[:2]
         if not self._fits_kernels(platform, q, k):
             return None
-        plain = not (self.has_bias or self.has_mask)
-        if platform.is_gpu and plain and fits_cudnn(q, k, self.before, self.after):
+        if platform.is_gpu and not self.has_mask and fits_cudnn(q, k, self.before, self.after):
             return by_cudnn
         return functools.partial(by_tiles, LOOP if platform.is_gpu else GRID)
 
     def _fits_kernels(self, platform: Platform, q: ShapedArray, k: ShapedArray) -> bool:
         """Whether kernels take the arrays; each query must see a key but for the mask."""
-        narrow = q.dtype.itemsize == 2
+        is_usual = q.dtype in HALVES or (q.dtype == np.float32 and self.precision is None and not platform.is_gpu)
         keeps_one = self.before is None or (self.before >= 0 and q.shape[1] <= k.shape[1])
         keeps_one &= self.after is None or self.after >= 0
-        return keeps_one and q.shape[3] <= _MOST_FEATURES and (narrow or platform.name == "tpu")
+        return keeps_one and is_usual and 0 not in q.shape and q.shape[3] <= _MOST_FEATURES
 
     def _by_cudnn(self, q: Any, k: Any, v: Any) -> Sequence[Any]:
         return forward(q, k, v, pattern(self.scale, self.before, self.after))
 
-    def _by_tiles(self, walk: str, q: Any, k: Any, v: Any, *added: Any) -> Sequence[Any]:
-        mean, logs = attend(self.arrays(q, k, v, added), self.flash(walk))
+    def _by_tiles(self, walk: str, q: Any, k: Any, v: Any, *mask: Any) -> Sequence[Any]:
+        mean, logs = attend(self.arrays(q, k, v, *mask), self.flash(walk))
         mean = mean.swapaxes(1, 2)
         if self.has_mask:
             of_all = jnp.repeat(v.mean(1, keepdims=True, dtype=np.float32), q.shape[2] // v.shape[2], 2)
-            mean = jnp.where(self.sees_nothing(q, k, added), of_all.astype(mean.dtype), mean)
+            mean = jnp.where(self.sees_nothing(q, k, *mask), of_all.astype(mean.dtype), mean)
         return mean, logs
 
-    def arrays(self, q: Any, k: Any, v: Any, added: Sequence[Any]) -> Arrays:
-        """The arrays as kernels take them, with the mask in the bias."""
+    def arrays(self, q: Any, k: Any, v: Any, mask: Any = None) -> Arrays:
+        """The arrays as kernels take them, with the mask as a bias."""
         q, k, v = (x.swapaxes(1, 2) for x in (q, k, v))
-        return Arrays(q, k, v, masked(*self._added(added)))
+        return Arrays(q, k, v, masked(None, mask))
 
     def flash(self, walk: str) -> Flash:
         """How kernels compute it."""
         return Flash(self.scale, self.before, self.after, walk=walk)
 
-    def sees_nothing(self, q: Any, k: Any, added: Sequence[Any]) -> Any:
+    def sees_nothing(self, q: Any, k: Any, mask: Any) -> Any:
         """Which queries see no key, for which kernels give 0; of shape (b, t, n, 1)."""
-        seen = both(added[-1], seen_keys(q.shape[1], k.shape[1], self.before, self.after))
+        seen = both(mask, seen_keys(q.shape[1], k.shape[1], self.before, self.after))
         return ~seen.any(3).swapaxes(1, 2)[..., None]
-
-    def _added(self, added: Sequence[Any]) -> tuple[Any, Any]:
-        return added[0] if self.has_bias else None, added[-1] if self.has_mask else None
 
 
 @dataclass(frozen=True)
@@ -116,8 +113,8 @@ class AttentionDerivative(FusedOperation):
 
     def program(self, q: Any, k: Any, v: Any, *rest: Any) -> Sequence[Any]:
         """The cotangents by XLA's operations, among which are those of the attention itself."""
-        *added, _, _, ct = rest
-        return vjp(lambda *x: self.of.program(*x, *added)[0], q, k, v)[1](ct)
+        *mask, _, _, ct = rest
+        return vjp(lambda *x: self.of.program(*x, *mask)[0], q, k, v)[1](ct)
 
     def kernel(self, platform: Platform, avals: Avals) -> Any:
         """The cotangents by kernels."""
@@ -128,38 +125,16 @@ class AttentionDerivative(FusedOperation):
         return backward(q, k, v, mean, logs, ct, pattern(self.of.scale, self.of.before, self.of.after))
 
     def _by_tiles(self, walk: str, q: Any, k: Any, v: Any, *rest: Any) -> Sequence[Any]:
-        found = derivatives(*_back(self.of, q, k, v, rest), self.of.flash(walk))
-        of_q, of_k, of_v = (x.swapaxes(1, 2) for x in found)
-        return [of_q, of_k, of_v + self._of_all(q, k, v, rest) if self.of.has_mask else of_v]
+        *mask, mean, logs, ct = rest
+        back = self.of.arrays(q, k, v, *mask), mean.swapaxes(1, 2), logs, ct.swapaxes(1, 2)
+        of_q, of_k, of_v = (x.swapaxes(1, 2) for x in derivatives(*back, self.of.flash(walk)))
+        return [of_q, of_k, of_v + self._of_all(q, k, v, mask[0], ct) if mask else of_v]
 
-    def _of_all(self, q: Any, k: Any, v: Any, rest: Sequence[Any]) -> Any:
+    def _of_all(self, q: Any, k: Any, v: Any, mask: Any, ct: Any) -> Any:
         """The cotangent of each value from the queries that see no key, and take the mean of all values."""
-        *added, _, _, ct = rest
-        alone = jnp.where(self.of.sees_nothing(q, k, added), ct, 0).sum(1, keepdims=True, dtype=np.float32)
+        alone = jnp.where(self.of.sees_nothing(q, k, mask), ct, 0).sum(1, keepdims=True, dtype=np.float32)
         of_heads = alone.reshape(len(alone), 1, v.shape[2], -1, v.shape[3]).sum(3) / v.shape[1]
         return of_heads.astype(v.dtype)
-
-
-@dataclass(frozen=True)
-class BiasDerivative(FusedOperation):
-    """The operation that gives the cotangent of the bias, from the same operands."""
-
-    of: Attention
-
-    name = "attention_bias_derivative"
-
-    def program(self, q: Any, k: Any, v: Any, bias: Any, *rest: Any) -> Sequence[Any]:
-        """The cotangent by XLA's operations."""
-        *mask, _, _, ct = rest
-        return vjp(lambda bias: self.of.program(q, k, v, bias, *mask)[0], bias)[1](ct)
-
-    def kernel(self, platform: Platform, avals: Avals) -> Any:
-        """The cotangent by a kernel."""
-        return self.of.chosen(platform, avals, self._by_tiles, self._by_tiles)
-
-    def _by_tiles(self, walk: str, q: Any, k: Any, v: Any, bias: Any, *rest: Any) -> Sequence[Any]:
-        found = bias_derivatives(*_back(self.of, q, k, v, (bias, *rest)), self.of.flash(walk))
-        return [_summed_to(found, bias.shape).astype(bias.dtype)]
 
 
 @functools.partial(custom_vjp, nondiff_argnums=(0,))
@@ -175,10 +150,8 @@ def _kept(how: Attention, operands: tuple[Any, ...]) -> Any:
 
 def _derivative(how: Attention, kept: Any, ct: Any) -> tuple[tuple[Any, ...]]:
     operands, mean, logs = kept
-    given = *operands, mean, logs, ct
-    found = fused_call(*given, operation=AttentionDerivative(how))
-    of_bias = fused_call(*given, operation=BiasDerivative(how)) if how.has_bias else []
-    return ((*found, *of_bias, *([None] if how.has_mask else [])),)
+    found = fused_call(*operands, mean, logs, ct, operation=AttentionDerivative(how))
+    return ((*found, *([None] if how.has_mask else [])),)
 
 
 def _pushed(how: Attention, primals: Any, tangents: Any) -> Any:
@@ -187,18 +160,3 @@ def _pushed(how: Attention, primals: Any, tangents: Any) -> Any:
 
 fused_attention.defvjp(_kept, _derivative)
 fused_attention.defjvp(_pushed)
-
-
-# --- helpers
-
-
-def _back(how: Attention, q: Any, k: Any, v: Any, rest: Sequence[Any]) -> tuple[Arrays, Any, Any, Any]:
-    """What kernels of derivatives take."""
-    *added, mean, logs, ct = rest
-    return how.arrays(q, k, v, added), mean.swapaxes(1, 2), logs, ct.swapaxes(1, 2)
-
-
-def _summed_to(x: Any, shape: Sequence[int]) -> Any:
-    """The sum over the axes along which an array of this shape has one element."""
-    axes = tuple(axis for axis, (n, m) in enumerate(zip(x.shape, shape, strict=True)) if n != m)
-    return x.sum(axes, keepdims=True) if axes else x

@@ -13,7 +13,7 @@ import numpy as np
 
 from xlamini import numpy as jnp
 from xlamini.core.errors import ShapeError
-from xlamini.nn.kernels.flash_attention import Arrays, attention, bias_derivative, derivative
+from xlamini.nn.kernels.flash_attention import Arrays, attention, derivative
 from xlamini.nn.kernels.flash_tiles import NEVER, Flash, FlashTiles
 from xlamini.nn.kernels.targets import padded_to
 from xlamini.nn.kernels.walks import Sides
@@ -39,14 +39,6 @@ def derivatives(x: Arrays, mean: Any, logs: Any, ct: Any, how: Flash) -> Sequenc
     """The cotangents of queries, keys and values of `attend` without ids, for that of the means."""
     how, whole, rest = _back(x, mean, logs, ct, how)
     return list(map(_first, derivative(how, whole, *rest), x[:3]))
-
-
-def bias_derivatives(x: Arrays, mean: Any, logs: Any, ct: Any, how: Flash) -> Any:
-    """The cotangent of the bias of `attend`."""
-    how, whole, rest = _back(x, mean, logs, ct, how)
-    full = bias_derivative(how, whole, *rest)[:, :, : x.q.shape[2], : x.k.shape[2]]
-    shared = tuple(axis for axis in (2, 3) if x.bias.shape[axis] == 1)
-    return full.sum(shared, keepdims=True) if shared else full
 
 
 def masked(bias: Any, mask: Any) -> Any:

@@ -6,6 +6,7 @@ type, so that 1, 1.0 and True differ. What another process cannot recognise, suc
 """
 from __future__ import annotations
 
+import dataclasses
 import enum
 import hashlib
 from collections.abc import Callable
@@ -162,7 +163,7 @@ def _write_enum(value: enum.Enum) -> str:
 
 def _write_fields(value: Any) -> str:
     kind = type(value)
-    names = kind._fields if hasattr(kind, "_fields") else kind.__dataclass_fields__
+    names = kind._fields if hasattr(kind, "_fields") else [field.name for field in dataclasses.fields(kind)]
     return f"{_named(kind)}({','.join([write(getattr(value, name)) for name in names])})"
 
 

@@ -22,6 +22,8 @@ small_floats = _dtypes(
     "float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu"
 )
 floats = _dtypes("bfloat16 float16 float32 float64")
+HALVES = frozenset(_dtypes("bfloat16 float16"))
+"""The dtypes of which GPUs multiply matrices fastest."""
 complexes = _dtypes("complex64 complex128")
 
 bfloat16 = ml_dtypes.bfloat16

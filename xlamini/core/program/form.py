@@ -13,30 +13,24 @@ PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 """The names of the platforms that programs are lowered for."""
 GPU_NAMES = ("cuda", "gpu")
 """The names of the platform of NVIDIA GPUs; PJRT's devices have the second."""
-_AMPERE = 8
-"""The first compute capability for which XLA compiles Triton's kernels, and cuDNN has attention."""
 
 
 class Platform(NamedTuple):
     """What a form is chosen by: the platform's name, and whether the program spans several devices.
 
-    `capability` is the compute capability of an NVIDIA GPU, such as "9.0"; empty where the device is not known. Of a
-    part that each device runs on its own shards `manual` is true.
+    With `kernels` its devices run Mosaic's kernels, or Triton's and cuDNN's. Of a part that each device runs on its own
+    shards `manual` is true.
     """
 
     name: str
     spans_devices: bool = False
-    capability: str = ""
+    kernels: bool = False
     manual: bool = False
 
     @property
     def runs_kernels(self) -> bool:
-        """Whether a kernel of the library may be the form: Mosaic's on a TPU, Triton's and cuDNN's on newer GPUs.
-
-        The compiler cannot split a kernel over several devices.
-        """
-        major = int(self.capability.partition(".")[0] or 0)
-        return (self.manual or not self.spans_devices) and (self.name == "tpu" or (self.is_gpu and major >= _AMPERE))
+        """Whether a kernel of the library may be the form; the compiler cannot split one over several devices."""
+        return self.kernels and (self.manual or not self.spans_devices) and (self.is_gpu or self.name == "tpu")
 
     @property
     def is_gpu(self) -> bool:

@@ -140,8 +140,7 @@ class Equation:
 
     def at(self, place: Provenance) -> Equation:
         """The same equation, with variables and all, of another provenance."""
-        args = self.invars, self.outvars, self.params, self.effects
-        return Equation(self.primitive, *args, place, self.id, self.kind)
+        return Equation(self.primitive, self.invars, self.outvars, self.params, self.effects, place, self.id, self.kind)
 
     @property
     def source_info(self) -> Provenance:
@@ -219,11 +218,6 @@ def derived(rewrite: str, eqn: Equation) -> Provenance:
     """The provenance of the equations that a rewrite derives from an equation."""
     parent = eqn.provenance
     return Provenance(parent.source, parent.scope, rewrite, eqn)
-
-
-def rederived(rewrite: str, eqn: Equation) -> Equation:
-    """The same equation, with variables and all, as one that a rewrite made of it."""
-    return eqn.at(derived(rewrite, eqn))
 
 
 _type_of = operator.attrgetter("aval")

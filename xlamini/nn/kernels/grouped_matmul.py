@@ -111,7 +111,7 @@ def visits(counts: Any, rows: int, tile: int, with_rest: bool = False) -> Visits
     own.
     """
     groups, tiles = counts.shape[0], -(-rows // tile)
-    stop = jnp.concatenate([jnp.cumsum(counts.astype(np.int32)), jnp.full(1, rows, np.int32)])
+    stop = jnp.concatenate([_stops(counts, rows), jnp.full(1, rows, np.int32)])
     first = jnp.concatenate([jnp.zeros(1, np.int32), stop[:-1]])
     first_tile = jnp.minimum(lax.div(first, np.int32(tile)), tiles - 1)
     last_tile = jnp.minimum(lax.div(jnp.maximum(stop - 1, first), np.int32(tile)), tiles - 1)
@@ -125,6 +125,11 @@ def visits(counts: Any, rows: int, tile: int, with_rest: bool = False) -> Visits
         has_rows &= own < groups
     group = own if with_rest else jnp.minimum(own, groups - 1)
     return Visits(group, at, *(jnp.where(has_rows, x[own], 0) for x in (first, stop)))
+
+
+def _stops(counts: Any, rows: int) -> Any:
+    """Where each group's rows end; there are no rows beyond the last one, whatever the counts say."""
+    return jnp.minimum(jnp.cumsum(counts.astype(np.int32)), rows)
 
 
 def _is_other(numbers: Any, visit: Any, other: Any, end: Any) -> Any:
@@ -289,13 +294,13 @@ def _groups_in_loop(how: Grouped, x: Any, y: Any, counts: Any) -> Any:
     (m, k), n = x.shape, y.shape[1]
     tile_k, tile_m, tile_n = _TILE
     x, y = _padded(x, (-m % tile_m, -k % tile_k)), _padded(y, (-m % tile_m, -n % tile_n))
-    stops = jnp.cumsum(counts.astype(np.int32))
+    stops = _stops(counts, m)
     out = ShapeDtypeStruct((counts.shape[0], x.shape[1], y.shape[1]), how.dtype)
 
-    def kernel(counts: Any, stops: Any, x: Any, y: Any, out: Any) -> None:
+    def kernel(firsts: Any, stops: Any, x: Any, y: Any, out: Any) -> None:
         group = program_id(2)
         left, right = ds(program_id(0) * tile_k, tile_k), ds(program_id(1) * tile_n, tile_n)
-        stop, first = stops[group], stops[group] - counts[group]
+        stop, first = stops[group], firsts[group]
 
         def add(i: Any, total: Any) -> Any:
             own = _between(first, stop, i * tile_m, (tile_m, tile_k))
@@ -313,7 +318,7 @@ def _groups_in_loop(how: Grouped, x: Any, y: Any, counts: Any) -> Any:
         name="grouped_outer",
         compiler_params=Hints(num_warps=8, num_stages=3),
     )
-    return call(counts.astype(np.int32), stops, x, y)[:, :k, :n]
+    return call(jnp.concatenate([jnp.zeros(1, np.int32), stops[:-1]]), stops, x, y)[:, :k, :n]
 
 
 # --- helpers

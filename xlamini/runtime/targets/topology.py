@@ -99,11 +99,16 @@ def target_of(device: Device) -> Target | None:
     return _by_client.get(device.client)
 
 
-def compute_capability(place: Any) -> str:
-    """That of an NVIDIA GPU, here or of a target, or of the first of a mesh; empty for other devices and platforms."""
+_AMPERE = 8
+"""The first compute capability for which XLA compiles Triton's kernels, and cuDNN has attention."""
+
+
+def runs_kernels(place: Any) -> bool:
+    """Whether a device, here or of a target, or those of a mesh, run kernels: TPUs and newer NVIDIA GPUs do."""
     device = (*getattr(place, "devices", ()), place)[0]
     target = _by_client.get(getattr(device, "client", None))
-    return str(getattr(device, "compute_capability", "")) if target is None else target.capability
+    capability = str(getattr(device, "compute_capability", "")) if target is None else target.capability
+    return place.platform == "tpu" or int(capability.partition(".")[0] or 0) >= _AMPERE
 
 
 def _tpu(spec: str, name: str = "", slice_text: str = "", *more: str) -> Target:

@@ -19,7 +19,7 @@ from xlamini.interpreters.physical import is_extended
 from xlamini.runtime.arrays.layout import Order
 from xlamini.runtime.execution.executable import Executable, compile_module
 from xlamini.runtime.meshes.program_placement import DeviceOrMesh, MeshPlacement, placed_avals
-from xlamini.runtime.targets.topology import compute_capability
+from xlamini.runtime.targets.topology import runs_kernels
 from xlamini.staging.compile import pipeline
 
 if TYPE_CHECKING:
@@ -93,8 +93,8 @@ class CompileRequest:
         self, name: str, device: DeviceOrMesh, keep_unused: bool, in_segments: bool
     ) -> pipeline.PipelineOptions:
         mesh = device.mesh if isinstance(device, MeshPlacement) else None
-        capability = "" if device.platform == "cpu" else compute_capability(device)
-        platforms = (Platform(device.platform, mesh is not None and mesh.size > 1, capability),)
+        several = mesh is not None and mesh.size > 1
+        platforms = (Platform(device.platform, several, device.platform != "cpu" and runs_kernels(device)),)
         outs = device.outs if isinstance(device, MeshPlacement) else ()
         return pipeline.PipelineOptions(name, platforms, outs, keep_unused, self.outlines, in_segments and mesh is None)
 

@@ -180,7 +180,7 @@ def needed(jaxpr: Jaxpr, keep_unused: bool = False) -> PipelineStage:
 def for_platform(traced: Trace, platform: str) -> Trace:
     """The trace of the program that is lowered for one device of a platform, without outlining; no input is dropped."""
     whole = expanded(traced)
-    options = PipelineOptions(whole.jaxpr.name, (Platform(platform),), keep_unused=True)
+    options = PipelineOptions(whole.jaxpr.name, (Platform(platform, kernels=True),), keep_unused=True)
     jaxpr = back(front(whole.jaxpr, options), options).jaxpr
     return whole._replace(jaxpr=jaxpr, captured=list(map(key_words, whole.captured)))
 

@@ -31,7 +31,7 @@ from xlamini.core.sharding.facet import Sharding
 from xlamini.core.tracing.compile_time import is_part_of_eager_trace
 from xlamini.core.tracing.concretization import UnknownValue, value_of, values_together
 from xlamini.core.tracing.state import state
-from xlamini.core.tracing.tracer import active
+from xlamini.core.tracing.tracer import active, build
 from xlamini.interpreters.batch import batched_aval
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.interpreters.transpose import WRITTEN
@@ -40,6 +40,7 @@ from xlamini.primitives.collectives.reductions import psum_p
 from xlamini.primitives.collectives.varying import varying_along
 from xlamini.runtime import device_put_value
 from xlamini.staging import Mask, chosen, given, inverse, merged, nonzero_of, with_none, with_zeros
+from xlamini.staging.call.call_rules import call_jvp
 from xlamini.staging.trace.tracing import visible
 from xlamini.transforms.custom.call_site import is_concrete
 from xlamini.transforms.custom.jvp_rule import BatchedJvp, JvpRule
@@ -209,7 +210,10 @@ class CustomLin(Primitive):
         return list(out_avals)
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
-        """Defers the error until the tangent is used."""
+        """That of the rule for forward mode; without one, an error is deferred until the tangent is used."""
+        if params["forward"] is not None:
+            jaxpr, _ = build(lambda *xs: self.expand(*xs, **params), [x.aval for x in map(instantiated, primals)])
+            return call_jvp(evaluate, jaxpr, primals, tangents)
         moving = given(tangents)
         marks = {"num_primals": 0, "num_res": 0, "in_zeros": (False,) * len(moving)}
         deferred = {"bwd": NoForwardMode(params["bwd"].contract), "forward": None, **marks}

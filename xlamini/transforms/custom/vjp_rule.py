@@ -28,7 +28,7 @@ from xlamini.core import (
     once,
     unflatten,
 )
-from xlamini.core.program.jaxpr import rederived
+from xlamini.core.program.jaxpr import derived
 from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.evaluate import evaluate
@@ -94,7 +94,7 @@ class BackwardRule(CustomRule):
 @once
 def _transposed(jaxpr: Jaxpr) -> Jaxpr:
     """The program of a rule, whose equations say that a transpose runs them; memoised on the jaxpr."""
-    return jaxpr.replace(eqns=[rederived("transpose", eqn) for eqn in jaxpr.eqns])
+    return jaxpr.replace(eqns=[eqn.at(derived("transpose", eqn)) for eqn in jaxpr.eqns])
 
 
 class VjpRules(NamedTuple):
