@@ -12,6 +12,8 @@ ALL = FLOATS + INTS + COMPLEXES
 WIDE = ("float32", "float64")
 ROUGH = {"bfloat16": 6e-2, "float16": 1e-2, "float32": 1e-5}
 SIZES = np.array([1, 0, 2], np.int32)
+MANY = np.array([30, 0, 64, 1, 100, 0, 50, 2], np.int32)
+"""With ten rows left over: so many rows, on a TPU and a GPU, are multiplied by a kernel."""
 CONTRACTED = lax.RaggedDotDimensionNumbers((([1], [0]), ([], [])), [1], [])
 
 
@@ -20,10 +22,10 @@ def spaced(rng: np.random.Generator, dtype: np.dtype) -> np.ndarray:
     return rng.permutation(12).reshape(3, 4)
 
 
-def grouped(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def grouped(x: np.ndarray, y: np.ndarray, sizes: np.ndarray = SIZES) -> np.ndarray:
     """Row by row, each with the matrix of its group; rows that are left over are zero."""
     out = np.zeros((x.shape[0], y.shape[2]), x.dtype)
-    for row, group in enumerate(np.repeat(np.arange(3), SIZES)):
+    for row, group in enumerate(np.repeat(np.arange(len(sizes)), sizes)):
         out[row] = x[row] @ y[group]
     return out
 
@@ -91,6 +93,15 @@ ROWS = [
         grouped,
         samples=[[Arg((4, 2)), Arg((3, 2, 2))]],
         dtypes=(*FLOATS, "int32"),
+        tolerance=ROUGH,
+        order=1,
+    ),
+    Row(
+        "ragged_dot of many rows",
+        lambda x, y: lax.ragged_dot(x, y, MANY),
+        lambda x, y: grouped(x, y, MANY),
+        samples=[[Arg((257, 1)), Arg((8, 1, 2))]],
+        dtypes=FLOATS,
         tolerance=ROUGH,
         order=1,
     ),

@@ -214,12 +214,12 @@ class RaggedDot(FusedOperation):
 
     def kernel(self, platform: Platform, avals: Avals) -> Any:
         """The product by a kernel that skips other groups' rows."""
-        narrow = avals[0].dtype in HALVES
-        if platform.is_gpu and not narrow:
+        dtype = avals[0].dtype
+        if dtype not in HALVES if platform.is_gpu else dtype == np.float16:  # which no TPU loads
             return None
         grouped = hooks.library_kernels("grouped_matmul")
-        side = 1024 if narrow else 512  # what the memory of a TPU's core holds, and its matrix unit is busy with
-        how = grouped.Grouped(avals[0].dtype, self.numbers == _ACROSS, (_TILE, side, side))
+        side = 1024 if dtype in HALVES else 512  # what a TPU's fast memory holds
+        how = grouped.Grouped(dtype, self.numbers == _ACROSS, (_TILE, side, side))
         by = grouped.by_groups if self.numbers == _BY_GROUPS else grouped.by_rows
         return lambda *operands: [by(how, "loop" if platform.is_gpu else "grid", *operands)]
 
