@@ -35,4 +35,4 @@ def save_plot(path: str, records: Sequence[Record], count: str = "time") -> None
     axes.invert_yaxis()
     axes.margins(x=0.1, y=0.01)
     axes.tick_params(axis="y", labelsize=8)
-    figure.savefig(path, dpi=120)
+    figure.savefig(path, dpi=100)
