@@ -13,7 +13,7 @@ import numpy as np
 
 from xlamini import numpy as jnp
 from xlamini.core.errors import ShapeError
-from xlamini.nn.kernels.flash_attention import Arrays, attention, derivative
+from xlamini.nn.kernels.flash_attention import Arrays, attention, back_of, derivative
 from xlamini.nn.kernels.flash_tiles import NEVER, Flash, FlashTiles
 from xlamini.nn.kernels.targets import padded_to
 from xlamini.nn.kernels.walks import Sides
@@ -38,7 +38,7 @@ def attend(x: Arrays, how: Flash) -> tuple[Any, Any]:
 def derivatives(x: Arrays, mean: Any, logs: Any, ct: Any, how: Flash) -> Sequence[Any]:
     """The cotangents of queries, keys and values of `attend` without ids, for that of the means."""
     how, whole, rest = _back(x, mean, logs, ct, how)
-    return list(map(_first, derivative(how, whole, *rest), x[:3]))
+    return list(map(_first, derivative(how, back_of(whole, *rest)), x[:3]))
 
 
 def masked(bias: Any, mask: Any) -> Any:

@@ -47,23 +47,18 @@ def _kept(how: Flash, x: Arrays) -> tuple[Any, Any]:
 
 
 def _derivative(how: Flash, kept: Any, cts: Any) -> tuple[Arrays]:
-    x, mean, logs = kept
-    of_q, of_k, of_v = derivative(how, x, mean, logs, *cts)
-    of_bias = None if x.bias is None else bias_derivative(how, x, mean, logs, *cts)
+    x, back = kept[0], back_of(*kept, *cts)
+    of_q, of_k, of_v = derivative(how, back)
+    of_bias = None if x.bias is None else for_target(functools.partial(_bias_derivative, how), how.walk, back)
     return (Arrays(of_q, of_k, of_v, of_bias, None if x.ids is None else Sides(None, None)),)
 
 
 attention.defvjp(_kept, _derivative)
 
 
-def derivative(how: Flash, x: Arrays, mean: Any, logs: Any, ct: Any, ct_logs: Any) -> list[Any]:
-    """The cotangents of queries, keys and values, for those of the means and the logarithms."""
-    return for_target(functools.partial(_backward, how), how.walk, _back(x, mean, logs, ct, ct_logs))
-
-
-def bias_derivative(how: Flash, x: Arrays, mean: Any, logs: Any, ct: Any, ct_logs: Any) -> Any:
-    """The cotangent of the bias, summed over the axes along which there is one for all."""
-    return for_target(functools.partial(_bias_derivative, how), how.walk, _back(x, mean, logs, ct, ct_logs))
+def derivative(how: Flash, back: Back) -> list[Any]:
+    """The cotangents of queries, keys and values."""
+    return for_target(functools.partial(_backward, how), how.walk, back)
 
 
 # --- forward
@@ -133,7 +128,7 @@ def _results_across(state: State) -> list[Any]:
 # --- backward
 
 
-class _Back(NamedTuple):
+class Back(NamedTuple):
     """What derivatives are computed from: `logs` and `shift` have shape (b, n, 1, t).
 
     `shift` is the sum over features of the mean times its cotangent, less the cotangent of `logs`.
@@ -151,18 +146,19 @@ class _Back(NamedTuple):
         return [*of_queries, Named("bmsh", x.k), Named("bmsh", x.v)]
 
 
-def _back(x: Arrays, mean: Any, logs: Any, ct: Any, ct_logs: Any) -> _Back:
+def back_of(x: Arrays, mean: Any, logs: Any, ct: Any, ct_logs: Any) -> Back:
+    """What derivatives are computed from, for the cotangents of the means and the logarithms."""
     dtype = wide(mean.dtype)
     shift = (ct.astype(dtype) * mean.astype(dtype)).sum(-1) - ct_logs
-    return _Back(x, ct, logs[:, :, None], shift[:, :, None])
+    return Back(x, ct, logs[:, :, None], shift[:, :, None])
 
 
-def _backward(how: Flash, walk: str, back: _Back) -> list[Any]:
+def _backward(how: Flash, walk: str, back: Back) -> list[Any]:
     how = how.at(walk, back=True)
     return [*_of_queries(how, walk, back), *_of_keys(how, walk, back)]
 
 
-def _of_queries(how: Flash, walk: str, back: _Back) -> list[Any]:
+def _of_queries(how: Flash, walk: str, back: Back) -> list[Any]:
     sizes = _sizes(back.x)
     bias, ids, seen_by = _optional(back.x, across=True)
 
@@ -177,7 +173,7 @@ def _of_queries(how: Flash, walk: str, back: _Back) -> list[Any]:
     return walked("flash_attention_dq", OverKeys(how, sizes, walk), steps, arrays, outs)
 
 
-def _of_keys(how: Flash, walk: str, back: _Back) -> list[Any]:
+def _of_keys(how: Flash, walk: str, back: Back) -> list[Any]:
     sizes = _sizes(back.x)
     bias, ids, seen_by = _optional(back.x, across=True)
 
@@ -193,7 +189,8 @@ def _of_keys(how: Flash, walk: str, back: _Back) -> list[Any]:
     return walked("flash_attention_dkv", OverQueries(how, sizes, walk), steps, arrays, outs)
 
 
-def _bias_derivative(how: Flash, walk: str, back: _Back) -> Any:
+def _bias_derivative(how: Flash, walk: str, back: Back) -> Any:
+    """The cotangent of the bias, summed over the axes along which there is one for all."""
     x, how = back.x, how.at(walk, back=True)
     sizes = _sizes(x)
     bias, ids, seen_by = _optional(x, across=True)
