@@ -44,6 +44,7 @@ def in_groups(rows: Any, matrices: Any, counts: Any) -> Any:
     return grouped_matmul(Grouped(np.dtype("bfloat16"), False, (256, 256, 256)), rows, matrices, counts)
 
 
+COUNTS = shaped(9, dtype="int32")
 PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[int, ...], tuple[Any, ...]]] = {
     "attention": (attend, (0, 1, 2), (half(1, 1024, 4, 128), half(1, 1024, 2, 128), half(1, 1024, 2, 128))),
     "window": (window, (0, 1, 2), (shaped(1, 700, 2, 64), shaped(1, 700, 2, 64), shaped(1, 700, 2, 64))),
@@ -51,11 +52,14 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[int, ...], tuple[Any, ...]]]
     "cross_entropy": (losses, (0,), (half(500, 50257), shaped(500, dtype="int32"))),
     "in_groups": (in_groups, (0, 1), (half(1000, 512), half(4, 512, 384), shaped(4, dtype="int32"))),
     "chosen attention": (chosen, (0, 1, 2), (half(1, 1024, 4, 64), half(1, 1024, 2, 64), half(1, 1024, 2, 64))),
-    "chosen product": (lax.ragged_dot, (0, 1), (half(2000, 512), half(9, 512, 384), shaped(9, dtype="int32"))),
+    "chosen product": (lax.ragged_dot, (0, 1), (half(2000, 512), half(9, 512, 384), COUNTS)),
+    "product of float16": (
+        lax.ragged_dot, (0, 1), (*(shaped(*x, dtype="float16") for x in ((2000, 512), (9, 512, 384))), COUNTS)
+    ),
 }
 KERNELS = {
     "attention": 3, "window": 3, "layer_norm": 2, "cross_entropy": 1, "in_groups": 3, "chosen attention": 3,
-    "chosen product": 3,
+    "chosen product": 3, "product of float16": 3,
 }  # fmt: skip
 """How many kernels run, forward and backward."""
 CALLS = {"tpu": "tpu_custom_call", "cuda": "__gpu$xla.gpu.triton"}

@@ -1,6 +1,7 @@
 """The library's kernels, as scans on the CPU, in both walks: values and derivatives are NumPy's in float64."""
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -208,3 +209,11 @@ def test_products_in_groups_and_their_derivatives(counts: list[int], walk: str) 
     found = loss(lambda *operands: grouped_matmul(how, *operands))
     for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(loss(lax.ragged_dot)), strict=True):
         close(x, np.asarray(y, np.float64))
+
+
+@pytest.mark.parametrize(("dtype", "kernels"), [("bfloat16", 1), ("float16", 0), ("float32", 0)])
+def test_a_tpu_rounds_no_product_asked_to_be_exact(dtype: str, kernels: int) -> None:
+    of = [jax.ShapeDtypeStruct(shape, dtype) for shape in ((512, 16), (8, 16, 16))]
+    product = functools.partial(lax.ragged_dot, precision="highest")
+    jaxpr = jax.make_jaxpr(product, platform="tpu")(*of, jax.ShapeDtypeStruct((8,), "int32"))
+    assert str(jaxpr).count("pallas_call") == kernels

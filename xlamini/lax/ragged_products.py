@@ -24,7 +24,7 @@ from xlamini.core import (
     hooks,
     issubdtype,
 )
-from xlamini.core.dtypes.table import HALVES
+from xlamini.core.dtypes.table import HALVES, bfloat16
 from xlamini.core.program.form import FusedOperation, Platform
 from xlamini.primitives import (
     bitwise_and,
@@ -200,13 +200,12 @@ class RaggedDot(FusedOperation):
 
     def may_have_kernels(self, lhs: ShapedArray, rhs: ShapedArray, sizes: ShapedArray) -> bool:
         """Whether a kernel may compute it, and has much less to multiply than the dense product of all groups."""
-        usual = self.product.precision is None or lhs.dtype.itemsize == 2
+        usual = lhs.dtype in HALVES or (lhs.dtype == np.float32 and self.product.precision is None)
         alike = lhs.dtype == rhs.dtype and self.product.preferred_element_type in (None, lhs.dtype)
         if self.numbers not in (_MATRICES, _ACROSS, _BY_GROUPS) or sizes.ndim != 1 or not (usual and alike):
             return False
         tiles, groups = -(-lhs.shape[0] // _TILE), sizes.shape[0]
-        is_usual = (lhs.dtype in HALVES or lhs.dtype == np.float32) and 0 not in (*lhs.shape, *rhs.shape)
-        return is_usual and 3 * (tiles + groups) < 2 * tiles * groups
+        return 0 not in (*lhs.shape, *rhs.shape) and 3 * (tiles + groups) < 2 * tiles * groups
 
     def program(self, lhs: Any, rhs: Any, sizes: Any) -> list[Any]:
         """The product as a dense one."""
@@ -215,13 +214,14 @@ class RaggedDot(FusedOperation):
     def kernel(self, platform: Platform, avals: Avals) -> Any:
         """The product by a kernel that skips other groups' rows."""
         dtype = avals[0].dtype
-        if dtype not in HALVES if platform.is_gpu else dtype == np.float16:  # which no TPU loads
+        rounds = dtype == np.float16 and self.product.precision is not None  # a TPU does, to bfloat16
+        if dtype not in HALVES if platform.is_gpu else rounds:
             return None
-        grouped = hooks.library_kernels("grouped_matmul")
-        side = 1024 if dtype in HALVES else 512  # what a TPU's fast memory holds
-        how = grouped.Grouped(dtype, self.numbers == _ACROSS, (_TILE, side, side))
-        by = grouped.by_groups if self.numbers == _BY_GROUPS else grouped.by_rows
-        return lambda *operands: [by(how, "loop" if platform.is_gpu else "grid", *operands)]
+        grouped, targets = map(hooks.library_kernels, ("grouped_matmul", "targets"))
+        side = 1024 if dtype == bfloat16 else 512  # what a TPU's fast memory holds, where float16 is float32
+        how = grouped.Grouped(dtype, self.numbers == _ACROSS, (_TILE, side, side), targets.walk_on(platform))
+        product = grouped.grouped_outer if self.numbers == _BY_GROUPS else grouped.grouped_matmul
+        return lambda *operands: [product(how, *operands)]
 
     def times(self, numbers: RaggedDotDimensionNumbers, lhs: Any, rhs: Any, sizes: Any) -> Any:
         """Another product in the same groups."""

@@ -20,7 +20,7 @@ from xlamini.nn.attention_products import both, logs_of, seen_keys, weighted_mea
 from xlamini.nn.cudnn_attention import backward, fits_cudnn, forward, pattern
 from xlamini.nn.kernels.flash_attention import Arrays
 from xlamini.nn.kernels.flash_tiles import Flash
-from xlamini.nn.kernels.targets import GRID, LOOP
+from xlamini.nn.kernels.targets import walk_on
 from xlamini.nn.tiled_attention import attend, derivatives, masked
 from xlamini.transforms.custom.custom_vjp import custom_vjp
 from xlamini.transforms.derivatives.jvp import jvp
@@ -65,7 +65,7 @@ class Attention(FusedOperation):
             return None
         if platform.is_gpu and not self.has_mask and fits_cudnn(q, k, self.before, self.after):
             return by_cudnn
-        return functools.partial(by_tiles, LOOP if platform.is_gpu else GRID)
+        return functools.partial(by_tiles, walk_on(platform))
 
     def _fits_kernels(self, platform: Platform, q: ShapedArray, k: ShapedArray) -> bool:
         """Whether kernels take the arrays; each query must see a key but for the mask."""

@@ -51,7 +51,7 @@ def grouped_matmul(how: Grouped, rows: Any, matrices: Any, counts: Any) -> Any:
     `rows` has shape (m, k), `matrices` (groups, k, n), or (groups, n, k) if `how.across`; `counts`, int32, (groups,),
     how many rows each group has, in order.
     """
-    return for_target(functools.partial(by_rows, how), how.walk, rows, matrices, counts)
+    return for_target(functools.partial(_by_rows, how), how.walk, rows, matrices, counts).astype(how.dtype)
 
 
 def _kept(how: Grouped, rows: Any, matrices: Any, counts: Any) -> Any:
@@ -74,7 +74,7 @@ grouped_matmul.defvjp(_kept, _derivative)
 @functools.partial(custom_vjp, nondiff_argnums=(0,))
 def grouped_outer(how: Grouped, x: Any, y: Any, counts: Any) -> Any:
     """The product `x.T @ y` of the rows of each group, of shape (groups, k, n), for x (m, k) and y (m, n)."""
-    return for_target(functools.partial(by_groups, how), how.walk, x, y, counts)
+    return for_target(functools.partial(_by_groups, how), how.walk, x, y, counts).astype(how.dtype)
 
 
 def _outer_kept(how: Grouped, x: Any, y: Any, counts: Any) -> Any:
@@ -149,12 +149,12 @@ def _between(first: Any, stop: Any, start: Any, shape: tuple[int, int]) -> Any:
     return (row >= first) & (row < stop)
 
 
-def by_rows(how: Grouped, walk: str, rows: Any, matrices: Any, counts: Any) -> Any:
+def _by_rows(how: Grouped, walk: str, rows: Any, matrices: Any, counts: Any) -> Any:
     """`grouped_matmul` in this walk."""
     return (_rows_in_grid if walk == GRID else _rows_in_loop)(how, rows, matrices, counts)
 
 
-def by_groups(how: Grouped, walk: str, x: Any, y: Any, counts: Any) -> Any:
+def _by_groups(how: Grouped, walk: str, x: Any, y: Any, counts: Any) -> Any:
     """`grouped_outer` in this walk."""
     return (_groups_in_grid if walk == GRID else _groups_in_loop)(how, x, y, counts)
 
@@ -183,7 +183,7 @@ def _rows_in_grid(how: Grouped, rows: Any, matrices: Any, counts: Any) -> Any:
     )
     call = pallas_call(
         functools.partial(_rows_kernel, how.across),
-        ShapeDtypeStruct((m, n), how.dtype),
+        _result(how, rows, (m, n)),
         grid_spec=spec,
         name="grouped_matmul",
         compiler_params=Hints(("parallel", "arbitrary", "arbitrary")),
@@ -225,7 +225,7 @@ def _groups_in_grid(how: Grouped, x: Any, y: Any, counts: Any) -> Any:
     )
     call = pallas_call(
         _groups_kernel,
-        ShapeDtypeStruct((counts.shape[0], k, n), how.dtype),
+        _result(how, x, (counts.shape[0], k, n)),
         grid_spec=spec,
         name="grouped_outer",
         compiler_params=Hints(("parallel", "parallel", "arbitrary")),
@@ -279,7 +279,7 @@ def _rows_in_loop(how: Grouped, rows: Any, matrices: Any, counts: Any) -> Any:
         own = _between(at.first[visit], at.stop[visit], start, total.shape)
         store(out.at[ds(start, tile_m), columns], total.astype(out.dtype), mask=own)
 
-    out = ShapeDtypeStruct((rows.shape[0], padded_to(n, tile_n)), how.dtype)
+    out = _result(how, rows, (rows.shape[0], padded_to(n, tile_n)))
     call = pallas_call(
         kernel,
         out,
@@ -295,7 +295,7 @@ def _groups_in_loop(how: Grouped, x: Any, y: Any, counts: Any) -> Any:
     tile_k, tile_m, tile_n = _TILE
     x, y = _padded(x, (-m % tile_m, -k % tile_k)), _padded(y, (-m % tile_m, -n % tile_n))
     stops = _stops(counts, m)
-    out = ShapeDtypeStruct((counts.shape[0], x.shape[1], y.shape[1]), how.dtype)
+    out = _result(how, x, (counts.shape[0], x.shape[1], y.shape[1]))
 
     def kernel(firsts: Any, stops: Any, x: Any, y: Any, out: Any) -> None:
         group = program_id(2)
@@ -322,6 +322,12 @@ def _groups_in_loop(how: Grouped, x: Any, y: Any, counts: Any) -> Any:
 
 
 # --- helpers
+
+
+def _result(how: Grouped, rows: Any, shape: Sequence[int]) -> ShapeDtypeStruct:
+    """The type of a kernel's result: of float32s, which a TPU may have in place of float16s, it is no float16."""
+    is_wide = how.dtype == np.float16 and rows.dtype == np.float32
+    return ShapeDtypeStruct(shape, rows.dtype if is_wide else how.dtype)
 
 
 def _tile(how: Grouped, *sizes: int) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import tree_leaves as leaves, tree_map
+from xlamini.core.program.form import Platform
 from xlamini.staging.run.jit.make_jaxpr import eval_shape
 from xlamini.transforms.cond.platform_dependent import platform_dependent
 
@@ -28,6 +29,11 @@ class Hints:
 
 
 GRID, LOOP = "grid", "loop"
+
+
+def walk_on(platform: Platform) -> str:
+    """The walk of a platform's kernels."""
+    return LOOP if platform.is_gpu else GRID
 
 
 def for_target(call: Callable[..., Any], walk: str | None, *operands: Any) -> Any:
