@@ -89,7 +89,7 @@ def _forms(eqn: Equation, key: Key) -> Params | None:
 
 
 def _forms_of_call(eqn: Equation, key: Key) -> Params | None:
-    """The same for a call: kept on the jaxpr that it calls, which calls of one operation share."""
+    """The same for a call: memoised on the jaxpr that it calls, which calls of one operation share."""
     called, kept = eqn.params[cast(CallLike, eqn.primitive).called], (key, _operation(eqn))
     found = called.memo.get(kept)
     return rewrites.keep(called, kept, _traced(eqn, key[1])) if found is None else found

@@ -16,11 +16,10 @@ from xlamini.core.program.form import Form, FusedOperation, Platform
 from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.evaluate import evaluate
-from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.primitives import move_batch_dim
 from xlamini.staging import composite
-from xlamini.staging.call.call import Call, jit_p
-from xlamini.staging.call.call_rules import Run, call_partial_eval
+from xlamini.staging.call.call import WholeCall
+from xlamini.staging.call.call_rules import call_partial_eval
 
 
 @composite(static=("operation",))
@@ -30,11 +29,10 @@ def fused_call(*operands: Any, operation: FusedOperation) -> list[Any]:
     return fused_call_p.bind(*operands, jaxpr=jaxpr, name=operation.name, operation=operation)
 
 
-class FusedCall(Call):
-    """A call of an operation's program; what rewrites derive from it are ordinary calls, but for a batch."""
+class FusedCall(WholeCall):
+    """A call of an operation's program; a batch of it is one too."""
 
     name = "fused_call"
-    shares_names = False
 
     def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         batched, out_dims = batch(params["jaxpr"], axis, tuple(dims), (True,) * len(params["jaxpr"].outvars))
@@ -45,17 +43,11 @@ class FusedCall(Call):
         kernel = params["operation"].kernel(platform, avals) if platform.runs_kernels else None
         return None if kernel is None else Form(kernel)
 
-    def dce(self, used: Sequence[bool], params: Params) -> None:
-        """A kernel gives all results."""
-
     def partial_eval(self, unknown: Sequence[bool], operands: Values, **params: Any) -> Any:
-        """It stays whole, unless some results are known without the others."""
-        if all(partial_eval(params["jaxpr"], tuple(unknown)).unknown_out):
-            return self.bind(*operands, **params)
-        return call_partial_eval(self.run(params), params["jaxpr"], unknown, operands)
-
-    def run(self, params: Params) -> Run:
-        return lambda jaxpr, operands: jit_p.bind(*operands, jaxpr=jaxpr, name=params["name"])
+        """The call stays if no result is known; a known one is an ordinary call's, as a kernel needs all operands."""
+        return call_partial_eval(
+            self.run(params), params["jaxpr"], unknown, operands, whole=lambda: self.bind(*operands, **params)
+        )
 
     def shown_params(self, params: Params) -> Params:
         return {name: params[name] for name in ("name", "jaxpr")}

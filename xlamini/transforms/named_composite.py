@@ -6,17 +6,15 @@ that does not recognize the name runs the decomposition; derivatives and vmap re
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core import Axis, Dims, Jaxpr, Params, Values, flatten_from_user
+from xlamini.core import Jaxpr, flatten_from_user
 from xlamini.core.errors.api_boundary import api_boundary
-from xlamini.interpreters.batch import batch
 from xlamini.staging import ArgNames, avals_of, check_callable, name_of, rebuilt
-from xlamini.staging.call.call import Call, jit_p
-from xlamini.staging.call.call_rules import Run
+from xlamini.staging.call.call import WholeCall
 from xlamini.staging.trace.tracing import trace
 
 Attributes = tuple[tuple[str, Any], ...]
@@ -56,17 +54,10 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
     return applied
 
 
-class Composite(Call):
+class Composite(WholeCall):
     """A named call; its rewrites are ordinary calls, because the name does not describe a derivative or a batch."""
 
     name = "composite"
-    shares_names = False
-
-    def batch(
-        self, axis: Axis, operands: Values, dims: Dims, *, jaxpr: Jaxpr, **params: Any
-    ) -> Any:
-        batched, out_dims = batch(jaxpr, axis, tuple(dims))
-        return self.run(params)(batched, operands), out_dims
 
     def lower(
         self, ctx: Any, *operands: Any, jaxpr: Jaxpr, name: str, version: int, attributes: Attributes, **_: Any
@@ -81,12 +72,6 @@ class Composite(Call):
             composite_attributes=f"{{{written}}}",
             decomposition=ctx.function(jaxpr, name),
         )
-
-    def dce(self, used: Sequence[bool], params: Params) -> Any:
-        return None
-
-    def run(self, params: Params) -> Run:
-        return lambda jaxpr, operands: jit_p.bind(*operands, jaxpr=jaxpr, name=params["name"])
 
 
 composite_p = Composite()

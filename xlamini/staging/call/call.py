@@ -36,7 +36,7 @@ class Call(CallLike, HigherOrder):
         self, axis: Axis, operands: Values, dims: Dims, *, jaxpr: Jaxpr, **params: Any
     ) -> Any:
         batched, out_dims = batch(jaxpr, axis, tuple(dims))
-        return self.bind(*operands, jaxpr=batched, **params), out_dims
+        return self.run(params)(batched, operands), out_dims
 
     def discharge(self, refs: Sequence[Any], operands: Values, *, jaxpr: Jaxpr, **params: Any) -> Any:
         changes = of_values(jaxpr).changes
@@ -69,8 +69,20 @@ class Call(CallLike, HigherOrder):
         return {"name": params["name"], **super().shown_params(params)}
 
     def run(self, params: Params) -> Run:
-        """The function with which the derivative rules call rewritten jaxprs."""
+        """The function with which rules call rewritten jaxprs."""
         return lambda jaxpr, operands: self.bind(*operands, jaxpr=jaxpr, **params)
 
 
 jit_p = Call()
+
+
+class WholeCall(Call):
+    """A call that is one operation where a program runs; what rewrites derive from it are ordinary calls."""
+
+    shares_names = False
+
+    def dce(self, used: Sequence[bool], params: Params) -> Any:
+        """The operation gives all results."""
+
+    def run(self, params: Params) -> Run:
+        return lambda jaxpr, operands: jit_p.bind(*operands, jaxpr=jaxpr, name=params["name"])

@@ -43,10 +43,20 @@ def call_transpose(run: Run, jaxpr: Jaxpr, cts: Values, operands: Values) -> lis
 
 
 def call_partial_eval(
-    run: Run, jaxpr: Jaxpr, unknown: Sequence[bool], operands: Values, force: Mask = ()
+    run: Run,
+    jaxpr: Jaxpr,
+    unknown: Sequence[bool],
+    operands: Values,
+    force: Mask = (),
+    whole: Callable[[], list[Any]] | None = None,
 ) -> list[Any]:
-    """The outputs of a call, by a run of its known and one of its unknown jaxpr; `force` marks outputs as unknown."""
+    """The outputs of a call, by a run of its known and one of its unknown jaxpr.
+
+    `force` marks outputs as unknown. If all are, `whole` binds the call as it is, where it is given.
+    """
     halves = partial_eval(jaxpr, tuple(unknown), force)
+    if whole is not None and all(halves.unknown_out):
+        return whole()
     known = chosen(operands, inverse(unknown))
     outs, residuals = halves.split_outputs(known, run(halves.known, known))
     later = run(halves.unknown, [*residuals, *chosen(operands, unknown)])

@@ -12,7 +12,6 @@ from xlamini.core import Avals, CallLike, Jaxpr, Params, ShapedArray, Values, Va
 from xlamini.core.errors import UnexpectedTracerError
 from xlamini.core.program.primitive import RunBody
 from xlamini.interpreters.evaluate import evaluate
-from xlamini.interpreters.partial_eval import partial_eval
 from xlamini.staging import HigherOrder, chosen, nonzero_of
 from xlamini.staging.call.call_rules import call_partial_eval, call_transpose
 from xlamini.transforms.custom.closure_convert import captured_names
@@ -38,10 +37,9 @@ class RuledCall(CallLike, HigherOrder):
 
     def partial_eval(self, unknown: Sequence[bool], operands: Values, **params: Any) -> Any:
         """Drops the rules where that makes some outputs known, as in the derivative of a rule."""
-        jaxpr = params[self.called]
-        if all(partial_eval(jaxpr, tuple(unknown)).unknown_out):
-            return self.bind(*operands, **params)
-        return call_partial_eval(evaluate, jaxpr, unknown, operands)
+        return call_partial_eval(
+            evaluate, params[self.called], unknown, operands, whole=lambda: self.bind(*operands, **params)
+        )
 
     def unroll(self, run: RunBody, operands: Values, params: Params) -> None:
         """It stays whole, for its derivative is not that of its jaxpr."""

@@ -50,7 +50,7 @@ from xlamini.transforms.custom.vjp_rule import Backward, BackwardRule, BatchedBa
 
 @dataclass(frozen=True)
 class ForwardMode:
-    """The rule for forward mode as what a program computes: programs that differ in it do not run alike."""
+    """The rule for forward mode as what a program computes: programs that differ in it have different executables."""
 
     rule: JvpRule
 
