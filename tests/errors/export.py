@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tests.support.error_rows import ones, power_of, row, square
-from xlamini import debug, dlpack, enable_x64, export, jit, load, random, vmap
+from xlamini import debug, dlpack, enable_x64, export, jit, load, random
 from xlamini.errors import LoadError, ShapeError
 from xlamini.experimental import serialize_executable
 
@@ -75,10 +75,6 @@ ROWS = [
         "power_of was exported for tpu, but is called on cpu", "platforms=('tpu', 'cpu')",
     ),
     row(
-        "vmap", lambda: vmap(lambda x: exported().call(x, 2.0))(ones(2, 3)), NotImplementedError,
-        "vmap: power_of was exported for arrays of one shape", "export vmap of it",
-    ),
-    row(
         "no derivative", lambda: export.deserialize(exported().serialize()).vjp(), ValueError,
         "power_of was serialized without its derivative", "vjp_order",
     ),
@@ -93,7 +89,7 @@ ROWS = [
     ),
     row("no bytes", lambda: export.deserialize("step.bin"), TypeError, "deserialize: bytes of", "got a str"),  # type: ignore[arg-type]
     row("other bytes", lambda: export.deserialize(b"\x80\x04."), LoadError, "deserialize: it does not begin as"),
-    row("symbolic", lambda: export.symbolic_shape("b"), NotImplementedError, "one function for each size"),
+    row("symbolic", lambda: export.symbolic_shape("b, &"), ValueError, "symbolic shape 'b, &': it is no list of sizes"),
     row(
         "save", lambda: compiled(printing, 1.0).serialize(), ValueError, "serialize: printing calls Python functions",
         "take them out",

@@ -64,6 +64,12 @@ ref_of: Callable[[Any], Any] = _not_installed("ref_of")
 zeros: Callable[[Any], Any] = _not_installed("zeros")
 """`zeros(aval)`: an array of zeros of this type, for the user."""
 
+size_value: Callable[..., Any] = _not_installed("size_value")
+"""`size_value(size, dtype=None, weak_type=True)`: a symbolic size as a number of the program that is traced."""
+
+assume_unequal: Callable[[Any, Any], None] = _not_installed("assume_unequal")
+"""`assume_unequal(x, y)`: let the program that is traced be for symbolic sizes x and y that differ."""
+
 make_array: Callable[[Any, np.dtype], Any] = _not_installed("make_array")
 """`make_array(x, dtype)`: what `jnp.float32(x)` returns."""
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Shape, aval_of, enable_x64, literal
+from xlamini.core.sizes.shapes import broadcast_shapes
 from xlamini.extend.rules import as_value
 from xlamini.primitives import convert
 from xlamini.primitives.base.promotion import broadcast_to
@@ -71,7 +72,7 @@ def _of_arrays(generator: Generator, seed: Any, split: Any, fold_in: Any, bits: 
         return _each(lambda key: _checked("split", split(key, shape), (*shape, words)), aval_of(keys).ndim - 1, keys)
 
     def folds(keys: Any, data: Any) -> Any:
-        shape = np.broadcast_shapes(aval_of(keys).shape[:-1], aval_of(data).shape)
+        shape = broadcast_shapes(aval_of(keys).shape[:-1], aval_of(data).shape)
         every = _stretched(keys, (*shape, words)), _stretched(data, shape)
         return _each(lambda key, x: _checked("fold_in", fold_in(key, x), (words,)), len(shape), *every)
 

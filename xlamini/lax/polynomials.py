@@ -6,9 +6,8 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from xlamini.core import aval_of
+from xlamini.core.sizes.shapes import broadcast_shapes
 from xlamini.primitives import broadcast_in_dim, check_operands, expand_dims
 from xlamini.primitives.base.promotion import promoted_dtypes
 from xlamini.primitives.base.tangent_ops import zeros
@@ -33,7 +32,7 @@ def polynomial(x: ArrayLike, coeffs: Sequence[ArrayLike], *, unroll: int | None 
     at, *terms = promoted_dtypes(*check_operands("polynomial", (x, *coeffs)))
     if not terms:
         return zeros(aval_of(at))
-    shape = np.broadcast_shapes(*(aval_of(each).shape for each in (at, *terms)))
+    shape = broadcast_shapes(*(aval_of(each).shape for each in (at, *terms)))
     value, *rest = (_in_shape(term, shape) for term in terms[::-1])
 
     def step(y: Any, term: Any) -> Any:

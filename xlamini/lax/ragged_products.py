@@ -26,6 +26,7 @@ from xlamini.core import (
 )
 from xlamini.core.dtypes.table import HALVES, bfloat16
 from xlamini.core.program.form import FusedOperation, Platform
+from xlamini.core.sizes.expression import is_less
 from xlamini.primitives import (
     bitwise_and,
     broadcast_in_dim,
@@ -205,7 +206,7 @@ class RaggedDot(FusedOperation):
         if self.numbers not in (_MATRICES, _ACROSS, _BY_GROUPS) or sizes.ndim != 1 or not (usual and alike):
             return False
         tiles, groups = -(-lhs.shape[0] // _TILE), sizes.shape[0]
-        return 0 not in (*lhs.shape, *rhs.shape) and 3 * (tiles + groups) < 2 * tiles * groups
+        return 0 not in (*lhs.shape, *rhs.shape) and is_less(3 * (tiles + groups), 2 * tiles * groups)
 
     def program(self, lhs: Any, rhs: Any, sizes: Any) -> list[Any]:
         """The product as a dense one."""

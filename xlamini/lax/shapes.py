@@ -8,8 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import ShapeError, aval_of, canonicalize_dtype, check_user_dtype
+from xlamini.core import ShapeError, aval_of, canonicalize_dtype, check_user_dtype, literal
+from xlamini.core.sizes.expression import is_symbolic_shape
+from xlamini.core.sizes.shapes import broadcast_shapes as _common_shape
 from xlamini.primitives import broadcast_in_dim, is_operand, reshape
+from xlamini.primitives.shape.concatenate import concatenate
 from xlamini.runtime import Array, device_put_value
 from xlamini.typing import ArrayLike
 
@@ -21,7 +24,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     (2, 3)
     """
     try:
-        return np.broadcast_shapes(*map(tuple, shapes))
+        return _common_shape(*map(tuple, shapes))
     except ValueError:
         found = ", ".join(str(tuple(shape)) for shape in shapes)
         raise ShapeError(
@@ -75,7 +78,10 @@ def shape_as_value(shape: Sequence[int]) -> Any:
     >>> shape_as_value((2, 3))
     Array([2, 3], dtype=int32)
     """
-    return device_put_value(np.array(tuple(shape), canonicalize_dtype(int)))
+    sizes, dtype = tuple(shape), canonicalize_dtype(int)
+    if is_symbolic_shape(sizes):
+        return concatenate([reshape(literal(n, dtype), (1,)) for n in sizes], 0)
+    return device_put_value(np.array(sizes, dtype))
 
 
 def dtype(x: Any) -> np.dtype:

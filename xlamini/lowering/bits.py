@@ -62,4 +62,7 @@ def moved(ctx: Any, name: str, arrays: Sequence[Value], *others: Value, out: Sha
 
 
 def _bitcast(ctx: Any, x: Value, dtype: np.dtype | None) -> Value:
-    return x if dtype is None else ctx.op("stablehlo.bitcast_convert", x, avals=[ShapedArray((*x.type.shape,), dtype)])
+    if dtype is None:
+        return x
+    kind = type(x.type).get(x.type.shape, ctx.mlir.element_type(dtype), loc=ctx.mlir.unknown)
+    return ctx.many("stablehlo.bitcast_convert", [x], [kind])[0]

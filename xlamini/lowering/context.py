@@ -16,6 +16,7 @@ from xlamini.core.flags.config import trace_context_key
 from xlamini.core.program.call_graph import place_inside
 from xlamini.core.program.effects import any_ordered
 from xlamini.core.program.form_call import NOINLINE, original
+from xlamini.core.sizes.expression import refuse_size
 from xlamini.core.tracing.tracer import build
 from xlamini.lowering.call_depth import is_too_deep
 from xlamini.lowering.control_flow import counted_loop
@@ -39,6 +40,7 @@ class Context:
     reorders = False  # whether reductions combine elements in another order than theirs
     takes_ranges = False  # whether it has loops over a range of integers, `loop_over_range`
     counted_loop, call_kernel = counted_loop, kernel_call
+    size = sizes = refuse_size  # the values of symbolic sizes, which exported programs have (symbolic.py)
     leading: Sequence[Value] = ()  # of the function's leading arguments (`ModuleBuilder.leading`)
 
     def __init__(self, module: Any, mlir: Interned, block: ir.Block, scope: str, prefix: str):
@@ -66,9 +68,7 @@ class Context:
     def avals_out(self) -> list[ShapedArray]:
         return [v.aval for v in self.eqn.outvars]
 
-    @property
-    def aval_out(self) -> ShapedArray:
-        return self.eqn.outvars[0].aval
+    aval_out = property(lambda self: self.eqn.outvars[0].aval)
 
     def op(
         self,

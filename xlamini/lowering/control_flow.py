@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xlamini.core import ShapedArray
+from xlamini.core.sizes.expression import SymbolicSize
 from xlamini.lowering.bits import as_bits, bits_of_value, from_bits
 
 if TYPE_CHECKING:  # primitives import this file, and so would MLIR's bindings with it
@@ -19,6 +20,7 @@ if TYPE_CHECKING:  # primitives import this file, and so would MLIR's bindings w
 
 Value = Any
 Body = Callable[..., Sequence[Value]]
+_COUNT = ShapedArray((), np.dtype(np.int32))
 
 
 def while_loop(ctx: Context, start: Sequence[Value], holds: Body, body: Body, ordered: bool = False) -> list[Value]:
@@ -44,10 +46,10 @@ def counted_loop(
     ctx: Context, trips: int, step: int, state: Sequence[Value], body: Body, ordered: bool = False
 ) -> list[Value]:
     """The final state of `for i in range(0, trips, step): state = body(i, *state)`, with i an int32."""
-    count, less = ShapedArray((), np.dtype(np.int32)), "#stablehlo<comparison_direction LT>"
+    count, less = _COUNT, "#stablehlo<comparison_direction LT>"
 
     def holds(i: Value, *_: Value) -> list[Value]:
-        last, flag = ctx.constant(trips, count), ShapedArray((), np.dtype(bool))
+        last, flag = number(ctx, trips), ShapedArray((), np.dtype(bool))
         return [ctx.op("stablehlo.compare", i, last, avals=[flag], comparison_direction=less)]
 
     def run(i: Value, *state: Value) -> list[Value]:
@@ -55,6 +57,11 @@ def counted_loop(
         return [ctx.op("stablehlo.add", i, ctx.constant(step, count), avals=[count]), *after]
 
     return while_loop(ctx, [ctx.constant(0, count), *state], holds, run, ordered)[1:]
+
+
+def number(ctx: Context, size: int) -> Value:
+    """A size, which may be symbolic, as an int32."""
+    return ctx.size(size) if type(size) is SymbolicSize else ctx.constant(size, _COUNT)
 
 
 def case(ctx: Context, index: Value, branches: Sequence[Body], avals: Sequence[Any], ordered: bool = False) -> Any:

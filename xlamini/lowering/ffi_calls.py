@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Avals, Shape
+from xlamini.core.sizes.expression import is_symbolic_shape
 from xlamini.lowering.context import Context, Value
 from xlamini.lowering.ffi_attributes import dictionary, quoted
 from xlamini.lowering.sharding_rules import batch_rule
@@ -68,6 +69,7 @@ def foreign_call(
         operands,
         [ctx.mlir.type(a) for a in results],
         config=dictionary(attributes or {}),
+        shapes=[a.shape for a in results],
         operand_layouts=[_layout(rank, matrix) for rank in ranks],
         result_layouts=[_layout(a.ndim, matrix) for a in results],
         aliases=aliases,
@@ -82,6 +84,7 @@ def custom_call(
     types: Sequence[Any],
     *,
     config: str = "{}",
+    shapes: Sequence[Shape] = (),
     operand_layouts: Sequence[Layout] | None = None,
     result_layouts: Sequence[Layout] | None = None,
     aliases: Mapping[int, int] | None = None,
@@ -92,11 +95,16 @@ def custom_call(
     """Call an FFI target; returns the list of its results, of the MLIR types `types`.
 
     `config` is MLIR's text of the attributes, a dictionary, or of a string for versions of the interface before the
-    typed one. Layouts are minor dimension first; None leaves them to XLA. `aliases` is `{result: operand}`. Further
-    `attributes` of the operation are MLIR's texts.
+    typed one. Layouts are minor dimension first; None leaves them to XLA. `aliases` is `{result: operand}`. `shapes`
+    are those of the results, needed where they have symbolic sizes. Further `attributes` of the operation are MLIR's
+    texts.
     """
     require_target(target, ctx.platform)
     rest: dict[str, Any] = _aliasing(aliases or {}, len(types))
+    if any(map(is_symbolic_shape, shapes)):
+        rest |= _shape_operands(len(operands), len(shapes))
+        operands = [*operands, *map(ctx.sizes, shapes)]
+        operand_layouts = None if operand_layouts is None else [*operand_layouts, *[[0]] * len(shapes)]
     if operand_layouts is not None and result_layouts is not None:
         rest |= {"operand_layouts": _layouts(operand_layouts), "result_layouts": _layouts(result_layouts)}
     if has_side_effect:
@@ -111,6 +119,11 @@ def custom_call(
         **rest,
         **attributes,
     )
+
+
+def _shape_operands(first: int, count: int) -> dict[str, str]:
+    """Which operands are the shapes of the results; the refinement of the module takes them away."""
+    return {"indices_of_shape_operands": f"dense<{[*range(first, first + count)]}> : tensor<{count}xi64>"}
 
 
 def xla_call(

@@ -54,6 +54,7 @@ def ffi_lowering(
             operands,
             [ctx.mlir.type(a) for a in ctx.avals_out],
             config=_config(backend_config, params, options["api_version"]),
+            shapes=[a.shape for a in ctx.avals_out],
             operand_layouts=None if free else _orders(operand_layouts, ranks[0]),
             result_layouts=None if free else _orders(result_layouts, ranks[1]),
             aliases={o: i for i, o in (options["operand_output_aliases"] or {}).items()},

@@ -26,6 +26,7 @@ from xlamini.core import ELEMENTWISE, CallLike, Equation, Jaxpr, Var, once, rewr
 from xlamini.core.program.equation_kind import equation_cost
 from xlamini.core.program.form_call import NOINLINE, form_p, original
 from xlamini.core.program.rewriting import with_jaxprs
+from xlamini.core.sizes.expression import SymbolicSize, is_less
 
 _IN_PLACE = -1
 _LEAST_ELEMENTS = 64
@@ -147,12 +148,15 @@ def _moved(reads: _Reads, place: Any) -> _Reads:
 
 
 def _is_formula(eqn: Equation) -> bool:
-    return eqn.params.get("is_formula", False) and eqn.outvars[0].aval.size >= _LEAST_ELEMENTS
+    if not eqn.params.get("is_formula", False):
+        return False
+    size = eqn.outvars[0].aval.size
+    return type(size) is SymbolicSize or size >= _LEAST_ELEMENTS
 
 
 def _is_kernel(eqn: Equation) -> bool:
     """Whether XLA computes the equation as a kernel, not in a fusion: a product, a reduction, a loop; not a move."""
     if eqn.primitive.higher_order:
         return True
-    flops = equation_cost(eqn).flops
-    return flops > sum(v.aval.size for v in eqn.outvars)
+    flops, elements = equation_cost(eqn).flops, sum(v.aval.size for v in eqn.outvars)
+    return is_less(elements, flops)

@@ -7,44 +7,56 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxlib.mlir import ir
 
-from xlamini.core import Avals
+from xlamini.core import Avals, ShapedArray
+from xlamini.core.sizes.expression import is_symbolic_shape
 from xlamini.lowering.context import Context, Value
+from xlamini.lowering.leading import NUMBER
 from xlamini.lowering.mlir import interned
 from xlamini.lowering.module import ModuleBuilder
-from xlamini.lowering.multi_platform import INDEX
+from xlamini.lowering.multi_platform import INDEX_NAME
+from xlamini.lowering.refinement import CallCheck, refined, retype
 from xlamini.runtime.devices.ffi_targets import require_target
-from xlamini.runtime.files.module_reader import kernels_of
+from xlamini.runtime.files.module_reader import OF_SIZES, is_symbolic, kernels_of
 from xlamini.runtime.files.portable import module_of
 
 _NUMBER = re.compile(r"handle = -?\d+")
 """The number in `#stablehlo.channel_handle<handle = 1, type = 1>`."""
 
 
-def call_module(
-    ctx: Context,
-    artifact: bytes,
-    name: str,
-    operands: Sequence[Value],
-    results: Avals,
-    number: int | None = None,
-) -> list[Value]:
-    """Call `main` of a portable artifact, which is linked into the module at its first call.
+class LinkedModule(NamedTuple):
+    """A portable artifact that is called: its name, results, and checks.
 
-    A multi-platform artifact takes the platform index, `number`, as its first operand.
+    `number` is the platform index, which a multi-platform artifact takes as its first operand. `check` refuses custom
+    calls of one with symbolic sizes that nobody vouches for; None for others.
+    """
+
+    artifact: bytes
+    name: str
+    results: tuple[ShapedArray, ...]
+    number: int | None = None
+    check: CallCheck | None = None
+
+
+def call_module(ctx: Context, linked: LinkedModule, operands: Sequence[Value], avals: Avals) -> list[Value]:
+    """Call `main` of a portable artifact for operands of the types `avals`; it is linked in at its first such call.
+
+    In a module with symbolic sizes it is linked in as it is, once for each list of sizes, because XLA's refinement of
+    the whole gives a function one list of types.
     """
     ctx.forbid_repetition()
-    symbol = ctx.module.included.get((artifact, number))
+    key = linked.artifact, linked.number, *((ctx.mlir.type(a), a.shape) for a in avals)
+    symbol = ctx.module.included.get(key)
     if symbol is None:
-        symbol = ctx.module.included[artifact, number] = _include(ctx, artifact, name, number)
-    if number is not None:
-        operands = [ctx.constant(np.int32(number), INDEX), *operands]
+        symbol = ctx.module.included[key] = _include(ctx, linked, avals)
+    if linked.number is not None:
+        operands = [ctx.constant(np.int32(linked.number), NUMBER), *operands]
     callee = ir.FlatSymbolRefAttr.get(symbol, ctx.mlir.context)
-    types = [ctx.mlir.type(a) for a in results]
+    types = [ctx.mlir.type(a) for a in linked.results]
     return ctx.many("func.call", operands, types, callee=callee)
 
 
@@ -53,14 +65,17 @@ def text_of(artifact: bytes) -> str:
     return module_of(artifact, interned().context).operation.get_asm(enable_debug_info=True)
 
 
-def _include(ctx: Context, artifact: bytes, name: str, number: int | None) -> str:
+def _include(ctx: Context, linked: LinkedModule, avals: Avals) -> str:
     """Move the functions of a module into the one under construction; returns the new name of its `main`."""
     builder: ModuleBuilder = ctx.module
-    module = module_of(artifact, builder.mlir.context)
-    if number is not None:
-        choose_platform(module, number)
+    module, name = module_of(linked.artifact, builder.mlir.context), linked.name
+    if linked.number is not None:
+        choose_platform(module, linked.number)
+    if is_symbolic(module):
+        module = _for_sizes(module, builder, linked, avals)
     for target in kernels_of(module):
-        require_target(target, ctx.platform)
+        if not target.startswith(OF_SIZES):
+            require_target(target, ctx.platform)
     _renumber_channels(module, builder)
     symbols: list[Any] = [op.operation for op in module.body.operations]
     found = {old: builder.unused(f"{name}.{old}") for old in map(_symbol, symbols)}
@@ -71,9 +86,17 @@ def _include(ctx: Context, artifact: bytes, name: str, number: int | None) -> st
     for mesh in [op for op in symbols if op.name == "sdy.mesh"]:
         _include_mesh(mesh, module, builder)
     for function in [op for op in symbols if op.name != "sdy.mesh"]:
-        ir.SymbolTable.set_visibility(function, "private")
+        function.attributes["sym_visibility"] = builder.mlir.string("private")  # which JAX leaves out at some
         builder.module.body.append(function)
     return found["main"]
+
+
+def _for_sizes(module: ir.Module, builder: ModuleBuilder, linked: LinkedModule, avals: Avals) -> ir.Module:
+    """A module with symbolic sizes for arguments of these types, which may be symbolic too."""
+    retype(module, builder.mlir, avals, linked.results)
+    if not any(is_symbolic_shape(a.shape) for a in avals):
+        return refined(module, builder.mlir, linked.check)
+    return module
 
 
 def _symbol(op: Any) -> str:
@@ -104,10 +127,6 @@ def _renumber_channels(module: ir.Module, builder: ModuleBuilder) -> None:
 # --- the choice of a platform
 
 
-_PLATFORM_INDEX = "_platform_index"
-"""JAX's name of the platform index."""
-
-
 def choose_platform(module: ir.Module, number: int) -> None:
     """Replace each `case` over the platform index with the branch of this index."""
     for function in module.body.operations:
@@ -133,7 +152,7 @@ def _takes_index(function: ir.Operation) -> bool:
         return False
     first = ir.DictAttr(each[0])
     # As text, because the value of an attribute that is no UTF-8 cannot be read.
-    return "jax.global_constant" in first and str(first["jax.global_constant"]) == f'"{_PLATFORM_INDEX}"'
+    return "jax.global_constant" in first and str(first["jax.global_constant"]) == f'"{INDEX_NAME}"'
 
 
 def _inline_branch(case: ir.Operation, number: int) -> None:

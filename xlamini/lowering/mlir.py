@@ -19,6 +19,7 @@ from jaxlib.mlir import ir
 from xlamini.core import OwnedMemo, ShapedArray
 from xlamini.core.errors.frames import Source
 from xlamini.core.flags.jax_flags import hlo_source_file_canonicalization_regex
+from xlamini.core.sizes.expression import SymbolicSize
 from xlamini.lowering.replay import Recipe
 from xlamini.runtime.files.module_reader import new_context
 
@@ -117,7 +118,7 @@ class Interned:
         found = self._types.get(aval)
         if found is None:
             element = self.element_type(aval.dtype)
-            found = ir.RankedTensorType.get(aval.shape, element, loc=self.unknown)
+            found = ir.RankedTensorType.get(_extents(aval.shape), element, loc=self.unknown)
             self._types[aval] = found
         return found
 
@@ -163,6 +164,12 @@ class Interned:
         raw = np.ascontiguousarray(value)
         bits: Any = raw.view(f"u{dtype.itemsize}") if dtype.name in _NARROW else raw
         return ir.DenseElementsAttr.get(bits, type=element, shape=value.shape, context=self.context)
+
+
+def _extents(shape: Sequence[Any]) -> list[int]:
+    """The sizes as MLIR has them, `?` for a symbolic one."""
+    unknown = ir.ShapedType.get_dynamic_size()
+    return [unknown if isinstance(size, SymbolicSize) else size for size in shape]
 
 
 _NARROW = {np.dtype(t).name for t in vars(ml_dtypes).values() if isinstance(t, type) and issubclass(t, np.generic)}

@@ -49,8 +49,8 @@ class ModuleBuilder:
         self._parts: dict[Jaxpr, ir.Attribute] = {}
         self._counts: dict[str, int] = {}
         self._taken: set[str] = set()
-        self.included: dict[tuple[bytes, int | None], str] = {}
-        """The `main` functions of linked modules, by artifact and platform index."""
+        self.included: dict[tuple, str] = {}
+        """The `main` functions of linked modules, by artifact, platform index and types of operands."""
 
     @property
     def meshes(self) -> Meshes:
@@ -95,6 +95,21 @@ class ModuleBuilder:
         self._taken.add(found)
         return found
 
+    def new_function(self, symbol: str, ins: Sequence[ir.Type], outs: Sequence[ir.Type], visibility: str) -> Any:
+        """The operation of a new function, without a body."""
+        mlir = self.mlir
+        return ir.Operation.create(
+            "func.func",
+            attributes={
+                "sym_name": mlir.string(symbol),
+                "sym_visibility": mlir.string(visibility),
+                "function_type": ir.TypeAttr.get(ir.FunctionType.get(ins, outs, context=mlir.context), mlir.context),
+            },
+            regions=1,
+            loc=mlir.unknown,
+            ip=ir.InsertionPoint(self.module.body),
+        )
+
     def define(
         self,
         jaxpr: Jaxpr,
@@ -113,17 +128,7 @@ class ModuleBuilder:
         mlir = self.mlir
         ins = [*self.leading, *[mlir.type(a) for a in jaxpr.in_avals[len(constants) :]]]
         outs = [mlir.type(a) for a in jaxpr.out_avals]
-        function = ir.Operation.create(
-            "func.func",
-            attributes={
-                "sym_name": ir.StringAttr.get(symbol, mlir.context),
-                "sym_visibility": ir.StringAttr.get(visibility, mlir.context),
-                "function_type": ir.TypeAttr.get(ir.FunctionType.get(ins, outs, context=mlir.context), mlir.context),
-            },
-            regions=1,
-            loc=mlir.unknown,
-            ip=ir.InsertionPoint(self.module.body),
-        )
+        function = self.new_function(symbol, ins, outs, visibility)
         block = function.regions[0].blocks.append(*ins, arg_locs=[mlir.unknown] * len(ins))
         ctx = self.context(block, scope, prefix)
         if part_of is not None:

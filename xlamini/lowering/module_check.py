@@ -19,12 +19,17 @@ from xlamini.runtime.files.reader_process import answer_of_child
 
 class ModuleSummary(NamedTuple):
     """The types of a module's arguments and results, as MLIR writes them, its custom calls, and its number of devices.
+
+    `symbolic` says whether it has symbolic sizes, and `vouched` whether it was read without a child, because somebody
+    knows who made it.
     """
 
     arguments: list[str]
     results: list[str]
     calls: list[Call]
     devices: int
+    symbolic: bool
+    vouched: bool
 
     @property
     def kernels(self) -> list[str]:
@@ -55,7 +60,7 @@ def _summary(artifact: bytes, trusted: bool) -> ModuleSummary:
         )
     if "error" in found:
         raise LoadError(f"the StableHLO cannot be read by this jaxlib: {found['error']}")
-    return ModuleSummary(**found)
+    return ModuleSummary(**found, vouched=trusted)
 
 
 def _described(artifact: bytes) -> dict[str, Any]:

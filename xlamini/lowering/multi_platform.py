@@ -13,75 +13,33 @@ import numpy as np
 from jaxlib.mlir import ir
 from jaxlib.mlir.passmanager import PassManager
 
-from xlamini.core import Equation, Jaxpr, ShapedArray, paused_gc
+from xlamini.core import Equation, Jaxpr, paused_gc
 from xlamini.core.program.form import Platform
-from xlamini.lowering.context import Context, Value
-from xlamini.lowering.module import ModuleBuilder, identifier, set_attributes
+from xlamini.lowering.context import Value
+from xlamini.lowering.leading import LeadingContext, LeadingModule
+from xlamini.lowering.module import identifier, set_attributes
 from xlamini.lowering.specialize import form_p
 
-INDEX = ShapedArray((), np.dtype(np.int32))
-"""The type of the platform index."""
+INDEX_NAME = "_platform_index"
+"""JAX's name of the platform index."""
 
 _Tables = tuple[dict[Jaxpr, str], dict[Jaxpr, ir.Attribute]]
 
 
-class MultiPlatformModule(ModuleBuilder):
-    """A multi-platform module under construction; in a branch it is specific to one platform."""
-
-    def __init__(self, name: str, platforms: Sequence[str], mesh: Any = None):
-        self.asked, self.chosen = False, None
-        super().__init__(name, platforms[0], mesh)
-        self.platforms = tuple(Platform(name, self.spans_devices) for name in platforms)
-        self.leading = [self.mlir.type(INDEX)]
-        self._tables: dict[str | None, _Tables] = {None: (self._functions, self._parts)}
-
-    @property
-    def platform(self) -> str:
-        """The platform of the branch; outside a branch the first platform, and the read is recorded."""
-        self.asked = True
-        return self._first if self.chosen is None else self.chosen
-
-    @platform.setter
-    def platform(self, first: str) -> None:
-        self._first = first
-
-    def choose(self, platform: str | None) -> None:
-        """Lower for one platform from now on; None for all. Functions are shared only within a platform."""
-        self.chosen = platform
-        self._functions, self._parts = self._tables.setdefault(platform, ({}, {}))
-
-    def define(self, *args: Any, **options: Any) -> Any:
-        """Emit a function, whose first argument is marked as platform index in JAX's way."""
-        function = super().define(*args, **options)
-        count = len(function.regions[0].blocks[0].arguments)
-        each = ['{jax.global_constant = "_platform_index"}', *["{}"] * (count - 1)]
-        function.attributes["arg_attrs"] = self.mlir.parse(f"[{', '.join(each)}]")
-        return function
-
-    def context(self, block: ir.Block, scope: str, prefix: str) -> Context:
-        asked = self.asked
-        made = _Context(self, self.mlir, block, scope, prefix)
-        made.leading = [block.arguments[0]]
-        self.asked = asked  # the context's constructor reads the platform, which is no read by a rule
-        return made
-
-
-class _Context(Context):
+class MultiPlatformContext(LeadingContext):
     """The lowering context of a multi-platform module."""
 
-    module: MultiPlatformModule
+    module: MultiPlatformModule  # type: ignore[assignment]
 
     def __init__(self, module: MultiPlatformModule, mlir: Any, block: ir.Block, scope: str, prefix: str):
+        asked = module.asked
         super().__init__(module, mlir, block, scope, prefix)
+        module.asked = asked  # the constructor reads the platform, which is no read by a rule
         self._written: list[tuple[ir.Operation, ir.InsertionPoint]] = []
 
     def many(
         self, name: str, /, operands: Sequence[Value], types: Sequence[ir.Type], regions: Any = (), **attributes: Any
     ) -> list[Value]:
-        if name == "stablehlo.composite":  # a composite and its function must agree in operands: a call in its place
-            name, attributes = "func.call", {"callee": attributes["decomposition"]}
-        if name == "func.call" and attributes["callee"].value not in self.module.included.values():
-            operands = [*self.leading, *operands]
         results = super().many(name, operands, types, regions, **attributes)
         if results:
             self._written.append((results[0].owner, self.insertion))
@@ -104,7 +62,7 @@ class _Context(Context):
         self._erase_since(start)
         types = [self.mlir.type(v.aval) for v in eqn.outvars]
         branches = [self.region([], lambda p=p: self._branch(p.name, eqn, inputs)) for p in self.module.platforms]
-        results = self.many("stablehlo.case", self.leading, types, branches)
+        results = self.many("stablehlo.case", self.leading[:1], types, branches)
         first, *others = (region.blocks[0] for region in results[0].owner.regions)
         if not all(equal_blocks(first, other) for other in others):
             return results
@@ -127,6 +85,33 @@ class _Context(Context):
             operation.erase()
 
 
+class MultiPlatformModule(LeadingModule):
+    """A multi-platform module under construction; in a branch it is specific to one platform."""
+
+    context_type = MultiPlatformContext
+
+    def __init__(self, name: str, platforms: Sequence[str], mesh: Any = None, names: Sequence[str] = ()):
+        self.asked, self.chosen = False, None
+        super().__init__(name, platforms[0], mesh, (INDEX_NAME, *names))
+        self.platforms = tuple(Platform(name, self.spans_devices) for name in platforms)
+        self._tables: dict[str | None, _Tables] = {None: (self._functions, self._parts)}
+
+    @property
+    def platform(self) -> str:
+        """The platform of the branch; outside a branch the first platform, and the read is recorded."""
+        self.asked = True
+        return self._first if self.chosen is None else self.chosen
+
+    @platform.setter
+    def platform(self, first: str) -> None:
+        self._first = first
+
+    def choose(self, platform: str | None) -> None:
+        """Lower for one platform from now on; None for all. Functions are shared only within a platform."""
+        self.chosen = platform
+        self._functions, self._parts = self._tables.setdefault(platform, ({}, {}))
+
+
 def lower_multi_platform(
     jaxpr: Jaxpr,
     name: str,
@@ -143,9 +128,14 @@ def lower_multi_platform(
     with paused_gc():
         main = builder.define(jaxpr, builder.unused("main"), f"jit({name})", "", "public", constants=constants)
     set_attributes(builder, main, jaxpr, placement, constants=len(constants))
-    with builder.mlir.context:  # removes the functions of erased calls
-        PassManager.parse("builtin.module(symbol-dce)").run(builder.module.operation)
+    drop_unused(builder)
     return builder.module, builder.host_callbacks
+
+
+def drop_unused(builder: LeadingModule) -> None:
+    """Drop the functions of erased calls."""
+    with builder.mlir.context:
+        PassManager.parse("builtin.module(symbol-dce)").run(builder.module.operation)
 
 
 def equal_blocks(first: ir.Block, second: ir.Block, same: dict[Any, Any] | None = None) -> bool:

@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from xlamini.core import CallLike, Equation, Jaxpr, Params, Primitive, ShapedArray, Values, rewrite
 from xlamini.core.caching.structure import hashable
+from xlamini.core.errors import InconclusiveDimensionOperation
 from xlamini.core.flags.config import enable_checks, trace_context_key
 from xlamini.core.program.equation_kind import derived
 from xlamini.core.program.form import Form, Platform
@@ -97,16 +98,23 @@ def _forms_of_call(eqn: Equation, key: Key) -> Params | None:
 
 def _traced(eqn: Equation, platforms: tuple[Platform, ...]) -> Params | None:
     primitive, avals, outs = eqn.primitive, [a.aval for a in eqn.invars], [v.aval for v in eqn.outvars]
-    forms = {platform: primitive.form(platform, avals, outs, eqn.params) for platform in platforms}
-    found = {platform: form for platform, form in forms.items() if form is not None}
+    found = {}
+    for platform in platforms:
+        try:
+            form = primitive.form(platform, avals, outs, eqn.params)
+            if form is not None:
+                jaxpr = specialize_part(_trace(form, avals, primitive), (platform,), _operation(eqn))
+                found[platform] = jaxpr, form.is_formula
+        except InconclusiveDimensionOperation:  # the form is for some sizes, and those of `eqn` are symbolic
+            if primitive.written("lower") is type(primitive).form:
+                raise
     if not found:
         return None
-    within = _operation(eqn)
-    jaxprs = [specialize_part(_trace(form, avals, primitive), (each,), within) for each, form in found.items()]
+    jaxprs, formulas = zip(*found.values(), strict=True)
     return {
         "platforms": tuple(platform.name for platform in found),
-        "jaxprs": tuple(jaxprs),
-        "is_formula": any(form.is_formula for form in found.values()),
+        "jaxprs": jaxprs,
+        "is_formula": any(formulas),
     }
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from xlamini import numpy as jnp
 from xlamini.core import ShapeError
+from xlamini.core.sizes.expression import is_symbolic_shape
 from xlamini.nn.attention_products import both, logs_of, seen_keys, weighted_means
 from xlamini.nn.cudnn_attention import cudnn_attention
 from xlamini.nn.fused_attention import LEAST_PLACES, Attention, fused_attention
@@ -140,7 +141,7 @@ def _may_be_fused(query: Any, key: Any, scale: Any) -> bool:
     shapes = np.shape(query)[-3:], np.shape(key)[-3:]
     sizes = [shape[0] for shape in shapes if len(shape) == 3]
     is_number = scale is None or isinstance(scale, int | float)
-    return is_number and len(sizes) == 2 and min(sizes) >= LEAST_PLACES
+    return is_number and len(sizes) == 2 and not is_symbolic_shape(sizes) and min(sizes) >= LEAST_PLACES
 
 
 class _Checked(NamedTuple):

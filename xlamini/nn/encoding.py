@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import aval_of, canonicalize_dtype, check_user_dtype, issubdtype
+from xlamini.core.sizes.expression import SymbolicSize, is_less
 from xlamini.numpy.arguments import as_axis
 from xlamini.numpy.construction import asarray
 from xlamini.numpy.statistics import mean as mean_of
@@ -33,9 +34,10 @@ def one_hot(
     wanted = canonicalize_dtype(float) if dtype is None else check_user_dtype(dtype, "one_hot")
     numbers = asarray(x)
     new = as_axis("one_hot", axis, numbers.ndim + 1)
+    classes = num_classes if type(num_classes) is SymbolicSize else int(num_classes)
     if out_sharding is not None:
-        return in_sharding(out_sharding, _one_hot, numbers, int(num_classes), wanted, new)
-    return _one_hot(numbers, int(num_classes), wanted, new)
+        return in_sharding(out_sharding, _one_hot, numbers, classes, wanted, new)
+    return _one_hot(numbers, classes, wanted, new)
 
 
 @composite(static=("classes", "dtype", "axis"))
@@ -48,7 +50,7 @@ def _one_hot(numbers: Any, classes: int, dtype: Any, axis: int) -> Any:
 
 def _wide(dtype: Any, classes: int) -> Any:
     """A dtype that can hold the number of each class."""
-    return dtype if np.iinfo(dtype).max >= classes else np.dtype("int32")
+    return dtype if is_less(classes - 1, np.iinfo(dtype).max) else np.dtype("int32")
 
 
 @composite(static=("axis", "algorithm"))

@@ -5,6 +5,7 @@ number of a block is brought to 6, the largest float4_e2m1fn.
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -126,7 +127,7 @@ def _restored(what: str, x: Any, scales: Any) -> Any:
 def _as_matrices(x: Any, contracted: Sequence[int], batch: Sequence[int]) -> Any:
     """The operand with three axes: batch, free, contracted."""
     free = [d for d in range(x.ndim) if d not in (*contracted, *batch)]
-    sizes = [int(np.prod([x.shape[d] for d in dims], dtype=int)) for dims in (batch, free, contracted)]
+    sizes = [math.prod(x.shape[d] for d in dims) for dims in (batch, free, contracted)]
     return x.transpose(*batch, *free, *contracted).reshape(sizes)
 
 

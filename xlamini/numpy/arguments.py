@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -12,6 +11,7 @@ from xlamini.core import Literal, Tracer, aval_of, literal
 from xlamini.core.dtypes import check_fits
 from xlamini.core.program.avals import is_several
 from xlamini.core.program.named_axes import size_of_axis
+from xlamini.core.sizes.expression import SymbolicSize, as_size
 from xlamini.core.tracing.state import state
 from xlamini.primitives import index_in_dim, is_operand, stands_for_array
 from xlamini.primitives.base.promotion import PYTHON_SCALARS
@@ -70,7 +70,7 @@ def as_rows(name: str, arrays: Any) -> Array | None:
 def as_index(name: str, what: str, value: Any) -> int:
     """A static integer; TypeError, naming the function and the argument, for anything else."""
     try:
-        return operator.index(value)
+        return as_size(value)
     except TypeError:
         if type(value) is Tracer:  # its error says what it depends on
             raise
@@ -147,9 +147,9 @@ def as_shape(name: str, shape: Any) -> tuple[int, ...]:
 def _sizes(name: str, shape: Any) -> tuple[int, ...]:
     if isinstance(shape, tuple) and all(type(n) is int for n in shape):
         return shape
-    given = shape if isinstance(shape, Sequence) or np.ndim(shape) else (shape,)
+    given = shape if isinstance(shape, Sequence) or (type(shape) is not SymbolicSize and np.ndim(shape)) else (shape,)
     try:
-        return tuple(map(operator.index, given))
+        return tuple(map(as_size, given))
     except TypeError as error:
         if isinstance(error, ValueError) or any(type(n) is Tracer for n in given):
             raise

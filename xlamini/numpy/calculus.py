@@ -82,7 +82,7 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, perio
 def _check_samples(f: Any, axes: Sequence[int], spacings: Sequence[Any], order: int) -> None:
     for axis, spacing in zip(axes, spacings, strict=True):
         length, shape = f.shape[axis], np.shape(spacing)
-        if length < order + 1:
+        if not length >= order + 1:
             raise ValueError(f"gradient: axis {axis} has {length} samples; edge_order={order} takes {order + 1}")
         if shape not in ((), (length,)):
             raise ShapeError(

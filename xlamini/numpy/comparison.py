@@ -8,6 +8,7 @@ import numpy as np
 
 from xlamini.core import aval_of, issubdtype
 from xlamini.core.dtypes import extended
+from xlamini.core.sizes.shapes import broadcast_shapes
 from xlamini.numpy.arguments import as_operand, refuse_out
 from xlamini.numpy.construction import asarray
 from xlamini.numpy.ufuncs.declaration import for_kinds, ufunc, unpromoted
@@ -336,7 +337,7 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     """
     a1, a2 = asarray(a1), asarray(a2)
     try:
-        np.broadcast_shapes(aval_of(a1).shape, aval_of(a2).shape)
+        broadcast_shapes(aval_of(a1).shape, aval_of(a2).shape)
     except ValueError:
         return as_operand("array_equiv", False)
     return _all(operators.equal(*broadcasted_freely("array_equiv", a1, a2)))

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import ShapeError, aval_of, check_user_dtype, result_type
+from xlamini.core.sizes.expression import is_symbolic_shape
+from xlamini.numpy.indexing.take import take
 from xlamini.primitives import (
     broadcast_in_dim,
     convert,
@@ -26,9 +28,12 @@ from xlamini.primitives import (
 from xlamini.primitives.base.precision import CanonicalPrecision, canonical_precision
 from xlamini.primitives.base.promotion import accumulator
 from xlamini.primitives.products.dot_general import dot_general
+from xlamini.primitives.shape.iota import iota
 from xlamini.primitives.shape.slice import slice
 
 Labels = tuple[Hashable, ...]
+
+_INDEX = np.dtype(np.int32)
 
 
 class Labelled(NamedTuple):
@@ -151,6 +156,8 @@ def _diagonal(x: Any, first: int, second: int) -> Any:
     shape = aval_of(x).shape
     n = shape[first]
     flat = reshape(x, (*shape[:first], n * n, *shape[first + 2 :]))
+    if is_symbolic_shape((n,)):
+        return take(flat, iota(_INDEX, n) * (n + 1), first, mode="clip")
     rank = len(shape) - 1
     strides = [n + 1 if d == first else 1 for d in range(rank)]
     return slice(flat, [0] * rank, aval_of(flat).shape, strides)

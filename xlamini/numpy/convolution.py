@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core import ShapeError, aval_of, check_user_dtype, issubdtype
+from xlamini.core.sizes.expression import is_less, max_size, min_size
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.dtypes import inexact
 from xlamini.primitives import (
@@ -45,7 +46,7 @@ def convolve(
     Array([0., 1., 2., 3.], dtype=float32)
     """
     x, y = _vectors("convolve", a, v, mode, preferred_element_type)
-    if aval_of(x).size < aval_of(y).size:
+    if is_less(aval_of(x).size, aval_of(y).size):
         x, y = y, x
     return _between("convolve", x, rev(y, (0,)), mode, precision, preferred_element_type)
 
@@ -68,9 +69,14 @@ def correlate(
     """
     x, y = _vectors("correlate", a, v, mode, preferred_element_type)
     y = conj(y) if kind_of(aval_of(y).dtype) is COMPLEX else y
-    if aval_of(x).size < aval_of(y).size:
+    if _is_shorter(aval_of(x).size, aval_of(y).size, mode):
         return rev(_between("correlate", y, x, mode, precision, preferred_element_type), (0,))
     return _between("correlate", x, y, mode, precision, preferred_element_type)
+
+
+def _is_shorter(n: int, k: int, mode: str) -> bool:
+    """Whether the operands are exchanged; where that is unknown it matters for the middle alone."""
+    return not n >= k if mode == "same" else is_less(n, k)
 
 
 # --- helpers, also of scipy.signal
@@ -116,6 +122,7 @@ def _vectors(name: str, a: Any, v: Any, mode: str, dtype: Any) -> Sequence[Any]:
 
 
 def _between(name: str, x: Any, kernel: Any, mode: str, precision: Any, dtype: Any) -> Any:
-    n, k = aval_of(x).size, aval_of(kernel).size
+    sizes = aval_of(x).size, aval_of(kernel).size
+    n, k = max_size(*sizes), min_size(*sizes)
     start, size = {"full": (0, n + k - 1), "same": ((k - 1) // 2, n), "valid": (k - 1, n - k + 1)}[mode]
     return slid(x, kernel, (start,), (size,), precision, dtype)

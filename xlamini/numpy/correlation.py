@@ -67,7 +67,7 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtyp
     # No square is out of range, unlike a covariance.
     unit = centred / convert(euclidean_norm(centred, (1,)), centred.dtype)[:, None]
     c = _products(unit, unit)
-    if len(c) == 1:
+    if c.shape[0] == 1:
         return squeeze(convert(c / c, dtype))
     if not issubdtype(dtype, np.complexfloating):
         return _clipped(convert(c, dtype))

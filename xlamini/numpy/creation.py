@@ -18,6 +18,7 @@ from xlamini.core import (
     has_shape_and_dtype,
 )
 from xlamini.core.dtypes import check_fits, float0
+from xlamini.core.sizes.shapes import broadcast_shapes
 from xlamini.core.tracing.state import state
 from xlamini.numpy.arguments import as_operand, as_shape
 from xlamini.numpy.out_placement import as_place, placed
@@ -249,7 +250,7 @@ def _broadcast(x: Any, shape: tuple[int, ...]) -> Any:
     """An array broadcast to `shape`; ValueError where it does not fit."""
     own = aval_of(x).shape
     try:
-        fits = np.broadcast_shapes(own, shape) == shape
+        fits = broadcast_shapes(own, shape) == shape
     except ValueError:
         fits = False
     if not fits:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import aval_of
+from xlamini.core.sizes.expression import is_symbolic_shape
 from xlamini.numpy.arguments import as_axis, as_operand, as_operand_beside
 from xlamini.numpy.joining import concatenate
 from xlamini.numpy.repeating import broadcast_to
@@ -105,6 +106,8 @@ def _even_area(heights: Any, distance: Any) -> Any:
 
     The sum is one pass over the samples. Subtracting the halves from the sum would make infinite ends NaN.
     """
+    if is_symbolic_shape((heights.shape[-1],)):
+        return 0.5 * distance * sum_over(heights[..., 1:] + heights[..., :-1], (heights.ndim - 1,))
     if heights.shape[-1] < 2:
         heights = slice_in_dim(heights, 0, 0, axis=-1)  # one sample spans nothing, be it infinite
     place = iota(np.int32, heights.shape[-1])

@@ -1,11 +1,14 @@
 """Arrays with elements put in, taken out or overwritten: insert, delete, place, fill_diagonal."""
 from __future__ import annotations
 
+import functools
+import operator
 from typing import Any
 
 import numpy as np
 
 from xlamini.core import ConcretizationTypeError, ShapeError, TracerArrayConversionError, aval_of, issubdtype
+from xlamini.core.sizes.expression import SymbolicSize, as_size, is_symbolic_shape, min_size
 from xlamini.numpy.arguments import as_axis, as_operand, as_operand_beside
 from xlamini.numpy.creation import full
 from xlamini.numpy.cumulative import cumsum
@@ -103,8 +106,20 @@ def delete(
     length = aval_of(x).shape[along]
     if assume_unique_indices and isinstance(obj, Array) and issubdtype(aval_of(obj).dtype, np.integer):
         return _without_unique(x, reshape(obj, (aval_of(obj).size,)), along)
-    gone = _mask_of(obj, length)
+    if is_symbolic_shape((length, obj)) and isinstance(obj, int | np.integer | SymbolicSize):
+        return _without_one(x, as_size(obj), along)
+    gone = _mask_of(obj, operator.index(length))
     return take(x, np.nonzero(~gone)[0], along, mode="clip") if length else x
+
+
+@composite(static=("place", "axis"))
+def _without_one(x: Any, place: int, axis: int) -> Any:
+    length = aval_of(x).shape[axis]
+    if not -length <= place < length:
+        raise ValueError(f"delete: index {place} is out of bounds for an axis of length {length}")
+    kept = iota(_INDEX, length - 1)
+    first = place + length if place < 0 else place
+    return take(x, kept + convert(operators.greater_equal(kept, first), _INDEX), axis, mode="clip")
 
 
 def _mask_of(obj: Any, length: int) -> np.ndarray:
@@ -207,7 +222,7 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: 
 def _with_diagonal(x: Any, value: Any) -> Any:
     aval = aval_of(x)
     check_dtypes(x, value)
-    diagonal = iota(_INDEX, min(aval.shape))
+    diagonal = iota(_INDEX, functools.reduce(min_size, aval.shape))
     value = in_dtype(value, aval.dtype)
     if aval_of(value).ndim:
         flat = reshape(value, (aval_of(value).size,))

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import ShapeError, aval_of, memoised
+from xlamini.core.sizes.expression import SymbolicSize
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.contraction import (
     Arithmetic,
@@ -242,7 +243,7 @@ def _numpy_path(terms: Sequence[Labels], output: Labels, shapes: Sequence[Any], 
     """The path that NumPy plans from the shapes, and its account."""
     letters = dict(zip(dict.fromkeys(label for term in (*terms, output) for label in term), _LETTERS, strict=False))
     text = ",".join("".join(letters[label] for label in term) for term in terms)
-    stand_ins = [np.broadcast_to(np.float32(0), shape) for shape in shapes]
+    stand_ins = [np.broadcast_to(np.float32(0), tuple(map(_planned_size, shape))) for shape in shapes]
     arrow = "->" + "".join(letters[label] for label in output)
     if optimize is False:
         optimize = [(0, 1)] * (len(shapes) - 1)
@@ -252,6 +253,14 @@ def _numpy_path(terms: Sequence[Labels], output: Labels, shapes: Sequence[Any], 
         optimize = "optimal" if len(shapes) <= 4 else "greedy"
     path, account = np.einsum_path(text + arrow, *stand_ins, optimize=optimize)
     return path[1:], account
+
+
+def _planned_size(size: Any) -> int:
+    """The size that a path is planned for: some number in place of a symbolic one, because any path is right."""
+    return _USUAL if type(size) is SymbolicSize else size
+
+
+_USUAL = 64
 
 
 def _frozen(step: Any) -> Any:

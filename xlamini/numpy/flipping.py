@@ -1,13 +1,13 @@
 """Axes turned round: flip, rot90, roll."""
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from xlamini.core.program.avals import is_several
+from xlamini.core.sizes.expression import SymbolicSize, as_size, is_symbolic_shape
 from xlamini.numpy.arguments import as_axes, as_operand
 from xlamini.numpy.shapes import ravel, swapaxes
 from xlamini.numpy.static_take import take_runs
@@ -93,7 +93,7 @@ def _static(shift: Any) -> Any:
     """The shift as an int or a tuple of ints if it is static, else None."""
     if hasattr(shift, "aval") or (isinstance(shift, Sequence) and any(hasattr(s, "aval") for s in shift)):
         return None
-    return tuple(map(operator.index, shift)) if is_several(shift) else operator.index(shift)  # type: ignore[arg-type]
+    return tuple(map(as_size, shift)) if is_several(shift) else as_size(shift)  # type: ignore[arg-type]
 
 
 @composite(static=("shift", "axis"))
@@ -113,8 +113,8 @@ def _rolled(x: Any, shift: Any, axis: Any, static: bool = False) -> Any:
 
 def _pairs(shift: Any, axis: Any, ndim: int) -> list[tuple[Any, int]]:
     axes = [as_axes("roll", a, ndim)[0] for a in (axis if isinstance(axis, Sequence) else (axis,))]
-    several = isinstance(shift, Sequence) or np.ndim(shift) > 0
-    shifts = list(shift) if several else [shift]
+    several = isinstance(shift, Sequence) or (type(shift) is not SymbolicSize and np.ndim(shift) > 0)
+    shifts: list[Any] = list(shift) if several else [shift]  # type: ignore[arg-type]
     if len(shifts) != len(axes) and 1 not in (len(shifts), len(axes)):
         raise ValueError(f"roll: {len(shifts)} shifts do not go with {len(axes)} axes")
     count = max(len(shifts), len(axes)) if shifts and axes else 0
@@ -124,8 +124,8 @@ def _pairs(shift: Any, axis: Any, ndim: int) -> list[tuple[Any, int]]:
 
 def _along(x: Any, shift: Any, axis: int, static: bool) -> Any:
     length = x.shape[axis]
-    if static:
+    if static and not is_symbolic_shape((length, shift)):
         return take_runs(x, np.roll(np.arange(length), shift), axis)
-    start = length - shift % np.int32(length)
+    start = length - shift % length
     twice = concatenate([x, x], axis)  # a TPU gathers element by element
     return dynamic_slice_in_dim(twice, start, length, axis, allow_negative_indices=False)

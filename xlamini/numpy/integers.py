@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from xlamini.core import aval_of
+from xlamini.core.sizes.shapes import broadcast_shapes
 from xlamini.numpy.ufuncs.declaration import ufunc
 from xlamini.primitives import (
     INTEGER,
@@ -32,7 +31,7 @@ def _integers(name: str, x: Any, y: Any) -> Any:
     if kind_of(aval_of(x).dtype) not in INTEGER:
         raise ValueError(f"{name}: integers are needed, got {aval_of(x).dtype}; convert with .astype(int)")
     x, y = broadcasted_freely(name, x, y)
-    shape = np.broadcast_shapes(aval_of(x).shape, aval_of(y).shape)
+    shape = broadcast_shapes(aval_of(x).shape, aval_of(y).shape)
     return [v if aval_of(v).shape == shape else broadcast_in_dim(v, shape, ()) for v in (x, y)]
 
 

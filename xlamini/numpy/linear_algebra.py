@@ -7,9 +7,8 @@ import operator
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-import numpy as np
-
 from xlamini.core import ShapeError, aval_of
+from xlamini.core.sizes.shapes import broadcast_shapes
 from xlamini.numpy.arguments import as_axis, as_operand, as_operand_beside
 from xlamini.numpy.contraction import Labelled, arithmetic, ordered, product, without_ones
 from xlamini.primitives import broadcast_in_dim, cast, conj, convert, moveaxis, mul, promoted_dtypes, reshape
@@ -235,7 +234,7 @@ def _stacked(name: str, a: Any, b: Any, left: Any, right: Any, precision: Any, d
         axes = aval_of(a).ndim - len(left) + left.index("sum"), aval_of(b).ndim - len(right) + right.index("sum")
         check_pairs(name, "contracting", aval_of(a), aval_of(b), *((d,) for d in axes))
     try:
-        batch = np.broadcast_shapes(a_batch, b_batch)
+        batch = broadcast_shapes(a_batch, b_batch)
     except ValueError:
         raise ShapeError(
             f"{name}: the leading axes {a_batch} and {b_batch} of shapes {aval_of(a).shape} and {aval_of(b).shape} "

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import ConcretizationTypeError, TracerArrayConversionError
+from xlamini.core.sizes.expression import SymbolicSize, is_symbolic_shape
 from xlamini.numpy.arguments import as_axes, as_axis, as_index, as_operand, as_operands, refuse_out
 from xlamini.numpy.creation import zeros
 from xlamini.numpy.indexing.take import take, take_along_axis
@@ -121,7 +122,7 @@ def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fi
 def _compressed(name: str, mask: Any, array: Any, axis: int | None, size: int | None, fill_value: Any) -> Any:
     array, along = (ravel(array), 0) if axis is None else (array, as_axis(name, axis, array.ndim))
     length = array.shape[along]
-    if mask.shape[0] > length:
+    if not mask.shape[0] <= length:
         raise ValueError(f"{name}: a condition of length {mask.shape[0]} for {length} elements; drop what is too much")
     count = int(np.count_nonzero(concrete_values(name, mask))) if size is None else as_index(name, "size", size)
     return _slices(mask, array, fill_value, along, count)
@@ -150,13 +151,17 @@ def resize(a: ArrayLike, new_shape: ShapeLike) -> Array:
            [3, 1]], dtype=int32)
     """
     array = as_operand("resize", a)
-    shape = tuple(new_shape) if np.ndim(new_shape) else (new_shape,)  # type: ignore[arg-type]
+    several = isinstance(new_shape, Sequence) or (type(new_shape) is not SymbolicSize and np.ndim(new_shape))
+    shape = tuple(new_shape) if several else (new_shape,)  # type: ignore[arg-type]
     shape = tuple(as_index("resize", "a size in new_shape", n) for n in shape)
     if any(n < 0 for n in shape):
         raise ValueError(f"resize: new_shape has no negative sizes, got {shape}")
     size, row = math.prod(shape), ravel(array)
     if not row.shape[0]:
         return zeros(shape, array.dtype)
+    if is_symbolic_shape((size, row.shape[0])):
+        places = operators.remainder(iota(np.dtype("int32"), size), row.shape[0])
+        return reshape(take(row, places, mode="clip"), shape)
     times = -(-size // row.shape[0])
     row = concatenate([row] * times) if times > 1 else row
     return reshape(slice_in_dim(row, 0, size), shape)

@@ -1,23 +1,27 @@
 """Matrices by their diagonals and triangles."""
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 
 from xlamini.core import ShapeError, aval_of, canonicalize_dtype, check_user_dtype
+from xlamini.core.sizes.expression import as_size, is_symbolic_shape, max_size, min_size
 from xlamini.numpy.arguments import as_axis, as_index, as_operand, refuse_out
+from xlamini.numpy.indexing.take import take
 from xlamini.numpy.reductions import sum
 from xlamini.primitives import broadcast_in_dim, broadcasted_iota, convert, in_dtype, moveaxis, reshape, where
 from xlamini.primitives.base import operators
 from xlamini.primitives.linalg import stacks
+from xlamini.primitives.shape.iota import iota
 from xlamini.primitives.shape.pad import pad
 from xlamini.primitives.shape.slice import slice
 from xlamini.runtime import Array, device_put_value
 from xlamini.staging import composite
 from xlamini.transforms.sharding.device_put import device_put
 from xlamini.typing import ArrayLike, DTypeLike
+
+_INDEX = np.dtype(np.int32)
 
 
 def eye(
@@ -59,7 +63,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
 
 
 def _matrix(name: str, rows: Any, columns: Any, k: Any, dtype: Any, relation: Any) -> Any:
-    shape = (operator.index(rows), operator.index(rows if columns is None else columns))
+    shape = (as_size(rows), as_size(rows if columns is None else columns))
     if min(shape) < 0:
         raise ValueError(f"{name}: a matrix has no negative number of rows or columns, got {shape}")
     wanted = canonicalize_dtype(float) if dtype is None else check_user_dtype(dtype, name)
@@ -176,9 +180,11 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
 def _last_diagonal(x: Any, offset: int) -> Any:
     """Every (columns + 1)-th element of each plane, flattened."""
     *outer, rows, columns = x.shape
-    length = max(0, min(rows - max(-offset, 0), columns - max(offset, 0)))
+    length = max_size(0, min_size(rows - max_size(-offset, 0), columns - max_size(offset, 0)))
     flat = reshape(x, (*outer, rows * columns))
-    start = (offset if offset >= 0 else -offset * columns) if length else 0
+    start = (offset if offset >= 0 else -offset * columns) if length != 0 else 0
+    if is_symbolic_shape((start, rows, columns)):
+        return take(flat, iota(_INDEX, length) * (columns + 1) + start, len(outer), mode="clip")
     stop = start + (length - 1) * (columns + 1) + 1 if length else 0
     return slice(flat, [0] * len(outer) + [start], [*outer, stop], [1] * len(outer) + [columns + 1])
 
@@ -253,6 +259,8 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     >>> jnp.diag_indices(2)
     (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
     """
+    if is_symbolic_shape((n,)):
+        return (iota(_INDEX, n),) * ndim
     return _as_arrays(np.diag_indices(n, ndim))
 
 

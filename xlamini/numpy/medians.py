@@ -4,6 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from xlamini.core import aval_of, literal
+from xlamini.core.sizes.expression import is_symbolic_shape
 from xlamini.numpy.arguments import refuse_out
 from xlamini.numpy.reductions import Axis
 from xlamini.numpy.statistics import between, flat_rows
@@ -30,6 +31,6 @@ def median(
     (x,) = sort_p.bind(x, dimension=last, is_stable=True, num_keys=1)
     low, high, top = (index_in_dim(x, i, last, keepdims=False) for i in ((n - 1) // 2, n // 2, n - 1))
     dtype = aval_of(x).dtype
-    middle = low if n % 2 else between(low, high, full(aval_of(low), 0.5))
+    middle = low if not is_symbolic_shape((n,)) and n % 2 else between(low, high, full(aval_of(low), 0.5))
     middle = select(ne(top, top), literal(np.nan, dtype), middle)
     return expand_dims(middle, axes) if keepdims else middle

@@ -51,7 +51,7 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
     bits, axis = _bits_last("packbits", convert(nonzero_mask("packbits", x), _BYTE), axis)
     *outer, length = aval_of(bits).shape
     padded = pad(bits, in_dtype(0, _BYTE), [(0, 0, 0)] * len(outer) + [(0, -length % 8, 0)])
-    groups = reshape(padded, (*outer, (length + 7) // 8, 8))
+    groups = reshape(padded, (*outer, -(-length // 8), 8))
     packed = sum_over(operators.left_shift(groups, _places(bitorder, "packbits")), (len(outer) + 1,))
     return moveaxis(convert(packed, _BYTE), len(outer), axis)
 

@@ -7,14 +7,18 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import aval_of, canonicalize_dtype, issubdtype
+from xlamini.core.sizes.expression import SymbolicSize, as_size, is_symbolic_shape, max_size, min_size
 from xlamini.numpy import reductions
 from xlamini.numpy.along_axes import apply_along_axis
 from xlamini.numpy.arguments import as_operand
+from xlamini.numpy.arithmetic import clip, minimum
+from xlamini.numpy.indexing.take import take
 from xlamini.numpy.medians import median
 from xlamini.numpy.rounding import round
 from xlamini.numpy.static_take import take_runs
 from xlamini.numpy.statistics import mean
 from xlamini.primitives import broadcast_in_dim, in_dtype, promoted_inexact, reshape, rev, slice_in_dim
+from xlamini.primitives.base import operators
 from xlamini.primitives.shape.concatenate import concatenate
 from xlamini.primitives.shape.iota import iota
 from xlamini.primitives.shape.pad import pad as _pad
@@ -80,19 +84,45 @@ def _refuse(mode: str, rest: dict[str, Any]) -> None:
 
 
 def _widths(pad_width: Any, ndim: int, name: str = "pad_width") -> tuple[tuple[int, int], ...]:
+    if _has_symbolic(pad_width):
+        return _symbolic_widths(pad_width, ndim, name)
     given = np.asarray(pad_width)
     if given.dtype.kind not in "iu" and given.size:
         raise TypeError(f"pad: {name} must be of integers, got {pad_width!r}")
     try:
         pairs = np.broadcast_to(given, (ndim, 2))
     except ValueError:
-        raise ValueError(
-            f"pad: {name} of shape {given.shape} does not fit an array of {ndim} dimensions; give one number, "
-            f"a pair, or {ndim} pairs"
-        ) from None
+        raise _no_fit(name, given.shape, ndim) from None
     if (pairs < 0).any():
-        raise ValueError(f"pad: {name} holds negative numbers: {pad_width!r}; cut elements off with a slice")
+        raise _negative(name, pad_width)
     return tuple((int(before), int(after)) for before, after in pairs)
+
+
+def _has_symbolic(widths: Any) -> bool:
+    return type(widths) is SymbolicSize or (isinstance(widths, list | tuple) and any(map(_has_symbolic, widths)))
+
+
+def _symbolic_widths(widths: Any, ndim: int, name: str) -> tuple[tuple[int, int], ...]:
+    """The pairs that NumPy would broadcast: it makes no arrays of symbolic sizes."""
+    rows = widths if isinstance(widths, list | tuple) else [widths]
+    rows = rows if any(isinstance(row, list | tuple) for row in rows) else [rows]
+    pairs = [(as_size(row[0]), as_size(row[-1])) for row in rows]
+    if len(pairs) not in (1, ndim) or any(len(row) > 2 for row in rows):
+        raise _no_fit(name, (len(pairs), max(map(len, rows))), ndim)
+    if not all(n >= 0 for pair in pairs for n in pair):
+        raise _negative(name, widths)
+    return tuple(pairs) * (ndim if len(pairs) == 1 else 1)
+
+
+def _no_fit(name: str, shape: tuple[int, ...], ndim: int) -> ValueError:
+    return ValueError(
+        f"pad: {name} of shape {shape} does not fit an array of {ndim} dimensions; give one number, "
+        f"a pair, or {ndim} pairs"
+    )
+
+
+def _negative(name: str, widths: Any) -> ValueError:
+    return ValueError(f"pad: {name} holds negative numbers: {widths!r}; cut elements off with a slice")
 
 
 @composite(static=("widths",))
@@ -128,9 +158,25 @@ def _by_order(x: Any, widths: Sequence[tuple[int, int]], mode: Any, odd: bool) -
             length = x.shape[axis]
             if not length:
                 raise ValueError(f"pad: axis {axis} of shape {x.shape} is empty; mode {mode!r} has nothing to repeat")
+            if is_symbolic_shape((length, *width)) and not odd:
+                x = take(x, _places(length, width, mode), axis, mode="clip")
+                continue
             mirrored = _mirrored(x, np.pad(np.arange(length), width, mode), axis, width[0])
             x = _odd_reflection(x, mirrored, axis, width, mode) if odd else mirrored
     return x
+
+
+def _places(length: int, width: tuple[int, int], mode: str) -> Any:
+    """The indices of the elements that a padded axis has."""
+    places = iota(np.dtype(np.int32), length + width[0] + width[1]) - width[0]
+    if mode == "edge":
+        return clip(places, 0, length - 1)
+    if mode == "wrap":
+        return operators.remainder(places, length)
+    twice = mode == "symmetric"  # whether the edge is in its image
+    period = 2 * length if twice else max_size(2 * length - 2, 1)
+    turned = operators.remainder(places, period)
+    return minimum(turned, period - twice - turned)
 
 
 def _mirrored(x: Any, places: np.ndarray, axis: int, start: int) -> Any:
@@ -185,7 +231,7 @@ def _ramp(end: Any, edge: Any, count: int, axis: int) -> Any:
     steps = reshape(iota(kind, count), tuple(count if d == axis else 1 for d in range(edge.ndim)))
     end = _scalar(end, kind)
     way = (edge - end) * steps
-    return in_dtype(end + (way // max(count, 1) if whole else way / max(count, 1)), dtype)
+    return in_dtype(end + (way // max_size(count, 1) if whole else way / max_size(count, 1)), dtype)
 
 
 _STATISTICS = {"maximum": reductions.max, "minimum": reductions.min, "mean": mean, "median": median}
@@ -195,7 +241,7 @@ _STATISTICS = {"maximum": reductions.max, "minimum": reductions.min, "mean": mea
 def _with_statistics(x: Any, widths: Sequence[tuple[int, int]], mode: str, lengths: Any) -> Any:
     for axis, (before, after) in enumerate(widths):
         size = x.shape[axis]
-        first, last = (size, size) if lengths is None else (min(n, size) for n in lengths[axis])
+        first, last = (size, size) if lengths is None else (min_size(n, size) for n in lengths[axis])
         left = _statistic(slice_in_dim(x, 0, first, axis=axis), mode, axis, before)
         right = _statistic(slice_in_dim(x, size - last, size, axis=axis), mode, axis, after)
         x = concatenate([left, x, right], axis)

@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import aval_of
+from xlamini.core.sizes.expression import is_symbolic_shape, max_size
+from xlamini.core.sizes.shapes import broadcast_shapes
 from xlamini.numpy.arguments import as_count, as_index, as_operand, as_whole
 from xlamini.numpy.convolution import convolve
 from xlamini.numpy.creation import ones, zeros
 from xlamini.numpy.joining import concatenate
 from xlamini.numpy.linalg.solving import inv, lstsq
 from xlamini.numpy.linear_algebra import dot
+from xlamini.numpy.matrices import eye
 from xlamini.numpy.repeating import broadcast_to
 from xlamini.numpy.searching import concrete_values
 from xlamini.numpy.shapes import atleast_1d
@@ -32,6 +35,7 @@ from xlamini.primitives import (
 )
 from xlamini.primitives.base import operators
 from xlamini.primitives.linalg.eig import eig
+from xlamini.primitives.shape.iota import iota
 from xlamini.runtime import Array
 from xlamini.staging import composite
 from xlamini.transforms.scan.api import scan
@@ -94,7 +98,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     order = as_count("polyder", "m", as_index("polyder", "m", m))
     (found,) = _coefficients("polyder", p)
     for _ in range(order):
-        found = mul(found[:-1], _powers(max(len(found) - 1, 0), found.dtype))
+        found = mul(found[:-1], _powers(max_size(found.shape[0] - 1, 0), found.dtype))
     return found
 
 
@@ -111,13 +115,13 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     given = () if k is None else (atleast_1d(as_operand("polyint", k)),)
     found, *rest = _coefficients("polyint", p, *given)
     constants = rest[0] if rest else zeros(order, found.dtype)
-    if len(constants) not in (1, order):
+    if constants.shape[0] not in (1, order):
         raise ValueError(
-            f"polyint: k has length {len(constants)}; give one constant, or one for each of {order} orders"
+            f"polyint: k has length {constants.shape[0]}; give one constant, or one for each of {order} orders"
         )
     constants = broadcast_to(constants, (order,))
     for i in range(order):
-        found = concatenate([found / _powers(len(found), found.dtype), constants[i : i + 1]])
+        found = concatenate([found / _powers(found.shape[0], found.dtype), constants[i : i + 1]])
     return found
 
 
@@ -135,7 +139,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     coefficients = as_operand("polyval", coefficients)
     if not coefficients.ndim:
         raise ValueError("polyval: p must have a dimension of coefficients, got a scalar; use jnp.atleast_1d")
-    shape = np.broadcast_shapes(coefficients.shape[1:], aval_of(at).shape)
+    shape = broadcast_shapes(coefficients.shape[1:], aval_of(at).shape)
     start = zeros(shape, coefficients.dtype)
     at = convert(broadcast_to(at, shape), coefficients.dtype)
     value, _ = scan(
@@ -227,7 +231,7 @@ def polyfit(
     order = as_whole("polyfit", "deg", deg)
     at, heights = promoted_inexact_dtypes(as_operand("polyfit", x), as_operand("polyfit", y))
     _check_points(order, at, heights, w)
-    least = len(at) * float(np.finfo(np.zeros((), at.dtype).dtype).eps) if rcond is None else rcond
+    least = at.shape[0] * float(np.finfo(np.zeros((), at.dtype).dtype).eps) if rcond is None else rcond
     return _fit(at, heights, None if w is None else w, order, least, full, cov)
 
 
@@ -255,8 +259,8 @@ def _check_rows(name: str, arrays: Any) -> None:
 def _of_one_length(name: str, a1: Any, a2: Any) -> list[Any]:
     arrays = [as_operand(name, a) for a in promoted_dtypes(as_operand(name, a1), as_operand(name, a2))]
     _check_rows(name, arrays)
-    length = max(len(a) for a in arrays)
-    return [concatenate([zeros(length - len(a), a.dtype), a]) for a in arrays]
+    length = max_size(*(a.shape[0] for a in arrays))
+    return [concatenate([zeros(length - a.shape[0], a.dtype), a]) for a in arrays]
 
 
 def _without_leading_zeros(name: str, p: Any) -> Any:
@@ -288,29 +292,34 @@ def _complex(dtype: Any) -> Any:
 @composite()
 def _companion_roots(p: Any) -> Any:
     degree = p.shape[0] - 1
-    if degree < 1:
+    if not degree >= 1:
         return convert(zeros(0, p.dtype), _complex(p.dtype))
     below = concatenate([_unit(degree - 1, p.dtype), zeros((degree - 1, 1), p.dtype)], axis=1)
     return _eigenvalues(concatenate([-(p[1:] / p[0])[None, :], below]))
 
 
 def _unit(n: int, dtype: Any) -> Any:
-    return as_operand("roots", np.eye(n, dtype=dtype))
+    return eye(n, dtype=dtype) if is_symbolic_shape((n,)) else as_operand("roots", np.eye(n, dtype=dtype))
 
 
 @composite()
 def _all_roots(p: Any) -> Any:
     """Leading zeros are turned round to the end, where each adds a zero; as many of the zeros become NaN."""
     length = p.shape[0]
-    if length < 2:
+    if not length >= 2:
         return _companion_roots(p)
-    place = as_operand("roots", np.arange(length, dtype=np.int32))
+    place = _numbers(length)
     leading = where(operators.not_equal(p, 0), place, length).min()
     found = _companion_roots(p[operators.remainder(place + leading, length)])
     size = where(operators.greater(leading, 0), -operators.absolute(found), in_dtype(0.0, found.real.dtype))
     found = found[argsort(size)]
     missing = operators.greater_equal(place[:-1], length - 1 - leading)
     return where(missing, in_dtype(complex(np.nan, np.nan), found.dtype), found)
+
+
+def _numbers(n: int) -> Any:
+    dtype = np.dtype(np.int32)
+    return iota(dtype, n) if is_symbolic_shape((n,)) else as_operand("roots", np.arange(n, dtype=dtype))
 
 
 def _check_points(order: int, x: Any, y: Any, w: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import ShapeError, aval_of, issubdtype, literal
+from xlamini.core.sizes.expression import SymbolicSize
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.indexing.take import take, take_along_axis
 from xlamini.numpy.reductions import Axis
@@ -215,7 +216,8 @@ def _element(x: Any, index: Any, count: Any) -> Any:
     """The elements of each row at an index given as a float, or the nearest that is a number."""
     last = operators.subtract(count, 1)
     if not aval_of(last).ndim:
-        return take(x, convert(clamp(0.0, index, in_dtype(float(last), aval_of(index).dtype)), np.int32), axis=-1)
+        highest = in_dtype(last if type(count) is SymbolicSize else float(last), aval_of(index).dtype)
+        return take(x, convert(clamp(0.0, index, highest), np.int32), axis=-1)
     bounded = operators.greater(index, last)
     inside = select(bounded, broadcast_to(last, aval_of(index).shape), index)
     places = convert(select(operators.less(inside, 0), in_dtype(0, inside.dtype), inside), np.int32)

@@ -20,6 +20,8 @@ from xlamini.core import (
     literal,
     result_type,
 )
+from xlamini.core.sizes.expression import SymbolicSize, as_size, is_less, is_symbolic_shape, max_size
+from xlamini.core.sizes.shapes import broadcast_shapes, count_between
 from xlamini.core.tracing.state import state
 from xlamini.numpy.arguments import as_axis, as_index, as_operand, as_shape
 from xlamini.numpy.creation import zeros
@@ -68,17 +70,30 @@ def arange(
     (Array([0, 1, 2], dtype=int32), Array([1. , 1.5], dtype=float32))
     """
     place = as_place("arange", device, out_sharding)
-    bounds = [b for b in (start, stop, step) if b is not None]
+    bounds = [1 if type(b) is SymbolicSize else b for b in (start, stop, step) if b is not None]
     check_operands("arange", bounds or (start,))
     wanted = result_type(*bounds) if dtype is None else check_user_dtype(dtype, "arange")
     is_integer = issubdtype(wanted, np.integer)
     if not issubdtype(wanted, np.number) or issubdtype(result_type(*bounds), np.complexfloating):
         raise ValueError(f"arange: dtype {wanted} cannot count; ask for integers or floats with `dtype`")
     low, high, by = _bounds(start, stop, step)
-    length = max(0, math.ceil((high - low) / by))
+    length = _count(low, high, by)
     if is_integer and dtype is None:
-        _check_fit(low, low + max(0, length - 1) * by, wanted)
+        _check_fit(low, low + max_size(length - 1, 0) * by, wanted)
     return _counted(low, by, length, wanted, place)
+
+
+def _count(low: Any, high: Any, by: Any) -> int:
+    if is_symbolic_shape((low, high)):
+        return count_between(*map(_whole, (low, high, by)))
+    return max(0, math.ceil((high - low) / by))
+
+
+def _whole(bound: Any) -> Any:
+    """A bound beside a symbolic one, which must be whole; TypeError for another."""
+    if isinstance(bound, float) and not bound.is_integer():
+        raise TypeError(f"arange: a range up to a symbolic size takes whole bounds and steps, got {bound}")
+    return bound if type(bound) is SymbolicSize else int(bound)
 
 
 def _bounds(start: Any, stop: Any, step: Any) -> tuple[Any, Any, Any]:
@@ -91,12 +106,12 @@ def _bounds(start: Any, stop: Any, step: Any) -> tuple[Any, Any, Any]:
     return bounds  # type: ignore[return-value]
 
 
-def _concrete(bound: Any) -> int | float:
+def _concrete(bound: Any) -> Any:
     """A bound as a Python number; that of an abstract tracer raises an error."""
     if isinstance(bound, Tracer):
         traced: Any = bound
         return operator.index(traced) if issubdtype(bound.dtype, np.integer) else float(traced)
-    return bound if isinstance(bound, int | float) else np.asarray(bound).item()
+    return bound if isinstance(bound, int | float | SymbolicSize) else np.asarray(bound).item()
 
 
 def _check_fit(first: Any, last: Any, dtype: Any) -> None:
@@ -108,6 +123,8 @@ def _check_fit(first: Any, last: Any, dtype: Any) -> None:
 
 
 def _counted(start: Any, step: Any, length: int, dtype: Any, place: Any) -> Any:
+    if is_symbolic_shape((start, length)):
+        return placed(_progression(start, step, length, dtype), place)
     if state.builder is not None and ((start, step) == (0, 1) or _is_exact(start, step, length, dtype)):
         return placed(_progression(start, step, length, dtype), place)
     values = (start + np.arange(length) * step if length else np.zeros(0)).astype(dtype)
@@ -133,7 +150,8 @@ def _progression(start: Any, step: Any, length: int, dtype: Any) -> Any:
     numbers = iota(dtype, length)
     if step != 1:
         numbers = arithmetic.mul(numbers, literal(int(step), dtype))
-    return arithmetic.add(numbers, literal(int(start), dtype)) if start else numbers
+    first = start if type(start) is SymbolicSize else int(start)
+    return numbers if start == 0 else arithmetic.add(numbers, literal(first, dtype))
 
 
 def linspace(
@@ -154,7 +172,7 @@ def linspace(
     >>> linspace(0, 1, 5)
     Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
-    count = operator.index(num)
+    count = as_size(num)
     if count < 0:
         raise ValueError(f"linspace: num must be 0 or more, got {count}")
     wanted = None if dtype is None else check_user_dtype(dtype, "linspace")
@@ -168,7 +186,10 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis:
     start, stop = _ends("linspace", start, stop)
     kind = aval_of(start).dtype
     parts = num - 1 if endpoint else num
-    step = (stop - start) / parts if parts > 0 else start * math.nan
+    if is_symbolic_shape((parts,)):
+        step = where(literal(parts, np.int32) > 0, (stop - start) / parts, math.nan)
+    else:
+        step = (stop - start) / parts if parts > 0 else start * math.nan
     along = as_axis("linspace", axis, aval_of(start).ndim + 1)
     points = _interpolated(start, stop, num, parts, endpoint)
     if dtype is not None and issubdtype(dtype, np.integer):
@@ -179,7 +200,7 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis:
 def _ends(name: str, start: Any, stop: Any) -> tuple[Any, Any]:
     """Both ends of a range in one float dtype and one shape."""
     start, stop = promoted_inexact(name, start, stop)
-    shape = np.broadcast_shapes(aval_of(start).shape, aval_of(stop).shape)
+    shape = broadcast_shapes(aval_of(start).shape, aval_of(stop).shape)
     dtype = aval_of(start).dtype
     return tuple(_in_shape(in_dtype(x, dtype), shape) for x in (start, stop))  # type: ignore[return-value]
 
@@ -190,14 +211,24 @@ def _in_shape(x: Any, shape: tuple[int, ...]) -> Any:
 
 def _interpolated(start: Any, stop: Any, num: int, parts: int, endpoint: bool) -> Any:
     """The points along axis 0. The last one is `stop` itself, which a sum would miss by rounding."""
-    dtype, inner = aval_of(start).dtype, num - 1 if endpoint else num
+    inner = num - 1 if endpoint else num
     first, last = expand_dims(start, (0,)), expand_dims(stop, (0,))
+    if is_symbolic_shape((num,)):
+        points = _weighted(first, last, num, max_size(parts, 1))
+        at_end = expand_dims(iota(np.int32, num), range(1, aval_of(first).ndim))
+        return where((at_end == parts) & (at_end > 0), last, points) if endpoint else points
     if num < 2:
         return broadcast_in_dim(first, (num, *aval_of(start).shape), range(aval_of(first).ndim))
-    share = iota(np.dtype("float32") if issubdtype(dtype, np.complexfloating) else dtype, inner) / parts
-    share = convert(expand_dims(share, range(1, aval_of(first).ndim)), dtype)
-    points = operators.add(operators.multiply(first, 1 - share), operators.multiply(last, share))
+    points = _weighted(first, last, inner, parts)
     return concatenate([points, last], 0) if endpoint else points
+
+
+def _weighted(first: Any, last: Any, count: int, parts: int) -> Any:
+    """So many points from the first on, each a part further to the last."""
+    dtype = aval_of(first).dtype
+    share = iota(np.dtype("float32") if issubdtype(dtype, np.complexfloating) else dtype, count) / parts
+    share = convert(expand_dims(share, range(1, aval_of(first).ndim)), dtype)
+    return operators.add(operators.multiply(first, 1 - share), operators.multiply(last, share))
 
 
 def logspace(
@@ -255,8 +286,9 @@ def _geomspace(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis
     low, high = exponential.log(start / sign), exponential.log(stop / sign)
     inner = linspace(low, high, num, endpoint)[1 : num - 1 if endpoint else num]
     inner = exponential.exp(inner) * sign
-    first = _exact(start, exponential.exp(low + 0 * high if num > 1 else low) * sign)
-    last = [_exact(stop, exponential.exp(high) * sign)] if endpoint and num > 1 else []
+    several = not is_less(num, 2)
+    first = _exact(start, exponential.exp(low + 0 * high if several else low) * sign)
+    last = [_exact(stop, exponential.exp(high) * sign)] if endpoint and several else []
     points = concatenate([first, inner, *last], 0)[:num]
     points = moveaxis(points, 0, along)
     return points if dtype is None else convert(points, dtype)

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import ShapeError, Tracer, canonicalize_dtype
+from xlamini.core.sizes.expression import SymbolicSize
+from xlamini.core.sizes.shapes import broadcast_shapes as common_shape
 from xlamini.numpy.arguments import as_axis, as_operand, as_shape, as_whole
 from xlamini.numpy.creation import zeros
 from xlamini.numpy.shapes import ravel
@@ -46,7 +48,7 @@ def broadcast_shapes(*shapes: ShapeLike) -> tuple[int, ...]:
     """
     given = [as_shape("broadcast_shapes", s) for s in shapes]
     try:
-        return np.broadcast_shapes(*given)
+        return common_shape(*given)
     except ValueError:
         listed = ", ".join(map(str, given))
         raise ShapeError(
@@ -74,7 +76,8 @@ def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
            [0, 1, 0, 1]], dtype=int32)
     """
     x = as_operand("tile", A)
-    counts = as_shape("tile", reps if np.ndim(reps) else as_whole("tile", "reps", reps))
+    several = isinstance(reps, Sequence) or type(reps) is SymbolicSize or np.ndim(reps)
+    counts = as_shape("tile", reps if several else as_whole("tile", "reps", reps))
     rank = max(len(counts), x.ndim)
     counts = (1,) * (rank - len(counts)) + counts
     sizes = (1,) * (rank - x.ndim) + x.shape
@@ -106,6 +109,8 @@ def repeat(
     along = as_axis("repeat", 0 if axis is None else axis, x.ndim)
     if type(repeats) is Tracer or total_repeat_length is not None:
         return _repeat_traced(x, repeats, along, total_repeat_length)
+    if type(repeats) is SymbolicSize:
+        return _repeat_evenly(x, repeats, along)
     counts: Any = np.asarray(repeats)
     if counts.size == 1:
         return _repeat_evenly(x, as_shape("repeat", operator.index(counts.item()))[0], along)

@@ -13,6 +13,7 @@ from xlamini.core import (
     aval_of,
     canonicalize_dtype,
 )
+from xlamini.core.sizes.expression import is_symbolic_shape
 from xlamini.core.tracing.concretization import values_for_a_shape
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.arithmetic import maximum
@@ -170,12 +171,21 @@ def places(table: Any, values: Any, side: str) -> Any:
     table = as_operand("searchsorted", table)
     length = aval_of(table).shape[0]
     count = full(aval_of(values).shape, 0, _INDEX)
-    for bit in reversed(range(length.bit_length())):
+    for bit in reversed(range(_bits(length))):
         tried = count + (1 << bit)
         last = table.at[tried - 1].get(mode="clip")
         before = _precedes(last, values) if side == "left" else operators.bitwise_not(_precedes(values, last))
         count = where(operators.bitwise_and(operators.less_equal(tried, length), before), tried, count)
     return count
+
+
+def _bits(length: int) -> int:
+    """The number of binary digits of a length; of a symbolic one, those that it may have."""
+    if not is_symbolic_shape((length,)):
+        return length.bit_length()
+    size: Any = length
+    greatest = size.scope.bounds(size)[1]
+    return 31 if greatest is None else greatest.bit_length()
 
 
 def _precedes(x: Any, y: Any) -> Any:

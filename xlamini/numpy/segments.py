@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import ConcretizationTypeError, ShapeError, TracerArrayConversionError, aval_of, issubdtype
+from xlamini.core.sizes.expression import SymbolicSize
 from xlamini.core.wrapping import named_as
 from xlamini.numpy.arguments import as_operand
 from xlamini.numpy.reductions import max, min, prod, sum
@@ -116,7 +117,7 @@ def _segmented(
         raise ValueError(f"{name}: num_segments must be 0 or more, got {count}")
     if not aval_of(x).ndim:
         x, ids = broadcast_in_dim(x, (1,), ()), broadcast_in_dim(ids, (1,), ())
-    run = functools.partial(_run, how, x, ids, int(count), options)
+    run = functools.partial(_run, how, x, ids, count if type(count) is SymbolicSize else int(count), options)
     return run() if out_sharding is None else run(checked_sharding(name, out_sharding))
 
 

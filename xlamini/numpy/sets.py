@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import aval_of, issubdtype
+from xlamini.core.sizes.expression import is_less
 from xlamini.numpy.creation import full
 from xlamini.numpy.distinct import Wanted, changes, counted, distinct, in_order, starts_of
 from xlamini.numpy.joining import concatenate
@@ -240,7 +241,7 @@ def _occurs(x: Any, tests: Any, method: str) -> Any:
     count = aval_of(tests).shape[0]
     if not count:
         return full(aval_of(x).shape, False, _BOOL)
-    few = method == "auto" and count <= _FEW
+    few = method == "auto" and is_less(count - 1, _FEW)
     if few or method == "compare_all" or issubdtype(aval_of(x).dtype, np.complexfloating):
         return operators.equal(expand_dims(x, (aval_of(x).ndim,)), tests).any(-1)
     (ordered,) = sort_p.bind(tests, dimension=0, is_stable=True, num_keys=1)

@@ -227,7 +227,7 @@ def _partition_arguments(name: str, a: Any, kth: int, axis: int) -> tuple[Any, i
     place, length = as_index(name, "kth", kth), aval_of(a).shape[along]
     if not -length <= place < length:
         raise ValueError(f"{name}: kth={place} is out of range for axis {along} of length {length}")
-    return a, along, place % length
+    return a, along, place + length if place < 0 else place
 
 
 def _refuse(name: str, kind: Any, order: Any) -> None:

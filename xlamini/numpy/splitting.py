@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import ShapeError
+from xlamini.core.sizes.expression import SymbolicSize, as_size, max_size, min_size
 from xlamini.numpy.arguments import as_axis, as_operand, as_whole
 from xlamini.primitives import squeeze
 from xlamini.primitives.shape.concatenate import split as _split
@@ -86,16 +87,16 @@ def _split_array(name: str, array: Any, places: Any, axis: int, *, even: bool) -
     x = as_operand(name, array)
     along = as_axis(name, axis, x.ndim)
     length = x.shape[along]
-    if np.ndim(places):
+    if isinstance(places, Sequence) or (type(places) is not SymbolicSize and np.ndim(places)):
         return list(_split(x, _between(name, places, length), along))
     sections = as_whole(name, "indices_or_sections", places)
     return list(_split(x, _equal(name, sections, length, even), along))
 
 
 def _between(name: str, places: Any, length: int) -> list[int]:
-    bounds = [min(max(i + length if i < 0 else i, 0), length) for i in map(operator.index, places)]
+    bounds = [min_size(max_size(i + length if i < 0 else i, 0), length) for i in map(as_size, places)]
     sizes = [stop - start for start, stop in itertools.pairwise([0, *bounds, length])]
-    if any(n < 0 for n in sizes):
+    if not all(n >= 0 for n in sizes):
         raise ValueError(f"{name}: the indices {tuple(places)} must ascend")
     return sizes
 
@@ -103,7 +104,10 @@ def _between(name: str, places: Any, length: int) -> list[int]:
 def _equal(name: str, sections: int, length: int, even: bool) -> list[int]:
     if sections < 1:
         raise ValueError(f"{name}: the number of parts must be 1 or more, got {sections}")
-    size, rest = divmod(length, sections)
-    if rest and even:
-        raise ShapeError(f"{name}: {length} elements do not make {sections} equal parts; array_split allows a rest")
+    size, rest = divmod(length, operator.index(sections))
+    if even and rest != 0:
+        is_known = type(rest) is not SymbolicSize
+        hint = "array_split allows a rest" if is_known else f"the constraint '{rest} == 0' says that they do"
+        raise ShapeError(f"{name}: {length} elements do not make {sections} equal parts; {hint}")
+    rest = operator.index(rest)
     return [size + 1] * rest + [size] * (sections - rest)

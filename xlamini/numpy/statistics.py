@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import ShapeError, aval_of, check_user_dtype, issubdtype, literal, result_type
+from xlamini.core.sizes.expression import is_symbolic_shape
+from xlamini.core.sizes.shapes import broadcast_shapes
 from xlamini.numpy.arguments import as_axes, as_operand, as_reduced, refuse_out
 from xlamini.numpy.reductions import SUM, Axis, as_mask, reduce, sum as array_sum
 from xlamini.primitives import (
@@ -192,7 +194,7 @@ def _mean(name: str, x: Any, axis: Axis, keepdims: bool, where: Any) -> Any:
 
 def _counted(name: str, x: Any, axis: Axis, keepdims: bool, where: Any, dtype: Any) -> Any:
     """The number of elements that `where` selects, over `axis`."""
-    shape = np.broadcast_shapes(aval_of(x).shape, aval_of(where).shape)
+    shape = broadcast_shapes(aval_of(x).shape, aval_of(where).shape)
     mask, _ = broadcasted_freely(name, as_mask(name, where), full(aval_of(x).update(shape=shape), 0))
     ones = mask if aval_of(mask).shape == shape else broadcast_in_dim(mask, shape, ())
     return reduce(name, SUM, convert(ones, dtype), axis, keepdims)
@@ -247,9 +249,13 @@ def _freedom(name: str, x: Any, axis: Axis, keepdims: bool, where: Any, ddof: in
     dtype = _part(aval.dtype)
     nan = literal(np.nan, dtype)
     if where is None:
-        freedom = as_reduced(name, axis, aval.ndim).count(aval.shape) - ddof
-        return literal(freedom if freedom > 0 else np.nan, dtype)
-    freedom = sub(_counted(name, x, axis, keepdims, where, dtype), literal(ddof, dtype))
+        count = as_reduced(name, axis, aval.ndim).count(aval.shape)
+        if not is_symbolic_shape((count,)):
+            return literal(count - ddof if count > ddof else np.nan, dtype)
+        counted = literal(count, dtype)
+    else:
+        counted = _counted(name, x, axis, keepdims, where, dtype)
+    freedom = sub(counted, literal(ddof, dtype))
     return select(gt(freedom, literal(0, dtype)), freedom, nan)
 
 

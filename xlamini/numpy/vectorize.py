@@ -14,6 +14,7 @@ import numpy as np
 
 from xlamini.core import ShapeError, aval_of, memoised, tree_map
 from xlamini.core.errors.api_boundary import api_boundary
+from xlamini.core.sizes.shapes import broadcast_shapes
 from xlamini.numpy.arguments import as_operand
 from xlamini.primitives import squeeze
 from xlamini.primitives.base.promotion import check_ranks
@@ -142,7 +143,7 @@ def _over_outer_axes(name: str, fun: Any, arrays: Sequence[Any], ranks: Sequence
     """`fun` mapped over all axes before the last `ranks`, broadcast."""
     outer = [aval_of(x).shape[: aval_of(x).ndim - rank] for x, rank in zip(arrays, ranks, strict=True)]
     try:
-        shape = np.broadcast_shapes(*outer)
+        shape = broadcast_shapes(*outer)
     except ValueError:
         listed = ", ".join(map(str, outer))
         raise ShapeError(f"{name}: shapes {listed} do not broadcast; sizes must be equal or 1") from None

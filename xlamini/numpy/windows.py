@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import aval_of, canonicalize_dtype
+from xlamini.core.sizes.expression import NumberNeeded
 from xlamini.numpy.arguments import as_operand
 from xlamini.primitives import abs, convert, exp, sqrt
 from xlamini.primitives.elementwise.special.bessel import bessel_i0e
@@ -75,6 +76,8 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
 def _length(name: str, M: Any) -> int:
     try:
         count = int(M) if isinstance(M, float) and M.is_integer() else operator.index(M)  # type: ignore[arg-type]
+    except NumberNeeded:
+        raise
     except TypeError:
         raise TypeError(f"{name}: M must be an integer, got {M!r}") from None
     if count < 0:

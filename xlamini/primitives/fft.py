@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import enum
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from xlamini.core.program.checks import NONE
 from xlamini.core.program.form import Form, Platform
 from xlamini.core.sharding.facet import same_dimensions
 from xlamini.core.sharding.partial_sums import JOINTLY
+from xlamini.core.sizes.expression import as_size, is_symbolic_shape
 from xlamini.primitives.base.elementwise import mul
 from xlamini.primitives.base.linear_unary import LinearUnary
 from xlamini.primitives.base.promotion import promoted_inexact
@@ -68,7 +68,7 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
     >>> fft(xlamini.numpy.array([1.0, 0.0, 0.0, 0.0]), "RFFT", (4,))
     Array([1.+0.j, 1.+0.j, 1.+0.j], dtype=complex64)
     """
-    kind, lengths = FftType.parse(fft_type), tuple(map(operator.index, fft_lengths))
+    kind, lengths = FftType.parse(fft_type), tuple(map(as_size, fft_lengths))
     (x,) = promoted_inexact("fft", x)
     if kind is not FftType.RFFT:
         x = _as_complex(x)
@@ -104,7 +104,7 @@ class FFT(LinearUnary):
                 f"fft: fft_lengths {lengths} must be of one to three dimensions; transform some after the others"
             )
         last = lengths[-1] // 2 + 1 if fft_type is FftType.IRFFT else lengths[-1]
-        if inner != (*lengths[:-1], last) or min(lengths) < 0:
+        if inner != (*lengths[:-1], last) or any(n < 0 for n in lengths):
             raise ShapeError(
                 f"fft: {fft_type.name} with fft_lengths {lengths} is of arrays whose shape ends with "
                 f"{(*lengths[:-1], last)}, got {x.str_short()}; pad or slice it"
@@ -129,6 +129,11 @@ class FFT(LinearUnary):
         return Form(lambda x: _irfft_as_ifft(x, lengths)) if is_half else None
 
     def lower(self, ctx: Any, x: Any, *, fft_type: FftType, fft_lengths: Shape) -> Any:
+        if is_symbolic_shape(fft_lengths):
+            raise NotImplementedError(
+                f"fft: the transformed dimensions have the sizes {fft_lengths}, and XLA needs numbers; export for "
+                "numbers in their place"
+            )
         kind = f"#stablehlo<fft_type {fft_type.name}>"
         return ctx.op("stablehlo.fft", x, fft_type=kind, fft_length=list(fft_lengths))
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import operator
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, TypeVar
@@ -16,6 +15,8 @@ import numpy as np
 
 from xlamini.core import Shape, ShapedArray, aval_of, canonicalize_dtype, check_user_dtype, issubdtype, user_stacklevel
 from xlamini.core.flags.config import default_prng_impl, legacy_prng_key
+from xlamini.core.sizes.expression import as_size
+from xlamini.core.sizes.shapes import broadcast_shapes
 from xlamini.primitives import broadcast_in_dim, checked_sharding, in_sharding, reduce_or, wrap_p
 from xlamini.primitives.random.generators import GENERATORS
 from xlamini.primitives.random.random_keys import unwrap_p
@@ -160,7 +161,7 @@ def checked_shape(name: str, shape: Any) -> Shape:
     """A shape from an int or a sequence of ints; TypeError or ValueError for anything else."""
     sizes: Any = shape if isinstance(shape, Iterable) and not hasattr(shape, "dtype") else (shape,)
     try:
-        checked = tuple([operator.index(n) for n in sizes])
+        checked = tuple([as_size(n) for n in sizes])
     except TypeError:
         raise TypeError(f"{name}: shape must be an int or a tuple of ints known while tracing, got {shape!r}") from None
     if any(n < 0 for n in checked):
@@ -206,7 +207,7 @@ def broadcast_shape(name: str, shape: Any, **parameters: Any) -> Shape:
     shapes = {what: aval_of(x).shape for what, x in parameters.items()}
     wanted = None if shape is None else checked_shape(name, shape)
     try:
-        found = np.broadcast_shapes(*shapes.values(), *([] if wanted is None else [wanted]))
+        found = broadcast_shapes(*shapes.values(), *([] if wanted is None else [wanted]))
     except ValueError:
         found = None
     if found is None or wanted not in (None, found):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Shape, aval_of, canonicalize_dtype, check_user_dtype, finfo, issubdtype, literal, result_type
+from xlamini.core.sizes.shapes import broadcast_shapes
 from xlamini.numpy.arguments import as_axis
 from xlamini.primitives import (
     broadcast_to,
@@ -126,7 +127,7 @@ def _rows_of_draws(rows: Shape, shape: Any) -> Shape:
         return rows
     wanted = checked_shape("categorical", shape)
     try:
-        fits = np.broadcast_shapes(wanted, rows) == wanted
+        fits = broadcast_shapes(wanted, rows) == wanted
     except ValueError:
         fits = False
     if not fits:

@@ -2,16 +2,16 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import Shape, aval_of, canonicalize_dtype, iinfo, issubdtype
+from xlamini.core import Shape, aval_of, canonicalize_dtype, iinfo, issubdtype, literal
+from xlamini.core.sizes.expression import SymbolicSize, as_size, is_symbolic_shape, max_size
 from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.indexing.take import take
 from xlamini.numpy.searching import searchsorted
-from xlamini.primitives import in_dtype, index_in_dim, log, promoted_inexact, reshape, slice_in_dim, split_p
+from xlamini.primitives import convert, in_dtype, index_in_dim, log, promoted_inexact, reshape, slice_in_dim, split_p
 from xlamini.primitives.base.promotion import promoted_inexact_dtypes
 from xlamini.primitives.random.random_keys import bits_p
 from xlamini.primitives.reductions.cumulative import cumsum
@@ -23,6 +23,7 @@ from xlamini.random.integers import randint
 from xlamini.random.narrow import wide
 from xlamini.random.uniform import halves, uniform_between
 from xlamini.runtime import Array
+from xlamini.transforms.while_loop.api import while_loop
 
 
 def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None) -> Array:
@@ -35,13 +36,15 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
     Array([0, 1, 3, 2], dtype=int32)
     """
     x = _count_or_array("permutation", x)
+    if type(x) is SymbolicSize:
+        return _permutation(key, None, x, 0, False, out_sharding=out_sharding)  # type: ignore[call-arg]
     aval = aval_of(x)
     if aval.ndim:
         axis = as_axis("permutation", axis, aval.ndim)
         return _permutation(key, x, 0, axis, bool(independent), out_sharding=out_sharding)  # type: ignore[call-arg]
     if not issubdtype(aval.dtype, np.integer):
         raise TypeError(f"permutation: x must be an integer or an array, got a scalar of dtype {aval.dtype}")
-    return _permutation(key, None, max(operator.index(x), 0), 0, False, out_sharding=out_sharding)  # type: ignore[call-arg]
+    return _permutation(key, None, max_size(as_size(x), 0), 0, False, out_sharding=out_sharding)  # type: ignore[call-arg]
 
 
 @sampler("count", "axis", "independent", name="permutation")
@@ -59,11 +62,31 @@ def _order(key: Any, count: int) -> Any:
 
 def _shuffled(key: Any, x: Any, axis: int) -> Any:
     """Rows in random order: sorted by random numbers, so often that equal numbers cannot favour an order noticeably."""
-    rounds = math.ceil(3 * math.log(max(1, aval_of(x).size)) / math.log(2**32 - 1))
-    for _ in range(rounds):
-        key, now = halves(split_p.bind(key, shape=(2,)))
-        _, x = sort_key_val(bits_p.bind(now, bit_width=32, shape=x.shape), x, axis)
+    size = aval_of(x).size
+    if is_symbolic_shape((size,)):
+        return _shuffled_in_loop(key, x, axis)
+    for _ in range(_rounds(size)):
+        key, x = _sorted_once(key, x, axis)
     return x
+
+
+def _shuffled_in_loop(key: Any, x: Any, axis: int) -> Any:
+    rounds = sum(literal(aval_of(x).size, np.int32) >= n for n in _ONCE_MORE)
+    start = (convert(rounds, np.int32), key, x)
+    return while_loop(lambda kept: kept[0] > 0, lambda kept: (kept[0] - 1, *_sorted_once(*kept[1:], axis)), start)[2]
+
+
+def _rounds(size: int) -> int:
+    return math.ceil(3 * math.log(max(1, size)) / math.log(2**32 - 1))
+
+
+_ONCE_MORE = 2, 1626, 2642246
+"""The sizes from which on there is one round more."""
+
+
+def _sorted_once(key: Any, x: Any, axis: int) -> tuple[Any, Any]:
+    key, now = halves(split_p.bind(key, shape=(2,)))
+    return key, sort_key_val(bits_p.bind(now, bit_width=32, shape=x.shape), x, axis)[1]
 
 
 def choice(
@@ -88,18 +111,20 @@ def choice(
     a = _count_or_array("choice", a)
     if p is not None:
         (p,) = promoted_inexact("choice", p)
-    aval, shape = aval_of(a), checked_shape("choice", shape)
-    axis = as_axis("choice", axis, aval.ndim) if aval.ndim else 0
-    count = aval.shape[axis] if aval.ndim else operator.index(a)
+    given, shape = () if type(a) is SymbolicSize else aval_of(a).shape, checked_shape("choice", shape)
+    axis = as_axis("choice", axis, len(given)) if given else 0
+    count = given[axis] if given else as_size(a)
     _check_choice(count, math.prod(shape), replace, p)
     if p is not None:
         (p,) = promoted_inexact_dtypes(p)
         p = in_dtype(p, wide(aval_of(p).dtype))
-    return _choice(key, a if aval.ndim else None, p, count, shape, bool(replace), axis, mode)
+    return _choice(key, a if given else None, p, count, shape, bool(replace), axis, mode)
 
 
 def _count_or_array(name: str, x: Any) -> Any:
     """The array, or the number of integers; OverflowError if the dtype of Python's ints does not hold it."""
+    if type(x) is SymbolicSize:
+        return x
     if not isinstance(x, int | np.integer):
         return as_operand(name, x)
     dtype = canonicalize_dtype(int)
@@ -111,7 +136,7 @@ def _count_or_array(name: str, x: Any) -> Any:
 def _check_choice(count: int, draws: int, replace: bool, p: Any) -> None:
     if draws and count <= 0:
         raise ValueError(f"choice: there is nothing to draw from: a has {count} elements")
-    if draws > count and not replace:
+    if not replace and not draws <= count:
         raise ValueError(f"choice: {draws} draws from {count} elements need replace=True")
     if p is not None and aval_of(p).shape != (count,):
         raise ValueError(

@@ -14,6 +14,7 @@ import numpy as np
 
 from xlamini.core import aval_of, issubdtype
 from xlamini.core.errors.api_boundary import edge_of_face as _edge_of_face
+from xlamini.core.sizes.expression import is_less
 from xlamini.lax import cos, sin
 from xlamini.numpy.arguments import as_axes, as_index, as_operand
 from xlamini.numpy.fft import irfft, rfft
@@ -104,15 +105,18 @@ def _axes_and_lengths(name: str, aval: Any, s: Any, axes: Any) -> tuple[Sequence
     lengths = [aval.shape[a] for a in chosen] if s is None else [as_index(name, "a length", n) for n in s]
     if len(lengths) != len(chosen):
         raise ValueError(f"{name}: {len(lengths)} lengths {tuple(lengths)} for {len(chosen)} axes; give one for each")
-    if min(lengths, default=1) < 1:
+    if any(n < 1 for n in lengths):
         raise ValueError(f"{name}: lengths must be positive, got {tuple(lengths)}")
     return chosen, lengths
 
 
 def _fitted(x: Any, n: int) -> Any:
     """The array with n elements along its last axis."""
-    missing = n - aval_of(x).shape[-1]
-    return pad(x, [(0, 0)] * (aval_of(x).ndim - 1) + [(0, missing)]) if missing > 0 else x[..., :n]
+    size = aval_of(x).shape[-1]
+    if is_less(n - 1, size):
+        return x[..., :n]
+    x = x if is_less(size, n) else x[..., :n]
+    return pad(x, [(0, 0)] * (aval_of(x).ndim - 1) + [(0, n - aval_of(x).shape[-1])])
 
 
 def _one(name: str, x: Any, kind: int, n: int, norm: Norm) -> Any:

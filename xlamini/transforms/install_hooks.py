@@ -17,6 +17,7 @@ from xlamini.primitives.indexing.gather import gather_p
 from xlamini.primitives.indexing.scatter import scatter_add_p
 from xlamini.primitives.shape.pad import pad_p
 from xlamini.primitives.shape.slice import slice_p
+from xlamini.primitives.shape.symbolic_sizes import assume_unequal, size_value
 from xlamini.runtime.execution.call_failures import explain
 from xlamini.runtime.execution.dispatch import set_tracer_class
 from xlamini.runtime.meshes.current_mesh import sharding_of_type
@@ -111,6 +112,8 @@ hooks.install(
     local_array=_local_array,
     global_array=_global_array,
     zeros=_zeros,
+    size_value=size_value,
+    assume_unequal=assume_unequal,
     evict_programs=evict_programs,
     in_order=in_order,
     trace_library_call=inline_cached,

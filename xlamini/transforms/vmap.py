@@ -1,7 +1,6 @@
 """vmap: automatic batching, from a function of single examples to a function of a batch."""
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
@@ -22,6 +21,7 @@ from xlamini.core.errors.api_boundary import is_api_boundary, trim
 from xlamini.core.flags.config import recorder
 from xlamini.core.program.hi_types import HiAval, is_hi_value
 from xlamini.core.pytree import structure
+from xlamini.core.sizes.expression import as_size
 from xlamini.core.wrapping import wraps
 from xlamini.interpreters.batch import Dims, batch, push_batch
 from xlamini.interpreters.evaluate import evaluate
@@ -246,9 +246,9 @@ def _checked_axis_size(axis_size: Any) -> int | None:
     if axis_size is None:
         return None
     size: Any = int(axis_size) if isinstance(axis_size, float) and axis_size.is_integer() else axis_size
-    if not hasattr(size, "__index__") or operator.index(size) < 0:
+    if not hasattr(size, "__index__") or as_size(size) < 0:
         raise TypeError(f"vmap: axis_size must be an int, 0 or more, got {axis_size!r}")
-    return operator.index(size)
+    return as_size(size)
 
 
 def _check_axis_name(axis_name: Any) -> None:

@@ -18,11 +18,13 @@ from xlamini.core.errors import TypePromotionError
 from xlamini.core.errors.frames import user_stacklevel
 from xlamini.core.flags.config import enable_x64, numpy_dtype_promotion
 from xlamini.core.flags.jax_flags import explicit_x64_dtypes
+from xlamini.core.sizes.expression import SymbolicSize
 from xlamini.core.tracing.own_operands import user_mixes_dtypes
 
 python_scalar_dtypes: dict[type, np.dtype] = {
     bool: np.dtype(bool),
     int: np.dtype("int64"),
+    SymbolicSize: np.dtype("int64"),
     float: np.dtype("float64"),
     complex: np.dtype("complex128"),
 }

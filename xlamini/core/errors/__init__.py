@@ -380,14 +380,19 @@ class DeletedArrayError(RuntimeError):
 
 
 class InconclusiveDimensionOperation(Exception):
-    """Symbolic sizes were compared, and the result depends on their values.
+    """A symbolic size was used where its value decides: it was compared, or a number was needed.
 
-    Sizes are static here, so nothing raises it; it exists so that `except` clauses of programs for JAX carry over.
+    >>> b, = xlamini.export.symbolic_shape("b")
+    >>> rows = xlamini.ShapeDtypeStruct((b, 4), "float32")
+    >>> xlamini.eval_shape(lambda x: x[:8] if x.shape[0] >= 8 else x, rows)
+    Traceback (most recent call last):
+        ...
+    xlamini.core.errors.InconclusiveDimensionOperation: b >= 8 depends on the values of the symbolic sizes; ...
 
-    >>> try:
-    ...     fits = jnp.ones((3, 4)).shape[0] <= 8  # may be undecided in JAX, where a size may be symbolic
-    ... except InconclusiveDimensionOperation:
-    ...     fits = False
-    >>> fits
-    True
+    Say by a constraint which sizes the function is for, or write it so that it does not ask:
+
+    >>> b, = xlamini.export.symbolic_shape("b", constraints=["b >= 8"])
+    >>> rows = xlamini.ShapeDtypeStruct((b, 4), "float32")
+    >>> xlamini.eval_shape(lambda x: x[:8] if x.shape[0] >= 8 else x, rows).shape
+    (8, 4)
     """

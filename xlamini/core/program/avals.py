@@ -18,6 +18,7 @@ from xlamini.core.program.memory_space import DEVICE, Space
 from xlamini.core.sharding.abstract_mesh import ManualAxisType
 from xlamini.core.sharding.aval_sharding import AvalSharding, Names, with_entry
 from xlamini.core.sharding.partition_spec import PartitionSpec
+from xlamini.core.sizes.expression import SymbolicSize, as_size, check_symbolic_shape, is_symbolic_shape
 from xlamini.core.tracing.host_arrays import refuse_masked
 
 Shape = tuple[int, ...]
@@ -79,7 +80,7 @@ class ShapedArray:
     def _intern(cls, key: tuple) -> ShapedArray:
         shape, dtype, weak_type, vma, split, memory_space = key
         self = object.__new__(cls)
-        self.shape = tuple(map(operator.index, shape))
+        self.shape = sizes_of(shape)
         self.dtype = dtype if hasattr(dtype, "physical_shape") else np.dtype(dtype)
         self.ndim, self.size = len(self.shape), math.prod(self.shape)
         self.nbytes = self.size * self.dtype.itemsize
@@ -89,9 +90,11 @@ class ShapedArray:
         return cls._interned.setdefault(key, cls._interned.setdefault(canonical, self))
 
     def _check_size(self) -> None:
-        if min(self.shape, default=0) < 0:
+        if type(self.size) is SymbolicSize or (not self.size and is_symbolic_shape(self.shape)):
+            check_symbolic_shape(self.shape)
+        elif min(self.shape, default=0) < 0:
             raise ShapeError(f"shape {self.shape} has a negative size; sizes are 0 or more")
-        if max(self.shape, default=0) > MAX_EXTENT or self.nbytes > MAX_EXTENT:
+        elif max(self.shape, default=0) > MAX_EXTENT or self.nbytes > MAX_EXTENT:
             raise ShapeError(f"an array {self.str_short(False)} is larger than any memory; make its shape smaller")
 
     @property
@@ -263,7 +266,7 @@ def aval_of(x: Any) -> ShapedArray:
     if kind is not np.ndarray and isinstance(x, np.ndarray):
         refuse_masked(x)
     dtype = canonicalize_dtype(dtype_of(x), allow_extended_dtype=True)
-    return ShapedArray(np.shape(x), dtype, kind in SCALAR_TYPES and kind is not bool)
+    return ShapedArray(np.shape(x), dtype, kind is not bool and (kind in SCALAR_TYPES or kind is SymbolicSize))
 
 
 space_of = operator.attrgetter("memory_space")
@@ -277,9 +280,16 @@ def has_shape_and_dtype(x: Any) -> bool:
 
 
 def as_sizes(given: int | Sequence[int]) -> Shape:
-    """Sizes or dimensions as a tuple of ints, of length one for an integer. TypeError for anything but integers."""
-    listed: Any = given if type(given) is tuple or is_several(given) else (given,)
-    return tuple(map(operator.index, listed))
+    """Sizes or dimensions as a tuple of sizes, of length one for a size. TypeError for anything but integers."""
+    return sizes_of(given if type(given) is tuple or is_several(given) else (given,))
+
+
+def sizes_of(given: Any) -> Shape:
+    """Sizes as a tuple of ints, and of symbolic sizes as they are."""
+    try:
+        return tuple(map(operator.index, given))
+    except TypeError:
+        return tuple(map(as_size, given))
 
 
 def is_several(given: Any) -> bool:

@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from xlamini.core import hooks
 from xlamini.core.caching.memo import Memo
 from xlamini.core.dtypes import check_fits
 from xlamini.core.flags.config import enable_x64
 from xlamini.core.program.avals import SCALAR_TYPES, ShapedArray, aval_of
 from xlamini.core.program.jaxpr import Literal
+from xlamini.core.sizes.expression import SymbolicSize
 
 _literals = Memo("helper: literals", 10_000, counted=False)
 
@@ -33,6 +35,8 @@ def interned(make: Callable[..., Literal], x: Any, *how: Any) -> Literal:
 
 
 def _new(x: Any, dtype: Any, weak_type: bool) -> Literal:
+    if type(x) is SymbolicSize:
+        return hooks.size_value(x, dtype, weak_type)
     if dtype is not None:
         return Literal(np.asarray(x, dtype)[()], ShapedArray((), dtype, weak_type))
     aval, kind = aval_of(x), type(x)

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from xlamini.core import aval_of, canonicalize_dtype, check_user_dtype, issubdtype
+from xlamini.core import aval_of, canonicalize_dtype, check_user_dtype, issubdtype, literal
+from xlamini.core.sizes.expression import SymbolicSize
 from xlamini.numpy.arguments import as_axes, as_operand, as_whole
 from xlamini.numpy.arithmetic import multiply, true_divide
 from xlamini.numpy.flipping import roll
@@ -27,8 +28,9 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, devic
     Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float32)
     """
     n, wanted = _count("fftfreq", n), _dtype("fftfreq", dtype)
-    k = iota(_counting(wanted), n)
-    return _frequencies(where(gt(k, (n - 1) // 2), sub(k, n), k), n, d, wanted, device)
+    kind = _counting(wanted)
+    k = iota(kind, n)
+    return _frequencies(where(gt(k, literal((n - 1) // 2, kind)), sub(k, literal(n, kind)), k), n, d, wanted, device)
 
 
 def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Any = None) -> Array:
@@ -80,7 +82,7 @@ def _counting(dtype: Any) -> Any:
 
 
 def _frequencies(k: Any, n: int, d: Any, dtype: Any, device: Any) -> Any:
-    found = true_divide(k, multiply(float(n), d))
+    found = true_divide(k, multiply(literal(n, aval_of(k).dtype) if type(n) is SymbolicSize else float(n), d))
     if not issubdtype(dtype, np.floating):
         found = convert(found, dtype)
     return found if device is None else device_put(found, device)

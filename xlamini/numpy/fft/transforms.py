@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import aval_of, issubdtype, literal
+from xlamini.core.sizes.expression import max_size, min_size
 from xlamini.core.wrapping import named_as
 from xlamini.numpy.arguments import as_axes, as_index, as_operand
 from xlamini.numpy.shapes import moveaxis
@@ -249,11 +250,11 @@ def _numbers(name: str, kind: FftType, x: Any) -> Any:
 def _lengths(name: str, kind: FftType, found: Sequence[int], s: Sequence[int] | None) -> tuple[int, ...]:
     """The lengths of the transform: those asked for, or the array's."""
     if s is None:
-        return (*found[:-1], max(2 * (found[-1] - 1), 0)) if kind is IRFFT else tuple(found)
+        return (*found[:-1], max_size(2 * (found[-1] - 1), 0)) if kind is IRFFT else tuple(found)
     asked = tuple(as_index(name, "a length", n) for n in s)
     if len(asked) != len(found):
         raise ValueError(f"{name}: {len(asked)} lengths {asked} for {len(found)} axes; give one for each axis")
-    if min(asked) < 1:
+    if any(n < 1 for n in asked):
         raise ValueError(f"{name}: lengths must be positive, got {asked}")
     return asked
 
@@ -265,7 +266,7 @@ def _fitted(kind: FftType, x: Any, lengths: Sequence[int]) -> Any:
     wanted = (*outer, *lengths[:-1], lengths[-1] // 2 + 1 if kind is IRFFT else lengths[-1])
     if wanted == aval.shape:
         return x
-    x = slice(x, [0] * aval.ndim, [min(a, b) for a, b in zip(wanted, aval.shape, strict=True)])
+    x = slice(x, [0] * aval.ndim, [min_size(a, b) for a, b in zip(wanted, aval.shape, strict=True)])
     missing = [(0, n - m, 0) for n, m in zip(wanted, aval_of(x).shape, strict=True)]
     return pad(x, literal(0, aval.dtype), missing)
 

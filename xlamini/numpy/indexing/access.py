@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import Shape, aval_of, enable_x64, literal
+from xlamini.core.sizes.shapes import broadcast_shapes
 from xlamini.numpy.indexing.plan import Between, Entry, IndexPlan, IndexPoint, NewAxis, Points, Span, bound_leaves
 from xlamini.primitives import add, broadcast_in_dim, broadcasted_iota, convert, mul
 from xlamini.primitives.indexing.dynamic_slice import from_front
@@ -112,7 +113,7 @@ def _is_window(part: _Part) -> bool:
 def _broadcast_shape(entries: Sequence[Entry], values: Sequence[Any]) -> Shape:
     shapes = [aval_of(v).shape for e, v in zip(entries, values, strict=True) if type(e) is Points]
     try:
-        return np.broadcast_shapes(*shapes)
+        return broadcast_shapes(*shapes)
     except ValueError:
         found = " ".join(map(str, shapes))
         raise IndexError(f"shape mismatch: integer arrays of shapes {found} do not broadcast together") from None

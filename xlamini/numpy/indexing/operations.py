@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import Shape, ShapeError, aval_of, literal, result_type
+from xlamini.core.sizes.expression import SymbolicSize, is_symbolic_shape, max_size, min_size
 from xlamini.numpy.indexing.access import GatherWindows, ResultFrame, frame_of, windows
 from xlamini.numpy.indexing.plan import IndexPlan, IndexPoint, NewAxis, Span, bound_leaves
 from xlamini.primitives import (
@@ -189,7 +190,7 @@ def _box(plan: IndexPlan, leaves: Sequence[Any]) -> _Box:
     return _Box(
         starts,
         [isinstance(e, IndexPoint | Span) and e.wrap for e in axes],
-        [(s.size - 1) * abs(s.step) + 1 if s.size else 0 for s in spans],
+        [max_size((s.size - 1) * abs(s.step) + 1, 0) for s in spans],
         [s.step for s in spans],
         [axis for axis, e in enumerate(axes) if type(e) is IndexPoint],
     )
@@ -197,7 +198,7 @@ def _box(plan: IndexPlan, leaves: Sequence[Any]) -> _Box:
 
 def _cut(x: Any, box: _Box, steps: Sequence[int] | None = None) -> Any:
     """The box, whole or by these steps, with its points as axes of size 1."""
-    if all(type(start) is int for start in box.starts):
+    if all(isinstance(start, int | SymbolicSize) for start in box.starts):
         return slice(x, box.starts, [lo + n for lo, n in zip(box.starts, box.sizes, strict=True)], steps)
     found = dynamic_slice(x, box.starts, box.sizes, allow_negative_indices=box.wrap)
     return found if steps is None else slice(found, [0] * len(steps), box.sizes, steps)
@@ -205,12 +206,25 @@ def _cut(x: Any, box: _Box, steps: Sequence[int] | None = None) -> Any:
 
 def _read_box(x: Any, plan: IndexPlan, leaves: Sequence[Any]) -> Any:
     box = _box(plan, leaves)
+    if is_symbolic_shape(box.sizes):
+        x, box = _forwards(x, box, [e.size if type(e) is Span else 1 for e in plan.axes()])
     read = _cut(x, box, [abs(step) for step in box.steps])
     backwards = [axis for axis, step in enumerate(box.steps) if step < 0]
     read = rev(read, backwards) if backwards else read
     new = _new_axes(plan)
     read = squeeze(read, box.points)
     return expand_dims(read, new) if new else read
+
+
+def _forwards(x: Any, box: _Box, counts: Sequence[int]) -> tuple[Any, _Box]:
+    """The array, turned round where steps lead back, and the box in it, from which follow the counts of the plan."""
+    shape, starts, steps = aval_of(x).shape, list(box.starts), list(box.steps)
+    back = [d for d, step in enumerate(steps) if step < -1 and isinstance(starts[d], int | SymbolicSize)]
+    for d in back:
+        steps[d] = -steps[d]
+        starts[d] = shape[d] - 1 - starts[d] - (counts[d] - 1) * steps[d]
+    x = rev(x, back) if back else x
+    return x, _with_last_gaps(box._replace(starts=starts, steps=steps), counts, shape)
 
 
 def _new_axes(plan: IndexPlan) -> list[int]:
@@ -221,6 +235,8 @@ def _new_axes(plan: IndexPlan) -> list[int]:
 def _is_dense(plan: IndexPlan, dtype: Any) -> bool:
     """True if writing the whole box, gaps included, is faster than a scatter of the selected elements."""
     share = math.prod(abs(e.step) for e in plan.entries if type(e) is Span)
+    if share > 1 and is_symbolic_shape(s.size for s in plan.entries if type(s) is Span):
+        return False  # there may be no element, and none has no gaps
     return share == 1 or (share <= _DENSE and kind_of(dtype) is not EXTENDED)  # which has no zero to fill gaps with
 
 
@@ -241,7 +257,10 @@ def _write_box(x: Any, values: Any, plan: IndexPlan, leaves: Sequence[Any], how:
 def _with_last_gaps(box: _Box, counts: Sequence[int], shape: Shape) -> _Box:
     """The box with the gaps after the last elements, where they statically exist: so it may be all of x."""
     axes = zip(box.starts, box.sizes, box.steps, counts, shape, strict=True)
-    sizes = [min(n * abs(step), m - lo) if type(lo) is int else size for lo, size, step, n, m in axes]
+    sizes = [
+        min_size(n * abs(step), m - lo) if abs(step) > 1 and isinstance(lo, int | SymbolicSize) else size
+        for lo, size, step, n, m in axes
+    ]
     return box._replace(sizes=sizes)
 
 

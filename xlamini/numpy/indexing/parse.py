@@ -6,10 +6,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from xlamini.core import Shape, Tracer, UnknownValue, aval_of, memoised, tree_leaves, value_of
+from xlamini.core import Shape, Tracer, UnknownValue, aval_of, literal, memoised, tree_leaves, value_of
 from xlamini.core.errors import NonConcreteBooleanIndexError
 from xlamini.core.errors.frames import user_line
 from xlamini.core.flags.jax_flags import check_static_indices
+from xlamini.core.sizes.expression import SymbolicSize
+from xlamini.core.sizes.shapes import span
 from xlamini.core.tracing.host_arrays import refuse_masked
 from xlamini.core.tracing.state import state
 from xlamini.numpy.construction import asarray
@@ -210,6 +212,8 @@ def settled_items(index: Any) -> list[Any]:
 def _settled(item: Any, position: int) -> Any:
     if type(item) in _ARRAYS:
         return _settled_array(item, position)
+    if type(item) is SymbolicSize:
+        return _settled_array(literal(item, np.int32), position)
     refuse_masked(item)
     if isinstance(item, tuple | list | np.ndarray):
         return _settled_array(_as_one_array(item), position)
@@ -271,11 +275,10 @@ def _axes_taken(item: Any) -> int:
 def _bounds(item: slice, size: int, axis: int) -> tuple[int, int, int]:
     """First place in memory, number of elements and step of a slice of an axis of this size."""
     try:
-        start, stop, step = item.indices(size)
+        start, count, step = span(item, size)
     except TypeError:
         _bad_slice(item, axis)
-    count = len(range(start, stop, step))
-    if count < 2:
+    if type(count) is int and count < 2:
         return (start if count else 0), count, 1
     return (start if step > 0 else start + (count - 1) * step), count, step
 

@@ -6,10 +6,9 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from xlamini.core import Avals
 from xlamini.core.program.ref_parts import ArrayDim, Part, PartDim, Start, has_arrays, whole
+from xlamini.core.sizes.shapes import broadcast_shapes
 
 
 class _NoPart(Exception):
@@ -82,7 +81,7 @@ def _with_shape(dims: Sequence[Any], avals: Avals, items: Sequence[Any]) -> Part
     numbers = [i for i, item in enumerate(items) if not hasattr(item, "stop") and not hasattr(item, "stride")]
     if numbers != list(range(numbers[0], numbers[-1] + 1)):  # NumPy puts the arrays' dimensions first
         raise _NoPart
-    shape = np.broadcast_shapes(*(avals[d.operand].shape for d in dims if isinstance(d, ArrayDim)))
+    shape = broadcast_shapes(*(avals[d.operand].shape for d in dims if isinstance(d, ArrayDim)))
     return tuple(d._replace(shape=shape) if isinstance(d, ArrayDim) else d for d in dims)
 
 

@@ -1,11 +1,11 @@
 """`ds`: a slice by its start and size, of which the start may be traced."""
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 from typing import Any
 
 from xlamini.core import aval_of, register_pytree_node
+from xlamini.core.sizes.expression import as_size
 from xlamini.primitives import INTEGER, is_operand, kind_of
 from xlamini.typing import ArrayLike
 
@@ -65,7 +65,7 @@ def ds(start: ArrayLike | None, size: int | None = None, stride: int | None = No
 
 def _checked_start(start: Any) -> Any:
     if not hasattr(start, "aval") and hasattr(start, "__index__"):
-        return operator.index(start)
+        return as_size(start)
     if is_operand(start) and not aval_of(start).shape and kind_of(aval_of(start).dtype) in INTEGER:
         return start
     raise TypeError(f"ds: start must be one integer, a number or an array, got {start!r}; convert it with .astype(int)")
@@ -73,7 +73,7 @@ def _checked_start(start: Any) -> Any:
 
 def _static(name: str, value: Any) -> int:
     try:
-        return operator.index(value)
+        return as_size(value)
     except TypeError:
         raise TypeError(
             f"ds: {name} must be a Python int, because shapes are static, got {value!r}; make it a static argument"

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import Shape, ShapeError, aval_of
+from xlamini.core.sizes.shapes import broadcast_shapes
 from xlamini.numpy.arguments import as_axis, as_operand, as_operand_beside, refuse_out
 from xlamini.numpy.indexing.operations import IndexOptions, get
 from xlamini.numpy.indexing.parse import plan_of
@@ -169,7 +170,7 @@ def _rows_along(name: str, given: Shape, found: Shape, axis: int) -> _Rows:
     common = _common(name, given, found, axis)
     whole = tuple(d for d, n in enumerate(found) if d != axis and n == 1)
     indexed = [d for d in range(len(given)) if d not in whole]
-    paired = tuple(d for d in indexed if d != axis and given[d] > 1)
+    paired = tuple(d for d in indexed if d != axis and given[d] not in (0, 1))
     read_once = tuple(d for d in indexed if d not in paired)
     numbers = GatherDimensionNumbers(whole, read_once, (axis,), paired, tuple(map(indexed.index, paired)))
     sizes = tuple(n if d in whole else 1 for d, n in enumerate(given))
@@ -179,7 +180,7 @@ def _rows_along(name: str, given: Shape, found: Shape, axis: int) -> _Rows:
 def _common(name: str, given: tuple[int, ...], found: tuple[int, ...], axis: int) -> tuple[int, ...]:
     others = [(*shape[:axis], 1, *shape[axis + 1 :]) for shape in (given, found)]
     try:
-        return np.broadcast_shapes(*others)
+        return broadcast_shapes(*others)
     except ValueError:
         raise ShapeError(
             f"{name}: array of shape {given} and indices of shape {found} must have equal sizes, or 1, in all axes "

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import aval_of
+from xlamini.core.sizes.expression import is_less
 from xlamini.numpy import reductions
 from xlamini.numpy.exponential import log
 from xlamini.numpy.linalg.arguments import squares
@@ -59,7 +60,7 @@ def det(a: ArrayLike) -> Array:
     x = squares("det", a)
     if not x.shape[-1]:
         return full(_scalars(x), 1)
-    return _det_by_lu(x) if x.shape[-1] > 3 else _det_written_out(x)
+    return _det_written_out(x) if is_less(x.shape[-1], 4) else _det_by_lu(x)
 
 
 @composite(static=("method",))

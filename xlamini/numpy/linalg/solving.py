@@ -9,6 +9,8 @@ import numpy as np
 
 from xlamini.core import ShapeError, aval_of
 from xlamini.core.dtypes.limits import finfo
+from xlamini.core.sizes.expression import max_size
+from xlamini.core.sizes.shapes import broadcast_shapes
 from xlamini.numpy import reductions
 from xlamini.numpy.arguments import as_axis, as_index, as_operand
 from xlamini.numpy.construction import asarray
@@ -151,7 +153,7 @@ def pinv(
     x = matrices("pinv", a)
     tolerance = rcond if rtol is None else rtol
     if tolerance is None:
-        tolerance = 10.0 * max(x.shape[-2:]) * float(finfo(x.dtype).eps)
+        tolerance = 10.0 * max_size(*x.shape[-2:]) * float(finfo(x.dtype).eps)
     return _pinv(x, asarray(tolerance, part_dtype(x.dtype)), hermitian)
 
 
@@ -196,7 +198,7 @@ def _with_one_matrix(a: Any, b: Any) -> Any:
 
 def _common_batch(a: Any, b: Any) -> tuple[int, ...]:
     try:
-        return np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        return broadcast_shapes(a.shape[:-2], b.shape[:-2])
     except ValueError:
         found = f"a is {shown(a)}, b is {shown(b)}"
         raise ShapeError(f"solve: {found}; their leading dimensions do not broadcast") from None
@@ -212,7 +214,7 @@ def _lstsq(a: Any, b: Any, rcond: Any) -> tuple[Any, Any, Any, Any]:
         raise ShapeError(f"lstsq: a is {shown(a)}, b is {shown(b)}; a needs rank 2, b rank 1 or 2 and as many rows")
     right = expand_dims(b, (1,)) if b.ndim == 1 else b
     u, s, vh = svd(a, full_matrices=False)
-    kept = _not_negligible(s, rcond, max(a.shape))
+    kept = _not_negligible(s, rcond, max_size(*a.shape))
     x = _least_squares(a, right, *map(stop_gradient, (mH(u), where(kept, s, full(aval_of(s), np.inf)), mH(vh))))
     missed = abs(right - matmul(a, x))
     rank = reductions.sum(convert(kept, np.dtype(np.int32)))

@@ -14,7 +14,7 @@ def common_shape(shapes: set[Shape]) -> Shape | None:
     if len(set(map(len, shapes))) > 1:
         return None
     sizes = [set(column) - {1} for column in zip(*shapes, strict=True)]
-    return None if any(len(known) > 1 for known in sizes) else tuple(max(known, default=1) for known in sizes)
+    return None if any(len(known) > 1 for known in sizes) else tuple(next(iter(known), 1) for known in sizes)
 
 
 def spread(x: Any, aval: ShapedArray) -> Any:

@@ -29,6 +29,7 @@ from xlamini.core import (
 from xlamini.core.dtypes import check_fits
 from xlamini.core.flags.config import numpy_dtype_promotion, numpy_rank_promotion
 from xlamini.core.program.literals import interned
+from xlamini.core.sizes.shapes import broadcast_shapes
 from xlamini.core.tracing.own_operands import user_operands
 from xlamini.primitives.elementwise.convert_element_type import convert, number_on_host, warn_of_imaginary_part
 from xlamini.primitives.shape.shape import broadcast_in_dim
@@ -204,7 +205,7 @@ def broadcasted_freely(name: str, *operands: Any) -> Values:
     if len(shapes) < 2:
         return operands
     try:
-        shape = np.broadcast_shapes(*shapes)
+        shape = broadcast_shapes(*shapes)
     except ValueError:
         raise ShapeError(
             f"{name}: Incompatible shapes for broadcasting: {_listed(avals)}; sizes must be equal or 1, counted from "

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core import Axis, Params, Primitive, ShapedArray, manual_axis
+from xlamini.core import Axis, Params, Primitive, ShapedArray, literal, manual_axis
 from xlamini.core.program.named_axes import size_of_axis
 from xlamini.core.sharding.facet import Sharding
 from xlamini.core.sharding.forbidden import check_names
+from xlamini.core.sizes.expression import SymbolicSize
 from xlamini.primitives.collectives.devices import is_manual, position
 from xlamini.primitives.elementwise.convert_element_type import convert
 from xlamini.primitives.shape.iota import iota
@@ -42,8 +43,12 @@ def axis_index(axis_name: AxisName) -> Array:
     for name in names_of("axis_index", axis_name):
         size = size_of_axis(name)
         here = axis_index_p.bind(axis_name=name)
-        position = here if position is None else position * np.int32(size) + here
+        position = here if position is None else position * _number(size) + here
     return convert(0, np.int32) if position is None else position
+
+
+def _number(size: int) -> Any:
+    return literal(size, np.int32) if type(size) is SymbolicSize else np.int32(size)
 
 
 def _varying(vma: frozenset[Any], params: Params) -> frozenset[Any]:

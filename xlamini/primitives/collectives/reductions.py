@@ -9,8 +9,21 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from xlamini.core import Axis, Dims, Params, ShapedArray, Values, aval_of, hooks, is_zero, manual_axis, tree_map
+from xlamini.core import (
+    Axis,
+    Dims,
+    Params,
+    ShapedArray,
+    Values,
+    aval_of,
+    hooks,
+    is_zero,
+    literal,
+    manual_axis,
+    tree_map,
+)
 from xlamini.core.program.checks import NO_NEW_NAN
+from xlamini.core.sizes.expression import SymbolicSize
 from xlamini.primitives.base.batch_ops import move_batch_dim
 from xlamini.primitives.base.dtype_kinds import ANY, BOOL, REAL, kind_of
 from xlamini.primitives.base.elementwise import mul
@@ -70,7 +83,9 @@ def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Any = None) -> Any:
 def _divided(total: Any, count: Any) -> Any:
     """The mean; of integers a float."""
     (total,) = promoted_inexact("pmean", total)
-    return div(total, count if isinstance(count, int) else convert(count, aval_of(total).dtype))
+    dtype = aval_of(total).dtype
+    number = literal(count, dtype) if type(count) is SymbolicSize else count
+    return div(total, number if isinstance(number, int) else convert(number, dtype))
 
 
 def _over_leaves(primitive: CollectiveReduction, x: Any, axis_name: AxisName, groups: Any, what: str = "") -> Any:

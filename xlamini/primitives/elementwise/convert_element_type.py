@@ -32,12 +32,14 @@ from xlamini.core.program.checks import KEEPS_NAN, NONE
 from xlamini.core.program.hi_types import HiDType
 from xlamini.core.sharding.facet import broadcast_dimensions, leading_dimensions
 from xlamini.core.sharding.partial_sums import JOINTLY, Groups
+from xlamini.core.sizes.expression import is_symbolic_shape
 from xlamini.primitives.base.batch_ops import with_batch_first
 from xlamini.primitives.base.dtype_kinds import ANY, BOOL, COMPLEX, EXTENDED, FLOAT, kind_of
 from xlamini.primitives.base.elementwise import Elementwise, elementwise
 from xlamini.primitives.base.hi_values import retyped
 from xlamini.primitives.base.linear_map import JointlyLinear
 from xlamini.primitives.base.linear_unary import unchanged
+from xlamini.primitives.elementwise.bitcast_by_shifts import bitcast_by_shifts
 from xlamini.runtime import Array
 
 
@@ -227,6 +229,10 @@ class BitcastConvertType(Primitive):
         return self.bind(x, new_dtype=new_dtype), 0
 
     def lower(self, ctx: Any, x: Any, *, new_dtype: Any) -> Any:
+        if is_symbolic_shape(ctx.avals_in[0].shape):
+            old, new = itemsize_bits(ctx.avals_in[0].dtype), itemsize_bits(new_dtype)
+            if old != new and min(old, new) >= 8:
+                return bitcast_by_shifts(ctx, x, old, new)
         return ctx.op("stablehlo.bitcast_convert", x)
 
 

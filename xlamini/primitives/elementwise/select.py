@@ -28,6 +28,7 @@ from xlamini.core import (
 from xlamini.core.program.checks import NO_NEW_NAN
 from xlamini.core.program.form import Form, Platform
 from xlamini.core.sharding.facet import same_dimensions
+from xlamini.core.sizes.shapes import broadcast_shapes
 from xlamini.primitives.base.batch_ops import with_batch_first
 from xlamini.primitives.base.broadcasting import spread
 from xlamini.primitives.base.dtype_kinds import ANY, BOOL, COMPLEX, INTEGER, kind_of
@@ -80,7 +81,7 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Array:
 def where(condition: Any, x: Any, y: Any) -> Any:
     """`x` where the condition holds, `y` otherwise; scalars broadcast (for use in rules)."""
     x, y = scalars_as_sums(like_dtypes((x, y)))
-    shape = np.broadcast_shapes(*(aval_of(v).shape for v in (condition, x, y)))
+    shape = broadcast_shapes(*(aval_of(v).shape for v in (condition, x, y)))
     x, y = (spread(v, ShapedArray(shape, aval_of(v).dtype)) for v in (x, y))
     return select_n_p.bind(condition, y, x)
 

@@ -4,7 +4,6 @@ A box that would stick out is moved inside. `dynamic_update_slice` is the adjoin
 """
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,6 +32,8 @@ from xlamini.core.program.checks import Checks, Failure
 from xlamini.core.program.memory import MOVED
 from xlamini.core.sharding.facet import same_dimensions
 from xlamini.core.sharding.partial_sums import IN_FIRST
+from xlamini.core.sizes.expression import SymbolicSize, as_size
+from xlamini.core.sizes.shapes import largest
 from xlamini.lowering.bits import moved
 from xlamini.primitives.base.dtype_kinds import INTEGER, UNSIGNED, kind_of
 from xlamini.primitives.base.tangent_ops import zeros
@@ -63,7 +64,7 @@ def dynamic_slice(
     Array([2, 3, 4], dtype=int32)
     """
     starts = start_scalars(operand, start_indices, allow_negative_indices, "dynamic_slice")
-    return dynamic_slice_p.bind(operand, *starts, slice_sizes=tuple(map(operator.index, slice_sizes)))
+    return dynamic_slice_p.bind(operand, *starts, slice_sizes=tuple(map(as_size, slice_sizes)))
 
 
 def dynamic_slice_in_dim(
@@ -174,7 +175,7 @@ def start_scalars(operand: Any, starts: Any, allow_negative: bool | Sequence[boo
         )
     _check_integers(name, scalars)
     allowed = [allow_negative] * len(shape) if isinstance(allow_negative, bool) else allow_negative
-    dtype = _reaching(_common_dtype(scalars), max(shape, default=0))
+    dtype = _reaching(_common_dtype(scalars), largest(shape))
     return [_start(i, n, dtype, ok) for i, n, ok in zip(scalars, shape, allowed, strict=True)]
 
 
@@ -206,7 +207,7 @@ def _column(index: Any, dim: int | None, size: int) -> Any:
 
 
 def _check_integers(name: str, scalars: Sequence[Any]) -> None:
-    dtypes = [aval_of(i).dtype for i in scalars if type(i) is not int]
+    dtypes = [aval_of(i).dtype for i in scalars if not _is_static(i)]
     wrong = next((d for d in dtypes if kind_of(d) not in INTEGER), None)
     if wrong is not None:
         raise TypeError(f"{name}: start indices must be integers, got {wrong}; convert with .astype(int)")
@@ -232,7 +233,7 @@ def _common_dtype(scalars: Sequence[Any]) -> np.dtype:
 
 def _start(index: Any, size: int, dtype: np.dtype, allow_negative: bool) -> Any:
     if _is_static(index):
-        at = wrapped(operator.index(index), size) if allow_negative else index
+        at = wrapped(as_size(index), size) if allow_negative else index
         if at > iinfo(dtype).max:
             check_counts(dtype, size)
         return literal(at, dtype)
@@ -275,4 +276,4 @@ def _reaching(dtype: np.dtype, size: int) -> np.dtype:
 
 
 def _is_static(index: Any) -> bool:
-    return isinstance(index, int | np.integer)
+    return isinstance(index, int | np.integer | SymbolicSize)

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -32,6 +31,7 @@ from xlamini.core.program.checks import Checks, Failure
 from xlamini.core.program.form import Form, Platform
 from xlamini.core.program.memory import MOVED
 from xlamini.core.sharding.facet import Sharding
+from xlamini.core.sizes.expression import as_size, is_less, min_size
 from xlamini.primitives.base.tangent_ops import zeros
 from xlamini.primitives.elementwise.comparison import eq
 from xlamini.primitives.elementwise.select import where
@@ -85,7 +85,7 @@ def gather(
         operand,
         start_indices,
         dimension_numbers=GatherDimensionNumbers(*map(tuple, dimension_numbers)),
-        slice_sizes=tuple(map(operator.index, slice_sizes)),
+        slice_sizes=tuple(map(as_size, slice_sizes)),
         mode=known,
         fill_value=fill_value if known is GatherScatterMode.FILL_OR_DROP else None,
         indices_are_sorted=bool(indices_are_sorted),
@@ -184,7 +184,7 @@ class Gather(Primitive):
         elif dims[0] is None:
             numbers, sizes = with_indices_batch(dimension_numbers), slice_sizes
         else:
-            numbers, sizes = with_common_batch(dimension_numbers), (min(axis.size, 1), *slice_sizes)
+            numbers, sizes = with_common_batch(dimension_numbers), (min_size(axis.size, 1), *slice_sizes)
         out = self.bind(
             x,
             indices,
@@ -246,7 +246,7 @@ def _are_disjoint(indices: ShapedArray, numbers: Any, mode: Any, slice_sizes: Sh
     """Whether windows at different index vectors share no element: there is one only, or none is longer than one."""
     places = [n for d, n in enumerate(indices.shape[:-1]) if d not in numbers.start_indices_batching_dims]
     short = all(slice_sizes[d] == 1 for d in numbers.start_index_map)
-    return math.prod(places) <= 1 or (short and mode is not GatherScatterMode.CLIP)
+    return is_less(math.prod(places), 2) or (short and mode is not GatherScatterMode.CLIP)
 
 
 def _in_bounds(operand: ShapedArray, indices: Any, places: Shape, window: Shape) -> Any:

@@ -6,7 +6,6 @@ index vector, scatter writes one there. A dimension of the operand is either one
 """
 from __future__ import annotations
 
-import builtins
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import ExtendedDType, Shape, ShapedArray, ShapeError, aval_of, iinfo, is_differentiable
+from xlamini.core.sizes.expression import min_size
 from xlamini.primitives.base.dtype_kinds import INTEGER, UNSIGNED, kind_of
 from xlamini.primitives.base.tangent_ops import full
 from xlamini.primitives.elementwise.arithmetic import max, min
@@ -148,7 +148,7 @@ def window_shape(operand: ShapedArray, updates: ShapedArray, numbers: ScatterDim
     """The window that a scatter writes, as a box in the operand."""
     sizes = iter([updates.shape[d] for d in numbers.update_window_dims])
     absent = dict.fromkeys(numbers.inserted_window_dims, 1)
-    absent |= {d: int(operand.shape[d] > 0) for d in numbers.operand_batching_dims}
+    absent |= {d: int(operand.shape[d] != 0) for d in numbers.operand_batching_dims}
     return tuple(absent[d] if d in absent else next(sizes) for d in range(operand.ndim))
 
 
@@ -156,7 +156,7 @@ def clamped(operand: ShapedArray, indices: Any, places: Sequence[int], window: S
     """Index vectors moved so far that each window lies in the operand."""
     aval = aval_of(indices)
     most = iinfo(aval.dtype).max  # an index of a narrow dtype does not reach the end of a long axis
-    ends = [builtins.min(operand.shape[d] - window[d], most) for d in places]
+    ends = [min_size(operand.shape[d] - window[d], most) for d in places]
     columns = [full(aval.update(shape=(1,), weak_type=False), end) for end in ends]
     if not columns:
         return indices

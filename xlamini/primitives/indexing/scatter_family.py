@@ -29,6 +29,7 @@ from xlamini.core.program.checks import Checks, Failure
 from xlamini.core.program.form import Form, Platform
 from xlamini.core.program.memory import Memory
 from xlamini.core.sharding.facet import Sharding
+from xlamini.core.sizes.shapes import largest
 from xlamini.lowering.bits import bits_of
 from xlamini.primitives.base.batch_ops import with_batch_first
 from xlamini.primitives.base.tangent_ops import zeros
@@ -127,7 +128,7 @@ class Scatter(Primitive):
 
     def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
         x, indices, _ = avals
-        if indices.dtype.itemsize < 4 and max(x.shape, default=0) > iinfo(indices.dtype).max:  # XLA narrows the sizes
+        if indices.dtype.itemsize < 4 and largest(x.shape) > iinfo(indices.dtype).max:  # XLA narrows the sizes
             return Form(partial(self._by_wide_indices, **params))
         if params["mode"] is GatherScatterMode.CLIP:
             return Form(partial(self._clipped, **params))

@@ -6,9 +6,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from xlamini.core import Cost, ShapedArray, Values
+from xlamini.core.sizes.expression import SymbolicSize, max_size
 from xlamini.lowering.gpu import is_gpu
 from xlamini.primitives.linalg.spectra import decomposed
-from xlamini.primitives.linalg.stacks import MatrixOperation, as_matrices, check_matrix, kernel
+from xlamini.primitives.linalg.stacks import MatrixOperation, as_matrices, check_matrix, kernel, shown
 
 
 def hessenberg(a: Any) -> tuple[Any, Any]:
@@ -34,7 +35,7 @@ class Hessenberg(MatrixOperation):
     def shape_rule(self, x: ShapedArray) -> list[ShapedArray]:
         check_matrix("hessenberg", x, square=True)
         *outer, n, _ = x.shape
-        return [ShapedArray(x.shape, x.dtype), ShapedArray((*outer, max(n - 1, 0)), x.dtype)]
+        return [ShapedArray(x.shape, x.dtype), ShapedArray((*outer, max_size(n - 1, 0)), x.dtype)]
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> NoReturn:
         raise NotImplementedError("hessenberg has no derivative")
@@ -43,6 +44,8 @@ class Hessenberg(MatrixOperation):
         (aval,) = ctx.avals_in
         if is_gpu(ctx):
             raise NotImplementedError("hessenberg is available on the CPU only; compile with jit(..., backend='cpu')")
+        if type(aval.shape[-1]) is SymbolicSize:
+            raise NotImplementedError(f"hessenberg: LAPACK takes the size of matrices as a number, got {shown(aval)}")
         attributes = {"low": np.int32(1), "high": np.int32(aval.shape[-1])}
         return decomposed(ctx, kernel(ctx, "gehrd"), x, ctx.avals_out, attributes)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from xlamini.core import Avals, Cost, Params, ShapedArray, ShapeError, aval_of
 from xlamini.core.program.form import Form, Platform
+from xlamini.core.sizes.expression import min_size
 from xlamini.lowering.ffi_calls import foreign_call, xla_call
 from xlamini.lowering.gpu import is_gpu
 from xlamini.primitives.base.tangent_ops import full, zeros
@@ -169,7 +170,7 @@ class Ormqr(MatrixOperation):
         check_matrix(self.name, c)
         check_batch(self.name, a, taus, c, ranks=(2, 1, 2))
         side = c.shape[-2 if left else -1]
-        if side != a.shape[-2] or taus.shape[-1] != min(a.shape[-2:]):
+        if side != a.shape[-2] or taus.shape[-1] != min_size(*a.shape[-2:]):
             raise ShapeError(
                 f"ormqr: a is {shown(a)}, taus is {shown(taus)}, c is {shown(c)}; with left={left} c needs as many "
                 f"{'rows' if left else 'columns'} as a has rows, and taus as many elements as the shorter side of a"
@@ -198,4 +199,4 @@ def _unordered(a: Any) -> list[Any]:
 
 
 def _factors(a: ShapedArray) -> ShapedArray:
-    return ShapedArray((*a.shape[:-2], min(a.shape[-2:])), a.dtype)
+    return ShapedArray((*a.shape[:-2], min_size(*a.shape[-2:])), a.dtype)

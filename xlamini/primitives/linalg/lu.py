@@ -11,6 +11,7 @@ import numpy as np
 
 from xlamini.core import Avals, Cost, Params, ShapedArray, Values, Zero, aval_of, is_zero, literal, tangent_aval
 from xlamini.core.program.form import Form, Platform
+from xlamini.core.sizes.expression import min_size
 from xlamini.lowering.ffi_calls import foreign_call, xla_call
 from xlamini.primitives.base.dtype_kinds import is_complex
 from xlamini.primitives.base.tangent_ops import full
@@ -67,7 +68,7 @@ class Lu(MatrixOperation):
         *outer, m, n = x.shape
         return [
             ShapedArray(x.shape, x.dtype),
-            ShapedArray((*outer, min(m, n)), _INDEX),
+            ShapedArray((*outer, min_size(m, n)), _INDEX),
             ShapedArray((*outer, m), _INDEX),
         ]
 
@@ -170,10 +171,10 @@ def _tangent(factors: Any, moved: Any) -> Any:
     """The tangent of L and U in one matrix, from that of A with its rows exchanged."""
     aval = aval_of(factors)
     *_, m, n = aval.shape
-    k = min(m, n)
+    k = min_size(m, n)
     lower = _widened(tril(slice_in_dim(factors, 0, k, axis=-1), -1), 0, m - k)
     upper = _widened(triu(slice_in_dim(factors, 0, k, axis=-2)), n - k, 0)
-    if n > k:
+    if n != k:
         upper = add(upper, _ones_below(aval_of(upper), k))
     lower = add(lower, eye(aval_of(lower)))  # the solver does not read its diagonal
     left = triangular_solve(lower, moved, left_side=True, lower=True, unit_diagonal=True)

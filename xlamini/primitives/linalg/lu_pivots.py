@@ -14,6 +14,7 @@ import numpy as np
 from xlamini.core import Avals, Params, ShapedArray, ShapeError, Values, Zero, aval_of, literal, tangent_aval
 from xlamini.core.program.form import Form, Platform
 from xlamini.core.sharding.facet import stacked_dimensions
+from xlamini.core.sizes.expression import as_size, is_less
 from xlamini.lowering.control_flow import while_loop
 from xlamini.lowering.ffi_calls import foreign_call
 from xlamini.lowering.gpu import is_gpu, is_gpu_platform
@@ -44,7 +45,7 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
     Array([2, 0, 1], dtype=int32)
     """
     (pivots,) = as_matrices("lu_pivots_to_permutation", pivots)
-    return lu_pivots_to_permutation_p.bind(pivots, permutation_size=int(permutation_size))
+    return lu_pivots_to_permutation_p.bind(pivots, permutation_size=as_size(permutation_size))
 
 
 def inverse_permutation(permutation: Any) -> Any:
@@ -76,7 +77,7 @@ class LuPivotsToPermutation(MatrixOperation):
         (pivots,), size = avals, params["permutation_size"]
         if is_gpu_platform(platform.name) and self.shape_rule(pivots, **params).size:
             return None
-        return Form(functools.partial(_written_out, size=size)) if pivots.size == 0 or size <= FEW else None
+        return Form(functools.partial(_written_out, size=size)) if pivots.size == 0 or is_less(size, FEW + 1) else None
 
     def lower(self, ctx: Any, pivots: Any, *, permutation_size: int) -> Any:
         if not is_gpu(ctx):

@@ -13,6 +13,7 @@ import numpy as np
 
 from xlamini.core import Avals, Cost, Params, ShapedArray, Values, Zero, aval_of, is_zero, literal, tangent_aval
 from xlamini.core.program.form import Form, Platform
+from xlamini.core.sizes.expression import min_size
 from xlamini.primitives.base.dtype_kinds import is_complex
 from xlamini.primitives.base.tangent_ops import zeros
 from xlamini.primitives.elementwise.arithmetic import add, mul, sub
@@ -52,7 +53,7 @@ class Qr(MatrixOperation):
     ) -> list[ShapedArray]:
         check_matrix("qr", x)
         *outer, m, n = x.shape
-        k = m if full_matrices else min(m, n)
+        k = m if full_matrices else min_size(m, n)
         outs = [ShapedArray((*outer, m, k), x.dtype), ShapedArray((*outer, k, n), x.dtype)]
         return [*outs, ShapedArray((*outer, n), _INDEX)] if pivoting else outs
 
@@ -109,7 +110,7 @@ def _decomposed(x: Any, *, pivoting: bool, full_matrices: bool, use_magma: bool 
 
 def _tangents(q: Any, r: Any, tangent: Any) -> tuple[Any, Any]:
     m, n = aval_of(tangent).shape[-2:]
-    k, columns = min(m, n), aval_of(q).shape[-1]
+    k, columns = min_size(m, n), aval_of(q).shape[-1]
     leading = slice_in_dim(slice_in_dim(r, 0, k, axis=-1), 0, k, axis=-2)
     moved = triangular_solve(leading, slice_in_dim(tangent, 0, k, axis=-1))
     inner = matmul(mH(q), moved)

@@ -15,6 +15,7 @@ import numpy as np
 
 from xlamini.core import Avals, Cost, Params, ShapedArray, ShapeError, Values, Zero, aval_of, is_zero, literal
 from xlamini.core.program.form import Form, Platform
+from xlamini.core.sizes.expression import min_size
 from xlamini.lowering.gpu import is_gpu
 from xlamini.primitives.base.dtype_kinds import is_complex
 from xlamini.primitives.base.elementwise import mul
@@ -115,11 +116,12 @@ class Svd(MatrixOperation):
     ) -> list[ShapedArray]:
         check_matrix("svd", x)
         *outer, m, n = x.shape
-        start, end = (0, min(m, n)) if subset_by_index is None else subset_by_index
-        if not 0 <= start <= end <= min(m, n):
+        count = min_size(m, n)
+        start, end = subset_by_index or (0, count)
+        if subset_by_index is not None and not 0 <= start <= end <= count:
             raise ShapeError(
-                f"svd: subset_by_index is {subset_by_index}, but {shown(x)} has {min(m, n)} singular values; "
-                f"give (start, end) with 0 <= start <= end <= {min(m, n)}"
+                f"svd: subset_by_index is {subset_by_index}, but {shown(x)} has {count} singular values; "
+                f"give (start, end) with 0 <= start <= end <= {count}"
             )
         size = end - start
         rows, columns = (m, n) if full_matrices else (size, size)
@@ -178,7 +180,7 @@ svd_p = Svd()
 
 
 def _check_differentiable(x: ShapedArray, subset: Any) -> None:
-    if subset not in (None, (0, min(x.shape[-2:]))):
+    if subset not in (None, (0, min_size(*x.shape[-2:]))):
         raise NotImplementedError("svd has no derivative with subset_by_index; ask for all, and slice")
 
 

@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from xlamini.core import Cost, ShapedArray, Values
+from xlamini.core.sizes.expression import max_size
 from xlamini.lowering.gpu import is_gpu
 from xlamini.primitives.elementwise.complex import part_dtype
 from xlamini.primitives.linalg.spectra import decomposed
@@ -37,7 +38,7 @@ class Tridiagonal(MatrixOperation):
     def shape_rule(self, x: ShapedArray, *, lower: bool) -> list[ShapedArray]:
         check_matrix("tridiagonal", x, square=True)
         *outer, n, _ = x.shape
-        part, between = part_dtype(x.dtype), (*outer, max(n - 1, 0))
+        part, between = part_dtype(x.dtype), (*outer, max_size(n - 1, 0))
         return [
             ShapedArray(x.shape, x.dtype),
             ShapedArray((*outer, n), part),

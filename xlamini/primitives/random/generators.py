@@ -17,6 +17,7 @@ import numpy as np
 
 from xlamini.core import Shape, Values, aval_of, literal
 from xlamini.core.flags.jax_flags import threefry_partitionable
+from xlamini.core.sizes.shapes import broadcast_shapes
 from xlamini.primitives.base.promotion import broadcast_to
 from xlamini.primitives.elementwise.bitwise import bitwise_or, bitwise_xor, shift_left, shift_right_logical
 from xlamini.primitives.elementwise.convert_element_type import convert
@@ -82,7 +83,7 @@ def _split_in_few(words: Any, count: int) -> Any:
 
 def _fold_in(words: Any, data: Any) -> Any:
     first, second = _columns(words)
-    shape = np.broadcast_shapes(first.shape, aval_of(data).shape)
+    shape = broadcast_shapes(first.shape, aval_of(data).shape)
     first, second, data = (broadcast_to(x, shape) if aval_of(x).ndim else x for x in (first, second, data))
     hashed = threefry2x32((first, second), (_word(0), data))
     return cpu_barrier_p.bind(_stacked(*hashed))[0]
@@ -109,7 +110,8 @@ def _in_halves(words: Any, count: int) -> Any:
         return broadcast_in_dim(_word(0), (*keys, count), ())
     numbers = iota(_UINT32, count)
     second = slice_in_dim(numbers, half, count)
-    second = concatenate([second, broadcast_in_dim(_word(0), (1,), ())], 0) if count % 2 else second
+    rest = 2 * half - count
+    second = concatenate([second, broadcast_in_dim(_word(0), (rest,), ())], 0) if rest else second
     key = [_along(w, whole, range(rank)) for w in _columns(words)]
     counters = [_along(c, whole, (rank,)) for c in (slice_in_dim(numbers, 0, half), second)]
     return slice_in_dim(concatenate(threefry2x32(key, counters), rank), 0, count, 1, rank)
@@ -171,12 +173,12 @@ def _unsafe_split(words: Any, shape: Shape) -> Any:
 def _unsafe_fold_in(words: Any, data: Any) -> Any:
     batch, zero = aval_of(data).shape, _word(0)
     if 0 in (*batch, *aval_of(words).shape):
-        return broadcast_in_dim(zero, (*np.broadcast_shapes(batch, aval_of(words).shape[:-1]), 4), ())
+        return broadcast_in_dim(zero, (*broadcast_shapes(batch, aval_of(words).shape[:-1]), 4), ())
     number = _first(expand_dims(data, (-1,)))
     seed = concatenate([reshape(zero, (1,)), number] * 2, 0)
     made = _generated(seed, _UINT32, (*batch, _STRIDE, 4))
     mask = index_in_dim(made, _STRIDE - 1, axis=len(batch), keepdims=False)
-    shape = np.broadcast_shapes(aval_of(words).shape, aval_of(mask).shape)
+    shape = broadcast_shapes(aval_of(words).shape, aval_of(mask).shape)
     return bitwise_xor(broadcast_to(words, shape), broadcast_to(mask, shape))
 
 

@@ -26,6 +26,7 @@ from xlamini.core import (
 from xlamini.core.program.checks import Checks
 from xlamini.core.program.key_uses import CONSUMES, FORWARDS
 from xlamini.core.sharding.facet import broadcast_dimensions, leading_dimensions
+from xlamini.core.sizes.shapes import broadcast_shapes
 from xlamini.primitives.base.batch_ops import with_batch_first
 from xlamini.primitives.elementwise.bitwise import shift_right_logical
 from xlamini.primitives.elementwise.convert_element_type import convert
@@ -146,7 +147,7 @@ class FoldIn(Generated):
     sharding = broadcast_dimensions()
 
     def shape_rule(self, keys: ShapedArray, data: ShapedArray) -> ShapedArray:
-        return keys.update(shape=np.broadcast_shapes(keys.shape, data.shape))
+        return keys.update(shape=broadcast_shapes(keys.shape, data.shape))
 
     def batch(self, axis: Axis, operands: Values, dims: Dims, **params: Any) -> Any:
         """Batch the operands; an unbatched one gets a dimension of size 1 at most, which some generators exploit."""

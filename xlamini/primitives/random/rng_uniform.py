@@ -1,13 +1,13 @@
 """rng_uniform: random numbers from the device's own generator, which no program can set."""
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from xlamini.core import Primitive, Shape, ShapedArray, ShapeError
+from xlamini.core.sizes.expression import as_size
 from xlamini.primitives.base.dtype_kinds import REAL, kind_of
 from xlamini.runtime import Array
 
@@ -23,7 +23,7 @@ def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Array:
     >>> rng_uniform(0.0, 1.0, (3,)).shape
     (3,)
     """
-    return rng_uniform_p.bind(a, b, shape=tuple(map(operator.index, shape)))
+    return rng_uniform_p.bind(a, b, shape=tuple(map(as_size, shape)))
 
 
 class RngUniform(Primitive):

@@ -12,12 +12,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from xlamini.core import Avals, Axis, Params, Primitive, ShapedArray, ShapeError, Values, aval_of, literal
+from xlamini.core.errors import InconclusiveDimensionOperation
 from xlamini.core.program.avals import as_dimension
 from xlamini.core.program.form import Form, Platform
 from xlamini.core.sharding.facet import same_dimensions
+from xlamini.core.sizes.expression import SymbolicSize, is_less, max_size
 from xlamini.primitives.base.dtype_kinds import FLOAT, INTEGER, NUMERIC, Kinds, kind_of
 from xlamini.primitives.base.elementwise import Elementwise, mul
 from xlamini.primitives.elementwise.arithmetic import abs, add, max, min
@@ -31,6 +31,7 @@ from xlamini.primitives.reductions.ordering import from_keys, highest, keys, low
 from xlamini.primitives.reductions.prefix_scan import prefix_scan
 from xlamini.primitives.reductions.reductions import check_kind, reduce_max_p, reduce_min_p, reduce_prod_p
 from xlamini.primitives.shape.shape import broadcast_in_dim, reduce_sum_p, reshape, rev, squeeze
+from xlamini.primitives.windows.geometry import pads_attribute
 from xlamini.runtime import Array
 
 MANY, SHORT = 4096, 4
@@ -105,6 +106,12 @@ class Cumulative(Primitive):
         return x
 
     def jvp(self, primals: Values, tangents: Values, *, axis: int, reverse: bool) -> Any:
+        x = aval_of(primals[0])
+        if type(x.shape[axis]) is SymbolicSize:
+            raise InconclusiveDimensionOperation(
+                f"the derivative of {self.name} along axis {axis} of {x.str_short()}, of symbolic size, is a program "
+                "that depends on the size; write the operation with lax.associative_scan, or export for a number"
+            )
         turned = (lambda x: rev(x, (axis,))) if reverse else (lambda x: x)
         pairs = [turned(primals[0]), turned(tangents[0])]
         out, tangent = prefix_scan(self._combined_pairs, pairs, axis)
@@ -122,12 +129,12 @@ class Cumulative(Primitive):
         (x,) = avals
         if x.size == 0:
             return Form(lambda x: x)
-        by_blocks = platform.name == "cpu" and x.size >= MANY and x.shape[params["axis"]] > SHORT
+        by_blocks = platform.name == "cpu" and is_less(MANY - 1, x.size) and is_less(SHORT, x.shape[params["axis"]])
         return Form(functools.partial(self._by_blocks, **params)) if by_blocks else None
 
     def lower(self, ctx: Any, x: Any, *, axis: int, reverse: bool) -> Any:
         aval = ctx.aval_out
-        reach = aval.shape[axis] - 1
+        reach = max_size(aval.shape[axis] - 1, 0)
         scalar = ShapedArray((), aval.dtype)
         body = ctx.scalar_region([scalar] * 2, lambda a, b: [ctx.inline(self.combine, a, b, avals=[scalar] * 2)])
         around = [((0, reach) if reverse else (reach, 0)) if d == axis else (0, 0) for d in range(aval.ndim)]
@@ -136,8 +143,8 @@ class Cumulative(Primitive):
             x,
             ctx.constant(self.start(aval.dtype), scalar),
             regions=[body],
-            window_dimensions=[n if d == axis else 1 for d, n in enumerate(aval.shape)],
-            padding=f"dense<{np.array(around).tolist()}> : tensor<{aval.ndim}x2xi64>",
+            window_dimensions=[reach + 1 if d == axis else 1 for d in range(aval.ndim)],
+            padding=pads_attribute(tuple(around)),
         )
 
     def _by_blocks(self, x: Any, *, axis: int, reverse: bool) -> Any:

@@ -9,9 +9,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from xlamini.core import Axis, Cost, Primitive, Shape, ShapedArray, Values, aval_of, iinfo, literal
+from xlamini.core.errors import InconclusiveDimensionOperation
 from xlamini.core.program.checks import NO_NEW_NAN
 from xlamini.core.program.memory import READ
 from xlamini.core.sharding.facet import reduced_dimensions
+from xlamini.core.sizes.expression import is_symbolic_shape
 from xlamini.primitives.base.dtype_kinds import ANY, BOOL, INTEGER, NUMERIC, Kinds, kind_of
 from xlamini.primitives.base.elementwise import add_any, mul
 from xlamini.primitives.base.out_sharding import in_sharding, summed_in_sharding
@@ -143,6 +145,11 @@ class ReduceProduct(Reduction):
         if aval_of(x).size == 0:
             return (out := self.bind(x, axes=axes)), zeros(aval_of(out))
         shape = self.shape_rule(aval_of(x), axes=axes).shape
+        if is_symbolic_shape(aval_of(x).shape[axis] for axis in axes):
+            raise InconclusiveDimensionOperation(
+                f"the derivative of {self.name} along axes {axes} of {aval_of(x).str_short()}, of symbolic size, is a "
+                "program that depends on the size; write the product as a lax.scan, or export for a number"
+            )
         for axis in axes:
             while aval_of(x).shape[axis] > 1:
                 (x, y), (tx, ty) = _halves(x, axis, 1), _halves(tangent, axis, 0)

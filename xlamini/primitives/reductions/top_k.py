@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NoReturn
@@ -28,6 +27,7 @@ from xlamini.core.program.avals import as_dimension
 from xlamini.core.program.checks import NO_NEW_NAN
 from xlamini.core.program.form import Form, Platform
 from xlamini.core.sharding.facet import same_dimensions
+from xlamini.core.sizes.expression import as_size
 from xlamini.primitives.base.dtype_kinds import BOOL, REAL
 from xlamini.primitives.elementwise.convert_element_type import convert
 from xlamini.primitives.forms.cpu.loops.digit_sort import fits_digits, largest_by_digits
@@ -49,7 +49,7 @@ def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> li
     [Array([4, 2], dtype=int32), Array([1, 2], dtype=int32)]
     """
     ndim = aval_of(operand).ndim
-    values, indices = top_k_p.bind(operand, k=operator.index(k), axis=as_dimension(axis, ndim))
+    values, indices = top_k_p.bind(operand, k=as_size(k), axis=as_dimension(axis, ndim))
     return [values, indices]
 
 

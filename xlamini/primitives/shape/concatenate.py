@@ -30,6 +30,7 @@ from xlamini.core.program.form import Form, Platform
 from xlamini.core.program.memory import MOVED
 from xlamini.core.sharding.facet import same_dimensions
 from xlamini.core.sharding.partial_sums import JOINTLY
+from xlamini.core.sizes.expression import as_size
 from xlamini.primitives.base.batch_ops import with_batch_first
 from xlamini.primitives.base.linear_unary import LinearUnary, unchanged
 from xlamini.primitives.base.tangent_ops import instantiated
@@ -141,7 +142,7 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     [(2, 2), (3, 2)]
     """
     axis = checked_axis(axis, aval_of(operand).ndim, "split")
-    return split_p.bind(operand, sizes=tuple(map(operator.index, sizes)), axis=axis)
+    return split_p.bind(operand, sizes=tuple(map(as_size, sizes)), axis=axis)
 
 
 class Split(LinearUnary):

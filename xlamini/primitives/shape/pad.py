@@ -4,7 +4,6 @@ With it the derivative of `slice` puts a cotangent back to where it was cut from
 """
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from xlamini.core.program.checks import NO_NEW_NAN
 from xlamini.core.program.memory import MOVED
 from xlamini.core.sharding.facet import same_dimensions
 from xlamini.core.sharding.partial_sums import JOINTLY
+from xlamini.core.sizes.expression import as_size, max_size
 from xlamini.primitives.base.batch_ops import with_batch_first
 from xlamini.primitives.base.elementwise import like_dtypes, neg
 from xlamini.primitives.base.tangent_ops import add_tangents, full, instantiated
@@ -37,7 +37,7 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
     >>> pad(xlamini.numpy.arange(1, 3), 0, [(1, 0, 1)])
     Array([0, 1, 0, 2], dtype=int32)
     """
-    config = tuple(tuple(map(operator.index, each)) for each in padding_config)
+    config = tuple(tuple(map(as_size, each)) for each in padding_config)
     x, value = like_dtypes((operand, padding_value))
     split = aval_of(x).explicit_sharding
     if split is not None and split.unreduced:
@@ -65,7 +65,8 @@ class Pad(Primitive):
                 "for each dimension, between not negative, and may not cut off more than there is"
             )
         # XLA pads first and cuts off afterwards, so the array in between needs a valid size too.
-        x.update(shape=_padded(x.shape, tuple((max(lo, 0), max(hi, 0), gap) for lo, hi, gap in padding_config)))
+        first = tuple((max_size(lo, 0), max_size(hi, 0), gap) for lo, hi, gap in padding_config)
+        x.update(shape=_padded(x.shape, first))
         return x.update(shape=shape, weak_type=x.weak_type and value.weak_type)
 
     def jvp(self, primals: Values, tangents: Values, *, padding_config: Config) -> Any:
@@ -106,7 +107,7 @@ pad_p = Pad()
 
 def _padded(shape: Sequence[int], config: Sequence[tuple[int, int, int]]) -> tuple[int, ...]:
     return tuple(
-        lo + n + hi + max(0, n - 1) * between for n, (lo, hi, between) in zip(shape, config, strict=True)
+        lo + n + hi + max_size(n - 1, 0) * between for n, (lo, hi, between) in zip(shape, config, strict=True)
     )
 
 

@@ -12,6 +12,7 @@ from xlamini.core.program.checks import Checks
 from xlamini.core.program.key_uses import KeyPart, KeyUses
 from xlamini.core.sharding.facet import same_dimensions
 from xlamini.core.sharding.partial_sums import JOINTLY
+from xlamini.core.sizes.expression import as_size, max_size, min_size
 from xlamini.primitives.base.linear_unary import LinearUnary, unchanged
 from xlamini.primitives.shape.shape import squeeze
 from xlamini.runtime import Array
@@ -30,9 +31,9 @@ def slice(
     >>> slice(xlamini.numpy.arange(6), (1,), (6,), (2,))
     Array([1, 3, 5], dtype=int32)
     """
-    starts, limits = tuple(map(operator.index, start_indices)), tuple(map(operator.index, limit_indices))
-    steps = None if strides is None or all(s == 1 for s in strides) else tuple(map(operator.index, strides))
-    if steps is None and limits == aval_of(operand).shape and not any(starts):
+    starts, limits = tuple(map(as_size, start_indices)), tuple(map(as_size, limit_indices))
+    steps = None if strides is None or all(s == 1 for s in strides) else tuple(map(as_size, strides))
+    if steps is None and limits == aval_of(operand).shape and all(start == 0 for start in starts):
         return unchanged(operand)
     return slice_p.bind(operand, start_indices=starts, limit_indices=limits, strides=steps)
 
@@ -49,8 +50,8 @@ def slice_in_dim(
     axis = checked_axis(axis, len(shape), "slice_in_dim")
     n = shape[axis]
     starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
-    starts[axis] = 0 if start_index is None else wrapped(operator.index(start_index), n)
-    limits[axis] = n if limit_index is None else wrapped(operator.index(limit_index), n)
+    starts[axis] = 0 if start_index is None else wrapped(as_size(start_index), n)
+    limits[axis] = n if limit_index is None else wrapped(as_size(limit_index), n)
     strides[axis] = operator.index(stride)
     return slice(operand, starts, limits, strides)
 
@@ -65,7 +66,7 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     """
     shape = aval_of(operand).shape
     axis = checked_axis(axis, len(shape), "index_in_dim")
-    at = wrapped(operator.index(index), shape[axis])
+    at = wrapped(as_size(index), shape[axis])
     if not 0 <= at < shape[axis]:
         raise IndexError(f"index_in_dim: index {index} is out of bounds for axis {axis} with size {shape[axis]}")
     taken = slice_in_dim(operand, at, at + 1, axis=axis)
@@ -124,7 +125,7 @@ class StaticSlice(LinearUnary):
     ) -> Any:
         steps = strides or (1,) * len(start_indices)
         # A stride beyond the end takes one element, and XLA's sum of it and the limit could overflow.
-        steps = [min(step, max(limit, 1)) for step, limit in zip(steps, limit_indices, strict=True)]
+        steps = [min_size(step, max_size(limit, 1)) for step, limit in zip(steps, limit_indices, strict=True)]
         return ctx.op(
             "stablehlo.slice", x, start_indices=start_indices, limit_indices=limit_indices, strides=steps
         )
@@ -154,8 +155,8 @@ def inserted(values: Values, dim: int, value: Any) -> tuple[Any, ...]:
 
 
 def _sizes(starts: Shape, limits: Shape, steps: Shape) -> Shape:
-    return tuple(len(range(lo, hi, step)) for lo, hi, step in zip(starts, limits, steps, strict=True))
+    return tuple((hi - lo + step - 1) // step for lo, hi, step in zip(starts, limits, steps, strict=True))
 
 
 def _dilated(size: int, step: int) -> int:
-    return (size - 1) * step + 1 if size else 0
+    return max_size((size - 1) * step + 1, 0)

@@ -1,7 +1,6 @@
 """tile: an array laid side by side with itself along each dimension."""
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -11,6 +10,7 @@ from xlamini.core.program.form import Form, Platform
 from xlamini.core.program.memory import MOVED
 from xlamini.core.sharding.facet import Sharding
 from xlamini.core.sharding.partial_sums import JOINTLY
+from xlamini.core.sizes.expression import as_size
 from xlamini.primitives.base.linear_unary import LinearUnary
 from xlamini.primitives.shape.shape import broadcast_in_dim, moveaxis, reshape, sum_over
 from xlamini.runtime import Array
@@ -22,7 +22,7 @@ def tile(operand: Any, reps: Sequence[int]) -> Array:
     >>> tile(xlamini.numpy.arange(2), (3,))
     Array([0, 1, 0, 1, 0, 1], dtype=int32)
     """
-    return tile_p.bind(operand, reps=tuple(map(operator.index, reps)))
+    return tile_p.bind(operand, reps=tuple(map(as_size, reps)))
 
 
 def _factors(avals: Avals, outs: Avals, params: Params) -> Factors:

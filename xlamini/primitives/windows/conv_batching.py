@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from xlamini.core import Dims, Values, aval_of
+from xlamini.core.sizes.expression import SymbolicSize
 from xlamini.primitives.base.tangent_ops import zeros
 from xlamini.primitives.shape.shape import moveaxis
 from xlamini.primitives.shape.slice import slice_in_dim
@@ -41,6 +42,11 @@ def _batch_of_one(x: Any, dim: int) -> Any:
 
 def _of_pairs(bind: Bind, size: int, lhs: Any, rhs: Any, **params: Any) -> Any:
     """Batched operands and kernels: feature groups, or batch groups where the batch is grouped already."""
+    if type(size) is SymbolicSize:
+        raise NotImplementedError(
+            f"conv_general_dilated: a batch of {size} operands, each with its own kernel, is a convolution in as many "
+            "groups, and XLA needs a number of them; use lax.map in place of vmap"
+        )
     numbers: ConvDimensionNumbers = params["dimension_numbers"]
     by_batch = params["batch_group_count"] > 1
     count = "batch_group_count" if by_batch else "feature_group_count"

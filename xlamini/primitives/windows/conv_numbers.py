@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from xlamini.core import Shape, ShapedArray, ShapeError
+from xlamini.core.sizes.expression import max_size
 from xlamini.primitives.windows.geometry import Pads, as_pads, window_counts
 
 T = TypeVar("T")
@@ -138,7 +139,7 @@ def transpose_pads(window: int, stride: int, padding: str) -> tuple[int, int]:
         total = window + stride - 2
         before = window - 1 if stride > window - 1 else -(-total // 2)
     elif kind == "VALID":
-        total = window + stride - 2 + max(window - stride, 0)
+        total = window + stride - 2 + max_size(window - stride, 0)
         before = window - 1
     else:
         raise ValueError(f"conv_transpose: padding must be 'SAME', 'VALID' or pairs (before, after), got {padding!r}")

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import Shape, ShapedArray, aval_of
+from xlamini.core.sizes.expression import is_less
 from xlamini.primitives.base.precision import swap
 from xlamini.primitives.base.tangent_ops import zeros
 from xlamini.primitives.elementwise.convert_element_type import cast, convert
@@ -98,7 +99,7 @@ def kernel_cotangent(
         "batch_group_count": feature_group_count,
     }
     grouped = feature_group_count * batch_group_count > 1
-    if grouped or math.prod(cotangent.space) <= math.prod(operand.space):
+    if grouped or not is_less(math.prod(operand.space), math.prod(cotangent.space)):
         params["precision"] = swap(precision)
         return cast(_slid(bind, operand, cotangent, _exchanged(rhs_spec), window, lows, **params), rhs.dtype)
     lows = [n - 1 - low for n, low in zip(window, lows, strict=True)]

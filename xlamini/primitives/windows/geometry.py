@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +9,8 @@ import numpy as np
 
 from xlamini.core import Shape, ShapeError, Values
 from xlamini.core.program.avals import MAX_EXTENT
+from xlamini.core.sizes.expression import SymbolicSize, as_size, is_symbolic_shape, max_size
+from xlamini.core.sizes.shapes import largest
 
 Pads = tuple[tuple[int, int], ...]
 
@@ -36,7 +37,7 @@ def padtype_to_pads(
             "(before, after) for each dimension"
         )
     totals = [
-        max((-(-n // stride) - 1) * stride + window - n, 0)
+        max_size((-(-n // stride) - 1) * stride + window - n, 0)
         for n, window, stride in zip(in_shape, window_shape, window_strides, strict=True)
     ]
     halves = [(total // 2, total - total // 2) for total in totals]
@@ -58,7 +59,7 @@ def as_pads(
         except RuntimeError as error:
             raise RuntimeError(str(error).replace("padtype_to_pads", name, 1)) from None
     try:
-        return tuple((operator.index(low), operator.index(high)) for low, high in padding)
+        return tuple((as_size(low), as_size(high)) for low, high in padding)
     except (TypeError, ValueError):
         raise TypeError(
             f"{name}: padding must be 'SAME', 'SAME_LOWER', 'VALID', or a pair (before, after) for each dimension, "
@@ -71,7 +72,7 @@ def as_numbers(name: str, what: str, values: Any, default: int, count: int) -> S
     if values is None:
         return (default,) * count
     try:
-        return tuple(operator.index(v) for v in np.asarray(values, object).ravel())
+        return tuple(as_size(v) for v in np.asarray(values, object).ravel())
     except TypeError:
         raise TypeError(f"{name}: {what} must be a sequence of {count} ints, got {values!r}") from None
 
@@ -89,7 +90,7 @@ def check_numbers(name: str, count: int, **arguments: Values) -> None:
 
 def dilated(sizes: Sequence[int], dilation: Sequence[int]) -> Shape:
     """Sizes after `dilation - 1` holes were put between neighbours."""
-    return tuple((n - 1) * d + 1 if n else 0 for n, d in zip(sizes, dilation, strict=True))
+    return tuple(max_size((n - 1) * d + 1, 0) for n, d in zip(sizes, dilation, strict=True))
 
 
 def window_counts(
@@ -105,7 +106,7 @@ def window_counts(
     reach = windows if window_dilation is None else dilated(windows, window_dilation)
     _check_extents(base, reach, padding)
     return tuple(
-        max(0, (low + n + high - window) // stride + 1)
+        max_size((low + n + high - window) // stride + 1, 0)
         for n, window, stride, (low, high) in zip(base, reach, strides, padding, strict=True)
     )
 
@@ -115,16 +116,18 @@ MOST_PLACES = 2**36
 
 
 def _check_extents(base: Sequence[int], reach: Sequence[int], padding: Sequence[tuple[int, int]]) -> None:
-    around = [abs(n) for pair in padding for n in pair]
+    around = [abs(n) for pair in padding for n in pair if type(n) is not SymbolicSize]
     for what, extents in (("an operand", base), ("a window", reach), ("padding", around)):
-        if max(extents, default=0) > MAX_EXTENT:
+        if largest(extents) > MAX_EXTENT:
             raise ShapeError(
-                f"{what} of size {max(extents)}, with its dilation, is larger than any array; make the sizes, the "
+                f"{what} of size {largest(extents)}, with its dilation, is larger than any array; make the sizes, the "
                 "padding or the dilation smaller"
             )
 
 
-def pads_attribute(padding: Pads) -> str:
-    """Pairs of padding in MLIR's notation."""
+def pads_attribute(padding: Pads) -> Any:
+    """Pairs of padding in MLIR's notation; those with a symbolic size as they are."""
+    if any(map(is_symbolic_shape, padding)):
+        return padding
     pairs = [list(pair) for pair in padding] or ""
     return f"dense<{pairs}> : tensor<{len(padding)}x2xi64>"

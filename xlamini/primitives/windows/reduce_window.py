@@ -262,4 +262,4 @@ def _repeated_by_sums(x: Any, window: Shape) -> Any:
 def _cropped(x: Any, shape: Shape, padding: Pads) -> Any:
     """What windows side by side hold of an array of this shape, without their padding."""
     around = [(-low, n + low - m, 0) for n, m, (low, _) in zip(shape, aval_of(x).shape, padding, strict=True)]
-    return x if not any(map(any, around)) else pad(x, literal(0, aval_of(x).dtype), around)
+    return x if all(n == 0 for edges in around for n in edges) else pad(x, literal(0, aval_of(x).dtype), around)

@@ -29,6 +29,7 @@ from xlamini.core import (
 from xlamini.core.program.form import Form, Platform
 from xlamini.core.program.memory import Memory
 from xlamini.core.sharding.facet import same_dimensions
+from xlamini.core.sizes.expression import is_symbolic_shape
 from xlamini.primitives.base.batch_ops import with_batch_first
 from xlamini.primitives.base.elementwise import add_any
 from xlamini.primitives.elementwise.comparison import eq
@@ -169,9 +170,11 @@ class SelectAndScatterAdd(Primitive):
 
     def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
         """Padding is left to XLA on a TPU alone: elsewhere it may pick, and so lose, an element of its own padding."""
+        if is_symbolic_shape(avals[1].shape):
+            return Form(partial(_in_padded, **params)) if _is_padded(params["padding"]) else None
         if platform.name != "tpu":
             chosen = form_by_choice(_CHOICES, self, platform, avals, outs, params)
-            return chosen or (Form(partial(_in_padded, **params)) if any(map(any, params["padding"])) else None)
+            return chosen or (Form(partial(_in_padded, **params)) if _is_padded(params["padding"]) else None)
         views = windows_of(params).leave_too_few_dimensions and avals[0].size
         return Form(partial(_by_views, params["select_prim"], windows_of(params))) if views else None
 
@@ -194,6 +197,10 @@ _CHOICES = (Choice(max_pool_gradient.fits, max_pool_gradient.max_pool_gradient, 
 
 
 # --- helpers
+
+
+def _is_padded(padding: Pads) -> bool:
+    return any(n != 0 for pair in padding for n in pair)
 
 
 def _linear_in_first(

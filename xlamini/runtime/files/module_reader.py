@@ -1,11 +1,13 @@
 """The reader of StableHLO files, also as a program for a child process.
 
-As a program it serves one file after another: each request is a line with a length, then so many bytes, and each answer
-is a line of JSON. It imports jaxlib alone, which halves the time of its start.
+As a program it serves one file after another: each request is a line with a task and a length, then so many bytes, and
+each answer is a line of JSON. The tasks are to `read` an artifact, and to `refine` a module with symbolic sizes, whose
+`main` has fixed ones. It imports jaxlib alone, which halves the time of its start.
 """
 
 from __future__ import annotations
 
+import base64
 import faulthandler
 import json
 import math
@@ -34,11 +36,18 @@ _METADATA = {_FRONTEND, "sdy.sharding", "jax.global_constant", "jax.result_info"
 _OF_PASSES = ("xla", "mhlo", "composite", "is_composite")
 _REFUSED = [
     *(f"stablehlo.{name}" for name in "infeed outfeed send recv create_token after_all async_start async_done".split()),
-    *(f"stablehlo.dynamic_{name}" for name in "broadcast_in_dim conv gather iota pad reshape".split()),
-    *(f"stablehlo.{name}" for name in "real_dynamic_slice set_dimension_size tuple get_tuple_element".split()),
+    *(f"stablehlo.{name}" for name in "set_dimension_size tuple get_tuple_element".split()),
 ]
-"""Operations that wait for the host, or make arrays of unknown sizes."""
-_ARRAY = re.compile(r"tensor<((?:\d+x)*)(?:complex<f(?:32|64)>|[a-zA-Z]\w*)>")
+"""Operations that wait for the host, or make arrays whose sizes are known to the device alone."""
+_DYNAMIC = [
+    *(f"stablehlo.dynamic_{name}" for name in "broadcast_in_dim conv gather iota pad reshape".split()),
+    "stablehlo.real_dynamic_slice",
+]
+"""Operations that take sizes as operands, in modules with symbolic sizes alone."""
+_SYMBOLIC = "jax.uses_shape_polymorphism"
+OF_SIZES = ("shape_assertion", "stablehlo.dynamic_")
+"""The name prefixes of calls that refinement evaluates or replaces, in modules with symbolic sizes alone."""
+_ARRAY = re.compile(r"tensor<((?:(?:\d+|\?)x)*)(?:complex<f(?:32|64)>|[a-zA-Z]\w*)>")
 _MOST_ELEMENTS = 2**48
 Call = list[Any]
 """A custom call: its target, the types of its operands and of its results, and its attributes as text."""
@@ -64,7 +73,15 @@ def _described(module: Any) -> dict[str, Any]:
         raise ValueError("it has no function main, or operations outside of functions")
     kind: Any = ir.FunctionType(ir.TypeAttr(functions["main"].attributes["function_type"]).value)
     inputs, results = list(map(str, kind.inputs)), list(map(str, kind.results))
-    return {"arguments": inputs, "results": results, "calls": calls_of(module), "devices": _devices(module)}
+    return {
+        **{"arguments": inputs, "results": results, "calls": calls_of(module), "devices": _devices(module)},
+        "symbolic": is_symbolic(module),
+    }
+
+
+def is_symbolic(module: Any) -> bool:
+    """Whether a module is for arguments of any sizes."""
+    return _SYMBOLIC in map(_name, module.operation.attributes)
 
 
 def kernels_of(module: Any) -> list[str]:
@@ -105,25 +122,32 @@ def _name(attribute: Any) -> str:
     return attribute if isinstance(attribute, str) else attribute.name  # as jaxlib 0.10 and later ones have it
 
 
-def _refusal(module: Any) -> str | None:
+def _refusal(module: Any, symbolic: bool) -> str | None:
     """What is in a module that no program of this library has, if anything is: an operation, an attribute, a type.
 
-    The compiler believes what it reads in some attributes, such as the memory layout of a result.
+    The compiler believes what it reads in some attributes, such as the memory layout of a result. Unknown sizes, and
+    the operations that take sizes, are in symbolic modules alone.
     """
     known = _known_names()
-    every = (found for operation in _operations(module) for found in _oddities(operation, known.get(operation.name)))
-    return next(every, None)
+    for name in [] if symbolic else _DYNAMIC:
+        known.pop(name, None)
+    every = (_oddities(operation, known.get(operation.name), symbolic) for operation in _operations(module))
+    return next((odd for found in every for odd in found), None)
 
 
-def _oddities(operation: Any, own: set[str] | None) -> Iterator[str]:
+def _oddities(operation: Any, own: set[str] | None, symbolic: bool) -> Iterator[str]:
     if own is None:
         yield f"an operation {operation.name}"
         return
+    if operation.name == _CALL and symbolic:
+        own = {*own, "indices_of_shape_operands", "error_message"}
+    elif operation.name == _CALL and _target(operation).startswith(OF_SIZES):
+        yield f"a call of {_target(operation)} without symbolic sizes"
     every = [*map(_name, operation.attributes), *_names_of_interfaces(operation)]
     odd = [name for name in every if name not in own and name not in _METADATA]
     yield from (f"an attribute {name} of {operation.name}" for name in [*odd, *_names_for_passes(operation)])
     for kind in _types(operation):
-        if not _is_plain(str(kind)):
+        if not _is_plain(str(kind), symbolic):
             yield f"an array of type {kind} in {operation.name}"
 
 
@@ -145,10 +169,13 @@ def _types(operation: Any) -> Iterator[Any]:
     return (value.type for value in (*operation.operands, *operation.results, *arguments))
 
 
-def _is_plain(text: str) -> bool:
-    """Whether it is the type of an array of a fixed size, which memory can have."""
+def _is_plain(text: str, symbolic: bool) -> bool:
+    """Whether it is the type of an array that memory can have, of fixed sizes, or also of symbolic ones."""
     found = _ARRAY.fullmatch(text)
-    return found is not None and math.prod(int(n) for n in found[1].split("x") if n) < _MOST_ELEMENTS
+    if found is None:
+        return False
+    sizes = [n for n in found[1].split("x") if n]
+    return ("?" not in sizes or symbolic) and math.prod(int(n) for n in sizes if n != "?") < _MOST_ELEMENTS
 
 
 def _known_names() -> dict[str, set[str]]:
@@ -158,7 +185,7 @@ def _known_names() -> dict[str, set[str]]:
     dialects = (_chlo_ops_gen, _func_ops_gen, _sdy_ops_gen, _stablehlo_ops_gen)
     classes = [c for dialect in dialects for c in vars(dialect).values() if hasattr(c, "OPERATION_NAME")]
     known = {c.OPERATION_NAME: {n for n, v in vars(c).items() if isinstance(v, property)} for c in classes}
-    known["builtin.module"] = {"sym_name", _PARTITIONS, "mhlo.num_replicas"}
+    known["builtin.module"] = {"sym_name", _PARTITIONS, "mhlo.num_replicas", _SYMBOLIC}
     for name in _REFUSED:
         known.pop(name, None)
     return known
@@ -194,13 +221,35 @@ def new_context() -> Any:
     return context
 
 
-def _answer(artifact: bytes, context: Any) -> dict[str, Any]:
+def refined(code: bytes) -> bytes:
+    """The bytecode of a module with symbolic sizes, where all types have the sizes that follow from those of `main`.
+
+    ValueError or JaxRuntimeError if one does not follow, or the sizes are none that the module is for.
+    """
+    return _jax.mlir.refine_polymorphic_shapes(code)
+
+
+def _answer(task: str, code: bytes, context: Any) -> dict[str, Any]:
     try:
-        module = _jax.mlir.deserialize_portable_artifact(artifact, context)
-        refusal = _refusal(module)
-        return {"refused": refusal} if refusal else _described(module)
+        return _TASKS[task](code, context)
     except Exception as error:
         return {"error": str(error)}
+
+
+def _read(artifact: bytes, context: Any) -> dict[str, Any]:
+    module = _jax.mlir.deserialize_portable_artifact(artifact, context)
+    refusal = _refusal(module, is_symbolic(module))
+    return {"refused": refusal} if refusal else _described(module)
+
+
+def _refine(code: bytes, context: Any) -> dict[str, Any]:
+    found = refined(code)
+    module = ir.Module.parse(found, context)
+    refusal = _refusal(module, symbolic=False)
+    return {"refused": refusal} if refusal else {"code": base64.b64encode(found).decode(), "calls": calls_of(module)}
+
+
+_TASKS = {"read": _read, "refine": _refine}
 
 
 def _end_after(seconds: int) -> None:
@@ -215,9 +264,10 @@ def main() -> None:
         line = sys.stdin.buffer.readline()
         if not line:
             return
-        artifact = sys.stdin.buffer.read(int(line))
-        _end_after(_LEAST + len(artifact) // _BYTES)
-        answer = _answer(artifact, context)
+        task, length = line.decode().split()
+        code = sys.stdin.buffer.read(int(length))
+        _end_after(_LEAST + len(code) // _BYTES)
+        answer = _answer(task, code, context)
         sys.stdout.write(f"{json.dumps(answer)}\n")
         sys.stdout.flush()
 

@@ -36,13 +36,13 @@ class _ReaderProcess:
 _reader = _ReaderProcess()
 
 
-def answer_of_child(artifact: bytes) -> dict[str, Any]:
+def answer_of_child(artifact: bytes, task: str = "read") -> dict[str, Any]:
     """What the child found in an artifact, or its `error`; LoadError if the child dies of it."""
     with announce(_WAITS), _reader.lock:
         is_new = _reader.process is None
-        found = _asked(artifact)
+        found = _asked(task, artifact)
         if found is None and not is_new:
-            found = _asked(artifact)
+            found = _asked(task, artifact)
         if found is None:
             raise LoadError(
                 "the StableHLO makes the reader of this jaxlib crash, or run without end; it is damaged, or made to do "
@@ -51,12 +51,12 @@ def answer_of_child(artifact: bytes) -> dict[str, Any]:
         return found
 
 
-def _asked(artifact: bytes) -> dict[str, Any] | None:
+def _asked(task: str, artifact: bytes) -> dict[str, Any] | None:
     """The answer of the process, which is started if there is none; None if it dies."""
     if _reader.process is None:
         _reader.process = _started()
     try:
-        return _conversed(_reader.process, artifact)
+        return _conversed(_reader.process, task, artifact)
     except BaseException as error:
         stop()  # after Ctrl-C too: the answer that is to come is not that of the next file
         if isinstance(error, OSError | ValueError):
@@ -73,11 +73,11 @@ def _started() -> subprocess.Popen[bytes]:
         raise LoadError(f"the process that reads the StableHLO first did not start: {error}") from None
 
 
-def _conversed(process: subprocess.Popen[bytes], artifact: bytes) -> dict[str, Any]:
+def _conversed(process: subprocess.Popen[bytes], task: str, artifact: bytes) -> dict[str, Any]:
     """The answer to one request; OSError or ValueError if the process died."""
     to, back = process.stdin, process.stdout
     assert to is not None and back is not None
-    to.write(b"%d\n" % len(artifact) + artifact)
+    to.write(f"{task} {len(artifact)}\n".encode() + artifact)
     to.flush()
     return json.loads(back.readline())
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from xlamini import numpy as jnp
 from xlamini.core import ShapeError
+from xlamini.core.sizes.expression import is_less
 from xlamini.numpy.linalg.arguments import inexact, matrices, shown, squares
 from xlamini.primitives.base.dtype_kinds import is_complex
 from xlamini.primitives.linalg import (
@@ -228,7 +229,7 @@ def hessenberg(a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False,
         return triu(form, -1)
     n = x.shape[-1]
     q = jnp.broadcast_to(jnp.eye(n, dtype=x.dtype), x.shape)
-    if n > 1:
+    if not is_less(n, 2):
         q = q.at[..., 1:, 1:].set(_householder.householder_product(form[..., 1:, :-1], taus))
     return triu(form, -1), q
 

@@ -117,7 +117,7 @@ def companion(a: ArrayLike) -> Array:
     """
     a = _vector("companion", "a", a)
     n = a.shape[-1] - 1
-    if n < 1:
+    if not n >= 1:
         raise ShapeError(f"companion: two coefficients at least are needed, got shape {a.shape}")
     first = -a[..., 1:] / a[..., :1]
     rest = jnp.broadcast_to(jnp.eye(n - 1, n, dtype=first.dtype), (*first.shape[:-1], n - 1, n))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from xlamini.core import ShapeError, aval_of
+from xlamini.core.sizes.expression import is_less, max_size, min_size
 from xlamini.numpy.arguments import as_axes, as_operand
 from xlamini.numpy.convolution import check_mode, slid
 from xlamini.numpy.fft import fftn, ifftn, irfftn, rfftn
@@ -122,7 +123,7 @@ def _joined(
     if method == "fft":
         return _by_transforms(name, x, y, mode, tuple(range(aval_of(x).ndim)))
     starts, sizes = _kept(name, aval_of(x).shape, aval_of(y).shape, mode, late)
-    if aval_of(x).size < aval_of(y).size:
+    if is_less(aval_of(x).size, aval_of(y).size):
         x, y = y, x
     return slid(x, rev(y, range(aval_of(y).ndim)), starts, sizes, precision)
 
@@ -164,12 +165,12 @@ def _kept(
         return [0] * len(pairs), [n + m - 1 for n, m in pairs]
     if mode == "same":
         return [(m - 1 + late) // 2 for _, m in pairs], list(first)
-    if any(n < m for n, m in pairs) and any(n > m for n, m in pairs):
+    if len(pairs) > 1 and not (all(n >= m for n, m in pairs) or all(n <= m for n, m in pairs)):
         raise ShapeError(
             f"{name}: for mode 'valid' one array must be the smaller one in every dimension, got shapes "
             f"{tuple(first)} and {tuple(second)}"
         )
-    return [min(n, m) - 1 for n, m in pairs], [abs(n - m) + 1 for n, m in pairs]
+    return [min_size(n, m) - 1 for n, m in pairs], [max_size(n, m) - min_size(n, m) + 1 for n, m in pairs]
 
 
 def _by_transforms(name: str, x: Any, y: Any, mode: str, axes: tuple[int, ...]) -> Any:

@@ -32,7 +32,7 @@ def checked(name: str, length: int, overlap: Any, transform: Any) -> SignalSegme
     """Lengths with their defaults; ValueError where they do not fit."""
     transform = length if transform is None else as_index(name, "nfft", transform)
     overlap = length // 2 if overlap is None else as_whole(name, "noverlap", overlap)
-    if transform < length:
+    if not transform >= length:
         raise ValueError(f"{name}: nfft must be at least nperseg, but is {transform}, with nperseg {length}")
     if overlap >= length:
         raise ValueError(f"{name}: noverlap must be less than nperseg, but is {overlap}, with nperseg {length}")
@@ -46,7 +46,7 @@ def window_and_length(name: str, window: Any, nperseg: Any, available: int) -> t
     if not isinstance(window, str | tuple):
         return _given(name, window, nperseg, available)
     length = 256 if nperseg is None else int(nperseg)
-    if length > available:
+    if not length <= available:
         warnings.warn(f"{name}: nperseg is {length}, but the signal has {available} samples; using these", stacklevel=4)
         length = available
     return window_of(name, window, length), length
@@ -57,7 +57,7 @@ def _given(name: str, window: Any, nperseg: Any, available: int) -> tuple[Any, i
     if array.ndim != 1:
         raise ShapeError(f"{name}: window must be a name, a tuple with a name, or a vector, got rank {array.ndim}")
     length = array.shape[0]
-    if length > available:
+    if not length <= available:
         raise ValueError(f"{name}: window has {length} samples, but the signal only {available}")
     if nperseg is not None and nperseg != length:
         raise ValueError(f"{name}: window has {length} samples, but nperseg is {nperseg}; leave nperseg out")

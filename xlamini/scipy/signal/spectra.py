@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import ShapeError, aval_of
+from xlamini.core.sizes.expression import max_size
 from xlamini.numpy.arguments import as_axis, as_operand
 from xlamini.numpy.exponential import sqrt
 from xlamini.numpy.fft import fft, fftfreq, ifft, irfft, rfft, rfftfreq
@@ -162,7 +163,7 @@ def istft(
     if time == frequency:
         raise ValueError(f"{name}: time_axis and freq_axis are both {time_axis}; they must differ")
     whole = 2 * (z.shape[frequency] - 1) if input_onesided else z.shape[frequency]
-    win, length = window_and_length(name, window, nperseg or whole, max(whole, nperseg or 0))
+    win, length = window_and_length(name, window, nperseg or whole, max_size(whole, nperseg or 0))
     transform = nfft if nfft is not None else length if input_onesided and length == whole + 1 else whole
     segments = checked(name, length, noverlap, transform)
     others = [d for d in range(z.ndim) if d not in (time, frequency)]
@@ -280,7 +281,7 @@ def _both_sides(power: Any, plan: _Plan) -> Any:
     count = aval_of(power).shape[-1]
     factors = np.full(count, 2.0)
     factors[0] = 1
-    if plan.segments.transform % 2 == 0:
+    if not plan.segments.transform % 2:
         factors[-1] = 1
     return power * factors.astype(np.zeros((), power.dtype).real.dtype)
 

@@ -40,7 +40,7 @@ def detrend(
     along = as_axis("detrend", axis, aval_of(x).ndim)
     size = aval_of(x).shape[along]
     starts = sorted({0, *map(int, np.ravel(bp))})
-    if type == "linear" and (starts[0] < 0 or starts[-1] > size):
+    if type == "linear" and (starts[0] < 0 or not starts[-1] <= size):
         raise ValueError(f"detrend: bp must lie between 0 and the {size} elements along axis {axis}, got {bp}")
     return without_trend(x, along, type, tuple(starts))
 

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from xlamini.core import aval_of
+from xlamini.core.sizes.shapes import broadcast_shapes
 from xlamini.numpy.ufuncs.declaration import for_kinds, ufunc
 from xlamini.primitives import FLOAT, convert, promoted_inexact
 from xlamini.primitives.base.broadcasting import spread
@@ -40,7 +41,7 @@ def special(*partials: Callable[..., Any], accepts: Kinds = FLOAT, weak: bool = 
 
 def _in_wide(inner: Callable[..., Any], weak: bool, *operands: Any) -> Any:
     avals = [aval_of(x) for x in operands]
-    whole = avals[0].update(shape=np.broadcast_shapes(*(a.shape for a in avals)))
+    whole = avals[0].update(shape=broadcast_shapes(*(a.shape for a in avals)))
     dtype = avals[0].dtype
     wide = dtype if dtype.itemsize > 2 else np.dtype(np.float32)
     arrays = [convert(spread(x, whole), wide) for x in operands]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import aval_of
+from xlamini.core.sizes.shapes import broadcast_shapes
 from xlamini.numpy.arguments import as_index, as_operand
 from xlamini.primitives import abs, broadcasted, convert, eq, exp, log, max, min, promoted_inexact, sqrt, where
 from xlamini.primitives.base.broadcasting import spread
@@ -50,7 +51,7 @@ def _sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, *, n_max: int) -> Any:
     degree, order = convert(min(n, n_max), dtype), convert(m, dtype)
     degree, order, theta, phi = broadcasted("sph_harm_y", degree, order, theta, phi)
     avals = [aval_of(v) for v in (degree, order, theta, phi)]
-    whole = avals[0].update(shape=np.broadcast_shapes(*(a.shape for a in avals)))
+    whole = avals[0].update(shape=broadcast_shapes(*(a.shape for a in avals)))
     degree, order, theta, phi = (spread(v, whole) for v in (degree, order, theta, phi))
     size = abs(order)
     value = _legendre(degree, size, theta, n_max)

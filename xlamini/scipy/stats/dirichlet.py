@@ -39,9 +39,9 @@ def pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
 
 
 def _complete(x: Any, alpha: Any) -> Any:
-    if alpha.ndim != 1 or not x.ndim or len(x) not in (len(alpha), len(alpha) - 1):
+    if alpha.ndim != 1 or not x.ndim or x.shape[0] not in (alpha.shape[0], alpha.shape[0] - 1):
         raise ShapeError(
             f"dirichlet: alpha has one axis, and x along its first axis as many numbers, or one less; got alpha "
             f"{alpha.shape} and x {x.shape}"
         )
-    return x if len(x) == len(alpha) else concatenate([x, 1 - x.sum(0, keepdims=True)])
+    return x if x.shape[0] == alpha.shape[0] else concatenate([x, 1 - x.sum(0, keepdims=True)])

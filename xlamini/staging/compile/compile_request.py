@@ -15,6 +15,7 @@ from xlamini.core.flags.config import trace_flags, under
 from xlamini.core.program.bindable import further
 from xlamini.core.program.effects import ffi_effect
 from xlamini.core.program.form import Platform
+from xlamini.core.sizes.expression import SymbolicSize
 from xlamini.interpreters.physical import is_extended
 from xlamini.runtime.arrays.layout import Order
 from xlamini.runtime.execution.executable import Executable, compile_module
@@ -126,6 +127,7 @@ class CompileRequest:
     def lower(self) -> tuple[Any, list[Any], list[Any]]:
         """The StableHLO module, with the Python functions that it calls and those by which XLA partitions it."""
         if self._module is None:
+            _refuse_symbolic(self.name, self.jaxpr)
             # Imported here because MLIR's bindings cost 0.1 s, which a user who only looks at jaxprs should not pay.
             from xlamini.lowering.module import lower_jaxpr
 
@@ -142,6 +144,16 @@ class CompileRequest:
     module = property(lambda self: self.lower()[0], doc="The StableHLO module.")
     host_callbacks = property(lambda self: self.lower()[1], doc="The Python functions that the module calls.")
     partitioners = property(lambda self: self.lower()[2], doc="The Python functions that XLA calls to compile it.")
+
+
+def _refuse_symbolic(name: str, jaxpr: Jaxpr) -> None:
+    """TypeError for a program with symbolic sizes, which has no executable of its own."""
+    symbolic = next((a for a in (*jaxpr.in_avals, *jaxpr.out_avals) if type(a.size) is SymbolicSize), None)
+    if symbolic is not None:
+        raise TypeError(
+            f"{name} has symbolic sizes, as in {symbolic.str_short()}, so it is not compiled by itself; export it, and "
+            f"call the result: export.export(jit({name}))(...).call(...)"
+        )
 
 
 class Orders(NamedTuple):

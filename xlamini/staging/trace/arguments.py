@@ -26,12 +26,13 @@ from xlamini.core.program.avals import types_of_values
 from xlamini.core.program.hi_types import as_aval, is_hi_type, is_hi_value, is_mutable_value
 from xlamini.core.program.mutable_values import cell_of
 from xlamini.core.program.ref_cells import Holder, is_holder
+from xlamini.core.sizes.expression import SymbolicSize
 from xlamini.core.tracing.tracer import is_usable
 from xlamini.runtime import ArrayImpl, Sharding, key_words
 from xlamini.runtime.arrays.lifetime import deleted_error
 from xlamini.runtime.meshes.named_sharding import typed_by
 
-_SCALARS = (bool, int, float, complex, np.generic, np.ndarray)
+_SCALARS = (bool, int, float, complex, np.generic, np.ndarray, SymbolicSize)
 _VALUES = (ArrayImpl, Tracer, Literal)
 
 

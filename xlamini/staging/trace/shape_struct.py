@@ -1,20 +1,20 @@
 """ShapeDtypeStruct: an abstract array, for tracing without data."""
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 from xlamini.core import ShapedArray, ShapeError, aval_of, check_user_dtype
+from xlamini.core.sizes.expression import as_size
 from xlamini.runtime import Sharding, named
 from xlamini.runtime.meshes.named_sharding import typed_by
 
 
 def _checked(shape: Any) -> tuple[int, ...]:
     try:
-        sizes = tuple(map(operator.index, shape))
+        sizes = tuple(map(as_size, shape))
     except TypeError:
         raise TypeError(f"ShapeDtypeStruct: shape must be a sequence of ints, got {shape!r}") from None
-    if min(sizes, default=0) < 0:
+    if any(size < 0 for size in sizes):
         raise ShapeError(f"ShapeDtypeStruct: shape {sizes} has a negative size; sizes are 0 or more")
     return sizes
 

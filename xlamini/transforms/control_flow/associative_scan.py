@@ -6,11 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, overload
 
 from xlamini.core import Avals, Values, aval_of, disable_jit, first_difference, flatten_from_user, unflatten
-from xlamini.primitives import rev
-from xlamini.primitives.reductions.prefix_scan import prefix_scan
+from xlamini.core.sizes.expression import SymbolicSize
+from xlamini.primitives import expand_dims, rev
+from xlamini.primitives.reductions.prefix_scan import Combine, prefix_scan
+from xlamini.primitives.shape.concatenate import concatenate
+from xlamini.primitives.shape.shape import moveaxis, squeeze
+from xlamini.primitives.shape.slice import slice_in_dim
 from xlamini.staging import LeafNames, checked_avals, name_of, rebuilt
 from xlamini.staging.run.eager.program_cache import as_one_program
 from xlamini.transforms.control_flow.carries import check_function
+from xlamini.transforms.scan.api import scan
 
 T = TypeVar("T")
 
@@ -25,7 +30,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     `fn(a, b)` must be associative. It takes two containers like `elems`, of arrays of many elements each along `axis`,
     and combines them elementwise; it returns the same structure, shapes and dtypes (else TypeError). The arrays in
     `elems` are of one length along `axis`, which may be negative (else ValueError). There are about `2 * log2(n)` calls
-    of `fn`, one after the other, which combine about `2 * n` elements in all.
+    of `fn`, one after the other, which combine about `2 * n` elements in all; for a symbolic length n of one element.
 
     >>> associative_scan(xlamini.numpy.multiply, xlamini.numpy.arange(1, 5))
     Array([ 1,  2,  6, 24], dtype=int32)
@@ -36,11 +41,25 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
 
     def run(*elements: Any) -> list[Any]:
         inputs = [rev(x, (axis,)) for x in elements] if reverse else list(elements)
-        outs = prefix_scan(_combine_leaves(fn, tree), inputs, axis)
+        steps = _one_by_one if type(aval_of(inputs[0]).shape[axis]) is SymbolicSize else prefix_scan
+        outs = steps(_combine_leaves(fn, tree), inputs, axis)
         return [rev(x, (axis,)) for x in outs] if reverse else list(outs)
 
     outs = run(*leaves) if disable_jit.value else as_one_program(run, leaves, "associative_scan")
     return rebuilt(tree, outs)
+
+
+def _one_by_one(combine: Combine, elements: Values, axis: int) -> list[Any]:
+    """What `prefix_scan` gives, in a loop over the elements: their number is not known."""
+    first = [slice_in_dim(x, 0, 1, axis=axis) for x in elements]
+    later = [moveaxis(slice_in_dim(x, 1, None, axis=axis), axis, 0) for x in elements]
+
+    def step(before: Values, rows: Values) -> tuple[list[Any], list[Any]]:
+        after = list(combine(before, [expand_dims(row, (axis,)) for row in rows]))
+        return after, [squeeze(x, (axis,)) for x in after]
+
+    _, rows = scan(step, first, later)
+    return [concatenate([x, moveaxis(y, 0, axis)], axis) for x, y in zip(first, rows, strict=True)]
 
 
 def _check_axis(leaves: Values, tree: Any, axis: int) -> int:

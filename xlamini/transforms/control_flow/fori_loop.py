@@ -18,11 +18,13 @@ from xlamini.core import (
     Values,
     aval_of,
     disable_jit,
+    hooks,
     issubdtype,
     rewrite,
     value_of,
 )
 from xlamini.core.pytree import structure
+from xlamini.core.sizes.expression import SymbolicSize, max_size
 from xlamini.core.tracing.body import BodyBuilder
 from xlamini.core.tracing.tracer import build
 from xlamini.core.wrapping import wraps
@@ -101,10 +103,10 @@ def _threading(cells: Cells, lower: Any, upper: Any, body_fun: Callable, init_va
 
 def _fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, unroll: int | bool | None) -> Any:
     bounds = _concrete_bounds(lower, upper)
-    lower, upper = _one_dtype(lower, upper)
+    lower, upper = _one_dtype(_as_number(lower), _as_number(upper))
     if bounds is not None and issubdtype(aval_of(lower).dtype, np.floating):
         lower, upper = bounds
-    length = None if bounds is None else max(bounds[1] - bounds[0], 0)
+    length = None if bounds is None else max_size(bounds[1] - bounds[0], 0)
     factor = _unroll_factor(unroll, length)
     if disable_jit.value and bounds is not None:
         return _in_python(*bounds, body_fun, init_val)
@@ -174,7 +176,7 @@ def _counting(body: Jaxpr, captured: int, bound: tuple[ShapedArray, ...]) -> Jax
 def _check_bounds(lower: Any, upper: Any) -> None:
     """TypeError unless each bound is an integer scalar, or each a float."""
     names = ("lower", "upper")
-    avals = checked_avals((lower, upper), names, "fori_loop")
+    avals = checked_avals((_as_number(lower), _as_number(upper)), names, "fori_loop")
     if all(aval.shape == () and issubdtype(aval.dtype, np.floating) for aval in avals):
         return
     for name, aval in zip(names, avals, strict=True):
@@ -200,11 +202,19 @@ def _one_dtype(lower: Any, upper: Any) -> tuple[Any, Any]:
 
 
 def _concrete_bounds(lower: Any, upper: Any) -> tuple[int, int] | None:
-    """Both bounds as ints, or None if one of them is a tracer without a value."""
+    """Both bounds as sizes, or None if one of them is a tracer without a value."""
     try:
-        return int(value_of(lower)), int(value_of(upper))
+        return _size_of(lower), _size_of(upper)
     except UnknownValue:
         return None
+
+
+def _size_of(bound: Any) -> Any:
+    return bound if type(bound) is SymbolicSize else int(value_of(bound))
+
+
+def _as_number(bound: Any) -> Any:
+    return hooks.size_value(bound) if type(bound) is SymbolicSize else bound
 
 
 def _unroll_factor(unroll: Any, length: int | None) -> int:
@@ -217,7 +227,7 @@ def _unroll_factor(unroll: Any, length: int | None) -> int:
             )
         return 1
     if unroll is None or isinstance(unroll, bool):
-        return max(length, 1) if unroll else 1
+        return max_size(length, 1) if unroll else 1
     if not isinstance(unroll, int | np.integer):
         raise TypeError(f"fori_loop: unroll must be an int or a bool, got {unroll!r} of type {type(unroll).__name__}")
     if unroll < 1:

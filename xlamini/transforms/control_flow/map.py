@@ -1,11 +1,11 @@
 """The public function `map`: a function applied to one slice, or with vmap to a block of slices, at a time."""
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
 from xlamini.core import Values, aval_of, flatten_from_user, tree_map, unflatten
+from xlamini.core.sizes.expression import as_size
 from xlamini.primitives import reshape, slice_in_dim
 from xlamini.primitives.shape.concatenate import concatenate
 from xlamini.staging import LeafNames, name_of
@@ -53,12 +53,12 @@ def _in_blocks(f: Callable[[Any], Any], leaves: Values, tree: Any, blocks: int, 
     """The results of all full blocks, followed by the results of a last, smaller block."""
     whole = blocks * size
     mapped = vmap(f)
-    if not blocks:
+    if blocks == 0:
         return mapped(unflatten(tree, leaves))
     rows = [reshape(slice_in_dim(x, 0, whole), (blocks, size, *aval_of(x).shape[1:])) for x in leaves]
     rest = [slice_in_dim(x, whole, None) for x in leaves]
     outs = _one_by_one(mapped, unflatten(tree, rows))
-    if not aval_of(rest[0]).shape[0]:
+    if aval_of(rest[0]).shape[0] == 0:
         return tree_map(_merge_blocks, outs)
     return tree_map(lambda x, y: concatenate([_merge_blocks(x), y], 0), outs, mapped(unflatten(tree, rest)))
 
@@ -70,7 +70,7 @@ def _merge_blocks(x: Any) -> Any:
 
 def _checked_size(given: Any) -> int:
     try:
-        size = operator.index(given)
+        size = as_size(given)
     except TypeError:
         raise TypeError(
             f"map: batch_size must be an int or None, got {given!r} of type {type(given).__name__}; it decides how the "

@@ -1,12 +1,11 @@
 """An exported function: StableHLO with the types, shardings and pytree structures of its arguments and results."""
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-import numpy as np
 
 from xlamini.core import (
     AbstractMesh,
@@ -14,28 +13,34 @@ from xlamini.core import (
     LoadError,
     PyTreeDef,
     ShapedArray,
-    ShapeError,
     Values,
     api_boundary_methods,
     aval_of,
-    canonicalize_dtype,
-    enable_x64,
-    first_difference,
     flatten_from_user,
     float0,
+    tangent_aval,
     unflatten,
 )
 from xlamini.core.errors.api_boundary import api_boundary
+from xlamini.core.sizes.expression import is_symbolic_shape
+from xlamini.core.sizes.solving import checked
 from xlamini.core.tracing.state import state
 from xlamini.interpreters.physical import is_extended, physical_aval
-from xlamini.primitives import convert, in_space, reshard_as, wrap_p
+from xlamini.primitives import reshard_as, wrap_p
 from xlamini.primitives.random.random_keys import unwrap_p
 from xlamini.runtime import Mesh
 from xlamini.runtime.files.file_format import Header
 from xlamini.staging import jit
-from xlamini.staging.aot.mismatch import differences, shown
 from xlamini.transforms.custom.custom_vjp import custom_vjp
-from xlamini.transforms.export.call_primitive import ExportedModule, call_exported_p, explicit_mesh, split_over
+from xlamini.transforms.export.arguments import check_arguments, typed_as, where_data, with_float0
+from xlamini.transforms.export.call_primitive import (
+    ExportedModule,
+    Sizes,
+    call_exported_p,
+    explicit_mesh,
+    sized,
+    split_over,
+)
 from xlamini.transforms.export.exported_file import (
     CALLING_CONVENTION,
     LEAST_CONVENTION,
@@ -110,6 +115,7 @@ class Exported:
     _in_named_shardings: Shardings = field(default=(), repr=False)
     _out_named_shardings: Shardings = field(default=(), repr=False)
     _names: tuple[str, ...] = field(default=(), repr=False)
+    _vouched: bool = field(default=True, repr=False)
     _get_vjp: Callable[[Exported], Exported] | None = field(default=None, repr=False)
 
     @property
@@ -188,20 +194,22 @@ class Exported:
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Call the exported function, also while tracing; arguments must have exactly the exported types.
 
-        It can be differentiated in reverse mode if its derivative is available. It cannot be batched.
+        It can be differentiated in reverse mode if its derivative is available. With `vmap` it is a loop over the
+        examples, because a module is for arrays of the exported shapes.
 
         Raises:
           ValueError: another structure, shape or dtype than it was exported for, or another platform.
         """
         leaves, tree = flatten_from_user((args, kwargs))
-        _check(self, leaves, tree)
-        typed = [_typed(x, aval) for x, aval in zip(leaves, self.in_avals, strict=True)]
+        check_arguments(self, leaves, tree)
+        typed = [typed_as(x, aval) for x, aval in zip(leaves, self.in_avals, strict=True)]
         return unflatten(self.out_tree, self._flat(typed))
 
     def _flat(self, leaves: Values) -> list[Any]:
         """The flat results for flat arguments; values of dtype float0 are not passed to the module."""
-        given = [x for x, aval in zip(leaves, self.in_avals, strict=True) if aval.dtype != float0]
-        return _with_float0(self._function(given)(*given), self.out_avals)
+        given = where_data(leaves, self.in_avals)
+        sizes = self._sizes(given)
+        return with_float0(self._function(given)(*given), [sized(a, sizes) for a in self.out_avals])
 
     def _function(self, given: Values) -> Callable[..., Any]:
         if state.builder is not None:
@@ -223,19 +231,47 @@ class Exported:
         """The results as part of the program being traced; along explicit axes operands first get the exported types.
         """
         mesh = explicit_mesh(given)
-        shardings = _where_data(self._in_named_shardings, self.in_avals)
+        shardings = where_data(self._in_named_shardings, self.in_avals)
         splits = [split_over(self._module, s, mesh, aval_of(x).ndim) for s, x in zip(shardings, given, strict=True)]
         return self._differentiable(*map(reshard_as, given, splits))
 
     def _run(self, *given: Any) -> tuple[Any, ...]:
-        leaves = _with_float0(given, self.in_avals)
+        places = [i for i, a in enumerate(self.in_avals) if a.dtype != float0]
+        leaves = dict(zip(places, given, strict=True))
         kept = [(leaves[i], self.in_avals[i]) for i in self.module_kept_var_idx]
         words = [unwrap_p.bind(x) if is_extended(aval) else x for x, aval in kept]
-        outs = call_exported_p.bind(*words, module=self._module, mesh=explicit_mesh(given))
+        module = self._module.sized(self._sizes(given))
+        outs = call_exported_p.bind(*words, module=module, mesh=explicit_mesh(given))
         avals = [a for a in self.out_avals if a.dtype != float0]
         return tuple(
             wrap_p.bind(x, impl=a.dtype.generator) if is_extended(a) else x for x, a in zip(outs, avals, strict=True)
         )
+
+    def _sizes(self, given: Values) -> Sizes:
+        """The values of the symbolic sizes for the arguments with data; ShapeError for sizes that do not fit."""
+        if not self._symbolic:
+            return {}
+        shapes = [aval_of(x).shape for x in given]
+        if any(map(is_symbolic_shape, shapes)):
+            return self._solved(shapes)
+        known, sizes = self._last[0]
+        if shapes != known:
+            sizes = self._solved(shapes)
+            self._last[0] = shapes, sizes
+        return sizes
+
+    def _solved(self, shapes: Sequence[Sequence[Any]]) -> Sizes:
+        names, wanted = where_data(self._names, self.in_avals), where_data(self.in_avals, self.in_avals)
+        return checked(names, [a.shape for a in wanted], shapes)
+
+    @functools.cached_property
+    def _last(self) -> list[tuple[Any, Sizes]]:
+        """The shapes of the last call with the values of the symbolic sizes, because one call asks several times."""
+        return [(None, {})]
+
+    @functools.cached_property
+    def _symbolic(self) -> bool:
+        return any(is_symbolic_shape(a.shape) for a in self.in_avals)
 
     @functools.cached_property
     def _differentiable(self) -> Any:
@@ -245,9 +281,12 @@ class Exported:
             return self._run(*given)
 
         def pullback(given: Sequence[Any], cotangents: Values) -> tuple[Any, ...]:
-            leaves = [*_with_float0(given, self.in_avals), *_with_float0(cotangents, self.out_avals)]
-            pairs = zip(self.vjp()._flat(leaves), self.in_avals, strict=True)
-            return tuple(None if ct.dtype == float0 else ct for ct, aval in pairs if aval.dtype != float0)
+            of_data = where_data(self.out_avals, self.out_avals)
+            cts = [ct for ct, a in zip(cotangents, of_data, strict=True) if tangent_aval(a).dtype != float0]
+            pullback = self.vjp()
+            found = iter(pullback._function(both := [*given, *cts])(*both))
+            outs = [None if a.dtype == float0 else next(found) for a in pullback.out_avals]
+            return where_data(outs, self.in_avals)
 
         run.__name__, pullback.__name__ = self.fun_name, f"{self.fun_name}_vjp"
         made = custom_vjp(run)
@@ -259,9 +298,11 @@ class Exported:
         results = tuple(physical_aval(a.with_sharding(None)) for a in self.out_avals if a.dtype != float0)
         anywhere = DisabledSafetyCheck.platform() in self.disabled_safety_checks
         ins = tuple(self._in_named_shardings[i] for i in self.module_kept_var_idx)
-        outs = _where_data(self._out_named_shardings, self.out_avals)
+        outs = where_data(self._out_named_shardings, self.out_avals)
         code = self.mlir_module_serialized
-        return ExportedModule(self.fun_name, code, self.platforms, results, anywhere, self.nr_devices, ins, outs)
+        return ExportedModule(
+            self.fun_name, code, self.platforms, results, anywhere, self.nr_devices, ins, outs, self._vouched
+        )
 
     def __str__(self) -> str:
         return f"Exported(fun_name={self.fun_name}, ...)"
@@ -269,47 +310,6 @@ class Exported:
 
 def _of_hlo(shardings: Shardings, avals: Avals) -> tuple[Any, ...]:
     return tuple(s and s._to_xla_hlo_sharding(a.ndim) for s, a in zip(shardings, avals, strict=True))
-
-
-def _where_data(shardings: Shardings, avals: Avals) -> Shardings:
-    """The shardings of the values that are not of dtype float0."""
-    return tuple(s for s, aval in zip(shardings, avals, strict=True) if aval.dtype != float0)
-
-
-def _with_float0(values: Values, avals: Avals) -> list[Any]:
-    """The values with the missing ones, of dtype float0, inserted."""
-    given = iter(values)
-    return [np.zeros(aval.shape, float0) if aval.dtype == float0 else next(given) for aval in avals]
-
-
-def _check(exported: Exported, leaves: Values, tree: PyTreeDef) -> None:
-    """ShapeError or ValueError for arguments of other types than those it was exported for."""
-    name = exported.fun_name
-    if tree != exported.in_tree:
-        raise ValueError(
-            f"exported {name} was called with (args, kwargs) of another structure: "
-            f"{first_difference(exported.in_tree, tree, ('exported', 'given'))}"
-        )
-    wrong = differences(leaves, exported._names, exported.in_avals, name)
-    if in_shape := [d for d in wrong if d.in_shape]:
-        of = shown(in_shape, "exported")
-        raise ShapeError(f"exported {name} was called with other shapes: {of}; export it for these shapes")
-    if wrong:
-        of = shown(wrong, "exported")
-        raise ValueError(f"exported {name} was called with other dtypes: {of}; {_remedy([d.wanted for d in wrong])}")
-
-
-def _remedy(expected: Avals) -> str:
-    if any(map(is_extended, expected)):
-        return "make such keys with random.key(seed, impl=...)"
-    if not enable_x64.value and any(canonicalize_dtype(aval.dtype) != aval.dtype for aval in expected):
-        return "it was exported with enable_x64, which is off here; set config.update('jax_enable_x64', True)"
-    return "convert them with astype"
-
-
-def _typed(x: Any, aval: ShapedArray) -> Any:
-    typed = x if aval.dtype == float0 or is_extended(aval) else convert(x, aval.dtype, aval.weak_type)
-    return in_space(typed, aval.memory_space)
 
 
 api_boundary_methods(Exported)
@@ -337,10 +337,10 @@ def deserialize(blob: bytes | bytearray, *, trusted: bool = False) -> Exported:
     build, data = functools.partial(_restored, trusted=trusted), bytes(blob)
     found = kind_of(data).read(data, build, "serialize it again", "deserialize: ")
     try:
-        check_module(found, trusted)
+        vouched = check_module(found, trusted)
     except LoadError as error:
         raise LoadError(f"deserialize: {found.fun_name}: {error}") from None
-    return found
+    return dataclasses.replace(found, _vouched=vouched)
 
 
 def _restored(header: Header, parts: Sequence[bytes], trusted: bool) -> Exported:

@@ -2,16 +2,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
-from xlamini.core import AbstractMesh, Avals, AvalSharding, Axis, Dims, Params, Primitive, ShapedArray, Values, aval_of
+from xlamini.core import (
+    AbstractMesh,
+    Avals,
+    AvalSharding,
+    Axis,
+    Dims,
+    Params,
+    Primitive,
+    ShapedArray,
+    ShapeError,
+    Values,
+    aval_of,
+)
 from xlamini.core.sharding.facet import Sharding
 from xlamini.core.sharding.partial_sums import NO_SUMS, Sums
 from xlamini.core.sharding.propagation import Splits
+from xlamini.core.sizes.values import evaluate
+from xlamini.primitives import with_batch_first
 from xlamini.runtime import NamedSharding
 from xlamini.runtime.meshes.current_mesh import get_abstract_mesh
 from xlamini.runtime.meshes.named_sharding import split_in_type
+from xlamini.staging import chosen, inverse, merged
+from xlamini.transforms.control_flow.map import map as map_loop
+from xlamini.transforms.export.exported_file import check_calls
 from xlamini.transforms.export.shardings import Shardings, over
+
+Sizes = Mapping[str, Any]
+"""The values of symbolic sizes, by name."""
 
 
 class ExportedModule(NamedTuple):
@@ -19,7 +40,7 @@ class ExportedModule(NamedTuple):
 
     `artifact` is the StableHLO, whose `main` takes the platform index if there are several platforms, then the
     operands, and returns results of the types `out_avals`. `ins` and `outs` are the shardings of both, if it is for
-    several devices.
+    several devices. `vouched` says that it is known who made it.
     """
 
     name: str
@@ -30,6 +51,11 @@ class ExportedModule(NamedTuple):
     device_count: int
     ins: Shardings
     outs: Shardings
+    vouched: bool
+
+    def sized(self, sizes: Sizes) -> ExportedModule:
+        """The module for these values of its symbolic sizes."""
+        return self._replace(out_avals=tuple(sized(a, sizes) for a in self.out_avals)) if sizes else self
 
 
 def _splits(avals: Avals, outs: Avals, params: Params) -> Splits:
@@ -54,7 +80,6 @@ class CallExported(Primitive):
     maps_each = True  # an operand may have partial sums: it has been resharded to the type that the module takes
     lacks: Mapping[str, str] = {
         "jvp": "a module is no jaxpr; Exported.call has the derivative that was exported with it, by custom_vjp",
-        "batch": "a module is for arrays of one shape",
     }
 
     def shape_rule(self, *avals: ShapedArray, module: ExportedModule, mesh: Any) -> list[ShapedArray]:
@@ -65,26 +90,40 @@ class CallExported(Primitive):
             f"{module.name} was exported, and forward mode cannot differentiate that; differentiate, then export"
         )
 
-    def batch(
-        self, axis: Axis, operands: Values, dims: Dims, *, module: ExportedModule, mesh: Any
-    ) -> NoReturn:
-        raise NotImplementedError(
-            f"vmap: {module.name} was exported for arrays of one shape; export vmap of it, or call it in lax.map"
-        )
+    def batch(self, axis: Axis, operands: Values, dims: Dims, *, module: ExportedModule, mesh: Any) -> Any:
+        """A loop over the examples, because a module is for arrays of the shapes that it was exported for."""
+        marks = [d is not None for d in dims]
+        first = with_batch_first(operands, dims, axis.size, marks)
+
+        def of_one(examples: Values) -> list[Any]:
+            return self.bind(*merged(marks, examples, chosen(first, inverse(marks))), module=module, mesh=mesh)
+
+        outs = map_loop(of_one, chosen(first, marks))
+        return outs, [0] * len(outs)
 
     def lower(self, ctx: Any, *operands: Any, module: ExportedModule, mesh: Any) -> Sequence[Any]:
         # Imported here because MLIR's bindings cost 0.1 s.
-        from xlamini.lowering.linked_modules import call_module
+        from xlamini.lowering.linked_modules import LinkedModule, call_module
 
         _check_devices(module, ctx.module)
         index = _platform_index(module, ctx.platform)
         number = index if len(module.platforms) > 1 else None
         placed = _constrained(ctx, module, operands, module.ins, ctx.avals_in)
-        outs = call_module(ctx, module.artifact, module.name, placed, module.out_avals, number)
+        check = None if module.vouched else partial(check_calls, trusted=False)
+        linked = LinkedModule(module.artifact, module.name, module.out_avals, number, check)
+        outs = call_module(ctx, linked, placed, ctx.avals_in)
         return _constrained(ctx, module, outs, module.outs, module.out_avals)
 
     def shown_params(self, params: Params) -> Params:
         return {"name": params["module"].name, "platforms": params["module"].platforms}
+
+
+def sized(aval: ShapedArray, sizes: Sizes) -> ShapedArray:
+    """The type with values for its symbolic sizes; ShapeError for values below 0."""
+    shape = tuple(evaluate(size, sizes) for size in aval.shape)
+    if any(isinstance(size, int) and size < 0 for size in shape):
+        raise ShapeError(f"the shape {aval.str_short()} would have negative sizes, {shape}")
+    return aval.update(shape=shape)
 
 
 def explicit_mesh(operands: Values) -> AbstractMesh | None:

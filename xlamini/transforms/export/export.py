@@ -1,20 +1,33 @@
 """The public function `export`: a jitted function as portable StableHLO, also for platforms that are not attached."""
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from itertools import compress
 from typing import Any
 
 import numpy as np
 
-from xlamini.core import Tracer, example_of, float0, keystr, tangent_aval, tree_flatten_with_path
+from xlamini.core import (
+    Jaxpr,
+    Tracer,
+    example_of,
+    float0,
+    is_differentiable,
+    keystr,
+    subjaxprs,
+    tangent_aval,
+    tree_flatten_with_path,
+)
 from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.core.errors.frames import is_own
 from xlamini.core.program.effects import debug_effect, ffi_effect, io_effect, ordered_debug_effect, ordered_io_effect
 from xlamini.core.program.form import PLATFORMS, Platform
+from xlamini.core.pytree import structure
+from xlamini.core.sizes.expression import is_symbolic_shape
 from xlamini.interpreters.evaluate import evaluate
 from xlamini.runtime.devices.platforms import default_backend
-from xlamini.staging import Trace, jit
+from xlamini.staging import Trace, chosen, inverse, jit, merged
 from xlamini.staging.aot.captured_arrays import ndarrays
 from xlamini.staging.aot.jit_type import Wrapped
 from xlamini.staging.aot.stages import Traced
@@ -22,6 +35,7 @@ from xlamini.staging.compile import pipeline
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.transforms.derivatives.vjp import vjp
 from xlamini.transforms.export.artifact import Exported
+from xlamini.transforms.export.call_primitive import call_exported_p
 from xlamini.transforms.export.safety import DisabledSafetyCheck, check_kernels
 from xlamini.transforms.export.shardings import (
     ExportPlacement,
@@ -31,6 +45,7 @@ from xlamini.transforms.export.shardings import (
     typed,
     without_devices,
 )
+from xlamini.transforms.export.size_texts import check_determined
 
 _OF_PYTHON = {io_effect, ordered_io_effect, debug_effect, ordered_debug_effect}
 
@@ -110,9 +125,14 @@ def _exported(
     trace = pipeline.expanded(whole)
     call = traced._call._replace(trace=trace)
     _check(name, trace)
+    check_determined(call.avals, trace.jaxpr.out_avals)
     place = placement_of(call, traced._ahead.asked(), mesh)
+    # An input that nothing reads may still be where the value of a symbolic size comes from.
+    keeps_all = any(is_symbolic_shape(a.shape) for a in trace.jaxpr.in_avals)
+    if keeps_all:
+        place = _on_one_device(name, place)
     computed = tuple(a.dtype != float0 for a in trace.jaxpr.out_avals)
-    stage = pipeline.front(trace.jaxpr)
+    stage = _with_data(pipeline.front(trace.jaxpr, pipeline.PipelineOptions(keep_unused=keeps_all)))
     used = stage.used_inputs
     count = len(trace.captured)
     constants = ndarrays(compress(trace.captured, used[:count]))
@@ -135,8 +155,36 @@ def _exported(
         _in_named_shardings=ins,
         _out_named_shardings=outs,
         _names=tuple(trace.names),
-        _get_vjp=lambda primal: _exported_vjp(primal, whole, place.mesh),
+        _vouched=_calls_known_modules(stage.jaxpr),
+        _get_vjp=lambda primal: _exported_vjp(primal, whole, [True] * len(primal.out_avals), place.mesh),
     )
+
+
+def _on_one_device(name: str, place: ExportPlacement) -> ExportPlacement:
+    """The placement of a function with symbolic sizes; NotImplementedError over several devices."""
+    if place.device_count > 1:
+        raise NotImplementedError(
+            f"export: {name} has symbolic sizes and is for {place.device_count} devices; export it for one device, "
+            "which is called on several too, or for fixed sizes"
+        )
+    return ExportPlacement(None, (None,) * len(place.ins), (None,) * len(place.outs))
+
+
+def _with_data(stage: pipeline.PipelineStage) -> pipeline.PipelineStage:
+    """The program without inputs of dtype float0, which nothing computes with."""
+    marks = [a.dtype != float0 for a in stage.jaxpr.in_avals]
+    if all(marks):
+        return stage
+    left = iter(marks)
+    used = tuple(u and next(left) for u in stage.used_inputs)
+    return stage._replace(jaxpr=stage.jaxpr.replace(invars=chosen(stage.jaxpr.invars, marks)), used_inputs=used)
+
+
+def _calls_known_modules(jaxpr: Jaxpr) -> bool:
+    """Whether it is known who made the exported functions that a program calls."""
+    modules = [eqn.params["module"] for eqn in jaxpr.eqns if eqn.primitive is call_exported_p]
+    bodies = [inner for eqn in jaxpr.eqns if eqn.primitive.higher_order for inner in subjaxprs(eqn)]
+    return all(module.vouched for module in modules) and all(map(_calls_known_modules, bodies))
 
 
 def _result_names(trace: Trace) -> list[str]:
@@ -177,8 +225,7 @@ def _artifact(
 ) -> bytes:
     # Imported here because MLIR's bindings cost 0.1 s.
     from xlamini.lowering.interface_names import name_interface
-    from xlamini.lowering.module import lower_jaxpr
-    from xlamini.lowering.multi_platform import lower_multi_platform
+    from xlamini.lowering.symbolic import lower_portable
     from xlamini.runtime.files.module_reader import kernels_of
     from xlamini.runtime.files.portable import artifact_of
 
@@ -186,10 +233,7 @@ def _artifact(
     several = place.mesh is not None and place.mesh.size > 1
     options = pipeline.PipelineOptions(name, tuple(Platform(p, several) for p in platforms))
     jaxpr = pipeline.back(stage, options).jaxpr
-    if len(platforms) == 1:
-        module, callbacks, _ = lower_jaxpr(jaxpr, name, platforms[0], constants=constants, placement=of_mesh)
-    else:
-        module, callbacks = lower_multi_platform(jaxpr, name, platforms, constants, of_mesh)
+    module, callbacks = lower_portable(jaxpr, name, platforms, constants, of_mesh, names[0])
     if callbacks:
         _refuse_python(name)
     check_kernels(name, kernels_of(module), checks)
@@ -197,22 +241,41 @@ def _artifact(
     return artifact_of(module)
 
 
-def _exported_vjp(primal: Exported, trace: Trace, mesh: Any) -> Exported:
+def _exported_vjp(primal: Exported, trace: Trace, computed: Sequence[bool], mesh: Any) -> Exported:
     """The pullback of an exported function, exported for the same platforms and devices.
 
-    Cotangents are sharded as what they are the cotangents of.
+    `computed` marks the results that the trace has. Cotangents are sharded as what they are the cotangents of.
     """
-    count = len(primal.in_avals)
+    count, marks = len(primal.in_avals), [is_differentiable(a) for a in primal.in_avals]
 
     def pullback(*args_and_cotangents: Any) -> tuple[Any, ...]:
         args, cotangents = args_and_cotangents[:count], args_and_cotangents[count:]
-        _, pull = vjp(lambda *leaves: tuple(evaluate(trace.jaxpr, [*trace.captured, *leaves])), *args)
-        return pull(tuple(cotangents))
+
+        def of_some(*some: Any) -> tuple[Any, ...]:
+            leaves = merged(marks, some, chosen(args, inverse(marks)))
+            return tuple(evaluate(trace.jaxpr, [*trace.captured, *leaves]))
+
+        _, pull = vjp(of_some, *chosen(args, marks))
+        return pull(tuple(chosen(cotangents, computed)))
 
     pullback.__name__ = f"{primal.fun_name}_vjp"
     avals = (*primal.in_avals, *map(tangent_aval, primal.out_avals))
     ins, outs = primal._in_named_shardings, of_cotangents(primal._in_named_shardings)
     pairs = zip(avals, (*ins, *of_cotangents(primal._out_named_shardings)), strict=True)
     types = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type, sharding=s) for a, s in pairs]
-    traced: Any = jit(pullback, out_shardings=outs if any(outs) else None).trace(*types)
-    return _exported(traced, primal.platforms, primal.disabled_safety_checks, mesh)
+    wanted = tuple(chosen(outs, marks))
+    traced: Any = jit(pullback, out_shardings=wanted if any(wanted) else None).trace(*types)
+    found = _exported(traced, primal.platforms, primal.disabled_safety_checks, mesh)
+    return _with_all(found, traced._call.trace, primal, marks, mesh)
+
+
+def _with_all(found: Exported, trace: Trace, primal: Exported, marks: Sequence[bool], mesh: Any) -> Exported:
+    """The pullback with results for all arguments; those not marked are of dtype float0, and are not traced."""
+    zeros = [tangent_aval(a) for a in chosen(primal.in_avals, inverse(marks))]
+    return dataclasses.replace(
+        found,
+        out_tree=structure((0,) * len(marks)),
+        out_avals=tuple(merged(marks, found.out_avals, zeros)),
+        _out_named_shardings=tuple(merged(marks, found._out_named_shardings, [None] * len(zeros))),
+        _get_vjp=lambda pullback: _exported_vjp(pullback, trace, marks, mesh),
+    )

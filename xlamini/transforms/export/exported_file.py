@@ -12,6 +12,7 @@ from xlamini.staging.aot import aval_json, treedef_json
 from xlamini.staging.aot.compiled_file import list_of
 from xlamini.transforms.export.safety import DisabledSafetyCheck, check_kernels
 from xlamini.transforms.export.shardings import read_shardings, typed, written
+from xlamini.transforms.export.size_texts import check_determined, constraints_of, size_reader
 
 if TYPE_CHECKING:
     from xlamini.transforms.export.artifact import Exported
@@ -29,18 +30,21 @@ _OF_MESHES = {"devices": int, **dict.fromkeys("meshes in_shardings out_shardings
 FILE = Kind("xlamini exported function", 1, _FIELDS, "a file of Exported.serialize()")
 SHARDED_FILE = FILE._replace(version=2, fields={**_FIELDS, **_OF_MESHES})
 """A file with shardings has a format of its own, because readers of the first one would ignore them."""
+SYMBOLIC_FILE = FILE._replace(version=3, fields={**_FIELDS, "constraints": list})
+"""A file whose types have symbolic sizes, with the constraints on these."""
 
 
 def kind_of(data: bytes) -> Kind:
-    """The format of a file."""
-    return FILE if data.startswith(FILE.magic) else SHARDED_FILE
+    """The format of a file; the newest one for other data."""
+    return next((kind for kind in (FILE, SHARDED_FILE) if data.startswith(kind.magic)), SYMBOLIC_FILE)
 
 
 def packed(exported: Exported, vjp_order: int) -> bytes:
     """The file of an exported function, with derivatives of it up to this order."""
     what = f"serialize: {exported.fun_name}"
     parts = [exported.mlir_module_serialized]
-    _summary(parts[0], trusted=True)  # so that this process may read its own files without a child
+    if exported._vouched:
+        _summary(parts[0], trusted=True)  # so that this process may read its own files without a child
     if vjp_order:
         parts.append(packed(exported.vjp(), vjp_order - 1))
     header = {
@@ -57,6 +61,9 @@ def packed(exported: Exported, vjp_order: int) -> bytes:
         "kept": list(exported.module_kept_var_idx),
         "sizes": [len(part) for part in parts],
     }
+    constraints = constraints_of((*exported.in_avals, *exported.out_avals))
+    if constraints is not None:
+        return SYMBOLIC_FILE.packed({**header, "constraints": constraints}, b"".join(parts))
     shardings = exported._in_named_shardings, exported._out_named_shardings
     if exported.nr_devices == 1 and not any(map(any, shardings)):
         return FILE.packed(header, b"".join(parts))
@@ -73,7 +80,8 @@ def fields_of(header: Header, parts: Sequence[bytes]) -> dict[str, Any]:
             f"deserialize: {header['name']} has calling convention {convention}, but here are {LEAST_CONVENTION} to "
             f"{CALLING_CONVENTION}; it was written by xlamini {header['xlamini']}"
         )
-    in_avals, out_avals = aval_json.read(header["in_avals"]), aval_json.read(header["out_avals"])
+    size_of = size_reader(header["constraints"]) if "constraints" in header else aval_json.no_symbolic_size
+    in_avals, out_avals = (aval_json.read(header[name], size_of) for name in ("in_avals", "out_avals"))
     ins, outs = read_shardings(header, in_avals, out_avals)
     return {
         "fun_name": header["name"],
@@ -101,6 +109,7 @@ def check_header(read: Exported) -> None:
     kept, count = read.module_kept_var_idx, len(read.in_avals)
     if not read.platforms or len(read._names) != count or any(not 0 <= i < count for i in kept):
         raise LoadError(f"deserialize: the header of {read.fun_name} does not fit its {count} arguments")
+    check_determined(read.in_avals, read.out_avals)
 
 
 def _summary(artifact: bytes, trusted: bool) -> Any:
@@ -110,8 +119,11 @@ def _summary(artifact: bytes, trusted: bool) -> Any:
     return summary(artifact, trusted)
 
 
-def check_module(exported: Exported, trusted: bool) -> None:
-    """LoadError unless the module takes and returns what the header says, and calls only kernels that may be called."""
+def check_module(exported: Exported, trusted: bool) -> bool:
+    """LoadError unless the module takes and returns what the header says, and calls only kernels that may be called.
+
+    Returns whether somebody vouches for it. In a module with symbolic sizes calls are checked when these are known.
+    """
     # Imported here because MLIR's bindings cost 0.1 s.
     from xlamini.lowering.module_check import type_text
 
@@ -130,10 +142,12 @@ def check_module(exported: Exported, trusted: bool) -> None:
             f"it calls kernels without a stable interface, {', '.join(found.kernels)}; if you know who made the file, "
             "pass trusted=True"
         ) from None
-    _check_calls(found.calls, trusted)
+    if not found.symbolic:
+        check_calls(found.calls, trusted)
+    return trusted or found.vouched
 
 
-def _check_calls(calls: Sequence[Any], trusted: bool) -> None:
+def check_calls(calls: Sequence[Any], trusted: bool) -> None:
     """LoadError for calls that would make a kernel write outside of its results."""
     if trusted or not calls:
         return

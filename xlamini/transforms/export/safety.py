@@ -7,6 +7,8 @@ from dataclasses import dataclass
 _STABLE = ("lapack_", "cusolver_", "cublas_", "cusparse_", "cu_lu_pivots", "cu_cholesky_update", "cu_threefry2x32")
 """The name prefixes of kernels whose compatibility jaxlib guarantees."""
 _STABLE_ON_TPU = ("Qr", "LuDecomposition", "Eigh", "ProductOfElementaryHouseholderReflectors", "tpu_custom_call")
+_OF_SIZES = ("shape_assertion", "stablehlo.dynamic_")
+"""The name prefixes of calls that XLA's refinement of symbolic sizes evaluates or replaces."""
 _CUSTOM_CALL = "custom_call:"
 
 
@@ -50,4 +52,4 @@ def check_kernels(name: str, kernels: Sequence[str], disabled: Sequence[Disabled
 
 
 def _is_stable(kernel: str) -> bool:
-    return kernel.startswith(_STABLE) or kernel in _STABLE_ON_TPU
+    return kernel.startswith((*_STABLE, *_OF_SIZES)) or kernel in _STABLE_ON_TPU

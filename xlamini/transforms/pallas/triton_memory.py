@@ -10,6 +10,7 @@ from xlamini.core import ShapeError, aval_of
 from xlamini.core.dtypes.limits import check_fits
 from xlamini.core.program.avals import SCALAR_TYPES
 from xlamini.core.program.ref_parts import shape_of
+from xlamini.core.sizes.shapes import broadcast_shapes
 from xlamini.primitives import convert
 from xlamini.runtime import Array
 from xlamini.transforms.pallas.accesses import Access, atomic_cas_p, atomic_p, masked_load_p, masked_store_p
@@ -92,7 +93,7 @@ class _Place:
 
     def _spread(self, value: Any) -> Any:
         shape = aval_of(value).shape
-        if np.broadcast_shapes(shape, self.shape) != self.shape:
+        if broadcast_shapes(shape, self.shape) != self.shape:
             raise ShapeError(f"{self.what}: a value of shape {shape} does not fit the part, of shape {self.shape}")
         return spread(value, self.shape)
 

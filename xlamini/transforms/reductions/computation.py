@@ -28,7 +28,9 @@ from xlamini.core import (
     literal,
     unflatten,
 )
+from xlamini.core.errors import InconclusiveDimensionOperation
 from xlamini.core.pytree import structure
+from xlamini.core.sizes.expression import SymbolicSize
 from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.batch import batch
 from xlamini.interpreters.evaluate import evaluate
@@ -135,6 +137,11 @@ def folded(jaxpr: Jaxpr, captured: Values, rows: Sequence[Any], starts: Values) 
     ]
     rows = [concatenate(pair, 0) for pair in zip(first, rows, strict=True)]
     n = aval_of(rows[0]).shape[0]
+    if type(n) is SymbolicSize:
+        raise InconclusiveDimensionOperation(
+            f"a reduction of {n} elements by a function of the user, in pairs, is a program that depends on their "
+            "number; write it as a lax.scan, or export for a number"
+        )
     while n > 1:
         half = n // 2
         pairs = [slice_in_dim(x, s, 2 * half, 2) for s in (0, 1) for x in rows]

@@ -19,6 +19,7 @@ from xlamini.core import (
     unflatten,
 )
 from xlamini.core.pytree import structure
+from xlamini.core.sizes.expression import max_size
 from xlamini.core.tracing.body import BodyBuilder
 from xlamini.core.wrapping import wraps
 from xlamini.primitives import index_in_dim, reshape
@@ -237,7 +238,7 @@ def _unroll_factor(loop: LoopCall, length: int) -> int:
     """The unroll factor; 0 unrolls the whole loop."""
     unroll = loop.unroll
     if isinstance(unroll, bool):
-        return max(length, 1) if unroll else 1
+        return max_size(length, 1) if unroll else 1
     if not isinstance(unroll, int | np.integer):
         raise TypeError(
             f"{loop.what}: unroll must be an int or a bool, got {unroll!r} of type {type(unroll).__name__}; it decides "

@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xlamini.core import Jaxpr, ShapedArray, any_ordered
+from xlamini.core.sizes.expression import SymbolicSize, is_less
 from xlamini.lowering.bits import moved
 from xlamini.lowering.context import Context, Value
+from xlamini.lowering.control_flow import number
 from xlamini.lowering.terms import as_terms
 from xlamini.primitives.shape.concatenate import concatenate
 from xlamini.transforms.scan.rules import stack_of
@@ -29,10 +31,16 @@ class ScanSteps(NamedTuple):
     unroll: int
 
     @property
+    def rows(self) -> int:
+        """The length of the arrays in the loop: a row more if there may be none, as XLA takes no slice of nothing."""
+        may_be_empty = type(self.length) is SymbolicSize and not is_less(0, self.length)
+        return self.length + 1 if may_be_empty else self.length
+
+    @property
     def looped(self) -> int:
         """The number of iterations that the StableHLO loop covers; 0 if there is no loop."""
         blocks = self.length // self.unroll if self.unroll else 0
-        return blocks * self.unroll if blocks > 1 else 0
+        return blocks * self.unroll if blocks not in (0, 1) else 0
 
 
 class Lowering:
@@ -46,14 +54,25 @@ class Lowering:
 
     def results(self) -> list[Value]:
         """The last carry and the stacked outputs."""
-        if not self.steps.looped:
+        if self.steps.looped == 0:
             return self._run_block(self.operands.carry, self.operands.xs, self.steps.length)
         ordered = any_ordered(self.jaxpr.effects)
-        buffers = [_zeros(self.ctx, stack_of(aval, self.steps.length)) for aval in self.y_avals]
+        buffers = [_zeros(self.ctx, stack_of(aval, self.steps.rows)) for aval in self.y_avals]
         trips, start = (self.steps.looped, self.steps.unroll), [*self.operands.carry, *buffers]
+        if self.steps.rows is not self.steps.length:
+            return self._with_spare_row(trips, start, ordered)
         state = self.ctx.counted_loop(*trips, start, self._body, ordered)
         rest = self.steps.length - self.steps.looped
         return self._remainder(state, rest) if rest else state
+
+    def _with_spare_row(self, trips: tuple[int, int], start: Sequence[Value], ordered: bool) -> list[Value]:
+        """The results of a loop whose arrays have one row more than it has iterations."""
+        length = self.steps.length
+        longer = [_one_longer(self.ctx, x, length, a) for x, a in zip(self.operands.xs, self.x_avals, strict=True)]
+        self.operands = self.operands._replace(xs=longer)
+        state = self.ctx.counted_loop(*trips, start, self._body, ordered)
+        ys = zip(state[self.count :], self.y_avals, strict=True)
+        return [*state[: self.count], *(_cut(self.ctx, y, 0, length, aval) for y, aval in ys)]
 
     def _run_block(self, carry: Sequence[Value], blocks: Sequence[Value], size: int) -> list[Value]:
         """`size` unrolled iterations: the carry after them, and a block of slices of each stacked output."""
@@ -85,7 +104,7 @@ class Lowering:
     def _write_outputs(self, after: Sequence[Value], state: Sequence[Value], at: Value) -> list[Value]:
         """The carry after a block, and the buffers of `state` with the outputs of this block written at `at`."""
         buffers, blocks = state[self.count :], after[self.count :]
-        whole = [stack_of(aval, self.steps.length) for aval in self.y_avals]
+        whole = [stack_of(aval, self.steps.rows) for aval in self.y_avals]
         updated = [_write_block(self.ctx, b, y, at, a) for b, y, a in zip(buffers, blocks, whole, strict=True)]
         return [*after[: self.count], *updated]
 
@@ -94,7 +113,7 @@ def _start(ctx: Context, i: Value, steps: ScanSteps) -> Value:
     """The index of the first slice of the block that begins with iteration i."""
     if not steps.reverse:
         return i
-    return ctx.op("stablehlo.subtract", ctx.constant(steps.length - steps.unroll, _COUNT), i, avals=[_COUNT])
+    return ctx.op("stablehlo.subtract", number(ctx, steps.length - steps.unroll), i, avals=[_COUNT])
 
 
 def _read_block(ctx: Context, x: Value, at: Value, size: int, aval: ShapedArray) -> Value:
@@ -120,6 +139,12 @@ def _cut(ctx: Context, x: Value, at: int, size: int, aval: ShapedArray) -> Value
     starts, limits, strides = [at, *[0] * aval.ndim], [at + size, *aval.shape], [1] * block.ndim
     made = ctx.op("stablehlo.slice", x, avals=[block], start_indices=starts, limit_indices=limits, strides=strides)
     return as_terms(ctx, made, block)
+
+
+def _one_longer(ctx: Context, x: Value, length: int, aval: ShapedArray) -> Value:
+    """The stacked slices with one more, of zeros."""
+    parts, whole = [x, _zeros(ctx, stack_of(aval, 1))], stack_of(aval, length + 1)
+    return as_terms(ctx, ctx.op("stablehlo.concatenate", *parts, avals=[whole], dimension="0 : i64"), whole)
 
 
 def _row(ctx: Context, block: Value, at: int, size: int, aval: ShapedArray) -> Value:

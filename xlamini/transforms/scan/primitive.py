@@ -25,6 +25,7 @@ from xlamini.core.program.checks import Checks
 from xlamini.core.program.key_uses import KeyUses
 from xlamini.core.program.primitive import RunBody
 from xlamini.core.program.tangents import Linear
+from xlamini.core.sizes.expression import SymbolicSize
 from xlamini.interpreters.key_reuse import uses_of_call, uses_of_loop
 from xlamini.primitives import expand_dims, index_in_dim, instantiated, move_batch_dim, zeros
 from xlamini.primitives.shape.concatenate import concatenate
@@ -39,7 +40,7 @@ from xlamini.transforms.while_loop.rules import prune
 
 def _key_uses(eqn: Any) -> KeyUses:
     jaxpr, consts, carry = (eqn.params[name] for name in ("jaxpr", "num_consts", "num_carry"))
-    return uses_of_loop(eqn, jaxpr, consts, carry) if eqn.params["length"] > 1 else uses_of_call(jaxpr)
+    return uses_of_loop(eqn, jaxpr, consts, carry) if eqn.params["length"] not in (0, 1) else uses_of_call(jaxpr)
 
 
 class Scan(HigherOrder):
@@ -124,7 +125,7 @@ class Scan(HigherOrder):
         return {**params, "num_consts": sum(counts.consts), "num_carry": sum(counts.carry)}
 
     def is_nested(self, params: Params) -> bool:
-        return _steps(params).looped > 0
+        return _steps(params).looped != 0
 
     def lower(self, ctx: Any, *operands: Any, **params: Any) -> Any:
         return Lowering(ctx, params["jaxpr"], _parts(operands, params), _steps(params)).results()
@@ -199,7 +200,8 @@ scan_p = Scan()
 
 
 def _steps(params: Params) -> ScanSteps:
-    return ScanSteps(params["length"], params["reverse"], params["unroll"])
+    is_symbolic = type(params["length"]) is SymbolicSize  # which has no blocks that are known
+    return ScanSteps(params["length"], params["reverse"], 1 if is_symbolic else params["unroll"])
 
 
 def _parts(values: Values, params: Params) -> ScanParts:

@@ -1,7 +1,6 @@
 """Validation of a loop's stacked inputs (xs): all arrays have one length along dimension 0, the trip count."""
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from xlamini.core.errors import ShardingTypeError
 from xlamini.core.flags.config import strict_sharding
 from xlamini.core.program.hi_types import HiAval
 from xlamini.core.sharding.propagation import warn_of_open_split
+from xlamini.core.sizes.expression import as_size
 from xlamini.primitives import reshard_as
 from xlamini.staging import checked_avals
 
@@ -70,7 +70,7 @@ def _length(what: str, length: Any) -> int | None:
         return None
     whole: Any = int(length) if isinstance(length, float) and length.is_integer() else length
     try:
-        number = operator.index(whole)
+        number = as_size(whole)
     except TypeError:
         raise TypeError(
             f"{what}: length must be an int that is known when the loop is traced, got {length!r} of type "

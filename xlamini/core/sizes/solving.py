@@ -1,0 +1,127 @@
+"""The values of symbolic sizes, from the shapes of arguments: `2*b + 1` is 7, so b is 3."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from xlamini.core.errors import ShapeError
+from xlamini.core.sizes.expression import SymbolicSize, terms_of
+from xlamini.core.sizes.polynomials import Factor
+from xlamini.core.sizes.values import evaluate, variables
+
+
+class SizeEntry(NamedTuple):
+    """A symbolic size in the shape of an argument: `size` is dimension `dimension` of argument `argument`."""
+
+    argument: int
+    dimension: int
+    size: SymbolicSize
+
+
+class SolutionStep(NamedTuple):
+    """The value of a variable is `(entry - rest) / factor`, where other variables of `rest` are known before."""
+
+    variable: str
+    entry: SizeEntry
+    rest: Any
+    factor: int
+
+
+class Unsolved(ValueError):
+    """The shapes of a program's arguments do not determine its symbolic sizes."""
+
+
+def entries_of(shapes: Iterable[Sequence[Any]]) -> list[SizeEntry]:
+    """The symbolic sizes in the shapes of arguments."""
+    return [
+        SizeEntry(i, k, size)
+        for i, shape in enumerate(shapes)
+        for k, size in enumerate(shape)
+        if isinstance(size, SymbolicSize)
+    ]
+
+
+def solution(entries: Sequence[SizeEntry]) -> list[SolutionStep]:
+    """How the variables are found one after the other; Unsolved if the sizes do not determine them."""
+    waiting, known, steps = list(entries), set[str](), list[SolutionStep]()
+    while waiting:
+        found = next((s for s in (_step(e, known) for e in waiting) if s is not None), None)
+        if found is None:
+            break
+        steps.append(found)
+        known.add(found.variable)
+        waiting = [e for e in waiting if not variables(e.size) <= known]
+    if waiting:
+        missing = sorted(frozenset().union(*(variables(e.size) for e in waiting)) - known)
+        raise Unsolved(
+            f"the shapes of the arguments do not determine the symbolic size {missing[0]}, which they have only in "
+            f"{', '.join(str(e.size) for e in waiting)}; pass an argument with a size such as {missing[0]} or "
+            f"2*{missing[0]} + 1"
+        )
+    return steps
+
+
+def _step(entry: SizeEntry, known: set[str]) -> SolutionStep | None:
+    """The step by which the one unknown variable of a size is found; None if it is not linear in it."""
+    unknown = variables(entry.size) - known
+    if len(unknown) != 1:
+        return None
+    (name,) = unknown
+    scope, terms = entry.size.scope, terms_of(entry.size)
+    alone = ((Factor(name), 1),)
+    if alone not in terms:
+        return None
+    rest = scope.polynomial({m: c for m, c in terms.items() if m != alone})
+    return None if name in variables(rest) else SolutionStep(name, entry, rest, terms[alone])
+
+
+def values_of(steps: Sequence[SolutionStep], size_of: Any) -> dict[str, int]:
+    """The values of the variables where `size_of(entry)` is the number that an argument has.
+
+    ShapeError for a size that no number gives, such as 2*b for 7.
+    """
+    values: dict[str, int] = {}
+    for step in steps:
+        found = size_of(step.entry)
+        value, left = divmod(found - evaluate(step.rest, values), step.factor)
+        if left != 0:
+            raise ShapeError(f"the size {step.entry.size} is {found} for no whole number {step.variable}")
+        values[step.variable] = value
+    return values
+
+
+def checked(
+    names: Sequence[str], shapes: Sequence[Sequence[Any]], given: Sequence[Sequence[int]]
+) -> dict[str, int]:
+    """The values of the variables in `shapes` for arguments of the shapes `given`; ShapeError unless they fit.
+
+    `names` are those of the arguments, for errors.
+    """
+    entries = entries_of(shapes)
+
+    def place(entry: SizeEntry) -> str:
+        return f"{names[entry.argument]}.shape[{entry.dimension}]"
+
+    values = values_of(solution(entries), lambda e: given[e.argument][e.dimension])
+    origin = {step.variable: place(step.entry) for step in solution(entries)}
+    for entry in entries:
+        wanted, found = evaluate(entry.size, values), given[entry.argument][entry.dimension]
+        if wanted != found:
+            of = ", ".join(f"{v} = {values[v]} by {origin[v]}" for v in sorted(variables(entry.size)))
+            raise ShapeError(f"{place(entry)} must be {entry.size}, which is {wanted} ({of}), but it is {found}")
+    for text in violations(values, entries[0].size.scope):
+        of = ", ".join(f"{v} = {values[v]} by {origin[v]}" for v in sorted(values))
+        raise ShapeError(f"the sizes do not fulfil {text}: {of}")
+    return values
+
+
+def violations(values: Mapping[str, int], scope: Any) -> Iterator[str]:
+    """The constraints of a scope that the values of its variables do not fulfil."""
+    for name, value in values.items():
+        if not value >= scope.least(name):
+            yield f"{name} >= {scope.least(name)}"
+    for constraint in scope.constraints:
+        if variables(constraint.left) | variables(constraint.right) <= values.keys():
+            left, right = evaluate(constraint.left, values), evaluate(constraint.right, values)
+            if not (left == right if constraint.sign == "==" else left >= right):
+                yield constraint.text
