@@ -23,6 +23,7 @@ T = TypeVar("T")
 # Primitives that no row calls, and where they are tested instead.
 ELSEWHERE = {
     "layout_constraint": "test_layout.py",
+    **dict.fromkeys(("dim_as_value", "assume_unequal"), "core/test_symbolic_sizes.py"),
     **dict.fromkeys(("xla_metadata_call", "xla_metadata_value"), "test_xla_metadata.py"),
     "jit": "test_transforms.py",
     **dict.fromkeys(("get", "set", "addupdate"), "test_ref.py and test_ref_in_place.py"),

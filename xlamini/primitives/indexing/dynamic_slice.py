@@ -207,7 +207,7 @@ def _column(index: Any, dim: int | None, size: int) -> Any:
 
 
 def _check_integers(name: str, scalars: Sequence[Any]) -> None:
-    dtypes = [aval_of(i).dtype for i in scalars if not _is_static(i)]
+    dtypes = [aval_of(i).dtype for i in scalars if type(i) not in (int, SymbolicSize)]
     wrong = next((d for d in dtypes if kind_of(d) not in INTEGER), None)
     if wrong is not None:
         raise TypeError(f"{name}: start indices must be integers, got {wrong}; convert with .astype(int)")
