@@ -20,7 +20,7 @@ REFUSALS = InconclusiveDimensionOperation, NotImplementedError
 
 
 def sizes_of(row: Row, sample: Sample, dtype: str, count: int) -> list[int]:
-    """The first numbers among the sizes of the arguments, each of which becomes a symbol, wherever it stands."""
+    """The first numbers among the sizes of the arguments, each of which becomes a symbol at every occurrence."""
     sizes = [n for x in row.arguments(sample, dtype, row.rng("symbolic")) for n in x.shape if n > 1]
     return list(dict.fromkeys(sizes))[:count]
 

@@ -66,10 +66,11 @@ def _dynamic_slice(ctx: Any, x: Value, *starts: Value, out: ShapedArray, slice_s
 def _shape(ctx: Any, x: Value) -> Value:
     """The sizes of a value."""
     extents = [(d, x.type.get_dim_size(d), x.type.is_dynamic_dim(d)) for d in range(x.type.rank)]
-    return ctx.vector([_dimension(ctx, x, d) if unknown else ctx.size(n) for d, n, unknown in extents])
+    return ctx.vector([dimension_of(ctx, x, d) if unknown else ctx.size(n) for d, n, unknown in extents])
 
 
-def _dimension(ctx: Any, x: Value, d: int) -> Value:
+def dimension_of(ctx: Any, x: Value, d: int) -> Value:
+    """One size of a value, by an operation."""
     return ctx.op("stablehlo.get_dimension_size", x, avals=[NUMBER], dimension=f"{d} : i64")
 
 

@@ -19,7 +19,7 @@ from xlamini.core.sizes.scope import SymbolicScope
 from xlamini.core.sizes.solving import SizeEntry, SolutionStep, entries_of, solution
 from xlamini.core.sizes.values import evaluate, variables
 from xlamini.lowering.context import Context, Value
-from xlamini.lowering.dynamic_operations import DYNAMIC, takes_sizes
+from xlamini.lowering.dynamic_operations import DYNAMIC, dimension_of, takes_sizes
 from xlamini.lowering.leading import NUMBER, LeadingContext, LeadingModule
 from xlamini.lowering.module import identifier, lower_jaxpr
 from xlamini.lowering.multi_platform import (
@@ -201,8 +201,7 @@ def _values(ctx: Context, arguments: Sequence[Value], steps: Sequence[SolutionSt
 
 
 def _dimension(ctx: Context, arguments: Sequence[Value], entry: SizeEntry) -> SizeNumber:
-    x, attribute = arguments[entry.argument], f"{entry.dimension} : i64"
-    return SizeNumber(ctx, ctx.op("stablehlo.get_dimension_size", x, avals=[NUMBER], dimension=attribute))
+    return SizeNumber(ctx, dimension_of(ctx, arguments[entry.argument], entry.dimension))
 
 
 def _assert_sizes(

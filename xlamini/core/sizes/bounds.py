@@ -19,14 +19,14 @@ STEPS = 500
 
 
 class LowerBounds:
-    """The lower bounds of the sizes of a scope, each found once."""
+    """The lower bounds of the sizes of a scope, memoised by the texts of the sizes."""
 
     def __init__(self, scope: Any):
         self._scope = scope
         self._known: dict[str, int | None] = {}  # by texts, because sizes are compared by bounds
 
     def of(self, size: Size) -> int | None:
-        """The greatest lower bound that is found; None if there is none."""
+        """The greatest lower bound that the search proves; None if it proves none."""
         if isinstance(size, int):
             return size
         text = size.text
@@ -117,7 +117,7 @@ class _Proof:
         self.unbounded, self.steps = unbounded, STEPS
 
     def bound(self, terms: Terms, depth: int) -> int | None:
-        """The greatest lower bound that is found in `depth` steps; None if there is none."""
+        """The greatest lower bound that `depth` facts prove; None if they prove none."""
         monomial = next((m for m, c in terms.items() if self._is_open(m, c)), None)
         if monomial is None:
             return terms.get((), 0)

@@ -268,10 +268,7 @@ def _check_divisor(x: Size, y: Size) -> None:
 
 def _replaced(terms: Terms, monomial: Monomial, value: Terms) -> Terms:
     """The terms with others in place of that of a monomial."""
-    found = {m: c for m, c in terms.items() if m != monomial}
-    for m, c in value.items():
-        found[m] = found.get(m, 0) + c
-    return found
+    return total({m: c for m, c in terms.items() if m != monomial}, value)
 
 
 def _division(x: Terms, y: Terms) -> tuple[Terms, Terms]:

@@ -102,8 +102,9 @@ def checked(
     def place(entry: SizeEntry) -> str:
         return f"{names[entry.argument]}.shape[{entry.dimension}]"
 
-    values = values_of(solution(entries), lambda e: given[e.argument][e.dimension])
-    origin = {step.variable: place(step.entry) for step in solution(entries)}
+    steps = solution(entries)
+    values = values_of(steps, lambda e: given[e.argument][e.dimension])
+    origin = {step.variable: place(step.entry) for step in steps}
     for entry in entries:
         wanted, found = evaluate(entry.size, values), given[entry.argument][entry.dimension]
         if wanted != found:
