@@ -276,6 +276,22 @@ class TooManyCompilationsError(RuntimeError):
     """
 
 
+class PaddingError(ValueError):
+    """A function that is compiled for buckets of sizes has an operation whose result the padding would change.
+
+    >>> spectrum = xlamini.jit(jnp.fft.fft, buckets={"n": "pow2"}, shapes_specs="n")
+    >>> spectrum(jnp.ones(5))
+    Traceback (most recent call last):
+        ...
+    xlamini.core.errors.PaddingError: ...
+
+    Compute that part outside of the function, or without `buckets`.
+    """
+
+    has_place = False
+    """Whether the message says which equation it is."""
+
+
 class ShapeError(TypeError, ValueError):
     """Shapes that don't fit the operation.
 

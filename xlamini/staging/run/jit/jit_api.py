@@ -3,11 +3,12 @@ from __future__ import annotations
 
 import copyreg
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 from xlamini.runtime.execution.dispatch import PjitFunction
 from xlamini.staging.compile.placement import asked_place
+from xlamini.staging.run.jit.buckets import Bucketed
 from xlamini.staging.run.jit.cpp_function import wrapped
 from xlamini.staging.run.jit.jit_options import Inline, Options
 from xlamini.staging.run.jit.jitted_function import Jitted
@@ -38,6 +39,8 @@ class JitOptions(TypedDict, total=False):
     compiler_options: dict[str, Any] | None
     outline: bool | None
     max_compiles: int | None
+    buckets: Mapping[str, Any] | None
+    shapes_specs: Any
 
 
 @overload
@@ -61,6 +64,8 @@ def jit(
     compiler_options: dict[str, Any] | None = None,
     outline: bool | None = None,
     max_compiles: int | None = None,
+    buckets: Mapping[str, Any] | None = None,
+    shapes_specs: Any = None,
 ) -> Any:
     """Compile a function with XLA; it is traced once for each signature of its arguments.
 
@@ -75,6 +80,13 @@ def jit(
     `lower(...).outline_report()` lists the blocks. With `max_compiles` a call that would compile it once more than that
     raises TooManyCompilationsError, which names what changed.
 
+    With `buckets` it is compiled for a few sizes of arrays and called with any. `shapes_specs` are texts as those of
+    `export.symbolic_shape` for the arguments, or for containers of them, such as `(None, "_, n")`. The sizes of a
+    symbol are "pow2", powers of two; a number, its multiples; or a list of sizes. Arguments are padded on the host, and
+    outputs cut; an operation whose result the padding would change is a PaddingError with its line. Results, also
+    derivatives that `fun` takes, are those of the arrays as they are. Inside of another traced function the buckets do
+    nothing, so `jit` of all of a training step is the place for them.
+
     The result has the methods `trace`, `lower`, `eval_shape`, `cost`, `compilations` and `clear_cache`. Usable as a
     decorator, with and without options.
 
@@ -85,6 +97,9 @@ def jit(
         options = {k: v for k, v in locals().items() if k != "fun"}
         return functools.partial(jit, **options)
     check_callable("jit", fun)
+    if buckets is not None:
+        options = {k: v for k, v in locals().items() if k not in ("fun", "buckets", "shapes_specs")}
+        return Bucketed(fun, jit, buckets, shapes_specs, options)
     if max_compiles is not None and (type(max_compiles) is not int or max_compiles < 0):
         raise TypeError(f"jit: max_compiles must be a number of compilations or None, got {max_compiles!r}")
     if isinstance(inline, Inline):

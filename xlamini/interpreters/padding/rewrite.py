@@ -1,0 +1,95 @@
+"""Padding of a program: its equations on arrays with room for more than their data.
+
+    run(sizes, jaxpr, operands)  ->  outputs
+
+An equation that would take padding for data is refused with its line.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from xlamini.core import CallLike, Equation, Jaxpr, Values
+from xlamini.core.errors import InconclusiveDimensionOperation, PaddingError
+from xlamini.interpreters.bindings import bound, read, write
+from xlamini.interpreters.padding import indexing, loops, rules
+from xlamini.interpreters.padding.sizes import PaddedSizes
+from xlamini.primitives.base.elementwise import Elementwise
+
+_BY_ELEMENT = (
+    "add sub neg add_any select_n bounded copy copy_p real imag complex conj reduce_precision bitcast_convert_type "
+    "transpose squeeze stack unstack stop_gradient optimization_barrier cpu_barrier sharding_constraint device_put"
+)
+_RULES: dict[str, rules.Rule] = {
+    **dict.fromkeys(_BY_ELEMENT.split(), rules.bind),
+    **dict.fromkeys(
+        "reduce_sum reduce_max reduce_min reduce_prod reduce_and reduce_or reduce_xor argmax argmin "
+        "euclidean_norm".split(),
+        rules.reduction,
+    ),
+    **dict.fromkeys("cumsum cumprod cummax cummin cumlogsumexp".split(), rules.cumulative),
+    **dict.fromkeys("cholesky triangular_solve lu qr eigh svd householder_product".split(), rules.stacks),
+    **dict.fromkeys(
+        "scatter scatter-add scatter-sub scatter-mul scatter-min scatter-max".split(), indexing.scattered
+    ),
+    "softmax": rules.softmax,
+    "sort": rules.sort,
+    "dot_general": rules.dot_general,
+    "dim_as_value": rules.dim_as_value,
+    "assume_unequal": rules.assume_unequal,
+    "concatenate": rules.concatenate,
+    "split": rules.split,
+    "rev": rules.reverse,
+    "broadcast_in_dim": rules.resized("shape"),
+    "iota": rules.resized("shape"),
+    "reshape": indexing.reshaped,
+    "slice": indexing.sliced,
+    "pad": indexing.padded,
+    "dynamic_slice": indexing.dynamically_sliced,
+    "dynamic_update_slice": indexing.dynamically_updated,
+    "gather": indexing.gathered,
+    "random_bits": indexing.random_bits,
+    "scan": loops.scan,
+    "while": loops.higher_order,
+    "cond": loops.higher_order,
+}
+
+
+def run(sizes: PaddedSizes, jaxpr: Jaxpr, operands: Values) -> list[Any]:
+    """The outputs of the program for padded operands; PaddingError if the padding would change a number."""
+    env = bound(jaxpr, operands)
+    for eqn in jaxpr.eqns:
+        write(env, eqn, _padded(sizes, eqn, read(env, eqn.invars)))
+    return read(env, jaxpr.outvars)
+
+
+def _padded(sizes: PaddedSizes, eqn: Equation, operands: Values) -> Any:
+    try:
+        return _rule(eqn)(sizes, eqn, *operands)
+    except (PaddingError, InconclusiveDimensionOperation) as error:
+        if isinstance(error, PaddingError) and error.has_place:
+            raise
+        raise _placed(eqn, error) from None
+
+
+def _placed(eqn: Equation, error: Exception) -> PaddingError:
+    """The error with its equation and the user's line."""
+    types = ", ".join(a.aval.str_short() for a in eqn.invars)
+    placed = PaddingError(
+        f"{eqn.primitive.name} of {types or 'nothing'} at {eqn.provenance.source or 'an unknown line'} cannot be "
+        f"computed in buckets: {error}; compute it outside of the function, or without buckets"
+    )
+    placed.has_place = True
+    return placed
+
+
+def _rule(eqn: Equation) -> rules.Rule:
+    primitive = eqn.primitive
+    if primitive.name in _RULES:
+        return _RULES[primitive.name]
+    if isinstance(primitive, CallLike):
+        return rules.call
+    if primitive.higher_order:
+        return loops.higher_order
+    if isinstance(primitive, Elementwise) or not rules.touches_sizes(eqn):
+        return rules.bind
+    raise PaddingError("its result would depend on the padding, or nobody has said that it does not")

@@ -1,0 +1,135 @@
+"""The sizes of a padded program: of each symbolic size the number that arrays have, and how much of it is data.
+
+An array of type f32[n,4] is one of f32[8,4] whose first n rows are the data. What the others hold is not known, so
+whatever would take them along has to mask them.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from xlamini.core import Shape, ShapedArray, aval_of, literal
+from xlamini.core.errors import PaddingError
+from xlamini.core.sizes.expression import SymbolicSize
+from xlamini.core.sizes.polynomials import Factor
+from xlamini.core.sizes.values import evaluate
+from xlamini.primitives import broadcast_in_dim, broadcasted_iota, lt, max, min, mul
+from xlamini.primitives.elementwise.arithmetic import add, div, rem, sub
+from xlamini.primitives.elementwise.bitwise import bitwise_and
+from xlamini.primitives.elementwise.select import select_n
+from xlamini.primitives.indexing.dynamic_slice import dynamic_slice_in_dim
+from xlamini.primitives.shape.pad import pad
+
+INT32 = np.dtype(np.int32)
+
+
+class PaddedSizes:
+    """`room` has the numbers that arrays have by the names of symbols, `data` how many of these are data."""
+
+    def __init__(self, room: Mapping[str, int], data: Mapping[str, Any]):
+        self._room = room
+        self._data = {name: TracedSize(value) for name, value in data.items()}
+
+    def room(self, size: Any) -> int:
+        """The number that an array has in the place of a size; PaddingError for a size that may shrink as n grows."""
+        if not grows(size):
+            raise PaddingError(f"the size {size} does not grow with its symbols, so that no bucket has room for it")
+        return evaluate(size, self._room)
+
+    def rooms(self, shape: Shape) -> tuple[int, ...]:
+        """The shape that an array has in the place of one of symbolic sizes."""
+        return tuple(map(self.room, shape))
+
+    def data(self, size: Any) -> Any:
+        """How much of a dimension is data: an int32."""
+        found = evaluate(size, self._data)
+        return found.value if type(found) is TracedSize else literal(int(found), INT32)
+
+    def padded_type(self, aval: ShapedArray) -> ShapedArray:
+        """The type of the array that stands for one of this type."""
+        return aval.update(shape=self.rooms(aval.shape)) if is_padded(aval) else aval
+
+    def masked(self, x: Any, aval: ShapedArray, axes: Sequence[int], fill: Any) -> Any:
+        """The array of type `aval` with `fill` in place of what is no data along the axes."""
+        keep = None
+        for axis in axes:
+            if type(aval.shape[axis]) is SymbolicSize:
+                inside = lt(broadcasted_iota(INT32, aval_of(x).shape, axis), self.data(aval.shape[axis]))
+                keep = inside if keep is None else bitwise_and(keep, inside)
+        if keep is None:
+            return x
+        return select_n(keep, spread(fill, aval_of(x)), x)
+
+
+def spread(element: Any, aval: ShapedArray) -> Any:
+    """An array of the type's shape and dtype with this element everywhere, a number or a scalar of the program."""
+    is_number = isinstance(element, bool | int | float | complex | np.generic)
+    return broadcast_in_dim(literal(element, aval.dtype) if is_number else element, aval.shape, ())
+
+
+def is_padded(aval: ShapedArray) -> bool:
+    """Whether a type has a symbolic size."""
+    return any(type(size) is SymbolicSize for size in aval.shape)
+
+
+def grows(size: Any) -> bool:
+    """Whether a size is never smaller where its symbols are larger."""
+    if type(size) is not SymbolicSize:
+        return True
+    return all(c > 0 or not m for m, c in size.terms) and all(_grows(f) for m, _ in size.terms for f, _ in m)
+
+
+def _grows(factor: Factor) -> bool:
+    if factor.is_variable:
+        return True
+    if factor.name == "floordiv":
+        return grows(factor.operands[0]) and type(factor.operands[1]) is int
+    return factor.name in ("max", "min") and all(map(grows, factor.operands))
+
+
+def window(x: Any, axis: int, start: Any, length: int) -> Any:
+    """`length` elements along an axis from `start` on, an int32 in the axis; those beyond its end are zeros."""
+    edges = [(0, length if i == axis else 0, 0) for i in range(aval_of(x).ndim)]
+    return dynamic_slice_in_dim(pad(x, literal(0, aval_of(x).dtype), edges), start, length, axis)
+
+
+class TracedSize:
+    """An int32 of a program, with the operators by which sizes are evaluated. Sizes are not negative."""
+
+    def __init__(self, value: Any):
+        self.value = value
+
+    def _with(self, operation: Callable[[Any, Any], Any], other: Any) -> TracedSize:
+        return TracedSize(operation(self.value, _number(other)))
+
+    def __add__(self, other: Any) -> TracedSize:
+        return self._with(add, other)
+
+    def __mul__(self, other: Any) -> TracedSize:
+        return self._with(mul, other)
+
+    def __floordiv__(self, other: Any) -> TracedSize:
+        return self._with(_floor_division, other)
+
+    def __mod__(self, other: Any) -> TracedSize:
+        return self._with(lambda x, y: sub(x, mul(_floor_division(x, y), y)), other)
+
+    def maximum(self, other: Any) -> TracedSize:
+        return self._with(max, other)
+
+    def minimum(self, other: Any) -> TracedSize:
+        return self._with(min, other)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+
+def _number(x: Any) -> Any:
+    return x.value if type(x) is TracedSize else literal(int(x), INT32)
+
+
+def _floor_division(x: Any, y: Any) -> Any:
+    """`x // y` of an int32 and one that is positive: the quotient rounded down."""
+    rest = rem(x, y)
+    return sub(div(x, y), select_n(lt(rest, literal(0, INT32)), literal(0, INT32), literal(1, INT32)))

@@ -1,0 +1,204 @@
+"""Buckets of sizes: a function of arrays of many lengths is compiled for a few, to which its arguments are padded.
+
+The function is traced with symbolic sizes, once for each bucket, and `interpreters/padding` makes a program of it that
+takes the padded arrays and how much of them is data. Its numbers are those of the arrays without padding, and so are
+those of derivatives that the function takes.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xlamini.core import (
+    ShapedArray,
+    ShapeError,
+    Tracer,
+    aval_of,
+    flatten_axes,
+    register_pytree_node,
+    tree_flatten,
+    tree_map,
+    tree_unflatten,
+)
+from xlamini.core.sizes.parser import parse_shape
+from xlamini.core.sizes.scope import SymbolicScope
+from xlamini.core.sizes.solving import entries_of, solution, values_of
+from xlamini.core.sizes.values import evaluate
+from xlamini.interpreters.padding.rewrite import run
+from xlamini.interpreters.padding.sizes import PaddedSizes, is_padded
+from xlamini.runtime.arrays.to_device import device_put_value
+from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
+
+Sizes = str | int | Sequence[int]
+Options = Mapping[str, Any]
+
+
+class Bucket(NamedTuple):
+    """The sizes from `least` to `most`, which arrays of the size `most` stand for."""
+
+    least: int
+    most: int
+
+
+def bucket_of(name: str, size: int, sizes: Sizes) -> Bucket:
+    """The bucket of a size. 0 and 1 are by themselves, as programs do other things with them."""
+    if size < 2:
+        return Bucket(size, size)
+    if sizes == "pow2":
+        most = 1 << (size - 1).bit_length()
+        return Bucket(max(most // 2 + 1, 2), most)
+    if isinstance(sizes, int):
+        most = -(-size // sizes) * sizes
+        return Bucket(max(most - sizes + 1, 2), most)
+    smaller = [s for s in sizes if s < size]
+    fitting = [s for s in sizes if s >= size]
+    if not fitting:
+        raise ShapeError(f"the size {name} is {size}, but its largest bucket is {max(sizes)}; add a larger one")
+    return Bucket(max([*smaller, 1]) + 1, min(fitting))
+
+
+class Data:
+    """An output of a padded program, whose shape says how much of it is data; the shape is part of its tree."""
+
+    def __init__(self, array: Any, shape: Any):
+        self.array, self.shape = array, shape
+
+
+register_pytree_node(Data, lambda d: ((d.array,), d.shape), lambda shape, arrays: Data(arrays[0], shape))
+
+
+class Bucketed:
+    """A jitted function with `buckets`; inside of other transformations it is the function without them."""
+
+    def __init__(
+        self, fun: Callable[..., Any], jit: Callable[..., Any], sizes: Mapping[str, Sizes], specs: Any, options: Options
+    ):
+        self._sizes, self._specs, self._jit = _checked(sizes), specs, jit
+        _check_options(options)
+        self._plain = jit(fun, **options)
+        functools.update_wrapper(self, fun)
+
+        @functools.wraps(fun)
+        def padded(data: dict[str, Any], buckets: Any, *args: Any, **kwargs: Any) -> Any:
+            return self._padded(dict(buckets), data, args, kwargs)
+
+        donated = _shifted(options["donate_argnums"])
+        self._jitted = jit(padded, **{**options, "static_argnums": (1,), "donate_argnums": donated})
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        leaves, tree = tree_flatten((args, kwargs))
+        if any(isinstance(x, Tracer) for x in leaves):
+            return self._plain(*args, **kwargs)
+        types = self._types(leaves, tree, SymbolicScope())
+        found = self._solved(types, leaves)
+        buckets = {name: bucket_of(name, size, self._sizes[name]) for name, size in found.items()}
+        if all(b.least == b.most for b in buckets.values()):
+            return self._plain(*args, **kwargs)
+        room = {name: b.most for name, b in buckets.items()}
+        padded = [_filled(x, t, room) for x, t in zip(leaves, types, strict=True)]
+        args, kwargs = tree_unflatten(tree, padded)
+        data = {name: np.int32(size) for name, size in found.items()}
+        outs = self._jitted(data, tuple(sorted(buckets.items())), *args, **kwargs)
+        return tree_map(lambda x: _cut(x, found), outs, is_leaf=lambda x: isinstance(x, Data))
+
+    def compilations(self) -> list[Any]:
+        """The compilations of the padded programs, and of those for sizes that need no padding."""
+        return [*self._jitted.compilations(), *self._plain.compilations()]
+
+    def clear_cache(self) -> None:
+        """Forget what was compiled."""
+        self._jitted.clear_cache()
+        self._plain.clear_cache()
+
+    def _types(self, leaves: Sequence[Any], tree: Any, scope: SymbolicScope) -> list[ShapedArray]:
+        """The types of the arguments, with symbols where `shapes_specs` has them."""
+        args_tree = tree.children()[0]
+        count = args_tree.num_leaves
+        specs = flatten_axes("jit", self._specs, args_tree, ("shapes_specs", "args"))
+        avals = [aval_of(x) for x in leaves]
+        shapes = [
+            parse_shape("..." if s is None else s, a.shape, scope) for s, a in zip(specs, avals[:count], strict=True)
+        ]
+        return [a.update(shape=s) for a, s in zip(avals, [*shapes, *(a.shape for a in avals[count:])], strict=True)]
+
+    def _solved(self, types: Sequence[ShapedArray], leaves: Sequence[Any]) -> dict[str, int]:
+        """The sizes by the names of symbols; ShapeError where two arguments disagree."""
+        entries = entries_of([t.shape for t in types])
+        given = [np.shape(x) for x in leaves]
+        values = values_of(solution(entries), lambda e: given[e.argument][e.dimension])
+        for e in entries:
+            if (found := given[e.argument][e.dimension]) != (wanted := evaluate(e.size, values)):
+                raise ShapeError(
+                    f"jit: dimension {e.dimension} of argument {e.argument} must be {e.size}, which is {wanted} by "
+                    f"another argument, but it is {found}"
+                )
+        if unknown := [name for name in values if name not in self._sizes]:
+            raise ValueError(
+                f"jit: shapes_specs has the symbol {unknown[0]}, which has no buckets; add it to buckets, or write _ "
+                "for a size for which the function is compiled anew"
+            )
+        return values
+
+    def _padded(self, buckets: dict[str, Bucket], data: dict[str, Any], args: Any, kwargs: Any) -> Any:
+        """The padded program, as it is traced for a bucket."""
+        leaves, tree = tree_flatten((args, kwargs))
+        bounds = [text for name, b in buckets.items() for text in (f"{name} >= {b.least}", f"{name} <= {b.most}")]
+        scope = SymbolicScope(bounds)
+        known = {n: b.most if b.least == b.most else parse_shape(n, None, scope)[0] for n, b in buckets.items()}
+        types = [
+            t.update(shape=tuple(evaluate(size, known) for size in t.shape)) for t in self._types(leaves, tree, scope)
+        ]
+        structs = [ShapeDtypeStruct(t.shape, t.dtype, weak_type=t.weak_type) for t in types]
+        inner_args, inner_kwargs = tree_unflatten(tree, structs)
+        traced = self._jit(self.__wrapped__).trace(*inner_args, **inner_kwargs)
+        closed = traced.jaxpr
+        sizes = PaddedSizes({name: b.most for name, b in buckets.items()}, data)
+        outs = run(sizes, closed.jaxpr.with_consts(closed.consts), leaves)
+        avals = closed.out_avals
+        marked = [Data(x, a.shape) if is_padded(a) else x for x, a in zip(outs, avals, strict=True)]
+        return tree_unflatten(traced.out_tree, marked)
+
+
+def _checked(sizes: Any) -> dict[str, Sizes]:
+    if not isinstance(sizes, Mapping) or not sizes:
+        raise TypeError(f'jit: buckets must be a dict such as {{"n": "pow2"}}, got {sizes!r}')
+    for name, some in sizes.items():
+        numbers = [some] if isinstance(some, int) else list(some) if isinstance(some, list | tuple) else []
+        if some != "pow2" and not (numbers and all(type(n) is int and n > 0 for n in numbers)):
+            raise ValueError(
+                f'jit: the buckets of {name} must be "pow2", a number for its multiples, or a list of sizes, got {some!r}'
+            )
+    return dict(sizes)
+
+
+def _check_options(options: Options) -> None:
+    for name in ("static_argnums", "static_argnames", "in_shardings", "out_shardings"):
+        if options[name] not in (None, ()):
+            raise ValueError(f"jit: buckets and {name} cannot be given together; bind static arguments by partial")
+
+
+def _shifted(argnums: Any) -> Any:
+    """Positions of arguments behind the sizes and the buckets."""
+    if argnums is None:
+        return None
+    return argnums + 2 if isinstance(argnums, int) else tuple(a + 2 for a in argnums)
+
+
+def _filled(x: Any, aval: ShapedArray, room: Mapping[str, int]) -> Any:
+    """The argument, padded with zeros on the host, where nothing is compiled for each size."""
+    if not is_padded(aval):
+        return x
+    padded = np.zeros([evaluate(size, room) for size in aval.shape], aval.dtype)
+    padded[tuple(map(slice, np.shape(x)))] = np.asarray(x)
+    return padded
+
+
+def _cut(x: Any, values: Mapping[str, int]) -> Any:
+    """The data of an output, cut out on the host."""
+    if not isinstance(x, Data):
+        return x
+    part = tuple(slice(evaluate(size, values)) for size in x.shape)
+    return device_put_value(np.ascontiguousarray(np.asarray(x.array)[part]))
