@@ -81,10 +81,10 @@ class Bucketed:
         self._plain = jit(fun, **options)
         functools.update_wrapper(self, fun)
 
-        @functools.wraps(fun)
         def padded(data: dict[str, Any], buckets: Any, *args: Any, **kwargs: Any) -> Any:
             return self._padded(dict(buckets), data, args, kwargs)
 
+        padded.__name__ = getattr(fun, "__name__", "padded")
         donated = _shifted(options["donate_argnums"])
         self._jitted = jit(padded, **{**options, "static_argnums": (1,), "donate_argnums": donated})
 
