@@ -433,7 +433,7 @@ def test_the_assertions_of_the_module_hold_for_other_callers() -> None:
     module = module_of(MODEL.mlir_module_serialized, interned().context)
     assert "shape_assertion" in kernels_of(module)
     said = re.findall(r'error_message = "(.*?)"', str(module))
-    assert "n must be at least 4, but it is {0}" in said
+    assert "the sizes do not fulfil n >= 4: {0} and {1}" in said
 
 
 def test_types_from_texts() -> None:

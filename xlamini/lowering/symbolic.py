@@ -17,7 +17,7 @@ from xlamini.core import Avals, Equation, Jaxpr, ShapedArray, paused_gc
 from xlamini.core.sizes.expression import Size, is_symbolic_shape
 from xlamini.core.sizes.scope import SymbolicScope
 from xlamini.core.sizes.solving import SizeEntry, SolutionStep, entries_of, solution
-from xlamini.core.sizes.values import evaluate, variables
+from xlamini.core.sizes.values import evaluate
 from xlamini.lowering.context import Context, Value
 from xlamini.lowering.dynamic_operations import DYNAMIC, dimension_of, takes_sizes
 from xlamini.lowering.leading import NUMBER, LeadingContext, LeadingModule
@@ -66,9 +66,8 @@ class SymbolicContext(LeadingContext):
 
     @property
     def _variables(self) -> dict[str, SizeNumber]:
-        names = self.module.variables
-        values = self.leading[len(self.leading) - len(names) :]
-        return {name: SizeNumber(self, x) for name, x in zip(names, values, strict=True)}
+        pairs = zip(self.module.names, self.leading, strict=True)
+        return {name: SizeNumber(self, x) for name, x in pairs if name != INDEX_NAME}
 
     def sizes(self, shape: Sequence[Size]) -> Value:
         """The values of sizes, as an int32 array of rank 1."""
@@ -97,23 +96,15 @@ class SymbolicPlatformsContext(SymbolicContext, MultiPlatformContext):
 
 
 class SymbolicModule(LeadingModule):
-    """A module under construction, whose functions take the values of the `variables`."""
+    """A module under construction, whose functions take the values of symbolic sizes."""
 
     context_type = SymbolicContext
-
-    def __init__(self, name: str, platforms: Sequence[str], variables: Sequence[str]):
-        super().__init__(name, platforms[0], None, variables)
-        self.variables = variables
 
 
 class SymbolicPlatformsModule(MultiPlatformModule):
     """The same, for several platforms."""
 
     context_type = SymbolicPlatformsContext
-
-    def __init__(self, name: str, platforms: Sequence[str], variables: Sequence[str]):
-        super().__init__(name, platforms, None, variables)
-        self.variables = variables
 
 
 # --- the module
@@ -158,8 +149,12 @@ def lower_symbolic(
     avals = jaxpr.in_avals[len(constants) :]
     steps = solution(entries_of(a.shape for a in avals))
     found = [step.variable for step in steps]
-    kind = SymbolicModule if len(platforms) == 1 else SymbolicPlatformsModule
-    builder = kind(f"jit_{identifier(name)}", platforms, found)
+    several, title = len(platforms) > 1, f"jit_{identifier(name)}"
+    builder: Any = (
+        SymbolicPlatformsModule(title, platforms, None, found)
+        if several
+        else SymbolicModule(title, platforms[0], None, found)
+    )
     builder.unused("main")
     inner = builder.unused(_INNER)
     with paused_gc():
@@ -218,14 +213,10 @@ def _assert_sizes(
 
 
 def _assert_constraints(ctx: Context, scope: SymbolicScope, values: dict[str, SizeNumber]) -> None:
-    for name, value in values.items():
-        least = scope.least(name)
-        _assert(ctx, value.compare("GE", least), f"{name} must be at least {least}, but it is {{0}}", value)
-    for constraint in scope.constraints:
-        if variables(constraint.left) | variables(constraint.right) <= values.keys():
-            left, right = (_number(ctx, evaluate(side, values)) for side in (constraint.left, constraint.right))
-            holds = left.compare("EQ" if constraint.sign == "==" else "GE", right)
-            _assert(ctx, holds, f"the sizes do not fulfil {constraint.text}", left, right)
+    for constraint in scope.demands(values):
+        left, right = (_number(ctx, evaluate(side, values)) for side in (constraint.left, constraint.right))
+        holds = left.compare("EQ" if constraint.sign == "==" else "GE", right)
+        _assert(ctx, holds, f"the sizes do not fulfil {constraint.text}: {{0}} and {{1}}", left, right)
 
 
 def _number(ctx: Context, x: Any) -> SizeNumber:
