@@ -21,7 +21,7 @@ from xlamini.core.sizes.values import evaluate
 from xlamini.lowering.context import Context, Value
 from xlamini.lowering.dynamic_operations import DYNAMIC, dimension_of, takes_sizes
 from xlamini.lowering.leading import NUMBER, LeadingContext, LeadingModule
-from xlamini.lowering.module import identifier, lower_jaxpr
+from xlamini.lowering.module import identifier, lower_jaxpr, set_attributes
 from xlamini.lowering.multi_platform import (
     INDEX_NAME,
     MultiPlatformContext,
@@ -123,24 +123,20 @@ def lower_portable(
     The first inputs of the jaxpr are the constants; `names` are those of the others, for errors.
     """
     if any(is_symbolic_shape(a.shape) for a in jaxpr.in_avals):
-        _refuse_several(name, placement)
-        return lower_symbolic(jaxpr, name, platforms, constants, names)
+        return lower_symbolic(jaxpr, name, platforms, constants, placement, names)
     if len(platforms) > 1:
         return lower_multi_platform(jaxpr, name, platforms, constants, placement)
     module, callbacks, _ = lower_jaxpr(jaxpr, name, platforms[0], constants=constants, placement=placement)
     return module, callbacks
 
 
-def _refuse_several(name: str, placement: Any) -> None:
-    if placement is not None and placement.mesh.size > 1:
-        raise NotImplementedError(
-            f"export: {name} has symbolic sizes and shardings over {placement.mesh.size} devices; give sizes, or take "
-            "the shardings out"
-        )
-
-
 def lower_symbolic(
-    jaxpr: Jaxpr, name: str, platforms: Sequence[str], constants: Sequence[np.ndarray], names: Sequence[str]
+    jaxpr: Jaxpr,
+    name: str,
+    platforms: Sequence[str],
+    constants: Sequence[np.ndarray],
+    placement: Any,
+    names: Sequence[str],
 ) -> tuple[ir.Module, list[Callable[..., Any]]]:
     """The module whose `main` computes `jaxpr` for arguments of any sizes that fit, with its callbacks.
 
@@ -149,24 +145,25 @@ def lower_symbolic(
     avals = jaxpr.in_avals[len(constants) :]
     steps = solution(entries_of(a.shape for a in avals))
     found = [step.variable for step in steps]
-    several, title = len(platforms) > 1, f"jit_{identifier(name)}"
+    several, title, mesh = len(platforms) > 1, f"jit_{identifier(name)}", placement and placement.mesh
     builder: Any = (
-        SymbolicPlatformsModule(title, platforms, None, found)
+        SymbolicPlatformsModule(title, platforms, mesh, found)
         if several
-        else SymbolicModule(title, platforms[0], None, found)
+        else SymbolicModule(title, platforms[0], mesh, found)
     )
     builder.unused("main")
     inner = builder.unused(_INNER)
     with paused_gc():
         builder.define(jaxpr, inner, f"jit({name})", "", "private", constants=constants)
-        _define_main(builder, jaxpr, avals, inner, steps, names)
+        main = _define_main(builder, jaxpr, avals, inner, steps, names)
+    set_attributes(builder, main, jaxpr, placement, constants=len(constants))
     drop_unused(builder)
     return builder.module, builder.host_callbacks
 
 
 def _define_main(
     builder: Any, jaxpr: Jaxpr, avals: Avals, inner: str, steps: Sequence[SolutionStep], names: Sequence[str]
-) -> None:
+) -> Any:
     """Define `main`, which calls `inner` with the values of the variables."""
     mlir, several = builder.mlir, len(builder.platforms) > 1
     builder.module.operation.attributes["jax.uses_shape_polymorphism"] = mlir.parse("true")
@@ -183,6 +180,7 @@ def _define_main(
     ctx.op("func.return", *results, avals=[])
     if several:
         builder.mark(function, [INDEX_NAME])
+    return function
 
 
 def _values(ctx: Context, arguments: Sequence[Value], steps: Sequence[SolutionStep]) -> dict[str, SizeNumber]:

@@ -54,7 +54,7 @@ from xlamini.transforms.export.exported_file import (
     packed,
 )
 from xlamini.transforms.export.safety import DisabledSafetyCheck
-from xlamini.transforms.export.shardings import Shardings, over
+from xlamini.transforms.export.shardings import Shardings, check_splits, over
 
 minimum_supported_calling_convention_version = LEAST_CONVENTION
 """The oldest version of the format of exported functions that `deserialize` reads.
@@ -231,6 +231,10 @@ class Exported:
         typed = [typed_as(x, aval) for x, aval in zip(leaves, self.in_avals, strict=True)]
         given = where_data(typed, self.in_avals)
         sizes = self._sizes(given)
+        if sizes:
+            outs = [f"output {i} of {self.fun_name}" for i in range(len(self.out_avals))]
+            check_splits(self._names, self._in_named_shardings, self.in_avals, sizes)
+            check_splits(outs, self._out_named_shardings, self.out_avals, sizes)
         return unflatten(self.out_tree, with_float0(self._traced(*given), [sized(a, sizes) for a in self.out_avals]))
 
     def _traced(self, *given: Any) -> tuple[Any, ...]:
