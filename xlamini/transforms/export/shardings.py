@@ -123,8 +123,9 @@ def _of_type(aval: ShapedArray, mesh: Any) -> NamedSharding | None:
 def check_splits(names: Sequence[str], shardings: Shardings, avals: Avals, sizes: Mapping[str, Any]) -> None:
     """ShardingError unless all symbolic sizes, of these values, can be split evenly."""
     for name, sharding, aval in zip(names, shardings, avals, strict=True):
-        axes = sharding.spec.names_of(aval.ndim) if sharding is not None else ()
-        for d, along in enumerate(axes):
+        if sharding is None:
+            continue
+        for d, along in enumerate(sharding.spec.names_of(aval.ndim)):
             _check_split(f"{name}.shape[{d}]", aval.shape[d], sharding.mesh, along, sizes)
 
 
