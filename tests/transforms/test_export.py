@@ -379,7 +379,7 @@ def changed(blob: bytes, **changes: Any) -> bytes:
         (lambda b: b"", "does not begin as a file of Exported.serialize"),
         (lambda b: b[:400], "has another checksum than it should"),
         (lambda b: b[:-1] + bytes([b[-1] ^ 1]), "has another checksum than it should"),
-        (lambda b: b.replace(b"format 1", b"format 4", 1), "it is in format 4, not 3"),
+        (lambda b: b.replace(b"format 1", b"format 5", 1), "it is in format 5, not 4"),
         (lambda b: b.replace(b"format 1", b"format 2", 1), "has a header that is not complete"),
         (lambda b: changed(b, convention=11), "has calling convention 11, but here are 9 to 10; .* by xlamini"),
         (lambda b: changed(b, in_avals=[["float99", [], False]]), "deserialize: "),

@@ -12,12 +12,13 @@ import pytest
 import xlamini
 from tests.transforms.test_export_forged import forged
 from xlamini import export, lax, numpy as jnp, random
+from xlamini.core.sizes import solving
 from xlamini.errors import InconclusiveDimensionOperation, LoadError, ShapeError
 from xlamini.lowering import module_check
 from xlamini.lowering.mlir import interned
 from xlamini.runtime.files.module_reader import kernels_of
 from xlamini.runtime.files.portable import module_of
-from xlamini.transforms.export import exported_file
+from xlamini.transforms.export import artifact, exported_file
 
 EVERY = ("cpu", "tpu", "cuda")
 SIZES = [(2, 5), (3, 4)]
@@ -78,6 +79,18 @@ def test_a_file_is_called_at_all_sizes(platforms: tuple[str, ...]) -> None:
     for shape in SIZES:
         close(found.call(data(*shape)), model(data(*shape)))
         close(xlamini.jit(found.call)(data(*shape)), model(data(*shape)))
+
+
+def test_sizes_that_were_seen_are_not_solved_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    solved = []
+    monkeypatch.setattr(artifact, "checked", lambda *args: solved.append(args[2]) or solving.checked(*args))
+    found = again(exported(lambda x: x * 2, struct(sizes("b")[0])))
+    for size in (2, 3):
+        close(found.call(data(size)), data(size) * 2)
+    before = len(solved)
+    for size in (3, 2):
+        close(found.call(data(size)), data(size) * 2)
+    assert before and len(solved) == before
 
 
 def test_types_are_shown_as_before() -> None:
@@ -420,7 +433,7 @@ def test_the_assertions_of_the_module_hold_for_other_callers() -> None:
     module = module_of(MODEL.mlir_module_serialized, interned().context)
     assert "shape_assertion" in kernels_of(module)
     said = re.findall(r'error_message = "(.*?)"', str(module))
-    assert "n must be at least 4, but it is {0}" in said
+    assert "the sizes do not fulfil n >= 4: {0} and {1}" in said
 
 
 def test_types_from_texts() -> None:

@@ -195,7 +195,8 @@ def set_attributes(
     _add_memory_kinds(builder.mlir, (*given, *asked), (*avals, *outs))
     for attributes, order in zip((*given, *asked), orders or (), strict=False):
         attributes["mhlo.layout_mode"] = ir.StringAttr.get(mode_of(order), builder.mlir.context)
-    leading = list(main.attributes["arg_attrs"])[: len(builder.leading)] if builder.leading else []
+    count = len(main.regions[0].blocks[0].arguments) - len(avals)
+    leading = list(main.attributes["arg_attrs"])[:count] if count else []
     for name, before, each in (("arg_attrs", leading, given), ("res_attrs", [], asked)):
         if any(each):
             dicts = [ir.DictAttr.get(attributes, builder.mlir.context) for attributes in each]

@@ -17,11 +17,11 @@ from xlamini.core import Avals, Equation, Jaxpr, ShapedArray, paused_gc
 from xlamini.core.sizes.expression import Size, is_symbolic_shape
 from xlamini.core.sizes.scope import SymbolicScope
 from xlamini.core.sizes.solving import SizeEntry, SolutionStep, entries_of, solution
-from xlamini.core.sizes.values import evaluate, variables
+from xlamini.core.sizes.values import evaluate
 from xlamini.lowering.context import Context, Value
 from xlamini.lowering.dynamic_operations import DYNAMIC, dimension_of, takes_sizes
 from xlamini.lowering.leading import NUMBER, LeadingContext, LeadingModule
-from xlamini.lowering.module import identifier, lower_jaxpr
+from xlamini.lowering.module import identifier, lower_jaxpr, set_attributes
 from xlamini.lowering.multi_platform import (
     INDEX_NAME,
     MultiPlatformContext,
@@ -66,9 +66,8 @@ class SymbolicContext(LeadingContext):
 
     @property
     def _variables(self) -> dict[str, SizeNumber]:
-        names = self.module.variables
-        values = self.leading[len(self.leading) - len(names) :]
-        return {name: SizeNumber(self, x) for name, x in zip(names, values, strict=True)}
+        pairs = zip(self.module.names, self.leading, strict=True)
+        return {name: SizeNumber(self, x) for name, x in pairs if name != INDEX_NAME}
 
     def sizes(self, shape: Sequence[Size]) -> Value:
         """The values of sizes, as an int32 array of rank 1."""
@@ -97,23 +96,15 @@ class SymbolicPlatformsContext(SymbolicContext, MultiPlatformContext):
 
 
 class SymbolicModule(LeadingModule):
-    """A module under construction, whose functions take the values of the `variables`."""
+    """A module under construction, whose functions take the values of symbolic sizes."""
 
     context_type = SymbolicContext
-
-    def __init__(self, name: str, platforms: Sequence[str], variables: Sequence[str]):
-        super().__init__(name, platforms[0], None, variables)
-        self.variables = variables
 
 
 class SymbolicPlatformsModule(MultiPlatformModule):
     """The same, for several platforms."""
 
     context_type = SymbolicPlatformsContext
-
-    def __init__(self, name: str, platforms: Sequence[str], variables: Sequence[str]):
-        super().__init__(name, platforms, None, variables)
-        self.variables = variables
 
 
 # --- the module
@@ -132,24 +123,20 @@ def lower_portable(
     The first inputs of the jaxpr are the constants; `names` are those of the others, for errors.
     """
     if any(is_symbolic_shape(a.shape) for a in jaxpr.in_avals):
-        _refuse_several(name, placement)
-        return lower_symbolic(jaxpr, name, platforms, constants, names)
+        return lower_symbolic(jaxpr, name, platforms, constants, placement, names)
     if len(platforms) > 1:
         return lower_multi_platform(jaxpr, name, platforms, constants, placement)
     module, callbacks, _ = lower_jaxpr(jaxpr, name, platforms[0], constants=constants, placement=placement)
     return module, callbacks
 
 
-def _refuse_several(name: str, placement: Any) -> None:
-    if placement is not None and placement.mesh.size > 1:
-        raise NotImplementedError(
-            f"export: {name} has symbolic sizes and shardings over {placement.mesh.size} devices; give sizes, or take "
-            "the shardings out"
-        )
-
-
 def lower_symbolic(
-    jaxpr: Jaxpr, name: str, platforms: Sequence[str], constants: Sequence[np.ndarray], names: Sequence[str]
+    jaxpr: Jaxpr,
+    name: str,
+    platforms: Sequence[str],
+    constants: Sequence[np.ndarray],
+    placement: Any,
+    names: Sequence[str],
 ) -> tuple[ir.Module, list[Callable[..., Any]]]:
     """The module whose `main` computes `jaxpr` for arguments of any sizes that fit, with its callbacks.
 
@@ -158,20 +145,25 @@ def lower_symbolic(
     avals = jaxpr.in_avals[len(constants) :]
     steps = solution(entries_of(a.shape for a in avals))
     found = [step.variable for step in steps]
-    kind = SymbolicModule if len(platforms) == 1 else SymbolicPlatformsModule
-    builder = kind(f"jit_{identifier(name)}", platforms, found)
+    several, title, mesh = len(platforms) > 1, f"jit_{identifier(name)}", placement and placement.mesh
+    builder: Any = (
+        SymbolicPlatformsModule(title, platforms, mesh, found)
+        if several
+        else SymbolicModule(title, platforms[0], mesh, found)
+    )
     builder.unused("main")
     inner = builder.unused(_INNER)
     with paused_gc():
         builder.define(jaxpr, inner, f"jit({name})", "", "private", constants=constants)
-        _define_main(builder, jaxpr, avals, inner, steps, names)
+        main = _define_main(builder, jaxpr, avals, inner, steps, names)
+    set_attributes(builder, main, jaxpr, placement, constants=len(constants))
     drop_unused(builder)
     return builder.module, builder.host_callbacks
 
 
 def _define_main(
     builder: Any, jaxpr: Jaxpr, avals: Avals, inner: str, steps: Sequence[SolutionStep], names: Sequence[str]
-) -> None:
+) -> Any:
     """Define `main`, which calls `inner` with the values of the variables."""
     mlir, several = builder.mlir, len(builder.platforms) > 1
     builder.module.operation.attributes["jax.uses_shape_polymorphism"] = mlir.parse("true")
@@ -188,6 +180,7 @@ def _define_main(
     ctx.op("func.return", *results, avals=[])
     if several:
         builder.mark(function, [INDEX_NAME])
+    return function
 
 
 def _values(ctx: Context, arguments: Sequence[Value], steps: Sequence[SolutionStep]) -> dict[str, SizeNumber]:
@@ -218,14 +211,10 @@ def _assert_sizes(
 
 
 def _assert_constraints(ctx: Context, scope: SymbolicScope, values: dict[str, SizeNumber]) -> None:
-    for name, value in values.items():
-        least = scope.least(name)
-        _assert(ctx, value.compare("GE", least), f"{name} must be at least {least}, but it is {{0}}", value)
-    for constraint in scope.constraints:
-        if variables(constraint.left) | variables(constraint.right) <= values.keys():
-            left, right = (_number(ctx, evaluate(side, values)) for side in (constraint.left, constraint.right))
-            holds = left.compare("EQ" if constraint.sign == "==" else "GE", right)
-            _assert(ctx, holds, f"the sizes do not fulfil {constraint.text}", left, right)
+    for constraint in scope.demands(values):
+        left, right = (_number(ctx, evaluate(side, values)) for side in (constraint.left, constraint.right))
+        holds = left.compare("EQ" if constraint.sign == "==" else "GE", right)
+        _assert(ctx, holds, f"the sizes do not fulfil {constraint.text}: {{0}} and {{1}}", left, right)
 
 
 def _number(ctx: Context, x: Any) -> SizeNumber:

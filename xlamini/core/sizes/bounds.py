@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from xlamini.core.sizes.expression import Size, SymbolicSize, terms_of
-from xlamini.core.sizes.polynomials import Factor, Monomial, Terms, over, product
+from xlamini.core.sizes.polynomials import Factor, Monomial, Terms, over, product, total
 
 DEPTH = 4
 """How many facts one proof uses."""
@@ -92,20 +92,20 @@ class LowerBounds:
         x, y = map(terms_of, factor.operands)
         one: Terms = {((factor, 1),): 1}
         if self.is_at_least(factor.operands[0], 0):
-            yield _combined((x, 1), (one, -1))
+            yield total((x, 1), (one, -1))
         if factor.name == "mod":
-            yield _combined((y, 1), (one, -1), ({(): 1}, -1))
+            yield total((y, 1), (one, -1), ({(): 1}, -1))
         else:
             multiple = product(one, y)
-            yield _combined((x, 1), (multiple, -1))
-            yield _combined((multiple, 1), (x, -1), (y, 1), ({(): 1}, -1))
+            yield total((x, 1), (multiple, -1))
+            yield total((multiple, 1), (x, -1), (y, 1), ({(): 1}, -1))
 
 
 def _facts_on_extremum(factor: Factor) -> Iterator[Terms]:
     """max(x, y) is at least x and y, and min(x, y) at most."""
     sign = 1 if factor.name == "max" else -1
     for operand in factor.operands:
-        yield _combined(({((factor, 1),): 1}, sign), (terms_of(operand), -sign))
+        yield total(({((factor, 1),): 1}, sign), (terms_of(operand), -sign))
 
 
 class _Proof:
@@ -141,18 +141,9 @@ class _Proof:
                 continue
             self.steps -= 1
             scale = abs(coefficient)
-            left = _combined((terms, scale), (product({rest: abs(terms[monomial])}, fact), -1))
+            left = total((terms, scale), (product({rest: abs(terms[monomial])}, fact), -1))
             bound = self.bound(left, depth - 1)
             yield None if bound is None else -(-bound // scale)
-
-
-def _combined(*parts: tuple[Terms, int]) -> Terms:
-    """The sum of multiples of polynomials."""
-    found: Terms = {}
-    for terms, count in parts:
-        for m, c in terms.items():
-            found[m] = found.get(m, 0) + c * count
-    return {m: c for m, c in found.items() if c}
 
 
 def _factors(terms: Terms) -> list[Factor]:
@@ -183,4 +174,4 @@ def _substituted(terms: Terms, factor: Factor, value: Terms) -> Terms:
         for _ in range(dict(monomial).get(factor, 0)):
             part = product(part, value)
         parts.append((part, 1))
-    return _combined(*parts)
+    return total(*parts)

@@ -61,11 +61,13 @@ class Term:
 MOST_PRODUCTS = 1000
 
 
-def total(x: Terms, y: Terms) -> Terms:
-    """The sum of two polynomials."""
-    found = dict(x)
-    for monomial, coefficient in y.items():
-        found[monomial] = found.get(monomial, 0) + coefficient
+def total(*parts: Terms | tuple[Terms, int]) -> Terms:
+    """The sum of polynomials, or of multiples of them: `(x, -1)` is -x."""
+    found: Terms = {}
+    for part in parts:
+        terms, count = part if isinstance(part, tuple) else (part, 1)
+        for monomial, coefficient in terms.items():
+            found[monomial] = found.get(monomial, 0) + coefficient * count
     return {m: c for m, c in found.items() if c}
 
 

@@ -1,7 +1,7 @@
 """Scopes of symbolic sizes: the constraints on their variables, and the normal form of expressions under them."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from xlamini.core.errors import InconclusiveDimensionOperation
@@ -9,6 +9,7 @@ from xlamini.core.sizes.bounds import LowerBounds
 from xlamini.core.sizes.expression import Size, SymbolicSize, terms_of
 from xlamini.core.sizes.parser import parse_constraint
 from xlamini.core.sizes.polynomials import Factor, Monomial, Terms, ordered, over, product, times, total
+from xlamini.core.sizes.values import variables
 
 MOST = 2**31 - 1
 """Symbolic sizes are less than this, because programs compute them in int32."""
@@ -105,6 +106,14 @@ class SymbolicScope:
             if str(known.operands[0]) == name:
                 low += (residue - low) % known.operands[1]  # type: ignore[operator]
         return low
+
+    def demands(self, names: Collection[str]) -> Iterator[Constraint]:
+        """What must hold of the variables of these names: their least values, and the constraints on them alone."""
+        for name in names:
+            yield Constraint(f"{name} >= {self.least(name)}", self.variable(name), ">=", self.least(name))
+        for constraint in self.constraints:
+            if variables(constraint.left) | variables(constraint.right) <= set(names):
+                yield constraint
 
     @property
     def facts(self) -> Sequence[Terms]:

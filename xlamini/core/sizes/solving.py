@@ -118,11 +118,7 @@ def checked(
 
 def violations(values: Mapping[str, int], scope: Any) -> Iterator[str]:
     """The constraints of a scope that the values of its variables do not fulfil."""
-    for name, value in values.items():
-        if not value >= scope.least(name):
-            yield f"{name} >= {scope.least(name)}"
-    for constraint in scope.constraints:
-        if variables(constraint.left) | variables(constraint.right) <= values.keys():
-            left, right = evaluate(constraint.left, values), evaluate(constraint.right, values)
-            if not (left == right if constraint.sign == "==" else left >= right):
-                yield constraint.text
+    for constraint in scope.demands(values):
+        left, right = evaluate(constraint.left, values), evaluate(constraint.right, values)
+        if not (left == right if constraint.sign == "==" else left >= right):
+            yield constraint.text

@@ -16,6 +16,7 @@ from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.core.program.memory_space import space_of_kind
 from xlamini.core.sharding.abstract_mesh import AxesOfMesh, parts_along
 from xlamini.core.sharding.aval_sharding import split_of
+from xlamini.core.sizes.expression import SymbolicSize, is_less
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.placeholders import Placeholders
 from xlamini.runtime.sharding import Index
@@ -75,7 +76,10 @@ def _factors(self: NamedSharding, ndim: int) -> list[int]:
 
 @memoised("sharding: shapes of shards", 4096)
 def _shard_shape(self: NamedSharding, global_shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of the part that one device holds; ShardingError if a dimension cannot be split evenly."""
+    """The shape of the part that one device holds; ShardingError if a dimension cannot be split evenly.
+
+    A symbolic size may be one that can.
+    """
     shape = global_shape
     if len(self.spec) > len(shape):
         raise ShardingError(
@@ -84,7 +88,8 @@ def _shard_shape(self: NamedSharding, global_shape: tuple[int, ...]) -> tuple[in
         )
     split = list(zip(shape, _factors(self, len(shape)), strict=True))
     for i, (size, parts) in enumerate(split):
-        if size % parts:
+        left = size % parts
+        if left != 0 and (type(left) is not SymbolicSize or is_less(0, left)):
             raise ShardingError(
                 f"dimension {i} of an array of shape {shape} has size {size}, which cannot be split into the {parts} "
                 f"parts that {self.spec} asks for on a mesh with {_axes(self.mesh)}; pad it to "

@@ -21,7 +21,7 @@ from xlamini.core import (
     tangent_aval,
     unflatten,
 )
-from xlamini.core.errors.api_boundary import api_boundary
+from xlamini.core.errors.api_boundary import api_boundary, is_api_boundary
 from xlamini.core.sizes.expression import is_symbolic_shape
 from xlamini.core.sizes.solving import checked
 from xlamini.core.tracing.state import state
@@ -30,7 +30,10 @@ from xlamini.primitives import reshard_as, wrap_p
 from xlamini.primitives.random.random_keys import unwrap_p
 from xlamini.runtime import Mesh
 from xlamini.runtime.files.file_format import Header
-from xlamini.staging import jit
+from xlamini.staging.run.jit.cpp_function import wrapped
+from xlamini.staging.run.jit.jit_options import Options
+from xlamini.staging.run.jit.jitted_function import Jitted
+from xlamini.staging.trace.static_args import Selected
 from xlamini.transforms.custom.custom_vjp import custom_vjp
 from xlamini.transforms.export.arguments import check_arguments, typed_as, where_data, with_float0
 from xlamini.transforms.export.call_primitive import (
@@ -51,7 +54,7 @@ from xlamini.transforms.export.exported_file import (
     packed,
 )
 from xlamini.transforms.export.safety import DisabledSafetyCheck
-from xlamini.transforms.export.shardings import Shardings, over
+from xlamini.transforms.export.shardings import Shardings, check_splits, over
 
 minimum_supported_calling_convention_version = LEAST_CONVENTION
 """The oldest version of the format of exported functions that `deserialize` reads.
@@ -191,6 +194,7 @@ class Exported:
             raise ValueError(f"serialize: vjp_order must be a number such as 0 or 1, got {vjp_order!r}")
         return bytearray(packed(self, vjp_order))
 
+    @is_api_boundary  # the jitted function is one
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Call the exported function, also while tracing; arguments must have exactly the exported types.
 
@@ -200,32 +204,38 @@ class Exported:
         Raises:
           ValueError: another structure, shape or dtype than it was exported for, or another platform.
         """
-        leaves, tree = flatten_from_user((args, kwargs))
-        check_arguments(self, leaves, tree)
-        typed = [typed_as(x, aval) for x, aval in zip(leaves, self.in_avals, strict=True)]
-        return unflatten(self.out_tree, self._flat(typed))
-
-    def _flat(self, leaves: Values) -> list[Any]:
-        """The flat results for flat arguments; values of dtype float0 are not passed to the module."""
-        given = where_data(leaves, self.in_avals)
-        sizes = self._sizes(given)
-        return with_float0(self._function(given)(*given), [sized(a, sizes) for a in self.out_avals])
-
-    def _function(self, given: Values) -> Callable[..., Any]:
-        if state.builder is not None:
-            return self._traced
-        # One equation is compiled once for all equal modules.
-        return self._run if explicit_mesh(given) is None else self._program
+        # Where nothing is traced, a call is one of a jitted function, and costs as little.
+        return self._program(*args, **kwargs) if state.builder is None else self._checked(args, kwargs)
 
     @functools.cached_property
     def _program(self) -> Any:
-        """The call as a program of its own."""
+        """The call as a program of its own, compiled once for all equal modules."""
 
-        def run(*given: Any) -> tuple[Any, ...]:
-            return self._traced(*given)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            return self._called(flatten_from_user((args, kwargs))[0])
 
         run.__name__ = self.fun_name
-        return jit(run)
+        jitted = Jitted(run, Options(Selected("static", run, None, None), Selected("donate", run, None, None)))
+        jitted.shares_programs, jitted.instead = True, self._check
+        return wrapped(jitted)
+
+    def _checked(self, args: Values, kwargs: dict[str, Any]) -> Any:
+        self._check(args, kwargs)
+        return self._called(flatten_from_user((args, kwargs))[0])
+
+    def _check(self, args: Values, kwargs: dict[str, Any]) -> None:
+        check_arguments(self, *flatten_from_user((args, kwargs)))
+
+    def _called(self, leaves: Values) -> Any:
+        """The results as part of the program being traced, for arguments that have the exported types."""
+        typed = [typed_as(x, aval) for x, aval in zip(leaves, self.in_avals, strict=True)]
+        given = where_data(typed, self.in_avals)
+        sizes = self._sizes(given)
+        if sizes:
+            outs = [f"output {i} of {self.fun_name}" for i in range(len(self.out_avals))]
+            check_splits(self._names, self._in_named_shardings, self.in_avals, sizes)
+            check_splits(outs, self._out_named_shardings, self.out_avals, sizes)
+        return unflatten(self.out_tree, with_float0(self._traced(*given), [sized(a, sizes) for a in self.out_avals]))
 
     def _traced(self, *given: Any) -> tuple[Any, ...]:
         """The results as part of the program being traced; along explicit axes operands first get the exported types.
@@ -252,22 +262,8 @@ class Exported:
         if not self._symbolic:
             return {}
         shapes = [aval_of(x).shape for x in given]
-        if any(map(is_symbolic_shape, shapes)):
-            return self._solved(shapes)
-        known, sizes = self._last[0]
-        if shapes != known:
-            sizes = self._solved(shapes)
-            self._last[0] = shapes, sizes
-        return sizes
-
-    def _solved(self, shapes: Sequence[Sequence[Any]]) -> Sizes:
         names, wanted = where_data(self._names, self.in_avals), where_data(self.in_avals, self.in_avals)
         return checked(names, [a.shape for a in wanted], shapes)
-
-    @functools.cached_property
-    def _last(self) -> list[tuple[Any, Sizes]]:
-        """The shapes of the last call with the values of the symbolic sizes, because one call asks several times."""
-        return [(None, {})]
 
     @functools.cached_property
     def _symbolic(self) -> bool:
@@ -284,7 +280,7 @@ class Exported:
             of_data = where_data(self.out_avals, self.out_avals)
             cts = [ct for ct, a in zip(cotangents, of_data, strict=True) if tangent_aval(a).dtype != float0]
             pullback = self.vjp()
-            found = iter(pullback._function(both := [*given, *cts])(*both))
+            found = iter(pullback._traced(*given, *cts))
             outs = [None if a.dtype == float0 else next(found) for a in pullback.out_avals]
             return where_data(outs, self.in_avals)
 

@@ -129,8 +129,6 @@ def _exported(
     place = placement_of(call, traced._ahead.asked(), mesh)
     # An input that nothing reads may still be where the value of a symbolic size comes from.
     keeps_all = any(is_symbolic_shape(a.shape) for a in trace.jaxpr.in_avals)
-    if keeps_all:
-        place = _on_one_device(name, place)
     computed = tuple(a.dtype != float0 for a in trace.jaxpr.out_avals)
     stage = _with_data(pipeline.front(trace.jaxpr, pipeline.PipelineOptions(keep_unused=keeps_all)))
     used = stage.used_inputs
@@ -158,16 +156,6 @@ def _exported(
         _vouched=_calls_known_modules(stage.jaxpr),
         _get_vjp=lambda primal: _exported_vjp(primal, whole, [True] * len(primal.out_avals), place.mesh),
     )
-
-
-def _on_one_device(name: str, place: ExportPlacement) -> ExportPlacement:
-    """The placement of a function with symbolic sizes; NotImplementedError over several devices."""
-    if place.device_count > 1:
-        raise NotImplementedError(
-            f"export: {name} has symbolic sizes and is for {place.device_count} devices; export it for one device, "
-            "which is called on several too, or for fixed sizes"
-        )
-    return ExportPlacement(None, (None,) * len(place.ins), (None,) * len(place.outs))
 
 
 def _with_data(stage: pipeline.PipelineStage) -> pipeline.PipelineStage:

@@ -32,11 +32,14 @@ SHARDED_FILE = FILE._replace(version=2, fields={**_FIELDS, **_OF_MESHES})
 """A file with shardings has a format of its own, because readers of the first one would ignore them."""
 SYMBOLIC_FILE = FILE._replace(version=3, fields={**_FIELDS, "constraints": list})
 """A file whose types have symbolic sizes, with the constraints on these."""
+SYMBOLIC_SHARDED_FILE = FILE._replace(version=4, fields={**SYMBOLIC_FILE.fields, **_OF_MESHES})
+"""A file with both."""
 
 
 def kind_of(data: bytes) -> Kind:
     """The format of a file; the newest one for other data."""
-    return next((kind for kind in (FILE, SHARDED_FILE) if data.startswith(kind.magic)), SYMBOLIC_FILE)
+    older = FILE, SHARDED_FILE, SYMBOLIC_FILE
+    return next((kind for kind in older if data.startswith(kind.magic)), SYMBOLIC_SHARDED_FILE)
 
 
 def packed(exported: Exported, vjp_order: int) -> bytes:
@@ -61,14 +64,21 @@ def packed(exported: Exported, vjp_order: int) -> bytes:
         "kept": list(exported.module_kept_var_idx),
         "sizes": [len(part) for part in parts],
     }
-    constraints = constraints_of((*exported.in_avals, *exported.out_avals))
-    if constraints is not None:
-        return SYMBOLIC_FILE.packed({**header, "constraints": constraints}, b"".join(parts))
     shardings = exported._in_named_shardings, exported._out_named_shardings
-    if exported.nr_devices == 1 and not any(map(any, shardings)):
-        return FILE.packed(header, b"".join(parts))
-    of_meshes = {"devices": exported.nr_devices, **written(*shardings)}
-    return SHARDED_FILE.packed({**header, **of_meshes}, b"".join(parts))
+    constraints = constraints_of((*exported.in_avals, *exported.out_avals))
+    of_sizes = {} if constraints is None else {"constraints": constraints}
+    sharded = exported.nr_devices > 1 or any(map(any, shardings))
+    of_meshes = {"devices": exported.nr_devices, **written(*shardings)} if sharded else {}
+    return _KINDS[bool(of_sizes), bool(of_meshes)].packed({**header, **of_sizes, **of_meshes}, b"".join(parts))
+
+
+_KINDS = {
+    (False, False): FILE,
+    (False, True): SHARDED_FILE,
+    (True, False): SYMBOLIC_FILE,
+    (True, True): SYMBOLIC_SHARDED_FILE,
+}
+"""By whether sizes are symbolic, and whether values are sharded."""
 
 
 def fields_of(header: Header, parts: Sequence[bytes]) -> dict[str, Any]:

@@ -1,10 +1,13 @@
 """The shardings of an exported function: over meshes without devices, so that it can be called on any devices."""
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.core import AbstractMesh, Avals, LoadError, PartitionSpec, ShapedArray, ShardingError
+from xlamini.core.sharding.abstract_mesh import parts_along
+from xlamini.core.sizes.expression import is_less
+from xlamini.core.sizes.values import evaluate
 from xlamini.runtime import Mesh, NamedSharding
 from xlamini.runtime.meshes.current_mesh import multi_device_mesh
 from xlamini.runtime.meshes.mesh import AnyMesh
@@ -115,6 +118,25 @@ def _of_type(aval: ShapedArray, mesh: Any) -> NamedSharding | None:
     return type_sharding(aval.explicit_sharding) or NamedSharding(
         mesh.abstract_mesh, PartitionSpec(*[None] * aval.ndim)
     )
+
+
+def check_splits(names: Sequence[str], shardings: Shardings, avals: Avals, sizes: Mapping[str, Any]) -> None:
+    """ShardingError unless all symbolic sizes, of these values, can be split evenly."""
+    for name, sharding, aval in zip(names, shardings, avals, strict=True):
+        if sharding is None:
+            continue
+        for d, along in enumerate(sharding.spec.names_of(aval.ndim)):
+            _check_split(f"{name}.shape[{d}]", aval.shape[d], sharding.mesh, along, sizes)
+
+
+def _check_split(what: str, size: Any, mesh: Any, axes: Sequence[Any], sizes: Mapping[str, Any]) -> None:
+    parts, found = parts_along(mesh, axes), evaluate(size, sizes)
+    if is_less(0, found % parts):
+        along = ", ".join(map(repr, axes))
+        raise ShardingError(
+            f"{what} is {size} = {found}, which cannot be split into {parts} parts along the mesh axis {along}; pass a "
+            f"multiple of {parts}. symbolic_shape(..., constraints=['mod({size}, {parts}) == 0']) promises that"
+        )
 
 
 def without_devices(shardings: Shardings) -> Shardings:
