@@ -85,7 +85,8 @@ def values_of(steps: Sequence[SolutionStep], size_of: Any, place: Any = lambda e
         found = size_of(step.entry)
         value, left = divmod(found - evaluate(step.rest, values), step.factor)
         if left != 0:
-            raise ShapeError(f"{place(step.entry)}the size {step.entry.size} is {found} for no whole number {step.variable}")
+            size = f"{place(step.entry)}the size {step.entry.size}"
+            raise ShapeError(f"{size} is {found} for no whole number {step.variable}")
         values[step.variable] = value
     return values
 
