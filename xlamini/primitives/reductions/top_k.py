@@ -117,7 +117,7 @@ def _computed_on_cpu(x: ShapedArray, k: int) -> Callable[..., Any] | None:
     return _in_float32 if as_float32 and x.dtype != np.float32 else None
 
 
-def _by_sorting(x: Any, *, k: int) -> list[Any]:
+def _by_sorting(x: Any, *, k: Any) -> list[Any]:
     """Where k is symbolic, which XLA's operation does not take: rows are sorted, equal elements by their places."""
     last = aval_of(x).ndim - 1
     places = broadcasted_iota(np.dtype(np.int32), aval_of(x).shape, last)
