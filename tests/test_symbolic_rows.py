@@ -1,6 +1,7 @@
 """Every row of tests/rows with symbolic sizes: it gives what the plain function gives, or is refused by name here.
 
-One number among the sizes of a sample becomes a symbol, then two. The full tier takes one row in eight.
+One number among the sizes of a sample becomes a symbol, then two. An array may be empty, where the function takes that.
+Derivatives and batches are those of the function from a file. The full tier takes one row in eight.
 """
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ import pytest
 
 from tests.rows import all_rows
 from tests.rows.row import Row
-from tests.support.symbolic_rows import REFUSALS, check_symbolic
-from xlamini.errors import ShapeError
+from tests.support.symbolic_rows import REFUSALS, check_derivatives, check_empty, check_symbolic
+from xlamini.errors import InconclusiveDimensionOperation, ShapeError
 
 REFUSED = {
     "a comparison of sizes decides what it computes, or whether it is an error; a constraint would tell": """
@@ -172,7 +173,59 @@ REFUSED = {
 }
 """Rows that are refused for one symbol or two, one a line, by the reason."""
 
-NAMES = {name.strip() for names in REFUSED.values() for name in names.splitlines() if name.strip()}
+REFUSED_EMPTY = {
+    "an empty axis is another case, which a comparison decides; the constraint that it names leaves it out": """
+        associative_scan
+        geqp3
+        lax.linalg.lu: product
+        numpy.diagonal
+        numpy.ediff1d
+        numpy.einsum: ii,ij->j
+        numpy.einsum: iij,jk->ik
+        numpy.fft.fftshift
+        numpy.fft.ifftshift
+        numpy.logaddexp: reduce
+        numpy.put
+        numpy.resize
+        numpy.roll
+        numpy.subtract: accumulate
+        numpy.trace
+        numpy.unwrap
+        scipy.linalg.circulant
+        scipy.linalg.expm
+        scipy.linalg.expm: small
+        scipy.linalg.expm: upper
+        scipy.linalg.expm_frechet
+        scipy.linalg.hankel
+        scipy.linalg.toeplitz
+    """,
+}
+"""Rows that are refused where a size may be 0."""
+REFUSED_DERIVATIVES = {
+    "the derivative is a program that depends on the size": """
+        cumlogsumexp_reverse
+        numpy.multiply: accumulate
+        reduce: of pairs
+        reduce_window: product
+        reduce_window: sum
+    """,
+    "the row's function has no derivative in one of its arguments, which an exported one needs": """
+        betainc
+        polygamma
+    """,
+    "at the other size the convolution has no windows, so its derivative has an empty kernel, which XLA refuses": """
+        conv_general_dilated: strides and dilations
+        conv_with_general_padding
+    """,
+}
+"""Rows of which the exported function has no derivative."""
+
+
+def _names(refused: dict[str, str]) -> set[str]:
+    return {name.strip() for names in refused.values() for name in names.splitlines() if name.strip()}
+
+
+NAMES, OF_EMPTY, OF_DERIVATIVES = map(_names, (REFUSED, REFUSED_EMPTY, REFUSED_DERIVATIVES))
 CHANGED = {"numpy.cov", "numpy.corrcoef"}
 """Those that are exported, and differ for the size 1."""
 
@@ -183,6 +236,13 @@ SLOW = {"random.f", "random.beta", "random.t", "scipy.stats.gamma.logsf"}
 def _marks(row: Row) -> list[Any]:
     # A row may warn of sizes that it is not made for.
     return [pytest.mark.filterwarnings("ignore"), *([pytest.mark.slow] if row.name in SLOW else [])]
+
+
+def _dtype(row: Row) -> str:
+    return "float32" if "float32" in row.dtypes else row.dtypes[0]
+
+
+FLOATS = [row for row in all_rows() if _dtype(row) == "float32" and row.name not in NAMES]
 
 
 def each(rows: list[Row]) -> Any:
@@ -203,9 +263,29 @@ def test_refusals_are_typed(row: Row) -> None:
             check_symbolic(row, row.samples[0], _dtype(row), count)
 
 
-def _dtype(row: Row) -> str:
-    return "float32" if "float32" in row.dtypes else row.dtypes[0]
+@each([row for row in all_rows() if row.name not in NAMES | OF_EMPTY])
+def test_empty_arrays(row: Row) -> None:
+    check_empty(row, row.samples[0], _dtype(row))
+
+
+@each([row for row in all_rows() if row.name in OF_EMPTY])
+def test_refusals_of_empty_arrays_name_a_constraint(row: Row) -> None:
+    with pytest.raises(InconclusiveDimensionOperation, match="constraints="):
+        check_empty(row, row.samples[0], _dtype(row))
+
+
+@pytest.mark.full
+@each([row for row in FLOATS if row.name not in OF_DERIVATIVES])
+def test_derivatives_and_batches(row: Row) -> None:
+    check_derivatives(row, row.samples[0], "float32")
+
+
+@pytest.mark.full
+@each([row for row in FLOATS if row.name in OF_DERIVATIVES])
+def test_refusals_of_derivatives_are_typed(row: Row) -> None:
+    with pytest.raises((*REFUSALS, ValueError)):
+        check_derivatives(row, row.samples[0], "float32")
 
 
 def test_refused_rows_exist() -> None:
-    assert {row.name for row in all_rows()} >= NAMES
+    assert {row.name for row in all_rows()} >= NAMES | OF_EMPTY | OF_DERIVATIVES

@@ -136,6 +136,7 @@ def test_constraints_decide() -> None:
     assert b // 8 * 8 == b and b % 4 == 0 and b >= 8
     assert a <= b + 5 and c <= 2 * b + 2
     assert scope.bounds(b % 3) == (0, 2)
+    assert a * b % 4 == 0 and (a * b + 5) % 8 == 5 and b * b % 16 != 0
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,7 @@ RANGES = {
     "geomspace": lambda x: jnp.geomspace(1, 8, len_of(x)),
     "eye": lambda x: jnp.eye(len_of(x), k=1),
     "tril": lambda x: jnp.tril(x @ x.T, -1),
+    "triangles beyond the edge": lambda x: (jnp.tril(x @ x.T, -2), jnp.triu(x, 2), jnp.tril(x.T, 2**40)),
     "tri": lambda x: jnp.tri(len_of(x)),
     "diagonal": lambda x: jnp.diagonal(x @ x.T, -1),
     "trace": lambda x: jnp.trace(x @ x.T),
@@ -114,6 +115,17 @@ MISTAKES = {
     "a fractional step": (lambda x: jnp.arange(0, len_of(x), 0.5), "takes whole bounds and steps, got 0.5"),
     "two arrays": (lambda x: x + jnp.ones((4, 3)), r"float32\[n,3\], float32\[4,3\]; sizes must be equal or 1"),
 }
+
+
+def test_two_sizes_of_one_array() -> None:
+    def of_both(x: Any) -> Any:
+        return jnp.eye(*x.shape, k=1), jnp.linalg.matrix_rank(x), jnp.triu(x, 3), jnp.diff(x[:, :3], n=2, axis=1)
+
+    once = exported(of_both, "n, m + 2")
+    for shape in ((1, 3), (4, 3), (3, 6)):
+        x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+        for found, wanted in zip(once.call(x), of_both(x), strict=True):
+            np.testing.assert_allclose(found, wanted, 1e-5)
 
 
 @pytest.mark.parametrize("name", MISTAKES)

@@ -10,9 +10,9 @@ import numpy as np
 import xlamini
 from tests.rows.row import Array, Row, Sample
 from tests.support import checks
-from xlamini import export
+from xlamini import export, numpy as jnp
 from xlamini.core.sizes.scope import SymbolicScope
-from xlamini.errors import InconclusiveDimensionOperation
+from xlamini.errors import InconclusiveDimensionOperation, MissingRule
 
 NAMES = "ab"
 REFUSALS = InconclusiveDimensionOperation, NotImplementedError
@@ -45,13 +45,72 @@ def check_symbolic(row: Row, sample: Sample, dtype: str, count: int) -> int:
     with checks.wide(row, dtype):
         samples = [sample, *others(sample, sizes)]
         every = [row.arguments(each, dtype, row.rng("symbolic", i)) for i, each in enumerate(samples)]
-        plain = [x for x in every if _takes(row, x)]
+        plain = [x for x in every if _takes(row.op, x)]
         if len(every) > 1 and len(plain) == 1:
             return 0
         made = exported(row, every[0], sizes)
         for arguments in plain:
-            _compare(row, made, arguments)
+            _compare(row, made.call, row.op, arguments)
     return len(plain)
+
+
+def check_empty(row: Row, sample: Sample, dtype: str) -> None:
+    """Compare the exported function with the row's where its first size is 0, if the row's function takes that."""
+    sizes = sizes_of(row, sample, dtype, 1)
+    if not sizes or any(arg.values for arg in sample):
+        return
+    with checks.wide(row, dtype):
+        each = sample, _resized(sample, sizes, 0)
+        plain, empty = (row.arguments(s, dtype, row.rng("symbolic")) for s in each)
+        if _takes(row.op, empty):
+            made = exported(row, plain, sizes, least=0)
+            for arguments in (empty, plain):
+                _compare(row, made.call, row.op, arguments)
+
+
+def check_derivatives(row: Row, sample: Sample, dtype: str) -> None:
+    """Compare gradients and batches of the function from a file with those of the row's, for two sizes.
+
+    Nothing is compared if the row's function does not take the other size.
+    """
+    sizes = sizes_of(row, sample, dtype, 1)
+    if not sizes or any(arg.values for arg in sample):
+        return
+    with checks.wide(row, dtype):
+        each = sample, _resized(sample, sizes, sizes[0] + 2)
+        batches = [[row.arguments(s, dtype, row.rng("symbolic", i)) for i in range(checks.BATCH)] for s in each]
+        if not all(_takes(row.op, arguments) for batch in batches for arguments in batch):
+            return
+        gradient = _gradient(row, sample, batches[0][0])
+        made = exported(row, batches[0][0], sizes)
+        call = export.deserialize(made.serialize(0 if gradient is None else 1)).call
+        for batch in batches:
+            if gradient is not None:
+                _compare(row, gradient(call), gradient(row.op), batch[0])
+            if row.batched:
+                stacked = [np.stack(arrays) for arrays in zip(*batch, strict=True)]
+                _compare(row, xlamini.vmap(call), xlamini.vmap(row.op), stacked)
+
+
+def _gradient(row: Row, sample: Sample, arguments: Sequence[Array]) -> Any:
+    """Makes a function that differentiates one in the row's real arguments; None if the row has no such derivative."""
+    known = row.differentiable_argnums(sample, "float32")
+    places = tuple(i for i in known if arguments[i].dtype.kind == "f")
+
+    def made(fun: Any) -> Any:
+        return xlamini.grad(_weighted(fun), places)
+
+    return made if places and _takes(made(row.op), arguments) else None
+
+
+def _weighted(fun: Any) -> Any:
+    """The sum of a function's real results, each with a weight of its own."""
+
+    def total(*args: Any) -> Any:
+        leaves = [x for x in checks.leaves(fun(*args)) if np.issubdtype(x.dtype, np.floating)]
+        return sum(jnp.sum(x * jnp.cos(jnp.arange(x.size)).reshape(x.shape)) for x in leaves)
+
+    return total
 
 
 def others(sample: Sample, sizes: Sequence[int]) -> Iterator[Sample]:
@@ -62,17 +121,22 @@ def others(sample: Sample, sizes: Sequence[int]) -> Iterator[Sample]:
         yield [dataclasses.replace(arg, shape=tuple(new.get(n, n) for n in arg.shape)) for arg in sample]
 
 
-def _takes(row: Row, arguments: Sequence[Array]) -> bool:
+def _resized(sample: Sample, sizes: Sequence[int], new: int) -> Sample:
+    """The sample with another number for the first of its sizes."""
+    return [dataclasses.replace(arg, shape=tuple(new if n == sizes[0] else n for n in arg.shape)) for arg in sample]
+
+
+def _takes(fun: Any, arguments: Sequence[Array]) -> bool:
     """Whether the function takes arguments of these sizes."""
     try:
-        row.op(*arguments)
-    except (TypeError, ValueError, IndexError):
+        fun(*arguments)
+    except (TypeError, ValueError, IndexError, ZeroDivisionError, MissingRule):
         return False
     return True
 
 
-def _compare(row: Row, made: Any, arguments: Sequence[Array]) -> None:
-    found, expected = checks.leaves(made.call(*arguments)), checks.leaves(row.op(*arguments))
+def _compare(row: Row, fun: Any, plain: Any, arguments: Sequence[Array]) -> None:
+    found, expected = checks.leaves(fun(*arguments)), checks.leaves(plain(*arguments))
     assert [(np.shape(x), x.dtype) for x in found] == [(np.shape(x), x.dtype) for x in expected]
     for x, y in zip(found, expected, strict=True):
         if isinstance(y.dtype, np.dtype):

@@ -18,6 +18,7 @@ from xlamini.core import (
     has_shape_and_dtype,
 )
 from xlamini.core.dtypes import check_fits, float0
+from xlamini.core.sizes.expression import is_less
 from xlamini.core.sizes.shapes import broadcast_shapes
 from xlamini.core.tracing.state import state
 from xlamini.numpy.arguments import as_operand, as_shape
@@ -209,7 +210,7 @@ def _constant(value: Any, aval: ShapedArray, place: Any) -> Any:
         return placed((_keys if is_keys else _staged)(value, aval), place)
     if type(place) is NamedSharding and place.spec.unreduced:
         return placed(_run_filled(value, aval), place)
-    if aval.size <= SMALL and not hasattr(value, "aval"):
+    if is_less(aval.size, SMALL + 1) and not hasattr(value, "aval"):
         return device_put_value(_on_host(value, aval), place, aval=aval)
     if type(place) is NamedSharding:
         number = value if hasattr(value, "aval") else _on_host(value, aval.update(shape=()))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import aval_of
-from xlamini.core.sizes.expression import is_symbolic_shape
+from xlamini.core.sizes.expression import is_less, is_symbolic_shape
 from xlamini.numpy.arguments import as_axis, as_operand, as_operand_beside
 from xlamini.numpy.joining import concatenate
 from xlamini.numpy.repeating import broadcast_to
@@ -46,7 +46,8 @@ def diff(
     ends = [_as_end(v, x, along) for v in (prepend, append)]
     if n and any(end is not None for end in ends):
         x = concatenate([part for part in (ends[0], x, ends[1]) if part is not None], axis=along)
-    for _ in range(min(n, x.shape[along])):
+    size = x.shape[along]
+    for _ in range(n if is_less(n, size) or is_symbolic_shape([size]) else size):
         x = _neighbours(x, along)
     return x
 

@@ -64,7 +64,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
 
 def _matrix(name: str, rows: Any, columns: Any, k: Any, dtype: Any, relation: Any) -> Any:
     shape = (as_size(rows), as_size(rows if columns is None else columns))
-    if min(shape) < 0:
+    if shape[0] < 0 or shape[1] < 0:
         raise ValueError(f"{name}: a matrix has no negative number of rows or columns, got {shape}")
     wanted = canonicalize_dtype(float) if dtype is None else check_user_dtype(dtype, name)
     return _where_column(_diagonal_number(name, k), shape, relation, wanted)
@@ -120,7 +120,9 @@ def _triangle(name: str, m: Any, k: Any, triangle: Any, relation: Any) -> Any:
         raise ValueError(f"{name}: at least two dimensions are needed, got shape {x.shape}")
     k = _diagonal_number(name, k)
     if type(k) is int:
-        return triangle(x, min(max(k, -x.shape[-2]), x.shape[-1]))
+        k = min_size(max_size(k, -x.shape[-2]), x.shape[-1])
+    if type(k) is int:
+        return triangle(x, k)
     keep = _by_diagonal(x.shape[-2:], k, relation)
     mask = broadcast_in_dim(keep, x.shape, (x.ndim - 2, x.ndim - 1))
     return where(mask, x, in_dtype(0, x.dtype))

@@ -9,6 +9,7 @@ from xlamini.as_jax.overlay.refusals import Trace as Trace
 from xlamini.core.program.avals import ShapedArray as ShapedArray
 from xlamini.core.program.evaluation import eval_jaxpr as eval_jaxpr
 from xlamini.core.program.jaxpr import Atom as Atom
+from xlamini.core.sizes.expression import max_size as max_dim, min_size as min_dim
 from xlamini.core.tracing.compile_time import ensure_compile_time_eval as ensure_compile_time_eval
 from xlamini.core.tracing.tracer import Tracer as Tracer
 
@@ -16,6 +17,5 @@ AbstractValue = ShapedArray
 ParamDict = dict[str, Any]
 Value = Any
 eval_context = ensure_compile_time_eval
-max_dim, min_dim = max, min  # sizes are ints
 
 __getattr__ = fall_through(__name__)

@@ -193,8 +193,8 @@ class NumberNeeded(InconclusiveDimensionOperation, TypeError):
 
     def __init__(self, size: SymbolicSize):
         super().__init__(
-            f"the size {size} is symbolic, and a number is needed here; write a loop over it as lax.fori_loop, or give "
-            "a number in its place"
+            f"the size {size} is symbolic, and a number is needed here; loop over it with lax.fori_loop, make arrays "
+            "of it with jnp, or give a number in its place"
         )
 
 

@@ -26,6 +26,8 @@ _SIZES = "sizes are made of names, whole numbers, + - * // % ^, floordiv, mod, m
 
 def parse_shape(text: str, like: Sequence[Any] | None, scope: Any) -> tuple[Size, ...]:
     """The shape that a text describes; `...` and `_` stand for the sizes of `like`."""
+    if not isinstance(text, str):
+        raise TypeError(f"a symbolic shape is a text such as 'b, 2*n + 1', got {text!r}")
     body = _parsed(text, f"({_stripped(text)},)" if _stripped(text) else "()")
     entries = body.elts if isinstance(body, ast.Tuple) else [body]
     places = [i for i, e in enumerate(entries) if isinstance(e, ast.Constant) and e.value is Ellipsis]
@@ -76,10 +78,11 @@ def parse_constraint(text: Any, scope: Any) -> tuple[Size, str, Size]:
     """The sides of a constraint and its sign, >= or ==."""
     if not isinstance(text, str):
         raise ValueError(f"a constraint must be a text such as 'a >= 3', got {text!r}")
-    node = _parsed(text, text.strip())
     signs: dict[type, str] = {ast.GtE: ">=", ast.LtE: "<=", ast.Eq: "=="}
+    wanted = "a constraint has one of the signs >=, <= and ==, as in 'a >= 3'"
+    node = _parsed(text, text.strip(), wanted)
     if not isinstance(node, ast.Compare) or len(node.ops) != 1 or type(node.ops[0]) not in signs:
-        _refuse(text, "a constraint has one of the signs >=, <= and ==, as in 'a >= 3'")
+        _refuse(text, wanted)
     left, right = _size(node.left, text, scope), _size(node.comparators[0], text, scope)
     sign = signs[type(node.ops[0])]
     return (right, ">=", left) if sign == "<=" else (left, sign, right)
@@ -90,13 +93,13 @@ def parse_size(text: str, scope: Any) -> Size:
     return _size(_parsed(text, text.strip()), text, scope)
 
 
-def _parsed(text: str, source: str) -> ast.expr:
+def _parsed(text: str, source: str, wanted: str = "it is no list of sizes such as 'b, 2*n + 1'") -> ast.expr:
     if len(text) > LONGEST:
         raise ValueError(f"the text of a symbolic shape is longer than {LONGEST} characters: {text[:40]!r}...")
     try:
         return ast.parse(source.replace("^", "**"), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        _refuse(text, "it is no list of sizes such as 'b, 2*n + 1'")
+        _refuse(text, wanted)
 
 
 def _size(node: ast.expr, text: str, scope: Any) -> Any:

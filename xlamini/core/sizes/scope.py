@@ -198,8 +198,9 @@ class SymbolicScope:
         for known, residue in self._residues():
             for monomial, coefficient in list(terms.items()):
                 of = known.operands[0].terms[0][0]  # type: ignore[union-attr]
-                if monomial == of and coefficient * known.operands[1] % y == 0:
-                    terms = _replaced(terms, monomial, {(): coefficient * residue})
+                rest = over(monomial, of)
+                if rest is not None and coefficient * known.operands[1] % y == 0:
+                    terms = _replaced(terms, monomial, {rest: coefficient * residue})
         return {m: c % y if not m else c for m, c in terms.items()}
 
     def _residues(self) -> Iterable[tuple[Factor, int]]:

@@ -75,17 +75,18 @@ def _step(entry: SizeEntry, known: set[str]) -> SolutionStep | None:
     return None if name in variables(rest) else SolutionStep(name, entry, rest, terms[alone])
 
 
-def values_of(steps: Sequence[SolutionStep], size_of: Any) -> dict[str, int]:
+def values_of(steps: Sequence[SolutionStep], size_of: Any, place: Any = lambda entry: "") -> dict[str, int]:
     """The values of the variables where `size_of(entry)` is the number that an argument has.
 
-    ShapeError for a size that no number gives, such as 2*b for 7.
+    ShapeError for a size that no number gives, such as 2*b for 7; it begins with the `place` of the size.
     """
     values: dict[str, int] = {}
     for step in steps:
         found = size_of(step.entry)
         value, left = divmod(found - evaluate(step.rest, values), step.factor)
         if left != 0:
-            raise ShapeError(f"the size {step.entry.size} is {found} for no whole number {step.variable}")
+            size = f"{place(step.entry)}the size {step.entry.size}"
+            raise ShapeError(f"{size} is {found} for no whole number {step.variable}")
         values[step.variable] = value
     return values
 
@@ -103,7 +104,7 @@ def checked(
         return f"{names[entry.argument]}.shape[{entry.dimension}]"
 
     steps = solution(entries)
-    values = values_of(steps, lambda e: given[e.argument][e.dimension])
+    values = values_of(steps, lambda e: given[e.argument][e.dimension], lambda e: f"{place(e)}: ")
     origin = {step.variable: place(step.entry) for step in steps}
     for entry in entries:
         wanted, found = evaluate(entry.size, values), given[entry.argument][entry.dimension]

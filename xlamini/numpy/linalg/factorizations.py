@@ -7,6 +7,7 @@ import numpy as np
 
 from xlamini.core import aval_of
 from xlamini.core.dtypes.limits import finfo
+from xlamini.core.sizes.expression import max_size
 from xlamini.numpy import reductions
 from xlamini.numpy.construction import asarray
 from xlamini.numpy.linalg.arguments import inexact, matrices, squares
@@ -129,7 +130,7 @@ def matrix_rank(
         return convert(reductions.any(x != 0), _INDEX)
     s: Any = svd(x, full_matrices=False, compute_uv=False, hermitian=hermitian)
     if rtol is None:
-        rtol = float(finfo(x.dtype).eps) * max(x.shape[-2:])
+        rtol = float(finfo(x.dtype).eps) * max_size(*x.shape[-2:])
     given = asarray(rtol if tol is None else tol, s.dtype)
     cutoff = expand_dims(given, (aval_of(given).ndim,))
     if tol is None:

@@ -131,7 +131,10 @@ class Gather(Primitive):
         places = iter(indices.shape[:-1])
         rank = indices.ndim - 1 + len(dimension_numbers.offset_dims)
         offsets = dimension_numbers.offset_dims
-        return x.update(shape=tuple(next(window) if d in offsets else next(places) for d in range(rank)))
+        shape = tuple(next(window) if d in offsets else next(places) for d in range(rank))
+        if 0 not in shape and any(is_less(n, s) for n, s in zip(x.shape, slice_sizes, strict=True)):
+            raise ShapeError(f"gather: the operand {x.str_short()} is empty, so give no indices")
+        return x.update(shape=shape)
 
     def jvp(self, primals: Values, tangents: Values, *, fill_value: Any, **params: Any) -> Any:
         out = self.bind(*primals, fill_value=fill_value, **params)
@@ -214,12 +217,13 @@ class Gather(Primitive):
         **params: Any,
     ) -> Any:
         attribute = stablehlo_attribute("gather", dimension_numbers._asdict(), ctx.avals_in[1].ndim - 1)
+        shape, batching = ctx.avals_in[0].shape, dimension_numbers.operand_batching_dims
         return ctx.op(
             "stablehlo.gather",
             x,
             indices,
             dimension_numbers=attribute,
-            slice_sizes=slice_sizes,
+            slice_sizes=[min_size(s, shape[d]) if d in batching else s for d, s in enumerate(slice_sizes)],
             indices_are_sorted=indices_are_sorted,
         )
 

@@ -148,7 +148,7 @@ def window_shape(operand: ShapedArray, updates: ShapedArray, numbers: ScatterDim
     """The window that a scatter writes, as a box in the operand."""
     sizes = iter([updates.shape[d] for d in numbers.update_window_dims])
     absent = dict.fromkeys(numbers.inserted_window_dims, 1)
-    absent |= {d: int(operand.shape[d] != 0) for d in numbers.operand_batching_dims}
+    absent |= {d: min_size(operand.shape[d], 1) for d in numbers.operand_batching_dims}
     return tuple(absent[d] if d in absent else next(sizes) for d in range(operand.ndim))
 
 

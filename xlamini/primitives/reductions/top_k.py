@@ -27,14 +27,17 @@ from xlamini.core.program.avals import as_dimension
 from xlamini.core.program.checks import NO_NEW_NAN
 from xlamini.core.program.form import Form, Platform
 from xlamini.core.sharding.facet import same_dimensions
-from xlamini.core.sizes.expression import as_size
+from xlamini.core.sizes.expression import SymbolicSize, as_size
 from xlamini.primitives.base.dtype_kinds import BOOL, REAL
 from xlamini.primitives.elementwise.convert_element_type import convert
 from xlamini.primitives.forms.cpu.loops.digit_sort import fits_digits, largest_by_digits
 from xlamini.primitives.forms.cpu.loops.whole_bytes import has_part_bytes, in_whole_bytes
 from xlamini.primitives.reductions.reductions import check_kind
+from xlamini.primitives.reductions.sort import sort
+from xlamini.primitives.shape.iota import broadcasted_iota
 from xlamini.primitives.shape.reorder import permuted
-from xlamini.primitives.shape.shape import moveaxis
+from xlamini.primitives.shape.shape import moveaxis, rev
+from xlamini.primitives.shape.slice import slice_in_dim
 
 
 def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> list[Any]:
@@ -84,6 +87,8 @@ class TopK(Primitive):
     def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
         if params["axis"] != avals[0].ndim - 1:
             return Form(partial(_along_last, **params))
+        if type(params["k"]) is SymbolicSize:
+            return Form(partial(_by_sorting, k=params["k"]))
         if has_part_bytes(avals):
             return Form(partial(in_whole_bytes, partial(self.bind, **params)))
         compute = _computed_on_cpu(avals[0], params["k"]) if platform.name == "cpu" else None
@@ -110,6 +115,14 @@ def _computed_on_cpu(x: ShapedArray, k: int) -> Callable[..., Any] | None:
     if fits_digits([x], x.ndim - 1) and not (as_float32 and 32 * k < x.shape[-1]):
         return largest_by_digits
     return _in_float32 if as_float32 and x.dtype != np.float32 else None
+
+
+def _by_sorting(x: Any, *, k: Any) -> list[Any]:
+    """Where k is symbolic, which XLA's operation does not take: rows are sorted, equal elements by their places."""
+    last = aval_of(x).ndim - 1
+    places = broadcasted_iota(np.dtype(np.int32), aval_of(x).shape, last)
+    rows = sort((rev(x, (last,)), rev(places, (last,))), dimension=last, num_keys=1)
+    return [slice_in_dim(rev(y, (last,)), 0, k, axis=last) for y in rows]
 
 
 def _in_float32(x: Any, *, k: int) -> list[Any]:

@@ -102,7 +102,8 @@ class Kind(NamedTuple):
             return
         if line.startswith(f"{self.title}, format ".encode()):
             found = line.rpartition(b" ")[2].split(b"\n")[0].decode(errors="replace")
-            raise Damaged(f"does not begin as {self.noun} does: it is in format {found}, not {self.version}")
+            later = ", so a later xlamini wrote it" if found.isdigit() and int(found) > self.version else ""
+            raise Damaged(f"does not begin as {self.noun} does: it is in format {found}, not {self.version}{later}")
         raise Damaged(f"does not begin as {self.noun} does")
 
     def _parse(self, line: bytes) -> Header:

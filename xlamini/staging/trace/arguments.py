@@ -26,7 +26,7 @@ from xlamini.core.program.avals import types_of_values
 from xlamini.core.program.hi_types import as_aval, is_hi_type, is_hi_value, is_mutable_value
 from xlamini.core.program.mutable_values import cell_of
 from xlamini.core.program.ref_cells import Holder, is_holder
-from xlamini.core.sizes.expression import SymbolicSize
+from xlamini.core.sizes.expression import SymbolicSize, is_symbolic_shape
 from xlamini.core.tracing.tracer import is_usable
 from xlamini.runtime import ArrayImpl, Sharding, key_words
 from xlamini.runtime.arrays.lifetime import deleted_error
@@ -34,6 +34,7 @@ from xlamini.runtime.meshes.named_sharding import typed_by
 
 _SCALARS = (bool, int, float, complex, np.generic, np.ndarray, SymbolicSize)
 _VALUES = (ArrayImpl, Tracer, Literal)
+_TYPES_ONLY = "pass an array, or ask for types only: eval_shape, make_jaxpr, jit(f).lower"
 
 
 class ArgNames(Sequence[str]):
@@ -192,10 +193,9 @@ def check_values(leaves: Values, names: Sequence[str], fun_name: str) -> None:
             if not is_usable(x):
                 raise leaked(x, f"the argument {names[i]!r} of {fun_name}")
         elif not (isinstance(x, _SCALARS) or key_words(x) is not x or hasattr(x, "__array__") or is_hi_value(x)):
-            raise TypeError(
-                f"argument {names[i]!r} of {fun_name} is {brief(x)}, a type without values; pass an array, or ask for "
-                "types only: eval_shape, make_jaxpr, jit(f).lower"
-            )
+            symbolic = is_symbolic_shape(getattr(x, "shape", ()))
+            fix = f"export it: export.export(jit({fun_name}))(...)" if symbolic else _TYPES_ONLY
+            raise TypeError(f"argument {names[i]!r} of {fun_name} is {brief(x)}, a type without values; {fix}")
 
 
 def checked_avals(leaves: Values, names: Sequence[str], fun_name: str, fix: str = "") -> list[ShapedArray]:

@@ -14,7 +14,7 @@ def _checked(shape: Any) -> tuple[int, ...]:
         sizes = tuple(map(as_size, shape))
     except TypeError:
         raise TypeError(f"ShapeDtypeStruct: shape must be a sequence of ints, got {shape!r}") from None
-    if any(size < 0 for size in sizes):
+    if not all(size >= 0 for size in sizes):
         raise ShapeError(f"ShapeDtypeStruct: shape {sizes} has a negative size; sizes are 0 or more")
     return sizes
 

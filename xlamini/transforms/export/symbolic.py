@@ -46,6 +46,8 @@ def symbolic_shape(
 def _scope(constraints: Sequence[str], scope: SymbolicScope | None) -> SymbolicScope:
     if scope is None:
         return SymbolicScope(constraints)
+    if not isinstance(scope, SymbolicScope):
+        raise TypeError(f"scope must be a SymbolicScope, such as b.scope of a size b, got {scope!r}")
     if constraints:
         raise ValueError("constraints are those of the scope, which is given; write SymbolicScope(constraints)")
     return scope
