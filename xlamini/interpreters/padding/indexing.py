@@ -10,7 +10,7 @@ import numpy as np
 from xlamini.core import Equation, Shape, ShapedArray, aval_of, literal
 from xlamini.core.errors import PaddingError
 from xlamini.core.sizes.expression import SymbolicSize
-from xlamini.interpreters.padding.sizes import INT32, PaddedSizes, window
+from xlamini.interpreters.padding.sizes import INT32, PaddedSizes, spread, window
 from xlamini.primitives import broadcasted_iota, clamp, convert, expand_dims, index_in_dim, mul, reshape
 from xlamini.primitives.elementwise.arithmetic import add, div, rem, sub
 from xlamini.primitives.elementwise.comparison import gt

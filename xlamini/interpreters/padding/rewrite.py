@@ -33,6 +33,8 @@ _RULES: dict[str, rules.Rule] = {
     ),
     "softmax": rules.softmax,
     "sort": rules.sort,
+    "top_k": rules.top_k,
+    "conv_general_dilated": rules.convolution,
     "dot_general": rules.dot_general,
     "dim_as_value": rules.dim_as_value,
     "assume_unequal": rules.assume_unequal,

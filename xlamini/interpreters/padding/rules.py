@@ -123,6 +123,23 @@ def reverse(sizes: PaddedSizes, eqn: Equation, x: Any) -> Any:
     return out
 
 
+def top_k(sizes: PaddedSizes, eqn: Equation, x: Any) -> Any:
+    """The padding has the smallest value, and of equal ones the first are taken."""
+    aval, params = eqn.invars[0].aval, eqn.params
+    if any(type(value) is SymbolicSize for value in params.values()):
+        raise PaddingError("how many it takes is symbolic")
+    return eqn.primitive.bind(sizes.masked(x, aval, [params.get("axis", aval.ndim - 1) % aval.ndim], lowest(aval.dtype)), **params)
+
+
+def convolution(sizes: PaddedSizes, eqn: Equation, *operands: Any) -> Any:
+    """What lies beyond the data counts as the zeros that a convolution pads with itself, if none are in front by a size."""
+    padding = [(low, sizes.room(high)) for low, high in eqn.params["padding"]]
+    if any(type(low) is SymbolicSize for low, _ in padding):
+        raise PaddingError("its padding in front depends on a size")
+    masked = [sizes.masked(x, a.aval, range(a.aval.ndim), 0) for x, a in zip(operands, eqn.invars, strict=True)]
+    return eqn.primitive.bind(*masked, **{**eqn.params, "padding": tuple(padding)})
+
+
 def stacks(sizes: PaddedSizes, eqn: Equation, *operands: Any) -> Any:
     """Operations on matrices, of which only the number is padded."""
     for atom in (*eqn.invars, *eqn.outvars):
