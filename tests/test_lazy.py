@@ -104,9 +104,9 @@ def test_an_error_from_a_face_has_the_frames_of_the_user_only() -> None:
 
 
 def test_a_misspelt_name_gets_a_suggestion() -> None:
-    with pytest.raises(AttributeError) as caught:
+    with pytest.raises(AttributeError, match="has no attribute 'norml'; did you mean normal") as caught:
         _ = xlamini.random.norml
-    assert (caught.value.name, caught.value.obj) == ("norml", xlamini.random)
+    assert caught.value.name == "norml"
 
 
 def test_star_import_has_every_function() -> None:

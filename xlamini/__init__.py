@@ -3,6 +3,26 @@
 A Python function on arrays is traced once into a jaxpr; every transformation is a function from jaxpr to jaxpr; the
 final jaxpr becomes StableHLO, and PJRT runs it. `import xlamini as jax` reads naturally: names, arguments and meanings
 are JAX's.
+
+    import xlamini
+    import xlamini.numpy as jnp
+
+    def loss(w, x, y):
+        return jnp.mean((jnp.tanh(x @ w) - y) ** 2)
+
+    step = xlamini.jit(lambda w, x, y: w - 0.1 * xlamini.grad(loss)(w, x, y))
+    print(step(jnp.ones(3), jnp.eye(3), jnp.zeros(3)))
+
+The doors:
+
+- transformations: `jit`, `grad`, `value_and_grad`, `vmap`, `jvp`, `vjp`, `jacobian`, `hessian`, `checkpoint`,
+  `custom_vjp`, `shard_map`
+- arrays: `numpy`, `scipy`, `random`, `nn`, `image`; `tree` for containers of them
+- control flow: `lax.cond`, `lax.scan`, `lax.while_loop`, `lax.fori_loop`, `lax.map`
+- looking at programs: `inspect`, `make_jaxpr`, `lint`, `checked`, `debug`, `profiler`, `errors`
+- devices: `devices`, `device_put`, `make_mesh`, `sharding`, `distributed`; `python -m xlamini doctor`
+- files: `export`, `load`, `cache`
+- more: `extend` for operations of one's own, `experimental.pallas` for kernels, `config` for flags
 """
 
 # ruff: noqa: E402, I001

@@ -1,7 +1,6 @@
 """Names that a module of jax does not define: they are found by the tables, or an error says which page to read."""
 from __future__ import annotations
 
-import dis
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -12,6 +11,7 @@ from xlamini.as_jax.finder import OVERLAY, PAGE, answer_to, is_there, namesakes
 from xlamini.as_jax.names import name_member
 from xlamini.as_jax.overlay.refusals import refusing
 from xlamini.as_jax.tables import refused, table_of
+from xlamini.core.errors.missing_names import refuse
 
 
 def fall_through(module_name: str) -> Callable[[str], Any]:
@@ -24,7 +24,7 @@ def fall_through(module_name: str) -> Callable[[str], Any]:
             raise AttributeError(f"module {jax_name!r} has no attribute {name!r}", name=name, obj=module)
         value = _found(name, jax_name, table)
         if value is _NOTHING:
-            _refuse(name, jax_name, module, sys._getframe(1))
+            _refuse(name, jax_name, sys._getframe(1))
         setattr(module, name, name_member(value, jax_name))
         return value
 
@@ -65,9 +65,6 @@ def _member(module: str, name: str) -> Any:
     return import_module(f"{module}.{name}") if found is _NOTHING else found
 
 
-def _refuse(name: str, jax_name: str, module: ModuleType, caller: FrameType) -> NoReturn:
-    """AttributeError; ImportError for `from module import name`, where Python would drop the text of the former."""
+def _refuse(name: str, jax_name: str, caller: FrameType) -> NoReturn:
     text = f"{jax_name} has no {name!r}: xlamini answers for jax in this process; {PAGE} says what there is instead"
-    if dis.opname[caller.f_code.co_code[caller.f_lasti]] == "IMPORT_FROM":
-        raise ImportError(text, name=jax_name)
-    raise AttributeError(text, name=name, obj=module)
+    refuse(text, name, jax_name, caller)

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from xlamini.core.errors.api_boundary import make_edge
+from xlamini.core.errors.missing_names import no_name
 
 Attached = tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]
 
@@ -34,21 +35,17 @@ def attach_stub(package: str) -> Attached:
 
     def load(name: str) -> Any:
         if name not in modules:
-            text = f"module '{namespace['__name__']}' has no attribute {name!r}"
-            raise AttributeError(text, name=name, obj=sys.modules[package])
+            no_name(package, name, modules, sys._getframe(1))
         if modules[name] == package:
             return import_module(f"{package}.{name}")
         namespace[name] = getattr(import_module(modules[name]), name)
         make_edge(namespace, name)
         return namespace[name]
 
-    def names() -> list[str]:
-        return sorted([name for name in namespace if name.startswith("__")] + [*modules])
-
     for name, module in modules.items():
         if module == f"{package}.{name}":
             load(name)
-    return load, names, [name for name in modules if not name.startswith("_")]
+    return load, lambda: sorted(modules), [name for name in modules if not name.startswith("_")]
 
 
 def read_stub(text: str) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """Diagnosis of the installation, `python -m xlamini doctor`: which platforms work, and a fix for each problem. Private.
 
 Each platform is started in a subprocess, so that a plugin that hangs or crashes does no harm.
+With `--report` the text can be pasted into an issue: it tells nothing about whose machine it is.
 The exit code is 0 if the requested platform works, else 1.
 """
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 
 from xlamini.doctor.examination import examine
 from xlamini.doctor.report import report
+from xlamini.doctor.sharing import for_an_issue
 
 __all__ = ["main"]
 
@@ -19,7 +21,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m xlamini doctor", description="What works on this machine.")
     parser.add_argument("--platform", help="the platform that must work, or several: cuda,cpu")
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds that a platform may take to start")
+    shared = "print a block for an issue, without home folders, names of the user and the host, and secrets"
+    parser.add_argument("--report", action="store_true", help=shared)
     options = parser.parse_args(argv)
     found = examine(options.platform, options.timeout)
-    print(report(found))
+    print(for_an_issue(report(found)) if options.report else report(found))
     return 0 if found.healthy else 1

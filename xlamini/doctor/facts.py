@@ -17,7 +17,7 @@ from xlamini.runtime.files.disk_cache import files_in
 VARIABLES = re.compile(
     r"(XLAMINI|XLA|JAX|TPU|LIBTPU|CUDA|NVIDIA|HIP|ROCR|PJRT|TF_CPP|NCCL)_|LD_LIBRARY_PATH$|LD_PRELOAD$|MALLOC_"
 )
-_SECRET = re.compile(r"TOKEN|SECRET|PASSWORD|KEY")
+SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|KEY")
 _PACKAGES = ("jaxlib", "numpy", "ml_dtypes", "scipy")
 _PLUGIN_PACKAGES = (
     "jax-cuda13-pjrt", "jax-cuda13-plugin", "jax-cuda12-pjrt", "jax-cuda12-plugin", "jax-rocm7-pjrt",
@@ -49,7 +49,7 @@ def machine() -> str:
 def environment() -> dict[str, str]:
     """The environment variables that affect platforms."""
     return {
-        name: "(set)" if _SECRET.search(name) else value
+        name: "(set)" if SECRET.search(name) else value
         for name, value in sorted(os.environ.items())
         if VARIABLES.match(name)
     }

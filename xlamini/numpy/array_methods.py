@@ -8,6 +8,7 @@ from typing import Any
 
 from xlamini.core import Tracer, check_user_dtype, itemsize_bits
 from xlamini.core.errors.api_boundary import api_boundary
+from xlamini.core.errors.missing_names import answer_for_other_methods
 from xlamini.numpy import complex_parts, construction, shapes
 from xlamini.numpy.array_api import check_version
 from xlamini.primitives import bitcast_convert_type
@@ -176,3 +177,5 @@ for _name, _member in _members(TracerMembers).items():
 for _name in ("__array_namespace__", "__array_module__", "__numpy_dtype__", "__hex__", "__oct__"):
     for _kind in (Tracer, ArrayImpl):
         setattr(_kind, _name, vars(Protocols)[_name])
+for _kind in (Tracer, ArrayImpl):
+    answer_for_other_methods(_kind)

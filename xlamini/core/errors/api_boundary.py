@@ -14,6 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 from xlamini.core import hooks
 from xlamini.core.errors.error_page import name_the_page
 from xlamini.core.errors.frames import is_of_library
+from xlamini.core.errors.missing_names import public_dir
 from xlamini.core.errors.stray_errors import name_the_call
 from xlamini.core.flags.config import Flag, traceback_filtering
 from xlamini.core.pytree.flattening import find_lost_levels
@@ -71,10 +72,15 @@ def _method(member: Any) -> Any:
 def edge_of_face(namespace: dict[str, Any]) -> None:
     """Decorate the functions that a public module names; the library itself calls the undecorated ones.
 
-    A module that also holds what it is made of says in `__all__` which names are public.
+    A module that also holds what it is made of says in `__all__` which names are public. `dir` lists these, and the
+    error about any other name says what may be meant.
     """
-    for name in namespace.get("__all__", list(namespace)):
+    names = namespace.get("__all__", [name for name in namespace if not name.startswith("_")])
+    for name in names:
         make_edge(namespace, name)
+    missing, listed = public_dir(namespace["__name__"], names)
+    namespace.setdefault("__getattr__", missing)
+    namespace.setdefault("__dir__", listed)
 
 
 def make_edge(namespace: dict[str, Any], name: str) -> None:

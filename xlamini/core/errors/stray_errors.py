@@ -21,6 +21,8 @@ import numpy as np
 from xlamini.core.dtypes.scalar_constructors import ScalarConstructor
 from xlamini.core.errors import ShapeError, TypePromotionError
 from xlamini.core.errors.frames import is_of_library, own_files
+from xlamini.core.errors.other_names import KEYWORDS
+from xlamini.core.flags.environment_variables import near
 
 _KINDS = (TypeError, ValueError, AttributeError, OverflowError, ZeroDivisionError, IndexError, KeyError)
 _OF_CHECKS = (TypeError, ValueError, OverflowError, RecursionError, TypePromotionError, ShapeError)
@@ -29,6 +31,7 @@ _METHODS = ("init", "reflected", "call", "getitem", "setitem")
 """Methods of Python's, whose names a user has not written."""
 _NUMPY = str(Path(np.__file__).parent)
 _RAISES = {dis.opmap["RAISE_VARARGS"], dis.opmap["RERAISE"]}
+_WRONG_KEYWORD = re.compile(r"(.*\.)?(?P<function>\w+)\(\) got an unexpected keyword argument '(?P<name>\w+)'")
 _WRONG_CALL = re.compile(r"\(\) (missing|takes|got)")
 _OF_NUMBERS = str(Path(__file__).parents[1] / "dtypes")
 """Where errors are raised of what is no number, or does not fit: whoever calls knows no function's name."""
@@ -53,6 +56,7 @@ def name_the_call(error: BaseException) -> None:
     if len(error.args) != 1 or not isinstance(error.args[0], str) or vars(error).get("_is_named"):
         return
     entries = list(_entries(error.__traceback__))
+    _explain_keyword(error, entries)
     while entries and entries[-1].tb_frame.f_code.co_filename.startswith(_NUMPY):
         entries.pop()
     _shorten(error, entries)
@@ -65,6 +69,24 @@ def name_the_call(error: BaseException) -> None:
             error.args = (f"{name}: {error.args[0]}; it was given {given}",)
         elif lacks == "call" or name not in (*re.findall(r"\w+", error.args[0]), *_METHODS):
             error.args = (f"{name}: {error.args[0]}",)
+
+
+def _explain_keyword(error: BaseException, entries: list[TracebackType]) -> None:
+    """Say which argument may be meant by one that the function lacks."""
+    wrong = _WRONG_KEYWORD.fullmatch(error.args[0])
+    fun = _named(wrong["function"], entries[-1].tb_frame) if wrong and entries else None
+    if wrong is None or fun is None:
+        return
+    names = [*inspect.signature(fun).parameters]
+    meant = [name for name in KEYWORDS.get(wrong["name"], "").split() if name in names]
+    advice = f"; did you mean {meant[0]}?" if meant else near(wrong["name"], names)
+    error.args = (error.args[0] + advice,)
+
+
+def _named(name: str, frame: FrameType) -> Any:
+    """The function of this name that a frame calls."""
+    values = [frame.f_globals.get("fun"), *frame.f_locals.values()] if is_of_library(frame) else []
+    return next((x for x in values if inspect.isfunction(x) and x.__name__ == name), None)
 
 
 def _shorten(error: BaseException, entries: list[TracebackType]) -> None:
