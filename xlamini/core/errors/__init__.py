@@ -279,11 +279,11 @@ class TooManyCompilationsError(RuntimeError):
 class PaddingError(ValueError):
     """A function that is compiled for buckets of sizes has an operation whose result the padding would change.
 
-    >>> spectrum = xlamini.jit(jnp.fft.fft, buckets={"n": "pow2"}, shapes_specs="n")
-    >>> spectrum(jnp.ones(5))
+    >>> values = xlamini.jit(jnp.linalg.eigvalsh, buckets={"n": "pow2"}, shapes_specs="n, n")
+    >>> values(jnp.eye(5))
     Traceback (most recent call last):
         ...
-    xlamini.core.errors.PaddingError: ...
+    xlamini.core.errors.PaddingError: eigh of f32[n,n] at ...
 
     Compute that part outside of the function, or without `buckets`.
     """

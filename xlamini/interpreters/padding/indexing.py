@@ -205,5 +205,3 @@ def random_bits(sizes: PaddedSizes, eqn: Equation, key: Any) -> Any:
     if _is_front(shape):
         return reshape(bits, sizes.rooms(shape))
     return looked_up(sizes, bits, (math.prod(shape),), shape)
-
-

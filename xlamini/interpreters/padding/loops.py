@@ -47,4 +47,3 @@ def scan(sizes: PaddedSizes, eqn: Equation, *operands: Any) -> Any:
     first = literal(room - 1 if back else 0, INT32)
     every = [*operands[:consts], first, *operands[consts:]]
     return eqn.primitive.bind(*every, **{**params, "jaxpr": counted, "length": room, "num_carry": count + 1})[1:]
-

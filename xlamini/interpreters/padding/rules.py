@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from xlamini.core import Equation, literal
+from xlamini.core import CallLike, Equation, literal
 from xlamini.core.dtypes.limits import finfo
 from xlamini.core.errors import PaddingError
+from xlamini.core.program.bindable import further
 from xlamini.core.sizes.expression import SymbolicSize
 from xlamini.interpreters.padding.sizes import INT32, PaddedSizes, is_padded, window
 from xlamini.primitives import convert, highest, lowest, zeros
@@ -51,12 +52,12 @@ def cumulative(sizes: PaddedSizes, eqn: Equation, x: Any) -> Any:
     """From the front it does not reach the padding before the data end; from the back it begins with it."""
     aval, params = eqn.invars[0].aval, eqn.params
     if params["reverse"]:
-        x = sizes.masked(x, aval, [params["axis"]], eqn.primitive.start(aval.dtype))
+        x = sizes.masked(x, aval, [params["axis"]], further(eqn.primitive, "start")(aval.dtype))
     return eqn.primitive.bind(x, **params)
 
 
 def sort(sizes: PaddedSizes, eqn: Equation, *operands: Any) -> Any:
-    """The padding is last: it has the largest keys, and where data have these too, a stable sort keeps them in front."""
+    """The padding is last: it has the largest keys, and a stable sort keeps data with these in front of it."""
     params, avals = eqn.params, [a.aval for a in eqn.invars]
     keys = [
         sizes.masked(x, aval, [params["dimension"]], _last(aval.dtype))
@@ -128,11 +129,12 @@ def top_k(sizes: PaddedSizes, eqn: Equation, x: Any) -> Any:
     aval, params = eqn.invars[0].aval, eqn.params
     if any(type(value) is SymbolicSize for value in params.values()):
         raise PaddingError("how many it takes is symbolic")
-    return eqn.primitive.bind(sizes.masked(x, aval, [params.get("axis", aval.ndim - 1) % aval.ndim], lowest(aval.dtype)), **params)
+    axis = params.get("axis", -1) % aval.ndim
+    return eqn.primitive.bind(sizes.masked(x, aval, [axis], lowest(aval.dtype)), **params)
 
 
 def convolution(sizes: PaddedSizes, eqn: Equation, *operands: Any) -> Any:
-    """What lies beyond the data counts as the zeros that a convolution pads with itself, if none are in front by a size."""
+    """What lies beyond the data counts as the zeros that a convolution pads with itself."""
     padding = [(low, sizes.room(high)) for low, high in eqn.params["padding"]]
     if any(type(low) is SymbolicSize for low, _ in padding):
         raise PaddingError("its padding in front depends on a size")
@@ -152,6 +154,7 @@ def call(sizes: PaddedSizes, eqn: Equation, *operands: Any) -> Any:
     """The equations of the jaxpr that is called."""
     from xlamini.interpreters.padding.rewrite import run
 
+    assert isinstance(eqn.primitive, CallLike)
     return run(sizes, eqn.params[eqn.primitive.called], operands)
 
 

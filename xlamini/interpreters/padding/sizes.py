@@ -6,7 +6,7 @@ whatever would take them along has to mask them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from xlamini.core import Shape, ShapedArray, aval_of, literal
 from xlamini.core.errors import PaddingError
 from xlamini.core.sizes.expression import SymbolicSize
 from xlamini.core.sizes.polynomials import Factor
-from xlamini.core.sizes.values import evaluate
+from xlamini.core.sizes.values import evaluate, variables
 from xlamini.primitives import broadcast_in_dim, broadcasted_iota, lt, max, min, mul
 from xlamini.primitives.elementwise.arithmetic import add, div, rem, sub
 from xlamini.primitives.elementwise.bitwise import bitwise_and
@@ -25,18 +25,36 @@ from xlamini.primitives.shape.pad import pad
 INT32 = np.dtype(np.int32)
 
 
-class PaddedSizes:
-    """`room` has the numbers that arrays have by the names of symbols, `data` how many of these are data."""
+class Bucket(NamedTuple):
+    """The sizes from `least` to `most`, for which arrays of the size `most` are used."""
 
-    def __init__(self, room: Mapping[str, int], data: Mapping[str, Any]):
-        self._room = room
+    least: int
+    most: int
+
+
+class PaddedSizes:
+    """`buckets` has the numbers that arrays have by the names of symbols, `data` how many of these are data."""
+
+    def __init__(self, buckets: Mapping[str, Bucket], data: Mapping[str, Any]):
+        self._buckets = buckets
+        self._room = {name: b.most for name, b in buckets.items()}
         self._data = {name: TracedSize(value) for name, value in data.items()}
 
     def room(self, size: Any) -> int:
         """The number that an array has in the place of a size; PaddingError for a size that may shrink as n grows."""
-        if not grows(size):
+        if not (grows(size) or self._is_largest(size)):
             raise PaddingError(f"the size {size} does not grow with its symbols, so that no bucket has room for it")
         return evaluate(size, self._room)
+
+    def _is_largest(self, size: Any) -> bool:
+        """Whether a size of one symbol is nowhere in the bucket larger than at its end."""
+        names = variables(size)
+        if len(names) != 1:
+            return False
+        (name,) = names
+        least, most = self._buckets[name]
+        end = evaluate(size, {name: most})
+        return all(evaluate(size, {name: n}) <= end for n in range(least, most))
 
     def rooms(self, shape: Shape) -> tuple[int, ...]:
         """The shape that an array has in the place of one of symbolic sizes."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -28,19 +28,15 @@ from xlamini.core.sizes.scope import SymbolicScope
 from xlamini.core.sizes.solving import entries_of, solution, values_of
 from xlamini.core.sizes.values import evaluate
 from xlamini.interpreters.padding.rewrite import run
-from xlamini.interpreters.padding.sizes import PaddedSizes, is_padded
+from xlamini.interpreters.padding.sizes import Bucket, PaddedSizes, is_padded
 from xlamini.runtime.arrays.to_device import device_put_value
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 
 Sizes = str | int | Sequence[int]
 Options = Mapping[str, Any]
 
-
-class Bucket(NamedTuple):
-    """The sizes from `least` to `most`, which arrays of the size `most` stand for."""
-
-    least: int
-    most: int
+_SIZES = "sizes of buckets"
+"""The keyword argument of a padded program that has its sizes, which is no name that users have."""
 
 
 def bucket_of(name: str, size: int, sizes: Sizes) -> Bucket:
@@ -53,15 +49,17 @@ def bucket_of(name: str, size: int, sizes: Sizes) -> Bucket:
     if isinstance(sizes, int):
         most = -(-size // sizes) * sizes
         return Bucket(max(most - sizes + 1, 2), most)
-    smaller = [s for s in sizes if s < size]
-    fitting = [s for s in sizes if s >= size]
-    if not fitting:
-        raise ShapeError(f"the size {name} is {size}, but its largest bucket is {max(sizes)}; add a larger one")
-    return Bucket(max([*smaller, 1]) + 1, min(fitting))
+    given = [int(s) for s in sizes]
+    if size > max(given):
+        raise ShapeError(f"the size {name} is {size}, but its largest bucket is {max(given)}; add a larger one")
+    return Bucket(max([1, *(s for s in given if s < size)]) + 1, min(s for s in given if s >= size))
 
 
 class Data:
-    """An output of a padded program, whose shape says how much of it is data; the shape is part of its tree."""
+    """A value of a padded program and what says how much of it is data, which is part of its tree.
+
+    That is the shape of an output, and the buckets of the sizes.
+    """
 
     def __init__(self, array: Any, shape: Any):
         self.array, self.shape = array, shape
@@ -78,15 +76,15 @@ class Bucketed:
     ):
         self._sizes, self._specs, self._jit = _checked(sizes), specs, jit
         _check_options(options)
+        self._fun = fun
         self._plain = jit(fun, **options)
         functools.update_wrapper(self, fun)
 
-        def padded(data: dict[str, Any], buckets: Any, *args: Any, **kwargs: Any) -> Any:
-            return self._padded(dict(buckets), data, args, kwargs)
+        @functools.wraps(fun)  # so the ledger knows it by the user's code
+        def padded(*args: Any, **kwargs: Any) -> Any:
+            return self._padded(kwargs.pop(_SIZES), args, kwargs)
 
-        padded.__name__ = getattr(fun, "__name__", "padded")
-        donated = _shifted(options["donate_argnums"])
-        self._jitted = jit(padded, **{**options, "static_argnums": (1,), "donate_argnums": donated})
+        self._jitted = jit(padded, **options)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves, tree = tree_flatten((args, kwargs))
@@ -100,13 +98,13 @@ class Bucketed:
         room = {name: b.most for name, b in buckets.items()}
         padded = [_filled(x, t, room) for x, t in zip(leaves, types, strict=True)]
         args, kwargs = tree_unflatten(tree, padded)
-        data = {name: np.int32(size) for name, size in found.items()}
-        outs = self._jitted(data, tuple(sorted(buckets.items())), *args, **kwargs)
+        sizes = Data({name: np.int32(size) for name, size in found.items()}, tuple(buckets.items()))
+        outs = self._jitted(*args, **kwargs, **{_SIZES: sizes})
         return tree_map(lambda x: _cut(x, found), outs, is_leaf=lambda x: isinstance(x, Data))
 
     def compilations(self) -> list[Any]:
         """The compilations of the padded programs, and of those for sizes that need no padding."""
-        return [*self._jitted.compilations(), *self._plain.compilations()]
+        return [entry for f in (self._jitted, self._plain) for entry in f.compilations() if entry.compiled]
 
     def clear_cache(self) -> None:
         """Forget what was compiled."""
@@ -142,8 +140,9 @@ class Bucketed:
             )
         return values
 
-    def _padded(self, buckets: dict[str, Bucket], data: dict[str, Any], args: Any, kwargs: Any) -> Any:
+    def _padded(self, of_call: Data, args: Any, kwargs: Any) -> Any:
         """The padded program, as it is traced for a bucket."""
+        buckets = dict(of_call.shape)
         leaves, tree = tree_flatten((args, kwargs))
         bounds = [text for name, b in buckets.items() for text in (f"{name} >= {b.least}", f"{name} <= {b.most}")]
         scope = SymbolicScope(bounds)
@@ -153,9 +152,9 @@ class Bucketed:
         ]
         structs = [ShapeDtypeStruct(t.shape, t.dtype, weak_type=t.weak_type) for t in types]
         inner_args, inner_kwargs = tree_unflatten(tree, structs)
-        traced = self._jit(self.__wrapped__).trace(*inner_args, **inner_kwargs)
+        traced = self._jit(self._fun).trace(*inner_args, **inner_kwargs)
         closed = traced.jaxpr
-        sizes = PaddedSizes({name: b.most for name, b in buckets.items()}, data)
+        sizes = PaddedSizes(buckets, of_call.array)
         outs = run(sizes, closed.jaxpr.with_consts(closed.consts), leaves)
         avals = closed.out_avals
         marked = [Data(x, a.shape) if is_padded(a) else x for x, a in zip(outs, avals, strict=True)]
@@ -169,7 +168,8 @@ def _checked(sizes: Any) -> dict[str, Sizes]:
         numbers = [some] if isinstance(some, int) else list(some) if isinstance(some, list | tuple) else []
         if some != "pow2" and not (numbers and all(type(n) is int and n > 0 for n in numbers)):
             raise ValueError(
-                f'jit: the buckets of {name} must be "pow2", a number for its multiples, or a list of sizes, got {some!r}'
+                f'jit: the buckets of {name} must be "pow2", a number for its multiples, or a list of sizes, '
+                f"got {some!r}"
             )
     return dict(sizes)
 
@@ -178,13 +178,6 @@ def _check_options(options: Options) -> None:
     for name in ("static_argnums", "static_argnames", "in_shardings", "out_shardings"):
         if options[name] not in (None, ()):
             raise ValueError(f"jit: buckets and {name} cannot be given together; bind static arguments by partial")
-
-
-def _shifted(argnums: Any) -> Any:
-    """Positions of arguments behind the sizes and the buckets."""
-    if argnums is None:
-        return None
-    return argnums + 2 if isinstance(argnums, int) else tuple(a + 2 for a in argnums)
 
 
 def _filled(x: Any, aval: ShapedArray, room: Mapping[str, int]) -> Any:

@@ -1,0 +1,152 @@
+"""Buckets of sizes: padded programs give the numbers of the arrays without padding, or are refused with a line."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xlamini as jax
+import xlamini.numpy as jnp
+from xlamini import lax
+from xlamini.errors import PaddingError, ShapeError
+
+FUNCTIONS: dict[str, Any] = {
+    "sort": jnp.sort,
+    "argsort, descending": lambda x: jnp.argsort(-x),
+    "sums from the back": lambda x: jnp.cumsum(x[::-1]),
+    "cumulative maxima from the back": lambda x: lax.cummax(x, reverse=True),
+    "scan": lambda x: lax.scan(lambda c, a: (c * 0.5 + a, c * a), 0.0, x),
+    "scan from the back": lambda x: lax.scan(lambda c, a: (c * 0.5 + a, c * a), 0.0, x, reverse=True),
+    "median": jnp.median,
+    "quantile": lambda x: jnp.quantile(x, 0.3),
+    "std": lambda x: x.std(),
+    "argmin": jnp.argmin,
+    "prod": jnp.prod,
+    "products, flat": lambda x: jnp.outer(x, x).reshape(-1),
+    "products, transposed and flat": lambda x: jnp.outer(x, x[1:]).T.reshape(-1, 1).sum(1),
+    "joined": lambda x: jnp.concatenate([x, x * 2, x[:1]]),
+    "split": lambda x: jnp.split(jnp.concatenate([x, x]), 2),
+    "the last two": lambda x: x[-2:],
+    "roll": lambda x: jnp.roll(x, 1),
+    "softmax": jax.nn.softmax,
+    "logsumexp": jax.nn.logsumexp,
+    "sum of logarithms": lambda x: jnp.log(x * x).sum(),
+    "divisions": lambda x: (1 / x) @ x,
+    "gradient of a sort": jax.grad(lambda x: jnp.sum(jnp.sort(x) ** 2 * jnp.arange(x.shape[0]))),
+    "gradient of a scan": jax.grad(lambda x: lax.scan(lambda c, a: (jnp.sin(c * a) + a, c), 0.0, x)[0]),
+    "gradient of a checkpoint": jax.grad(lambda x: jax.checkpoint(lambda y: jnp.sum(jnp.sin(y)))(x).sum()),
+    "hessian": lambda x: jax.hessian(lambda y: jnp.sum(y**3) * y[-1])(x),
+    "random numbers": lambda x: x + jax.random.normal(jax.random.key(0), x.shape),
+    "rows of random numbers": lambda x: x + jax.random.normal(jax.random.key(0), (3, x.shape[0])),
+    "pad": lambda x: jnp.pad(x, (2, 3), constant_values=7.0),
+    "an element from the end set": lambda x: x.at[-1].add(5.0),
+    "sums of segments": lambda x: jax.ops.segment_sum(x, (x > 0).astype("int32"), 2),
+    "out of bounds": lambda x: jnp.take(x, jnp.array([0, 1, 50])),
+    "clipped": lambda x: jnp.take(x, jnp.array([0, 1, 50]), mode="clip"),
+    "a window at the end": lambda x: lax.dynamic_slice(x, (50,), (2,)),
+    "while": lambda x: lax.while_loop(lambda c: c[1] < x.shape[0], lambda c: (c[0] + x[c[1]], c[1] + 1), (0.0, 0)),
+    "cond": lambda x: lax.cond(x[0] > 0, lambda: x.sum(), lambda: x.max()),
+    "top_k": lambda x: lax.top_k(x, 2),
+    "unique": lambda x: jnp.unique(x, size=4),
+    "nonzero": lambda x: jnp.nonzero(x > 0, size=3),
+    "histogram": lambda x: jnp.histogram(x, 4, (-1, 1)),
+    "convolution": lambda x: lax.conv(x[None, None], jnp.array([[[1.0, 2.0, 3.0]]]), (1,), "SAME"),
+}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_numbers_are_those_without_padding(name):
+    """Infinite padding too: `1 / x` and `log(x)` of zeros."""
+    fun, rng = FUNCTIONS[name], np.random.default_rng(1)
+    padded = jax.jit(fun, buckets={"n": [8, 16]}, shapes_specs="n")
+    for n in (5, 8, 13, 2, 1):
+        if n == 1 and name in ("top_k", "the last two", "a window at the end", "products, transposed and flat"):
+            continue
+        x = jnp.asarray(rng.normal(size=n), "float32")
+        for found, expected in zip(*(jax.tree.leaves(f(x)) for f in (padded, fun)), strict=True):
+            assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+            np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-6)
+
+
+def _loss(weights, tokens, targets):
+    """A causal transformer's layer."""
+    x = weights["table"][tokens]
+    q, k, v = (x @ weights[name] for name in "qkv")
+    scores = jnp.where(jnp.tril(jnp.ones((x.shape[1],) * 2, bool)), q @ k.swapaxes(1, 2) / 3.0, -jnp.inf)
+    h = x + jax.nn.softmax(scores) @ v
+    h = (h - h.mean(-1, keepdims=True)) / jnp.sqrt(h.var(-1, keepdims=True) + 1e-5)
+    logits = jax.nn.log_softmax(h @ weights["table"].T)
+    return -jnp.mean(jnp.take_along_axis(logits, targets[..., None], -1))
+
+
+def _step(weights, tokens, targets):
+    loss, grads = jax.value_and_grad(_loss)(weights, tokens, targets)
+    return jax.tree.map(lambda w, g: w - 0.05 * g, weights, grads), loss
+
+
+@pytest.mark.slow
+def test_a_hundred_lengths_of_a_training_step():
+    rng = np.random.default_rng(0)
+    shapes = {"table": (11, 8), "q": (8, 8), "k": (8, 8), "v": (8, 8)}
+    weights = exact = {name: jnp.asarray(rng.normal(size=s), "float32") for name, s in shapes.items()}
+    step = jax.jit(_step, buckets={"t": "pow2"}, shapes_specs=(None, "_, t", "_, t"))
+    for length in rng.integers(2, 129, 100):
+        tokens, targets = rng.integers(0, 11, (2, 2, length))
+        weights, loss = step(weights, tokens, targets)
+        exact, expected = _step(exact, tokens, targets)
+        np.testing.assert_allclose(loss, expected, rtol=1e-6 * 4)
+    assert len(step.compilations()) <= 8
+    for found, wanted in zip(jax.tree.leaves(weights), jax.tree.leaves(exact), strict=True):
+        np.testing.assert_allclose(found, wanted, atol=2e-5)
+
+
+def test_two_symbols():
+    @jax.jit
+    def plain(x, y):
+        return (x @ y).reshape(-1), x.sum(), jnp.concatenate([x, x]).T
+
+    padded = jax.jit(plain, buckets={"b": 4, "n": "pow2"}, shapes_specs=("b, n", "n, _"))
+    rng = np.random.default_rng(0)
+    for b, n in ((3, 5), (4, 6), (7, 1)):
+        args = rng.normal(size=(b, n)).astype("float32"), rng.normal(size=(n, 3)).astype("float32")
+        for found, expected in zip(padded(*args), plain(*args), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_inside_of_other_transformations_it_is_the_function():
+    double = jax.jit(lambda x: (x * x).sum(), buckets={"n": "pow2"}, shapes_specs="n")
+    np.testing.assert_array_equal(jax.grad(double)(jnp.arange(5.0)), 2 * np.arange(5.0))
+    np.testing.assert_array_equal(jax.vmap(double)(jnp.ones((2, 3))), [3.0, 3.0])
+
+
+def test_compilations_are_listed_and_limited():
+    total = jax.jit(lambda x: x.sum(), buckets={"n": [4, 8]}, shapes_specs="n")
+    for n in (3, 4, 2, 5, 8):
+        assert total(np.ones(n, "float32")) == n
+    assert len(total.compilations()) == 2
+
+
+def test_what_padding_would_change_is_refused():
+    values = jax.jit(jnp.linalg.eigvalsh, buckets={"n": "pow2"}, shapes_specs="n, n")
+    with pytest.raises(PaddingError, match=r"eigh of f32\[n,n\] at .*cannot be computed in buckets: .*n,n"):
+        values(jnp.eye(5))
+
+
+def test_mistakes():
+    def of(buckets=None, specs="n"):
+        return jax.jit(lambda x, y: x.sum() + y.sum(), buckets=buckets or {"n": [4, 8]}, shapes_specs=specs)
+
+    with pytest.raises(ShapeError, match="the size n is 9, but its largest bucket is 8; add a larger one"):
+        of()(np.ones(9), np.ones(9))
+    with pytest.raises(ShapeError, match="dimension 0 of argument 1 must be n, which is 3 by another argument, but it"):
+        of()(np.ones(3), np.ones(4))
+    with pytest.raises(ValueError, match="shapes_specs has the symbol m, which has no buckets; add it to buckets"):
+        of(specs="m")(np.ones(3), np.ones(3))
+    with pytest.raises(ValueError, match=r'the buckets of n must be "pow2", a number for its multiples, or a list'):
+        of({"n": "pow3"})
+    with pytest.raises(TypeError, match=r'buckets must be a dict such as \{"n": "pow2"\}, got'):
+        of("pow2")
+    with pytest.raises(ValueError, match="buckets and static_argnums cannot be given together"):
+        jax.jit(lambda x: x, buckets={"n": 4}, shapes_specs="n", static_argnums=0)
