@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from xlamini.core.console import printable
 from xlamini.doctor.examination import examine
 from xlamini.doctor.report import report
 
@@ -21,5 +22,5 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds that a platform may take to start")
     options = parser.parse_args(argv)
     found = examine(options.platform, options.timeout)
-    print(report(found))
+    print(printable(report(found)))
     return 0 if found.healthy else 1
