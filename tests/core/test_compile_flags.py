@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import nullcontext
 
 import jaxlib.version
 import numpy as np
@@ -22,12 +23,15 @@ from xlamini.core.flags.compile_flags import (
 )
 from xlamini.runtime.execution.executable import compile_options
 from xlamini.runtime.files.disk_key import Key
+from xlamini.runtime.versions import BUILD_OPTIONS
 from xlamini.staging.compile import compile_cache
 from xlamini.staging.compile.program import with_flags
 
 pytestmark = pytest.mark.usefixtures("optimized")
 
 X = np.linspace(0, 1, 5, dtype=np.float32)
+HAS_EFFORTS = "memory_fitting_effort" in BUILD_OPTIONS
+"""jaxlib 0.12 has levels only."""
 
 
 def test_defaults_add_no_options():
@@ -39,12 +43,13 @@ def test_options_are_those_of_jax():
     with (
         optimization_level("O1"), memory_fitting_level("O3"), exec_time_optimization_effort(0.5),
         memory_fitting_effort(-0.5), disable_most_optimizations(True), compiler_enable_remat_pass(False),
+        nullcontext() if HAS_EFFORTS else pytest.warns(UserWarning, match="this jaxlib has no option"),
     ):  # fmt: skip
         options = compile_options(xlamini.devices()[:1], options_of(compile_key()))
         on_cpu = with_flags(xlamini.jit(jnp.sin).lower(X)._program, {"xla_test_all_input_layouts": True}) or {}
     build = options.executable_build_options
     assert (build.optimization_level, build.memory_fitting_level) == (19, 39)
-    if hasattr(build, "memory_fitting_effort"):  # jaxlib 0.12 has levels only
+    if HAS_EFFORTS:
         assert (build.exec_time_optimization_effort, build.memory_fitting_effort) == (0.5, -0.5)
     assert dict(options.env_option_overrides) == {
         "xla_backend_optimization_level": 0,

@@ -197,7 +197,7 @@ ENTRIES: dict[str, Callable[[Any], Any]] = {
     "pure_callback": lambda v: xlamini.pure_callback(lambda x: x, v, v),
 }
 LOST = {("jit", "keys that raise"), ("jit", "keys of two types"), ("jit", "a missing field")}
-"""C++ that the user calls raises them, and no code of the library runs."""
+"""C++ that the user calls raises them, and no code of the library runs; a newer jaxlib may lose none."""
 CASES: dict[str, Callable[[], Any]] = {
     "a predicate": lambda: tree.leaves(deep(1.0), is_leaf=is_leaf),
     "a predicate of map": lambda: tree.map(lambda x: x, deep(1.0), is_leaf=is_leaf),
@@ -209,6 +209,8 @@ CASES: dict[str, Callable[[], Any]] = {
 }
 
 
+# jaxlib asks whether a value has an attribute; from Python 3.13 on it is said that what the value raises is ignored.
+@pytest.mark.filterwarnings("ignore:Exception ignored in PyObject_HasAttr:pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_no_value_takes_a_level(entry: str) -> None:
     """Whatever a value raises, in whatever function: as many levels are left as before."""
@@ -220,7 +222,7 @@ def test_no_value_takes_a_level(entry: str) -> None:
                 ENTRIES[entry](value)
             if levels_left() != before:
                 lost[entry, name] = before - levels_left()
-    assert set(lost) == {case for case in LOST if case[0] == entry}, lost
+    assert set(lost) <= {case for case in LOST if case[0] == entry}, lost
 
 
 def test_lost_levels_are_found_again() -> None:

@@ -57,7 +57,8 @@ def test_forward_and_reverse_mode_agree(f: Any) -> None:
     x = np.float32([-20, -1, -1e-4, 0, 0.3, 8, np.inf, -np.inf])
     slope = xlamini.vmap(xlamini.grad(f))(x)
     np.testing.assert_array_equal(xlamini.jvp(f, (x,), (np.ones_like(x),))[1], slope)
-    np.testing.assert_array_equal([xlamini.grad(f)(v) for v in x], slope)
+    # From jaxlib 0.12 on XLA has another exponential for a scalar than for an array.
+    np.testing.assert_allclose([xlamini.grad(f)(v) for v in x], slope, rtol=4e-7)
     assert not np.isnan(slope).any()
     assert np.isnan(xlamini.grad(f)(np.float32(np.nan)))
 

@@ -117,8 +117,9 @@ def _forward_signals(processes: Sequence[subprocess.Popen[bytes]]) -> list[tuple
                 process.send_signal(number)
         told.append((time.monotonic(), signal.Signals(number).name))
 
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, pass_on)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):  # Windows has no SIGHUP
+            signal.signal(getattr(signal, name), pass_on)
     return told
 
 

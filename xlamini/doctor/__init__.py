@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from xlamini.core.console import printable
 from xlamini.doctor.examination import examine
 from xlamini.doctor.report import report
 from xlamini.doctor.sharing import for_an_issue
@@ -25,5 +26,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--report", action="store_true", help=shared)
     options = parser.parse_args(argv)
     found = examine(options.platform, options.timeout)
-    print(for_an_issue(report(found)) if options.report else report(found))
+    text = report(found)
+    print(printable(for_an_issue(text) if options.report else text))
     return 0 if found.healthy else 1

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import xlamini
+from xlamini.core.console import printable
 from xlamini.core.flags.cache_flags import least_seconds, most_bytes
 from xlamini.runtime.devices.plugins import WHEELS, Plugin
 from xlamini.runtime.files.cache_folder import folder, why_off
@@ -75,7 +76,7 @@ def programs_on_disk() -> dict[str, str]:
 def nvidia_driver() -> str | None:
     """The version of NVIDIA's kernel module; None if it is not loaded."""
     try:
-        text = Path("/proc/driver/nvidia/version").read_text()
+        text = Path("/proc/driver/nvidia/version").read_text(encoding="utf-8")
     except OSError:
         return None
     found = re.search(r"\b(\d+\.\d+(\.\d+)?)\b", text)
@@ -96,7 +97,7 @@ def print_environment_info(return_string: bool = False) -> str | None:
     text = "\n".join(f"{name + ':':<19}{value}" for name, value in facts.items())
     if return_string:
         return text
-    print(text)
+    print(printable(text))
     return None
 
 

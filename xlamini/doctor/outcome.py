@@ -63,7 +63,8 @@ def try_platform(platform: str, timeout: float) -> TrialOutcome:
     """Run a platform's trial in a subprocess, for at most `timeout` seconds."""
     command = [sys.executable, "-c", f"from xlamini.doctor import trial; trial.main({platform!r})"]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", env=_environment(platform)
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", errors="replace",
+        env=_environment(platform),
     ) as process:
         try:
             output, errors = process.communicate(timeout=timeout)

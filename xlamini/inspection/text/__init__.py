@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 from importlib.resources import files
 
+from xlamini.core.console import printable
 from xlamini.core.flags.environment_variables import near
 from xlamini.inspection.equations import Report
 from xlamini.inspection.layout import cut
@@ -74,4 +75,4 @@ def text(
     about = described["about"][0].lower() + described["about"][1:]
     head = view.say(f"{screen.capitalize()}: {about} {described.get('text', '')}")
     lines = [*head, *failed, *SCREENS[screen].lines(view)]
-    return "\n".join(cut(line, width) for line in lines).rstrip()
+    return printable("\n".join(cut(line, width) for line in lines).rstrip())

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import sys
 import threading
 from collections.abc import Mapping
 from typing import Any, NoReturn
@@ -261,9 +260,10 @@ def _address(x: Any) -> int | None:
 
 def _is_code(address: int) -> bool:
     """Whether memory at an address can be executed; on systems that do not tell, yes."""
-    if not sys.platform.startswith("linux"):
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+            rows = [line.split(maxsplit=2) for line in maps]
+    except OSError:
         return True
-    with open("/proc/self/maps") as maps:
-        rows = [line.split(maxsplit=2) for line in maps]
     areas = [row[0].split("-") for row in rows if "x" in row[1]]
     return any(int(start, 16) <= address < int(end, 16) for start, end in areas)

@@ -57,7 +57,7 @@ def _no_tpu() -> str | None:
 
 def _google_devices() -> bool:
     vendors = glob.glob("/sys/bus/pci/devices/*/vendor")
-    return any(Path(file).read_text().strip() == _GOOGLE for file in vendors)
+    return any(Path(file).read_text(encoding="utf-8").strip() == _GOOGLE for file in vendors)
 
 
 def _no_amd() -> str | None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -110,7 +109,7 @@ def load_libraries() -> None:
     """Load the libraries of NVIDIA's wheels first, so that they take precedence over the system's."""
     for file in sorted(_library_files(), key=_order):
         try:
-            ctypes.CDLL(str(file), mode=os.RTLD_GLOBAL if file.name.startswith("libcudart") else os.RTLD_LOCAL)
+            ctypes.CDLL(str(file), mode=ctypes.RTLD_GLOBAL if file.name.startswith("libcudart") else ctypes.RTLD_LOCAL)
         except OSError:
             continue  # `check` reports what is missing
 

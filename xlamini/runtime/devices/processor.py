@@ -53,7 +53,7 @@ def lacking(machine: str, needed: Iterable[str]) -> list[str]:
 
 def _read(info: str) -> dict[str, str]:
     fields: dict[str, str] = {}
-    with contextlib.suppress(OSError), open(info) as lines:
+    with contextlib.suppress(OSError), open(info, encoding="utf-8") as lines:
         for line in itertools.takewhile(str.strip, lines):  # all cores are taken to equal the first
             name, _, value = line.partition(":")
             fields[name.strip()] = value.strip()

@@ -34,7 +34,7 @@ from xlamini.runtime.meshes.program_placement import (
     output_shardings,
 )
 from xlamini.runtime.sharding import DeviceList, on_device
-from xlamini.runtime.versions import array_result_handler
+from xlamini.runtime.versions import BUILD_OPTIONS, array_result_handler
 
 CompilerOptions = Mapping[str, bool | int | float | str]
 """XLA's options by name, which `jit` and `Lowered.compile` take as `compiler_options`.
@@ -151,7 +151,7 @@ def compile_options(devices: Sequence[Device], overrides: CompilerOptions) -> _j
     check_options(overrides)
     options.env_option_overrides = [option for option in overrides.items() if option[0] not in _BUILD_OPTIONS]
     for name in _BUILD_OPTIONS & overrides.keys():
-        if hasattr(build, name):
+        if name in BUILD_OPTIONS:
             setattr(build, name, LEVELS.get(overrides[name], overrides[name]))  # type: ignore[arg-type]
         else:
             warnings.warn(f"this jaxlib has no option {name}, which is left out", UserWarning, stacklevel=2)

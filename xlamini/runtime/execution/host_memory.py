@@ -17,7 +17,7 @@ from xlamini.runtime.execution.executable import CompiledModule
 def total_bytes() -> int | None:
     """The machine's memory with its swap space; None if the system does not report it."""
     try:
-        with open("/proc/meminfo") as lines:
+        with open("/proc/meminfo", encoding="utf-8") as lines:
             kilobytes = {name: int(rest.split()[0]) for name, rest in (line.split(":", 1) for line in lines)}
         return 1024 * (kilobytes["MemTotal"] + kilobytes["SwapTotal"])
     except (OSError, ValueError, KeyError):

@@ -33,7 +33,7 @@ def why_off() -> str:
 
 def _refusal(where: str) -> str | None:
     """Why a folder that nobody named is not used: who else may write to it, or to where it would be made."""
-    if os.name != "posix":
+    if not hasattr(os, "geteuid"):
         return None  # users have no numbers, and the folder is in the user's profile
     try:
         status = os.lstat(where)

@@ -121,7 +121,7 @@ def xla_flags() -> str:
     text = os.environ.get("XLA_FLAGS", "")
     if text and not text.lstrip().startswith("-"):
         with contextlib.suppress(OSError):
-            text = Path(text).read_text()
+            text = Path(text).read_text(encoding='utf-8')
     return " ".join(sorted(text.split()))
 
 

@@ -21,7 +21,7 @@ def registers_of(ptx: str) -> Registers | None:
         return None
     command = [found, "-v", f"-arch={arch}", "-o", "/dev/null", "/dev/stdin"]
     try:
-        done = subprocess.run(command, input=ptx, capture_output=True, text=True, timeout=_LONGEST, check=False)
+        done = subprocess.run(command, input=ptx, capture_output=True, encoding="utf-8", timeout=_LONGEST, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return read_registers(done.stdout + done.stderr)

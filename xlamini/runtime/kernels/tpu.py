@@ -52,7 +52,7 @@ def _compile(folder: Path, count: int, target: str, options: Mapping[str, Any]) 
 
 
 def _run(command: Sequence[str], environment: Mapping[str, str], limit: float) -> subprocess.CompletedProcess[str]:
-    how = {"capture_output": True, "text": True, "errors": "replace", "check": False}
+    how = {"capture_output": True, "encoding": "utf-8", "errors": "replace", "check": False}
     return subprocess.run(command, env=environment, timeout=limit, **how)
 
 

@@ -6,6 +6,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Sequence
 
+from xlamini.core.console import printable
 from xlamini.runtime.sharding import Sharding
 
 ColorMap = Callable[[float], Sequence[float]]
@@ -61,7 +62,7 @@ def visualize_sharding(
     texts = [[f"{kind} {','.join(map(str, held))}" for held in row] for row in grid]
     boxes = _boxes(texts, shape, scale, min_width, max_width)
     paint = _painter(len(grid) * len(grid[0]), color_map) if use_color and sys.stdout.isatty() else _plain
-    print(_draw(boxes, paint))  # noqa: T201
+    print(printable(_draw(boxes, paint)))  # noqa: T201
 
 
 def _grid(shape: tuple[int, ...], sharding: Sharding) -> Grid:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import Avals, Effects, Params, Tracer, Values, flatten_from_user, memoised
+from xlamini.core.console import printable
 from xlamini.core.program.effects import debug_effect, ordered_debug_effect
 from xlamini.lowering.host_calls import is_spmd, per_device_call
 from xlamini.runtime import Array
@@ -109,7 +110,7 @@ def _printer(fmt: str, options: tuple[tuple[str, Any], ...]) -> Callable[..., No
     def debug_print(*args: Any, **kwargs: Any) -> None:
         with np.printoptions(**dict(options)):
             text = fmt.format(*args, **kwargs)
-        print(f"{text}\n", end="")  # noqa: T201 (one piece, as devices print at the same time)
+        print(printable(f"{text}\n"), end="")  # noqa: T201 (one piece, as devices print at the same time)
 
     return debug_print
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from xlamini.core import Atom, CallLike, Equation, Jaxpr, ShapedArray, Var, flatten_from_user, is_differentiable
+from xlamini.core.console import printable
 from xlamini.core.program.jaxpr import Provenance
 from xlamini.interpreters.linearize import linearize
 from xlamini.staging import ArgNames, Trace, avals_of, check_callable, name_of
@@ -72,7 +73,7 @@ def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> N
     total, computed = sum(r.nbytes for r in residuals), sum(r.nbytes for r in residuals if r.computed)
     values = "1 value" if len(residuals) == 1 else f"{len(residuals)} values"
     lines = [*map(str, residuals), f"{values}, {_bytes(total)}; {_bytes(computed)} besides arguments and constants"]
-    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.write(printable("\n".join(lines) + "\n"))
 
 
 def _bytes(count: int) -> str:
