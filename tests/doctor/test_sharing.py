@@ -20,14 +20,14 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def a_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody's machine, with a home folder and secrets."""
-    monkeypatch.setenv("HOME", "/home/ada")
+    monkeypatch.setenv("HOME", "/users/ada")
     monkeypatch.setenv("HUB_TOKEN", "hf_abcdef123")
     monkeypatch.setattr(socket, "gethostname", lambda: "engine.example.org")
     monkeypatch.setattr(getpass, "getuser", lambda: "ada")
 
 
 HIDDEN = {
-    "a home folder": ("folder  /home/ada/.cache/xlamini", "folder  ~/.cache/xlamini"),
+    "a home folder": ("folder  /users/ada/.cache/xlamini", "folder  ~/.cache/xlamini"),
     "another folder of the user": ("folder  /data/ada/programs", "folder  /data/<user>/programs"),
     "a host": ("connects to engine.example.org:80", "connects to <host>:80"),
     "its short name": ("engine: no answer", "<host>: no answer"),
