@@ -12,7 +12,7 @@ import importlib.resources  # noqa: F401
 import os
 import pathlib
 import platform
-import shutil  # noqa: F401
+import shutil
 import signal
 import subprocess  # noqa: F401
 import sys
@@ -36,6 +36,7 @@ RESERVED = '<>:"|?*'
 
 
 def without(*names: str) -> None:
+    shutil._use_fd_functions = False  # type: ignore[attr-defined] # chosen at import, where the names were there
     for name in names:
         if hasattr(os, name):
             delattr(os, name)
