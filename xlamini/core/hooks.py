@@ -70,6 +70,9 @@ size_value: Callable[..., Any] = _not_installed("size_value")
 assume_unequal: Callable[[Any, Any], None] = _not_installed("assume_unequal")
 """`assume_unequal(x, y)`: let the program that is traced be for symbolic sizes x and y that differ."""
 
+jit_with_buckets: Callable[..., Any] = _not_installed("jit_with_buckets")
+"""`jit_with_buckets(fun, jit, buckets, shapes_specs, options)`: the function that is jitted for a few sizes."""
+
 make_array: Callable[[Any, np.dtype], Any] = _not_installed("make_array")
 """`make_array(x, dtype)`: what `jnp.float32(x)` returns."""
 

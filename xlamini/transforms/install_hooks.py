@@ -27,6 +27,7 @@ from xlamini.staging.run.diagnostics.eviction import evict_programs
 from xlamini.staging.run.eager.run_equation import evaluate_primitive
 from xlamini.staging.run.jit.evaluate_on_refs import evaluate_on_refs
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
+from xlamini.staging.trace.tracing import visible
 from xlamini.transforms.sharding.device_put import in_order
 
 # The functions below import when they are called, because most programs call none of them and the import would be paid
@@ -45,9 +46,14 @@ def _cast_sums(x: Any, split: Any) -> Any:
     return with_sums(x, split)
 
 
+def _jit_with_buckets(*args: Any) -> Any:
+    from xlamini.transforms.buckets.jit_buckets import Bucketed
+
+    return Bucketed(*args)
+
+
 def _zeros(aval: Any) -> Any:
     from xlamini.primitives.base.tangent_ops import zeros
-    from xlamini.staging.trace.tracing import visible
 
     return visible([zeros(aval)])[0]
 
@@ -79,7 +85,6 @@ def _results_with_tangents(eqn: Any) -> Any:
 
 def _evaluate_jaxpr(jaxpr: Any, operands: Any) -> list[Any]:
     from xlamini.interpreters.evaluate import evaluate
-    from xlamini.staging.trace.tracing import visible
 
     return visible(evaluate(jaxpr, operands))
 
@@ -112,6 +117,7 @@ hooks.install(
     local_array=_local_array,
     global_array=_global_array,
     zeros=_zeros,
+    jit_with_buckets=_jit_with_buckets,
     size_value=size_value,
     assume_unequal=assume_unequal,
     evict_programs=evict_programs,

@@ -10,7 +10,7 @@ from typing import Any
 
 from xlamini.core.errors.call_errors import CallbackError, FfiTargetError, JaxRuntimeError
 from xlamini.core.errors.platform_errors import DeviceNotHereError, ForkError, PlatformError, ProcessError
-from xlamini.core.errors.rule_errors import JaxprError, JaxprTypeError, MissingRule
+from xlamini.core.errors.rule_errors import JaxprError, JaxprTypeError, MissingRule, PaddingError
 
 __all__ = [
     "CallbackError",
@@ -28,6 +28,7 @@ __all__ = [
     "KeyReuseError",
     "MissingRule",
     "NonConcreteBooleanIndexError",
+    "PaddingError",
     "PlatformError",
     "ProcessError",
     "ShapeError",
@@ -274,22 +275,6 @@ class TooManyCompilationsError(RuntimeError):
     The message says what differs from the nearest earlier call, and what to write instead; `step.compilations()` lists
     the earlier ones.
     """
-
-
-class PaddingError(ValueError):
-    """A function that is compiled for buckets of sizes has an operation whose result the padding would change.
-
-    >>> values = xlamini.jit(jnp.linalg.eigvalsh, buckets={"n": "pow2"}, shapes_specs="n, n")
-    >>> values(jnp.eye(5))
-    Traceback (most recent call last):
-        ...
-    xlamini.core.errors.PaddingError: eigh of f32[n,n] at ...
-
-    Compute that part outside of the function, or without `buckets`.
-    """
-
-    has_place = False
-    """Whether the message says which equation it is."""
 
 
 class ShapeError(TypeError, ValueError):

@@ -1,8 +1,8 @@
-"""The errors about rules: a primitive lacks one, or a rule or a rewrite made a program that is not well formed."""
+"""The errors about rules: one is missing or refuses, or a rule or a rewrite made a program that is not well formed."""
 
 from __future__ import annotations
 
-__all__ = ["JaxprError", "JaxprTypeError", "MissingRule"]
+__all__ = ["JaxprError", "JaxprTypeError", "MissingRule", "PaddingError"]
 
 
 class MissingRule(NotImplementedError):
@@ -48,3 +48,19 @@ JaxprTypeError = JaxprError
 >>> JaxprTypeError is JaxprError
 True
 """
+
+
+class PaddingError(ValueError):
+    """A function that is compiled for buckets of sizes has an operation whose result the padding would change.
+
+    >>> values = xlamini.jit(jnp.linalg.eigvalsh, buckets={"n": "pow2"}, shapes_specs="n, n")
+    >>> values(jnp.eye(5))
+    Traceback (most recent call last):
+        ...
+    xlamini.core.errors.rule_errors.PaddingError: eigh of f32[n,n] at ...
+
+    Compute that part outside of the function, or without `buckets`.
+    """
+
+    has_place = False
+    """Whether the message says which equation it is."""

@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
+from xlamini.core import hooks
 from xlamini.runtime.execution.dispatch import PjitFunction
 from xlamini.staging.compile.placement import asked_place
-from xlamini.staging.run.jit.buckets import Bucketed
 from xlamini.staging.run.jit.cpp_function import wrapped
 from xlamini.staging.run.jit.jit_options import Inline, Options
 from xlamini.staging.run.jit.jitted_function import Jitted
@@ -99,7 +99,7 @@ def jit(
     check_callable("jit", fun)
     if buckets is not None:
         options = {k: v for k, v in locals().items() if k not in ("fun", "buckets", "shapes_specs")}
-        return Bucketed(fun, jit, buckets, shapes_specs, options)
+        return hooks.jit_with_buckets(fun, jit, buckets, shapes_specs, options)
     if max_compiles is not None and (type(max_compiles) is not int or max_compiles < 0):
         raise TypeError(f"jit: max_compiles must be a number of compilations or None, got {max_compiles!r}")
     if isinstance(inline, Inline):

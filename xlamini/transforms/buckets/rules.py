@@ -13,11 +13,11 @@ from xlamini.core.dtypes.limits import finfo
 from xlamini.core.errors import PaddingError
 from xlamini.core.program.bindable import further
 from xlamini.core.sizes.expression import SymbolicSize
-from xlamini.interpreters.padding.sizes import INT32, PaddedSizes, is_padded, window
 from xlamini.primitives import convert, highest, lowest, zeros
 from xlamini.primitives.base.dtype_kinds import COMPLEX, FLOAT, kind_of
 from xlamini.primitives.elementwise.arithmetic import sub
 from xlamini.primitives.indexing.dynamic_update_slice import dynamic_update_slice_in_dim
+from xlamini.transforms.buckets.padded_sizes import INT32, PaddedSizes, is_padded, window
 
 Rule = Callable[..., Any]
 
@@ -152,10 +152,8 @@ def stacks(sizes: PaddedSizes, eqn: Equation, *operands: Any) -> Any:
 
 def call(sizes: PaddedSizes, eqn: Equation, *operands: Any) -> Any:
     """The equations of the jaxpr that is called."""
-    from xlamini.interpreters.padding.rewrite import run
-
     assert isinstance(eqn.primitive, CallLike)
-    return run(sizes, eqn.params[eqn.primitive.called], operands)
+    return sizes.run(eqn.params[eqn.primitive.called], operands)
 
 
 def touches_sizes(eqn: Equation) -> bool:

@@ -1,6 +1,6 @@
 """Buckets of sizes: a function of arrays of many lengths is compiled for a few, to which its arguments are padded.
 
-The function is traced with symbolic sizes, once for each bucket, and `interpreters/padding` makes a program of it that
+The function is traced with symbolic sizes, once for each bucket, and `rewrite.py` makes a program of it that
 takes the padded arrays and how much of them is data. Its numbers are those of the arrays without padding, and so are
 those of derivatives that the function takes.
 """
@@ -27,10 +27,10 @@ from xlamini.core.sizes.parser import parse_shape
 from xlamini.core.sizes.scope import SymbolicScope
 from xlamini.core.sizes.solving import entries_of, solution, values_of
 from xlamini.core.sizes.values import evaluate
-from xlamini.interpreters.padding.rewrite import run
-from xlamini.interpreters.padding.sizes import Bucket, PaddedSizes, is_padded
 from xlamini.runtime.arrays.to_device import device_put_value
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
+from xlamini.transforms.buckets.padded_sizes import Bucket, PaddedSizes, is_padded
+from xlamini.transforms.buckets.rewrite import run
 
 Sizes = str | int | Sequence[int]
 Options = Mapping[str, Any]
@@ -55,7 +55,7 @@ def bucket_of(name: str, size: int, sizes: Sizes) -> Bucket:
     return Bucket(max([1, *(s for s in given if s < size)]) + 1, min(s for s in given if s >= size))
 
 
-class Data:
+class PaddedValue:
     """A value of a padded program and what says how much of it is data, which is part of its tree.
 
     That is the shape of an output, and the buckets of the sizes.
@@ -65,7 +65,7 @@ class Data:
         self.array, self.shape = array, shape
 
 
-register_pytree_node(Data, lambda d: ((d.array,), d.shape), lambda shape, arrays: Data(arrays[0], shape))
+register_pytree_node(PaddedValue, lambda d: ((d.array,), d.shape), lambda shape, arrays: PaddedValue(arrays[0], shape))
 
 
 class Bucketed:
@@ -98,9 +98,9 @@ class Bucketed:
         room = {name: b.most for name, b in buckets.items()}
         padded = [_filled(x, t, room) for x, t in zip(leaves, types, strict=True)]
         args, kwargs = tree_unflatten(tree, padded)
-        sizes = Data({name: np.int32(size) for name, size in found.items()}, tuple(buckets.items()))
+        sizes = PaddedValue({name: np.int32(size) for name, size in found.items()}, tuple(buckets.items()))
         outs = self._jitted(*args, **kwargs, **{_SIZES: sizes})
-        return tree_map(lambda x: _cut(x, found), outs, is_leaf=lambda x: isinstance(x, Data))
+        return tree_map(lambda x: _cut(x, found), outs, is_leaf=lambda x: isinstance(x, PaddedValue))
 
     def compilations(self) -> list[Any]:
         """The compilations of the padded programs, and of those for sizes that need no padding."""
@@ -140,7 +140,7 @@ class Bucketed:
             )
         return values
 
-    def _padded(self, of_call: Data, args: Any, kwargs: Any) -> Any:
+    def _padded(self, of_call: PaddedValue, args: Any, kwargs: Any) -> Any:
         """The padded program, as it is traced for a bucket."""
         buckets = dict(of_call.shape)
         leaves, tree = tree_flatten((args, kwargs))
@@ -154,10 +154,10 @@ class Bucketed:
         inner_args, inner_kwargs = tree_unflatten(tree, structs)
         traced = self._jit(self._fun).trace(*inner_args, **inner_kwargs)
         closed = traced.jaxpr
-        sizes = PaddedSizes(buckets, of_call.array)
-        outs = run(sizes, closed.jaxpr.with_consts(closed.consts), leaves)
+        sizes = PaddedSizes(buckets, of_call.array, run)
+        outs = sizes.run(closed.jaxpr.with_consts(closed.consts), leaves)
         avals = closed.out_avals
-        marked = [Data(x, a.shape) if is_padded(a) else x for x, a in zip(outs, avals, strict=True)]
+        marked = [PaddedValue(x, a.shape) if is_padded(a) else x for x, a in zip(outs, avals, strict=True)]
         return tree_unflatten(traced.out_tree, marked)
 
 
@@ -191,7 +191,7 @@ def _filled(x: Any, aval: ShapedArray, room: Mapping[str, int]) -> Any:
 
 def _cut(x: Any, values: Mapping[str, int]) -> Any:
     """The data of an output, cut out on the host."""
-    if not isinstance(x, Data):
+    if not isinstance(x, PaddedValue):
         return x
     part = tuple(slice(evaluate(size, values)) for size in x.shape)
     return device_put_value(np.ascontiguousarray(np.asarray(x.array)[part]))

@@ -8,10 +8,10 @@ from xlamini.core.program.rewriting import rewritten_params
 from xlamini.core.sizes.expression import SymbolicSize
 from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.evaluate import evaluate
-from xlamini.interpreters.padding.sizes import INT32, PaddedSizes
 from xlamini.primitives.elementwise.arithmetic import add
 from xlamini.primitives.elementwise.comparison import lt
 from xlamini.primitives.elementwise.select import select_n
+from xlamini.transforms.buckets.padded_sizes import INT32, PaddedSizes
 
 
 def higher_order(sizes: PaddedSizes, eqn: Equation, *operands: Any) -> Any:
@@ -20,10 +20,8 @@ def higher_order(sizes: PaddedSizes, eqn: Equation, *operands: Any) -> Any:
 
 def padded_jaxpr(sizes: PaddedSizes, jaxpr: Jaxpr) -> Jaxpr:
     """The jaxpr of padded operands, which captures the sizes."""
-    from xlamini.interpreters.padding.rewrite import run
-
     avals = [sizes.padded_type(a) for a in jaxpr.in_avals]
-    return build(lambda *operands: run(sizes, jaxpr, operands), avals, jaxpr.name)[0]
+    return build(lambda *operands: sizes.run(jaxpr, operands), avals, jaxpr.name)[0]
 
 
 def scan(sizes: PaddedSizes, eqn: Equation, *operands: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core import Shape, ShapedArray, aval_of, literal
+from xlamini.core import Jaxpr, Shape, ShapedArray, aval_of, literal
 from xlamini.core.errors import PaddingError
 from xlamini.core.sizes.expression import SymbolicSize
 from xlamini.core.sizes.polynomials import Factor
@@ -33,12 +33,19 @@ class Bucket(NamedTuple):
 
 
 class PaddedSizes:
-    """`buckets` has the numbers that arrays have by the names of symbols, `data` how many of these are data."""
+    """`buckets` has the numbers that arrays have by the names of symbols, `data` how many of these are data.
 
-    def __init__(self, buckets: Mapping[str, Bucket], data: Mapping[str, Any]):
-        self._buckets = buckets
+    `rewrite` is what `run` does, given here because rules with jaxprs of their own call it.
+    """
+
+    def __init__(self, buckets: Mapping[str, Bucket], data: Mapping[str, Any], rewrite: Callable[..., list[Any]]):
+        self._buckets, self._rewrite = buckets, rewrite
         self._room = {name: b.most for name, b in buckets.items()}
         self._data = {name: TracedSize(value) for name, value in data.items()}
+
+    def run(self, jaxpr: Jaxpr, operands: Sequence[Any]) -> list[Any]:
+        """The outputs of a program for padded operands."""
+        return self._rewrite(self, jaxpr, operands)
 
     def room(self, size: Any) -> int:
         """The number that an array has in the place of a size; PaddingError for a size that may shrink as n grows."""

@@ -11,9 +11,9 @@ from typing import Any
 from xlamini.core import CallLike, Equation, Jaxpr, Values
 from xlamini.core.errors import InconclusiveDimensionOperation, PaddingError
 from xlamini.interpreters.bindings import bound, read, write
-from xlamini.interpreters.padding import indexing, loops, rules
-from xlamini.interpreters.padding.sizes import PaddedSizes
 from xlamini.primitives.base.elementwise import Elementwise
+from xlamini.transforms.buckets import indexing, loops, rules
+from xlamini.transforms.buckets.padded_sizes import PaddedSizes
 
 _BY_ELEMENT = (
     "add sub neg add_any select_n bounded copy copy_p real imag complex conj reduce_precision bitcast_convert_type "

@@ -10,7 +10,6 @@ import numpy as np
 from xlamini.core import Equation, Shape, ShapedArray, aval_of, literal
 from xlamini.core.errors import PaddingError
 from xlamini.core.sizes.expression import SymbolicSize
-from xlamini.interpreters.padding.sizes import INT32, PaddedSizes, spread, window
 from xlamini.primitives import broadcasted_iota, clamp, convert, expand_dims, index_in_dim, mul, reshape
 from xlamini.primitives.elementwise.arithmetic import add, div, rem, sub
 from xlamini.primitives.elementwise.comparison import gt
@@ -20,6 +19,7 @@ from xlamini.primitives.indexing.gather import gather
 from xlamini.primitives.indexing.gather_numbers import GatherDimensionNumbers, GatherScatterMode
 from xlamini.primitives.shape.concatenate import concatenate
 from xlamini.primitives.shape.slice import slice_in_dim
+from xlamini.transforms.buckets.padded_sizes import INT32, PaddedSizes, spread, window
 
 
 def reshaped(sizes: PaddedSizes, eqn: Equation, x: Any) -> Any:
