@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from frame import main, steps
-from sklearn.datasets import load_digits
 
 import xlamini
 import xlamini.numpy as jnp
@@ -29,6 +28,8 @@ SHIFT, TURN, SLANT, STRETCH, INK = 0.7, 0.2, 0.25, 0.2, 0.3
 
 def load():
     """Training and held-out digits: images of 8x8 numbers from 0 to 1, and labels."""
+    from sklearn.datasets import load_digits  # only where it is trained
+
     digits: Any = load_digits()
     order = np.random.default_rng(0).permutation(len(digits["target"]))
     images = (digits["images"][order] / 16).astype(np.float32)

@@ -144,6 +144,8 @@ def test_mistakes():
         of()(np.ones(3), np.ones(4))
     with pytest.raises(ValueError, match="shapes_specs has the symbol m, which has no buckets; add it to buckets"):
         of(specs="m")(np.ones(3), np.ones(3))
+    with pytest.raises(ValueError, match=r'buckets has n, but shapes_specs gives no argument a size of that name; say'):
+        jax.jit(lambda x: x, buckets={"n": 4})(np.ones(3))
     with pytest.raises(ValueError, match=r'the buckets of n must be "pow2", a number for its multiples, or a list'):
         of({"n": "pow3"})
     with pytest.raises(TypeError, match=r'buckets must be a dict such as \{"n": "pow2"\}, got'):

@@ -138,6 +138,11 @@ class Bucketed:
                 f"jit: shapes_specs has the symbol {unknown[0]}, which has no buckets; add it to buckets, or write _ "
                 "for a size for which the function is compiled anew"
             )
+        if unused := [name for name in self._sizes if name not in values]:
+            raise ValueError(
+                f"jit: buckets has {unused[0]}, but shapes_specs gives no argument a size of that name; say where it "
+                f'is by texts such as shapes_specs=("_, {unused[0]}", None), one for each argument'
+            )
         return values
 
     def _padded(self, of_call: PaddedValue, args: Any, kwargs: Any) -> Any:
