@@ -11,7 +11,7 @@ import pytest
 
 from tests.rows import all_rows
 from tests.rows.row import Row
-from tests.support.symbolic_rows import REFUSALS, check_derivatives, check_empty, check_symbolic
+from tests.support.symbolic_rows import REFUSALS, check_buckets, check_derivatives, check_empty, check_symbolic
 from xlamini.errors import InconclusiveDimensionOperation, ShapeError
 
 REFUSED = {
@@ -272,6 +272,11 @@ def test_empty_arrays(row: Row) -> None:
 def test_refusals_of_empty_arrays_name_a_constraint(row: Row) -> None:
     with pytest.raises(InconclusiveDimensionOperation, match="constraints="):
         check_empty(row, row.samples[0], _dtype(row))
+
+
+@each([row for row in all_rows() if row.name not in NAMES])
+def test_buckets(row: Row) -> None:
+    check_buckets(row, row.samples[0], _dtype(row))
 
 
 @pytest.mark.full

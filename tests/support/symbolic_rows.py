@@ -1,6 +1,7 @@
 """A row of tests/rows for symbolic sizes: exported once, called for several, beside the plain function."""
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -12,7 +13,7 @@ from tests.rows.row import Array, Row, Sample
 from tests.support import checks
 from xlamini import export, numpy as jnp
 from xlamini.core.sizes.scope import SymbolicScope
-from xlamini.errors import InconclusiveDimensionOperation, MissingRule
+from xlamini.errors import InconclusiveDimensionOperation, MissingRule, PaddingError
 
 NAMES = "ab"
 REFUSALS = InconclusiveDimensionOperation, NotImplementedError
@@ -66,6 +67,25 @@ def check_empty(row: Row, sample: Sample, dtype: str) -> None:
             made = exported(row, plain, sizes, least=0)
             for arguments in (empty, plain):
                 _compare(row, made.call, row.op, arguments)
+
+
+def check_buckets(row: Row, sample: Sample, dtype: str) -> None:
+    """Compare the function in buckets of its first size with the row's, unless the padding is refused.
+
+    Arrays are padded with zeros, and what is computed of these is infinite or NaN in some rows.
+    """
+    sizes = sizes_of(row, sample, dtype, 1)
+    if not sizes:
+        return
+    with checks.wide(row, dtype):
+        samples = [sample, *others(sample, sizes)]
+        every = [row.arguments(each, dtype, row.rng("symbolic", i)) for i, each in enumerate(samples)]
+        specs = tuple(", ".join("n" if n == sizes[0] else str(n) for n in x.shape) for x in every[0])
+        in_buckets = xlamini.jit(row.op, buckets={"n": [sizes[0] + 3]}, shapes_specs=specs)
+        for arguments in every:
+            if _takes(row.op, arguments):
+                with contextlib.suppress(PaddingError, *REFUSALS):
+                    _compare(row, in_buckets, row.op, arguments)
 
 
 def check_derivatives(row: Row, sample: Sample, dtype: str) -> None:

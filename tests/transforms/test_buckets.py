@@ -130,7 +130,7 @@ def test_compilations_are_listed_and_limited():
 
 def test_what_padding_would_change_is_refused():
     values = jax.jit(jnp.linalg.eigvalsh, buckets={"n": "pow2"}, shapes_specs="n, n")
-    with pytest.raises(PaddingError, match=r"eigh of f32\[n,n\] at .*cannot be computed in buckets: .*n,n"):
+    with pytest.raises(PaddingError, match=r"eigh of f32\[n,n\] at .*cannot be computed in buckets: the padding would"):
         values(jnp.eye(5))
 
 

@@ -27,7 +27,9 @@ _RULES: dict[str, rules.Rule] = {
         rules.reduction,
     ),
     **dict.fromkeys("cumsum cumprod cummax cummin cumlogsumexp".split(), rules.cumulative),
-    **dict.fromkeys("cholesky triangular_solve lu qr eigh svd householder_product".split(), rules.stacks),
+    **dict.fromkeys(
+        "cholesky triangular_solve lu qr geqrf householder_product eig eigh svd schur fft".split(), rules.stacks
+    ),
     **dict.fromkeys(
         "scatter scatter-add scatter-sub scatter-mul scatter-min scatter-max".split(), indexing.scattered
     ),

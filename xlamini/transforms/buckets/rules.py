@@ -143,10 +143,11 @@ def convolution(sizes: PaddedSizes, eqn: Equation, *operands: Any) -> Any:
 
 
 def stacks(sizes: PaddedSizes, eqn: Equation, *operands: Any) -> Any:
-    """Operations on matrices, of which only the number is padded."""
+    """Operations on matrices or signals, of which only the number is padded."""
+    rank = len(eqn.params.get("fft_lengths", (0, 0)))
     for atom in (*eqn.invars, *eqn.outvars):
-        if any(type(size) is SymbolicSize for size in atom.aval.shape[-2:]):
-            raise PaddingError(f"the matrices of {eqn.primitive.name} are padded, {atom.aval.str_short()}")
+        if any(type(size) is SymbolicSize for size in atom.aval.shape[-rank:]):
+            raise PaddingError(f"the padding would be part of what {eqn.primitive.name} works on")
     return bind(sizes, eqn, *operands)
 
 
