@@ -142,6 +142,8 @@ def test_mistakes():
         of()(np.ones(9), np.ones(9))
     with pytest.raises(ShapeError, match="dimension 0 of argument 1 must be n, which is 3 by another argument, but it"):
         of()(np.ones(3), np.ones(4))
+    with pytest.raises(ShapeError, match="dimension 1 of argument 0 must be 3, but it is 2"):
+        jax.jit(lambda x: x, buckets={"n": 4}, shapes_specs="n, 3")(np.ones((5, 2)))
     with pytest.raises(ValueError, match="shapes_specs has the symbol m, which has no buckets; add it to buckets"):
         of(specs="m")(np.ones(3), np.ones(3))
     with pytest.raises(ValueError, match=r'buckets has n, but shapes_specs gives no argument a size of that name; say'):

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from xlamini.core import (
-    ShapedArray,
     ShapeError,
     Tracer,
     aval_of,
@@ -23,10 +22,11 @@ from xlamini.core import (
     tree_map,
     tree_unflatten,
 )
+from xlamini.core.sizes.expression import is_symbolic_shape
 from xlamini.core.sizes.parser import parse_shape
 from xlamini.core.sizes.scope import SymbolicScope
-from xlamini.core.sizes.solving import entries_of, solution, values_of
-from xlamini.core.sizes.values import evaluate
+from xlamini.core.sizes.solving import SolutionStep, entries_of, solution, values_of
+from xlamini.core.sizes.values import evaluate, variables
 from xlamini.runtime.arrays.to_device import device_put_value
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.transforms.buckets.padded_sizes import Bucket, PaddedSizes, is_padded
@@ -35,8 +35,20 @@ from xlamini.transforms.buckets.rewrite import run
 Sizes = str | int | Sequence[int]
 Options = Mapping[str, Any]
 
+_ANY = "_"
+"""A size that a plan does not know, where `shapes_specs` has _ or nothing."""
 _SIZES = "sizes of buckets"
 """The keyword argument of a padded program that has its sizes, which is no name that users have."""
+
+
+class Plan(NamedTuple):
+    """What calls with arguments of one structure have in common: their shapes, and how sizes follow from them."""
+
+    tree: Any
+    ranks: tuple[int, ...]
+    shapes: list[Any]
+    """With symbols, numbers that must be, and _ANY."""
+    steps: list[SolutionStep]
 
 
 def bucket_of(name: str, size: int, sizes: Sizes) -> Bucket:
@@ -77,6 +89,7 @@ class Bucketed:
         self._sizes, self._specs, self._jit = _checked(sizes), specs, jit
         _check_options(options)
         self._fun = fun
+        self._plan: Plan | None = None
         self._plain = jit(fun, **options)
         functools.update_wrapper(self, fun)
 
@@ -90,13 +103,14 @@ class Bucketed:
         leaves, tree = tree_flatten((args, kwargs))
         if any(isinstance(x, Tracer) for x in leaves):
             return self._plain(*args, **kwargs)
-        types = self._types(leaves, tree, SymbolicScope())
-        found = self._solved(types, leaves)
+        shapes = [np.shape(x) for x in leaves]
+        plan = self._plan_of(tree, tuple(map(len, shapes)))
+        found = self._solved(plan, shapes)
         buckets = {name: bucket_of(name, size, self._sizes[name]) for name, size in found.items()}
         if all(b.least == b.most for b in buckets.values()):
             return self._plain(*args, **kwargs)
         room = {name: b.most for name, b in buckets.items()}
-        padded = [_filled(x, t, room) for x, t in zip(leaves, types, strict=True)]
+        padded = [_filled(x, shape, room) for x, shape in zip(leaves, plan.shapes, strict=True)]
         args, kwargs = tree_unflatten(tree, padded)
         sizes = PaddedValue({name: np.int32(size) for name, size in found.items()}, tuple(buckets.items()))
         outs = self._jitted(*args, **kwargs, **{_SIZES: sizes})
@@ -111,38 +125,47 @@ class Bucketed:
         self._jitted.clear_cache()
         self._plain.clear_cache()
 
-    def _types(self, leaves: Sequence[Any], tree: Any, scope: SymbolicScope) -> list[ShapedArray]:
-        """The types of the arguments, with symbols where `shapes_specs` has them."""
-        args_tree = tree.children()[0]
-        count = args_tree.num_leaves
-        specs = flatten_axes("jit", self._specs, args_tree, ("shapes_specs", "args"))
-        avals = [aval_of(x) for x in leaves]
-        shapes = [
-            parse_shape("..." if s is None else s, a.shape, scope) for s, a in zip(specs, avals[:count], strict=True)
-        ]
-        return [a.update(shape=s) for a, s in zip(avals, [*shapes, *(a.shape for a in avals[count:])], strict=True)]
+    def _plan_of(self, tree: Any, ranks: tuple[int, ...]) -> Plan:
+        """The plan of calls with arguments of this structure; that of the last call is kept."""
+        if self._plan is None or (tree, ranks) != (self._plan.tree, self._plan.ranks):
+            shapes = self._shapes(tree, [(_ANY,) * rank for rank in ranks], SymbolicScope())
+            entries = entries_of(shapes)
+            self._check_names({name for e in entries for name in variables(e.size)})
+            self._plan = Plan(tree, ranks, shapes, solution(entries))
+        return self._plan
 
-    def _solved(self, types: Sequence[ShapedArray], leaves: Sequence[Any]) -> dict[str, int]:
-        """The sizes by the names of symbols; ShapeError where two arguments disagree."""
-        entries = entries_of([t.shape for t in types])
-        given = [np.shape(x) for x in leaves]
-        values = values_of(solution(entries), lambda e: given[e.argument][e.dimension])
-        for e in entries:
-            if (found := given[e.argument][e.dimension]) != (wanted := evaluate(e.size, values)):
-                raise ShapeError(
-                    f"jit: dimension {e.dimension} of argument {e.argument} must be {e.size}, which is {wanted} by "
-                    f"another argument, but it is {found}"
-                )
-        if unknown := [name for name in values if name not in self._sizes]:
+    def _shapes(self, tree: Any, likes: Sequence[Sequence[Any]], scope: SymbolicScope) -> list[Any]:
+        """The shapes of the arguments, with symbols where `shapes_specs` has them; keyword arguments have none."""
+        args_tree = tree.children()[0]
+        specs = flatten_axes("jit", self._specs, args_tree, ("shapes_specs", "args"))
+        texts = [*specs, *[None] * (len(likes) - len(specs))]
+        return [
+            like if s is None else parse_shape(s, like, scope) for s, like in zip(texts, likes, strict=True)
+        ]
+
+    def _check_names(self, names: set[str]) -> None:
+        """ValueError unless the symbols of `shapes_specs` are those of `buckets`."""
+        for name in names - self._sizes.keys():
             raise ValueError(
-                f"jit: shapes_specs has the symbol {unknown[0]}, which has no buckets; add it to buckets, or write _ "
-                "for a size for which the function is compiled anew"
+                f"jit: shapes_specs has the symbol {name}, which has no buckets; add it to buckets, or write _ for a "
+                "size for which the function is compiled anew"
             )
-        if unused := [name for name in self._sizes if name not in values]:
+        for name in self._sizes.keys() - names:
             raise ValueError(
-                f"jit: buckets has {unused[0]}, but shapes_specs gives no argument a size of that name; say where it "
-                f'is by texts such as shapes_specs=("_, {unused[0]}", None), one for each argument'
+                f"jit: buckets has {name}, but shapes_specs gives no argument a size of that name; say where it is by "
+                f'texts such as shapes_specs=("_, {name}", None), one for each argument'
             )
+
+    def _solved(self, plan: Plan, given: Sequence[Sequence[int]]) -> dict[str, int]:
+        """The sizes by the names of symbols; ShapeError for an argument of another shape."""
+        values = values_of(plan.steps, lambda e: given[e.argument][e.dimension])
+        for i, (shape, sizes) in enumerate(zip(plan.shapes, given, strict=True)):
+            for k, (size, found) in enumerate(zip(shape, sizes, strict=True)):
+                if size is not _ANY and (wanted := evaluate(size, values)) != found:
+                    raise ShapeError(
+                        f"jit: dimension {k} of argument {i} must be {size}"
+                        f"{f', which is {wanted} by another argument' if wanted is not size else ''}, but it is {found}"
+                    )
         return values
 
     def _padded(self, of_call: PaddedValue, args: Any, kwargs: Any) -> Any:
@@ -152,17 +175,18 @@ class Bucketed:
         bounds = [text for name, b in buckets.items() for text in (f"{name} >= {b.least}", f"{name} <= {b.most}")]
         scope = SymbolicScope(bounds)
         known = {n: b.most if b.least == b.most else parse_shape(n, None, scope)[0] for n, b in buckets.items()}
-        types = [
-            t.update(shape=tuple(evaluate(size, known) for size in t.shape)) for t in self._types(leaves, tree, scope)
+        avals = [aval_of(x) for x in leaves]
+        shapes = self._shapes(tree, [a.shape for a in avals], scope)
+        structs = [
+            ShapeDtypeStruct([evaluate(size, known) for size in shape], a.dtype, weak_type=a.weak_type)
+            for a, shape in zip(avals, shapes, strict=True)
         ]
-        structs = [ShapeDtypeStruct(t.shape, t.dtype, weak_type=t.weak_type) for t in types]
         inner_args, inner_kwargs = tree_unflatten(tree, structs)
         traced = self._jit(self._fun).trace(*inner_args, **inner_kwargs)
         closed = traced.jaxpr
         sizes = PaddedSizes(buckets, of_call.array, run)
         outs = sizes.run(closed.jaxpr.with_consts(closed.consts), leaves)
-        avals = closed.out_avals
-        marked = [PaddedValue(x, a.shape) if is_padded(a) else x for x, a in zip(outs, avals, strict=True)]
+        marked = [PaddedValue(x, a.shape) if is_padded(a) else x for x, a in zip(outs, closed.out_avals, strict=True)]
         return tree_unflatten(traced.out_tree, marked)
 
 
@@ -185,12 +209,14 @@ def _check_options(options: Options) -> None:
             raise ValueError(f"jit: buckets and {name} cannot be given together; bind static arguments by partial")
 
 
-def _filled(x: Any, aval: ShapedArray, room: Mapping[str, int]) -> Any:
+def _filled(x: Any, shape: Sequence[Any], room: Mapping[str, int]) -> Any:
     """The argument, padded with zeros on the host, where nothing is compiled for each size."""
-    if not is_padded(aval):
+    if not is_symbolic_shape(shape):
         return x
-    padded = np.zeros([evaluate(size, room) for size in aval.shape], aval.dtype)
-    padded[tuple(map(slice, np.shape(x)))] = np.asarray(x)
+    array = np.asarray(x)
+    sizes = [n if s is _ANY else evaluate(s, room) for n, s in zip(array.shape, shape, strict=True)]
+    padded = np.zeros(sizes, array.dtype)
+    padded[tuple(map(slice, array.shape))] = array
     return padded
 
 
