@@ -73,8 +73,8 @@ MISTAKES = {
     "an array outside": (lambda: jnp.zeros(B), TypeError, "symbolic sizes"),
     "a truncated file": (lambda: export.deserialize(BLOB[:-9]), LoadError, "another checksum than it should"),
     "a flipped bit": (lambda: export.deserialize(FLIPPED), LoadError, "another checksum than it should; serialize"),
-    "a newer file": (lambda: export.deserialize(BLOB.replace(b"format 3", b"format 4", 1)), LoadError,
-        "it is in format 4, not 3, so a later xlamini wrote it"),
+    "a newer file": (lambda: export.deserialize(BLOB.replace(b"format 3", b"format 5", 1)), LoadError,
+        "it is in format 5, not"),
     "a foreign file": (lambda: export.deserialize(b"\x08\x00\x00" * 99), LoadError,
         "it does not begin as a file of Exported.serialize() does"),
 }  # fmt: skip

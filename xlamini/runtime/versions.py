@@ -65,7 +65,7 @@ _IS_X86_LINUX = sys.platform == "linux" and platform.machine() == "x86_64"
 _PRODUCTS_AND_SUMS = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_REDUCE"
 EIGEN_CONVOLUTIONS = {"xla_cpu_experimental_ynn_fusion_type": _PRODUCTS_AND_SUMS} if _IS_X86_LINUX else {}
 
-BUILD_OPTIONS = frozenset(dir(_jax.CompileOptions().executable_build_options))
+BUILD_OPTIONS = frozenset(dir(_jax.ExecutableBuildOptions))  # the class: an object would read XLA_FLAGS at import
 """The options that XLA does not take by name, besides others; jaxlib 0.12 has levels of effort, but no numbers."""
 
 # Whether YNNPACK divides a convolution of small images with few features among threads.

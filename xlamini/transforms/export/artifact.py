@@ -21,7 +21,7 @@ from xlamini.core import (
     tangent_aval,
     unflatten,
 )
-from xlamini.core.errors.api_boundary import api_boundary, is_api_boundary
+from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.core.sizes.expression import is_symbolic_shape
 from xlamini.core.sizes.solving import checked
 from xlamini.core.tracing.state import state
@@ -194,7 +194,7 @@ class Exported:
             raise ValueError(f"serialize: vjp_order must be a number such as 0 or 1, got {vjp_order!r}")
         return bytearray(packed(self, vjp_order))
 
-    @is_api_boundary  # the jitted function is one
+    @api_boundary
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Call the exported function, also while tracing; arguments must have exactly the exported types.
 
