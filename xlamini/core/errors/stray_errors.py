@@ -31,7 +31,10 @@ _METHODS = ("init", "reflected", "call", "getitem", "setitem")
 """Methods of Python's, whose names a user has not written."""
 _NUMPY = str(Path(np.__file__).parent)
 _RAISES = {dis.opmap["RAISE_VARARGS"], dis.opmap["RERAISE"]}
-_WRONG_KEYWORD = re.compile(r"(.*\.)?(?P<function>\w+)\(\) got an unexpected keyword argument '(?P<name>\w+)'")
+_WRONG_KEYWORD = re.compile(
+    r"(?P<text>(.*\.)?(?P<function>\w+)\(\) got an unexpected keyword argument '(?P<name>\w+)')(\. Did you mean .*)?"
+)
+"""Python 3.13 adds a guess of its own, which does not know other libraries' names."""
 _WRONG_CALL = re.compile(r"\(\) (missing|takes|got)")
 _OF_NUMBERS = str(Path(__file__).parents[1] / "dtypes")
 """Where errors are raised of what is no number, or does not fit: whoever calls knows no function's name."""
@@ -80,7 +83,7 @@ def _explain_keyword(error: BaseException, entries: list[TracebackType]) -> None
     names = [*inspect.signature(fun).parameters]
     meant = [name for name in KEYWORDS.get(wrong["name"], "").split() if name in names]
     advice = f"; did you mean {meant[0]}?" if meant else near(wrong["name"], names)
-    error.args = (error.args[0] + advice,)
+    error.args = (wrong["text"] + advice,) if advice else error.args
 
 
 def _named(name: str, frame: FrameType) -> Any:
