@@ -19,6 +19,7 @@ import sys
 import tarfile
 import tempfile
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ sys.path.insert(0, str(HERE.parent / "gallery"))
 
 def network(weights: Path | None, quick: bool) -> Callable[[Any], Any]:
     """The trained network, a function of images (batch, 8, 8); `weights` is a file of an earlier run."""
-    import deformed_digits
+    deformed_digits = import_module("deformed_digits")  # in the folder of the gallery
 
     if weights is None:
         params = deformed_digits.trained(quick)[0]
@@ -49,7 +50,7 @@ def network(weights: Path | None, quick: bool) -> Callable[[Any], Any]:
 def onnx_model(fun: Callable[[Any], Any]) -> bytes:
     """The function as ONNX, for any number of images."""
     try:
-        from jax2onnx import to_onnx
+        to_onnx = import_module("jax2onnx").to_onnx
     except ModuleNotFoundError as error:
         raise SystemExit(f"{error.name} is missing; pip install jax2onnx onnxruntime") from None
     return to_onnx(fun, [("B", 8, 8)]).SerializeToString()
