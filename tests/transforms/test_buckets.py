@@ -128,6 +128,29 @@ def test_compilations_are_listed_and_limited():
     assert len(total.compilations()) == 2
 
 
+def test_the_padded_program_is_shown():
+    total = jax.jit(lambda x, y: x.sum() + y, buckets={"n": "pow2"}, shapes_specs=("n", None))
+    assert str(total.trace(np.ones(5, "float32"), 2.0).jaxpr.in_avals[0]) == "float32[8]"
+    assert "%arg0: tensor<8xf32>" in total.lower(np.ones(5, "float32"), 2.0).as_text()
+
+
+def test_a_kernel_in_a_bucket():
+    """A valid convolution of rooms would have too few results."""
+    full = jax.jit(lambda x, k: jnp.convolve(x, k), buckets={"n": 8, "k": 4}, shapes_specs=("n", "k"))
+    for n, k in ((5, 3), (9, 2), (7, 4), (2, 3)):
+        x, y = np.arange(1.0, n + 1, dtype="float32"), np.ones(k, "float32")
+        np.testing.assert_allclose(full(x, y), np.convolve(x, y))
+    valid = jax.jit(lambda x, k: jnp.convolve(x, k, "valid"), buckets={"k": 4}, shapes_specs=("_", "k"))
+    with pytest.raises(PaddingError, match=r"conv_general_dilated .* the size -k \+ 12 does not grow with its symbols"):
+        valid(np.ones(11, "float32"), np.ones(3, "float32"))
+
+
+def test_a_size_that_shrinks_is_refused():
+    few = jax.jit(lambda x: jnp.ones(8 // x.shape[0]), buckets={"n": 4}, shapes_specs="n")
+    with pytest.raises(PaddingError, match=r"the size floordiv\(8, n\) does not grow with its symbols, so that no"):
+        few(np.ones(3, "float32"))
+
+
 def test_what_padding_would_change_is_refused():
     values = jax.jit(jnp.linalg.eigvalsh, buckets={"n": "pow2"}, shapes_specs="n, n")
     with pytest.raises(PaddingError, match=r"eigh of f32\[n,n\] at .*cannot be computed in buckets: the padding would"):
@@ -140,9 +163,9 @@ def test_mistakes():
 
     with pytest.raises(ShapeError, match="the size n is 9, but its largest bucket is 8; add a larger one"):
         of()(np.ones(9), np.ones(9))
-    with pytest.raises(ShapeError, match="dimension 0 of argument 1 must be n, which is 3 by another argument, but it"):
+    with pytest.raises(ShapeError, match=r"y.shape\[0\] must be n, which is 3 \(n = 3 by x.shape\[0\]\), but it is 4"):
         of()(np.ones(3), np.ones(4))
-    with pytest.raises(ShapeError, match="dimension 1 of argument 0 must be 3, but it is 2"):
+    with pytest.raises(ShapeError, match=r"x.shape\[1\] must be 3, but it is 2"):
         jax.jit(lambda x: x, buckets={"n": 4}, shapes_specs="n, 3")(np.ones((5, 2)))
     with pytest.raises(ValueError, match="shapes_specs has the symbol m, which has no buckets; add it to buckets"):
         of(specs="m")(np.ones(3), np.ones(3))

@@ -18,7 +18,7 @@ from xlamini.lowering import module_check
 from xlamini.lowering.mlir import interned
 from xlamini.runtime.files.module_reader import kernels_of
 from xlamini.runtime.files.portable import module_of
-from xlamini.transforms.export import artifact, exported_file
+from xlamini.transforms.export import exported_file
 
 EVERY = ("cpu", "tpu", "cuda")
 SIZES = [(2, 5), (3, 4)]
@@ -83,7 +83,8 @@ def test_a_file_is_called_at_all_sizes(platforms: tuple[str, ...]) -> None:
 
 def test_sizes_that_were_seen_are_not_solved_again(monkeypatch: pytest.MonkeyPatch) -> None:
     solved = []
-    monkeypatch.setattr(artifact, "checked", lambda *args: solved.append(args[2]) or solving.checked(*args))
+    values = solving.ArgumentSizes.values
+    monkeypatch.setattr(solving.ArgumentSizes, "values", lambda *args: solved.append(args[1]) or values(*args))
     found = again(exported(lambda x: x * 2, struct(sizes("b")[0])))
     for size in (2, 3):
         close(found.call(data(size)), data(size) * 2)

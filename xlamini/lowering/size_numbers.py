@@ -1,4 +1,4 @@
-"""Symbolic sizes as values of the program that is lowered, with the arithmetic of Python's integers."""
+"""Symbolic sizes as values of the program that is lowered."""
 from __future__ import annotations
 
 from typing import Any
@@ -6,56 +6,31 @@ from typing import Any
 import numpy as np
 
 from xlamini.core import ShapedArray
+from xlamini.core.sizes.arithmetic import SizeValue
 from xlamini.lowering.context import Context, Value
 from xlamini.lowering.leading import NUMBER
 
 _FLAG = ShapedArray((), np.dtype(bool))
 
 
-class SizeNumber:
+class SizeNumber(SizeValue):
     """The value of a size, an int32 of rank 0."""
 
     def __init__(self, ctx: Context, value: Value):
         self.ctx, self.value = ctx, value
 
-    def _of(self, x: Any) -> Value:
-        return x.value if isinstance(x, SizeNumber) else self.ctx.constant(x, NUMBER)
+    def number(self, x: Any) -> SizeNumber:
+        return size_number(self.ctx, x)
 
-    def _op(self, name: str, other: Any) -> SizeNumber:
-        return SizeNumber(self.ctx, self.ctx.op(name, self.value, self._of(other), avals=[NUMBER]))
-
-    def __add__(self, other: Any) -> SizeNumber:
-        return self._op("stablehlo.add", other)
-
-    def __sub__(self, other: Any) -> SizeNumber:
-        return self._op("stablehlo.subtract", other)
-
-    def __mul__(self, other: Any) -> SizeNumber:
-        return self._op("stablehlo.multiply", other)
-
-    def __floordiv__(self, other: Any) -> SizeNumber:
-        """x // y, by a division without a rest, because XLA's rounds towards zero."""
-        divisor = SizeNumber(self.ctx, self._of(other))
-        return (self - self % divisor)._op("stablehlo.divide", divisor)
-
-    def __rfloordiv__(self, other: Any) -> SizeNumber:
-        return SizeNumber(self.ctx, self._of(other)) // self
-
-    def __mod__(self, other: Any) -> SizeNumber:
-        """x % y, by two remainders, because XLA's has the sign of x."""
-        divisor = SizeNumber(self.ctx, self._of(other))
-        return (self._op("stablehlo.remainder", divisor) + divisor)._op("stablehlo.remainder", divisor)
-
-    def __rmod__(self, other: Any) -> SizeNumber:
-        return SizeNumber(self.ctx, self._of(other)) % self
-
-    def maximum(self, other: Any) -> SizeNumber:
-        return self._op("stablehlo.maximum", other)
-
-    def minimum(self, other: Any) -> SizeNumber:
-        return self._op("stablehlo.minimum", other)
+    def operation(self, name: str, other: SizeNumber) -> SizeNumber:
+        return SizeNumber(self.ctx, self.ctx.op(f"stablehlo.{name}", self.value, other.value, avals=[NUMBER]))
 
     def compare(self, sign: str, other: Any) -> Value:
         direction = f"#stablehlo<comparison_direction {sign}>"
-        operands = self.value, self._of(other)
+        operands = self.value, self.number(other).value
         return self.ctx.op("stablehlo.compare", *operands, avals=[_FLAG], comparison_direction=direction)
+
+
+def size_number(ctx: Context, x: Any) -> SizeNumber:
+    """A number, or a value of a size as it is, as a value of the program."""
+    return x if isinstance(x, SizeNumber) else SizeNumber(ctx, ctx.constant(x, NUMBER))

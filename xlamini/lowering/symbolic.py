@@ -29,7 +29,7 @@ from xlamini.lowering.multi_platform import (
     drop_unused,
     lower_multi_platform,
 )
-from xlamini.lowering.size_numbers import SizeNumber
+from xlamini.lowering.size_numbers import SizeNumber, size_number
 
 _INNER = "main_for_sizes"
 """The name of the function that takes the values of the variables."""
@@ -62,7 +62,7 @@ class SymbolicContext(LeadingContext):
 
     def size(self, size: Size) -> Value:
         """The value of a size, an int32 of rank 0."""
-        return _number(self, evaluate(size, self._variables)).value
+        return size_number(self, evaluate(size, self._variables)).value
 
     @property
     def _variables(self) -> dict[str, SizeNumber]:
@@ -85,7 +85,7 @@ class SymbolicContext(LeadingContext):
 
     def assert_unequal(self, x: Size, y: Size, message: str) -> None:
         """Let whoever calls the program with sizes that are equal get an error with this message."""
-        values = [_number(self, evaluate(size, self._variables)) for size in (x, y)]
+        values = [size_number(self, evaluate(size, self._variables)) for size in (x, y)]
         _assert(self, values[0].compare("NE", values[1]), message, *values)
 
 
@@ -212,19 +212,15 @@ def _assert_sizes(
 
 def _assert_constraints(ctx: Context, scope: SymbolicScope, values: dict[str, SizeNumber]) -> None:
     for constraint in scope.demands(values):
-        left, right = (_number(ctx, evaluate(side, values)) for side in (constraint.left, constraint.right))
+        left, right = (size_number(ctx, evaluate(side, values)) for side in (constraint.left, constraint.right))
         holds = left.compare("EQ" if constraint.sign == "==" else "GE", right)
         _assert(ctx, holds, f"the sizes do not fulfil {constraint.text}: {{0}} and {{1}}", left, right)
-
-
-def _number(ctx: Context, x: Any) -> SizeNumber:
-    return x if isinstance(x, SizeNumber) else SizeNumber(ctx, ctx.constant(x, NUMBER))
 
 
 def _assert(ctx: Context, holds: Value, message: str, *values: Any) -> None:
     ctx.many(
         "stablehlo.custom_call",
-        [holds, *(_number(ctx, v).value for v in values)],
+        [holds, *(size_number(ctx, v).value for v in values)],
         [],
         call_target_name=ctx.mlir.string("shape_assertion"),
         error_message=ctx.mlir.string(message),

@@ -91,30 +91,36 @@ def values_of(steps: Sequence[SolutionStep], size_of: Any, place: Any = lambda e
     return values
 
 
-def checked(
-    names: Sequence[str], shapes: Sequence[Sequence[Any]], given: Sequence[Sequence[int]]
-) -> dict[str, int]:
-    """The values of the variables in `shapes` for arguments of the shapes `given`; ShapeError unless they fit.
+class ArgumentSizes:
+    """The symbolic sizes in the shapes of arguments: how their variables follow from the shapes of a call.
 
-    `names` are those of the arguments, for errors.
+    `names` are those of the arguments, for errors. Unsolved if the shapes do not determine the variables.
     """
-    entries = entries_of(shapes)
 
-    def place(entry: SizeEntry) -> str:
-        return f"{names[entry.argument]}.shape[{entry.dimension}]"
+    def __init__(self, names: Sequence[str], shapes: Iterable[Sequence[Any]]):
+        self.names, self.entries = names, entries_of(shapes)
+        self._steps = solution(self.entries)
 
-    steps = solution(entries)
-    values = values_of(steps, lambda e: given[e.argument][e.dimension], lambda e: f"{place(e)}: ")
-    origin = {step.variable: place(step.entry) for step in steps}
-    for entry in entries:
-        wanted, found = evaluate(entry.size, values), given[entry.argument][entry.dimension]
-        if wanted != found:
-            of = ", ".join(f"{v} = {values[v]} by {origin[v]}" for v in sorted(variables(entry.size)))
-            raise ShapeError(f"{place(entry)} must be {entry.size}, which is {wanted} ({of}), but it is {found}")
-    for text in violations(values, entries[0].size.scope):
-        of = ", ".join(f"{v} = {values[v]} by {origin[v]}" for v in sorted(values))
-        raise ShapeError(f"the sizes do not fulfil {text}: {of}")
-    return values
+    def values(self, given: Sequence[Sequence[int]]) -> dict[str, int]:
+        """The values of the variables for arguments of the shapes `given`; ShapeError unless they fit."""
+        values = values_of(self._steps, lambda e: given[e.argument][e.dimension], lambda e: f"{self._place(e)}: ")
+        for entry in self.entries:
+            wanted, found = evaluate(entry.size, values), given[entry.argument][entry.dimension]
+            if wanted != found:
+                of = self._origins(values, variables(entry.size))
+                size = f"{entry.size}, which is {wanted} ({of}),"
+                raise ShapeError(f"{self._place(entry)} must be {size} but it is {found}")
+        for text in violations(values, self.entries[0].size.scope):
+            raise ShapeError(f"the sizes do not fulfil {text}: {self._origins(values, values)}")
+        return values
+
+    def _place(self, entry: SizeEntry) -> str:
+        return f"{self.names[entry.argument]}.shape[{entry.dimension}]"
+
+    def _origins(self, values: Mapping[str, int], some: Iterable[str]) -> str:
+        """The values of some variables with the places that they are from."""
+        origin = {step.variable: self._place(step.entry) for step in self._steps}
+        return ", ".join(f"{v} = {values[v]} by {origin[v]}" for v in sorted(some))
 
 
 def violations(values: Mapping[str, int], scope: Any) -> Iterator[str]:

@@ -17,6 +17,7 @@ from xlamini.primitives.base.dtype_kinds import COMPLEX, FLOAT, is_complex
 from xlamini.primitives.base.elementwise import mul
 from xlamini.primitives.elementwise.arithmetic import bounded, div, sub
 from xlamini.primitives.elementwise.exponential import TRANSCENDENTAL, exp
+from xlamini.primitives.reductions.ordering import lowest
 from xlamini.primitives.reductions.reductions import check_kind, reduce_max, wide_sum
 from xlamini.primitives.shape.shape import broadcast_in_dim
 
@@ -25,6 +26,8 @@ class Softmax(Primitive):
     name = "softmax"
     sharding = same_dimensions()
     memory = READ
+    start = staticmethod(lowest)
+    """Makes, from a dtype, the element that changes no other's result."""
 
     def shape_rule(self, x: ShapedArray, *, axes: Shape) -> ShapedArray:
         check_kind(self.name, x, FLOAT | COMPLEX)

@@ -352,6 +352,10 @@ class ReduceSum(LinearUnary):
     memory = READ
     checks = KEEPS_NAN
 
+    def start(self, dtype: Any) -> int:
+        """The number that changes no sum."""
+        return 0
+
     def bind(self, x: Any, *, axes: Shape, **params: Any) -> Any:
         """Apply it; `unreduced` are the axes along which its sum is not taken."""
         if params or aval_of(x).explicit_sharding is not None:

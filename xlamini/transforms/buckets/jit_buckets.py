@@ -25,9 +25,10 @@ from xlamini.core import (
 from xlamini.core.sizes.expression import is_symbolic_shape
 from xlamini.core.sizes.parser import parse_shape
 from xlamini.core.sizes.scope import SymbolicScope
-from xlamini.core.sizes.solving import SolutionStep, entries_of, solution, values_of
+from xlamini.core.sizes.solving import ArgumentSizes
 from xlamini.core.sizes.values import evaluate, variables
 from xlamini.runtime.arrays.to_device import device_put_value
+from xlamini.staging import ArgNames
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.transforms.buckets.padded_sizes import Bucket, PaddedSizes, is_padded
 from xlamini.transforms.buckets.rewrite import run
@@ -48,7 +49,16 @@ class Plan(NamedTuple):
     ranks: tuple[int, ...]
     shapes: list[Any]
     """With symbols, numbers that must be, and _ANY."""
-    steps: list[SolutionStep]
+    sizes: ArgumentSizes
+
+
+class _PaddedCall(NamedTuple):
+    """A call of a jitted function, with the sizes that its results are cut to."""
+
+    fun: Any
+    args: Any
+    kwargs: dict[str, Any]
+    sizes: dict[str, int]
 
 
 def bucket_of(name: str, size: int, sizes: Sizes) -> Bucket:
@@ -100,21 +110,37 @@ class Bucketed:
         self._jitted = jit(padded, **options)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        call = self._call(args, kwargs)
+        outs = call.fun(*call.args, **call.kwargs)
+        if call.fun is self._plain:
+            return outs
+        return tree_map(functools.partial(_cut, call.sizes), outs, is_leaf=_is_padded)
+
+    def trace(self, *args: Any, **kwargs: Any) -> Any:
+        """The padded program for the bucket of these arguments, traced; its last inputs are the sizes."""
+        call = self._call(args, kwargs)
+        return call.fun.trace(*call.args, **call.kwargs)
+
+    def lower(self, *args: Any, **kwargs: Any) -> Any:
+        """The padded program for the bucket of these arguments, lowered."""
+        return self.trace(*args, **kwargs).lower()
+
+    def _call(self, args: Any, kwargs: Any) -> _PaddedCall:
+        """The call of the padded program, or of the function itself for sizes that need no padding."""
         leaves, tree = tree_flatten((args, kwargs))
         if any(isinstance(x, Tracer) for x in leaves):
-            return self._plain(*args, **kwargs)
+            return _PaddedCall(self._plain, args, kwargs, {})
         shapes = [np.shape(x) for x in leaves]
         plan = self._plan_of(tree, tuple(map(len, shapes)))
-        found = self._solved(plan, shapes)
+        found = _values(plan, shapes)
         buckets = {name: bucket_of(name, size, self._sizes[name]) for name, size in found.items()}
         if all(b.least == b.most for b in buckets.values()):
-            return self._plain(*args, **kwargs)
+            return _PaddedCall(self._plain, args, kwargs, found)
         room = {name: b.most for name, b in buckets.items()}
         padded = [_filled(x, shape, room) for x, shape in zip(leaves, plan.shapes, strict=True)]
         args, kwargs = tree_unflatten(tree, padded)
         sizes = PaddedValue({name: np.int32(size) for name, size in found.items()}, tuple(buckets.items()))
-        outs = self._jitted(*args, **kwargs, **{_SIZES: sizes})
-        return tree_map(lambda x: _cut(x, found), outs, is_leaf=lambda x: isinstance(x, PaddedValue))
+        return _PaddedCall(self._jitted, args, {**kwargs, _SIZES: sizes}, found)
 
     def compilations(self) -> list[Any]:
         """The compilations of the padded programs, and of those for sizes that need no padding."""
@@ -128,17 +154,17 @@ class Bucketed:
     def _plan_of(self, tree: Any, ranks: tuple[int, ...]) -> Plan:
         """The plan of calls with arguments of this structure; that of the last call is kept."""
         if self._plan is None or (tree, ranks) != (self._plan.tree, self._plan.ranks):
-            shapes = self._shapes(tree, [(_ANY,) * rank for rank in ranks], SymbolicScope())
-            entries = entries_of(shapes)
-            self._check_names({name for e in entries for name in variables(e.size)})
-            self._plan = Plan(tree, ranks, shapes, solution(entries))
+            shapes = self._shapes(tree, [(_ANY,) * rank for rank in ranks])
+            sizes = ArgumentSizes(ArgNames(self._fun, tree), shapes)
+            self._check_names({name for e in sizes.entries for name in variables(e.size)})
+            self._plan = Plan(tree, ranks, shapes, sizes)
         return self._plan
 
-    def _shapes(self, tree: Any, likes: Sequence[Sequence[Any]], scope: SymbolicScope) -> list[Any]:
+    def _shapes(self, tree: Any, likes: Sequence[Sequence[Any]]) -> list[Any]:
         """The shapes of the arguments, with symbols where `shapes_specs` has them; keyword arguments have none."""
         args_tree = tree.children()[0]
         specs = flatten_axes("jit", self._specs, args_tree, ("shapes_specs", "args"))
-        texts = [*specs, *[None] * (len(likes) - len(specs))]
+        texts, scope = [*specs, *[None] * (len(likes) - len(specs))], SymbolicScope()
         return [
             like if s is None else parse_shape(s, like, scope) for s, like in zip(texts, likes, strict=True)
         ]
@@ -156,29 +182,17 @@ class Bucketed:
                 f'texts such as shapes_specs=("_, {name}", None), one for each argument'
             )
 
-    def _solved(self, plan: Plan, given: Sequence[Sequence[int]]) -> dict[str, int]:
-        """The sizes by the names of symbols; ShapeError for an argument of another shape."""
-        values = values_of(plan.steps, lambda e: given[e.argument][e.dimension])
-        for i, (shape, sizes) in enumerate(zip(plan.shapes, given, strict=True)):
-            for k, (size, found) in enumerate(zip(shape, sizes, strict=True)):
-                if size is not _ANY and (wanted := evaluate(size, values)) != found:
-                    raise ShapeError(
-                        f"jit: dimension {k} of argument {i} must be {size}"
-                        f"{f', which is {wanted} by another argument' if wanted is not size else ''}, but it is {found}"
-                    )
-        return values
-
     def _padded(self, of_call: PaddedValue, args: Any, kwargs: Any) -> Any:
         """The padded program, as it is traced for a bucket."""
         buckets = dict(of_call.shape)
         leaves, tree = tree_flatten((args, kwargs))
+        avals = [aval_of(x) for x in leaves]
         bounds = [text for name, b in buckets.items() for text in (f"{name} >= {b.least}", f"{name} <= {b.most}")]
         scope = SymbolicScope(bounds)
-        known = {n: b.most if b.least == b.most else parse_shape(n, None, scope)[0] for n, b in buckets.items()}
-        avals = [aval_of(x) for x in leaves]
-        shapes = self._shapes(tree, [a.shape for a in avals], scope)
+        within = {n: b.most if b.least == b.most else scope.variable(n) for n, b in buckets.items()}
+        shapes = self._plan_of(tree, tuple(a.ndim for a in avals)).shapes
         structs = [
-            ShapeDtypeStruct([evaluate(size, known) for size in shape], a.dtype, weak_type=a.weak_type)
+            ShapeDtypeStruct(_sized(shape, a.shape, within), a.dtype, weak_type=a.weak_type)
             for a, shape in zip(avals, shapes, strict=True)
         ]
         inner_args, inner_kwargs = tree_unflatten(tree, structs)
@@ -188,6 +202,15 @@ class Bucketed:
         outs = sizes.run(closed.jaxpr.with_consts(closed.consts), leaves)
         marked = [PaddedValue(x, a.shape) if is_padded(a) else x for x, a in zip(outs, closed.out_avals, strict=True)]
         return tree_unflatten(traced.out_tree, marked)
+
+
+def _values(plan: Plan, given: Sequence[Sequence[int]]) -> dict[str, int]:
+    """The sizes by the names of symbols; ShapeError for an argument of another shape."""
+    for i, (shape, sizes) in enumerate(zip(plan.shapes, given, strict=True)):
+        for k, (size, found) in enumerate(zip(shape, sizes, strict=True)):
+            if type(size) is int and size != found:
+                raise ShapeError(f"{plan.sizes.names[i]}.shape[{k}] must be {size}, but it is {found}")
+    return plan.sizes.values(given)
 
 
 def _checked(sizes: Any) -> dict[str, Sizes]:
@@ -209,20 +232,28 @@ def _check_options(options: Options) -> None:
             raise ValueError(f"jit: buckets and {name} cannot be given together; bind static arguments by partial")
 
 
+def _sized(shape: Sequence[Any], like: Sequence[int], values: Mapping[str, Any]) -> list[Any]:
+    """The shape for these values of its symbols, with the sizes of `like` where it has _ANY."""
+    return [n if size is _ANY else evaluate(size, values) for size, n in zip(shape, like, strict=True)]
+
+
 def _filled(x: Any, shape: Sequence[Any], room: Mapping[str, int]) -> Any:
     """The argument, padded with zeros on the host, where nothing is compiled for each size."""
     if not is_symbolic_shape(shape):
         return x
     array = np.asarray(x)
-    sizes = [n if s is _ANY else evaluate(s, room) for n, s in zip(array.shape, shape, strict=True)]
-    padded = np.zeros(sizes, array.dtype)
+    padded = np.zeros(_sized(shape, array.shape, room), array.dtype)
     padded[tuple(map(slice, array.shape))] = array
     return padded
 
 
-def _cut(x: Any, values: Mapping[str, int]) -> Any:
+def _is_padded(x: Any) -> bool:
+    return isinstance(x, PaddedValue)
+
+
+def _cut(values: Mapping[str, int], x: Any) -> Any:
     """The data of an output, cut out on the host."""
-    if not isinstance(x, PaddedValue):
+    if not _is_padded(x):
         return x
     part = tuple(slice(evaluate(size, values)) for size in x.shape)
     return device_put_value(np.ascontiguousarray(np.asarray(x.array)[part]))

@@ -12,6 +12,7 @@ import numpy as np
 
 from xlamini.core import Jaxpr, Shape, ShapedArray, aval_of, literal
 from xlamini.core.errors import PaddingError
+from xlamini.core.sizes.arithmetic import SizeValue
 from xlamini.core.sizes.expression import SymbolicSize
 from xlamini.core.sizes.polynomials import Factor
 from xlamini.core.sizes.values import evaluate, variables
@@ -120,41 +121,19 @@ def window(x: Any, axis: int, start: Any, length: int) -> Any:
     return dynamic_slice_in_dim(pad(x, literal(0, aval_of(x).dtype), edges), start, length, axis)
 
 
-class TracedSize:
-    """An int32 of a program, with the operators by which sizes are evaluated. Sizes are not negative."""
+class TracedSize(SizeValue):
+    """The value of a size in the program that is traced."""
 
     def __init__(self, value: Any):
         self.value = value
 
-    def _with(self, operation: Callable[[Any, Any], Any], other: Any) -> TracedSize:
-        return TracedSize(operation(self.value, _number(other)))
+    def number(self, x: Any) -> TracedSize:
+        return x if isinstance(x, TracedSize) else TracedSize(literal(int(x), INT32))
 
-    def __add__(self, other: Any) -> TracedSize:
-        return self._with(add, other)
-
-    def __mul__(self, other: Any) -> TracedSize:
-        return self._with(mul, other)
-
-    def __floordiv__(self, other: Any) -> TracedSize:
-        return self._with(_floor_division, other)
-
-    def __mod__(self, other: Any) -> TracedSize:
-        return self._with(lambda x, y: sub(x, mul(_floor_division(x, y), y)), other)
-
-    def maximum(self, other: Any) -> TracedSize:
-        return self._with(max, other)
-
-    def minimum(self, other: Any) -> TracedSize:
-        return self._with(min, other)
-
-    __radd__, __rmul__ = __add__, __mul__
+    def operation(self, name: str, other: TracedSize) -> TracedSize:
+        return TracedSize(_OPERATIONS[name](self.value, other.value))
 
 
-def _number(x: Any) -> Any:
-    return x.value if type(x) is TracedSize else literal(int(x), INT32)
-
-
-def _floor_division(x: Any, y: Any) -> Any:
-    """`x // y` of an int32 and one that is positive: the quotient rounded down."""
-    rest = rem(x, y)
-    return sub(div(x, y), select_n(lt(rest, literal(0, INT32)), literal(0, INT32), literal(1, INT32)))
+_OPERATIONS = {
+    "add": add, "subtract": sub, "multiply": mul, "divide": div, "remainder": rem, "maximum": max, "minimum": min,
+}  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from xlamini.core import CallLike, Equation, Jaxpr, Values
+from xlamini.core import CallLike, Equation, Jaxpr, Values, aval_of
 from xlamini.core.errors import InconclusiveDimensionOperation, PaddingError
 from xlamini.interpreters.bindings import bound, read, write
 from xlamini.primitives.base.elementwise import Elementwise
@@ -23,7 +23,7 @@ _RULES: dict[str, rules.Rule] = {
     **dict.fromkeys(_BY_ELEMENT.split(), rules.bind),
     **dict.fromkeys(
         "reduce_sum reduce_max reduce_min reduce_prod reduce_and reduce_or reduce_xor argmax argmin "
-        "euclidean_norm".split(),
+        "euclidean_norm softmax".split(),
         rules.reduction,
     ),
     **dict.fromkeys("cumsum cumprod cummax cummin cumlogsumexp".split(), rules.cumulative),
@@ -33,7 +33,6 @@ _RULES: dict[str, rules.Rule] = {
     **dict.fromkeys(
         "scatter scatter-add scatter-sub scatter-mul scatter-min scatter-max".split(), indexing.scattered
     ),
-    "softmax": rules.softmax,
     "sort": rules.sort,
     "top_k": rules.top_k,
     "conv_general_dilated": rules.convolution,
@@ -68,11 +67,20 @@ def run(sizes: PaddedSizes, jaxpr: Jaxpr, operands: Values) -> list[Any]:
 
 def _padded(sizes: PaddedSizes, eqn: Equation, operands: Values) -> Any:
     try:
-        return _rule(eqn)(sizes, eqn, *operands)
+        outs = _rule(eqn)(sizes, eqn, *operands)
+        _check_room(sizes, eqn, outs)
+        return outs
     except (PaddingError, InconclusiveDimensionOperation) as error:
         if isinstance(error, PaddingError) and error.has_place:
             raise
         raise _placed(eqn, error) from None
+
+
+def _check_room(sizes: PaddedSizes, eqn: Equation, outs: Any) -> None:
+    """A rule whose result is shorter than its type's room has lost data; PaddingError."""
+    for out, x in zip(eqn.outvars, outs if isinstance(outs, list | tuple) else [outs], strict=True):
+        if (found := aval_of(x).shape) != (wanted := sizes.rooms(out.aval.shape)):
+            raise PaddingError(f"its result has room for {found}, not for {wanted}")
 
 
 def _placed(eqn: Equation, error: Exception) -> PaddingError:

@@ -17,6 +17,7 @@ from xlamini.primitives import convert, highest, lowest, zeros
 from xlamini.primitives.base.dtype_kinds import COMPLEX, FLOAT, kind_of
 from xlamini.primitives.elementwise.arithmetic import sub
 from xlamini.primitives.indexing.dynamic_update_slice import dynamic_update_slice_in_dim
+from xlamini.primitives.windows.geometry import dilated
 from xlamini.transforms.buckets.padded_sizes import INT32, PaddedSizes, is_padded, window
 
 Rule = Callable[..., Any]
@@ -37,15 +38,9 @@ def resized(name: str) -> Rule:
 
 
 def reduction(sizes: PaddedSizes, eqn: Equation, x: Any) -> Any:
-    """A reduction over the elements and its neutral element."""
-    aval, primitive = eqn.invars[0].aval, eqn.primitive
-    start = getattr(primitive, "start", lambda dtype: 0)(aval.dtype)
-    return primitive.bind(sizes.masked(x, aval, eqn.params["axes"], start), **eqn.params)
-
-
-def softmax(sizes: PaddedSizes, eqn: Equation, x: Any) -> Any:
-    aval = eqn.invars[0].aval
-    return eqn.primitive.bind(sizes.masked(x, aval, eqn.params["axes"], lowest(aval.dtype)), **eqn.params)
+    """A reduction, or a softmax, over the elements and its neutral element."""
+    aval, start = eqn.invars[0].aval, further(eqn.primitive, "start")
+    return eqn.primitive.bind(sizes.masked(x, aval, eqn.params["axes"], start(aval.dtype)), **eqn.params)
 
 
 def cumulative(sizes: PaddedSizes, eqn: Equation, x: Any) -> Any:
@@ -134,12 +129,39 @@ def top_k(sizes: PaddedSizes, eqn: Equation, x: Any) -> Any:
 
 
 def convolution(sizes: PaddedSizes, eqn: Equation, *operands: Any) -> Any:
-    """What lies beyond the data counts as the zeros that a convolution pads with itself."""
-    padding = [(low, sizes.room(high)) for low, high in eqn.params["padding"]]
-    if any(type(low) is SymbolicSize for low, _ in padding):
-        raise PaddingError("its padding in front depends on a size")
+    """What lies beyond the data counts as the zeros that a convolution pads with itself.
+
+    In front it pads for the largest size, and what that is too much is cut off the result.
+    """
+    params, out = eqn.params, eqn.outvars[0].aval
     masked = [sizes.masked(x, a.aval, range(a.aval.ndim), 0) for x, a in zip(operands, eqn.invars, strict=True)]
-    return eqn.primitive.bind(*masked, **{**eqn.params, "padding": tuple(padding)})
+    result = eqn.primitive.bind(*masked, **{**params, "padding": tuple(_padding_for_room(sizes, eqn))})
+    for axis, (low, _), stride in zip(
+        params["dimension_numbers"].out_spec[2:], params["padding"], params["window_strides"], strict=True
+    ):
+        if type(low) is SymbolicSize:
+            if stride > 1:
+                raise PaddingError("its padding in front depends on a size, and it has strides")
+            surplus = sub(literal(sizes.room(low), INT32), sizes.data(low))
+            result = window(result, axis, surplus, sizes.room(out.shape[axis]))
+    return result
+
+
+def _padding_for_room(sizes: PaddedSizes, eqn: Equation) -> list[tuple[int, int]]:
+    """The padding for which there are as many results as there is room for, and as many as may be cut off in front."""
+    params, avals = eqn.params, [a.aval for a in (*eqn.invars, *eqn.outvars)]
+    operand, kernel, results = (
+        [sizes.room(aval.shape[d]) for d in spec[2:]]
+        for aval, spec in zip(avals, params["dimension_numbers"], strict=True)
+    )
+    operand, kernel = dilated(operand, params["lhs_dilation"]), dilated(kernel, params["rhs_dilation"])
+    edges = []
+    for n, k, count, stride, (low, _) in zip(
+        operand, kernel, results, params["window_strides"], params["padding"], strict=True
+    ):
+        front, cut = sizes.room(low), type(low) is SymbolicSize
+        edges.append((front, (count + cut * front - 1) * stride + k - n - front))
+    return edges
 
 
 def stacks(sizes: PaddedSizes, eqn: Equation, *operands: Any) -> Any:

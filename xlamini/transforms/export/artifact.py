@@ -23,7 +23,7 @@ from xlamini.core import (
 )
 from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.core.sizes.expression import is_symbolic_shape
-from xlamini.core.sizes.solving import checked
+from xlamini.core.sizes.solving import ArgumentSizes
 from xlamini.core.tracing.state import state
 from xlamini.interpreters.physical import is_extended, physical_aval
 from xlamini.primitives import reshard_as, wrap_p
@@ -261,9 +261,12 @@ class Exported:
         """The values of the symbolic sizes for the arguments with data; ShapeError for sizes that do not fit."""
         if not self._symbolic:
             return {}
-        shapes = [aval_of(x).shape for x in given]
+        return self._argument_sizes.values([aval_of(x).shape for x in given])
+
+    @functools.cached_property
+    def _argument_sizes(self) -> ArgumentSizes:
         names, wanted = where_data(self._names, self.in_avals), where_data(self.in_avals, self.in_avals)
-        return checked(names, [a.shape for a in wanted], shapes)
+        return ArgumentSizes(names, [a.shape for a in wanted])
 
     @functools.cached_property
     def _symbolic(self) -> bool:
