@@ -145,6 +145,21 @@ def test_a_kernel_in_a_bucket():
         valid(np.ones(11, "float32"), np.ones(3, "float32"))
 
 
+def test_a_scan_has_as_many_steps_as_there_are_data():
+    seen = []
+
+    def last(x):
+        def step(c, a):
+            jax.debug.callback(lambda a: seen.append(float(a)), a, ordered=True)
+            return c + a, None
+
+        return lax.scan(step, 0.0, x)[0]
+
+    assert jax.jit(last, buckets={"n": [8]}, shapes_specs="n")(np.arange(1.0, 6.0, dtype="float32")) == 15
+    jax.effects_barrier()
+    assert seen == [1, 2, 3, 4, 5]
+
+
 def test_a_size_that_shrinks_is_refused():
     few = jax.jit(lambda x: jnp.ones(8 // x.shape[0]), buckets={"n": 4}, shapes_specs="n")
     with pytest.raises(PaddingError, match=r"the size floordiv\(8, n\) does not grow with its symbols, so that no"):

@@ -1,17 +1,21 @@
 """Padding of primitives with jaxprs: each jaxpr is padded, and takes the sizes as further operands."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from xlamini.core import Equation, Jaxpr, ShapedArray, literal
+from xlamini.core import Equation, Jaxpr, aval_of, literal
 from xlamini.core.program.rewriting import rewritten_params
 from xlamini.core.sizes.expression import SymbolicSize
 from xlamini.core.tracing.tracer import build
 from xlamini.interpreters.evaluate import evaluate
-from xlamini.primitives.elementwise.arithmetic import add
+from xlamini.primitives import zeros
+from xlamini.primitives.elementwise.arithmetic import add, sub
 from xlamini.primitives.elementwise.comparison import lt
-from xlamini.primitives.elementwise.select import select_n
+from xlamini.primitives.indexing.dynamic_slice import dynamic_index_in_dim
+from xlamini.primitives.indexing.dynamic_update_slice import dynamic_update_index_in_dim
 from xlamini.transforms.buckets.padded_sizes import INT32, PaddedSizes
+from xlamini.transforms.scan.rules import parts
+from xlamini.transforms.while_loop.primitive import while_p
 
 
 def higher_order(sizes: PaddedSizes, eqn: Equation, *operands: Any) -> Any:
@@ -25,23 +29,40 @@ def padded_jaxpr(sizes: PaddedSizes, jaxpr: Jaxpr) -> Jaxpr:
 
 
 def scan(sizes: PaddedSizes, eqn: Equation, *operands: Any) -> Any:
-    """A scan whose length is padded counts its steps; those that are no data leave the carry as it is."""
-    params = eqn.params
-    length, consts, count = params["length"], params["num_consts"], params["num_carry"]
+    """A scan whose length is padded is a loop of as many steps as there are data; derivatives have been taken."""
+    params, length = eqn.params, eqn.params["length"]
     if type(length) is not SymbolicSize:
         return higher_order(sizes, eqn, *operands)
-    body, room, back = padded_jaxpr(sizes, params["jaxpr"]), sizes.room(length), params["reverse"]
-    real = sizes.data(length)
+    given, steps = parts(operands, params["num_consts"], params["num_carry"]), sizes.data(length)
+    body = ScanBody(padded_jaxpr(sizes, params["jaxpr"]), *map(len, given), params["reverse"])
+    stacks = [zeros(sizes.padded_type(v.aval)) for v in eqn.outvars[len(given.carry) :]]
+    state = [literal(0, INT32), *given.carry, *stacks]
+    types, of_state = [aval_of(x) for x in (steps, *given.consts, *given.xs)], [aval_of(x) for x in state]
+    outs = while_p.bind(
+        steps, steps, *given.consts, *given.xs, *state,
+        cond_jaxpr=build(lambda steps, at, *rest: [lt(at, steps)], [types[0], *of_state], body.jaxpr.name)[0],
+        body_jaxpr=build(body.step, [*types, *of_state], body.jaxpr.name)[0],
+        cond_nconsts=1, body_nconsts=len(types),
+    )  # fmt: skip
+    return outs[1:]
 
-    def step(*values: Any) -> list[Any]:
-        at, rest = values[consts], [*values[:consts], *values[consts + 1 :]]
-        outs = evaluate(body, rest)
-        is_data = lt(at, real)
-        carry = [select_n(is_data, old, new) for old, new in zip(rest[consts : consts + count], outs, strict=False)]
-        return [add(at, literal(-1 if back else 1, INT32)), *carry, *outs[count:]]
 
-    avals = [*body.in_avals[:consts], ShapedArray((), INT32), *body.in_avals[consts:]]
-    counted, _ = build(step, avals, body.name)
-    first = literal(room - 1 if back else 0, INT32)
-    every = [*operands[:consts], first, *operands[consts:]]
-    return eqn.primitive.bind(*every, **{**params, "jaxpr": counted, "length": room, "num_carry": count + 1})[1:]
+class ScanBody(NamedTuple):
+    """The body of a scan, and how many of its operands are consts, carry and slices."""
+
+    jaxpr: Jaxpr
+    num_consts: int
+    num_carry: int
+    num_xs: int
+    reverse: bool
+
+    def step(self, steps: Any, *values: Any) -> list[Any]:
+        """A step of the loop for the scan's consts and xs, and for its counter, carry and ys."""
+        consts, xs, (at, *state) = parts(values, self.num_consts, self.num_xs)
+        carry, ys = state[: self.num_carry], state[self.num_carry :]
+        row = sub(sub(steps, literal(1, INT32)), at) if self.reverse else at
+        outs = evaluate(self.jaxpr, [*consts, *carry, *(dynamic_index_in_dim(x, row, 0, keepdims=False) for x in xs)])
+        written = [
+            dynamic_update_index_in_dim(y, out, row, 0) for y, out in zip(ys, outs[self.num_carry :], strict=True)
+        ]
+        return [add(at, literal(1, INT32)), *outs[: self.num_carry], *written]
