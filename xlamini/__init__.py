@@ -43,7 +43,10 @@ from xlamini.core import hooks as _hooks
 from xlamini.core.flags.jax_flags import warn_of_environment as _warn_of_environment
 from xlamini.core.former_paths import install as _install
 
-_hooks.install(library_kernels=lambda name: _import_module(f"xlamini.nn.kernels.{name}"))
+_hooks.install(
+    library_kernels=lambda name: _import_module(f"xlamini.nn.kernels.{name}"),
+    time_table=lambda data, by: _import_module("xlamini.inspection.timing.table").time_table(data, by),
+)
 _warn_of_environment()
 _install()
 __getattr__, __dir__, __all__ = _attach_stub(__name__)

@@ -5,6 +5,7 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 
 from xlamini.core.program.bindable import further
+from xlamini.core.program.form_call import original
 from xlamini.core.program.jaxpr import Equation, Jaxpr, subjaxprs
 
 CallGraph = dict[Jaxpr, list[tuple[Equation, Jaxpr]]]
@@ -71,6 +72,16 @@ def first_paths(graph: CallGraph) -> dict[Jaxpr, str]:
             paths[inner] = f"{paths[jaxpr]}{place_inside(eqn, inner)}"
             waiting.append((inner, _in_order(graph[inner])))
     return paths
+
+
+def places_of(root: Jaxpr) -> dict[str, str]:
+    """Where the equations of a program are in the user's files, `file:line`, by the labels that compiled code has."""
+    places = {}
+    for jaxpr, path in first_paths(call_graph(root)).items():
+        for eqn in jaxpr.eqns:
+            if (source := eqn.provenance.source) is not None:
+                places[f"{original(eqn).primitive.name}#e{path}{eqn.id}"] = f"{source.file}:{source.line}"
+    return places
 
 
 def _in_order(calls: Sequence[tuple[Equation, Jaxpr]]) -> Iterator[tuple[Equation, Jaxpr]]:

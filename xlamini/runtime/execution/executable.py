@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxlib import _jax
@@ -199,14 +199,22 @@ def _number(value: float | str) -> float:
         return math.nan
 
 
+class ProgramOrigin(NamedTuple):
+    """A program of this process: its name, and `file:line` of its equations by their labels."""
+
+    name: str
+    places: Mapping[str, str]
+
+
 class CompiledModule:
     """A compiled program, loaded or not, with its analyses.
 
     `loaded` is PJRT's object; `in_shardings` and `out_shardings` are those of its arguments and results.
     `memory_needed` is the bytes of its results and temporaries, computed on demand, which takes 30 ms for a large
     program. `several` says whether it is for more than one device.
-    `serialized` is the bytes it was loaded from: XLA's CPU client loses its functions' names in loading, and cannot
-    serialize it a second time.
+    `origin` is the program that it was loaded for, as the names and lines in its code are those of the process that
+    compiled it. `serialized` is the bytes it was loaded from: XLA's CPU client loses its functions' names in loading,
+    and cannot serialize it a second time.
     """
 
     is_single = True
@@ -225,6 +233,7 @@ class CompiledModule:
         "loaded",
         "memory_needed",
         "ordered",
+        "origin",
         "out_avals",
         "out_shardings",
         "serialized",
@@ -244,6 +253,7 @@ class CompiledModule:
         self.several = isinstance(place, MeshPlacement) and len(place.devices) > 1
         self._runs_alone = None if self.several and place.platform == "cpu" else False
         self.memory_needed: int | None = None
+        self.origin: ProgramOrigin | None = None
         self.serialized: bytes | None = None
         self.in_avals, self.out_avals = list(in_avals), list(out_avals)
         if isinstance(place, MeshPlacement) or any(map(is_elsewhere, map(space_of, (*in_avals, *out_avals)))):

@@ -5,12 +5,16 @@ import gzip
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from xlamini.core import hooks
 from xlamini.runtime.files.file_format import replace_file
 from xlamini.runtime.profiler import perfetto
 from xlamini.runtime.profiler.recording import ProfileData, ProfileOptions, recorder
 from xlamini.runtime.versions import export_to_xprof
+
+if TYPE_CHECKING:
+    from xlamini.inspection.timing.table import TimeTable
 
 
 class ProfileSession:
@@ -50,6 +54,27 @@ class ProfileSession:
     def profile_data(self) -> ProfileData | None:
         """What was recorded; None before the end."""
         return None if self._recorded is None else ProfileData.from_serialized_xspace(self._recorded[1])
+
+    def table(self, by: Literal["line", "kernel", "equation", "program"] = "line") -> TimeTable:
+        """Where the time of the kernels went, added up by line of the program, kernel, equation, or program.
+
+        Kernels find their equations by the compiled programs that this process has when it is asked. A kernel that is
+        fused from several lines counts for the line of its result. On the CPU some kernels run on threads that record
+        nothing; what they take shows as time in which no kernel ran.
+
+        Raises ValueError for another word, and RuntimeError before the end of the recording.
+
+        >>> def step(x):
+        ...     return jnp.sin(x) @ x
+        >>> x = jnp.ones((64, 64))
+        >>> with ProfileSession() as session:
+        ...     _ = xlamini.jit(step)(x).block_until_ready()
+        >>> [(row.name, row.calls) for row in session.table(by="program").rows]
+        [('jit_step', 1)]
+        """
+        if self._recorded is None:
+            raise RuntimeError("table: the session has recorded nothing yet; ask after its end")
+        return hooks.time_table(self.profile_data, by)
 
     def start(self) -> ProfileSession:
         """Begin to record."""

@@ -1,0 +1,1 @@
+"""Where the time of a recorded trace went: by kernel, equation, line and program."""

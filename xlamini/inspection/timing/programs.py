@@ -1,0 +1,86 @@
+"""The compiled programs of this process, by which the kernels of a trace find their equations and lines."""
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property
+from typing import Any
+
+from xlamini.inspection.xla.hlo import BODIES, HloComputation, Module
+from xlamini.inspection.xla.labels import Labelling, Labels
+from xlamini.lowering.module import identifier
+from xlamini.runtime.execution.executable import ProgramOrigin
+from xlamini.runtime.execution.program_limit import crowd
+from xlamini.runtime.hlo.instructions import Instruction
+
+
+class TracedProgram:
+    """A compiled program whose kernels are in a trace.
+
+    One that was loaded from a file has the names and lines of the process that compiled it; `origin` has those of this.
+    """
+
+    def __init__(self, text: str, origin: ProgramOrigin | None):
+        self._module, self._origin = Module(text), origin
+        self._labelling = Labelling(self._module)
+
+    def name(self, traced: str) -> str:
+        """The program's name, where the trace calls it `traced`."""
+        return f"jit_{identifier(self._origin.name)}" if self._origin else traced
+
+    @cached_property
+    def _instructions(self) -> dict[str, tuple[HloComputation, Instruction]]:
+        return {each.name: (around, each) for around, each in self._module.ordered()}
+
+    def knows(self, kernels: Collection[str]) -> bool:
+        """Whether it has instructions of all these names."""
+        return self._instructions.keys() >= set(kernels)
+
+    def is_body(self, kernel: str) -> bool:
+        """Whether it is a loop, a branch or a call, whose time is that of the kernels inside."""
+        return kernel in self._instructions and self._instructions[kernel][1].opcode in BODIES
+
+    def labels(self, kernel: str) -> Labels:
+        """The equations that a kernel comes from; () if the compiler put it in for none."""
+        return self._labelling.of(*self._instructions[kernel]) if kernel in self._instructions else ()
+
+    def is_inserted(self, kernel: str) -> bool:
+        """Whether the compiler put a kernel in, such as a copy."""
+        found = self._instructions.get(kernel)
+        return found is not None and not self._labelling.own(*found)
+
+    def place(self, kernel: str) -> str:
+        """`file:line` of the user's program; "" where it is not known."""
+        found = self._instructions.get(kernel)
+        own = self._module.place(found[1]) if found and self._origin is None else ""
+        return own or next((self._places[label] for label in self.labels(kernel) if label in self._places), "")
+
+    @cached_property
+    def _places(self) -> Mapping[str, str]:
+        """The places of equations by their labels."""
+        if self._origin is not None:
+            return self._origin.places
+        found: dict[str, str] = {}
+        for around in self._module.computations.values():
+            for each in around.instructions.values():
+                if place := self._module.place(each):
+                    for label in self._labelling.own(around, each)[:1]:
+                        found.setdefault(label, place)
+        return found
+
+
+class TracedPrograms:
+    """The programs of a trace, read from the executables that the process has."""
+
+    def __init__(self) -> None:
+        self._named: dict[str, list[tuple[Any, ProgramOrigin | None]]] = {}
+        for executable in crowd.loaded:
+            for module in executable.loaded.hlo_modules():
+                self._named.setdefault(module.name, []).append((module, executable.origin))
+
+    def find(self, name: str, kernels: Iterable[str]) -> TracedProgram | None:
+        """The program of this name with these kernels; None if the process no longer has it."""
+        wanted = set(kernels)
+        for module, origin in self._named.get(name, ()):
+            if (program := TracedProgram(module.to_string(), origin)).knows(wanted):
+                return program
+        return None
