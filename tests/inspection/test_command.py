@@ -108,7 +108,7 @@ def test_what_is_inspected(shell: Shell) -> None:
     assert shell("--arg", "f32[128,784]", "--arg", '{"w": "f32[784,10]", "n": 3}', *targets) == 0
     function, settings, (x, tree) = shell.calls[0]
     assert function(np.ones(2), np.ones(2)) == 4  # the file's imports from its own folder work
-    assert settings == {"targets": ["here", "gpu:h200"], "source": False, "values": False}
+    assert settings == {"targets": ["here", "gpu:h200"], "source": False, "values": False, "measure": False}
     assert (x.shape, x.dtype, tree["w"].shape, tree["n"]) == ((128, 784), np.float32, (784, 10), 3)
     assert shell.out.startswith("Summary: ") and "tracing and compiling step for here, gpu:h200" in shell.err
 

@@ -68,6 +68,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--no-source", action="store_true", help="leave the text of source files out of the report")
     add("--values", action="store_true",
         help="run the program; an argument that is a type gets random floats, or zeros if its dtype is an integer")
+    add("--measure", action="store_true",
+        help="run the compiled program here and give the times that the profiler saw; types become arrays as above")
     return parser  # fmt: skip
 
 
@@ -169,7 +171,7 @@ def _where(error: Exception) -> str:
 def _arguments(options: argparse.Namespace) -> tuple[Any, ...]:
     if options.args_from is None:
         found = tuple(_usage(parse_argument, text) for text in options.arg)
-        return filled(found) if options.values else found
+        return filled(found) if options.values or options.measure else found
     if options.arg:
         raise UsageError("--arg and --args-from both give the arguments; leave one out")
     made = _guarded(f"{options.args_from} failed", _function(options.args_from))
@@ -180,7 +182,8 @@ def _report(function: Callable[..., Any], arguments: tuple[Any, ...], options: a
     targets = [name.strip() for name in options.targets.split(",") if name.strip()]
     name = options.function.rpartition(":")[2]
     _say(f"tracing and compiling {name} for {', '.join(targets)}")
-    settings = {"targets": targets, "source": not options.no_source, "values": options.values}
+    runs = {"values": options.values, "measure": options.measure}
+    settings = {"targets": targets, "source": not options.no_source, **runs}
     return _guarded(f"{name} cannot be inspected", lambda: xlamini.inspect(function, **settings)(*arguments))
 
 

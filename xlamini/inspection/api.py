@@ -13,7 +13,12 @@ if TYPE_CHECKING:
 
 
 def inspect(
-    fun: Callable[..., Any], *, targets: Sequence[str] = ("here",), source: bool = True, values: bool = False
+    fun: Callable[..., Any],
+    *,
+    targets: Sequence[str] = ("here",),
+    source: bool = True,
+    values: bool = False,
+    measure: bool = False,
 ) -> Callable[..., Report]:
     """A function that shows how `fun` becomes kernels, from the user's line through each rewrite and XLA's passes.
 
@@ -22,7 +27,9 @@ def inspect(
     `report.text("kernels")` is a screen for terminals, `report.json()` the data, `report.check(peak="<14GiB")` compares
     with limits. "here" is the device of the arguments; others are the names that `xlamini.target` takes. The text of
     source files becomes part of the report, unless `source` is false. With `values` the function also runs, equation by
-    equation, on arguments that must be arrays.
+    equation, on arguments that must be arrays. With `measure` the compiled function runs here on copies of such
+    arguments, eleven times or more and for at least a second, its effects too: the kernels, the equations and the lines
+    have the times that the profiler saw, in place of predicted ones, and the call has the median by the clock.
 
     Raises what `jit` raises for a function that it cannot trace. A target whose compiler is missing, or a program that
     does not compile, is an entry of the report.
@@ -41,6 +48,6 @@ def inspect(
         from xlamini.inspection.report import Report
 
         jitted = fun if hasattr(fun, "trace") else jit(fun)
-        return Report(build_report(jitted, args, kwargs, ReportOptions(tuple(targets), source, values)))
+        return Report(build_report(jitted, args, kwargs, ReportOptions(tuple(targets), source, values, measure)))
 
     return inspected

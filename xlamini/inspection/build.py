@@ -45,21 +45,29 @@ NO_COMPILER = (PlatformError, TargetError)
 
 
 class ReportOptions(NamedTuple):
-    """What the report shall have: the targets, the text of source files, the values of a run."""
+    """What the report shall have: the targets, the text of source files, the values of a run, measured times."""
 
     targets: Sequence[str] = (HERE,)
     source: bool = True
     values: bool = False
+    measure: bool = False
+
+
+class CallArguments(NamedTuple):
+    """What the function is called with."""
+
+    args: Values
+    kwargs: dict[str, Any]
 
 
 class Inspection:
     """A function that is inspected for certain arguments, and the report so far."""
 
-    def __init__(
-        self, fun: Callable[..., Any], traced: Traced, seconds: float, earlier: Compilations, options: ReportOptions
-    ):
-        self.fun, self.traced, self.options, self.compilations = fun, traced, options, earlier
-        self.seconds, self.stages = seconds, Stages()
+    def __init__(self, jitted: Jitted, arguments: CallArguments, earlier: Compilations, options: ReportOptions):
+        start = time.perf_counter()
+        self.fun, self.traced = jitted.fun, jitted.traced(*arguments.args, **arguments.kwargs)
+        self.seconds, self.stages = time.perf_counter() - start, Stages()
+        self.arguments, self.options, self.compilations = arguments, options, earlier
         self.first: Lowered | None = None
         self.programs: list[Jaxpr] = []
         self.content: dict[str, Any] = {}
@@ -113,7 +121,14 @@ class Inspection:
             facts = {"target": len(targets), "seconds": seconds}
             stablehlo = self.stages.add_stablehlo(text, program.device.platform, final, **facts)
             found = dataclasses.replace(_result(examined, name), lower_seconds=seconds)
+        if self.options.measure and name == HERE and found.error is None:
+            found = self.part("measure", partial(self._measured, found, lowered), found)
         targets.append(self._entry(found, final, stablehlo))
+
+    def _measured(self, found: Examined, lowered: Lowered) -> Examined:
+        from xlamini.inspection.timing.measure import measure, with_times  # for those who asked
+
+        return with_times(found, measure(lowered.compile(), *self.arguments))
 
     def _add_programs(self, recorder: Recorder, program: CompileRequest) -> int:
         """Add the stages that are jaxprs; the number of the last one, which is lowered."""
@@ -188,15 +203,13 @@ def build_report(jitted: Any, args: Values, kwargs: dict[str, Any], options: Rep
     compilations, recorder = jitted.compilations(), Recorder()
     fresh = _anew(jitted.trace.__self__)
     with recording(recorder):
-        start = time.perf_counter()
-        traced = fresh.traced(*args, **kwargs)
-        inspection = Inspection(fresh.fun, traced, time.perf_counter() - start, compilations, options)
+        inspection = Inspection(fresh, CallArguments(args, kwargs), compilations, options)
         with paused_gc():
             content = inspection.run(recorder)
         if options.values and content["failure"] is None:
             from xlamini.inspection.values import values_of  # for those who asked
 
-            run = partial(values_of, traced, args, kwargs, fresh.traced, inspection.stages.table)
+            run = partial(values_of, inspection.traced, args, kwargs, fresh.traced, inspection.stages.table)
             content["values"] = inspection.part("values", run, None)
     return content
 

@@ -29,14 +29,16 @@ class LineCost(NamedTuple):
     seconds: float | None
 
 
-def line_costs(report: Report, target: Mapping[str, Any] | None = None) -> dict[Key, LineCost]:
+def line_costs(
+    report: Report, target: Mapping[str, Any] | None = None, key: Callable[[UserLine], Key] = lambda place: place.key
+) -> dict[Key, LineCost]:
     """The cost of each line, by the key of its place; times are those of the target's kernels."""
     columns, seconds = report["equations"], row_seconds(target)
     found: dict[Key, LineCost] = {}
     for row in final_rows(report):
         place = place_of(report, row)
-        old = found.get(place.key) or LineCost(place, 0, 0, 0, 0, 0.0 if seconds else None)
-        found[place.key] = LineCost(
+        old = found.get(key(place)) or LineCost(place, 0, 0, 0, 0, 0.0 if seconds else None)
+        found[key(place)] = LineCost(
             old.place,
             old.equations + 1,
             old.flops + columns["flops"][row],
@@ -46,8 +48,8 @@ def line_costs(report: Report, target: Mapping[str, Any] | None = None) -> dict[
         )
     for row, time in seconds.items():  # of the program that was lowered for the target, which may be another one
         place = place_of(report, row)
-        old = found.get(place.key) or LineCost(place, 0, 0, 0, 0, 0.0)
-        found[place.key] = old._replace(seconds=(old.seconds or 0.0) + time)
+        old = found.get(key(place)) or LineCost(place, 0, 0, 0, 0, 0.0)
+        found[key(place)] = old._replace(seconds=(old.seconds or 0.0) + time)
     return found
 
 

@@ -14,7 +14,7 @@ _AROUND = 1
 def lines(view: View) -> Iterator[str]:
     target = next((t for t in view.targets if t["kernels"]), None)
     by_file = defaultdict[str, list[LineCost]](list)
-    for cost in line_costs(view.report, target).values():
+    for cost in line_costs(view.report, target, lambda place: (place.file, place.line)).values():
         by_file[cost.place.file].append(cost)
     timed = any(c.seconds is not None for costs in by_file.values() for c in costs)
     if target is not None and timed:
