@@ -9,6 +9,7 @@ import numpy as np
 
 from xlamini.core import ShapeError
 from xlamini.core.program.avals import is_several
+from xlamini.core.sizes.expression import SymbolicSize
 from xlamini.core.tracing.host_arrays import as_ndarray
 from xlamini.numpy.arguments import as_axes, as_axis, as_index, as_operand
 from xlamini.primitives import in_sharding, is_operand
@@ -52,7 +53,8 @@ def _reshape_by_columns(a: Any, sizes: tuple[int, ...]) -> Any:
 
 
 def _resolved(own: tuple[int, ...], shape: Any) -> tuple[int, ...]:
-    given = (shape,) if isinstance(shape, str) or not (isinstance(shape, Sequence) or np.ndim(shape)) else shape
+    is_one = isinstance(shape, str | SymbolicSize) or not (isinstance(shape, Sequence) or np.ndim(shape))
+    given = (shape,) if is_one else shape
     sizes = tuple(as_index("reshape", "a size", n) for n in given)
     total = math.prod(own)
     unknown = [i for i, n in enumerate(sizes) if n == -1]

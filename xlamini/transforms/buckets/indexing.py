@@ -14,12 +14,16 @@ from xlamini.primitives import broadcasted_iota, clamp, convert, expand_dims, in
 from xlamini.primitives.elementwise.arithmetic import add, div, rem, sub
 from xlamini.primitives.elementwise.comparison import gt
 from xlamini.primitives.elementwise.select import select_n
-from xlamini.primitives.indexing.dynamic_slice import dynamic_slice_in_dim
+from xlamini.primitives.indexing.dynamic_slice import dynamic_slice, dynamic_slice_in_dim
 from xlamini.primitives.indexing.gather import gather
 from xlamini.primitives.indexing.gather_numbers import GatherDimensionNumbers, GatherScatterMode
 from xlamini.primitives.shape.concatenate import concatenate
+from xlamini.primitives.shape.pad import pad
 from xlamini.primitives.shape.slice import slice_in_dim
 from xlamini.transforms.buckets.padded_sizes import INT32, PaddedSizes, spread, window
+
+_OUTSIDE = -1
+"""An index that is out of bounds."""
 
 
 def reshaped(sizes: PaddedSizes, eqn: Equation, x: Any) -> Any:
@@ -92,12 +96,15 @@ def padded(sizes: PaddedSizes, eqn: Equation, x: Any, value: Any) -> Any:
     """The padding of the room becomes the value, so that more of it may follow; a low edge by a size is cut to it."""
     aval, edges = eqn.invars[0].aval, eqn.params["padding_config"]
     x = sizes.masked(x, aval, [i for i, (_, high, inner) in enumerate(edges) if _is_some(high) or inner], value)
-    room = [(sizes.room(low), sizes.room(high), inner) for low, high, inner in edges]
+    stored, wanted = aval_of(x).shape, sizes.rooms(eqn.outvars[0].aval.shape)
+    room = []
+    for length, size, (low, _, inner) in zip(stored, wanted, edges, strict=True):
+        front, cut = sizes.room(low), type(low) is SymbolicSize
+        room.append((front, size + cut * front - front - max((length - 1) * (inner + 1) + 1, 0), inner))
     out = eqn.primitive.bind(x, value, padding_config=tuple(room))
     for axis, (low, _, _) in enumerate(edges):
         if type(low) is SymbolicSize:
-            surplus = sub(literal(sizes.room(low), INT32), sizes.data(low))
-            out = window(out, axis, surplus, aval_of(out).shape[axis])
+            out = window(out, axis, sub(literal(sizes.room(low), INT32), sizes.data(low)), wanted[axis])
     return out
 
 
@@ -109,9 +116,10 @@ def dynamically_sliced(sizes: PaddedSizes, eqn: Equation, x: Any, *starts: Any) 
     """Starts are clamped to the data."""
     aval, out = eqn.invars[0].aval, eqn.outvars[0].aval
     for axis, start in enumerate(starts[: aval.ndim]):
-        at = _clamped(start, sizes, aval.shape[axis], out.shape[axis])
-        take = window if type(aval.shape[axis]) is SymbolicSize else _plain_window
-        x = take(x, axis, at, sizes.room(out.shape[axis]))
+        size, length = aval.shape[axis], out.shape[axis]
+        at = _clamped(start, sizes, size, length)
+        take = window if SymbolicSize in (type(size), type(length)) else _plain_window
+        x = take(x, axis, at, sizes.room(length))
     return x
 
 
@@ -120,17 +128,33 @@ def _plain_window(x: Any, axis: int, start: Any, length: int) -> Any:
 
 
 def _clamped(start: Any, sizes: PaddedSizes, size: Any, length: Any) -> Any:
-    return clamp(literal(0, INT32), convert(start, INT32), sub(sizes.data(size), sizes.data(length)))
+    return clamp(literal(0, INT32), as_int32(start), sub(sizes.data(size), sizes.data(length)))
+
+
+def as_int32(x: Any) -> Any:
+    """Indices as int32; what that cannot hold becomes the number next to it, which is out of bounds too."""
+    dtype = aval_of(x).dtype
+    given, limits = np.iinfo(dtype), np.iinfo(np.int32)
+    if given.max > limits.max:
+        x = clamp(literal(max(given.min, limits.min), dtype), x, literal(limits.max, dtype))
+    return convert(x, INT32)
 
 
 def dynamically_updated(sizes: PaddedSizes, eqn: Equation, x: Any, update: Any, *starts: Any) -> Any:
-    """An update that is padded must be as long as the operand: its padding would lie over data."""
+    """An update whose padding would lie over data has there what is in the operand."""
     aval, part = eqn.invars[0].aval, eqn.invars[1].aval
-    for size, length in zip(aval.shape, part.shape, strict=True):
-        if type(length) is SymbolicSize and size is not length:
-            raise PaddingError(f"the update has the size {length} in a dimension of size {size}")
-    clamped = [_clamped(s, sizes, *pair) for s, *pair in zip(starts, aval.shape, part.shape, strict=True)]
-    return eqn.primitive.bind(x, update, *clamped, **eqn.params)
+    at = [_clamped(s, sizes, *pair) for s, *pair in zip(starts, aval.shape, part.shape, strict=True)]
+    pairs = zip(aval.shape, part.shape, strict=True)
+    shorter = [i for i, (size, length) in enumerate(pairs) if type(length) is SymbolicSize and size is not length]
+    if not shorter:
+        return eqn.primitive.bind(x, update, *at, **eqn.params)
+    more = aval_of(update).shape
+    longer = pad(x, literal(0, aval.dtype), [(0, more[i] if i in shorter else 0, 0) for i in range(aval.ndim)])
+    there = dynamic_slice(longer, at, more)
+    result = eqn.primitive.bind(longer, sizes.masked(update, part, shorter, there), *at, **eqn.params)
+    for axis in shorter:
+        result = slice_in_dim(result, 0, aval_of(x).shape[axis], axis=axis)
+    return result
 
 
 def gathered(sizes: PaddedSizes, eqn: Equation, x: Any, indices: Any) -> Any:
@@ -141,7 +165,7 @@ def gathered(sizes: PaddedSizes, eqn: Equation, x: Any, indices: Any) -> Any:
     limits = [(aval.shape[d], lengths[d]) for d in numbers.start_index_map]
     return eqn.primitive.bind(
         x,
-        within_data(sizes, indices, limits, params["mode"]),
+        within_data(sizes, as_int32(indices), limits, params["mode"]),
         **{**params, "slice_sizes": sizes.rooms(lengths), "indices_are_sorted": False},
     )
 
@@ -152,9 +176,10 @@ def scattered(sizes: PaddedSizes, eqn: Equation, x: Any, indices: Any, updates: 
     lengths = _window_sizes(aval, eqn.invars[2].aval, numbers)
     places = numbers.scatter_dims_to_operand_dims
     _check_windows(aval.shape, lengths, places)
-    indices = within_data(sizes, indices, [(aval.shape[d], lengths[d]) for d in places], params["mode"])
+    limits = [(aval.shape[d], lengths[d]) for d in places]
+    indices = within_data(sizes, as_int32(indices), limits, params["mode"])
     of_indices = eqn.invars[1].aval
-    indices = sizes.masked(indices, of_indices, range(of_indices.ndim - 1), _outside(of_indices.dtype))
+    indices = sizes.masked(indices, of_indices, range(of_indices.ndim - 1), _OUTSIDE)
     mode = GatherScatterMode.FILL_OR_DROP
     return eqn.primitive.bind(
         x, indices, updates, **{**params, "mode": mode, "indices_are_sorted": False, "unique_indices": False}
@@ -175,33 +200,45 @@ def _check_windows(shape: Shape, lengths: Sequence[Any], places: Sequence[int]) 
 
 
 def within_data(sizes: PaddedSizes, indices: Any, limits: Sequence[tuple[Any, Any]], mode: Any) -> Any:
-    """Index vectors whose components are clipped, or made -1, where a window would not lie in the data."""
+    """Index vectors of int32 whose components are clipped, or outside, where a window would not lie in the data."""
     clips = mode is GatherScatterMode.CLIP
     if not (clips or any(type(size) is SymbolicSize for size, _ in limits)):
         return indices
-    axis, dtype = aval_of(indices).ndim - 1, aval_of(indices).dtype
+    axis = aval_of(indices).ndim - 1
     parts = [index_in_dim(indices, i, axis) for i in range(len(limits))]
     moved = []
     for part, (size, length) in zip(parts, limits, strict=True):
-        last = convert(sub(sizes.data(size), literal(length, INT32)), dtype)
+        last = sub(sizes.data(size), literal(length, INT32))
         if clips:
-            part = clamp(literal(0, dtype), part, last)
+            part = clamp(literal(0, INT32), part, last)
         elif type(size) is SymbolicSize:
-            part = select_n(gt(part, spread(last, aval_of(part))), part, spread(_outside(dtype), aval_of(part)))
+            part = select_n(gt(part, spread(last, aval_of(part))), part, spread(_OUTSIDE, aval_of(part)))
         moved.append(part)
     return concatenate(moved, axis)
 
 
-def _outside(dtype: Any) -> int:
-    return -1 if np.issubdtype(dtype, np.signedinteger) else int(np.iinfo(dtype).max)
-
-
 def random_bits(sizes: PaddedSizes, eqn: Equation, key: Any) -> Any:
     """As many as there is room for, of which the data are the first: the bits of an array are those of its length."""
-    shape = eqn.params["shape"]
-    if eqn.invars[0].aval.shape or "fry" not in str(eqn.invars[0].aval.dtype):
-        raise PaddingError("only threefry's bits do not depend on how many are made, of one key")
+    shape, keys = eqn.params["shape"], eqn.invars[0].aval
+    if not any(type(size) is SymbolicSize for size in shape):
+        return eqn.primitive.bind(key, **eqn.params)
+    _check_key(keys)
     bits = eqn.primitive.bind(key, **{**eqn.params, "shape": (math.prod(sizes.rooms(shape)),)})
     if _is_front(shape):
         return reshape(bits, sizes.rooms(shape))
     return looked_up(sizes, bits, (math.prod(shape),), shape)
+
+
+def random_split(sizes: PaddedSizes, eqn: Equation, key: Any) -> Any:
+    """As many keys as there is room for, of which the data are the first."""
+    shape = eqn.params["shape"]
+    if any(type(size) is SymbolicSize for size in shape):
+        _check_key(eqn.invars[0].aval)
+    if not _is_front(shape):
+        raise PaddingError("the padding would be between its keys")
+    return eqn.primitive.bind(key, **{**eqn.params, "shape": sizes.rooms(shape)})
+
+
+def _check_key(keys: ShapedArray) -> None:
+    if keys.shape or "fry" not in str(keys.dtype):
+        raise PaddingError("only threefry's bits do not depend on how many are made, of one key")

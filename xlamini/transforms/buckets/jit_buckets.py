@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from types import MethodType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from xlamini.core import (
+    ShapedArray,
     ShapeError,
     Tracer,
     aval_of,
@@ -22,13 +24,17 @@ from xlamini.core import (
     tree_map,
     tree_unflatten,
 )
+from xlamini.core.errors import InconclusiveDimensionOperation
+from xlamini.core.flags.jax_flags import debug_infs, debug_nans
 from xlamini.core.sizes.expression import is_symbolic_shape
 from xlamini.core.sizes.parser import parse_shape
 from xlamini.core.sizes.scope import SymbolicScope
 from xlamini.core.sizes.solving import ArgumentSizes
 from xlamini.core.sizes.values import evaluate, variables
+from xlamini.core.tracing.state import state
+from xlamini.runtime.arrays.keys import PRNGKeyArray
 from xlamini.runtime.arrays.to_device import device_put_value
-from xlamini.staging import ArgNames
+from xlamini.staging import ArgNames, name_of
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 from xlamini.transforms.buckets.padded_sizes import Bucket, PaddedSizes, is_padded
 from xlamini.transforms.buckets.rewrite import run
@@ -90,6 +96,21 @@ class PaddedValue:
 register_pytree_node(PaddedValue, lambda d: ((d.array,), d.shape), lambda shape, arrays: PaddedValue(arrays[0], shape))
 
 
+class BucketScope(SymbolicScope):
+    """The symbols of a function that is traced for some buckets."""
+
+    def __init__(self, buckets: Mapping[str, Bucket]):
+        super().__init__([text for n, b in buckets.items() for text in (f"{n} >= {b.least}", f"{n} <= {b.most}")])
+        self._buckets = buckets
+
+    def inconclusive(self, x: Any, sign: str, y: Any) -> InconclusiveDimensionOperation:
+        buckets = " and ".join(f"{name} from {b.least} to {b.most}" for name, b in self._buckets.items())
+        return InconclusiveDimensionOperation(
+            f"{x} {sign} {y} is not the same for all sizes of the bucket, {buckets}; give buckets that end where it "
+            "changes, or write the function so that it does not ask"
+        )
+
+
 class Bucketed:
     """A jitted function with `buckets`; inside of other transformations it is the function without them."""
 
@@ -128,7 +149,7 @@ class Bucketed:
     def _call(self, args: Any, kwargs: Any) -> _PaddedCall:
         """The call of the padded program, or of the function itself for sizes that need no padding."""
         leaves, tree = tree_flatten((args, kwargs))
-        if any(isinstance(x, Tracer) for x in leaves):
+        if _is_traced(leaves) or debug_nans.value or debug_infs.value:  # which would find those of the padding
             return _PaddedCall(self._plain, args, kwargs, {})
         shapes = [np.shape(x) for x in leaves]
         plan = self._plan_of(tree, tuple(map(len, shapes)))
@@ -141,6 +162,18 @@ class Bucketed:
         args, kwargs = tree_unflatten(tree, padded)
         sizes = PaddedValue({name: np.int32(size) for name, size in found.items()}, tuple(buckets.items()))
         return _PaddedCall(self._jitted, args, {**kwargs, _SIZES: sizes}, found)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """The method of an instance, as which a function in a class is read."""
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{name}: {some}" for name, some in self._sizes.items())
+        return f"<jit of {name_of(self._fun)} in buckets of {sizes}>"
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The types of the results, for arguments as they are."""
+        return self._plain.eval_shape(*args, **kwargs)
 
     def compilations(self) -> list[Any]:
         """The compilations of the padded programs, and of those for sizes that need no padding."""
@@ -164,9 +197,11 @@ class Bucketed:
         """The shapes of the arguments, with symbols where `shapes_specs` has them; keyword arguments have none."""
         args_tree = tree.children()[0]
         specs = flatten_axes("jit", self._specs, args_tree, ("shapes_specs", "args"))
-        texts, scope = [*specs, *[None] * (len(likes) - len(specs))], SymbolicScope()
+        texts = [*specs, *[None] * (len(likes) - len(specs))]
+        scope, names = SymbolicScope([f"{name} >= 0" for name in self._sizes]), ArgNames(self._fun, tree)
         return [
-            like if s is None else parse_shape(s, like, scope) for s, like in zip(texts, likes, strict=True)
+            like if text is None else _parsed(text, like, scope, names, i)
+            for i, (text, like) in enumerate(zip(texts, likes, strict=True))
         ]
 
     def _check_names(self, names: set[str]) -> None:
@@ -187,8 +222,7 @@ class Bucketed:
         buckets = dict(of_call.shape)
         leaves, tree = tree_flatten((args, kwargs))
         avals = [aval_of(x) for x in leaves]
-        bounds = [text for name, b in buckets.items() for text in (f"{name} >= {b.least}", f"{name} <= {b.most}")]
-        scope = SymbolicScope(bounds)
+        scope = BucketScope(buckets)
         within = {n: b.most if b.least == b.most else scope.variable(n) for n, b in buckets.items()}
         shapes = self._plan_of(tree, tuple(a.ndim for a in avals)).shapes
         structs = [
@@ -213,23 +247,45 @@ def _values(plan: Plan, given: Sequence[Sequence[int]]) -> dict[str, int]:
     return plan.sizes.values(given)
 
 
+def _parsed(text: Any, like: Sequence[Any], scope: SymbolicScope, names: Sequence[str], i: int) -> Sequence[Any]:
+    """The shape of an argument; ValueError, with its name, for a text that does not describe one."""
+    try:
+        return parse_shape(text, like, scope)
+    except ValueError as error:
+        raise ValueError(f"jit: shapes_specs of {names[i]}: {error}") from None
+
+
 def _checked(sizes: Any) -> dict[str, Sizes]:
     if not isinstance(sizes, Mapping) or not sizes:
         raise TypeError(f'jit: buckets must be a dict such as {{"n": "pow2"}}, got {sizes!r}')
-    for name, some in sizes.items():
-        numbers = [some] if isinstance(some, int) else list(some) if isinstance(some, list | tuple) else []
-        if some != "pow2" and not (numbers and all(type(n) is int and n > 0 for n in numbers)):
-            raise ValueError(
-                f'jit: the buckets of {name} must be "pow2", a number for its multiples, or a list of sizes, '
-                f"got {some!r}"
-            )
-    return dict(sizes)
+    return {name: _checked_sizes(name, some) for name, some in sizes.items()}
+
+
+def _checked_sizes(name: str, some: Any) -> Sizes:
+    numbers = [some] if isinstance(some, int) else list(map(int, some)) if _is_list(some) else []
+    if isinstance(some, str) and some == "pow2":
+        return some
+    if not numbers or min(numbers) < 1 or isinstance(some, bool):
+        raise ValueError(
+            f'jit: the buckets of {name} must be "pow2", a number for its multiples, or a list of sizes, got {some!r}'
+        )
+    return some if isinstance(some, int) else numbers
+
+
+def _is_list(some: Any) -> bool:
+    """Whether it is a list, tuple, range or array of integers."""
+    return isinstance(some, Sequence | np.ndarray) and all(isinstance(n, int | np.integer) for n in some)
 
 
 def _check_options(options: Options) -> None:
     for name in ("static_argnums", "static_argnames", "in_shardings", "out_shardings"):
-        if options[name] not in (None, ()):
+        if options[name] not in (None, (), []):
             raise ValueError(f"jit: buckets and {name} cannot be given together; bind static arguments by partial")
+
+
+def _is_traced(leaves: Sequence[Any]) -> bool:
+    """Whether another function is being traced, which may close over tracers that the arguments do not have."""
+    return state.builder is not None or any(isinstance(x, Tracer) for x in leaves)
 
 
 def _sized(shape: Sequence[Any], like: Sequence[int], values: Mapping[str, Any]) -> list[Any]:
@@ -241,10 +297,12 @@ def _filled(x: Any, shape: Sequence[Any], room: Mapping[str, int]) -> Any:
     """The argument, padded with zeros on the host, where nothing is compiled for each size."""
     if not is_symbolic_shape(shape):
         return x
+    if isinstance(x, PRNGKeyArray):
+        return PRNGKeyArray(x.dtype, _filled(x.words, [*shape, *[_ANY] * (x.words.ndim - x.ndim)], room))
     array = np.asarray(x)
     padded = np.zeros(_sized(shape, array.shape, room), array.dtype)
     padded[tuple(map(slice, array.shape))] = array
-    return padded
+    return _array(padded, x)
 
 
 def _is_padded(x: Any) -> bool:
@@ -255,5 +313,14 @@ def _cut(values: Mapping[str, int], x: Any) -> Any:
     """The data of an output, cut out on the host."""
     if not _is_padded(x):
         return x
-    part = tuple(slice(evaluate(size, values)) for size in x.shape)
-    return device_put_value(np.ascontiguousarray(np.asarray(x.array)[part]))
+    part, array = tuple(slice(evaluate(size, values)) for size in x.shape), x.array
+    if isinstance(array, PRNGKeyArray):
+        return PRNGKeyArray(array.dtype, _array(np.asarray(array.words)[part], array.words))
+    return _array(np.asarray(array)[part], array)
+
+
+def _array(x: np.ndarray, like: Any) -> Any:
+    """The values as an Array, of a weak type if `like` has one."""
+    x = np.ascontiguousarray(x)
+    weak = getattr(like, "weak_type", False)
+    return device_put_value(x, aval=ShapedArray(x.shape, x.dtype, weak_type=True) if weak else None)

@@ -22,10 +22,23 @@ def higher_order(sizes: PaddedSizes, eqn: Equation, *operands: Any) -> Any:
     return eqn.primitive.bind(*operands, **rewritten_params(eqn, lambda jaxpr: padded_jaxpr(sizes, jaxpr)))
 
 
-def padded_jaxpr(sizes: PaddedSizes, jaxpr: Jaxpr) -> Jaxpr:
-    """The jaxpr of padded operands, which captures the sizes."""
-    avals = [sizes.padded_type(a) for a in jaxpr.in_avals]
-    return build(lambda *operands: sizes.run(jaxpr, operands), avals, jaxpr.name)[0]
+def padded_jaxpr(sizes: PaddedSizes, jaxpr: Jaxpr, fill: Any = None) -> Jaxpr:
+    """The jaxpr of padded operands, which captures the sizes; with `fill` results have it in place of padding."""
+
+    def padded(*operands: Any) -> list[Any]:
+        outs = sizes.run(jaxpr, operands)
+        if fill is None:
+            return outs
+        return [sizes.masked(x, a, range(a.ndim), fill) for x, a in zip(outs, jaxpr.out_avals, strict=True)]
+
+    return build(padded, [sizes.padded_type(a) for a in jaxpr.in_avals], jaxpr.name)[0]
+
+
+def while_loop(sizes: PaddedSizes, eqn: Equation, *operands: Any) -> Any:
+    """A loop over lanes goes on while the condition holds for one of those that are data."""
+    condition = eqn.params["cond_jaxpr"]
+    padded = rewritten_params(eqn, lambda j: padded_jaxpr(sizes, j, False if j is condition else None))
+    return eqn.primitive.bind(*operands, **padded)
 
 
 def scan(sizes: PaddedSizes, eqn: Equation, *operands: Any) -> Any:

@@ -5,6 +5,7 @@ whatever would take them along has to mask them.
 """
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -49,20 +50,18 @@ class PaddedSizes:
         return self._rewrite(self, jaxpr, operands)
 
     def room(self, size: Any) -> int:
-        """The number that an array has in the place of a size; PaddingError for a size that may shrink as n grows."""
-        if not (grows(size) or self._is_largest(size)):
-            raise PaddingError(f"the size {size} does not grow with its symbols, so that no bucket has room for it")
-        return evaluate(size, self._room)
+        """The number that an array has in the place of a size: the largest of the bucket.
 
-    def _is_largest(self, size: Any) -> bool:
-        """Whether a size of one symbol is nowhere in the bucket larger than at its end."""
+        PaddingError for a size of several symbols that may shrink as one of them grows.
+        """
+        if grows(size):
+            return evaluate(size, self._room)
         names = variables(size)
         if len(names) != 1:
-            return False
+            raise PaddingError(f"the size {size} may shrink as one of its symbols grows, so that its room is not known")
         (name,) = names
         least, most = self._buckets[name]
-        end = evaluate(size, {name: most})
-        return all(evaluate(size, {name: n}) <= end for n in range(least, most))
+        return builtins.max(evaluate(size, {name: n}) for n in range(least, most + 1))
 
     def rooms(self, shape: Shape) -> tuple[int, ...]:
         """The shape that an array has in the place of one of symbolic sizes."""
@@ -90,9 +89,15 @@ class PaddedSizes:
 
 
 def spread(element: Any, aval: ShapedArray) -> Any:
-    """An array of the type's shape and dtype with this element everywhere, a number or a scalar of the program."""
-    is_number = isinstance(element, bool | int | float | complex | np.generic)
-    return broadcast_in_dim(literal(element, aval.dtype) if is_number else element, aval.shape, ())
+    """An array of the type's shape and dtype with this element everywhere, a number or a scalar of the program.
+
+    An array of this shape is returned as it is.
+    """
+    if isinstance(element, bool | int | float | complex | np.generic):
+        element = literal(element, aval.dtype)
+    elif aval_of(element).shape == aval.shape:
+        return element
+    return broadcast_in_dim(element, aval.shape, ())
 
 
 def is_padded(aval: ShapedArray) -> bool:

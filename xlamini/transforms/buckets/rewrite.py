@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from xlamini.core import CallLike, Equation, Jaxpr, Values, aval_of
-from xlamini.core.errors import InconclusiveDimensionOperation, PaddingError
+from xlamini.core.errors import InconclusiveDimensionOperation, PaddingError, ShapeError
 from xlamini.interpreters.bindings import bound, read, write
 from xlamini.primitives.base.elementwise import Elementwise
 from xlamini.transforms.buckets import indexing, loops, rules
@@ -31,7 +31,8 @@ _RULES: dict[str, rules.Rule] = {
         "cholesky triangular_solve lu qr geqrf householder_product eig eigh svd schur fft".split(), rules.stacks
     ),
     **dict.fromkeys(
-        "scatter scatter-add scatter-sub scatter-mul scatter-min scatter-max".split(), indexing.scattered
+        "scatter scatter-add scatter-sub scatter-mul scatter-min scatter-max scatter-winners".split(),
+        indexing.scattered,
     ),
     "sort": rules.sort,
     "top_k": rules.top_k,
@@ -51,9 +52,20 @@ _RULES: dict[str, rules.Rule] = {
     "dynamic_update_slice": indexing.dynamically_updated,
     "gather": indexing.gathered,
     "random_bits": indexing.random_bits,
+    "random_split": indexing.random_split,
+    "random_fold_in": rules.bind,
+    "random_wrap": rules.bind,
+    "random_unwrap": rules.bind,
+    "random_clone": rules.bind,
     "scan": loops.scan,
-    "while": loops.higher_order,
-    "cond": loops.higher_order,
+    "while": loops.while_loop,
+    "bounded_while": loops.while_loop,
+    **dict.fromkeys(
+        "cond case custom_linear_solve custom_root iterate noinline".split(), loops.higher_order
+    ),
+    **dict.fromkeys("reduce_window_sum reduce_window_max reduce_window_min".split(), rules.windows),
+    "window_repeat": rules.bind,
+    "reduce": rules.general_reduction,
 }
 
 
@@ -70,7 +82,7 @@ def _padded(sizes: PaddedSizes, eqn: Equation, operands: Values) -> Any:
         outs = _rule(eqn)(sizes, eqn, *operands)
         _check_room(sizes, eqn, outs)
         return outs
-    except (PaddingError, InconclusiveDimensionOperation) as error:
+    except (PaddingError, ShapeError, InconclusiveDimensionOperation) as error:  # arrays with room may not fit
         if isinstance(error, PaddingError) and error.has_place:
             raise
         raise _placed(eqn, error) from None
@@ -100,8 +112,6 @@ def _rule(eqn: Equation) -> rules.Rule:
         return _RULES[primitive.name]
     if isinstance(primitive, CallLike):
         return rules.call
-    if primitive.higher_order:
-        return loops.higher_order
     if isinstance(primitive, Elementwise) or not rules.touches_sizes(eqn):
         return rules.bind
     raise PaddingError("its result would depend on the padding, or nobody has said that it does not")

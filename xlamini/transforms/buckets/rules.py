@@ -5,8 +5,10 @@ it may have anything.
 """
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from xlamini.core import CallLike, Equation, literal
 from xlamini.core.dtypes.limits import finfo
@@ -17,6 +19,7 @@ from xlamini.primitives import convert, highest, lowest, zeros
 from xlamini.primitives.base.dtype_kinds import COMPLEX, FLOAT, kind_of
 from xlamini.primitives.elementwise.arithmetic import sub
 from xlamini.primitives.indexing.dynamic_update_slice import dynamic_update_slice_in_dim
+from xlamini.primitives.shape.slice import slice_in_dim
 from xlamini.primitives.windows.geometry import dilated
 from xlamini.transforms.buckets.padded_sizes import INT32, PaddedSizes, is_padded, window
 
@@ -41,6 +44,14 @@ def reduction(sizes: PaddedSizes, eqn: Equation, x: Any) -> Any:
     """A reduction, or a softmax, over the elements and its neutral element."""
     aval, start = eqn.invars[0].aval, further(eqn.primitive, "start")
     return eqn.primitive.bind(sizes.masked(x, aval, eqn.params["axes"], start(aval.dtype)), **eqn.params)
+
+
+def general_reduction(sizes: PaddedSizes, eqn: Equation, *operands: Any) -> Any:
+    """A reduction by a user's function, over the elements and its initial values, which change nothing."""
+    axes, count = eqn.params["dimensions"], len(eqn.outvars)
+    arrays = zip(operands[:count], eqn.invars, operands[count:], strict=False)
+    masked = [sizes.masked(x, atom.aval, axes, start) for x, atom, start in arrays]
+    return eqn.primitive.bind(*masked, *operands[count:], **eqn.params)
 
 
 def cumulative(sizes: PaddedSizes, eqn: Equation, x: Any) -> Any:
@@ -90,15 +101,19 @@ def assume_unequal(sizes: PaddedSizes, eqn: Equation) -> Any:
 
 
 def concatenate(sizes: PaddedSizes, eqn: Equation, *operands: Any) -> Any:
-    """Each operand is written behind the data of those before, over their padding."""
+    """Each operand is written behind the data of those before, over their padding; what is too much is cut off."""
     axis, out = eqn.params["dimension"], eqn.outvars[0].aval
-    if type(out.shape[axis]) is not SymbolicSize:
+    lengths = [atom.aval.shape[axis] for atom in eqn.invars]
+    if not any(type(length) is SymbolicSize for length in lengths):
         return bind(sizes, eqn, *operands)
-    result, start = zeros(sizes.padded_type(out)), 0
-    for x, atom in zip(operands, eqn.invars, strict=True):
+    shape, start = list(sizes.rooms(out.shape)), 0
+    room = shape[axis]
+    shape[axis] += max(map(sizes.room, lengths))
+    result = zeros(out.update(shape=tuple(shape)))
+    for x, length in zip(operands, lengths, strict=True):
         result = dynamic_update_slice_in_dim(result, x, sizes.data(start), axis)
-        start = start + atom.aval.shape[axis]
-    return result
+        start = start + length
+    return slice_in_dim(result, 0, room, axis=axis)
 
 
 def split(sizes: PaddedSizes, eqn: Equation, x: Any) -> Any:
@@ -120,55 +135,79 @@ def reverse(sizes: PaddedSizes, eqn: Equation, x: Any) -> Any:
 
 
 def top_k(sizes: PaddedSizes, eqn: Equation, x: Any) -> Any:
-    """The padding has the smallest value, and of equal ones the first are taken."""
+    """The padding is what it takes last, and of equal ones the first are taken."""
     aval, params = eqn.invars[0].aval, eqn.params
     if any(type(value) is SymbolicSize for value in params.values()):
         raise PaddingError("how many it takes is symbolic")
     axis = params.get("axis", -1) % aval.ndim
-    return eqn.primitive.bind(sizes.masked(x, aval, [axis], lowest(aval.dtype)), **params)
+    return eqn.primitive.bind(sizes.masked(x, aval, [axis], _least(aval.dtype)), **params)
+
+
+def _least(dtype: Any) -> Any:
+    """What is first in the order of a top_k: the NaN with all bits, its sign too; else the lowest value."""
+    if kind_of(dtype) not in FLOAT:
+        return lowest(dtype)
+    ones = np.full(dtype.itemsize, 255, np.uint8).view(dtype)[0]
+    return ones if np.isnan(ones) else lowest(dtype)
 
 
 def convolution(sizes: PaddedSizes, eqn: Equation, *operands: Any) -> Any:
-    """What lies beyond the data counts as the zeros that a convolution pads with itself.
-
-    In front it pads for the largest size, and what that is too much is cut off the result.
-    """
-    params, out = eqn.params, eqn.outvars[0].aval
-    masked = [sizes.masked(x, a.aval, range(a.aval.ndim), 0) for x, a in zip(operands, eqn.invars, strict=True)]
-    result = eqn.primitive.bind(*masked, **{**params, "padding": tuple(_padding_for_room(sizes, eqn))})
-    for axis, (low, _), stride in zip(
-        params["dimension_numbers"].out_spec[2:], params["padding"], params["window_strides"], strict=True
-    ):
-        if type(low) is SymbolicSize:
-            if stride > 1:
-                raise PaddingError("its padding in front depends on a size, and it has strides")
-            surplus = sub(literal(sizes.room(low), INT32), sizes.data(low))
-            result = window(result, axis, surplus, sizes.room(out.shape[axis]))
-    return result
-
-
-def _padding_for_room(sizes: PaddedSizes, eqn: Equation) -> list[tuple[int, int]]:
-    """The padding for which there are as many results as there is room for, and as many as may be cut off in front."""
+    """What lies beyond the data counts as the zeros that a convolution pads with itself."""
     params, avals = eqn.params, [a.aval for a in (*eqn.invars, *eqn.outvars)]
+    masked = [sizes.masked(x, a, range(a.ndim), 0) for x, a in zip(operands, avals, strict=False)]
     operand, kernel, results = (
-        [sizes.room(aval.shape[d]) for d in spec[2:]]
-        for aval, spec in zip(avals, params["dimension_numbers"], strict=True)
+        [aval.shape[d] for d in spec[2:]] for aval, spec in zip(avals, params["dimension_numbers"], strict=True)
     )
-    operand, kernel = dilated(operand, params["lhs_dilation"]), dilated(kernel, params["rhs_dilation"])
-    edges = []
-    for n, k, count, stride, (low, _) in zip(
-        operand, kernel, results, params["window_strides"], params["padding"], strict=True
-    ):
-        front, cut = sizes.room(low), type(low) is SymbolicSize
-        edges.append((front, (count + cut * front - 1) * stride + k - n - front))
-    return edges
+    reach = dilated(sizes.rooms(kernel), params["rhs_dilation"])
+    axes = Windows(params["dimension_numbers"].out_spec[2:], params["window_strides"], params["padding"], results)
+    padding = axes.padding_for_room(sizes, dilated(sizes.rooms(operand), params["lhs_dilation"]), reach)
+    return axes.cut(sizes, eqn.primitive.bind(*masked, **{**params, "padding": padding}))
+
+
+def windows(sizes: PaddedSizes, eqn: Equation, x: Any) -> Any:
+    """A reduction of windows, in which what lies beyond the data changes nothing."""
+    params, aval, start = eqn.params, eqn.invars[0].aval, further(eqn.primitive, "start")
+    masked = sizes.masked(x, aval, range(aval.ndim), start(aval.dtype))
+    reach = dilated(params["window_dimensions"], params["window_dilation"])
+    axes = Windows(range(aval.ndim), params["window_strides"], params["padding"], eqn.outvars[0].aval.shape)
+    padding = axes.padding_for_room(sizes, dilated(sizes.rooms(aval.shape), params["base_dilation"]), reach)
+    return axes.cut(sizes, eqn.primitive.bind(masked, **{**params, "padding": padding}))
+
+
+class Windows(NamedTuple):
+    """The axes along which windows move, and for each the stride, the padding, and the number of results."""
+
+    axes: Sequence[int]
+    strides: Sequence[int]
+    padding: Sequence[tuple[Any, Any]]
+    results: Sequence[Any]
+
+    def padding_for_room(
+        self, sizes: PaddedSizes, operand: Sequence[int], reach: Sequence[int]
+    ) -> tuple[tuple[int, int], ...]:
+        """The padding for which there are as many results as there is room for, and as many as are cut in front."""
+        edges = []
+        for n, k, count, stride, (low, _) in zip(operand, reach, self.results, self.strides, self.padding, strict=True):
+            front = sizes.room(low)
+            wanted = sizes.room(count) + (front if type(low) is SymbolicSize else 0)
+            edges.append((front, (wanted - 1) * stride + k - n - front))
+        return tuple(edges)
+
+    def cut(self, sizes: PaddedSizes, result: Any) -> Any:
+        """The results without those before the first: in front the padding was that for the largest size."""
+        for axis, stride, (low, _), count in zip(self.axes, self.strides, self.padding, self.results, strict=True):
+            if type(low) is SymbolicSize:
+                if stride > 1:
+                    raise PaddingError("its padding in front depends on a size, and it has strides")
+                result = window(result, axis, sub(literal(sizes.room(low), INT32), sizes.data(low)), sizes.room(count))
+        return result
 
 
 def stacks(sizes: PaddedSizes, eqn: Equation, *operands: Any) -> Any:
     """Operations on matrices or signals, of which only the number is padded."""
-    rank = len(eqn.params.get("fft_lengths", (0, 0)))
+    batch = eqn.invars[0].aval.ndim - len(eqn.params.get("fft_lengths", (0, 0)))
     for atom in (*eqn.invars, *eqn.outvars):
-        if any(type(size) is SymbolicSize for size in atom.aval.shape[-rank:]):
+        if any(type(size) is SymbolicSize for size in atom.aval.shape[batch:]):
             raise PaddingError(f"the padding would be part of what {eqn.primitive.name} works on")
     return bind(sizes, eqn, *operands)
 

@@ -13,7 +13,9 @@ import numpy as np
 from xlamini.core import Avals, Effects, Params, Tracer, Values, flatten_from_user, memoised
 from xlamini.core.console import printable
 from xlamini.core.program.effects import debug_effect, ordered_debug_effect
+from xlamini.core.sizes.expression import SymbolicSize
 from xlamini.lowering.host_calls import is_spmd, per_device_call
+from xlamini.primitives.shape.symbolic_sizes import size_value
 from xlamini.runtime import Array
 from xlamini.staging import ArgNames, check_callable, check_values
 from xlamini.transforms.callbacks.callback import Callback
@@ -126,6 +128,7 @@ def _observe(
     params: Mapping[str, Any],
 ) -> None:
     leaves, in_tree = flatten_from_user((tuple(args), dict(kwargs)))
+    leaves = [size_value(x) if type(x) is SymbolicSize else x for x in leaves]
     is_array = [isinstance(x, _ARRAYS) for x in leaves]
     fixed = tuple((i, x) for i, x in enumerate(leaves) if not is_array[i])
     names = ArgNames(callback, in_tree)
