@@ -47,7 +47,8 @@ def scan(sizes: PaddedSizes, eqn: Equation, *operands: Any) -> Any:
     if type(length) is not SymbolicSize:
         return higher_order(sizes, eqn, *operands)
     given, steps = parts(operands, params["num_consts"], params["num_carry"]), sizes.data(length)
-    body = ScanBody(padded_jaxpr(sizes, params["jaxpr"]), *map(len, given), params["reverse"])
+    counts = len(given.consts), len(given.carry), len(given.xs)
+    body = ScanBody(padded_jaxpr(sizes, params["jaxpr"]), *counts, params["reverse"])
     stacks = [zeros(sizes.padded_type(v.aval)) for v in eqn.outvars[len(given.carry) :]]
     state = [literal(0, INT32), *given.carry, *stacks]
     types, of_state = [aval_of(x) for x in (steps, *given.consts, *given.xs)], [aval_of(x) for x in state]

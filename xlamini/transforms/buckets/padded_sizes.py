@@ -63,7 +63,7 @@ class PaddedSizes:
         least, most = self._buckets[name]
         return builtins.max(evaluate(size, {name: n}) for n in range(least, most + 1))
 
-    def rooms(self, shape: Shape) -> tuple[int, ...]:
+    def rooms(self, shape: Sequence[Any]) -> tuple[int, ...]:
         """The shape that an array has in the place of one of symbolic sizes."""
         return tuple(map(self.room, shape))
 

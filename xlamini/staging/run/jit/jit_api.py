@@ -87,8 +87,8 @@ def jit(
     derivatives that `fun` takes, are those of the arrays as they are. Inside of another traced function the buckets do
     nothing, so `jit` of all of a training step is the place for them.
 
-    The result has the methods `trace`, `lower`, `eval_shape`, `cost`, `compilations` and `clear_cache`. Usable as a
-    decorator, with and without options.
+    The result has the methods `trace`, `lower`, `eval_shape`, `cost` (but not with buckets), `compilations` and
+    `clear_cache`. Usable as a decorator, with and without options.
 
     >>> xlamini.jit(lambda x: x + 1)(2)
     Array(3, dtype=int32, weak_type=True)
