@@ -39,9 +39,9 @@ def test_figures_say_what_was_measured_where_and_how_to_repeat_it() -> None:
     text = figures.update(f"before\n{figures.START}old{figures.END}\nafter\n", found, "all.md")
     assert text.startswith("before\n") and text.endswith("\nafter\n") and "old" not in text
     assert text.count("| 250 ms  | 2 s | **8×** |") == len(figures.ROWS)
-    commands = " ".join(f"--only {case}" for case, _ in figures.ROWS)
+    commands = " ".join(f"--only {case}" for case in dict.fromkeys(case for case, _ in figures.ROWS))
     assert f"`python -m benchmarks {commands}` repeats them." in text.replace("\n", " ")
-    where = "on November 24, 2026, on CPUs (quiet), with jaxlib 0.10.2, JAX 0.10.2. [Every row](all.md)"
+    where = "on November 24, 2026, on a CPU (quiet), with jaxlib 0.10.2, JAX 0.10.2. [Every row](all.md)"
     assert where in text.replace("\n", " ")
 
 
