@@ -1,4 +1,4 @@
-"""RESULTS.md, made of the newest record of each row: `python -m benchmarks.page` writes it.
+"""RESULTS.md, made of the newest record of each row: `python -m benchmarks.page` writes it, and `figures.py`'s tables.
 
 The cases of few rows are in tables, the others are lists of ratios. What misses its bar is marked in both.
 """
@@ -11,6 +11,7 @@ import statistics
 import textwrap
 from collections.abc import Iterable, Sequence
 
+from benchmarks import figures
 from benchmarks.harness import ROOT
 from benchmarks.records import Record, newest
 from benchmarks.table import aligned, format_value
@@ -147,4 +148,7 @@ def _days(dates: set[str]) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(newest()))
+    found = newest()
+    PAGE.write_text(page(found))
+    for path, every_row in figures.PAGES.items():
+        path.write_text(figures.update(path.read_text(), found, every_row))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import figures
 from benchmarks.harness import Row, Side
 from benchmarks.page import GROUPS, PAGE, TITLES, group, page, summary
 from benchmarks.records import FOLDER, Record, newest, records, write
@@ -25,6 +26,23 @@ def _record(case: str, row: str, ours: float, theirs: float, **more: object) -> 
 
 def test_the_page_is_made_of_the_data() -> None:
     assert PAGE.read_text() == page(newest()), "run `python -m benchmarks.page`"
+
+
+@pytest.mark.parametrize("path", figures.PAGES, ids=lambda path: path.stem)
+def test_first_pages_have_the_newest_figures(path: Path) -> None:
+    text = path.read_text()
+    assert text == figures.update(text, newest(), figures.PAGES[path]), "run `python -m benchmarks.page`"
+
+
+def test_figures_say_what_was_measured_where_and_how_to_repeat_it() -> None:
+    found = [_record(case, row, 0.25, 2.0) for case, row in figures.ROWS]
+    text = figures.update(f"before\n{figures.START}old{figures.END}\nafter\n", found, "all.md")
+    assert text.startswith("before\n") and text.endswith("\nafter\n") and "old" not in text
+    assert text.count("| 250 ms  | 2 s | **8×** |") == len(figures.ROWS)
+    commands = " ".join(f"--only {case}" for case in dict.fromkeys(case for case, _ in figures.ROWS))
+    assert f"`python -m benchmarks {commands}` repeats them." in text.replace("\n", " ")
+    where = "on November 24, 2026, on a CPU (quiet), with jaxlib 0.10.2, JAX 0.10.2. [Every row](all.md)"
+    assert where in text.replace("\n", " ")
 
 
 def test_the_page_is_short() -> None:

@@ -1,4 +1,4 @@
-"""What the site adds to Sphinx: a reference of all public names, tables of flags, pictures, links to the source."""
+"""What the site adds to Sphinx: a reference of all public names, tables of flags, pictures, programs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from docs.builder import docstrings, reference, sources
+from docs.builder.beside_directive import Beside
 from docs.builder.flags import FlagTable
 from docs.builder.picture_directive import Picture
 from docs.builder.results_directive import Results
@@ -20,6 +21,7 @@ def setup(app: Any) -> dict[str, Any]:
     app.connect("autodoc-process-docstring", docstrings.process)
     app.connect("viewcode-follow-imported", sources.defining_module)
     app.connect("html-page-context", sources.lighten)
+    app.add_directive("beside", Beside)
     app.add_directive("flags", FlagTable)
     app.add_directive("results", Results)
     app.add_directive("picture", Picture)
