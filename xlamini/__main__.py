@@ -1,8 +1,8 @@
 """`python -m xlamini COMMAND`.
 
 `doctor` says what works on this machine, `explain` what an error means, `rules` lists primitives and their rules,
-`inspect` shows how a function becomes kernels, `run` runs a program written for JAX, and `jax-wheel` makes a package
-`jax` that is xlamini.
+`inspect` shows how a function becomes kernels, `run` runs a program written for JAX, `profile` says where a program's
+time went, and `jax-wheel` makes a package `jax` that is xlamini.
 """
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ COMMANDS = {
     "rules": "xlamini.rules",
     "inspect": "xlamini.commands.inspect",
     "run": "xlamini.commands.run",
+    "profile": "xlamini.commands.profile",
     "jax-wheel": "xlamini.commands.jax_wheel",
 }
 

@@ -7,37 +7,50 @@ import runpy
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from xlamini.core.real_jax import CHILDREN
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run a script or a module as Python would, with `import jax` answered by xlamini."""
-    parser = _parser()
-    options = parser.parse_args(argv)
-    if not options.module and not Path(options.script).exists():
-        parser.error(f"there is no file {options.script!r}; a module is run by -m")
+    options = parser("run", "Run a program that imports jax, with xlamini in jax's place.").parse_args(argv)
+    answer_jax()
+    run_program(options)
+
+
+def parser(command: str, about: str) -> argparse.ArgumentParser:
+    """The parser of a command that runs a program: `-m`, the program, and the program's own arguments."""
+    found = ProgramParser(f"python -m xlamini {command}", description=about)
+    found.add_argument("-m", action="store_true", dest="module", help="run a module, as python -m does")
+    found.add_argument("script", help="the program, in Python")
+    found.add_argument("args", nargs=argparse.REMAINDER, help="the program's arguments (sys.argv)")
+    return found
+
+
+class ProgramParser(argparse.ArgumentParser):
+    """A parser that refuses a script which is not there."""
+
+    def parse_args(self, *args: Any, **kwargs: Any) -> Any:
+        options = super().parse_args(*args, **kwargs)
+        if not options.module and not Path(options.script).exists():
+            self.error(f"there is no file {options.script!r}; a module is run by -m")
+        return options
+
+
+def answer_jax() -> None:
+    """Answer `import jax` here, and in processes that the program starts by any way of starting."""
     import xlamini.as_jax  # noqa: F401 turns it on
 
-    _answer_in_children()
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(CHILDREN), *filter(None, [os.environ.get("PYTHONPATH")])])
+    sys.path.insert(1, str(CHILDREN))  # multiprocessing hands the path on; the first place is the script's
+
+
+def run_program(options: argparse.Namespace) -> None:
+    """Run what a command line names, as Python would."""
     sys.argv[:] = [options.script, *options.args]
     if options.module:
         runpy.run_module(options.script, run_name="__main__", alter_sys=True)
     else:
         sys.path[0] = str(Path(options.script).resolve().parent)
         runpy.run_path(options.script, run_name="__main__")
-
-
-def _answer_in_children() -> None:
-    """Let processes that the program starts find a package `jax` that turns the answer on, by any way of starting."""
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(CHILDREN), *filter(None, [os.environ.get("PYTHONPATH")])])
-    sys.path.insert(1, str(CHILDREN))  # multiprocessing hands the path on; the first place is the script's
-
-
-def _parser() -> argparse.ArgumentParser:
-    about = "Run a program that imports jax, with xlamini in jax's place."
-    parser = argparse.ArgumentParser("python -m xlamini run", description=about)
-    parser.add_argument("-m", action="store_true", dest="module", help="run a module, as python -m does")
-    parser.add_argument("script", help="the program, in Python")
-    parser.add_argument("args", nargs=argparse.REMAINDER, help="the program's arguments (sys.argv)")
-    return parser

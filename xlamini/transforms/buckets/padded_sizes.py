@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core import Jaxpr, Shape, ShapedArray, aval_of, literal
+from xlamini.core import Jaxpr, ShapedArray, aval_of, literal
 from xlamini.core.errors import PaddingError
 from xlamini.core.sizes.arithmetic import SizeValue
 from xlamini.core.sizes.expression import SymbolicSize

@@ -1,0 +1,116 @@
+"""`python -m xlamini profile`: scripts with a planted cause, which is the first finding, with its line."""
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import xlamini
+from xlamini import numpy as jnp
+from xlamini.inspection.timing.script import ScriptProfile
+from xlamini.inspection.timing.waits import HostWaits
+
+HEAD = """
+import jax, jax.numpy as jnp, numpy as np
+@jax.jit
+def step(w, x):
+    return w - 0.1 * jax.grad(lambda w: ((jnp.tanh(x @ w) - 1) ** 2).mean())(w)
+rng = np.random.default_rng(0)
+w, x = (jnp.asarray(rng.normal(size=(n, 256)), "float32") for n in (256, 512))
+step(w, x).block_until_ready()
+"""
+LOSSES = """
+for i in range(60):
+    w = step(w, x)
+    float(w[0, 0])
+"""
+LENGTHS = """
+for i in range(12):
+    w = step(w, np.ones((30 + i, 256), "float32"))
+w.block_until_ready()
+"""
+CLEAN = """
+for i in range(400):
+    w = step(w, x)
+w.block_until_ready()
+"""
+
+
+def profile(folder: Path, text: str, *arguments: str, script: str = "train.py") -> subprocess.CompletedProcess[str]:
+    (folder / script).write_text(text)
+    command = [sys.executable, "-m", "xlamini", "profile", str(folder / script), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.full
+def test_a_wait_in_the_loop_is_the_first_finding(tmp_path: Path) -> None:
+    done = profile(tmp_path, HEAD + LOSSES)
+    first = done.stderr.partition("Findings\n")[2].splitlines()[0]
+    assert f"{tmp_path}/train.py:12 (<module>) waits for the device 60 times; keep the arrays" in first
+    assert "train.py:5" in done.stderr.partition("share  calls")[2].splitlines()[1]
+
+
+@pytest.mark.full
+def test_a_function_that_is_compiled_again_is_the_first_finding(tmp_path: Path) -> None:
+    done = profile(tmp_path, HEAD + LENGTHS)
+    first = done.stderr.partition("Findings\n")[2].splitlines()[0]
+    assert f"step ({tmp_path}/train.py:3) was compiled 13 times: x is float32[41,256], before float32[40,256]" in first
+    assert "to avoid it, " in first
+
+
+@pytest.mark.full
+def test_a_clean_script_has_no_finding(tmp_path: Path) -> None:
+    assert "Nothing stands out." in profile(tmp_path, HEAD + CLEAN).stderr
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("end", "code", "says"), [
+    ("import sys; sys.exit(3)", 3, "of wall time"),
+    ("raise KeyError('lost')", 1, "KeyError: 'lost'"),
+    ("raise KeyboardInterrupt", 130, "of wall time"),
+])  # fmt: skip
+def test_the_end_of_the_script_is_kept(tmp_path: Path, end: str, code: int, says: str) -> None:
+    done = profile(tmp_path, f"import sys\nprint(sys.argv[1:])\n{end}\n", "--lr", "0.1")
+    assert done.stdout == "['--lr', '0.1']\n"
+    assert done.returncode in (code, -2 if code == 130 else code)
+    assert "of wall time" in done.stderr
+    assert says in done.stderr
+
+
+def test_a_file_that_is_not_there() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "xlamini", "profile", "nothing.py"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "there is no file 'nothing.py'; a module is run by -m" in done.stderr
+
+
+def test_reads_are_counted_by_line_and_once() -> None:
+    x = jnp.arange(3.0)
+    with HostWaits() as waits:
+        repr(x)
+        for _ in range(4):
+            float(x[0])
+        x.tolist()
+        x.block_until_ready()
+    counts = [wait.count for wait in sorted(waits.lines(), key=lambda wait: int(wait.line.split(":")[1].split()[0]))]
+    assert counts == [1, 4, 1, 1]
+    assert all(wait.line.startswith(f"{__file__}:") for wait in waits.lines())
+    before = waits.seconds
+    float(x[0])
+    assert waits.seconds == before > 0
+
+
+def test_the_report_of_a_block() -> None:
+    step = xlamini.jit(lambda x: jnp.tanh(x @ x).sum())
+    with ScriptProfile() as found:
+        for n in (3, 4, 5):
+            step(jnp.ones((n, n))).block_until_ready()
+    text = str(found)
+    assert text.splitlines()[0].endswith("of wall time")
+    counts = {function.name: len(entries) for function, entries in found.compiled.by_function().items()}
+    assert counts["<lambda>"] == 3
+    assert "<lambda>" in found.findings()[0].text
+    assert "was compiled 3 times: x is float32[5,5], before float32[4,4]; to avoid it, " in found.findings()[0].text

@@ -1,0 +1,115 @@
+"""Where the time of a script went: its Python, compiling, waiting for the device, and the kernels of its lines."""
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import NamedTuple
+
+from xlamini.core.console import printable
+from xlamini.inspection.timing.table import TimeTable, time_table
+from xlamini.inspection.timing.waits import HostWaits, LineWait
+from xlamini.inspection.units import shown
+from xlamini.runtime.profiler.recording import ProfileOptions
+from xlamini.runtime.profiler.session import ProfileSession
+from xlamini.staging.compile.ledger import Compilation, Compilations, Function, compilations
+
+_LEAST_SHARE = 0.05
+"""The share of the wall time from which on something is a finding."""
+_OFTEN = 10
+"""So many waits of one line are a loop's."""
+_ROWS = 10
+
+
+class ScriptFinding(NamedTuple):
+    """Something that takes a share of the time, in words, with a fix."""
+
+    share: float
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.share:4.0%}  {self.text}"
+
+
+class ScriptProfile:
+    """A context manager that records what runs in it; afterwards it is a report, and `str` its text."""
+
+    def __init__(self) -> None:
+        options = ProfileOptions()
+        options.python_tracer_level = 0
+        self._session, self.waits = ProfileSession(profiler_options=options), HostWaits()
+        self._stack, self._known = ExitStack(), 0
+        self.wall = 0.0
+
+    def __enter__(self) -> ScriptProfile:
+        self._known = len(compilations())
+        self._stack.enter_context(self._session)
+        self._stack.enter_context(self.waits)
+        self._start = time.perf_counter()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.wall = time.perf_counter() - self._start
+        self._stack.close()
+        self.compiled = Compilations(list(compilations())[self._known :])
+        self.kernels: TimeTable = time_table(self._session.profile_data, "line")
+
+    def findings(self) -> list[ScriptFinding]:
+        """What takes more than a twentieth of the time and can be avoided, the largest first."""
+        found = [*self._waiting(), *self._compiling()]
+        return sorted((f for f in found if f.share >= _LEAST_SHARE), key=lambda f: -f.share)
+
+    def _waiting(self) -> Iterator[ScriptFinding]:
+        for wait in self.waits.lines():
+            if wait.count >= _OFTEN:
+                yield ScriptFinding(
+                    wait.seconds / self.wall,
+                    f"{wait.line} waits for the device {wait.count} times; keep the arrays, and look at them after the "
+                    "loop or every 50 steps, so that the next step begins meanwhile",
+                )
+
+    def _compiling(self) -> Iterator[ScriptFinding]:
+        for function, entries in self.compiled.by_function().items():
+            again = [e for e in entries if e.compiled and e.cause.edit]
+            if len(again) > 1:
+                yield ScriptFinding(sum(e.total for e in again) / self.wall, _again(function, again))
+
+    def __str__(self) -> str:
+        parts = [self._shares(), self._findings(), self._compilations(), self._waits(), str(self.kernels)]
+        return printable("\n\n".join(filter(None, parts)))
+
+    def _shares(self) -> str:
+        """The wall time by what the host did. It waits while kernels run, or does something else meanwhile."""
+        seconds = self.compiled.seconds
+        known = {"compiling": sum(seconds.values()), "waiting for the device": self.waits.seconds}
+        known["Python, and all else"] = max(self.wall - sum(known.values()), 0.0)
+        known["the device computed"] = self.kernels.covered
+        rows = [f"{shown(s, 'seconds'):>10} {s / self.wall:>5.0%}  {name}" for name, s in known.items()]
+        return "\n".join([f"{shown(self.wall, 'seconds')} of wall time", *rows])
+
+    def _findings(self) -> str:
+        found = self.findings()
+        return "\n".join(["Findings", *map(str, found)]) if found else "Nothing stands out."
+
+    def _compilations(self) -> str:
+        functions = sorted(self.compiled.by_function().items(), key=lambda f: -sum(e.total for e in f[1]))
+        rows = [_compiled_row(function, entries) for function, entries in functions[:_ROWS]]
+        return "\n".join(["Compiled", *rows]) if rows else ""
+
+    def _waits(self) -> str:
+        rows = [_wait_row(wait) for wait in self.waits.lines()[:_ROWS]]
+        return "\n".join(["Waited for the device", *rows]) if rows else ""
+
+
+def _again(function: Function, entries: list[Compilation]) -> str:
+    last = entries[-1]
+    return f"{function} was compiled {len(entries) + 1} times: {last.cause.text}; to avoid it, {last.cause.edit}"
+
+
+def _compiled_row(function: Function, entries: Compilations) -> str:
+    count = sum(entry.compiled for entry in entries)
+    return f"{shown(sum(e.total for e in entries), 'seconds'):>10} {count:>5}  {function}"
+
+
+def _wait_row(wait: LineWait) -> str:
+    return f"{shown(wait.seconds, 'seconds'):>10} {wait.count:>5}  {wait.line}"

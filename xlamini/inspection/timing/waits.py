@@ -1,0 +1,81 @@
+"""Where a script waits for the device: the lines that read arrays, and how long each of them was held up.
+
+While they are counted, the methods by which arrays give up their values are measured. A read inside of another, such as
+that of `repr`, counts once. NumPy reads the memory of an array on the CPU by itself, so that `np.asarray(x)` is not
+seen there.
+"""
+from __future__ import annotations
+
+import functools
+import threading
+import time
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, NamedTuple
+
+from jaxlib import _jax
+
+from xlamini.core.errors.frames import user_line
+
+_READS = (
+    "__array__", "__bool__", "__complex__", "__float__", "__format__", "__index__", "__int__", "__iter__", "__repr__",
+    "__str__", "block_until_ready", "item", "tobytes", "tolist",
+)  # fmt: skip
+
+
+class LineWait(NamedTuple):
+    """How often a line read an array, and the seconds that this took."""
+
+    line: str
+    """`file:line (function)`"""
+    count: int
+    seconds: float
+
+
+class HostWaits:
+    """A context manager under which reads are measured; `lines()` are those that waited longest first."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, LineWait] = {}
+        self._replaced: dict[str, Any] = {}
+        self._lock, self._inside = threading.Lock(), threading.local()
+
+    def __enter__(self) -> HostWaits:
+        for name in _READS:
+            member = vars(_jax.ArrayImpl).get(name)
+            if isinstance(member, FunctionType):
+                self._replaced[name] = member
+                setattr(_jax.ArrayImpl, name, self._measured(member))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for name, member in self._replaced.items():
+            setattr(_jax.ArrayImpl, name, member)
+
+    def lines(self) -> list[LineWait]:
+        return sorted(self._found.values(), key=lambda wait: -wait.seconds)
+
+    @property
+    def seconds(self) -> float:
+        """The time of all reads."""
+        return sum(wait.seconds for wait in self._found.values())
+
+    def _measured(self, member: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(member)
+        def read(*args: Any, **kwargs: Any) -> Any:
+            if getattr(self._inside, "reads", False):
+                return member(*args, **kwargs)
+            self._inside.reads = True
+            start = time.perf_counter()
+            try:
+                return member(*args, **kwargs)
+            finally:
+                self._inside.reads = False
+                self._add(user_line(), time.perf_counter() - start)
+
+        return read
+
+    def _add(self, line: str, seconds: float) -> None:
+        with self._lock:
+            _, count, total = self._found.get(line, LineWait(line, 0, 0.0))
+            self._found[line] = LineWait(line, count + 1, total + seconds)
