@@ -258,6 +258,13 @@ def test_the_padded_program_is_shown():
     assert "%arg0: tensor<8xf32>" in total.lower(np.ones(5, "float32"), 2.0).as_text()
 
 
+def test_padded_equations_have_the_lines_of_the_user():
+    total = jax.jit(lambda x: jnp.sort(x).sum(), buckets={"n": "pow2"}, shapes_specs="n")
+    places = [eqn.provenance.source for eqn in total.trace(np.ones(5, "float32")).jaxpr.eqns]
+    assert places
+    assert all(place.file == __file__ for place in places)
+
+
 def test_a_kernel_in_a_bucket():
     """A valid convolution of rooms would have too few results."""
     full = jax.jit(lambda x, k: jnp.convolve(x, k), buckets={"n": 8, "k": 4}, shapes_specs=("n", "k"))

@@ -18,7 +18,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     profile = ScriptProfile()
     try:
         with profile:
-            run_program(options)
+            _ = run_program(options)  # its functions have the programs by which kernels find their lines
     finally:
         sys.stdout.flush()
         print(f"\n{profile}", file=sys.stderr)

@@ -46,11 +46,10 @@ def answer_jax() -> None:
     sys.path.insert(1, str(CHILDREN))  # multiprocessing hands the path on; the first place is the script's
 
 
-def run_program(options: argparse.Namespace) -> None:
-    """Run what a command line names, as Python would."""
+def run_program(options: argparse.Namespace) -> dict[str, Any]:
+    """Run what a command line names, as Python would, and return its global names."""
     sys.argv[:] = [options.script, *options.args]
     if options.module:
-        runpy.run_module(options.script, run_name="__main__", alter_sys=True)
-    else:
-        sys.path[0] = str(Path(options.script).resolve().parent)
-        runpy.run_path(options.script, run_name="__main__")
+        return runpy.run_module(options.script, run_name="__main__", alter_sys=True)
+    sys.path[0] = str(Path(options.script).resolve().parent)
+    return runpy.run_path(options.script, run_name="__main__")

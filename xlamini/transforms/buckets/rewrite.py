@@ -10,7 +10,8 @@ from typing import Any
 
 from xlamini.core import CallLike, Equation, Jaxpr, Values, aval_of
 from xlamini.core.errors import InconclusiveDimensionOperation, PaddingError, ShapeError
-from xlamini.interpreters.bindings import bound, read, write
+from xlamini.core.program.jaxpr import derived
+from xlamini.interpreters.bindings import bound, builder, read, write
 from xlamini.primitives.base.elementwise import Elementwise
 from xlamini.transforms.buckets import indexing, loops, rules
 from xlamini.transforms.buckets.padded_sizes import PaddedSizes
@@ -71,9 +72,12 @@ _RULES: dict[str, rules.Rule] = {
 
 def run(sizes: PaddedSizes, jaxpr: Jaxpr, operands: Values) -> list[Any]:
     """The outputs of the program for padded operands; PaddingError if the padding would change a number."""
-    env = bound(jaxpr, operands)
+    env, target = bound(jaxpr, operands), builder()
+    outer = target.provenance
     for eqn in jaxpr.eqns:
+        target.provenance = derived("pad", eqn)
         write(env, eqn, _padded(sizes, eqn, read(env, eqn.invars)))
+    target.provenance = outer
     return read(env, jaxpr.outvars)
 
 
