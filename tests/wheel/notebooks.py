@@ -58,7 +58,7 @@ def differences(name: str, shown: Sequence[str]) -> list[str]:
 
 
 def problems(path: Path, folder: Path, source: str) -> list[str]:
-    """Run a notebook in a folder where it finds xlamini in a wheel or a clone, `source`; what is not as it should be."""
+    """Run a notebook in a folder where it finds xlamini in a wheel or a clone, `source`; and say what is wrong."""
     start = time.perf_counter()
     *shown, found = run(path, folder)
     print(f"{time.perf_counter() - start:6.1f} s  {path.relative_to(ROOT)}", flush=True)
