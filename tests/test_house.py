@@ -36,7 +36,7 @@ CHANGES = {"New", "Changed", "Fixed"}
 # Which of jaxlib's modules a floor may import; a floor that is not here may import none.
 JAXLIB = {
     "as_jax": r"jaxlib\.mlir\b",
-    "core": r"jaxlib\._jax(\.(config|jax_jit|pytree|JaxRuntimeError).*)?$",
+    "core": r"jaxlib\._jax(\.(config|jax_jit|pytree|JaxRuntimeError).*)?$|jaxlib\.version$",
     "lowering": r"jaxlib\.(mlir|mosaic|triton)\b",
     "runtime": r"jaxlib\b",
 }

@@ -25,12 +25,7 @@ The doors:
 - more: `extend` for operations of one's own, `experimental.pallas` for kernels, `config` for flags
 """
 
-# ruff: noqa: E402, I001
-from xlamini.runtime.versions import check_jaxlib, warn_of_jax
-
-check_jaxlib()
-warn_of_jax()
-
+# ruff: noqa: I001
 from xlamini.core import paused_gc as _paused_gc
 
 with _paused_gc():  # imports make no garbage, and collecting it would take a tenth of their time

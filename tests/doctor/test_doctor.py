@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-import types
 from pathlib import Path
 
 import pytest
@@ -190,15 +189,6 @@ def test_variables_that_stop_programs_stop_the_doctor(variable: dict[str, str]) 
     assert run.returncode == 1
     assert f"or unset {next(iter(variable))}" in run.stdout
     assert run.stdout.rstrip().endswith("no program runs before the first problem is mended")
-
-
-def test_jax_in_the_process(examined: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
-    jax = types.ModuleType("jax")
-    jax.__file__ = "/lib/jax/__init__.py"
-    monkeypatch.setitem(sys.modules, "jax", jax)
-    examined("--platform", "cpu")
-    problems = examined.problems("jax")
-    assert "/lib/jax/__init__.py" in only(problems) and "separate processes" in only(problems)
 
 
 @pytest.mark.full

@@ -15,7 +15,6 @@ import pytest
 from xlamini.core.errors import DeletedArrayError
 from xlamini.core.flags import config
 from xlamini.core.program.avals import ShapedArray
-from xlamini.runtime import versions
 from xlamini.runtime.arrays.array import Array, ArrayImpl, install
 from xlamini.runtime.arrays.conversions import device_get
 from xlamini.runtime.arrays.lifetime import explain_failure, wait_for
@@ -372,22 +371,3 @@ assert y.device == first and y.committed and y.item() == 1.0
 assert x.sharding != y.sharding
 """
     assert run_python(code, XLAMINI_NUM_CPU_DEVICES="2") == ""
-
-
-@pytest.mark.parametrize("version", ["0.10.2", "0.11.0", "0.12.0.1"])
-def test_supported_jaxlib(version):
-    versions.check_jaxlib(version)
-
-
-@pytest.mark.parametrize("version", ["0.10.1", "0.4.30", "0.13.0", "1.0"])
-def test_unsupported_jaxlib(version):
-    with pytest.raises(ImportError, match=rf"jaxlib {version} is installed; run: pip install"):
-        versions.check_jaxlib(version)
-
-
-@pytest.mark.parametrize("order", ["import jax; warn_of_jax()", "warn_of_jax(); import jax"])
-def test_jax_beside_xlamini_is_a_warning(order, tmp_path):
-    (tmp_path / "jax.py").write_text("")
-    code = f"from xlamini.runtime.versions import warn_of_jax; {order}"
-    path = os.pathsep.join([str(tmp_path), *sys.path])
-    assert "RuntimeWarning: jax and xlamini are in one process" in run_python(code, PYTHONPATH=path)

@@ -9,18 +9,15 @@ from xlamini.as_jax.finder import OVERLAY, JaxFinder
 from xlamini.as_jax.jaxprs.install import install
 from xlamini.as_jax.names import rename, use_jax_names
 from xlamini.core.flags.jax_flags import check_static_indices, warn_of_narrowing
-from xlamini.core.real_jax import imported_jax, importer_of, installed_jax
+from xlamini.core.real_jax import installed_jax
 
 
 def turn_on() -> None:
-    """Answer `import jax` from now on; ImportError if this process has imported the real JAX already.
+    """Answer `import jax` from now on.
 
     Libraries written for JAX rely on its meaning of indices out of bounds, and their tests take a warning that JAX does
     not give for an error, so these checks are off by default.
     """
-    jax = imported_jax()
-    if jax is not None:
-        raise ImportError(_too_late(importer_of(jax)))
     where = installed_jax()
     if where is not None:
         warnings.warn(
@@ -34,11 +31,3 @@ def turn_on() -> None:
     use_jax_names()
     sys.modules["jax"] = jax  # if there is one, it is the wheel, which is importing this
     rename(jax, "jax")
-
-
-def _too_late(importer: str | None) -> str:
-    by = f" by module {importer!r}" if importer else ""
-    return (
-        f"jax has been imported already{by}, so xlamini cannot answer for it; import xlamini.as_jax before that, or "
-        "start the program with: python -m xlamini run script.py"
-    )

@@ -1,5 +1,10 @@
 """Private: the language. Types, programs, primitives and the tracer; nothing here compiles or runs."""
 
+# ruff: noqa: E402
+from xlamini.core import requirements as _requirements
+
+_requirements.check()
+
 from xlamini.core.caching.call_cache import inline_cached
 from xlamini.core.caching.memo import OwnedMemo, memoised, paused_gc
 from xlamini.core.dtypes import (

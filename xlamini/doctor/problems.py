@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from xlamini.core.flags import environment_variables
-from xlamini.core.real_jax import imported_jax
 from xlamini.doctor.facts import version
 from xlamini.doctor.outcome import TrialOutcome
 from xlamini.runtime.devices import hardware, nvidia
@@ -70,11 +69,6 @@ _MESSAGES = (
 
 def of_process(plugins: Sequence[Plugin], outcomes: Mapping[str, TrialOutcome | None]) -> Iterator[Problem]:
     """Problems of the process, independent of a platform."""
-    jax = imported_jax()
-    if jax is not None:
-        where = getattr(jax, "__file__", None) or "start-up code of this Python"
-        text = f"jax is imported in this process ({where}); it and xlamini set their methods on the same array class"
-        yield Problem("", text, "use jax and xlamini in separate processes")
     for text in environment_variables.ignored:
         yield Problem("", text, "correct the variable, or unset it")
     yield from _duplicates(plugins)

@@ -7,30 +7,13 @@ from __future__ import annotations
 
 import platform
 import sys
-import warnings
 from functools import partial
 from typing import Any
 
 import jaxlib.version
 from jaxlib import _jax, _profiler
 
-from xlamini.core.real_jax import imported_jax, installed_jax
-
-LOWEST, BEYOND = (0, 10, 2), (0, 13)
-
-
 JAXLIB: str = jaxlib.version.__version__
-
-
-def check_jaxlib(version: str = JAXLIB) -> None:
-    """Raise ImportError unless jaxlib's version is supported."""
-    found = tuple(int(part) for part in version.split(".") if part.isdigit())
-    if not LOWEST <= found < BEYOND:
-        raise ImportError(
-            f"xlamini needs jaxlib >= 0.10.2 and < 0.13, but jaxlib {version} is installed; "
-            'run: pip install "jaxlib>=0.10.2,<0.13"'
-        )
-
 
 export_to_xprof: Any = getattr(_profiler, "export_to_xprof", None)
 """Write a `ProfileData` to a folder; jaxlib 0.10 writes sessions only."""
@@ -70,26 +53,3 @@ BUILD_OPTIONS = frozenset(dir(_jax.ExecutableBuildOptions))  # the class: an obj
 
 # Whether YNNPACK divides a convolution of small images with few features among threads.
 YNNPACK_SPLITS_IMAGES = jaxlib.version.__version_info__ >= (0, 11)
-
-
-_JAX_AND_XLAMINI = (
-    "jax and xlamini are in one process. Both set their own methods on jaxlib's array class, so "
-    "whichever was imported last breaks the other. Compare them in separate processes."
-)
-
-
-def warn_of_jax() -> None:
-    """Warn if `jax` has been imported, and as soon as it is imported later."""
-    if imported_jax() is not None:
-        warnings.warn(_JAX_AND_XLAMINI, RuntimeWarning, stacklevel=3)
-    elif not any(isinstance(finder, _JaxWatch) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _JaxWatch())
-
-
-class _JaxWatch:
-    """An import hook that finds no modules, but detects an import of the real JAX."""
-
-    def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
-        if fullname == "jax" and installed_jax() is not None:
-            sys.meta_path.remove(self)
-            warnings.warn(_JAX_AND_XLAMINI, RuntimeWarning, stacklevel=2)

@@ -14,8 +14,6 @@ from typing import Any, TypeVar
 
 from jaxlib._jax import pytree as _pytree
 
-from xlamini.core.real_jax import imported_jax, importer_of
-
 __all__ = [
     "DictKey",
     "FlattenedIndexKey",
@@ -369,13 +367,6 @@ def _with_dict_keys(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, Any], 
 
 def _register_defaults() -> None:
     """The nodes of the standard library that jaxlib does not know by itself."""
-    jax = imported_jax()
-    if jax is not None and default_registry.is_node(collections.OrderedDict):
-        importer = importer_of(jax)
-        raise ImportError(
-            f"jax has been imported in this process{f' by module {importer!r}' if importer else ''}; it and xlamini "
-            "change the same objects of jaxlib, so import only one of them, or run them in two processes"
-        )
     register_pytree_with_keys(
         collections.OrderedDict,
         lambda node: (_with_dict_keys(node.items()), tuple(node)),
