@@ -24,6 +24,7 @@ from xlamini.inspection.schema import VERSION
 from xlamini.inspection.signature import arguments_of, results_of
 from xlamini.inspection.stablehlo import text_of
 from xlamini.inspection.stages import PASSES, Stages
+from xlamini.inspection.timing.measure import measure, with_times
 from xlamini.inspection.xla.entry import entry_of
 from xlamini.inspection.xla.examine import examination, unexamined
 from xlamini.inspection.xla.facts import Examined
@@ -126,8 +127,6 @@ class Inspection:
         targets.append(self._entry(found, final, stablehlo))
 
     def _measured(self, found: Examined, lowered: Lowered) -> Examined:
-        from xlamini.inspection.timing.measure import measure, with_times  # for those who asked
-
         return with_times(found, measure(lowered.compile(), *self.arguments))
 
     def _add_programs(self, recorder: Recorder, program: CompileRequest) -> int:

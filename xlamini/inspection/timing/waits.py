@@ -13,9 +13,8 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, NamedTuple
 
-from jaxlib import _jax
-
 from xlamini.core.errors.frames import user_line
+from xlamini.runtime.arrays.to_device import ArrayImpl
 
 _READS = (
     "__array__", "__bool__", "__complex__", "__float__", "__format__", "__index__", "__int__", "__iter__", "__repr__",
@@ -42,15 +41,15 @@ class HostWaits:
 
     def __enter__(self) -> HostWaits:
         for name in _READS:
-            member = vars(_jax.ArrayImpl).get(name)
+            member = vars(ArrayImpl).get(name)
             if isinstance(member, FunctionType):
                 self._replaced[name] = member
-                setattr(_jax.ArrayImpl, name, self._measured(member))
+                setattr(ArrayImpl, name, self._measured(member))
         return self
 
     def __exit__(self, *error: object) -> None:
         for name, member in self._replaced.items():
-            setattr(_jax.ArrayImpl, name, member)
+            setattr(ArrayImpl, name, member)
 
     def lines(self) -> list[LineWait]:
         return sorted(self._found.values(), key=lambda wait: -wait.seconds)
