@@ -22,8 +22,12 @@ _READS = (
 )  # fmt: skip
 
 
+_PAUSE = 20e-6
+"""Reads of one line with less than these seconds between them, as those of `device_get`, are one."""
+
+
 class LineWait(NamedTuple):
-    """How often a line read an array, and the seconds that this took."""
+    """How often a line read arrays, and the seconds that this took."""
 
     line: str
     """`file:line (function)`"""
@@ -38,6 +42,7 @@ class HostWaits:
         self._found: dict[str, LineWait] = {}
         self._replaced: dict[str, Any] = {}
         self._lock, self._inside = threading.Lock(), threading.local()
+        self._last = "", 0.0
 
     def __enter__(self) -> HostWaits:
         for name in _READS:
@@ -70,11 +75,14 @@ class HostWaits:
                 return member(*args, **kwargs)
             finally:
                 self._inside.reads = False
-                self._add(user_line(), time.perf_counter() - start)
+                self._add(user_line(), start)
 
         return read
 
-    def _add(self, line: str, seconds: float) -> None:
+    def _add(self, line: str, start: float) -> None:
         with self._lock:
+            (last, ended), end = self._last, time.perf_counter()
             _, count, total = self._found.get(line, LineWait(line, 0, 0.0))
-            self._found[line] = LineWait(line, count + 1, total + seconds)
+            goes_on = line == last and start - ended < _PAUSE
+            self._found[line] = LineWait(line, count + (not goes_on), total + end - start)
+            self._last = line, time.perf_counter()
