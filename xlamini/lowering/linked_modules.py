@@ -21,7 +21,7 @@ from xlamini.lowering.module import ModuleBuilder
 from xlamini.lowering.multi_platform import INDEX_NAME
 from xlamini.lowering.refinement import CallCheck, refined, retype
 from xlamini.runtime.devices.ffi_targets import require_target
-from xlamini.runtime.files.module_reader import OF_SIZES, is_symbolic, kernels_of
+from xlamini.runtime.files.module_reader import MESH_COPY, OF_SIZES, is_symbolic, kernels_of
 from xlamini.runtime.files.portable import module_of
 
 _NUMBER = re.compile(r"handle = -?\d+")
@@ -105,6 +105,8 @@ def _symbol(op: Any) -> str:
 
 def _include_mesh(mesh: Any, module: ir.Module, builder: ModuleBuilder) -> None:
     """Move a mesh into the module under construction, or refer to the equal mesh that it has."""
+    if MESH_COPY in mesh.attributes:
+        del mesh.attributes[MESH_COPY]
     symbol, known = builder.meshes.linked(mesh.attributes["mesh"])
     ir.SymbolTable.replace_all_symbol_uses(_symbol(mesh), symbol, module.operation)
     if not known:

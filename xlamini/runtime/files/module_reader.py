@@ -23,7 +23,11 @@ from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 
 _PARTITIONS, _MESH = "mhlo.num_partitions", "sdy.mesh"
+MESH_COPY = "stablehlo.mesh"
+"""The attribute of a mesh in which JAX says the same in another form; it is dropped where a module is called."""
 _CALL, _FRONTEND = "stablehlo.custom_call", "mhlo.frontend_attributes"
+_OPTIONS = "mhlo.backend_config"
+"""The attribute of a call in which JAX writes the options of a kernel; XLA takes it for the fourth version's."""
 _USUAL = {
     "api_version": ("1 : i32",),
     "backend_config": ("{}", '""'),
@@ -97,9 +101,19 @@ def calls_of(module: Any) -> list[Call]:
 
 def _call(operation: Any) -> Call:
     types = ([str(value.type) for value in values] for values in (operation.operands, operation.results))
-    attributes = {name: str(operation.attributes[name]) for name in sorted(map(_name, operation.attributes))}
+    attributes = {name: str(operation.attributes[name]) for name in map(_name, operation.attributes)}
+    attributes = dict(sorted(_as_typed(attributes).items()))
     kept = {name: text for name, text in attributes.items() if name != _FRONTEND and text not in _USUAL.get(name, ())}
     return [_target(operation), *types, kept]
+
+
+def _as_typed(attributes: dict[str, str]) -> dict[str, str]:
+    """The attributes of a call with options in the form of this library, if they are in that of JAX, which is older."""
+    others = attributes.get("api_version", "1 : i32"), attributes.get("backend_config", '""')
+    if _OPTIONS not in attributes or others != ("1 : i32", '""'):
+        return attributes
+    kept = {name: text for name, text in attributes.items() if name != _OPTIONS}
+    return {**kept, "api_version": "4 : i32", "backend_config": attributes[_OPTIONS]}
 
 
 def _target(operation: Any) -> str:
@@ -185,6 +199,8 @@ def _known_names() -> dict[str, set[str]]:
     dialects = (_chlo_ops_gen, _func_ops_gen, _sdy_ops_gen, _stablehlo_ops_gen)
     classes = [c for dialect in dialects for c in vars(dialect).values() if hasattr(c, "OPERATION_NAME")]
     known = {c.OPERATION_NAME: {n for n, v in vars(c).items() if isinstance(v, property)} for c in classes}
+    known[_MESH].add(MESH_COPY)
+    known[_CALL].add(_OPTIONS)
     known["builtin.module"] = {"sym_name", _PARTITIONS, "mhlo.num_replicas", _SYMBOLIC}
     for name in _REFUSED:
         known.pop(name, None)
