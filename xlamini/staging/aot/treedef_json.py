@@ -87,7 +87,10 @@ def register_namedtuple_serialization(nodetype: type[T], *, serialized_name: str
         if data and (given := json.loads(data)) != list(fields._fields):
             raise ValueError(f"{serialized_name!r} was written with the fields {', '.join(given)}; here it has others")
 
-    return _register(Registered(nodetype, serialized_name, lambda _: b"", check, None))
+    def write(_: Any) -> bytes:
+        return json.dumps(fields._fields).encode()
+
+    return _register(Registered(nodetype, serialized_name, write, check, None))
 
 
 def _register(new: Registered) -> Any:

@@ -49,12 +49,17 @@ def kind_of(data: bytes) -> Kind | JaxFile:
 
 def packed(exported: Exported, vjp_order: int) -> bytes:
     """The file of an exported function, with derivatives of it up to this order."""
-    what = f"serialize: {exported.fun_name}"
     parts = [exported.mlir_module_serialized]
     if exported._vouched:
         _summary(parts[0], trusted=True)  # so that this process may read its own files without a child
     if vjp_order:
         parts.append(packed(exported.vjp(), vjp_order - 1))
+    header = {**header_of(exported, f"serialize: {exported.fun_name}"), "sizes": [len(part) for part in parts]}
+    return _KINDS["constraints" in header, "meshes" in header].packed(header, b"".join(parts))
+
+
+def header_of(exported: Exported, what: str) -> Header:
+    """The header of a file but for the sizes of its parts; ValueError, beginning with `what`, for what none can say."""
     header = {
         "name": exported.fun_name,
         "xlamini": __version__,
@@ -67,7 +72,6 @@ def packed(exported: Exported, vjp_order: int) -> bytes:
         "platforms": list(exported.platforms),
         "checks": [str(check) for check in exported.disabled_safety_checks],
         "kept": list(exported.module_kept_var_idx),
-        "sizes": [len(part) for part in parts],
     }
     shardings = exported._in_named_shardings, exported._out_named_shardings
     constraints = constraints_of((*exported.in_avals, *exported.out_avals))
@@ -75,8 +79,7 @@ def packed(exported: Exported, vjp_order: int) -> bytes:
     marks = {"passes_float0": True} if exported._passes_float0 else {}
     sharded = exported.nr_devices > 1 or any(map(any, shardings))
     of_meshes = {"devices": exported.nr_devices, **written(*shardings)} if sharded else {}
-    kind = _KINDS[bool(of_sizes), bool(of_meshes)]
-    return kind.packed({**header, **marks, **of_sizes, **of_meshes}, b"".join(parts))
+    return {**header, **marks, **of_sizes, **of_meshes}
 
 
 _KINDS = {
