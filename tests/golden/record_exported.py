@@ -55,8 +55,11 @@ def write_jax(jax: ModuleType) -> None:
             path.write_bytes(symbolic(jax, SYMBOLIC[name]).mlir_module_serialized)
     write_files_of_jax(jax)
     if not (path := FOLDER / "by_jax_0.10.2.mlirbc").exists():
-        found = jax.export.export(jax.jit(program(jax)), platforms=PLATFORMS)(*ARGUMENTS)
-        path.write_bytes(found.mlir_module_serialized)
+        path.write_bytes(of_platforms(jax).mlir_module_serialized)
+
+
+def of_platforms(jax: ModuleType) -> Any:
+    return jax.export.export(jax.jit(program(jax)), platforms=PLATFORMS)(*ARGUMENTS)
 
 
 def write_files_of_jax(jax: ModuleType) -> None:
@@ -69,6 +72,7 @@ def write_files_of_jax(jax: ModuleType) -> None:
         **{name: lambda s=s: (symbolic(jax, s), s.vjp_order) for name, s in SYMBOLIC.items()},
         "containers": lambda: (jax.export.export(containers)(*args, **kwargs), 1),
         "sharded": lambda: (jax.export.export(jax.jit(sharded_program(jax)))(*types), 1),
+        "platforms_of_fixed_sizes": lambda: (of_platforms(jax), 1),
     }
     JAX_FOLDER.mkdir(exist_ok=True)
     write_new({f"jax_0.10.2/{name}.jax": make for name, make in made.items()})
@@ -103,7 +107,7 @@ def write_ours(jax: ModuleType) -> None:
     """This version's files."""
     types = sharded_types(jax)
     made = {
-        "format_1": lambda: (jax.export.export(jax.jit(program(jax)), platforms=PLATFORMS)(*ARGUMENTS), 1),
+        "format_1": lambda: (of_platforms(jax), 1),
         "format_2": lambda: (jax.export.export(jax.jit(sharded_program(jax)))(*types), 1),
         **{f"format_3/{n}": lambda s=s: (symbolic(jax, s), s.vjp_order) for n, s in SYMBOLIC.items()},
     }

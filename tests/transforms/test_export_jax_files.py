@@ -1,6 +1,7 @@
 """Files that JAX wrote give JAX's values, and damaged ones errors; tests/golden/record_exported.py recorded them."""
 from __future__ import annotations
 
+import dataclasses
 import json
 import struct
 from collections import OrderedDict
@@ -8,14 +9,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from jaxlib.mlir import ir
+from jaxlib.mlir.dialects import stablehlo
 
 import xlamini
 from tests.golden.exported_program import (
+    ARGUMENTS,
+    PLATFORMS,
     SYMBOLIC,
     State,
     container_arguments,
     container_values,
     containers_program,
+    program,
     register,
     sharded_program,
     shardings,
@@ -25,8 +31,10 @@ from tests.support.paths import GOLDEN
 from xlamini import export, numpy as jnp
 from xlamini.errors import LoadError, ShapeError
 from xlamini.lowering import module_check
+from xlamini.lowering.mlir import interned
 from xlamini.runtime.files.flatbuffer import first_table
 from xlamini.runtime.files.flatbuffer_writer import Number, Parts, packed
+from xlamini.runtime.files.portable import module_of
 from xlamini.transforms.export import jax_file, jax_schema as schema
 from xlamini.transforms.export.exported_file import fields_of, kind_of
 
@@ -57,6 +65,19 @@ def test_a_file_of_jax_gives_its_values_and_derivatives(name: str) -> None:
     found, known = export.deserialize(file_of(name)), SYMBOLIC[name]
     assert found.platforms == known.platforms and found.has_vjp() == bool(known.vjp_order)
     check(values(found.call, name, xlamini), VALUES[name])
+
+
+def test_its_kernels_on_all_platforms_are_those_that_are_called_here() -> None:
+    found, wanted = export.deserialize(file_of("platforms_of_fixed_sizes")), program(xlamini)
+    assert (found.platforms, found.module_kept_var_idx) == (PLATFORMS, (0, 2))
+    pairs = zip(*(xlamini.tree.leaves(fun(*ARGUMENTS)) for fun in (found.call, wanted)), strict=True)
+    for a, b in pairs:
+        np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
+    ours, theirs = (
+        xlamini.grad(lambda x, f=fun: f(x, *ARGUMENTS[1:])["factor"].sum())(ARGUMENTS[0])
+        for fun in (found.call, wanted)
+    )
+    np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=1e-6)
 
 
 @pytest.mark.full
@@ -232,12 +253,26 @@ def test_tables_that_share_their_parts_are_read_only_so_far() -> None:
         export.deserialize(blob)
 
 
+@pytest.mark.full
+def test_a_call_of_a_kernel_with_options_that_nobody_writes_is_an_error() -> None:
+    found = export.deserialize(file_of("platforms"))
+    text = str(module_of(found.mlir_module_serialized, interned().context))
+    assert text.count("mode = 86 : ui8") == 1
+    with interned().context:
+        module = ir.Module.parse(text.replace("mode = 86 : ui8", "mode = 85 : ui8"))
+        code = stablehlo.serialize_portable_artifact(module, stablehlo.get_current_version())
+    forged = dataclasses.replace(found, mlir_module_serialized=code)
+    read = export.deserialize(export.serialize_for_jax(forged))
+    with pytest.raises(LoadError, match="it calls lapack_ssyevd_ffi with types or attributes that xlamini"):
+        read.call(np.ones((2, 3, 3), np.float32))
+
+
 # --- files for JAX
 
 
 def exports(name: str) -> export.Exported:
     if name == "containers":
-        args, kwargs = container_arguments(*export.symbolic_shape("b"), xlamini.ShapeDtypeStruct)
+        args, kwargs = container_arguments(export.symbolic_shape("b")[0], xlamini.ShapeDtypeStruct)
         return export.export(xlamini.jit(containers_program(xlamini)))(*args, **kwargs)
     if name == "sharded":
         types = [xlamini.ShapeDtypeStruct((8, 8), "float32", sharding=s) for s in shardings(xlamini)]

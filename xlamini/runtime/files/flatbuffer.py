@@ -60,7 +60,7 @@ class _Buffer:
             raise Damaged("has parts that are longer than itself, or inside of each other")
 
 
-class Table:
+class FlatTable:
     """A table whose fields have these names; Damaged for a place where there is none, or that has other fields too."""
 
     def __init__(self, buffer: _Buffer, place: int, fields: Fields, depth: int = 0):
@@ -114,12 +114,12 @@ class Table:
         """A vector of texts."""
         return [self._buffer.text(place) for place in self._targets(name)]
 
-    def table(self, name: str, fields: Fields) -> Table | None:
+    def table(self, name: str, fields: Fields) -> FlatTable | None:
         """A table with fields of these names; None if it was left out."""
         place = self._place(name)
         return None if place is None else self._inner(self._buffer.following(place), fields)
 
-    def tables(self, name: str, fields: Fields) -> list[Table]:
+    def tables(self, name: str, fields: Fields) -> list[FlatTable]:
         """A vector of tables with fields of these names."""
         return [self._inner(place, fields) for place in self._targets(name)]
 
@@ -127,18 +127,18 @@ class Table:
         start, count = self._elements(name, 4)
         return [self._buffer.following(start + 4 * i) for i in range(count)]
 
-    def _inner(self, place: int, fields: Fields) -> Table:
-        return Table(self._buffer, place, fields, self._depth + 1)
+    def _inner(self, place: int, fields: Fields) -> FlatTable:
+        return FlatTable(self._buffer, place, fields, self._depth + 1)
 
 
-def first_table(data: bytes, fields: Fields) -> Table:
+def first_table(data: bytes, fields: Fields) -> FlatTable:
     """The table that a file begins with; Damaged if there is none."""
     buffer = _Buffer(data)
     if len(data) % 4:
         raise Damaged("is not of a length that such files have")
-    return Table(buffer, buffer.number(0, "I"), fields)
+    return FlatTable(buffer, buffer.number(0, "I"), fields)
 
 
-def rooted_at(data: bytes, table: Table) -> bytes:
+def rooted_at(data: bytes, table: FlatTable) -> bytes:
     """The file with another first table."""
     return struct.pack("<I", table.place) + data[4:]

@@ -23,9 +23,10 @@ from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 
 _PARTITIONS, _MESH = "mhlo.num_partitions", "sdy.mesh"
-MESH_COPY = "stablehlo.mesh"
-"""The attribute of a mesh in which JAX says the same in another form; it is dropped where a module is called."""
 _CALL, _FRONTEND = "stablehlo.custom_call", "mhlo.frontend_attributes"
+DROPPED = {_MESH: "stablehlo.mesh", _CALL: "sdy.sharding_rule"}
+"""Attributes that JAX writes, a mesh in another form and how a kernel may be called on parts of its operands. Nobody
+checks them, so they are dropped where a module of an unknown maker is called."""
 _OPTIONS = "mhlo.backend_config"
 """The attribute of a call in which JAX writes the options of a kernel; XLA takes it for the fourth version's."""
 _USUAL = {
@@ -103,7 +104,8 @@ def _call(operation: Any) -> Call:
     types = ([str(value.type) for value in values] for values in (operation.operands, operation.results))
     attributes = {name: str(operation.attributes[name]) for name in map(_name, operation.attributes)}
     attributes = dict(sorted(_as_typed(attributes).items()))
-    kept = {name: text for name, text in attributes.items() if name != _FRONTEND and text not in _USUAL.get(name, ())}
+    unsaid = _FRONTEND, DROPPED[_CALL]
+    kept = {name: text for name, text in attributes.items() if name not in unsaid and text not in _USUAL.get(name, ())}
     return [_target(operation), *types, kept]
 
 
@@ -199,8 +201,9 @@ def _known_names() -> dict[str, set[str]]:
     dialects = (_chlo_ops_gen, _func_ops_gen, _sdy_ops_gen, _stablehlo_ops_gen)
     classes = [c for dialect in dialects for c in vars(dialect).values() if hasattr(c, "OPERATION_NAME")]
     known = {c.OPERATION_NAME: {n for n, v in vars(c).items() if isinstance(v, property)} for c in classes}
-    known[_MESH].add(MESH_COPY)
     known[_CALL].add(_OPTIONS)
+    for operation, name in DROPPED.items():
+        known[operation].add(name)
     known["builtin.module"] = {"sym_name", _PARTITIONS, "mhlo.num_replicas", _SYMBOLIC}
     for name in _REFUSED:
         known.pop(name, None)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from xlamini.core import example_of, keystr, tree_flatten_with_path
 from xlamini.runtime.files.file_format import Damaged, Header, parsed
-from xlamini.runtime.files.flatbuffer import Table, first_table, rooted_at
+from xlamini.runtime.files.flatbuffer import FlatTable, first_table, rooted_at
 from xlamini.staging.aot import treedef_json
 from xlamini.transforms.export import jax_schema as schema
 from xlamini.transforms.export.size_texts import promises
@@ -45,7 +45,7 @@ def _unpacked(data: bytes) -> tuple[Header, list[bytes]]:
     return _header(table), parts if derivative is None else [*parts, rooted_at(data, derivative)]
 
 
-def _header(table: Table) -> Header:
+def _header(table: FlatTable) -> Header:
     in_tree = _tree(_needed(table.table("in_tree", schema.TREE)))
     avals = _avals(table)
     return {
@@ -65,7 +65,7 @@ def _header(table: Table) -> Header:
     }
 
 
-def _needed(table: Table | None) -> Table:
+def _needed(table: FlatTable | None) -> FlatTable:
     if table is None:
         raise Damaged("has a part less than a file of JAX")
     return table
@@ -80,7 +80,7 @@ def _names(in_tree: Any) -> list[str]:
 # --- structures
 
 
-def _tree(table: Table) -> Any:
+def _tree(table: FlatTable) -> Any:
     """A structure as `treedef_json` has it."""
     kind, children = table.number("kind", "b"), [_tree(child) for child in table.tables("children", schema.TREE)]
     if kind in (schema.LEAF, schema.NONE):
@@ -103,19 +103,19 @@ def _node(name: str, data: bytes, children: Sequence[Any]) -> Any:
 # --- types
 
 
-def _avals(table: Table) -> dict[str, list[Any]]:
+def _avals(table: FlatTable) -> dict[str, list[Any]]:
     """The types as `aval_json` has them: numbers of a list without repetitions, or in older files the types."""
     unique = [_aval(each) for each in table.tables("unique_avals", schema.AVAL)]
     return {name: _chosen(table, name, unique) for name in ("in_avals", "out_avals")}
 
 
-def _chosen(table: Table, name: str, unique: Sequence[Any]) -> list[Any]:
+def _chosen(table: FlatTable, name: str, unique: Sequence[Any]) -> list[Any]:
     if numbers := table.numbers(f"{name}_idxs", "I"):
         return [unique[i] for i in numbers]
     return [_aval(each) for each in table.tables(name, schema.AVAL)]
 
 
-def _aval(table: Table) -> list[Any]:
+def _aval(table: FlatTable) -> list[Any]:
     if table.number("kind", "b"):
         raise ValueError("it has arguments or results that are no arrays")
     dtype, space = table.number("dtype", "b"), table.number("memory_space", "b")
@@ -128,7 +128,7 @@ def _size(text: str) -> int | str:
     return int(text) if text.isascii() and text.isdecimal() else text
 
 
-def _check(table: Table) -> str:
+def _check(table: FlatTable) -> str:
     kind = table.number("kind", "b")
     if kind not in (0, 1):
         raise ValueError(f"it was exported without a safety check of the kind {kind}, which is unknown here")
@@ -138,7 +138,7 @@ def _check(table: Table) -> str:
 # --- shardings
 
 
-def _shardings(table: Table) -> Header:
+def _shardings(table: FlatTable) -> Header:
     """The fields of a header for devices and shardings."""
     meshes = [_mesh(each) for each in table.tables("unique_abstract_meshes", schema.MESH)]
     named = table.tables("unique_named_shardings", schema.NAMED_SHARDING)
@@ -148,13 +148,13 @@ def _shardings(table: Table) -> Header:
     return {"devices": devices, "meshes": meshes, **sides}
 
 
-def _side(table: Table, name: str, unique: Sequence[Any], meshes: list[Any], devices: int) -> list[Any]:
+def _side(table: FlatTable, name: str, unique: Sequence[Any], meshes: list[Any], devices: int) -> list[Any]:
     if numbers := table.numbers(f"{name}_idxs", "I"):
         return [unique[i] for i in numbers]
     return [_sharding(each, meshes, devices) for each in table.tables(name, schema.SHARDING)]
 
 
-def _sharding(table: Table, meshes: list[Any], devices: int) -> Any:
+def _sharding(table: FlatTable, meshes: list[Any], devices: int) -> Any:
     """A sharding of an older file, whose mesh joins the others; one of XLA's says nothing if there is one device."""
     named = table.table("named_sharding", schema.NAMED_SHARDING)
     if named is not None:
@@ -165,12 +165,12 @@ def _sharding(table: Table, meshes: list[Any], devices: int) -> Any:
     return None
 
 
-def _mesh(table: Table) -> list[Any]:
+def _mesh(table: FlatTable) -> list[Any]:
     kinds = [dict(enumerate(schema.AXIS_TYPES))[kind] for kind in table.numbers("axis_types", "b")]
     return [list(axis) for axis in zip(table.texts("axis_names"), table.numbers("axis_sizes", "I"), kinds, strict=True)]
 
 
-def _spec(named: Table) -> dict[str, Any]:
+def _spec(named: FlatTable) -> dict[str, Any]:
     table = _needed(named.table("spec", schema.SPEC))
     entries = [each.texts("axes") or None for each in table.tables("partitions", schema.AXES)]
     return {"entries": entries, "reduced": table.texts("reduced"), "unreduced": table.texts("unreduced")}

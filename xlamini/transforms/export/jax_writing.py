@@ -146,7 +146,7 @@ def _number(unique: Sequence[Parts], named: Parts | None) -> int:
 
 def _side(header: Header, name: str, meshes: Sequence[Parts]) -> list[Parts | None]:
     given = header.get(name, [None] * len(header[name.replace("shardings", "avals")]))
-    return [sharding and _named(*sharding, meshes) for sharding in given]
+    return [sharding and _named(sharding[0], sharding[1], meshes) for sharding in given]
 
 
 def _sharding(named: Parts | None) -> Parts:
