@@ -6,6 +6,7 @@ from xlamini.transforms.export.artifact import (
     maximum_supported_calling_convention_version as maximum_supported_calling_convention_version,
     minimum_supported_calling_convention_version as minimum_supported_calling_convention_version,
 )
+from xlamini.transforms.export.jax_writing import serialize_for_jax as serialize_for_jax
 from xlamini.transforms.export.safety import DisabledSafetyCheck as DisabledSafetyCheck
 from xlamini.transforms.export.symbolic import (
     is_symbolic_dim as is_symbolic_dim, symbolic_args_specs as symbolic_args_specs, symbolic_shape as symbolic_shape,

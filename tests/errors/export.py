@@ -69,6 +69,22 @@ ROWS = [
         ValueError, "exported for key<fry>[], called with key<rbg>[]", "random.key(seed, impl=...)",
     ),
     row("structure", lambda: exported().call(ones(3)), ValueError, "of another structure", "a tuple of length 1"),
+    row(
+        "for JAX", lambda: export.serialize_for_jax(exported().serialize()), TypeError,  # type: ignore[arg-type]
+        "serialize_for_jax: an Exported is needed, got a bytearray",
+    ),
+    row(
+        "order for JAX", lambda: export.serialize_for_jax(exported(), -1), ValueError,
+        "vjp_order must be a number such as 0 or 1, got -1",
+    ),
+    row(
+        "whole numbers for JAX", lambda: export.serialize_for_jax(exported(ones(3), 2), 1), ValueError,
+        "power_of_vjp has results of dtype float0, which its module leaves out", "or vjp_order=0",
+    ),
+    row(
+        "keys for JAX", lambda: export.serialize_for_jax(export.export(jit(dict))({1: 1.0})), ValueError,
+        "JAX writes dicts with strings as keys, not [1]", "make the keys strings",
+    ),
     row("type", lambda: exported().call(ones(3), "two"), TypeError, "argument 'n' of power_of is 'two' of type str"),
     row(
         "elsewhere", lambda: exported(platforms=("tpu",)).call(ones(3), 2.0), ValueError,

@@ -1,6 +1,7 @@
 """Programs for JAX and xlamini alike, which tests/golden/exported has as files that later versions must read."""
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -139,7 +140,58 @@ SYMBOLIC = {
     ),
     "narrow": Symbolic(_narrow, "b", lambda b: [(b, 4), (b, 4)], [(1,), (3,), (4,)], ("bfloat16", "int4")),
 }  # fmt: skip
-"""By the names of their files in tests/golden/exported/format_3."""
+"""By the names of their files in tests/golden/exported/format_3, and in jax_0.10.2."""
+
+
+# --- with containers
+
+
+class State(NamedTuple):
+    """A container that is registered under a name."""
+
+    mean: Any
+    count: Any
+
+
+def register(jax: ModuleType) -> None:
+    """Make containers known to files."""
+    jax.export.register_namedtuple_serialization(State, serialized_name="golden.State")
+
+
+def containers_program(jax: ModuleType) -> Callable[..., Any]:
+    """What was exported with containers of all kinds; `count` is whole, so its cotangents are of dtype float0."""
+
+    def containers(state: State, options: dict[str, Any], *, rows: OrderedDict[str, Any]) -> Any:
+        total = sum(x.sum(0) for x in rows.values()) + options["bias"][0]
+        moved = State(state.mean * total + options["scale"], state.count + 1)
+        return [moved, None, OrderedDict(z=total, a=(moved.mean * state.count,))]
+
+    return containers
+
+
+CONTAINER_SIZES = (1, 3, 4)
+
+
+def container_arguments(b: Any, make: Callable[..., Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Its arguments: `make` gives each for a shape and a dtype."""
+    state = State(make((b, 2), "float32"), make((b, 1), "int32"))
+    rows = OrderedDict(second=make((b, 2), "float32"), first=make((3, 2), "float32"))
+    return (state, {"scale": make((), "float32"), "bias": [make((2,), "float32")]}), {"rows": rows}
+
+
+def container_values(fun: Callable[..., Any], jax: ModuleType) -> list[list[Any]]:
+    """The results at each size, flat, and the derivative by the state's mean."""
+
+    def each(b: int) -> list[Any]:
+        (state, options), rows = container_arguments(b, lambda *type_of: _data(jax, *type_of))
+
+        def of_mean(mean: Any) -> Any:
+            return fun(State(mean, state.count), options, **rows)
+
+        gradient = jax.grad(lambda mean: sum(map(jax.numpy.sum, jax.tree.leaves(of_mean(mean)[2]))))
+        return [*jax.tree.leaves(of_mean(state.mean)), gradient(state.mean)]
+
+    return list(map(each, CONTAINER_SIZES))
 
 
 def loss(fun: Callable[..., Any], jax: ModuleType) -> Callable[..., Any]:

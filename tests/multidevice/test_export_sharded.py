@@ -378,6 +378,17 @@ def test_a_file_of_format_2_is_read() -> None:
         np.testing.assert_allclose(ours, wanted, rtol=1e-4, atol=1e-5)
 
 
+def test_a_file_of_jax_over_devices_is_read() -> None:
+    found = export.deserialize((GOLDEN / "exported" / "jax_0.10.2" / "sharded.jax").read_bytes())
+    assert found.nr_devices == 8 and [s.spec for s in found.in_shardings_jax(MESH)] == [P("x"), P(None, "y")]
+    x, w = (xlamini.device_put(v, s) for v, s in zip((X, W), found.in_shardings_jax(MESH), strict=True))
+    np.testing.assert_allclose(found.call(x, w), np.sum(np.tanh(X @ W) ** 2), rtol=1e-5)
+    for ours, wanted in zip(xlamini.grad(found.call, (0, 1))(x, w), gradients(X, W), strict=True):
+        np.testing.assert_allclose(ours, wanted, rtol=1e-4, atol=1e-5)
+    again = export.deserialize(found.serialize())
+    np.testing.assert_allclose(again.call(x, w), np.sum(np.tanh(X @ W) ** 2), rtol=1e-5)
+
+
 def test_the_format_of_files_without_shardings_is_the_first() -> None:
     # Earlier versions read it; they would ignore the shardings of the second.
     assert exported(lambda x: x * 2, X).serialize().startswith(b"xlamini exported function, format 1\n")

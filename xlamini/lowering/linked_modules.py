@@ -21,7 +21,7 @@ from xlamini.lowering.module import ModuleBuilder
 from xlamini.lowering.multi_platform import INDEX_NAME
 from xlamini.lowering.refinement import CallCheck, refined, retype
 from xlamini.runtime.devices.ffi_targets import require_target
-from xlamini.runtime.files.module_reader import OF_SIZES, is_symbolic, kernels_of
+from xlamini.runtime.files.module_reader import DROPPED, OF_SIZES, is_symbolic, kernels_of
 from xlamini.runtime.files.portable import module_of
 
 _NUMBER = re.compile(r"handle = -?\d+")
@@ -76,6 +76,8 @@ def _include(ctx: Context, linked: LinkedModule, avals: Avals) -> str:
     for target in kernels_of(module):
         if not target.startswith(OF_SIZES):
             require_target(target, ctx.platform)
+    if linked.check is not None:
+        _drop_hints(module)
     _renumber_channels(module, builder)
     symbols: list[Any] = [op.operation for op in module.body.operations]
     found = {old: builder.unused(f"{name}.{old}") for old in map(_symbol, symbols)}
@@ -110,6 +112,18 @@ def _include_mesh(mesh: Any, module: ir.Module, builder: ModuleBuilder) -> None:
     if not known:
         ir.SymbolTable.set_symbol_name(mesh, symbol)
         builder.module.body.append(mesh)
+
+
+def _drop_hints(module: ir.Module) -> None:
+    """Remove the attributes that nobody checks, and programs do without."""
+
+    def drop(op: Any) -> ir.WalkResult:
+        name = DROPPED.get(op.name)
+        if name is not None and name in op.attributes:
+            del op.attributes[name]
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(drop)
 
 
 def _renumber_channels(module: ir.Module, builder: ModuleBuilder) -> None:

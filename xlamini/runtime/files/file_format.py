@@ -77,17 +77,12 @@ class Kind(NamedTuple):
 
         Raises LoadError if that fails; its message starts with `begin`, and `again` says how to write the file anew.
         """
-        try:
+
+        def make() -> T:
             header, body = self.unpacked(data)
             return build(header, split_body(body, header["sizes"]))
-        except LoadError:
-            raise
-        except Damaged as error:
-            raise LoadError(f"{begin}it {error}; {again}, or copy it anew") from None
-        except (KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as error:
-            raise LoadError(f"{begin}its header cannot be read: {error!r}") from None
-        except ValueError as error:
-            raise LoadError(f"{begin}{error}") from None
+
+        return parsed(make, again, begin)
 
     def read_header(self, file: BinaryIO) -> Header:
         """The header alone, for display."""
@@ -118,6 +113,20 @@ class Kind(NamedTuple):
             if not isinstance(header[name], kind) or (number and isinstance(header[name], bool)):
                 raise Damaged(f"has a header whose field {name!r} cannot be {str(header[name])[:40]!r}")
         return header
+
+
+def parsed(make: Callable[[], T], again: str, begin: str) -> T:
+    """What `make` makes of a file; LoadError, as of `Kind.read`, for a file of which it makes nothing."""
+    try:
+        return make()
+    except LoadError:
+        raise
+    except Damaged as error:
+        raise LoadError(f"{begin}it {error}; {again}, or copy it anew") from None
+    except (KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as error:
+        raise LoadError(f"{begin}its header cannot be read: {error!r}") from None
+    except ValueError as error:
+        raise LoadError(f"{begin}{error}") from None
 
 
 def _length(header: Header) -> int:

@@ -24,6 +24,11 @@ from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 
 _PARTITIONS, _MESH = "mhlo.num_partitions", "sdy.mesh"
 _CALL, _FRONTEND = "stablehlo.custom_call", "mhlo.frontend_attributes"
+DROPPED = {_MESH: "stablehlo.mesh", _CALL: "sdy.sharding_rule"}
+"""Attributes that JAX writes, a mesh in another form and how a kernel may be called on parts of its operands. Nobody
+checks them, so they are dropped where a module of an unknown maker is called."""
+_OPTIONS = "mhlo.backend_config"
+"""The attribute of a call in which JAX writes the options of a kernel; XLA takes it for the fourth version's."""
 _USUAL = {
     "api_version": ("1 : i32",),
     "backend_config": ("{}", '""'),
@@ -97,9 +102,20 @@ def calls_of(module: Any) -> list[Call]:
 
 def _call(operation: Any) -> Call:
     types = ([str(value.type) for value in values] for values in (operation.operands, operation.results))
-    attributes = {name: str(operation.attributes[name]) for name in sorted(map(_name, operation.attributes))}
-    kept = {name: text for name, text in attributes.items() if name != _FRONTEND and text not in _USUAL.get(name, ())}
+    attributes = {name: str(operation.attributes[name]) for name in map(_name, operation.attributes)}
+    attributes = dict(sorted(_as_typed(attributes).items()))
+    unsaid = _FRONTEND, DROPPED[_CALL]
+    kept = {name: text for name, text in attributes.items() if name not in unsaid and text not in _USUAL.get(name, ())}
     return [_target(operation), *types, kept]
+
+
+def _as_typed(attributes: dict[str, str]) -> dict[str, str]:
+    """The attributes of a call with options in the form of this library, if they are in that of JAX, which is older."""
+    others = attributes.get("api_version", "1 : i32"), attributes.get("backend_config", '""')
+    if _OPTIONS not in attributes or others != ("1 : i32", '""'):
+        return attributes
+    kept = {name: text for name, text in attributes.items() if name != _OPTIONS}
+    return {**kept, "api_version": "4 : i32", "backend_config": attributes[_OPTIONS]}
 
 
 def _target(operation: Any) -> str:
@@ -185,6 +201,9 @@ def _known_names() -> dict[str, set[str]]:
     dialects = (_chlo_ops_gen, _func_ops_gen, _sdy_ops_gen, _stablehlo_ops_gen)
     classes = [c for dialect in dialects for c in vars(dialect).values() if hasattr(c, "OPERATION_NAME")]
     known = {c.OPERATION_NAME: {n for n, v in vars(c).items() if isinstance(v, property)} for c in classes}
+    known[_CALL].add(_OPTIONS)
+    for operation, name in DROPPED.items():
+        known[operation].add(name)
     known["builtin.module"] = {"sym_name", _PARTITIONS, "mhlo.num_replicas", _SYMBOLIC}
     for name in _REFUSED:
         known.pop(name, None)

@@ -6,6 +6,7 @@ where the file is written and where it is read. Reading a file never imports a c
 from __future__ import annotations
 
 import base64
+import json
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -80,7 +81,16 @@ def register_namedtuple_serialization(nodetype: type[T], *, serialized_name: str
             f"register_namedtuple_serialization: {_named(nodetype)} is no class of named tuples; for other nodes there "
             "is register_pytree_node_serialization"
         )
-    return _register(Registered(nodetype, serialized_name, lambda _: b"", lambda _: None, None))
+    fields: Any = nodetype
+
+    def check(data: bytes) -> None:
+        if data and (given := json.loads(data)) != list(fields._fields):
+            raise ValueError(f"{serialized_name!r} was written with the fields {', '.join(given)}; here it has others")
+
+    def write(_: Any) -> bytes:
+        return json.dumps(fields._fields).encode()
+
+    return _register(Registered(nodetype, serialized_name, write, check, None))
 
 
 def _register(new: Registered) -> Any:

@@ -25,8 +25,8 @@ from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.core.sizes.expression import is_symbolic_shape
 from xlamini.core.sizes.solving import ArgumentSizes
 from xlamini.core.tracing.state import state
-from xlamini.interpreters.physical import is_extended, physical_aval
-from xlamini.primitives import reshard_as, wrap_p
+from xlamini.interpreters.physical import is_extended
+from xlamini.primitives import reshard_as, wrap_p, zeros
 from xlamini.primitives.random.random_keys import unwrap_p
 from xlamini.runtime import Mesh
 from xlamini.runtime.files.file_format import Header
@@ -52,6 +52,7 @@ from xlamini.transforms.export.exported_file import (
     fields_of,
     kind_of,
     packed,
+    passed_aval,
 )
 from xlamini.transforms.export.safety import DisabledSafetyCheck
 from xlamini.transforms.export.shardings import Shardings, check_splits, over
@@ -78,7 +79,8 @@ class Exported:
 
     `main` of the module takes the arguments with the indices `module_kept_var_idx`. For several platforms
     (`uses_global_constants`) an int32 comes first: the index of the platform in `platforms`. It returns the results
-    except those of dtype float0, which have no data. Random keys are passed as their uint32 words.
+    except those of dtype float0, which have no data; JAX's modules have truth values for these. Random keys are passed
+    as their uint32 words.
 
     Attributes:
       fun_name: the function's name.
@@ -118,6 +120,7 @@ class Exported:
     _in_named_shardings: Shardings = field(default=(), repr=False)
     _out_named_shardings: Shardings = field(default=(), repr=False)
     _names: tuple[str, ...] = field(default=(), repr=False)
+    _passes_float0: bool = field(default=False, repr=False)
     _vouched: bool = field(default=True, repr=False)
     _get_vjp: Callable[[Exported], Exported] | None = field(default=None, repr=False)
 
@@ -246,16 +249,18 @@ class Exported:
         return self._differentiable(*map(reshard_as, given, splits))
 
     def _run(self, *given: Any) -> tuple[Any, ...]:
-        places = [i for i, a in enumerate(self.in_avals) if a.dtype != float0]
-        leaves = dict(zip(places, given, strict=True))
-        kept = [(leaves[i], self.in_avals[i]) for i in self.module_kept_var_idx]
-        words = [unwrap_p.bind(x) if is_extended(aval) else x for x, aval in kept]
-        module = self._module.sized(self._sizes(given))
-        outs = call_exported_p.bind(*words, module=module, mesh=explicit_mesh(given))
-        avals = [a for a in self.out_avals if a.dtype != float0]
-        return tuple(
-            wrap_p.bind(x, impl=a.dtype.generator) if is_extended(a) else x for x, a in zip(outs, avals, strict=True)
-        )
+        sizes, leaves = self._sizes(given), iter(given)
+        words = [None if a.dtype == float0 else _words(next(leaves), a) for a in self.in_avals]
+        kept = [(words[i], self.in_avals[i]) for i in self.module_kept_var_idx]
+        operands = [zeros(passed_aval(sized(a, sizes))) if a.dtype == float0 else x for x, a in kept]
+        outs = call_exported_p.bind(*operands, module=self._module.sized(sizes), mesh=explicit_mesh(given))
+        results, avals = where_data(outs, self._returned(self.out_avals)), where_data(self.out_avals, self.out_avals)
+        pairs = zip(results, avals, strict=True)
+        return tuple(wrap_p.bind(x, impl=a.dtype.generator) if is_extended(a) else x for x, a in pairs)
+
+    def _returned(self, each: Sequence[Any]) -> tuple[Any, ...]:
+        """What is for the results that `main` returns."""
+        return tuple(each) if self._passes_float0 else where_data(each, self.out_avals)
 
     def _sizes(self, given: Values) -> Sizes:
         """The values of the symbolic sizes for the arguments with data; ShapeError for sizes that do not fit."""
@@ -294,10 +299,10 @@ class Exported:
 
     @functools.cached_property
     def _module(self) -> ExportedModule:
-        results = tuple(physical_aval(a.with_sharding(None)) for a in self.out_avals if a.dtype != float0)
+        results = tuple(passed_aval(a.with_sharding(None)) for a in self._returned(self.out_avals))
         anywhere = DisabledSafetyCheck.platform() in self.disabled_safety_checks
         ins = tuple(self._in_named_shardings[i] for i in self.module_kept_var_idx)
-        outs = where_data(self._out_named_shardings, self.out_avals)
+        outs = self._returned(self._out_named_shardings)
         code = self.mlir_module_serialized
         return ExportedModule(
             self.fun_name, code, self.platforms, results, anywhere, self.nr_devices, ins, outs, self._vouched
@@ -305,6 +310,11 @@ class Exported:
 
     def __str__(self) -> str:
         return f"Exported(fun_name={self.fun_name}, ...)"
+
+
+def _words(x: Any, aval: ShapedArray) -> Any:
+    """The array of numbers that a module takes for a value."""
+    return unwrap_p.bind(x) if is_extended(aval) else x
 
 
 def _of_hlo(shardings: Shardings, avals: Avals) -> tuple[Any, ...]:
@@ -316,7 +326,7 @@ api_boundary_methods(Exported)
 
 @api_boundary
 def deserialize(blob: bytes | bytearray, *, trusted: bool = False) -> Exported:
-    """The exported function that `Exported.serialize` wrote.
+    """The exported function that `Exported.serialize` wrote, here or in JAX.
 
     Nothing of it is run, but MLIR, which reads the StableHLO, can crash on bytes that are made for it. So a child
     process reads it first; its start takes some 0.3 s, and each file milliseconds. `trusted=True` says that you know

@@ -4,12 +4,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from xlamini.core import LoadError, float0
+import numpy as np
+
+from xlamini.core import LoadError, ShapedArray, float0
 from xlamini.core.version import __version__
 from xlamini.interpreters.physical import physical_aval
 from xlamini.runtime.files.file_format import Header, Kind
 from xlamini.staging.aot import aval_json, treedef_json
 from xlamini.staging.aot.compiled_file import list_of
+from xlamini.transforms.export.jax_file import JaxFile, is_of_jax
 from xlamini.transforms.export.safety import DisabledSafetyCheck, check_kernels
 from xlamini.transforms.export.shardings import read_shardings, typed, written
 from xlamini.transforms.export.size_texts import check_determined, constraints_of, size_reader
@@ -36,20 +39,27 @@ SYMBOLIC_SHARDED_FILE = FILE._replace(version=4, fields={**SYMBOLIC_FILE.fields,
 """A file with both."""
 
 
-def kind_of(data: bytes) -> Kind:
-    """The format of a file; the newest one for other data."""
+def kind_of(data: bytes) -> Kind | JaxFile:
+    """The format of a file, by its beginning; the newest one of our own for other data."""
+    if is_of_jax(data):
+        return JaxFile()
     older = FILE, SHARDED_FILE, SYMBOLIC_FILE
     return next((kind for kind in older if data.startswith(kind.magic)), SYMBOLIC_SHARDED_FILE)
 
 
 def packed(exported: Exported, vjp_order: int) -> bytes:
     """The file of an exported function, with derivatives of it up to this order."""
-    what = f"serialize: {exported.fun_name}"
     parts = [exported.mlir_module_serialized]
     if exported._vouched:
         _summary(parts[0], trusted=True)  # so that this process may read its own files without a child
     if vjp_order:
         parts.append(packed(exported.vjp(), vjp_order - 1))
+    header = {**header_of(exported, f"serialize: {exported.fun_name}"), "sizes": [len(part) for part in parts]}
+    return _KINDS["constraints" in header, "meshes" in header].packed(header, b"".join(parts))
+
+
+def header_of(exported: Exported, what: str) -> Header:
+    """The header of a file but for the sizes of its parts; ValueError, beginning with `what`, for what none can say."""
     header = {
         "name": exported.fun_name,
         "xlamini": __version__,
@@ -62,14 +72,14 @@ def packed(exported: Exported, vjp_order: int) -> bytes:
         "platforms": list(exported.platforms),
         "checks": [str(check) for check in exported.disabled_safety_checks],
         "kept": list(exported.module_kept_var_idx),
-        "sizes": [len(part) for part in parts],
     }
     shardings = exported._in_named_shardings, exported._out_named_shardings
     constraints = constraints_of((*exported.in_avals, *exported.out_avals))
     of_sizes = {} if constraints is None else {"constraints": constraints}
+    marks = {"passes_float0": True} if exported._passes_float0 else {}
     sharded = exported.nr_devices > 1 or any(map(any, shardings))
     of_meshes = {"devices": exported.nr_devices, **written(*shardings)} if sharded else {}
-    return _KINDS[bool(of_sizes), bool(of_meshes)].packed({**header, **of_sizes, **of_meshes}, b"".join(parts))
+    return {**header, **marks, **of_sizes, **of_meshes}
 
 
 _KINDS = {
@@ -88,7 +98,7 @@ def fields_of(header: Header, parts: Sequence[bytes]) -> dict[str, Any]:
     if not LEAST_CONVENTION <= convention <= CALLING_CONVENTION:
         raise LoadError(
             f"deserialize: {header['name']} has calling convention {convention}, but here are {LEAST_CONVENTION} to "
-            f"{CALLING_CONVENTION}; it was written by xlamini {header['xlamini']}"
+            f"{CALLING_CONVENTION}; it was written by {header.get('by') or 'xlamini ' + header['xlamini']}"
         )
     size_of = size_reader(header["constraints"]) if "constraints" in header else aval_json.no_symbolic_size
     in_avals, out_avals = (aval_json.read(header[name], size_of) for name in ("in_avals", "out_avals"))
@@ -108,6 +118,7 @@ def fields_of(header: Header, parts: Sequence[bytes]) -> dict[str, Any]:
         "_in_named_shardings": ins,
         "_out_named_shardings": outs,
         "_names": tuple(list_of(str, header["names"])),
+        "_passes_float0": header.get("passes_float0", False) is True,
     }
 
 
@@ -120,6 +131,11 @@ def check_header(read: Exported) -> None:
     if not read.platforms or len(read._names) != count or any(not 0 <= i < count for i in kept):
         raise LoadError(f"deserialize: the header of {read.fun_name} does not fit its {count} arguments")
     check_determined(read.in_avals, read.out_avals)
+
+
+def passed_aval(aval: ShapedArray) -> ShapedArray:
+    """The type of the array that stands for a value in a module: words for keys, truth values for dtype float0."""
+    return aval.update(dtype=np.dtype(bool)) if aval.dtype == float0 else physical_aval(aval)
 
 
 def _summary(artifact: bytes, trusted: bool) -> Any:
@@ -139,8 +155,8 @@ def check_module(exported: Exported, trusted: bool) -> bool:
 
     found = _summary(exported.mlir_module_serialized, trusted)
     index = ["tensor<i32>"] if exported.uses_global_constants else []
-    arguments = [type_text(physical_aval(exported.in_avals[i])) for i in exported.module_kept_var_idx]
-    results = [type_text(physical_aval(a)) for a in exported.out_avals if a.dtype != float0]
+    arguments = [type_text(passed_aval(exported.in_avals[i])) for i in exported.module_kept_var_idx]
+    results = [type_text(passed_aval(a)) for a in exported._returned(exported.out_avals)]
     if found.arguments != index + arguments or found.results != results:
         raise LoadError("the StableHLO has other argument or result types than the header says; serialize it again")
     if found.devices != exported.nr_devices:

@@ -6,7 +6,7 @@ So what a text costs is bounded before it is calculated.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from xlamini.core import Avals, LoadError, float0
@@ -56,6 +56,21 @@ def size_reader(constraints: Sequence[Any]) -> Callable[[str], Size]:
         return known[text]
 
     return read
+
+
+def promises(sizes: Iterable[Any]) -> list[str]:
+    """The constraints that no size is negative, for those of which that is not known; ValueError for no sizes."""
+    scope = SymbolicScope(())
+    texts = dict.fromkeys(size for size in sizes if isinstance(size, str))
+    if len(texts) > _MOST_TEXTS:
+        raise LoadError(f"its header has more than {_MOST_TEXTS} symbolic sizes")
+    return [f"{text} >= 0" for text in texts if not _is_decided(text, scope)]
+
+
+def _is_decided(text: str, scope: SymbolicScope) -> bool:
+    _check_cost(text)
+    size = parse_size(text, scope)
+    return (size if isinstance(size, int) else scope.at_least(size, 0)) is not None
 
 
 def check_determined(ins: Avals, outs: Avals) -> None:
