@@ -53,8 +53,9 @@ def _reshape_by_columns(a: Any, sizes: tuple[int, ...]) -> Any:
 
 
 def _resolved(own: tuple[int, ...], shape: Any) -> tuple[int, ...]:
-    is_one = isinstance(shape, str | SymbolicSize) or not (isinstance(shape, Sequence) or np.ndim(shape))
-    given = (shape,) if is_one else shape
+    given: Any = shape
+    if isinstance(shape, str | SymbolicSize) or not (isinstance(shape, Sequence) or np.ndim(shape)):
+        given = (shape,)
     sizes = tuple(as_index("reshape", "a size", n) for n in given)
     total = math.prod(own)
     unknown = [i for i, n in enumerate(sizes) if n == -1]
