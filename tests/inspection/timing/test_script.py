@@ -115,3 +115,14 @@ def test_the_report_of_a_block() -> None:
     assert counts["<lambda>"] == 3
     assert "<lambda>" in found.findings()[0].text
     assert "was compiled 3 times: x is float32[5,5], before float32[4,4]; to avoid it, " in found.findings()[0].text
+
+
+def test_a_trace_of_the_script_itself() -> None:
+    step, x = xlamini.jit(lambda x: (x @ x).sum()), jnp.ones((64, 64))
+    with ScriptProfile() as found:
+        step(x).block_until_ready()
+        with xlamini.profiler.trace() as own:
+            step(x).block_until_ready()
+    assert [row.calls for row in own.table(by="program").rows] == [1]
+    assert [row.calls for row in found.kernels.rows][:1] == [1]
+    assert str(found).endswith("The script took a trace of its own, and kernels from then on are not listed.")

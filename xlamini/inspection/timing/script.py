@@ -38,6 +38,7 @@ class ScriptProfile:
         options = ProfileOptions()
         options.python_tracer_level = 0
         self._session, self.waits = ProfileSession(profiler_options=options), HostWaits()
+        self._session.gives_way = True
         self._stack, self._known = ExitStack(), 0
         self.wall = 0.0
 
@@ -50,6 +51,7 @@ class ScriptProfile:
 
     def __exit__(self, *error: object) -> None:
         self.wall = time.perf_counter() - self._start
+        self.is_whole = self._session.is_running
         self._stack.close()
         self.compiled = Compilations(list(compilations())[self._known :])
         self.kernels: TimeTable = time_table(self._session.profile_data, "line")
@@ -75,7 +77,8 @@ class ScriptProfile:
                 yield ScriptFinding(sum(e.total for e in again) / self.wall, _again(function, again))
 
     def __str__(self) -> str:
-        parts = [self._shares(), self._findings(), self._compilations(), self._waits(), str(self.kernels)]
+        cut = "" if self.is_whole else "The script took a trace of its own, and kernels from then on are not listed."
+        parts = [self._shares(), self._findings(), self._compilations(), self._waits(), str(self.kernels), cut]
         return printable("\n\n".join(filter(None, parts)))
 
     def _shares(self) -> str:

@@ -80,6 +80,8 @@ class ProfilerState:
     def start(self, owner: Any, options: ProfileOptions | None) -> None:
         """Start a session for its `ProfileSession`; RuntimeError if one is running."""
         client()  # the profiler registers a device tracer when the platform starts
+        if self.owner is not None and self.owner.gives_way:
+            self.owner.finish()
         with self.lock:
             if self.session is not None:
                 place = "" if self.owner.log_dir is None else f" to {self.owner.log_dir}"

@@ -29,6 +29,9 @@ class ProfileSession:
     (False, '/host:CPU')
     """
 
+    gives_way = False
+    """Whether it ends when another session begins, in place of an error there."""
+
     def __init__(
         self,
         log_dir: os.PathLike[str] | str | None = None,
