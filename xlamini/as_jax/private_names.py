@@ -6,7 +6,7 @@ import itertools
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -218,7 +218,7 @@ class _GlobalState:
         return 1 if here.group is None else here.group.num_processes
 
 
-global_state = _GlobalState()
+global_state: Final = _GlobalState()
 
 
 def is_persistent_cache_enabled() -> bool:

@@ -55,6 +55,13 @@ class ReportOptions(NamedTuple):
 class Inspection:
     """A function that is inspected for certain arguments, and the report so far."""
 
+    compilations: Compilations
+    fun: Callable[..., Any]
+    options: ReportOptions
+    traced: Traced
+    seconds: float
+    stages: Stages
+
     def __init__(
         self, fun: Callable[..., Any], traced: Traced, seconds: float, earlier: Compilations, options: ReportOptions
     ):

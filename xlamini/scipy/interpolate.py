@@ -47,9 +47,9 @@ class RegularGridInterpolator:
     ):
         if bounds_error:
             raise NotImplementedError("RegularGridInterpolator: bounds_error must be False; use fill_value")
-        self.method = _checked(method)
+        self.method: str = _checked(method)
         self.fill_value = fill_value
-        self.values = as_operand("RegularGridInterpolator", values)
+        self.values: Any = as_operand("RegularGridInterpolator", values)
         grid = [as_operand("RegularGridInterpolator", p) for p in points]
         shapes = [p.shape for p in grid]
         if len(grid) > self.values.ndim or any(s != (n,) for s, n in zip(shapes, self.values.shape, strict=False)):
@@ -61,7 +61,7 @@ class RegularGridInterpolator:
             _check_order(p)
         if not jnp.issubdtype(self.values.dtype, np.inexact):
             self.values = self.values.astype(float)
-        self.grid = tuple(_ascending(p, p) for p in grid)
+        self.grid: tuple[Any, ...] = tuple(_ascending(p, p) for p in grid)
         for axis, p in enumerate(grid):
             self.values = _ascending(p, self.values, axis)
 

@@ -17,13 +17,15 @@ class HiDType:
     """The dtype of values of one user's type."""
 
     kind = "V"
-    physical_shape = ()
+    physical_shape: tuple[()] = ()
     itemsize = 0
 
     def __init__(self, ty: Any):
         self.ty = ty
 
-    name = property(lambda self: str(self.ty))
+    @property
+    def name(self) -> str:
+        return str(self.ty)
 
     def __eq__(self, other: object) -> bool:
         return type(other) is HiDType and other.ty == self.ty

@@ -9,7 +9,7 @@ import functools
 import operator
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any, TypeVar, final
+from typing import Any, Final, TypeVar, final
 
 from xlamini.core import hooks
 from xlamini.core.caching.memo import OwnedMemo
@@ -23,7 +23,7 @@ from xlamini.core.program.primitive import Primitive
 
 R = TypeVar("R")
 
-rewrites = OwnedMemo("jaxpr: rewrites and facts", None, "memo", counted=True)
+rewrites: Final = OwnedMemo("jaxpr: rewrites and facts", None, "memo", counted=True)
 """On each jaxpr: what `once`, `rewrite` and the keys of structure.py have made of it."""
 
 
@@ -39,7 +39,7 @@ class Var:
     __slots__ = ("aval",)
 
     def __init__(self, aval: ShapedArray):
-        self.aval = aval
+        self.aval: ShapedArray = aval
 
     def __repr__(self) -> str:
         return f"Var(id={id(self)}):{self.aval.str_short()}"
@@ -55,14 +55,27 @@ class Literal:
     """
 
     __slots__ = ("aval", "val")
+    aval: ShapedArray
+    val: Any
 
     def __init__(self, val: Any, aval: ShapedArray):
         self.val, self.aval = val, aval
 
-    shape = property(lambda self: self.aval.shape)
-    dtype = property(lambda self: self.aval.dtype)
-    weak_type = property(lambda self: self.aval.weak_type)
-    ndim = property(lambda self: self.aval.ndim)
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
+    @property
+    def weak_type(self) -> bool:
+        return self.aval.weak_type
+
+    @property
+    def ndim(self) -> int:
+        return self.aval.ndim
 
     def __repr__(self) -> str:
         return f"Literal({self.val}:{self.aval.str_short()})"
@@ -86,6 +99,10 @@ class EquationKind:
     """
 
     __slots__ = "__weakref__ derived effects memory_conflict result_types sharding_conflict shared".split()
+    effects: Effects
+    result_types: Any
+    memory_conflict: str | None
+    sharding_conflict: str | None
 
     def __init__(
         self, result_types: Any, effects: Effects, sharding_conflict: str | None, memory_conflict: str | None = None
@@ -93,13 +110,13 @@ class EquationKind:
         self.result_types, self.effects = result_types, effects
         self.sharding_conflict, self.memory_conflict = sharding_conflict, memory_conflict
         self.shared = False
-        self.derived: dict[tuple, Any] = {}
+        self.derived: dict[tuple[Any, ...], Any] = {}
 
 
 class EquationContext:
     """What interpreters enter to bind an equation again: nothing, as flags are part of an equation's params here."""
 
-    manager = nullcontext()
+    manager: nullcontext[None] = nullcontext()
 
 
 _CONTEXT = EquationContext()
@@ -116,6 +133,14 @@ class Equation:
     """
 
     __slots__ = ("effects", "id", "invars", "kind", "outvars", "params", "primitive", "provenance")
+    effects: Effects
+    kind: EquationKind | None
+    params: Params
+    id: int
+    provenance: Provenance
+    invars: Sequence[Atom]
+    outvars: Sequence[Var]
+    primitive: Primitive
 
     def __init__(
         self,
@@ -171,6 +196,10 @@ class Provenance:
     """
 
     __slots__ = ("lanes", "origin", "rewrite", "scope", "source")
+    origin: Equation | None
+    rewrite: str | None
+    scope: tuple[str, ...]
+    source: Source | None
 
     def __init__(
         self,
@@ -237,6 +266,11 @@ class Jaxpr:
     """
 
     __slots__ = ("__weakref__", "consts", "constvars", "effects", "eqns", "invars", "memo", "name", "outvars")
+    consts: list[Any]
+    constvars: list[Var]
+    invars: list[Var]
+    eqns: list[Equation]
+    outvars: list[Atom]
 
     def __init__(
         self,
@@ -249,8 +283,8 @@ class Jaxpr:
     ):
         self.constvars, self.invars, self.consts = list(constvars), list(invars), list(consts)
         self.outvars, self.eqns = list(outvars), list(eqns)
-        self.name = name
-        self.effects = effects_of(eqns)
+        self.name: str = name
+        self.effects: Effects = effects_of(eqns)
         self.memo: dict[Any, Any] = {}
 
     @property
@@ -266,8 +300,15 @@ class Jaxpr:
         """The program with these captured values; a jaxpr in another form (as_jax) is translated."""
         return self.replace(consts=consts) if consts else self
 
-    literals = property(lambda self: self.consts, doc="The captured values, by JAX's older name.")
-    debug_info = property(lambda self: DebugInfo("jit", self.name), doc="The program's name.")
+    @property
+    def literals(self) -> list[Any]:
+        """The captured values, by JAX's older name."""
+        return self.consts
+
+    @property
+    def debug_info(self) -> DebugInfo:
+        """The program's name."""
+        return DebugInfo("jit", self.name)
 
     @property
     def in_avals(self) -> list[ShapedArray]:
@@ -302,15 +343,32 @@ class ClosedJaxpr:
     """
 
     __slots__ = ("consts", "jaxpr")
+    consts: list[Any]
+    jaxpr: Jaxpr
 
     def __init__(self, jaxpr: Jaxpr, consts: Values):
         self.jaxpr, self.consts = jaxpr, list(consts)
 
-    literals = property(lambda self: self.consts, doc="The captured values, by JAX's older name.")
-    eqns = property(lambda self: self.jaxpr.eqns)
-    effects = property(lambda self: self.jaxpr.effects)
-    in_avals = property(lambda self: self.jaxpr.in_avals)
-    out_avals = property(lambda self: self.jaxpr.out_avals)
+    @property
+    def literals(self) -> list[Any]:
+        """The captured values, by JAX's older name."""
+        return self.consts
+
+    @property
+    def eqns(self) -> list[Equation]:
+        return self.jaxpr.eqns
+
+    @property
+    def effects(self) -> Effects:
+        return self.jaxpr.effects
+
+    @property
+    def in_avals(self) -> list[ShapedArray]:
+        return self.jaxpr.in_avals
+
+    @property
+    def out_avals(self) -> list[ShapedArray]:
+        return self.jaxpr.out_avals
 
     def replace(self, *, jaxpr: Jaxpr | None = None, consts: Values | None = None) -> ClosedJaxpr:
         """Another closed jaxpr, with another program or other captured values."""

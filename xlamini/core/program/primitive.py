@@ -61,6 +61,9 @@ class Primitive(Bindable):
     """
 
     name: str
+    expands: bool
+    is_pure: bool
+
     multiple_results = False
     traits = PURE
     """What holds of every equation of it, as an int: `PURE | REMATERIALIZABLE`."""

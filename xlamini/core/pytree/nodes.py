@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from jaxlib._jax import pytree as _pytree
 
@@ -94,7 +94,7 @@ SequenceKey = _pytree.SequenceKey
 [((SequenceKey(idx=0),), 'a'), ((SequenceKey(idx=1),), 'b')]
 """
 
-default_registry = _pytree.default_registry()
+default_registry: Any = _pytree.default_registry()
 """The classes that are nodes of pytrees, and how each is flattened: jaxlib's own object, which its C++ reads too.
 
 >>> default_registry.flatten({"w": [1, 2]})
@@ -105,7 +105,7 @@ True
 # A pickled treedef holds its registry by this name.
 default_registry.__module__, default_registry.__name__ = __name__, "default_registry"
 
-dispatch_registry = _pytree.PyTreeRegistry(
+dispatch_registry: Final = _pytree.PyTreeRegistry(
     enable_none=True, enable_tuple=True, enable_namedtuple=True, enable_list=True, enable_dict=True
 )
 """What C++ dispatch takes arguments apart with: it sees through leaves that overlay an Array too."""
@@ -344,7 +344,7 @@ class _Opaque:
         return repr(self.fun)
 
 
-class Partial(functools.partial):
+class Partial(functools.partial[Any]):
     """`functools.partial` as a pytree node: the arguments are children, the function is metadata.
 
     >>> Partial(max, 3)(2)

@@ -19,6 +19,9 @@ Names = str | Iterable[str] | None
 class Selected:
     """Arguments selected by position or name; each has both where the function's signature tells."""
 
+    names: tuple[Any, ...]
+    nums: tuple[int, ...]
+
     def __init__(
         self,
         what: str,
@@ -126,8 +129,10 @@ class StaticArgs:
     """The static arguments of one call; their `key` is part of a signature."""
 
     __slots__ = ("by_name", "by_num")
+    by_name: tuple[Any, ...]
+    by_num: tuple[Any, ...]
 
-    def __init__(self, by_num: tuple, by_name: tuple):
+    def __init__(self, by_num: tuple[Any, ...], by_name: tuple[Any, ...]):
         self.by_num, self.by_name = by_num, by_name
 
     def restored(self, args: Values, kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:

@@ -147,7 +147,8 @@ class TracedSize:
     def minimum(self, other: Any) -> TracedSize:
         return self._with(min, other)
 
-    __radd__, __rmul__ = __add__, __mul__
+    __radd__: Callable[..., TracedSize] = __add__
+    __rmul__: Callable[..., TracedSize] = __mul__
 
 
 def _number(x: Any) -> Any:

@@ -5,7 +5,7 @@ A rule made by `lower_fun` is the primitive's expand rule; another writes operat
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from jaxlib.mlir import ir as ir
 
@@ -18,7 +18,7 @@ from xlamini.core.program.primitive import Primitive
 from xlamini.lowering.host_calls import host_call
 from xlamini.runtime.execution.callbacks import HostCall
 
-__getattr__ = fall_through(__name__)
+__getattr__: Final = fall_through(__name__)
 
 Rule = Callable[..., Any]
 LoweringRule = Rule
@@ -64,6 +64,9 @@ def register_lowering(
 
 class ByPlatform:
     """The lowering of a primitive with rules for single platforms; the rule under None is for all others."""
+
+    primitive: Primitive
+    rules: dict[str | None, Rule]
 
     def __init__(self, primitive: Primitive, rules: dict[str | None, Rule]):
         self.primitive, self.rules = primitive, rules
@@ -154,9 +157,14 @@ class ModuleContext:
 class LoweringRuleContext:
     """What a lowering rule knows of its equation; `of_xlamini` is the context that rules of xlamini take."""
 
+    of_xlamini: Any
+    primitive: Primitive
+    tokens_in: None
+    tokens_out: None
+
     def __init__(self, ctx: Any, primitive: Primitive):
         self.of_xlamini, self.primitive = ctx, primitive
-        self.module_context = ModuleContext(ctx)
+        self.module_context: ModuleContext = ModuleContext(ctx)
         self.avals_in: list[ShapedArray] = ctx.avals_in
         self.avals_out: list[ShapedArray] = ctx.avals_out
         self.tokens_in = self.tokens_out = None
