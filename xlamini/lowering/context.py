@@ -51,7 +51,8 @@ class Context:
     takes_ranges = False  # whether it has loops over a range of integers, `loop_over_range`
     counted_loop: Callable[..., list[Value]] = counted_loop
     call_kernel: Callable[[Context, Kernel, Sequence[Value]], list[Value]] = kernel_call
-    size = sizes = refuse_size  # the values of symbolic sizes, which exported programs have (symbolic.py)
+    size: Callable[..., Any] = refuse_size  # the values of symbolic sizes, which exported programs have (symbolic.py)
+    sizes: Callable[..., Any] = refuse_size
     leading: Sequence[Value] = ()  # of the function's leading arguments (`ModuleBuilder.leading`)
 
     def __init__(self, module: Any, mlir: Interned, block: ir.Block, scope: str, prefix: str):
@@ -79,9 +80,7 @@ class Context:
     def avals_out(self) -> list[ShapedArray]:
         return [v.aval for v in self.eqn.outvars]
 
-    @property
-    def aval_out(self) -> Any:
-        return self.eqn.outvars[0].aval
+    aval_out: property = property(lambda self: self.eqn.outvars[0].aval)
 
     def op(
         self,

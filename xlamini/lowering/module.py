@@ -21,9 +21,8 @@ Attributes = list[dict[str, Any]]
 class ModuleBuilder:
     """A module under construction; a called jaxpr becomes one function, shared by all its calls."""
 
-    leading: Sequence[ir.Type] = ()
     mesh: Any | None
-
+    leading: Sequence[ir.Type] = ()
     """The types of the leading arguments of every function, before the inputs of its jaxpr."""
 
     def __init__(self, name: str, platform: str, mesh: Any = None):

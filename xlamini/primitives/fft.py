@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from xlamini.core.sharding.facet import Sharding
 
 
-
 class FftType(enum.IntEnum):
     """The kind of transform: complex (FFT), its inverse (IFFT), of real numbers (RFFT), and its inverse (IRFFT).
 

@@ -69,7 +69,6 @@ if TYPE_CHECKING:
     from xlamini.core.sharding.facet import Sharding
 
 
-
 @float_sampler("method")
 def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: Method = "exact") -> Array:
     """Floats from the gamma distribution with shape parameter `a` and scale 1; they can be differentiated in `a`.

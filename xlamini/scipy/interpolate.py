@@ -18,6 +18,10 @@ from xlamini.typing import ArrayLike
 __all__ = ["RegularGridInterpolator"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 class RegularGridInterpolator:
     """A function of several variables, given by its `values` at the points of a grid, which need not be even.
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from xlamini.core.program.avals import Dims
 
 
-
 class LibraryCall:
     """A call of a library function: the variables and numbers that it was given, its equations, what it returned."""
 

@@ -21,7 +21,7 @@ class _Files(dict[str, bool]):
     """For each file name whether it begins with one of `prefixes`; computed at the first look-up."""
 
     def __init__(self) -> None:
-        self.prefixes = [_PACKAGE]
+        self.prefixes: list[str] = [_PACKAGE]
 
     def __missing__(self, filename: str) -> bool:
         found = self[filename] = filename.startswith(tuple(self.prefixes))

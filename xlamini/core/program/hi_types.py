@@ -99,7 +99,8 @@ class HiAval(ShapedArray):
     def __repr__(self) -> str:
         return f"HiAval({self})"
 
-    __str__ = str_short
+    def __str__(self) -> str:
+        return self.str_short()
 
 
 def as_aval(ty: Any) -> ShapedArray:

@@ -13,13 +13,13 @@ from typing import Any, Final, TypeVar, final
 
 from xlamini.core import hooks
 from xlamini.core.caching.memo import OwnedMemo
-from xlamini.core.errors.frames import Source
-from xlamini.core.program.avals import Dims, Params, ShapedArray, Values
+from xlamini.core.program.avals import Params, ShapedArray, Values
 from xlamini.core.program.bindable import further
 from xlamini.core.program.debug_info import DebugInfo
 from xlamini.core.program.effects import Effects, no_effects
 from xlamini.core.program.hi_types import HiAval
 from xlamini.core.program.primitive import Primitive
+from xlamini.core.program.provenance import Provenance
 
 R = TypeVar("R")
 
@@ -61,21 +61,10 @@ class Literal:
     def __init__(self, val: Any, aval: ShapedArray):
         self.val, self.aval = val, aval
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.aval.shape
-
-    @property
-    def dtype(self) -> Any:
-        return self.aval.dtype
-
-    @property
-    def weak_type(self) -> bool:
-        return self.aval.weak_type
-
-    @property
-    def ndim(self) -> int:
-        return self.aval.ndim
+    shape: property = property(lambda self: self.aval.shape)
+    dtype: property = property(lambda self: self.aval.dtype)
+    weak_type: property = property(lambda self: self.aval.weak_type)
+    ndim: property = property(lambda self: self.aval.ndim)
 
     def __repr__(self) -> str:
         return f"Literal({self.val}:{self.aval.str_short()})"
@@ -187,60 +176,6 @@ class Equation:
 
     def __repr__(self) -> str:
         return hooks.format_equation(self)
-
-
-class Provenance:
-    """The source and scope of an equation; for one that a rewrite made, its name and the original equation.
-
-    For one that vmap made, `lanes` says where the batch dimensions are: `(axis size, of operands, of results)`.
-    """
-
-    __slots__ = ("lanes", "origin", "rewrite", "scope", "source")
-    origin: Equation | None
-    rewrite: str | None
-    scope: tuple[str, ...]
-    source: Source | None
-
-    def __init__(
-        self,
-        source: Source | None,
-        scope: tuple[str, ...] = (),
-        rewrite: str | None = None,
-        origin: Equation | None = None,
-    ):
-        self.source, self.scope, self.rewrite, self.origin = source, scope, rewrite, origin
-        self.lanes: tuple[int, Dims, Dims] | None = None
-
-    @property
-    def path(self) -> list[str]:
-        """The rewrites that led from the user's equation to this one, oldest first: `['jvp of e3 tanh', …]`."""
-        steps, here = [], self
-        while here.origin is not None:
-            steps.append(f"{here.rewrite} of e{here.origin.id} {here.origin.primitive.name}")
-            here = here.origin.provenance
-        return steps[::-1]
-
-    @property
-    def rewrites(self) -> set[str | None]:
-        """The names of those rewrites."""
-        names, here = set[str | None](), self
-        while here.origin is not None:
-            names.add(here.rewrite)
-            here = here.origin.provenance
-        return names
-
-    @property
-    def name_stack(self) -> str:
-        """The names of `named_scope` around the equation, outermost first: `model/layer`."""
-        return "/".join(self.scope)
-
-    traceback = None
-    """No Python traceback is kept: `source` is the user's line."""
-
-    def describe(self) -> str:
-        """The user's line and the rewrites, as one line of text."""
-        where = str(self.source) if self.source is not None else "unknown place"
-        return " <- ".join([where, *self.path])
 
 
 def derived(rewrite: str, eqn: Equation) -> Provenance:

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 
 from jaxlib._jax import pytree as _pytree
 
+from xlamini.core import jaxlib_types
 from xlamini.core.real_jax import imported_jax, importer_of
 
 __all__ = [
@@ -55,7 +56,7 @@ KeyPath = tuple[KeyEntry, ...]
 {'w': ["['w'][0]", "['w'][1]"]}
 """
 
-PyTreeDef = _pytree.PyTreeDef
+PyTreeDef = jaxlib_types.PyTreeDef
 """The structure of a pytree without its leaves: what `tree.structure` returns. It is hashable and compared by value.
 
 >>> structure = tree.structure({"w": [1, 2], "b": 3})
@@ -64,7 +65,7 @@ PyTreeDef = _pytree.PyTreeDef
 >>> structure.unflatten([10, 20, 30])
 {'b': 10, 'w': [20, 30]}
 """
-DictKey = _pytree.DictKey
+DictKey = jaxlib_types.DictKey
 """The step of a path from a dict to its value at `key`.
 
 >>> paths, _ = tree.flatten_with_path({"w": 1.0})
@@ -73,13 +74,13 @@ DictKey = _pytree.DictKey
 >>> xlamini.tree_util.keystr((DictKey("w"),))
 "['w']"
 """
-FlattenedIndexKey = _pytree.FlattenedIndexKey
+FlattenedIndexKey = jaxlib_types.FlattenedIndexKey
 """The step of a path to a child that has no name, of a class registered without keys: its number, `key`.
 
 >>> xlamini.tree_util.keystr((FlattenedIndexKey(1),))
 '[<flat index 1>]'
 """
-GetAttrKey = _pytree.GetAttrKey
+GetAttrKey = jaxlib_types.GetAttrKey
 """The step of a path from an object to its attribute `name`, as of a dataclass or a named tuple.
 
 >>> import collections
@@ -87,7 +88,7 @@ GetAttrKey = _pytree.GetAttrKey
 >>> tree.flatten_with_path(Point(1, 2))[0]
 [((GetAttrKey(name='x'),), 1), ((GetAttrKey(name='y'),), 2)]
 """
-SequenceKey = _pytree.SequenceKey
+SequenceKey = jaxlib_types.SequenceKey
 """The step of a path from a list or tuple to its element `idx`.
 
 >>> tree.flatten_with_path(["a", "b"])[0]
@@ -105,7 +106,7 @@ True
 # A pickled treedef holds its registry by this name.
 default_registry.__module__, default_registry.__name__ = __name__, "default_registry"
 
-dispatch_registry: Final = _pytree.PyTreeRegistry(
+dispatch_registry: Final = jaxlib_types.PyTreeRegistry(
     enable_none=True, enable_tuple=True, enable_namedtuple=True, enable_list=True, enable_dict=True
 )
 """What C++ dispatch takes arguments apart with: it sees through leaves that overlay an Array too."""

@@ -17,7 +17,7 @@ from xlamini.core.program.avals import Avals, ShapedArray
 class _Axes(Flag):
     """A flag whose value is a set of names. Nothing is looked at before it has had one."""
 
-    in_use = False
+    in_use: bool = False
 
     def checked(self, value: Any) -> frozenset[Any]:
         names = super().checked(frozenset(value) if isinstance(value, set) else value)

@@ -48,25 +48,11 @@ class Tracer:
     def __init__(self, builder: Builder, var: Atom, aval: ShapedArray):
         self.builder, self.variable, self.aval = builder, var, aval
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.aval.shape
-
-    @property
-    def dtype(self) -> Any:
-        return self.aval.dtype
-
-    @property
-    def weak_type(self) -> bool:
-        return self.aval.weak_type
-
-    @property
-    def ndim(self) -> int:
-        return len(self.aval.shape)
-
-    @property
-    def size(self) -> int:
-        return self.aval.size
+    shape: property = property(lambda self: self.aval.shape)
+    dtype: property = property(lambda self: self.aval.dtype)
+    weak_type: property = property(lambda self: self.aval.weak_type)
+    ndim: property = property(lambda self: len(self.aval.shape))
+    size: property = property(lambda self: self.aval.size)
 
     @property
     def sharding(self) -> NoReturn:

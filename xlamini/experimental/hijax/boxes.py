@@ -90,7 +90,8 @@ class Box(Holder):
 
     def get(self) -> Any:
         """The value; None in a box that is empty."""
-        return unflatten(*reversed(flatten_from_user(self._cell.read())))
+        leaves, tree = flatten_from_user(self._cell.read())
+        return unflatten(tree, leaves)
 
     def set(self, val: Any) -> None:
         """Replace the value; TypeError for what is no array, number or container of them."""

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from xlamini.core.pytree.nodes import PyTreeDef
 
 
-
 class Operation:
     """An operation with rules of its own; a rule that no subclass writes raises NotImplementedError."""
 

@@ -94,7 +94,7 @@ class CSR(_Compressed):
            [3., 0.]], dtype=float32)
     """
 
-    pointers = 0
+    pointers: int | None = 0
 
 
 @register_pytree_with_keys_class
@@ -106,7 +106,7 @@ class CSC(_Compressed):
            [2., 0.]], dtype=float32)
     """
 
-    pointers = 1
+    pointers: int | None = 1
 
 
 for _format in (Matrix, COO, _Compressed):

@@ -62,7 +62,8 @@ class MosaicContext(KernelContext):
         )
         self.heard: list[tuple[str, Mapping[str, Any]]] | None = None
 
-    start_copy, wait_copy = start_copy, wait_copy
+    start_copy: Callable[..., None] = start_copy
+    wait_copy: Callable[..., None] = wait_copy
     signal_semaphore: Callable[[Any, MosaicRef, Part, Sequence[Value], Value], None] = signal_semaphore
     wait_semaphore: Callable[[Any, MosaicRef, Part, Sequence[Value], Value], None] = wait_semaphore
 

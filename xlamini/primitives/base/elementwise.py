@@ -63,7 +63,6 @@ if TYPE_CHECKING:
     from xlamini.core.sharding.facet import Sharding
 
 
-
 class Elementwise(Primitive):
     """An operation applied to each element; made by the decorator `elementwise`."""
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from xlamini.core.sharding.facet import Sharding
 
 
-
 class JointlyLinear(Elementwise):
     """An operation that is jointly linear in all its operands: their tangents pass through it as they do."""
 

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from xlamini.core.sharding.facet import Sharding
 
 
-
 def convert_element_type(operand: Any, new_dtype: Any) -> Array:
     """Convert an array to another dtype.
 

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from xlamini.core.sharding.facet import Sharding
 
 
-
 def select_n(which: Any, *cases: Any) -> Array:
     """Element i of the result is element i of `cases[which[i]]`; `which` is bool (two cases) or an integer.
 

@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from xlamini.core.sharding.facet import Sharding
 
 
-
 def dynamic_slice(
     operand: Any,
     start_indices: Any,

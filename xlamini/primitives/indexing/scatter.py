@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from xlamini.core.program.checks import Checks
 
 
-
 class LinearScatter(Scatter):
     """The sum or difference of elements and updates: linear in both."""
 

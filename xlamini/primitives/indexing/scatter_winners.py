@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from xlamini.core.sharding.facet import Sharding
 
 
-
 def _factors(avals: Avals, outs: Avals, params: Params) -> Factors:
     operands = operand_dimensions(avals, outs, params).operands
     return Factors(operands, [operands[0], operands[2]])

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from xlamini.core.sharding.facet import Sharding
 
 
-
 def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool = False) -> Any:
     """Solve `A x = b` for matrices with the diagonals `dl[i] = A[i, i-1]`, `d[i] = A[i, i]` and `du[i] = A[i, i+1]`.
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from xlamini.core.sharding.facet import Sharding
 
 
-
 class DevicePut(LinearUnary):
     """The operand in another memory space.
 

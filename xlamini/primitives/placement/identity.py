@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from xlamini.core.sharding.facet import Sharding
 
 
-
 class Copy(JointlyLinear):
     """The result of a program never shares memory with its arguments, so there is nothing to do."""
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from xlamini.core.sharding.facet import Sharding
 
 
-
 def with_layout_constraint(x: Any, layouts: Any) -> Any:
     """An identity whose result the compiler stores in a layout: a `Layout`, or a pytree of them, a prefix of `x`.
 

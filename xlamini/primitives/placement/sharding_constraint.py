@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from xlamini.core.sharding.facet import Sharding
 
 
-
 class ShardingConstraint(LinearUnary):
     """A sharding constraint: over a mesh an instruction to the partitioner, on one device nothing."""
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from xlamini.core.sharding.facet import Sharding
 
 
-
 class Softmax(Primitive):
     name = "softmax"
     sharding: Sharding = same_dimensions()

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from xlamini.core.sharding.facet import Sharding
 
 
-
 def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> list[Any]:
     """A list of the `k` largest elements along `axis` in decreasing order, and of their indices as int32; NaNs count
     as largest.

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from xlamini.core.sharding.facet import Sharding
 
 
-
 def concatenate(operands: Values, dimension: int) -> Array:
     """Join arrays one after the other along `dimension`.
 

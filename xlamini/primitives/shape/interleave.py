@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from xlamini.core.sharding.facet import Sharding
 
 
-
 class Interleave(Primitive):
     """Of two arrays of one dtype: even[0], odd[0], even[1], …; the first may have one element more along the axis.
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from xlamini.core.sharding.facet import Sharding
 
 
-
 def slice(
     operand: Any,
     start_indices: Sequence[int],

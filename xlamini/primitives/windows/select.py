@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from xlamini.core.sharding.facet import Sharding
 
 
-
 class SelectAndGatherAdd(Primitive):
     """Linear in the tangents; of the operand it only takes which elements are largest."""
 

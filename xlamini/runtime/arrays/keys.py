@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from xlamini.core import ExtendedDType, PartitionSpec, ShapedArray, api_boundary_methods
-from xlamini.core.dtypes import prng_key
+from xlamini.core.dtypes import extended, prng_key
 from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.runtime.arrays.array import Array
 from xlamini.runtime.arrays.lifetime import check_alive
@@ -39,7 +39,7 @@ class KeyType(ExtendedDType):
     generator: Generator
     physical_shape: tuple[int]
 
-    type = prng_key
+    type: type[extended] = prng_key
     physical_dtype: np.dtype = np.dtype(np.uint32)
 
     def __init__(self, generator: Generator):

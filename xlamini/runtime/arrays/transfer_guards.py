@@ -32,6 +32,9 @@ _open = _OpenGuards()
 class _Guard(Flag):
     """A flag whose values are also written to fields of jaxlib's guard state."""
 
+    fields: tuple[str, ...]
+    levels: Any
+
     def __init__(self, name: str, help: str, choices: tuple[str, ...], levels: Any, *fields: str):
         self.levels, self.fields = levels, fields
         super().__init__(name, None, help, type=str, optional=True, choices=choices)
@@ -159,6 +162,6 @@ class _ThreadGuard(Flag):
 
 thread_guard: Final = _ThreadGuard()
 
-guard_state = guard_lib.thread_local_state
+guard_state: Any = guard_lib.thread_local_state
 """The guards of this thread. `device_put` and `device_get` set their field while they run, because the level `disallow`
 lets explicit transfers pass."""

@@ -52,6 +52,7 @@ class CompileRequest:
     name: str
     flags: dict[str, Any]
     uses_disk_cache: bool
+    again: Callable[..., CompileRequest]
     out_avals: list[ShapedArray]
     pruned: Jaxpr
     used_inputs: Sequence[bool]
@@ -70,9 +71,7 @@ class CompileRequest:
         in_segments: bool = False,
         orders: Orders | None = None,
     ):
-        self.again: Callable[..., CompileRequest] = functools.partial(
-            type(self), jaxpr, name, device, donated, keep_unused, outline, orders=orders
-        )
+        self.again = functools.partial(type(self), jaxpr, name, device, donated, keep_unused, outline, orders=orders)
         self.outlines: Any | bool = outlining.value if outline is None else outline
         self._options = self._options_of(name, device, keep_unused, in_segments and orders is None)
         front = self._front = pipeline.front(jaxpr, self._options)

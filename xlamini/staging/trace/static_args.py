@@ -143,7 +143,7 @@ class StaticArgs:
         return full, {**kwargs, **dict(self.by_name)}
 
     @property
-    def key(self) -> tuple:
+    def key(self) -> tuple[Any, ...]:
         # Types too: 1, 1.0 and True are equal, but mean different programs.
         values = tuple((where, exact_key(v)) for where, v in (*self.by_num, *self.by_name))
         return values, tuple(type(v) for _, v in (*self.by_num, *self.by_name))

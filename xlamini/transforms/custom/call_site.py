@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from xlamini.core.program.avals import ShapedArray
 
 
-
 class CustomRule(RewriteRule):
     """A user's rule as a param of an equation; its batched form, or a part of it, has the same contract."""
 

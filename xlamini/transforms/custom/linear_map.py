@@ -150,6 +150,7 @@ class WritingBackward(BackwardRule):
 
     contract: Contract
     rule: Any
+    cells: tuple[Any, ...]
 
     def __init__(self, rule: Any, nonzero: Mask, touched: RefEscaped):
         self.rule, self.contract, self.cells = rule, rule.contract, (touched.cell,)

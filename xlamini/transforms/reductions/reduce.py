@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from xlamini.core.sharding.facet import Sharding
 
 
-
 def reduce(
     operands: Any,
     init_values: Any,

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from xlamini.core.sharding.facet import Sharding
 
 
-
 def reduce_window(
     operand: Any,
     init_value: Any,

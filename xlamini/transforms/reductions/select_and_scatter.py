@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from xlamini.core.sharding.facet import Sharding
 
 
-
 class SelectAndScatter(HigherOrder):
     """A selection and scatter by two jaxprs; the operands are the array, the source, and the scalar initial value."""
 

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from xlamini.core.sharding.facet import Sharding
 
 
-
 def checkpoint_name(x: Any, name: str) -> Any:
     """The unchanged arrays of a pytree, named `name` for the policies of `checkpoint`.
 

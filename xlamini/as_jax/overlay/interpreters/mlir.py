@@ -28,10 +28,13 @@ Value = ir.Value
 class _LoweredFunction:
     """A function of arrays in place of a lowering; within another lowering, it is called as one."""
 
+    fun: Rule
+    multiple_results: bool
+
     def __init__(self, fun: Rule, multiple_results: bool):
         self.fun, self.multiple_results = fun, multiple_results
 
-    def __call__(self, ctx: LoweringRuleContext, *operands: Value, **params: Any) -> list[Value]:
+    def __call__(self, ctx: LoweringRuleContext, *operands: Value[Any], **params: Any) -> list[Value[Any]]:
         outs = ctx.of_xlamini.inline(lambda *tracers: self.fun(*tracers, **params), *operands, avals=ctx.avals_in)
         return outs if isinstance(outs, list) else [outs]
 
@@ -71,7 +74,7 @@ class ByPlatform:
     def __init__(self, primitive: Primitive, rules: dict[str | None, Rule]):
         self.primitive, self.rules = primitive, rules
 
-    def __call__(self, ctx: Any, *operands: Value, **params: Any) -> Any:
+    def __call__(self, ctx: Any, *operands: Value[Any], **params: Any) -> Any:
         rule = self.rules.get(ctx.platform) or self.rules.get(None)
         if rule is None:
             raise NotImplementedError(
@@ -101,7 +104,7 @@ def _rules_by_platform(prim: Primitive) -> dict[str | None, Rule]:
 
 
 def _as_xlamini_calls(primitive: Primitive, rule: Rule) -> Rule:
-    def lower(ctx: Any, *operands: Value, **params: Any) -> Any:
+    def lower(ctx: Any, *operands: Value[Any], **params: Any) -> Any:
         outs: Any = rule(LoweringRuleContext(ctx, primitive), *operands, **params)
         if primitive.multiple_results:
             return list(outs)
@@ -114,7 +117,7 @@ def emit_python_callback(
     ctx: LoweringRuleContext,
     callback: Callable[..., Sequence[Any]],
     token: Any,
-    operands: Sequence[Value],
+    operands: Sequence[Value[Any]],
     operand_avals: Avals,
     result_avals: Avals,
     *,
@@ -122,7 +125,7 @@ def emit_python_callback(
     returns_token: bool = True,
     partitioned: bool = False,
     sharding: Any = None,
-) -> tuple[list[Value], Any, None]:
+) -> tuple[list[Value[Any]], Any, None]:
     """Call a Python function of arrays that returns a tuple; the results, the token, and nothing to keep alive."""
     own = ctx.of_xlamini
     eqn, call = own.eqn, HostCall(lambda arrays: callback(*arrays), str(ctx.primitive), own.eqn.provenance.describe())

@@ -79,7 +79,7 @@ def call_impl(f: Any, *args: Any, **params: Any) -> Any:
     return f.call_wrapped(*args)
 
 
-array_types: Final = {np.ndarray, *(dtype.type for dtype in scalar_types)}
+array_types: set[type] = {np.ndarray, *(dtype.type for dtype in scalar_types)}
 """NumPy's classes of arrays and of scalars."""
 
 
