@@ -20,7 +20,11 @@ from xlamini.core.stubs import read_stub
 from xlamini.numpy.reductions import sum as inner_sum
 
 ROOT = Path(__file__).parent.parent
-STUBS = sorted(stub for stub in (ROOT / "xlamini").rglob("*.pyi") if stub.with_suffix(".py").exists())
+STUBS = sorted(
+    stub
+    for stub in (ROOT / "xlamini").rglob("*.pyi")
+    if stub.with_suffix(".py").exists() and "attach_stub" in stub.with_suffix(".py").read_text()
+)
 
 
 def face_of(stub: Path) -> str:

@@ -1,8 +1,7 @@
 from collections.abc import Callable
 from typing import Any
 
-class ProfileOptions(Any): ...
-class ProfilerServer: ...
+from xlamini.runtime.profiler.jaxlib_types import ProfileOptions as ProfileOptions, ProfilerServer as ProfilerServer
 
 class ProfilerSession:
     def __init__(self, options: ProfileOptions = ...) -> None: ...

@@ -1,14 +1,20 @@
 """What libraries keep in tables or ask for by identity: it stands for nothing in a program of xlamini."""
 from __future__ import annotations
 
+from typing import Final
+
 from xlamini.core.program.primitive import Primitive
 
-call_p, closed_call_p = Primitive("call"), Primitive("closed_call")
-get_p, swap_p = Primitive("get"), Primitive("swap")
-empty2_p, ragged_all_to_all_p = Primitive("empty2"), Primitive("ragged_all_to_all")
+call_p: Final = Primitive("call")
+closed_call_p: Final = Primitive("closed_call")
+get_p: Final = Primitive("get")
+swap_p: Final = Primitive("swap")
+empty2_p: Final = Primitive("empty2")
+ragged_all_to_all_p: Final = Primitive("ragged_all_to_all")
 
 
-UnspecifiedValue, UNSPECIFIED = type(None), None
+UnspecifiedValue: Final = type(None)
+UNSPECIFIED = None
 """The sharding that nobody gave, and its class."""
 
 
@@ -22,5 +28,7 @@ class EffectTypes(set[type]):
         return True
 
 
-control_flow_allowed_effects, lowerable_effects = EffectTypes(), EffectTypes()
-remat_allowed_effects, custom_derivatives_allowed_effects = EffectTypes(), EffectTypes()
+control_flow_allowed_effects: Final = EffectTypes()
+lowerable_effects: Final = EffectTypes()
+remat_allowed_effects: Final = EffectTypes()
+custom_derivatives_allowed_effects: Final = EffectTypes()

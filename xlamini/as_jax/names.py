@@ -13,7 +13,7 @@ from typing import Any
 
 from xlamini.core.errors.frames import own_packages
 
-CLASSES = {
+CLASSES: dict[str, tuple[str, ...]] = {
     "jax": ("runtime.arrays.array.Array", "staging.trace.shape_struct.ShapeDtypeStruct"),
     "jax._src.core": (
         "core.tracing.tracer.Tracer", "core.program.avals.ShapedArray", "core.program.primitive.Primitive",

@@ -6,7 +6,7 @@ import itertools
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -218,7 +218,7 @@ class _GlobalState:
         return 1 if here.group is None else here.group.num_processes
 
 
-global_state = _GlobalState()
+global_state: Final = _GlobalState()
 
 
 def is_persistent_cache_enabled() -> bool:
@@ -243,5 +243,9 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
 class ifrt_programs:
     """The functions of jaxlib's module of this name, for plugins of remote runtimes, of which there are none."""
 
-    make_plugin_program = staticmethod(refusing("make_plugin_program", "there is no remote runtime"))
-    make_plugin_compile_options = staticmethod(refusing("make_plugin_compile_options", "there is no remote runtime"))
+    make_plugin_program: Callable[..., NoReturn] = staticmethod(
+        refusing("make_plugin_program", "there is no remote runtime")
+    )
+    make_plugin_compile_options: Callable[..., NoReturn] = staticmethod(
+        refusing("make_plugin_compile_options", "there is no remote runtime")
+    )

@@ -59,6 +59,11 @@ class Event:
     """
 
     __slots__ = ("call", "kind", "name", "program", "seconds")
+    call: Any
+    kind: str
+    name: str
+    program: Any
+    seconds: float
 
     def __init__(self, kind: str, name: str, program: Any = None, seconds: float = 0.0, call: Any = None):
         self.kind, self.name, self.program, self.seconds, self.call = kind, name, program, seconds, call
@@ -92,6 +97,12 @@ class Phase(Event):
     """
 
     __slots__ = ("inner", "outer", "own_seconds", "start")
+    call: Any
+    inner: float
+    outer: Phase | None
+    own_seconds: float
+    seconds: float
+    start: float
 
     def __enter__(self) -> Phase:
         outer = self.outer = _thread.phase

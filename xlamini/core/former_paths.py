@@ -25,6 +25,8 @@ class _Finder:
 class SameModule:
     """Loads a module that is there under another name: no copy of it, so that classes and pickles are the same."""
 
+    spec: ModuleSpec | None
+
     def __init__(self, name: str) -> None:
         self.name = name
 

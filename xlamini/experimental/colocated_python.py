@@ -34,6 +34,10 @@ from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
 __all__ = ["colocated_cpu_devices", "colocated_python", "colocated_python_class"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 @overload
 def colocated_cpu_devices(devices_or_mesh: Mesh) -> Mesh: ...
 @overload

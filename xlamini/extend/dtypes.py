@@ -6,7 +6,7 @@ them is for primitives of the library that defines the dtype, written by `packed
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -53,14 +53,15 @@ class Unpack(Elements):
         return ShapedArray((*elements.shape, *dtype.physical_shape), dtype.physical_dtype)
 
 
-pack_p, unpack_p = Pack(), Unpack()
+pack_p: Final = Pack()
+unpack_p: Final = Unpack()
 
 
 class Summed(ExtendedDType):
     """A dtype of single numbers whose tangents are added by a function of the user's."""
 
     has_tangents = True
-    physical_shape = ()
+    physical_shape: tuple[()] = ()
     plus: Callable[[Any, Any], Any]
     neutral: Any
 

@@ -37,6 +37,8 @@ class Primitive(CorePrimitive):
     Array(4., dtype=float32, weak_type=True)
     """
 
+    is_pure: bool
+
     def __init__(self, name: str, *, multiple_results: bool = False, pure: bool = False):
         if not isinstance(name, str):
             raise TypeError(f"Primitive: name must be a string, got {name!r}")

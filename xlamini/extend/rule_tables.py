@@ -48,6 +48,8 @@ class RuleTable(MutableMapping[Primitive, Rule]):
     True
     """
 
+    name: str
+
     def __init__(self, name: str, as_method: Convention, as_rule: Convention | None = None):
         self.name, self._as_method, self._as_rule = name, as_method, as_rule
 

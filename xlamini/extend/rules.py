@@ -6,7 +6,7 @@ error that names the rule, not one in a rewrite.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from xlamini.core import Avals, Literal, Params, Primitive, ShapedArray, Tracer, Values, aval_of, has_shape_and_dtype
 from xlamini.core.program.tangents import Linear, Zero, cotangent_aval, is_zero, tangent_aval
@@ -212,7 +212,7 @@ def _without_literals(found: Any) -> Any:
     return type(found)(map(_without_literals, found)) if type(found) in (list, tuple) else as_value(found)
 
 
-shape_rule = RuleTable("shape_rule", _shape_method)
+shape_rule: Final = RuleTable("shape_rule", _shape_method)
 """The type of the result from the types of the operands, and params by name; the rule raises where they do not fit.
 
 >>> from xlamini import extend
@@ -224,7 +224,7 @@ shape_rule = RuleTable("shape_rule", _shape_method)
 ShapeDtypeStruct(shape=(2,), dtype=float32)
 """
 
-effects_rule = RuleTable("effects", _effects_method, _effects_rule)
+effects_rule: Final = RuleTable("effects", _effects_method, _effects_rule)
 """The effects of an equation, a set of `Effect`, from what `shape_rule` takes; an equation with one is never removed.
 
 >>> from xlamini import extend
@@ -235,7 +235,7 @@ effects_rule = RuleTable("effects", _effects_method, _effects_rule)
 { lambda ; a:f32[]. let _:f32[] = log_value a in (a,) }
 """
 
-implementation = RuleTable("implementation", _implementation_method)
+implementation: Final = RuleTable("implementation", _implementation_method)
 """The result from arrays and params, where nothing is traced: in Python, so that it needs no other rule to run.
 
 >>> from xlamini import extend
@@ -245,7 +245,7 @@ implementation = RuleTable("implementation", _implementation_method)
 Array([1, 2, 3], dtype=int32)
 """
 
-jvp_rule = RuleTable("jvp", _jvp_method, _seen)
+jvp_rule: Final = RuleTable("jvp", _jvp_method, _seen)
 """The result and its tangent from primals and tangents, two tuples, and params; a tangent may be a `Zero`.
 
 >>> from xlamini import extend
@@ -260,7 +260,7 @@ jvp_rule = RuleTable("jvp", _jvp_method, _seen)
 Array(12., dtype=float32, weak_type=True)
 """
 
-linearize_rule = RuleTable("linearize", _linearize_method)
+linearize_rule: Final = RuleTable("linearize", _linearize_method)
 """In place of `jvp_rule` in reverse mode: the result, residuals, and a linear function of residuals and tangents.
 
 The rule takes a tuple of which operands have a tangent, the primals, and params.
@@ -277,7 +277,7 @@ The rule takes a tuple of which operands have a tangent, the primals, and params
 Array(12., dtype=float32, weak_type=True)
 """
 
-partial_eval_rule = RuleTable("partial_eval", _partial_eval_method)
+partial_eval_rule: Final = RuleTable("partial_eval", _partial_eval_method)
 """The result from a tuple of which operands are unknown, the operands, and params.
 
 What it computes from known operands alone is known.
@@ -294,7 +294,7 @@ What it computes from known operands alone is known.
 { lambda a:f32[]; b:f32[]. let c:f32[] = mul a b in (c,) }
 """
 
-transpose_rule = RuleTable("transpose", _transpose_method, _seen)
+transpose_rule: Final = RuleTable("transpose", _transpose_method, _seen)
 """A list of a cotangent for each operand, from that of the result, the operands, and params.
 
 An operand that has no value is a `Linear`; the others need no cotangent, which is None.
@@ -308,7 +308,7 @@ An operand that has no value is a `Linear`; the others need no cotangent, which 
 (Array(6., dtype=float32, weak_type=True),)
 """
 
-batch_rule = RuleTable("batch", _batch_method, _seen)
+batch_rule: Final = RuleTable("batch", _batch_method, _seen)
 """The result and its batch dimension from the axis, a tuple of operands and one of their dims, and params.
 
 >>> from xlamini import extend
@@ -324,7 +324,7 @@ Array([[2, 1],
        [4, 3]], dtype=int32)
 """
 
-expand_rule = RuleTable("expand", _expand_method)
+expand_rule: Final = RuleTable("expand", _expand_method)
 """The result by other operations, from the operands and params; they replace the equation when a program is lowered.
 
 >>> from xlamini import extend
@@ -335,7 +335,7 @@ expand_rule = RuleTable("expand", _expand_method)
 Array(8., dtype=float32, weak_type=True)
 """
 
-lower_rule = RuleTable("lower", _lower_method)
+lower_rule: Final = RuleTable("lower", _lower_method)
 """The result as a value of MLIR, from a context, such values, and params; `ctx.op` makes an operation of its type.
 
 >>> from xlamini import extend
@@ -346,7 +346,7 @@ lower_rule = RuleTable("lower", _lower_method)
 Array([2., 4.], dtype=float32)
 """
 
-cost_rule = RuleTable("cost", _as_it_is)
+cost_rule: Final = RuleTable("cost", _as_it_is)
 """A `Cost` from what `shape_rule` takes; without the rule it is that of an operation on each element of the result.
 
 >>> from xlamini import extend
@@ -354,7 +354,7 @@ cost_rule = RuleTable("cost", _as_it_is)
 Cost(flops=100, bytes=80)
 """
 
-dce_rule = RuleTable("dce", _dce_method, _dce_rule)
+dce_rule: Final = RuleTable("dce", _dce_method, _dce_rule)
 """Which operands stay, which results stay, and the new params; None if all stay as they are.
 
 The rule takes a list of which results are used, and params.
@@ -371,7 +371,7 @@ The rule takes a list of which results are used, and params.
 (True, False)
 """
 
-sharding_rule = RuleTable("factors", _sharding_method, _sharding_rule)
+sharding_rule: Final = RuleTable("factors", _sharding_method, _sharding_rule)
 """The `Factors` of an operation, from the types of the operands, those of the results, and params.
 
 >>> from xlamini import extend

@@ -157,7 +157,7 @@ class PartialBuilder(Builder):
 
     def __init__(self, name: str):
         super().__init__(name)
-        self.parting = False
+        self.parting: bool = False
 
     def owns(self, operands: Values) -> bool:
         """Whether one of the values depends on an unknown input."""

@@ -64,6 +64,13 @@ class CallArguments(NamedTuple):
 class Inspection:
     """A function that is inspected for certain arguments, and the report so far."""
 
+    compilations: Compilations
+    fun: Callable[..., Any]
+    options: ReportOptions
+    traced: Traced
+    seconds: float
+    stages: Stages
+
     def __init__(self, jitted: Jitted, arguments: CallArguments, earlier: Compilations, options: ReportOptions):
         start = time.perf_counter()
         self.fun, self.traced = jitted.fun, jitted.traced(*arguments.args, **arguments.kwargs)

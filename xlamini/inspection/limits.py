@@ -61,7 +61,7 @@ class Check:
     """The outcomes of all limits; false if one is broken or could not be decided. Prints as a table."""
 
     def __init__(self, outcomes: Sequence[Outcome]):
-        self.outcomes = tuple(outcomes)
+        self.outcomes: tuple[Outcome, ...] = tuple(outcomes)
 
     def __bool__(self) -> bool:
         return not self.broken

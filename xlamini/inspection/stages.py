@@ -26,7 +26,7 @@ class Stages:
     """The stages so far, as the schema has them, with the table of their equations."""
 
     def __init__(self) -> None:
-        self.table = Table()
+        self.table: Table = Table()
         self.found: list[dict[str, Any]] = []
         self._numbers: dict[Jaxpr, int] = {}
         self._rows: dict[Jaxpr, dict[Equation, int]] = {}

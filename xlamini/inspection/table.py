@@ -74,7 +74,7 @@ class Table:
 
     def __init__(self) -> None:
         self.rows: list[EquationRow] = []
-        self.files = Files()
+        self.files: Files = Files()
         self.row_of: dict[Equation, int] = {}
         self._programs: list[Jaxpr] = []  # whose equations are keys above; without them another could have their id
         self._made_by: dict[tuple[int, str], list[int]] = defaultdict(list)
@@ -229,7 +229,7 @@ def _callers_first(program: Jaxpr) -> list[Jaxpr]:
 # --- the rule that wrote an equation: the method of a primitive that a rewrite called, with its place in the source
 
 
-RULES = {
+RULES: dict[str, tuple[str, ...]] = {
     "jvp": ("jvp",),
     "linearize": ("linearize", "jvp"),
     "transpose": ("transpose",),

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from xlamini.core.flags.environment_variables import near
 from xlamini.runtime.execution.host_memory import shown_bytes
@@ -10,7 +11,7 @@ BYTES = {"B": 1, "KB": 10**3, "KiB": 2**10, "MB": 10**6, "MiB": 2**20, "GB": 10*
 BYTES["TiB"] = 2**40
 COUNT = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
 SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-FAMILIES = {"bytes": BYTES, "count": COUNT, "seconds": SECONDS}
+FAMILIES: dict[str, dict[str, Any]] = {"bytes": BYTES, "count": COUNT, "seconds": SECONDS}
 
 UNKNOWN = "-"
 """What stands in a table where the report does not have a number."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,10 @@ from xlamini.primitives.reductions.first_bad import NOWHERE, first_bad, look_at_
 from xlamini.primitives.shape.concatenate import concatenate
 from xlamini.primitives.shape.pad import pad
 from xlamini.primitives.shape.shape import broadcast_in_dim, expand_dims, reshape
+
+if TYPE_CHECKING:
+    from xlamini.runtime.arrays.array import Array
+
 
 _INT32 = np.dtype(np.int32)
 
@@ -110,6 +114,9 @@ class Trail:
 
     It is a chain, so that a value is looked at where it is made, and need not be kept.
     """
+
+    at: Any
+    passed: Array
 
     def __init__(self) -> None:
         self.at, self.passed = number(NOWHERE), number(0)

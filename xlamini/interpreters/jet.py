@@ -48,9 +48,12 @@ def push_jet(
 class JetSteps:
     """A program whose equations are differentiated one order at a time."""
 
+    jaxpr: Jaxpr
+    provenance: Provenance | None
+
     def __init__(self, jaxpr: Jaxpr, varying: Sequence[bool], provenance: Provenance | None = None):
         self.jaxpr, self.provenance = jaxpr, provenance
-        self.order = 0
+        self.order: int = 0
         self.env: dict[Var, Any] = {}
         self.curves: dict[Any, Curve] = {v: [] for v, moves in zip(jaxpr.invars, varying, strict=True) if moves}
         self.rules: list[tuple[Equation, Rule]] = []

@@ -1,5 +1,7 @@
 """The elementwise primitives by JAX's names for them; each is its own function, so that `exp_p` is `exp`."""
 
+from typing import Final
+
 from xlamini.primitives.elementwise import (
     arithmetic as _arithmetic,
     bitwise as _bitwise,
@@ -22,41 +24,89 @@ from xlamini.primitives.elementwise.special import (
 )
 from xlamini.primitives.placement import identity as _identity
 
-abs_p, add_p, div_p, max_p = _arithmetic.abs, _arithmetic.add, _arithmetic.div, _arithmetic.max
-min_p, mul_p, mulhi_p, neg_p = _arithmetic.min, _arithmetic.mul, _arithmetic.mulhi, _arithmetic.neg
-rem_p, sign_p, sub_p = _arithmetic.rem, _arithmetic.sign, _arithmetic.sub
+abs_p: Final = _arithmetic.abs
+add_p: Final = _arithmetic.add
+div_p: Final = _arithmetic.div
+max_p: Final = _arithmetic.max
+min_p: Final = _arithmetic.min
+mul_p: Final = _arithmetic.mul
+mulhi_p: Final = _arithmetic.mulhi
+neg_p: Final = _arithmetic.neg
+rem_p: Final = _arithmetic.rem
+sign_p: Final = _arithmetic.sign
+sub_p: Final = _arithmetic.sub
 
-and_p, not_p, or_p, xor_p = _bitwise.bitwise_and, _bitwise.bitwise_not, _bitwise.bitwise_or, _bitwise.bitwise_xor
-clz_p, population_count_p = _bitwise.clz, _bitwise.population_count
-shift_left_p, shift_right_arithmetic_p = _bitwise.shift_left, _bitwise.shift_right_arithmetic
-shift_right_logical_p = _bitwise.shift_right_logical
+and_p: Final = _bitwise.bitwise_and
+not_p: Final = _bitwise.bitwise_not
+or_p: Final = _bitwise.bitwise_or
+xor_p: Final = _bitwise.bitwise_xor
+clz_p: Final = _bitwise.clz
+population_count_p: Final = _bitwise.population_count
+shift_left_p: Final = _bitwise.shift_left
+shift_right_arithmetic_p: Final = _bitwise.shift_right_arithmetic
+shift_right_logical_p: Final = _bitwise.shift_right_logical
 
-eq_p, eq_to_p, ge_p, gt_p = _comparison.eq, _comparison.eq_to, _comparison.ge, _comparison.gt
-le_p, le_to_p, lt_p, lt_to_p = _comparison.le, _comparison.le_to, _comparison.lt, _comparison.lt_to
-ne_p = _comparison.ne
+eq_p: Final = _comparison.eq
+eq_to_p: Final = _comparison.eq_to
+ge_p: Final = _comparison.ge
+gt_p: Final = _comparison.gt
+le_p: Final = _comparison.le
+le_to_p: Final = _comparison.le_to
+lt_p: Final = _comparison.lt
+lt_to_p: Final = _comparison.lt_to
+ne_p: Final = _comparison.ne
 
-complex_p, imag_p, real_p = _complex.complex, _complex.imag, _complex.real
+complex_p: Final = _complex.complex
+imag_p: Final = _complex.imag
+real_p: Final = _complex.real
 
-exp_p, exp2_p, expm1_p, log_p = _exponential.exp, _exponential.exp2, _exponential.expm1, _exponential.log
-log1p_p, log2_p = _exponential.log1p, _exponential.log2
-one_minus_square_p = _one_minus_square.one_minus_square
+exp_p: Final = _exponential.exp
+exp2_p: Final = _exponential.exp2
+expm1_p: Final = _exponential.expm1
+log_p: Final = _exponential.log
+log1p_p: Final = _exponential.log1p
+log2_p: Final = _exponential.log2
+one_minus_square_p: Final = _one_minus_square.one_minus_square
 
-acosh_p, asinh_p, atanh_p, cosh_p = _hyperbolic.acosh, _hyperbolic.asinh, _hyperbolic.atanh, _hyperbolic.cosh
-logistic_p, sinh_p, tanh_p = _hyperbolic.logistic, _hyperbolic.sinh, _hyperbolic.tanh
+acosh_p: Final = _hyperbolic.acosh
+asinh_p: Final = _hyperbolic.asinh
+atanh_p: Final = _hyperbolic.atanh
+cosh_p: Final = _hyperbolic.cosh
+logistic_p: Final = _hyperbolic.logistic
+sinh_p: Final = _hyperbolic.sinh
+tanh_p: Final = _hyperbolic.tanh
 
-copy_p = _identity.copy
+copy_p: Final = _identity.copy
 
-cbrt_p, pow_p, rsqrt_p, sqrt_p = _power.cbrt, _power.pow, _power.rsqrt, _power.sqrt
-square_p = _power.square
+cbrt_p: Final = _power.cbrt
+pow_p: Final = _power.pow
+rsqrt_p: Final = _power.rsqrt
+sqrt_p: Final = _power.sqrt
+square_p: Final = _power.square
 
-ceil_p, floor_p, is_finite_p, nextafter_p = _rounding.ceil, _rounding.floor, _rounding.is_finite, _rounding.nextafter
+ceil_p: Final = _rounding.ceil
+floor_p: Final = _rounding.floor
+is_finite_p: Final = _rounding.is_finite
+nextafter_p: Final = _rounding.nextafter
 
-acos_p, asin_p, atan_p, atan2_p = _trigonometric.acos, _trigonometric.asin, _trigonometric.atan, _trigonometric.atan2
-cos_p, sin_p, tan_p = _trigonometric.cos, _trigonometric.sin, _trigonometric.tan
+acos_p: Final = _trigonometric.acos
+asin_p: Final = _trigonometric.asin
+atan_p: Final = _trigonometric.atan
+atan2_p: Final = _trigonometric.atan2
+cos_p: Final = _trigonometric.cos
+sin_p: Final = _trigonometric.sin
+tan_p: Final = _trigonometric.tan
 
-bessel_i0e_p, bessel_i1e_p = _bessel.bessel_i0e, _bessel.bessel_i1e
-erf_p, erf_inv_p, erfc_p = _error_function.erf, _error_function.erf_inv, _error_function.erfc
-digamma_p, lgamma_p, polygamma_p, zeta_p = _gamma.digamma, _gamma.lgamma, _gamma.polygamma, _gamma.zeta
-regularized_incomplete_beta_p = _incomplete_beta.regularized_incomplete_beta
-igamma_p, igammac_p = _incomplete_gamma.igamma, _incomplete_gamma.igammac
-igamma_grad_a_p = _incomplete_gamma_derivative.igamma_grad_a
+bessel_i0e_p: Final = _bessel.bessel_i0e
+bessel_i1e_p: Final = _bessel.bessel_i1e
+erf_p: Final = _error_function.erf
+erf_inv_p: Final = _error_function.erf_inv
+erfc_p: Final = _error_function.erfc
+digamma_p: Final = _gamma.digamma
+lgamma_p: Final = _gamma.lgamma
+polygamma_p: Final = _gamma.polygamma
+zeta_p: Final = _gamma.zeta
+regularized_incomplete_beta_p: Final = _incomplete_beta.regularized_incomplete_beta
+igamma_p: Final = _incomplete_gamma.igamma
+igammac_p: Final = _incomplete_gamma.igammac
+igamma_grad_a_p: Final = _incomplete_gamma_derivative.igamma_grad_a

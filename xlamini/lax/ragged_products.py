@@ -68,12 +68,14 @@ class RaggedDotDimensionNumbers:
     Array([2., 2., 2., 0.], dtype=float32)
     """
 
+    dot_dimension_numbers: DotDimensionNumbers
+
     def __init__(
         self, dot_dimension_numbers: Any, lhs_ragged_dimensions: Sequence[int], rhs_group_dimensions: Sequence[int]
     ) -> None:
         self.dot_dimension_numbers = canonical_numbers("RaggedDotDimensionNumbers", dot_dimension_numbers)
-        self.lhs_ragged_dimensions = tuple(map(operator.index, lhs_ragged_dimensions))
-        self.rhs_group_dimensions = tuple(map(operator.index, rhs_group_dimensions))
+        self.lhs_ragged_dimensions: tuple[int, ...] = tuple(map(operator.index, lhs_ragged_dimensions))
+        self.rhs_group_dimensions: tuple[int, ...] = tuple(map(operator.index, rhs_group_dimensions))
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={value}" for name, value in vars(self).items())

@@ -5,7 +5,7 @@ A rule names an operation (`ctx.op("stablehlo.tanh", x)`); the context adds bloc
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxlib.mlir import ir
@@ -27,6 +27,11 @@ from xlamini.lowering.replay import Constant, EmittedOperation, FunctionCall, Re
 from xlamini.lowering.specialize import specialize_part
 from xlamini.lowering.terms import constrained, has_typed_shardings
 
+if TYPE_CHECKING:
+    from xlamini.core.program.kernels import Kernel
+    from xlamini.lowering.mlir import Recipes
+
+
 Value = Any
 
 _NOINLINE: dict[str, Any] = {"mhlo.frontend_attributes": '{inlineable = "false"}'}
@@ -36,21 +41,28 @@ class Context:
     """The lowering of equations into one block, with the builder methods for their rules."""
 
     eqn: Equation
+    mlir: Interned
+    module: Any
+    prefix: str
+    scope: str
+
     takes_calls = True
     reorders = False  # whether reductions combine elements in another order than theirs
     takes_ranges = False  # whether it has loops over a range of integers, `loop_over_range`
-    counted_loop, call_kernel = counted_loop, kernel_call
-    size = sizes = refuse_size  # the values of symbolic sizes, which exported programs have (symbolic.py)
+    counted_loop: Callable[..., list[Value]] = counted_loop
+    call_kernel: Callable[[Context, Kernel, Sequence[Value]], list[Value]] = kernel_call
+    size: Callable[..., Any] = refuse_size  # the values of symbolic sizes, which exported programs have (symbolic.py)
+    sizes: Callable[..., Any] = refuse_size
     leading: Sequence[Value] = ()  # of the function's leading arguments (`ModuleBuilder.leading`)
 
     def __init__(self, module: Any, mlir: Interned, block: ir.Block, scope: str, prefix: str):
         self.module, self.mlir = module, mlir
-        self.insertion = ir.InsertionPoint(block)
+        self.insertion: ir.InsertionPoint = ir.InsertionPoint(block)
         self.scope, self.prefix = scope, prefix
-        self.location = mlir.unknown
+        self.location: ir.Location = mlir.unknown
         self.constants: dict[Any, Value] = {}
         self.places: dict[Source | None, ir.Location] = {}
-        self.recipes = mlir.recipes(module.platform, module.spans_devices, trace_context_key())
+        self.recipes: Recipes = mlir.recipes(module.platform, module.spans_devices, trace_context_key())
         self.tape: Tape | None = None
         self.token: Value = None
         self.loose_token: Value = None
@@ -68,7 +80,7 @@ class Context:
     def avals_out(self) -> list[ShapedArray]:
         return [v.aval for v in self.eqn.outvars]
 
-    aval_out = property(lambda self: self.eqn.outvars[0].aval)
+    aval_out: property = property(lambda self: self.eqn.outvars[0].aval)
 
     def op(
         self,

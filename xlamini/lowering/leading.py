@@ -42,7 +42,7 @@ class LeadingModule(ModuleBuilder):
     def __init__(self, name: str, platform: str, mesh: Any = None, names: Sequence[str] = ()):
         super().__init__(name, platform, mesh)
         self.names = names
-        self.leading = [self.mlir.type(NUMBER)] * len(names)
+        self.leading: Sequence[ir.Type] = [self.mlir.type(NUMBER)] * len(names)
 
     def define(self, *args: Any, **options: Any) -> Any:
         """Emit a function, whose leading arguments are marked."""

@@ -10,7 +10,7 @@ import sys
 import threading
 import types
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import ml_dtypes
 import numpy as np
@@ -91,21 +91,21 @@ class Recipes:
         self.table: dict[Any, Recipe | Literal[False]] = {}
 
 
-lowering_recipes = OwnedMemo("kind: lowering recipes", 4096, "table")
+lowering_recipes: Final = OwnedMemo("kind: lowering recipes", 4096, "table")
 
 
 class Interned:
     """An MLIR context with caches of its types, attributes and recipes."""
 
     def __init__(self) -> None:
-        self.context = new_context()
+        self.context: Any = new_context()
         _skip_op_classes(self.context)
         self.modules = 0
         self._types: dict[Any, ir.Type] = {}
         self._attributes: dict[Any, ir.Attribute] = {}
         self._recipes: dict[Any, Recipes] = {}
-        self.unknown = ir.Location.unknown(self.context)
-        self.token = ir.Type.parse("!stablehlo.token", self.context)
+        self.unknown: ir.Location = ir.Location.unknown(self.context)
+        self.token: ir.Type = ir.Type.parse("!stablehlo.token", self.context)
 
     def element_type(self, dtype: Any) -> ir.Type:
         found = self._types.get(dtype)

@@ -21,20 +21,21 @@ Attributes = list[dict[str, Any]]
 class ModuleBuilder:
     """A module under construction; a called jaxpr becomes one function, shared by all its calls."""
 
+    mesh: Any | None
     leading: Sequence[ir.Type] = ()
     """The types of the leading arguments of every function, before the inputs of its jaxpr."""
 
     def __init__(self, name: str, platform: str, mesh: Any = None):
         self.mlir: Interned = interned()
         self.platform = platform
-        self.module = ir.Module.create(self.mlir.unknown)
+        self.module: ir.Module = ir.Module.create(self.mlir.unknown)
         attributes = self.module.operation.attributes
         attributes["sym_name"] = ir.StringAttr.get(name, self.mlir.context)
         self.device_count = 1 if mesh is None else mesh.size
         attributes["mhlo.num_partitions"] = self.mlir.parse(f"{self.device_count} : i32")
         attributes["mhlo.num_replicas"] = self.mlir.parse("1 : i32")
         self.mesh, self._meshes = mesh, None
-        self.spans_devices = self.device_count > 1
+        self.spans_devices: Any | bool = self.device_count > 1
         self.platforms: tuple[Platform, ...] = (Platform(platform, self.spans_devices),)
         self.manual: Any = None
         """The mesh of the enclosing shard_map, while per-device code is lowered."""
@@ -49,7 +50,7 @@ class ModuleBuilder:
         self._parts: dict[Jaxpr, ir.Attribute] = {}
         self._counts: dict[str, int] = {}
         self._taken: set[str] = set()
-        self.included: dict[tuple, str] = {}
+        self.included: dict[tuple[Any, ...], str] = {}
         """The `main` functions of linked modules, by artifact, platform index and types of operands."""
 
     @property

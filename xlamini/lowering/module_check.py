@@ -7,7 +7,7 @@ in a child process first; the first file costs the start of a Python process, an
 from __future__ import annotations
 
 import hashlib
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from xlamini.core import LoadError, ShapedArray
 from xlamini.core.caching.memo import Memo
@@ -37,7 +37,7 @@ class ModuleSummary(NamedTuple):
         return sorted({call[0] for call in self.calls})
 
 
-checked = Memo("file: StableHLO that was read", 512)
+checked: Final = Memo("file: StableHLO that was read", 512)
 """Summaries by the SHA-256 of the artifact."""
 
 

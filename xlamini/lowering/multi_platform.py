@@ -30,6 +30,7 @@ class MultiPlatformContext(LeadingContext):
     """The lowering context of a multi-platform module."""
 
     module: MultiPlatformModule  # type: ignore[assignment]
+    constants: dict[Any, Value]
 
     def __init__(self, module: MultiPlatformModule, mlir: Any, block: ir.Block, scope: str, prefix: str):
         asked = module.asked
@@ -88,12 +89,15 @@ class MultiPlatformContext(LeadingContext):
 class MultiPlatformModule(LeadingModule):
     """A multi-platform module under construction; in a branch it is specific to one platform."""
 
+    asked: bool
+    chosen: str | None
+
     context_type = MultiPlatformContext
 
     def __init__(self, name: str, platforms: Sequence[str], mesh: Any = None, names: Sequence[str] = ()):
         self.asked, self.chosen = False, None
         super().__init__(name, platforms[0], mesh, (INDEX_NAME, *names))
-        self.platforms = tuple(Platform(name, self.spans_devices) for name in platforms)
+        self.platforms: tuple[Platform, ...] = tuple(Platform(name, self.spans_devices) for name in platforms)
         self._tables: dict[str | None, _Tables] = {None: (self._functions, self._parts)}
 
     @property

@@ -30,7 +30,7 @@ class EmittedOperation(NamedTuple):
 class Constant(NamedTuple):
     """A constant: the block's existing constant for this key, or a new one."""
 
-    key: tuple
+    key: tuple[Any, ...]
     array: Any
     aval: ShapedArray
 

@@ -16,6 +16,9 @@ _FLAG = ShapedArray((), np.dtype(bool))
 class SizeNumber(SizeValue):
     """The value of a size, an int32 of rank 0."""
 
+    ctx: Context
+    value: Value
+
     def __init__(self, ctx: Context, value: Value):
         self.ctx, self.value = ctx, value
 

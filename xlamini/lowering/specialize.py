@@ -26,7 +26,7 @@ from xlamini.core.program.jaxpr_check import check_jaxpr
 from xlamini.core.program.rewriting import placed, with_jaxprs
 from xlamini.core.tracing.tracer import build
 
-Operation = tuple[Primitive, tuple, tuple]
+Operation = tuple[Primitive, tuple[Any, ...], tuple[Any, ...]]
 """A primitive, the shapes and dtypes of operands and results, and the params: what an equation does."""
 
 Key = tuple[str, tuple[Platform, ...], Any]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -156,11 +156,19 @@ def _family(name: str, scale: float, mode: str, distribution: str, about: str) -
 _GLOROT = "The initializer of Glorot and Bengio (2010)"
 _LECUN = "The initializer of LeCun and others (1998)"
 _HE = "The initializer of He and others (2015)"
+glorot_uniform: Callable[..., Initializer]
+xavier_uniform: Callable[..., Initializer]
 glorot_uniform = xavier_uniform = _family("glorot_uniform", 1.0, "fan_avg", "uniform", _GLOROT)
+glorot_normal: Callable[..., Initializer]
+xavier_normal: Callable[..., Initializer]
 glorot_normal = xavier_normal = _family("glorot_normal", 1.0, "fan_avg", "truncated_normal", _GLOROT)
-lecun_uniform = _family("lecun_uniform", 1.0, "fan_in", "uniform", _LECUN)
-lecun_normal = _family("lecun_normal", 1.0, "fan_in", "truncated_normal", _LECUN)
+lecun_uniform: Final = _family("lecun_uniform", 1.0, "fan_in", "uniform", _LECUN)
+lecun_normal: Final = _family("lecun_normal", 1.0, "fan_in", "truncated_normal", _LECUN)
+he_uniform: Callable[..., Initializer]
+kaiming_uniform: Callable[..., Initializer]
 he_uniform = kaiming_uniform = _family("he_uniform", 2.0, "fan_in", "uniform", _HE)
+he_normal: Callable[..., Initializer]
+kaiming_normal: Callable[..., Initializer]
 he_normal = kaiming_normal = _family("he_normal", 2.0, "fan_in", "truncated_normal", _HE)
 
 

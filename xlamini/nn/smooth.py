@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core import aval_of
 from xlamini.core.dtypes.limits import finfo
@@ -72,11 +72,11 @@ def _within(far: float | None, x: Any) -> Any:
     return finite(x) if far is None else bounded(x, low=-far, high=far)
 
 
-silu = logistic_gated("silu", lambda x: x, lambda x: 1)
+silu: Final = logistic_gated("silu", lambda x: x, lambda x: 1)
 
 _GELU = math.sqrt(8 / math.pi)
 
-gelu_by_tanh = logistic_gated(
+gelu_by_tanh: Final = logistic_gated(
     "gelu",
     lambda x: _GELU * (x + 0.044715 * x**3),  # (1 + tanh(u)) / 2 is logistic(2 * u)
     lambda x: _GELU * (1 + 0.134145 * x**2),

@@ -38,6 +38,10 @@ SYNONYMS = {"conj": "conjugate", "flatten": "ravel"}
 class Method:
     """A method that is a function of one of the families, which are not read before somebody asks for the method."""
 
+    family: str
+    function: str
+    name: str
+
     def __init__(self, family: str, function: str, name: str):
         self.family, self.function, self.name = family, function, name
 

@@ -1,7 +1,7 @@
 """Operations on the bits of integers under NumPy's names; on bools they are logic. TypeError for floats."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,7 @@ def bitwise_not(x: ArrayLike, /) -> Array:
     ...
 
 
+invert: Callable[[ArrayLike], Array]
 bitwise_invert = invert = bitwise_not
 
 

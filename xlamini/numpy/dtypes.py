@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -10,41 +10,47 @@ from xlamini.core import dtypes as _dtypes, finfo as finfo, iinfo as iinfo, tree
 from xlamini.core.dtypes import can_cast as can_cast, promote_types as promote_types
 from xlamini.core.dtypes.scalar_constructors import constructors as _makers
 
-bool_ = _makers["bool"]
-int1 = _makers["int1"]
-int2 = _makers["int2"]
-int4 = _makers["int4"]
-int8 = _makers["int8"]
-int16 = _makers["int16"]
-int32 = _makers["int32"]
-int64 = _makers["int64"]
-uint1 = _makers["uint1"]
-uint2 = _makers["uint2"]
-uint4 = _makers["uint4"]
-uint8 = _makers["uint8"]
-uint16 = _makers["uint16"]
-uint32 = _makers["uint32"]
-uint64 = _makers["uint64"]
-float4_e2m1fn = _makers["float4_e2m1fn"]
-float6_e2m3fn = _makers["float6_e2m3fn"]
-float6_e3m2fn = _makers["float6_e3m2fn"]
-float8_e3m4 = _makers["float8_e3m4"]
-float8_e4m3 = _makers["float8_e4m3"]
-float8_e4m3b11fnuz = _makers["float8_e4m3b11fnuz"]
-float8_e4m3fn = _makers["float8_e4m3fn"]
-float8_e4m3fnuz = _makers["float8_e4m3fnuz"]
-float8_e5m2 = _makers["float8_e5m2"]
-float8_e5m2fnuz = _makers["float8_e5m2fnuz"]
-float8_e8m0fnu = _makers["float8_e8m0fnu"]
-bfloat16 = _makers["bfloat16"]
-float16 = _makers["float16"]
-float32 = _makers["float32"]
-float64 = _makers["float64"]
-complex64 = _makers["complex64"]
-complex128 = _makers["complex128"]
+bool_: Final = _makers["bool"]
+int1: Final = _makers["int1"]
+int2: Final = _makers["int2"]
+int4: Final = _makers["int4"]
+int8: Final = _makers["int8"]
+int16: Final = _makers["int16"]
+int32: Final = _makers["int32"]
+int64: Final = _makers["int64"]
+uint1: Final = _makers["uint1"]
+uint2: Final = _makers["uint2"]
+uint4: Final = _makers["uint4"]
+uint8: Final = _makers["uint8"]
+uint16: Final = _makers["uint16"]
+uint32: Final = _makers["uint32"]
+uint64: Final = _makers["uint64"]
+float4_e2m1fn: Final = _makers["float4_e2m1fn"]
+float6_e2m3fn: Final = _makers["float6_e2m3fn"]
+float6_e3m2fn: Final = _makers["float6_e3m2fn"]
+float8_e3m4: Final = _makers["float8_e3m4"]
+float8_e4m3: Final = _makers["float8_e4m3"]
+float8_e4m3b11fnuz: Final = _makers["float8_e4m3b11fnuz"]
+float8_e4m3fn: Final = _makers["float8_e4m3fn"]
+float8_e4m3fnuz: Final = _makers["float8_e4m3fnuz"]
+float8_e5m2: Final = _makers["float8_e5m2"]
+float8_e5m2fnuz: Final = _makers["float8_e5m2fnuz"]
+float8_e8m0fnu: Final = _makers["float8_e8m0fnu"]
+bfloat16: Final = _makers["bfloat16"]
+float16: Final = _makers["float16"]
+float32: Final = _makers["float32"]
+float64: Final = _makers["float64"]
+complex64: Final = _makers["complex64"]
+complex128: Final = _makers["complex128"]
 
-int_, uint, float_, complex_ = int64, uint64, float64, complex128
-single, double, csingle, cdouble = float32, float64, complex64, complex128
+int_: Final = int64
+uint: Final = uint64
+float_: Final = float64
+complex_: Final = complex128
+single: Final = float32
+double: Final = float64
+csingle: Final = complex64
+cdouble: Final = complex128
 
 dtype = np.dtype
 """NumPy's class of dtypes, which is that of an array's `dtype`.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -137,7 +137,8 @@ def min(
     return _extremum("min", MIN, a, axis, out, keepdims, initial, where)
 
 
-amax, amin = max, min
+amax: Final = max
+amin: Final = min
 
 
 @composite(static=("axis", "keepdims"))

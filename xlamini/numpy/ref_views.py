@@ -63,8 +63,15 @@ class Viewed:
         # Python would count until an error, which a traced function raises for no index.
         return iter([self[i] for i in range(self.shape[0])])  # type: ignore[attr-defined, index]
 
-    at = property(_Indexable, doc="`at[index]` is a part, which is read and written like a ref.")
-    T: Any = property(lambda self: self.transpose(), doc="A view with the dimensions in reverse order.")
+    @property
+    def at(self) -> Any:
+        """`at[index]` is a part, which is read and written like a ref."""
+        return _Indexable(self)
+
+    @property
+    def T(self) -> Any:
+        """A view with the dimensions in reverse order."""
+        return self.transpose()
 
     def reshape(self, *shape: Any) -> TransformedRef:
         """A view in another shape."""
@@ -123,6 +130,8 @@ class TransformedRef(Viewed):
     """
 
     __slots__ = ("ref", "transforms")
+    ref: Any
+    transforms: tuple[Step, ...]
 
     def __init__(self, ref: Any, transforms: tuple[Step, ...]):
         self.ref, self.transforms = ref, transforms
@@ -138,9 +147,17 @@ class TransformedRef(Viewed):
         """The dtype of the view."""
         return next((s.dtype for s in reversed(self.transforms) if isinstance(s, Bitcast)), self.ref.dtype)
 
-    shape = property(lambda self: self.type.shape)
-    ndim = property(lambda self: len(self.shape))
-    size = property(lambda self: self.type.inner_aval.size)
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.type.shape
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return self.type.inner_aval.size
 
     def through(self, step: Step) -> TransformedRef:
         return TransformedRef(self.ref, (*self.transforms, step))

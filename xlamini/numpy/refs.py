@@ -12,6 +12,7 @@ pure. Either way every transformation works as ever.
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import EllipsisType
 from typing import Any
 
@@ -49,15 +50,38 @@ class Ref(Holder, Viewed):
     """
 
     __slots__ = ()
-    __hash__ = object.__hash__
+    __hash__: Callable[..., int] = object.__hash__
 
-    shape = property(lambda self: self._cell.aval.shape)
-    dtype = property(lambda self: self._cell.aval.dtype)
-    ndim = property(lambda self: len(self._cell.aval.shape))
-    size = property(lambda self: self._cell.aval.size)
-    sharding = property(lambda self: self._cell.read().sharding, doc="The sharding of the value.")
-    committed = property(lambda self: self._cell.read().committed, doc="Whether the value is committed to its devices.")
-    format = property(lambda self: self._cell.read().format, doc="The layout and the sharding of the value.")
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._cell.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self._cell.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self._cell.aval.shape)
+
+    @property
+    def size(self) -> int:
+        return self._cell.aval.size
+
+    @property
+    def sharding(self) -> Any:
+        """The sharding of the value."""
+        return self._cell.read().sharding
+
+    @property
+    def committed(self) -> bool:
+        """Whether the value is committed to its devices."""
+        return self._cell.read().committed
+
+    @property
+    def format(self) -> Any:
+        """The layout and the sharding of the value."""
+        return self._cell.read().format
 
     def through(self, step: Step) -> TransformedRef:
         return TransformedRef(self, (step,))

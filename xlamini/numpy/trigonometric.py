@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
+from typing import Any, Final
 
 from xlamini.numpy.ufuncs.declaration import for_kinds, ufunc
 from xlamini.primitives import FLOAT, abs, eq, lt, max, min, promoted_inexact, sqrt, where
@@ -143,8 +143,13 @@ def arctanh(x: ArrayLike, /) -> Array:
     ...
 
 
-asin, acos, atan, atan2 = arcsin, arccos, arctan, arctan2
-asinh, acosh, atanh = arcsinh, arccosh, arctanh
+asin: Final = arcsin
+acos: Final = arccos
+atan: Final = arctan
+atan2: Final = arctan2
+asinh: Final = arcsinh
+acosh: Final = arccosh
+atanh: Final = arctanh
 
 
 def _hypot(x: Any, y: Any) -> Any:
@@ -208,4 +213,5 @@ def rad2deg(x: ArrayLike, /) -> Array:
     ...
 
 
-radians, degrees = deg2rad, rad2deg
+radians: Final = deg2rad
+degrees: Final = rad2deg

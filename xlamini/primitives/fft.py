@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from xlamini.primitives.shape.iota import broadcasted_iota
 from xlamini.primitives.shape.pad import pad
 from xlamini.primitives.shape.shape import moveaxis
 from xlamini.runtime import Array
+
+if TYPE_CHECKING:
+    from xlamini.core.sharding.facet import Sharding
 
 
 class FftType(enum.IntEnum):
@@ -82,7 +85,7 @@ def _as_complex(x: Any) -> Any:
 
 class FFT(LinearUnary):
     name = "fft"
-    sharding = same_dimensions(linear=JOINTLY)
+    sharding: Sharding = same_dimensions(linear=JOINTLY)
     checks = NONE
 
     def shape_rule(self, x: ShapedArray, *, fft_type: FftType, fft_lengths: Shape) -> ShapedArray:
@@ -146,7 +149,7 @@ class FFT(LinearUnary):
         return base._replace(flops=int(flops))
 
 
-fft_p = FFT()
+fft_p: Final = FFT()
 
 
 def _irfft_as_ifft(x: Any, lengths: Shape) -> Any:

@@ -7,7 +7,7 @@ meets these equations: `discharge` (interpreters/discharge.py) makes of a progra
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from xlamini.core import (
     Avals,
@@ -57,7 +57,7 @@ class WholeView(NamedTuple):
 class OnView(RefPrimitive):
     """An equation on the part of a ref that the param `view` says."""
 
-    sharding = Sharding(
+    sharding: Sharding = Sharding(
         splits=lambda avals, outs, params: Splits([a.explicit_sharding for a in outs], None),
         sums=lambda avals, outs, params: list(map(sums_of, outs)),
         chooses_axes=True, casts=True, chooses_memory=True,
@@ -193,7 +193,9 @@ class RefAddupdate(OnView):
         return f"{ref}{params['view'].notation(*indices)} += {term}"
 
 
-get_p, set_p, addupdate_p = RefGet(), RefSet(), RefAddupdate()
+get_p: Final = RefGet()
+set_p: Final = RefSet()
+addupdate_p: Final = RefAddupdate()
 
 
 hooks.install(

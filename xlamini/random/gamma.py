@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -65,6 +65,9 @@ from xlamini.random.uniform import uniform_between
 from xlamini.runtime import Array
 from xlamini.transforms.while_loop.api import while_loop
 
+if TYPE_CHECKING:
+    from xlamini.core.sharding.facet import Sharding
+
 
 @float_sampler("method")
 def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: Method = "exact") -> Array:
@@ -103,7 +106,7 @@ class RandomGamma(Generated):
     """Gamma samples for each key: `a` has the shape of the keys, and more dimensions."""
 
     name = "random_gamma"
-    sharding = same_dimensions()
+    sharding: Sharding = same_dimensions()
 
     def shape_rule(self, keys: ShapedArray, a: ShapedArray, *, log_space: bool) -> ShapedArray:
         return a.update(weak_type=False)
@@ -123,7 +126,7 @@ class RandomGamma(Generated):
         return evaluate(_sampling(keys, a, log_space), operands)[0]
 
 
-random_gamma_p = RandomGamma()
+random_gamma_p: Final = RandomGamma()
 
 
 def _slope(a: Any, sample: Any, log_space: bool) -> Any:

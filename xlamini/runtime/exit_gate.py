@@ -11,7 +11,7 @@ import threading
 import time
 from pathlib import Path
 from types import FrameType
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 _LIBRARY = str(Path(__file__).parents[1])
 _COMPILES = "compile_module"
@@ -52,7 +52,7 @@ class _Process:
     is_barred = False
 
 
-process = _Process()
+process: Final = _Process()
 
 
 class _Gate:

@@ -11,25 +11,26 @@ from typing import Any
 
 from jaxlib import _hlo, _jax
 
+from xlamini.runtime import jaxlib_types
 from xlamini.runtime.devices import device_pickling as device_pickling
 from xlamini.runtime.devices.clients import emptied_at_exit
 from xlamini.runtime.devices.platforms import Device, default_device
 
-Sharding = _jax.Sharding
+Sharding = jaxlib_types.Sharding
 """The base class of all shardings: how the parts of an array are assigned to devices.
 
 >>> sharding = jnp.ones(4).sharding
 >>> isinstance(sharding, Sharding), sharding.num_devices, sharding.shard_shape((4,))
 (True, 1, (4,))
 """
-SingleDeviceSharding = _jax.SingleDeviceSharding
+SingleDeviceSharding = jaxlib_types.SingleDeviceSharding
 """All of an array on one device.
 
 >>> here = SingleDeviceSharding(xlamini.devices()[0])
 >>> jnp.ones(4).sharding == here, here.is_fully_replicated
 (True, True)
 """
-DeviceList = _jax.DeviceList
+DeviceList = jaxlib_types.DeviceList
 Index = tuple[slice, ...]
 
 

@@ -52,4 +52,4 @@ BUILD_OPTIONS = frozenset(dir(_jax.ExecutableBuildOptions))  # the class: an obj
 """The options that XLA does not take by name, besides others; jaxlib 0.12 has levels of effort, but no numbers."""
 
 # Whether YNNPACK divides a convolution of small images with few features among threads.
-YNNPACK_SPLITS_IMAGES = jaxlib.version.__version_info__ >= (0, 11)
+YNNPACK_SPLITS_IMAGES: bool = jaxlib.version.__version_info__ >= (0, 11)

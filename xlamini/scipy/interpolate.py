@@ -18,6 +18,10 @@ from xlamini.typing import ArrayLike
 __all__ = ["RegularGridInterpolator"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 class RegularGridInterpolator:
     """A function of several variables, given by its `values` at the points of a grid, which need not be even.
 
@@ -47,9 +51,9 @@ class RegularGridInterpolator:
     ):
         if bounds_error:
             raise NotImplementedError("RegularGridInterpolator: bounds_error must be False; use fill_value")
-        self.method = _checked(method)
+        self.method: str = _checked(method)
         self.fill_value = fill_value
-        self.values = as_operand("RegularGridInterpolator", values)
+        self.values: Any = as_operand("RegularGridInterpolator", values)
         grid = [as_operand("RegularGridInterpolator", p) for p in points]
         shapes = [p.shape for p in grid]
         if len(grid) > self.values.ndim or any(s != (n,) for s, n in zip(shapes, self.values.shape, strict=False)):
@@ -61,7 +65,7 @@ class RegularGridInterpolator:
             _check_order(p)
         if not jnp.issubdtype(self.values.dtype, np.inexact):
             self.values = self.values.astype(float)
-        self.grid = tuple(_ascending(p, p) for p in grid)
+        self.grid: tuple[Any, ...] = tuple(_ascending(p, p) for p in grid)
         for axis, p in enumerate(grid):
             self.values = _ascending(p, self.values, axis)
 

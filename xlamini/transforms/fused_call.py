@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core import Avals, Axis, Dims, Params, ShapedArray, Values, aval_of
 from xlamini.core.program.form import Form, FusedOperation, Platform
@@ -53,7 +53,7 @@ class FusedCall(WholeCall):
         return {name: params[name] for name in ("name", "jaxpr")}
 
 
-fused_call_p = FusedCall()
+fused_call_p: Final = FusedCall()
 
 
 @dataclass(frozen=True)

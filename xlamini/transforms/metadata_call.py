@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core import Jaxpr, flatten_from_user
 from xlamini.core.errors.api_boundary import api_boundary
@@ -89,4 +89,4 @@ class XlaMetadataCall(Call):
         return dict(sorted(params.items()))
 
 
-xla_metadata_call_p = XlaMetadataCall()
+xla_metadata_call_p: Final = XlaMetadataCall()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -74,7 +74,7 @@ class Composite(WholeCall):
         )
 
 
-composite_p = Composite()
+composite_p: Final = Composite()
 
 
 class Frozen(NamedTuple):

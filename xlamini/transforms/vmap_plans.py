@@ -7,7 +7,7 @@ line, for the same axes and types, runs the program of the first.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from xlamini.core import Avals, Jaxpr
 from xlamini.core.caching.memo import Memo
@@ -25,7 +25,7 @@ class VmapPlan(NamedTuple):
     out_tree: Any
 
 
-plans = Memo("program: library functions under vmap", 1024)
+plans: Final = Memo("program: library functions under vmap", 1024)
 
 
 def plan_key(mapping: Any, in_tree: Any, avals: Avals) -> Hashable | None:

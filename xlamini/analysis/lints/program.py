@@ -16,6 +16,9 @@ LOOPS = {"scan", "while"}
 class LintedBody:
     """A jaxpr of the program: its equations, and the loops around it, outermost first."""
 
+    jaxpr: Jaxpr
+    loops: tuple[Equation, ...]
+
     def __init__(self, jaxpr: Jaxpr, loops: tuple[Equation, ...] = ()):
         self.jaxpr, self.loops = jaxpr, loops
 

@@ -19,6 +19,10 @@ class Carrier:
     `stands_for`: a primitive that JAX does not have, and the program that the equation has in its place.
     """
 
+    params: Params
+    stands_for: tuple[Primitive, Jaxpr] | None
+    what: str
+
     def __init__(self, what: str, params: Params, stands_for: tuple[Primitive, Jaxpr] | None = None):
         self.what, self.params, self.stands_for = what, params, stands_for
         self.__name__ = what

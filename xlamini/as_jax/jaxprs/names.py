@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xlamini.as_jax.jaxprs.calls import as_call
 from xlamini.as_jax.jaxprs.jitted_names import jit_name
@@ -20,9 +20,18 @@ from xlamini.core.tracing.state import state
 from xlamini.core.tracing.tracer import Tracer
 from xlamini.staging.run.eager.composite import is_composite, static_names
 
+if TYPE_CHECKING:
+    from xlamini.core.program.avals import Dims
+
 
 class LibraryCall:
     """A call of a library function: the variables and numbers that it was given, its equations, what it returned."""
+
+    count: int
+    eqns: Sequence[Equation]
+    given: Sequence[Atom]
+    name: str
+    outs: Sequence[Any]
 
     def __init__(self, name: str, given: Sequence[Atom], eqns: Sequence[Equation], outs: Sequence[Any]):
         self.name, self.given, self.eqns, self.outs, self.count = name, given, eqns, outs, len(eqns)
@@ -48,6 +57,9 @@ class PlaceInCall(Provenance):
     """The place of an equation in a call; `inside` is its place in a call that the function made itself, if any."""
 
     __slots__ = ("call", "inside")
+    call: LibraryCall
+    inside: PlaceInCall | None
+    lanes: tuple[int, Dims, Dims] | None
 
     def __init__(self, place: Provenance, call: LibraryCall, inside: PlaceInCall | None):
         super().__init__(place.source, place.scope, place.rewrite, place.origin)

@@ -1,7 +1,7 @@
 """`jax.api_util`: calls as flat leaves."""
 
 from collections.abc import Generator
-from typing import Any
+from typing import Any, Final
 
 from xlamini.as_jax.missing_names import fall_through
 from xlamini.as_jax.overlay._src.util import safe_map as safe_map
@@ -9,7 +9,7 @@ from xlamini.as_jax.overlay.extend.linear_util import transformation_with_aux
 from xlamini.core.program.debug_info import DebugInfo as DebugInfo
 from xlamini.core.pytree import PyTreeDef, flatten, unflatten
 
-__getattr__ = fall_through(__name__)
+__getattr__: Final = fall_through(__name__)
 
 
 def debug_info(traced_for: str, fun: Any, args: Any, kwargs: Any, **more: Any) -> DebugInfo:

@@ -1,6 +1,6 @@
 """`jax.core`: the types of values and programs."""
 
-from typing import Any
+from typing import Any, Final
 
 import xlamini.as_jax.overlay.traces  # gives traced values their attribute `_trace`
 from xlamini.as_jax.missing_names import fall_through
@@ -18,4 +18,4 @@ ParamDict = dict[str, Any]
 Value = Any
 eval_context = ensure_compile_time_eval
 
-__getattr__ = fall_through(__name__)
+__getattr__: Final = fall_through(__name__)

@@ -73,7 +73,7 @@ def token_type() -> ir.Type:
     return ir.Type.parse("!stablehlo.token")
 
 
-def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> ir.Value:
+def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> ir.Value[Any]:
     """A constant array."""
     array = np.asarray(val, None if aval is None else aval.dtype)
     if aval is None and array.dtype in (np.int64, np.float64) and isinstance(val, int | float):
@@ -83,12 +83,12 @@ def ir_constant(val: Any, *, const_lowering: Any = None, aval: Any = None) -> ir
     return stablehlo.constant(ir.DenseElementsAttr.get(bits, type=dtype_to_ir_type(array.dtype), shape=array.shape))
 
 
-def ir_constants(val: Any, *, const_lowering: Any = None, aval: Any = None) -> tuple[ir.Value, ...]:
+def ir_constants(val: Any, *, const_lowering: Any = None, aval: Any = None) -> tuple[ir.Value[Any], ...]:
     """The same, in a tuple."""
     return (ir_constant(val, aval=aval),)
 
 
-def shape_tensor(ctx: Any, sizes: Sequence[int]) -> ir.Value:
+def shape_tensor(ctx: Any, sizes: Sequence[int]) -> ir.Value[Any]:
     """The sizes as a constant array of 32-bit integers."""
     return ir_constant(np.asarray(sizes, np.int32))
 

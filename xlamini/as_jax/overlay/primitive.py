@@ -34,7 +34,8 @@ class Primitive(extend.Primitive, metaclass=_EveryPrimitive):
     A subclass may define `impl` and `abstract_eval`, in place of giving them by `def_impl` and its kin.
     """
 
-    is_effectful, skip_canonicalization = None, False
+    is_effectful: None = None
+    skip_canonicalization = False
 
     def __init__(self, name: str):
         super().__init__(name, multiple_results=type(self).multiple_results)

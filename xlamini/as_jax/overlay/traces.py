@@ -5,7 +5,7 @@ import operator
 import weakref
 from collections.abc import Iterable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core.program.avals import ShapedArray, aval_of
 from xlamini.core.tracing.concretization import UnknownValue as Unknown, value_of
@@ -21,9 +21,11 @@ def _gone() -> None:
 class TraceOf:
     """The trace of a builder, one object for each: libraries compare them by identity. It keeps nothing alive."""
 
+    state: TraceState
+
     def __init__(self, builder: Builder | None):
         self.state, self._builder = TraceState(builder), _gone if builder is None else weakref.ref(builder)
-        self.level = -1 if builder is None else builder.depth
+        self.level: Any | int = -1 if builder is None else builder.depth
 
     @property
     def main(self) -> TraceOf:
@@ -66,7 +68,7 @@ class _TraceContext:
         return state.builder is None
 
 
-trace_ctx = _TraceContext()
+trace_ctx: Final = _TraceContext()
 
 
 def trace_of(builder: Builder | None) -> TraceOf:

@@ -1,6 +1,8 @@
 """`jax.version`."""
 
+from typing import Final
+
 from xlamini.core.version import JAX_VERSION
 
 __version__ = JAX_VERSION
-__version_info__ = tuple(map(int, JAX_VERSION.split(".")))
+__version_info__: Final = tuple(map(int, JAX_VERSION.split(".")))

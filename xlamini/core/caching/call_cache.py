@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -44,7 +44,7 @@ _OF_A_PROGRAM = frozenset({Tracer, Literal})
 TRACES = frozenset({Builder, BodyBuilder})
 """The builders to which copies of equations are added as they are."""
 _UNSEEN: Any = object()
-calls = Memo("call: library functions", 4096)
+calls: Final = Memo("call: library functions", 4096)
 
 
 def inline_cached(fun: Callable[..., Any], args: Values, kwargs: Mapping[str, Any]) -> Any:

@@ -55,6 +55,9 @@ class Memo:
     """
 
     __slots__ = ("hits", "limit", "table", "weight")
+    hits: int
+    limit: int
+    weight: Callable[[Any], int] | None
 
     def __init__(
         self, name: str, limit: int, counted: bool = True, weight: Callable[[Any], int] | None = None
@@ -102,12 +105,15 @@ class OwnedMemo:
     """
 
     __slots__ = ("attribute", "hits", "limit", "most", "owners")
+    attribute: str
+    hits: int
+    limit: int | None
 
     def __init__(self, name: str, limit: int | None, attribute: str, counted: bool = False) -> None:
         self.limit, self.attribute, self.hits = limit, attribute, 0
         self.owners: dict[int, weakref.ref[Any]] = {}
         """By identity, those whose tables have had an entry. The dead go when there are more than `most`."""
-        self.most = _FEW
+        self.most: int = _FEW
         register(name, limit, self.__len__, self.clear, lambda: self.hits if counted else None)
 
     def keep(self, owner: Any, key: Any, value: V, limit: int | None = None) -> V:

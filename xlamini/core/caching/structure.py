@@ -114,6 +114,7 @@ class Structure:
     """
 
     __slots__ = ("_hash", "jaxpr")
+    jaxpr: Jaxpr
 
     def __init__(self, jaxpr: Jaxpr):
         self.jaxpr, self._hash = jaxpr, hash((len(jaxpr.eqns), *[id(v.aval) for v in jaxpr.invars]))
@@ -133,7 +134,7 @@ class Identity:
     __slots__ = ("value",)
 
     def __init__(self, value: Any):
-        self.value = value
+        self.value: Any = value
 
     def __hash__(self) -> int:
         return id(self.value)

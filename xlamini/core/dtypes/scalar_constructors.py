@@ -19,6 +19,9 @@ class ScalarConstructor:
     (dtype('float32'), True, True)
     """
 
+    dtype: np.dtype
+    type: type[Any]
+
     def __init__(self, dtype: np.dtype):
         self.dtype, self.type = dtype, dtype.type
         self.__name__ = self.__qualname__ = dtype.name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import ml_dtypes
 import numpy as np
@@ -13,18 +13,18 @@ def _dtypes(names: str) -> list[np.dtype]:
     return [np.dtype(scalar) for scalar in scalars if scalar is not None]
 
 
-bool_ = np.dtype(bool)
-small_ints = _dtypes("uint1 uint2 uint4 int1 int2 int4")
-signed = _dtypes("int8 int16 int32 int64")
-unsigned = _dtypes("uint8 uint16 uint32 uint64")
-small_floats = _dtypes(
+bool_: Final = np.dtype(bool)
+small_ints: Final = _dtypes("uint1 uint2 uint4 int1 int2 int4")
+signed: Final = _dtypes("int8 int16 int32 int64")
+unsigned: Final = _dtypes("uint8 uint16 uint32 uint64")
+small_floats: Final = _dtypes(
     "float4_e2m1fn float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz "
     "float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu"
 )
-floats = _dtypes("bfloat16 float16 float32 float64")
+floats: Final = _dtypes("bfloat16 float16 float32 float64")
 HALVES = frozenset(_dtypes("bfloat16 float16"))
 """The dtypes of which GPUs multiply matrices fastest."""
-complexes = _dtypes("complex64 complex128")
+complexes: Final = _dtypes("complex64 complex128")
 
 bfloat16 = ml_dtypes.bfloat16
 """The scalar type of 16 bits with the exponent of float32 and 8 bits of precision; `jnp.bfloat16` makes an Array.
@@ -35,7 +35,7 @@ Array([1, 1], dtype=bfloat16)
 1.0
 """
 
-float0 = np.dtype([("float0", np.void)])
+float0: Final = np.dtype([("float0", np.void)])
 """The dtype of a tangent that holds nothing: an integer's or a boolean's.
 
 >>> slope = xlamini.grad(lambda n: n * 1.0, allow_int=True)(3)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from jaxlib import _jax
+from xlamini.core import jaxlib_types
 
 __all__ = ["CallbackError", "FfiTargetError", "JaxRuntimeError"]
 
-JaxRuntimeError = _jax.JaxRuntimeError
+JaxRuntimeError = jaxlib_types.JaxRuntimeError
 """An error that XLA or PJRT raises, with its text, such as too little memory. A RuntimeError; JAX's is the same class.
 
 >>> xlamini.jit(jnp.sin).lower(1.0).compile(compiler_options={"xla_no_such_flag": True})

@@ -12,7 +12,7 @@ import os
 import sys
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, Final
 
 _PACKAGE = f"{Path(__file__).parents[2]}{os.sep}"
 
@@ -21,16 +21,16 @@ class _Files(dict[str, bool]):
     """For each file name whether it begins with one of `prefixes`; computed at the first look-up."""
 
     def __init__(self) -> None:
-        self.prefixes = [_PACKAGE]
+        self.prefixes: list[str] = [_PACKAGE]
 
     def __missing__(self, filename: str) -> bool:
         found = self[filename] = filename.startswith(tuple(self.prefixes))
         return found
 
 
-own_files = _Files()
+own_files: Final = _Files()
 """The files of the library."""
-hidden_files = _Files()
+hidden_files: Final = _Files()
 """The files whose lines are not the user's: those of the library, and those that `hide_file` was given."""
 
 
@@ -46,7 +46,7 @@ def is_of_library(frame: FrameType) -> bool:
     return own_files[frame.f_globals.get("__file__", file) if file == "<string>" else file]
 
 
-own_packages = {__name__.partition(".")[0]}
+own_packages: Final = {__name__.partition(".")[0]}
 """The first parts of the names of the library's modules: its own name, and JAX's where it answers for JAX."""
 
 
@@ -59,6 +59,9 @@ class Source:
     """A line of the user's program, as a code object and an instruction in it."""
 
     __slots__ = ("code", "instruction", "line")
+    code: CodeType
+    instruction: int
+    line: int
 
     def __init__(self, code: CodeType, instruction: int, line: int):
         self.code, self.instruction, self.line = code, instruction, line
@@ -123,7 +126,7 @@ class _Warnings:
     count = 0
 
 
-warnings_given = _Warnings()
+warnings_given: Final = _Warnings()
 
 
 def user_stacklevel() -> int:

@@ -42,6 +42,10 @@ class KernelCheckError(KernelError):
             o[...] = jnp.zeros_like(o)
     """
 
+    place: str | None
+    program: tuple[int, ...] | None
+    ref: Any
+
     def __init__(self, message: str, program: tuple[int, ...] | None = None, ref: Any = None, place: str | None = None):
         super().__init__(message)
         self.program, self.ref, self.place = program, ref, place

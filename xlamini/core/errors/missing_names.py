@@ -22,6 +22,10 @@ _OTHERS = "xlamini numpy nn scipy.special lax numpy.linalg scipy.linalg random t
 class Text:
     """The text of an error, made when it is read."""
 
+    args: tuple[Any, ...]
+    end: Callable[..., str]
+    start: str
+
     def __init__(self, start: str, end: Callable[..., str], *args: Any):
         self.start, self.end, self.args = start, end, args
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from typing import Final
 
 from xlamini.core.flags.config import Flag
 
@@ -24,42 +25,44 @@ def users_folder(environment: Mapping[str, str] = os.environ, system: str = sys.
     return os.path.join(caches, "xlamini", "programs") if os.path.isabs(caches) else None
 
 
-compilation_cache_dir = Flag(
+compilation_cache_dir: Final = Flag(
     "compilation_cache_dir",
     users_folder(),
     "the folder where compiled programs are kept for later processes; None: nowhere",
     type=str,
     optional=True,
 )
-enable_compilation_cache = Flag("enable_compilation_cache", True, "use the folder that compilation_cache_dir names")
-compilation_cache_max_size = Flag(
+enable_compilation_cache: Final = Flag(
+    "enable_compilation_cache", True, "use the folder that compilation_cache_dir names"
+)
+compilation_cache_max_size: Final = Flag(
     "compilation_cache_max_size",
     None,
     "bytes of programs to keep in the folder, -1 for any number; by default 1 GiB, in a folder that was named 4 GiB",
     type=int,
     optional=True,
 )
-persistent_cache_min_compile_time_secs = Flag(
+persistent_cache_min_compile_time_secs: Final = Flag(
     "persistent_cache_min_compile_time_secs",
     None,
     "programs that compile faster are not kept in the folder; by default 0.2 s, in a folder that was named 0",
     type=float,
     optional=True,
 )
-persistent_cache_min_entry_size_bytes = Flag(
+persistent_cache_min_entry_size_bytes: Final = Flag(
     "persistent_cache_min_entry_size_bytes", 0, "programs whose files would be smaller are not kept in the folder"
 )
-compilation_cache_key = Flag(
+compilation_cache_key: Final = Flag(
     "compilation_cache_key",
     "source",
     "the cache key of a program: 'source' is its equations and a digest of xlamini's own source, 'module' its "
     "StableHLO text",
     choices=("source", "module"),
 )
-compilation_cache_check_contents = Flag(
+compilation_cache_check_contents: Final = Flag(
     "compilation_cache_check_contents", False, "compile a program that is on disk too, and compare"
 )
-raise_persistent_cache_errors = Flag(
+raise_persistent_cache_errors: Final = Flag(
     "raise_persistent_cache_errors", False, "raise what goes wrong with the folder instead of warning of it"
 )
 

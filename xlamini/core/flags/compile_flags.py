@@ -10,7 +10,7 @@ import functools
 import operator
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core.caching.memo import memoised
 from xlamini.core.flags.config import DISPATCH, Flag
@@ -41,26 +41,26 @@ class CompilerEffortLevel(enum.Enum):
 
 LEVELS = {level.name: level.value for level in CompilerEffortLevel}
 
-outlining = Flag(
+outlining: Final = Flag(
     "outlining", True, "on the CPU, compile a block that a program repeats once, as a function", affects=DISPATCH
 )
-optimization_level = Flag(
+optimization_level: Final = Flag(
     "optimization_level", "UNKNOWN", "how far XLA optimizes run time", affects=DISPATCH, choices=tuple(LEVELS)
 )
-memory_fitting_level = Flag(
+memory_fitting_level: Final = Flag(
     "memory_fitting_level", "O2", "how far XLA goes to fit a program into memory", affects=DISPATCH,
     choices=tuple(LEVELS),
 )  # fmt: skip
-exec_time_optimization_effort = Flag(
+exec_time_optimization_effort: Final = Flag(
     "exec_time_optimization_effort", 0.0, "XLA's effort for a short run time, from -1 to 1", affects=DISPATCH
 )
-memory_fitting_effort = Flag(
+memory_fitting_effort: Final = Flag(
     "memory_fitting_effort", 0.0, "XLA's effort to use little memory, from -1 to 1", affects=DISPATCH
 )
-disable_most_optimizations = Flag(
+disable_most_optimizations: Final = Flag(
     "disable_most_optimizations", False, "compile fast, to programs that run slower", affects=DISPATCH
 )
-compiler_enable_remat_pass = Flag(
+compiler_enable_remat_pass: Final = Flag(
     "compiler_enable_remat_pass", True, "let XLA recompute values where memory is short", affects=DISPATCH
 )
 
@@ -77,12 +77,12 @@ compile_key: Callable[[], tuple] = functools.partial(
 """This thread's values of these flags, part of the key of every compiled program; one call into C."""
 
 
-compile_names = tuple(flag.name for flag in _FLAGS)
+compile_names: Final = tuple(flag.name for flag in _FLAGS)
 """The names of these flags."""
 
 
 @memoised("helper: compiler options by flags", 64)
-def options_of(key: tuple) -> dict[str, Any]:
+def options_of(key: tuple[Any, ...]) -> dict[str, Any]:
     """XLA's options by name for the flags of a `compile_key()`; a flag at its default adds none."""
     values = dict(zip(_FLAGS, key, strict=True))
     options = {flag.name: values[flag] for flag in _BY_NAME if values[flag] != flag.default}

@@ -14,10 +14,11 @@ import threading
 import warnings
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from typing import Any
+from typing import Any, Final
 
 from jaxlib._jax import config as _cells, jax_jit
 
+from xlamini.core import jaxlib_types
 from xlamini.core.flags.environment_variables import JAX_PREFIX, PREFIX, near, warn_of_value
 
 _REQUIRED: Any = object()
@@ -28,7 +29,7 @@ _IN_WORDS = {bool: "1, true, yes or on, or 0, false, no or off", int: "an intege
 
 TRACE, DISPATCH, PROCESS = "trace", "dispatch", "process"
 
-trace_context_key: Callable[[], tuple] = _cells.trace_context
+trace_context_key: Callable[[], tuple[Any, ...]] = _cells.trace_context
 """This thread's values of all TRACE flags, as one hashable tuple."""
 
 trace_context_names: Callable[[], tuple[str, ...]] = _cells.trace_context_names
@@ -48,8 +49,13 @@ class _EnteredContexts(threading.local):
         self.entries: list[list[Any]] = []
 
 
-class Flag(_cells.Config):
+class Flag(jaxlib_types.Config):
     """One flag. `flag.value` reads it; `with flag(new_value):` changes it for this thread."""
+
+    affects: str
+    choices: tuple[str, ...]
+    help: str
+    optional: bool
 
     def __init__(
         self,
@@ -63,9 +69,9 @@ class Flag(_cells.Config):
         optional: bool = False,
     ):
         self.help, self.choices, self.optional, self.affects = help, choices, optional, affects
-        self.type = type if type is not None else default.__class__
+        self.type: type | Any = type if type is not None else default.__class__
         self._open = _EnteredContexts()
-        self.default = default
+        self.default: Any = default
         super().__init__(
             name,
             self._from_environment(name, default),
@@ -232,9 +238,9 @@ def _find(name: str) -> Flag:
     return flag
 
 
-config = Config()
+config: Final = Config()
 
-enable_x64 = Flag(
+enable_x64: Final = Flag(
     "enable_x64", False, "keep 64-bit dtypes instead of narrowing them", affects=TRACE
 )
 
@@ -247,15 +253,15 @@ class _DisableJit(Flag):
         return super().__call__(disable)
 
 
-disable_jit = _DisableJit("disable_jit", False, "run jitted functions op by op in Python", affects=TRACE)
-numpy_dtype_promotion = Flag(
+disable_jit: Final = _DisableJit("disable_jit", False, "run jitted functions op by op in Python", affects=TRACE)
+numpy_dtype_promotion: Final = Flag(
     "numpy_dtype_promotion",
     "standard",
     "'strict' allows promotion only between Python scalars and arrays",
     affects=TRACE,
     choices=("standard", "strict"),
 )
-numpy_rank_promotion = Flag(
+numpy_rank_promotion: Final = Flag(
     "numpy_rank_promotion",
     "allow",
     "what to do when arrays of different rank are broadcast together",
@@ -268,7 +274,7 @@ _PRECISIONS = (
     "F16_F16_F32 BF16_BF16_BF16 BF16_BF16_F32 BF16_BF16_F32_X3 BF16_BF16_F32_X6 BF16_BF16_F32_X9 "
     "TF32_TF32_F32 TF32_TF32_F32_X3 F32_F32_F32 F64_F64_F64"
 )
-default_matmul_precision = Flag(
+default_matmul_precision: Final = Flag(
     "default_matmul_precision",
     None,
     "the precision of products and convolutions that name none",
@@ -277,14 +283,14 @@ default_matmul_precision = Flag(
     optional=True,
     choices=tuple(_PRECISIONS.split()),
 )
-default_prng_impl = Flag(
+default_prng_impl: Final = Flag(
     "default_prng_impl",
     "threefry2x32",
     "the generator of random.key and random.PRNGKey",
     affects=TRACE,
     choices=("threefry2x32", "rbg", "unsafe_rbg"),
 )
-legacy_prng_key = Flag(
+legacy_prng_key: Final = Flag(
     "legacy_prng_key",
     "allow",
     "what to do when random numbers are drawn with raw keys, of random.PRNGKey",
@@ -304,30 +310,30 @@ class _DeviceFlag(Flag):
         return value
 
 
-default_device = _DeviceFlag(
+default_device: Final = _DeviceFlag(
     "default_device", None, "where arrays are made and run", affects=DISPATCH, type=object, optional=True
 )
-traceback_filtering = Flag(
+traceback_filtering: Final = Flag(
     "traceback_filtering",
     "auto",
     "leave xlamini's own frames out of tracebacks; all but 'off' mean the same",
     type=str,
     choices=("auto", "off", "remove_frames", "quiet_remove_frames", "tracebackhide"),
 )
-enable_checks = Flag("enable_checks", False, "check the output of every rewrite")
-debug_custom_rules = Flag(
+enable_checks: Final = Flag("enable_checks", False, "check the output of every rewrite")
+debug_custom_rules: Final = Flag(
     "debug_custom_rules",
     False,
     "compare the rules of custom_jvp and custom_vjp with finite differences when they are first used",
     affects=TRACE,
 )
-strict_sharding = Flag(
+strict_sharding: Final = Flag(
     "strict_sharding",
     False,
     "where types along explicit mesh axes leave open how a result is split, raise an error in place of a warning",
     affects=TRACE,
 )
-print_start = Flag("print_start", True, "process 0 prints a line when processes have come together")
+print_start: Final = Flag("print_start", True, "process 0 prints a line when processes have come together")
 
 
 def trace_flags() -> dict[str, Any]:
@@ -345,20 +351,24 @@ def under(values: dict[str, Any]) -> Generator[None]:
         yield
 
 
-tracing = _cells.Config("tracing", False, include_in_jit_key=True, include_in_trace_context=False)
+tracing: Final = jaxlib_types.Config("tracing", False, include_in_jit_key=True, include_in_trace_context=False)
 """True in a thread while a builder is active, so that compiled calls are staged and not run."""
 
-callback_depth = _cells.Config("callback_depth", 0, include_in_jit_key=True, include_in_trace_context=False)
+callback_depth: Final = jaxlib_types.Config(
+    "callback_depth", 0, include_in_jit_key=True, include_in_trace_context=False
+)
 """How many calls from programs into Python a thread is in. Dispatch tells the calls of one depth from those of another,
 so that a callback may call the function it is part of, even while that is compiled."""
 
-forked = _cells.Config("forked", False, include_in_jit_key=True, include_in_trace_context=False)
+forked: Final = jaxlib_types.Config("forked", False, include_in_jit_key=True, include_in_trace_context=False)
 """True in a process that was forked after XLA's threads had started. There no signature is known to dispatch."""
 
-devices_busy = _cells.Config("devices_busy", False, include_in_jit_key=True, include_in_trace_context=False)
+devices_busy: Final = jaxlib_types.Config(
+    "devices_busy", False, include_in_jit_key=True, include_in_trace_context=False
+)
 """True in a call into Python for which the devices of a program on several wait. Dispatch tells it from other calls."""
 
-recorder = _cells.Config("recorder", None, include_in_jit_key=False, include_in_trace_context=True)
+recorder: Final = jaxlib_types.Config("recorder", None, include_in_jit_key=False, include_in_trace_context=True)
 """What a thread that inspects a program tells of each rewrite and trace, else None. As a part of all keys of traces and
 rewrites it makes them anew."""
 

@@ -11,7 +11,7 @@ import logging
 import os
 import warnings
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core.errors.frames import user_stacklevel
 from xlamini.core.flags.config import ALIASES, DISPATCH, TRACE, Flag, flags
@@ -125,8 +125,10 @@ NO_EFFECT: dict[str, tuple[Any, str]] = {
 class AcceptedFlag(Flag):
     """A flag of JAX that is read back as it was set, and does nothing; it warns of that once, if `warns`."""
 
+    note: str
+
     def __init__(self, name: str, default: Any, note: str, warns: bool):
-        self.warns = False  # while the environment is read
+        self.warns: bool = False  # while the environment is read
         kind = object if default is None else type(default)
         super().__init__(name, default, f"no effect: {note}", type=kind, optional=True)
         self.warns, self.note = warns, note
@@ -172,37 +174,39 @@ def _define(table: dict[str, tuple[Any, str]], warns: bool) -> None:
 
 
 # Random numbers
-enable_custom_prng = Flag("enable_custom_prng", False, "random.PRNGKey returns a typed key", affects=TRACE)
-random_seed_offset = Flag("random_seed_offset", 0, "a number added to every seed", affects=TRACE)
-threefry_partitionable = Flag(
+enable_custom_prng: Final = Flag("enable_custom_prng", False, "random.PRNGKey returns a typed key", affects=TRACE)
+random_seed_offset: Final = Flag("random_seed_offset", 0, "a number added to every seed", affects=TRACE)
+threefry_partitionable: Final = Flag(
     "threefry_partitionable", True, "each device computes its own part of random bits; off: the bits of JAX before 0.5",
     affects=TRACE,
 )
-high_dynamic_range_gumbel = Flag(
+high_dynamic_range_gumbel: Final = Flag(
     "high_dynamic_range_gumbel", False, "random.gumbel and random.categorical draw with mode='high'", affects=TRACE
 )
 
-debug_key_reuse = Flag(
+debug_key_reuse: Final = Flag(
     "debug_key_reuse", False, "raise an error where a random key is used twice, in a program or outside", affects=TRACE
 )
 
 # Logs, at level WARNING of the logger "xlamini"
-log_compiles = Flag("log_compiles", False, "log each program that XLA compiles")
-logging_level = _LoggingLevel()
-explain_cache_misses = Flag("explain_cache_misses", False, "log why a jitted function is traced again")
-report = Flag("report", False, "print what was compiled, and why, when the process ends")
-log_checkpoint_residuals = Flag("log_checkpoint_residuals", False, "log what each checkpoint stores")
-captured_constants_warn_bytes = Flag(
+log_compiles: Final = Flag("log_compiles", False, "log each program that XLA compiles")
+logging_level: Final = _LoggingLevel()
+explain_cache_misses: Final = Flag("explain_cache_misses", False, "log why a jitted function is traced again")
+report: Final = Flag("report", False, "print what was compiled, and why, when the process ends")
+log_checkpoint_residuals: Final = Flag("log_checkpoint_residuals", False, "log what each checkpoint stores")
+captured_constants_warn_bytes: Final = Flag(
     "captured_constants_warn_bytes", 2_000_000_000, "warn of programs that capture more bytes of arrays; -1 for never"
 )
-captured_constants_report_frames = Flag(
+captured_constants_report_frames: Final = Flag(
     "captured_constants_report_frames", 0, "other than 0: name in that warning the line that uses each array"
 )
-dump_ir_to = Flag("dump_ir_to", "", "a folder to which every compiled program is written")
-dump_ir_modes = Flag("dump_ir_modes", "stablehlo", "what is written there: 'stablehlo', 'jaxpr', or both with a comma")
-include_debug_info_in_dumps = Flag("include_debug_info_in_dumps", True, "the StableHLO there has locations")
+dump_ir_to: Final = Flag("dump_ir_to", "", "a folder to which every compiled program is written")
+dump_ir_modes: Final = Flag(
+    "dump_ir_modes", "stablehlo", "what is written there: 'stablehlo', 'jaxpr', or both with a comma"
+)
+include_debug_info_in_dumps: Final = Flag("include_debug_info_in_dumps", True, "the StableHLO there has locations")
 
-hlo_source_file_canonicalization_regex = Flag(
+hlo_source_file_canonicalization_regex: Final = Flag(
     "hlo_source_file_canonicalization_regex",
     None,
     "a regular expression; what it matches in the paths of source files is left out of programs",
@@ -211,32 +215,32 @@ hlo_source_file_canonicalization_regex = Flag(
 )
 
 # Checks
-no_tracing = Flag("no_tracing", False, "raise an error where a function would be traced")
-no_execution = Flag("no_execution", False, "raise an error where a program would run", affects=DISPATCH)
-check_tracer_leaks = Flag(
+no_tracing: Final = Flag("no_tracing", False, "raise an error where a function would be traced")
+no_execution: Final = Flag("no_execution", False, "raise an error where a program would run", affects=DISPATCH)
+check_tracer_leaks: Final = Flag(
     "check_tracer_leaks", False, "raise an error when a trace ends whose tracers are still referenced", affects=TRACE
 )
-check_static_indices = Flag(
+check_static_indices: Final = Flag(
     "check_static_indices",
     True,
     "an index out of bounds is an error if its number is known; off, as in JAX: a read is clamped, an update dropped",
     affects=TRACE,
 )
-warn_of_narrowing = Flag(
+warn_of_narrowing: Final = Flag(
     "warn_of_narrowing",
     True,
     "warn where array or asarray narrows an array of NumPy's that loses digits or values; off, as in JAX: be silent",
 )
-debug_nans = Flag(
+debug_nans: Final = Flag(
     "debug_nans", False, "look for NaN in all results, and raise an error that says where it began", affects=DISPATCH
 )
-debug_infs = Flag(
+debug_infs: Final = Flag(
     "debug_infs", False, "look for infinities in all results, and raise an error likewise", affects=DISPATCH
 )
-debug_purity = Flag(
+debug_purity: Final = Flag(
     "debug_purity", False, "warn where a value that a function read while it was traced has changed", affects=TRACE
 )
-explicit_x64_dtypes = Flag(
+explicit_x64_dtypes: Final = Flag(
     "explicit_x64_dtypes",
     "warn",
     "what to do when a 64-bit dtype is asked for while enable_x64 is off",
@@ -248,11 +252,11 @@ _define(NO_MEANING, warns=False)
 _define(NO_EFFECT, warns=True)
 
 # The context managers of JAX's root
-allow_f16_reductions = flags["allow_f16_reductions"]
-auto_pcast = flags["auto_pcast"]
-jax2tf_associative_scan_reductions = flags["jax2tf_associative_scan_reductions"]
-remove_size_one_mesh_axis_from_type = flags["remove_size_one_mesh_axis_from_type"]
-softmax_custom_jvp = flags["softmax_custom_jvp"]
+allow_f16_reductions: Final = flags["allow_f16_reductions"]
+auto_pcast: Final = flags["auto_pcast"]
+jax2tf_associative_scan_reductions: Final = flags["jax2tf_associative_scan_reductions"]
+remove_size_one_mesh_axis_from_type: Final = flags["remove_size_one_mesh_axis_from_type"]
+softmax_custom_jvp: Final = flags["softmax_custom_jvp"]
 
 
 def checking_leaks() -> AbstractContextManager[None]:

@@ -7,12 +7,12 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from jaxlib._jax import config as _cells
+from xlamini.core import jaxlib_types
 
 _numbers = itertools.count(1)
 
 
-class UserContext(_cells.Config):
+class UserContext(jaxlib_types.Config):
     """A value that a function may read while it is traced; with another value the function is traced again."""
 
     def __call__(self, value: Any) -> AbstractContextManager[None]:

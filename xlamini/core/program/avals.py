@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -28,7 +28,7 @@ MAX_EXTENT = 2**60
 
 
 NOWHERE: frozenset[Any] = frozenset()
-SCALAR_TYPES = {bool, int, float, complex}
+SCALAR_TYPES: set[type] = {bool, int, float, complex}
 
 
 class ShapedArray:
@@ -182,7 +182,7 @@ class ShapedArray:
         """The type with another memory space."""
         return self if space is self.memory_space else self.update(memory_space=space)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return ShapedArray, (
             self.shape,
             self.dtype,
@@ -269,9 +269,9 @@ def aval_of(x: Any) -> ShapedArray:
     return ShapedArray(np.shape(x), dtype, kind is not bool and (kind in SCALAR_TYPES or kind is SymbolicSize))
 
 
-space_of = operator.attrgetter("memory_space")
-split_of = operator.attrgetter("explicit_sharding")
-vma_of = operator.attrgetter("vma")
+space_of: Final = operator.attrgetter("memory_space")
+split_of: Final = operator.attrgetter("explicit_sharding")
+vma_of: Final = operator.attrgetter("vma")
 
 
 def has_shape_and_dtype(x: Any) -> bool:

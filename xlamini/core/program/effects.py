@@ -6,7 +6,7 @@ lowering threads a token through loops and branches. Unordered effects may happe
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 
 class Effect(NamedTuple):
@@ -45,14 +45,14 @@ class OrderedDebugEffect(Effect):
     """
 
 
-io_effect = Effect("IO")
-ordered_io_effect = Effect("IO", ordered=True)
-debug_effect = DebugEffect("debug", observing=True)
-ordered_debug_effect = OrderedDebugEffect("debug", ordered=True, observing=True)
-ffi_effect = Effect("FFI")
+io_effect: Final = Effect("IO")
+ordered_io_effect: Final = Effect("IO", ordered=True)
+debug_effect: Final = DebugEffect("debug", observing=True)
+ordered_debug_effect: Final = OrderedDebugEffect("debug", ordered=True, observing=True)
+ffi_effect: Final = Effect("FFI")
 
 
-Effects = frozenset
+Effects = frozenset[Effect]
 no_effects: Effects = frozenset()
 
 

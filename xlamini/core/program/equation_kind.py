@@ -6,7 +6,7 @@ runs once; and what rewrites derive from one such equation, so that a derivative
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core.caching.ambiguity import is_ambiguous
 from xlamini.core.caching.memo import Memo, OwnedMemo
@@ -19,10 +19,10 @@ from xlamini.core.sharding.forbidden import communicates
 from xlamini.core.sharding.manual_axes import named_axes, result_types
 from xlamini.core.sharding.propagation import propagate_sharding
 
-kinds = Memo("kind: equations", 4096, counted=False)
+kinds: Final = Memo("kind: equations", 4096, counted=False)
 """By primitive, operand types and params; of pure primitives only. `Builder.emit` looks up in the table itself."""
 
-derived = OwnedMemo("kind: rewrites of one equation", 64, "derived", counted=True)
+derived: Final = OwnedMemo("kind: rewrites of one equation", 64, "derived", counted=True)
 """On each kind; the limit is there because an equation may have another literal each time."""
 
 

@@ -1,8 +1,8 @@
 """The primitive `form`: a call of the program by which a platform computes an equation (lowering/specialize.py)."""
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from xlamini.core.program.avals import Params, ShapedArray
 from xlamini.core.program.jaxpr import Equation, Jaxpr
@@ -18,6 +18,7 @@ class FormCall(Primitive):
     name = "form"
     multiple_results = True
     traits = 0
+    lacks: Mapping[str, str]
     lacks = dict.fromkeys(("jvp", "batch"), "only in programs of one platform, after all transformations")
 
     def shape_rule(self, *avals: ShapedArray, of: Equation, **_: Any) -> list[ShapedArray]:
@@ -39,7 +40,7 @@ class FormCall(Primitive):
         return {"of": params["of"].primitive, **{name: True for name in params if name == NOINLINE}, **shown}
 
 
-form_p = FormCall()
+form_p: Final = FormCall()
 
 
 def original(eqn: Equation) -> Equation:

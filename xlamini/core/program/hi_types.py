@@ -17,13 +17,15 @@ class HiDType:
     """The dtype of values of one user's type."""
 
     kind = "V"
-    physical_shape = ()
+    physical_shape: tuple[()] = ()
     itemsize = 0
 
     def __init__(self, ty: Any):
         self.ty = ty
 
-    name = property(lambda self: str(self.ty))
+    @property
+    def name(self) -> str:
+        return str(self.ty)
 
     def __eq__(self, other: object) -> bool:
         return type(other) is HiDType and other.ty == self.ty
@@ -97,7 +99,8 @@ class HiAval(ShapedArray):
     def __repr__(self) -> str:
         return f"HiAval({self})"
 
-    __str__ = str_short
+    def __str__(self) -> str:
+        return self.str_short()
 
 
 def as_aval(ty: Any) -> ShapedArray:

@@ -9,21 +9,21 @@ import functools
 import operator
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any, TypeVar, final
+from typing import Any, Final, TypeVar, final
 
 from xlamini.core import hooks
 from xlamini.core.caching.memo import OwnedMemo
-from xlamini.core.errors.frames import Source
-from xlamini.core.program.avals import Dims, Params, ShapedArray, Values
+from xlamini.core.program.avals import Params, ShapedArray, Values
 from xlamini.core.program.bindable import further
 from xlamini.core.program.debug_info import DebugInfo
 from xlamini.core.program.effects import Effects, no_effects
 from xlamini.core.program.hi_types import HiAval
 from xlamini.core.program.primitive import Primitive
+from xlamini.core.program.provenance import Provenance
 
 R = TypeVar("R")
 
-rewrites = OwnedMemo("jaxpr: rewrites and facts", None, "memo", counted=True)
+rewrites: Final = OwnedMemo("jaxpr: rewrites and facts", None, "memo", counted=True)
 """On each jaxpr: what `once`, `rewrite` and the keys of structure.py have made of it."""
 
 
@@ -39,7 +39,7 @@ class Var:
     __slots__ = ("aval",)
 
     def __init__(self, aval: ShapedArray):
-        self.aval = aval
+        self.aval: ShapedArray = aval
 
     def __repr__(self) -> str:
         return f"Var(id={id(self)}):{self.aval.str_short()}"
@@ -55,14 +55,16 @@ class Literal:
     """
 
     __slots__ = ("aval", "val")
+    aval: ShapedArray
+    val: Any
 
     def __init__(self, val: Any, aval: ShapedArray):
         self.val, self.aval = val, aval
 
-    shape = property(lambda self: self.aval.shape)
-    dtype = property(lambda self: self.aval.dtype)
-    weak_type = property(lambda self: self.aval.weak_type)
-    ndim = property(lambda self: self.aval.ndim)
+    shape: property = property(lambda self: self.aval.shape)
+    dtype: property = property(lambda self: self.aval.dtype)
+    weak_type: property = property(lambda self: self.aval.weak_type)
+    ndim: property = property(lambda self: self.aval.ndim)
 
     def __repr__(self) -> str:
         return f"Literal({self.val}:{self.aval.str_short()})"
@@ -86,6 +88,10 @@ class EquationKind:
     """
 
     __slots__ = "__weakref__ derived effects memory_conflict result_types sharding_conflict shared".split()
+    effects: Effects
+    result_types: Any
+    memory_conflict: str | None
+    sharding_conflict: str | None
 
     def __init__(
         self, result_types: Any, effects: Effects, sharding_conflict: str | None, memory_conflict: str | None = None
@@ -93,13 +99,13 @@ class EquationKind:
         self.result_types, self.effects = result_types, effects
         self.sharding_conflict, self.memory_conflict = sharding_conflict, memory_conflict
         self.shared = False
-        self.derived: dict[tuple, Any] = {}
+        self.derived: dict[tuple[Any, ...], Any] = {}
 
 
 class EquationContext:
     """What interpreters enter to bind an equation again: nothing, as flags are part of an equation's params here."""
 
-    manager = nullcontext()
+    manager: nullcontext[None] = nullcontext()
 
 
 _CONTEXT = EquationContext()
@@ -116,6 +122,14 @@ class Equation:
     """
 
     __slots__ = ("effects", "id", "invars", "kind", "outvars", "params", "primitive", "provenance")
+    effects: Effects
+    kind: EquationKind | None
+    params: Params
+    id: int
+    provenance: Provenance
+    invars: Sequence[Atom]
+    outvars: Sequence[Var]
+    primitive: Primitive
 
     def __init__(
         self,
@@ -164,56 +178,6 @@ class Equation:
         return hooks.format_equation(self)
 
 
-class Provenance:
-    """The source and scope of an equation; for one that a rewrite made, its name and the original equation.
-
-    For one that vmap made, `lanes` says where the batch dimensions are: `(axis size, of operands, of results)`.
-    """
-
-    __slots__ = ("lanes", "origin", "rewrite", "scope", "source")
-
-    def __init__(
-        self,
-        source: Source | None,
-        scope: tuple[str, ...] = (),
-        rewrite: str | None = None,
-        origin: Equation | None = None,
-    ):
-        self.source, self.scope, self.rewrite, self.origin = source, scope, rewrite, origin
-        self.lanes: tuple[int, Dims, Dims] | None = None
-
-    @property
-    def path(self) -> list[str]:
-        """The rewrites that led from the user's equation to this one, oldest first: `['jvp of e3 tanh', …]`."""
-        steps, here = [], self
-        while here.origin is not None:
-            steps.append(f"{here.rewrite} of e{here.origin.id} {here.origin.primitive.name}")
-            here = here.origin.provenance
-        return steps[::-1]
-
-    @property
-    def rewrites(self) -> set[str | None]:
-        """The names of those rewrites."""
-        names, here = set[str | None](), self
-        while here.origin is not None:
-            names.add(here.rewrite)
-            here = here.origin.provenance
-        return names
-
-    @property
-    def name_stack(self) -> str:
-        """The names of `named_scope` around the equation, outermost first: `model/layer`."""
-        return "/".join(self.scope)
-
-    traceback = None
-    """No Python traceback is kept: `source` is the user's line."""
-
-    def describe(self) -> str:
-        """The user's line and the rewrites, as one line of text."""
-        where = str(self.source) if self.source is not None else "unknown place"
-        return " <- ".join([where, *self.path])
-
-
 def derived(rewrite: str, eqn: Equation) -> Provenance:
     """The provenance of the equations that a rewrite derives from an equation."""
     parent = eqn.provenance
@@ -237,6 +201,11 @@ class Jaxpr:
     """
 
     __slots__ = ("__weakref__", "consts", "constvars", "effects", "eqns", "invars", "memo", "name", "outvars")
+    consts: list[Any]
+    constvars: list[Var]
+    invars: list[Var]
+    eqns: list[Equation]
+    outvars: list[Atom]
 
     def __init__(
         self,
@@ -249,8 +218,8 @@ class Jaxpr:
     ):
         self.constvars, self.invars, self.consts = list(constvars), list(invars), list(consts)
         self.outvars, self.eqns = list(outvars), list(eqns)
-        self.name = name
-        self.effects = effects_of(eqns)
+        self.name: str = name
+        self.effects: Effects = effects_of(eqns)
         self.memo: dict[Any, Any] = {}
 
     @property
@@ -266,8 +235,15 @@ class Jaxpr:
         """The program with these captured values; a jaxpr in another form (as_jax) is translated."""
         return self.replace(consts=consts) if consts else self
 
-    literals = property(lambda self: self.consts, doc="The captured values, by JAX's older name.")
-    debug_info = property(lambda self: DebugInfo("jit", self.name), doc="The program's name.")
+    @property
+    def literals(self) -> list[Any]:
+        """The captured values, by JAX's older name."""
+        return self.consts
+
+    @property
+    def debug_info(self) -> DebugInfo:
+        """The program's name."""
+        return DebugInfo("jit", self.name)
 
     @property
     def in_avals(self) -> list[ShapedArray]:
@@ -302,15 +278,32 @@ class ClosedJaxpr:
     """
 
     __slots__ = ("consts", "jaxpr")
+    consts: list[Any]
+    jaxpr: Jaxpr
 
     def __init__(self, jaxpr: Jaxpr, consts: Values):
         self.jaxpr, self.consts = jaxpr, list(consts)
 
-    literals = property(lambda self: self.consts, doc="The captured values, by JAX's older name.")
-    eqns = property(lambda self: self.jaxpr.eqns)
-    effects = property(lambda self: self.jaxpr.effects)
-    in_avals = property(lambda self: self.jaxpr.in_avals)
-    out_avals = property(lambda self: self.jaxpr.out_avals)
+    @property
+    def literals(self) -> list[Any]:
+        """The captured values, by JAX's older name."""
+        return self.consts
+
+    @property
+    def eqns(self) -> list[Equation]:
+        return self.jaxpr.eqns
+
+    @property
+    def effects(self) -> Effects:
+        return self.jaxpr.effects
+
+    @property
+    def in_avals(self) -> list[ShapedArray]:
+        return self.jaxpr.in_avals
+
+    @property
+    def out_avals(self) -> list[ShapedArray]:
+        return self.jaxpr.out_avals
 
     def replace(self, *, jaxpr: Jaxpr | None = None, consts: Values | None = None) -> ClosedJaxpr:
         """Another closed jaxpr, with another program or other captured values."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 import enum
 import functools
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from xlamini.core.program.avals import Avals, Params
@@ -24,11 +24,12 @@ class Space(enum.Enum):
     Host = "pinned_host"
     Any = "any"
 
-    __hash__ = object.__hash__  # the one of Enum is a Python function, too slow for a part of every type
+
+Space.__hash__ = object.__hash__  # the one of Enum is a Python function, too slow for a part of every type
 
 
 DEVICE, HOST = Space.Device, Space.Host
-is_elsewhere = functools.partial(operator.is_not, DEVICE)
+is_elsewhere: Final = functools.partial(operator.is_not, DEVICE)
 
 
 def space_of_kind(kind: str | None) -> Space:

@@ -42,6 +42,8 @@ class Contents:
     """The arrays that a value holds, with its type and state."""
 
     __slots__ = ("arrays", "described")
+    arrays: Sequence[Any]
+    described: TypeAndState
 
     def __init__(self, described: TypeAndState, arrays: Sequence[Any]):
         self.described, self.arrays = described, arrays
@@ -92,10 +94,20 @@ class MutableCell(Cell):
     """The cell of a user's object. It holds what the object holds."""
 
     __slots__ = ("holder", "is_used")
+    holder: Any
+    is_used: bool
+    owner: Any
+    passed_to: str | None
 
     reading = "what it holds"
-    ty = property(lambda self: type_of(self.holder))
-    noun = property(lambda self: f"a value of the mutable type {self.ty}")
+
+    @property
+    def ty(self) -> Any:
+        return type_of(self.holder)
+
+    @property
+    def noun(self) -> str:
+        return f"a value of the mutable type {self.ty}"
 
     def __init__(self, holder: Any, owner: Builder | None):
         self.holder, self.owner, self.passed_to, self.is_used = holder, owner, None, False

@@ -7,12 +7,15 @@ that deciding costs nothing and printing is linear.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 
 class Break:
     """A place for a new line; on one line it is the text `flat`."""
 
     __slots__ = ("flat", "width")
+    flat: str
+    width: int
 
     def __init__(self, flat: str):
         self.flat, self.width = flat, len(flat)
@@ -24,18 +27,20 @@ class Concat:
     __slots__ = ("parts", "width")
 
     def __init__(self, parts: Sequence[Doc]):
-        self.parts = parts
-        self.width = sum([len(part) if isinstance(part, str) else part.width for part in parts])
+        self.parts: Sequence[Doc] = parts
+        self.width: int = sum([len(part) if isinstance(part, str) else part.width for part in parts])
 
 
 class Nest:
     """A document whose new lines are indented by `by` more."""
 
     __slots__ = ("body", "by", "width")
+    body: Doc
+    by: int
 
     def __init__(self, by: int, body: Doc):
         self.by, self.body = by, body
-        self.width = _width(body)
+        self.width: int = _width(body)
 
 
 class Group:
@@ -44,8 +49,8 @@ class Group:
     __slots__ = ("body", "width")
 
     def __init__(self, body: Doc):
-        self.body = body
-        self.width = _width(body)
+        self.body: Doc = body
+        self.width: int = _width(body)
 
 
 class Comment:
@@ -55,7 +60,7 @@ class Comment:
     width = 0
 
     def __init__(self, text: str):
-        self.text = text
+        self.text: str = text
 
 
 Doc = str | Break | Concat | Nest | Group | Comment
@@ -65,7 +70,8 @@ def _width(doc: Doc) -> int:
     return len(doc) if isinstance(doc, str) else doc.width
 
 
-line, softline = Break(" "), Break("")
+line: Final = Break(" ")
+softline: Final = Break("")
 _where_full = Group(line)
 
 
@@ -141,7 +147,7 @@ class Page:
     def __init__(self) -> None:
         self.pieces: list[list[str]] = [[]]
         self.comments: list[list[str]] = [[]]
-        self.column = 0
+        self.column: int = 0
 
     def write(self, text: str) -> None:
         self.pieces[-1].append(text)

@@ -14,7 +14,7 @@ and `checks`. Families state them once. What only few primitives have is in bind
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from xlamini.core.errors import MissingRule
 from xlamini.core.errors.frames import definition
@@ -61,6 +61,7 @@ class Primitive(Bindable):
     """
 
     name: str
+
     multiple_results = False
     traits = PURE
     """What holds of every equation of it, as an int: `PURE | REMATERIALIZABLE`."""
@@ -72,6 +73,10 @@ class Primitive(Bindable):
     """What checked programs and the check of random keys ask of it."""
     lacks: Mapping[str, str] = {}
     """The rules that it does not have by design, each with the reason."""
+
+    if TYPE_CHECKING:  # derived, so that no operation states them
+        is_pure: bool
+        expands: bool
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -29,6 +29,9 @@ from xlamini.core.tracing.tracer import Builder, active
 class RefEscaped(TypeError):
     """A cell was used in an inner trace that does not take its value as an argument."""
 
+    builder: Builder
+    cell: Cell
+
     def __init__(self, cell: Cell, builder: Builder):
         self.cell, self.builder = cell, builder
         super().__init__(
@@ -53,6 +56,9 @@ class Cell:
     """A mutable value of a fixed type. While a program is traced it may be a variable of that, of the type `Ref{…}`."""
 
     __slots__ = ("__weakref__", "aval", "owner", "passed_to", "value")
+    aval: ShapedArray
+    owner: Any
+    value: Any
 
     def __init__(self, value: Any, aval: ShapedArray):
         self.value, self.aval, self.owner = value, aval, state.builder

@@ -1,6 +1,7 @@
 """Refs in programs: the type of a variable that is a ref, and the equations that read and write it."""
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from xlamini.core import hooks
@@ -60,6 +61,8 @@ class RefVariable:
     """What a cell holds in the trace of a program that takes the ref itself: the variable of type `Ref{…}`."""
 
     __slots__ = ("aval", "tracer")
+    aval: Any
+    tracer: Any
 
     def __init__(self, tracer: Any):
         self.tracer, self.aval = tracer, tracer.aval.inner_aval
@@ -83,7 +86,7 @@ class RefPrimitive(Primitive):
     """Whether it writes the ref; if not, it reads it."""
     multiple_results = True
     traits = 0
-    lacks = dict.fromkeys(("transpose", "batch"), "a program with refs is discharged first")
+    lacks: Mapping[str, str] = dict.fromkeys(("transpose", "batch"), "a program with refs is discharged first")
 
     def is_linear(self, params: Params) -> bool:
         """Whether the same equation on the refs of tangents, with tangents as values, is its forward mode."""

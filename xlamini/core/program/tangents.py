@@ -25,7 +25,7 @@ class Zero:
     __slots__ = ("aval",)
 
     def __init__(self, aval: ShapedArray):
-        self.aval = aval
+        self.aval: ShapedArray = aval
 
     @staticmethod
     def from_primal_value(x: Any) -> Zero:
@@ -48,7 +48,7 @@ class Linear:
     __slots__ = ("aval",)
 
     def __init__(self, aval: ShapedArray):
-        self.aval = aval
+        self.aval: ShapedArray = aval
 
     def __repr__(self) -> str:
         return f"Linear({self.aval.str_short()})"

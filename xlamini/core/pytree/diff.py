@@ -19,7 +19,7 @@ from xlamini.core.pytree.nodes import (
 IsLeaf = Callable[[Any], bool]
 
 
-def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
+def keystr(keys: KeyPath[Any], *, simple: bool = False, separator: str = "") -> str:
     """A key path as Python would write it; with `simple`, the bare keys.
 
     >>> keystr((DictKey("w"), SequenceKey(0)))

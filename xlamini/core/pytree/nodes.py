@@ -10,9 +10,11 @@ import dataclasses
 import functools
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from jaxlib._jax import pytree as _pytree
+
+from xlamini.core import jaxlib_types
 
 __all__ = [
     "DictKey",
@@ -53,7 +55,7 @@ KeyPath = tuple[KeyEntry, ...]
 {'w': ["['w'][0]", "['w'][1]"]}
 """
 
-PyTreeDef = _pytree.PyTreeDef
+PyTreeDef = jaxlib_types.PyTreeDef
 """The structure of a pytree without its leaves: what `tree.structure` returns. It is hashable and compared by value.
 
 >>> structure = tree.structure({"w": [1, 2], "b": 3})
@@ -62,7 +64,7 @@ PyTreeDef = _pytree.PyTreeDef
 >>> structure.unflatten([10, 20, 30])
 {'b': 10, 'w': [20, 30]}
 """
-DictKey = _pytree.DictKey
+DictKey = jaxlib_types.DictKey
 """The step of a path from a dict to its value at `key`.
 
 >>> paths, _ = tree.flatten_with_path({"w": 1.0})
@@ -71,13 +73,13 @@ DictKey = _pytree.DictKey
 >>> xlamini.tree_util.keystr((DictKey("w"),))
 "['w']"
 """
-FlattenedIndexKey = _pytree.FlattenedIndexKey
+FlattenedIndexKey = jaxlib_types.FlattenedIndexKey
 """The step of a path to a child that has no name, of a class registered without keys: its number, `key`.
 
 >>> xlamini.tree_util.keystr((FlattenedIndexKey(1),))
 '[<flat index 1>]'
 """
-GetAttrKey = _pytree.GetAttrKey
+GetAttrKey = jaxlib_types.GetAttrKey
 """The step of a path from an object to its attribute `name`, as of a dataclass or a named tuple.
 
 >>> import collections
@@ -85,14 +87,14 @@ GetAttrKey = _pytree.GetAttrKey
 >>> tree.flatten_with_path(Point(1, 2))[0]
 [((GetAttrKey(name='x'),), 1), ((GetAttrKey(name='y'),), 2)]
 """
-SequenceKey = _pytree.SequenceKey
+SequenceKey = jaxlib_types.SequenceKey
 """The step of a path from a list or tuple to its element `idx`.
 
 >>> tree.flatten_with_path(["a", "b"])[0]
 [((SequenceKey(idx=0),), 'a'), ((SequenceKey(idx=1),), 'b')]
 """
 
-default_registry = _pytree.default_registry()
+default_registry: Any = _pytree.default_registry()
 """The classes that are nodes of pytrees, and how each is flattened: jaxlib's own object, which its C++ reads too.
 
 >>> default_registry.flatten({"w": [1, 2]})
@@ -103,7 +105,7 @@ True
 # A pickled treedef holds its registry by this name.
 default_registry.__module__, default_registry.__name__ = __name__, "default_registry"
 
-dispatch_registry = _pytree.PyTreeRegistry(
+dispatch_registry: Final = jaxlib_types.PyTreeRegistry(
     enable_none=True, enable_tuple=True, enable_namedtuple=True, enable_list=True, enable_dict=True
 )
 """What C++ dispatch takes arguments apart with: it sees through leaves that overlay an Array too."""
@@ -342,7 +344,7 @@ class _Opaque:
         return repr(self.fun)
 
 
-class Partial(functools.partial):
+class Partial(functools.partial[Any]):
     """`functools.partial` as a pytree node: the arguments are children, the function is metadata.
 
     >>> Partial(max, 3)(2)

@@ -150,7 +150,7 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | Non
 
 def tree_flatten_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
-) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
+) -> tuple[list[tuple[KeyPath[Any], Any]], PyTreeDef]:
     """The (key path, leaf) pairs of a tree and its structure.
 
     With `is_leaf_takes_path`, `is_leaf` is called with the path and the subtree.
@@ -167,7 +167,7 @@ def tree_flatten_with_path(
 
 def tree_leaves_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
-) -> list[tuple[KeyPath, Any]]:
+) -> list[tuple[KeyPath[Any], Any]]:
     """The (key path, leaf) pairs of a tree; see `tree_flatten_with_path`.
 
     >>> tree_leaves_with_path({"a": [5]})

@@ -155,6 +155,9 @@ class AbstractMesh(AxesOfMesh):
     4
     """
 
+    abstract_device: AbstractDevice | None
+    axis_sizes: tuple[int, ...]
+
     _internal_device_list = None
 
     @api_boundary
@@ -167,9 +170,9 @@ class AbstractMesh(AxesOfMesh):
         abstract_device: AbstractDevice | None = None,
     ):
         self.axis_sizes, self.abstract_device = tuple(axis_sizes), abstract_device
-        self.axis_names = checked_names("AbstractMesh", axis_names, len(self.axis_sizes))
+        self.axis_names: tuple[AxisName, ...] = checked_names("AbstractMesh", axis_names, len(self.axis_sizes))
         kinds = AxisType.Explicit if axis_types is None else axis_types
-        self.axis_types = checked_types("AbstractMesh", kinds, len(self.axis_sizes))
+        self.axis_types: tuple[AxisType, ...] = checked_types("AbstractMesh", kinds, len(self.axis_sizes))
 
     @property
     def abstract_mesh(self) -> AbstractMesh:

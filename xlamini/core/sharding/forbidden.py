@@ -6,7 +6,7 @@ communication. A collective names its axes.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core.caching.memo import clear_caches
 from xlamini.core.errors import ForbiddenCollectiveError
@@ -17,7 +17,7 @@ from xlamini.core.program.avals import Avals, ShapedArray
 class _Axes(Flag):
     """A flag whose value is a set of names. Nothing is looked at before it has had one."""
 
-    in_use = False
+    in_use: bool = False
 
     def checked(self, value: Any) -> frozenset[Any]:
         names = super().checked(frozenset(value) if isinstance(value, set) else value)
@@ -30,7 +30,7 @@ class _Axes(Flag):
         return self.checked({name for name in text.split(",") if name})
 
 
-no_collectives = _Axes(
+no_collectives: Final = _Axes(
     "no_collectives", frozenset(), "names of mesh axes along which programs may not communicate", affects=TRACE
 )
 """A context manager: with `no_collectives({"x"})` devices along the axis x may not communicate.

@@ -34,7 +34,7 @@ class SymbolicSize:
     """
 
     __slots__ = ("__weakref__", "_hash", "scope", "terms", "text")
-    shape = ()
+    shape: tuple[()] = ()
     """The shape of its value, an operand like a number's."""
     __array_priority__ = 1000
     """Above that of NumPy's scalars, whose operators would ask for a number."""
@@ -44,7 +44,7 @@ class SymbolicSize:
 
     def __init__(self, scope: SymbolicScope, terms: tuple[tuple[Monomial, int], ...]):
         self.scope, self.terms = scope, terms
-        self.text = polynomial_text(terms)
+        self.text: str = polynomial_text(terms)
         self._hash = hash(self.text)  # hash(-1) is hash(-2), so terms would often collide
 
     # --- arithmetic

@@ -14,10 +14,12 @@ class Factor:
     """A variable, or an operation on sizes that is no polynomial of them. Factors with equal texts are equal."""
 
     __slots__ = ("name", "operands", "text")
+    name: str
+    operands: tuple[Any, ...]
 
     def __init__(self, name: str, *operands: Any):
         self.name, self.operands = name, operands
-        self.text = f"{name}({operands[0]}, {operands[1]})" if operands else name
+        self.text: str = f"{name}({operands[0]}, {operands[1]})" if operands else name
 
     @property
     def is_variable(self) -> bool:
@@ -53,6 +55,7 @@ class Term:
     """A monomial as JAX has it."""
 
     __slots__ = ("_factors", "is_constant")
+    is_constant: bool
 
     def __init__(self, monomial: Monomial):
         self._factors, self.is_constant = monomial, not monomial

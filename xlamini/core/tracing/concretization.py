@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from xlamini.core.tracing.tracer import Builder, Tracer, active, leaked
 
 class UnknownValue(Exception):
     """There is no number: it depends on this input of this builder."""
+
+    builder: Builder
+    var: Var
 
     def __init__(self, builder: Builder, var: Var):
         self.builder, self.var = builder, var
@@ -241,7 +244,7 @@ def _array_of(value: Any) -> Any:
     return value if hasattr(value, "__dlpack__") else np.asarray(value)
 
 
-values_for_a_shape = _asking(
+values_for_a_shape: Final = _asking(
     TracerArrayConversionError,
     "A NumPy array",
     "Use the function of xlamini.numpy in place of NumPy's, or compute with NumPy outside.",

@@ -5,7 +5,7 @@ import functools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -21,7 +21,7 @@ class _TracingState(threading.local):
     axes: tuple[Any, ...] = ()  # of `Axis`, from named_axes.py; what is traced may depend on them
 
 
-state = _TracingState()
+state: Final = _TracingState()
 
 
 @contextmanager

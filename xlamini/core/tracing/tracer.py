@@ -41,15 +41,18 @@ class Tracer:
     """
 
     __slots__ = ("__weakref__", "aval", "builder", "variable")
+    aval: ShapedArray
+    builder: Builder
+    variable: Atom
 
     def __init__(self, builder: Builder, var: Atom, aval: ShapedArray):
         self.builder, self.variable, self.aval = builder, var, aval
 
-    shape = property(lambda self: self.aval.shape)
-    dtype = property(lambda self: self.aval.dtype)
-    weak_type = property(lambda self: self.aval.weak_type)
-    ndim = property(lambda self: len(self.aval.shape))
-    size = property(lambda self: self.aval.size)
+    shape: property = property(lambda self: self.aval.shape)
+    dtype: property = property(lambda self: self.aval.dtype)
+    weak_type: property = property(lambda self: self.aval.weak_type)
+    ndim: property = property(lambda self: len(self.aval.shape))
+    size: property = property(lambda self: self.aval.size)
 
     @property
     def sharding(self) -> NoReturn:
@@ -96,9 +99,14 @@ class Builder:
         "provenance",
         "sources",
     )
+    arg_names: Sequence[str] | None
+    derivative_by: str
+    name: str
+    evaluates: bool
+    kept: bool
 
     def __init__(self, name: str, arg_names: Sequence[str] | None = None, derivative_by: str = ""):
-        self.parent = state.builder
+        self.parent: Any = state.builder
         self.depth = 0 if self.parent is None else self.parent.depth + 1
         if self.depth > _SHALLOW:
             make_room(self.depth, name)
@@ -112,7 +120,7 @@ class Builder:
         self.memo: dict[Any, Any] = {}
         self.environment: dict[Var, Any] = {}
         self.provenance: Provenance | None = None
-        self.sources: dict[tuple, Provenance] = {} if self.parent is None else self.parent.sources
+        self.sources: dict[tuple[Any, ...], Provenance] = {} if self.parent is None else self.parent.sources
 
     def input(self, aval: ShapedArray, value: Any = None) -> Tracer:
         """A new input; `value` lets Python control flow read its number."""
@@ -293,7 +301,7 @@ class TangentBuilder(Builder):
         super().__init__(name)
         self.constants: dict[Atom, Equation] = {}
         self.remade: dict[Atom, Atom] = {}
-        self.scanned = 0
+        self.scanned: int = 0
 
     def _owns(self, operands: Values) -> bool:
         for x in operands:  # a loop, as this runs for every equation that a derivative rule makes

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from xlamini import numpy as jnp
 from xlamini.example_libraries.stax.layers import Layer, Shape, without_params
@@ -20,7 +20,7 @@ def FanOut(num: int) -> Layer:
     return without_params(lambda shape: [shape] * num, lambda inputs: [inputs] * num)
 
 
-FanInSum = without_params(lambda shapes: shapes[0], functools.partial(functools.reduce, jnp.add))
+FanInSum: Final = without_params(lambda shapes: shapes[0], functools.partial(functools.reduce, jnp.add))
 """The layer that adds its inputs, a list of arrays of one shape.
 
 >>> init_fun, apply_fun = FanInSum

@@ -4,7 +4,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from xlamini import numpy as jnp
 from xlamini.example_libraries.stax.layers import Layer, without_params
@@ -26,7 +26,7 @@ def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
     return without_params(_identity, functools.partial(fun, **fun_kwargs))
 
 
-Identity = elementwise(_identity)
+Identity: Final = elementwise(_identity)
 """The layer that changes nothing; in `parallel` it is a shortcut past the layers beside it.
 
 >>> init_fun, apply_fun = Identity
@@ -34,7 +34,7 @@ Identity = elementwise(_identity)
 (((-1, 3), ()), 2.0)
 """
 
-Tanh = elementwise(jnp.tanh)
+Tanh: Final = elementwise(jnp.tanh)
 """The layer of `numpy.tanh`.
 
 >>> init_fun, apply_fun = Tanh
@@ -42,7 +42,7 @@ Tanh = elementwise(jnp.tanh)
 Array([0., 1.], dtype=float32)
 """
 
-Relu = elementwise(relu)
+Relu: Final = elementwise(relu)
 """The layer of `nn.relu`.
 
 >>> init_fun, apply_fun = Relu
@@ -50,7 +50,7 @@ Relu = elementwise(relu)
 Array([0., 2.], dtype=float32)
 """
 
-Exp = elementwise(jnp.exp)
+Exp: Final = elementwise(jnp.exp)
 """The layer of `numpy.exp`.
 
 >>> init_fun, apply_fun = Exp
@@ -58,7 +58,7 @@ Exp = elementwise(jnp.exp)
 Array([1., 0.], dtype=float32)
 """
 
-LogSoftmax = elementwise(log_softmax, axis=-1)
+LogSoftmax: Final = elementwise(log_softmax, axis=-1)
 """The layer of `nn.log_softmax` along the last axis.
 
 >>> init_fun, apply_fun = LogSoftmax
@@ -66,7 +66,7 @@ LogSoftmax = elementwise(log_softmax, axis=-1)
 Array([[-0.6931472, -0.6931472]], dtype=float32)
 """
 
-Softmax = elementwise(softmax, axis=-1)
+Softmax: Final = elementwise(softmax, axis=-1)
 """The layer of `nn.softmax` along the last axis.
 
 >>> init_fun, apply_fun = Softmax
@@ -74,7 +74,7 @@ Softmax = elementwise(softmax, axis=-1)
 Array([[0.5, 0.5]], dtype=float32)
 """
 
-Softplus = elementwise(softplus)
+Softplus: Final = elementwise(softplus)
 """The layer of `nn.softplus`.
 
 >>> init_fun, apply_fun = Softplus
@@ -82,7 +82,7 @@ Softplus = elementwise(softplus)
 Array([  0.6931472, 100.       ], dtype=float32)
 """
 
-Sigmoid = elementwise(sigmoid)
+Sigmoid: Final = elementwise(sigmoid)
 """The layer of `nn.sigmoid`.
 
 >>> init_fun, apply_fun = Sigmoid
@@ -90,7 +90,7 @@ Sigmoid = elementwise(sigmoid)
 Array([0.5, 1. ], dtype=float32)
 """
 
-Elu = elementwise(elu)
+Elu: Final = elementwise(elu)
 """The layer of `nn.elu`.
 
 >>> init_fun, apply_fun = Elu
@@ -98,7 +98,7 @@ Elu = elementwise(elu)
 Array([-1.,  2.], dtype=float32)
 """
 
-LeakyRelu = elementwise(leaky_relu)
+LeakyRelu: Final = elementwise(leaky_relu)
 """The layer of `nn.leaky_relu`.
 
 >>> init_fun, apply_fun = LeakyRelu
@@ -106,7 +106,7 @@ LeakyRelu = elementwise(leaky_relu)
 Array([-0.01,  2.  ], dtype=float32)
 """
 
-Selu = elementwise(selu)
+Selu: Final = elementwise(selu)
 """The layer of `nn.selu`.
 
 >>> init_fun, apply_fun = Selu
@@ -114,7 +114,7 @@ Selu = elementwise(selu)
 Array([-1.7580993,  0.       ], dtype=float32)
 """
 
-Gelu = elementwise(gelu)
+Gelu: Final = elementwise(gelu)
 """The layer of `nn.gelu`.
 
 >>> init_fun, apply_fun = Gelu
@@ -122,7 +122,7 @@ Gelu = elementwise(gelu)
 Array([-0.,  0., 10.], dtype=float32)
 """
 
-Flatten = without_params(
+Flatten: Final = without_params(
     lambda shape: (shape[0], math.prod(shape[1:])), lambda inputs: jnp.reshape(inputs, (inputs.shape[0], -1))
 )
 """The layer that makes a vector of each example: all dimensions but the first become one.

@@ -92,6 +92,8 @@ def load_pytreedef(directory: _Path) -> Any:
 class PyTreeFuture:
     """The result of a save or a load that may be going on; `pytree` has its types, as ShapeDtypeStructs."""
 
+    pytree: Any
+
     def __init__(self, future: Future[Any], pytree: Any):
         self._future, self.pytree = future, pytree
 

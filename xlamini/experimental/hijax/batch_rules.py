@@ -102,10 +102,16 @@ def bdims_at_front(axis_data: Axis, args: Any, dims: Any) -> Any:
 class BatchedOperation(Operation):
     """The primitive of a batch: each rule is that of one example, mapped."""
 
+    axis: Axis
+    dims: tuple[Any, ...]
+    out_dim: Any
+    primitive: Operation
+    params: dict[str, Any]
+
     def __init__(self, primitive: Operation, axis: Axis, dims: Any, out_dim: Any):
         self.primitive, self.axis, self.dims, self.out_dim = primitive, axis, tuple(dims), out_dim
-        self.in_avals = unmap_avals(axis, primitive.in_avals, self.dims)
-        self.out_aval = unmap_avals(axis, primitive.out_aval, out_dim)
+        self.in_avals: tuple[Any, ...] = unmap_avals(axis, primitive.in_avals, self.dims)
+        self.out_aval: Any = unmap_avals(axis, primitive.out_aval, out_dim)
         self.params = {"primitive": primitive, "axis": axis, "dims": _hashable(dims), "out_dim": _hashable(out_dim)}
         super().__init__()
         self.dims, self.out_dim = tuple(dims), out_dim

@@ -5,6 +5,7 @@ thread it like refs (core/program/ref_cells.py), as a further argument and a fur
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,8 +51,14 @@ class BoxCell(Cell):
     __slots__ = ()
 
     reading = "box.get()"
-    ty = property(lambda self: BoxTy())
-    noun = property(lambda self: "a box")
+
+    @property
+    def ty(self) -> Any:
+        return BoxTy()
+
+    @property
+    def noun(self) -> str:
+        return "a box"
 
 
 class Box(Holder):
@@ -71,7 +78,7 @@ class Box(Holder):
     """
 
     __slots__ = ()
-    __hash__ = object.__hash__
+    __hash__: Callable[..., int] = object.__hash__
 
     def __init__(self, init_val: Any = None):
         super().__init__(BoxCell(_checked("Box", init_val), None))  # type: ignore[arg-type]
@@ -83,7 +90,8 @@ class Box(Holder):
 
     def get(self) -> Any:
         """The value; None in a box that is empty."""
-        return unflatten(*reversed(flatten_from_user(self._cell.read())))
+        leaves, tree = flatten_from_user(self._cell.read())
+        return unflatten(tree, leaves)
 
     def set(self, val: Any) -> None:
         """Replace the value; TypeError for what is no array, number or container of them."""

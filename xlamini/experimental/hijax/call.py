@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core import (
     Avals,
@@ -121,4 +121,4 @@ def _spec(aval: ShapedArray, dim: Any) -> Any:
     return aval.spec(dim) if type(aval) is HiAval and dim is not None else dim
 
 
-call_hi_primitive_p = CallHiPrimitive()
+call_hi_primitive_p: Final = CallHiPrimitive()

@@ -6,7 +6,7 @@ derives the rest. They are functions too, so that another rule of his may call `
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, Final, NamedTuple, NoReturn, TypeVar
 
 from xlamini.core import Zero, is_zero, tangent_aval, tree_map
 from xlamini.core.program.hi_types import as_aval
@@ -76,7 +76,7 @@ def _transposed_linearized(self: Any, residuals: Any, ct: Any) -> Any:
     return _transposed(self, lambda *tangents: self.linearized(kept, *structured, *tangents), ct)
 
 
-linearize_from_jvp = LinearizeRules(_as_residuals, _tangent_of_jvp)
+linearize_from_jvp: Final = LinearizeRules(_as_residuals, _tangent_of_jvp)
 """`lin` and `linearized` from `jvp`, which must be linear in the tangents.
 
 >>> from xlamini.experimental.hijax import HiPrim
@@ -94,7 +94,7 @@ linearize_from_jvp = LinearizeRules(_as_residuals, _tangent_of_jvp)
 >>> square.linearized(residuals, 1.0), xlamini.linearize(square, 3.0)[1](1.0)
 (6.0, Array(6., dtype=float32, weak_type=True))
 """
-vjp_from_jvp = ReverseRules(_as_residuals, _transposed_jvp)
+vjp_from_jvp: Final = ReverseRules(_as_residuals, _transposed_jvp)
 """`vjp_fwd` and `vjp_bwd_retval` from `jvp`.
 
 >>> from xlamini.experimental.hijax import HiPrim
@@ -111,7 +111,7 @@ vjp_from_jvp = ReverseRules(_as_residuals, _transposed_jvp)
 >>> square.vjp_bwd_retval((3.0,), 1.0), xlamini.grad(square)(3.0)
 ((Array(6., dtype=float32, weak_type=True),), Array(6., dtype=float32, weak_type=True))
 """
-vjp_from_lin = ReverseRules(_fwd_from_lin, _transposed_linearized)
+vjp_from_lin: Final = ReverseRules(_fwd_from_lin, _transposed_linearized)
 """`vjp_fwd` and `vjp_bwd_retval` from `lin` and `linearized`.
 
 >>> from xlamini.experimental.hijax import HiPrim

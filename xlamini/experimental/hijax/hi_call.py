@@ -35,9 +35,9 @@ class HiCall(RewriteRule):
 
     def __init__(self, primitive: Any, leaves: Values):
         self.primitive = primitive
-        self.name = type(primitive).__name__
-        self.in_avals = [as_aval(t) for t in primitive.in_avals_flat]
-        self.out_avals = [as_aval(t) for t in primitive.out_avals_flat]
+        self.name: str = type(primitive).__name__
+        self.in_avals: list[ShapedArray] = [as_aval(t) for t in primitive.in_avals_flat]
+        self.out_avals: list[ShapedArray] = [as_aval(t) for t in primitive.out_avals_flat]
         self._operands = concrete_operands(leaves)
 
     def values(self) -> list[Any] | None:
@@ -100,7 +100,7 @@ def _sums(avals: Avals, outs: Avals, params: Params) -> list[Sums]:
 class OfUsersTypes(Primitive):
     """A primitive whose results are split as the types say that the user gave, whatever the operands are."""
 
-    sharding = Sharding(splits=_splits, sums=_sums)
+    sharding: Sharding = Sharding(splits=_splits, sums=_sums)
 
 
 def check_type(what: str, found: ShapedArray, where: str, due: ShapedArray) -> None:

@@ -6,7 +6,7 @@ transpose of his `linearized`, which is also what it computes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core import (
     Avals,
@@ -41,11 +41,16 @@ from xlamini.transforms.custom.accumulators import GradAccum, NullAccum, ValAccu
 class UsersLinearRule(RewriteRule):
     """The linear map of one call, by the user's rules; `nonzero` marks the arguments' leaves with a tangent."""
 
+    call: HiCall
+    nonzero: Mask
+    nonzero_out: Mask
+    tree: Any
+
     reads_values = True  # so the backward pass runs where a rule may read the values of cotangents
 
     def __init__(self, call: HiCall, nonzero: Mask, nonzero_out: Mask, residuals: Any):
         self.call, self.nonzero, self.nonzero_out, self.tree = call, nonzero, nonzero_out, residuals
-        self.out_avals = [tangent_aval(a) for a in chosen(call.out_avals, nonzero_out)]
+        self.out_avals: list[ShapedArray] = [tangent_aval(a) for a in chosen(call.out_avals, nonzero_out)]
 
     def forward(self, residuals: Values, tangents: Values) -> list[Any]:
         """The tangents of the outputs in `nonzero_out`."""
@@ -99,12 +104,17 @@ def _checked(rule: UsersLinearRule, accumulator: GradAccum) -> Any:
 class BatchedLinear(RewriteRule):
     """The linear map of a batch; tangents and cotangents have the batch at 0, or not at all."""
 
+    axis: Axis
+    dims: tuple[int | None, ...]
+    residual_dims: tuple[int | None, ...]
+    rule: Any
+
     reads_values = True
     transposes_itself = True
 
     def __init__(self, rule: Any, axis: Axis, residual_dims: Dims, dims: Dims):
         self.rule, self.axis, self.residual_dims, self.dims = rule, axis, tuple(residual_dims), tuple(dims)
-        self.out_avals = [batched_aval(a, axis, 0) for a in rule.out_avals]
+        self.out_avals: list[ShapedArray] = [batched_aval(a, axis, 0) for a in rule.out_avals]
 
     def forward(self, residuals: Values, tangents: Values) -> list[Any]:
         """The tangents of the differentiable outputs, each a batch."""
@@ -184,4 +194,4 @@ class UsersLinearMap(OfUsersTypes):
         return self.expand(*operands, **params) if state.builder is None else super().bind(*operands, **params)
 
 
-linearized_p = UsersLinearMap()
+linearized_p: Final = UsersLinearMap()

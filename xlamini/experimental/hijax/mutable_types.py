@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from xlamini.core.program.hi_types import is_mutable_type
 from xlamini.core.program.mutable_values import cell_of, state_of, type_of
@@ -95,6 +95,8 @@ class AvalQDD:
 class MutableQDD:
     """What is known of a value that a primitive is given; `update` says what it holds afterwards."""
 
+    cur_val: Any
+
     def __init__(self, qdd: Any):
         self.init_val = self.cur_val = qdd
 
@@ -144,7 +146,7 @@ class AllowedEffects:
         """Nothing is noted."""
 
 
-control_flow_allowed_effects = AllowedEffects()
+control_flow_allowed_effects: Final = AllowedEffects()
 """Where libraries that are written for JAX note the effects that loops and branches may contain; here all are allowed.
 
 >>> class Logged:

@@ -1,7 +1,7 @@
 """What an operation of a user is to the primitives that call it: its types, its call, and its rules."""
 from __future__ import annotations
 
-from typing import Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from xlamini.core import aval_of, flatten_from_user, is_zero, unflatten
 from xlamini.core.program.hi_types import as_aval, as_written
@@ -9,6 +9,9 @@ from xlamini.core.tracing.state import state
 from xlamini.experimental.hijax.call import call_hi_primitive_p
 from xlamini.experimental.hijax.hi_call import HiCall, checked_leaves
 from xlamini.staging import rebuilt
+
+if TYPE_CHECKING:
+    from xlamini.core.pytree.nodes import PyTreeDef
 
 
 class Operation:
@@ -18,6 +21,10 @@ class Operation:
     out_aval: Any
     params: dict[str, Any]
     effects: ClassVar[frozenset[Any]] = frozenset()
+    in_avals_flat: list[Any]
+    out_avals_flat: list[Any]
+    in_tree: PyTreeDef
+    out_tree: PyTreeDef
 
     def __init__(self) -> None:
         for name in ("in_avals", "out_aval", "params"):

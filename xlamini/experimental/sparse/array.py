@@ -85,18 +85,45 @@ class JAXSparse(ABC):
     def to_bcoo(self) -> Any:
         """The array in the format of coordinates."""
 
-    _name = property(lambda self: type(self).__name__)
-    _values = property(lambda self: tuple(getattr(self, name) for name in self.buffers))
-    dtype = property(lambda self: self.data.dtype)
-    ndim = property(lambda self: len(self.shape))
-    size = property(lambda self: math.prod(self.shape))
-    flags = property(
-        lambda self: {"indices_sorted": self.indices_sorted, "unique_indices": self.unique_indices},
-        doc="The promises about the indices, as keyword arguments.",
-    )
-    n_batch = property(lambda self: self.indices.ndim - self.index_rank, doc="The number of batch dimensions.")
-    n_dense = property(lambda self: self.data.ndim - 1 - self.n_batch, doc="The number of dense dimensions.")
-    nse = property(lambda self: self.indices.shape[self.n_batch], doc="The number of specified elements, in a batch.")
+    @property
+    def _name(self) -> str:
+        return type(self).__name__
+
+    @property
+    def _values(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, name) for name in self.buffers)
+
+    @property
+    def dtype(self) -> Any:
+        return self.data.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def flags(self) -> dict[str, bool]:
+        """The promises about the indices, as keyword arguments."""
+        return {"indices_sorted": self.indices_sorted, "unique_indices": self.unique_indices}
+
+    @property
+    def n_batch(self) -> int:
+        """The number of batch dimensions."""
+        return self.indices.ndim - self.index_rank
+
+    @property
+    def n_dense(self) -> int:
+        """The number of dense dimensions."""
+        return self.data.ndim - 1 - self.n_batch
+
+    @property
+    def nse(self) -> int:
+        """The number of specified elements, in a batch."""
+        return self.indices.shape[self.n_batch]
 
     def with_data(self, data: Any) -> Self:
         """The array with other data at the same indices."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -78,14 +78,19 @@ class BCOO(Batched):
            [6., 0.]], dtype=float32)
     """
 
-    buffers = ("data", "indices")
+    buffers: ClassVar[tuple[str, str]] = ("data", "indices")
     shapes = "(*batch, nse, *dense) and (*batch, nse, n_sparse)"
     index_rank = 2
 
-    n_sparse = property(lambda self: self.indices.shape[-1], doc="The number of sparse dimensions.")
-    sparse_shape = property(
-        lambda self: self.shape[self.n_batch : self.n_batch + self.n_sparse], doc="The sizes of the sparse dimensions."
-    )
+    @property
+    def n_sparse(self) -> int:
+        """The number of sparse dimensions."""
+        return self.indices.shape[-1]
+
+    @property
+    def sparse_shape(self) -> tuple[int, ...]:
+        """The sizes of the sparse dimensions."""
+        return self.shape[self.n_batch : self.n_batch + self.n_sparse]
 
     def _own_shapes(self, sizes: tuple[int, ...]) -> Sequence[tuple[int, ...]]:
         return (self.nse, *sizes[self.n_sparse :]), (self.nse, self.n_sparse)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -37,7 +37,7 @@ class BCSR(Batched):
     Array([20.,  3.], dtype=float32)
     """
 
-    buffers = ("data", "indices", "indptr")
+    buffers: ClassVar[tuple[str, str, str]] = ("data", "indices", "indptr")
     shapes = "(*batch, nse, *dense), (*batch, nse) and (*batch, rows + 1)"
     index_rank = 1
     n_sparse = 2

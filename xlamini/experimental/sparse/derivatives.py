@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xlamini import numpy as jnp
 from xlamini.core import tree_flatten, tree_leaves, tree_map
@@ -12,6 +12,10 @@ from xlamini.core.pytree import tree_unflatten
 from xlamini.experimental.sparse.transform import is_sparse
 from xlamini.staging import check_callable, replaced
 from xlamini.transforms.derivatives import jacobian as dense_jacobian, value_and_grad as dense_gradient
+
+if TYPE_CHECKING:
+    from xlamini.core.pytree.nodes import PyTreeDef
+
 
 Argnums = int | Sequence[int]
 
@@ -25,6 +29,9 @@ class Data(NamedTuple):
 class SparseParts:
     """The arguments that are differentiated, with the data of sparse arrays in their places."""
 
+    leaves: list[Any]
+    tree: PyTreeDef
+
     def __init__(self, what: str, fun: Callable[..., Any], argnums: Argnums, args: Sequence[Any]):
         check_callable(f"sparse.{what}", fun)
         self._fun, self._args = fun, args
@@ -32,7 +39,7 @@ class SparseParts:
         self._single = isinstance(argnums, int)
         chosen = [args[i] for i in self._positions]
         self.leaves, self.tree = tree_flatten(chosen, is_leaf=is_sparse)
-        self.data = Data([x.data if is_sparse(x) else x for x in self.leaves])
+        self.data: Data = Data([x.data if is_sparse(x) else x for x in self.leaves])
 
     def call(self, data: Data, **kwargs: Any) -> Any:
         """The function of these data in place of the arguments'."""

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
@@ -51,10 +51,10 @@ class COO(Matrix):
            [3., 0.]], dtype=float32)
     """
 
-    buffers = ("data", "row", "col")
+    buffers: ClassVar[tuple[str, str, str]] = ("data", "row", "col")
     row: Array
     col: Array
-    indices = property(lambda self: self.row)  # type: ignore[assignment]
+    indices: Array = property(lambda self: self.row)  # type: ignore[assignment]
 
     def __init__(self, args: Any, *, shape: Any, rows_sorted: bool = False, cols_sorted: bool = False):
         super().__init__(args, shape=shape)
@@ -70,7 +70,7 @@ class COO(Matrix):
 class _Compressed(Matrix):
     """A matrix whose entries are listed by row, or by column: a BCSR of the matrix, or of its transpose."""
 
-    buffers = ("data", "indices", "indptr")
+    buffers: ClassVar[tuple[str, ...]] = ("data", "indices", "indptr")
     indptr: Array
 
     @classmethod
@@ -94,7 +94,7 @@ class CSR(_Compressed):
            [3., 0.]], dtype=float32)
     """
 
-    pointers = 0
+    pointers: int | None = 0
 
 
 @register_pytree_with_keys_class
@@ -106,7 +106,7 @@ class CSC(_Compressed):
            [2., 0.]], dtype=float32)
     """
 
-    pointers = 1
+    pointers: int | None = 1
 
 
 for _format in (Matrix, COO, _Compressed):
@@ -163,4 +163,6 @@ def coo_matvec(mat: COO | CSR, v: ArrayLike, transpose: bool = False) -> Array:
     return (mat.T if transpose else mat) @ v
 
 
-csr_todense, csr_matmat, csr_matvec = coo_todense, coo_matmat, coo_matvec
+csr_todense: Final = coo_todense
+csr_matmat: Final = coo_matmat
+csr_matvec: Final = coo_matvec

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from xlamini import numpy as jnp
 from xlamini.core import api_boundary_methods
@@ -61,14 +61,24 @@ def _getitem(self: Any, index: Any) -> Any:
 class SparseOperators(JAXSparse):
     """Operators, with the semantics of `sparsify`: a result is sparse where the zeros are preserved."""
 
-    __add__, __radd__ = _binary(operator.add), _binary(operator.add, True)
-    __sub__, __rsub__ = _binary(operator.sub), _binary(operator.sub, True)
-    __mul__, __rmul__ = _binary(operator.mul), _binary(operator.mul, True)
-    __truediv__, __rtruediv__ = _binary(operator.truediv), _binary(operator.truediv, True)
-    __matmul__, __rmatmul__ = _binary(jnp.matmul), _binary(jnp.matmul, True)
-    __neg__, __abs__ = _unary(operator.neg), _unary(operator.abs)
-    __eq__, __ne__ = _comparison("=="), _comparison("!=")  # type: ignore[assignment]
-    __lt__, __le__, __gt__, __ge__ = (_comparison(name) for name in ("<", "<=", ">", ">="))
+    __add__: ClassVar[Callable[[Any, Any], Any]] = _binary(operator.add)
+    __radd__: ClassVar[Callable[[Any, Any], Any]] = _binary(operator.add, True)
+    __sub__: ClassVar[Callable[[Any, Any], Any]] = _binary(operator.sub)
+    __rsub__: ClassVar[Callable[[Any, Any], Any]] = _binary(operator.sub, True)
+    __mul__: ClassVar[Callable[[Any, Any], Any]] = _binary(operator.mul)
+    __rmul__: ClassVar[Callable[[Any, Any], Any]] = _binary(operator.mul, True)
+    __truediv__: ClassVar[Callable[[Any, Any], Any]] = _binary(operator.truediv)
+    __rtruediv__: ClassVar[Callable[[Any, Any], Any]] = _binary(operator.truediv, True)
+    __matmul__: ClassVar[Callable[[Any, Any], Any]] = _binary(jnp.matmul)
+    __rmatmul__: ClassVar[Callable[[Any, Any], Any]] = _binary(jnp.matmul, True)
+    __neg__: ClassVar[Callable[[Any], Any]] = _unary(operator.neg)
+    __abs__: ClassVar[Callable[[Any], Any]] = _unary(operator.abs)
+    __eq__: ClassVar[Callable[[Any, Any], NoReturn]] = _comparison("==")
+    __ne__: ClassVar[Callable[[Any, Any], NoReturn]] = _comparison("!=")
+    __lt__: ClassVar[Callable[[Any, Any], NoReturn]] = _comparison("<")
+    __le__: ClassVar[Callable[[Any, Any], NoReturn]] = _comparison("<=")
+    __gt__: ClassVar[Callable[[Any, Any], NoReturn]] = _comparison(">")
+    __ge__: ClassVar[Callable[[Any, Any], NoReturn]] = _comparison(">=")
     __hash__: Any = None
     __getitem__ = _getitem
 
@@ -97,7 +107,11 @@ class SparseOperators(JAXSparse):
         """The array in another shape of the same size, in which one size may be -1."""
         return _reshape(self, shape[0] if len(shape) == 1 else shape)
 
-    T = property(api_boundary(transpose), doc="The array with its dimensions reversed.")
+    @property
+    @api_boundary
+    def T(self) -> Any:
+        """The array with its dimensions reversed."""
+        return _transpose(self, None)
 
 
 api_boundary_methods(SparseOperators)

@@ -11,7 +11,7 @@ from xlamini.inspection.quantities import Target, why_unknown
 from xlamini.inspection.units import FAMILIES, UNKNOWN, shown
 
 Item = Mapping[str, Any]
-NUMBERS = {*FAMILIES, "integer", "number", "share", "amount"}
+NUMBERS: set[str] = {*FAMILIES, "integer", "number", "share", "amount"}
 """The units of columns that are aligned at the right."""
 
 

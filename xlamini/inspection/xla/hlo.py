@@ -76,10 +76,10 @@ class Module:
     """An HLO module, read from its text."""
 
     def __init__(self, text: str):
-        self.lines = text.split("\n")
+        self.lines: list[str] = text.split("\n")
         self._read = computations_of(text)
         times = self._read.times()
-        self.computations = {
+        self.computations: dict[str, HloComputation] = {
             name: HloComputation(name, {each.name: each for each in self._instructions(name)}, times.get(name, 0))
             for name in self._read.lines
         }

@@ -65,7 +65,7 @@ class ModuleKernels:
         self._module, self._labelling, self._roof, self._clock = module, labelling, roof, clock
         self.failures: list[str] = []
         self.uncounted: list[str] = []
-        self.library_flops = 0.0
+        self.library_flops: float = 0.0
         self._costs: dict[str, dict[str, float]] = {}
         self._first = min(map(module.start, module.computations), default=0)
 

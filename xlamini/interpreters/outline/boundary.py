@@ -35,13 +35,15 @@ class Origin(NamedTuple):
 class Boundary:
     """The boundary of a family: `params` are its parameters; all other outside values are recomputed from these."""
 
+    family: Family
+
     def __init__(self, family: Family, origins: Mapping[Var, Origin]):
         self.family, self._origins = family, origins
-        self.template = family.members[0]
-        self.wiring = wiring(self.template)
-        self.operands = _operands(family, self.wiring)
+        self.template: Sequence[Equation] = family.members[0]
+        self.wiring: tuple[tuple[tuple[int, int] | None, ...], ...] = wiring(self.template)
+        self.operands: list[list[Operand | None]] = _operands(family, self.wiring)
         wanted = dict.fromkeys(x for row in self.operands for x in row if type(x) is tuple)
-        self.params = dict.fromkeys(cheapest_cut(self._sources(wanted), wanted, self._cost))
+        self.params: dict[Any, Any | None] = dict.fromkeys(cheapest_cut(self._sources(wanted), wanted, self._cost))
 
     def _sources(self, wanted: Iterable[Given]) -> dict[Given, list[Given]]:
         """What each value can be recomputed from, if it is cheap: those wanted, and what their blocks made for them.

@@ -22,10 +22,14 @@ class Outlined:
     Operands and results have the shapes in which they are stored (views.py).
     """
 
+    boundary: Boundary
+    family: Family
+    shape_of: Callable[[Var], Shape]
+
     def __init__(self, boundary: Boundary, shape_of: Callable[[Var], Shape]):
         self.family, self.boundary, self.shape_of = boundary.family, boundary, shape_of
-        self.params = list(boundary.params)
-        self.param_shapes = [shape_of(p[0]) for p in self.params]
+        self.params: list[Any] = list(boundary.params)
+        self.param_shapes: list[Shape] = [shape_of(p[0]) for p in self.params]
         self.results: list[tuple[int, int]] = []
         self.result_shapes: list[Shape] = []
         self.body: Any = None

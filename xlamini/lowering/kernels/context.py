@@ -74,6 +74,9 @@ class NotOfKernels(AttributeError):
 class KernelModule:
     """What the context of a kernel asks of its module: the target, and how ids of inner equations begin."""
 
+    platform: str
+    platforms: tuple[Platform]
+
     spans_devices = False
     manual_axes: frozenset[Any] = frozenset()
 

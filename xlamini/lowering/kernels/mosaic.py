@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from jaxlib.mlir import ir
 
@@ -30,6 +30,10 @@ from xlamini.lowering.kernels.mosaic_reductions import REDUCTIONS
 from xlamini.lowering.kernels.mosaic_rotations import ROTATIONS
 from xlamini.lowering.kernels.mosaic_shapes import SHAPES, shape_of_value
 
+if TYPE_CHECKING:
+    from xlamini.lowering.kernels.mosaic_memory import MosaicRef
+
+
 MOSAIC: dict[str, Rule] = {
     **MOSAIC_ELEMENTWISE,
     **CONTROL_FLOW,
@@ -45,6 +49,10 @@ class MosaicContext(KernelContext):
     """The lowering of a kernel's equations into one block of a Mosaic function."""
 
     rules: ClassVar[Mapping[str, Rule]] = MOSAIC  # type: ignore[misc]
+    float32: ir.Type
+    index_type: ir.Type
+    int32: ir.Type
+
     target = "Mosaic"
 
     def __init__(self, module: KernelModule, mlir: MosaicDialect, block: ir.Block, scope: str):
@@ -54,8 +62,10 @@ class MosaicContext(KernelContext):
         )
         self.heard: list[tuple[str, Mapping[str, Any]]] | None = None
 
-    start_copy, wait_copy = start_copy, wait_copy
-    signal_semaphore, wait_semaphore = signal_semaphore, wait_semaphore
+    start_copy: Callable[..., None] = start_copy
+    wait_copy: Callable[..., None] = wait_copy
+    signal_semaphore: Callable[[Any, MosaicRef, Part, Sequence[Value], Value], None] = signal_semaphore
+    wait_semaphore: Callable[[Any, MosaicRef, Part, Sequence[Value], Value], None] = wait_semaphore
 
     def load(self, ref: Any, part: Part, indices: Sequence[Value]) -> Value:
         if ref.space in SEMAPHORES:

@@ -49,13 +49,17 @@ def kernel_module(mlir: MosaicDialect, kernel: Kernel) -> ir.Module:
 class Emitter:
     """The functions of one kernel's module."""
 
+    kernel: Kernel
+    mlir: MosaicDialect
+    module: ir.Module
+
     def __init__(self, mlir: MosaicDialect, kernel: Kernel, module: ir.Module):
         self.mlir, self.kernel, self.module = mlir, kernel, module
-        self.grid = [mlir.element_type(_INT32)] * len(grid_of(kernel))
+        self.grid: list[ir.Type] = [mlir.element_type(_INT32)] * len(grid_of(kernel))
         refs = kernel.refs()
         count = kernel.num_prefetch
-        self.prefetch = [v.aval for v in refs[:count]]
-        self.scratch = [v.aval for v in refs[count + len(kernel.blocks) :]]
+        self.prefetch: list[Any] = [v.aval for v in refs[:count]]
+        self.scratch: list[Any] = [v.aval for v in refs[count + len(kernel.blocks) :]]
 
     def types(self) -> list[ir.Type]:
         """The types of the kernel's arguments."""

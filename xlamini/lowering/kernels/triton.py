@@ -1,7 +1,7 @@
 """Kernels for GPUs, in Triton's dialect: the context of their lowering, with a rule for each StableHLO operation."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jaxlib.mlir import ir
@@ -44,7 +44,7 @@ class TritonContext(KernelContext):
     """The lowering of a kernel's equations for a GPU. The values of refs' variables are `TritonRef`s."""
 
     mlir: TritonDialect
-    rules = ELEMENTWISE | CONTROL_FLOW | SHAPES | SLICES | GATHERS | REDUCTIONS | PRODUCTS | MATH
+    rules: Mapping[str, Any] = ELEMENTWISE | CONTROL_FLOW | SHAPES | SLICES | GATHERS | REDUCTIONS | PRODUCTS | MATH
     target = "Triton"
     takes_arrays = True
     reorders = True
@@ -70,7 +70,7 @@ class TritonContext(KernelContext):
 
     def __init__(self, *args: Any):
         super().__init__(*args)
-        self.order = MemoryOrder(set())
+        self.order: MemoryOrder = MemoryOrder(set())
 
     def _before(self, access: str, ref: TritonRef) -> None:
         """Let the threads wait where the access must come after earlier ones."""

@@ -55,7 +55,7 @@ class At:
     __slots__ = ("array",)
 
     def __init__(self, array: Any):
-        self.array = array
+        self.array: Any = array
 
     def __getitem__(self, index: Any) -> AtIndex:
         return AtIndex(self.array, index)
@@ -77,6 +77,8 @@ class AtIndex:
     """
 
     __slots__ = ("array", "index")
+    array: Any
+    index: Any
 
     def __init__(self, array: Any, index: Any):
         self.array, self.index = array, index

@@ -4,7 +4,7 @@ In a slice an imaginary step is a number of points, the stop among them: `r_[0:1
 """
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -149,10 +149,12 @@ class Joiner:
         return moveaxis(x, tuple(range(rank)), tuple(range(first, first + rank))) if rank else x
 
 
-mgrid, ogrid = MGrid(), OGrid()
-s_, index_exp = IndexExpression(), IndexExpression(as_tuple=True)
-r_ = Joiner("r_", Directive())
-c_ = Joiner("c_", Directive(axis=-1, ndmin=2, place=0))
+mgrid: Final = MGrid()
+ogrid: Final = OGrid()
+s_: Final = IndexExpression()
+index_exp: Final = IndexExpression(as_tuple=True)
+r_: Final = Joiner("r_", Directive())
+c_: Final = Joiner("c_", Directive(axis=-1, ndmin=2, place=0))
 
 
 def ix_(*args: ArrayLike) -> tuple[Array, ...]:

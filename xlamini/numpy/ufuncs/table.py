@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from xlamini.numpy import arithmetic, bitwise, comparison, cumulative, exponential, reductions
 from xlamini.numpy.arguments import as_operand
@@ -42,25 +42,25 @@ _BIT_XOR = reductions.AxisReduction(reduce_xor_p, bitwise_primitives.bitwise_xor
 _BIT_OR = reductions.AxisReduction(reduce_or_p, bitwise_primitives.bitwise_or, lambda dtype: 0)
 
 
-add = ufunc(arithmetic.add, 2, 1, identity=0, shortcuts=Shortcuts(reductions.sum, cumulative.cumsum, "add"))
-multiply = ufunc(
+add: Final = ufunc(arithmetic.add, 2, 1, identity=0, shortcuts=Shortcuts(reductions.sum, cumulative.cumsum, "add"))
+multiply: Final = ufunc(
     arithmetic.multiply, 2, 1, identity=1, shortcuts=Shortcuts(reductions.prod, cumulative.cumprod, "multiply")
 )
-subtract = ufunc(arithmetic.subtract, 2, 1, shortcuts=Shortcuts(update="subtract"))
-negative = ufunc(arithmetic.negative, 1, 1)
-maximum = ufunc(arithmetic.maximum, 2, 1, shortcuts=Shortcuts(_over(reductions.max), None, "max"))
-minimum = ufunc(arithmetic.minimum, 2, 1, shortcuts=Shortcuts(_over(reductions.min), None, "min"))
-logaddexp = ufunc(exponential.logaddexp, 2, 1, identity=-math.inf)
-logaddexp2 = ufunc(exponential.logaddexp2, 2, 1, identity=-math.inf)
-bitwise_and = ufunc(bitwise.bitwise_and, 2, 1, identity=-1, shortcuts=Shortcuts(_by(_BIT_AND)))
-bitwise_or = ufunc(bitwise.bitwise_or, 2, 1, identity=0, shortcuts=Shortcuts(_by(_BIT_OR)))
-bitwise_xor = ufunc(bitwise.bitwise_xor, 2, 1, identity=0, shortcuts=Shortcuts(_by(_BIT_XOR)))
-logical_and = ufunc(
+subtract: Final = ufunc(arithmetic.subtract, 2, 1, shortcuts=Shortcuts(update="subtract"))
+negative: Final = ufunc(arithmetic.negative, 1, 1)
+maximum: Final = ufunc(arithmetic.maximum, 2, 1, shortcuts=Shortcuts(_over(reductions.max), None, "max"))
+minimum: Final = ufunc(arithmetic.minimum, 2, 1, shortcuts=Shortcuts(_over(reductions.min), None, "min"))
+logaddexp: Final = ufunc(exponential.logaddexp, 2, 1, identity=-math.inf)
+logaddexp2: Final = ufunc(exponential.logaddexp2, 2, 1, identity=-math.inf)
+bitwise_and: Final = ufunc(bitwise.bitwise_and, 2, 1, identity=-1, shortcuts=Shortcuts(_by(_BIT_AND)))
+bitwise_or: Final = ufunc(bitwise.bitwise_or, 2, 1, identity=0, shortcuts=Shortcuts(_by(_BIT_OR)))
+bitwise_xor: Final = ufunc(bitwise.bitwise_xor, 2, 1, identity=0, shortcuts=Shortcuts(_by(_BIT_XOR)))
+logical_and: Final = ufunc(
     comparison.logical_and, 2, 1, identity=True, shortcuts=Shortcuts(_by(reductions.AND, reductions.nonzero_mask))
 )
-logical_or = ufunc(
+logical_or: Final = ufunc(
     comparison.logical_or, 2, 1, identity=False, shortcuts=Shortcuts(_by(reductions.OR, reductions.nonzero_mask))
 )
-logical_xor = ufunc(
+logical_xor: Final = ufunc(
     comparison.logical_xor, 2, 1, identity=False, shortcuts=Shortcuts(_by(_BIT_XOR, reductions.nonzero_mask))
 )

@@ -44,6 +44,8 @@ class ufunc:
     (Array(6, dtype=int32), Array(3, dtype=int32, weak_type=True))
     """
 
+    __wrapped__: Callable[..., Any]
+
     def __init__(
         self,
         func: Callable[..., Any],

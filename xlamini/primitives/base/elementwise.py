@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
 from xlamini.core import (
     Avals,
@@ -59,12 +59,20 @@ from xlamini.primitives.forms.cpu.math import formula
 from xlamini.primitives.shape.shape import reshape, sum_over
 from xlamini.runtime import Array
 
+if TYPE_CHECKING:
+    from xlamini.core.sharding.facet import Sharding
+
 
 class Elementwise(Primitive):
     """An operation applied to each element; made by the decorator `elementwise`."""
 
-    traits = PURE | ELEMENTWISE
-    sharding = broadcast_dimensions()
+    accepts: Kinds
+    flops: int
+    hlo: str | None
+    on_cpu: formula | None
+
+    traits: int = PURE | ELEMENTWISE
+    sharding: Sharding = broadcast_dimensions()
 
     __name__: str
     __wrapped__: Callable[..., Any]
@@ -75,12 +83,12 @@ class Elementwise(Primitive):
         functools.update_wrapper(self, declaration)
         self.hlo, self.accepts, self.flops, self.on_cpu = hlo, accepts, flops, on_cpu
         self.traits |= (flops <= 1) * REMATERIALIZABLE
-        self.arity = declaration.__code__.co_argcount
+        self.arity: int = declaration.__code__.co_argcount
         self.compute: Callable[..., Any] | None = None
         self.partials: Sequence[Callable[..., Any]] | None = None
         self.linear_rule: Callable[..., Any] | None = None
         if not accepts & (FLOAT | COMPLEX):
-            self.lacks = {"jvp": "of integers only"}
+            self.lacks: Mapping[str, str] = {"jvp": "of integers only"}
         super().__init__(declaration.__name__)
 
     def __call__(self, *operands: Any, **params: Any) -> Array:

@@ -8,7 +8,7 @@ a type stands for one of another place, as the carry of a loop does, `hi_retyped
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from xlamini.core import Axis, Dims, Primitive, ShapedArray, Tracer, Values, Zero, aval_of, cotangent_aval, is_zero
 from xlamini.core.program.hi_types import HiAval, HiDType, fits, is_mutable_value, lowered
@@ -41,7 +41,7 @@ class HiValue(Primitive):
         return ty.raise_val(*parts)
 
 
-hi_value_p = HiValue()
+hi_value_p: Final = HiValue()
 
 
 class HiRetyped(Primitive):
@@ -70,7 +70,7 @@ class HiRetyped(Primitive):
         return ty.raise_val(*lowered([aval_of(x)], [x]))
 
 
-hi_retyped_p = HiRetyped()
+hi_retyped_p: Final = HiRetyped()
 
 
 def retyped(x: Any, dtype: Any) -> Any:

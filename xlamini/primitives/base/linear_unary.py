@@ -15,7 +15,7 @@ from xlamini.runtime.arrays.to_device import HOST_VALUES
 class LinearUnary(Primitive):
     """A primitive that is linear in its only operand: its tangent goes through the same operation."""
 
-    sharding = Sharding(linear=JOINTLY)
+    sharding: Sharding = Sharding(linear=JOINTLY)
     checks = NO_NEW_NAN
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator as by_value
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -51,11 +51,16 @@ def _plain(primitive: Any, name: str) -> Function:
     return operator
 
 
+add: Function
+multiply: Function
+subtract: Function
 add, subtract, multiply = (_plain(p, p.name) for p in (arithmetic.add, arithmetic.sub, arithmetic.mul))
-bitwise_and, bitwise_or = _plain(bitwise.bitwise_and, "and"), _plain(bitwise.bitwise_or, "or")
-bitwise_xor, bitwise_not = _plain(bitwise.bitwise_xor, "xor"), _plain(bitwise.bitwise_not, "not")
-left_shift = _plain(bitwise.shift_left, "left_shift")
-negative = _plain(arithmetic.neg, "neg")
+bitwise_and: Final = _plain(bitwise.bitwise_and, "and")
+bitwise_or: Final = _plain(bitwise.bitwise_or, "or")
+bitwise_xor: Final = _plain(bitwise.bitwise_xor, "xor")
+bitwise_not: Final = _plain(bitwise.bitwise_not, "not")
+left_shift: Final = _plain(bitwise.shift_left, "left_shift")
+negative: Final = _plain(arithmetic.neg, "neg")
 
 
 # --- comparisons: complex numbers have the order of their real parts, then of their imaginary ones
@@ -85,9 +90,12 @@ def _decided(compare: Function, x: Any, y: Any) -> Any:
     return (comparison.eq if holds else comparison.ne).bind(array, array)
 
 
-equal, not_equal = _comparison(comparison.eq, by_value.eq), _comparison(comparison.ne, by_value.ne)
-less, less_equal = _comparison(comparison.lt, by_value.lt), _comparison(comparison.le, by_value.le)
-greater, greater_equal = _comparison(comparison.gt, by_value.gt), _comparison(comparison.ge, by_value.ge)
+equal: Final = _comparison(comparison.eq, by_value.eq)
+not_equal: Final = _comparison(comparison.ne, by_value.ne)
+less: Final = _comparison(comparison.lt, by_value.lt)
+less_equal: Final = _comparison(comparison.le, by_value.le)
+greater: Final = _comparison(comparison.gt, by_value.gt)
+greater_equal: Final = _comparison(comparison.ge, by_value.ge)
 _PLAIN.update({equal: comparison.eq, not_equal: comparison.ne})
 
 

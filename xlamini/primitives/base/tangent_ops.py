@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core import ExtendedDType, Primitive, ShapedArray, aval_of, hooks, is_zero, literal
 from xlamini.core.program.hi_types import HiAval
@@ -71,7 +71,7 @@ class HiZeros(Primitive):
         return self.expand(**params) if state.builder is None else super().bind(**params)
 
 
-hi_zeros_p = HiZeros()
+hi_zeros_p: Final = HiZeros()
 
 
 def instantiated(tangent: Any) -> Any:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -64,7 +64,7 @@ class AxisIndex(Primitive):
     """The position along a named axis."""
 
     name = "axis_index"
-    sharding = Sharding(varying=_varying, named_axes=_named_axes)
+    sharding: Sharding = Sharding(varying=_varying, named_axes=_named_axes)
     lacks: Mapping[str, str] = {"jvp": "of integers only"}
 
     def shape_rule(self, *, axis_name: Any) -> ShapedArray:
@@ -79,7 +79,7 @@ class AxisIndex(Primitive):
         return position(ctx, axis_name)
 
 
-axis_index_p = AxisIndex()
+axis_index_p: Final = AxisIndex()
 
 
 def unbound(what: str, name: Any) -> NameError:

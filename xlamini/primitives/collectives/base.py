@@ -33,7 +33,7 @@ class Collective(Primitive):
 
     def __init__(self, name: str | None = None):
         super().__init__(name)
-        self.sharding = Sharding(factors=self.factors, varying=self.varying, named_axes=self.named_axes)
+        self.sharding: Sharding = Sharding(factors=self.factors, varying=self.varying, named_axes=self.named_axes)
 
     def bind(self, *operands: Any, **params: Any) -> Any:
         _check_all_arrive(self, params)

@@ -7,7 +7,7 @@ Each is the transpose of the other.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from xlamini.core import (
     ELEMENTWISE,
@@ -31,6 +31,10 @@ from xlamini.core.sharding.partial_sums import JOINTLY, Sums, sums_of
 from xlamini.core.sharding.propagation import Splits
 from xlamini.runtime.meshes.current_mesh import get_abstract_mesh
 
+if TYPE_CHECKING:
+    from xlamini.core.sharding.facet import Sharding
+
+
 Axes = tuple[Any, ...]
 
 
@@ -48,7 +52,7 @@ class VaryingCast(Primitive):
     source: str
     target: str
     traits = PURE | ELEMENTWISE | REMATERIALIZABLE
-    sharding = same_dimensions(linear=JOINTLY, casts=True)
+    sharding: Sharding = same_dimensions(linear=JOINTLY, casts=True)
     checks = NO_NEW_NAN
 
     def __init__(self, name: str | None = None):
@@ -102,7 +106,7 @@ def _on_mesh(avals: Avals, outs: Avals, params: Params) -> Splits:
 class SumCast(VaryingCast):
     """A cast from or to an unreduced or reduced value; `mesh` is the one in types here."""
 
-    sharding = replace(VaryingCast.sharding, splits=_on_mesh, chooses=True)
+    sharding: Sharding = replace(VaryingCast.sharding, splits=_on_mesh, chooses=True)
 
     def cast(self, x: Any, axes: Axes) -> Any:
         """The value cast along these axes of the current mesh."""
@@ -115,7 +119,8 @@ class SumCast(VaryingCast):
 class Terms(SumCast):
     """The term of an unreduced value that each device has, as a value that varies."""
 
-    source, target = "unreduced", "varying"
+    source = "unreduced"
+    target = "varying"
 
     def transpose(self, ct: Any, x: Any, *, axes: Axes, mesh: Any) -> Values:
         return [shared_p.bind(ct, axes=axes, mesh=mesh)]
@@ -124,14 +129,15 @@ class Terms(SumCast):
 class Shared(SumCast):
     """A value that varies by its type, and is equal on all devices, as a reduced one."""
 
-    source, target = "varying", "reduced"
+    source = "varying"
+    target = "reduced"
 
     def transpose(self, ct: Any, x: Any, *, axes: Axes, mesh: Any) -> Values:
         return [terms_p.bind(ct, axes=axes, mesh=mesh)]
 
 
-terms_p = Terms()
-shared_p = Shared()
+terms_p: Final = Terms()
+shared_p: Final = Shared()
 
 
 def terms_along(x: Any, names: Axes) -> Any:

@@ -4,7 +4,7 @@ Seen from outside it exchanges the named axis for a dimension.
 """
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core import Params, ShapedArray, ShapeError, Values, aval_of, tree_map
 from xlamini.core.program.checks import NO_NEW_NAN
@@ -114,7 +114,7 @@ class AllToAll(LinearCollective):
     """Split the dimension `split_axis` among the positions, and concatenate the parts received along `concat_axis`."""
 
     name = "all_to_all"
-    dimensions = ("split_axis", "concat_axis")
+    dimensions: tuple[str, str] = ("split_axis", "concat_axis")
     checks = NO_NEW_NAN
 
     def shape_rule(
@@ -143,4 +143,4 @@ class AllToAll(LinearCollective):
         return {name: value for name, value in super().shown_params(params).items() if name != "axis_size"}
 
 
-all_to_all_p = AllToAll()
+all_to_all_p: Final = AllToAll()

@@ -1,7 +1,7 @@
 """all_gather, which concatenates the operands of all positions, and its adjoint psum_scatter, which sums and splits."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -137,7 +137,7 @@ class AllGather(LinearCollective):
     """The operand of all `axis_size` positions, along `all_gather_dimension`."""
 
     name = "all_gather"
-    dimensions = ("all_gather_dimension",)
+    dimensions: tuple[str] = ("all_gather_dimension",)
     checks = NO_NEW_NAN
 
     def shape_rule(
@@ -190,7 +190,7 @@ class ReduceScatter(LinearCollective):
     """The sum over all `axis_size` positions, of which each gets a part along `scatter_dimension`."""
 
     name = "reduce_scatter"
-    dimensions = ("scatter_dimension",)
+    dimensions: tuple[str] = ("scatter_dimension",)
 
     def shape_rule(
         self, x: ShapedArray, *, scatter_dimension: int, axis_size: int, tiled: bool, **params: Any
@@ -223,9 +223,9 @@ class ReduceScatter(LinearCollective):
         return found if tiled else ctx.reshape(found, out)
 
 
-all_gather_p = AllGather()
-all_gather_invariant_p = AllGatherInvariant()
-reduce_scatter_p = ReduceScatter()
+all_gather_p: Final = AllGather()
+all_gather_invariant_p: Final = AllGatherInvariant()
+reduce_scatter_p: Final = ReduceScatter()
 
 
 def merged(x: Any, where: int) -> Any:

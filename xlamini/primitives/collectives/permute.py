@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -172,5 +172,5 @@ class Broadcast(LinearCollective):
         return ctx.inline(summed, x)
 
 
-ppermute_p = Permute()
-pbroadcast_p = Broadcast()
+ppermute_p: Final = Permute()
+pbroadcast_p: Final = Broadcast()

@@ -5,7 +5,7 @@ Under vmap each of them becomes the ordinary reduction over the batch dimension.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -95,6 +95,10 @@ def _over_leaves(primitive: CollectiveReduction, x: Any, axis_name: AxisName, gr
 
 class CollectiveReduction(Collective):
     """A reduction over the named `axes`: `reduce` over a batch dimension, `of_equal` for a value that does not vary."""
+
+    hlo: str
+    of_equal: Callable[[Any, int], Any]
+    reduce: Callable[..., Any]
 
     def __init__(self, name: str, hlo: str, reduce: Callable[..., Any], of_equal: Callable[[Any, int], Any]):
         self.hlo, self.reduce, self.of_equal = hlo, reduce, of_equal
@@ -186,6 +190,6 @@ def _times(x: Any, size: int) -> Any:
     return x * size if isinstance(x, int | float | complex) else mul(x, size)
 
 
-psum_p = Sum("psum", "stablehlo.add", lambda x, dim: reduce_sum_p.bind(x, axes=(dim,)), _times)
-pmax_p = CollectiveExtremum("pmax", "stablehlo.maximum", lambda x, dim: reduce_max(x, (dim,)), lambda x, size: x)
-pmin_p = CollectiveExtremum("pmin", "stablehlo.minimum", lambda x, dim: reduce_min(x, (dim,)), lambda x, size: x)
+psum_p: Final = Sum("psum", "stablehlo.add", lambda x, dim: reduce_sum_p.bind(x, axes=(dim,)), _times)
+pmax_p: Final = CollectiveExtremum("pmax", "stablehlo.maximum", lambda x, dim: reduce_max(x, (dim,)), lambda x, size: x)
+pmin_p: Final = CollectiveExtremum("pmin", "stablehlo.minimum", lambda x, dim: reduce_min(x, (dim,)), lambda x, size: x)

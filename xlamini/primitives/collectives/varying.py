@@ -8,7 +8,7 @@ each then has its share of the cotangent. `unreduce` takes values that vary for 
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -29,7 +29,8 @@ from xlamini.primitives.elementwise.select import where
 class Vary(VaryingCast):
     """A cast to a value that varies along the axes too, and is reduced along none of them."""
 
-    source, target = "reduced", "varying"
+    source = "reduced"
+    target = "varying"
 
     def transpose(self, ct: Any, x: Any, *, axes: Axes) -> Values:
         reduced = sums_of(x.aval).reduced
@@ -41,7 +42,8 @@ class Addend(VaryingCast):
     """What a device adds to a cotangent while devices are divergent, under the type of the sum, to be taken later."""
 
     checks = NONE
-    source, target = "varying", "invarying"
+    source = "varying"
+    target = "invarying"
 
     def transpose(self, ct: Any, x: Any, *, axes: Axes) -> Values:
         return [own_p.bind(ct, axes=axes)]
@@ -51,7 +53,8 @@ class Own(VaryingCast):
     """An addend under its true type: each device has its own."""
 
     checks = NONE
-    source, target = "invarying", "varying"
+    source = "invarying"
+    target = "varying"
 
     def transpose(self, ct: Any, x: Any, *, axes: Axes) -> Values:
         return [addend_p.bind(ct, axes=axes)]
@@ -60,7 +63,8 @@ class Own(VaryingCast):
 class Unvary(VaryingCast):
     """The user's promise that a value is equal on all devices along the axes."""
 
-    source, target = "varying", "invarying"
+    source = "varying"
+    target = "invarying"
 
     def transpose(self, ct: Any, x: Any, *, axes: Axes) -> Values:
         share = 1 / np.prod([size_of_axis(name) for name in axes])
@@ -70,7 +74,8 @@ class Unvary(VaryingCast):
 class Unreduce(SumCast):
     """Values that vary as the terms of an unreduced one."""
 
-    source, target = "varying", "unreduced"
+    source = "varying"
+    target = "unreduced"
 
     def transpose(self, ct: Any, x: Any, *, axes: Axes, mesh: Any) -> Values:
         return [varying_along(ct, frozenset(axes))]
@@ -79,7 +84,8 @@ class Unreduce(SumCast):
 class ReducedCast(SumCast):
     """A value that devices share as a reduced one, whose cotangent is unreduced."""
 
-    source, target = "invarying", "reduced"
+    source = "invarying"
+    target = "reduced"
 
     def transpose(self, ct: Any, x: Any, *, axes: Axes, mesh: Any) -> Values:
         return [psum_p.bind(terms_along(ct, axes), axes=axes, axis_index_groups=None)]
@@ -88,19 +94,20 @@ class ReducedCast(SumCast):
 class Share(SumCast):
     """A reduced value as one that devices share, of whose cotangent then one device has all."""
 
-    source, target = "reduced", "invarying"
+    source = "reduced"
+    target = "invarying"
 
     def transpose(self, ct: Any, x: Any, *, axes: Axes, mesh: Any) -> Values:
         return [_on_first(ct, axes)]
 
 
-pvary_p = Vary("pvary")
-addend_p = Addend("addend")
-own_p = Own("own")
-unvary_p = Unvary("unvary")
-unreduce_p = Unreduce()
-reduce_p = ReducedCast()
-share_p = Share()
+pvary_p: Final = Vary("pvary")
+addend_p: Final = Addend("addend")
+own_p: Final = Own("own")
+unvary_p: Final = Unvary("unvary")
+unreduce_p: Final = Unreduce()
+reduce_p: Final = ReducedCast()
+share_p: Final = Share()
 
 
 def sum_of_addends(ct: Any, axes: Axes) -> Any:

@@ -85,14 +85,14 @@ def _divided_by_zero(operands: Values, outs: Values, **params: Any) -> Sequence[
 class Remainder(Elementwise):
     """An operation that is undefined where the second operand is zero."""
 
-    checks = Checks(failures=_divided_by_zero)
+    checks: Checks = Checks(failures=_divided_by_zero)
 
 
 class Quotient(Remainder):
     """Division; its derivatives follow from those of `out * y = x`."""
 
-    memory = Memory(divides=True)
-    checks = Checks(keeps_nan=True, failures=_divided_by_zero)
+    memory: Memory = Memory(divides=True)
+    checks: Checks = Checks(keeps_nan=True, failures=_divided_by_zero)
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         """`dout = (dx - out dy) / y`, so that the cotangents of both operands share one division."""

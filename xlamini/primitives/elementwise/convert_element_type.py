@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import operator
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -42,6 +42,9 @@ from xlamini.primitives.base.linear_unary import unchanged
 from xlamini.primitives.elementwise.bitcast_by_shifts import bitcast_by_shifts
 from xlamini.runtime import Array
 
+if TYPE_CHECKING:
+    from xlamini.core.sharding.facet import Sharding
+
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Array:
     """Convert an array to another dtype.
@@ -68,7 +71,7 @@ def _linear_groups(avals: Avals, params: Params) -> Groups:
 class Convert(Elementwise):
     """Linear between floating-point types; the derivative stops at the others."""
 
-    sharding = broadcast_dimensions(linear=_linear_groups)
+    sharding: Sharding = broadcast_dimensions(linear=_linear_groups)
     checks = KEEPS_NAN
 
     def result(self, aval: ShapedArray, *, new_dtype: Any, weak_type: bool) -> ShapedArray:
@@ -210,7 +213,7 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Ar
 
 class BitcastConvertType(Primitive):
     name = "bitcast_convert_type"
-    sharding = leading_dimensions()
+    sharding: Sharding = leading_dimensions()
 
     def shape_rule(self, x: ShapedArray, *, new_dtype: Any) -> ShapedArray:
         if x.dtype != new_dtype and any(kind_of(d) in BOOL | COMPLEX for d in (x.dtype, new_dtype)):
@@ -236,7 +239,7 @@ class BitcastConvertType(Primitive):
         return ctx.op("stablehlo.bitcast_convert", x)
 
 
-bitcast_convert_type_p = BitcastConvertType()
+bitcast_convert_type_p: Final = BitcastConvertType()
 
 
 def _bitcast_shape(x: ShapedArray, new_dtype: Any) -> tuple[int, ...]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -41,6 +41,9 @@ from xlamini.primitives.elementwise.convert_element_type import convert
 from xlamini.primitives.placement.reshard import scalars_as_sums
 from xlamini.primitives.shape.shape import broadcast_in_dim
 from xlamini.runtime import Array
+
+if TYPE_CHECKING:
+    from xlamini.core.sharding.facet import Sharding
 
 
 def select_n(which: Any, *cases: Any) -> Array:
@@ -89,7 +92,7 @@ def where(condition: Any, x: Any, y: Any) -> Any:
 class SelectN(Primitive):
     traits = PURE | REMATERIALIZABLE
     name = "select_n"
-    sharding = same_dimensions(linear=(slice(1, None),))
+    sharding: Sharding = same_dimensions(linear=(slice(1, None),))
     checks = NO_NEW_NAN
 
     def shape_rule(self, which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
@@ -145,7 +148,7 @@ class SelectN(Primitive):
         return self.bind(below, self._among(which, *cases[half:], first=first + half), low)
 
 
-select_n_p = SelectN()
+select_n_p: Final = SelectN()
 
 
 class Clamp(Elementwise):

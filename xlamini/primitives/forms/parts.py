@@ -5,7 +5,7 @@ Both are only in the programs of forms (lowering/specialize.py), so that no tran
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core import Avals, Jaxpr, Primitive, ShapedArray, aval_of
 from xlamini.core.tracing.tracer import build
@@ -42,7 +42,7 @@ class Part(Primitive):
 
     traits = 0
     higher_order = True
-    lacks = _LACKS
+    lacks: Mapping[str, str] = _LACKS
 
 
 class NoInline(Part):
@@ -66,5 +66,5 @@ class Case(Part):
         return control_flow.case(ctx, index, bodies, branches[0].out_avals)[0]
 
 
-noinline_p = NoInline()
-case_p = Case()
+noinline_p: Final = NoInline()
+case_p: Final = Case()

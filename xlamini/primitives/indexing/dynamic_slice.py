@@ -5,7 +5,7 @@ A box that would stick out is moved inside. `dynamic_update_slice` is the adjoin
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -46,6 +46,9 @@ from xlamini.primitives.shape.concatenate import concatenate
 from xlamini.primitives.shape.shape import broadcast, moveaxis, reshape, squeeze
 from xlamini.primitives.shape.slice import checked_axis, index_in_dim, inserted, wrapped
 from xlamini.runtime import Array
+
+if TYPE_CHECKING:
+    from xlamini.core.sharding.facet import Sharding
 
 
 def dynamic_slice(
@@ -103,10 +106,10 @@ def _failures(operands: Values, outs: Values, *, slice_sizes: Shape) -> Sequence
 
 class DynamicSlice(Primitive):
     name = "dynamic_slice"
-    sharding = same_dimensions(linear=IN_FIRST)
+    sharding: Sharding = same_dimensions(linear=IN_FIRST)
     memory = MOVED
     adjoint: Primitive  # dynamic_update_slice, whose module imports this one; set by install_hooks
-    checks = Checks(makes_nan=False, failures=_failures)
+    checks: Checks = Checks(makes_nan=False, failures=_failures)
 
     def shape_rule(self, x: ShapedArray, *starts: ShapedArray, slice_sizes: Shape) -> ShapedArray:
         check_starts(self.name, x, starts)
@@ -158,7 +161,7 @@ class DynamicSlice(Primitive):
         return Cost(0, 2 * x.update(shape=slice_sizes).nbytes)
 
 
-dynamic_slice_p = DynamicSlice()
+dynamic_slice_p: Final = DynamicSlice()
 
 
 # --- helpers, for dynamic_update_slice too

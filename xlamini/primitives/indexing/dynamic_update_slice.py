@@ -5,7 +5,7 @@ A box that would stick out is moved inside, as in `dynamic_slice`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -111,9 +111,9 @@ def _factors(avals: Avals, outs: Avals, params: Params) -> Factors:
 
 class DynamicUpdateSlice(Primitive):
     name = "dynamic_update_slice"
-    sharding = Sharding(factors=_factors, linear=(slice(0, 2),), chooses_memory=True)
-    memory = Memory(reads=True, updates=True)
-    checks = Checks(makes_nan=False, failures=_failures)
+    sharding: Sharding = Sharding(factors=_factors, linear=(slice(0, 2),), chooses_memory=True)
+    memory: Memory = Memory(reads=True, updates=True)
+    checks: Checks = Checks(makes_nan=False, failures=_failures)
 
     def shape_rule(self, x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> ShapedArray:
         check_starts(self.name, x, starts)
@@ -166,4 +166,4 @@ class DynamicUpdateSlice(Primitive):
         return Cost(0, 2 * update.nbytes)
 
 
-dynamic_update_slice_p = DynamicUpdateSlice()
+dynamic_update_slice_p: Final = DynamicUpdateSlice()

@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -111,8 +111,8 @@ class Gather(Primitive):
     name = "gather"
     memory = MOVED
     adjoint: Primitive  # scatter_add, whose module imports this one; set by install_hooks
-    sharding = Sharding(factors=_factors)
-    checks = Checks(makes_nan=False, failures=_failures)
+    sharding: Sharding = Sharding(factors=_factors)
+    checks: Checks = Checks(makes_nan=False, failures=_failures)
 
     def shape_rule(
         self, x: ShapedArray, indices: ShapedArray, *, dimension_numbers: Any, slice_sizes: Shape, **params: Any
@@ -243,7 +243,7 @@ class Gather(Primitive):
         return Cost(0, indices.nbytes + 2 * out.nbytes)
 
 
-gather_p = Gather()
+gather_p: Final = Gather()
 
 
 def _are_disjoint(indices: ShapedArray, numbers: Any, mode: Any, slice_sizes: Shape, **_: Any) -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from xlamini.core import (
     Jaxpr,
@@ -34,6 +34,9 @@ from xlamini.primitives.indexing.scatter_family import Scatter, windows_at
 from xlamini.primitives.indexing.scatter_winners import ScatterWinners
 from xlamini.runtime import Array
 
+if TYPE_CHECKING:
+    from xlamini.core.program.checks import Checks
+
 
 class LinearScatter(Scatter):
     """The sum or difference of elements and updates: linear in both."""
@@ -59,7 +62,7 @@ class LinearScatter(Scatter):
 class ScatterSet(Scatter):
     """The updates themselves. With unique indices it is linear; else the tangent is of the update that won."""
 
-    checks = replace(Scatter.checks, makes_nan=False)
+    checks: Checks = replace(Scatter.checks, makes_nan=False)
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         x, indices, updates = primals
@@ -112,7 +115,7 @@ class ScatterMul(Scatter):
 class ScatterExtremum(Scatter):
     """Minimum or maximum: the tangent is that of the values equal to the result, in equal parts."""
 
-    checks = replace(Scatter.checks, makes_nan=False)
+    checks: Checks = replace(Scatter.checks, makes_nan=False)
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         x, indices, updates = primals
@@ -146,14 +149,14 @@ class ScatterApply(Scatter):
         )
 
 
-scatter_p = ScatterSet("scatter")
-scatter_winners_p = ScatterWinners("scatter-winners", scatter_p.bind)
-scatter_add_p = LinearScatter("scatter-add", "stablehlo.add", 1)
-scatter_sub_p = LinearScatter("scatter-sub", "stablehlo.subtract", -1)
-scatter_mul_p = ScatterMul("scatter-mul", "stablehlo.multiply")
-scatter_min_p = ScatterExtremum("scatter-min", "stablehlo.minimum")
-scatter_max_p = ScatterExtremum("scatter-max", "stablehlo.maximum")
-scatter_apply_p = ScatterApply("scatter-apply")
+scatter_p: Final = ScatterSet("scatter")
+scatter_winners_p: Final = ScatterWinners("scatter-winners", scatter_p.bind)
+scatter_add_p: Final = LinearScatter("scatter-add", "stablehlo.add", 1)
+scatter_sub_p: Final = LinearScatter("scatter-sub", "stablehlo.subtract", -1)
+scatter_mul_p: Final = ScatterMul("scatter-mul", "stablehlo.multiply")
+scatter_min_p: Final = ScatterExtremum("scatter-min", "stablehlo.minimum")
+scatter_max_p: Final = ScatterExtremum("scatter-max", "stablehlo.maximum")
+scatter_apply_p: Final = ScatterApply("scatter-apply")
 
 
 # --- the functions

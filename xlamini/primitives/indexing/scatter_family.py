@@ -70,9 +70,9 @@ def operand_dimensions(avals: Avals, outs: Avals, params: Params) -> Factors:
 class Scatter(Primitive):
     """Operands: the array, index vectors along the last dimension of the indices, updates."""
 
-    sharding = Sharding(factors=operand_dimensions, chooses_memory=True)
-    memory = Memory(updates=True)
-    checks = Checks(failures=_failures)
+    sharding: Sharding = Sharding(factors=operand_dimensions, chooses_memory=True)
+    memory: Memory = Memory(updates=True)
+    checks: Checks = Checks(failures=_failures)
     combine: str | None = None
 
     def __init__(self, name: str, combine: str | None = None):

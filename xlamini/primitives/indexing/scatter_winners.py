@@ -10,7 +10,7 @@ import functools
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,6 +37,10 @@ from xlamini.primitives.indexing.scatter_family import Scatter, operand_dimensio
 from xlamini.primitives.shape.iota import broadcasted_iota
 from xlamini.primitives.shape.shape import broadcast_in_dim, reshape
 
+if TYPE_CHECKING:
+    from xlamini.core.program.checks import Checks
+    from xlamini.core.sharding.facet import Sharding
+
 
 def _factors(avals: Avals, outs: Avals, params: Params) -> Factors:
     operands = operand_dimensions(avals, outs, params).operands
@@ -47,8 +51,8 @@ class ScatterWinners(Scatter):
     """Masks of the operand's elements without updates and of the winning updates; of both only the shapes count."""
 
     multiple_results = True
-    sharding = replace(Scatter.sharding, factors=_factors)
-    checks = replace(Scatter.checks, makes_nan=False)
+    sharding: Sharding = replace(Scatter.sharding, factors=_factors)
+    checks: Checks = replace(Scatter.checks, makes_nan=False)
 
     def __init__(self, name: str, set_windows: Callable[..., Any]):
         super().__init__(name)

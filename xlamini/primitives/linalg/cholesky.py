@@ -6,7 +6,7 @@ which is what the algorithms read.
 """
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -54,7 +54,7 @@ def symmetrized(x: Any) -> Any:
 
 class Cholesky(MatrixOperation):
     name = "cholesky"
-    kernels = ("potrf",)
+    kernels: tuple[str] = ("potrf",)
 
     def shape_rule(self, x: ShapedArray) -> ShapedArray:
         check_matrix("cholesky", x, square=True)
@@ -81,7 +81,7 @@ class Cholesky(MatrixOperation):
         return super().cost(x)._replace(flops=x.size * x.shape[-1] // 3)
 
 
-cholesky_p = Cholesky()
+cholesky_p: Final = Cholesky()
 
 
 def factor_tangent(factor: Any, tangent: Any) -> Any:

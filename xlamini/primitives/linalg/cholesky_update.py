@@ -1,7 +1,7 @@
 """cholesky_update: R with `R^T R = A + w w^T` from the one of A, by a rotation for every row."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -48,7 +48,7 @@ def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
 
 class CholeskyUpdate(MatrixOperation):
     name = "cholesky_update"
-    kernels = ("cu_cholesky_update",)
+    kernels: tuple[str] = ("cu_cholesky_update",)
 
     def shape_rule(self, r: ShapedArray, w: ShapedArray) -> ShapedArray:
         check_matrix(self.name, r, square=True, accepts=FLOAT)
@@ -91,7 +91,7 @@ class CholeskyUpdate(MatrixOperation):
         return super().cost(r, w)._replace(flops=6 * r.size)
 
 
-cholesky_update_p = CholeskyUpdate()
+cholesky_update_p: Final = CholeskyUpdate()
 
 
 # --- helpers

@@ -6,8 +6,9 @@ and their largest element real, which is how LAPACK makes them unique.
 """
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -85,8 +86,8 @@ def eig(
 
 class Eig(MatrixOperation):
     name = "eig"
-    kernels = ("geev", "cuhybrid_eig")
-    choices = one_of(
+    kernels: tuple[str, str] = ("geev", "cuhybrid_eig")
+    choices: Mapping[str, Sequence[Any]] = one_of(
         compute_left_eigenvectors=BOTH,
         compute_right_eigenvectors=BOTH,
         enable_eigvec_derivs=(False,),
@@ -162,7 +163,7 @@ class Eig(MatrixOperation):
         return super().cost(x, **params)._replace(flops=25 * x.size * x.shape[-1])
 
 
-eig_p = Eig()
+eig_p: Final = Eig()
 
 
 # --- derivatives

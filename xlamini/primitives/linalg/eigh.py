@@ -7,10 +7,10 @@ Where only the eigenvalues are used, a program has the equation without the eige
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -90,8 +90,8 @@ def eigh(
 
 class Eigh(MatrixOperation):
     name = "eigh"
-    kernels = ("syevd", "heevd", "Eigh")
-    choices = one_of(
+    kernels: tuple[str, str, str] = ("syevd", "heevd", "Eigh")
+    choices: Mapping[str, Sequence[Any]] = one_of(
         lower=BOTH,
         sort_eigenvalues=BOTH,
         vectors=BOTH,
@@ -150,7 +150,7 @@ class Eigh(MatrixOperation):
         return super().cost(x, **params)._replace(flops=(9 if params["vectors"] else 2) * x.size * x.shape[-1])
 
 
-eigh_p = Eigh()
+eigh_p: Final = Eigh()
 
 
 # --- helpers

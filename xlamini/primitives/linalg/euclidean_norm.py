@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -66,7 +66,7 @@ class EuclideanNorm(Reduction):
         return Form(partial(_by_branch if platform.name == "cpu" else _by_three_sums, **params))
 
 
-euclidean_norm_p = EuclideanNorm("euclidean_norm", hlo="", start=lambda dtype: 0, accepts=FLOAT | COMPLEX)
+euclidean_norm_p: Final = EuclideanNorm("euclidean_norm", hlo="", start=lambda dtype: 0, accepts=FLOAT | COMPLEX)
 
 
 # --- forms

@@ -1,7 +1,8 @@
 """hessenberg: a square matrix made zero below its first subdiagonal, by Householder reflections from both sides."""
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from collections.abc import Mapping
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -28,8 +29,9 @@ def hessenberg(a: Any) -> tuple[Any, Any]:
 
 class Hessenberg(MatrixOperation):
     name = "hessenberg"
-    kernels = ("gehrd",)
+    kernels: tuple[str] = ("gehrd",)
     multiple_results = True
+    lacks: Mapping[str, str]
     lacks = dict.fromkeys(("jvp",), "a step of algorithms for eigenvalues, which have derivatives of their own")
 
     def shape_rule(self, x: ShapedArray) -> list[ShapedArray]:
@@ -53,4 +55,4 @@ class Hessenberg(MatrixOperation):
         return super().cost(x)._replace(flops=10 * x.size * x.shape[-1] // 3)
 
 
-hessenberg_p = Hessenberg()
+hessenberg_p: Final = Hessenberg()

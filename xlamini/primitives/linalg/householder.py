@@ -5,9 +5,9 @@ their product Q, and `ormqr` multiplies by Q without making it.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -74,9 +74,9 @@ def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = Fal
 
 class Geqrf(MatrixOperation):
     name = "geqrf"
-    kernels = ("geqrf", "Qr")
+    kernels: tuple[str, str] = ("geqrf", "Qr")
     multiple_results = True
-    lacks = _NO_JVP
+    lacks: Mapping[str, str] = _NO_JVP
 
     def shape_rule(self, a: ShapedArray) -> list[ShapedArray]:
         check_matrix(self.name, a)
@@ -95,10 +95,10 @@ class Geqrf(MatrixOperation):
 
 class Geqp3(MatrixOperation):
     name = "geqp3"
-    kernels = ("geqp3",)
-    choices = one_of(use_magma=(None, *BOTH))
+    kernels: tuple[str] = ("geqp3",)
+    choices: Mapping[str, Sequence[Any]] = one_of(use_magma=(None, *BOTH))
     multiple_results = True
-    lacks = _NO_JVP
+    lacks: Mapping[str, str] = _NO_JVP
 
     def shape_rule(self, a: ShapedArray, *, use_magma: bool | None) -> list[ShapedArray]:
         check_matrix(self.name, a)
@@ -130,8 +130,8 @@ class Geqp3(MatrixOperation):
 
 class HouseholderProduct(MatrixOperation):
     name = "householder_product"
-    kernels = ("orgqr", "ungqr", "ProductOfElementaryHouseholderReflectors")
-    lacks = _NO_JVP
+    kernels: tuple[str, str, str] = ("orgqr", "ungqr", "ProductOfElementaryHouseholderReflectors")
+    lacks: Mapping[str, str] = _NO_JVP
 
     def shape_rule(self, a: ShapedArray, taus: ShapedArray) -> ShapedArray:
         check_matrix(self.name, a)
@@ -159,9 +159,9 @@ class HouseholderProduct(MatrixOperation):
 
 class Ormqr(MatrixOperation):
     name = "ormqr"
-    kernels = ("ormqr", "unmqr")
-    choices = one_of(left=BOTH, transpose=BOTH)
-    lacks = _NO_JVP
+    kernels: tuple[str, str] = ("ormqr", "unmqr")
+    choices: Mapping[str, Sequence[Any]] = one_of(left=BOTH, transpose=BOTH)
+    lacks: Mapping[str, str] = _NO_JVP
 
     def shape_rule(
         self, a: ShapedArray, taus: ShapedArray, c: ShapedArray, *, left: bool, transpose: bool
@@ -189,7 +189,10 @@ class Ormqr(MatrixOperation):
         return super().cost(a, taus, c, **params)._replace(flops=4 * c.size * taus.shape[-1])
 
 
-geqrf_p, geqp3_p, householder_product_p, ormqr_p = Geqrf(), Geqp3(), HouseholderProduct(), Ormqr()
+geqrf_p: Final = Geqrf()
+geqp3_p: Final = Geqp3()
+householder_product_p: Final = HouseholderProduct()
+ormqr_p: Final = Ormqr()
 
 
 def _unordered(a: Any) -> list[Any]:

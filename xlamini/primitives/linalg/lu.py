@@ -5,7 +5,7 @@ and above it, which gives both derivatives.
 """
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -60,7 +60,7 @@ def lu(x: Any) -> tuple[Any, Any, Any]:
 
 class Lu(MatrixOperation):
     name = "lu"
-    kernels = ("getrf", "LuDecomposition")
+    kernels: tuple[str, str] = ("getrf", "LuDecomposition")
     multiple_results = True
 
     def shape_rule(self, x: ShapedArray) -> list[ShapedArray]:
@@ -102,7 +102,7 @@ class Lu(MatrixOperation):
         return super().cost(x)._replace(flops=x.size * min(x.shape[-2:]))
 
 
-lu_p = Lu()
+lu_p: Final = Lu()
 
 
 def lu_solve(factors: Any, permutation: Any, b: Any, transpose: bool = False, conjugate: bool = False) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -31,6 +31,10 @@ from xlamini.primitives.shape.concatenate import concatenate
 from xlamini.primitives.shape.iota import broadcasted_iota
 from xlamini.primitives.shape.shape import broadcast_in_dim, expand_dims, squeeze, sum_over
 from xlamini.primitives.shape.slice import index_in_dim
+
+if TYPE_CHECKING:
+    from xlamini.core.sharding.facet import Sharding
+
 
 FEW = 8
 _INDEX = np.dtype(np.int32)
@@ -57,8 +61,8 @@ def inverse_permutation(permutation: Any) -> Any:
 
 class LuPivotsToPermutation(MatrixOperation):
     name = "lu_pivots_to_permutation"
-    kernels = ("cu_lu_pivots_to_permutation",)
-    sharding = stacked_dimensions(1)
+    kernels: tuple[str] = ("cu_lu_pivots_to_permutation",)
+    sharding: Sharding = stacked_dimensions(1)
 
     def shape_rule(self, pivots: ShapedArray, *, permutation_size: int) -> ShapedArray:
         check_kind(self.name, pivots, INTEGER)
@@ -89,7 +93,7 @@ class LuPivotsToPermutation(MatrixOperation):
         yield operands, {"permutation_size": results[0].shape[-1]}
 
 
-lu_pivots_to_permutation_p = LuPivotsToPermutation()
+lu_pivots_to_permutation_p: Final = LuPivotsToPermutation()
 
 
 # --- helpers

@@ -7,7 +7,7 @@ differentiation of linear algebra functions, 2018). The columns of Q beyond thos
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -73,7 +73,7 @@ class Qr(MatrixOperation):
         return super().cost(x, **params)._replace(flops=4 * x.size * min(x.shape[-2:]))
 
 
-qr_p = Qr()
+qr_p: Final = Qr()
 
 
 def columns_taken(x: Any, order: Any) -> Any:

@@ -1,8 +1,8 @@
 """schur: A = Z T Z^H with unitary Z and upper triangular T, which of a real matrix may have 2 x 2 blocks."""
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -51,10 +51,11 @@ def schur(
 
 class Schur(MatrixOperation):
     name = "schur"
-    kernels = ("gees",)
+    kernels: tuple[str] = ("gees",)
+    choices: Mapping[str, Sequence[Any]]
     choices = one_of(compute_schur_vectors=BOTH, select_callable=(None,), sort_eig_vals=(False,))
     multiple_results = True
-    lacks = dict.fromkeys(("jvp",), "blocks and their order jump with the matrix")
+    lacks: Mapping[str, str] = dict.fromkeys(("jvp",), "blocks and their order jump with the matrix")
 
     def shape_rule(self, x: ShapedArray, *, compute_schur_vectors: bool, **params: Any) -> list[ShapedArray]:
         check_matrix("schur", x, square=True)
@@ -78,4 +79,4 @@ class Schur(MatrixOperation):
         return super().cost(x, **params)._replace(flops=25 * x.size * x.shape[-1])
 
 
-schur_p = Schur()
+schur_p: Final = Schur()

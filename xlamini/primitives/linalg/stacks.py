@@ -4,7 +4,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -28,6 +28,10 @@ from xlamini.primitives.reductions.reductions import check_kind
 from xlamini.primitives.shape.iota import broadcasted_iota
 from xlamini.primitives.shape.shape import broadcast_in_dim, transpose
 
+if TYPE_CHECKING:
+    from xlamini.core.sharding.facet import Sharding
+
+
 _INDEX = np.dtype(np.int32)
 BOTH = (False, True)
 
@@ -43,7 +47,9 @@ class MatrixOperation(Primitive):
     Its results are weakly typed where all its operands are; the `shape_rule` that a subclass writes need not say so.
     """
 
-    sharding = stacked_dimensions(2)
+    shape_rule: Callable[..., Any]
+
+    sharding: Sharding = stacked_dimensions(2)
     kernels: tuple[str, ...] = ()
     """Parts of the names of the kernels that `lower` calls."""
     choices: Mapping[str, Sequence[Any]] = one_of()

@@ -7,9 +7,10 @@ square are determined as a space alone: they follow it, and do not turn within i
 """
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -105,8 +106,8 @@ def svd(
 
 class Svd(MatrixOperation):
     name = "svd"
-    kernels = ("gesdd", "gesvd")
-    choices = one_of(
+    kernels: tuple[str, str] = ("gesdd", "gesvd")
+    choices: Mapping[str, Sequence[Any]] = one_of(
         compute_uv=BOTH, full_matrices=BOTH, subset_by_index=(None,), algorithm=(None, *SvdAlgorithm)
     )
     multiple_results = True
@@ -173,7 +174,7 @@ class Svd(MatrixOperation):
         return super().cost(x, **params)._replace(flops=20 * x.size * min(x.shape[-2:]))
 
 
-svd_p = Svd()
+svd_p: Final = Svd()
 
 
 # --- derivatives

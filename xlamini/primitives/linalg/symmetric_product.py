@@ -1,9 +1,9 @@
 """symmetric_product: `alpha A A^T + beta C` for symmetric C; a GPU computes half of it."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core import Avals, Cost, Params, ShapedArray, ShapeError, Values, aval_of, is_zero, literal
 from xlamini.core.program.form import Form, Platform
@@ -43,8 +43,8 @@ def symmetric_product(
 
 class SymmetricProduct(MatrixOperation):
     name = "symmetric_product"
-    kernels = ("syrk",)
-    choices = one_of(alpha=(1.0,), beta=(0.0,))  # operands of the kernel
+    kernels: tuple[str] = ("syrk",)
+    choices: Mapping[str, Sequence[Any]] = one_of(alpha=(1.0,), beta=(0.0,))  # operands of the kernel
 
     def shape_rule(self, a: ShapedArray, c: ShapedArray, *, alpha: float, beta: float) -> ShapedArray:
         check_matrix(self.name, a, accepts=FLOAT)
@@ -87,7 +87,7 @@ class SymmetricProduct(MatrixOperation):
         return super().cost(a, c, **params)._replace(flops=2 * a.size * a.shape[-2] + 2 * c.size)
 
 
-symmetric_product_p = SymmetricProduct()
+symmetric_product_p: Final = SymmetricProduct()
 
 
 def _plain(a: Any, c: Any, alpha: float, beta: float) -> Any:

@@ -4,9 +4,9 @@ The solution is linear in B, so its transpose is another solve; in A its derivat
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -101,9 +101,9 @@ class TriangularSolve(MatrixOperation):
     """With `by_columns`, `a` lies by columns in memory, where the CPU's kernels read it without a copy."""
 
     name = "triangular_solve"
-    kernels = ("trsm",)
-    sharding = Sharding(factors=_factors)
-    choices = one_of(
+    kernels: tuple[str] = ("trsm",)
+    sharding: Sharding = Sharding(factors=_factors)
+    choices: Mapping[str, Sequence[Any]] = one_of(
         left_side=BOTH, lower=BOTH, transpose_a=BOTH, conjugate_a=BOTH, unit_diagonal=BOTH, by_columns=BOTH
     )
 
@@ -176,7 +176,7 @@ class TriangularSolve(MatrixOperation):
         return super().cost(a, b, **params)._replace(flops=b.size * a.shape[-1])
 
 
-triangular_solve_p = TriangularSolve()
+triangular_solve_p: Final = TriangularSolve()
 
 
 # --- helpers

@@ -1,7 +1,8 @@
 """tridiagonal: a Hermitian matrix made zero but for three diagonals, by Householder reflections from both sides."""
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -30,9 +31,10 @@ def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Any, Any, Any, Any]:
 
 class Tridiagonal(MatrixOperation):
     name = "tridiagonal"
-    kernels = ("sytrd", "hetrd")
-    choices = one_of(lower=BOTH)
+    kernels: tuple[str, str] = ("sytrd", "hetrd")
+    choices: Mapping[str, Sequence[Any]] = one_of(lower=BOTH)
     multiple_results = True
+    lacks: Mapping[str, str]
     lacks = dict.fromkeys(("jvp",), "a step of algorithms for eigenvalues, which have derivatives of their own")
 
     def shape_rule(self, x: ShapedArray, *, lower: bool) -> list[ShapedArray]:
@@ -58,4 +60,4 @@ class Tridiagonal(MatrixOperation):
         return super().cost(x, **params)._replace(flops=4 * x.size * x.shape[-1] // 3)
 
 
-tridiagonal_p = Tridiagonal()
+tridiagonal_p: Final = Tridiagonal()

@@ -5,7 +5,8 @@ The solution is linear in B, so its transpose is a solve with the outer diagonal
 """
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -28,6 +29,9 @@ from xlamini.primitives.linalg.thomas import thomas
 from xlamini.primitives.shape.pad import pad
 from xlamini.primitives.shape.shape import broadcast_in_dim
 
+if TYPE_CHECKING:
+    from xlamini.core.sharding.facet import Sharding
+
 
 def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool = False) -> Any:
     """Solve `A x = b` for matrices with the diagonals `dl[i] = A[i, i-1]`, `d[i] = A[i, i]` and `du[i] = A[i, i+1]`.
@@ -46,9 +50,9 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: boo
 
 class TridiagonalSolve(MatrixOperation):
     name = "tridiagonal_solve"
-    kernels = ("gtsv",)
-    choices = one_of(perturb_singular=(False,))
-    sharding = stacked_dimensions(1)
+    kernels: tuple[str] = ("gtsv",)
+    choices: Mapping[str, Sequence[Any]] = one_of(perturb_singular=(False,))
+    sharding: Sharding = stacked_dimensions(1)
 
     def shape_rule(
         self, dl: ShapedArray, d: ShapedArray, du: ShapedArray, b: ShapedArray, *, perturb_singular: bool
@@ -94,7 +98,7 @@ class TridiagonalSolve(MatrixOperation):
         return super().cost(dl, d, du, b, **params)._replace(flops=5 * b.size + 3 * d.size)
 
 
-tridiagonal_solve_p = TridiagonalSolve()
+tridiagonal_solve_p: Final = TridiagonalSolve()
 
 
 # --- helpers

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core import Avals, Axis, Dims, Effects, Factors, Params, Primitive, ShapedArray, Values, dims, tree_leaves
 from xlamini.core.program.effects import Effect
@@ -30,7 +30,7 @@ def _factors(avals: Avals, outs: Avals, params: Params) -> Factors:
 class DceSink(Primitive):
     name = "dce_sink"
     multiple_results = True
-    sharding = Sharding(factors=_factors)
+    sharding: Sharding = Sharding(factors=_factors)
     lacks: Mapping[str, str] = {"transpose": "it has no results"}
 
     def shape_rule(self, x: ShapedArray, *, prevent_mlir_dce: bool) -> list[ShapedArray]:
@@ -51,4 +51,4 @@ class DceSink(Primitive):
         return frozenset([_effect])
 
 
-dce_sink_p = DceSink()
+dce_sink_p: Final = DceSink()

@@ -1,7 +1,7 @@
 """The primitive behind `device_put` in a program: it moves a value between the device's memory and the host's."""
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from xlamini.core import ELEMENTWISE, PURE, Avals, Dims, Params, ShapedArray, Values, aval_of
 from xlamini.core.program.form import Form, Platform
@@ -10,6 +10,9 @@ from xlamini.core.sharding.facet import same_dimensions
 from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.base.linear_unary import LinearUnary
 from xlamini.primitives.placement.reshard import reshard_as
+
+if TYPE_CHECKING:
+    from xlamini.core.sharding.facet import Sharding
 
 
 class DevicePut(LinearUnary):
@@ -21,7 +24,7 @@ class DevicePut(LinearUnary):
 
     traits = PURE | ELEMENTWISE
     name = "device_put"
-    sharding = same_dimensions(linear=JOINTLY, chooses_memory=True)
+    sharding: Sharding = same_dimensions(linear=JOINTLY, chooses_memory=True)
 
     def shape_rule(self, x: ShapedArray, *, memory_space: Space) -> ShapedArray:
         return x.in_space(memory_space)
@@ -48,7 +51,7 @@ class DevicePut(LinearUnary):
         return {"memory_space": params["memory_space"].name}
 
 
-device_put_p = DevicePut()
+device_put_p: Final = DevicePut()
 
 
 def in_space(x: Any, space: Space) -> Any:

@@ -1,7 +1,7 @@
 """Operations that return their operand: copy; stage; and stop_gradient, which has no derivative."""
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xlamini.core import Tracer, tree_map
 from xlamini.core.program.checks import NO_NEW_NAN
@@ -10,6 +10,9 @@ from xlamini.core.sharding.partial_sums import JOINTLY
 from xlamini.primitives.base.dtype_kinds import ANY, EXTENDED
 from xlamini.primitives.base.elementwise import Elementwise, elementwise
 from xlamini.primitives.base.linear_map import JointlyLinear
+
+if TYPE_CHECKING:
+    from xlamini.core.sharding.facet import Sharding
 
 
 class Copy(JointlyLinear):
@@ -54,7 +57,7 @@ def stage(x: Any, /) -> Any:
 class StopGradient(Elementwise):
     """The operand, held constant under differentiation."""
 
-    sharding = broadcast_dimensions(linear=JOINTLY)
+    sharding: Sharding = broadcast_dimensions(linear=JOINTLY)
     checks = NO_NEW_NAN
 
     def lower(self, ctx: Any, x: Any) -> Any:

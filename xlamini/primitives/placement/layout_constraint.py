@@ -1,7 +1,7 @@
 """with_layout_constraint: the order of a value's dimensions in memory, inside a program."""
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from xlamini.core import (
     Axis,
@@ -20,6 +20,9 @@ from xlamini.core.sharding.facet import same_dimensions
 from xlamini.primitives.base.batch_ops import move_batch_dim
 from xlamini.primitives.base.promotion import check_operands
 from xlamini.runtime.arrays.layout import Layout
+
+if TYPE_CHECKING:
+    from xlamini.core.sharding.facet import Sharding
 
 
 def with_layout_constraint(x: Any, layouts: Any) -> Any:
@@ -54,7 +57,7 @@ class LayoutConstraint(Primitive):
     """An identity; tangents and cotangents have the layout too."""
 
     name = "layout_constraint"
-    sharding = same_dimensions()
+    sharding: Sharding = same_dimensions()
     checks = NO_NEW_NAN
 
     def shape_rule(self, aval: ShapedArray, *, layout: Layout) -> ShapedArray:
@@ -81,4 +84,4 @@ class LayoutConstraint(Primitive):
         )
 
 
-layout_constraint_p = LayoutConstraint()
+layout_constraint_p: Final = LayoutConstraint()

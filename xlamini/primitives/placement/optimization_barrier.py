@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core import (
     Avals,
@@ -46,7 +46,7 @@ def _sums(avals: Avals, outs: Avals, params: Params) -> list[Sums]:
 class OptimizationBarrier(Primitive):
     name = "optimization_barrier"
     multiple_results = True
-    sharding = Sharding(factors=_factors, sums=_sums, maps_each=True, chooses_memory=True)
+    sharding: Sharding = Sharding(factors=_factors, sums=_sums, maps_each=True, chooses_memory=True)
     checks = NO_NEW_NAN
 
     def shape_rule(self, *avals: ShapedArray) -> list[ShapedArray]:
@@ -70,7 +70,7 @@ class OptimizationBarrier(Primitive):
         return [outs] if len(operands) == 1 else outs
 
 
-optimization_barrier_p = OptimizationBarrier()
+optimization_barrier_p: Final = OptimizationBarrier()
 
 
 class CpuBarrier(OptimizationBarrier):
@@ -82,4 +82,4 @@ class CpuBarrier(OptimizationBarrier):
         return None if platform.name == "cpu" else Form(lambda *operands: list(operands))
 
 
-cpu_barrier_p = CpuBarrier()
+cpu_barrier_p: Final = CpuBarrier()

@@ -1,7 +1,7 @@
 """The primitive behind `reshard`: it changes the sharding over explicit mesh axes, in the value and in its aval."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core import Avals, AvalSharding, Dims, Params, PartitionSpec, ShapedArray, Values, aval_of, hooks
 from xlamini.core.sharding.aval_sharding import split_of
@@ -27,7 +27,7 @@ class Reshard(LinearUnary):
     """Move the operand into a sharding; with None its aval no longer has one, and the compiler decides."""
 
     name = "reshard"
-    sharding = Sharding(splits=_splits, sums=_sums, linear=JOINTLY, chooses=True)
+    sharding: Sharding = Sharding(splits=_splits, sums=_sums, linear=JOINTLY, chooses=True)
 
     def shape_rule(self, x: ShapedArray, *, dst_sharding: Any) -> ShapedArray:
         return x
@@ -64,7 +64,7 @@ class Reshard(LinearUnary):
         return {}
 
 
-reshard_p = Reshard()
+reshard_p: Final = Reshard()
 
 
 def _batched(there: NamedSharding, aval: ShapedArray, dim: int) -> NamedSharding:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from xlamini.core import ELEMENTWISE, PURE, REMATERIALIZABLE, Dims, PartitionSpec, ShapedArray, Values
 from xlamini.core.sharding.facet import same_dimensions
@@ -11,13 +11,16 @@ from xlamini.primitives.base.linear_unary import LinearUnary
 from xlamini.primitives.placement.reshard import reshard_p
 from xlamini.runtime import NamedSharding
 
+if TYPE_CHECKING:
+    from xlamini.core.sharding.facet import Sharding
+
 
 class ShardingConstraint(LinearUnary):
     """A sharding constraint: over a mesh an instruction to the partitioner, on one device nothing."""
 
     traits = PURE | ELEMENTWISE | REMATERIALIZABLE
     name = "sharding_constraint"
-    sharding = same_dimensions(linear=JOINTLY)
+    sharding: Sharding = same_dimensions(linear=JOINTLY)
 
     def shape_rule(self, x: ShapedArray, *, sharding: Any) -> ShapedArray:
         return x
@@ -40,7 +43,7 @@ class ShardingConstraint(LinearUnary):
         return ctx.with_sharding(x, sharding, ctx.aval_out.ndim)
 
 
-sharding_constraint_p = ShardingConstraint()
+sharding_constraint_p: Final = ShardingConstraint()
 
 
 def moved_to(x: Any, sharding: Any) -> Any:

@@ -5,7 +5,7 @@ A token is an array of bool without elements; its program is ordered by what mak
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class CreateToken(Primitive):
         return ctx.constant(False, TOKEN)
 
 
-create_token_p = CreateToken()
+create_token_p: Final = CreateToken()
 
 
 def after_all(*operands: Any) -> Any:
@@ -69,4 +69,4 @@ class AfterAll(Primitive):
         return joined if len(operands) == 1 else joined[0]
 
 
-after_all_p = AfterAll()
+after_all_p: Final = AfterAll()

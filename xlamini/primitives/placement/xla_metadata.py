@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ContextDecorator, contextmanager
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core import Builder, Equation, Var, aval_of, tree_map
 from xlamini.core.flags.user_context import make_user_context
@@ -19,7 +19,7 @@ from xlamini.primitives.placement.identity import Copy
 
 Attributes = tuple[tuple[str, str], ...]
 
-metadata_around = make_user_context(())
+metadata_around: Final = make_user_context(())
 """The attributes of the `with` blocks around a function that is about to be traced."""
 
 

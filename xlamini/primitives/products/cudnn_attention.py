@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -97,7 +97,8 @@ class CudnnAttentionBackward(Primitive):
         return super().cost(q, k, *rest, how=how)._replace(flops=10 * q.size * k.shape[1])
 
 
-cudnn_attention_p, cudnn_attention_backward_p = CudnnAttention(), CudnnAttentionBackward()
+cudnn_attention_p: Final = CudnnAttention()
+cudnn_attention_backward_p: Final = CudnnAttentionBackward()
 
 
 # --- batching: the mapped examples are more examples of one batch

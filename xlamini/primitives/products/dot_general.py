@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -152,8 +152,8 @@ def _sums(avals: Avals, outs: Avals, params: Params) -> list[Sums]:
 
 class DotGeneral(Primitive):
     name = "dot_general"
-    sharding = Sharding(factors=_factors, sums=_sums, mixes_reduced=True)
-    memory = Memory(product=True)
+    sharding: Sharding = Sharding(factors=_factors, sums=_sums, mixes_reduced=True)
+    memory: Memory = Memory(product=True)
     checks = KEEPS_NAN
 
     def bind(self, lhs: Any, rhs: Any, **params: Any) -> Any:
@@ -265,7 +265,7 @@ class DotGeneral(Primitive):
         return Cost(2 * out.size * summed, lhs.nbytes + rhs.nbytes + out.nbytes)
 
 
-dot_general_p = DotGeneral()
+dot_general_p: Final = DotGeneral()
 
 
 # --- helpers

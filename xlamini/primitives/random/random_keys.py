@@ -5,7 +5,7 @@ on the words that keys are made of, which is the business of their generator (ge
 """
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -35,13 +35,17 @@ from xlamini.primitives.shape.shape import broadcast_in_dim, expand_dims, moveax
 from xlamini.runtime import KeyType
 from xlamini.runtime.arrays.keys import Generator
 
+if TYPE_CHECKING:
+    from xlamini.core.sharding.facet import Sharding
+
+
 _UINT32 = np.dtype(np.uint32)
 
 
 class KeyPrimitive(Primitive):
     """The base of key primitives: no derivative; a batch of keys is an array with one more leading dimension."""
 
-    sharding = leading_dimensions()
+    sharding: Sharding = leading_dimensions()
 
     def physical(self, operands: Values, avals: Avals, /, **params: Any) -> Any:
         raise NotImplementedError(f"{self.name} does not say what it computes from words")
@@ -94,7 +98,7 @@ class Wrap(KeyPrimitive):
     """Keys from their words, which lie along the last dimension."""
 
     name = "random_wrap"
-    checks = Checks(key_uses=FORWARDS)  # raw keys are known by their words
+    checks: Checks = Checks(key_uses=FORWARDS)  # raw keys are known by their words
 
     def shape_rule(self, words: ShapedArray, *, impl: Generator) -> ShapedArray:
         return ShapedArray(words.shape[:-1], KeyType(impl))
@@ -131,7 +135,7 @@ class SplitKey(Generated):
     """Split each key into an array of new keys."""
 
     name = "random_split"
-    checks = Checks(key_uses=CONSUMES)
+    checks: Checks = Checks(key_uses=CONSUMES)
 
     def shape_rule(self, keys: ShapedArray, *, shape: Shape) -> ShapedArray:
         return keys.update(shape=(*keys.shape, *shape))
@@ -144,7 +148,7 @@ class FoldIn(Generated):
     """Fold a uint32 into each key: a new key."""
 
     name = "random_fold_in"
-    sharding = broadcast_dimensions()
+    sharding: Sharding = broadcast_dimensions()
 
     def shape_rule(self, keys: ShapedArray, data: ShapedArray) -> ShapedArray:
         return keys.update(shape=broadcast_shapes(keys.shape, data.shape))
@@ -162,7 +166,7 @@ class RandomBits(Generated):
     """Random unsigned integers of 8, 16, 32 or 64 bits from each key: an array of them."""
 
     name = "random_bits"
-    checks = Checks(makes_nan=False, key_uses=CONSUMES)
+    checks: Checks = Checks(makes_nan=False, key_uses=CONSUMES)
 
     def shape_rule(self, keys: ShapedArray, *, bit_width: int, shape: Shape) -> ShapedArray:
         return ShapedArray((*keys.shape, *shape), np.dtype(f"uint{bit_width}"))
@@ -175,8 +179,13 @@ def _generator(avals: Avals, params: Params) -> Generator:
     return params["impl"] if "impl" in params else avals[0].dtype.generator
 
 
-seed_p, wrap_p, unwrap_p, clone_p = Seed(), Wrap(), Unwrap(), Clone()
-split_p, fold_in_p, bits_p = SplitKey(), FoldIn(), RandomBits()
+seed_p: Final = Seed()
+wrap_p: Final = Wrap()
+unwrap_p: Final = Unwrap()
+clone_p: Final = Clone()
+split_p: Final = SplitKey()
+fold_in_p: Final = FoldIn()
+bits_p: Final = RandomBits()
 
 
 def _algorithm(keys: ShapedArray) -> Algorithm:

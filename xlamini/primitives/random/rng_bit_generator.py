@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -101,7 +101,7 @@ class RngBitGenerator(Primitive):
     name = "rng_bit_generator"
     multiple_results = True
     lacks: Mapping[str, str] = {"jvp": "of integers only"}
-    sharding = Sharding(factors=_factors)
+    sharding: Sharding = Sharding(factors=_factors)
     checks = NO_NEW_NAN
 
     def shape_rule(
@@ -136,4 +136,4 @@ class RngBitGenerator(Primitive):
         return [after, bits]
 
 
-rng_bit_generator_p = RngBitGenerator()
+rng_bit_generator_p: Final = RngBitGenerator()

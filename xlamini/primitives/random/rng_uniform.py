@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -46,4 +46,4 @@ class RngUniform(Primitive):
         return ctx.op("stablehlo.rng", a, b, sizes, rng_distribution="#stablehlo<rng_distribution UNIFORM>")
 
 
-rng_uniform_p = RngUniform()
+rng_uniform_p: Final = RngUniform()

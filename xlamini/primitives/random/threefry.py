@@ -6,7 +6,7 @@ type of its operands, which all draws of this type call.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -17,6 +17,10 @@ from xlamini.primitives.base.batch_ops import with_batch_first
 from xlamini.primitives.elementwise.arithmetic import add
 from xlamini.primitives.elementwise.bitwise import bitwise_or, bitwise_xor, shift_left, shift_right_logical
 from xlamini.primitives.shape.shape import broadcast_in_dim
+
+if TYPE_CHECKING:
+    from xlamini.core.sharding.facet import Sharding
+
 
 _UINT32 = np.dtype(np.uint32)
 _PARITY = 0x1BD11BDA
@@ -36,7 +40,7 @@ def threefry2x32(key: Sequence[Any], counters: Sequence[Any]) -> list[Any]:
 class Threefry2x32(Primitive):
     name = "threefry2x32"
     multiple_results = True
-    sharding = same_dimensions()
+    sharding: Sharding = same_dimensions()
     lacks: Mapping[str, str] = {"jvp": "of integers only"}
 
     def shape_rule(self, *avals: ShapedArray) -> list[ShapedArray]:
@@ -59,7 +63,7 @@ class Threefry2x32(Primitive):
         return base._replace(flops=base.flops * _OPS_PER_ROUND * _GROUPS * 4 // 2)
 
 
-threefry2x32_p = Threefry2x32()
+threefry2x32_p: Final = Threefry2x32()
 
 
 @memoised("call: threefry hashes", 1024)

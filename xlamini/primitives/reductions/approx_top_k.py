@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 
@@ -36,6 +36,10 @@ from xlamini.primitives.reductions.top_k import top_k
 from xlamini.primitives.shape.iota import iota_p
 from xlamini.primitives.shape.reorder import permuted
 from xlamini.primitives.shape.slice import slice_in_dim
+
+if TYPE_CHECKING:
+    from xlamini.core.sharding.facet import Sharding
+
 
 _INDEX = np.dtype(np.int32)
 _LANES, _LANES_OF_VECTORS = 128, 1024
@@ -85,7 +89,7 @@ def approx_min_k(
 class ApproxTopK(Primitive):
     name = "approx_top_k"
     multiple_results = True
-    sharding = same_dimensions(whole="reduction_dimension")
+    sharding: Sharding = same_dimensions(whole="reduction_dimension")
     checks = NO_NEW_NAN
 
     def shape_rule(self, x: ShapedArray, **params: Any) -> list[ShapedArray]:
@@ -116,7 +120,7 @@ class ApproxTopK(Primitive):
         return super().cost(x, **params)._replace(flops=x.size)
 
 
-approx_top_k_p = ApproxTopK()
+approx_top_k_p: Final = ApproxTopK()
 
 
 # --- helpers

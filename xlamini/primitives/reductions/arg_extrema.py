@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Callable
 from functools import partial
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 
@@ -40,6 +41,10 @@ from xlamini.primitives.reductions.reductions import Reduction, check_kind, redu
 from xlamini.primitives.shape.shape import reshape
 from xlamini.runtime import Array
 
+if TYPE_CHECKING:
+    from xlamini.core.sharding.facet import Sharding
+
+
 SHORT, FEW = 28, 4096
 """Along longer axes of arrays with more elements the CPU looks for a block first: it is slow at reducing pairs."""
 
@@ -69,7 +74,11 @@ def argmin(operand: Any, axis: int, index_dtype: Any) -> Array:
 class PairReduction(Primitive):
     """An arg extremum as one reduction over pairs (element, index)."""
 
-    sharding = reduced_dimensions("axes")
+    better: Any
+    extremum: Reduction
+    start: Callable[[Any], Any]
+
+    sharding: Sharding = reduced_dimensions("axes")
     memory = READ
 
     def __init__(self, name: str, *, extremum: Reduction, better: Any):
@@ -137,7 +146,7 @@ class ArgExtremum(PairReduction):
     """On the CPU, where reductions of pairs are slow, by two of them over fewer elements."""
 
     def __init__(self, name: str, *, extremum: Reduction, better: Any):
-        self.in_pairs = PairReduction(f"{name}_in_pairs", extremum=extremum, better=better)
+        self.in_pairs: PairReduction = PairReduction(f"{name}_in_pairs", extremum=extremum, better=better)
         super().__init__(name, extremum=extremum, better=better)
 
     def form(self, platform: Platform, avals: Avals, outs: Avals, params: Params) -> Form | None:
@@ -160,5 +169,5 @@ class ArgExtremum(PairReduction):
         return convert(reshape(start + within, (*shape[:axis], *shape[axis + 1 :])), index_dtype)
 
 
-argmax_p = ArgExtremum("argmax", extremum=reduce_max_p, better=gt)
-argmin_p = ArgExtremum("argmin", extremum=reduce_min_p, better=lt)
+argmax_p: Final = ArgExtremum("argmax", extremum=reduce_max_p, better=gt)
+argmin_p: Final = ArgExtremum("argmin", extremum=reduce_min_p, better=lt)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from xlamini.core import Avals, Axis, Params, Primitive, ShapedArray, ShapeError, Values, aval_of, literal
 from xlamini.core.errors import InconclusiveDimensionOperation
@@ -33,6 +33,10 @@ from xlamini.primitives.reductions.reductions import check_kind, reduce_max_p, r
 from xlamini.primitives.shape.shape import broadcast_in_dim, reduce_sum_p, reshape, rev, squeeze
 from xlamini.primitives.windows.geometry import pads_attribute
 from xlamini.runtime import Array
+
+if TYPE_CHECKING:
+    from xlamini.core.sharding.facet import Sharding
+
 
 MANY, SHORT = 4096, 4
 """On the CPU an array of so many elements, whose axis is not short, is scanned in blocks: XLA's tree is slow there."""
@@ -91,7 +95,12 @@ class Cumulative(Primitive):
     `total` is what it makes of all elements along axis 1.
     """
 
-    sharding = same_dimensions(whole="axis")
+    accepts: Kinds
+    combine: Elementwise
+    start: Callable[[Any], Any]
+    total: Total
+
+    sharding: Sharding = same_dimensions(whole="axis")
 
     def __init__(
         self, name: str, combine: Elementwise, *, start: Callable[[Any], Any], total: Total, accepts: Kinds
@@ -203,8 +212,8 @@ def _log_of_sum(x: Any) -> Any:
     return reshape(log(reduce_sum_p.bind(terms, axes=(1,))) + origin, (shape[0], shape[2]))
 
 
-cumsum_p = CumSum("cumsum", add, start=_zero, total=_reduced(reduce_sum_p), accepts=NUMERIC)
-cumprod_p = Cumulative("cumprod", mul, start=_one, total=_reduced(reduce_prod_p), accepts=NUMERIC)
-cummax_p = Cumulative("cummax", max, start=lowest, total=_extremum(reduce_max_p), accepts=NUMERIC)
-cummin_p = Cumulative("cummin", min, start=highest, total=_extremum(reduce_min_p), accepts=NUMERIC)
-cumlogsumexp_p = Cumulative("cumlogsumexp", logaddexp, start=lowest, total=_log_of_sum, accepts=FLOAT)
+cumsum_p: Final = CumSum("cumsum", add, start=_zero, total=_reduced(reduce_sum_p), accepts=NUMERIC)
+cumprod_p: Final = Cumulative("cumprod", mul, start=_one, total=_reduced(reduce_prod_p), accepts=NUMERIC)
+cummax_p: Final = Cumulative("cummax", max, start=lowest, total=_extremum(reduce_max_p), accepts=NUMERIC)
+cummin_p: Final = Cumulative("cummin", min, start=highest, total=_extremum(reduce_min_p), accepts=NUMERIC)
+cumlogsumexp_p: Final = Cumulative("cumlogsumexp", logaddexp, start=lowest, total=_log_of_sum, accepts=FLOAT)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -62,7 +62,7 @@ class FirstBad(Primitive):
     """`lanes` leading dimensions are kept, each with an index of its own."""
 
     name = "first_bad"
-    sharding = Sharding(factors=_factors)
+    sharding: Sharding = Sharding(factors=_factors)
 
     def shape_rule(self, x: ShapedArray, *, what: str, lanes: int) -> ShapedArray:
         return ShapedArray(x.shape[:lanes], _INT32)
@@ -113,7 +113,8 @@ class LookAt(Primitive):
         return Cost(x.size, x.nbytes)
 
 
-first_bad_p, look_at_p = FirstBad(), LookAt()
+first_bad_p: Final = FirstBad()
+look_at_p: Final = LookAt()
 
 
 def one_more(at: Any, passed: Any, found: Any) -> tuple[Any, Any]:

@@ -6,7 +6,7 @@ A member of the family states its StableHLO op, the number it starts from, the d
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from xlamini.core import Axis, Cost, Primitive, Shape, ShapedArray, Values, aval_of, iinfo, literal
 from xlamini.core.errors import InconclusiveDimensionOperation
@@ -28,6 +28,9 @@ from xlamini.primitives.shape.pad import pad
 from xlamini.primitives.shape.shape import broadcast_in_dim, reduce_sum_p, reduced, reshape, sum_over
 from xlamini.primitives.shape.slice import slice_in_dim
 from xlamini.runtime import Array
+
+if TYPE_CHECKING:
+    from xlamini.core.sharding.facet import Sharding
 
 
 def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
@@ -103,7 +106,11 @@ def reduce_xor(operand: Any, axes: Sequence[int]) -> Array:
 class Reduction(Primitive):
     """`start` makes, from a dtype, the number that changes nothing."""
 
-    sharding = reduced_dimensions("axes")
+    accepts: Kinds
+    hlo: str
+    start: Callable[[Any], Any]
+
+    sharding: Sharding = reduced_dimensions("axes")
     memory = READ
 
     def __init__(self, name: str, *, hlo: str, start: Callable[[Any], Any], accepts: Kinds):
@@ -204,9 +211,9 @@ def _all_bits(dtype: Any) -> int:
     return True if kind_of(dtype) is BOOL else -1 if iinfo(dtype).min < 0 else iinfo(dtype).max
 
 
-reduce_prod_p = ReduceProduct("reduce_prod", hlo="stablehlo.multiply", start=lambda dtype: 1, accepts=NUMERIC)
-reduce_max_p = ReduceExtremum("reduce_max", hlo="stablehlo.maximum", start=lowest, accepts=ANY)
-reduce_min_p = ReduceExtremum("reduce_min", hlo="stablehlo.minimum", start=highest, accepts=ANY)
-reduce_and_p = Reduction("reduce_and", hlo="stablehlo.and", start=_all_bits, accepts=INTEGER | BOOL)
-reduce_or_p = Reduction("reduce_or", hlo="stablehlo.or", start=lambda dtype: 0, accepts=INTEGER | BOOL)
-reduce_xor_p = Reduction("reduce_xor", hlo="stablehlo.xor", start=lambda dtype: 0, accepts=INTEGER | BOOL)
+reduce_prod_p: Final = ReduceProduct("reduce_prod", hlo="stablehlo.multiply", start=lambda dtype: 1, accepts=NUMERIC)
+reduce_max_p: Final = ReduceExtremum("reduce_max", hlo="stablehlo.maximum", start=lowest, accepts=ANY)
+reduce_min_p: Final = ReduceExtremum("reduce_min", hlo="stablehlo.minimum", start=highest, accepts=ANY)
+reduce_and_p: Final = Reduction("reduce_and", hlo="stablehlo.and", start=_all_bits, accepts=INTEGER | BOOL)
+reduce_or_p: Final = Reduction("reduce_or", hlo="stablehlo.or", start=lambda dtype: 0, accepts=INTEGER | BOOL)
+reduce_xor_p: Final = Reduction("reduce_xor", hlo="stablehlo.xor", start=lambda dtype: 0, accepts=INTEGER | BOOL)

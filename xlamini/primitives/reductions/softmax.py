@@ -6,7 +6,7 @@ product that takes the result, as the two of attention's gradient do.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from xlamini.core import Avals, Axis, Cost, Params, Primitive, Shape, ShapedArray, Values, aval_of
 from xlamini.core.dtypes.limits import finfo
@@ -21,10 +21,13 @@ from xlamini.primitives.reductions.ordering import lowest
 from xlamini.primitives.reductions.reductions import check_kind, reduce_max, wide_sum
 from xlamini.primitives.shape.shape import broadcast_in_dim
 
+if TYPE_CHECKING:
+    from xlamini.core.sharding.facet import Sharding
+
 
 class Softmax(Primitive):
     name = "softmax"
-    sharding = same_dimensions()
+    sharding: Sharding = same_dimensions()
     memory = READ
     start = staticmethod(lowest)
     """Makes, from a dtype, the element that changes no other's result."""
@@ -51,7 +54,7 @@ class Softmax(Primitive):
         return Cost(x.size * (TRANSCENDENTAL + 4), 2 * x.nbytes)
 
 
-softmax_p = Softmax()
+softmax_p: Final = Softmax()
 
 
 # --- helpers

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import operator
 from functools import partial
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 
@@ -47,6 +47,10 @@ from xlamini.primitives.reductions.ordering import ordered_values, sort_keys
 from xlamini.primitives.reductions.reductions import check_kind
 from xlamini.primitives.shape.iota import iota_p
 from xlamini.primitives.shape.reorder import permuted
+
+if TYPE_CHECKING:
+    from xlamini.core.sharding.facet import Sharding
+
 
 PACKED_ABOVE = 32
 """Shorter axes are not worth the packing."""
@@ -88,7 +92,7 @@ def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = 
 class Sort(Primitive):
     name = "sort"
     multiple_results = True
-    sharding = same_dimensions(whole="dimension")
+    sharding: Sharding = same_dimensions(whole="dimension")
     checks = NO_NEW_NAN
 
     def shape_rule(self, *avals: ShapedArray, dimension: int, is_stable: bool, num_keys: int) -> list[ShapedArray]:
@@ -145,7 +149,7 @@ class Sort(Primitive):
         return Cost(comparisons, 2 * sum(a.nbytes for a in avals))
 
 
-sort_p = Sort()
+sort_p: Final = Sort()
 
 
 # --- helpers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 
@@ -39,6 +39,9 @@ from xlamini.primitives.shape.reorder import permuted
 from xlamini.primitives.shape.shape import moveaxis, rev
 from xlamini.primitives.shape.slice import slice_in_dim
 
+if TYPE_CHECKING:
+    from xlamini.core.sharding.facet import Sharding
+
 
 def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> list[Any]:
     """A list of the `k` largest elements along `axis` in decreasing order, and of their indices as int32; NaNs count
@@ -59,7 +62,7 @@ def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> li
 class TopK(Primitive):
     name = "top_k"
     multiple_results = True
-    sharding = same_dimensions(whole="axis")
+    sharding: Sharding = same_dimensions(whole="axis")
     checks = NO_NEW_NAN
 
     def shape_rule(self, x: ShapedArray, *, k: int, axis: int) -> list[ShapedArray]:
@@ -101,7 +104,7 @@ class TopK(Primitive):
         return super().cost(x, **params)._replace(flops=x.size)
 
 
-top_k_p = TopK()
+top_k_p: Final = TopK()
 
 
 def _along_last(x: Any, *, k: int, axis: int) -> list[Any]:

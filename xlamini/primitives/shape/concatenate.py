@@ -5,7 +5,7 @@ import itertools
 import operator
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -41,6 +41,9 @@ from xlamini.primitives.shape.shape import moveaxis
 from xlamini.primitives.shape.slice import checked_axis, inserted, slice_in_dim
 from xlamini.runtime import Array
 
+if TYPE_CHECKING:
+    from xlamini.core.sharding.facet import Sharding
+
 
 def concatenate(operands: Values, dimension: int) -> Array:
     """Join arrays one after the other along `dimension`.
@@ -63,7 +66,7 @@ def concatenate(operands: Values, dimension: int) -> Array:
 
 class Concatenate(Primitive):
     name = "concatenate"
-    sharding = same_dimensions(linear=JOINTLY)
+    sharding: Sharding = same_dimensions(linear=JOINTLY)
     memory = MOVED
     checks = NO_NEW_NAN
 
@@ -107,7 +110,7 @@ class Concatenate(Primitive):
         return super().cost(*avals, dimension=dimension)._replace(flops=0)
 
 
-concatenate_p = Concatenate()
+concatenate_p: Final = Concatenate()
 
 _WIDEST, _GROUP = 256, 64
 """The operands of one operation, and of each in the tree that replaces a wider one."""
@@ -149,7 +152,7 @@ class Split(LinearUnary):
     traits = PURE | REMATERIALIZABLE
     name = "split"
     multiple_results = True
-    sharding = same_dimensions(linear=JOINTLY)
+    sharding: Sharding = same_dimensions(linear=JOINTLY)
     memory = MOVED
 
     def shape_rule(self, x: ShapedArray, *, sizes: Shape, axis: int) -> list[ShapedArray]:
@@ -182,7 +185,7 @@ class Split(LinearUnary):
         return outs
 
 
-split_p = Split()
+split_p: Final = Split()
 
 
 def _listed(avals: Avals) -> str:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from xlamini.primitives.shape.pad import pad
 from xlamini.primitives.shape.shape import reshape
 from xlamini.primitives.shape.slice import slice_in_dim
 
+if TYPE_CHECKING:
+    from xlamini.core.sharding.facet import Sharding
+
 
 class Interleave(Primitive):
     """Of two arrays of one dtype: even[0], odd[0], even[1], …; the first may have one element more along the axis.
@@ -44,7 +47,7 @@ class Interleave(Primitive):
     """
 
     name = "interleave"
-    sharding = same_dimensions(linear=JOINTLY)
+    sharding: Sharding = same_dimensions(linear=JOINTLY)
     memory = MOVED
     checks = NO_NEW_NAN
 
@@ -72,7 +75,7 @@ class Interleave(Primitive):
         return super().cost(*avals, **params)._replace(flops=0)
 
 
-interleave_p = Interleave()
+interleave_p: Final = Interleave()
 
 
 # --- helpers

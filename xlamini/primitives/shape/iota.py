@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 import numpy as np
 
@@ -58,10 +58,11 @@ class Iota(Primitive):
     def jvp(self, primals: Any, tangents: Any, **params: Any) -> Any:
         raise AssertionError("iota has no operands, so no tangent can reach it")
 
+    batch: Callable[..., Any]
     transpose = batch = jvp  # type: ignore[assignment]
 
     def lower(self, ctx: Any, *, dtype: np.dtype, shape: Shape, dimension: int) -> Any:
         return ctx.op("stablehlo.iota", iota_dimension=f"{dimension} : i64")
 
 
-iota_p = Iota()
+iota_p: Final = Iota()

@@ -5,7 +5,7 @@ With it the derivative of `slice` puts a cotangent back to where it was cut from
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -23,6 +23,10 @@ from xlamini.primitives.placement.reshard import reshard_as
 from xlamini.primitives.shape.shape import broadcast_in_dim, moveaxis, sum_over
 from xlamini.primitives.shape.slice import slice
 from xlamini.runtime import Array
+
+if TYPE_CHECKING:
+    from xlamini.core.sharding.facet import Sharding
+
 
 Config = tuple[tuple[int, int, int], ...]
 _BOOL = np.dtype(bool)
@@ -47,7 +51,7 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
 
 class Pad(Primitive):
     name = "pad"
-    sharding = same_dimensions(linear=JOINTLY)
+    sharding: Sharding = same_dimensions(linear=JOINTLY)
     memory = MOVED
     checks = NO_NEW_NAN
 
@@ -102,7 +106,7 @@ class Pad(Primitive):
         )
 
 
-pad_p = Pad()
+pad_p: Final = Pad()
 
 
 def _padded(shape: Sequence[int], config: Sequence[tuple[int, int, int]]) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -63,8 +63,8 @@ def _permuted(avals: Avals, outs: Avals, params: Params) -> Factors:
 
 class Transpose(LinearUnary):
     name = "transpose"
-    sharding = Sharding(factors=_permuted, linear=JOINTLY)
-    memory = Memory(moves=True, permutes=True)
+    sharding: Sharding = Sharding(factors=_permuted, linear=JOINTLY)
+    memory: Memory = Memory(moves=True, permutes=True)
     checks = _FORWARDED
 
     def shape_rule(self, x: ShapedArray, *, permutation: Shape) -> ShapedArray:
@@ -86,7 +86,7 @@ class Transpose(LinearUnary):
         return ctx.op("stablehlo.transpose", x, permutation=permutation)
 
 
-transpose_p = Transpose()
+transpose_p: Final = Transpose()
 
 
 def moveaxis(x: Any, source: int, destination: int) -> Any:
@@ -124,7 +124,7 @@ def _repeated(avals: Avals, outs: Avals, params: Params) -> Factors:
 class BroadcastInDim(LinearUnary):
     traits = PURE | REMATERIALIZABLE
     name = "broadcast_in_dim"
-    sharding = Sharding(factors=_repeated, linear=JOINTLY)
+    sharding: Sharding = Sharding(factors=_repeated, linear=JOINTLY)
     checks = _FORWARDED
 
     def shape_rule(self, x: ShapedArray, *, shape: Shape, broadcast_dimensions: Shape) -> ShapedArray:
@@ -160,7 +160,7 @@ class BroadcastInDim(LinearUnary):
         return {"broadcast_dimensions": dims} if dims else {}
 
 
-broadcast_in_dim_p = BroadcastInDim()
+broadcast_in_dim_p: Final = BroadcastInDim()
 
 
 def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Any:
@@ -205,7 +205,7 @@ def _splits(avals: Avals, outs: Avals, params: Params) -> Splits:
 class Reshape(LinearUnary):
     traits = PURE | REMATERIALIZABLE
     name = "reshape"
-    sharding = Sharding(splits=_splits, linear=JOINTLY)
+    sharding: Sharding = Sharding(splits=_splits, linear=JOINTLY)
     memory = VIEWED
     checks = _FORWARDED
 
@@ -228,7 +228,7 @@ class Reshape(LinearUnary):
         return ctx.reshape(x, ctx.aval_out)
 
 
-reshape_p = Reshape()
+reshape_p: Final = Reshape()
 
 
 def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
@@ -245,7 +245,7 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
 class Squeeze(LinearUnary):
     traits = PURE | REMATERIALIZABLE
     name = "squeeze"
-    sharding = reduced_dimensions("dimensions", linear=JOINTLY)
+    sharding: Sharding = reduced_dimensions("dimensions", linear=JOINTLY)
     memory = VIEWED
     checks = _FORWARDED
 
@@ -267,7 +267,7 @@ class Squeeze(LinearUnary):
         return ctx.reshape(x, ctx.aval_out)
 
 
-squeeze_p = Squeeze()
+squeeze_p: Final = Squeeze()
 
 
 def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
@@ -304,7 +304,7 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Array:
 
 class Rev(LinearUnary):
     name = "rev"
-    sharding = same_dimensions(linear=JOINTLY)
+    sharding: Sharding = same_dimensions(linear=JOINTLY)
     memory = MOVED
 
     def shape_rule(self, x: ShapedArray, *, dimensions: Shape) -> ShapedArray:
@@ -323,7 +323,7 @@ class Rev(LinearUnary):
         return ctx.op("stablehlo.reverse", x, dimensions=dimensions)
 
 
-rev_p = Rev()
+rev_p: Final = Rev()
 
 
 # --- reduce_sum: the transpose of a broadcast, so it lives beside it
@@ -348,7 +348,7 @@ def _sums(avals: Avals, outs: Avals, params: Params) -> list[Sums]:
 
 class ReduceSum(LinearUnary):
     name = "reduce_sum"
-    sharding = reduced_dimensions("axes", sums=_sums, linear=JOINTLY)
+    sharding: Sharding = reduced_dimensions("axes", sums=_sums, linear=JOINTLY)
     memory = READ
     checks = KEEPS_NAN
 
@@ -386,4 +386,4 @@ class ReduceSum(LinearUnary):
         return Cost(x.size, x.nbytes + self.shape_rule(x, axes=axes).nbytes)
 
 
-reduce_sum_p = ReduceSum()
+reduce_sum_p: Final = ReduceSum()

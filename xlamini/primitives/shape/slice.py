@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from xlamini.core.sizes.expression import as_size, max_size, min_size
 from xlamini.primitives.base.linear_unary import LinearUnary, unchanged
 from xlamini.primitives.shape.shape import squeeze
 from xlamini.runtime import Array
+
+if TYPE_CHECKING:
+    from xlamini.core.sharding.facet import Sharding
 
 
 def slice(
@@ -81,8 +84,8 @@ class StaticSlice(LinearUnary):
     traits = PURE | REMATERIALIZABLE
     name = "slice"
     adjoint: Primitive  # pad, whose module imports this one; set by install_hooks
-    sharding = same_dimensions(linear=JOINTLY)
-    checks = Checks(makes_nan=False, key_uses=_part)
+    sharding: Sharding = same_dimensions(linear=JOINTLY)
+    checks: Checks = Checks(makes_nan=False, key_uses=_part)
 
     def shape_rule(
         self, x: ShapedArray, *, start_indices: Shape, limit_indices: Shape, strides: Shape | None
@@ -131,7 +134,7 @@ class StaticSlice(LinearUnary):
         )
 
 
-slice_p = StaticSlice()
+slice_p: Final = StaticSlice()
 
 
 # --- helpers

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import operator
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core import (
     Avals,
@@ -61,7 +61,7 @@ def _stacked(avals: Avals, outs: Avals, params: Params) -> Factors:
 
 class Stack(Primitive):
     name = "stack"
-    sharding = Sharding(factors=_stacked, linear=JOINTLY)
+    sharding: Sharding = Sharding(factors=_stacked, linear=JOINTLY)
     memory = MOVED
     checks = NO_NEW_NAN
 
@@ -90,7 +90,7 @@ class Stack(Primitive):
         return super().cost(*avals, axis=axis)._replace(flops=0)
 
 
-stack_p = Stack()
+stack_p: Final = Stack()
 
 
 def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
@@ -111,7 +111,7 @@ def _unstacked(avals: Avals, outs: Avals, params: Params) -> Factors:
 class Unstack(LinearUnary):
     name = "unstack"
     multiple_results = True
-    sharding = Sharding(factors=_unstacked, linear=JOINTLY)
+    sharding: Sharding = Sharding(factors=_unstacked, linear=JOINTLY)
     memory = MOVED
 
     def shape_rule(self, x: ShapedArray, *, axis: int) -> list[ShapedArray]:
@@ -128,7 +128,7 @@ class Unstack(LinearUnary):
         return Form(partial(_parted, **params))
 
 
-unstack_p = Unstack()
+unstack_p: Final = Unstack()
 
 
 def _joined(*arrays: Any, axis: int) -> Any:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -35,7 +35,7 @@ class DimAsValue(Primitive):
         return ctx.op("stablehlo.convert", ctx.size(dim))
 
 
-dim_as_value_p = DimAsValue()
+dim_as_value_p: Final = DimAsValue()
 
 _effect = Effect("SizeAssertion", observing=True)
 
@@ -64,4 +64,4 @@ class AssumeUnequal(Primitive):
         return frozenset([_effect])
 
 
-assume_unequal_p = AssumeUnequal()
+assume_unequal_p: Final = AssumeUnequal()

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core import Avals, Axis, Factors, Params, Shape, ShapedArray, ShapeError, Values, alike, aval_of
 from xlamini.core.program.form import Form, Platform
@@ -31,7 +31,7 @@ def _factors(avals: Avals, outs: Avals, params: Params) -> Factors:
 
 class Tile(LinearUnary):
     name = "tile"
-    sharding = Sharding(factors=_factors, linear=JOINTLY)
+    sharding: Sharding = Sharding(factors=_factors, linear=JOINTLY)
     memory = MOVED
 
     def shape_rule(self, x: ShapedArray, *, reps: Shape) -> ShapedArray:
@@ -52,7 +52,7 @@ class Tile(LinearUnary):
         return Form(partial(_side_by_side, **params))
 
 
-tile_p = Tile()
+tile_p: Final = Tile()
 
 
 def _side_by_side(x: Any, reps: Shape) -> Any:

@@ -15,7 +15,7 @@ from xlamini.primitives.windows.geometry import Pads, as_pads, window_counts
 
 T = TypeVar("T")
 
-OF_SPACE = {"window_strides": 1, "padding": (0, 0), "lhs_dilation": 1, "rhs_dilation": 1}
+OF_SPACE: dict[str, Any] = {"window_strides": 1, "padding": (0, 0), "lhs_dilation": 1, "rhs_dilation": 1}
 """The params with an item for each dimension of space, and the item for one that is not padded, strided or dilated."""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -154,8 +154,8 @@ def _factors(avals: Avals, outs: Avals, params: Params) -> Factors:
 
 class ConvGeneralDilated(Primitive):
     name = "conv_general_dilated"
-    sharding = Sharding(factors=_factors)
-    memory = Memory(workspace=_workspace)
+    sharding: Sharding = Sharding(factors=_factors)
+    memory: Memory = Memory(workspace=_workspace)
 
     def shape_rule(
         self,
@@ -269,7 +269,7 @@ class ConvGeneralDilated(Primitive):
         return Cost(2 * products, lhs.nbytes + rhs.nbytes + out.nbytes)
 
 
-conv_general_dilated_p = ConvGeneralDilated()
+conv_general_dilated_p: Final = ConvGeneralDilated()
 
 _again = conv_general_dilated_p.bind
 _CHOICES = (

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from xlamini.core import Avals, Axis, Cost, Params, Primitive, Shape, ShapedArray, ShapeError, Values, aval_of, literal
 from xlamini.core.program.checks import NO_NEW_NAN
@@ -36,6 +36,9 @@ from xlamini.primitives.windows.geometry import MOST_PLACES, Pads, check_numbers
 from xlamini.primitives.windows.select import select_and_gather_add_p
 from xlamini.primitives.windows.views import window_views
 
+if TYPE_CHECKING:
+    from xlamini.core.sharding.facet import Sharding
+
 
 def reduce_window_shape_tuple(
     operand_shape: Sequence[int],
@@ -56,12 +59,16 @@ def reduce_window_shape_tuple(
 class ReduceWindow(Primitive):
     """`combine` joins two elements, `start` makes the one that changes nothing from a dtype."""
 
-    sharding = same_dimensions()
+    accepts: Kinds
+    combine: Elementwise
+    start: Callable[[Any], Any]
+
+    sharding: Sharding = same_dimensions()
     memory = READ
 
     def __init__(self, name: str, combine: Elementwise, *, start: Callable[[Any], Any], accepts: Kinds):
         self.combine, self.start, self.accepts = combine, start, accepts
-        self.choices = (
+        self.choices: tuple[Choice] = (
             Choice(
                 separable_pool.fits,
                 functools.partial(separable_pool.separable_pool, combine=combine, start=start),
@@ -134,7 +141,7 @@ class WindowRepeat(LinearUnary):
     """Each element repeated over a window of its own: the transpose of the sums over windows side by side."""
 
     name = "window_repeat"
-    sharding = same_dimensions(linear=JOINTLY)
+    sharding: Sharding = same_dimensions(linear=JOINTLY)
     memory = MOVED
 
     def shape_rule(self, x: ShapedArray, *, window_dimensions: Shape) -> ShapedArray:
@@ -183,10 +190,10 @@ def _zero(dtype: Any) -> int:
     return 0
 
 
-reduce_window_sum_p = WindowSum("reduce_window_sum", add, start=_zero, accepts=NUMERIC)
-window_repeat_p = WindowRepeat()
-reduce_window_max_p = WindowExtremum("reduce_window_max", max, start=lowest, accepts=ANY)
-reduce_window_min_p = WindowExtremum("reduce_window_min", min, start=highest, accepts=ANY)
+reduce_window_sum_p: Final = WindowSum("reduce_window_sum", add, start=_zero, accepts=NUMERIC)
+window_repeat_p: Final = WindowRepeat()
+reduce_window_max_p: Final = WindowExtremum("reduce_window_max", max, start=lowest, accepts=ANY)
+reduce_window_min_p: Final = WindowExtremum("reduce_window_min", min, start=highest, accepts=ANY)
 
 
 # --- helpers, also of the other reductions of windows

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from functools import partial, reduce
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from xlamini.core import (
     Avals,
@@ -42,12 +42,15 @@ from xlamini.primitives.windows.geometry import Pads, dilated, pads_attribute, w
 from xlamini.primitives.windows.places import PLACE, places_of, unpicked
 from xlamini.primitives.windows.views import offsets
 
+if TYPE_CHECKING:
+    from xlamini.core.sharding.facet import Sharding
+
 
 class SelectAndGatherAdd(Primitive):
     """Linear in the tangents; of the operand it only takes which elements are largest."""
 
     name = "select_and_gather_add"
-    sharding = same_dimensions()
+    sharding: Sharding = same_dimensions()
 
     def shape_rule(
         self,
@@ -139,8 +142,8 @@ class SelectAndScatterAdd(Primitive):
     """Linear in the source; of the operand it only takes which elements are largest."""
 
     name = "select_and_scatter_add"
-    sharding = same_dimensions()
-    memory = Memory(workspace=_workspace)
+    sharding: Sharding = same_dimensions()
+    memory: Memory = Memory(workspace=_workspace)
 
     def shape_rule(
         self,
@@ -190,8 +193,8 @@ class SelectAndScatterAdd(Primitive):
         )
 
 
-select_and_gather_add_p = SelectAndGatherAdd()
-select_and_scatter_add_p = SelectAndScatterAdd()
+select_and_gather_add_p: Final = SelectAndGatherAdd()
+select_and_scatter_add_p: Final = SelectAndScatterAdd()
 
 _CHOICES = (Choice(max_pool_gradient.fits, max_pool_gradient.max_pool_gradient, noinline=True),)
 

@@ -17,6 +17,7 @@ from jaxlib import _jax
 
 from xlamini.core import ShapedArray
 from xlamini.core.errors.api_boundary import api_boundary
+from xlamini.runtime import jaxlib_types
 from xlamini.runtime.arrays.array_repr import ArrayText
 from xlamini.runtime.arrays.conversions import Conversions
 from xlamini.runtime.arrays.layout import Format, Layout
@@ -26,14 +27,14 @@ from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.meshes.shards import Shard, addressable_shards, global_shards
 from xlamini.runtime.sharding import Sharding
 
-ArrayImpl = _jax.ArrayImpl
+ArrayImpl = jaxlib_types.ArrayImpl
 
-_block_until_ready = ArrayImpl.block_until_ready
-_is_ready = ArrayImpl.is_ready
-_unsafe_buffer_pointer = ArrayImpl.unsafe_buffer_pointer
-_on_device_size_in_bytes = ArrayImpl.on_device_size_in_bytes
-_cuda_array_interface: Any = ArrayImpl.__cuda_array_interface__
-_copy_to_host_async = ArrayImpl._copy_single_device_array_to_host_async
+_block_until_ready = _jax.ArrayImpl.block_until_ready
+_is_ready = _jax.ArrayImpl.is_ready
+_unsafe_buffer_pointer = _jax.ArrayImpl.unsafe_buffer_pointer
+_on_device_size_in_bytes = _jax.ArrayImpl.on_device_size_in_bytes
+_cuda_array_interface: Any = _jax.ArrayImpl.__cuda_array_interface__
+_copy_to_host_async = _jax.ArrayImpl._copy_single_device_array_to_host_async
 
 
 class Array(Conversions, ArrayText, metaclass=ABCMeta):

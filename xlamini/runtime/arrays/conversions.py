@@ -97,13 +97,13 @@ class Conversions(Mixin):
 
     __hash__: Any = None  # so that libraries which ask are told that it is not Hashable
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (to_numpy(self), self.aval.weak_type)
 
     def __copy__(self) -> Array:
         return copy_of(self)
 
-    def __deepcopy__(self, memo: dict) -> Array:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Array:
         return copy_of(self)
 
     def __dlpack__(

@@ -68,7 +68,7 @@ def _only_device(where: Any) -> Device:
     return next(iter(devices))
 
 
-def from_capsule(external: Any, copy: bool | None, where: Device | None = None) -> ArrayImpl:
+def from_capsule(external: Any, copy: bool | None, where: Device | None = None) -> Array:
     """The Array of an object with `__dlpack__`; its 64-bit values are narrowed while x64 is off.
 
     `where`, if it is another device than the source's, makes a copy there. ValueError if a copy is needed but `copy` is

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from xlamini.core import ExtendedDType, PartitionSpec, ShapedArray, api_boundary_methods
-from xlamini.core.dtypes import prng_key
+from xlamini.core.dtypes import extended, prng_key
 from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.runtime.arrays.array import Array
 from xlamini.runtime.arrays.lifetime import check_alive
-from xlamini.runtime.arrays.to_device import ArrayImpl, device_put_value
+from xlamini.runtime.arrays.to_device import device_put_value
 from xlamini.runtime.arrays.to_host import parts_of, to_numpy
 from xlamini.runtime.meshes.named_sharding import NamedSharding, split_in_type
 from xlamini.runtime.meshes.shards import Shard, addressable_shards, global_shards
@@ -36,12 +36,15 @@ class Generator(NamedTuple):
 class KeyType(ExtendedDType):
     """The dtype of the random keys of one generator; it prints as `key<fry>`."""
 
-    type = prng_key
-    physical_dtype = np.dtype(np.uint32)
+    generator: Generator
+    physical_shape: tuple[int]
+
+    type: type[extended] = prng_key
+    physical_dtype: np.dtype = np.dtype(np.uint32)
 
     def __init__(self, generator: Generator):
         self.generator, self.physical_shape = generator, (generator.words,)
-        self.name = f"key<{generator.tag}>"
+        self.name: str = f"key<{generator.tag}>"
 
     def __eq__(self, other: object) -> bool:
         return self is other or (type(other) is KeyType and self.generator == other.generator)
@@ -49,7 +52,7 @@ class KeyType(ExtendedDType):
     def __hash__(self) -> int:
         return hash((KeyType, self.generator))
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return KeyType, (self.generator,)
 
 
@@ -62,27 +65,60 @@ class PRNGKeyArray:
     """
 
     __slots__ = ("__weakref__", "aval", "history", "words")
+    aval: ShapedArray
 
     __array_priority__ = 100
 
-    def __init__(self, dtype: ExtendedDType, words: ArrayImpl):
-        self.words = words
+    def __init__(self, dtype: ExtendedDType, words: Array):
+        self.words: Array = words
         self.history: Any = None  # of its uses, under flag debug_key_reuse
         shape = words.shape[: words.ndim - len(dtype.physical_shape)]
         split = split_in_type(words._sharding, len(shape))
         self.aval = ShapedArray(shape, dtype, explicit_sharding=split, memory_space=words.aval.memory_space)
 
-    shape = property(lambda self: self.aval.shape)
-    dtype = property(lambda self: self.aval.dtype)
-    ndim = property(lambda self: self.aval.ndim)
-    size = property(lambda self: self.aval.size)
-    itemsize = property(lambda self: self.aval.dtype.itemsize)
-    nbytes = property(lambda self: self.aval.nbytes)
-    sharding = property(lambda self: _leading_sharding(self.words.sharding, self.ndim))
-    committed = property(lambda self: self.words.committed)
-    device = property(lambda self: self.words.device)
-    is_fully_addressable = property(lambda self: self.words.is_fully_addressable)
-    is_fully_replicated = property(lambda self: self.words.is_fully_replicated)
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.aval.ndim
+
+    @property
+    def size(self) -> int:
+        return self.aval.size
+
+    @property
+    def itemsize(self) -> int:
+        return self.aval.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.aval.nbytes
+
+    @property
+    def sharding(self) -> Any:
+        return _leading_sharding(self.words.sharding, self.ndim)
+
+    @property
+    def committed(self) -> bool:
+        return self.words.committed
+
+    @property
+    def device(self) -> Any:
+        return self.words.device
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        return self.words.is_fully_addressable
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return self.words.is_fully_replicated
 
     def devices(self) -> set[Any]:
         """The devices that hold a shard of the array."""
@@ -135,7 +171,7 @@ class PRNGKeyArray:
     def __copy__(self) -> PRNGKeyArray:
         return PRNGKeyArray(self.dtype, self.words.__copy__())
 
-    def __deepcopy__(self, memo: dict) -> PRNGKeyArray:
+    def __deepcopy__(self, memo: dict[int, Any]) -> PRNGKeyArray:
         return self.__copy__()
 
     def put_words(self, where: Any, committed: bool | None) -> PRNGKeyArray:
@@ -149,7 +185,7 @@ class PRNGKeyArray:
             raise TypeError("len() of unsized object: a single key has no axis to count")
         return self.shape[0]
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self.dtype, to_numpy(self.words))
 
     __hash__: Any = None  # as arrays have it
@@ -180,7 +216,7 @@ def key_words(x: Any) -> Any:
     return x.words if type(x) is PRNGKeyArray else x
 
 
-def as_keys(x: ArrayImpl, aval: ShapedArray) -> Any:
+def as_keys(x: Array, aval: ShapedArray) -> Any:
     """An output of this type as the user sees it: the array itself, or the key array over its words.
 
     Arrays of other extended dtypes, which libraries define, are kept in the same way.

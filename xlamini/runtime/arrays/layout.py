@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from jaxlib import _jax
 
@@ -115,7 +115,7 @@ class _LayoutUse:
     any_other = False
 
 
-use = _LayoutUse()
+use: Final = _LayoutUse()
 
 
 def order_asked(what: str, format: Any, ndim: int) -> Order:

@@ -17,6 +17,7 @@ from xlamini.core.dtypes import check_fits, dtype_of, python_scalar_dtypes
 from xlamini.core.errors import DeviceNotHereError
 from xlamini.core.program.memory_space import DEVICE, HOST
 from xlamini.core.tracing.host_arrays import as_ndarray
+from xlamini.runtime import jaxlib_types
 from xlamini.runtime.arrays.layout import relaid, use
 from xlamini.runtime.arrays.lifetime import check_alive, shared
 from xlamini.runtime.arrays.to_host import parts_of, to_numpy
@@ -25,7 +26,7 @@ from xlamini.runtime.fork import bar, process
 from xlamini.runtime.meshes.named_sharding import typed_by
 from xlamini.runtime.sharding import Sharding, SingleDeviceSharding, as_sharding, default_sharding
 
-ArrayImpl = _jax.ArrayImpl
+ArrayImpl = jaxlib_types.ArrayImpl
 
 _NUMPY = (np.ndarray, np.generic)
 _NUMBERS = (bool, int, float, complex)

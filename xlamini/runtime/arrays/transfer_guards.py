@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+from typing import Any, Final
 
 from jaxlib._jax import guard_lib
 
@@ -31,6 +31,9 @@ _open = _OpenGuards()
 
 class _Guard(Flag):
     """A flag whose values are also written to fields of jaxlib's guard state."""
+
+    fields: tuple[str, ...]
+    levels: Any
 
     def __init__(self, name: str, help: str, choices: tuple[str, ...], levels: Any, *fields: str):
         self.levels, self.fields = levels, fields
@@ -73,13 +76,15 @@ def _transfers(name: str, where: str, *fields: str) -> _Guard:
     return _Guard(name, f"what to do at transfers {where}", _LEVELS, guard_lib.TransferGuardLevel, *fields)
 
 
-transfer_guard_host_to_device = _transfers("transfer_guard_host_to_device", "to devices", "host_to_device")
-transfer_guard_device_to_device = _transfers("transfer_guard_device_to_device", "between devices", "device_to_device")
-transfer_guard_device_to_host = _transfers("transfer_guard_device_to_host", "to the host", "device_to_host")
-transfer_guard = _transfers(
+transfer_guard_host_to_device: Final = _transfers("transfer_guard_host_to_device", "to devices", "host_to_device")
+transfer_guard_device_to_device: Final = _transfers(
+    "transfer_guard_device_to_device", "between devices", "device_to_device"
+)
+transfer_guard_device_to_host: Final = _transfers("transfer_guard_device_to_host", "to the host", "device_to_host")
+transfer_guard: Final = _transfers(
     "transfer_guard", "in all directions", "host_to_device", "device_to_device", "device_to_host"
 )
-array_garbage_collection_guard = _Guard(
+array_garbage_collection_guard: Final = _Guard(
     "array_garbage_collection_guard",
     "what to do where an array is freed by the cycle collector",
     _GARBAGE_LEVELS,
@@ -155,8 +160,8 @@ class _ThreadGuard(Flag):
             guard_lib.update_thread_guard_global_state(before)
 
 
-thread_guard = _ThreadGuard()
+thread_guard: Final = _ThreadGuard()
 
-guard_state = guard_lib.thread_local_state
+guard_state: Any = guard_lib.thread_local_state
 """The guards of this thread. `device_put` and `device_get` set their field while they run, because the level `disallow`
 lets explicit transfers pass."""

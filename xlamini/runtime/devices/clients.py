@@ -10,7 +10,7 @@ from __future__ import annotations
 import atexit
 import threading
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from jaxlib import _jax, _profiler
 
@@ -19,6 +19,7 @@ from xlamini.core.caching.memo import clear_caches
 from xlamini.core.flags import device_flags
 from xlamini.core.flags.config import forked
 from xlamini.core.waits import announce
+from xlamini.runtime import jaxlib_types
 from xlamini.runtime.devices import hardware, nvidia
 from xlamini.runtime.devices.allocation import keep_freed_memory
 from xlamini.runtime.devices.client_options import gpu_options, user_options
@@ -33,7 +34,7 @@ from xlamini.runtime.devices.plugins import (
 from xlamini.runtime.exit_gate import close_gate, wait_for_threads
 from xlamini.runtime.processes import group as processes
 
-Device = _jax.Device
+Device = jaxlib_types.Device
 """A device of a platform: its `platform`, its number `id`, the rank of its process, `process_index`, the vendor's name
 for it, `device_kind`. `device_put` and shardings take it, and `memory_stats()` tells what is allocated.
 
@@ -43,12 +44,12 @@ for it, `device_kind`. `device_put` and shardings take it, and `memory_stats()` 
 >>> xlamini.device_put(1.0, device).device == device
 True
 """
-Client = _jax.Client
+Client = jaxlib_types.Client
 
 BUILT_IN = ("cpu", "cuda", "rocm", "tpu")
 """Platforms with a built-in name, whether or not their plugins are installed."""
 
-lock = threading.RLock()
+lock: Final = threading.RLock()
 _makers: dict[str, Callable[[], Client]] = {}
 _started: dict[str, Client] = {}
 

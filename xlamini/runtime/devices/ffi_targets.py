@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import jaxlib.version
 from jaxlib import _jax
 
-from xlamini.core.errors import FfiTargetError
+from xlamini.core.errors import FfiTargetError, JaxRuntimeError
 from xlamini.runtime.devices.nvidia import KERNEL_PACKAGES
 from xlamini.runtime.devices.plugins import loaded_plugin
 
@@ -78,7 +78,7 @@ def partition_along_batch(target: str) -> None:
             _jax.register_custom_call_as_batch_partitionable(target, api)
 
 
-def explained(error: _jax.JaxRuntimeError, platform: str) -> _jax.JaxRuntimeError:
+def explained(error: JaxRuntimeError, platform: str) -> JaxRuntimeError:
     """The FfiTargetError for a program that calls an unknown target; XLA's `error` itself if it has another cause."""
     found = _MISSING.search(str(error))
     if found is None:

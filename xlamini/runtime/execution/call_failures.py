@@ -24,6 +24,10 @@ class WrongResult(Exception):
 class CallFailure:
     """A failed call: the exception, the message to report, and whether it has been reported."""
 
+    error: BaseException
+    message: str
+    reported: bool
+
     def __init__(self, error: BaseException, message: str):
         self.error, self.message, self.reported = error, message, False
 

@@ -15,6 +15,7 @@ from jaxlib import _jax
 from xlamini.core import active, enable_x64, trim
 from xlamini.core.errors import CallbackError
 from xlamini.core.flags.config import callback_depth, default_device
+from xlamini.runtime import jaxlib_types
 from xlamini.runtime.devices.platforms import local_devices
 from xlamini.runtime.execution.call_failures import WrongResult, cause, record_failure
 
@@ -24,6 +25,11 @@ class HostCall:
 
     For messages, `what` describes the call (`pure_callback of load`), and `place` is its source line.
     """
+
+    place: str
+    run: Callable[[Sequence[Any]], Sequence[np.ndarray]]
+    what: str
+    x64: Any
 
     def __init__(self, run: Callable[[Sequence[Any]], Sequence[np.ndarray]], what: str, place: str):
         self.run, self.what, self.place, self.x64 = run, what, place, enable_x64.value
@@ -55,7 +61,7 @@ class HostCall:
         return f"{self.what} raised {type(error).__name__}: {error}\nIt is called at {self.place}\n{text}"
 
 
-Buffer = _jax.ffi.Buffer
+Buffer = jaxlib_types.Buffer
 """An operand or a result of a callback: its `shape`, `dtype`, `ndim`, and whether it is `writeable`.
 
 >>> from xlamini.experimental.buffer_callback import buffer_callback
@@ -67,7 +73,7 @@ Buffer = _jax.ffi.Buffer
 Array([0., 2., 4.], dtype=float32)
 """
 
-ExecutionContext = _jax.ffi.ExecutionContext
+ExecutionContext = jaxlib_types.ExecutionContext
 """What XLA tells a callback of its call: the `stage`, and on a GPU the `stream`.
 
 >>> from xlamini.experimental.buffer_callback import buffer_callback
@@ -79,7 +85,7 @@ ExecutionStage.EXECUTE
 Array([0., 2., 4.], dtype=float32)
 """
 
-ExecutionStage = _jax.ffi.ExecutionStage
+ExecutionStage = jaxlib_types.ExecutionStage
 """When XLA calls a callback on buffers: as it prepares a program, or, with EXECUTE, as it runs it.
 
 >>> list(ExecutionStage)[-1]

@@ -39,6 +39,9 @@ class _Current:
 class CollectiveHostCall:
     """The callback for multi-device programs, in place of a `HostCall`, with results of types `avals`."""
 
+    avals: list[ShapedArray]
+    call: HostCall
+
     def __init__(self, call: HostCall, avals: Sequence[ShapedArray]):
         self.call, self.avals = call, list(avals)
 

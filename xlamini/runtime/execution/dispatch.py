@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from jaxlib import _jax
 
-from xlamini.core import PyTreeDef, ShapedArray, trim
+from xlamini.core import PyTreeDef, ShapedArray, jaxlib_types, trim
 from xlamini.core.errors import DeletedArrayError
 from xlamini.core.flags.device_flags import zero_copy_arguments
 from xlamini.core.pytree.nodes import dispatch_registry
@@ -33,7 +33,7 @@ from xlamini.runtime.sharding import Sharding
 
 CacheMiss = Callable[..., tuple[Any, "FastPath | None", bool]]
 
-post_hook = _jax.config.Config(
+post_hook: Final = jaxlib_types.Config(
     "post_hook", None, include_in_jit_key=False, include_in_trace_context=False
 )
 """A hook that C++ calls after each call on the fast path, with function, args, kwargs, outputs; None for no hook."""

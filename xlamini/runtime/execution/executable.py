@@ -217,6 +217,14 @@ class CompiledModule:
     and cannot serialize it a second time.
     """
 
+    calls_python: bool
+    effectful: bool
+    ordered: bool
+    donated: frozenset[int]
+    loaded: Any
+    in_avals: list[ShapedArray]
+    out_avals: list[ShapedArray]
+
     is_single = True
     orders: Sequence[Order] = ()
     """The orders in which its arguments lie in memory; empty if all are row-major."""
@@ -250,12 +258,14 @@ class CompiledModule:
     ):
         self.loaded, self.donated = loaded, donated
         self.calls_python = self.ordered = self.effectful = False
-        self.several = isinstance(place, MeshPlacement) and len(place.devices) > 1
+        self.several: bool = isinstance(place, MeshPlacement) and len(place.devices) > 1
         self._runs_alone = None if self.several and place.platform == "cpu" else False
         self.memory_needed: int | None = None
         self.origin: ProgramOrigin | None = None
         self.serialized: bytes | None = None
         self.in_avals, self.out_avals = list(in_avals), list(out_avals)
+        self.in_shardings: list[Any]
+        self.out_shardings: list[Any]
         if isinstance(place, MeshPlacement) or any(map(is_elsewhere, map(space_of, (*in_avals, *out_avals)))):
             self.in_shardings = input_shardings(place, self.in_avals)
             self.out_shardings = output_shardings(place, self.out_avals, loaded)
@@ -308,7 +318,7 @@ class Executable(CompiledModule):
         super().__init__(loaded, place, in_avals, out_avals, donated)
         pairs = list(zip(self.out_avals, self.out_shardings, strict=True))
         self._handlers = [[array_result_handler(*pair, committed) for pair in pairs] for committed in (False, True)]
-        self.orders = ()
+        self.orders: Sequence[Order] = ()
         crowd.add(self)
 
     def read_orders(self) -> None:

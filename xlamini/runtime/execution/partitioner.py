@@ -36,6 +36,9 @@ class PartitionRule(Protocol):
 class PartitionedCall:
     """A call that Python divides; `key` is how the program names it, `error` what `division` has raised."""
 
+    division: PartitionRule
+    key: str
+
     def __init__(self, division: PartitionRule):
         self.division, self.key, self.error = division, str(next(_numbers)), None
         _calls[self.key] = self

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core import hooks
 
@@ -34,11 +34,13 @@ def count_maps() -> int:
 class Crowd:
     """The loaded programs of the process; for when there are too many, the hook that evicts some."""
 
+    limit: int
+
     def __init__(self, room: int = ROOM):
         self.loaded: weakref.WeakSet[Any] = weakref.WeakSet()
         self.room = self.limit = room
-        self.most_maps = MOST_MAPS
-        self.added = 0
+        self.most_maps: int = MOST_MAPS
+        self.added: int = 0
 
     def add(self, program: Any) -> None:
         """Register a program, weakly; evict others first if the limit is reached."""
@@ -52,4 +54,4 @@ class Crowd:
         self.loaded.add(program)
 
 
-crowd = Crowd()
+crowd: Final = Crowd()

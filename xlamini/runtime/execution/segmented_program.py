@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from xlamini.core import ShapedArray
 from xlamini.core.errors import DeletedArrayError
@@ -36,7 +36,7 @@ class SegmentedExecutable:
     in_shardings: Sequence[Sharding]
     donated: frozenset[int]
     is_single = runs_alone = False
-    orders = ()
+    orders: ClassVar[tuple[()]] = ()
     several = False
 
     @property

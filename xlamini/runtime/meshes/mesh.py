@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from jaxlib import _jax
+from numpy.typing import NDArray
 
 from xlamini.core import AbstractMesh, AxisType
 from xlamini.core.errors.api_boundary import api_boundary
@@ -40,6 +41,9 @@ class Mesh(AxesOfMesh):
     {'x': 1}
     """
 
+    axis_sizes: tuple[int, ...]
+    devices: NDArray[Any]
+
     @api_boundary
     def __init__(
         self,
@@ -51,8 +55,8 @@ class Mesh(AxesOfMesh):
         grid.flags.writeable = False
         self.devices, self.axis_sizes = grid, grid.shape
         _check_devices(grid)
-        self.axis_names = checked_names("Mesh", axis_names, grid.ndim)
-        self.axis_types = checked_types("Mesh", axis_types, grid.ndim)
+        self.axis_names: tuple[AxisName, ...] = checked_names("Mesh", axis_names, grid.ndim)
+        self.axis_types: tuple[AxisType, ...] = checked_types("Mesh", axis_types, grid.ndim)
         for device in grid.flat:
             if isinstance(device, str | int | float):
                 raise TypeError(f"Mesh: devices must be devices, got {device!r}; see xlamini.devices()")

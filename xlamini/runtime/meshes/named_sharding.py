@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from jaxlib import _hlo, _jax
+from jaxlib import _hlo
 
 from xlamini.core import AbstractMesh, AvalSharding, PartitionSpec, ShapedArray, ShardingError, memoised
 from xlamini.core.errors.api_boundary import api_boundary
@@ -17,11 +17,12 @@ from xlamini.core.program.memory_space import space_of_kind
 from xlamini.core.sharding.abstract_mesh import AxesOfMesh, parts_along
 from xlamini.core.sharding.aval_sharding import split_of
 from xlamini.core.sizes.expression import SymbolicSize, is_less
+from xlamini.runtime import jaxlib_types
 from xlamini.runtime.devices.platforms import Device
 from xlamini.runtime.placeholders import Placeholders
 from xlamini.runtime.sharding import Index
 
-NamedSharding = _jax.NamedSharding
+NamedSharding = jaxlib_types.NamedSharding
 """How an array lies on a mesh: a PartitionSpec names an axis of the mesh, or None, for each dimension.
 
 >>> mesh = xlamini.sharding.AbstractMesh((4,), ("x",))

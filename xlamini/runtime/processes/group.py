@@ -9,7 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from jaxlib import _jax
 
@@ -33,6 +33,13 @@ class ProcessGroup:
       local_device_ids: the devices of its machine that this process uses; None for all.
       host: this process's address, as the others reach it.
     """
+
+    client: Any
+    service: Any
+    host: str | None
+    local_device_ids: tuple[int, ...] | None
+    num_processes: int
+    process_id: int
 
     def __init__(
         self,
@@ -134,7 +141,7 @@ class _OwnGroup:
     group: ProcessGroup | None = None
 
 
-here = _OwnGroup()
+here: Final = _OwnGroup()
 
 
 def spans_processes(devices: Sequence[Any]) -> tuple[int, ...]:

@@ -3,13 +3,14 @@ from __future__ import annotations
 
 import gzip
 import threading
-from typing import Any
+from typing import Any, Final
 
-from jaxlib import _profile_data, _profiler
+from jaxlib import _profiler
 
 from xlamini.runtime.devices.platforms import client
+from xlamini.runtime.profiler import jaxlib_types
 
-ProfileOptions = _profiler.ProfileOptions
+ProfileOptions = jaxlib_types.ProfileOptions
 """What a profile records: `host_tracer_level`, `python_tracer_level` and others, as attributes; `start_trace` takes it.
 
 >>> options = ProfileOptions()
@@ -17,7 +18,7 @@ ProfileOptions = _profiler.ProfileOptions
 >>> options.host_tracer_level
 2
 """
-ProfileData = _profile_data.ProfileData
+ProfileData = jaxlib_types.ProfileData
 """The contents of an `.xplane.pb` file that `trace` wrote: its `planes`, each with `lines` of `events`.
 
 >>> import pathlib, tempfile
@@ -28,7 +29,7 @@ ProfileData = _profile_data.ProfileData
 >>> data.find_plane_with_name("/host:CPU").name
 '/host:CPU'
 """
-ProfileEvent = _profile_data.ProfileEvent
+ProfileEvent = jaxlib_types.ProfileEvent
 """Something that ran: its `name`, `start_ns`, `end_ns`, `duration_ns` and `stats`.
 
 >>> data = ProfileData.from_text_proto('''planes { name: "/host:CPU" lines { name: "python" events {
@@ -36,23 +37,23 @@ ProfileEvent = _profile_data.ProfileEvent
 >>> [(event.name, event.duration_ns) for plane in data.planes for line in plane.lines for event in line.events]
 [('step', 2500.0)]
 """
-ProfileLine = _profile_data.ProfileLine
+ProfileLine = jaxlib_types.ProfileLine
 """What one thread or stream did: its `name`, and its `events`.
 
 >>> data = ProfileData.from_text_proto('planes { name: "/host:CPU" lines { name: "python" } }')
 >>> [type(line) is ProfileLine for plane in data.planes for line in plane.lines]
 [True]
 """
-ProfilePlane = _profile_data.ProfilePlane
+ProfilePlane = jaxlib_types.ProfilePlane
 """What was recorded of a device, or of the host: its `name`, its `stats`, and `lines` of events, one for each thread.
 
 >>> data = ProfileData.from_text_proto('planes { name: "/host:CPU" lines { name: "python" } }')
 >>> [(plane.name, [line.name for line in plane.lines]) for plane in data.planes]
 [('/host:CPU', ['python'])]
 """
-ProfilerServer = _profiler.ProfilerServer
-TraceMe = _profiler.TraceMe
-register_subprocess = _profiler.register_subprocess
+ProfilerServer = jaxlib_types.ProfilerServer
+TraceMe = jaxlib_types.TraceMe
+register_subprocess: Final = jaxlib_types.register_subprocess
 """`register_subprocess(pid, port)`: trace a process together with this one, through its profiler server at `port`.
 
 It returns a function that undoes it; JaxRuntimeError if no server answers.
@@ -72,7 +73,7 @@ class ProfilerState:
     """The profiler state of the process: the current session, and the profiler server."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock: threading.Lock = threading.Lock()
         self.session: Any = None
         self.owner: Any = None
         self.server: ProfilerServer | None = None
@@ -80,7 +81,7 @@ class ProfilerState:
     def start(self, owner: Any, options: ProfileOptions | None) -> None:
         """Start a session for its `ProfileSession`; RuntimeError if one is running."""
         client()  # the profiler registers a device tracer when the platform starts
-        if self.owner is not None and self.owner.gives_way:
+        if getattr(self.owner, "gives_way", False):
             self.owner.finish()
         with self.lock:
             if self.session is not None:
@@ -114,7 +115,7 @@ class ProfilerState:
             self.server = None
 
 
-recorder = ProfilerState()
+recorder: Final = ProfilerState()
 
 
 def heap_profile(backend: str | None) -> bytes:

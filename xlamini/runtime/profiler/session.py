@@ -43,7 +43,7 @@ class ProfileSession:
             raise TypeError(
                 f"start_trace: profiler_options must be xlamini.profiler.ProfileOptions(), got {profiler_options!r}"
             )
-        self.log_dir = None if log_dir is None else os.fspath(log_dir)
+        self.log_dir: str | None = None if log_dir is None else os.fspath(log_dir)
         self._perfetto = create_perfetto_link, create_perfetto_trace
         self._options = profiler_options
         self._recorded: Any = None

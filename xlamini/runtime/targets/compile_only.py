@@ -72,6 +72,8 @@ class CompileOnlyModule(CompiledModule):
     """A program compiled for compile-only `devices` of a `target`; `place`, the first step of a call, raises."""
 
     __slots__ = ("devices", "name", "target")
+    devices: tuple[Device, ...]
+    name: str
 
     def __init__(
         self,

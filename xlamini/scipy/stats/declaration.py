@@ -42,7 +42,7 @@ def counting(formula: F) -> F:
 # --- families of location `loc` and scale `scale`: formulas of `z = (x - loc) / scale`
 
 
-def of_standardized(formula: Formula):
+def of_standardized(formula: Formula) -> Callable[..., Array]:
     """Decorator of a formula of z."""
 
     @distribution
@@ -53,7 +53,7 @@ def of_standardized(formula: Formula):
     return function
 
 
-def log_density(formula: Formula):
+def log_density(formula: Formula) -> Callable[..., Array]:
     """Decorator of the logarithm of the density of z: that of x is less by the logarithm of the scale."""
 
     @distribution
@@ -64,7 +64,7 @@ def log_density(formula: Formula):
     return function
 
 
-def density(formula: Formula):
+def density(formula: Formula) -> Callable[..., Array]:
     """Decorator of the logarithm of the density of z: the density of x."""
 
     @distribution

@@ -13,6 +13,7 @@ from xlamini.core import ShapedArray, api_boundary_methods, float0, hooks, unfla
 from xlamini.core.errors import JaxRuntimeError
 from xlamini.core.program.hi_types import HiAval
 from xlamini.core.program.jaxpr import ClosedJaxpr
+from xlamini.core.pytree import PyTreeDef
 from xlamini.runtime import device_put_value
 from xlamini.runtime.arrays.layout import formats_of
 from xlamini.runtime.execution.executable import CompilerOptions
@@ -52,8 +53,13 @@ class ArgInfo:
     _aval: ShapedArray
     donated: bool
 
-    shape = property(lambda self: self._aval.shape)
-    dtype = property(lambda self: self._aval.dtype)
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self._aval.dtype
 
 
 def _info(aval: ShapedArray) -> Any:
@@ -76,8 +82,15 @@ class Stage(Estimates):
     def __init__(self, call: TracedCall):
         self._call = call
 
-    in_tree = property(lambda self: self._call.in_tree, doc="The structure of `(args, kwargs)`, static ones left out.")
-    out_tree = property(lambda self: self._call.trace.out_tree, doc="The structure of the output.")
+    @property
+    def in_tree(self) -> PyTreeDef:
+        """The structure of `(args, kwargs)`, static ones left out."""
+        return self._call.in_tree
+
+    @property
+    def out_tree(self) -> PyTreeDef:
+        """The structure of the output."""
+        return self._call.trace.out_tree
 
     @property
     def in_avals(self) -> Any:

@@ -6,7 +6,7 @@ called many times is differentiated, batched and lowered once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core import Axis, CallLike, Dims, Jaxpr, Params, ShapedArray, Values, close_over
 from xlamini.interpreters.batch import batch
@@ -73,7 +73,7 @@ class Call(CallLike, HigherOrder):
         return lambda jaxpr, operands: self.bind(*operands, jaxpr=jaxpr, **params)
 
 
-jit_p = Call()
+jit_p: Final = Call()
 
 
 class WholeCall(Call):

@@ -54,8 +54,8 @@ class HigherOrder(Primitive):
     multiple_results = True
     higher_order = True
     traits = 0
-    sharding = Sharding(named_axes=axes_inside)
-    checks = Checks(key_uses=key_uses_inside)
+    sharding: Sharding = Sharding(named_axes=axes_inside)
+    checks: Checks = Checks(key_uses=key_uses_inside)
 
     def bind(self, *operands: Any, **params: Any) -> list[Any]:
         every: Sequence[Any] = operands

@@ -24,7 +24,7 @@ from xlamini.runtime.execution.host_memory import memory_needed
 from xlamini.runtime.files import disk_cache
 from xlamini.runtime.files.disk_entry import Damaged
 from xlamini.runtime.files.disk_key import Key, key, module_key
-from xlamini.runtime.meshes.program_placement import devices_of
+from xlamini.runtime.meshes.program_placement import MeshPlacement, devices_of
 from xlamini.staging.compile.compile_request import CompileRequest, Options, backend_compile, interface_of
 
 _METADATA = r", metadata=\{[^}]*\}"
@@ -42,7 +42,7 @@ def cached_executable(program: CompileRequest, options: Options) -> Executable:
 
 def key_of(program: CompileRequest, options: Options) -> Key | None:
     """The program's key in the compile cache; None for one that calls Python functions."""
-    if program.spread or programs_are_keyed_by_module():
+    if isinstance(program.device, MeshPlacement) or programs_are_keyed_by_module():
         return _module_key(program, options)
     try:
         code = digest(program.pruned)

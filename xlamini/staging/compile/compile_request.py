@@ -4,7 +4,7 @@ from __future__ import annotations
 import functools
 import itertools
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xlamini.core import Jaxpr, ShapeError, any_ordered, float0, once, subjaxprs
@@ -24,6 +24,7 @@ from xlamini.runtime.targets.topology import runs_kernels
 from xlamini.staging.compile import pipeline
 
 if TYPE_CHECKING:
+    from xlamini.core.program.avals import ShapedArray
     from xlamini.staging.compile.outlining import Outline
 
 Options = Mapping[str, Any] | None
@@ -47,6 +48,15 @@ class CompileRequest:
 
     ledger_entry: Any = None
     of_calls: Any = None
+    device: DeviceOrMesh
+    name: str
+    flags: dict[str, Any]
+    uses_disk_cache: bool
+    again: Callable[..., CompileRequest]
+    out_avals: list[ShapedArray]
+    pruned: Jaxpr
+    used_inputs: Sequence[bool]
+
     committed = False
     segment_count = 1
 
@@ -62,17 +72,17 @@ class CompileRequest:
         orders: Orders | None = None,
     ):
         self.again = functools.partial(type(self), jaxpr, name, device, donated, keep_unused, outline, orders=orders)
-        self.outlines = outlining.value if outline is None else outline
+        self.outlines: Any | bool = outlining.value if outline is None else outline
         self._options = self._options_of(name, device, keep_unused, in_segments and orders is None)
         front = self._front = pipeline.front(jaxpr, self._options)
         self.pruned, self.used_inputs, self.out_avals = front.jaxpr, front.used_inputs, jaxpr.out_avals
-        self.takes_keys = any(map(is_extended, jaxpr.in_avals))
-        self.returns_keys = any(map(is_extended, self.out_avals))
-        self.computed = tuple(a.dtype != float0 for a in self.out_avals)
-        self.orders = orders and orders.of(self.used_inputs, self.computed)
-        self.bytes_made = _bytes_made(self.pruned) if device.platform == "cpu" else 0
+        self.takes_keys: bool = any(map(is_extended, jaxpr.in_avals))
+        self.returns_keys: bool = any(map(is_extended, self.out_avals))
+        self.computed: tuple[Any, ...] = tuple(a.dtype != float0 for a in self.out_avals)
+        self.orders: Orders | None = orders and orders.of(self.used_inputs, self.computed)
+        self.bytes_made: int = _bytes_made(self.pruned) if device.platform == "cpu" else 0
         self.name, self.device = name, self._pruned_place(device)
-        self.spread = self.device if isinstance(self.device, MeshPlacement) else None
+        self.spread: MeshPlacement | None = self.device if isinstance(self.device, MeshPlacement) else None
         """The mesh that it runs on, with its shardings; None on one device."""
         self.aliases: list[int | None] = [None] * len(self.pruned.invars)
         self.unusable: list[int] = []
@@ -83,7 +93,7 @@ class CompileRequest:
         self.flags, self.uses_disk_cache = trace_flags(), programs_are_kept() and orders is None
         self._back: pipeline.PipelineStage | None = None
         self._module: tuple[Any, list[Any], list[Any]] | None = None
-        self.in_segments = self._options.in_segments and not self.pruned.effects and self.back.in_segments
+        self.in_segments: bool = self._options.in_segments and not self.pruned.effects and self.back.in_segments
         """Whether each segment is compiled by itself; others do not run the back end to answer this."""
         if self.in_segments:
             return  # each is lowered by itself
@@ -136,14 +146,30 @@ class CompileRequest:
                 self._module = lower_jaxpr(self.jaxpr, self.name, self.device.platform, self.aliases, *how)
         return self._module
 
-    jaxpr = property(lambda self: self.back.jaxpr, doc="The program as it is lowered.")
-    donated = property(
-        lambda self: [i for i, alias in enumerate(self.aliases) if alias is not None],
-        doc="The inputs whose memory a result takes.",
-    )
-    module = property(lambda self: self.lower()[0], doc="The StableHLO module.")
-    host_callbacks = property(lambda self: self.lower()[1], doc="The Python functions that the module calls.")
-    partitioners = property(lambda self: self.lower()[2], doc="The Python functions that XLA calls to compile it.")
+    @property
+    def jaxpr(self) -> Jaxpr:
+        """The program as it is lowered."""
+        return self.back.jaxpr
+
+    @property
+    def donated(self) -> Any:
+        """The inputs whose memory a result takes."""
+        return [i for i, alias in enumerate(self.aliases) if alias is not None]
+
+    @property
+    def module(self) -> Any:
+        """The StableHLO module."""
+        return self.lower()[0]
+
+    @property
+    def host_callbacks(self) -> Any:
+        """The Python functions that the module calls."""
+        return self.lower()[1]
+
+    @property
+    def partitioners(self) -> Any:
+        """The Python functions that XLA calls to compile it."""
+        return self.lower()[2]
 
 
 def _refuse_symbolic(name: str, jaxpr: Jaxpr) -> None:

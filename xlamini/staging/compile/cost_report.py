@@ -34,6 +34,10 @@ class RunContext(NamedTuple):
 class Walk:
     """One pass over a program and the jaxprs in it; collects the items, and what the count leaves out."""
 
+    items: list[Item]
+    left_out: dict[str, None]
+    while_trips: int | None
+
     def __init__(self, while_trips: int | None):
         self.while_trips, self.items, self.left_out = while_trips, list[Item](), dict[str, None]()
 
@@ -100,10 +104,14 @@ class CostReport:
     `recomputation`, what `checkpoint` runs again. `left_out` says in sentences what the count does not know.
     """
 
+    items: list[Item]
+    left_out: tuple[str, ...]
+    name: str
+
     def __init__(self, name: str, items: list[Item], left_out: tuple[str, ...]):
         self.name, self.items, self.left_out = name, items, left_out
-        self.flops = sum(item.flops for item in items)
-        self.bytes = sum(item.bytes for item in items)
+        self.flops: int = sum(item.flops for item in items)
+        self.bytes: int = sum(item.bytes for item in items)
 
     @property
     def intensity(self) -> float:

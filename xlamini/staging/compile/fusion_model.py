@@ -17,10 +17,13 @@ LOOPS = ELEMENTWISE | REMATERIALIZABLE
 class Storage:
     """Where the values of a jaxpr are: each has roots, the stored variables that computing it reads."""
 
+    jaxpr: Jaxpr
+    readers: dict[Var, list[Equation]]
+
     def __init__(self, jaxpr: Jaxpr):
         self.jaxpr, self.readers = jaxpr, _readers(jaxpr)
-        self.makers = {v: eqn for eqn in jaxpr.eqns for v in eqn.outvars}
-        self.whole = self._needed_whole()
+        self.makers: dict[Var, Equation] = {v: eqn for eqn in jaxpr.eqns for v in eqn.outvars}
+        self.whole: set[Var] = self._needed_whole()
         self.roots: dict[Var, tuple[Var, ...]] = {v: (v,) for v in (*jaxpr.invars, *jaxpr.constvars)}
         for eqn in jaxpr.eqns:
             for v in eqn.outvars:

@@ -6,7 +6,7 @@ XLA allocates them, and those of a loop's body end with it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from xlamini.core import Equation, Jaxpr, ShapedArray, Var
 from xlamini.staging.call.higher_order import HigherOrder
@@ -38,15 +38,21 @@ class Liveness:
     The results of an inner jaxpr are counted with what it holds, those of the whole program are not.
     """
 
+    elsewhere: set[Any] | set[Var]
+    inner: bool
+    jaxpr: Jaxpr
+    platform: str
+    storage: Storage
+
     def __init__(self, jaxpr: Jaxpr, platform: str, inner: bool = False):
         self.jaxpr, self.storage, self.platform = jaxpr, Storage(jaxpr), platform
-        self.eqns = breadth_first(jaxpr) if platform == "cpu" else jaxpr.eqns
+        self.eqns: list[Equation] = breadth_first(jaxpr) if platform == "cpu" else jaxpr.eqns
         results = self.storage.roots_of(jaxpr.outvars)
         self.inner, self.elsewhere = inner, set() if inner else set(results)
-        self.kept = set(results)
-        self.last = self._last_readers()
+        self.kept: set[Var] = set(results)
+        self.last: dict[Var, Equation] = self._last_readers()
         self.alive: dict[Var, int] = {}
-        self.peak = NOTHING
+        self.peak: Moment = NOTHING
 
     def run(self) -> Moment:
         """The moment at which most is held."""

@@ -37,6 +37,7 @@ from xlamini.staging.compile.compile_request import (
 from xlamini.staging.compile.ledger import compiling
 
 if TYPE_CHECKING:
+    from xlamini.runtime.meshes.program_placement import DeviceOrMesh
     from xlamini.runtime.targets.compile_only import CompileOnlyModule
 
 _SMALL = 2**24
@@ -121,6 +122,12 @@ class Program:
 
     `check_others` runs once, before the first call: it compares the program with those of the other processes.
     """
+
+    computed: tuple[Any, ...]
+    used_inputs: Sequence[bool]
+    device: DeviceOrMesh
+    executable: Any
+    name: str
 
     def __init__(
         self,

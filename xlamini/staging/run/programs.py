@@ -9,7 +9,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from xlamini.core import OwnedMemo
 from xlamini.core.caching.memo import made_once
@@ -28,9 +28,9 @@ class ProgramKey(NamedTuple):
 
     structure: Hashable
     device: Any
-    compile_flags: tuple
+    compile_flags: tuple[Any, ...]
     donated: tuple[bool, ...] = ()
-    trace_context: tuple = ()
+    trace_context: tuple[Any, ...] = ()
     orders: Any = None
 
 
@@ -64,12 +64,12 @@ class SharedCaches:
         """How often it was compiled."""
 
 
-traces = OwnedMemo("program: traces of jitted functions", MOST, "traces")
-with_refs = OwnedMemo("program: jitted functions with refs", 16, "of_cells")
+traces: Final = OwnedMemo("program: traces of jitted functions", MOST, "traces")
+with_refs: Final = OwnedMemo("program: jitted functions with refs", 16, "of_cells")
 """Of the calls of a jitted function with refs: by the cells of those that it closes over, the function of their values.
 """
-table = OwnedMemo("program: by structure", MOST, "programs", counted=True)
-shared = SharedCaches(1024)
+table: Final = OwnedMemo("program: by structure", MOST, "programs", counted=True)
+shared: Final = SharedCaches(1024)
 """The owner of what outlives a call, and belongs to no function."""
 
 find: Callable[[SharedCaches, ProgramKey], Program | None] = table.newest

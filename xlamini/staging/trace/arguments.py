@@ -43,6 +43,9 @@ class ArgNames(Sequence[str]):
     `positions` are the positions of the args in the user's call, if static ones were taken out.
     """
 
+    fun: Callable[..., Any]
+    tree: Any
+
     def __init__(self, fun: Callable[..., Any], tree: Any, positions: Sequence[int] | None = None):
         self.fun, self.tree = fun, tree
         self.positions = positions
@@ -71,6 +74,9 @@ class ArgNames(Sequence[str]):
 class SomeNames(Sequence[str]):
     """The names of some of the leaves, those at `positions`; computed on use."""
 
+    names: Sequence[str]
+    positions: Sequence[int]
+
     def __init__(self, names: Sequence[str], positions: Sequence[int]):
         self.names, self.positions = names, positions
 
@@ -98,6 +104,9 @@ def refuse_tracers(leaves: Values, names: Sequence[str], fun_name: str) -> None:
 
 class LeafNames(Sequence[str]):
     """The names of a tree's leaves, such as `init_val['w']`; computed on use."""
+
+    root: str
+    tree: Any
 
     def __init__(self, root: str, tree: Any):
         self.root, self.tree = root, tree

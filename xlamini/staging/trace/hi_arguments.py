@@ -20,6 +20,8 @@ class LoweredValue:
     """The arrays of a value of the user's type `ty`, or something else for each of them, such as its type."""
 
     __slots__ = ("parts", "ty")
+    parts: tuple[Any, ...]
+    ty: Any
 
     def __init__(self, ty: Any, parts: Sequence[Any]):
         self.ty, self.parts = ty, tuple(parts)

@@ -28,6 +28,8 @@ class RefArgument:
     """The pytree node in place of a ref, with the value of the ref as its child."""
 
     __slots__ = ("kind", "value")
+    kind: type
+    value: Any
 
     def __init__(self, kind: type, value: Any):
         self.kind, self.value = kind, value
@@ -52,6 +54,10 @@ class OpenedRefs:
     ValueError if a ref is there twice: which of two final values it should get is not clear.
     """
 
+    cells: list[Cell]
+    nodes: list[RefArgument]
+    what: str
+
     def __init__(
         self, what: str, tree: Any, flat: tuple[Values, Any] | None = None, held: Callable[[Cell], Any] = Cell.read
     ):
@@ -70,7 +76,7 @@ class OpenedRefs:
                 f"{what}: only one reference to a mutable array may be passed as an argument to a function, but the "
                 "same ref is passed twice; pass it once"
             )
-        self.tree = unflatten(treedef, opened)
+        self.tree: Any = unflatten(treedef, opened)
 
     def of_refs(self, entries: Sequence[Any]) -> list[Any]:
         """For each ref its entry, from those of all leaves of the opened tree; None for a box without leaves."""

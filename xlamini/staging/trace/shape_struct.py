@@ -39,16 +39,23 @@ class ShapeDtypeStruct:
     """
 
     __slots__ = ("dtype", "shape", "sharding", "weak_type")
+    sharding: Sharding | None
+    weak_type: bool
 
     def __init__(self, shape: Any, dtype: Any, *, sharding: Any = None, weak_type: bool = False):
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be given, for example 'float32'")
-        self.shape = _checked(shape)
-        self.dtype = check_user_dtype(dtype, "ShapeDtypeStruct")
+        self.shape: tuple[int, ...] = _checked(shape)
+        self.dtype: Any = check_user_dtype(dtype, "ShapeDtypeStruct")
         self.sharding, self.weak_type = _checked_sharding(sharding), weak_type
 
-    ndim = property(lambda self: len(self.shape))
-    size = property(lambda self: self.aval.size)
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return self.aval.size
 
     @property
     def aval(self) -> ShapedArray:

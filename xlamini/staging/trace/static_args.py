@@ -19,6 +19,9 @@ Names = str | Iterable[str] | None
 class Selected:
     """Arguments selected by position or name; each has both where the function's signature tells."""
 
+    names: tuple[Any, ...]
+    nums: tuple[int, ...]
+
     def __init__(
         self,
         what: str,
@@ -126,8 +129,10 @@ class StaticArgs:
     """The static arguments of one call; their `key` is part of a signature."""
 
     __slots__ = ("by_name", "by_num")
+    by_name: tuple[Any, ...]
+    by_num: tuple[Any, ...]
 
-    def __init__(self, by_num: tuple, by_name: tuple):
+    def __init__(self, by_num: tuple[Any, ...], by_name: tuple[Any, ...]):
         self.by_num, self.by_name = by_num, by_name
 
     def restored(self, args: Values, kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -138,7 +143,7 @@ class StaticArgs:
         return full, {**kwargs, **dict(self.by_name)}
 
     @property
-    def key(self) -> tuple:
+    def key(self) -> tuple[Any, ...]:
         # Types too: 1, 1.0 and True are equal, but mean different programs.
         values = tuple((where, exact_key(v)) for where, v in (*self.by_num, *self.by_name))
         return values, tuple(type(v) for _, v in (*self.by_num, *self.by_name))

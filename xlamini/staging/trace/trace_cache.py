@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from xlamini.core import Avals, Jaxpr, Tracer
 from xlamini.core.caching.memo import Memo, drop_oldest, register
@@ -24,8 +24,8 @@ from xlamini.core.tracing.state import state
 if TYPE_CHECKING:
     from xlamini.staging.trace.tracing import Trace
 
-traced = Memo("program: equal traces (limit in equations)", 2**14, weight=lambda jaxpr: len(jaxpr.eqns))
-traced_once = Memo("program: hashes of programs traced once", 2**12, counted=False)
+traced: Final = Memo("program: equal traces (limit in equations)", 2**14, weight=lambda jaxpr: len(jaxpr.eqns))
+traced_once: Final = Memo("program: hashes of programs traced once", 2**12, counted=False)
 _adding = threading.Lock()
 
 

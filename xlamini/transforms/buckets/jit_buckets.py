@@ -89,6 +89,9 @@ class PaddedValue:
     That is the shape of an output, and the buckets of the sizes.
     """
 
+    array: Any
+    shape: Any
+
     def __init__(self, array: Any, shape: Any):
         self.array, self.shape = array, shape
 

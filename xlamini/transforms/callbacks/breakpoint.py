@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from xlamini.core import (
     Avals,
@@ -112,12 +112,15 @@ class TracerIndex(NamedTuple):
 class Stop:
     """The frames of a breakpoint, as a function of the values of their tracers, which starts the prompt."""
 
+    num_token: int
+    streams: Mapping[str, Any]
+
     __name__ = "the prompt"
 
     def __init__(self, frames: Sequence[FrameType], num_token: int, streams: Mapping[str, Any]):
         self.tracers: list[Any] = []
         self.num_token, self.streams = num_token, streams
-        self.frames = [
+        self.frames: list[Frame] = [
             Frame(f.f_code, f.f_lineno, f.f_globals, {name: self._noted(x) for name, x in f.f_locals.items()})
             for f in frames
         ]
@@ -189,9 +192,10 @@ def _factors(avals: Avals, outs: Avals, params: Params) -> Factors:
 class Breakpoint(DebugCallback):
     """A debug callback that returns its first `num_token` operands; where there are any, it has no other effect."""
 
-    sharding = Sharding(factors=_factors)
+    sharding: Sharding = Sharding(factors=_factors)
 
-    name, face = "breakpoint", "debug.breakpoint"
+    name = "breakpoint"
+    face = "debug.breakpoint"
 
     def shape_rule(self, *avals: ShapedArray, num_token: int, **params: Any) -> list[ShapedArray]:
         return list(avals[:num_token])
@@ -226,4 +230,4 @@ class Breakpoint(DebugCallback):
         return list(operands[:num_token])
 
 
-breakpoint_p = Breakpoint()
+breakpoint_p: Final = Breakpoint()

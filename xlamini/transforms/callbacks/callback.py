@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -25,6 +25,10 @@ from xlamini.staging import ArgNames
 from xlamini.staging.compile.placement import placement
 from xlamini.transforms.callbacks.host_function import HostFunction
 
+if TYPE_CHECKING:
+    from xlamini.core.sharding.facet import Sharding
+
+
 Mapped = tuple[tuple[int, tuple[bool, ...]], ...]
 
 
@@ -33,8 +37,8 @@ class Callback(Primitive):
 
     traits = 0
     multiple_results = True
-    sharding = unrelated_dimensions()
-    checks = Checks(opaque=True)
+    sharding: Sharding = unrelated_dimensions()
+    checks: Checks = Checks(opaque=True)
     lacks: Mapping[str, str] = {"jvp": "a Python function has no derivative", "transpose": "not linear"}
     side_effect = True
     face: str

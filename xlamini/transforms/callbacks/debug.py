@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -141,7 +141,8 @@ def _observe(
 class DebugCallback(Callback):
     """A callback without results; its jvp calls it on the primals only."""
 
-    name, face = "debug_callback", "debug.callback"
+    name = "debug_callback"
+    face = "debug.callback"
     lacks: Mapping[str, str] = {"transpose": "without results"}
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
@@ -170,16 +171,17 @@ class DebugCallback(Callback):
         return frozenset([ordered_debug_effect if params["ordered"] else debug_effect])
 
 
-debug_callback_p = DebugCallback()
+debug_callback_p: Final = DebugCallback()
 
 
 class DebugPrint(DebugCallback):
     """A debug callback that prints; a printed jaxpr shows its format."""
 
-    name, face = "debug_print", "debug.print"
+    name = "debug_print"
+    face = "debug.print"
 
     def shown_params(self, params: Params) -> Params:
         return {name: value for name, value in super().shown_params(params).items() if name != "callback"}
 
 
-debug_print_p = DebugPrint()
+debug_print_p: Final = DebugPrint()

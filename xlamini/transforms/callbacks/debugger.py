@@ -6,7 +6,7 @@ import cmd
 import linecache
 import pprint
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import CodeType
 from typing import Any, NamedTuple, NoReturn, TextIO
 
@@ -37,11 +37,14 @@ class Frame(NamedTuple):
 class Prompt(cmd.Cmd):
     """Reads commands and runs them, until one of them continues or quits the program."""
 
+    frames: Sequence[Frame]
+    index: int
+
     prompt = "(xdb) "
 
     def __init__(self, frames: Sequence[Frame], stdin: TextIO | None = None, stdout: TextIO | None = None):
         super().__init__(stdin=stdin, stdout=stdout)
-        self.use_rawinput = stdin is None and stdout is None
+        self.use_rawinput: bool = stdin is None and stdout is None
         self.frames, self.index = frames, 0
 
     def run(self) -> None:
@@ -97,9 +100,16 @@ class Prompt(cmd.Cmd):
         """q(uit), exit: stop the program with an error."""
         raise bdb.BdbQuit("the command was to quit, or the input has ended")
 
-    do_up, do_down, do_list, do_args = do_u, do_d, do_l, do_a
+    do_up: Callable[..., None] = do_u
+    do_down: Callable[..., None] = do_d
+    do_list: Callable[..., None] = do_l
+    do_args: Callable[..., None] = do_a
+    do_bt: Callable[..., None]
     do_where = do_bt = do_w
+    do_continue: Callable[..., bool]
     do_cont = do_continue = do_c
+    do_EOF: Callable[..., NoReturn]
+    do_exit: Callable[..., NoReturn]
     do_quit = do_exit = do_EOF = do_q
 
     def default(self, line: str) -> None:

@@ -35,11 +35,16 @@ class HostFunction:
     they call one function with equal fixed arguments.
     """
 
+    fixed: tuple[tuple[int, Any], ...]
+    fun: Callable[..., Any]
+    in_tree: Any
+    out_tree: Any
+
     def __init__(
         self, fun: Callable[..., Any], in_tree: Any, fixed: tuple[tuple[int, Any], ...] = (), out_tree: Any = None
     ):
         self.fun, self.in_tree, self.fixed, self.out_tree = fun, in_tree, fixed, out_tree
-        self.__name__ = name_of(fun)
+        self.__name__: str = name_of(fun)
         self._key = (_identity(fun), in_tree, tuple((i, _identity(x)) for i, x in fixed), out_tree)
 
     def __eq__(self, other: object) -> bool:

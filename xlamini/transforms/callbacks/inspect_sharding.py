@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core import (
     Avals,
@@ -18,7 +18,7 @@ from xlamini.core import (
     leaked,
 )
 from xlamini.core.program.effects import debug_effect
-from xlamini.core.sharding.facet import unrelated_dimensions
+from xlamini.core.sharding.facet import Sharding as SplitRule, unrelated_dimensions
 from xlamini.core.tracing.state import state
 from xlamini.runtime import Array, Sharding, device_put_value
 from xlamini.runtime.meshes.inspection import Inspector
@@ -87,7 +87,7 @@ class InspectSharding(Primitive):
     traits = 0
     name = "inspect_sharding"
     multiple_results = True
-    sharding = unrelated_dimensions()
+    sharding: SplitRule = unrelated_dimensions()
     lacks: Mapping[str, str] = {"transpose": "without results"}
 
     def bind(self, *operands: Any, callback: Inspector) -> list[Any]:
@@ -127,4 +127,4 @@ class InspectSharding(Primitive):
         return frozenset([debug_effect])
 
 
-inspect_sharding_p = InspectSharding()
+inspect_sharding_p: Final = InspectSharding()

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core import Avals, Axis, Dims, Effects, Params, Values
 from xlamini.core.program.effects import io_effect, ordered_io_effect
@@ -73,4 +73,4 @@ class IoCallback(Callback):
         return frozenset([ordered_io_effect if params["ordered"] else io_effect])
 
 
-io_callback_p = IoCallback()
+io_callback_p: Final = IoCallback()

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core import Axis, Dims, Values
 from xlamini.transforms.callbacks.callback import Callback
@@ -67,4 +67,4 @@ class PureCallback(Callback):
         return outs, [0] * len(outs)
 
 
-pure_callback_p = PureCallback()
+pure_callback_p: Final = PureCallback()

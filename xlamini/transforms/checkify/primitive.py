@@ -5,7 +5,7 @@ A checked program makes it part of its own error. Elsewhere it cannot be compile
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core import Avals, Axis, Dims, Effects, Params, Primitive, ShapedArray, Values
 from xlamini.core.program.effects import Effect, no_effects
@@ -13,7 +13,7 @@ from xlamini.interpreters.check import Errors
 from xlamini.interpreters.error_values import NOTHING, ErrorPart, of_lanes
 from xlamini.primitives import with_batch_first
 
-check_effect = Effect("check", observing=True)
+check_effect: Final = Effect("check", observing=True)
 
 
 class CheckPrimitive(Primitive):
@@ -55,4 +55,4 @@ class CheckPrimitive(Primitive):
         return {"categories": sorted({site.category for site in params["error"].sites})}
 
 
-check_p = CheckPrimitive()
+check_p: Final = CheckPrimitive()

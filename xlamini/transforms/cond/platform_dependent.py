@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core import Primitive, ShapedArray, disable_jit
 from xlamini.core.tracing.state import state
@@ -80,4 +80,4 @@ class PlatformIndex(Primitive):
         return ctx.constant(index_of_platform(platforms, ctx.platform), ctx.aval_out)
 
 
-platform_index_p = PlatformIndex()
+platform_index_p: Final = PlatformIndex()

@@ -7,7 +7,7 @@ must not fail there: it computes with the operands of a lane that did.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core import Axis, Dims, Jaxpr, Params, Values, aval_of, is_linear
 from xlamini.core.program.checks import Checks
@@ -35,7 +35,7 @@ class Branch(Call):
     """A call of a branch, which the active lanes chose."""
 
     name = "branch"
-    checks = Checks(key_uses=_key_uses)
+    checks: Checks = Checks(key_uses=_key_uses)
     shares_names = False
 
     def jvp(self, primals: Values, tangents: Values, *, jaxpr: Jaxpr, lanes: Mask) -> Any:
@@ -91,7 +91,7 @@ class Branch(Call):
         return dict(sorted(params.items()))
 
 
-branch_p = Branch()
+branch_p: Final = Branch()
 
 
 def run_branch(active: Any, jaxpr: Jaxpr, operands: Values, lanes: Sequence[bool]) -> list[Any]:

@@ -6,7 +6,7 @@ the program is lowered, only that branch is lowered.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -72,7 +72,7 @@ class Cond(HigherOrder):
     """A conditional over n branches; with `branches_platforms` the lowering platform chooses the branch."""
 
     name = "cond"
-    checks = Checks(key_uses=_key_uses)
+    checks: Checks = Checks(key_uses=_key_uses)
     jaxpr_names: Mapping[str, str] = {"branches": "branch"}
 
     def operand_avals(self, params: Params) -> Avals:
@@ -207,7 +207,7 @@ class Cond(HigherOrder):
         return {name: value for name, value in super().shown_params(params).items() if value is not None}
 
 
-cond_p = Cond()
+cond_p: Final = Cond()
 
 
 def clamped(index: Any, count: int) -> int:

@@ -10,7 +10,7 @@ leaf.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xlamini.core import (
     Avals,
@@ -34,6 +34,10 @@ from xlamini.primitives.collectives.varying import varying_along
 from xlamini.staging import LeafNames, Trace, checked_avals, name_of
 from xlamini.staging.trace.arguments import parameter_names
 
+if TYPE_CHECKING:
+    from xlamini.core.pytree.nodes import PyTreeDef
+
+
 SHOWN = 4
 """How many differing leaves an error lists."""
 
@@ -50,12 +54,19 @@ class Carry:
     `position` is the index of the carry among the parameters of `body`; errors use the name of that parameter.
     """
 
+    body: Callable[..., Any]
+    position: int
+    given_as: str
+    what: str
+    leaves: list[Any]
+    tree: PyTreeDef
+
     def __init__(self, what: str, body: Callable[..., Any], value: Any, given_as: str, position: int = 0):
         self.what, self.given_as = what, given_as
         self.body, self.position = body, position
         self.leaves, self.tree = flatten_from_user(value)
         names = LeafNames(given_as, self.tree)
-        self.avals = checked_avals(self.leaves, names, what)
+        self.avals: list[ShapedArray] = checked_avals(self.leaves, names, what)
 
     @property
     def body_name(self) -> str:

@@ -32,7 +32,9 @@ class GradAccum:
         self._aval = aval
         self.val: Any = Zero(cotangent_aval(aval)) if val is None else val
 
-    aval = property(lambda self: as_written(self._aval))
+    @property
+    def aval(self) -> Any:
+        return as_written(self._aval)
 
     def accum(self, x: Any) -> None:
         """Add a cotangent."""
@@ -57,6 +59,8 @@ class ValAccum(GradAccum):
     >>> acc.accum(2.0), acc.accum(3.0), float(acc.freeze())
     (None, None, 5.0)
     """
+
+    val: Any
 
     def _add(self, ct: Any) -> None:
         self.val = add_tangents(self.val, ct)

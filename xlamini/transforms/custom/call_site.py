@@ -4,7 +4,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xlamini.core import Avals, Builder, Jaxpr, Tracer, Values
 from xlamini.core.caching.structure import RewriteRule
@@ -19,6 +19,9 @@ from xlamini.staging import Mask, Trace, name_of
 from xlamini.staging.trace.tracing import kind_of_trace
 from xlamini.transforms.custom.closure_convert import current, stand_for
 from xlamini.transforms.custom.rule_contract import CallTypes, Contract
+
+if TYPE_CHECKING:
+    from xlamini.core.program.avals import ShapedArray
 
 
 class CustomRule(RewriteRule):
@@ -86,6 +89,9 @@ class CallSite:
     arguments. The operands themselves are held weakly, since a program in a cache holds its rules.
     """
 
+    fixed: tuple[tuple[int, Any], ...]
+    types: CallTypes
+
     def __init__(
         self,
         types: CallTypes,
@@ -96,10 +102,10 @@ class CallSite:
     ):
         self.types, self.fixed = types, tuple(fixed)
         self.closed: tuple[Any, ...] = tuple(x.variable for x in closed)
-        self.avals = (*(x.aval for x in closed), *types.in_avals)
-        self.debugged = traced if config.debug_custom_rules.value else None
+        self.avals: tuple[ShapedArray, ...] = (*(x.aval for x in closed), *types.in_avals)
+        self.debugged: Trace | None = traced if config.debug_custom_rules.value else None
         """The function, if the flag asks to compare its rules with finite differences."""
-        self.rewritten = [getattr(current(x), "variable", None) for x in closed]
+        self.rewritten: list[Any | None] = [getattr(current(x), "variable", None) for x in closed]
         """The variables of the values closed over in the program that the call is traced into."""
         self._kind = kind_of_trace()
         self._operands = concrete_operands([*closed, *leaves])

@@ -61,6 +61,7 @@ class CustomFunction(Generic[P, R]):
     """How a rule is set, for the error that there is none."""
     instead: ClassVar[str] = ", or list it in nondiff_argnums"
     """What to do with an argument that is no array."""
+    nondiff_argnums: tuple[int, ...]
 
     def __init__(self, fun: Callable[P, R], nondiff_argnums: Numbers = (), nondiff_argnames: Names = ()):
         check_callable(self.what, fun)

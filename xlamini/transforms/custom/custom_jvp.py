@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import and_
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core import (
     Axis,
@@ -51,12 +51,13 @@ class custom_jvp(CustomFunction[P, R]):
     Array(3., dtype=float32, weak_type=True)
     """
 
-    what, setter = "custom_jvp", "defjvp(rule)"
+    what = "custom_jvp"
+    setter = "defjvp(rule)"
 
     def __init__(self, fun: Callable[P, R], nondiff_argnums: Numbers = (), nondiff_argnames: Names = ()):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.jvp: Callable[..., Any] | None = None
-        self.symbolic_zeros = False
+        self.symbolic_zeros: bool = False
 
     def defjvp(self, jvp: Rule, symbolic_zeros: bool = False) -> Rule:
         """Set the rule `jvp(primals, tangents) -> (output, tangent of the output)`; returns it. A decorator.
@@ -148,7 +149,7 @@ class CustomJVPCall(RuledCall):
         return True
 
 
-custom_jvp_call_p = CustomJVPCall()
+custom_jvp_call_p: Final = CustomJVPCall()
 
 
 # --- one rule for each argument

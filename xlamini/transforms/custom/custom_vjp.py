@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import or_
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core import Axis, Dims, Jaxpr, Params, Values, api_boundary_methods, aval_of
 from xlamini.core.tracing.tracer import build
@@ -41,7 +41,8 @@ class custom_vjp(CustomFunction[P, R]):
     Array(1., dtype=float32, weak_type=True)
     """
 
-    what, setter = "custom_vjp", "defvjp(fwd, bwd)"
+    what = "custom_vjp"
+    setter = "defvjp(fwd, bwd)"
 
     def __init__(self, fun: Callable[P, R], nondiff_argnums: Numbers = (), nondiff_argnames: Names = ()):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
@@ -147,7 +148,7 @@ class CustomVJPCall(RuledCall):
 
     name = "custom_vjp_call"
     called = "call_jaxpr"
-    hidden = ("captured", "jvp", "num_closed", "optimize_remat")
+    hidden: tuple[str, str, str, str] = ("captured", "jvp", "num_closed", "optimize_remat")
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
         """By the rule for forward mode; without one, by a linear map that can only be transposed."""
@@ -192,7 +193,7 @@ class CustomVJPCall(RuledCall):
         return super().shown_params({**params, "bwd": params["fwd"] and name_of(params["fwd"].bwd)})
 
 
-custom_vjp_call_p = CustomVJPCall()
+custom_vjp_call_p: Final = CustomVJPCall()
 
 
 def _batched_outputs(axis: Axis, dims: Dims, jaxpr: Jaxpr) -> tuple[bool, ...]:
@@ -255,7 +256,7 @@ class RematOpt(Call):
         return jit_p.run({"name": params["name"]})
 
 
-remat_opt_p = RematOpt()
+remat_opt_p: Final = RematOpt()
 
 
 def _bind_remat_opt(

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core import (
     Axis,
@@ -30,7 +30,7 @@ from xlamini.transforms.custom.rule_contract import Contract
 from xlamini.transforms.custom.vmap_rule import JvpOfVmap, UserVmap, VmapRule
 
 
-class custom_vmap(CustomFunction):
+class custom_vmap(CustomFunction[..., Any]):
     """A function whose batching is given by a rule, set with `def_vmap`. A decorator.
 
     Forward mode keeps the rule, for the tangents too; reverse mode is that of the function itself, without it.
@@ -47,7 +47,9 @@ class custom_vmap(CustomFunction):
     Array([2., 2., 2.], dtype=float32)
     """
 
-    what, setter, instead = "custom_vmap", "def_vmap(rule)", ""
+    what = "custom_vmap"
+    setter = "def_vmap(rule)"
+    instead = ""
 
     def __init__(self, fun: Callable[..., Any]):
         super().__init__(fun)
@@ -129,7 +131,7 @@ class CustomVmapCall(RuledCall):
         return super().shown_params({**params, "in_tree": structure(whole)})
 
 
-custom_vmap_call_p = CustomVmapCall()
+custom_vmap_call_p: Final = CustomVmapCall()
 
 
 def _check_captured(mapped: Sequence[bool], rule: VmapRule, captured: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from xlamini.core import Avals, Axis, Dims, Jaxpr, OwnedMemo, Tracer, Values, is_differentiable, named_axis
 from xlamini.core.flags import config
@@ -37,7 +37,7 @@ class Jvp(NamedTuple):
     nonzero_out: Mask
 
 
-rules = OwnedMemo("jaxpr: custom derivative rules", None, "jaxprs")
+rules: Final = OwnedMemo("jaxpr: custom derivative rules", None, "jaxprs")
 
 
 class JvpRule(CustomRule):
@@ -89,6 +89,9 @@ def _outputs(jaxpr: Jaxpr, nonzero_out: Mask, flat: Values) -> Outputs:
 class UserJvp(JvpRule):
     """The user's rule at one call. Its operands are the values it closes over, then the call's arguments."""
 
+    site: CallSite
+    symbolic_zeros: bool
+
     def __init__(self, contract: Contract, symbolic_zeros: bool, site: CallSite):
         super().__init__(contract)
         self.symbolic_zeros, self.site = symbolic_zeros, site
@@ -124,6 +127,11 @@ class BatchedJvp(JvpRule):
 
     Outputs in `out_batched` (None: all), and their tangents, have their batch dimension at 0.
     """
+
+    axis: Axis
+    dims: tuple[int | None, ...]
+    out_batched: Mask | None
+    rule: JvpRule
 
     def __init__(self, rule: JvpRule, axis: Axis, dims: Dims, out_batched: Mask | None = None):
         super().__init__(rule.contract)

@@ -7,7 +7,7 @@ The transpose of the equation is the equation with its two jaxprs exchanged.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core import (
     Avals,
@@ -158,7 +158,7 @@ class LinearCall(CallLike, HigherOrder):
         return [*captured, *operands], {**params, **closed}
 
 
-linear_call_p = LinearCall()
+linear_call_p: Final = LinearCall()
 
 
 def _dense(primal: Any, tangent: Any) -> Any:

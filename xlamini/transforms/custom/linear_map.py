@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from xlamini.core import (
     Avals,
@@ -101,6 +101,10 @@ def _traced_now(residuals: Values, bwd: BackwardRule, nonzero: Mask) -> tuple[Va
 class LateBackward(BackwardRule):
     """A backward rule that is called in each backward pass: with arrays, outside of traced functions, as in JAX."""
 
+    contract: Contract
+    rule: Any
+    symbolic_zeros: Any
+
     def __init__(self, rule: Any):
         self.rule, self.contract, self.symbolic_zeros = rule.at(None), rule.contract, rule.symbolic_zeros
 
@@ -144,6 +148,10 @@ def _take_value(leak: UnexpectedTracerError) -> None:
 class WritingBackward(BackwardRule):
     """A backward rule that writes refs. It runs in each backward pass, whose program returns their final values."""
 
+    contract: Contract
+    rule: Any
+    cells: tuple[Any, ...]
+
     def __init__(self, rule: Any, nonzero: Mask, touched: RefEscaped):
         self.rule, self.contract, self.cells = rule, rule.contract, (touched.cell,)
         while True:
@@ -175,6 +183,9 @@ class WritingBackward(BackwardRule):
 class TracedBackward(BackwardRule):
     """A backward rule as a jaxpr, for cotangents of all outputs; the values it captured are the first residuals."""
 
+    backward: Backward
+    contract: Contract
+
     def __init__(self, contract: Contract, backward: Backward):
         self.contract, self.backward = contract, backward
 
@@ -202,7 +213,7 @@ class CustomLin(Primitive):
     traits = 0
     name = "custom_lin"
     multiple_results = True
-    sharding = Sharding(chooses_axes=True, casts=True)
+    sharding: Sharding = Sharding(chooses_axes=True, casts=True)
     # A tangent that devices share stays shared, so that its cotangent is summed over them.
     lacks: Mapping[str, str] = {"lower": "only its transpose is known"}
 
@@ -299,4 +310,4 @@ def _no_forward_mode(bwd: BackwardRule, where: str) -> TypeError:
     )
 
 
-custom_lin_p = CustomLin()
+custom_lin_p: Final = CustomLin()

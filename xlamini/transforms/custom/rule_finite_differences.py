@@ -70,14 +70,16 @@ def check_vjp_rules(contract: Contract, site: CallSite, forward: Jaxpr, backward
 class Sample:
     """Numbers for the values of a call: its own where they can be read, else random ones, the same each time."""
 
+    first: int
+
     def __init__(self, site: CallSite):
         assert site.debugged is not None
         self._rng = np.random.RandomState(0)
         self._numbers: dict[Any, Any] = {}
         self._jaxpr, self.first = site.debugged.jaxpr, len(site.closed)
         self._captured = list(map(self._number, site.debugged.captured))
-        self.operands = self._operands(site)
-        self.primals = self.operands[self.first :]
+        self.operands: list[Any] = self._operands(site)
+        self.primals: list[Any] = self.operands[self.first :]
 
     def tangent(self, aval: ShapedArray) -> Any:
         return random_tangent(self._rng, aval)

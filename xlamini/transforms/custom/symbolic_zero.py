@@ -21,11 +21,25 @@ class SymbolicZero:
     def __init__(self, aval: ShapedArray):
         self.aval = aval
 
-    shape = property(lambda self: self.aval.shape)
-    dtype = property(lambda self: self.aval.dtype)
-    ndim = property(lambda self: self.aval.ndim)
-    size = property(lambda self: self.aval.size)
-    weak_type = property(lambda self: self.aval.weak_type)
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.aval.ndim
+
+    @property
+    def size(self) -> int:
+        return self.aval.size
+
+    @property
+    def weak_type(self) -> bool:
+        return self.aval.weak_type
 
     @staticmethod
     def from_primal_value(val: Any) -> SymbolicZero:
@@ -73,6 +87,8 @@ class CustomVJPPrimal:
     """
 
     __slots__ = ("perturbed", "value")
+    perturbed: bool
+    value: Any
 
     def __init__(self, value: Any, perturbed: bool):
         self.value, self.perturbed = value, perturbed

@@ -13,7 +13,7 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import is_
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xlamini.core import (
     Axis,
@@ -41,6 +41,10 @@ from xlamini.transforms.custom.jvp_rule import batched_as
 from xlamini.transforms.custom.rule_contract import Contract, FwdResult
 from xlamini.transforms.custom.rule_finite_differences import check_vjp_rules
 from xlamini.transforms.custom.symbolic_zero import CustomVJPPrimal, zero_tangent
+
+if TYPE_CHECKING:
+    from xlamini.core.program.avals import ShapedArray
+
 
 OTHERWISE = ", and return it from fwd among the residuals"
 
@@ -109,9 +113,13 @@ class VjpRules(NamedTuple):
 class UserForward(ForwardRule):
     """The user's fwd at one call."""
 
+    bwd: Callable[..., Any]
+    rules: VjpRules
+    site: CallSite
+
     def __init__(self, rules: VjpRules, site: CallSite):
         self.rules, self.site, self.bwd = rules, site, rules.bwd
-        self.contract = Contract("custom_vjp (fwd)", rules.fwd, site.types)
+        self.contract: Contract = Contract("custom_vjp (fwd)", rules.fwd, site.types)
 
     def __eq__(self, other: object) -> bool:
         return type(other) is UserForward and all(map(is_, self.rules, other.rules)) and self.site == other.site
@@ -151,15 +159,20 @@ def _is_static(residual: Any) -> bool:
 class UserBackward(BackwardRule):
     """The user's bwd, for residuals like those that fwd returned."""
 
+    numbers: list[Any]
+    rules: VjpRules
+    site: CallSite
+    tree: Any
+
     def __init__(self, rules: VjpRules, site: CallSite, result: FwdResult):
         self.rules, self.site, self.tree = rules, site, result.tree
-        self.contract = Contract("custom_vjp (bwd)", rules.bwd, site.types)
-        self.symbolic_zeros = rules.symbolic_zeros
-        self.is_array = tuple(not _is_static(x) for x in result.residuals)
+        self.contract: Contract = Contract("custom_vjp (bwd)", rules.bwd, site.types)
+        self.symbolic_zeros: bool = rules.symbolic_zeros
+        self.is_array: tuple[bool, ...] = tuple(not _is_static(x) for x in result.residuals)
         self.numbers, arrays = chosen(result.residuals, inverse(self.is_array)), chosen(result.residuals, self.is_array)
         count, concrete = len(site.closed), site.concrete()
-        self.avals = [*site.avals[:count], *map(aval_of, arrays)]
-        self.values = None if concrete is None else [*concrete[:count], *arrays]
+        self.avals: list[ShapedArray] = [*site.avals[:count], *map(aval_of, arrays)]
+        self.values: list[Any] | None = None if concrete is None else [*concrete[:count], *arrays]
 
     def takes_arrays(self) -> bool:
         return self.values is not None and not self.is_fixed

@@ -30,6 +30,10 @@ class VmapRule(CustomRule):
     `avals` are the types of the operands of one example.
     """
 
+    avals: Avals
+    contract: Contract
+    num_closed: int
+
     def __init__(self, contract: Contract, avals: Avals, num_closed: int):
         self.contract, self.avals, self.num_closed = contract, avals, num_closed
 
@@ -64,6 +68,10 @@ class UserVmap(VmapRule):
 
 class JvpOfVmap(VmapRule):
     """The rule of a function with its tangents: the derivative of the function's rule."""
+
+    nonzero: Mask
+    nonzero_out: Mask
+    rule: VmapRule
 
     def __init__(self, rule: VmapRule, nonzero: Mask, nonzero_out: Mask):
         super().__init__(rule.contract, [*rule.avals, *chosen(rule.avals, nonzero)], rule.num_closed)

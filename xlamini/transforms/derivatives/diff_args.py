@@ -4,7 +4,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xlamini.core import Tracer, Values, flatten, flatten_from_user, is_differentiable, unflatten
 from xlamini.core.program.avals import is_several
@@ -28,20 +28,31 @@ from xlamini.staging.trace.ref_threading import run_with
 from xlamini.staging.trace.tracing import kind_of_trace, trace
 from xlamini.transforms.derivatives.saved_args import bool_leaves
 
+if TYPE_CHECKING:
+    from xlamini.core.program.avals import ShapedArray
+    from xlamini.core.pytree.nodes import PyTreeDef
+
+
 Argnums = int | Sequence[int]
 
 
 class DiffArgs:
     """The flat arguments `argnums` of a call, and the function with all other arguments fixed."""
 
+    avals: list[ShapedArray]
+    fun_name: str
+    what: str
+    leaves: list[Any]
+    tree: PyTreeDef
+
     def __init__(
         self, fun: Callable[..., Any], argnums: Argnums, args: Values, kwargs: dict[str, Any], what: str
     ):
         check_callable(what, fun)
         self.what, self.fun_name = what, name_of(fun)
-        self.single = not is_several(argnums)
+        self.single: bool = not is_several(argnums)
         chosen: Any = (argnums,) if self.single else tuple(argnums)  # type: ignore[arg-type]
-        self.positions = [self._position(i, len(args)) for i in chosen]
+        self.positions: list[int] = [self._position(i, len(args)) for i in chosen]
         if len({*self.positions}) < len(chosen):
             raise TypeError(f"{what}: argnums {argnums!r} names an argument twice; name each once")
         chosen_args = tuple(args[i] for i in self.positions)
@@ -52,11 +63,11 @@ class DiffArgs:
                 "has no gradient of its own; that of a ref is accumulated into a ref: write "
                 "xlamini.vjp(f, ref)[1].with_refs(grad_ref)(cotangent); else differentiate by the value"
             )
-        self.in_tree = flatten((chosen_args, {}))[1]
+        self.in_tree: PyTreeDef = flatten((chosen_args, {}))[1]
         self._fun, self._args, self._kwargs = fun, args, kwargs
         self._along: list[Any] = []
         self._tree_along: Any = None
-        self.names = ArgNames(fun, self.in_tree, self.positions)
+        self.names: ArgNames = ArgNames(fun, self.in_tree, self.positions)
         self.avals = checked_avals(self.leaves, self.names, self.fun_name, ", or choose other argnums")
 
     def _position(self, argnum: Any, count: int) -> int:

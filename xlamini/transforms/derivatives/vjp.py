@@ -25,6 +25,7 @@ from xlamini.core import (
 )
 from xlamini.core.errors.api_boundary import api_boundary
 from xlamini.core.program.hi_types import fits
+from xlamini.core.pytree import PyTreeDef
 from xlamini.core.wrapping import wraps
 from xlamini.interpreters.linearize import Linearized, linearize
 from xlamini.primitives import convert, instantiated
@@ -150,6 +151,14 @@ def _of_values(fun: Callable[..., Any], has_aux: bool) -> Callable[..., Any]:
 class PullbackRule:
     """The static part of a pullback: the linear program, and the types of its inputs and outputs."""
 
+    fun_name: str
+    lin: Linearized
+    in_avals: Avals
+    in_tree: Any
+    nonzero: Mask
+    out_avals: Avals
+    out_tree: Any
+
     def __init__(
         self,
         lin: Linearized,
@@ -189,6 +198,9 @@ _VALUE = GradValue()
 class VJP:
     """A pullback: from the cotangent of the output to the cotangents of the primals. It is a pytree of residuals."""
 
+    residuals: list[Any]
+    rule: PullbackRule
+
     def __init__(self, rule: PullbackRule, residuals: Values):
         self.rule, self.residuals = rule, list(residuals)
         self._args: list[Any] | None = None
@@ -216,8 +228,13 @@ class VJP:
         """The residuals that are no arguments."""
         return [r for r, place in zip(self.residuals, self.rule.places, strict=True) if place is None]
 
-    in_tree = property(lambda self: self.rule.in_tree)
-    out_tree = property(lambda self: self.rule.out_tree)
+    @property
+    def in_tree(self) -> PyTreeDef:
+        return self.rule.in_tree
+
+    @property
+    def out_tree(self) -> PyTreeDef:
+        return self.rule.out_tree
 
     @property
     def out_nzs(self) -> Any:

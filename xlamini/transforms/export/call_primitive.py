@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 from xlamini.core import (
     AbstractMesh,
@@ -76,7 +76,7 @@ class CallExported(Primitive):
 
     name = "call_exported"
     multiple_results = True
-    sharding = Sharding(splits=_splits, chooses=True, sums=_sums, maps_each=True, chooses_memory=True)
+    sharding: Sharding = Sharding(splits=_splits, chooses=True, sums=_sums, maps_each=True, chooses_memory=True)
     maps_each = True  # an operand may have partial sums: it has been resharded to the type that the module takes
     lacks: Mapping[str, str] = {
         "jvp": "a module is no jaxpr; Exported.call has the derivative that was exported with it, by custom_vjp",
@@ -182,4 +182,4 @@ def _platform_index(module: ExportedModule, platform: str) -> int:
     )
 
 
-call_exported_p = CallExported()
+call_exported_p: Final = CallExported()

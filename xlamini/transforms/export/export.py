@@ -61,7 +61,7 @@ def default_export_platform() -> str:
 
 
 def export(
-    fun_jit: Wrapped,
+    fun_jit: Wrapped[..., Any],
     *,
     platforms: Sequence[str] | None = None,
     disabled_checks: Sequence[DisabledSafetyCheck] = (),

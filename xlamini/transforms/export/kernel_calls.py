@@ -10,7 +10,7 @@ import importlib
 import pkgutil
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -31,7 +31,7 @@ _DTYPES = {element_type_text(t): t for t in map(np.dtype, "float32 float64 compl
 """The dtypes that kernels take."""
 _TYPE = re.compile(r"tensor<((?:\d+x)*)(.+)>")
 
-known = Memo("export: calls of kernels that were checked", 512)
+known: Final = Memo("export: calls of kernels that were checked", 512)
 """Whether a call is one that a primitive writes, by its text."""
 
 

@@ -54,7 +54,7 @@ def mesh_of(call: TracedCall, asked: AskedShardings) -> AnyMesh | None:
 def _inner(call: TracedCall) -> list[NamedSharding]:
     """The shardings in a program and in the types of what it captures."""
     types = [type_sharding(a.explicit_sharding) for a in call.trace.jaxpr.in_avals]
-    return [s for s in (*named_shardings_in(call.trace.jaxpr), *types) if _is_over_axes(s)]
+    return [s for s in (*named_shardings_in(call.trace.jaxpr), *types) if s is not None and _is_over_axes(s)]
 
 
 def _is_over_axes(sharding: Any) -> bool:

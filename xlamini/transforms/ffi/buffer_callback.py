@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core import Values, flatten, flatten_from_user, unflatten
 from xlamini.core.errors.api_boundary import api_boundary
@@ -110,4 +110,4 @@ class BufferCallback(ForeignCall):
         )
 
 
-buffer_callback_p = BufferCallback()
+buffer_callback_p: Final = BufferCallback()

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core import Params, Values
 from xlamini.core.errors.api_boundary import api_boundary
@@ -136,7 +136,7 @@ class FfiCall(ForeignCall):
         return {k: v for k, v in shown.items() if k != "result_avals" and v != usual.get(k)}
 
 
-ffi_call_p = FfiCall()
+ffi_call_p: Final = FfiCall()
 
 _RESERVED = frozenset({"SliceToDynamic", "TopK"})
 _RESERVED_PREFIXES = ("xla.sdy.", "xla_buffer_python_", "xla_ffi_")

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from xlamini.core import Avals, Axis, Dims, Effects, Params, Primitive, ShapedArray, Values
 from xlamini.core.program.checks import Checks
@@ -12,6 +12,10 @@ from xlamini.primitives import move_batch_dim
 from xlamini.transforms.callbacks.vmap_methods import ONE_BY_ONE, no_method, stacked
 from xlamini.transforms.scan.api import scan
 
+if TYPE_CHECKING:
+    from xlamini.core.sharding.facet import Sharding
+
+
 _OPAQUE = "the code that is called is not known to the library"
 
 
@@ -19,8 +23,8 @@ class ForeignCall(Primitive):
     """A call with results of the types `result_avals`; some overwrite an operand (`input_output_aliases`)."""
 
     multiple_results = True
-    sharding = unrelated_dimensions()
-    checks = Checks(opaque=True)
+    sharding: Sharding = unrelated_dimensions()
+    checks: Checks = Checks(opaque=True)
     lacks: Mapping[str, str] = {"jvp": _OPAQUE, "transpose": _OPAQUE}
     effect: Effect
     """The effect of a call with `has_side_effect`."""

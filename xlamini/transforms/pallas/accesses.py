@@ -5,8 +5,8 @@ instructions; a context without these computes their meaning on the whole ref.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
 
 from xlamini.core import Avals, Params, Values, Zero, aval_of, is_zero, tangent_aval
 from xlamini.core.program.literals import literal
@@ -142,7 +142,7 @@ class MaskedStore(OnPart):
         return f"{ref}{params['view'].notation(rest)} <- {rest[0]}"
 
 
-COMBINATIONS = {
+COMBINATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "add": add, "max": max, "min": min, "and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor,
     "xchg": lambda old, new: new,
 }  # fmt: skip
@@ -205,4 +205,7 @@ class CompareAndSwap(OnPart):
         return f"{outs} <- {ref}{params['view'].notation(names[1:])} = {value} if it was {expected}"
 
 
-masked_load_p, masked_store_p, atomic_p, atomic_cas_p = MaskedLoad(), MaskedStore(), Atomic(), CompareAndSwap()
+masked_load_p: Final = MaskedLoad()
+masked_store_p: Final = MaskedStore()
+atomic_p: Final = Atomic()
+atomic_cas_p: Final = CompareAndSwap()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 import operator
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -141,8 +141,10 @@ class SemaphoreWait(SemaphoreSignal):
         return [], view.write(x, view.read(x, *indices) - amount, *indices)
 
 
-start_copy_p, wait_copy_p = CopyStart(), CopyWait()
-signal_p, wait_p = SemaphoreSignal(), SemaphoreWait()
+start_copy_p: Final = CopyStart()
+wait_copy_p: Final = CopyWait()
+signal_p: Final = SemaphoreSignal()
+wait_p: Final = SemaphoreWait()
 
 
 Found = tuple[Any, Any, list[Any]]

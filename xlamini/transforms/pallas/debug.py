@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -75,4 +75,4 @@ class DebugCheck(Primitive):
         return frozenset([_effect])
 
 
-debug_check_p = DebugCheck()
+debug_check_p: Final = DebugCheck()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -97,7 +97,8 @@ class PrngRandomBits(OnGenerator):
         return [generator.bits(shape)]
 
 
-prng_seed_p, prng_random_bits_p = PrngSeed(), PrngRandomBits()
+prng_seed_p: Final = PrngSeed()
+prng_random_bits_p: Final = PrngRandomBits()
 
 
 def _word(number: int) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core import Avals, Axis, Dims, Jaxpr, Params, Primitive, ShapedArray, Values, is_zero
 from xlamini.core.errors.frames import user_stacklevel
@@ -120,4 +120,4 @@ def _run(kernel: Kernel) -> Run:
     return lambda jaxpr, operands: jit_p.bind(*operands, jaxpr=jaxpr, name=kernel.name)
 
 
-pallas_call_p = PallasCall()
+pallas_call_p: Final = PallasCall()

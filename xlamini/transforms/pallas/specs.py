@@ -5,7 +5,7 @@ import enum
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -48,7 +48,7 @@ class MemoryRef:
         return AbstractRef(ShapedArray(self.shape, self.dtype, vma=vma), None, self.memory_space)
 
 
-squeezed = Squeezed()
+squeezed: Final = Squeezed()
 ANY, HBM, VMEM, SMEM = MemorySpace.ANY, MemorySpace.HBM, MemorySpace.VMEM, MemorySpace.SMEM
 
 
@@ -112,7 +112,7 @@ class _NoBlockSpec:
         return "no_block_spec"
 
 
-no_block_spec = _NoBlockSpec()
+no_block_spec: Final = _NoBlockSpec()
 
 
 @dataclass(eq=False)

@@ -1,7 +1,7 @@
 """`debug_barrier`: the threads of a GPU's program wait for each other."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core import Avals, Axis, Dims, Params, Primitive, Values
 from xlamini.core.program.effects import Effect
@@ -38,7 +38,7 @@ class DebugBarrier(Primitive):
         return []
 
 
-debug_barrier_p = DebugBarrier()
+debug_barrier_p: Final = DebugBarrier()
 
 
 def debug_barrier() -> None:

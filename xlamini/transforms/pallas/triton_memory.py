@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -130,13 +130,13 @@ def _atomic(operation: str, effect: str, result: int) -> Callable[..., Array]:
     return update
 
 
-atomic_add = _atomic("add", "`ref[idx] += val`", 14)
-atomic_max = _atomic("max", "`ref[idx] = max(ref[idx], val)`", 6)
-atomic_min = _atomic("min", "`ref[idx] = min(ref[idx], val)`", 3)
-atomic_and = _atomic("and", "`ref[idx] &= val`", 0)
-atomic_or = _atomic("or", "`ref[idx] |= val`", 7)
-atomic_xor = _atomic("xor", "`ref[idx] ^= val`", 0)
-atomic_xchg = _atomic("xchg", "`ref[idx] = val`", 3)
+atomic_add: Final = _atomic("add", "`ref[idx] += val`", 14)
+atomic_max: Final = _atomic("max", "`ref[idx] = max(ref[idx], val)`", 6)
+atomic_min: Final = _atomic("min", "`ref[idx] = min(ref[idx], val)`", 3)
+atomic_and: Final = _atomic("and", "`ref[idx] &= val`", 0)
+atomic_or: Final = _atomic("or", "`ref[idx] |= val`", 7)
+atomic_xor: Final = _atomic("xor", "`ref[idx] ^= val`", 0)
+atomic_xchg: Final = _atomic("xchg", "`ref[idx] = val`", 3)
 
 
 def atomic_cas(ref: Any, cmp: Any, val: Any) -> Array:

@@ -41,12 +41,15 @@ class custom_partitioning:
     Array([0, 2, 4], dtype=int32)
     """
 
+    fun: Callable[..., Any]
+    static_argnums: tuple[int, ...]
+
     def __init__(self, fun: Callable[..., Any], static_argnums: Sequence[int] = ()):
         check_callable("custom_partitioning", fun)
         self.fun, self.static_argnums = fun, tuple(static_argnums)
         self.partition: Callable[..., Any] | None = None
         self.sharding_rule: Any = None
-        self.propagates = False
+        self.propagates: bool = False
         """Whether it has callbacks of the older partitioner, which propagate shardings instead of a rule."""
         wraps(fun)(self)
 

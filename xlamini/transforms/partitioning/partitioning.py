@@ -12,6 +12,13 @@ class Partitioning:
     `out_tree` the structures of its arguments and result, `static_args` the arguments that are no arrays.
     """
 
+    in_tree: Any
+    out_tree: Any
+    static_args: tuple[Any, ...]
+    name: str
+    partition: Callable[..., Any]
+    rule: Any
+
     def __init__(
         self,
         name: str,

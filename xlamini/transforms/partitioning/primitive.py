@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from xlamini.core import Axis, Dims, Jaxpr, Params, ShapedArray, Values
 from xlamini.core.flags.config import trace_flags
@@ -72,7 +72,7 @@ class CustomPartitioning(HigherOrder):
         return {"name": partitioning.name, "jaxpr": params["jaxpr"], "sharding_rule": partitioning.rule}
 
 
-custom_partitioning_p = CustomPartitioning()
+custom_partitioning_p: Final = CustomPartitioning()
 
 
 def _rule(ctx: Any, partitioning: Partitioning, jaxpr: Jaxpr, operands: Sequence[Any]) -> dict[str, str]:

@@ -82,6 +82,11 @@ class SdyShardingRule:
     SdyShardingRule((('i', 'k'), ('k',)), (('i',),), {} reduction_factors=('k',))
     """
 
+    need_replication_factors: tuple[str, ...]
+    permutation_factors: tuple[str, ...]
+    operand_mappings: tuple[ArrayMapping, ...]
+    result_mappings: tuple[ArrayMapping, ...]
+
     def __init__(
         self,
         operand_mappings: tuple[ArrayMapping, ...],

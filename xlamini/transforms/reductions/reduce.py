@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from xlamini.core import Avals, Axis, Cost, Dims, Factors, Jaxpr, Params, Shape, ShapedArray, Values, apart, aval_of
 from xlamini.interpreters.jvp import jvp
@@ -30,6 +30,9 @@ from xlamini.transforms.reductions.computation import (
     tangents_by,
     traced,
 )
+
+if TYPE_CHECKING:
+    from xlamini.core.sharding.facet import Sharding
 
 
 def reduce(
@@ -79,7 +82,7 @@ class Reduce(HigherOrder):
     """A reduction by a jaxpr of scalars; the operands are the arrays, then their scalar initial values."""
 
     name = "reduce"
-    sharding = replace(HigherOrder.sharding, factors=_factors)
+    sharding: Sharding = replace(HigherOrder.sharding, factors=_factors)
 
     def shape_rule(self, *avals: ShapedArray, dimensions: Shape, jaxpr: Jaxpr) -> list[ShapedArray]:
         arrays, starts = avals[: len(avals) // 2], avals[len(avals) // 2 :]
@@ -119,7 +122,7 @@ class Reduce(HigherOrder):
         return Cost(cost_of(jaxpr).flops * avals[0].size, sum(a.nbytes for a in (*avals, *outs)))
 
 
-reduce_p = Reduce()
+reduce_p: Final = Reduce()
 
 
 # --- helpers

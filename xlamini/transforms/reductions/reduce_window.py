@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from xlamini.core import (
     Axis,
@@ -38,6 +38,9 @@ from xlamini.transforms.reductions.computation import (
     tangents_by,
     traced,
 )
+
+if TYPE_CHECKING:
+    from xlamini.core.sharding.facet import Sharding
 
 
 def reduce_window(
@@ -79,7 +82,7 @@ class GeneralReduceWindow(HigherOrder):
     """A windowed reduction by a jaxpr of scalars; the operands are the arrays, then their scalar initial values."""
 
     name = "reduce_window"
-    sharding = same_dimensions(named_axes=axes_inside)
+    sharding: Sharding = same_dimensions(named_axes=axes_inside)
 
     def shape_rule(self, *avals: ShapedArray, jaxpr: Jaxpr, **params: Any) -> list[ShapedArray]:
         arrays, starts = avals[: len(avals) // 2], avals[len(avals) // 2 :]
@@ -122,7 +125,7 @@ class GeneralReduceWindow(HigherOrder):
         return Cost(cost_of(jaxpr).flops * outs[0].size * places, sum(a.nbytes for a in (*avals, *outs)))
 
 
-reduce_window_p = GeneralReduceWindow()
+reduce_window_p: Final = GeneralReduceWindow()
 
 
 # --- helpers

@@ -7,7 +7,7 @@ primitive `select_and_scatter_add`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from xlamini.core import (
     Axis,
@@ -26,13 +26,16 @@ from xlamini.primitives.windows.geometry import Pads, pads_attribute, window_cou
 from xlamini.staging import HigherOrder, cost_of
 from xlamini.staging.call.higher_order import axes_inside
 
+if TYPE_CHECKING:
+    from xlamini.core.sharding.facet import Sharding
+
 
 class SelectAndScatter(HigherOrder):
     """A selection and scatter by two jaxprs; the operands are the array, the source, and the scalar initial value."""
 
     name = "select_and_scatter"
     multiple_results = False
-    sharding = same_dimensions(named_axes=axes_inside)
+    sharding: Sharding = same_dimensions(named_axes=axes_inside)
     lacks: Mapping[str, str] = {"jvp": "a selection by any program has none; a maximum's is select_and_scatter_add"}
 
     def shape_rule(
@@ -94,4 +97,4 @@ class SelectAndScatter(HigherOrder):
         return Cost(flops, sum(a.nbytes for a in (*avals, avals[0])))
 
 
-select_and_scatter_p = SelectAndScatter()
+select_and_scatter_p: Final = SelectAndScatter()

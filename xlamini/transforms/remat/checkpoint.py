@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, ParamSpec, TypedDict, TypeVar, Unpack, overload
+from typing import Any, Final, NamedTuple, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 from xlamini.core import Jaxpr, Params, Values, example_of, flatten, flatten_call, is_linear
 from xlamini.core.errors.api_boundary import api_boundary
@@ -190,7 +190,7 @@ class Checkpoint(Call):
     """
 
     name = "remat2"
-    checks = Checks(key_uses=_key_uses)
+    checks: Checks = Checks(key_uses=_key_uses)
     shares_names = False
 
     def jvp(self, primals: Values, tangents: Values, **params: Any) -> Any:
@@ -261,7 +261,7 @@ class Checkpoint(Call):
         return outs, self.bind(*stored, *own, jaxpr=parts.second, **second)
 
 
-checkpoint_p = Checkpoint()
+checkpoint_p: Final = Checkpoint()
 
 
 def _log(parts: ForwardAndRecompute) -> None:

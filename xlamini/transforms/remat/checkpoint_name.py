@@ -1,12 +1,15 @@
 """checkpoint_name: an identity that names a value, so that checkpoint policies can select it."""
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from xlamini.core import Axis, Cost, Dims, Primitive, ShapedArray, Values, flatten, unflatten
 from xlamini.core.program.checks import NO_NEW_NAN
 from xlamini.core.sharding.facet import same_dimensions
 from xlamini.staging import ArgNames, avals_of
+
+if TYPE_CHECKING:
+    from xlamini.core.sharding.facet import Sharding
 
 
 def checkpoint_name(x: Any, name: str) -> Any:
@@ -37,7 +40,7 @@ class Name(Primitive):
     """The identity with a name; tangents are not named."""
 
     name = "name"
-    sharding = same_dimensions()
+    sharding: Sharding = same_dimensions()
     checks = NO_NEW_NAN
 
     def shape_rule(self, x: ShapedArray, *, name: str) -> ShapedArray:
@@ -59,7 +62,7 @@ class Name(Primitive):
         return Cost(0, 0)
 
 
-name_p = Name()
+name_p: Final = Name()
 """The primitive of `checkpoint_name`.
 
 >>> policy = lambda primitive, *avals, **params: primitive is xlamini.ad_checkpoint.name_p

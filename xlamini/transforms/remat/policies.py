@@ -7,7 +7,7 @@ cache keys.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from xlamini.core.program.memory_space import Space, space_in_program
 from xlamini.primitives import dot_general_p
@@ -27,7 +27,7 @@ class Answer:
         return self.name
 
 
-Saveable = Answer("Saveable")
+Saveable: Final = Answer("Saveable")
 """The answer of a policy that a value may be stored; True means the same.
 
 >>> from xlamini.ad_checkpoint import Recompute, Saveable, saved_residuals
@@ -37,7 +37,7 @@ Saveable = Answer("Saveable")
 >>> [residual.origin[:13] for residual in saved_residuals(f, 1.0)]
 ['output of sin', 'from the argu']
 """
-Recompute = Answer("Recompute")
+Recompute: Final = Answer("Recompute")
 """The answer of a policy that a value is computed again in the backward pass; False means the same.
 
 >>> from xlamini.ad_checkpoint import Recompute, saved_residuals
@@ -66,6 +66,10 @@ class Offloadable(NamedTuple):
 
 class Parametrised:
     """A policy with parameters, equal by value: `rule(*parameters, primitive, *avals, **params)`."""
+
+    __name__: str
+    parameters: tuple[Hashable, ...]
+    rule: Policy
 
     def __init__(self, rule: Policy, parameters: tuple[Hashable, ...], name: str):
         self.rule, self.parameters, self.__name__ = rule, parameters, name

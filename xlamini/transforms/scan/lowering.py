@@ -46,11 +46,16 @@ class ScanSteps(NamedTuple):
 class Lowering:
     """The lowering of one scan; `operands` are the consts, the carry and the xs."""
 
+    ctx: Context
+    jaxpr: Jaxpr
+    operands: Any
+    steps: ScanSteps
+
     def __init__(self, ctx: Context, jaxpr: Jaxpr, operands: Any, steps: ScanSteps):
         self.ctx, self.jaxpr, self.operands, self.steps = ctx, jaxpr, operands, steps
-        self.count = len(operands.carry)
-        self.x_avals = jaxpr.in_avals[len(jaxpr.invars) - len(operands.xs) :]
-        self.y_avals = jaxpr.out_avals[self.count :]
+        self.count: int = len(operands.carry)
+        self.x_avals: list[ShapedArray] = jaxpr.in_avals[len(jaxpr.invars) - len(operands.xs) :]
+        self.y_avals: list[ShapedArray] = jaxpr.out_avals[self.count :]
 
     def results(self) -> list[Value]:
         """The last carry and the stacked outputs."""

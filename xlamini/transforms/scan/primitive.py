@@ -6,7 +6,7 @@ carry and one slice of each y.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from xlamini.core import (
     Avals,
@@ -47,7 +47,7 @@ class Scan(HigherOrder):
     """A loop over slices; one iteration of the compiled loop runs the body `unroll` times (0: no loop)."""
 
     name = "scan"
-    checks = Checks(key_uses=_key_uses)
+    checks: Checks = Checks(key_uses=_key_uses)
 
     def operand_avals(self, params: Params) -> Avals:
         return params["jaxpr"].in_avals
@@ -196,7 +196,7 @@ class Scan(HigherOrder):
         return [ct if is_lin else None for ct, is_lin in zip(every, linear.flat(), strict=True)]
 
 
-scan_p = Scan()
+scan_p: Final = Scan()
 
 
 def _steps(params: Params) -> ScanSteps:

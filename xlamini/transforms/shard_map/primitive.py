@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from operator import methodcaller
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -61,7 +61,8 @@ from xlamini.transforms.shard_map.specs import (
 )
 
 Specs = tuple[Spec, ...]
-of_tangent, of_cotangent = methodcaller("to_tangent_spec"), methodcaller("to_ct_spec")
+of_tangent: Final = methodcaller("to_tangent_spec")
+of_cotangent: Final = methodcaller("to_ct_spec")
 _INDEX = ShapedArray((), np.dtype(np.int32))
 """The type of a leading argument, the platform index of a multi-platform module."""
 
@@ -78,7 +79,7 @@ class ShardMap(HigherOrder):
     """A per-device (SPMD) program; `manual` are the manual axes of the mesh."""
 
     name = "shard_map"
-    sharding = Sharding(named_axes=_named_axes, is_manual=_is_manual)
+    sharding: Sharding = Sharding(named_axes=_named_axes, is_manual=_is_manual)
 
     def shape_rule(
         self,
@@ -352,4 +353,4 @@ def _on_each(
     )
 
 
-shard_map_p = ShardMap()
+shard_map_p: Final = ShardMap()

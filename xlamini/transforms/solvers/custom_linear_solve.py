@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from xlamini.core import Jaxpr, MissingRule, Params, Values, flatten_from_user, is_linear, is_zero, unflatten
 from xlamini.core.program.tangents import NonlinearError
@@ -158,4 +158,4 @@ def _difference(x: Any, y: Any) -> Any:
     return neg(y) if is_zero(x) else sub(x, y)
 
 
-linear_solve_p = LinearSolve()
+linear_solve_p: Final = LinearSolve()

@@ -6,7 +6,7 @@ differentiated.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 from xlamini.core import Values
 from xlamini.interpreters.evaluate import evaluate
@@ -94,4 +94,4 @@ class Root(Solver):
         raise NotImplementedError(f"{self.name} is not linear, so it has no transpose")
 
 
-root_p = Root()
+root_p: Final = Root()

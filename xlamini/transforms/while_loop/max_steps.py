@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -63,7 +63,7 @@ class BoundedWhile(While):
         return call_linearize(evaluate, _in_blocks(params), primals, tangents)
 
 
-bounded_while_p = BoundedWhile()
+bounded_while_p: Final = BoundedWhile()
 
 
 def _in_blocks(params: Params) -> Jaxpr:

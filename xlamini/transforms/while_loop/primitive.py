@@ -7,7 +7,7 @@ predicate is true, and does not update the carry where the predicate is false.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -50,7 +50,7 @@ class While(HigherOrder):
     """The while loop; its rules copy the params that they do not name (such as `max_steps`) to the loops they bind."""
 
     name = "while"
-    checks = Checks(key_uses=_key_uses)
+    checks: Checks = Checks(key_uses=_key_uses)
     jaxpr_names: Mapping[str, str] = {"cond_jaxpr": "cond", "body_jaxpr": "body"}
     carries_lanes = True
     """Whether a batched loop carries the consts that differ between its lanes."""
@@ -227,7 +227,7 @@ class While(HigherOrder):
         return parts(values, params["cond_nconsts"], params["body_nconsts"])
 
 
-while_p = While()
+while_p: Final = While()
 
 
 def _with(params: Params, cond: Jaxpr, body: Jaxpr, operands: LoopParts) -> dict[str, Any]:

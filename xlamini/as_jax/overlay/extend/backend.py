@@ -1,11 +1,11 @@
 """`jax.extend.backend`: the PJRT clients."""
 
-from typing import Any
+from typing import Any, Final
 
 import xlamini
 from xlamini.as_jax.missing_names import fall_through
 
-__getattr__ = fall_through(__name__)
+__getattr__: Final = fall_through(__name__)
 
 
 def get_backend(platform: str | None = None) -> Any:
@@ -21,4 +21,4 @@ def backends() -> dict[str, Any]:
 
 def get_default_device() -> xlamini.Device:
     """The device on which arrays are made."""
-    return xlamini.numpy.zeros(()).device
+    return next(iter(xlamini.numpy.zeros(()).devices()))

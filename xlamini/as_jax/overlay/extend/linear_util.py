@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from xlamini.as_jax.missing_names import fall_through
 
-__getattr__ = fall_through(__name__)
+__getattr__: Final = fall_through(__name__)
 
 
 class StoreException(Exception):
@@ -37,12 +37,18 @@ class Store:
 class WrappedFun:
     """The function `f` and the transformations around it, the outermost first."""
 
+    call_wrapped: Any
+    debug_info: Any
+    f: Callable[..., Any]
+    params: dict[str, Any]
+    transforms: tuple[Any, ...]
+
     def __init__(
         self, f: Callable[..., Any], transforms: tuple[Any, ...], params: dict[str, Any], call: Any, debug_info: Any
     ):
         self.f, self.transforms, self.params = f, transforms, params
         self.call_wrapped, self.debug_info = call, debug_info
-        self.__name__ = getattr(f, "__name__", "<unnamed function>")
+        self.__name__: Any | str = getattr(f, "__name__", "<unnamed function>")
 
     def wrap(self, transform: Any, static: tuple[Any, ...], call: Callable[..., Any]) -> WrappedFun:
         return WrappedFun(self.f, ((transform, static), *self.transforms), self.params, call, self.debug_info)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import count
-from typing import Any
+from typing import Any, Final
 
 from xlamini import random
 from xlamini.as_jax.missing_names import fall_through
@@ -11,8 +11,11 @@ from xlamini.extend import define_key_impl
 from xlamini.primitives.random.generators import GENERATORS
 from xlamini.runtime import KeyType
 
-__getattr__ = fall_through(__name__)
+__getattr__: Final = fall_through(__name__)
 
+rbg_prng_impl: KeyType
+threefry_prng_impl: KeyType
+unsafe_rbg_prng_impl: KeyType
 threefry_prng_impl, rbg_prng_impl, unsafe_rbg_prng_impl = (
     KeyType(GENERATORS[name]) for name in ("threefry2x32", "rbg", "unsafe_rbg")
 )

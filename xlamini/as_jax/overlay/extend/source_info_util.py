@@ -3,14 +3,14 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from xlamini.as_jax.missing_names import fall_through
 from xlamini.core.errors.frames import hide_file as register_exclusion
 from xlamini.core.program.jaxpr import Provenance as SourceInfo
 from xlamini.core.tracing.state import state
 
-__getattr__ = fall_through(__name__)
+__getattr__: Final = fall_through(__name__)
 
 
 class NameStack(tuple[str, ...]):

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import xlamini
 from xlamini import extend
@@ -22,7 +22,7 @@ from xlamini.extend import (
 )
 from xlamini.primitives.base.tangent_ops import zeros as zeros_like_aval
 
-__getattr__ = fall_through(__name__)
+__getattr__: Final = fall_through(__name__)
 
 Rule = Callable[..., Any]
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 from xlamini.as_jax.jaxprs.binding import own_params
 from xlamini.as_jax.missing_names import fall_through
@@ -15,7 +15,7 @@ from xlamini.extend.rules import as_values
 from xlamini.primitives.base.batch_ops import move_batch_dim, with_batch_first
 from xlamini.primitives.shape.shape import moveaxis as moveaxis
 
-__getattr__ = fall_through(__name__)
+__getattr__: Final = fall_through(__name__)
 
 Rule = Callable[..., Any]
 
@@ -98,15 +98,15 @@ def _with_data(primitive: Primitive, method: Rule) -> Rule:
     )
 
 
-primitive_batchers = RuleTable(
+primitive_batchers: Final = RuleTable(
     "batch", _of_axis(lambda rule, axis, xs, dims, params: rule(xs, dims, **params)), _any_axis
 )
-axis_primitive_batchers = RuleTable(
+axis_primitive_batchers: Final = RuleTable(
     "batch",
     _of_axis(lambda rule, axis, xs, dims, params: rule(axis.size, axis.name, None, xs, dims, **params)),
     _with_size_and_name,
 )
-fancy_primitive_batchers = RuleTable(
+fancy_primitive_batchers: Final = RuleTable(
     "batch",
     _of_axis(lambda rule, axis, xs, dims, params: rule(AxisData(axis.name, axis.size), xs, dims, **params)),
     _with_data,

@@ -5,7 +5,7 @@ A rule made by `lower_fun` is the primitive's expand rule; another writes operat
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from jaxlib.mlir import ir as ir
 
@@ -18,7 +18,7 @@ from xlamini.core.program.primitive import Primitive
 from xlamini.lowering.host_calls import host_call
 from xlamini.runtime.execution.callbacks import HostCall
 
-__getattr__ = fall_through(__name__)
+__getattr__: Final = fall_through(__name__)
 
 Rule = Callable[..., Any]
 LoweringRule = Rule
@@ -28,10 +28,13 @@ Value = ir.Value
 class _LoweredFunction:
     """A function of arrays in place of a lowering; within another lowering, it is called as one."""
 
+    fun: Rule
+    multiple_results: bool
+
     def __init__(self, fun: Rule, multiple_results: bool):
         self.fun, self.multiple_results = fun, multiple_results
 
-    def __call__(self, ctx: LoweringRuleContext, *operands: Value, **params: Any) -> list[Value]:
+    def __call__(self, ctx: LoweringRuleContext, *operands: Value[Any], **params: Any) -> list[Value[Any]]:
         outs = ctx.of_xlamini.inline(lambda *tracers: self.fun(*tracers, **params), *operands, avals=ctx.avals_in)
         return outs if isinstance(outs, list) else [outs]
 
@@ -65,10 +68,13 @@ def register_lowering(
 class ByPlatform:
     """The lowering of a primitive with rules for single platforms; the rule under None is for all others."""
 
+    primitive: Primitive
+    rules: dict[str | None, Rule]
+
     def __init__(self, primitive: Primitive, rules: dict[str | None, Rule]):
         self.primitive, self.rules = primitive, rules
 
-    def __call__(self, ctx: Any, *operands: Value, **params: Any) -> Any:
+    def __call__(self, ctx: Any, *operands: Value[Any], **params: Any) -> Any:
         rule = self.rules.get(ctx.platform) or self.rules.get(None)
         if rule is None:
             raise NotImplementedError(
@@ -98,7 +104,7 @@ def _rules_by_platform(prim: Primitive) -> dict[str | None, Rule]:
 
 
 def _as_xlamini_calls(primitive: Primitive, rule: Rule) -> Rule:
-    def lower(ctx: Any, *operands: Value, **params: Any) -> Any:
+    def lower(ctx: Any, *operands: Value[Any], **params: Any) -> Any:
         outs: Any = rule(LoweringRuleContext(ctx, primitive), *operands, **params)
         if primitive.multiple_results:
             return list(outs)
@@ -111,7 +117,7 @@ def emit_python_callback(
     ctx: LoweringRuleContext,
     callback: Callable[..., Sequence[Any]],
     token: Any,
-    operands: Sequence[Value],
+    operands: Sequence[Value[Any]],
     operand_avals: Avals,
     result_avals: Avals,
     *,
@@ -119,7 +125,7 @@ def emit_python_callback(
     returns_token: bool = True,
     partitioned: bool = False,
     sharding: Any = None,
-) -> tuple[list[Value], Any, None]:
+) -> tuple[list[Value[Any]], Any, None]:
     """Call a Python function of arrays that returns a tuple; the results, the token, and nothing to keep alive."""
     own = ctx.of_xlamini
     eqn, call = own.eqn, HostCall(lambda arrays: callback(*arrays), str(ctx.primitive), own.eqn.provenance.describe())
@@ -154,9 +160,14 @@ class ModuleContext:
 class LoweringRuleContext:
     """What a lowering rule knows of its equation; `of_xlamini` is the context that rules of xlamini take."""
 
+    of_xlamini: Any
+    primitive: Primitive
+    tokens_in: None
+    tokens_out: None
+
     def __init__(self, ctx: Any, primitive: Primitive):
         self.of_xlamini, self.primitive = ctx, primitive
-        self.module_context = ModuleContext(ctx)
+        self.module_context: ModuleContext = ModuleContext(ctx)
         self.avals_in: list[ShapedArray] = ctx.avals_in
         self.avals_out: list[ShapedArray] = ctx.avals_out
         self.tokens_in = self.tokens_out = None

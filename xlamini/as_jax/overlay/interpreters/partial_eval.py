@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from xlamini.as_jax.jaxprs.outward import handed_out, in_jax_form
 from xlamini.as_jax.missing_names import fall_through
@@ -14,7 +14,7 @@ from xlamini.core.tracing.tracer import Tracer
 from xlamini.extend import Unknown, program_of, trace_partly
 from xlamini.interpreters.dce import dce
 
-__getattr__ = fall_through(__name__)
+__getattr__: Final = fall_through(__name__)
 
 DynamicJaxprTracer = Tracer  # a value of the program that is being written, as all traced values are
 

@@ -11,13 +11,13 @@ import re
 from ast import literal_eval
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import xlamini
 from xlamini.as_jax.missing_names import fall_through
 from xlamini.core.program.avals import ShapedArray
 
-__getattr__ = fall_through(__name__)
+__getattr__: Final = fall_through(__name__)
 
 _KINDS = {"u": "uint", "s": "int", "f": "float", "c": "complex"}
 _NAMES = {"pred": "bool", "bf16": "bfloat16"}
@@ -49,7 +49,7 @@ def jax_to_ir(
     return module.as_serialized_hlo_module_proto(), module.as_hlo_text()
 
 
-jax_to_hlo = functools.partial(jax_to_ir, format="HLO")
+jax_to_hlo: Final = functools.partial(jax_to_ir, format="HLO")
 
 
 def parse_shape_str(s: str) -> ShapedArray:

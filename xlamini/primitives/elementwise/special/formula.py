@@ -18,8 +18,8 @@ A formula sees operands of one shape, in float32 or float64: narrower floats are
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 
@@ -72,7 +72,7 @@ class Iterate(Primitive):
     name = "iterate"
     traits = 0
     multiple_results = higher_order = True
-    lacks = dict.fromkeys(("jvp", "batch"), "only in lowered formulas")
+    lacks: Mapping[str, str] = dict.fromkeys(("jvp", "batch"), "only in lowered formulas")
 
     def shape_rule(self, *avals: ShapedArray, step: Jaxpr, holds: Jaxpr) -> list[ShapedArray]:
         n, *state = step.out_avals
@@ -88,7 +88,7 @@ class Iterate(Primitive):
         return while_loop(ctx, start, lambda n, going, *state: ctx.run(holds, [n, going]), body)
 
 
-iterate_p = Iterate()
+iterate_p: Final = Iterate()
 
 
 def epsilon(x: Any) -> float:

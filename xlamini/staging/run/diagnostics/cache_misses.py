@@ -50,7 +50,7 @@ _NEW_CONTEXT = Cause(
 # --- a trace
 
 
-def cause_of_trace(jitted: Jitted, key: tuple, plan: CallPlan, function: Function, is_own: bool) -> Cause:
+def cause_of_trace(jitted: Jitted, key: tuple[Any, ...], plan: CallPlan, function: Function, is_own: bool) -> Cause:
     """Why a call is traced; `key` is that of `Jitted.trace`, `function` what the ledger knows the function by."""
     if is_own:
         return _nearest(key, plan, jitted) or FIRST_OF_OWN
@@ -70,7 +70,7 @@ def _seen_before(caches: SharedCaches, key: tuple) -> Cause | None:
     return EVICTED if caches.said_many else CLEARED
 
 
-def _nearest(key: tuple, plan: CallPlan, jitted: Jitted) -> Cause | None:
+def _nearest(key: tuple[Any, ...], plan: CallPlan, jitted: Jitted) -> Cause | None:
     """The differences from the earlier call with the fewest; one of the same structure is nearer than others."""
     newest = alive(jitted.caches.traces)[: -_NEAREST - 1 : -1]
     if not newest:

@@ -142,7 +142,7 @@ static: tuple[str, ...] = ()
 compiled: Any = None
 explain: Explain = _as_it_is
 check: Callable[[Values], None] | None = None
-compares = False
+compares: bool = False
 """Whether ints are compared with dtypes before a call: from the first call on in which one may be beyond them."""
 
 

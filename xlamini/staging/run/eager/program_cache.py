@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from xlamini.core import (
     CallLike,
@@ -58,8 +58,8 @@ class Routed(NamedTuple):
     routes: tuple[int, ...]
 
 
-equations = Memo("program: equations with jaxprs", 2048)
-met = Memo("program: hashes of programs met", 2048, counted=False)
+equations: Final = Memo("program: equations with jaxprs", 2048)
+met: Final = Memo("program: hashes of programs met", 2048, counted=False)
 """The milliseconds that each program has run operation by operation. By hash, since a key is as long as its program."""
 
 
@@ -83,7 +83,7 @@ def as_one_program(fun: Callable[..., Sequence[Any]], operands: Values, name: st
 
 
 def transformed(
-    program: Callable[..., Sequence[Any]], jaxpr: Jaxpr, options: tuple, operands: Values, name: str = ""
+    program: Callable[..., Sequence[Any]], jaxpr: Jaxpr, options: tuple[Any, ...], operands: Values, name: str = ""
 ) -> list[Any]:
     """`program(jaxpr, *options, operands)`, flat: inlined when tracing, else run as one program, called like the jaxpr.
 
@@ -99,7 +99,11 @@ def transformed(
 
 @rewrite
 def transformed_jaxpr(
-    jaxpr: Jaxpr, program: Callable[..., Sequence[Any]], options: tuple, avals: tuple[ShapedArray, ...], name: str
+    jaxpr: Jaxpr,
+    program: Callable[..., Sequence[Any]],
+    options: tuple[Any, ...],
+    avals: tuple[ShapedArray, ...],
+    name: str,
 ) -> Jaxpr:
     """The jaxpr of `program(jaxpr, *options, operands)`, for operands of these types."""
     return build(lambda *operands: program(jaxpr, *options, operands), avals, name)[0]

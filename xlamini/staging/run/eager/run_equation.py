@@ -4,7 +4,7 @@ Each primitive caches, for each set of params, a C++ dispatched program of its s
 """
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from xlamini.runtime import device_put_value
 from xlamini.staging.run.eager import program_cache
 from xlamini.staging.run.jit.jit_api import jit
 
-operations = OwnedMemo("program: single operations", 1024, "executables")
+operations: Final = OwnedMemo("program: single operations", 1024, "executables")
 """On each primitive, by its params."""
 
 

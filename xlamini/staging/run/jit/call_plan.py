@@ -51,7 +51,7 @@ class CallPlan(NamedTuple):
     has_refs: bool = False
     """Whether a leaf is a ref; then only this field counts."""
 
-    def trace_key(self) -> tuple:
+    def trace_key(self) -> tuple[Any, ...]:
         """What the trace of the call depends on."""
         statics = None if self.statics is None else self.statics.key
         return self.tree, tuple(self.avals), statics, config.trace_context_key(), state.axes

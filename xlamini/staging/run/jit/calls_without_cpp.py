@@ -5,7 +5,7 @@ The key is the argument types and the ids of shardings, which an entry keeps ali
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from xlamini.staging.trace.static_args import Selected, take_out
 _PLAIN = {ArrayImpl, np.ndarray, *SCALAR_TYPES}
 """The types of arguments whose calls are remembered."""
 
-python_calls = OwnedMemo("program: calls that Python runs", 256, "calls")
+python_calls: Final = OwnedMemo("program: calls that Python runs", 256, "calls")
 
 
 class PythonCalls:

@@ -51,7 +51,7 @@ last: dict[Function, Before] = {}
 """By code; not emptied with the caches, as it says that they were."""
 
 
-def entry_of_trace(jitted: Jitted, key: tuple, plan: CallPlan) -> Compilation:
+def entry_of_trace(jitted: Jitted, key: tuple[Any, ...], plan: CallPlan) -> Compilation:
     """The entry of the ledger for a call that is traced next; `key` is that of `Jitted.trace`."""
     caches, is_own_function = jitted.caches, is_own(jitted.fun)
     function = function_of(jitted.fun, jitted.name)
@@ -65,7 +65,9 @@ def entry_of_trace(jitted: Jitted, key: tuple, plan: CallPlan) -> Compilation:
     return entry
 
 
-def keep_trace(jitted: Jitted, key: tuple, plan: CallPlan, entry: Compilation, captures_tracers: bool) -> None:
+def keep_trace(
+    jitted: Jitted, key: tuple[Any, ...], plan: CallPlan, entry: Compilation, captures_tracers: bool
+) -> None:
     """Put the entry of a trace that is done into the ledger, and remember its key; one for an inspection is dropped."""
     caches = jitted.caches
     if recorder.value is not None:

@@ -41,7 +41,7 @@ class InPlace:
     def __init__(self, caller: Jitted, fun: Callable[..., Any], options: Any, cells: int = 0):
         self._num_cells = cells
         outs = options.out_shardings
-        self.jitted = type(caller)(fun, options._replace(out_shardings=outs and (None, (None, outs))))
+        self.jitted: Jitted = type(caller)(fun, options._replace(out_shardings=outs and (None, (None, outs))))
         self.jitted.in_place = self
         self._function = wrapped(self.jitted)
         self._is_nested = caller.in_place is not None

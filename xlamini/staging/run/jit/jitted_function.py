@@ -46,12 +46,18 @@ from xlamini.staging.trace.tracing import Trace, of_dynamic, trace
 class Jitted(Inspectable):
     """A jitted function: its options, its traces and its programs."""
 
+    donates: bool
+    shares_programs: bool
+    fun: Callable[..., Any]
+    name: str
+    options: Options
+
     def __init__(self, fun: Callable[..., Any], options: Options):
         self.fun, self.name, self.options = fun, name_of(fun), options
-        self.caches = shared_caches(fun, options.key)
+        self.caches: SharedCaches = shared_caches(fun, options.key)
         self.donates, self.shares_programs = bool(options.donate), False
         """Whether functions of its name and structure run its programs: it is made anew in each call."""
-        self.in_python = PythonCalls(options.static)
+        self.in_python: PythonCalls = PythonCalls(options.static)
         self.function: Any = None
         self.with_refs: RefCalls | None = None
         """Its calls with refs, once there was one."""

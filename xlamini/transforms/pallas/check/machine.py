@@ -16,10 +16,14 @@ class Machine:
     `copies` are those that run, by semaphore.
     """
 
+    kernel: Kernel
+    order: Order
+    params: InterpretParams
+
     def __init__(self, kernel: Kernel, params: InterpretParams):
         self.kernel, self.params, self.order = kernel, params, Order(kernel, params)
         self.ids: tuple[int, ...] = ()
-        self.number = 0
+        self.number: int = 0
         self.eqn: Any = None
         self.lines: list[str] = []
         self.copies: dict[Any, list[Any]] = {}

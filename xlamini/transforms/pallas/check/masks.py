@@ -28,6 +28,11 @@ COMBINATIONS: dict[str, Callable[[Any, Any], Any]] = {
 class MaskedPart:
     """The part of a ref that an equation with a mask is on: its `shape`, the `mask`, and the `values` given."""
 
+    machine: Machine
+    values: Any
+    mask: np.ndarray
+    shape: tuple[int, ...]
+
     def __init__(self, machine: Machine, eqn: Equation, inputs: Sequence[Any], verb: str):
         access, (ref, *operands) = eqn.params["view"], inputs
         self.machine, self.values = machine, access.parted(operands)[0]
@@ -35,7 +40,7 @@ class MaskedPart:
         _, mask, indices = access.parted(operands)
         masks = [] if mask is None else [mask]
         find = partial(self._find, access, len(masks))
-        self.where = located(machine, ref, [*masks, *indices], verb, find)
+        self.where: ElementPlaces = located(machine, ref, [*masks, *indices], verb, find)
 
     def _find(self, access: Any, masks: int, operands: Sequence[Any]) -> ElementPlaces:
         values = [host(x) for x in operands[masks:]]

@@ -21,11 +21,20 @@ class CheckedMemory:
     array itself, not beyond its end.
     """
 
+    core: tuple[slice[int, Any, Any], ...]
+    atomic: np.ndarray
+    inside: np.ndarray
+    kind: str
+    name: str
+    place: np.ndarray
+    reader: np.ndarray
+    writer: np.ndarray
+
     def __init__(self, name: str, kind: str, array: np.ndarray, margins: Sequence[tuple[int, int]], known: bool):
         shape = tuple(low + n + high for n, (low, high) in zip(array.shape, margins, strict=True))
         self.name, self.kind = name, kind
         self.core = tuple(slice(low, low + n) for n, (low, _) in zip(array.shape, margins, strict=True))
-        self.lanes = contents(shape, array.dtype)
+        self.lanes: tuple[np.ndarray, np.ndarray] = contents(shape, array.dtype)
         self.writer, self.reader, self.place = (np.full(shape, NOBODY, np.int32) for _ in range(3))
         self.inside, self.atomic = np.zeros(shape, bool), np.zeros(shape, bool)
         self.inside[self.core] = True
@@ -53,12 +62,17 @@ class CheckedMemory:
 class CheckedBuffer:
     """What a ref is: a part of a memory, in which squeezed dimensions are left out."""
 
+    memory: CheckedMemory
+    where: tuple[Any, ...]
+
     def __init__(self, memory: CheckedMemory, where: tuple[Any, ...]):
         self.memory, self.where = memory, where
-        self.lanes = [lane[where] for lane in memory.lanes]
-        self.writer, self.reader = memory.writer[where], memory.reader[where]
-        self.place, self.inside = memory.place[where], memory.inside[where]
-        self.atomic = memory.atomic[where]
+        self.lanes: list[np.ndarray] = [lane[where] for lane in memory.lanes]
+        self.writer: np.ndarray = memory.writer[where]
+        self.reader: np.ndarray = memory.reader[where]
+        self.place: np.ndarray = memory.place[where]
+        self.inside: np.ndarray = memory.inside[where]
+        self.atomic: np.ndarray = memory.atomic[where]
 
     @property
     def name(self) -> str:

@@ -12,9 +12,12 @@ from xlamini.transforms.pallas.check.params import InterpretParams
 class Order:
     """The programs in the order in which they run; those that differ along a parallel axis have no order."""
 
+    grid: tuple[int, ...]
+    seed: int | None
+
     def __init__(self, kernel: Kernel, params: InterpretParams):
         self.grid, self.seed = kernel.grid, params.random_seed
-        self.parallel = _parallel(kernel, params)
+        self.parallel: list[bool] = _parallel(kernel, params)
 
     def programs(self) -> Iterator[tuple[int, ...]]:
         """The indices of each program; along parallel axes in an order by the seed."""

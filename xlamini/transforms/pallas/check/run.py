@@ -28,12 +28,19 @@ def run_checked(kernel: Kernel, operands: Sequence[np.ndarray]) -> list[np.ndarr
 class CheckedRun:
     """One run: the memories of all refs, and for each result which program had which of its blocks."""
 
+    kernel: Kernel
+    machine: Machine
+    params: InterpretParams
+    prefetch: list[CheckedMemory]
+    scoped: list[CheckedMemory]
+    semaphores: list[CheckedMemory]
+
     def __init__(self, kernel: Kernel, params: InterpretParams, operands: Sequence[np.ndarray]):
         self.kernel, self.params, self.machine = kernel, params, Machine(kernel, params)
         count, known = kernel.num_prefetch, params.uninitialized_memory == "zero"
         names = [kernel.name_of(i) for i in range(len(kernel.refs()))]
         self.prefetch = [_plain(n, "operand", x, True) for n, x in zip(names, operands[:count], strict=False)]
-        self.arrays = [
+        self.arrays: list[CheckedMemory] = [
             memory_of(name, "operand", x, block, True)
             for name, x, block in zip(names[count:], operands[count:], kernel.blocks, strict=False)
         ]
@@ -41,7 +48,7 @@ class CheckedRun:
         for operand, output in kernel.aliases:
             self.arrays[operand - count].share(self.arrays[kernel.num_inputs + output])
         scratch = kernel.refs()[len(names) - kernel.num_scratch :]
-        self.scratch = [
+        self.scratch: list[CheckedMemory] = [
             _plain(name, "scratch", np.zeros(v.aval.shape, v.aval.dtype), known or v.aval.kind in SEMAPHORES)
             for name, v in zip(names[len(names) - len(scratch) :], scratch, strict=True)
         ]

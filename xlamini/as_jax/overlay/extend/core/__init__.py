@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from xlamini.core.program.jaxpr_check import check_jaxpr as check_jaxpr
 from xlamini.core.tracing.state import state
 from xlamini.extend import TraceState, trace_state
 
-__getattr__ = fall_through(__name__)
+__getattr__: Final = fall_through(__name__)
 
 
 class Effect(CoreEffect):
@@ -79,7 +79,7 @@ def call_impl(f: Any, *args: Any, **params: Any) -> Any:
     return f.call_wrapped(*args)
 
 
-array_types = {np.ndarray, *(dtype.type for dtype in scalar_types)}
+array_types: set[type] = {np.ndarray, *(dtype.type for dtype in scalar_types)}
 """NumPy's classes of arrays and of scalars."""
 
 

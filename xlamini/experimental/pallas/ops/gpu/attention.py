@@ -14,6 +14,10 @@ from xlamini.numpy.arguments import as_operand
 __all__ = ["BlockSizes", "mha"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 @dataclass(frozen=True)
 class MhaBlockSizes:
     """The sizes of tiles: of queries and keys, forward, and in the derivatives by keys and by queries.

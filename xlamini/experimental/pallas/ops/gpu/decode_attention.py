@@ -15,6 +15,10 @@ from xlamini.numpy.arguments import as_operand
 __all__ = ["gqa", "mqa"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def gqa(
     q: Any,
     k: Any,

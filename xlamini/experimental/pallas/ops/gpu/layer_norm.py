@@ -9,6 +9,10 @@ from xlamini.nn.norms import of_rows
 __all__ = ["layer_norm"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def layer_norm(
     x: Any,
     weight: Any,

@@ -10,6 +10,10 @@ from xlamini.numpy.arguments import as_operand
 __all__ = ["paged_attention"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def paged_attention(
     q: Any,
     k_pages: Any,

@@ -9,6 +9,10 @@ from xlamini.nn.norms import of_rows
 __all__ = ["rms_norm"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def rms_norm(
     x: Any,
     weight: Any,

@@ -10,6 +10,10 @@ from xlamini.numpy.arguments import as_operand
 __all__ = ["softmax"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def softmax(
     x: Any, *, axis: int = -1, num_warps: int = 4, interpret: bool = False, debug: bool = False
 ) -> Any:

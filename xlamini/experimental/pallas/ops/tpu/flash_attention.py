@@ -14,6 +14,10 @@ from xlamini.numpy.arguments import as_operand
 __all__ = ["BlockSizes", "SegmentIds", "flash_attention"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 class SegmentIds(NamedTuple):
     """The segments of queries, ints of shape (batch, queries), and of keys, (batch, keys).
 

@@ -13,6 +13,11 @@ from xlamini.numpy.arguments import as_operand
 
 __all__ = ["gmm"]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 Tiling = tuple[int, int, int]
 
 

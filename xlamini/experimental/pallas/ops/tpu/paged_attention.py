@@ -8,6 +8,10 @@ from xlamini.experimental.pallas.ops.gpu import paged_attention as _of_gpu
 __all__ = ["paged_attention"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 def paged_attention(
     q: Any,
     k_pages: Any,

@@ -8,8 +8,8 @@ reads again what it has written; and a step is short.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 
@@ -52,7 +52,7 @@ class ScalarLoop(Primitive):
     name = "scalar_loop"
     traits = 0
     multiple_results = True
-    lacks = dict.fromkeys(("jvp", "batch"), "only in lowered programs of the CPU")
+    lacks: Mapping[str, str] = dict.fromkeys(("jvp", "batch"), "only in lowered programs of the CPU")
 
     def shape_rule(self, *avals: ShapedArray, step: Jaxpr, captured: int) -> list[ShapedArray]:
         return list(step.out_avals)
@@ -71,4 +71,4 @@ class ScalarLoop(Primitive):
         return while_loop(ctx, [ctx.constant(0, pair[0]), *start], holds, body)[1:]
 
 
-scalar_loop_p = ScalarLoop()
+scalar_loop_p: Final = ScalarLoop()

@@ -25,13 +25,13 @@ class FloatBits(NamedTuple):
     """How many of the bits are the fraction; the exponent is above them."""
 
 
-BITS = {
+BITS: dict[np.dtype, FloatBits] = {
     FLOAT32: FloatBits(np.dtype(np.uint32), 32, 1 << 31, 0x7F800000, 23),
     FLOAT64: FloatBits(np.dtype(np.uint64), 64, 1 << 63, 0x7FF0000000000000, 52),
 }
 
 
-OWN_BELOW = {FLOAT32: 2.0**-12, FLOAT64: 2.0**-27}
+OWN_BELOW: dict[np.dtype, float] = {FLOAT32: 2.0**-12, FLOAT64: 2.0**-27}
 """Below it sine, tangent and their inverses are the number itself, -0.0 and subnormal ones too.
 
 XLA lets the CPU take those for 0 wherever it calculates.

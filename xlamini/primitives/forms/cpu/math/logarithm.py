@@ -13,6 +13,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from xlamini.core import aval_of
 from xlamini.primitives.elementwise.arithmetic import abs
 from xlamini.primitives.elementwise.bitwise import bitwise_or, shift_left, shift_right_logical
@@ -45,7 +47,10 @@ _CUBIC = {
 }
 
 # log(2) in so few bits that a multiple of it is exact, and the rest.
-LOG_2 = {FLOAT32: (0.693359375, -0.0002121944400546906), FLOAT64: (0.6931471803691238, 1.9082149292705877e-10)}
+LOG_2: dict[np.dtype, tuple[float, float]] = {
+    FLOAT32: (0.693359375, -0.0002121944400546906),
+    FLOAT64: (0.6931471803691238, 1.9082149292705877e-10),
+}
 
 # How many bits the fraction has, what is added to the exponent, and the bits of sqrt(1 / 2).
 _FORMAT = {FLOAT32: (23, 127, 0x3F3504F3), FLOAT64: (52, 1023, 0x3FE6A09E667F3BCD)}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from xlamini.core import Primitive, Shape, ShapedArray
 from xlamini.primitives.shape.shape import reduced
@@ -17,7 +17,7 @@ def joint_sums(arrays: Sequence[Any], axes: Sequence[int]) -> list[Any]:
 class JointSums(Primitive):
     name = "joint_sums"
     multiple_results = True
-    lacks = dict.fromkeys(("jvp", "batch"), "only in lowered programs of the CPU")
+    lacks: Mapping[str, str] = dict.fromkeys(("jvp", "batch"), "only in lowered programs of the CPU")
 
     def shape_rule(self, *avals: ShapedArray, axes: Shape) -> list[ShapedArray]:
         return [reduced(aval, axes, self.name) for aval in avals]
@@ -35,4 +35,4 @@ class JointSums(Primitive):
         return ctx.many("stablehlo.reduce", [*operands, *starts], types, [body], dimensions=list(axes))
 
 
-joint_sums_p = JointSums()
+joint_sums_p: Final = JointSums()

@@ -131,7 +131,7 @@ class MultiHeadMask:
     def __init__(self, masks: Sequence[Mask]) -> None:
         if not masks or len({m.shape for m in masks}) != 1:
             raise ValueError(f"MultiHeadMask: give masks of one shape, got {[m.shape for m in masks]}")
-        self.masks = tuple(masks)
+        self.masks: tuple[Mask, ...] = tuple(masks)
 
     @property
     def shape(self) -> tuple[int, ...]:
