@@ -5,7 +5,7 @@ A rule names an operation (`ctx.op("stablehlo.tanh", x)`); the context adds bloc
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxlib.mlir import ir
@@ -27,11 +27,6 @@ from xlamini.lowering.replay import Constant, EmittedOperation, FunctionCall, Re
 from xlamini.lowering.specialize import specialize_part
 from xlamini.lowering.terms import constrained, has_typed_shardings
 
-if TYPE_CHECKING:
-    from xlamini.core.program.kernels import Kernel
-    from xlamini.lowering.mlir import Recipes
-
-
 Value = Any
 
 _NOINLINE: dict[str, Any] = {"mhlo.frontend_attributes": '{inlineable = "false"}'}
@@ -41,28 +36,25 @@ class Context:
     """The lowering of equations into one block, with the builder methods for their rules."""
 
     eqn: Equation
-    mlir: Interned
-    module: Any
-    prefix: str
-    scope: str
-
     takes_calls = True
     reorders = False  # whether reductions combine elements in another order than theirs
     takes_ranges = False  # whether it has loops over a range of integers, `loop_over_range`
     counted_loop: Callable[..., list[Value]] = counted_loop
-    call_kernel: Callable[[Context, Kernel, Sequence[Value]], list[Value]] = kernel_call
+    call_kernel: Callable[..., list[Value]] = kernel_call
     size: Callable[..., Any] = refuse_size  # the values of symbolic sizes, which exported programs have (symbolic.py)
     sizes: Callable[..., Any] = refuse_size
     leading: Sequence[Value] = ()  # of the function's leading arguments (`ModuleBuilder.leading`)
 
     def __init__(self, module: Any, mlir: Interned, block: ir.Block, scope: str, prefix: str):
-        self.module, self.mlir = module, mlir
+        self.module: Any = module
+        self.mlir: Interned = mlir
         self.insertion: ir.InsertionPoint = ir.InsertionPoint(block)
-        self.scope, self.prefix = scope, prefix
+        self.scope: str = scope
+        self.prefix: str = prefix
         self.location: ir.Location = mlir.unknown
         self.constants: dict[Any, Value] = {}
         self.places: dict[Source | None, ir.Location] = {}
-        self.recipes: Recipes = mlir.recipes(module.platform, module.spans_devices, trace_context_key())
+        self.recipes: Any = mlir.recipes(module.platform, module.spans_devices, trace_context_key())
         self.tape: Tape | None = None
         self.token: Value = None
         self.loose_token: Value = None
@@ -83,13 +75,9 @@ class Context:
     aval_out: property = property(lambda self: self.eqn.outvars[0].aval)
 
     def op(
-        self,
-        name: str,
-        *operands: Value,
-        avals: Avals | None = None,
-        regions: Sequence[Callable[[ir.Region], None]] = (),
-        **attributes: Any,
-    ) -> Value:
+        self, name: str, *operands: Value,
+        avals: Avals | None = None, regions: Sequence[Callable[[ir.Region], None]] = (), **attributes: Any,
+    ) -> Value:  # fmt: skip
         """Create an operation; returns its result, or the list of its results.
 
         Result types are the equation's outputs unless `avals` says otherwise. An attribute may be text in MLIR's

@@ -81,24 +81,9 @@ class Builder:
     """Collects the equations of one jaxpr."""
 
     __slots__ = (
-        "__weakref__",
-        "arg_names",
-        "captured",
-        "depth",
-        "derivative_by",
-        "environment",
-        "equations",
-        "evaluates",
-        "inputs",
-        "kept",
-        "known",
-        "memo",
-        "name",
-        "parent",
-        "producers",
-        "provenance",
-        "sources",
-    )
+        "__weakref__", "arg_names", "captured", "depth", "derivative_by", "environment", "equations", "evaluates",
+        "inputs", "kept", "known", "memo", "name", "parent", "producers", "provenance", "sources",
+    )  # fmt: skip
     arg_names: Sequence[str] | None
     derivative_by: str
     name: str

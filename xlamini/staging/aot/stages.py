@@ -13,7 +13,6 @@ from xlamini.core import ShapedArray, api_boundary_methods, float0, hooks, unfla
 from xlamini.core.errors import JaxRuntimeError
 from xlamini.core.program.hi_types import HiAval
 from xlamini.core.program.jaxpr import ClosedJaxpr
-from xlamini.core.pytree import PyTreeDef
 from xlamini.runtime import device_put_value
 from xlamini.runtime.arrays.layout import formats_of
 from xlamini.runtime.execution.executable import CompilerOptions
@@ -82,15 +81,8 @@ class Stage(Estimates):
     def __init__(self, call: TracedCall):
         self._call = call
 
-    @property
-    def in_tree(self) -> PyTreeDef:
-        """The structure of `(args, kwargs)`, static ones left out."""
-        return self._call.in_tree
-
-    @property
-    def out_tree(self) -> PyTreeDef:
-        """The structure of the output."""
-        return self._call.trace.out_tree
+    in_tree: property = property(lambda self: self._call.in_tree, doc="That of `(args, kwargs)` without static ones.")
+    out_tree: property = property(lambda self: self._call.trace.out_tree, doc="The structure of the output.")
 
     @property
     def in_avals(self) -> Any:
