@@ -4,21 +4,26 @@ The report goes to stderr when the script ends, in whatever way; the script's ow
 """
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
 from xlamini.commands.run import answer_jax, parser, run_program
-from xlamini.inspection.timing.script import ScriptProfile
+from xlamini.inspection.timing.script import RECORDED_SECONDS, ScriptProfile
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run a script or a module as Python would, and print the report."""
-    options = parser("profile", "Run a program, and say where its time went.").parse_args(argv)
+    command = parser("profile", "Run a program, and say where its time went.")
+    command.add_argument("--seconds", type=float, default=RECORDED_SECONDS, metavar="N",
+        help="record kernels for N seconds from the first compilation on (%(default)g); each run takes a kilobyte")
+    options = command.parse_args(argv)
     answer_jax()
-    profile = ScriptProfile()
+    profile, process = ScriptProfile(options.seconds), os.getpid()
     try:
         with profile:
             _ = run_program(options)  # its functions have the programs by which kernels find their lines
     finally:
-        sys.stdout.flush()
-        print(f"\n{profile}", file=sys.stderr)
+        if os.getpid() == process:  # and not in a child that the script has forked
+            sys.stdout.flush()
+            print(f"\n{profile}", file=sys.stderr)

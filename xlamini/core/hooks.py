@@ -110,8 +110,8 @@ def public_function(fun: Any) -> Any:
     return fun
 
 
-time_table: Callable[[Any, str], Any] = _not_installed("time_table")
-"""`time_table(profile_data, by)`: the table of the kernels in a trace, which inspection makes."""
+time_table: Callable[[Any, Sequence[Any], str], Any] = _not_installed("time_table")
+"""`time_table(profile_data, programs, by)`: the table of the kernels in a trace, which inspection makes."""
 
 library_kernels: Callable[[str], Any] = _not_installed("library_kernels")
 """`library_kernels(name)`: the kernels of an operation, a module of nn/kernels; it is loaded by who compiles one."""

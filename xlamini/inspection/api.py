@@ -28,7 +28,7 @@ def inspect(
     with limits. "here" is the device of the arguments; others are the names that `xlamini.target` takes. The text of
     source files becomes part of the report, unless `source` is false. With `values` the function also runs, equation by
     equation, on arguments that must be arrays. With `measure` the compiled function runs here on copies of such
-    arguments, eleven times or more and for at least a second, its effects too: the kernels, the equations and the lines
+    arguments, eleven to 106 times, its effects too: the kernels, the equations and the lines
     have the times that the profiler saw, in place of predicted ones, and the call has the median by the clock.
 
     Raises what `jit` raises for a function that it cannot trace. A target whose compiler is missing, or a program that

@@ -54,9 +54,10 @@ class ReportOptions(NamedTuple):
     measure: bool = False
 
 
-class CallArguments(NamedTuple):
-    """What the function is called with."""
+class InspectedCall(NamedTuple):
+    """A call of a jitted function."""
 
+    call: Callable[..., Any]
     args: Values
     kwargs: dict[str, Any]
 
@@ -71,7 +72,7 @@ class Inspection:
     seconds: float
     stages: Stages
 
-    def __init__(self, jitted: Jitted, arguments: CallArguments, earlier: Compilations, options: ReportOptions):
+    def __init__(self, jitted: Jitted, arguments: InspectedCall, earlier: Compilations, options: ReportOptions):
         start = time.perf_counter()
         self.fun, self.traced = jitted.fun, jitted.traced(*arguments.args, **arguments.kwargs)
         self.seconds, self.stages = time.perf_counter() - start, Stages()
@@ -130,11 +131,13 @@ class Inspection:
             stablehlo = self.stages.add_stablehlo(text, program.device.platform, final, **facts)
             found = dataclasses.replace(_result(examined, name), lower_seconds=seconds)
         if self.options.measure and name == HERE and found.error is None:
-            found = self.part("measure", partial(self._measured, found, lowered), found)
+            found = self.part("measure", partial(self._measured, found), found)
         targets.append(self._entry(found, final, stablehlo))
 
-    def _measured(self, found: Examined, lowered: Lowered) -> Examined:
-        return with_times(found, measure(lowered.compile(), *self.arguments))
+    def _measured(self, found: Examined) -> Examined:
+        """With static arguments the compiled program takes others than the function, so the function is called."""
+        call, names = self.arguments, {kernel.name for kernel in found.kernels}
+        return with_times(found, measure(call.call, names, call.args, call.kwargs))
 
     def _add_programs(self, recorder: Recorder, program: CompileRequest) -> int:
         """Add the stages that are jaxprs; the number of the last one, which is lowered."""
@@ -209,7 +212,7 @@ def build_report(jitted: Any, args: Values, kwargs: dict[str, Any], options: Rep
     compilations, recorder = jitted.compilations(), Recorder()
     fresh = _anew(jitted.trace.__self__)
     with recording(recorder):
-        inspection = Inspection(fresh, CallArguments(args, kwargs), compilations, options)
+        inspection = Inspection(fresh, InspectedCall(jitted, args, kwargs), compilations, options)
         with paused_gc():
             content = inspection.run(recorder)
         if options.values and content["failure"] is None:

@@ -62,6 +62,21 @@ def test_a_function_that_fails_leaves_the_predictions() -> None:
     assert content["targets"][0]["kernels"]
 
 
+def test_static_arguments() -> None:
+    power = xlamini.jit(lambda x, n: x**n, static_argnums=1)
+    content = xlamini.inspect(power, measure=True)(jnp.ones(8), 3).json()
+    assert content["failure"] is None
+    assert content["targets"][0]["prediction"]["source"].startswith("measured")
+
+
+def test_a_kernel_whose_threads_are_not_seen_keeps_its_bound() -> None:
+    x, k = jnp.ones((8, 16, 32, 32)), jnp.ones((32, 16, 3, 3))
+    (target,) = xlamini.inspect(lambda x, k: lax.conv(x, k, (1, 1), "SAME"), measure=True)(x, k).json()["targets"]
+    for kernel in target["kernels"]:
+        if kernel["kind"] == "convolution" and kernel["time"] == "measured":
+            assert kernel["seconds"] > kernel["flops"] / target["roof"]["flops"] / 10
+
+
 def test_the_text_of_a_measurement() -> None:
     found = Measurement([0.002, 0.001, 0.004], {"k": 0.001}, 0.0015)
     assert str(found) == "measured: the median of 3 calls of 1 ms to 4 ms; kernels cover 75% of it"

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -125,4 +126,42 @@ def test_a_trace_of_the_script_itself() -> None:
             step(x).block_until_ready()
     assert [row.calls for row in own.table(by="program").rows] == [1]
     assert [row.calls for row in found.kernels.rows][:1] == [1]
-    assert str(found).endswith("The script took a trace of its own, and kernels from then on are not listed.")
+    assert str(found).endswith("The script took a trace of its own, and those from then on are not listed.")
+
+
+def test_recording_has_an_end() -> None:
+    step, x = xlamini.jit(lambda x: (x @ x).sum()), jnp.ones((8, 8))
+    with ScriptProfile(seconds=0.05) as found:
+        for _ in range(50):
+            step(x).block_until_ready()
+            time.sleep(0.01)
+    (row, *_) = found.kernels.rows
+    assert 0 < row.calls < 50
+    assert str(found).endswith("Kernels were recorded for 0.05 s, and those from then on are not listed.")
+
+
+def test_programs_of_functions_that_are_gone_have_lines() -> None:
+    def main() -> None:
+        step = xlamini.jit(lambda x: jnp.tanh(x @ x).sum())
+        step(jnp.ones((64, 64))).block_until_ready()
+
+    with ScriptProfile() as found:
+        main()
+    assert found.kernels.rows[0].name.startswith(f"{__file__}:")
+
+
+@pytest.mark.full
+def test_operations_outside_of_jit_are_a_finding_without_a_line(tmp_path: Path) -> None:
+    """All lines share their programs, so that none of them can be named."""
+    done = profile(tmp_path, """
+import jax.numpy as jnp
+x = jnp.ones(3)
+for _ in range(2000):
+    x = jnp.sin(x)
+y = jnp.cos(x) - jnp.sin(x)
+for _ in range(2000):
+    y = y * 2 + x
+""")
+    assert "6003 operations ran one by one outside of jit (jit_sin, " in done.stderr
+    assert "operations outside of jit  jit_sin, " in done.stderr
+    assert "train.py:" not in done.stderr.partition("share  calls")[2].replace("train.py:3", "")

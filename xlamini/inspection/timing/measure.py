@@ -2,14 +2,13 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 import statistics
 import time
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, NamedTuple
 
 from xlamini.core import Values, tree_map
-from xlamini.inspection.timing.events import kernel_runs, time_covered
+from xlamini.inspection.timing.events import KernelRun, kernel_runs, time_covered
 from xlamini.inspection.units import shown
 from xlamini.inspection.xla.facts import Examined, XlaKernel
 from xlamini.runtime import Array
@@ -18,13 +17,11 @@ from xlamini.runtime.profiler.recording import ProfileOptions
 from xlamini.runtime.profiler.session import ProfileSession
 from xlamini.transforms.sharding.device_put import block_until_ready
 
-if TYPE_CHECKING:
-    from xlamini.staging.aot.stages import Compiled
-
 MEASURED = "measured"
-LEAST_RUNS, LEAST_SECONDS, MOST_RUNS = 5, 1.0, 1000
+LEAST_RUNS, LEAST_SECONDS, MOST_RUNS = 5, 0.5, 100
 TRACED_RUNS = 5
-_MODULE = re.compile(r"^HloModule ([^\s,]+)", re.MULTILINE)
+_UNSEEN = 0.1
+"""A kernel that took less than this share of its bound ran on threads that the profiler does not see."""
 
 
 class Measurement(NamedTuple):
@@ -48,12 +45,12 @@ class Measurement(NamedTuple):
         return f"measured: the median of {len(self.calls)} calls of {low} to {high}; kernels cover {share:.0%} of it"
 
 
-def measure(call: Compiled, args: Values, kwargs: dict[str, Any]) -> Measurement:
-    """Run a compiled function: once before it is timed, then five times or for a second, then five times traced.
+def measure(call: Callable[..., Any], names: Collection[str], args: Values, kwargs: dict[str, Any]) -> Measurement:
+    """Run a jitted function: once before it is timed, then five times or for half a second, then five times traced.
 
-    Each run gets copies of the arguments, which it may take the memory of.
+    Each run gets copies of the arguments, which it may take the memory of. `names` are those of the kernels of its
+    program, by which this is told from the programs that copy.
     """
-    (module, *_) = _MODULE.findall(call.as_text())
     _seconds(call, args, kwargs)
     calls: list[float] = []
     while len(calls) < LEAST_RUNS or (sum(calls) < LEAST_SECONDS and len(calls) < MOST_RUNS):
@@ -63,11 +60,19 @@ def measure(call: Compiled, args: Values, kwargs: dict[str, Any]) -> Measurement
     with ProfileSession(profiler_options=options) as session:
         for _ in range(TRACED_RUNS):
             _seconds(call, args, kwargs)
-    runs = [run for run in kernel_runs(session.profile_data) if run.module == module]
+    runs = _runs_of(names, kernel_runs(session.profile_data))
     kernels: dict[str, float] = {}
     for run in runs:
         kernels[run.kernel] = kernels.get(run.kernel, 0.0) + run.seconds / TRACED_RUNS
     return Measurement(calls, kernels, time_covered(runs) / TRACED_RUNS)
+
+
+def _runs_of(names: Collection[str], runs: list[KernelRun]) -> list[KernelRun]:
+    """The runs of the program that has most of these kernels. Its name is another's if it was loaded from the disk."""
+    programs: dict[tuple[str, str], list[KernelRun]] = {}
+    for run in runs:
+        programs.setdefault((run.module, run.program), []).append(run)
+    return max(programs.values(), key=lambda some: len({run.kernel for run in some} & set(names)), default=[])
 
 
 def with_times(found: Examined, measured: Measurement) -> Examined:
@@ -77,8 +82,11 @@ def with_times(found: Examined, measured: Measurement) -> Examined:
 
 
 def _timed(kernel: XlaKernel, seconds: Mapping[str, float]) -> XlaKernel:
-    """The kernel with its time; as it is, if the profiler saw no run of it, as for those that take no time."""
-    return kernel._replace(seconds=seconds[kernel.name], time=MEASURED) if kernel.name in seconds else kernel
+    """The kernel with its time; as it is, if the profiler saw no run of it, or its beginning alone."""
+    found = seconds.get(kernel.name)
+    if found is None or (kernel.seconds is not None and found < _UNSEEN * kernel.seconds):
+        return kernel
+    return kernel._replace(seconds=found, time=MEASURED)
 
 
 def _seconds(call: Callable[..., Any], args: Values, kwargs: dict[str, Any]) -> float:

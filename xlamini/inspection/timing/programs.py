@@ -1,4 +1,4 @@
-"""The compiled programs of this process, by which the kernels of a trace find their equations and lines."""
+"""The compiled programs of a process, by which the kernels of a trace find their equations and lines."""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
@@ -9,8 +9,8 @@ from xlamini.inspection.xla.hlo import BODIES, HloComputation, Module
 from xlamini.inspection.xla.labels import Labelling, Labels
 from xlamini.lowering.module import identifier
 from xlamini.runtime.execution.executable import ProgramOrigin
-from xlamini.runtime.execution.program_limit import crowd
 from xlamini.runtime.hlo.instructions import Instruction
+from xlamini.staging.compile.ledger import compilations
 
 
 class TracedProgram:
@@ -69,13 +69,21 @@ class TracedProgram:
 
 
 class TracedPrograms:
-    """The programs of a trace, read from the executables that the process has."""
+    """The programs of a trace, read from the executables that the process had."""
 
-    def __init__(self) -> None:
+    def __init__(self, executables: Iterable[Any]) -> None:
         self._named: dict[str, list[tuple[Any, ProgramOrigin | None]]] = {}
-        for executable in crowd.loaded:
+        for executable in executables:
             for module in executable.loaded.hlo_modules():
                 self._named.setdefault(module.name, []).append((module, executable.origin))
+
+    @cached_property
+    def of_library(self) -> frozenset[str]:
+        """The programs of functions of the library that are called outside of jit, which all lines share."""
+        own, users = set[str](), set[str]()
+        for entry in compilations():
+            (own if entry.is_own else users).add(f"jit_{identifier(entry.name)}")
+        return frozenset(own - users)
 
     def find(self, name: str, kernels: Iterable[str]) -> TracedProgram | None:
         """The program of this name with these kernels; None if the process no longer has it."""

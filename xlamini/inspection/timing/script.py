@@ -1,23 +1,28 @@
 """Where the time of a script went: its Python, compiling, waiting for the device, and the kernels of its lines."""
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from xlamini.core.console import printable
-from xlamini.inspection.timing.table import TimeTable, time_table
+from xlamini.core.events import COMPILED, subscribe, unsubscribe
+from xlamini.inspection.timing.table import EAGER, TimeTable
 from xlamini.inspection.timing.waits import HostWaits, LineWait
 from xlamini.inspection.units import shown
-from xlamini.runtime.profiler.recording import ProfileOptions
+from xlamini.runtime.profiler.recording import ProfileOptions, live_arrays
 from xlamini.runtime.profiler.session import ProfileSession
 from xlamini.staging.compile.ledger import Compilation, Compilations, Function, compilations
 
+RECORDED_SECONDS = 20.0
 _LEAST_SHARE = 0.05
 """The share of the wall time from which on something is a finding."""
 _OFTEN = 10
 """So many waits of one line are a loop's."""
+_MANY = 1000
+"""So many operations by themselves are worth a word."""
 _ROWS = 10
 
 
@@ -32,33 +37,56 @@ class ScriptFinding(NamedTuple):
 
 
 class ScriptProfile:
-    """A context manager that records what runs in it; afterwards it is a report, and `str` its text."""
+    """A context manager that records what runs in it; afterwards it is a report, and `str` its text.
 
-    def __init__(self) -> None:
+    Kernels are recorded for `seconds` from the first compilation on, as each run takes about a kilobyte.
+    """
+
+    def __init__(self, seconds: float = RECORDED_SECONDS) -> None:
         options = ProfileOptions()
         options.python_tracer_level = 0
         self._session, self.waits = ProfileSession(profiler_options=options), HostWaits()
         self._session.gives_way = True
         self._stack, self._known = ExitStack(), 0
-        self.wall = 0.0
+        self._timer = threading.Timer(seconds, self._end_of_time)
+        self._timer.daemon = True
+        self._listener = self._begin  # one object, by which it is found again
+        self.wall, self.seconds, self.is_late = 0.0, seconds, False
 
     def __enter__(self) -> ScriptProfile:
         self._known = len(compilations())
         self._stack.enter_context(self._session)
         self._stack.enter_context(self.waits)
+        subscribe(self._listener, COMPILED)
         self._start = time.perf_counter()
         return self
 
     def __exit__(self, *error: object) -> None:
+        for x in live_arrays():  # what the script has begun is part of it
+            if not x.is_deleted():
+                x.block_until_ready()
         self.wall = time.perf_counter() - self._start
+        unsubscribe(self._listener)
+        self._timer.cancel()
         self.is_whole = self._session.is_running
         self._stack.close()
         self.compiled = Compilations(list(compilations())[self._known :])
-        self.kernels: TimeTable = time_table(self._session.profile_data, "line")
+        self.kernels: TimeTable = self._session.table()
+
+    def _begin(self, event: object) -> None:
+        """Let the time of the recording begin, with the first compilation."""
+        unsubscribe(self._listener)
+        if self._timer.ident is None:
+            self._timer.start()
+
+    def _end_of_time(self) -> None:
+        if self._session.is_running:
+            self.is_late = True
+            self._session.finish()
 
     def findings(self) -> list[ScriptFinding]:
         """What takes more than a twentieth of the time and can be avoided, the largest first."""
-        found = [*self._waiting(), *self._compiling()]
+        found = [*self._waiting(), *self._compiling(), *self._eager()]
         return sorted((f for f in found if f.share >= _LEAST_SHARE), key=lambda f: -f.share)
 
     def _waiting(self) -> Iterator[ScriptFinding]:
@@ -72,12 +100,27 @@ class ScriptProfile:
 
     def _compiling(self) -> Iterator[ScriptFinding]:
         for function, entries in self.compiled.by_function().items():
-            again = [e for e in entries if e.compiled and e.cause.edit]
+            again = [e for e in entries if e.compiled and not e.is_own and e.cause.kind != "first call"]
             if len(again) > 1:
                 yield ScriptFinding(sum(e.total for e in again) / self.wall, _again(function, again))
 
+    def _eager(self) -> Iterator[ScriptFinding]:
+        """A share of the host's own time, as no clock tells how long it took to begin the operations."""
+        row = next((row for row in self.kernels.rows if row.name == EAGER), None)
+        if row is not None and row.calls >= _MANY:
+            yield ScriptFinding(
+                self._of_host() / self.wall,
+                f"{row.calls} operations ran one by one outside of jit ({row.detail}); put the lines that repeat them "
+                "into a jitted function",
+            )
+
+    def _of_host(self) -> float:
+        """The seconds in which the host did not compile and did not wait."""
+        return max(self.wall - sum(self.compiled.seconds.values()) - self.waits.seconds, 0.0)
+
     def __str__(self) -> str:
-        cut = "" if self.is_whole else "The script took a trace of its own, and kernels from then on are not listed."
+        why = f"Kernels were recorded for {self.seconds:g} s" if self.is_late else "The script took a trace of its own"
+        cut = "" if self.is_whole else f"{why}, and those from then on are not listed."
         parts = [self._shares(), self._findings(), self._compilations(), self._waits(), str(self.kernels), cut]
         return printable("\n\n".join(filter(None, parts)))
 
@@ -85,7 +128,7 @@ class ScriptProfile:
         """The wall time by what the host did. It waits while kernels run, or does something else meanwhile."""
         seconds = self.compiled.seconds
         known = {"compiling": sum(seconds.values()), "waiting for the device": self.waits.seconds}
-        known["Python, and all else"] = max(self.wall - sum(known.values()), 0.0)
+        known["Python and calls, in which a CPU computes too"] = self._of_host()
         known["the device computed"] = self.kernels.covered
         rows = [f"{shown(s, 'seconds'):>10} {s / self.wall:>5.0%}  {name}" for name, s in known.items()]
         return "\n".join([f"{shown(self.wall, 'seconds')} of wall time", *rows])
@@ -97,16 +140,21 @@ class ScriptProfile:
     def _compilations(self) -> str:
         functions = sorted(self.compiled.by_function().items(), key=lambda f: -sum(e.total for e in f[1]))
         rows = [_compiled_row(function, entries) for function, entries in functions[:_ROWS]]
-        return "\n".join(["Compiled", *rows]) if rows else ""
+        return "\n".join(["Compiled", *rows, *_more(functions)]) if rows else ""
 
     def _waits(self) -> str:
         rows = [_wait_row(wait) for wait in self.waits.lines()[:_ROWS]]
-        return "\n".join(["Waited for the device", *rows]) if rows else ""
+        return "\n".join(["Waited for the device", *rows, *_more(self.waits.lines())]) if rows else ""
 
 
 def _again(function: Function, entries: list[Compilation]) -> str:
     last = entries[-1]
-    return f"{function} was compiled {len(entries) + 1} times: {last.cause.text}; to avoid it, {last.cause.edit}"
+    edit = "give jit buckets, or pad it to a few shapes" if last.cause.kind == "shape" else last.cause.edit
+    return f"{function} was compiled {len(entries) + 1} times: {last.cause.text}; to avoid it, {edit}"
+
+
+def _more(rows: Sequence[Any]) -> list[str]:
+    return [f"… and {len(rows) - _ROWS} more"] if len(rows) > _ROWS else []
 
 
 def _compiled_row(function: Function, entries: Compilations) -> str:

@@ -13,7 +13,7 @@ from xlamini.inspection.timing.events import KernelRun, kernel_runs, time_covere
 from xlamini.inspection.timing.programs import TracedProgram, TracedPrograms
 from xlamini.inspection.units import shown
 
-UNKNOWN_LINE = "no line known"
+UNKNOWN_LINE, EAGER = "no line known", "operations outside of jit"
 _COUNTS = {"kernel": "runs"}
 _ROWS = 30
 _WIDTH = 120
@@ -73,8 +73,9 @@ class TimeTable:
 
     def _summary(self) -> str:
         idle = f"; no kernel ran in {shown(self.span - self.covered, 'seconds')}"
+        beside = ", beside each other," if self.seconds > 1.1 * self.covered else ","
         return (
-            f"Kernels took {shown(self.seconds, 'seconds')}, in {shown(self.covered, 'seconds')} of "
+            f"Kernels took {shown(self.seconds, 'seconds')}{beside} in {shown(self.covered, 'seconds')} of "
             f"{shown(self.span, 'seconds')} between the first and the last{idle}."
         )
 
@@ -84,12 +85,15 @@ def _shown(row: TimeRow) -> str:
     return f"{time:>9} {row.share:>6.1%} {row.calls:>6} {each:>9}  {row.name}  {row.detail}".rstrip()
 
 
-def time_table(data: Any, by: str = "line") -> TimeTable:
-    """The time of the kernels in a `ProfileData`, by "line", "kernel", "equation" or "program"."""
+def time_table(data: Any, programs: Iterable[Any] = (), by: str = "line") -> TimeTable:
+    """The time of the kernels in a `ProfileData`, by "line", "kernel", "equation" or "program".
+
+    `programs` are the executables by which kernels find their equations.
+    """
     if by not in _KEYS:
         raise ValueError(f"table: by must be one of {', '.join(map(repr, _KEYS))}, got {by!r}{near(by, _KEYS)}")
     runs = kernel_runs(data)
-    kernels = timed_kernels(runs)
+    kernels = timed_kernels(runs, programs)
     key, detail = _KEYS[by]
     groups: dict[str, list[TimedKernel]] = {}
     for kernel in kernels:
@@ -109,16 +113,17 @@ def _count(by: str, kernels: list[TimedKernel]) -> int:
     return kernels[0].runs if by == "kernel" else sum(calls.values())
 
 
-def timed_kernels(runs: Iterable[KernelRun]) -> list[TimedKernel]:
-    """The kernels of runs, with what the programs of this process say of them."""
+def timed_kernels(runs: Iterable[KernelRun], executables: Iterable[Any]) -> list[TimedKernel]:
+    """The kernels of runs, with what their programs say of them."""
     by_program: dict[tuple[str, str], dict[str, list[KernelRun]]] = {}
     for run in runs:
         by_program.setdefault((run.module, run.program), {}).setdefault(run.kernel, []).append(run)
-    programs = TracedPrograms()
+    programs = TracedPrograms(executables)
     found: list[TimedKernel] = []
     for (module, _), kernels in by_program.items():
         program = programs.find(module, kernels)
-        found += [_timed(program, some) for name, some in kernels.items() if not _is_body(program, name)]
+        shared = module in programs.of_library
+        found += [_timed(program, some, shared) for name, some in kernels.items() if not _is_body(program, name)]
     return found
 
 
@@ -129,12 +134,13 @@ def _is_body(program: TracedProgram | None, name: str) -> bool:
     return program.is_body(name)
 
 
-def _timed(program: TracedProgram | None, runs: list[KernelRun]) -> TimedKernel:
+def _timed(program: TracedProgram | None, runs: list[KernelRun], shared: bool) -> TimedKernel:
     module, identity, name = runs[0].module, runs[0].program, runs[0].kernel
-    known: tuple[tuple[str, ...], bool, str] = (), False, ""
+    known: tuple[tuple[str, ...], bool, str] = (), False, EAGER if shared else ""
     if program is not None:
         module = program.name(module)
-        known = program.labels(name), program.is_inserted(name), program.place(name)
+        place = EAGER if shared else program.place(name)
+        known = program.labels(name), program.is_inserted(name), place
     seconds = sum(run.seconds for run in runs)
     return TimedKernel(module, identity, name, *known, seconds, len(runs), len({run.call for run in runs}))
 

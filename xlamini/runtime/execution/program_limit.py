@@ -41,6 +41,8 @@ class Crowd:
         self.room = self.limit = room
         self.most_maps: int = MOST_MAPS
         self.added: int = 0
+        self.kept: list[Any] | None = None
+        """The programs of a time in which none may go, as a trace is recorded; None at other times."""
 
     def add(self, program: Any) -> None:
         """Register a program, weakly; evict others first if the limit is reached."""
@@ -52,6 +54,8 @@ class Crowd:
             hooks.evict_programs(len(self.loaded) // 2)
             self.most_maps = max(MOST_MAPS, count_maps() + MOST_MAPS // 4)  # what the user holds cannot be evicted
         self.loaded.add(program)
+        if self.kept is not None:
+            self.kept.append(program)
 
 
 crowd: Final = Crowd()

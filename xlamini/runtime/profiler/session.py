@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from xlamini.core import hooks
+from xlamini.runtime.execution.program_limit import crowd
 from xlamini.runtime.files.file_format import replace_file
 from xlamini.runtime.profiler import perfetto
 from xlamini.runtime.profiler.recording import ProfileData, ProfileOptions, recorder
@@ -47,6 +48,8 @@ class ProfileSession:
         self._perfetto = create_perfetto_link, create_perfetto_trace
         self._options = profiler_options
         self._recorded: Any = None
+        self.programs: list[Any] = []
+        """The compiled programs that the process had meanwhile, kept for the names of their kernels."""
 
     @property
     def is_running(self) -> bool:
@@ -61,9 +64,10 @@ class ProfileSession:
     def table(self, by: Literal["line", "kernel", "equation", "program"] = "line") -> TimeTable:
         """Where the time of the kernels went, added up by line of the program, kernel, equation, or program.
 
-        Kernels find their equations by the compiled programs that this process has when it is asked. A kernel that is
-        fused from several lines counts for the line of its result. On the CPU some kernels run on threads that record
-        nothing; what they take shows as time in which no kernel ran.
+        Kernels find their equations by the compiled programs that the process had meanwhile. A kernel that is fused
+        from several lines counts for the line of its result, and an operation outside of a jitted function for no line,
+        because all lines share its program. On the CPU some kernels run on threads that record nothing; what they take
+        shows as time in which no kernel ran.
 
         Raises ValueError for another word, and RuntimeError before the end of the recording.
 
@@ -77,11 +81,12 @@ class ProfileSession:
         """
         if self._recorded is None:
             raise RuntimeError("table: the session has recorded nothing yet; ask after its end")
-        return hooks.time_table(self.profile_data, by)
+        return hooks.time_table(self.profile_data, self.programs, by)
 
     def start(self) -> ProfileSession:
         """Begin to record."""
         recorder.start(self, self._options)
+        crowd.kept = list(crowd.loaded)
         return self
 
     def stop(self) -> ProfileData | None:
@@ -92,6 +97,7 @@ class ProfileSession:
     def finish(self) -> None:
         """End the recording, and write it to the folder, if there is one."""
         self._recorded = recorder.stop(self)
+        self.programs, crowd.kept = crowd.kept or [], None
         if self.log_dir is not None:
             self.export_profile_data(self.log_dir, *self._perfetto)
 
