@@ -17,6 +17,7 @@ COMMANDS = {
     r"python (tests/golden|examples)/.*": _HAND,
     r"pip install (matplotlib|libtpu|\"?jax-.*)": "a package of others'",
     r"python -m xlamini(\.NAME|\.launch| run| COMMAND| …| inspect ….*| explain NAME| jax-wheel)": _PLACE,
+    r"python -m xlamini profile( train.py| slow.py)?": "a script of the reader's: tests/inspection/timing",
     r"python -m xlamini inspect .*--targets here,gpu:h200.*": "needs the compiler for GPUs: tests/aot",
 }
 
