@@ -76,7 +76,7 @@ def test_the_command() -> None:
     assert "  abacus not tried: there is no such platform" in run.stdout
     assert "asked for and not working: abacus" in run.stdout
     run = subprocess.run([*command, "doctr"], capture_output=True, text=True)
-    assert run.returncode == 2 and "usage: python -m xlamini {doctor,explain,rules,inspect,run,jax-wheel}" in run.stderr
+    assert run.returncode == 2 and "usage: python -m xlamini {doctor,explain,rules,inspect,run,profile,jax-wheel}" in run.stderr
 
 
 def test_plugin_that_is_not_installed(examined: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
