@@ -4,7 +4,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any, NamedTuple
 
 from xlamini.core.console import printable
@@ -15,6 +15,7 @@ from xlamini.inspection.units import shown
 from xlamini.runtime.profiler.recording import ProfileOptions, live_arrays
 from xlamini.runtime.profiler.session import ProfileSession
 from xlamini.staging.compile.ledger import Compilation, Compilations, Function, compilations
+from xlamini.transforms.sharding.device_put import block_until_ready
 
 RECORDED_SECONDS = 20.0
 _LEAST_SHARE = 0.05
@@ -62,9 +63,8 @@ class ScriptProfile:
         return self
 
     def __exit__(self, *error: object) -> None:
-        for x in live_arrays():  # what the script has begun is part of it
-            if not x.is_deleted():
-                x.block_until_ready()
+        with suppress(Exception):  # of a program that failed, which is the script's matter
+            block_until_ready([x for x in live_arrays() if not x.is_deleted()])  # what it has begun is part of it
         self.wall = time.perf_counter() - self._start
         unsubscribe(self._listener)
         self._timer.cancel()
