@@ -157,7 +157,7 @@ def test_a_truncated_file_is_an_error(count: int) -> None:
         assert not is_read(blob[:end]), end
 
 
-@pytest.mark.parametrize("count", [40, pytest.param(500, marks=pytest.mark.full)])
+@pytest.mark.parametrize("count", [40, pytest.param(500, marks=[pytest.mark.full, pytest.mark.slow])])
 def test_a_changed_byte_is_an_error_or_another_function(count: int) -> None:
     random, blob = np.random.RandomState(0), file_of("with_vjp")
     read = 0

@@ -65,6 +65,7 @@ class InspectedCall(NamedTuple):
 class Inspection:
     """A function that is inspected for certain arguments, and the report so far."""
 
+    arguments: InspectedCall
     compilations: Compilations
     fun: Callable[..., Any]
     options: ReportOptions

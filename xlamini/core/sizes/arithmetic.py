@@ -51,4 +51,8 @@ class SizeValue(ABC):
     def minimum(self, other: Any) -> Self:
         return self._with("minimum", other)
 
-    __radd__, __rmul__ = __add__, __mul__
+    def __radd__(self, other: Any) -> Self:
+        return self + other
+
+    def __rmul__(self, other: Any) -> Self:
+        return self * other

@@ -98,7 +98,8 @@ class ArgumentSizes:
     """
 
     def __init__(self, names: Sequence[str], shapes: Iterable[Sequence[Any]]):
-        self.names, self.entries = names, entries_of(shapes)
+        self.names: Sequence[str] = names
+        self.entries: list[SizeEntry] = entries_of(shapes)
         self._steps = solution(self.entries)
 
     def values(self, given: Sequence[Sequence[int]]) -> dict[str, int]:

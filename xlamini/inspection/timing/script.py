@@ -43,6 +43,13 @@ class ScriptProfile:
     Kernels are recorded for `seconds` from the first compilation on, as each run takes about a kilobyte.
     """
 
+    compiled: Compilations
+    is_late: bool
+    is_whole: bool
+    seconds: float
+    waits: HostWaits
+    wall: float
+
     def __init__(self, seconds: float = RECORDED_SECONDS) -> None:
         options = ProfileOptions()
         options.python_tracer_level = 0

@@ -53,6 +53,11 @@ class TimeTable:
     one's end. Kernels that run beside each other, on threads or devices, add up to more than `covered`.
     """
 
+    by: str
+    rows: list[TimeRow]
+    covered: float
+    span: float
+
     def __init__(self, by: str, rows: list[TimeRow], covered: float, span: float):
         self.by, self.rows, self.covered, self.span = by, rows, covered, span
 

@@ -5,6 +5,7 @@ product that takes the result, as the two of attention's gradient do.
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -29,7 +30,7 @@ class Softmax(Primitive):
     name = "softmax"
     sharding: Sharding = same_dimensions()
     memory = READ
-    start = staticmethod(lowest)
+    start: Callable[[Any], Any] = staticmethod(lowest)
     """Makes, from a dtype, the element that changes no other's result."""
 
     def shape_rule(self, x: ShapedArray, *, axes: Shape) -> ShapedArray:

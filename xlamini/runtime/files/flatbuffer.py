@@ -26,7 +26,8 @@ class _Buffer:
     """The bytes of a file, and how many of them may still be read."""
 
     def __init__(self, data: bytes):
-        self.data, self.left = data, len(data)
+        self.data: bytes = data
+        self.left: int = len(data)
 
     def number(self, place: int, kind: str) -> int:
         """The number of a kind of `struct` at a place."""
@@ -64,7 +65,8 @@ class FlatTable:
     """A table whose fields have these names; Damaged for a place where there is none, or that has other fields too."""
 
     def __init__(self, buffer: _Buffer, place: int, fields: Fields, depth: int = 0):
-        self._buffer, self.place, self._fields, self._depth = buffer, place, fields, depth
+        self._buffer, self._fields, self._depth = buffer, fields, depth
+        self.place: int = place
         self._vtable = place - buffer.number(place, "i")
         self._size = buffer.number(self._vtable, "H")
         buffer.spend(max(4, buffer.number(self._vtable + 2, "H")))
