@@ -5,6 +5,7 @@ the lines of its threads, on a GPU in those of its streams.
 """
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -30,7 +31,10 @@ class KernelRun(NamedTuple):
 
 def kernel_runs(data: Any) -> list[KernelRun]:
     """The runs of kernels in a `ProfileData`, in the order in which they began."""
-    return sorted(_kernel_runs(data), key=lambda run: run.start)
+    with warnings.catch_warnings():
+        # Python 3.13 warns of a class that C++ makes, where a warning that is an error would end the process.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return sorted(_kernel_runs(data), key=lambda run: run.start)
 
 
 def _kernel_runs(data: Any) -> Iterator[KernelRun]:
