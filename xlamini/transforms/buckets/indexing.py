@@ -104,7 +104,7 @@ def padded(sizes: PaddedSizes, eqn: Equation, x: Any, value: Any) -> Any:
     out = eqn.primitive.bind(x, value, padding_config=tuple(room))
     for axis, (low, _, _) in enumerate(edges):
         if type(low) is SymbolicSize:
-            out = window(out, axis, sub(literal(sizes.room(low), INT32), sizes.data(low)), wanted[axis])
+            out = window(out, axis, sizes.surplus(low), wanted[axis])
     return out
 
 

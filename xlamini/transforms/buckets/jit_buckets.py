@@ -190,18 +190,19 @@ class Bucketed:
     def _plan_of(self, tree: Any, ranks: tuple[int, ...]) -> Plan:
         """The plan of calls with arguments of this structure; that of the last call is kept."""
         if self._plan is None or (tree, ranks) != (self._plan.tree, self._plan.ranks):
-            shapes = self._shapes(tree, [(_ANY,) * rank for rank in ranks])
-            sizes = ArgumentSizes(ArgNames(self._fun, tree), shapes)
+            names = ArgNames(self._fun, tree)
+            shapes = self._shapes(tree, [(_ANY,) * rank for rank in ranks], names)
+            sizes = ArgumentSizes(names, shapes)
             self._check_names({name for e in sizes.entries for name in variables(e.size)})
             self._plan = Plan(tree, ranks, shapes, sizes)
         return self._plan
 
-    def _shapes(self, tree: Any, likes: Sequence[Sequence[Any]]) -> list[Any]:
+    def _shapes(self, tree: Any, likes: Sequence[Sequence[Any]], names: Sequence[str]) -> list[Any]:
         """The shapes of the arguments, with symbols where `shapes_specs` has them; keyword arguments have none."""
         args_tree = tree.children()[0]
         specs = flatten_axes("jit", self._specs, args_tree, ("shapes_specs", "args"))
         texts = [*specs, *[None] * (len(likes) - len(specs))]
-        scope, names = SymbolicScope([f"{name} >= 0" for name in self._sizes]), ArgNames(self._fun, tree)
+        scope = SymbolicScope([f"{name} >= 0" for name in self._sizes])
         return [
             like if text is None else _parsed(text, like, scope, names, i)
             for i, (text, like) in enumerate(zip(texts, likes, strict=True))

@@ -72,6 +72,10 @@ class PaddedSizes:
         found = evaluate(size, self._data)
         return found.value if type(found) is TracedSize else literal(int(found), INT32)
 
+    def surplus(self, size: Any) -> Any:
+        """How much of the room for a size is no data: an int32."""
+        return sub(literal(self.room(size), INT32), self.data(size))
+
     def padded_type(self, aval: ShapedArray) -> ShapedArray:
         """The type of the array that stands for one of this type."""
         return aval.update(shape=self.rooms(aval.shape)) if is_padded(aval) else aval

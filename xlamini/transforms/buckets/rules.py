@@ -10,18 +10,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core import CallLike, Equation, literal
+from xlamini.core import CallLike, Equation
 from xlamini.core.dtypes.limits import finfo
 from xlamini.core.errors import PaddingError
 from xlamini.core.program.bindable import further
 from xlamini.core.sizes.expression import SymbolicSize
 from xlamini.primitives import convert, highest, lowest, zeros
 from xlamini.primitives.base.dtype_kinds import COMPLEX, FLOAT, kind_of
-from xlamini.primitives.elementwise.arithmetic import sub
 from xlamini.primitives.indexing.dynamic_update_slice import dynamic_update_slice_in_dim
 from xlamini.primitives.shape.slice import slice_in_dim
 from xlamini.primitives.windows.geometry import dilated
-from xlamini.transforms.buckets.padded_sizes import INT32, PaddedSizes, is_padded, window
+from xlamini.transforms.buckets.padded_sizes import PaddedSizes, is_padded, window
 
 Rule = Callable[..., Any]
 
@@ -129,8 +128,7 @@ def reverse(sizes: PaddedSizes, eqn: Equation, x: Any) -> Any:
     out, aval = eqn.primitive.bind(x, **eqn.params), eqn.invars[0].aval
     for axis in eqn.params["dimensions"]:
         if type(size := aval.shape[axis]) is SymbolicSize:
-            room = sizes.room(size)
-            out = window(out, axis, sub(literal(room, INT32), sizes.data(size)), room)
+            out = window(out, axis, sizes.surplus(size), sizes.room(size))
     return out
 
 
@@ -199,7 +197,7 @@ class Windows(NamedTuple):
             if type(low) is SymbolicSize:
                 if stride > 1:
                     raise PaddingError("its padding in front depends on a size, and it has strides")
-                result = window(result, axis, sub(literal(sizes.room(low), INT32), sizes.data(low)), sizes.room(count))
+                result = window(result, axis, sizes.surplus(low), sizes.room(count))
         return result
 
 
