@@ -40,7 +40,7 @@ from xlamini.core.former_paths import install as _install
 
 _hooks.install(
     library_kernels=lambda name: _import_module(f"xlamini.nn.kernels.{name}"),
-    time_table=lambda *args: _import_module("xlamini.inspection.timing.table").time_table(*args),
+    time_report=lambda *args: _import_module("xlamini.inspection.timing.report").TimeReport(*args),
 )
 _warn_of_environment()
 _install()

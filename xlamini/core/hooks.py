@@ -110,8 +110,8 @@ def public_function(fun: Any) -> Any:
     return fun
 
 
-time_table: Callable[[Any, Sequence[Any], str], Any] = _not_installed("time_table")
-"""`time_table(profile_data, programs, by)`: the table of the kernels in a trace, which inspection makes."""
+time_report: Callable[[Any, Sequence[Any]], Any] = _not_installed("time_report")
+"""`time_report(profile_data, programs)`: where the time of a recording went, which inspection says."""
 
 library_kernels: Callable[[str], Any] = _not_installed("library_kernels")
 """`library_kernels(name)`: the kernels of an operation, a module of nn/kernels; it is loaded by who compiles one."""

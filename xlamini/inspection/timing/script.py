@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from xlamini.core.console import printable
 from xlamini.core.events import COMPILED, subscribe, unsubscribe
-from xlamini.inspection.timing.table import EAGER, TimeTable
+from xlamini.inspection.timing.table import TimeTable
+from xlamini.inspection.timing.trace import EAGER
 from xlamini.inspection.timing.waits import HostWaits, LineWait
 from xlamini.inspection.units import shown
 from xlamini.runtime.profiler.recording import ProfileOptions, live_arrays

@@ -2,35 +2,20 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from xlamini.core.console import printable
 from xlamini.core.flags.environment_variables import near
 from xlamini.inspection.layout import cut
-from xlamini.inspection.timing.events import KernelRun, kernel_runs, time_covered
-from xlamini.inspection.timing.programs import TracedProgram, TracedPrograms
+from xlamini.inspection.timing.trace import TimedKernel, Trace
 from xlamini.inspection.units import shown
 
-UNKNOWN_LINE, EAGER = "no line known", "operations outside of jit"
+UNKNOWN_LINE = "no line known"
 _COUNTS = {"kernel": "runs"}
 _ROWS = 30
 _WIDTH = 120
-
-
-class TimedKernel(NamedTuple):
-    """A kernel of a program in a trace, with the time of its runs in seconds, and the calls of the program."""
-
-    module: str
-    program: str
-    name: str
-    labels: tuple[str, ...]
-    is_inserted: bool
-    place: str
-    seconds: float
-    runs: int
-    calls: int
 
 
 class TimeRow(NamedTuple):
@@ -90,64 +75,26 @@ def _shown(row: TimeRow) -> str:
     return f"{time:>9} {row.share:>6.1%} {row.calls:>6} {each:>9}  {row.name}  {row.detail}".rstrip()
 
 
-def time_table(data: Any, programs: Iterable[Any] = (), by: str = "line") -> TimeTable:
-    """The time of the kernels in a `ProfileData`, by "line", "kernel", "equation" or "program".
-
-    `programs` are the executables by which kernels find their equations.
-    """
+def time_table(trace: Trace, by: str = "line") -> TimeTable:
+    """The time of the kernels in a trace, by "line", "kernel", "equation" or "program"."""
     if by not in _KEYS:
         raise ValueError(f"table: by must be one of {', '.join(map(repr, _KEYS))}, got {by!r}{near(by, _KEYS)}")
-    runs = kernel_runs(data)
-    kernels = timed_kernels(runs, programs)
     key, detail = _KEYS[by]
     groups: dict[str, list[TimedKernel]] = {}
-    for kernel in kernels:
+    for kernel in trace.kernels:
         groups.setdefault(key(kernel), []).append(kernel)
-    total = sum(k.seconds for k in kernels) or 1.0
+    total = sum(k.seconds for k in trace.kernels) or 1.0
     rows = [
         TimeRow(name, seconds := sum(k.seconds for k in some), _count(by, some), seconds / total, detail(some))
         for name, some in groups.items()
     ]
-    span = (max(run.end for run in runs) - runs[0].start) * 1e-9 if runs else 0.0
-    return TimeTable(by, sorted(rows, key=lambda row: -row.seconds), time_covered(runs), span)
+    return TimeTable(by, sorted(rows, key=lambda row: -row.seconds), trace.covered, trace.span)
 
 
 def _count(by: str, kernels: list[TimedKernel]) -> int:
     """The calls of the programs that the kernels are in; a kernel by itself has runs."""
     calls = {(k.module, k.program): k.calls for k in kernels}
     return kernels[0].runs if by == "kernel" else sum(calls.values())
-
-
-def timed_kernels(runs: Iterable[KernelRun], executables: Iterable[Any]) -> list[TimedKernel]:
-    """The kernels of runs, with what their programs say of them."""
-    by_program: dict[tuple[str, str], dict[str, list[KernelRun]]] = {}
-    for run in runs:
-        by_program.setdefault((run.module, run.program), {}).setdefault(run.kernel, []).append(run)
-    programs = TracedPrograms(executables)
-    found: list[TimedKernel] = []
-    for (module, _), kernels in by_program.items():
-        program = programs.find(module, kernels)
-        shared = module in programs.of_library
-        found += [_timed(program, some, shared) for name, some in kernels.items() if not _is_body(program, name)]
-    return found
-
-
-def _is_body(program: TracedProgram | None, name: str) -> bool:
-    """Whether the time of an operation is that of kernels which the trace has too."""
-    if program is None:
-        return name.split(".")[0] in ("while", "conditional", "call")
-    return program.is_body(name)
-
-
-def _timed(program: TracedProgram | None, runs: list[KernelRun], shared: bool) -> TimedKernel:
-    module, identity, name = runs[0].module, runs[0].program, runs[0].kernel
-    known: tuple[tuple[str, ...], bool, str] = (), False, EAGER if shared else ""
-    if program is not None:
-        module = program.name(module)
-        place = EAGER if shared else program.place(name)
-        known = program.labels(name), program.is_inserted(name), place
-    seconds = sum(run.seconds for run in runs)
-    return TimedKernel(module, identity, name, *known, seconds, len(runs), len({run.call for run in runs}))
 
 
 def _line(kernel: TimedKernel) -> str:

@@ -15,6 +15,7 @@ from xlamini.runtime.profiler.recording import ProfileData, ProfileOptions, reco
 from xlamini.runtime.versions import export_to_xprof
 
 if TYPE_CHECKING:
+    from xlamini.inspection.timing.report import TimeReport
     from xlamini.inspection.timing.table import TimeTable
 
 
@@ -48,6 +49,7 @@ class ProfileSession:
         self._perfetto = create_perfetto_link, create_perfetto_trace
         self._options = profiler_options
         self._recorded: Any = None
+        self._read: Any = None
         self.programs: list[Any] = []
         """The compiled programs that the process had meanwhile, kept for the names of their kernels."""
 
@@ -79,9 +81,15 @@ class ProfileSession:
         >>> [(row.name, row.calls) for row in session.table(by="program").rows]
         [('jit_step', 1)]
         """
+        return self._report("table").table(by)
+
+    def _report(self, asked: str) -> TimeReport:
+        """What was recorded, read once; RuntimeError before the end."""
         if self._recorded is None:
-            raise RuntimeError("table: the session has recorded nothing yet; ask after its end")
-        return hooks.time_table(self.profile_data, self.programs, by)
+            raise RuntimeError(f"{asked}: the session has recorded nothing yet; ask after its end")
+        if self._read is None:
+            self._read = hooks.time_report(self.profile_data, self.programs)
+        return self._read
 
     def start(self) -> ProfileSession:
         """Begin to record."""
@@ -96,7 +104,7 @@ class ProfileSession:
 
     def finish(self) -> None:
         """End the recording, and write it to the folder, if there is one."""
-        self._recorded = recorder.stop(self)
+        self._recorded, self._read = recorder.stop(self), None
         self.programs, crowd.kept = crowd.kept or [], None
         if self.log_dir is not None:
             self.export_profile_data(self.log_dir, *self._perfetto)
