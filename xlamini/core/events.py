@@ -29,12 +29,14 @@ READ, FOUND, MISSING, REFUSED, STORED = "read", "found", "missing", "refused", "
 """What the disk cache did for a program; `program` are the counts that change, as of `xlamini.cache.stats()`."""
 EVICTED = "evicted"
 """The oldest programs of a function are dropped next, as the process has too many; `program` are its caches."""
+CALLED = "called"
+"""A program runs next. While somebody listens, C++ dispatch runs none (`staging/run/jit/call_events.py`)."""
 
 Listener = Callable[[Any], None]
 
 _listeners: dict[str, tuple[tuple[Any, Listener], ...]] = dict.fromkeys(
     (TRACING, TRACED, REWRITTEN, PREPARED, LOWERED, COMPILING, COMPILED, XLA_COMPILING, XLA_COMPILED, LOADED,
-     READ, FOUND, MISSING, REFUSED, STORED, EVICTED), ()
+     READ, FOUND, MISSING, REFUSED, STORED, EVICTED, CALLED), ()
 )  # fmt: skip
 """By kind; each with the flag under which it listens, or None."""
 
@@ -49,6 +51,11 @@ def unsubscribe(listener: Listener) -> None:
     """Undo `subscribe`, for all kinds."""
     for kind, found in _listeners.items():
         _listeners[kind] = tuple(entry for entry in found if entry[1] is not listener)
+
+
+def is_heard(kind: str) -> bool:
+    """Whether somebody listens to events of this kind."""
+    return bool(_listeners[kind])
 
 
 class Event:

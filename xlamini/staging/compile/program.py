@@ -12,7 +12,7 @@ import numpy as np
 
 from xlamini.core import Values, float0, unflatten
 from xlamini.core.errors import DeletedArrayError
-from xlamini.core.events import COMPILED, COMPILING, Phase, emit
+from xlamini.core.events import CALLED, COMPILED, COMPILING, Phase, emit, is_heard
 from xlamini.core.flags.compile_flags import compile_key, disable_most_optimizations, options_of
 from xlamini.core.flags.jax_flags import no_execution
 from xlamini.core.pytree.nodes import dispatch_registry
@@ -150,8 +150,11 @@ class Program:
 
         It cannot run a program that calls Python functions, or FFI targets with side effects: their effects are waited
         for, and their failures explained; one that runs alone; and one with outputs of dtype float0, which are NumPy's.
+        While somebody listens to calls, it runs none.
         """
         executable = self.executable
+        if is_heard(CALLED):
+            return False
         return executable.is_single and not (executable.is_awaited or executable.runs_alone) and all(self.computed)
 
     def takes_as_they_lie(self, inputs: Values) -> bool:
@@ -173,6 +176,8 @@ class Program:
             raise RuntimeError(f"{self.name} would run, but flag no_execution is set")
         if not self._has_run:
             self._check_before_first_run()
+        if is_heard(CALLED):
+            emit(CALLED, self.name, self)
         given = [inputs[i] for i in self._used]
         if self._takes_keys:
             given = list(map(key_words, given))

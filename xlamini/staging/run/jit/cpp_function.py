@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 jitted_functions: weakref.WeakSet[Jitted] = weakref.WeakSet()
 
 
-def _clear_dispatch() -> None:
+def clear_dispatch() -> None:
     """Empty the C++ caches of all jitted functions, so that each call comes to `on_miss` again."""
     unshare()
     for jitted in alive(jitted_functions):
@@ -30,7 +30,7 @@ def _clear_dispatch() -> None:
     clear_signatures()
 
 
-register("dispatch: signatures in C++", CAPACITY, cached_signatures, _clear_dispatch)
+register("dispatch: signatures in C++", CAPACITY, cached_signatures, clear_dispatch)
 
 
 def wrapped(jitted: Jitted) -> Any:
