@@ -85,6 +85,7 @@ def test_cells_tell_own_rules_from_derived_ones() -> None:
     assert BY_NAME["reduce_xor"]["transpose"] == "-"
 
 
+@pytest.mark.full
 def test_a_primitive_of_code_without_a_module_is_no_row() -> None:
     """Such code is what `exec` runs in an empty namespace."""
     before, expected = len(primitives), len(rules.rows())  # with those of other tests in this process

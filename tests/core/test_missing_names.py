@@ -98,6 +98,7 @@ def test_an_import_says_it_too() -> None:
         exec("from xlamini import tree_multimap")
 
 
+@pytest.mark.full
 def test_a_traceback_ends_with_the_advice_and_no_guess_of_pythons() -> None:
     for code, last in {
         "import xlamini.numpy; xlamini.numpy.cat": "has no attribute 'cat'; write jnp.concatenate([x, y], axis=0)",

@@ -48,6 +48,7 @@ def test_attention_for_a_tpu_has_segments_and_a_bias() -> None:
     close(found.swapaxes(1, 2), attend(*(x.swapaxes(1, 2) for x in (q, k, k)), bias=bias, mask=same))
 
 
+@pytest.mark.full
 def test_attention_of_one_query_sees_a_part_of_the_keys() -> None:
     q, k, start, stop = normal(0, 2, 4, 8), normal(1, 2, 20, 2, 8), np.array([0, 3]), np.array([20, 11])
     place = np.arange(20)

@@ -196,6 +196,7 @@ def test_what_is_inspected_is_no_compilation_and_leaves_no_trace() -> None:
     assert [entry.cause.kind for entry in inner.compilations()] == ["first call"]
 
 
+@pytest.mark.full
 def test_each_jaxpr_of_nested_calls_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     def doubled(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
         return xlamini.jit(lambda x: f(x) + f(x))

@@ -82,6 +82,7 @@ def test_the_gradient_keeps_the_fewest_bytes_from_which_the_rest_is_cheap() -> N
     assert kept == [2, 2, 0], backward  # one of 16 is the cotangent
 
 
+@pytest.mark.full
 def test_slices_of_one_array_are_kept_as_that_array() -> None:
     def apart(w: Any, x: Any) -> Any:
         a, b, c, d = jnp.split(x @ w["up"] + w["bias"], 4, axis=-1)
@@ -98,6 +99,7 @@ def test_slices_of_one_array_are_kept_as_that_array() -> None:
     assert "tensor<5x32xf32>" in backward and "tensor<5x8xf32>" not in backward, backward
 
 
+@pytest.mark.full
 def test_a_transposed_product_is_kept_as_the_product() -> None:
     """XLA stores what the product gives, and would copy a transposition of it for the function's result."""
 
@@ -118,6 +120,7 @@ def test_a_transposed_product_is_kept_as_the_product() -> None:
     assert taken.count("tensor<4x5x4xf32>") == 1 and "tensor<5x4x4xf32>" not in taken, backward
 
 
+@pytest.mark.full
 def test_products_of_stacked_rows_are_passed_as_matrices() -> None:
     """As XLA stores them, so that kernels of the forward and the backward block are equal."""
 

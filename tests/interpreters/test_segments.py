@@ -134,6 +134,7 @@ def test_calls_with_other_operands_are_other_functions() -> None:
     assert first.jaxpr is not second.jaxpr
 
 
+@pytest.mark.full
 def test_segments_compute_what_the_whole_program_computes(runs: list[Any]) -> None:
     args = params(DEPTH), X
     step = xlamini.jit(update)
@@ -146,6 +147,7 @@ def test_segments_compute_what_the_whole_program_computes(runs: list[Any]) -> No
     assert len(runs) == 2
 
 
+@pytest.mark.full
 def test_the_memory_that_segments_need_is_about_that_of_the_whole_program(runs: list[Any]) -> None:
     args = params(DEPTH), np.ones((500, WIDTH), np.float32)
     xlamini.jit(xlamini.grad(model))(*args)

@@ -108,6 +108,7 @@ def test_arguments_that_stand_for_numbers() -> None:
         nn.dot_product_attention(x, x, x, is_causal=[1])  # type: ignore[arg-type]
 
 
+@pytest.mark.full
 def test_long_sequences_on_the_cpu_are_as_they_were() -> None:
     q, ct = normal(0, 1, 512, 1, 4), normal(1, 1, 512, 1, 4)
 

@@ -114,6 +114,7 @@ def test_attention_takes_a_mask_and_no_batch() -> None:
     close(found, expected)
 
 
+@pytest.mark.full
 def test_attention_in_vmap_checkpoint_and_second_derivatives() -> None:
     x = normal(0, 3, 1, 16, 1, 4)
 

@@ -81,6 +81,7 @@ def compare(rng: Any, spy: Spy, dtype: str, x_shape: Any, kernel_shape: Any, spe
         assert_same(one, other)
 
 
+@pytest.mark.full
 def test_convolve_and_correlate_of_long_signals(spy: Spy) -> None:
     rng = np.random.default_rng(0)
     x, kernel, image, blur = (rng.standard_normal(shape) for shape in ((500,), (200,), (60, 50), (15, 17)))

@@ -49,6 +49,7 @@ def test_the_core_runs_without(profile: str, tmp_path: Path) -> None:
     assert set(printed.splitlines()) >= {*LAST, "a sign that cp1252 lacks: \u2603"}
 
 
+@pytest.mark.full
 def test_a_console_may_lack_signs(tmp_path: Path) -> None:
     printed = run("windows", tmp_path, PYTHONIOENCODING="cp1252", PYTHONUTF8="0").replace("\r\n", "\n")
     assert printed.startswith(VALUES)

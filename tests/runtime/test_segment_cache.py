@@ -26,6 +26,7 @@ def kinds(program: Any) -> int:
     return len({id(step.executable) for step in program.steps})
 
 
+@pytest.mark.full
 def test_segments_are_stored_one_by_one(runs: list[Any], folder: Path) -> None:
     args = params(DEPTH), X
     fun = xlamini.jit(lambda *xs: update(*xs))
@@ -51,6 +52,7 @@ def test_a_segment_that_calls_python_is_said_never_to_be_kept(folder: Path) -> N
     assert len(listed) == 4
 
 
+@pytest.mark.full
 def test_a_segment_is_stored_that_takes_its_share_of_the_least_time(
     runs: list[Any], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

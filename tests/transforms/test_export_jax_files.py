@@ -168,6 +168,7 @@ def test_a_changed_byte_is_an_error_or_another_function(count: int) -> None:
     assert 0 < read < count
 
 
+@pytest.mark.full
 def test_changed_bytes_outside_of_the_module_are_errors_or_other_headers() -> None:
     blob = file_of("containers")
     _, parts = jax_file._unpacked(blob)

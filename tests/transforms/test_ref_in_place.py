@@ -195,6 +195,7 @@ def test_refs_of_both_kinds() -> None:
     assert kept[0][1] == 10 and kept[1][0] == 4 and closed[0] == 5 and given[1] == 15
 
 
+@pytest.mark.full
 def test_a_function_that_touches_another_ref_in_each_call() -> None:
     refs = [zeros() for _ in range(3)]
     current = [0]

@@ -127,6 +127,7 @@ def test_the_pullback_has_symbolic_types() -> None:
     assert xlamini.grad(lambda x: of_one(x).sum())(x).tolist() == [0, 0]
 
 
+@pytest.mark.full
 def test_keys_keywords_and_containers() -> None:
     b, = sizes("b")
     keys = xlamini.ShapeDtypeStruct((b,), random.key(0).dtype)

@@ -41,6 +41,7 @@ def test_are_those_of_eigh(name: str) -> None:
     assert steps <= 60
 
 
+@pytest.mark.full
 def test_a_function_and_a_sparse_matrix_stand_for_a_matrix() -> None:
     diagonal = jnp.arange(30.0)
     sparse = BCOO.fromdense(jnp.diag(diagonal))
@@ -50,6 +51,7 @@ def test_a_function_and_a_sparse_matrix_stand_for_a_matrix() -> None:
         assert 3 < steps < 100
 
 
+@pytest.mark.full
 def test_it_stops_at_the_tolerance_and_after_m_steps() -> None:
     rough = lobpcg_standard(MATRICES["apart"], START, m=60, tol=1e-4)[2]
     exact = lobpcg_standard(MATRICES["apart"], START, m=60, tol=1e-7)[2]
