@@ -13,10 +13,12 @@ from xlamini.core.errors.error_page import address
 
 NAMES: list[str] = vars(errors)["__all__"]
 
+ABOUT = "What an error means."
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the explanation, or without a name the list of classes; exit code 2 for a name that is none of them."""
-    parser = argparse.ArgumentParser(prog="python -m xlamini explain", description="What an error means.")
+    parser = argparse.ArgumentParser(prog="python -m xlamini explain", description=ABOUT)
     parser.add_argument("name", nargs="?", help="a class of xlamini.errors, such as ShapeError; without it, list them")
     name = parser.parse_args(argv).name
     if name is None:

@@ -21,6 +21,8 @@ from xlamini.inspection.limits import parse_limit
 from xlamini.inspection.schema import read_report
 from xlamini.inspection.text import LEAST_WIDTH, SCREENS
 
+ABOUT = "Show how a function becomes kernels, from your lines through each rewrite to the compiled program."
+
 
 class UsageError(Exception):
     """What is wrong with the command line."""
@@ -50,8 +52,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    about = "Show how a function becomes kernels, from your lines through each rewrite to the compiled program."
-    parser = argparse.ArgumentParser("python -m xlamini inspect", description=about)
+    parser = argparse.ArgumentParser("python -m xlamini inspect", description=ABOUT)
     add = parser.add_argument
     add("function", metavar="FILE:FUNCTION", help="a file and a function in it, such as train.py:step")
     add("--arg", action="append", default=[], metavar="TYPE",

@@ -14,6 +14,8 @@ from xlamini.core.real_jax import CHILDREN, installed_jax
 from xlamini.core.version import JAX_VERSION, __version__
 from xlamini.runtime.files.file_format import replace_file
 
+ABOUT = "Write a wheel called jax that is xlamini; then: pip install DIR/jax-*.whl"
+
 _INFO = f"jax-{JAX_VERSION}.dist-info"  # a plain version: libraries take `version("jax")` apart into three numbers
 _EARLIEST = (1980, 1, 1, 0, 0, 0)
 """The time of every file in the wheel: its bytes depend on its contents alone."""
@@ -79,7 +81,6 @@ def _digest(text: str) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    about = "Write a wheel called jax that is xlamini; then: pip install DIR/jax-*.whl"
-    parser = argparse.ArgumentParser("python -m xlamini jax-wheel", description=about)
+    parser = argparse.ArgumentParser("python -m xlamini jax-wheel", description=ABOUT)
     parser.add_argument("folder", metavar="DIR", help="where the wheel is written")
     return parser

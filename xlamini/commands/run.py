@@ -11,10 +11,12 @@ from typing import Any
 
 from xlamini.core.real_jax import CHILDREN
 
+ABOUT = "Run a program that imports jax, with xlamini in jax's place."
+
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run a script or a module as Python would, with `import jax` answered by xlamini."""
-    options = parser("run", "Run a program that imports jax, with xlamini in jax's place.").parse_args(argv)
+    options = parser("run", ABOUT).parse_args(argv)
     answer_jax()
     run_program(options)
 
