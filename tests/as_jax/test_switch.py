@@ -125,6 +125,7 @@ ENDINGS = {
     "grouped": FAILS.replace('ValueError("no number")', 'ExceptionGroup("two", [ValueError("no number"), OSError()])'),
     "interrupted": "raise KeyboardInterrupt\n",
     "a message": "import sys\nsys.exit('no more')\n",
+    "a console of few signs": "import sys\nsys.exit(sys.stdout.errors)\n",
     "no syntax": "print('a'\n",
     "a hook": "import sys\nsys.excepthook = lambda kind, error, trace: print(trace.tb_lineno, trace.tb_next)\n1 / 0\n",
 }

@@ -16,6 +16,7 @@ from typing import Any
 
 import xlamini
 from xlamini.commands.argument_text import filled, parse_argument
+from xlamini.core.console import printable
 from xlamini.core.flags.environment_variables import near
 from xlamini.inspection.limits import parse_limit
 from xlamini.inspection.schema import read_report
@@ -210,7 +211,7 @@ def _is_broken(report: Any, against: Any, limits: dict[str, str]) -> bool:
     if not limits:
         return False
     found = report.check(against=against, **limits)
-    print(found)
+    print(printable(str(found)))
     return not found
 
 

@@ -10,6 +10,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from xlamini.core.console import printable
 from xlamini.core.real_jax import CHILDREN, installed_jax
 from xlamini.core.version import JAX_VERSION, __version__
 from xlamini.runtime.files.file_format import replace_file
@@ -52,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 1
-    print(write_wheel(Path(options.folder)))
+    print(printable(str(write_wheel(Path(options.folder)))))
     return 0
 
 

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import xlamini
 from xlamini.core import Primitive
+from xlamini.core.console import printable
 from xlamini.core.errors.frames import definition
 from xlamini.core.program.bindable import primitives
 
@@ -161,4 +162,4 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m xlamini.rules", description=ABOUT)
     parser.add_argument("--markdown", action="store_true", help="a Markdown table with links")
     options = parser.parse_args(argv)
-    print(as_markdown(rows()) if options.markdown else as_text(rows()))
+    print(printable(as_markdown(rows()) if options.markdown else as_text(rows())))
