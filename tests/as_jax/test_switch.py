@@ -108,6 +108,49 @@ def test_a_module_runs_with_its_arguments(tmp_path: Path) -> None:
     assert (ran.returncode, ran.stdout) == (3, "['a']\n"), ran.stderr
 
 
+FAILS = """
+def inner():
+    return {}["absent"]
+
+def outer():
+    try:
+        inner()
+    except KeyError as error:
+        raise ValueError("no number") from error
+
+outer()
+"""
+ENDINGS = {
+    "chained": FAILS,
+    "grouped": FAILS.replace('ValueError("no number")', 'ExceptionGroup("two", [ValueError("no number"), OSError()])'),
+    "interrupted": "raise KeyboardInterrupt\n",
+    "a message": "import sys\nsys.exit('no more')\n",
+    "a console of few signs": "import sys\nsys.exit(sys.stdout.errors)\n",
+    "no syntax": "print('a'\n",
+    "a hook": "import sys\nsys.excepthook = lambda kind, error, trace: print(trace.tb_lineno, trace.tb_next)\n1 / 0\n",
+}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("command", ["run", "profile"])
+@pytest.mark.parametrize("program", ENDINGS.values(), ids=ENDINGS)
+def test_an_error_is_shown_as_python_shows_it(tmp_path: Path, program: str, command: str) -> None:
+    """No frame of the command and of runpy stands above the script's, and the exit status is Python's."""
+    (tmp_path / "script.py").write_text(program)
+    plain = python(str(tmp_path / "script.py"))
+    ran = python("-m", "xlamini", command, str(tmp_path / "script.py"))
+    assert (ran.returncode, ran.stdout) == (plain.returncode, plain.stdout) and plain.returncode != 0
+    assert ran.stderr == plain.stderr or (command == "profile" and ran.stderr.endswith(plain.stderr))
+
+
+@pytest.mark.full
+def test_an_error_of_a_module_begins_in_it(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text("1 / 0\n")
+    ran = python("-m", "xlamini", "run", "-m", "program", path=tmp_path)
+    first = f'  File "{tmp_path}/program.py", line 1, in <module>'
+    assert ran.stderr.startswith(f"Traceback (most recent call last):\n{first}"), ran.stderr
+
+
 SPAWNS = """
 import multiprocessing
 from importlib.metadata import version

@@ -78,6 +78,8 @@ def test_the_command() -> None:
     run = subprocess.run([*command, "doctr"], capture_output=True, text=True)
     usage = "usage: python -m xlamini {doctor,explain,rules,inspect,run,profile,jax-wheel}"
     assert run.returncode == 2 and usage in run.stderr
+    assert "\n  doctor     What works on this machine.\n" in run.stderr
+    assert "\n  jax-wheel  Write a wheel called jax" in run.stderr
 
 
 def test_plugin_that_is_not_installed(examined: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,7 +59,12 @@ def shape():
     return called(xlamini.jit(lambda x: x * 3), X, X[:3])
 
 
-@cause("shape", "batch['x'][1]", "batch['x'][1] is float32[1,4], before float32[4]", "pad batch['x'][1]")
+@cause("shape", "x", "x is float32[1,9], before float32[4,6]", "pad x to a few shapes, such as (4, 9)")
+def shape_of_more_room():
+    return called(xlamini.jit(lambda x: x * 3.5), jnp.ones((4, 6)), jnp.ones((1, 9)))
+
+
+@cause("shape", "batch['x'][1]", "batch['x'][1] is float32[1,4], before float32[4]", "as many axes")
 def rank_of_a_leaf():
     return called(xlamini.jit(lambda batch: batch["x"][1] * 5), {"x": [X, X]}, {"x": [X, X[None]]})
 
@@ -398,3 +403,11 @@ def test_causes(sample):
 
 def test_there_are_many_causes():
     assert len(CAUSES) >= 40 and len({sample.kind for sample in CAUSES}) >= 25
+
+
+def test_symbolic_sizes_of_two_scopes_are_not_compared() -> None:
+    double = xlamini.jit(lambda x: x * 2.5)
+    for name in "bc":
+        sizes = xlamini.export.symbolic_shape(name)
+        exported = xlamini.export.export(xlamini.jit(lambda x: double(x) + 1))(xlamini.ShapeDtypeStruct(sizes, "f4"))
+        assert exported.call(X).tolist() == [1, 3.5, 6, 8.5]

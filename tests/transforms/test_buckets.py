@@ -226,6 +226,24 @@ def test_a_method():
     assert jax.jit(lambda x: x, buckets={"n": 8}, shapes_specs="n").eval_shape(np.ones(5, "float32")).shape == (5,)
 
 
+@pytest.mark.parametrize("static", [{"static_argnames": ("how", "count")}, {"static_argnums": (0, 2)}])
+def test_static_arguments(static):
+    """A program for each value of them, and not for each size."""
+
+    def reduced(how, x, count=2):
+        return getattr(jnp, how)(jnp.sort(x)[-count:])
+
+    padded = jax.jit(reduced, buckets={"n": [8]}, shapes_specs=("n",), **static)
+    before = len(padded.compilations())  # of a function of the same code
+    for n in (3, 5, 8):
+        x = np.random.default_rng(n).normal(size=n).astype("float32")
+        assert padded("sum", x) == pytest.approx(np.sort(x)[-2:].sum(), rel=1e-6)
+        assert padded("max", x, count=1) == padded("max", x, 1) == x.max()
+    assert padded.trace("max", x[:5], 2).jaxpr.in_avals[0].shape == (8,)
+    assert padded.eval_shape("max", x, 2).shape == ()
+    assert len(padded.compilations()) == before + 2
+
+
 def test_two_symbols():
     @jax.jit
     def plain(x, y):
@@ -331,5 +349,10 @@ def test_mistakes():
         of({"n": "pow3"})
     with pytest.raises(TypeError, match=r'buckets must be a dict such as \{"n": "pow2"\}, got'):
         of("pow2")
-    with pytest.raises(ValueError, match="buckets and static_argnums cannot be given together"):
-        jax.jit(lambda x: x, buckets={"n": 4}, shapes_specs="n", static_argnums=0)
+    with pytest.raises(ValueError, match="buckets and out_shardings cannot be given together, as arguments are padded"):
+        jax.jit(lambda x: x, buckets={"n": 4}, shapes_specs="n", out_shardings=jnp.ones(1).sharding)
+    power = jax.jit(lambda p, x: x**p, buckets={"n": 4}, shapes_specs=("n",), static_argnums=0)
+    with pytest.raises(ValueError, match="static argument 'p' of <lambda> is of type list, which cannot be hashed"):
+        power([2], np.ones(3))
+    with pytest.raises(ShapeError, match=r"x.shape\[1\] must be 5, but it is 3"):
+        jax.jit(lambda p, x: x, buckets={"n": 4}, shapes_specs=("n, 5",), static_argnums=0)(2, np.ones((3, 3)))

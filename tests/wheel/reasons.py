@@ -15,6 +15,7 @@ COMMANDS = {
     r"python -m docs.*": _CLONE,
     r".*python -m (benchmarks|tests)\b.*": _HAND,
     r"python (tests/golden|examples)/.*": _HAND,
+    r"pip install wheels/jax-.*|python (-m xlamini run )?fit.py": "needs a library of others': tests/ecosystem",
     r"pip install (matplotlib|libtpu|\"?jax-.*)": "a package of others'",
     r"python -m xlamini(\.NAME|\.launch| run| COMMAND| …| inspect ….*| explain NAME| jax-wheel)": _PLACE,
     r"python -m xlamini profile( train.py| slow.py)?": "a script of the reader's: tests/inspection/timing",

@@ -16,10 +16,13 @@ from typing import Any
 
 import xlamini
 from xlamini.commands.argument_text import filled, parse_argument
+from xlamini.core.console import printable
 from xlamini.core.flags.environment_variables import near
 from xlamini.inspection.limits import parse_limit
 from xlamini.inspection.schema import read_report
 from xlamini.inspection.text import LEAST_WIDTH, SCREENS
+
+ABOUT = "Show how a function becomes kernels, from your lines through each rewrite to the compiled program."
 
 
 class UsageError(Exception):
@@ -50,8 +53,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    about = "Show how a function becomes kernels, from your lines through each rewrite to the compiled program."
-    parser = argparse.ArgumentParser("python -m xlamini inspect", description=about)
+    parser = argparse.ArgumentParser("python -m xlamini inspect", description=ABOUT)
     add = parser.add_argument
     add("function", metavar="FILE:FUNCTION", help="a file and a function in it, such as train.py:step")
     add("--arg", action="append", default=[], metavar="TYPE",
@@ -209,7 +211,7 @@ def _is_broken(report: Any, against: Any, limits: dict[str, str]) -> bool:
     if not limits:
         return False
     found = report.check(against=against, **limits)
-    print(found)
+    print(printable(str(found)))
     return not found
 
 

@@ -10,9 +10,12 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from xlamini.core.console import printable
 from xlamini.core.real_jax import CHILDREN, installed_jax
 from xlamini.core.version import JAX_VERSION, __version__
 from xlamini.runtime.files.file_format import replace_file
+
+ABOUT = "Write a wheel called jax that is xlamini; then: pip install DIR/jax-*.whl"
 
 _INFO = f"jax-{JAX_VERSION}.dist-info"  # a plain version: libraries take `version("jax")` apart into three numbers
 _EARLIEST = (1980, 1, 1, 0, 0, 0)
@@ -50,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 1
-    print(write_wheel(Path(options.folder)))
+    print(printable(str(write_wheel(Path(options.folder)))))
     return 0
 
 
@@ -79,7 +82,6 @@ def _digest(text: str) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    about = "Write a wheel called jax that is xlamini; then: pip install DIR/jax-*.whl"
-    parser = argparse.ArgumentParser("python -m xlamini jax-wheel", description=about)
+    parser = argparse.ArgumentParser("python -m xlamini jax-wheel", description=ABOUT)
     parser.add_argument("folder", metavar="DIR", help="where the wheel is written")
     return parser

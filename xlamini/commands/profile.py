@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from xlamini.commands.run import answer_jax, parser, run_program
 from xlamini.inspection.timing.script import RECORDED_SECONDS, ScriptProfile
 
+ABOUT = "Run a program, and say where its time went."
+
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run a script or a module as Python would, and print the report."""
-    command = parser("profile", "Run a program, and say where its time went.")
+    command = parser("profile", ABOUT)
     command.add_argument("--seconds", type=float, default=RECORDED_SECONDS, metavar="N",
         help="record kernels for N seconds from the first compilation on (%(default)g); each run takes a kilobyte")
     options = command.parse_args(argv)

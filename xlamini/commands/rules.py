@@ -19,9 +19,11 @@ from typing import Any, NamedTuple
 
 import xlamini
 from xlamini.core import Primitive
+from xlamini.core.console import printable
 from xlamini.core.errors.frames import definition
 from xlamini.core.program.bindable import primitives
 
+ABOUT = "Primitives and their rules."
 RULES = ("shape_rule", "jvp", "transpose", "batch", "form", "lower", "cost")
 FACETS = ("sharding", "memory", "checks")
 ROOT = Path(xlamini.__file__).parent
@@ -157,7 +159,7 @@ def _link(text: str, place: SourceLocation) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m xlamini.rules", description="Primitives and their rules.")
+    parser = argparse.ArgumentParser(prog="python -m xlamini.rules", description=ABOUT)
     parser.add_argument("--markdown", action="store_true", help="a Markdown table with links")
     options = parser.parse_args(argv)
-    print(as_markdown(rows()) if options.markdown else as_text(rows()))
+    print(printable(as_markdown(rows()) if options.markdown else as_text(rows())))

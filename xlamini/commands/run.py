@@ -5,16 +5,19 @@ import argparse
 import os
 import runpy
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from xlamini.core.real_jax import CHILDREN
 
+ABOUT = "Run a program that imports jax, with xlamini in jax's place."
+
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run a script or a module as Python would, with `import jax` answered by xlamini."""
-    options = parser("run", "Run a program that imports jax, with xlamini in jax's place.").parse_args(argv)
+    options = parser("run", ABOUT).parse_args(argv)
     answer_jax()
     run_program(options)
 
@@ -47,9 +50,38 @@ def answer_jax() -> None:
 
 
 def run_program(options: argparse.Namespace) -> dict[str, Any]:
-    """Run what a command line names, as Python would, and return its global names."""
+    """Run what a command line names, as Python would, and return its global names.
+
+    The traceback of an error that ends it begins at the program's own first frame.
+    """
     sys.argv[:] = [options.script, *options.args]
-    if options.module:
-        return runpy.run_module(options.script, run_name="__main__", alter_sys=True)
-    sys.path[0] = str(Path(options.script).resolve().parent)
-    return runpy.run_path(options.script, run_name="__main__")
+    try:
+        if options.module:
+            return runpy.run_module(options.script, run_name="__main__", alter_sys=True)
+        sys.path[0] = str(Path(options.script).resolve().parent)
+        return runpy.run_path(options.script, run_name="__main__")
+    except BaseException:
+        sys.excepthook = _from_program(sys.excepthook)
+        raise
+
+
+def _from_program(show: Callable[..., Any]) -> Callable[..., Any]:
+    """A `sys.excepthook` that shows an error by another one, perhaps the program's, without the frames of this file."""
+
+    def hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+        own = _frames_of_program(traceback)
+        show(kind, error.with_traceback(own), own)
+
+    return hook
+
+
+def _frames_of_program(traceback: TracebackType | None) -> TracebackType | None:
+    """The part of a traceback below `run_program` and runpy; all of it where the program was not running."""
+    above = traceback
+    while above is not None and above.tb_frame.f_code is not run_program.__code__:
+        above = above.tb_next
+    if above is None:
+        return traceback
+    while (own := above.tb_next) is not None and own.tb_frame.f_globals is vars(runpy):
+        above = own
+    return own

@@ -14,12 +14,14 @@ from xlamini.doctor.examination import examine
 from xlamini.doctor.report import report
 from xlamini.doctor.sharing import for_an_issue
 
-__all__ = ["main"]
+__all__ = ["ABOUT", "main"]
+
+ABOUT = "What works on this machine."
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Examine the machine, print the report, and return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m xlamini doctor", description="What works on this machine.")
+    parser = argparse.ArgumentParser(prog="python -m xlamini doctor", description=ABOUT)
     parser.add_argument("--platform", help="the platform that must work, or several: cuda,cpu")
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds that a platform may take to start")
     shared = "print a block for an issue, without home folders, names of the user and the host, and secrets"

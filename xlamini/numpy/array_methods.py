@@ -123,22 +123,6 @@ class Protocols:
         return oct(self.__index__())
 
 
-class TracerMembers:
-    """Members that Arrays and traced values share."""
-
-    aval: Any
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of one element."""
-        return self.aval.dtype.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all elements."""
-        return self.aval.nbytes
-
-
 def _viewed(x: Any, dtype: Any) -> Any:
     """The bits read as another dtype; one of another size makes the last axis longer or shorter."""
     aval = x.aval
@@ -176,8 +160,6 @@ for _name, _member in _members(Methods).items():
     setattr(Tracer, _name, _member)
     for _kind in (ArrayImpl, Array):  # what is an Array has them; libraries read their names of the class
         setattr(_kind, _name, _member if isinstance(_member, property) else api_boundary(_member))
-for _name, _member in _members(TracerMembers).items():
-    setattr(Tracer, _name, _member)
 for _name in ("__array_namespace__", "__array_module__", "__numpy_dtype__", "__hex__", "__oct__"):
     for _kind in (Tracer, ArrayImpl):
         setattr(_kind, _name, vars(Protocols)[_name])

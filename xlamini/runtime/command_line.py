@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 from collections.abc import Callable
@@ -12,8 +11,6 @@ _CLOSED_PIPE = 128 + 13  # as a shell reports a program that SIGPIPE ended
 
 def run_command(main: Callable[[], int | None]) -> int:
     """Run the main function of a command and return its exit code, also where the reader of its output has gone."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # names of files may have any sign
     try:
         code = main() or 0
         sys.stdout.flush()

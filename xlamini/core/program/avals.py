@@ -255,6 +255,43 @@ types_of_values: dict[type, Any] = {}
 """For each class whose values have a type of users, its `TypesOfClass` (hi_types.py)."""
 
 
+class Typed:
+    """The properties of a value that are those of its type."""
+
+    __slots__ = ()
+    aval: ShapedArray
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The array's shape: the length of each axis."""
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of the elements."""
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self.aval.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self.aval.size
+
+    @property
+    def itemsize(self) -> int:
+        """The size of one element in bytes."""
+        return self.aval.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """The size of all elements in bytes."""
+        return self.aval.nbytes
+
+
 def aval_of(x: Any) -> ShapedArray:
     """The type of an array, tracer, literal or scalar."""
     aval = getattr(x, "aval", None)

@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 
+from xlamini.core.errors.frames import Source
 from xlamini.core.program.bindable import further
 from xlamini.core.program.form_call import original
 from xlamini.core.program.jaxpr import Equation, Jaxpr, subjaxprs
@@ -74,14 +76,26 @@ def first_paths(graph: CallGraph) -> dict[Jaxpr, str]:
     return paths
 
 
-def places_of(root: Jaxpr) -> dict[str, str]:
-    """Where the equations of a program are in the user's files, `file:line`, by the labels that compiled code has."""
-    places = {}
-    for jaxpr, path in first_paths(call_graph(root)).items():
-        for eqn in jaxpr.eqns:
-            if (source := eqn.provenance.source) is not None:
-                places[f"{original(eqn).primitive.name}#e{path}{eqn.id}"] = f"{source.file}:{source.line}"
-    return places
+class Places:
+    """Where the equations of a program are in the user's files. It does not keep the program."""
+
+    def __init__(self, root: Jaxpr):
+        paths = first_paths(call_graph(root))
+        self._known = [(path, list(map(_named_source, jaxpr.eqns))) for jaxpr, path in paths.items()]
+
+    @cached_property
+    def by_label(self) -> Mapping[str, str]:
+        """`file:line` by the labels that compiled code has."""
+        return {
+            f"{name}#e{path}{number}": f"{source.file}:{source.line}"
+            for path, equations in self._known
+            for name, number, source in equations
+            if source is not None
+        }
+
+
+def _named_source(eqn: Equation) -> tuple[str, int, Source | None]:
+    return original(eqn).primitive.name, eqn.id, eqn.provenance.source
 
 
 def _in_order(calls: Sequence[tuple[Equation, Jaxpr]]) -> Iterator[tuple[Equation, Jaxpr]]:

@@ -18,7 +18,7 @@ from xlamini.core.errors import ShardingTypeError, UnexpectedTracerError
 from xlamini.core.errors.frames import Source, hidden_files, user_line
 from xlamini.core.errors.operand_conflicts import report_conflicts
 from xlamini.core.flags import config
-from xlamini.core.program.avals import SCALAR_TYPES, Avals, Params, ShapedArray, Values, aval_of, types_of_values
+from xlamini.core.program.avals import SCALAR_TYPES, Avals, Params, ShapedArray, Typed, Values, aval_of, types_of_values
 from xlamini.core.program.equation_kind import kinds, new_kind
 from xlamini.core.program.jaxpr import Atom, Equation, Jaxpr, Literal, Provenance, Var
 from xlamini.core.program.literals import literal
@@ -33,7 +33,7 @@ _kinds = kinds.table
 A_RULE = "a rule"
 
 
-class Tracer:
+class Tracer(Typed):
     """A value of the program being traced: it has a type (`aval`), but no number.
 
     >>> xlamini.jit(lambda x: print(x, x.shape))(jnp.ones(3))
@@ -48,11 +48,7 @@ class Tracer:
     def __init__(self, builder: Builder, var: Atom, aval: ShapedArray):
         self.builder, self.variable, self.aval = builder, var, aval
 
-    shape: property = property(lambda self: self.aval.shape)
-    dtype: property = property(lambda self: self.aval.dtype)
     weak_type: property = property(lambda self: self.aval.weak_type)
-    ndim: property = property(lambda self: len(self.aval.shape))
-    size: property = property(lambda self: self.aval.size)
 
     @property
     def sharding(self) -> NoReturn:

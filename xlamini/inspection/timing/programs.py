@@ -58,7 +58,7 @@ class TracedProgram:
     def _places(self) -> Mapping[str, str]:
         """The places of equations by their labels."""
         if self._origin is not None:
-            return self._origin.places
+            return self._origin.places.by_label
         found: dict[str, str] = {}
         for around in self._module.computations.values():
             for each in around.instructions.values():

@@ -17,6 +17,7 @@ from jaxlib import _jax
 
 from xlamini.core import ShapedArray
 from xlamini.core.errors.api_boundary import api_boundary
+from xlamini.core.program.avals import Typed
 from xlamini.runtime import jaxlib_types
 from xlamini.runtime.arrays.array_repr import ArrayText
 from xlamini.runtime.arrays.conversions import Conversions
@@ -37,7 +38,7 @@ _cuda_array_interface: Any = _jax.ArrayImpl.__cuda_array_interface__
 _copy_to_host_async = _jax.ArrayImpl._copy_single_device_array_to_host_async
 
 
-class Array(Conversions, ArrayText, metaclass=ABCMeta):
+class Array(Typed, Conversions, ArrayText, metaclass=ABCMeta):
     """An n-dimensional array on one or more devices; immutable.
 
     >>> x = xlamini.numpy.arange(3)
@@ -45,42 +46,10 @@ class Array(Conversions, ArrayText, metaclass=ABCMeta):
     (True, (3,), dtype('int32'))
     """
 
-    aval: ShapedArray
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The array's shape: the length of each axis."""
-        return self.aval.shape
-
-    @property
-    def dtype(self) -> np.dtype:
-        """The dtype of the elements."""
-        return self.aval.dtype
-
     @property
     def weak_type(self) -> bool:
         """Whether the dtype is weak: in type promotion it yields to another operand's, as a Python scalar's does."""
         return self.aval.weak_type
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.aval.shape)
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return self.aval.size
-
-    @property
-    def itemsize(self) -> int:
-        """The size of one element in bytes."""
-        return self.aval.dtype.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        """The size of all elements in bytes."""
-        return self.aval.size * self.aval.dtype.itemsize
 
     @property
     def sharding(self) -> Sharding:

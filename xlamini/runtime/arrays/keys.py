@@ -13,6 +13,7 @@ import numpy as np
 
 from xlamini.core import ExtendedDType, PartitionSpec, ShapedArray, api_boundary_methods
 from xlamini.core.dtypes import extended, prng_key
+from xlamini.core.program.avals import Typed
 from xlamini.core.pytree.nodes import dispatch_registry
 from xlamini.runtime.arrays.array import Array
 from xlamini.runtime.arrays.lifetime import check_alive
@@ -56,7 +57,7 @@ class KeyType(ExtendedDType):
         return KeyType, (self.generator,)
 
 
-class PRNGKeyArray:
+class PRNGKeyArray(Typed):
     """An array of random keys, as `random.key` and `random.split` return it.
 
     >>> xlamini.random.key(0)
@@ -65,7 +66,6 @@ class PRNGKeyArray:
     """
 
     __slots__ = ("__weakref__", "aval", "history", "words")
-    aval: ShapedArray
 
     __array_priority__ = 100
 
@@ -77,28 +77,8 @@ class PRNGKeyArray:
         self.aval = ShapedArray(shape, dtype, explicit_sharding=split, memory_space=words.aval.memory_space)
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        return self.aval.shape
-
-    @property
     def dtype(self) -> Any:
         return self.aval.dtype
-
-    @property
-    def ndim(self) -> int:
-        return self.aval.ndim
-
-    @property
-    def size(self) -> int:
-        return self.aval.size
-
-    @property
-    def itemsize(self) -> int:
-        return self.aval.dtype.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        return self.aval.nbytes
 
     @property
     def sharding(self) -> Any:

@@ -13,6 +13,7 @@ from jaxlib import _jax
 from xlamini.core import ShapedArray
 from xlamini.core.flags.compile_flags import LEVELS
 from xlamini.core.program.avals import space_of
+from xlamini.core.program.call_graph import Places
 from xlamini.core.program.memory_space import is_elsewhere
 from xlamini.runtime.arrays.layout import Order, orders_of, relaid, use
 from xlamini.runtime.arrays.to_device import ArrayImpl, device_put_value
@@ -200,10 +201,10 @@ def _number(value: float | str) -> float:
 
 
 class ProgramOrigin(NamedTuple):
-    """A program of this process: its name, and `file:line` of its equations by their labels."""
+    """A program of this process: its name, and where its equations are."""
 
     name: str
-    places: Mapping[str, str]
+    places: Places
 
 
 class CompiledModule:

@@ -18,7 +18,7 @@ from xlamini.core.caching.digest import NoDigest, digest, sketch
 from xlamini.core.errors import FfiTargetError, JaxRuntimeError
 from xlamini.core.events import LOADED, MISSING, Phase, emit
 from xlamini.core.flags.cache_flags import compilation_cache_check_contents, programs_are_keyed_by_module
-from xlamini.core.program.call_graph import places_of
+from xlamini.core.program.call_graph import Places
 from xlamini.runtime.execution.executable import Executable, ProgramOrigin, check_options, load_program
 from xlamini.runtime.execution.host_memory import memory_needed
 from xlamini.runtime.files import disk_cache
@@ -86,7 +86,7 @@ def _loaded(program: CompileRequest, options: Options, known: Key) -> Executable
         disk_cache.reject(known, Damaged("is another program than XLA compiles now"))
         return None
     executable.memory_needed = header["about"].get("memory")
-    executable.origin = ProgramOrigin(program.name, places_of(program.pruned))
+    executable.origin = ProgramOrigin(program.name, Places(program.pruned))
     disk_cache.record_hit(known, header, time.perf_counter() - start)
     return executable
 

@@ -142,6 +142,11 @@ class StaticArgs:
             full.insert(position, value)
         return full, {**kwargs, **dict(self.by_name)}
 
+    def positions_of_others(self, count: int) -> list[int]:
+        """Where the dynamic ones, `count` by position, are in the call."""
+        taken = {position for position, _ in self.by_num}
+        return [i for i in range(count + len(taken)) if i not in taken]
+
     @property
     def key(self) -> tuple[Any, ...]:
         # Types too: 1, 1.0 and True are equal, but mean different programs.

@@ -36,6 +36,7 @@ from xlamini.runtime.arrays.keys import PRNGKeyArray
 from xlamini.runtime.arrays.to_device import device_put_value
 from xlamini.staging import ArgNames, name_of
 from xlamini.staging.trace.shape_struct import ShapeDtypeStruct
+from xlamini.staging.trace.static_args import Selected, StaticArgs, take_out
 from xlamini.transforms.buckets.padded_sizes import Bucket, PaddedSizes, is_padded
 from xlamini.transforms.buckets.rewrite import run
 
@@ -120,9 +121,11 @@ class Bucketed:
     def __init__(
         self, fun: Callable[..., Any], jit: Callable[..., Any], sizes: Mapping[str, Sizes], specs: Any, options: Options
     ):
-        self._sizes, self._specs, self._jit = _checked(sizes), specs, jit
+        self._sizes, self._specs, self._fun = _checked(sizes), specs, fun
         _check_options(options)
-        self._fun = fun
+        static = {name: options[name] for name in ("static_argnums", "static_argnames")}
+        self._static = Selected.of_jit("static", fun, *static.values())
+        self._of_sizes = jit(fun, **static)
         self._plan: Plan | None = None
         self._plain = jit(fun, **options)
         functools.update_wrapper(self, fun)
@@ -151,18 +154,19 @@ class Bucketed:
 
     def _call(self, args: Any, kwargs: Any) -> _PaddedCall:
         """The call of the padded program, or of the function itself for sizes that need no padding."""
-        leaves, tree = tree_flatten((args, kwargs))
+        statics, dynamic, keywords = take_out(self._static, args, kwargs)
+        leaves, tree = tree_flatten((tuple(dynamic), keywords))
         if _is_traced(leaves) or debug_nans.value or debug_infs.value:  # which would find those of the padding
             return _PaddedCall(self._plain, args, kwargs, {})
         shapes = [np.shape(x) for x in leaves]
-        plan = self._plan_of(tree, tuple(map(len, shapes)))
+        plan = self._plan_of(tree, tuple(map(len, shapes)), statics)
         found = _values(plan, shapes)
         buckets = {name: bucket_of(name, size, self._sizes[name]) for name, size in found.items()}
         if all(b.least == b.most for b in buckets.values()):
             return _PaddedCall(self._plain, args, kwargs, found)
         room = {name: b.most for name, b in buckets.items()}
         padded = [_filled(x, shape, room) for x, shape in zip(leaves, plan.shapes, strict=True)]
-        args, kwargs = tree_unflatten(tree, padded)
+        args, kwargs = statics.restored(*tree_unflatten(tree, padded))
         sizes = PaddedValue({name: np.int32(size) for name, size in found.items()}, tuple(buckets.items()))
         return _PaddedCall(self._jitted, args, {**kwargs, _SIZES: sizes}, found)
 
@@ -187,10 +191,10 @@ class Bucketed:
         self._jitted.clear_cache()
         self._plain.clear_cache()
 
-    def _plan_of(self, tree: Any, ranks: tuple[int, ...]) -> Plan:
+    def _plan_of(self, tree: Any, ranks: tuple[int, ...], statics: StaticArgs) -> Plan:
         """The plan of calls with arguments of this structure; that of the last call is kept."""
         if self._plan is None or (tree, ranks) != (self._plan.tree, self._plan.ranks):
-            names = ArgNames(self._fun, tree)
+            names = ArgNames(self._fun, tree, statics.positions_of_others(len(tree.children()[0].children())))
             shapes = self._shapes(tree, [(_ANY,) * rank for rank in ranks], names)
             sizes = ArgumentSizes(names, shapes)
             self._check_names({name for e in sizes.entries for name in variables(e.size)})
@@ -224,17 +228,18 @@ class Bucketed:
     def _padded(self, of_call: PaddedValue, args: Any, kwargs: Any) -> Any:
         """The padded program, as it is traced for a bucket."""
         buckets = dict(of_call.shape)
-        leaves, tree = tree_flatten((args, kwargs))
+        statics, dynamic, keywords = take_out(self._static, args, kwargs)
+        leaves, tree = tree_flatten((tuple(dynamic), keywords))
         avals = [aval_of(x) for x in leaves]
         scope = BucketScope(buckets)
         within = {n: b.most if b.least == b.most else scope.variable(n) for n, b in buckets.items()}
-        shapes = self._plan_of(tree, tuple(a.ndim for a in avals)).shapes
+        shapes = self._plan_of(tree, tuple(a.ndim for a in avals), statics).shapes
         structs = [
             ShapeDtypeStruct(_sized(shape, a.shape, within), a.dtype, weak_type=a.weak_type)
             for a, shape in zip(avals, shapes, strict=True)
         ]
-        inner_args, inner_kwargs = tree_unflatten(tree, structs)
-        traced = self._jit(self._fun).trace(*inner_args, **inner_kwargs)
+        inner_args, inner_kwargs = statics.restored(*tree_unflatten(tree, structs))
+        traced = self._of_sizes.trace(*inner_args, **inner_kwargs)
         closed = traced.jaxpr
         sizes = PaddedSizes(buckets, of_call.array, run)
         outs = sizes.run(closed.jaxpr.with_consts(closed.consts), leaves)
@@ -282,9 +287,9 @@ def _is_list(some: Any) -> bool:
 
 
 def _check_options(options: Options) -> None:
-    for name in ("static_argnums", "static_argnames", "in_shardings", "out_shardings"):
+    for name in ("in_shardings", "out_shardings"):
         if options[name] not in (None, (), []):
-            raise ValueError(f"jit: buckets and {name} cannot be given together; bind static arguments by partial")
+            raise ValueError(f"jit: buckets and {name} cannot be given together, as arguments are padded on the host")
 
 
 def _is_traced(leaves: Sequence[Any]) -> bool:

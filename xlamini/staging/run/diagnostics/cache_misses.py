@@ -210,7 +210,7 @@ def _named(text: str, name: str) -> Cause:
 def _of_leaf(name: str, leaf: Any, old: ShapedArray, new: ShapedArray) -> Cause:
     text = f"{name} is {_type(new)}, before {_type(old)}"
     kind, edit = _kind_of_leaf(leaf, old, new)
-    return Cause(kind, name, text, edit.format(name=name, dtype=old.dtype, shape=old.shape))
+    return Cause(kind, name, text, edit.format(name=name, dtype=old.dtype, shape=_room_for(old, new)))
 
 
 def _kind_of_leaf(leaf: Any, old: ShapedArray, new: ShapedArray) -> tuple[str, str]:
@@ -220,12 +220,18 @@ def _kind_of_leaf(leaf: Any, old: ShapedArray, new: ShapedArray) -> tuple[str, s
         (has_keys and old.dtype != new.dtype, "key type", "make all keys by random.key(seed), with one impl"),
         (type(leaf) in _NUMBERS and not old.weak_type, "Python scalar", "pass jnp.asarray({name}, '{dtype}')"),
         (old.dtype != new.dtype, "dtype", "convert it before the call: {name}.astype('{dtype}')"),
+        (old.ndim != new.ndim, "shape", "give {name} as many axes in all calls"),
         (old.shape != new.shape, "shape", "pad {name} to a few shapes, such as {shape}"),
         (old.weak_type != new.weak_type, "weak type", "give it a dtype at its source: jnp.asarray({name}, '{dtype}')"),
         (old.memory_space != new.memory_space, "memory space", "device_put {name} to one memory, before the loop"),
         (True, "sharding", "device_put {name} with one sharding, before the loop"),
     )
     return next((kind, edit) for holds, kind, edit in rows if holds)
+
+
+def _room_for(old: ShapedArray, new: ShapedArray) -> tuple[Any, ...]:
+    """The least shape to which both can be padded; symbolic sizes, perhaps of two scopes, are not compared."""
+    return tuple(max(n, m) if type(n) is type(m) is int else n for n, m in zip(old.shape, new.shape, strict=False))
 
 
 def _type(aval: ShapedArray) -> str:

@@ -63,8 +63,7 @@ def plan_call(fun: Callable[..., Any], name: str, options: Options, args: Values
     if options.static.nums or options.static.names:
         statics, dynamic, keywords = take_out(options.static, args, kwargs)
         check_hashable(fun, statics)
-        taken = {position for position, _ in statics.by_num}
-        positions = [i for i in range(len(args)) if i not in taken]
+        positions = statics.positions_of_others(len(dynamic))
     leaves, tree = flatten_from_user((tuple(dynamic), keywords))
     if has_refs(leaves):
         return CallPlan(leaves, tree, (), (), statics, positions, (), [], True)

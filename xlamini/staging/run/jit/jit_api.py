@@ -81,11 +81,11 @@ def jit(
     raises TooManyCompilationsError, which names what changed.
 
     With `buckets` it is compiled for a few sizes of arrays and called with any. `shapes_specs` are texts as those of
-    `export.symbolic_shape` for the arguments, or for containers of them, such as `(None, "_, n")`. The sizes of a
-    symbol are "pow2", powers of two; a number, its multiples; or a list of sizes. Arguments are padded on the host, and
-    outputs cut; an operation whose result the padding would change is a PaddingError with its line. Results, also
-    derivatives that `fun` takes, are those of the arrays as they are. Inside of another traced function the buckets do
-    nothing, so `jit` of all of a training step is the place for them.
+    `export.symbolic_shape` for the arguments without the static ones, or for containers of them, such as
+    `(None, "_, n")`. The sizes of a symbol are "pow2", powers of two; a number, its multiples; or a list of sizes.
+    Arguments are padded on the host, and outputs cut; an operation whose result the padding would change is a
+    PaddingError with its line. Results, also derivatives that `fun` takes, are those of the arrays as they are. Inside
+    of another traced function the buckets do nothing, so `jit` of all of a training step is the place for them.
 
     The result has the methods `trace`, `lower`, `eval_shape`, `cost` (but not with buckets), `compilations` and
     `clear_cache`. Usable as a decorator, with and without options.
