@@ -3,8 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-import xlamini.numpy  # noqa: F401  (installs hooks)
-import xlamini.primitives.refs  # noqa: F401  (installs those of refs)
+import xlamini.numpy.refs  # noqa: F401  (installs the last hooks)
 from xlamini.core import hooks
 from xlamini.core.program.bindable import primitives
 from xlamini.core.program.primitive import CallLike
