@@ -93,7 +93,9 @@ def time_table(trace: Trace, by: str = "line") -> TimeTable:
 
 def _count(by: str, kernels: list[TimedKernel]) -> int:
     """The calls of the programs that the kernels are in; a kernel by itself has runs."""
-    calls = {(k.module, k.program): k.calls for k in kernels}
+    calls = dict[tuple[str, str], int]()
+    for k in kernels:
+        calls[k.module, k.program] = max(calls.get((k.module, k.program), 0), k.calls)
     return kernels[0].runs if by == "kernel" else sum(calls.values())
 
 

@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from xlamini.inspection.timing.events import KernelRun, kernel_runs, time_covered
+from xlamini.inspection.timing.events import device_events, time_covered
 from xlamini.inspection.timing.programs import TracedProgram, TracedPrograms
+from xlamini.inspection.timing.runs import KernelRun, Transfer
 
 EAGER = "operations outside of jit"
 
@@ -32,9 +33,18 @@ class Trace:
         self.data, self._executables = data, executables
 
     @cached_property
+    def _events(self) -> tuple[list[KernelRun], list[Transfer]]:
+        return device_events(self.data)
+
+    @property
     def runs(self) -> list[KernelRun]:
         """The runs of kernels, in the order in which they began."""
-        return kernel_runs(self.data)
+        return self._events[0]
+
+    @property
+    def transfers(self) -> list[Transfer]:
+        """The copies of devices, in the order in which they began; a CPU has none."""
+        return self._events[1]
 
     @cached_property
     def kernels(self) -> list[TimedKernel]:
