@@ -48,7 +48,8 @@ def _run(plane: str, event: Any, stats: dict[str, Any]) -> KernelRun:
     device = plane if ordinal is None or plane.startswith("/device:") else f"device {ordinal}"
     program, call = (str(stats.get(name, "")) for name in ("program_id", "run_id"))
     kernel = str(stats.get("hlo_op") or event.name).rpartition("::")[2]  # with the operations around it
-    return KernelRun(str(stats.get("hlo_module", "")), program, kernel, device, call, event.start_ns, event.end_ns)
+    module = str(stats.get("hlo_module", "")) if "hlo_op" in stats else ""
+    return KernelRun(module, program, kernel, device, call, event.start_ns, event.end_ns)
 
 
 def _of_gpu(plane: Any) -> Iterator[KernelRun | Transfer]:

@@ -16,3 +16,8 @@ class TimeReport:
     def table(self, by: str = "line") -> TimeTable:
         """The time of the kernels, added up by line, kernel, equation or program."""
         return time_table(self.trace, by)
+
+    def __str__(self) -> str:
+        return str(self.table())
+
+    __repr__ = __str__

@@ -106,7 +106,10 @@ def _line(kernel: TimedKernel) -> str:
 def _line_text(kernels: list[TimedKernel]) -> str:
     """The text of a line; of kernels without one, their programs."""
     file, _, line = kernels[0].place.rpartition(":")
-    return linecache.getline(file, int(line)).strip() if file else _modules(kernels)
+    if not file:
+        return _modules(kernels)
+    # A trace from elsewhere may name anything: a pipe would never end.
+    return linecache.getline(file, int(line)).strip() if Path(file).is_file() else ""
 
 
 def _equation(kernel: TimedKernel) -> str:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from xlamini.inspection.timing.events import device_events, time_covered
 from xlamini.inspection.timing.programs import TracedProgram, TracedPrograms
 from xlamini.inspection.timing.runs import KernelRun, Transfer
+from xlamini.runtime.profiler.files import Recording
 
 EAGER = "operations outside of jit"
 
@@ -24,17 +25,27 @@ class TimedKernel(NamedTuple):
     seconds: float
     runs: int
     calls: int
+    process: str = ""
 
 
 class Trace:
-    """What a `ProfileData` says of kernels; `executables` are the programs by which they find their equations."""
+    """What a `ProfileData` says of kernels; `executables` are the programs by which they find their equations.
+
+    For a trace from files `data` are its recordings, which have their programs.
+    """
 
     def __init__(self, data: Any, executables: Iterable[Any] = ()):
-        self.data, self._executables = data, executables
+        self.recordings: list[Recording] = data if isinstance(data, list) else [Recording("", data)]
+        self.data, self._executables = self.recordings[0].data, executables
 
     @cached_property
     def _events(self) -> tuple[list[KernelRun], list[Transfer]]:
-        return device_events(self.data)
+        runs, transfers = list[KernelRun](), list[Transfer]()
+        for recording in self.recordings:
+            own_runs, own_transfers = device_events(recording.data)
+            runs += (run._replace(process=recording.process) for run in own_runs)
+            transfers += (transfer._replace(process=recording.process) for transfer in own_transfers)
+        return sorted(runs, key=lambda run: run.start), sorted(transfers, key=lambda transfer: transfer.start)
 
     @property
     def runs(self) -> list[KernelRun]:
@@ -49,7 +60,11 @@ class Trace:
     @cached_property
     def kernels(self) -> list[TimedKernel]:
         """The kernels, each with the time of all its runs."""
-        return timed_kernels(self.runs, self._executables)
+        found: list[TimedKernel] = []
+        for recording in self.recordings:
+            own = [run for run in self.runs if run.process == recording.process]
+            found += timed_kernels(own, TracedPrograms(self._executables, recording.programs))
+        return found
 
     @property
     def covered(self) -> float:
@@ -62,15 +77,14 @@ class Trace:
         return (max(run.end for run in self.runs) - self.runs[0].start) * 1e-9 if self.runs else 0.0
 
 
-def timed_kernels(runs: Iterable[KernelRun], executables: Iterable[Any]) -> list[TimedKernel]:
-    """The kernels of runs, with what their programs say of them."""
+def timed_kernels(runs: Iterable[KernelRun], programs: TracedPrograms) -> list[TimedKernel]:
+    """The kernels of a process's runs, with what its programs say of them."""
     by_program: dict[tuple[str, str], dict[str, list[KernelRun]]] = {}
     for run in runs:
         by_program.setdefault((run.module, run.program), {}).setdefault(run.kernel, []).append(run)
-    programs = TracedPrograms(executables)
     found: list[TimedKernel] = []
-    for (module, _), kernels in by_program.items():
-        program = programs.find(module, kernels)
+    for (module, identity), kernels in by_program.items():
+        program = programs.find(module, identity, kernels)
         shared = module in programs.of_library
         found += [_timed(program, some, shared) for name, some in kernels.items() if not _is_body(program, name)]
     return found
@@ -84,11 +98,11 @@ def _is_body(program: TracedProgram | None, name: str) -> bool:
 
 
 def _timed(program: TracedProgram | None, runs: list[KernelRun], shared: bool) -> TimedKernel:
-    module, identity, name = runs[0].module, runs[0].program, runs[0].kernel
+    module, identity, name, process = runs[0].module, runs[0].program, runs[0].kernel, runs[0].process
     known: tuple[tuple[str, ...], bool, str] = (), False, EAGER if shared else ""
     if program is not None:
         module = program.name(module)
         place = EAGER if shared else program.place(name)
         known = program.labels(name), program.is_inserted(name), place
     seconds = sum(run.seconds for run in runs)
-    return TimedKernel(module, identity, name, *known, seconds, len(runs), len({run.call for run in runs}))
+    return TimedKernel(module, identity, name, *known, seconds, len(runs), len({run.call for run in runs}), process)
