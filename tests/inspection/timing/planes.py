@@ -71,9 +71,11 @@ def recording(planes: Planes) -> profiler.ProfileData:
     return profiler.ProfileData.from_text_proto("".join(_plane(name, lines) for name, lines in planes.items()))
 
 
-def xspace(planes: Planes) -> bytes:
-    """The bytes of a file with these planes."""
+def xspace(planes: Planes, begin: int = 0) -> bytes:
+    """The bytes of a file with these planes, whose recording began at a time in nanoseconds."""
     text = "".join(_plane(name, lines) for name, lines in planes.items())
+    text += f"""planes {{ name: "Task Environment" stats {{ metadata_id: 1 uint64_value: {begin} }}
+        stat_metadata {{ key: 1 value {{ id: 1 name: "profile_start_time" }} }} }}"""
     return profiler.ProfileData.text_proto_to_serialized_xspace(text)
 
 

@@ -2,11 +2,21 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from typing import Any
 
 from xlamini.inspection.timing.planes import plane_events
 from xlamini.inspection.timing.runs import KernelRun, Transfer
+
+
+@contextmanager
+def reading() -> Generator[None]:
+    """The guard under which a `ProfileData` is read."""
+    with warnings.catch_warnings():
+        # Python 3.13 warns of a class that C++ makes, where a warning that is an error would end the process.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        yield
 
 
 def kernel_runs(data: Any) -> list[KernelRun]:
@@ -16,15 +26,20 @@ def kernel_runs(data: Any) -> list[KernelRun]:
 
 def device_events(data: Any) -> tuple[list[KernelRun], list[Transfer]]:
     """The runs of kernels in a `ProfileData`, and the copies, each in the order in which they began."""
-    with warnings.catch_warnings():
-        # Python 3.13 warns of a class that C++ makes, where a warning that is an error would end the process.
-        warnings.simplefilter("ignore", DeprecationWarning)
+    with reading():
         found = sorted((e for plane in data.planes for e in plane_events(plane)), key=lambda event: event.start)
     runs = [event for event in found if isinstance(event, KernelRun)]
     # A thread of the host has the operations of a device's program too, while it starts them.
     of_devices = {run.module for run in runs if _is_on_device(run)}
     own = [run for run in runs if _is_on_device(run) or run.module not in of_devices]
     return own, [event for event in found if isinstance(event, Transfer)]
+
+
+def began(data: Any) -> int:
+    """The time at which a recording began, which its events count from, in nanoseconds; 0 if it does not say."""
+    with reading():
+        plane = data.find_plane_with_name("Task Environment")
+        return int(dict(plane.stats).get("profile_start_time", 0)) if plane is not None else 0
 
 
 def _is_on_device(run: KernelRun) -> bool:

@@ -45,6 +45,15 @@ class TracedProgram:
         """Whether it is a loop, a branch or a call, whose time is that of the kernels inside."""
         return kernel in self._instructions and self._instructions[kernel][1].opcode in BODIES
 
+    def instruction(self, kernel: str) -> Instruction | None:
+        """The instruction of this name."""
+        return self._instructions[kernel][1] if kernel in self._instructions else None
+
+    def done(self, kernel: str) -> str:
+        """The instruction that waits for the end of an asynchronous one; "" for another."""
+        around, _ = self._instructions[kernel]
+        return next((u.name for u in self._module.users[around.name].get(kernel, ()) if u.opcode.endswith("-done")), "")
+
     def labels(self, kernel: str) -> Labels:
         """The equations that a kernel comes from; () if the compiler put it in for none."""
         return self._labelling.of(*self._instructions[kernel]) if kernel in self._instructions else ()

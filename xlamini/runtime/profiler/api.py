@@ -127,8 +127,9 @@ def read_trace(where: os.PathLike[str] | str) -> TimeReport:
       where: the folder that the trace was written to, of which the newest run is read, the folder of another run, or
         one `.xplane.pb` file. Each process has written a file of its own, and all of a run are read.
 
-    The report has `table` as a `ProfileSession`, and `skew`; `str` is a text of both. The files have the HLO of the
-    programs, whose lines need not be of this machine: only with their files there is the text of a line shown.
+    The report has `table` and `skew` as a `ProfileSession`; `str` is a text of both. Lines and equations are those in
+    the HLO of the programs, which the files have; the text of a line is shown if its file is on this machine too. A
+    program that was loaded from a cache has the name and the lines of the process that compiled it.
 
     Raises FileNotFoundError if there is no trace, LoadError for a file that is cut off or none of the profiler's.
 
@@ -140,8 +141,8 @@ def read_trace(where: os.PathLike[str] | str) -> TimeReport:
     ...     with xlamini.profiler.trace(folder):
     ...         _ = xlamini.jit(step)(x).block_until_ready()
     ...     report = xlamini.profiler.read_trace(folder)
-    >>> [(row.name, row.calls) for row in report.table(by="program").rows]
-    [('jit_step', 1)]
+    >>> [row.calls for row in report.table(by="program").rows]
+    [1]
     """
     return hooks.time_report(read_recordings(where), ())
 

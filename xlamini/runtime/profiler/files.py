@@ -47,13 +47,11 @@ def _files(where: Path) -> list[Path]:
 def _recording(file: Path) -> Recording:
     content = read_file(file)
     try:
-        data = ProfileData.from_serialized_xspace(content)
-        has_planes = next(iter(data.planes), None) is not None
-        programs = recorded_programs(content)
+        data, programs = ProfileData.from_serialized_xspace(content), recorded_programs(content)
     except (RuntimeError, ValueError) as error:
         raise LoadError(f"read_trace: {_refused(file)} ({error})") from None
-    if not has_planes:
-        raise LoadError(f"read_trace: {_refused(file)} (it has no plane)")
+    if not content:
+        raise LoadError(f"read_trace: {_refused(file)} (it is empty)")
     return Recording(file.name.removesuffix(_SUFFIX), data, programs)
 
 
