@@ -1,6 +1,10 @@
 """Several devices and processes: how busy each is, when it arrives at collectives, and who waits for whom."""
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +18,13 @@ from xlamini.inspection.timing.report import TimeReport
 from xlamini.sharding import PartitionSpec as P
 
 SLOW = 5
+SCRIPT = """
+import jax, jax.numpy as jnp
+mesh = jax.make_mesh((jax.device_count(),), ("d",))
+f = jax.jit(jax.shard_map(lambda x: jax.lax.psum(x @ x.T, "d"), mesh=mesh, in_specs=jax.P("d"), out_specs=jax.P()))
+for _ in range(3):
+    f(jnp.ones((32, 64))).block_until_ready()
+"""
 
 
 def sum_of_loop(x: Any, count: Any) -> Any:
@@ -116,6 +127,7 @@ def test_an_asynchronous_collective_waits_in_its_end() -> None:
     ("replica_groups={}", ["abcd"]),
     ("replica_groups={{0,1},{2,9}}", ["abcd"]),
     ("replica_groups=[4,2]<=[8]", ["abcd"]),
+    ("replica_groups=[2,2]<=[2,2]T(1,1)", ["abcd"]),
 ])  # fmt: skip
 def test_groups_of_devices(attributes: str, expected: list[str]) -> None:
     assert ["".join(group) for group in groups(attributes, list("abcd"))] == expected
@@ -136,6 +148,18 @@ def test_devices_of_other_groups_do_not_wait() -> None:
         step(x).block_until_ready()
     skew = session.skew()
     assert {early for early, late in skew.pairs if late == f"device {SLOW}"} == {"device 4", "device 6", "device 7"}
+
+
+@pytest.mark.full
+def test_the_report_of_a_script_has_the_devices(tmp_path: Path) -> None:
+    """Where there are several."""
+    (tmp_path / "train.py").write_text(SCRIPT)
+    command = [sys.executable, "-m", "xlamini", "profile", str(tmp_path / "train.py")]
+    for devices, lines in ((4, 4), (1, 0)):
+        environment = {**os.environ, "XLAMINI_NUM_CPU_DEVICES": str(devices), "XLA_FLAGS": ""}
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+        assert len(re.findall(r" device \d  idle .*; while busy, waited ", done.stderr)) == lines
+        assert bool(re.search(r"The others waited .* for device \d, the last in \d runs; ", done.stderr)) == bool(lines)
 
 
 def test_one_device_has_no_skew() -> None:

@@ -107,7 +107,7 @@ def _numbers(attributes: str, count: int) -> list[list[int]]:
     if iota := _IOTA.search(attributes):
         sizes = [int(n) for n in iota[3].split(",")]
         order = [int(n) for n in iota[4].split(",")] if iota[4] else range(len(sizes))
-        if int(iota[1]) * int(iota[2]) != count or int(np.prod(sizes)) != count:
+        if {int(iota[1]) * int(iota[2]), int(np.prod(sizes))} != {count} or sorted(order) != list(range(len(sizes))):
             return []
         return np.arange(count).reshape(sizes).transpose(order).reshape(int(iota[1]), -1).tolist()
     found = _GROUPS.search(attributes) or _PAIRS.search(attributes)
