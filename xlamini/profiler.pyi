@@ -11,6 +11,7 @@ from xlamini.runtime.profiler.api import (
     annotate_function as annotate_function,
     device_memory_profile as device_memory_profile,
     export_profile_data as export_profile_data,
+    read_trace as read_trace,
     register_subprocess as register_subprocess,
     save_device_memory_profile as save_device_memory_profile,
     start_server as start_server,

@@ -165,13 +165,13 @@ def test_server() -> None:
 
 
 def test_names_are_jax_s() -> None:
-    """Every public name of jax.profiler in JAX 0.12.0.1."""
+    """Every public name of jax.profiler in JAX 0.12.0.1, and what reads the files of a trace."""
     names = (
         "ProfileData ProfileEvent ProfileLine ProfileOptions ProfilePlane ProfileSession StepTraceAnnotation "
         "TraceAnnotation annotate_function device_memory_profile export_profile_data register_subprocess "
         "save_device_memory_profile start_server start_trace stop_server stop_trace trace"
     )
-    assert sorted(profiler.__all__) == sorted(names.split())
+    assert sorted(profiler.__all__) == sorted([*names.split(), "read_trace"])
 
 
 def test_a_session_is_read_and_written(tmp_path: Path) -> None:

@@ -22,11 +22,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     run_program(options)
 
 
-def parser(command: str, about: str) -> argparse.ArgumentParser:
-    """The parser of a command that runs a program: `-m`, the program, and the program's own arguments."""
+def parser(command: str, about: str, instead: str = "") -> argparse.ArgumentParser:
+    """The parser of a command that runs a program: `-m`, the program, and the program's own arguments.
+
+    With the option that is called `instead` there needs to be no program.
+    """
     found = ProgramParser(f"python -m xlamini {command}", description=about)
+    found.instead = instead
     found.add_argument("-m", action="store_true", dest="module", help="run a module, as python -m does")
-    found.add_argument("script", help="the program, in Python")
+    found.add_argument("script", help="the program, in Python", nargs="?" if instead else None)
     found.add_argument("args", nargs=argparse.REMAINDER, help="the program's arguments (sys.argv)")
     return found
 
@@ -34,8 +38,14 @@ def parser(command: str, about: str) -> argparse.ArgumentParser:
 class ProgramParser(argparse.ArgumentParser):
     """A parser that refuses a script which is not there."""
 
+    instead = ""
+
     def parse_args(self, *args: Any, **kwargs: Any) -> Any:
         options = super().parse_args(*args, **kwargs)
+        if self.instead and (options.script is None) == (getattr(options, self.instead) is None):
+            self.error(f"give a program, or --{self.instead}")
+        if options.script is None:
+            return options
         if not options.module and not Path(options.script).exists():
             self.error(f"there is no file {options.script!r}; a module is run by -m")
         return options

@@ -111,7 +111,7 @@ def public_function(fun: Any) -> Any:
 
 
 time_report: Callable[[Any, Sequence[Any]], Any] = _not_installed("time_report")
-"""`time_report(profile_data, programs)`: where the time of a recording went, which inspection says."""
+"""`time_report(data, programs)`: where the time of a recording, or of those in files, went, which inspection says."""
 
 library_kernels: Callable[[str], Any] = _not_installed("library_kernels")
 """`library_kernels(name)`: the kernels of an operation, a module of nn/kernels; it is loaded by who compiles one."""

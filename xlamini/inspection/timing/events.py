@@ -1,58 +1,49 @@
-"""The runs of kernels in a trace of the profiler.
-
-An event that names an operation of HLO, by the stats `hlo_op` and `hlo_module`, is the run of a kernel: on the CPU in
-the lines of its threads, on a GPU in those of its streams.
-"""
+"""The events of a recording that tell where time went: the runs of kernels, and the copies of devices."""
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from typing import Any
+
+from xlamini.inspection.timing.planes import plane_events
+from xlamini.inspection.timing.runs import KernelRun, Transfer
 
 
-class KernelRun(NamedTuple):
-    """One run of a kernel. `program` tells programs of the same `module`, a name, apart; times are in nanoseconds.
-
-    `call` is the same for all kernels of one call of a program.
-    """
-
-    module: str
-    program: str
-    kernel: str
-    device: str
-    call: str
-    start: float
-    end: float
-
-    @property
-    def seconds(self) -> float:
-        return (self.end - self.start) * 1e-9
+@contextmanager
+def reading() -> Generator[None]:
+    """The guard under which a `ProfileData` is read."""
+    with warnings.catch_warnings():
+        # Python 3.13 warns of a class that C++ makes, where a warning that is an error would end the process.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        yield
 
 
 def kernel_runs(data: Any) -> list[KernelRun]:
     """The runs of kernels in a `ProfileData`, in the order in which they began."""
-    with warnings.catch_warnings():
-        # Python 3.13 warns of a class that C++ makes, where a warning that is an error would end the process.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return sorted(_kernel_runs(data), key=lambda run: run.start)
+    return device_events(data)[0]
 
 
-def _kernel_runs(data: Any) -> Iterator[KernelRun]:
-    for plane in data.planes:
-        for line in plane.lines:
-            for event in line.events:
-                stats = dict(event.stats)
-                if "hlo_op" in stats and "hlo_module" in stats:
-                    yield _run(plane.name, event, stats)
+def device_events(data: Any) -> tuple[list[KernelRun], list[Transfer]]:
+    """The runs of kernels in a `ProfileData`, and the copies, each in the order in which they began."""
+    with reading():
+        found = sorted((e for plane in data.planes for e in plane_events(plane)), key=lambda event: event.start)
+    runs = [event for event in found if isinstance(event, KernelRun)]
+    # A thread of the host has the operations of a device's program too, while it starts them.
+    of_devices = {run.module for run in runs if _is_on_device(run)}
+    own = [run for run in runs if _is_on_device(run) or run.module not in of_devices]
+    return own, [event for event in found if isinstance(event, Transfer)]
 
 
-def _run(plane: str, event: Any, stats: dict[str, Any]) -> KernelRun:
-    ordinal = stats.get("device_ordinal")
-    device = plane if ordinal is None or plane.startswith("/device:") else f"device {ordinal}"
-    program, call = (str(stats.get(name, "")) for name in ("program_id", "run_id"))
-    return KernelRun(
-        str(stats["hlo_module"]), program, str(stats["hlo_op"]), device, call, event.start_ns, event.end_ns
-    )
+def began(data: Any) -> int:
+    """The time at which a recording began, which its events count from, in nanoseconds; 0 if it does not say."""
+    with reading():
+        plane = data.find_plane_with_name("Task Environment")
+        return int(dict(plane.stats).get("profile_start_time", 0)) if plane is not None else 0
+
+
+def _is_on_device(run: KernelRun) -> bool:
+    return run.device.startswith("/device:")
 
 
 def time_covered(runs: Iterable[KernelRun]) -> float:

@@ -1,8 +1,10 @@
 """The compiled programs of a process, by which the kernels of a trace find their equations and lines."""
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 from xlamini.inspection.xla.hlo import BODIES, HloComputation, Module
@@ -10,7 +12,10 @@ from xlamini.inspection.xla.labels import Labelling, Labels
 from xlamini.lowering.module import identifier
 from xlamini.runtime.execution.executable import ProgramOrigin
 from xlamini.runtime.hlo.instructions import Instruction
+from xlamini.runtime.profiler.metadata import RecordedProgram
 from xlamini.staging.compile.ledger import compilations
+
+_MOST_STEPS = 64
 
 
 class TracedProgram:
@@ -22,6 +27,7 @@ class TracedProgram:
     def __init__(self, text: str, origin: ProgramOrigin | None):
         self._module, self._origin = Module(text), origin
         self._labelling = Labelling(self._module)
+        self._has_labels = "#e" in text  # JAX's programs have none
 
     def name(self, traced: str) -> str:
         """The program's name, where the trace calls it `traced`."""
@@ -39,6 +45,15 @@ class TracedProgram:
         """Whether it is a loop, a branch or a call, whose time is that of the kernels inside."""
         return kernel in self._instructions and self._instructions[kernel][1].opcode in BODIES
 
+    def instruction(self, kernel: str) -> Instruction | None:
+        """The instruction of this name."""
+        return self._instructions[kernel][1] if kernel in self._instructions else None
+
+    def done(self, kernel: str) -> str:
+        """The instruction that waits for the end of an asynchronous one; "" for another."""
+        around, _ = self._instructions[kernel]
+        return next((u.name for u in self._module.users[around.name].get(kernel, ()) if u.opcode.endswith("-done")), "")
+
     def labels(self, kernel: str) -> Labels:
         """The equations that a kernel comes from; () if the compiler put it in for none."""
         return self._labelling.of(*self._instructions[kernel]) if kernel in self._instructions else ()
@@ -46,13 +61,32 @@ class TracedProgram:
     def is_inserted(self, kernel: str) -> bool:
         """Whether the compiler put a kernel in, such as a copy."""
         found = self._instructions.get(kernel)
-        return found is not None and not self._labelling.own(*found)
+        return self._has_labels and found is not None and not self._labelling.own(*found)
 
     def place(self, kernel: str) -> str:
         """`file:line` of the user's program; "" where it is not known."""
-        found = self._instructions.get(kernel)
-        own = self._module.place(found[1]) if found and self._origin is None else ""
-        return own or next((self._places[label] for label in self.labels(kernel) if label in self._places), "")
+        if kernel not in self._instructions:
+            return ""
+        around, each = self._instructions[kernel]
+        own = self._own_place(each) if self._origin is None else ""
+        of_labels = (self._places[label] for label in self.labels(kernel) if label in self._places)
+        return own or next(of_labels, "") or self._place_of_user(around, each)
+
+    def _own_place(self, each: Instruction) -> str:
+        """The place of an instruction; of a fusion without one, that of its result or of what is before it."""
+        called = [self._module.computations[name] for name in each.called if name in self._module.computations]
+        inside = [inner for body in called for inner in reversed(body.instructions.values())]
+        return next(filter(None, map(self._module.place, [each, *inside])), "")
+
+    def _place_of_user(self, around: HloComputation, each: Instruction) -> str:
+        """That of the next instruction for which the compiler made this one, in a program without labels."""
+        made, users = [each], {} if self._has_labels else self._module.users[around.name]
+        for instruction in islice(made, _MOST_STEPS):
+            following = users.get(instruction.name, [])
+            if place := next(filter(None, map(self._own_place, following)), ""):
+                return place
+            made += [user for user in following if user not in made]
+        return ""
 
     @cached_property
     def _places(self) -> Mapping[str, str]:
@@ -69,9 +103,10 @@ class TracedProgram:
 
 
 class TracedPrograms:
-    """The programs of a trace, read from the executables that the process had."""
+    """The programs of a trace, read from the executables that the process had, or from the recording itself."""
 
-    def __init__(self, executables: Iterable[Any]) -> None:
+    def __init__(self, executables: Iterable[Any] = (), recorded: Iterable[RecordedProgram] = ()) -> None:
+        self._recorded = list(recorded)
         self._named: dict[str, list[tuple[Any, ProgramOrigin | None]]] = {}
         for executable in executables:
             for module in executable.loaded.hlo_modules():
@@ -80,15 +115,24 @@ class TracedPrograms:
     @cached_property
     def of_library(self) -> frozenset[str]:
         """The programs of functions of the library that are called outside of jit, which all lines share."""
+        if self._recorded:
+            return frozenset()
         own, users = set[str](), set[str]()
         for entry in compilations():
             (own if entry.is_own else users).add(f"jit_{identifier(entry.name)}")
         return frozenset(own - users)
 
-    def find(self, name: str, kernels: Iterable[str]) -> TracedProgram | None:
+    def find(self, name: str, program: str, kernels: Iterable[str]) -> TracedProgram | None:
         """The program of this name with these kernels; None if the process no longer has it."""
         wanted = set(kernels)
         for module, origin in self._named.get(name, ()):
-            if (program := TracedProgram(module.to_string(), origin)).knows(wanted):
-                return program
-        return None
+            if (found := TracedProgram(module.to_string(), origin)).knows(wanted):
+                return found
+        return next((found for found in self._of_file(name, program) if found.knows(wanted)), None)
+
+    def _of_file(self, name: str, program: str) -> Iterator[TracedProgram]:
+        """Those of this name in the recording. One that was loaded from a cache has another number there."""
+        for recorded in sorted(self._recorded, key=lambda each: each.program != program):
+            if recorded.name == name:
+                with suppress(RuntimeError):  # of an XLA of another age: the kernels keep their names
+                    yield TracedProgram(recorded.to_string(), None)

@@ -80,6 +80,8 @@ class ScriptProfile:
         self._stack.close()
         self.compiled = Compilations(list(compilations())[self._known :])
         self.kernels: TimeTable = self._session.table()
+        devices = self._session.table("device")
+        self._devices = [str(devices), str(self._session.skew())] if len(devices.rows) > 1 else []
 
     def _begin(self, event: object) -> None:
         """Let the time of the recording begin, with the first compilation."""
@@ -129,8 +131,8 @@ class ScriptProfile:
     def __str__(self) -> str:
         why = f"Kernels were recorded for {self.seconds:g} s" if self.is_late else "The script took a trace of its own"
         cut = "" if self.is_whole else f"{why}, and those from then on are not listed."
-        parts = [self._shares(), self._findings(), self._compilations(), self._waits(), str(self.kernels), cut]
-        return printable("\n\n".join(filter(None, parts)))
+        parts = [self._shares(), self._findings(), self._compilations(), self._waits(), str(self.kernels)]
+        return printable("\n\n".join(filter(None, [*parts, *self._devices, cut])))
 
     def _shares(self) -> str:
         """The wall time by what the host did. It waits while kernels run, or does something else meanwhile."""

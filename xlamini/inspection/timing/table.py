@@ -9,30 +9,33 @@ from typing import NamedTuple
 from xlamini.core.console import printable
 from xlamini.core.flags.environment_variables import near
 from xlamini.inspection.layout import cut
+from xlamini.inspection.timing.events import time_covered
+from xlamini.inspection.timing.skew import Skew
 from xlamini.inspection.timing.trace import TimedKernel, Trace
 from xlamini.inspection.units import shown
 
 UNKNOWN_LINE = "no line known"
+DEVICE = "device"
 _COUNTS = {"kernel": "runs"}
 _ROWS = 30
 _WIDTH = 120
 
 
 class TimeRow(NamedTuple):
-    """A row of the table: `name` is a kernel, an equation, a line as `file:line`, or a program."""
+    """A row of the table: `name` is a kernel, an equation, a line as `file:line`, a program, or a device."""
 
     name: str
     seconds: float
     calls: int
     """Of the programs that it is in; of a kernel, its runs, which in a loop are more."""
     share: float
-    """Of the time of all kernels."""
+    """Of the time of all kernels; of a device, the share of the time from the first kernel to the last."""
     detail: str
     """What a reader wants beside the name: the text of the line, the equation of the kernel."""
 
 
 class TimeTable:
-    """The rows of a trace, the longest time first; `str(table)` is the table as text.
+    """The rows of a trace, the longest time first, and devices in their order; `str(table)` is the table as text.
 
     `covered` are the seconds in which at least one kernel ran, `span` those from the first kernel's start to the last
     one's end. Kernels that run beside each other, on threads or devices, add up to more than `covered`.
@@ -76,9 +79,12 @@ def _shown(row: TimeRow) -> str:
 
 
 def time_table(trace: Trace, by: str = "line") -> TimeTable:
-    """The time of the kernels in a trace, by "line", "kernel", "equation" or "program"."""
+    """The time of the kernels in a trace, by "line", "kernel", "equation" or "program"; by "device" that of each."""
+    if by == DEVICE:
+        return TimeTable(by, _of_devices(trace), trace.covered, trace.span)
     if by not in _KEYS:
-        raise ValueError(f"table: by must be one of {', '.join(map(repr, _KEYS))}, got {by!r}{near(by, _KEYS)}")
+        words = *_KEYS, DEVICE
+        raise ValueError(f"table: by must be one of {', '.join(map(repr, words))}, got {by!r}{near(by, words)}")
     key, detail = _KEYS[by]
     groups: dict[str, list[TimedKernel]] = {}
     for kernel in trace.kernels:
@@ -91,10 +97,24 @@ def time_table(trace: Trace, by: str = "line") -> TimeTable:
     return TimeTable(by, sorted(rows, key=lambda row: -row.seconds), trace.covered, trace.span)
 
 
+def _of_devices(trace: Trace) -> list[TimeRow]:
+    """The devices in their order: the time in which each was busy, which has its waits in collectives, and was not."""
+    rows, waited = list[TimeRow](), {wait.device: wait.waited for wait in Skew(trace).devices}
+    for device, runs in trace.devices.items():
+        busy, calls = time_covered(runs), {(run.module, run.program, run.call) for run in runs}
+        idle, waits = (shown(max(seconds, 0.0), "seconds") for seconds in (trace.span - busy, waited.get(device, 0.0)))
+        detail = f"idle {idle}; while busy, waited {waits} for others" if waited else f"idle {idle}"
+        rows.append(TimeRow(device, busy, len(calls), busy / (trace.span or 1.0), detail))
+    return rows
+
+
 def _count(by: str, kernels: list[TimedKernel]) -> int:
-    """The calls of the programs that the kernels are in; a kernel by itself has runs."""
-    calls = {(k.module, k.program): k.calls for k in kernels}
-    return kernels[0].runs if by == "kernel" else sum(calls.values())
+    """The calls of the programs that the kernels are in, in one of the processes; a kernel by itself has runs."""
+    calls: dict[str, dict[tuple[str, str], int]] = {}
+    for k in kernels:
+        of_process = calls.setdefault(k.process, {})
+        of_process[k.module, k.program] = max(of_process.get((k.module, k.program), 0), k.calls)
+    return kernels[0].runs if by == "kernel" else max(sum(some.values()) for some in calls.values())
 
 
 def _line(kernel: TimedKernel) -> str:
@@ -104,7 +124,10 @@ def _line(kernel: TimedKernel) -> str:
 def _line_text(kernels: list[TimedKernel]) -> str:
     """The text of a line; of kernels without one, their programs."""
     file, _, line = kernels[0].place.rpartition(":")
-    return linecache.getline(file, int(line)).strip() if file else _modules(kernels)
+    if not file:
+        return _modules(kernels)
+    # A trace from elsewhere may name anything: a pipe would never end.
+    return linecache.getline(file, int(line)).strip() if Path(file).is_file() else ""
 
 
 def _equation(kernel: TimedKernel) -> str:

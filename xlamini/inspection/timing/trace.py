@@ -3,11 +3,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from xlamini.inspection.timing.events import KernelRun, kernel_runs, time_covered
+from xlamini.inspection.timing.events import began, device_events, time_covered
 from xlamini.inspection.timing.programs import TracedProgram, TracedPrograms
+from xlamini.inspection.timing.runs import KernelRun, Transfer
+from xlamini.runtime.profiler.files import Recording
 
+_Event = TypeVar("_Event", KernelRun, Transfer)
 EAGER = "operations outside of jit"
 
 
@@ -23,23 +26,77 @@ class TimedKernel(NamedTuple):
     seconds: float
     runs: int
     calls: int
+    process: str = ""
 
 
 class Trace:
-    """What a `ProfileData` says of kernels; `executables` are the programs by which they find their equations."""
+    """What a `ProfileData` says of kernels; `executables` are the programs by which they find their equations.
+
+    For a trace from files `data` are its recordings, which have their programs.
+    """
 
     def __init__(self, data: Any, executables: Iterable[Any] = ()):
-        self.data, self._executables = data, executables
+        self.recordings: list[Recording] = data if isinstance(data, list) else [Recording("", data)]
+        self.data, self._executables = self.recordings[0].data, executables
 
     @cached_property
+    def _events(self) -> tuple[list[KernelRun], list[Transfer]]:
+        runs, transfers = list[KernelRun](), list[Transfer]()
+        begins = [began(recording.data) for recording in self.recordings]
+        for recording, begin in zip(self.recordings, begins, strict=True):
+            later = (begin - min(begins)) if min(begins) else 0.0  # each file counts from its own beginning
+            own, copies = device_events(recording.data)
+            runs += (_moved(run, recording.process, later) for run in own)
+            transfers += (_moved(copy, recording.process, later) for copy in copies)
+        return sorted(runs, key=lambda run: run.start), sorted(transfers, key=lambda transfer: transfer.start)
+
+    @property
     def runs(self) -> list[KernelRun]:
         """The runs of kernels, in the order in which they began."""
-        return kernel_runs(self.data)
+        return self._events[0]
+
+    @property
+    def transfers(self) -> list[Transfer]:
+        """The copies of devices, in the order in which they began; a CPU has none."""
+        return self._events[1]
+
+    @cached_property
+    def devices(self) -> dict[str, list[KernelRun]]:
+        """The runs of each device, in the order of processes and devices; with the process, if there are several."""
+        found: dict[tuple[str, str], list[KernelRun]] = {}
+        for run in self.runs:
+            found.setdefault((run.process if len(self.recordings) > 1 else "", run.device), []).append(run)
+        order = sorted(found, key=lambda key: (key[0], *_by_number(key[1])))
+        return {" ".join(filter(None, key)): found[key] for key in order}
+
+    @cached_property
+    def programs(self) -> dict[tuple[str, str, str], TracedProgram | None]:
+        """The programs by process, module and number; None for one that the process no longer had."""
+        kernels: dict[tuple[str, str, str], set[str]] = {}
+        for run in self.runs:
+            kernels.setdefault((run.process, run.module, run.program), set()).add(run.kernel)
+        return {key: self._sources[key[0]].find(*key[1:], names) for key, names in kernels.items()}
+
+    @cached_property
+    def _sources(self) -> dict[str, TracedPrograms]:
+        return {each.process: TracedPrograms(self._executables, each.programs) for each in self.recordings}
 
     @cached_property
     def kernels(self) -> list[TimedKernel]:
         """The kernels, each with the time of all its runs."""
-        return timed_kernels(self.runs, self._executables)
+        by_kernel: dict[tuple[str, str, str, str], list[KernelRun]] = {}
+        for run in self.runs:
+            by_kernel.setdefault((run.process, run.module, run.program, run.kernel), []).append(run)
+        return [
+            _timed(program, some, module in self._sources[process].of_library)
+            for (process, module, number, name), some in by_kernel.items()
+            if not _is_body(program := self.programs[process, module, number], name)
+        ]
+
+    def program(self, module: str, kernel: str) -> TracedProgram | None:
+        """A program of this name with this kernel; None if none is known."""
+        named = (program for key, program in self.programs.items() if program and key[1] == module)
+        return next((program for program in named if program.knows([kernel])), None)
 
     @property
     def covered(self) -> float:
@@ -52,18 +109,14 @@ class Trace:
         return (max(run.end for run in self.runs) - self.runs[0].start) * 1e-9 if self.runs else 0.0
 
 
-def timed_kernels(runs: Iterable[KernelRun], executables: Iterable[Any]) -> list[TimedKernel]:
-    """The kernels of runs, with what their programs say of them."""
-    by_program: dict[tuple[str, str], dict[str, list[KernelRun]]] = {}
-    for run in runs:
-        by_program.setdefault((run.module, run.program), {}).setdefault(run.kernel, []).append(run)
-    programs = TracedPrograms(executables)
-    found: list[TimedKernel] = []
-    for (module, _), kernels in by_program.items():
-        program = programs.find(module, kernels)
-        shared = module in programs.of_library
-        found += [_timed(program, some, shared) for name, some in kernels.items() if not _is_body(program, name)]
-    return found
+def _moved(event: _Event, process: str, later: float) -> _Event:
+    return event._replace(process=process, start=event.start + later, end=event.end + later)
+
+
+def _by_number(device: str) -> tuple[str, int]:
+    """The device's name before its number, and the number, so that 10 is behind 9."""
+    name = device.rstrip("0123456789")
+    return name, int(device[len(name) :] or 0)
 
 
 def _is_body(program: TracedProgram | None, name: str) -> bool:
@@ -74,11 +127,11 @@ def _is_body(program: TracedProgram | None, name: str) -> bool:
 
 
 def _timed(program: TracedProgram | None, runs: list[KernelRun], shared: bool) -> TimedKernel:
-    module, identity, name = runs[0].module, runs[0].program, runs[0].kernel
+    module, identity, name, process = runs[0].module, runs[0].program, runs[0].kernel, runs[0].process
     known: tuple[tuple[str, ...], bool, str] = (), False, EAGER if shared else ""
     if program is not None:
         module = program.name(module)
         place = EAGER if shared else program.place(name)
         known = program.labels(name), program.is_inserted(name), place
     seconds = sum(run.seconds for run in runs)
-    return TimedKernel(module, identity, name, *known, seconds, len(runs), len({run.call for run in runs}))
+    return TimedKernel(module, identity, name, *known, seconds, len(runs), len({run.call for run in runs}), process)

@@ -13,8 +13,10 @@ import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from xlamini.core import hooks
+from xlamini.runtime.profiler.files import read_recordings
 from xlamini.runtime.profiler.recording import (
     ProfileData,
     ProfileEvent,
@@ -29,6 +31,9 @@ from xlamini.runtime.profiler.recording import (
 )
 from xlamini.runtime.profiler.session import ProfileSession, export_profile_data
 
+if TYPE_CHECKING:
+    from xlamini.inspection.timing.report import TimeReport
+
 __all__ = [
     "ProfileData",
     "ProfileEvent",
@@ -41,6 +46,7 @@ __all__ = [
     "annotate_function",
     "device_memory_profile",
     "export_profile_data",
+    "read_trace",
     "register_subprocess",
     "save_device_memory_profile",
     "start_server",
@@ -112,6 +118,33 @@ def trace(
     """
     with ProfileSession(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options) as session:
         yield session
+
+
+def read_trace(where: os.PathLike[str] | str) -> TimeReport:
+    """Read a trace from files, also one that JAX wrote, and say where its time went.
+
+    Args:
+      where: the folder that the trace was written to, of which the newest run is read, the folder of another run, or
+        one `.xplane.pb` file. Each process has written a file of its own, and all of a run are read.
+
+    The report has `table` and `skew` as a `ProfileSession`; `str` is a text of both. Lines and equations are those in
+    the HLO of the programs, which the files have; the text of a line is shown if its file is on this machine too. A
+    program that was loaded from a cache has the name and the lines of the process that compiled it.
+
+    Raises FileNotFoundError if there is no trace, LoadError for a file that is cut off or none of the profiler's.
+
+    >>> import tempfile
+    >>> def step(x):
+    ...     return jnp.sin(x) @ x
+    >>> x = jnp.ones((64, 64))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with xlamini.profiler.trace(folder):
+    ...         _ = xlamini.jit(step)(x).block_until_ready()
+    ...     report = xlamini.profiler.read_trace(folder)
+    >>> [row.calls for row in report.table(by="program").rows]
+    [1]
+    """
+    return hooks.time_report(read_recordings(where), ())
 
 
 class TraceAnnotation(TraceMe):

@@ -16,6 +16,7 @@ from xlamini.runtime.versions import export_to_xprof
 
 if TYPE_CHECKING:
     from xlamini.inspection.timing.report import TimeReport
+    from xlamini.inspection.timing.skew import Skew
     from xlamini.inspection.timing.table import TimeTable
 
 
@@ -63,8 +64,8 @@ class ProfileSession:
         """What was recorded; None before the end."""
         return None if self._recorded is None else ProfileData.from_serialized_xspace(self._recorded[1])
 
-    def table(self, by: Literal["line", "kernel", "equation", "program"] = "line") -> TimeTable:
-        """Where the time of the kernels went, added up by line of the program, kernel, equation, or program.
+    def table(self, by: Literal["line", "kernel", "equation", "program", "device"] = "line") -> TimeTable:
+        """Where the time of the kernels went, added up by line of the program, kernel, equation, program, or device.
 
         Kernels find their equations by the compiled programs that the process had meanwhile. A kernel that is fused
         from several lines counts for the line of its result, and an operation outside of a jitted function for no line,
@@ -82,6 +83,21 @@ class ProfileSession:
         [('jit_step', 1)]
         """
         return self._report("table").table(by)
+
+    def skew(self) -> Skew:
+        """Who waited for whom where devices meet, at collectives; RuntimeError before the end of the recording.
+
+        `rows` has the collectives, `devices` how long each device waited, and let others wait, and `pairs` both of two.
+        A device that is late at many is slower or has more to do. `str` is a text of it.
+
+        >>> sharding = xlamini.NamedSharding(xlamini.make_mesh((8,), ("d",)), xlamini.P("d"))
+        >>> x = xlamini.device_put(jnp.ones((8, 64)), sharding)
+        >>> with ProfileSession() as session:
+        ...     _ = xlamini.jit(lambda x: (x @ x.T).sum())(x).block_until_ready()
+        >>> len(session.skew().devices)
+        8
+        """
+        return self._report("skew").skew()
 
     def _report(self, asked: str) -> TimeReport:
         """What was recorded, read once; RuntimeError before the end."""

@@ -1,0 +1,41 @@
+"""What devices did in a trace: runs of kernels, and copies between memories. Times are in nanoseconds."""
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class KernelRun(NamedTuple):
+    """One run of a kernel. `program` tells programs of the same `module`, a name, apart.
+
+    `call` is the same for all kernels of one call of a program. `opcode` is that of its instruction, where the trace
+    says so. `process` is that which recorded it, where there are several.
+    """
+
+    module: str
+    program: str
+    kernel: str
+    device: str
+    call: str
+    start: float
+    end: float
+    opcode: str = ""
+    process: str = ""
+
+    @property
+    def seconds(self) -> float:
+        return (self.end - self.start) * 1e-9
+
+
+class Transfer(NamedTuple):
+    """One copy by a device. `direction` is "H2D", from the host, "D2H", to it, "D2D", "P2P", between devices, …"""
+
+    device: str
+    direction: str
+    bytes: int
+    start: float
+    end: float
+    process: str = ""
+
+    @property
+    def seconds(self) -> float:
+        return (self.end - self.start) * 1e-9
