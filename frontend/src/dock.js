@@ -224,6 +224,7 @@ function kernelFacts(kernel) {
   return [
     fact("kind", kernel.kind),
     kernel.seconds !== null && fact(kernel.time ?? "time", format.seconds(kernel.seconds)),
+    kernel.measured && fact("measured", format.seconds(kernel.measured.seconds)),
     fact("", format.flops(kernel.flops)),
     fact("", format.bytes(kernel.bytes)),
     kernel.runs > 1 && fact("runs", format.count(kernel.runs)),

@@ -77,6 +77,7 @@ export function change(a, b) {
 
 export const MEASURES = {
   time: { title: "time", show: seconds },
+  measured: { title: "measured", show: seconds },
   flops: { title: "FLOPs", show: flops },
   bytes: { title: "bytes", show: bytes },
   held: { title: "held", show: bytes },

@@ -142,29 +142,27 @@ export function kernelDiff(before, after, partners) {
   };
 }
 
-const MEASURES = ["flops", "bytes", "held", "seconds"];
+const MEASURES = ["flops", "bytes", "held", "seconds", "measured"];
 
 /** Whether the times of two reports differ by the program alone. */
 export const sameRoof = (before, after) => JSON.stringify(before.roof) === JSON.stringify(after.roof);
 
 /**
  * Costs by source line of both final programs, where they differ: [{line, text, rows, before, after}], what moved most first. `before` and
- * `after` are null where the line is not there; seconds are those of the first target that both have, if it has the same roof.
+ * `after` are null where the line is not there; seconds are those of the first target that both have, the predicted ones if it has the same
+ * roof. Measured ones differ where the spreads of their calls do not meet.
  */
 export function movers(before, after) {
   const target = after.targets.find((it) => before.targets.some((other) => other.name === it.name)),
     other = before.targets.find((it) => it.name === target?.name),
-    timed = target && sameRoof(other, target) ? target.name : null;
+    predicted = target && sameRoof(other, target);
   const withText = [before, after].every(({ sources }) => sources.every((it) => it.library || it.lines?.length));
-  const sums = [before, after].map((model) => lineCosts(model, timed, withText));
+  const sums = [before, after].map((model) => lineCosts(model, target?.name, predicted, withText));
   const totals = MEASURES.map((name) =>
     Math.max(...sums.map((lines) => [...lines.values()].reduce((sum, it) => sum + it.cost[name], 0))),
   );
   const moved = ({ before, after }) =>
-    MEASURES.reduce(
-      (sum, name, i) => sum + (totals[i] ? Math.abs((after?.[name] ?? 0) - (before?.[name] ?? 0)) / totals[i] : 0),
-      0,
-    );
+    MEASURES.reduce((sum, name, i) => sum + (totals[i] ? Math.abs(gain(before, after, name)) / totals[i] : 0), 0);
   return [...new Set([...sums[0].keys(), ...sums[1].keys()])]
     .map((key) => ({ ...sums[0].get(key), ...sums[1].get(key), sides: sums.map((lines) => lines.get(key)) }))
     .map(({ place, rows, sides }) => ({
@@ -176,20 +174,38 @@ export function movers(before, after) {
     .map((it) => ({ ...it, rows: it.after ? it.rows : NONE }))
     .filter(
       ({ before, after }) =>
-        !before || !after || [...MEASURES, "equations"].some((name) => differ(before[name], after[name])),
+        !before || !after || [...MEASURES, "equations"].some((name) => differ(before, after, name)),
     )
     .sort((x, y) => moved(y) - moved(x) || compare(x.file, y.file) || x.line - y.line);
 }
 
-/** Whether two amounts differ; one that is not known differs from none. */
-const differ = (x, y) => x !== y && x !== null && y !== null;
+/** Whether two spreads of measured times have one in common; what was not measured meets all. */
+export const meet = (x, y) => !(x.low > y.high || y.low > x.high);
+
+/** How much more of something a line has; no measured time if that is within the spread. */
+export function gain(before, after, name) {
+  if (
+    name === "measured" &&
+    before &&
+    after &&
+    (before.measured === null || after.measured === null || meet(before, after))
+  )
+    return 0;
+  return (after?.[name] ?? 0) - (before?.[name] ?? 0);
+}
+
+/** Whether two lines differ in something; an amount that is not known differs from none. */
+const differ = (before, after, name) =>
+  before[name] !== null && after[name] !== null && gain(before, after, name) !== 0;
 
 const compare = (x, y) => (x < y ? -1 : x > y ? 1 : 0);
 
 /** The cost of each line, by what names it in another version of its file: file name, function and text, else the number. */
-function lineCosts(model, targetName, withText) {
+function lineCosts(model, targetName, predicted, withText) {
   const t = model.targets.findIndex((it) => it.name === targetName),
-    timed = model.targets[t]?.kernels.some((it) => it.rows.length && it.seconds !== null),
+    kernels = model.targets[t]?.kernels ?? NONE,
+    timed = predicted && kernels.some((it) => it.rows.length && it.seconds !== null),
+    none = kernels.some((it) => it.measured) ? 0 : null,
     found = new Map();
   const at = (row) => {
     const place = placeOf(model, row, withText),
@@ -198,7 +214,16 @@ function lineCosts(model, targetName, withText) {
       found.set(key, {
         place,
         rows: [],
-        cost: { flops: 0, bytes: 0, held: 0, seconds: timed ? 0 : null, equations: 0 },
+        cost: {
+          flops: 0,
+          bytes: 0,
+          held: 0,
+          seconds: timed ? 0 : null,
+          measured: none,
+          low: none,
+          high: none,
+          equations: 0,
+        },
       });
     return found.get(key);
   };
@@ -208,7 +233,9 @@ function lineCosts(model, targetName, withText) {
     cost.equations++;
     for (const name of ["flops", "bytes", "held"]) cost[name] += model.eq[name][row];
   }
-  model.measure("time", t).forEach((time, row) => time && (at(row).cost.seconds += time));
+  const add = (name, part) => model.measure(name, t).forEach((time, row) => time && (at(row).cost[part] += time));
+  if (timed) add("time", "seconds");
+  for (const name of ["measured", "low", "high"]) add(name, name);
   return found;
 }
 

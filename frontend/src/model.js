@@ -2,7 +2,7 @@
 
 import schema from "../../xlamini/inspection/assets/schema.json" with { type: "json" };
 
-const COLUMNS = Object.keys(schema.equations).map((name) => name.replace("?", ""));
+const COLUMNS = Object.keys(schema.equations).map((name) => name.replace(/\?+$/, ""));
 const JAXPR = "jaxpr";
 
 /** The model of a report. */
@@ -94,7 +94,7 @@ function methods(model) {
     stagesFor: (target) => memo(`stages ${target}`, () => stagesFor(model, target)),
     kernelsOf: (target) => memo(`kernels ${target}`, () => kernelsOf(model, target)),
     measure: (name, target) =>
-      memo(`measure ${name} ${name === "time" ? target : ""}`, () => measure(model, name, target)),
+      memo(`measure ${name} ${name in SECONDS ? target : ""}`, () => measure(model, name, target)),
     siteHeat: (name, target) => memo(`sites ${name} ${target}`, () => siteHeat(model, name, target)),
     unavailable: (target, screen) => unavailable(model, target, screen),
   };
@@ -158,12 +158,18 @@ function kernelsOf(model, target) {
   return kernels;
 }
 
+const own = (part) => (kernel) => (kernel.inserted ? 0 : kernel.measured?.[part]);
+
+/** The measures that are seconds of kernels; what XLA put in has measured ones of its own. */
+const SECONDS = { time: (kernel) => kernel.seconds, measured: own("seconds"), low: own("low"), high: own("high") };
+
 /** A number for each row. A kernel's equations share its time as the report says. */
 function measure(model, name, target) {
-  if (name !== "time") return model.eq[name];
+  const seconds = SECONDS[name];
+  if (!seconds) return model.eq[name];
   const out = new Array(model.n).fill(0);
   for (const kernel of model.targets[target]?.kernels ?? []) {
-    kernel.rows.forEach((row, i) => (out[row] += (kernel.seconds ?? 0) * kernel.shares[i]));
+    kernel.rows.forEach((row, i) => (out[row] += (seconds(kernel) ?? 0) * kernel.shares[i]));
   }
   return out;
 }
@@ -171,7 +177,7 @@ function measure(model, name, target) {
 /** The measure summed by source line over the final program, for a time that of the target: {"0:12": 3e9}. */
 function siteHeat(model, name, target) {
   const values = model.measure(name, target);
-  const final = name === "time" ? (model.targets[target]?.final ?? model.final) : model.final;
+  const final = name in SECONDS ? (model.targets[target]?.final ?? model.final) : model.final;
   const out = new Map();
   for (const [key, rows] of model.sites) {
     const sum = rows.reduce((total, row) => total + (model.eq.stage[row] === final ? values[row] : 0), 0);

@@ -47,15 +47,20 @@ export function columns(app, screen, table, { special = {}, without = [], kernel
     .map((it) => ({ ...column(app.model, it, kernels), ...special[it.field] }));
 }
 
+const part = (item, field) => field.split(".").reduce((it, name) => it?.[name], item);
+
+/** Those of some fields that no item has. */
+export const lacking = (items, fields) => fields.filter((field) => !items.some((item) => part(item, field)));
+
 /** The first order of a table in a grid: by the number of the column, the largest first. */
 export function order(screen, table, columns) {
-  const [first] = described[screen].tables[table].sort ?? [];
-  const c = columns.findIndex((it) => it.field === first);
-  return c < 0 ? null : [c, true];
+  const fields = described[screen].tables[table].sort ?? [];
+  const c = fields.map((field) => columns.findIndex((it) => it.field === field)).find((c) => c >= 0);
+  return c === undefined ? null : [c, true];
 }
 
 function column(model, { title, field, about, width, unit = "text", words, usual, none, bar: drawn }, kernels) {
-  const value = (item) => field.split(".").reduce((it, name) => it?.[name], item),
+  const value = (item) => part(item, field),
     empty = (it) => it === null || it === undefined || it === usual || it.length === 0;
   const name = {
     place: (row) => model.where(row) || model.eq.label[row],

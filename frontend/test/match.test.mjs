@@ -38,7 +38,7 @@ const COSTS = ["flops", "bytes", "held", "seconds", "equations"];
 
 /** A model with a kernel for each equation. */
 function timed({ sources, rows, roof = null }) {
-  const kernels = rows.map(({ seconds }, row) => ({ rows: [row], shares: [1], seconds }));
+  const kernels = rows.map(({ seconds, measured }, row) => ({ rows: [row], shares: [1], seconds, measured }));
   return program(rows, { sources, targets: [{ name: "here", kernels, roof }] });
 }
 

@@ -226,6 +226,34 @@ def report() -> dict[str, Any]:
     return copy.deepcopy(REPORT)
 
 
+def measured() -> dict[str, Any]:
+    """The step with measured times: a loop of three runs, a copy of XLA's, and a kernel that a pool of threads ran."""
+    found = report()
+    here = found["targets"][0]
+    here["measured"] = {
+        "seconds": 1e-3, "low": 9e-4, "high": 1.2e-3, "count": 9, "traced": 1e-3, "kernels": 8e-4, "unseen": 1e-4,
+        "between": 5e-5, "around": 1.5e-4, "threads": 2, "source": "the median of 9 calls, half of which took …",
+    }  # fmt: skip
+    once = {"unseen": 0, "runs": 1, "first": None, "last": None}
+    for kernel, time, more in zip(here["kernels"], (4e-4, 3e-4, 2e-5, 8e-5), (
+        {"unseen": 1e-4}, {"runs": 3, "first": 1.5e-4, "last": 5e-5}, {}, {},
+    ), strict=True):  # fmt: skip
+        kernel["measured"] = {"seconds": time, "low": 0.9 * time, "high": 1.2 * time, **once, **more}
+    return found
+
+
+def slower() -> dict[str, Any]:
+    """The measured step, of which one kernel takes six times as long, and the rest 10 % more, as noise has it."""
+    found = measured()
+    here = found["targets"][0]
+    for kernel in here["kernels"]:
+        factor = 6 if kernel["name"] == "fusion.4" else 1.1
+        kernel["measured"] |= {name: factor * kernel["measured"][name] for name in ("seconds", "low", "high")}
+    here["measured"] |= {"seconds": 1.5e-3, "low": 1.4e-3, "high": 1.7e-3}
+    here["roof"] = {**here["roof"], "flops": 2e11}
+    return found
+
+
 def sharded() -> dict[str, Any]:
     """The same step over a mesh of four devices, with one collective that was asked for and one that was not."""
     found = report()

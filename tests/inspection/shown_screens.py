@@ -18,5 +18,10 @@ SHOWN: dict[str, Shown] = {
     "rewrites_pass": (reports.changed, "rewrites", {"stage": 7}),
     "diff_of_an_edit": (reports.changed, "diff", {"against": reports.report()}),
     "neighbourhood_of_tanh": (reports.report, "neighbourhood", {"row": "tanh#e1"}),
+    "source_measured": (reports.measured, "source", {}),
+    "kernels_measured": (reports.measured, "kernels", {"target": "here"}),
+    "roofline_measured": (reports.measured, "roofline", {"target": "here"}),
+    "summary_measured": (reports.measured, "summary", {}),
+    "diff_of_measured_times": (reports.slower, "diff", {"against": reports.measured()}),
     "kernels_narrow": (reports.report, "kernels", {"width": 60, "target": "here", "limit": 2}),
 }

@@ -15,6 +15,7 @@ from xlamini.commands import inspect as command
 from xlamini.commands.argument_text import filled, parse_argument
 from xlamini.inspection.limits import check
 from xlamini.inspection.text import text
+from xlamini.inspection.timing.measure import RUNS
 
 Struct = xlamini.ShapeDtypeStruct
 
@@ -126,6 +127,14 @@ def test_values_need_arrays(shell: Shell) -> None:
     assert np.array_equal(i, np.zeros(2)) and i.dtype == np.int32 and four == 4
 
 
+def test_a_measured_function_is_said_to_run_before_it_does(shell: Shell) -> None:
+    shell.report = reports.measured()
+    assert shell("--arg", "f32[3]", "--arg", "f32[3]", "--measure", "--check", "time<2ms") == 0
+    _, settings, (x, _) = shell.calls[0]
+    assert settings["measure"] and isinstance(x, xlamini.Array)
+    assert f"then it runs {RUNS}, its effects too" in shell.err and "ok  time <2ms" in shell.out
+
+
 def test_files_are_written(shell: Shell) -> None:
     assert shell("-o", "step.html", "--json", "step.json") == 0
     assert json.loads((shell.folder / "step.json").read_text()) == shell.report and shell.out == ""
@@ -179,6 +188,7 @@ STEP = "train_for_inspect.py:step"
     ([STEP, "--check", "14GiB"], "--check '14GiB' is no limit; write a quantity and a limit, such as 'peak<14GiB'"),
     ([STEP, "--check", "peek<14GiB"], "check: there is no quantity 'peek' (known: "),
     ([STEP, "--check", "peak<14GIB"], "check: peak='<14GIB' is no limit: 'GIB' is no unit of bytes"),
+    ([STEP, "--check", "time<300ms"], "--check 'time…' is about the measured time; give --measure, which runs it"),
     ([STEP, "--check", "flops+5%"], "--check 'flops+5%' compares with an earlier report; give --diff OLD.json"),
     ([STEP, "--arg", "f32"], "argument 'f32': 'f32' has no shape; f32[] is a scalar; write a type such as 'f32[8,4]'"),
     ([STEP, "--arg", "3", "--args-from", STEP], "--arg and --args-from both give the arguments; leave one out"),

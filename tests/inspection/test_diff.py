@@ -42,6 +42,20 @@ def test_a_known_edit() -> None:
     assert json.loads(json.dumps(found, allow_nan=False)) == found
 
 
+def test_measured_times_are_compared_beyond_the_spread_of_their_calls() -> None:
+    found = diff(reports.measured(), reports.slower())
+    (cost,) = [cost for cost in found["costs"] if (cost["quantity"], cost["target"]) == ("time", "here")]
+    assert (cost["before"], cost["after"], cost["noise"]) == (1e-3, 1.5e-3, False)
+    moved = {line["line"]: line["after"]["measured"] - line["before"]["measured"] for line in found["lines"]}
+    assert [*moved] == [5, 9] and moved[5] > moved[9] > 0  # line 6 has noise alone
+    near = reports.measured()
+    near["targets"][0]["measured"]["seconds"] = 1.1e-3
+    costs = diff(reports.measured(), near)["costs"]
+    (cost,) = [cost for cost in costs if (cost["quantity"], cost["target"]) == ("time", "here")]
+    assert cost["noise"] and cost["after"] == 1.1e-3
+    assert diff(reports.report(), reports.measured())["lines"] == []
+
+
 def test_a_line_that_only_moved_is_the_same() -> None:
     after = reports.report()
     after["sources"][0]["lines"] = ["", "", *reports.SOURCE]
@@ -88,7 +102,10 @@ def timed(side: dict[str, Any]) -> dict[str, Any]:
     """A report with a kernel for each equation."""
     rows = [{"scope": "", "text": "b:f32[8] = sin a", "operands": [], **row} for row in side["rows"]]
     sample = reports.kernel("k", "fusion", "f32[8]", [0]) | {"shares": [1]}
-    kernels = [{**sample, "rows": [i], "seconds": row.pop("seconds")} for i, row in enumerate(rows)]
+    kernels = [
+        {**sample, "rows": [i], "seconds": row.pop("seconds"), "measured": row.pop("measured", None)}
+        for i, row in enumerate(rows)
+    ]
     here = {**reports.HERE, "kernels": kernels, "roof": side.get("roof")}
     return {**program(*rows), "sources": side["sources"], "targets": [here]}
 

@@ -56,6 +56,53 @@ def test_limit_beside_an_earlier_report(limits: dict[str, str], holds: bool) -> 
     assert bool(check(reports.changed(), reports.report(), targets=["here"], **limits)) is holds
 
 
+@pytest.mark.parametrize(("limit", "holds"), [
+    ("<0.8ms", False),
+    ("<0.89ms", False),  # the lower quartile of the calls
+    ("<=0.91ms", True),
+    ("<0.95ms", True),  # the median is more
+    (">1.1ms", True),
+    (">1.2ms", False),
+    ("==1.1ms", True),
+    ("==1.3ms", False),
+])  # fmt: skip
+def test_a_measured_time_breaks_a_limit_beyond_the_spread_only(limit: str, holds: bool) -> None:
+    found = check(reports.measured(), time=limit)
+    assert [o.target for o in found.outcomes] == ["here"] and bool(found) is holds
+
+
+@pytest.mark.parametrize(("limit", "holds"), [
+    ("+16%", False),  # 0.9 to 1.2 ms before, 1.4 to 1.7 ms after: 16.7 % at least
+    ("+17%", True),
+    ("+0.2ms", True),
+    ("+0.1ms", False),
+    ("-10%", False),
+])  # fmt: skip
+def test_a_measured_time_beside_an_earlier_one(limit: str, holds: bool) -> None:
+    assert bool(check(reports.slower(), reports.measured(), time=limit)) is holds
+    assert check(reports.measured(), reports.measured(), time="+0")
+    assert check(reports.measured(), reports.slower(), time=limit)
+
+
+def test_a_broken_limit_on_time_says_the_spread_and_the_line() -> None:
+    found = check(reports.slower(), reports.measured(), time="+5%")
+    assert (
+        "time +5% is broken for here: it is 1.5 ms (half of the calls took 1.4 ms to 1.7 ms), and was 1 ms (+50 %)"
+    ) in repr(found)
+    mover = found.outcomes[0].mover
+    assert mover is not None and mover.place.line == 5
+
+
+def test_limits_on_time_need_a_measurement() -> None:
+    with pytest.raises(ValueError, match=r"time is the measured time of a call; inspect with measure=True"):
+        check(reports.report(), time="<1s")
+    found = check(reports.measured(), reports.report(), time="+5%")
+    assert not found and "the earlier report has no time for here; inspect it with measure=True" in repr(found)
+    found = check(reports.measured(), time="<1s", targets=["here", "tpu:v5e:2x2"])
+    assert [bool(o.why) for o in found.outcomes] == [False, True]
+    assert check(reports.measured(), targets=["here"], seconds="<86ns")  # the predicted time, as without measurement
+
+
 def test_what_is_not_known_breaks_a_limit_and_says_why() -> None:
     found = check(reports.report(), peak="<1TiB")
     assert [(o.target, bool(o.why)) for o in found.outcomes] == [("here", False), ("tpu:v5e:2x2", True)]

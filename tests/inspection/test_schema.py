@@ -13,7 +13,7 @@ from tests.support.paths import ROOT
 from xlamini.errors import ReportFormatError
 from xlamini.inspection import schema
 
-MADE = [reports.report, reports.sharded, reports.with_values, reports.failed, reports.changed]
+MADE = [reports.report, reports.measured, reports.sharded, reports.with_values, reports.failed, reports.changed]
 
 
 @pytest.mark.parametrize("made", MADE)
@@ -61,6 +61,14 @@ def test_a_slip_is_found(path: str, value: Any, problem: str) -> None:
     assert schema.problems(broken(path, value)) == [problem]
 
 
+def test_a_name_that_came_later_may_be_missing_but_must_be_right() -> None:
+    found = reports.measured()
+    del found["targets"][0]["kernels"][0]["measured"]
+    assert schema.problems(found) == []
+    found["targets"][0]["measured"]["low"] = "fast"
+    assert schema.problems(found) == ["targets[0].measured.low must be a finite number, is 'fast'"]
+
+
 def test_further_names_are_allowed() -> None:
     assert schema.problems(broken("targets.0.colour", "blue")) == []
 
@@ -102,7 +110,7 @@ def names(form: Any) -> set[str]:
         return names(form[0])
     if not isinstance(form, dict):
         return set()
-    own = {name.removesuffix("?") for name in form if name != "*"}
+    own = {name.rstrip("?") for name in form if name != "*"}
     return own.union(*(names(inner) for inner in form.values()))
 
 

@@ -46,7 +46,9 @@ def test_a_part_that_a_target_lacks_says_why() -> None:
 
 
 @pytest.mark.parametrize("screen", SCREENS)
-@pytest.mark.parametrize("made", [reports.report, reports.sharded, reports.with_values, reports.failed])
+@pytest.mark.parametrize(
+    "made", [reports.report, reports.measured, reports.sharded, reports.with_values, reports.failed]
+)
 @pytest.mark.parametrize("width", [40, 72])
 def test_no_line_is_wider_than_asked(screen: str, made: Callable[[], Any], width: int) -> None:
     lines = text(made(), screen, width=width, against=reports.changed()).splitlines()

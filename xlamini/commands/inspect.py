@@ -21,6 +21,7 @@ from xlamini.core.flags.environment_variables import near
 from xlamini.inspection.limits import parse_limit
 from xlamini.inspection.schema import read_report
 from xlamini.inspection.text import LEAST_WIDTH, SCREENS
+from xlamini.inspection.timing.measure import RUNS
 
 ABOUT = "Show how a function becomes kernels, from your lines through each rewrite to the compiled program."
 
@@ -42,6 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> int:
     against = None if options.diff is None else _usage(read_report, options.diff)
     limits = _limits(options.check, against)
+    if "time" in limits and not options.measure:
+        raise UsageError("--check 'time…' is about the measured time; give --measure, which runs it")
     _check_outputs(options)
     function = _function(options.function)
     arguments = _arguments(options)
@@ -66,12 +69,13 @@ def _parser() -> argparse.ArgumentParser:
     add("--diff", metavar="OLD.json",
         help="print what has changed from an earlier report; the page shows it too, and checks may refer to it")
     add("--check", action="append", default=[], metavar="LIMIT",
-        help="exit with 1 if a limit is broken: 'peak<14GiB', or with --diff 'flops+5%%'")
+        help="exit with 1 if a limit is broken: 'peak<14GiB', with --measure 'time<300ms', with --diff 'flops+5%%'")
     add("--no-source", action="store_true", help="leave the text of source files out of the report")
     add("--values", action="store_true",
         help="run the program; an argument that is a type gets random floats, or zeros if its dtype is an integer")
     add("--measure", action="store_true",
-        help="run the compiled program here and give the times that the profiler saw; types become arrays as above")
+        help=f"run the compiled program here {RUNS}, its effects too, and give the times that the profiler saw beside "
+        "the predicted ones; types become arrays as above")
     return parser  # fmt: skip
 
 
@@ -184,6 +188,8 @@ def _report(function: Callable[..., Any], arguments: tuple[Any, ...], options: a
     targets = [name.strip() for name in options.targets.split(",") if name.strip()]
     name = options.function.rpartition(":")[2]
     _say(f"tracing and compiling {name} for {', '.join(targets)}")
+    if options.measure:
+        _say(f"then it runs {RUNS}, its effects too")
     runs = {"values": options.values, "measure": options.measure}
     settings = {"targets": targets, "source": not options.no_source, **runs}
     return _guarded(f"{name} cannot be inspected", lambda: xlamini.inspect(function, **settings)(*arguments))

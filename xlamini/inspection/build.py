@@ -24,7 +24,7 @@ from xlamini.inspection.schema import VERSION
 from xlamini.inspection.signature import arguments_of, results_of
 from xlamini.inspection.stablehlo import text_of
 from xlamini.inspection.stages import PASSES, Stages
-from xlamini.inspection.timing.measure import measure, with_times
+from xlamini.inspection.timing.measure import MeasuredFunction, measured
 from xlamini.inspection.xla.entry import entry_of
 from xlamini.inspection.xla.examine import examination, unexamined
 from xlamini.inspection.xla.facts import Examined
@@ -137,8 +137,8 @@ class Inspection:
 
     def _measured(self, found: Examined) -> Examined:
         """With static arguments the compiled program takes others than the function, so the function is called."""
-        call, names = self.arguments, {kernel.name for kernel in found.kernels}
-        return with_times(found, measure(call.call, names, call.args, call.kwargs))
+        call, effects = self.arguments, bool(self.traced._program.jaxpr.effects)
+        return measured(found, MeasuredFunction(call.call, call.args, call.kwargs, effects))
 
     def _add_programs(self, recorder: Recorder, program: CompileRequest) -> int:
         """Add the stages that are jaxprs; the number of the last one, which is lowered."""

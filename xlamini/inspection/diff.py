@@ -1,13 +1,16 @@
 """The difference of two reports, as plain JSON: costs first, then the lines that moved, equations and kernels.
 
     targets     {"lost": [names], "new": [names]}: only one of the reports has these
-    costs       [{"quantity", "target": name | null, "before", "after"}] for the targets that both have; null: unknown
+    costs       [{"quantity", "target": name | null, "before", "after", "noise"}] for the targets that both have; null:
+                unknown. `noise` is true where two measured times differ by no more than the spread of their calls
     lines       [{"file", "line", "function", "text", "before", "after"}], those that moved most first. `before` and
-                `after` are {"flops", "bytes", "held", "seconds", "equations"}, or null where the line is not there.
+                `after` are {"flops", "bytes", "held", "seconds", "measured", "low", "high", "equations"}, or null where
+                the line is not there.
                 A line is the same if file name, function and text are; its number stands for the text where one of the
-                reports has no source. How much it moved: the sum, over FLOPs, bytes, held bytes and seconds, of the
-                change's share in the larger of both reports' totals. Seconds are those of the first common target.
-                Where the two have other roofs, as that of a CPU is measured anew, no times are compared
+                reports has no source. How much it moved: the sum, over FLOPs, bytes, held bytes, seconds and measured
+                seconds, of the change's share in the larger of both reports' totals. Seconds are those of the first
+                common target. Where the two have other roofs, as that of a CPU is measured anew, no predicted times are
+                compared. Measured times differ where the spreads of their calls, `low` to `high`, do not meet
     equations   {"same": count, "changed": [[row before, row after]], "lost": [rows before], "new": [rows after]} of the
                 final programs, paired as `matching.py` says; changed are pairs whose keys differ
     kernels     [{"target", "same": count, "changed": [{"before": index, "after": index, "left": [rows before],
@@ -19,11 +22,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xlamini.inspection.equations import Report, final_rows, without_texts
-from xlamini.inspection.line_costs import LineCost, line_costs
+from xlamini.inspection.line_costs import Key, LineCost, line_costs
 from xlamini.inspection.matching import key_of, match_equations, match_kernels
-from xlamini.inspection.quantities import QUANTITIES, Target, value_of
+from xlamini.inspection.quantities import QUANTITIES, Target, spread_of, value_of
 
-_MOVES = ("flops", "bytes", "held", "seconds")
+_MOVES = ("flops", "bytes", "held", "seconds", "measured")
 
 
 def diff(before: Report, after: Report) -> dict[str, Any]:
@@ -37,9 +40,7 @@ def diff(before: Report, after: Report) -> dict[str, Any]:
             "new": [name for name in names[1] if name not in names[0]],
         },
         "costs": _costs(before, after, common),
-        "lines": _lines(
-            *without_texts(before, after), *(common[0] if common and same_roof(*common[0]) else (None, None))
-        ),
+        "lines": _lines(*without_texts(before, after), *(common[0] if common else (None, None))),
         "equations": _equations(before, after, partners),
         "kernels": [_kernels(b, a, partners) for b, a in common],
     }
@@ -62,14 +63,28 @@ def _costs(before: Report, after: Report, common: Sequence[tuple[Target, Target]
         for b, a in common if quantity.of_target else [(None, None)]:
             if name == "seconds" and a is not None and b is not None and not same_roof(b, a):
                 continue
-            row = {"before": value_of(before, b, name), "after": value_of(after, a, name)}
-            found.append({"quantity": name, "target": None if a is None else a["name"], **row})
+            sizes = {"before": value_of(before, b, name), "after": value_of(after, a, name)}
+            row = {"quantity": name, "target": None if a is None else a["name"], **sizes}
+            found.append({**row, "noise": _is_noise(name, b, a)})
     return found
+
+
+def _is_noise(name: str, before: Target | None, after: Target | None) -> bool:
+    """Whether the spreads of two measured times meet."""
+    old, new = spread_of(before, name), spread_of(after, name)
+    return old is not None and new is not None and meet(old, new)
+
+
+def meet(old: tuple[float, float], new: tuple[float, float]) -> bool:
+    """Whether two spreads have a time in common."""
+    return old[0] <= new[1] and new[0] <= old[1]
 
 
 def _lines(before: Report, after: Report, old: Target | None, new: Target | None) -> list[dict[str, Any]]:
     """The lines whose costs differ, those that moved most first."""
     costs = line_costs(before, old), line_costs(after, new)
+    if old is not None and new is not None and not same_roof(old, new):
+        costs = _unpredicted(costs[0]), _unpredicted(costs[1])
     totals = {name: max(_total(costs[0].values(), name), _total(costs[1].values(), name)) for name in _MOVES}
     found = []
     for key, last in {**costs[0], **costs[1]}.items():
@@ -80,28 +95,47 @@ def _lines(before: Report, after: Report, old: Target | None, new: Target | None
     return [line for _, line in sorted(found, key=lambda entry: (entry[0], entry[1]["file"], entry[1]["line"]))]
 
 
+def _unpredicted(costs: Mapping[Key, LineCost]) -> dict[Key, LineCost]:
+    """The costs without the times that follow from a roof."""
+    return {key: cost._replace(seconds=None) for key, cost in costs.items()}
+
+
 def _total(costs: Any, name: str) -> float:
     return sum(getattr(cost, name) or 0 for cost in costs)
 
 
 def _plain(cost: LineCost | None) -> dict[str, Any] | None:
-    return None if cost is None else {name: getattr(cost, name) for name in (*_MOVES, "equations")}
+    return None if cost is None else {name: getattr(cost, name) for name in (*_MOVES, "low", "high", "equations")}
+
+
+_SPREAD = ("measured", "low", "high")
 
 
 def _differ(before: dict[str, Any] | None, after: dict[str, Any] | None) -> bool:
     """Whether a line is in one report only, or a cost differs that both know."""
     if before is None or after is None:
         return True
-    return any(x != after[name] for name, x in before.items() if x is not None and after[name] is not None)
+    known = [name for name, x in before.items() if x is not None and after[name] is not None]
+    return any(before[name] != after[name] for name in known if name not in _SPREAD) or slower(before, after) != 0
+
+
+def slower(before: Mapping[str, Any], after: Mapping[str, Any]) -> float:
+    """How many seconds more a line took, as measured; 0 if that is within the spread, or not known."""
+    if any(side.get(name) is None for side in (before, after) for name in _SPREAD):
+        return 0.0
+    near = meet((before["low"], before["high"]), (after["low"], after["high"]))
+    return 0.0 if near else after["measured"] - before["measured"]
 
 
 def _moved(before: LineCost | None, after: LineCost | None, totals: Mapping[str, float]) -> float:
     """How much a line moved: shares of the totals, summed over the costs."""
-    return sum(
-        abs((getattr(after, name, 0) or 0) - (getattr(before, name, 0) or 0)) / totals[name]
-        for name in _MOVES
-        if totals[name]
-    )
+    return sum(abs(_gain(before, after, name)) / totals[name] for name in _MOVES if totals[name])
+
+
+def _gain(before: LineCost | None, after: LineCost | None, name: str) -> float:
+    if name == "measured" and before is not None and after is not None:
+        return slower(before._asdict(), after._asdict())
+    return (getattr(after, name, 0) or 0) - (getattr(before, name, 0) or 0)
 
 
 def _equations(before: Report, after: Report, partners: Mapping[int, int]) -> dict[str, Any]:

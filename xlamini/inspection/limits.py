@@ -2,6 +2,10 @@
 
 A limit compares a quantity with a number (`<14GiB`, `<=12`, `==3`), or with the same quantity of an earlier report
 (`+5%`: at most 5 % more; `-10%`: at least 10 % less; `+0`: no more; `+64MiB`). What is not known keeps no limit.
+
+A measured time, `time`, varies from run to run, so a limit on it is broken only if it does not hold for any time in the
+middle half of the calls: `<300ms` if three quarters of the calls took longer, `+5%` if the lower quartile of the calls
+is more than 5 % above the upper quartile of the earlier ones.
 """
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from xlamini.core.flags.environment_variables import near
 from xlamini.inspection.equations import Report, without_texts
 from xlamini.inspection.layout import columns
 from xlamini.inspection.line_costs import Mover, amounts, movers
-from xlamini.inspection.quantities import QUANTITIES, Target, find_target, value_of, why_unknown
+from xlamini.inspection.quantities import QUANTITIES, Target, find_target, spread_of, value_of, why_unknown
 from xlamini.inspection.schema import read_report
 from xlamini.inspection.units import FAMILIES, change, parsed, shown
 
@@ -44,6 +48,10 @@ class Limit(NamedTuple):
         if self.compare is not None:
             return self.compare(value, self.number)
         return before is not None and 100 * value <= before * (100 + self.percent) + 100 * self.number
+
+    def within(self, value: float, spread: tuple[float, float] | None) -> Sequence[float]:
+        """The numbers of a spread by which it is decided: both ends, and what is nearest to the limit."""
+        return (value,) if spread is None else (*spread, sorted((*spread, self.number))[1])
 
 
 class Outcome(NamedTuple):
@@ -94,13 +102,15 @@ def check(
       report: the report, as its dict.
       against: an earlier report, or the file of its JSON; limits such as `+5%` need it.
       targets: names of targets of the report; all by default.
-      **limits: a quantity (`peak`, `temporaries`, `flops`, `bytes`, `kernels`, `collectives`, `seconds`, `equations`)
-        and its limit, or several with commas between. Memory and bytes take units B, KB, KiB, … TiB, counts K, M, G, T,
-        P, times s, ms, us, ns. The time of a CPU follows from peaks measured during inspection, so it varies with the
-        machine's load.
+      **limits: a quantity (`peak`, `temporaries`, `flops`, `bytes`, `kernels`, `collectives`, `seconds`, `time`,
+        `equations`) and its limit, or several with commas between. Memory and bytes take units B, KB, KiB, … TiB,
+        counts K, M, G, T, P, times s, ms, us, ns. `seconds` is the predicted time, that of a CPU from peaks measured
+        during inspection, so that it varies with the machine's load; `time` the measured one, of the targets that were
+        measured.
 
     Raises:
-      ValueError: for an unknown quantity or target, a malformed limit, no limit, or a relative one without `against`.
+      ValueError: for an unknown quantity or target, a malformed limit, no limit, a relative one without `against`, or a
+        limit on the time of a report without measurement.
       ReportFormatError: if `against` is no report, or one of a newer version.
     """
     found = [parse_limit(quantity, part) for quantity, text in limits.items() for part in _parts(text)]
@@ -111,7 +121,17 @@ def check(
             raise ValueError(f"check: {limit.quantity}={limit.text!r} compares with an earlier report; give against=")
     chosen = report["targets"] if targets is None else [find_target(report, name) for name in targets]
     earlier = None if against is None else read_report(against)
-    return Check([o for limit in found for o in _outcomes(report, earlier, limit, chosen)])
+    measured = _measured(report, chosen) if any(limit.quantity == "time" for limit in found) else ()
+    of = {limit: measured if limit.quantity == "time" and targets is None else chosen for limit in found}
+    return Check([o for limit in found for o in _outcomes(report, earlier, limit, of[limit])])
+
+
+def _measured(report: Report, targets: Sequence[Target]) -> Sequence[Target]:
+    """The targets with a measured time, all if measuring failed; ValueError if none was to be measured."""
+    found = [target for target in targets if target.get("measured")]
+    if not found and not report["failure"]:
+        raise ValueError("check: time is the measured time of a call; inspect with measure=True (--measure)")
+    return found or targets
 
 
 def parse_limit(quantity: str, text: str) -> Limit:
@@ -172,11 +192,25 @@ def _outcome(report: Report, against: Report | None, limit: Limit, target: Targe
         unknown = f"not known: {why_unknown(report, target)}"
     elif limit.relative and before is None:
         unknown = f"the earlier report has no {limit.quantity} for {name}"
-    broken = "" if unknown or limit.holds(value or 0, before) else f"it is {_amount(limit, value)}"
+        unknown += "; inspect it with measure=True" if limit.quantity == "time" else ""
+    spreads = spread_of(target, limit.quantity), spread_of(earlier, limit.quantity)
+    holds = any(
+        limit.holds(now, then)
+        for now in limit.within(value or 0, spreads[0])
+        for then in ((before,) if before is None else limit.within(before, spreads[1]))
+    )
+    broken = "" if unknown or holds else f"it is {_amount(limit, value)}{_spread(spreads[0])}"
     if broken and before is not None:
         broken += f", and was {_amount(limit, before)} ({change(before, value)})"
     mover = None if value is None or value == before else _mover(report, against, limit, target, earlier)
     return Outcome(limit, name, value, before, unknown or broken, mover)
+
+
+def _spread(spread: tuple[float, float] | None) -> str:
+    if spread is None:
+        return ""
+    low, high = (shown(seconds, "seconds") for seconds in spread)
+    return f" (half of the calls took {low} to {high})"
 
 
 def _mover(

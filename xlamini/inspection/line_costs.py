@@ -1,7 +1,7 @@
 """What each line of the user's files costs, summed over the equations of the final program that come from it.
 
 A kernel's equations share its seconds in proportion to their FLOPs plus bytes: the report has the `shares`. A kernel
-without equations has no line.
+without equations has no line. What XLA put in has measured time of its own, which counts for no line.
 """
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ Amounts = dict[Key, tuple[UserLine, float]]
 
 
 class LineCost(NamedTuple):
-    """The sums of a line; `seconds` is None if no kernel of the target has a time."""
+    """The sums of a line; `seconds` is None if no kernel of the target has a time, `measured` if none was measured.
+
+    Half of the calls took `low` to `high` there.
+    """
 
     place: UserLine
     equations: int
@@ -27,6 +30,13 @@ class LineCost(NamedTuple):
     bytes: float
     held: float
     seconds: float | None
+    measured: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+TIMES = ("seconds", "low", "high")
+"""The parts of a measured time that add up."""
 
 
 def line_costs(
@@ -50,16 +60,47 @@ def line_costs(
         place = place_of(report, row)
         old = found.get(key(place)) or LineCost(place, 0, 0, 0, 0, 0.0)
         found[key(place)] = old._replace(seconds=(old.seconds or 0.0) + time)
+    if has_times(target):
+        _add_measured(report, target or {}, found, key)
     return found
+
+
+def has_times(target: Mapping[str, Any] | None) -> bool:
+    """Whether the profiler saw kernels of a target."""
+    return any(kernel.get("measured") for kernel in (target or {}).get("kernels") or ())
+
+
+def _add_measured(
+    report: Report, target: Mapping[str, Any], found: dict[Key, LineCost], key: Callable[[UserLine], Key]
+) -> None:
+    """Give each line its measured time."""
+    names = ("measured", "low", "high")
+    for each, cost in found.items():
+        found[each] = cost._replace(**dict.fromkeys(names, 0.0))
+    for name, part in zip(names, TIMES, strict=True):
+        for row, time in row_measured(target, part).items():
+            place = place_of(report, row)
+            old = found.get(key(place)) or LineCost(place, 0, 0, 0, 0, None, 0.0, 0.0, 0.0)
+            found[key(place)] = old._replace(**{name: getattr(old, name) + time})
 
 
 def row_seconds(target: Mapping[str, Any] | None) -> dict[int, float]:
     """The seconds of each equation that is in a kernel with a time; empty if no kernel has one."""
+    return _by_row(target, lambda kernel: kernel["seconds"])
+
+
+def row_measured(target: Mapping[str, Any] | None, part: str = "seconds") -> dict[int, float]:
+    """The measured seconds of each equation, those of kernels that XLA put in left out."""
+    return _by_row(target, lambda kernel: None if kernel["inserted"] else (kernel.get("measured") or {}).get(part))
+
+
+def _by_row(target: Mapping[str, Any] | None, seconds: Callable[[Mapping[str, Any]], float | None]) -> dict[int, float]:
     found = Counter[int]()
     for kernel in (target or {}).get("kernels") or ():
+        time = seconds(kernel)
         for row, share in zip(kernel["rows"], kernel["shares"], strict=True):
-            if kernel["seconds"] is not None:
-                found[row] += kernel["seconds"] * share
+            if time is not None:
+                found[row] += time * share
     return dict(found)
 
 
@@ -67,14 +108,15 @@ def amounts(report: Report, quantity: str, target: Mapping[str, Any] | None) -> 
     """How much of a quantity of `quantities.py` each line has, by the key of its place."""
     if quantity in _BY_ROW:
         costs = line_costs(report, target).values()
-        return {c.place.key: (c.place, getattr(c, quantity) or 0) for c in costs}
+        return {c.place.key: (c.place, getattr(c, _BY_ROW[quantity]) or 0) for c in costs}
     found: Amounts = {}
     for place, amount in _PARTS[quantity](report, target or {}):
         found[place.key] = place, found.get(place.key, (place, 0))[1] + amount
     return found
 
 
-_BY_ROW = ("flops", "bytes", "seconds", "equations")
+_BY_ROW = {**{name: name for name in ("flops", "bytes", "seconds", "equations")}, "time": "measured"}
+"""The quantities that equations have, each with its name in the cost of a line."""
 
 
 def _alive_at_peak(report: Report, _: Mapping[str, Any]) -> list[tuple[UserLine, float]]:

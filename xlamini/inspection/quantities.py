@@ -44,6 +44,7 @@ QUANTITIES = {
     "kernels": Quantity("kernels in the optimized program", "count", _count("kernels")),
     "collectives": Quantity("collectives in the optimized program", "count", _count("collectives")),
     "seconds": Quantity("predicted time of a call", "seconds", _of("prediction", "seconds")),
+    "time": Quantity("measured time of a call, the median", "seconds", _of("measured", "seconds")),
     "equations": Quantity("equations of the program that is lowered", "count", _equations, of_target=False),
 }
 """By the names that `check` takes."""
@@ -54,6 +55,12 @@ def value_of(report: Report, target: Target | None, name: str) -> float | None:
     if target is None or not QUANTITIES[name].of_target:
         return QUANTITIES[name].read(report, {})
     return None if target["error"] else QUANTITIES[name].read(report, target)
+
+
+def spread_of(target: Target | None, name: str) -> tuple[float, float] | None:
+    """From where to where a quantity lies, if it was measured: half of the calls took times between these."""
+    measured = (target or {}).get("measured") if name == "time" else None
+    return None if measured is None else (measured["low"], measured["high"])
 
 
 def why_unknown(report: Report, target: Target | None) -> str:

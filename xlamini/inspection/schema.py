@@ -1,8 +1,9 @@
 """What is wrong with a dict that should be a report; see docs/inspect-schema.md.
 
 The schema is data, assets/schema.json, which the page reads too. It has the shape of what it describes: a dict
-for a dict, a list of one for a list, and a word for a plain value. A name that ends in `?` may be null. Further names
-are allowed, so that a report of a later version with the same number can be read. The words `row`, `stage`, `source`,
+for a dict, a list of one for a list, and a word for a plain value. A name that ends in `?` may be null, and one that
+ends in `??` may be missing too, as it came later than the version. Further names are allowed, so that a report of a
+later version with the same number can be read. The words `row`, `stage`, `source`,
 `target`, `kernel` are indices, and must be in range.
 """
 from __future__ import annotations
@@ -120,9 +121,9 @@ def _wrong_dict(value: Mapping[str, Any], form: Mapping[str, Any], at: str, size
     if "kernels?" in form:  # a target, whose kernels have numbers of their own
         sizes = {**sizes, "kernel": _length(value.get("kernels"))}
     for key, inner in form.items():
-        name, place = key.removesuffix("?"), f"{at}.{key.removesuffix('?')}".lstrip(".")
+        name, place = key.rstrip("?"), f"{at}.{key.rstrip('?')}".lstrip(".")
         if name not in value:
-            yield f"{place} is missing"
+            yield from () if key.endswith("??") else (f"{place} is missing",)
         elif not (value[name] is None and key.endswith("?")):
             yield from _wrong(value[name], inner, place, sizes)
 

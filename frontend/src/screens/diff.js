@@ -6,11 +6,11 @@ import * as format from "../format.js";
 import { Grid, plain, switcher } from "../grid.js";
 import { program } from "../highlight.js";
 import { load } from "../loading.js";
-import { kernelDiff, match, movers, sameRoof } from "../match.js";
+import { gain, kernelDiff, match, meet, movers, sameRoof } from "../match.js";
 import { base } from "../model.js";
 import { pickRow } from "../state.js";
 import { VirtualList } from "../virtual.js";
-import { about, columns, none } from "../tables.js";
+import { about, columns, lacking, none } from "../tables.js";
 
 const MOST = 12;
 
@@ -127,9 +127,14 @@ function totalsTable(before, after, partner) {
       ["peak", other.memory?.peak, target.memory?.peak, format.bytes],
       ["kernels", other.kernels.length, target.kernels.length, format.count],
     ];
+    const [then, now] = [other.measured, target.measured];
     const [x, y] = [other.prediction?.seconds, target.prediction?.seconds];
     if (sameRoof(other, target)) its.unshift(["time", x, y, format.seconds]);
     else rows.push([`${target.name}: time`, format.seconds(x), format.seconds(y), "not compared: another roof"]);
+    if (then && now) {
+      const it = row(`${target.name}: measured`, then.seconds, now.seconds, format.seconds);
+      rows.push(meet(then, now) ? [...it.slice(0, 3), "within the spread"] : it);
+    }
     rows.push(...its.filter(([, x, y]) => x !== y).map(([name, ...rest]) => row(`${target.name}: ${name}`, ...rest)));
   }
   const pairs = partner.size,
@@ -151,11 +156,11 @@ function costGrid(app, before, after) {
   if (!items.length) return { element: h("p", { class: "soft" }, none("diff", "lines")) };
   const cost = (it, side, name) => it[side]?.[name] ?? 0;
   const change = (name, show) => ({
-    value: (it) => cost(it, "after", name) - cost(it, "before", name),
+    value: (it) => gain(it.before, it.after, name),
     show: (it) => {
       const [x, y] = [cost(it, "before", name), cost(it, "after", name)];
       if ((it.after ?? it.before)[name] === null) return h("span", { class: "soft" }, "–");
-      if (x === y) return h("span", { class: "soft" }, "=");
+      if (!gain(it.before, it.after, name)) return h("span", { class: "soft" }, "=");
       return [
         h("span", { class: worse(x, y) }, format.change(x, y)),
         h("span", { class: "soft" }, ` ${show(x)} → ${show(y)}`),
@@ -167,6 +172,7 @@ function costGrid(app, before, after) {
     bytes: change("bytes", format.bytes),
     held: change("held", format.bytes),
     seconds: change("seconds", format.seconds),
+    measured: change("measured", format.seconds),
   };
   return new Grid({
     label: "Cost by line",
@@ -176,7 +182,10 @@ function costGrid(app, before, after) {
       state: !it.before ? "new" : !it.after ? "lost" : "",
       text: it.text || it.function,
     })),
-    columns: columns(app, "diff", "lines", { special }),
+    columns: columns(app, "diff", "lines", {
+      special,
+      without: lacking(items, ["after.measured"]).length ? ["measured"] : [],
+    }),
     enter: (it) => it.rows.length && app.select(pickRow(it.rows[0])),
     paint: (element, it) =>
       element.classList.toggle(

@@ -7,7 +7,7 @@ import { Grid, bar, switcher } from "../grid.js";
 import { program } from "../highlight.js";
 import { missing } from "../app.js";
 import { pickKernel, pickRow } from "../state.js";
-import { about, columns, order } from "../tables.js";
+import { about, columns, lacking, order } from "../tables.js";
 
 export const kernels = {
   ...about("kernels"),
@@ -17,14 +17,19 @@ export const kernels = {
 
 export const LOWER_BOUND = "lower bound";
 
-/** Numbers of a kernel that need the roof: intensity, the least time, and the share of the roof that its time reaches. */
+/** Numbers of a kernel that need the roof: intensity, the least time, and the share of the roof that its time reaches, the measured one first. */
 export function roofed(kernel, roof) {
   const intensity = kernel.bytes ? kernel.flops / kernel.bytes : null;
+  const { measured } = kernel,
+    taken = measured?.seconds ?? kernel.seconds,
+    timed = taken && (measured || kernel.time !== LOWER_BOUND); // a bound is on the roof by itself
   const least = roof ? Math.max(kernel.flops / roof.flops, kernel.bytes / roof.bandwidth) : null;
   return {
     intensity,
     least,
-    share: least !== null && kernel.seconds && kernel.time !== LOWER_BOUND ? least / kernel.seconds : null, // a bound is on the roof by itself
+    taken,
+    each: measured?.runs > 1 ? measured.seconds / measured.runs : null,
+    share: least !== null && timed ? least / taken : null,
     bound: roof && intensity !== null ? (intensity < roof.flops / roof.bandwidth ? "memory" : "compute") : null,
   };
 }
@@ -101,15 +106,10 @@ function coverage({ coverage: its }) {
 }
 
 function kernelGrid(app, target) {
-  const all = target.kernels.reduce((sum, kernel) => sum + (kernel.seconds ?? 0), 0);
-  const items = target.kernels.map((kernel, index) => ({
-    ...kernel,
-    kernel,
-    index,
-    part: all ? (kernel.seconds ?? 0) / all : null,
-    ...roofed(kernel, target.roof),
-  }));
-  const shown = kernelColumns(app, target);
+  const items = target.kernels.map((kernel, index) => ({ ...kernel, kernel, index, ...roofed(kernel, target.roof) }));
+  const all = items.reduce((sum, it) => sum + (it.taken ?? 0), 0);
+  for (const it of items) it.part = all ? (it.taken ?? 0) / all : null;
+  const shown = kernelColumns(app, items);
   return new Grid({
     label: "Kernels",
     columns: shown,
@@ -129,11 +129,14 @@ function kernelGrid(app, target) {
   });
 }
 
-function kernelColumns(app, target) {
-  const words = new Set(target.kernels.map((kernel) => kernel.time).filter(Boolean)),
-    most = Math.max(Number.MIN_VALUE, ...target.kernels.map((kernel) => kernel.seconds ?? 0));
-  const part = { show: (it) => [bar((it.seconds ?? 0) / most), format.percent(it.part)] };
-  return columns(app, "kernels", "kernels", { special: { part }, without: words.size > 1 ? [] : ["time"] });
+const MEASURED = ["measured.seconds", "measured.unseen", "each", "measured.first", "measured.last"];
+
+function kernelColumns(app, items) {
+  const words = new Set(items.map((it) => it.time).filter(Boolean)),
+    most = Math.max(Number.MIN_VALUE, ...items.map((it) => it.taken ?? 0));
+  const part = { show: (it) => [bar((it.taken ?? 0) / most), format.percent(it.part)] };
+  const without = [...lacking(items, MEASURED), ...(words.size > 1 ? [] : ["time"])];
+  return columns(app, "kernels", "kernels", { special: { part }, without });
 }
 
 /** The equations of a kernel, by source line. */

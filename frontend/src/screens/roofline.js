@@ -19,12 +19,15 @@ export const roofline = {
     if (why) return why;
     const target = app.model.targets[app.state.target];
     if (!target.roof) return "the peaks of the device are not known";
-    return target.kernels.some((kernel) => kernel.seconds && kernel.flops)
+    return target.kernels.some((kernel) => (kernel.measured ?? kernel).seconds && kernel.flops)
       ? null
       : "no kernel has both a time and FLOPs";
   },
   draw: (app, body) => new Roofline(app, body),
 };
+
+/** What the time of a kernel is. */
+const which = ({ kernel }) => (kernel.measured ? "measured" : kernel.time);
 
 /** Powers of ten around two numbers. */
 const decades = (low, high) => [10 ** Math.floor(Math.log10(low * 0.7)), 10 ** Math.ceil(Math.log10(high))];
@@ -37,13 +40,13 @@ class Roofline {
       app,
       target,
       dots: all
-        .filter((it) => it.kernel.seconds && it.kernel.flops && it.kernel.bytes)
+        .filter((it) => it.taken && it.kernel.flops && it.kernel.bytes)
         .sort((a, b) => a.intensity - b.intensity),
     });
-    this.total = all.reduce((sum, it) => sum + (it.kernel.seconds ?? 0), 0);
+    this.total = all.reduce((sum, it) => sum + (it.taken ?? 0), 0);
     this.host = h("div", { class: "plot" });
     this.tip = h("p", { class: "tip", "aria-live": "off" }, "\u00a0");
-    this.byTime = [...all].sort((a, b) => (b.kernel.seconds ?? 0) - (a.kernel.seconds ?? 0));
+    this.byTime = [...all].sort((a, b) => (b.taken ?? 0) - (a.taken ?? 0));
     put(
       body,
       this.bounds(all),
@@ -59,14 +62,14 @@ class Roofline {
 
   /** The share of the time that memory and arithmetic bound. */
   bounds(all) {
-    const time = (bound) => all.reduce((sum, it) => sum + (it.bound === bound ? (it.kernel.seconds ?? 0) : 0), 0);
+    const time = (bound) => all.reduce((sum, it) => sum + (it.bound === bound ? (it.taken ?? 0) : 0), 0);
     const parts = [
       ["memory", time("memory")],
       ["compute", time("compute")],
     ];
     const rest = this.total - parts[0][1] - parts[1][1];
     const left = all.length - this.dots.length;
-    const words = [...new Set(all.map((it) => it.kernel.time).filter(Boolean))].join(", ");
+    const words = [...new Set(all.map(which).filter(Boolean))].join(", ");
     return h(
       "div",
       { class: "bounds" },
@@ -96,7 +99,7 @@ class Roofline {
           "span",
           { class: "soft" },
           ` Times: ${words}. Roof: ${format.flops(this.target.roof.flops)}/s, ${format.bytes(this.target.roof.bandwidth)}/s (${this.target.roof.source}).`,
-          this.dots.some((it) => it.kernel.time === LOWER_BOUND) &&
+          this.dots.some((it) => which(it) === LOWER_BOUND) &&
             " A lower bound is the time at the roof, so its dots lie on the line.",
           left > 0 && ` ${format.plural(left, "kernel")} without FLOPs ${left === 1 ? "is" : "are"} not drawn.`,
         ),
@@ -121,13 +124,13 @@ class Roofline {
     return this.list;
   }
 
-  line({ kernel, bound, share }) {
+  line({ kernel, taken, bound, share }) {
     return h(
       "div",
       { class: "kernel-line" },
-      bar(kernel.seconds / this.byTime[0].kernel.seconds),
+      bar(taken / this.byTime[0].taken),
       h("code", null, kernel.name),
-      h("span", { class: "num" }, format.seconds(kernel.seconds)),
+      h("span", { class: "num" }, format.seconds(taken)),
       h("span", { class: "num soft" }, [share !== null && format.percent(share), bound].filter(Boolean).join(", ")),
     );
   }
@@ -143,7 +146,7 @@ class Roofline {
     const { roof } = this.target,
       ridge = roof.flops / roof.bandwidth,
       x = this.dots.map((it) => it.intensity),
-      y = this.dots.map((it) => it.kernel.flops / it.kernel.seconds);
+      y = this.dots.map((it) => it.kernel.flops / it.taken);
     return {
       x: decades(Math.min(...x, ridge), Math.max(...x, ridge * 2)),
       y: decades(Math.min(...y), roof.flops * 1.2),
@@ -166,7 +169,7 @@ class Roofline {
     this.plot = plot(
       this.host,
       options,
-      [this.dots.map((it) => it.intensity), this.dots.map((it) => it.kernel.flops / it.kernel.seconds)],
+      [this.dots.map((it) => it.intensity), this.dots.map((it) => it.kernel.flops / it.taken)],
       "Roofline of the kernels",
     );
     this.plot.over.addEventListener(
@@ -196,12 +199,12 @@ class Roofline {
     ctx.stroke();
     const dots = [...this.dots].sort((a, b) => this.isLit(a) - this.isLit(b));
     const some = dots.some((it) => this.isLit(it));
-    for (const it of dots) this.dot(ctx, px(it.intensity), py(it.kernel.flops / it.kernel.seconds), it, some);
+    for (const it of dots) this.dot(ctx, px(it.intensity), py(it.kernel.flops / it.taken), it, some);
     ctx.restore();
   }
 
   dot(ctx, x, y, it, some) {
-    const radius = (3 + 12 * Math.sqrt(it.kernel.seconds / this.total)) * devicePixelRatio,
+    const radius = (3 + 12 * Math.sqrt(it.taken / this.total)) * devicePixelRatio,
       on = this.isLit(it);
     ctx.beginPath();
     ctx.arc(x, y, radius, 0, 2 * Math.PI);
@@ -220,17 +223,14 @@ class Roofline {
     let best = null,
       least = NEAR;
     for (const it of left < 0 ? [] : this.dots) {
-      const away = Math.hypot(
-        u.valToPos(it.intensity, "x") - left,
-        u.valToPos(it.kernel.flops / it.kernel.seconds, "y") - top,
-      );
+      const away = Math.hypot(u.valToPos(it.intensity, "x") - left, u.valToPos(it.kernel.flops / it.taken, "y") - top);
       if (away < least) [best, least] = [it, away];
     }
     if (best === this.near) return;
     this.near = best;
     u.over.style.cursor = best ? "pointer" : "default";
     this.tip.textContent = best
-      ? `${best.kernel.name}: ${format.seconds(best.kernel.seconds)}, ${format.count(best.intensity)} FLOP/byte, ${best.share === null ? "" : `${format.percent(best.share)} of the roof, `}${best.bound}-bound`
+      ? `${best.kernel.name}: ${format.seconds(best.taken)}, ${format.count(best.intensity)} FLOP/byte, ${best.share === null ? "" : `${format.percent(best.share)} of the roof, `}${best.bound}-bound`
       : "\u00a0";
     this.app.hover(best?.kernel.rows ?? null);
   }

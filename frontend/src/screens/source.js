@@ -1,7 +1,7 @@
 // Screen 2: the user's file beside the stage of choice. The panes are views of the same rows, so what is lit in one is lit in the other.
 
 import { h, put } from "../dom.js";
-import { MEASURES, plural } from "../format.js";
+import { MEASURES, plural, seconds } from "../format.js";
 import { check, switcher } from "../grid.js";
 import { python } from "../highlight.js";
 import { stage as stageKey } from "../keys.js";
@@ -10,7 +10,7 @@ import { pickLine } from "../state.js";
 import { VirtualList } from "../virtual.js";
 import { gutter, heatScale } from "../heat.js";
 import { Listing } from "../listing.js";
-import { about } from "../tables.js";
+import { about, columns, plainTable, title } from "../tables.js";
 
 export const source = {
   ...about("source"),
@@ -28,7 +28,10 @@ class SourceScreen {
     this.dispose();
     this.file = new SourceFile(app);
     this.listing = new Listing(app, this.fold);
-    const heats = Object.entries(MEASURES).map(([name, { title }]) => [name, title]);
+    const { measured } = app.model.targets[app.state.target] ?? {};
+    const heats = Object.entries(MEASURES).flatMap(([name, it]) =>
+      name !== "measured" || measured ? [[name, it.title]] : [],
+    );
     put(
       this.body,
       h(
@@ -42,6 +45,7 @@ class SourceScreen {
         stagePicker(app),
         check("fold by scope", this.fold, (on) => ((this.fold = on), this.draw())),
       ),
+      measured && inserted(app, measured),
       h(
         "div",
         { class: "panes" },
@@ -92,6 +96,20 @@ class SourceScreen {
     this.file?.list?.dispose();
     this.listing?.list?.dispose();
   }
+}
+
+/** What was measured, and what of it no line has. */
+function inserted(app, measured) {
+  const its = app.model.targets[app.state.target].kernels.filter((it) => it.inserted && it.measured),
+    sum = its.reduce((all, it) => all + it.measured.seconds, 0);
+  its.sort((a, b) => b.measured.seconds - a.measured.seconds);
+  return h(
+    "details",
+    { class: "flat" },
+    h("summary", null, `Measured ${seconds(measured.seconds)} · put in by XLA ${seconds(sum)}`),
+    h("p", { class: "soft" }, measured.source),
+    its.length > 0 && plainTable(title("source", "inserted"), columns(app, "source", "inserted"), its.slice(0, 20)),
+  );
 }
 
 /** The select of stages, grouped by kind, with its two buttons. */

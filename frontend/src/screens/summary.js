@@ -5,7 +5,7 @@ import * as format from "../format.js";
 import { bar, plain } from "../grid.js";
 import { base } from "../model.js";
 import { pickLine, pickRow } from "../state.js";
-import { sideBySide, special } from "./targets.js";
+import { sideBySide, special, unmeasured } from "./targets.js";
 import { about, columns } from "../tables.js";
 
 const MOST_ARGUMENTS = 12;
@@ -137,7 +137,10 @@ function targetTable(app) {
     const t = targets.findIndex((target) => target.name === it.name);
     return h("button", { class: "link", click: () => app.set({ target: t, screen: "kernels" }) }, it.name);
   };
-  const shown = columns(app, "summary", "targets", { special: { ...special(app), name: { show: link } } });
+  const shown = columns(app, "summary", "targets", {
+    special: { ...special(app), name: { show: link } },
+    without: unmeasured(app),
+  });
   const rows = targets.map((target) =>
     target.error
       ? [link(target), h("span", { class: "soft" }, target.error)]

@@ -19,7 +19,7 @@ class Targets {
     const its = app.model.targets,
       good = its.flatMap((target, t) => (target.error ? [] : [t]));
     const items = its.map((target) => sideBySide(app, target));
-    const [, ...shown] = columns(app, "targets", "targets", { special: special(app) });
+    const [, ...shown] = columns(app, "targets", "targets", { special: special(app), without: unmeasured(app) });
     const rows = shown.map((it) => [
       it.title,
       ...items.map((item) =>
@@ -133,9 +133,13 @@ export function sideBySide(app, target) {
     lowered: seconds?.lower,
     compiled: seconds?.compile,
     seconds: target.prediction?.seconds,
+    time: target.measured?.seconds,
     longest,
   };
 }
+
+/** The column of measured times, if there are none. */
+export const unmeasured = (app) => (app.model.targets.some((it) => it.measured) ? [] : ["time"]);
 
 /** What is marked, linked or explained in a table of targets. */
 export function special(app) {
@@ -153,6 +157,7 @@ export function special(app) {
     full: { show: (it) => it.full !== null && [bar(it.full, it.full > 1 ? "over" : ""), format.percent(it.full)] },
     flops: told("flops", format.flops, (it) => it.cost && `counted by ${it.cost.source}`),
     seconds: told("seconds", format.seconds, (it) => it.prediction?.source),
+    time: told("time", format.seconds, (it) => it.measured?.source),
     "longest.0": kernel(0),
     "longest.1": kernel(1),
     "longest.2": kernel(2),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.inspection import reports
 from tests.inspection.browser.conftest import sample, texts, wait
 
 pytestmark = pytest.mark.slow
@@ -46,6 +47,22 @@ def test_missing_parts_say_why(opened: Callable[..., Any]) -> None:
     assert "values=True (--values)" in texts(driver, ".missing")[0]
     driver = opened("failed")
     assert "no lowering rule" in texts(driver, ".missing")[0]
+
+
+def test_measured_times_have_columns_of_their_own(opened: Callable[..., Any]) -> None:
+    driver = opened(reports.measured(), "screen=kernels", reports.slower())
+    heads = texts(driver, "[role=columnheader]")
+    assert {"time", "measured", "in a pool", "each", "first", "last"} <= set(heads)
+    assert "400 µs" in texts(driver, "[role=row]")[1]  # the longest as measured, not as predicted
+    driver.execute_script("inspector.set({screen: 'roofline'})")
+    assert "Times: measured." in texts(driver, ".bounds")[0]
+    driver.execute_script("inspector.set({screen: 'source', heat: 'measured'})")
+    assert "Measured 1 ms · put in by XLA 20 µs" in texts(driver, "summary")[0] and "673 µs" in texts(driver, ".heat")
+    driver.execute_script("inspector.set({screen: 'diff'})")
+    assert any("here: measured" in row and "−33.3 %" in row for row in texts(driver, "tr"))
+    assert "train.py:5" in texts(driver, "[role=row]")[1]
+    driver = opened(reports.report(), "screen=kernels")
+    assert "measured" not in texts(driver, "[role=columnheader]")
 
 
 def test_hostile_texts_are_shown_as_they_are(opened: Callable[..., Any]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from xlamini.inspection.diff import diff, pairs_of, same_roof
+from xlamini.inspection.diff import diff, pairs_of, same_roof, slower
 from xlamini.inspection.equations import Report, base_name, place_of
 from xlamini.inspection.quantities import QUANTITIES, Target, find_target
 from xlamini.inspection.text.view import Item, View
@@ -23,7 +23,9 @@ def lines(view: View) -> Iterator[str]:
     yield from view.table("costs", map(_cost, costs))
     for before, after in pairs_of(view.against, view.report):
         if after["name"] in names and not same_roof(before, after):
-            yield from view.say(f"The times of {after['name']} are not compared: the reports have other roofs for it.")
+            yield from view.say(
+                f"The predicted times of {after['name']} are not compared: the reports have other roofs for it."
+            )
     for state, targets in found["targets"].items():
         yield from view.say(f"{state} targets: {', '.join(targets)}") if targets else ()
     yield ""
@@ -38,7 +40,8 @@ def lines(view: View) -> Iterator[str]:
 
 def _cost(cost: Item) -> Item:
     before, after, family = cost["before"], cost["after"], QUANTITIES[cost["quantity"]].family
-    return {**cost, "before": shown(before, family), "after": shown(after, family), "change": change(before, after)}
+    changed = change(before, after) + (", within the spread" if cost["noise"] and before != after else "")
+    return {**cost, "before": shown(before, family), "after": shown(after, family), "change": changed}
 
 
 def _line(line: Item) -> Item:
@@ -47,6 +50,7 @@ def _line(line: Item) -> Item:
         "place": f"{base_name(line['file'])}:{line['line']}" if line["file"] else "no line",
         "state": "new" if not b else "lost" if not a else "",
         **{name: _gain(b, a, name, family) for name, family in _SIZES.items()},
+        "measured": _signed(slower(b, a) if b and a else _more(b, a, "measured"), "seconds"),
         "text": line["text"] or line["function"],
     }
 
@@ -55,7 +59,14 @@ _SIZES = {"flops": "count", "bytes": "bytes", "held": "bytes", "seconds": "secon
 
 
 def _gain(before: Mapping[str, Any], after: Mapping[str, Any], name: str, family: str) -> str:
-    gain = (after.get(name) or 0) - (before.get(name) or 0)
+    return _signed(_more(before, after, name), family)
+
+
+def _more(before: Mapping[str, Any], after: Mapping[str, Any], name: str) -> float:
+    return (after.get(name) or 0) - (before.get(name) or 0)
+
+
+def _signed(gain: float, family: str) -> str:
     return f"{'+' if gain > 0 else ''}{shown(gain, family)}" if gain else ""
 
 

@@ -19,6 +19,9 @@ def _kernels(view: View, target: Target) -> Iterator[str]:
         yield f"times: {min(sources)}"
         kernels = [{**kernel, "time": None} for kernel in kernels]
     yield from view.table("kernels", kernels, target)
+    if loops := [kernel for kernel in kernels if kernel["each"] is not None]:
+        yield ""
+        yield from view.table("iterations", loops, target)
     coverage = target["coverage"]
     if coverage:
         put_in = f"; put in by XLA: {', '.join(coverage['inserted'][: view.limit])}" if coverage["inserted"] else ""
@@ -58,15 +61,17 @@ def _module(view: View, kernel: Mapping[str, Any]) -> Iterator[str]:
 def roofed(kernel: Mapping[str, Any], roof: Mapping[str, Any] | None) -> dict[str, Any]:
     """A kernel with its FLOPs per byte, what bounds it, and the share of the roof that it reaches.
 
-    A lower bound of its time is computed from the roof, so it has no share.
+    `taken` is its measured time if it has one. A lower bound of its time is computed from the roof, so it has no share.
     """
-    intensity = kernel["flops"] / kernel["bytes"] if kernel["bytes"] else None
-    found = {**kernel, "intensity": intensity, "bound": None, "share": None}
+    intensity, measured = kernel["flops"] / kernel["bytes"] if kernel["bytes"] else None, kernel.get("measured")
+    taken = measured["seconds"] if measured else kernel["seconds"]
+    each = taken / measured["runs"] if measured and measured["runs"] > 1 else None
+    found = {**kernel, "intensity": intensity, "bound": None, "share": None, "taken": taken, "each": each}
     if roof is None:
         return found
     if intensity is not None:
         found["bound"] = "memory" if intensity < roof["flops"] / roof["bandwidth"] else "compute"
-    if kernel["seconds"] and kernel["time"] != "lower bound":
+    if taken and (measured or kernel["time"] != "lower bound"):
         least = max(kernel["flops"] / roof["flops"], kernel["bytes"] / roof["bandwidth"])
-        found["share"] = least / kernel["seconds"]
+        found["share"] = least / taken
     return found

@@ -24,10 +24,10 @@ def _roofline(view: View, target: Target) -> Iterator[str]:
     if not (roof["flops"] > 0 and roof["bandwidth"] > 0):
         yield from view.say(f"not available for {target['name']}: xlamini does not know its peaks")
         return
-    kernels = sorted((roofed(kernel, roof) for kernel in target["kernels"]), key=lambda k: -(k["seconds"] or 0))
-    able = [k for k in kernels if k["flops"] and k["bytes"] and k["seconds"]]
+    kernels = sorted((roofed(kernel, roof) for kernel in target["kernels"]), key=lambda k: -(k["taken"] or 0))
+    able = [k for k in kernels if k["flops"] and k["bytes"] and k["taken"]]
     dots = [
-        {**k, "letter": letter, "rate": k["flops"] / k["seconds"]}
+        {**k, "letter": letter, "rate": k["flops"] / k["taken"]}
         for letter, k in zip(string.ascii_letters[: view.limit], able, strict=False)
     ]
     yield from view.say(
@@ -43,10 +43,10 @@ def _roofline(view: View, target: Target) -> Iterator[str]:
 
 def _bound(kernels: Sequence[Item], width: int) -> Iterator[str]:
     """The share of the time in kernels that memory limits, and in those that computing limits."""
-    whole = sum(k["seconds"] or 0 for k in kernels)
+    whole = sum(k["taken"] or 0 for k in kernels)
     if not whole:
         return
-    moving = sum(k["seconds"] or 0 for k in kernels if k["bound"] == "memory") / whole
+    moving = sum(k["taken"] or 0 for k in kernels if k["bound"] == "memory") / whole
     size = min(width - 44, 40)
     yield f"limited by memory {bar(moving, size)} {100 * moving:.0f} %, by computing {100 * (1 - moving):.0f} %"
 

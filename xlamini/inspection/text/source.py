@@ -5,7 +5,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from xlamini.inspection.line_costs import LineCost, line_costs
+from xlamini.inspection.quantities import Target
 from xlamini.inspection.text.view import View
+from xlamini.inspection.wall_time import wall_time
 
 _AROUND = 1
 """So many lines before and after one that costs something are shown."""
@@ -28,10 +30,21 @@ def lines(view: View) -> Iterator[str]:
     if hidden:
         yield ""
         yield from view.say(f"{sum(c.equations for c in hidden)} equations have no line of yours.")
+    if target is not None and target.get("measured"):
+        yield from _measured(view, target)
+
+
+def _measured(view: View, target: Target) -> Iterator[str]:
+    """What no line has of the measured time, and all parts of a call."""
+    yield ""
+    yield from view.table("inserted", [k for k in target["kernels"] if k["inserted"] and k.get("measured")], target)
+    yield ""
+    yield from view.table("parts", wall_time(view.report, target))
+    yield from view.measured(target)
 
 
 def _file(view: View, file: str, text: Sequence[str] | None, costs: Sequence[LineCost]) -> Iterator[str]:
-    most = sorted(costs, key=lambda c: (c.seconds or 0, c.flops + c.bytes), reverse=True)[: view.limit]
+    most = sorted(costs, key=lambda c: (c.measured or 0, c.seconds or 0, c.flops + c.bytes), reverse=True)[: view.limit]
     at = {cost.place.line: cost for cost in most}
     yield ""
     yield file if text else f"{file} (without its text)"

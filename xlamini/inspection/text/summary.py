@@ -44,7 +44,9 @@ def _targets(view: View) -> Iterator[str]:
     yield from view.table("targets", here)
     for target in view.targets:
         source = (target["prediction"] or {}).get("source")
-        words = view.say(f"time of {target['name']}: {source}", "  ") if source else ()
+        words = view.say(f"time of {target['name']}: {source}", "  ") if source else []
+        if target.get("measured"):
+            words = [*words, *view.say(f"measured for {target['name']}: {target['measured']['source']}", "  ")]
         yield from view.part(target, words)
 
 

@@ -42,12 +42,12 @@ class View(NamedTuple):
         """The head of a table of the screen, then its rows in their order; `target` has the kernels that they name."""
         table = self.screen["tables"][name]
         shown_columns, keys = _columns(table), table.get("sort", ())
-        ordered = sorted(items, key=lambda item: [-(item[key] or 0) for key in keys])
+        ordered = sorted(items, key=lambda item: [-(_value(item, key) or 0) for key in keys])
         rows = [[self._cell(column, item, target) for column in shown_columns] for item in ordered]
         return [[column["title"] for column in shown_columns], *rows]
 
     def _cell(self, column: Mapping[str, Any], item: Item, target: Target | None) -> str:
-        value, unit = reduce(_part, column["field"].split("."), item), column.get("unit", "text")
+        value, unit = _value(item, column["field"]), column.get("unit", "text")
         if value in (None, [], column.get("usual")):
             return column.get("none", UNKNOWN if unit in NUMBERS else "")
         if unit in FAMILIES:
@@ -70,6 +70,11 @@ class View(NamedTuple):
     def say(self, sentence: str, indent: str = "") -> list[str]:
         """A sentence, wrapped."""
         return wrapped(sentence, self.width, indent)
+
+    def measured(self, target: Target) -> list[str]:
+        """What was measured of a target, in words."""
+        found = target.get("measured")
+        return self.say(f"measured: {found['source']}") if found else []
 
     def by_target(self, lines: Callable[[View, Target], Iterator[str]], *parts: str) -> Iterator[str]:
         """A section for each target; in its place one line for a target that lacks one of the parts."""
@@ -96,6 +101,11 @@ class View(NamedTuple):
 
 def _columns(table: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [column for column in table["columns"] if column.get("on") != "page"]
+
+
+def _value(item: Item, field: str) -> Any:
+    """A field, or a part of one as `roof.flops`."""
+    return reduce(_part, field.split("."), item)
 
 
 def _part(value: Any, name: str) -> Any:

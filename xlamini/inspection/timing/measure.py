@@ -4,98 +4,171 @@ from __future__ import annotations
 import dataclasses
 import statistics
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain, zip_longest
 from typing import Any, NamedTuple
 
 from xlamini.core import Values, tree_map
-from xlamini.inspection.timing.events import KernelRun, kernel_runs, time_covered
+from xlamini.inspection.timing.calls import CALL, profiled_calls
+from xlamini.inspection.timing.overhead import MUCH, without_overhead
+from xlamini.inspection.timing.shares import CallShares, RunShare, call_shares
 from xlamini.inspection.units import shown
-from xlamini.inspection.xla.facts import Examined, XlaKernel
+from xlamini.inspection.xla.facts import Examined, MeasuredCall, MeasuredKernel
 from xlamini.runtime import Array
 from xlamini.runtime.arrays.keys import PRNGKeyArray
+from xlamini.runtime.profiler.api import TraceAnnotation
 from xlamini.runtime.profiler.recording import ProfileOptions
 from xlamini.runtime.profiler.session import ProfileSession
 from xlamini.transforms.sharding.device_put import block_until_ready
 
-MEASURED = "measured"
-LEAST_RUNS, LEAST_SECONDS, MOST_RUNS = 5, 0.5, 100
-TRACED_RUNS = 5
-_UNSEEN = 0.1
-"""A kernel that took less than this share of its bound ran on threads that the profiler does not see."""
+LEAST_RUNS, LEAST_TRACED_RUNS, MOST_RUNS = 3, 5, 50
+SECONDS, TRACED_SECONDS = 0.25, 0.5
+RUNS = f"{2 + 2 * LEAST_RUNS + LEAST_TRACED_RUNS} to {2 + 3 * MOST_RUNS} times"
+"""How often a function is run in all, in words."""
 
 
-class Measurement(NamedTuple):
-    """The seconds of each call, and those of each kernel in a call on the average, by its name.
+class MeasuredFunction(NamedTuple):
+    """A jitted function with its arguments, and whether it has effects."""
 
-    `covered` are the seconds of a call in which at least one kernel ran.
+    call: Callable[..., Any]
+    args: Values
+    kwargs: dict[str, Any]
+    has_effects: bool
+
+
+def measured(found: Examined, function: MeasuredFunction) -> Examined:
+    """What XLA says of a program, with the measured times of a jitted function that runs it.
+
+    The function runs once, then half a second by the clock, one half before and one after as long under the profiler,
+    as what else the machine does changes meanwhile. Each run gets copies of the arguments, to take their memory.
     """
-
-    calls: list[float]
-    kernels: dict[str, float]
-    covered: float
-
-    @property
-    def seconds(self) -> float:
-        """The median of the calls."""
-        return statistics.median(self.calls)
-
-    def __str__(self) -> str:
-        low, high = (shown(f(self.calls), "seconds") for f in (min, max))
-        share = min(self.covered / self.seconds, 1.0)
-        return f"measured: the median of {len(self.calls)} calls of {low} to {high}; kernels cover {share:.0%} of it"
-
-
-def measure(call: Callable[..., Any], names: Collection[str], args: Values, kwargs: dict[str, Any]) -> Measurement:
-    """Run a jitted function: once before it is timed, then five times or for half a second, then five times traced.
-
-    Each run gets copies of the arguments, which it may take the memory of. `names` are those of the kernels of its
-    program, by which this is told from the programs that copy.
-    """
-    _seconds(call, args, kwargs)
-    calls: list[float] = []
-    while len(calls) < LEAST_RUNS or (sum(calls) < LEAST_SECONDS and len(calls) < MOST_RUNS):
-        calls.append(_seconds(call, args, kwargs))
+    run = _Runs(function)
+    run.once()
+    calls = run.repeated(LEAST_RUNS, SECONDS)
     options = ProfileOptions()
     options.python_tracer_level = 0
     with ProfileSession(profiler_options=options) as session:
-        for _ in range(TRACED_RUNS):
-            _seconds(call, args, kwargs)
-    runs = _runs_of(names, kernel_runs(session.profile_data))
-    kernels: dict[str, float] = {}
-    for run in runs:
-        kernels[run.kernel] = kernels.get(run.kernel, 0.0) + run.seconds / TRACED_RUNS
-    return Measurement(calls, kernels, time_covered(runs) / TRACED_RUNS)
+        run.once()
+        run.repeated(LEAST_TRACED_RUNS, TRACED_SECONDS)
+    calls += run.repeated(LEAST_RUNS, SECONDS)
+    traced = profiled_calls(session.profile_data, {kernel.name for kernel in found.kernels})[1:]
+    ran = f"ran {run.count} times in all{', its effects too' if function.has_effects else ''}"
+    return with_times(found, calls, ran, [*map(call_shares, traced)])
 
 
-def _runs_of(names: Collection[str], runs: list[KernelRun]) -> list[KernelRun]:
-    """The runs of the program that has most of these kernels. Its name is another's if it was loaded from the disk."""
-    programs: dict[tuple[str, str], list[KernelRun]] = {}
-    for run in runs:
-        programs.setdefault((run.module, run.program), []).append(run)
-    return max(programs.values(), key=lambda some: len({run.kernel for run in some} & set(names)), default=[])
+class _Runs:
+    """The runs of a function, and how many there were."""
 
+    def __init__(self, function: MeasuredFunction):
+        self._call, self._arguments, self.count = function.call, (function.args, function.kwargs), 0
 
-def with_times(found: Examined, measured: Measurement) -> Examined:
-    """What XLA says of a program, with measured times in place of predicted ones."""
-    kernels = tuple(_timed(kernel, measured.kernels) for kernel in found.kernels)
-    return dataclasses.replace(found, kernels=kernels, prediction=(measured.seconds, str(measured)))
+    def repeated(self, least: int, seconds: float) -> list[float]:
+        """The seconds of runs: at least so many, or for so long."""
+        found: list[float] = []
+        while len(found) < least or (sum(found) < seconds and len(found) < MOST_RUNS):
+            found.append(self.once())
+        return found
 
-
-def _timed(kernel: XlaKernel, seconds: Mapping[str, float]) -> XlaKernel:
-    """The kernel with its time; as it is, if the profiler saw no run of it, or its beginning alone."""
-    found = seconds.get(kernel.name)
-    if found is None or (kernel.seconds is not None and found < _UNSEEN * kernel.seconds):
-        return kernel
-    return kernel._replace(seconds=found, time=MEASURED)
-
-
-def _seconds(call: Callable[..., Any], args: Values, kwargs: dict[str, Any]) -> float:
-    """The seconds of a call with copies of the arguments."""
-    own_args, own_kwargs = block_until_ready(tree_map(_copy, (args, kwargs)))
-    start = time.perf_counter()
-    block_until_ready(call(*own_args, **own_kwargs))
-    return time.perf_counter() - start
+    def once(self) -> float:
+        """The seconds of a call with copies of the arguments."""
+        self.count += 1
+        args, kwargs = block_until_ready(tree_map(_copy, self._arguments))
+        with TraceAnnotation(CALL):
+            start = time.perf_counter()
+            block_until_ready(self._call(*args, **kwargs))
+            return time.perf_counter() - start
 
 
 def _copy(x: Any) -> Any:
     return x.copy() if isinstance(x, Array | PRNGKeyArray) else x
+
+
+def with_times(found: Examined, calls: Sequence[float], ran: str, traced: Sequence[CallShares]) -> Examined:
+    """What XLA says of a program, with the times of its calls and of its kernels; `ran` says how often it ran."""
+    typical = _nearest(traced, statistics.median(calls))
+    call, kernels = without_overhead(_call_time(calls, typical), _kernel_times(traced, typical))
+    timed = tuple(kernel._replace(measured=kernels.get(kernel.name)) for kernel in found.kernels)
+    return dataclasses.replace(found, kernels=timed, measured=call._replace(source=_words(call, ran)))
+
+
+def _call_time(calls: Sequence[float], some: Sequence[CallShares]) -> MeasuredCall:
+    """The time of the calls, and its parts on the average of some traced ones."""
+    low, high = _quartiles(calls)
+    return MeasuredCall(
+        statistics.median(calls), low, high, len(calls),
+        _mean(call.seconds for call in some), _mean(sum(run.seconds for run in call.runs) for call in some),
+        _mean(sum(run.unseen for run in call.runs) for call in some), _mean(call.between for call in some),
+        _mean(call.around for call in some), max((call.threads for call in some), default=0), "",
+    )  # fmt: skip
+
+
+def _words(found: MeasuredCall, ran: str) -> str:
+    """What was measured, and whether its parts add up to it."""
+    low, high, traced, kernels, unseen, between, around = (
+        shown(seconds, "seconds")
+        for seconds in (found.low, found.high, found.traced, found.kernels, found.unseen, found.between, found.around)
+    )
+    calls = f"the median of {found.count} calls, half of which took {low} to {high}; it {ran}"
+    if not found.kernels:
+        return f"{calls}. The profiler saw no run of its kernels."
+    pool = f" (of which {unseen} in threads of a pool, which record nothing)" if found.unseen else ""
+    more = found.traced / found.seconds - 1
+    beside = f" ({more:+.0%})" if abs(more) > MUCH else ""
+    corrected = ", and what that took more was taken away" if more > MUCH else ""
+    return (
+        f"{calls}. {kernels} were in kernels{pool}, on {found.threads} threads, {between} between them, and {around} "
+        f"before the first and after the last. Under the profiler a call took {traced}{beside}{corrected}."
+    )
+
+
+def _kernel_times(traced: Sequence[CallShares], some: Sequence[CallShares]) -> dict[str, MeasuredKernel]:
+    """The times of the kernels that ran in some calls, by name; their spread is that of all traced calls."""
+    by_call, typical = [*map(_by_kernel, traced)], [*map(_by_kernel, some)]
+    return {name: _kernel_time(name, by_call, typical) for name in dict.fromkeys(chain(*typical))}
+
+
+Runs = Mapping[str, Sequence[RunShare]]
+
+
+def _by_kernel(call: CallShares) -> Runs:
+    found: dict[str, list[RunShare]] = {}
+    for run in call.runs:
+        found.setdefault(run.run.kernel, []).append(run)
+    return found
+
+
+def _kernel_time(name: str, calls: Sequence[Runs], typical: Sequence[Runs]) -> MeasuredKernel:
+    """The time of a kernel in a call: its spread in all calls, the rest on the average of typical ones."""
+    low, high = _quartiles([sum(run.seconds for run in call.get(name, ())) for call in calls])
+    iterations = [_iterations(call.get(name, ())) for call in typical]
+    runs = max(map(len, iterations))
+    first, last = (_mean(each[i] for each in iterations if each) if runs > 1 else None for i in (0, -1))
+    unseen = _mean(sum(run.unseen for run in call.get(name, ())) for call in typical)
+    return MeasuredKernel(_mean(map(sum, iterations)), low, high, unseen, runs, first, last)
+
+
+def _iterations(runs: Sequence[RunShare]) -> list[float]:
+    """The seconds of each run of a loop's kernel, those of all devices together."""
+    by_device: dict[str, list[float]] = {}
+    for run in runs:
+        by_device.setdefault(run.run.device, []).append(run.seconds)
+    return list(map(sum, zip_longest(*by_device.values(), fillvalue=0.0)))
+
+
+def _quartiles(numbers: Sequence[float]) -> tuple[float, float]:
+    """Half of the numbers lie from the first to the second."""
+    if len(numbers) < 2:
+        return numbers[0], numbers[0]
+    low, _, high = statistics.quantiles(numbers, n=4, method="inclusive")
+    return low, high
+
+
+def _nearest(traced: Sequence[CallShares], seconds: float) -> list[CallShares]:
+    """The half of the calls that took about as long as a call without the profiler."""
+    ordered = sorted(traced, key=lambda call: abs(call.seconds - seconds))
+    return ordered[: (len(ordered) + 1) // 2]
+
+
+def _mean(numbers: Iterable[float]) -> float:
+    found = list(numbers)
+    return sum(found) / len(found) if found else 0.0

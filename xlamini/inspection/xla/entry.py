@@ -44,6 +44,7 @@ def entry_of(
         "cost": None if found.cost is None else found.cost._asdict(),
         "memory": None if found.memory is None else found.memory._asdict(),
         "prediction": found.prediction and dict(zip(("seconds", "source"), found.prediction, strict=True)),
+        **({} if found.measured is None else {"measured": found.measured._asdict()}),
         "roof": None if found.roof is None else found.roof._asdict(),
         "kernels": [_kernel(each, row_of, work_of) for each in found.kernels],
         "own_kernels": list(map(_own_kernel, found.own_kernels)),
@@ -85,7 +86,9 @@ def _stage(text: ProgramText, kind: str, row_of: RowOf, target: int, of: int | N
 
 def _kernel(kernel: XlaKernel, row_of: RowOf, work_of: WorkOf) -> dict[str, Any]:
     shown = kernel._asdict()
-    rows = rows_of(shown.pop("labels"), row_of)
+    rows, measured = rows_of(shown.pop("labels"), row_of), shown.pop("measured")
+    if measured is not None:
+        shown["measured"] = measured._asdict()
     return {**shown, "rows": rows, "shares": _shares([*map(work_of, rows)])}
 
 

@@ -39,6 +39,44 @@ class Roof(NamedTuple):
     source: str
 
 
+class MeasuredKernel(NamedTuple):
+    """The seconds of all runs of a kernel in a call. A moment in which several kernels ran counts for each in parts.
+
+    Half of the calls took `low` to `high`. For `unseen` of the seconds a pool of threads computed it, which record
+    nothing. Where it ran more than once, `first` and `last` are the seconds of those runs.
+    """
+
+    seconds: float
+    low: float
+    high: float
+    unseen: float
+    runs: int
+    first: float | None
+    last: float | None
+
+
+class MeasuredCall(NamedTuple):
+    """The seconds of a call by the clock: the median of `count` calls, half of which took `low` to `high`.
+
+    Its parts, as seen by the profiler, are the seconds in `kernels`, of which `unseen` in pools of threads that record
+    nothing, those `between` kernels, and those `around` all of them, before the first and after the last. Under the
+    profiler a call took the seconds `traced`. `threads` worked; `source` says all this in words, and how often the
+    function ran.
+    """
+
+    seconds: float
+    low: float
+    high: float
+    count: int
+    traced: float
+    kernels: float
+    unseen: float
+    between: float
+    around: float
+    threads: int
+    source: str
+
+
 class XlaKernel(NamedTuple):
     """One instruction of the optimized program that runs by itself; costs and seconds are those of all its runs.
 
@@ -58,6 +96,7 @@ class XlaKernel(NamedTuple):
     inserted: bool
     line: int
     hlo: str
+    measured: MeasuredKernel | None = None
 
 
 class HloBoundary(NamedTuple):
@@ -150,6 +189,7 @@ class Examined:
     cost: HloCost | None = None
     memory: HloMemory | None = None
     prediction: tuple[float, str] | None = None
+    measured: MeasuredCall | None = None
     roof: Roof | None = None
     kernels: tuple[XlaKernel, ...] = ()
     own_kernels: tuple[OwnKernel, ...] = ()

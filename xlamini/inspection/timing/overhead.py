@@ -1,0 +1,49 @@
+"""The time that the profiler takes for itself, taken away from what it measured.
+
+It writes events for each run of a kernel, in a time that is the same for all of them: for a loop over small kernels
+that is many times what the kernels take. So each run gives up equal parts of what a call took more, but no more than
+nine tenths of the shortest run, and all parts of a call give up the rest in proportion.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xlamini.inspection.xla.facts import MeasuredCall, MeasuredKernel
+
+MUCH = 0.05
+"""A call that takes so much more under the profiler, as a share, is corrected; less is the noise of the machine."""
+_LEAST = 0.1
+"""The share of its time that the shortest run keeps."""
+
+Kernels = Mapping[str, MeasuredKernel]
+
+
+def without_overhead(call: MeasuredCall, kernels: Kernels) -> tuple[MeasuredCall, Kernels]:
+    """A call and its kernels with times that add up to the call's without the profiler, if it took much longer."""
+    more, runs = call.traced - call.seconds, sum(kernel.runs for kernel in kernels.values())
+    if more <= MUCH * call.seconds or not runs:
+        return call, kernels
+    inside = call.kernels / (call.kernels + call.between)
+    shortest = min(kernel.seconds / kernel.runs for kernel in kernels.values() if kernel.runs)
+    each = min(inside * more / runs, (1 - _LEAST) * shortest)
+    kept = {name: _kept(kernel.seconds, each * kernel.runs) for name, kernel in kernels.items()}
+    between = _kept(call.between, (1 - inside) * more)
+    found = sum(kept[name] * kernel.seconds for name, kernel in kernels.items())
+    scale = call.seconds / (found + between * call.between + call.around)
+    made = {name: _scaled(kernel, scale * kept[name]) for name, kernel in kernels.items()}
+    parts = {name: sum(getattr(kernel, field) for kernel in made.values()) for name, field in _SUMS.items()}
+    return call._replace(between=scale * between * call.between, around=scale * call.around, **parts), made
+
+
+_SUMS = {"kernels": "seconds", "unseen": "unseen"}
+
+
+def _kept(seconds: float, taken: float) -> float:
+    """The share of a time that is kept."""
+    return max(1 - taken / seconds, _LEAST) if seconds else 1.0
+
+
+def _scaled(kernel: MeasuredKernel, factor: float) -> MeasuredKernel:
+    first, last = (None if time is None else factor * time for time in (kernel.first, kernel.last))
+    names = ("seconds", "low", "high", "unseen")
+    return kernel._replace(first=first, last=last, **{name: factor * getattr(kernel, name) for name in names})
