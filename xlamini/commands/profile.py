@@ -4,11 +4,13 @@ The report goes to stderr when the script ends, in whatever way; the script's ow
 """
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from collections.abc import Sequence
 
 from xlamini.commands.run import answer_jax, parser, run_program
+from xlamini.inspection.page import checked_path
 from xlamini.inspection.timing.script import RECORDED_SECONDS, ScriptProfile
 
 
@@ -17,7 +19,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     command = parser("profile", "Run a program, and say where its time went.")
     command.add_argument("--seconds", type=float, default=RECORDED_SECONDS, metavar="N",
         help="record kernels for N seconds from the first compilation on (%(default)g); each run takes a kilobyte")
+    command.add_argument("-o", dest="page", metavar="PAGE.html",
+        help="write the report as a page too, with a timeline and a flame graph; with .json, what is on it")
     options = command.parse_args(argv)
+    _check(command, options.page)
     answer_jax()
     profile, process = ScriptProfile(options.seconds), os.getpid()
     try:
@@ -27,3 +32,23 @@ def main(argv: Sequence[str] | None = None) -> None:
         if os.getpid() == process:  # and not in a child that the script has forked
             sys.stdout.flush()
             print(f"\n{profile}", file=sys.stderr)
+            if options.page is not None:
+                _save(profile, options.page)
+
+
+def _check(command: argparse.ArgumentParser, page: str | None) -> None:
+    """Refuse a page of another ending before the script runs."""
+    try:
+        _ = page and checked_path(page)
+    except ValueError as error:
+        command.error(str(error))
+
+
+def _save(profile: ScriptProfile, page: str) -> None:
+    """Write the page; a file that cannot be written leaves the script's own exit status."""
+    try:
+        profile.save(page)
+    except OSError as error:
+        print(f"The page was not written: {error}", file=sys.stderr)
+    else:
+        print(f"\nThe page is {page}", file=sys.stderr)

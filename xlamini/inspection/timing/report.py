@@ -1,10 +1,17 @@
 """Where the time of a recording went: its tables, what they find, and its page."""
 from __future__ import annotations
 
-from typing import Any
+import os
+import sys
+from typing import TYPE_CHECKING, Any
 
+from xlamini.inspection.page import page, save
+from xlamini.inspection.timing.content import time_content
 from xlamini.inspection.timing.table import TimeTable, time_table
 from xlamini.inspection.timing.trace import Trace
+
+if TYPE_CHECKING:
+    from xlamini.inspection.timing.script import ScriptProfile
 
 
 class TimeReport:
@@ -16,3 +23,11 @@ class TimeReport:
     def table(self, by: str = "line") -> TimeTable:
         """The time of the kernels, added up by line, kernel, equation or program."""
         return time_table(self.trace, by)
+
+    def save(self, path: str | os.PathLike[str], script: ScriptProfile | None = None) -> None:
+        """Write the page (`.html`) or its content (`.json`); ValueError for another ending.
+
+        `script` is the profile of the script that was recorded, whose shares, compilations and waits are shown too.
+        """
+        content = time_content(self, script, os.path.basename(sys.argv[0] or "python"))
+        save(path, content, lambda: page(content, template="profile"))
