@@ -8,7 +8,6 @@ import html as markup
 import json
 import os
 from collections.abc import Callable
-from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -59,7 +58,6 @@ def checked_path(path: str | os.PathLike[str]) -> str:
     return name
 
 
-@cache
 def _template(name: str) -> str:
     return files("xlamini.inspection").joinpath(f"assets/{name}.html").read_text("utf-8")
 

@@ -12,7 +12,7 @@ from xlamini.inspection.timing.events import KernelRun
 from xlamini.inspection.timing.trace import TimedKernel
 
 
-class Call(NamedTuple):
+class ProgramCall(NamedTuple):
     """When a call of a program began and ended, in nanoseconds."""
 
     start: float
@@ -27,7 +27,7 @@ def labels_of_programs(kernels: Iterable[TimedKernel]) -> dict[str, set[str]]:
     return found
 
 
-def calls_of(runs: Sequence[KernelRun], labels: Mapping[str, set[str]]) -> list[Call]:
+def calls_of(runs: Sequence[KernelRun], labels: Mapping[str, set[str]]) -> list[ProgramCall]:
     """The calls of one program; `runs` are those of its kernels, sorted by their starts.
 
     A segment that the call has not begun with, and that has none of its equations, goes on with it.
@@ -35,14 +35,14 @@ def calls_of(runs: Sequence[KernelRun], labels: Mapping[str, set[str]]) -> list[
     parts: dict[tuple[str, str], list[KernelRun]] = {}
     for run in runs:
         parts.setdefault((run.program, run.call), []).append(run)
-    found: list[Call] = []
+    found: list[ProgramCall] = []
     head: str | None = None
     for (program, _), some in parts.items():
-        part = Call(some[0].start, max(run.end for run in some))
+        part = ProgramCall(some[0].start, max(run.end for run in some))
         own, first = labels.get(program, set()), labels.get(head or "", set())
         if head is None or program == head or not own or own & first:
             head = program
             found.append(part)
         else:
-            found[-1] = Call(found[-1].start, max(found[-1].end, part.end))
+            found[-1] = ProgramCall(found[-1].start, max(found[-1].end, part.end))
     return found

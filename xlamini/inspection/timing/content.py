@@ -17,7 +17,7 @@ from xlamini.inspection.timing.snippets import command, functions_of_programs, s
 from xlamini.inspection.timing.sources import Sources
 from xlamini.inspection.timing.table import UNKNOWN_LINE, TimeRow
 from xlamini.inspection.timing.trace import TimedKernel
-from xlamini.inspection.timing.window import Window, window
+from xlamini.inspection.timing.window import TimeWindow, window
 from xlamini.staging.compile.ledger import Function
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ def _compilations(script: ScriptProfile) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _timeline(shown: Window, numbers: Mapping[tuple[str, str], int]) -> dict[str, Any]:
+def _timeline(shown: TimeWindow, numbers: Mapping[tuple[str, str], int]) -> dict[str, Any]:
     runs, start = shown.runs, shown.start
     devices = {name: i for i, name in enumerate(dict.fromkeys(run.device for run in runs))}
     return {
@@ -208,7 +208,7 @@ def _timeline(shown: Window, numbers: Mapping[tuple[str, str], int]) -> dict[str
     }  # fmt: skip
 
 
-def _host(activities: Sequence[HostActivity], shown: Window) -> dict[str, Any]:
+def _host(activities: Sequence[HostActivity], shown: TimeWindow) -> dict[str, Any]:
     seen = [it for it in activities if it.end > shown.start and it.start < shown.end][:_MOST_ACTIVITIES]
     names = {name: i for i, name in enumerate(dict.fromkeys(it.name for it in seen))}
     seen = [it._replace(start=max(it.start, shown.start)) for it in seen]
