@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,9 +20,9 @@ import xlamini
 from tests.support.paths import ROOT
 from xlamini import numpy as jnp, profiler
 from xlamini.inspection.page import page
-from xlamini.inspection.timing.calls import ProgramCall, calls_of
 from xlamini.inspection.timing.content import FORM, VERSION, problems, time_content
 from xlamini.inspection.timing.events import KernelRun
+from xlamini.inspection.timing.program_calls import ProgramCall, calls_of
 from xlamini.inspection.timing.report import TimeReport
 from xlamini.inspection.timing.script import ScriptProfile
 from xlamini.inspection.timing.snippets import types_in
@@ -114,6 +115,20 @@ def test_programs_say_how_to_inspect_them(saved: dict[str, Any]) -> None:
 def test_findings_name_rows(script: ScriptProfile, saved: dict[str, Any]) -> None:
     assert [it["text"] for it in saved["findings"]] == [it.text for it in script.findings()]
     assert all(it["row"] is None or saved["lines"]["name"][it["row"]] in it["text"] for it in saved["findings"])
+
+
+def test_the_line_of_a_finding_is_a_row_with_its_text() -> None:
+    class Loader(TimeReport):
+        def findings(self) -> list[Any]:
+            line = f"{__file__}:{line_of('def line_of')}"
+            return [SimpleNamespace(share=0.5, text="the loader is slower than the step", line=line)]
+
+    content = time_content(Loader(profiler.ProfileData.from_text_proto("planes {}")))
+    assert problems(content) == []
+    (finding,) = content["findings"]
+    row, file = finding["row"], content["files"][0]
+    assert content["lines"]["line"][row] == line_of("def line_of")
+    assert "def line_of(text: str) -> int:" in file["texts"]
 
 
 def test_a_page_has_its_content(script: ScriptProfile, saved: dict[str, Any], tmp_path: Path) -> None:

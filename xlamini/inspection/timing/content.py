@@ -9,9 +9,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from xlamini.inspection.schema import faults, made_with
-from xlamini.inspection.timing.calls import calls_of, labels_of_programs
 from xlamini.inspection.timing.events import KernelRun
 from xlamini.inspection.timing.host import HostActivity, host_activities
+from xlamini.inspection.timing.program_calls import calls_of, labels_of_programs
 from xlamini.inspection.timing.programs import TracedPrograms
 from xlamini.inspection.timing.snippets import command, functions_of_programs, snippet, types_of_programs
 from xlamini.inspection.timing.sources import Sources
@@ -70,21 +70,22 @@ class _Content:
         self.report, self.script, self.trace, self.sources = report, script, report.trace, Sources()
         self.rows: dict[str, int] = {}
         self.labels = labels_of_programs(self.trace.kernels)
-        self.runs: list[KernelRun] = []
+        asked: Any = report if script is None else script
+        self.found: list[Any] = [*getattr(asked, "findings", list)()]
 
     def made(self, name: str) -> dict[str, Any]:
         lines, kernels, script = self._lines(), self.trace.kernels, self.script
         programs = self.report.table("program").rows
         numbers = {(k.program or k.module, k.name): i for i, k in enumerate(kernels)}
         drawn = [run for run in self.trace.runs if _key(run) in numbers]  # and no loops around kernels
-        self.runs = [run._replace(module=kernels[numbers[_key(run)]].module) for run in drawn]
-        shown = window(self.runs, self.labels)
+        runs = [run._replace(module=kernels[numbers[_key(run)]].module) for run in drawn]
+        shown = window(runs, self.labels)
         return {
             "schema": VERSION, "kind": "profile", "made_with": made_with(), "name": name, "totals": self._totals(),
             "shares": [*self._shares()], "notes": [] if script is None else script.notes(),
             "findings": self._findings(), "compilations": [] if script is None else _compilations(script),
             "lines": lines, "kernels": self._kernels(kernels, {row.name: i for i, row in enumerate(programs)}),
-            "programs": self._programs(programs), "timeline": _timeline(shown, numbers),
+            "programs": self._programs(programs, runs), "timeline": _timeline(shown, numbers),
             "host": _host(host_activities(self.trace.data), shown), "files": self.sources.content(),
         }  # fmt: skip
 
@@ -109,7 +110,8 @@ class _Content:
         timed = {row.name: row for row in self.report.table("line").rows}
         waits = {} if self.script is None else {w.line.partition(" (")[0]: w for w in self.script.waits.lines()}
         compiled = {} if self.script is None else _compiled_at(self.script)
-        names = [*dict.fromkeys([*timed, *waits, *compiled])]
+        said = [place for it in self.found if _PLACE.fullmatch(place := getattr(it, "line", ""))]
+        names = [*dict.fromkeys([*timed, *waits, *compiled, *said])]
         self.rows = {name: i for i, name in enumerate(names)}
         places = [self.sources.add(name) for name in names]
         return {
@@ -123,13 +125,11 @@ class _Content:
         }  # fmt: skip
 
     def _findings(self) -> list[dict[str, Any]]:
-        asked = self.report if self.script is None else self.script
-        found: Iterable[Any] = getattr(asked, "findings", list)()
-        return [{"share": it.share, "text": it.text, "row": self._row_of(it)} for it in found]
+        return [{"share": it.share, "text": it.text, "row": self._row_of(it)} for it in self.found]
 
     def _row_of(self, finding: Any) -> int | None:
         """The row of a finding's line, or of the first line that its text names."""
-        places = [getattr(finding, "line", None), *_PLACE.findall(finding.text)]
+        places = [getattr(finding, "line", ""), *_PLACE.findall(finding.text)]
         return next((self.rows[place] for place in places if place in self.rows), None)
 
     def _kernels(self, kernels: Sequence[TimedKernel], programs: Mapping[str, int]) -> dict[str, list[Any]]:
@@ -140,15 +140,20 @@ class _Content:
             "seconds": [round(k.seconds, 9) for k in kernels], "runs": [k.runs for k in kernels],
         }  # fmt: skip
 
-    def _programs(self, rows: Sequence[TimeRow]) -> list[dict[str, Any]]:
-        functions = functions_of_programs()
+    def _programs(self, rows: Sequence[TimeRow], runs: Iterable[KernelRun]) -> list[dict[str, Any]]:
+        functions, by_name = functions_of_programs(), dict[str, list[KernelRun]]()
+        for run in runs:
+            by_name.setdefault(run.module, []).append(run)
         types = types_of_programs(self.trace.executables, {row.name for row in rows})
-        return [self._program(row, functions.get(row.name), types.get(row.name, [])) for row in rows]
+        return [
+            self._program(row, by_name.get(row.name, []), functions.get(row.name), types.get(row.name, []))
+            for row in rows
+        ]
 
-    def _program(self, row: TimeRow, function: Function | None, types: list[str]) -> dict[str, Any]:
-        known = {"place": "", "command": None, "snippet": None}
-        runs = [run for run in self.runs if run.module == row.name]
-        calls = len(calls_of(runs, self.labels))
+    def _program(
+        self, row: TimeRow, runs: Sequence[KernelRun], function: Function | None, types: list[str]
+    ) -> dict[str, Any]:
+        known, calls = {"place": "", "command": None, "snippet": None}, len(calls_of(runs, self.labels))
         if function is not None and _place(function) and row.name not in TracedPrograms(()).of_library:
             in_segments = calls < len({(run.program, run.call) for run in runs})  # whose types are not the function's
             shell = command(function, [] if in_segments else types, self.sources)
