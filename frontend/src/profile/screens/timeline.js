@@ -34,7 +34,7 @@ class Timeline {
       pointermove: (event) => this.move(event),
       pointerup: (event) => this.up(event),
       pointercancel: (event) => this.pointers.delete(event.pointerId),
-      pointerleave: () => this.point(null),
+      pointerleave: (event) => event.pointerType === "mouse" && this.point(null), // a finger leaves when it is lifted
     });
     this.canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     this.words = h("div", { class: "tip run-words", "aria-live": "polite" });
