@@ -76,9 +76,9 @@ class _Content:
     def made(self, name: str) -> dict[str, Any]:
         lines, kernels, script = self._lines(), self.trace.kernels, self.script
         programs = self.report.table("program").rows
-        numbers = {(k.program or k.module, k.name): i for i, k in enumerate(kernels)}
-        drawn = [run for run in self.trace.runs if _key(run) in numbers]  # and no loops around kernels
-        runs = [run._replace(module=kernels[numbers[_key(run)]].module) for run in drawn]
+        numbers = {_key(k, k.name): i for i, k in enumerate(kernels)}
+        drawn = [run for run in self.trace.runs if _key(run, run.kernel) in numbers]  # and no loops around kernels
+        runs = [run._replace(module=kernels[numbers[_key(run, run.kernel)]].module) for run in drawn]
         shown = window(runs, self.labels)
         return {
             "schema": VERSION, "kind": "profile", "made_with": made_with(), "name": name, "totals": self._totals(),
@@ -144,7 +144,7 @@ class _Content:
         functions, by_name = functions_of_programs(), dict[str, list[KernelRun]]()
         for run in runs:
             by_name.setdefault(run.module, []).append(run)
-        types = types_of_programs(self.trace.executables, {row.name for row in rows})
+        types = types_of_programs(self.trace._executables, {row.name for row in rows})
         return [
             self._program(row, by_name.get(row.name, []), functions.get(row.name), types.get(row.name, []))
             for row in rows
@@ -164,9 +164,13 @@ class _Content:
 _PHASES = {"trace": "tracing", "rewrite": "rewriting", "lower": "lowering", "compile": "compiling", "load": "loading"}
 
 
-def _key(run: KernelRun) -> tuple[str, str]:
-    """What a run is known by as a kernel; a trace may lack the numbers of programs."""
-    return run.program or run.module, run.kernel
+def _key(it: KernelRun | TimedKernel, name: str) -> tuple[str, str, str]:
+    """What a kernel is known by; a trace may lack the numbers of programs, and one from files has processes."""
+    return getattr(it, "process", ""), it.program or it.module, name
+
+
+def _device(run: KernelRun) -> str:
+    return " ".join(filter(None, [getattr(run, "process", ""), run.device]))
 
 
 def _share(of: str, name: str, seconds: float) -> dict[str, Any]:
@@ -202,14 +206,14 @@ def _compilations(script: ScriptProfile) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _timeline(shown: TimeWindow, numbers: Mapping[tuple[str, str], int]) -> dict[str, Any]:
+def _timeline(shown: TimeWindow, numbers: Mapping[tuple[str, str, str], int]) -> dict[str, Any]:
     runs, start = shown.runs, shown.start
-    devices = {name: i for i, name in enumerate(dict.fromkeys(run.device for run in runs))}
+    devices = {name: i for i, name in enumerate(dict.fromkeys(map(_device, runs)))}
     return {
         "shown": shown.shown, "seconds": (shown.end - start) * 1e-9, "devices": list(devices),
         "focus": [(at - start) * 1e-9 for at in shown.focus],
-        "kernel": [numbers[_key(run)] for run in runs],
-        "device": [devices[run.device] for run in runs], **_times(runs, start),
+        "kernel": [numbers[_key(run, run.kernel)] for run in runs],
+        "device": [devices[_device(run)] for run in runs], **_times(runs, start),
     }  # fmt: skip
 
 

@@ -29,7 +29,7 @@ class Trace:
     """What a `ProfileData` says of kernels; `executables` are the programs by which they find their equations."""
 
     def __init__(self, data: Any, executables: Iterable[Any] = ()):
-        self.data, self.executables = data, executables
+        self.data, self._executables = data, executables
 
     @cached_property
     def runs(self) -> list[KernelRun]:
@@ -39,7 +39,7 @@ class Trace:
     @cached_property
     def kernels(self) -> list[TimedKernel]:
         """The kernels, each with the time of all its runs."""
-        return timed_kernels(self.runs, self.executables)
+        return timed_kernels(self.runs, self._executables)
 
     @property
     def covered(self) -> float:
