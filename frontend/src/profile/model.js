@@ -36,7 +36,9 @@ export function build(content) {
     share: it.seconds / all,
   }));
   for (const kernel of kernels) kernel.line.kernels.push(kernel.i);
-  [...lines].sort((a, b) => b.seconds - a.seconds).forEach((it, i) => (it.colour = i < COLOURS ? i : null));
+  [...lines]
+    .sort((a, b) => b.seconds - a.seconds)
+    .forEach((it, i) => (it.colour = it.seconds > 0 && i < COLOURS ? i : null));
   return { content, files, lines, kernels, programs: content.programs, ...drawn(content) };
 }
 

@@ -236,7 +236,7 @@ def test_types_of_a_program() -> None:
 def test_the_command_writes_a_page_and_keeps_the_status(tmp_path: Path, end: str, code: int) -> None:
     done = profile(tmp_path, end)
     assert done.returncode == code
-    assert "of wall time" in done.stderr
+    assert f"The page is {tmp_path / 'page.html'}" in done.stderr
     content = embedded((tmp_path / "page.html").read_text("utf-8"))
     assert problems(content) == []
     assert content["name"] == "train.py"

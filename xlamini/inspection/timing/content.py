@@ -100,7 +100,8 @@ class _Content:
         if self.script is not None:
             phases, waited = self.script.compiled.seconds, self.script.waits.seconds
             whole = self.script.wall
-            yield from (_share("host", _PHASES[name], seconds) for name, seconds in phases.items())
+            for name, own in _PHASES.items():
+                yield _share("host", name, sum(phases.get(phase, 0.0) for phase in own))
             yield _share("host", "waiting for the device", waited)
             yield _share("host", "Python and calls", max(whole - sum(phases.values()) - waited, 0.0))
         yield _share("device", "computing", covered)
@@ -161,7 +162,7 @@ class _Content:
         return {"name": row.name, "calls": calls, "seconds": round(row.seconds, 9), **known}
 
 
-_PHASES = {"trace": "tracing", "rewrite": "rewriting", "lower": "lowering", "compile": "compiling", "load": "loading"}
+_PHASES = {"tracing": ("trace", "rewrite"), "lowering": ("lower",), "compiling": ("compile", "load")}
 
 
 def _key(it: KernelRun | TimedKernel, name: str) -> tuple[str, str, str]:

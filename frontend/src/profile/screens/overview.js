@@ -23,7 +23,7 @@ export const overview = {
         "div",
         { class: "columns" },
         h("section", null, h("h2", null, "Findings"), findings(app), h("h2", null, "Longest lines"), longest(app)),
-        h("section", null, programs(app), compilations(content)),
+        h("section", null, programs(app), compilations(content), waits(app)),
       ),
     );
   },
@@ -160,6 +160,28 @@ const copyable = (where, text) =>
       "Copy",
     ),
   );
+
+function waits(app) {
+  const its = app.model.lines.filter((it) => it.waits > 0).sort((a, b) => b.waited - a.waited);
+  if (!its.length) return null;
+  return [
+    h("h2", null, "Waits of the host for the device"),
+    plain(
+      "Waits",
+      ["line", "times", "took", ""],
+      its
+        .slice(0, FEW)
+        .map((it) => [
+          link(app, it),
+          format.count(it.waits),
+          format.seconds(it.waited),
+          h("code", { class: "cut", title: it.text }, it.text),
+        ]),
+      [1, 2],
+    ),
+    its.length > FEW && h("p", { class: "soft" }, `and ${its.length - FEW} more`),
+  ];
+}
 
 function compilations({ compilations: all }) {
   if (!all.length) return null;

@@ -203,7 +203,7 @@ class Timeline {
 
 /** What the colours are: the lines that took longest. */
 function legend(app) {
-  const its = app.model.lines.filter((it) => it.colour !== null && it.seconds > 0).sort((a, b) => a.colour - b.colour);
+  const its = app.model.lines.filter((it) => it.colour !== null).sort((a, b) => a.colour - b.colour);
   const item = (line) =>
     h(
       "li",
