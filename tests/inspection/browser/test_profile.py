@@ -192,7 +192,7 @@ def test_another_schema_is_an_error_in_words(driver: Any, opened_profile: Open) 
 
 def test_a_profile_of_a_program(opened_profile: Open, tmp_path: Path) -> None:
     def layer(x: Any) -> Any:
-        return jnp.tanh(x @ x)
+        return jnp.sin(x @ x)
 
     def step(x: Any) -> Any:
         for _ in range(3):
@@ -208,6 +208,6 @@ def test_a_profile_of_a_program(opened_profile: Open, tmp_path: Path) -> None:
     for screen in SCREENS:
         go(driver, screen=screen, pick="line:0")
         assert texts(driver, ".body")[0], screen
-    assert "return jnp.tanh(x @ x)" in "".join(texts(driver, ".dock"))
+    assert "return jnp.sin(x @ x)" in "".join(texts(driver, ".dock"))
     go(driver, screen="timeline")
     assert drawn(driver) > 1000
