@@ -241,6 +241,9 @@ def test_the_command_writes_a_page_and_keeps_the_status(tmp_path: Path, end: str
     assert problems(content) == []
     assert content["name"] == "train.py"
     assert [(it["name"], it["calls"]) for it in content["programs"]] == [("jit_step", 5)]
+    place = f"{tmp_path / 'train.py'}:step"
+    of_jax = f"python -m xlamini run -m xlamini inspect {place} --arg 'f32[64,64]' --measure -o step.html"
+    assert content["programs"][0]["command"] == of_jax
 
 
 SCRIPT = """
