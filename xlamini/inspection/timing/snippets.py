@@ -1,7 +1,6 @@
 """How to inspect a program of a recording: the command and the line of Python that a reader copies."""
 from __future__ import annotations
 
-import linecache
 import re
 import shlex
 from collections.abc import Iterable
@@ -12,7 +11,6 @@ from xlamini.lowering.module import identifier
 from xlamini.staging.compile.ledger import Function, compilations
 
 _LAYOUT = re.compile(r"\bentry_computation_layout=\{\((.*?)\)->")
-_JAX = re.compile(r"\s*(?:from\s+|import\s+(?:[\w.]+(?:\s+as\s+\w+)?\s*,\s*)*)jax\b")
 _MOST_TYPES = 8
 """More arrays than these are leaves of trees, which a function makes more readily than a command line."""
 
@@ -52,12 +50,8 @@ def command(function: Function, types: list[str], sources: Sources) -> str | Non
     given = [f"--arg {shlex.quote(type_)}" for type_ in types]
     arguments = given if 0 < len(types) <= _MOST_TYPES else ["--args-from FILE:FUNCTION"]
     place = shlex.quote(f"{function.file}:{function.name}")
-    return " ".join([f"{_program(function.file)} inspect {place}", *arguments, f"--measure -o {function.name}.html"])
-
-
-def _program(file: str) -> str:
-    """What runs xlamini's commands; for a file that imports jax, with xlamini in jax's place."""
-    return "python -m xlamini" + (" run -m xlamini" if any(map(_JAX.match, linecache.getlines(file))) else "")
+    program = "python -m xlamini run -m xlamini" if sources.imports_jax(function.file) else "python -m xlamini"
+    return " ".join([program, f"inspect {place}", *arguments, f"--measure -o {function.name}.html"])
 
 
 def snippet(function: Function) -> str:

@@ -38,6 +38,10 @@ class Sources:
         """Whether a file defines a function of this name, outside of others."""
         return any(name == function[2] for function in self._functions_of(file))
 
+    def imports_jax(self, file: str) -> bool:
+        """Whether a file imports jax, in whose place xlamini stands when it runs."""
+        return any(name.split(".")[0] == "jax" for node in ast.walk(_parsed(file)) for name in _imported(node))
+
     def _functions_of(self, file: str) -> list[tuple[int, int, str]]:
         if file not in self._functions:
             self._functions[file] = [*_functions(_parsed(file), "")]
@@ -60,6 +64,13 @@ def _parsed(file: str) -> ast.AST:
         return ast.parse("".join(linecache.getlines(file)))
     except (SyntaxError, ValueError):
         return ast.Module([], [])
+
+
+def _imported(node: ast.AST) -> list[str]:
+    """The modules that a statement imports."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module] if isinstance(node, ast.ImportFrom) and node.module and not node.level else []
 
 
 def _functions(tree: ast.AST, prefix: str) -> Iterator[tuple[int, int, str]]:
