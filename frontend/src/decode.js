@@ -1,15 +1,9 @@
-// The report in the page: JSON, compressed with gzip, in base64, so that none of its characters can end the element that holds it.
+// The report of a file: a page, or JSON.
 
 import schema from "../../xlamini/inspection/assets/schema.json" with { type: "json" };
+import { unpack } from "./unpack.js";
 
 const HOLDER = /<script id="report" type="application\/octet-stream">([A-Za-z0-9+/=\s]*)<\/script>/;
-
-/** The value that base64 text of gzipped JSON stands for. */
-export async function unpack(text) {
-  const packed = Uint8Array.from(atob(text.replace(/\s+/g, "")), (c) => c.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return JSON.parse(await new Response(stream).text());
-}
 
 /** The report of a file: what `report.save` or `report.json` wrote. */
 export async function fromFile(text) {

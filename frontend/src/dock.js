@@ -1,10 +1,11 @@
 // The dock: what is chosen, in words and numbers, and its thread from the user's line through every stage to the kernels.
 
+import { copied } from "./clipboard.js";
 import { h, put } from "./dom.js";
 import * as format from "./format.js";
 import { base } from "./model.js";
 import { pickKernel, pickLine, pickRow } from "./state.js";
-import { copied, copyReproducer } from "./exports/reproducer.js";
+import { copyReproducer } from "./exports/reproducer.js";
 
 const FEW = 3;
 

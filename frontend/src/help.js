@@ -14,8 +14,11 @@ const KEYS = [
   ["?", "this list"],
 ];
 
-/** Opens the list of keys as a dialog. */
-export function openHelp(app) {
+const ABOUT =
+  "What you choose on one screen is chosen on all. The address keeps the screen, stage, target and choice, so a link points at one finding.";
+
+/** Opens the list of keys as a dialog: pairs of keys and what they do. */
+export function openHelp(app, keys = KEYS, about = ABOUT) {
   const close = h("button", { class: "button", click: () => dialog.close() }, "Close");
   const dialog = h(
     "dialog",
@@ -24,7 +27,7 @@ export function openHelp(app) {
     h(
       "dl",
       { class: "keys" },
-      KEYS.map(([key, what]) => [
+      keys.map(([key, what]) => [
         h(
           "dt",
           null,
@@ -33,11 +36,7 @@ export function openHelp(app) {
         h("dd", null, what),
       ]),
     ),
-    h(
-      "p",
-      { class: "soft" },
-      "What you choose on one screen is chosen on all. The address keeps the screen, stage, target and choice, so a link points at one finding.",
-    ),
+    h("p", { class: "soft" }, about),
     close,
   );
   app.root.append(dialog);

@@ -16,10 +16,10 @@ const ACTIONS = {
 };
 
 /** Acts on a key, unless it is typed into a field or belongs to a dialog. */
-export function keys(app, event) {
+export function keys(app, event, actions = ACTIONS) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
   if (event.target.closest?.("input, select, textarea, dialog[open]")) return;
-  const action = ACTIONS[event.key];
+  const action = actions[event.key];
   if (!action) return;
   event.preventDefault();
   action(app);

@@ -1,9 +1,10 @@
 // Opens the report that is in the page.
 
 import { App } from "./app.js";
-import { checked, unpack } from "./decode.js";
+import { checked } from "./decode.js";
 import { h, put } from "./dom.js";
 import { build } from "./model.js";
+import { unpack } from "./unpack.js";
 
 const root = document.getElementById("app");
 

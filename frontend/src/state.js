@@ -3,21 +3,21 @@
 export const DEFAULTS = { screen: "summary", stage: null, target: 0, pick: null, heat: "flops", source: 0, tab: null };
 const NUMBERS = new Set(["stage", "target", "source"]);
 
-/** The state that a fragment such as "#screen=source&pick=row:3" stands for. */
-export function fromFragment(fragment) {
-  const state = { ...DEFAULTS };
+/** The state that a fragment such as "#screen=source&pick=row:3" stands for; `defaults` has its names. */
+export function fromFragment(fragment, defaults = DEFAULTS) {
+  const state = { ...defaults };
   for (const [name, value] of new URLSearchParams(fragment.replace(/^#/, ""))) {
-    if (!(name in DEFAULTS)) continue;
+    if (!(name in defaults)) continue;
     state[name] = NUMBERS.has(name) ? Math.max(0, Number.parseInt(value, 10) || 0) : value;
   }
   return state;
 }
 
 /** The fragment of a state; defaults are left out. */
-export function toFragment(state) {
+export function toFragment(state, defaults = DEFAULTS) {
   const words = new URLSearchParams();
-  for (const name of Object.keys(DEFAULTS)) {
-    if (state[name] !== DEFAULTS[name] && state[name] !== null) words.set(name, state[name]);
+  for (const name of Object.keys(defaults)) {
+    if (state[name] !== defaults[name] && state[name] !== null) words.set(name, state[name]);
   }
   return `#${words.toString().replaceAll("%3A", ":")}`;
 }

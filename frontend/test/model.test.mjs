@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { checked, fromFile, unpack } from "../src/decode.js";
+import { checked, fromFile } from "../src/decode.js";
 import { folded } from "../src/folds.js";
 import { build } from "../src/model.js";
 import { perfetto } from "../src/exports/graphs.js";
@@ -9,6 +9,7 @@ import { kernelDiff, match, movers } from "../src/match.js";
 import { neighbourhood, users } from "../src/neighbours.js";
 import { findLines, findRows } from "../src/search.js";
 import { DEFAULTS, fromFragment, resolve, toFragment } from "../src/state.js";
+import { unpack } from "../src/unpack.js";
 import { bare, mlp } from "./samples.mjs";
 
 const model = build(mlp());

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import dataclasses
 import linecache
-import platform
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -16,11 +15,10 @@ from xlamini.analysis.lints.lint import found_in, program_of
 from xlamini.core import Jaxpr, Values, paused_gc
 from xlamini.core.errors import JaxRuntimeError, PlatformError, TargetError
 from xlamini.core.errors.frames import own_files
-from xlamini.core.version import __version__
 from xlamini.inspection.findings import findings_of
 from xlamini.inspection.memory import memory_of
 from xlamini.inspection.recording import Recorder, recording
-from xlamini.inspection.schema import VERSION
+from xlamini.inspection.schema import VERSION, made_with
 from xlamini.inspection.signature import arguments_of, results_of
 from xlamini.inspection.stablehlo import text_of
 from xlamini.inspection.stages import PASSES, Stages
@@ -30,7 +28,6 @@ from xlamini.inspection.xla.examine import examination, unexamined
 from xlamini.inspection.xla.facts import Examined
 from xlamini.runtime.meshes.program_placement import MeshPlacement
 from xlamini.runtime.targets.topology import Target, target as target_of
-from xlamini.runtime.versions import JAXLIB
 from xlamini.staging.aot.stages import Lowered, Traced
 from xlamini.staging.compile.compile_request import CompileRequest
 from xlamini.staging.compile.ledger import Compilations
@@ -85,7 +82,7 @@ class Inspection:
     def run(self, recorder: Recorder) -> dict[str, Any]:
         """The report; what fails is left out of it, and the first failure is part of it."""
         name = self.traced.fun_name
-        self.content = {"schema": VERSION, "made_with": _versions(), "name": name, "failure": None, "targets": []}
+        self.content = {"schema": VERSION, "made_with": made_with(), "name": name, "failure": None, "targets": []}
         for target in self.options.targets:
             self._add_target(target, recorder)
         if self.first is None:
@@ -241,10 +238,6 @@ def _result(examined: Callable[[], Examined], name: str) -> Examined:
 
 def _named(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
-
-
-def _versions() -> dict[str, str]:
-    return {"xlamini": __version__, "jaxlib": JAXLIB, "python": platform.python_version()}
 
 
 def _totals(traced: Traced) -> dict[str, Any]:

@@ -6,7 +6,8 @@ import base64
 import gzip
 import html as markup
 import json
-from functools import cache
+import os
+from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
@@ -15,17 +16,17 @@ _LEVEL = 6
 _SLOTS = ("@@REPORT@@", "@@OTHER@@")
 
 
-def page(report: dict[str, Any], other: dict[str, Any] | None = None) -> str:
+def page(report: dict[str, Any], other: dict[str, Any] | None = None, template: str = "page") -> str:
     """One HTML file that shows `report` and, on its screen Diff, what differs in `other`.
 
     `report` and `other` are reports as plain JSON. The file works offline and asks the network for nothing. A number
-    that JSON lacks (NaN, infinity) is a `ValueError`.
+    that JSON lacks (NaN, infinity) is a `ValueError`. `template` is the page: that of `inspect`, or "profile".
 
     >>> text = page({"schema": 1, "name": "</script>"})
     >>> text.startswith("<!doctype html>"), "@@REPORT@@" in text
     (True, False)
     """
-    first, rest = _template().split(_SLOTS[0])
+    first, rest = _template(template).split(_SLOTS[0])
     middle, last = rest.split(_SLOTS[1])
     return "".join([first, _packed(report), middle, "" if other is None else _packed(other), last])
 
@@ -41,9 +42,24 @@ def framed(html: str, height: int = 720) -> str:
     return f'<iframe title="xlamini inspect" {rights} {style} srcdoc="{markup.escape(html)}"></iframe>'
 
 
-@cache
-def _template() -> str:
-    return files("xlamini.inspection").joinpath("assets/page.html").read_text("utf-8")
+def save(path: str | os.PathLike[str], content: dict[str, Any], html: Callable[[], str]) -> None:
+    """Write a page (`.html`), which `html` makes, or its content as JSON (`.json`); ValueError for another ending."""
+    name = checked_path(path)
+    text = html() if name.endswith(".html") else json.dumps(content, allow_nan=False)
+    with open(name, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def checked_path(path: str | os.PathLike[str]) -> str:
+    """The path of a page or its content; ValueError if it ends otherwise than in `.html` or `.json`."""
+    name = os.fspath(path)
+    if os.path.splitext(name)[1] not in (".html", ".json"):
+        raise ValueError(f"save: path must end in .html or .json, got {name!r}")
+    return name
+
+
+def _template(name: str) -> str:
+    return files("xlamini.inspection").joinpath(f"assets/{name}.html").read_text("utf-8")
 
 
 def _packed(report: dict[str, Any]) -> str:

@@ -1,13 +1,12 @@
 """The report of an inspection: a value that shows itself in a terminal and a notebook, and is written to a file."""
 from __future__ import annotations
 
-import json
 import os
 from typing import Any
 
 from xlamini.inspection.diff import diff
 from xlamini.inspection.limits import Check, check
-from xlamini.inspection.page import framed, page
+from xlamini.inspection.page import framed, page, save
 from xlamini.inspection.schema import read_report
 
 
@@ -40,13 +39,8 @@ class Report:
 
         The page's screen Diff compares with `against`, an earlier report, its JSON, or the path of a saved one.
         """
-        name, content, other = os.fspath(path), self._content, _content_of(against)
-        writers = {".html": lambda: page(content, other), ".json": lambda: json.dumps(content, allow_nan=False)}
-        write = writers.get(os.path.splitext(name)[1])
-        if write is None:
-            raise ValueError(f"save: path must end in .html or .json, got {name!r}")
-        with open(name, "w", encoding="utf-8") as file:
-            file.write(write())
+        content, other = self._content, _content_of(against)
+        save(path, content, lambda: page(content, other))
 
     def check(self, *, against: Any = None, **limits: str) -> Check:
         """Compare with limits, such as `peak="<14GiB"`, or `flops="+5%"` beside the report `against`; false if one is

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import platform
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from os import PathLike, fspath
@@ -18,6 +19,7 @@ from typing import Any
 
 from xlamini.core.errors.file_errors import ReportFormatError
 from xlamini.core.version import __version__
+from xlamini.runtime.versions import JAXLIB
 
 _DATA = json.loads(files("xlamini.inspection").joinpath("assets/schema.json").read_text("utf-8"))
 VERSION: int = _DATA["version"]
@@ -30,6 +32,11 @@ SCHEMA: dict[str, Any] = _DATA["report"]
 _NUMBERED = ("row", "stage", "source", "target")
 
 
+def made_with() -> dict[str, str]:
+    """The versions of what makes a report."""
+    return {"xlamini": __version__, "jaxlib": JAXLIB, "python": platform.python_version()}
+
+
 def problems(report: Any) -> list[str]:
     """What is wrong with a dict that should be a report, each with its place; empty if it is one.
 
@@ -39,8 +46,17 @@ def problems(report: Any) -> list[str]:
     if not isinstance(report, Mapping):
         return [f"a report must be a dict, is {_short(report)}"]
     sizes = {"row": _rows(report), **{word: _length(report.get(f"{word}s")) for word in _NUMBERED[1:]}}
-    found = [*_wrong(report, SCHEMA, "", sizes), *_wrong_columns(report.get("equations"), sizes)]
+    found = [*faults(report, SCHEMA, sizes), *_wrong_columns(report.get("equations"), sizes)]
     return found or [*_wrong_lengths(report)]
+
+
+def faults(value: Any, form: Any, sizes: Mapping[str, int]) -> Iterator[str]:
+    """What is wrong with a value of a form, each with its place; a word of `sizes` is an index below that number.
+
+    >>> [*faults({"a": [0, 2]}, {"a": ["thing"]}, {"thing": 2})]
+    ['a[1] must be the index of one of the 2 things, is 2']
+    """
+    return _wrong(value, form, "", sizes)
 
 
 def read_report(source: str | PathLike[str] | Mapping[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 // "Copy reproducer": a Python script that runs one equation or one kernel alone, on random inputs.
 
+import { copied } from "../clipboard.js";
+
 const TYPED = /\b([a-z_][a-z0-9_]*):([a-z]\w*\[[^\]]*\])/g;
 const NAME = /^[a-z]+$/;
 const LITERAL = /^(-?[\d.]+(e[+-]?\d+)?|True|False|None|"[^"\\\n]*"|'[^'\\\n]*'|[\d\s,()[\]-]+)$/;
@@ -30,36 +32,10 @@ const NAMES = new Set(Object.values(DTYPES));
 /** Copies the script of what is chosen, and says on the button how it went. */
 export const copyReproducer = (app, choice, button) => copied(reproducer(app.model, choice), button);
 
-/** Copies a text; the button says for a moment how it went. */
-export async function copied(text, button) {
-  const title = (button.dataset.title ??= button.textContent); // a second click comes while it says "Copied"
-  button.textContent = (await copy(text)) ? "Copied" : "Copying failed";
-  setTimeout(() => (button.textContent = title), 1500);
-}
-
 /** The script for a choice: the kernel, or the first of its equations. */
 export function reproducer(model, choice) {
   if (choice.kind === "kernel") return ofKernel(choice.kernel, model.report);
   return choice.rows.length ? ofRow(model, choice.rows[0]) : "# No equation is on this line.\n";
-}
-
-async function copy(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    return copyOld(text); // a page from a file or in a frame may lack the clipboard
-  }
-}
-
-function copyOld(text) {
-  const area = document.createElement("textarea");
-  area.value = text;
-  document.body.append(area);
-  area.select();
-  const done = document.execCommand("copy");
-  area.remove();
-  return done;
 }
 
 const versions = (report) =>

@@ -14,7 +14,7 @@ import pytest
 from tests.support.paths import ROOT
 from xlamini.inspection.page import page
 
-SAMPLES = ROOT / "frontend/test/samples.mjs"
+SAMPLES, PROFILES = (ROOT / "frontend/test" / name for name in ("samples.mjs", "profiles.mjs"))
 FLAGS = """--headless=new --no-sandbox --disable-gpu --disable-background-networking --disable-component-update
     --disable-sync --disable-quic --no-first-run --window-size=1280,800""".split()
 
@@ -22,12 +22,12 @@ Driver = Any
 
 
 @cache
-def sample(name: str) -> dict[str, Any]:
-    """A made-up report of `frontend/test/samples.mjs`."""
+def sample(name: str, maker: Path = SAMPLES) -> dict[str, Any]:
+    """A made-up report of `frontend/test/samples.mjs`, or a content of `profiles.mjs`."""
     node = shutil.which("node")
     if node is None:
         pytest.skip("needs Node, which makes the sample reports")
-    out = subprocess.run([node, str(SAMPLES), name], capture_output=True, check=True, text=True)
+    out = subprocess.run([node, str(maker), name], capture_output=True, check=True, text=True)
     return json.loads(out.stdout)
 
 
@@ -54,9 +54,11 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
 def opened(driver: Driver, tmp_path: Path) -> Iterator[Callable[..., Driver]]:
     """Opens a report, as `opened("mlp", "screen=memory")`; at the end, nothing may be on the browser's console."""
 
-    def open_page(report: str | dict[str, Any], fragment: str = "", other: dict[str, Any] | None = None) -> Driver:
+    def open_page(
+        report: str | dict[str, Any], fragment: str = "", other: dict[str, Any] | None = None, template: str = "page"
+    ) -> Driver:
         file = tmp_path / "report.html"
-        file.write_text(page(sample(report) if isinstance(report, str) else report, other), "utf-8")
+        file.write_text(page(sample(report) if isinstance(report, str) else report, other, template), "utf-8")
         driver.get("about:blank")
         driver.get(f"{file.as_uri()}#{fragment}")
         wait(driver, "document.querySelector('h1, .missing')")

@@ -1,11 +1,18 @@
 """Where the time of a recording went: its tables, what they find, and its page."""
 from __future__ import annotations
 
-from typing import Any
+import os
+import sys
+from typing import TYPE_CHECKING, Any
 
+from xlamini.inspection.page import page, save
+from xlamini.inspection.timing.content import time_content
 from xlamini.inspection.timing.skew import Skew
 from xlamini.inspection.timing.table import TimeTable, time_table
 from xlamini.inspection.timing.trace import Trace
+
+if TYPE_CHECKING:
+    from xlamini.inspection.timing.script import ScriptProfile
 
 
 class TimeReport:
@@ -30,3 +37,11 @@ class TimeReport:
     def devices(self) -> str:
         """A text of several devices: how busy each was, and who waited for whom."""
         return f"{self.table('device')}\n\n{self.skew()}" if len(self.trace.devices) > 1 else ""
+
+    def save(self, path: str | os.PathLike[str], script: ScriptProfile | None = None) -> None:
+        """Write the page (`.html`) or its content (`.json`); ValueError for another ending.
+
+        `script` is the profile of the script that was recorded, whose shares, compilations and waits are shown too.
+        """
+        content = time_content(self, script, os.path.basename(sys.argv[0] or "python"))
+        save(path, content, lambda: page(content, template="profile"))

@@ -1,6 +1,7 @@
 """Where the time of a script went: its Python, compiling, waiting for the device, and the kernels of its lines."""
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -128,11 +129,19 @@ class ScriptProfile:
         """The seconds in which the host did not compile and did not wait."""
         return max(self.wall - sum(self.compiled.seconds.values()) - self.waits.seconds, 0.0)
 
-    def __str__(self) -> str:
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the report as a page (`.html`) or as its content (`.json`); ValueError for another ending."""
+        self._session._report("save").save(path, self)
+
+    def notes(self) -> list[str]:
+        """What the report lacks."""
         why = f"Kernels were recorded for {self.seconds:g} s" if self.is_late else "The script took a trace of its own"
-        cut = "" if self.is_whole else f"{why}, and those from then on are not listed."
-        parts = [self._shares(), self._findings(), self._compilations(), self._waits(), str(self.kernels)]
-        return printable("\n\n".join(filter(None, [*parts, *self._devices, cut])))
+        return [] if self.is_whole else [f"{why}, and those from then on are not listed."]
+
+    def __str__(self) -> str:
+        tables = [self._compilations(), self._waits(), str(self.kernels)]
+        parts = [self._shares(), self._findings(), *tables, *self._devices, *self.notes()]
+        return printable("\n\n".join(filter(None, parts)))
 
     def _shares(self) -> str:
         """The wall time by what the host did. It waits while kernels run, or does something else meanwhile."""

@@ -99,6 +99,26 @@ class ProfileSession:
         """
         return self._report("skew").skew()
 
+    def save(self, path: os.PathLike[str] | str) -> None:
+        """Write a page that opens in any browser and needs no network, or its content as JSON.
+
+        The page (`.html`) shows the time by line and kernel, a timeline, and a flame graph. It has the text around the
+        lines that took time. A long recording is cut to some of its calls, and the page says to which.
+
+        Raises ValueError for an ending other than `.html` and `.json`, and RuntimeError before the end of the
+        recording.
+
+        >>> import json, os, tempfile
+        >>> with ProfileSession() as session:
+        ...     _ = xlamini.jit(lambda x: x @ x)(jnp.ones((64, 64))).block_until_ready()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     session.save(f"{folder}/step.json")
+        ...     with open(f"{folder}/step.json") as file:
+        ...         json.load(file)["programs"][0]["calls"]
+        1
+        """
+        self._report("save").save(path)
+
     def _report(self, asked: str) -> TimeReport:
         """What was recorded, read once; RuntimeError before the end."""
         if self._recorded is None:

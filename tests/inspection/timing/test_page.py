@@ -1,0 +1,305 @@
+"""The page of a profile: its content keeps the schema and the sums of the tables, and long recordings are cut."""
+from __future__ import annotations
+
+import base64
+import copy
+import gzip
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import xlamini
+from tests.support.paths import ROOT
+from xlamini import numpy as jnp, profiler
+from xlamini.inspection.page import page
+from xlamini.inspection.timing.content import FORM, VERSION, problems, time_content
+from xlamini.inspection.timing.events import KernelRun
+from xlamini.inspection.timing.program_calls import ProgramCall, calls_of
+from xlamini.inspection.timing.report import TimeReport
+from xlamini.inspection.timing.script import ScriptProfile
+from xlamini.inspection.timing.snippets import types_in
+from xlamini.inspection.timing.window import window
+
+
+def layer(x: Any) -> Any:
+    return jnp.tanh(x @ x)
+
+
+def step(x: Any) -> Any:
+    for _ in range(3):
+        x = layer(x)
+    return x
+
+
+def line_of(text: str) -> int:
+    """The number of the first line of this file that has the text."""
+    lines = Path(__file__).read_text("utf-8").splitlines()
+    return 1 + next(i for i, line in enumerate(lines) if text in line)
+
+
+@pytest.fixture(scope="module")
+def script() -> ScriptProfile:
+    jitted = xlamini.jit(step)
+    with ScriptProfile() as found:
+        for n in (64, 64, 64, 72):
+            jitted(jnp.ones((n, n))).block_until_ready()
+    return found
+
+
+@pytest.fixture(scope="module")
+def saved(script: ScriptProfile, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    file = tmp_path_factory.mktemp("page") / "profile.json"
+    script.save(file)
+    return json.loads(file.read_text("utf-8"))
+
+
+def embedded(text: str) -> Any:
+    found = re.search('<script id="report" type="application/octet-stream">([A-Za-z0-9+/=]*)</script>', text)
+    assert found is not None
+    return json.loads(gzip.decompress(base64.b64decode(found[1])))
+
+
+def test_the_content_keeps_the_schema(saved: dict[str, Any]) -> None:
+    assert problems(saved) == []
+    assert (saved["schema"], saved["kind"]) == (VERSION, "profile")
+
+
+def test_the_sums_are_those_of_the_tables(script: ScriptProfile, saved: dict[str, Any]) -> None:
+    table, lines, kernels = script.kernels, saved["lines"], saved["kernels"]
+    assert sum(lines["seconds"]) == pytest.approx(table.seconds)
+    assert sum(kernels["seconds"]) == pytest.approx(table.seconds)
+    assert sum(program["seconds"] for program in saved["programs"]) == pytest.approx(table.seconds)
+    assert sum(saved["timeline"]["duration"]) * 1e-9 == pytest.approx(table.seconds, abs=1e-9 * sum(kernels["runs"]))
+    assert len(saved["timeline"]["kernel"]) == sum(kernels["runs"])
+    by_row = [0.0] * len(lines["name"])
+    for row, seconds in zip(kernels["row"], kernels["seconds"], strict=True):
+        by_row[row] += seconds
+    assert by_row == pytest.approx(lines["seconds"])
+    host = sum(share["seconds"] for share in saved["shares"] if share["of"] == "host")
+    assert host == pytest.approx(script.wall) == saved["totals"]["wall"]
+
+
+def test_lines_have_their_functions_and_texts(saved: dict[str, Any]) -> None:
+    lines = saved["lines"]
+    row = lines["name"].index(f"{__file__}:{line_of('return jnp.tanh(x @ x)')}")
+    assert lines["function"][row] == "layer"
+    file = saved["files"][lines["file"][row]]
+    assert file["path"] == __file__
+    assert file["texts"][file["numbers"].index(lines["line"][row])] == "    return jnp.tanh(x @ x)"
+    waited = lines["name"].index(f"{__file__}:{line_of('jitted(jnp.ones((n, n)))')}")
+    assert lines["waits"][waited] == 4
+    assert lines["seconds"][waited] == 0
+    compiled = lines["name"].index(f"{__file__}:{line_of('def step(')}")
+    assert lines["compiled"][compiled] > 0
+
+
+def test_programs_say_how_to_inspect_them(saved: dict[str, Any]) -> None:
+    program = next(it for it in saved["programs"] if it["name"] == "jit_step")
+    assert program["calls"] == 4
+    assert program["place"] == f"{__file__}:{line_of('def step(')}"
+    assert re.fullmatch(
+        rf"python -m xlamini inspect {__file__}:step --arg 'f32\[(64,64|72,72)\]' --measure -o step.html",
+        program["command"],
+    )
+    assert program["snippet"].startswith('xlamini.inspect(step, measure=True)(*args).save("step.html")')
+
+
+def test_findings_name_rows(script: ScriptProfile, saved: dict[str, Any]) -> None:
+    assert [it["text"] for it in saved["findings"]] == [it.text for it in script.findings()]
+    assert all(it["row"] is None or saved["lines"]["name"][it["row"]] in it["text"] for it in saved["findings"])
+
+
+def test_the_line_of_a_finding_is_a_row_with_its_text() -> None:
+    class Loader(TimeReport):
+        def findings(self) -> list[Any]:
+            line = f"{__file__}:{line_of('def line_of')}"
+            return [SimpleNamespace(share=0.5, text="the loader is slower than the step", line=line)]
+
+    content = time_content(Loader(profiler.ProfileData.from_text_proto("planes {}")))
+    assert problems(content) == []
+    (finding,) = content["findings"]
+    row, file = finding["row"], content["files"][0]
+    assert content["lines"]["line"][row] == line_of("def line_of")
+    assert "def line_of(text: str) -> int:" in file["texts"]
+
+
+def test_a_page_has_its_content(script: ScriptProfile, saved: dict[str, Any], tmp_path: Path) -> None:
+    script.save(tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text("utf-8")
+    assert embedded(text) == saved
+    assert text.startswith("<!doctype html>")
+    assert "<title>xlamini profile</title>" in text
+    assert len(page({"schema": 1}, template="profile")) < 100_000
+
+
+def test_a_session_is_saved_and_says_what_it_cannot(tmp_path: Path) -> None:
+    jitted, x = xlamini.jit(step), jnp.ones((32, 32))
+    with profiler.trace() as session:
+        jitted(x).block_until_ready()
+        with pytest.raises(RuntimeError, match="save: the session has recorded nothing yet; ask after its end"):
+            session.save(tmp_path / "early.html")
+    session.save(tmp_path / "page.html")
+    content = embedded((tmp_path / "page.html").read_text("utf-8"))
+    assert problems(content) == []
+    assert content["totals"]["wall"] is None
+    assert {share["of"] for share in content["shares"]} == {"device"}
+    with pytest.raises(ValueError, match=r"save: path must end in \.html or \.json, got '.*page\.txt'"):
+        session.save(tmp_path / "page.txt")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["page.html"]
+
+
+def broken(saved: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """The content with another value at a path such as `kernels.row.0`."""
+    content = copy.deepcopy(saved)
+    *steps, last = [int(part) if part.isdigit() else part for part in path.split(".")]
+    inner: Any = content
+    for part in steps:
+        inner = inner[part]
+    inner[last] = value
+    return content
+
+
+@pytest.mark.parametrize(("path", "value", "problem"), [
+    ("kind", "report", "kind must be one of profile, is 'report'"),
+    ("totals.covered", float("nan"), "totals.covered must be a finite number, is nan"),
+    ("kernels.row.0", 99, r"kernels.row\[0\] must be the index of one of the \d+ rows, is 99"),
+    ("timeline.kernel.0", -1, r"timeline.kernel\[0\] must be the index of one of the \d+ kernels, is -1"),
+    ("lines.file.0", 7, r"lines.file\[0\] must be the index of one of the \d files, is 7"),
+    ("lines.waits", [1], r"lines.waits has 1 rows, lines.name has \d+"),
+    ("timeline.gap", [], r"timeline.gap has 0 rows, timeline.kernel has \d+"),
+    ("shares.0.of", "cloud", r"shares\[0\].of must be one of host, device, is 'cloud'"),
+])  # fmt: skip
+def test_a_slip_is_found(saved: dict[str, Any], path: str, value: Any, problem: str) -> None:
+    (found,) = problems(broken(saved, path, value))
+    assert re.fullmatch(problem, found)
+
+
+def test_a_recording_without_kernels() -> None:
+    content = time_content(TimeReport(profiler.ProfileData.from_text_proto("planes {}")))
+    assert problems(content) == []
+    assert content["timeline"]["shown"] == "no run of a kernel"
+    assert content["kernels"]["name"] == []
+
+
+def runs(*parts: tuple[str, str, float], each: int = 4) -> list[KernelRun]:
+    """Calls of programs, as (number of the program, call, start); each has kernels of 10 ns with 5 between."""
+    return [
+        KernelRun("jit_f", program, f"k{i}", "device 0", call, start + 15 * i, start + 15 * i + 10)
+        for program, call, start in parts
+        for i in range(each)
+    ]
+
+
+def test_a_long_recording_is_cut_to_calls_in_the_middle() -> None:
+    all_runs = runs(*(("1", str(i), 100.0 * i) for i in range(400)))
+    found = window(all_runs, {}, most=10)
+    assert found.shown == "2 of 400 calls of jit_f; the recording has 1600 runs of kernels"
+    assert [run.call for run in found.runs] == ["200"] * 4 + ["201"] * 4
+    assert found.focus == ProgramCall(20_000.0, 20_055.0)
+    assert (found.start, found.end) == (20_000.0, 20_155.0)
+    whole = window(all_runs, {}, most=1600)
+    assert whole.shown == "all 1600 runs of kernels, in which jit_f was called 400 times"
+    assert len(whole.runs) == 1600
+
+
+def test_a_long_call_is_cut_to_its_beginning() -> None:
+    found = window(runs(("1", "0", 0.0), ("1", "1", 500.0), each=30), {}, most=7)
+    assert found.shown == "1 of 2 calls of jit_f, cut to 7 of 30 runs of kernels; the recording has 60 runs of kernels"
+    assert [run.start for run in found.runs] == [500.0 + 15 * i for i in range(7)]
+    assert found.focus == ProgramCall(500.0, 600.0)
+
+
+def test_segments_are_one_call_and_other_types_are_another() -> None:
+    """A step of two segments, of which the second runs twice; then the function for another type."""
+    labels = {"1": {"a"}, "2": {"b"}, "7": {"a", "b"}}
+    parts = [("1", "1", 0.0), ("2", "2", 100.0), ("2", "3", 200.0), ("1", "4", 300.0), ("2", "5", 400.0)]
+    found = calls_of(runs(*parts, ("7", "6", 500.0), ("7", "7", 600.0)), labels)
+    assert [(it.start, it.end) for it in found] == [(0.0, 255.0), (300.0, 455.0), (500.0, 555.0), (600.0, 655.0)]
+
+
+def test_types_of_a_program() -> None:
+    text = "HloModule jit_f, entry_computation_layout={(pred[2]{0}, (u32[]), bf16[8,4]{1,0:T(8)})->()}, x\n{(f32[])->}"
+    assert types_in(text) == ["bool[2]", "(u32[])", "bf16[8,4]"]
+    assert types_in("HloModule jit_f") == []
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("end", "code"), [("", 0), ("raise SystemExit(3)", 3), ("raise KeyError('lost')", 1)])
+def test_the_command_writes_a_page_and_keeps_the_status(tmp_path: Path, end: str, code: int) -> None:
+    done = profile(tmp_path, end)
+    assert done.returncode == code
+    assert f"The page is {tmp_path / 'page.html'}" in done.stderr
+    content = embedded((tmp_path / "page.html").read_text("utf-8"))
+    assert problems(content) == []
+    assert content["name"] == "train.py"
+    assert [(it["name"], it["calls"]) for it in content["programs"]] == [("jit_step", 5)]
+    place = f"{tmp_path / 'train.py'}:step"
+    of_jax = f"python -m xlamini run -m xlamini inspect {place} --arg 'f32[64,64]' --measure -o step.html"
+    assert content["programs"][0]["command"] == of_jax
+
+
+SCRIPT = """
+import time, jax, jax.numpy as jnp
+@jax.jit
+def step(x):
+    return jnp.tanh(x @ x)
+x = jnp.ones((64, 64))
+for _ in range(5):
+    x = step(x).block_until_ready()
+print("ready", flush=True)
+"""
+
+
+def command(folder: Path, end: str, page_file: str = "page.html") -> list[str]:
+    (folder / "train.py").write_text(SCRIPT + end)
+    return [sys.executable, "-m", "xlamini", "profile", "-o", str(folder / page_file), str(folder / "train.py")]
+
+
+def profile(folder: Path, end: str, page_file: str = "page.html") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(folder, end, page_file), capture_output=True, text=True, check=False)
+
+
+@pytest.mark.full
+def test_the_command_writes_a_page_when_it_is_interrupted(tmp_path: Path) -> None:
+    process = subprocess.Popen(command(tmp_path, "time.sleep(60)"), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    time.sleep(0.1)  # until it sleeps
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert b"KeyboardInterrupt" in errors
+    assert process.returncode in (130, -signal.SIGINT)
+    assert problems(embedded((tmp_path / "page.html").read_text("utf-8"))) == []
+
+
+@pytest.mark.full
+def test_a_page_that_cannot_be_written(tmp_path: Path) -> None:
+    """One of another ending is refused before the script runs; a folder that is not there is seen after it."""
+    refused = profile(tmp_path, "", "page.pdf")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "save: path must end in .html or .json, got" in refused.stderr
+    lost = profile(tmp_path, "raise SystemExit(3)", "nowhere/page.html")
+    assert (lost.returncode, lost.stdout) == (3, "ready\n")
+    assert "The page was not written: " in lost.stderr
+
+
+def names(form: Any) -> set[str]:
+    """Every name of a schema."""
+    if isinstance(form, list):
+        return names(form[0])
+    if not isinstance(form, dict):
+        return set()
+    return {name.removesuffix("?") for name in form}.union(*(names(inner) for inner in form.values()))
+
+
+def test_the_schema_is_described() -> None:
+    text = (ROOT / "docs/inspect-schema.md").read_text("utf-8")
+    assert {name for name in names(FORM) if f"`{name}`" not in text} == set()

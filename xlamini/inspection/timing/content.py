@@ -1,0 +1,234 @@
+"""What the page of a profile shows, as JSON: the time by line, kernel and program, and a window of the timeline."""
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.resources import files
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from xlamini.inspection.schema import faults, made_with
+from xlamini.inspection.timing.events import KernelRun
+from xlamini.inspection.timing.host import HostActivity, host_activities
+from xlamini.inspection.timing.program_calls import calls_of, labels_of_programs
+from xlamini.inspection.timing.programs import TracedPrograms
+from xlamini.inspection.timing.snippets import command, functions_of_programs, snippet, types_of_programs
+from xlamini.inspection.timing.sources import Sources
+from xlamini.inspection.timing.table import UNKNOWN_LINE, TimeRow
+from xlamini.inspection.timing.trace import TimedKernel
+from xlamini.inspection.timing.window import TimeWindow, window
+from xlamini.staging.compile.ledger import Function
+
+if TYPE_CHECKING:
+    from xlamini.inspection.timing.report import TimeReport
+    from xlamini.inspection.timing.script import ScriptProfile
+
+_DATA = json.loads(files("xlamini.inspection").joinpath("assets/profile_schema.json").read_text("utf-8"))
+VERSION: int = _DATA["version"]
+FORM: dict[str, Any] = _DATA["profile"]
+_COLUMNS = {"lines": "name", "kernels": "name", "timeline": "kernel", "host": "name"}
+"""The parts that are columns, each with the one whose length is that of all."""
+_MOST_LABELS = 12
+_MOST_ACTIVITIES = 20_000
+_PLACE = re.compile(r"((?:[A-Za-z]:)?[^\s:(]+:\d+)\b")
+
+
+def time_content(report: TimeReport, script: ScriptProfile | None = None, name: str = "profile") -> dict[str, Any]:
+    """The content of the page: of a recording, and of the script that was recorded, if it is one's."""
+    return _Content(report, script).made(name)
+
+
+def problems(content: Any) -> list[str]:
+    """What is wrong with a dict that should be the content of a page, each with its place."""
+    sizes = {
+        "row": _count(content, "lines", "name"), "kernel": _count(content, "kernels", "name"),
+        "activity": _count(content, "host", "names"), "device": _count(content, "timeline", "devices"),
+        **{word: len(content[f"{word}s"]) for word in ("file", "program") if isinstance(content.get(f"{word}s"), list)},
+    }  # fmt: skip
+    return [*faults(content, FORM, sizes)] or [*_uneven(content)]
+
+
+def _count(content: Mapping[str, Any], part: str, column: str) -> int:
+    found = content.get(part)
+    return len(found.get(column, ())) if isinstance(found, Mapping) else 0
+
+
+def _uneven(content: Mapping[str, Any]) -> Iterator[str]:
+    for part, first in _COLUMNS.items():
+        size = len(content[part][first])
+        for column, form in FORM[part].items():
+            own = isinstance(form, list) and column not in ("names", "devices", "focus")
+            if own and len(content[part][column]) != size:
+                yield f"{part}.{column} has {len(content[part][column])} rows, {part}.{first} has {size}"
+
+
+class _Content:
+    """The parts of a page. Lines are made first, as all else refers to their rows."""
+
+    def __init__(self, report: TimeReport, script: ScriptProfile | None):
+        self.report, self.script, self.trace, self.sources = report, script, report.trace, Sources()
+        self.rows: dict[str, int] = {}
+        self.labels = labels_of_programs(self.trace.kernels)
+        asked: Any = report if script is None else script
+        self.found: list[Any] = [*getattr(asked, "findings", list)()]
+
+    def made(self, name: str) -> dict[str, Any]:
+        lines, kernels, script = self._lines(), self.trace.kernels, self.script
+        programs = self.report.table("program").rows
+        numbers = {_key(k, k.name): i for i, k in enumerate(kernels)}
+        drawn = [run for run in self.trace.runs if _key(run, run.kernel) in numbers]  # and no loops around kernels
+        runs = [run._replace(module=kernels[numbers[_key(run, run.kernel)]].module) for run in drawn]
+        shown = window(runs, self.labels)
+        return {
+            "schema": VERSION, "kind": "profile", "made_with": made_with(), "name": name, "totals": self._totals(),
+            "shares": [*self._shares()], "notes": [] if script is None else script.notes(),
+            "findings": self._findings(), "compilations": [] if script is None else _compilations(script),
+            "lines": lines, "kernels": self._kernels(kernels, {row.name: i for i, row in enumerate(programs)}),
+            "programs": self._programs(programs, runs), "timeline": _timeline(shown, numbers),
+            "host": _host(host_activities(self.trace.data), shown), "files": self.sources.content(),
+        }  # fmt: skip
+
+    def _totals(self) -> dict[str, Any]:
+        seconds = sum(kernel.seconds for kernel in self.trace.kernels)
+        wall = None if self.script is None else self.script.wall
+        return {"wall": wall, "kernels": seconds, "covered": self.trace.covered, "span": self.trace.span}
+
+    def _shares(self) -> Iterator[dict[str, Any]]:
+        """The wall time by what the host did, and by whether the device computed."""
+        whole, covered = self.trace.span, self.trace.covered
+        if self.script is not None:
+            phases, waited = self.script.compiled.seconds, self.script.waits.seconds
+            whole = self.script.wall
+            for name, own in _PHASES.items():
+                yield _share("host", name, sum(phases.get(phase, 0.0) for phase in own))
+            yield _share("host", "waiting for the device", waited)
+            yield _share("host", "Python and calls", max(whole - sum(phases.values()) - waited, 0.0))
+        yield _share("device", "computing", covered)
+        yield _share("device", "no kernel ran", max(whole - covered, 0.0))
+
+    def _lines(self) -> dict[str, list[Any]]:
+        timed = {row.name: row for row in self.report.table("line").rows}
+        waits = {} if self.script is None else {w.line.partition(" (")[0]: w for w in self.script.waits.lines()}
+        compiled = {} if self.script is None else _compiled_at(self.script)
+        said = [place for it in self.found if _PLACE.fullmatch(place := getattr(it, "line", ""))]
+        names = [*dict.fromkeys([*timed, *waits, *compiled, *said])]
+        self.rows = {name: i for i, name in enumerate(names)}
+        places = [self.sources.add(name) for name in names]
+        return {
+            "name": names, "file": [file for file, _ in places], "line": [line for _, line in places],
+            "function": [self.sources.function(name) for name in names],
+            "seconds": [round(timed[n].seconds, 9) if n in timed else 0 for n in names],
+            "calls": [timed[n].calls if n in timed else 0 for n in names],
+            "waited": [round(waits[n].seconds, 9) if n in waits else 0 for n in names],
+            "waits": [waits[n].count if n in waits else 0 for n in names],
+            "compiled": [round(compiled.get(n, 0), 9) for n in names],
+        }  # fmt: skip
+
+    def _findings(self) -> list[dict[str, Any]]:
+        return [{"share": it.share, "text": it.text, "row": self._row_of(it)} for it in self.found]
+
+    def _row_of(self, finding: Any) -> int | None:
+        """The row of a finding's line, or of the first line that its text names."""
+        places = [getattr(finding, "line", ""), *_PLACE.findall(finding.text)]
+        return next((self.rows[place] for place in places if place in self.rows), None)
+
+    def _kernels(self, kernels: Sequence[TimedKernel], programs: Mapping[str, int]) -> dict[str, list[Any]]:
+        return {
+            "name": [k.name for k in kernels], "program": [programs[k.module] for k in kernels],
+            "row": [self.rows[k.place or UNKNOWN_LINE] for k in kernels],
+            "labels": [_labels(k.labels) for k in kernels], "inserted": [k.is_inserted for k in kernels],
+            "seconds": [round(k.seconds, 9) for k in kernels], "runs": [k.runs for k in kernels],
+        }  # fmt: skip
+
+    def _programs(self, rows: Sequence[TimeRow], runs: Iterable[KernelRun]) -> list[dict[str, Any]]:
+        functions, by_name = functions_of_programs(), dict[str, list[KernelRun]]()
+        for run in runs:
+            by_name.setdefault(run.module, []).append(run)
+        types = types_of_programs(self.trace._executables, {row.name for row in rows})
+        return [
+            self._program(row, by_name.get(row.name, []), functions.get(row.name), types.get(row.name, []))
+            for row in rows
+        ]
+
+    def _program(
+        self, row: TimeRow, runs: Sequence[KernelRun], function: Function | None, types: list[str]
+    ) -> dict[str, Any]:
+        known, calls = {"place": "", "command": None, "snippet": None}, len(calls_of(runs, self.labels))
+        if function is not None and _place(function) and row.name not in TracedPrograms(()).of_library:
+            in_segments = calls < len({(run.program, run.call) for run in runs})  # whose types are not the function's
+            shell = command(function, [] if in_segments else types, self.sources)
+            known = {"place": _place(function), "command": shell, "snippet": snippet(function)}
+        return {"name": row.name, "calls": calls, "seconds": round(row.seconds, 9), **known}
+
+
+_PHASES = {"tracing": ("trace", "rewrite"), "lowering": ("lower",), "compiling": ("compile", "load")}
+
+
+def _key(it: KernelRun | TimedKernel, name: str) -> tuple[str, str, str]:
+    """What a kernel is known by; a trace may lack the numbers of programs, and one from files has processes."""
+    return it.process, it.program or it.module, name
+
+
+def _device(run: KernelRun) -> str:
+    return " ".join(filter(None, [run.process, run.device]))
+
+
+def _share(of: str, name: str, seconds: float) -> dict[str, Any]:
+    return {"of": of, "name": name, "seconds": seconds}
+
+
+def _labels(labels: tuple[str, ...]) -> str:
+    return ", ".join(labels[:_MOST_LABELS]) + (", …" if len(labels) > _MOST_LABELS else "")
+
+
+def _compiled_at(script: ScriptProfile) -> dict[str, float]:
+    """The seconds of compiling the functions of the user, by the places where they are defined."""
+    found: dict[str, float] = {}
+    for function, entries in script.compiled.by_function().items():
+        if (place := _place(function)) and not entries[0].is_own:
+            found[place] = found.get(place, 0.0) + sum(entry.total for entry in entries)
+    return found
+
+
+def _place(function: Function) -> str:
+    return f"{function.file}:{function.line}" if function.file else ""
+
+
+def _compilations(script: ScriptProfile) -> list[dict[str, Any]]:
+    functions = sorted(script.compiled.by_function().items(), key=lambda f: -sum(e.total for e in f[1]))
+    return [
+        {
+            "function": function.name, "place": _place(function), "count": sum(entry.compiled for entry in entries),
+            "seconds": sum(entry.total for entry in entries), "cause": entries[-1].cause.text,
+            "edit": entries[-1].cause.edit,
+        }
+        for function, entries in functions
+    ]  # fmt: skip
+
+
+def _timeline(shown: TimeWindow, numbers: Mapping[tuple[str, str, str], int]) -> dict[str, Any]:
+    runs, start = shown.runs, shown.start
+    devices = {name: i for i, name in enumerate(dict.fromkeys(map(_device, runs)))}
+    return {
+        "shown": shown.shown, "seconds": (shown.end - start) * 1e-9, "devices": list(devices),
+        "focus": [(at - start) * 1e-9 for at in shown.focus],
+        "kernel": [numbers[_key(run, run.kernel)] for run in runs],
+        "device": [devices[_device(run)] for run in runs], **_times(runs, start),
+    }  # fmt: skip
+
+
+def _host(activities: Sequence[HostActivity], shown: TimeWindow) -> dict[str, Any]:
+    seen = [it for it in activities if it.end > shown.start and it.start < shown.end][:_MOST_ACTIVITIES]
+    names = {name: i for i, name in enumerate(dict.fromkeys(it.name for it in seen))}
+    seen = [it._replace(start=max(it.start, shown.start)) for it in seen]
+    return {"names": list(names), "name": [names[it.name] for it in seen], **_times(seen, shown.start)}
+
+
+def _times(events: Sequence[KernelRun] | Sequence[HostActivity], start: float) -> dict[str, list[int]]:
+    """When events begin, each after the one before, and how long they take, in nanoseconds: small numbers."""
+    begins = [0, *(round(event.start - start) for event in events)]
+    return {
+        "gap": [after - before for before, after in pairwise(begins)],
+        "duration": [max(round(event.end - event.start), 0) for event in events],
+    }
