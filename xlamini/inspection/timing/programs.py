@@ -1,7 +1,7 @@
 """The compiled programs of a process, by which the kernels of a trace find their equations and lines."""
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -19,9 +19,9 @@ class TracedProgram:
     One that was loaded from a file has the names and lines of the process that compiled it; `origin` has those of this.
     """
 
-    def __init__(self, text: str, origin: ProgramOrigin | None):
-        self._module, self._origin = Module(text), origin
-        self._labelling = Labelling(self._module)
+    def __init__(self, text: str, origin: ProgramOrigin | None, in_shardings: Sequence[Any] = ()):
+        self.module, self._origin, self.in_shardings = Module(text), origin, in_shardings
+        self._labelling = Labelling(self.module)
 
     def name(self, traced: str) -> str:
         """The program's name, where the trace calls it `traced`."""
@@ -29,7 +29,25 @@ class TracedProgram:
 
     @cached_property
     def _instructions(self) -> dict[str, tuple[HloComputation, Instruction]]:
-        return {each.name: (around, each) for around, each in self._module.ordered()}
+        return {each.name: (around, each) for around, each in self.module.ordered()}
+
+    def inside(self, kernel: str) -> list[tuple[HloComputation, Instruction]]:
+        """The instruction of a kernel, and those that are fused into it, each with the computation that it is in."""
+        return self.fused(*self._instructions[kernel]) if kernel in self._instructions else []
+
+    def fused(self, around: HloComputation, instruction: Instruction) -> list[tuple[HloComputation, Instruction]]:
+        """The same of an instruction."""
+        found = [(around, instruction)]
+        for _, each in found:  # it grows
+            inner = [self.module.computations[name] for name in each.called if name in self.module.computations]
+            found += [(around, one) for around in inner for one in around.instructions.values()]
+        return found
+
+    def all_instructions(self) -> Iterator[tuple[HloComputation, Instruction]]:
+        """All instructions, those of fusions too."""
+        for around in self.module.computations.values():
+            for each in around.instructions.values():
+                yield around, each
 
     def knows(self, kernels: Collection[str]) -> bool:
         """Whether it has instructions of all these names."""
@@ -50,9 +68,13 @@ class TracedProgram:
 
     def place(self, kernel: str) -> str:
         """`file:line` of the user's program; "" where it is not known."""
-        found = self._instructions.get(kernel)
-        own = self._module.place(found[1]) if found and self._origin is None else ""
-        return own or next((self._places[label] for label in self.labels(kernel) if label in self._places), "")
+        return self.place_of(*self._instructions[kernel]) if kernel in self._instructions else ""
+
+    def place_of(self, around: HloComputation, each: Instruction) -> str:
+        """The same of any instruction."""
+        own = self.module.place(each) if self._origin is None else ""
+        labels = self._labelling.of(around, each)
+        return own or next((self._places[label] for label in labels if label in self._places), "")
 
     @cached_property
     def _places(self) -> Mapping[str, str]:
@@ -60,11 +82,10 @@ class TracedProgram:
         if self._origin is not None:
             return self._origin.places
         found: dict[str, str] = {}
-        for around in self._module.computations.values():
-            for each in around.instructions.values():
-                if place := self._module.place(each):
-                    for label in self._labelling.own(around, each)[:1]:
-                        found.setdefault(label, place)
+        for around, each in self.all_instructions():
+            if place := self.module.place(each):
+                for label in self._labelling.own(around, each)[:1]:
+                    found.setdefault(label, place)
         return found
 
 
@@ -72,10 +93,10 @@ class TracedPrograms:
     """The programs of a trace, read from the executables that the process had."""
 
     def __init__(self, executables: Iterable[Any]) -> None:
-        self._named: dict[str, list[tuple[Any, ProgramOrigin | None]]] = {}
+        self._named: dict[str, list[tuple[Any, Any]]] = {}
         for executable in executables:
             for module in executable.loaded.hlo_modules():
-                self._named.setdefault(module.name, []).append((module, executable.origin))
+                self._named.setdefault(module.name, []).append((module, executable))
 
     @cached_property
     def of_library(self) -> frozenset[str]:
@@ -88,7 +109,8 @@ class TracedPrograms:
     def find(self, name: str, kernels: Iterable[str]) -> TracedProgram | None:
         """The program of this name with these kernels; None if the process no longer has it."""
         wanted = set(kernels)
-        for module, origin in self._named.get(name, ()):
-            if (program := TracedProgram(module.to_string(), origin)).knows(wanted):
+        for module, executable in self._named.get(name, ()):
+            program = TracedProgram(module.to_string(), executable.origin, executable.in_shardings)
+            if program.knows(wanted):
                 return program
         return None

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from xlamini.inspection.timing.findings import TimeFindings, of_trace, worthwhile
 from xlamini.inspection.timing.table import TimeTable, time_table
 from xlamini.inspection.timing.trace import Trace
 
@@ -16,3 +17,7 @@ class TimeReport:
     def table(self, by: str = "line") -> TimeTable:
         """The time of the kernels, added up by line, kernel, equation or program."""
         return time_table(self.trace, by)
+
+    def findings(self) -> TimeFindings:
+        """What takes time and can be avoided, with shares of the time between the first kernel and the last."""
+        return worthwhile(of_trace(self.trace, self.trace.span))

@@ -15,6 +15,7 @@ from xlamini.runtime.profiler.recording import ProfileData, ProfileOptions, reco
 from xlamini.runtime.versions import export_to_xprof
 
 if TYPE_CHECKING:
+    from xlamini.inspection.timing.findings import TimeFindings
     from xlamini.inspection.timing.report import TimeReport
     from xlamini.inspection.timing.table import TimeTable
 
@@ -82,6 +83,27 @@ class ProfileSession:
         [('jit_step', 1)]
         """
         return self._report("table").table(by)
+
+    def findings(self) -> TimeFindings:
+        """What took time and can be avoided, the largest share first: each has a `share`, a `text` and a `line`.
+
+        They are what kernels show: calls of Python, copies of arguments that are not donated, gathers of neighbours,
+        float64 by accident, loops that keep too much for the gradient, transposed operands, a device that others wait
+        for, work that each device repeats. A share is one of the time between the first kernel and the last; less than
+        a twentieth is no finding. `python -m xlamini profile` finds what the host does too.
+
+        Raises RuntimeError before the end of the recording.
+
+        >>> push = xlamini.jit(lambda buffer, i: buffer.at[i].set(1.0))
+        >>> buffer = push(jnp.zeros((512, 1024)), 0)
+        >>> with ProfileSession() as session:
+        ...     for i in range(20):
+        ...         buffer = push(buffer, i)
+        ...     _ = buffer.block_until_ready()
+        >>> "donate it" in session.findings()[0].text
+        True
+        """
+        return self._report("findings").findings()
 
     def _report(self, asked: str) -> TimeReport:
         """What was recorded, read once; RuntimeError before the end."""
