@@ -60,6 +60,18 @@ def cut(text: str, width: int | None) -> str:
     return text if width is None or len(text) <= width else text[: max(width - 1, 0)] + "…"
 
 
+def ending(path: str, width: int) -> str:
+    """The last parts of a path that fit the width, behind an ellipsis for those that do not.
+
+    >>> ending("/data/of/the/project/train.py:7", 22)
+    '…/project/train.py:7'
+    """
+    if len(path) <= width:
+        return path
+    start = path.find("/", len(path) - width + 1)
+    return "…" + (path[start:] if start >= 0 else path[len(path) - width + 1 :])
+
+
 def wrapped(text: str, width: int, indent: str = "") -> list[str]:
     """The lines of a sentence; those after the first are indented further."""
     return textwrap.wrap(plain(text), width, initial_indent=indent, subsequent_indent=indent + "  ") or [""]

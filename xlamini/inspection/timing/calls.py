@@ -6,13 +6,12 @@ kernel goes on to that event, or to the next kernel of that thread, whichever is
 """
 from __future__ import annotations
 
-import warnings
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
-from xlamini.inspection.timing.events import KernelRun, kernel_runs
+from xlamini.inspection.timing.events import KernelRun, kernel_runs, reading
 
 CALL = "xlamini: a measured call"
 """The annotation around each call."""
@@ -72,9 +71,7 @@ class _Events:
         self._kernels: dict[Thread, list[float]] = defaultdict(list)
         self._tokens: dict[tuple[str, float], Any] = {}
         self._ends: dict[Any, tuple[Thread, float]] = {}
-        with warnings.catch_warnings():
-            # Python 3.13 warns of a class that C++ makes, where a warning that is an error would end the process.
-            warnings.simplefilter("ignore", DeprecationWarning)
+        with reading():
             for thread, event in _events(data):
                 self._add(thread, event)
         for times in (*self._work.values(), *self._kernels.values()):

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from itertools import pairwise
@@ -31,7 +30,6 @@ _COLUMNS = {"lines": "name", "kernels": "name", "timeline": "kernel", "host": "n
 """The parts that are columns, each with the one whose length is that of all."""
 _MOST_LABELS = 12
 _MOST_ACTIVITIES = 20_000
-_PLACE = re.compile(r"((?:[A-Za-z]:)?[^\s:(]+:\d+)\b")
 
 
 def time_content(report: TimeReport, script: ScriptProfile | None = None, name: str = "profile") -> dict[str, Any]:
@@ -70,8 +68,7 @@ class _Content:
         self.report, self.script, self.trace, self.sources = report, script, report.trace, Sources()
         self.rows: dict[str, int] = {}
         self.labels = labels_of_programs(self.trace.kernels)
-        asked: Any = report if script is None else script
-        self.found: list[Any] = [*getattr(asked, "findings", list)()]
+        self.found = report.findings() if script is None else script.findings()
 
     def made(self, name: str) -> dict[str, Any]:
         lines, kernels, script = self._lines(), self.trace.kernels, self.script
@@ -96,22 +93,19 @@ class _Content:
 
     def _shares(self) -> Iterator[dict[str, Any]]:
         """The wall time by what the host did, and by whether the device computed."""
-        whole, covered = self.trace.span, self.trace.covered
-        if self.script is not None:
-            phases, waited = self.script.compiled.seconds, self.script.waits.seconds
-            whole = self.script.wall
-            for name, own in _PHASES.items():
-                yield _share("host", name, sum(phases.get(phase, 0.0) for phase in own))
-            yield _share("host", "waiting for the device", waited)
-            yield _share("host", "Python and calls", max(whole - sum(phases.values()) - waited, 0.0))
-        yield _share("device", "computing", covered)
-        yield _share("device", "no kernel ran", max(whole - covered, 0.0))
+        if self.script is None:
+            span, covered = self.trace.span, self.trace.covered
+            of_host, of_device = {}, {"a kernel ran": covered, "no kernel ran": max(span - covered, 0.0)}
+        else:
+            of_host, of_device = self.script.recorded.host, self.script.recorded.on_device
+        for of, shares in (("host", of_host), ("device", of_device)):
+            yield from (_share(of, name, seconds) for name, seconds in shares.items())
 
     def _lines(self) -> dict[str, list[Any]]:
         timed = {row.name: row for row in self.report.table("line").rows}
         waits = {} if self.script is None else {w.line.partition(" (")[0]: w for w in self.script.waits.lines()}
         compiled = {} if self.script is None else _compiled_at(self.script)
-        said = [place for it in self.found if _PLACE.fullmatch(place := getattr(it, "line", ""))]
+        said = [it.line for it in self.found if it.line]
         names = [*dict.fromkeys([*timed, *waits, *compiled, *said])]
         self.rows = {name: i for i, name in enumerate(names)}
         places = [self.sources.add(name) for name in names]
@@ -126,12 +120,7 @@ class _Content:
         }  # fmt: skip
 
     def _findings(self) -> list[dict[str, Any]]:
-        return [{"share": it.share, "text": it.text, "row": self._row_of(it)} for it in self.found]
-
-    def _row_of(self, finding: Any) -> int | None:
-        """The row of a finding's line, or of the first line that its text names."""
-        places = [getattr(finding, "line", ""), *_PLACE.findall(finding.text)]
-        return next((self.rows[place] for place in places if place in self.rows), None)
+        return [{"share": it.share, "text": it.text, "row": self.rows.get(it.line)} for it in self.found]
 
     def _kernels(self, kernels: Sequence[TimedKernel], programs: Mapping[str, int]) -> dict[str, list[Any]]:
         return {
@@ -162,7 +151,6 @@ class _Content:
         return {"name": row.name, "calls": calls, "seconds": round(row.seconds, 9), **known}
 
 
-_PHASES = {"tracing": ("trace", "rewrite"), "lowering": ("lower",), "compiling": ("compile", "load")}
 
 
 def _key(it: KernelRun | TimedKernel, name: str) -> tuple[str, str, str]:

@@ -53,3 +53,15 @@ def time_covered(runs: Iterable[KernelRun]) -> float:
         total += max(run.end - max(run.start, until), 0.0)
         until = max(until, run.end)
     return total * 1e-9
+
+
+def seconds_until_next(runs: Iterable[KernelRun]) -> dict[str, float]:
+    """For each kernel of a program the seconds of its runs, each until the next one of its call begins or it ends."""
+    found: dict[str, float] = {}
+    ahead: dict[tuple[str, str], float] = {}
+    for run in sorted(runs, key=lambda run: -run.start):
+        place = run.device, run.call
+        end = max(run.end, ahead.get(place, run.end))
+        ahead[place] = run.start
+        found[run.kernel] = found.get(run.kernel, 0.0) + (end - run.start) * 1e-9
+    return found

@@ -1,7 +1,7 @@
 """The compiled programs of a process, by which the kernels of a trace find their equations and lines."""
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import islice
@@ -24,9 +24,9 @@ class TracedProgram:
     One that was loaded from a file has the names and lines of the process that compiled it; `origin` has those of this.
     """
 
-    def __init__(self, text: str, origin: ProgramOrigin | None):
-        self._module, self._origin = Module(text), origin
-        self._labelling = Labelling(self._module)
+    def __init__(self, text: str, origin: ProgramOrigin | None, in_shardings: Sequence[Any] = ()):
+        self.module, self._origin, self.in_shardings = Module(text), origin, in_shardings
+        self._labelling = Labelling(self.module)
         self._has_labels = "#e" in text  # JAX's programs have none
 
     def name(self, traced: str) -> str:
@@ -35,7 +35,25 @@ class TracedProgram:
 
     @cached_property
     def _instructions(self) -> dict[str, tuple[HloComputation, Instruction]]:
-        return {each.name: (around, each) for around, each in self._module.ordered()}
+        return {each.name: (around, each) for around, each in self.module.ordered()}
+
+    def inside(self, kernel: str) -> list[tuple[HloComputation, Instruction]]:
+        """The instruction of a kernel, and those that are fused into it, each with the computation that it is in."""
+        return self.fused(*self._instructions[kernel]) if kernel in self._instructions else []
+
+    def fused(self, around: HloComputation, instruction: Instruction) -> list[tuple[HloComputation, Instruction]]:
+        """The same of an instruction."""
+        found = [(around, instruction)]
+        for _, each in found:  # it grows
+            inner = [self.module.computations[name] for name in each.called if name in self.module.computations]
+            found += [(around, one) for around in inner for one in around.instructions.values()]
+        return found
+
+    def all_instructions(self) -> Iterator[tuple[HloComputation, Instruction]]:
+        """All instructions, those of fusions too."""
+        for around in self.module.computations.values():
+            for each in around.instructions.values():
+                yield around, each
 
     def knows(self, kernels: Collection[str]) -> bool:
         """Whether it has instructions of all these names."""
@@ -52,7 +70,7 @@ class TracedProgram:
     def done(self, kernel: str) -> str:
         """The instruction that waits for the end of an asynchronous one; "" for another."""
         around, _ = self._instructions[kernel]
-        return next((u.name for u in self._module.users[around.name].get(kernel, ()) if u.opcode.endswith("-done")), "")
+        return next((u.name for u in self.module.users[around.name].get(kernel, ()) if u.opcode.endswith("-done")), "")
 
     def labels(self, kernel: str) -> Labels:
         """The equations that a kernel comes from; () if the compiler put it in for none."""
@@ -65,22 +83,23 @@ class TracedProgram:
 
     def place(self, kernel: str) -> str:
         """`file:line` of the user's program; "" where it is not known."""
-        if kernel not in self._instructions:
-            return ""
-        around, each = self._instructions[kernel]
+        return self.place_of(*self._instructions[kernel]) if kernel in self._instructions else ""
+
+    def place_of(self, around: HloComputation, each: Instruction) -> str:
+        """The same of any instruction."""
         own = self._own_place(each) if self._origin is None else ""
-        of_labels = (self._places[label] for label in self.labels(kernel) if label in self._places)
+        of_labels = (self._places[label] for label in self._labelling.of(around, each) if label in self._places)
         return own or next(of_labels, "") or self._place_of_user(around, each)
 
     def _own_place(self, each: Instruction) -> str:
         """The place of an instruction; of a fusion without one, that of its result or of what is before it."""
-        called = [self._module.computations[name] for name in each.called if name in self._module.computations]
+        called = [self.module.computations[name] for name in each.called if name in self.module.computations]
         inside = [inner for body in called for inner in reversed(body.instructions.values())]
-        return next(filter(None, map(self._module.place, [each, *inside])), "")
+        return next(filter(None, map(self.module.place, [each, *inside])), "")
 
     def _place_of_user(self, around: HloComputation, each: Instruction) -> str:
         """That of the next instruction for which the compiler made this one, in a program without labels."""
-        made, users = [each], {} if self._has_labels else self._module.users[around.name]
+        made, users = [each], {} if self._has_labels else self.module.users[around.name]
         for instruction in islice(made, _MOST_STEPS):
             following = users.get(instruction.name, [])
             if place := next(filter(None, map(self._own_place, following)), ""):
@@ -94,11 +113,10 @@ class TracedProgram:
         if self._origin is not None:
             return self._origin.places.by_label
         found: dict[str, str] = {}
-        for around in self._module.computations.values():
-            for each in around.instructions.values():
-                if place := self._module.place(each):
-                    for label in self._labelling.own(around, each)[:1]:
-                        found.setdefault(label, place)
+        for around, each in self.all_instructions():
+            if place := self.module.place(each):
+                for label in self._labelling.own(around, each)[:1]:
+                    found.setdefault(label, place)
         return found
 
 
@@ -107,15 +125,15 @@ class TracedPrograms:
 
     def __init__(self, executables: Iterable[Any] = (), recorded: Iterable[RecordedProgram] = ()) -> None:
         self._recorded = list(recorded)
-        self._named: dict[str, list[tuple[Any, ProgramOrigin | None]]] = {}
+        self._named: dict[str, list[tuple[Any, Any]]] = {}
         for executable in executables:
             for module in executable.loaded.hlo_modules():
-                self._named.setdefault(module.name, []).append((module, executable.origin))
+                self._named.setdefault(module.name, []).append((module, executable))
 
     @cached_property
     def of_library(self) -> frozenset[str]:
         """The programs of functions of the library that are called outside of jit, which all lines share."""
-        if self._recorded:
+        if not self._named:
             return frozenset()
         own, users = set[str](), set[str]()
         for entry in compilations():
@@ -125,8 +143,13 @@ class TracedPrograms:
     def find(self, name: str, program: str, kernels: Iterable[str]) -> TracedProgram | None:
         """The program of this name with these kernels; None if the process no longer has it."""
         wanted = set(kernels)
-        for module, origin in self._named.get(name, ()):
-            if (found := TracedProgram(module.to_string(), origin)).knows(wanted):
+        modules = self._named.get(name, [])
+        if len(modules) > 1:
+            proto = next((each.proto for each in self._recorded if (each.name, each.program) == (name, program)), b"")
+            modules = sorted(modules, key=lambda each: each[0].as_serialized_hlo_module_proto() != proto)
+        for module, executable in modules:
+            found = TracedProgram(module.to_string(), executable.origin, executable.in_shardings)
+            if found.knows(wanted):
                 return found
         return next((found for found in self._of_file(name, program) if found.knows(wanted)), None)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from xlamini.inspection.page import page, save
 from xlamini.inspection.timing.content import time_content
+from xlamini.inspection.timing.findings import TimeFindings, of_trace, worthwhile
 from xlamini.inspection.timing.skew import Skew
 from xlamini.inspection.timing.table import TimeTable, time_table
 from xlamini.inspection.timing.trace import Trace
@@ -24,6 +25,10 @@ class TimeReport:
     def table(self, by: str = "line") -> TimeTable:
         """The time of the kernels, added up by line, kernel, equation or program; or that of each device."""
         return time_table(self.trace, by)
+
+    def findings(self) -> TimeFindings:
+        """What takes time and can be avoided, with shares of the time between the first kernel and the last."""
+        return worthwhile(of_trace(self.trace, self.trace.span))
 
     def skew(self) -> Skew:
         """Who waited for whom at the collectives, and how long."""

@@ -1,11 +1,11 @@
 """A recording of the profiler, read: the runs of its kernels, and what the programs of the process say of them."""
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
-from xlamini.inspection.timing.events import began, device_events, time_covered
+from xlamini.inspection.timing.events import began, device_events, seconds_until_next, time_covered
 from xlamini.inspection.timing.programs import TracedProgram, TracedPrograms
 from xlamini.inspection.timing.runs import KernelRun, Transfer
 from xlamini.runtime.profiler.files import Recording
@@ -26,7 +26,14 @@ class TimedKernel(NamedTuple):
     seconds: float
     runs: int
     calls: int
+    of: TracedProgram | None = None
+    """The program that it is in, where the process has it."""
+    lasting: float = 0.0
+    """Seconds with those until the next kernel of its call, as a CPU computes on threads that record nothing too."""
+    devices: Mapping[str, float] = {}
+    """For each device the seconds that its runs would take, if each were as fast as the fastest there."""
     process: str = ""
+    """That which recorded it, where there are several."""
 
 
 class Trace:
@@ -84,19 +91,26 @@ class Trace:
     @cached_property
     def kernels(self) -> list[TimedKernel]:
         """The kernels, each with the time of all its runs."""
-        by_kernel: dict[tuple[str, str, str, str], list[KernelRun]] = {}
+        by_program: dict[tuple[str, str, str], dict[str, list[KernelRun]]] = {}
         for run in self.runs:
-            by_kernel.setdefault((run.process, run.module, run.program, run.kernel), []).append(run)
-        return [
-            _timed(program, some, module in self._sources[process].of_library)
-            for (process, module, number, name), some in by_kernel.items()
-            if not _is_body(program := self.programs[process, module, number], name)
-        ]
+            by_program.setdefault((run.process, run.module, run.program), {}).setdefault(run.kernel, []).append(run)
+        found: list[TimedKernel] = []
+        for key, kernels in by_program.items():
+            program, shared = self.programs[key], key[1] in self.of_library
+            own = {name: some for name, some in kernels.items() if not _is_body(program, name)}
+            lasting = seconds_until_next(run for some in own.values() for run in some)
+            found += [_timed(program, some, shared, lasting[name]) for name, some in own.items()]
+        return found
 
     def program(self, module: str, kernel: str) -> TracedProgram | None:
         """A program of this name with this kernel; None if none is known."""
         named = (program for key, program in self.programs.items() if program and key[1] == module)
         return next((program for program in named if program.knows([kernel])), None)
+
+    @cached_property
+    def of_library(self) -> frozenset[str]:
+        """The programs of functions of the library that are called outside of jit."""
+        return next(iter(self._sources.values())).of_library
 
     @property
     def covered(self) -> float:
@@ -126,7 +140,7 @@ def _is_body(program: TracedProgram | None, name: str) -> bool:
     return program.is_body(name)
 
 
-def _timed(program: TracedProgram | None, runs: list[KernelRun], shared: bool) -> TimedKernel:
+def _timed(program: TracedProgram | None, runs: list[KernelRun], shared: bool, lasting: float) -> TimedKernel:
     module, identity, name, process = runs[0].module, runs[0].program, runs[0].kernel, runs[0].process
     known: tuple[tuple[str, ...], bool, str] = (), False, EAGER if shared else ""
     if program is not None:
@@ -134,4 +148,13 @@ def _timed(program: TracedProgram | None, runs: list[KernelRun], shared: bool) -
         place = EAGER if shared else program.place(name)
         known = program.labels(name), program.is_inserted(name), place
     seconds = sum(run.seconds for run in runs)
-    return TimedKernel(module, identity, name, *known, seconds, len(runs), len({run.call for run in runs}), process)
+    counts = len(runs), len({run.call for run in runs})
+    return TimedKernel(module, identity, name, *known, seconds, *counts, program, lasting, _by_device(runs), process)
+
+
+def _by_device(runs: list[KernelRun]) -> dict[str, float]:
+    """What each device has to do: other programs of the machine hold single runs up, but not all of them."""
+    found: dict[str, list[float]] = {}
+    for run in runs:
+        found.setdefault(run.device, []).append(run.seconds)
+    return {device: min(seconds) * len(seconds) for device, seconds in found.items()}

@@ -22,6 +22,7 @@ _READS = (
 )  # fmt: skip
 
 
+_PRINTS = ("__format__", "__repr__", "__str__")
 _PAUSE = 20e-6
 """Reads of one line with less than these seconds between them, as those of `device_get`, are one."""
 
@@ -33,6 +34,8 @@ class LineWait(NamedTuple):
     """`file:line (function)`"""
     count: int
     seconds: float
+    prints: bool = False
+    """Whether it writes arrays of several elements as text, for which all of them are read."""
 
 
 class HostWaits:
@@ -75,14 +78,14 @@ class HostWaits:
                 return member(*args, **kwargs)
             finally:
                 self._inside.reads = False
-                self._add(user_line(), start)
+                self._add(user_line(), start, member.__name__ in _PRINTS and args[0].size > 1)
 
         return read
 
-    def _add(self, line: str, start: float) -> None:
+    def _add(self, line: str, start: float, prints: bool) -> None:
         with self._lock:
             (last, ended), end = self._last, time.perf_counter()
-            _, count, total = self._found.get(line, LineWait(line, 0, 0.0))
+            _, count, total, _ = self._found.get(line, LineWait(line, 0, 0.0))
             goes_on = line == last and start - ended < _PAUSE
-            self._found[line] = LineWait(line, count + (not goes_on), total + end - start)
+            self._found[line] = LineWait(line, count + (not goes_on), total + end - start, prints)
             self._last = line, time.perf_counter()

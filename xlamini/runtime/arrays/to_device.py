@@ -33,6 +33,8 @@ _NUMBERS = (bool, int, float, complex)
 HOST_VALUES = (*_NUMPY, *_NUMBERS)
 """The classes of arrays and numbers of the host that `device_put_value` takes."""
 _COPY = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+batched_device_put: Callable[..., Any] = _jax.batched_device_put
+"""What puts values on devices; like `put_ndarray` it is a name of this module, by which a profile measures it."""
 _ALIGNMENT = 64
 """Alignment in bytes of host memory that XLA's CPU client uses without a copy."""
 _FEW = 4096
@@ -70,20 +72,20 @@ def device_put_value(
     sharding = default_sharding() if where is None else as_sharding(where)
     bound = where is not None if committed is None else committed
     if isinstance(x, _NUMPY):
-        return _put_ndarray(x if type(x) is np.ndarray else as_ndarray(x), sharding, bound, aval)
+        return put_ndarray(x if type(x) is np.ndarray else as_ndarray(x), sharding, bound, aval)
     if aval is None and type(x) in python_scalar_dtypes:
         return _put_scalar(x, sharding, bound)
     number, aval = _number(x), aval or _scalar_aval(x)
     if isinstance(x, int) and not -(2**31) <= x < 2**31:  # NumPy would wrap it around
         check_fits(x, aval.dtype)
-    return _put_ndarray(number, sharding, bound, aval)
+    return put_ndarray(number, sharding, bound, aval)
 
 
 def _put(aval: ShapedArray, sharding: Any, *how: Any) -> ArrayImpl:
     if not _is_plain(aval, sharding):
         aval = typed_by(sharding, aval)
     try:
-        return _jax.batched_device_put(aval, sharding, *how)
+        return batched_device_put(aval, sharding, *how)
     except _jax.JaxRuntimeError as error:
         if "Unknown NumPy dtype" in str(error):
             raise TypeError(f"XLA has no arrays of dtype {aval.dtype}; use a larger dtype") from None
@@ -102,7 +104,7 @@ def _is_plain(aval: ShapedArray, sharding: Any) -> bool:
     return aval.memory_space is DEVICE and sharding._memory_kind != HOST.value
 
 
-def _put_ndarray(
+def put_ndarray(
     x: np.ndarray, sharding: Sharding, committed: bool, aval: ShapedArray | None
 ) -> ArrayImpl:
     if aval is None:
@@ -124,7 +126,7 @@ def host_copier(aval: ShapedArray, sharding: Any) -> Callable[[Any], ArrayImpl]:
     """The function that puts NumPy arrays and scalars of one type on the devices of a sharding, in little time."""
     if not _is_plain(aval, sharding) or _is_huge(aval, sharding):
         return lambda x: device_put_value(x, sharding, committed=False)
-    put, dtype, devices = _jax.batched_device_put, aval.dtype, [sharding._device]
+    put, dtype, devices = batched_device_put, aval.dtype, [sharding._device]
 
     def copied(x: Any) -> ArrayImpl:
         # C++ narrows by itself, so an array of int64 comes here for one of int32, and takes subclasses as they are.
@@ -235,7 +237,7 @@ def _put_array(
     numbers = parts_to_move(x._sharding, sharding, x.aval.shape)
     if numbers is None:
         with between_devices():
-            return _put_ndarray(to_numpy(x), sharding, bound, aval or x.aval)
+            return put_ndarray(to_numpy(x), sharding, bound, aval or x.aval)
     held, devices = parts_of(x), sharding._internal_device_list.addressable_device_list
     return shared(_put(aval or x.aval, sharding, [held[n] for n in numbers], list(devices), bound), x)
 

@@ -53,6 +53,20 @@ lock: Final = threading.RLock()
 _makers: dict[str, Callable[[], Client]] = {}
 _started: dict[str, Client] = {}
 
+
+class StartListeners:
+    """Who is called once, when the next platform has started: until then a program may set how many devices it has."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Callable[[], object]] = []
+
+    def tell(self) -> None:
+        while self.waiting:
+            self.waiting.pop()()
+
+
+at_start: Final = StartListeners()
+
 CachedFunction = TypeVar("CachedFunction", bound=Any)
 
 
@@ -98,6 +112,7 @@ def start(name: str) -> Client:
     with lock:
         if name not in _started:
             _started[name] = _make_client(name)
+            at_start.tell()
         return _started[name]
 
 

@@ -11,10 +11,13 @@ from xlamini.core import hooks
 from xlamini.runtime.execution.program_limit import crowd
 from xlamini.runtime.files.file_format import replace_file
 from xlamini.runtime.profiler import perfetto
+from xlamini.runtime.profiler.files import Recording
+from xlamini.runtime.profiler.metadata import recorded_programs
 from xlamini.runtime.profiler.recording import ProfileData, ProfileOptions, recorder
 from xlamini.runtime.versions import export_to_xprof
 
 if TYPE_CHECKING:
+    from xlamini.inspection.timing.findings import TimeFindings
     from xlamini.inspection.timing.report import TimeReport
     from xlamini.inspection.timing.skew import Skew
     from xlamini.inspection.timing.table import TimeTable
@@ -84,6 +87,27 @@ class ProfileSession:
         """
         return self._report("table").table(by)
 
+    def findings(self) -> TimeFindings:
+        """What took time and can be avoided, the largest share first: each has a `share`, a `text` and a `line`.
+
+        They are what kernels show: calls of Python, copies of arguments that are not donated, gathers of neighbours,
+        float64 by accident, loops that keep too much for the gradient, transposed operands, a device that others wait
+        for, work that each device repeats. A share is one of the time between the first kernel and the last; less than
+        a twentieth is no finding. `python -m xlamini profile` finds what the host does too.
+
+        Raises RuntimeError before the end of the recording.
+
+        >>> push = xlamini.jit(lambda buffer, i: buffer.at[i].set(1.0))
+        >>> buffer = push(jnp.zeros((512, 1024)), 0)
+        >>> with ProfileSession() as session:
+        ...     for i in range(20):
+        ...         buffer = push(buffer, i)
+        ...     _ = buffer.block_until_ready()
+        >>> "donate it" in session.findings()[0].text
+        True
+        """
+        return self._report("findings").findings()
+
     def skew(self) -> Skew:
         """Who waited for whom where devices meet, at collectives; RuntimeError before the end of the recording.
 
@@ -120,11 +144,13 @@ class ProfileSession:
         self._report("save").save(path)
 
     def _report(self, asked: str) -> TimeReport:
-        """What was recorded, read once; RuntimeError before the end."""
+        """What was recorded, read once; RuntimeError, which names what was asked, before the end."""
         if self._recorded is None:
             raise RuntimeError(f"{asked}: the session has recorded nothing yet; ask after its end")
         if self._read is None:
-            self._read = hooks.time_report(self.profile_data, self.programs)
+            content = self._recorded[1]
+            data = ProfileData.from_serialized_xspace(content)
+            self._read = hooks.time_report([Recording("", data, recorded_programs(content))], self.programs)
         return self._read
 
     def start(self) -> ProfileSession:

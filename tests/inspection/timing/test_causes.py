@@ -1,0 +1,186 @@
+"""Scripts with one planted cause each, which `python -m xlamini profile` finds first, and clean ones without any."""
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xlamini
+from xlamini import numpy as jnp
+from xlamini.inspection.timing.device_causes import slow_device
+from xlamini.inspection.timing.events import KernelRun, seconds_until_next
+from xlamini.inspection.timing.finding import TimeFinding
+from xlamini.inspection.timing.findings import worthwhile
+from xlamini.inspection.timing.host_causes import small_waits
+from xlamini.inspection.timing.samples import PYTHON, FrameSample, Samples, by_line
+from xlamini.inspection.timing.spans import Spans
+from xlamini.inspection.timing.trace import TimedKernel, Trace
+from xlamini.inspection.timing.transfers import Transfers
+from xlamini.inspection.timing.waits import LineWait
+
+PLANTED = Path(__file__).with_name("planted")
+
+CAUSES = {
+    "recompiles": ("@jax.jit", "step (FILE:LINE) was compiled 12 times: x is float32[41,64], before float32[40,64]"),
+    "host_sync": ("float(value)", "FILE:LINE (<module>) waits for the device 300 times; keep the arrays"),
+    "callback": ("jax.pure_callback(", "FILE:LINE calls Python from a compiled program, 100 times"),
+    "small_operations": ("force = ", "22501 operations ran one by one outside of jit (jit_neg, "),
+    "transposed_product": ("table.T @ h", "FILE:LINE multiplies by an array that lies transposed, 100 times; keep it"),
+    "gather_for_slice": ("series[rows]", "FILE:LINE picks neighbours by an array of indices, one by one"),
+    "float64": ("x * scale", "FILE:LINE makes float64 of float32, as the other"),
+    "wrong_dtype": ("w = step(", "FILE:LINE (<module>) gives float64[4096,512], which becomes float32, 80 times"),
+    "captured_constant": ("jnp.asarray(table)", "at FILE:LINE (lookup) a jitted function captures float64[40000,1000]"),
+    "undonated": (".at[i].set(row)", "FILE:LINE changes a part of an argument of push, 64 MiB, which is copied"),
+    "scan_saves": ("jax.lax.scan(", "the loop around FILE:LINE keeps 3 intermediates of each step"),
+    "unsharded": ("jax.grad(", "each of 8 devices computes all of step (FILE:LINE), as no argument is split"),
+    "slow_device": ("fori_loop(", "and wait for it; the most of it is at FILE:LINE: give all devices as much to do"),
+    "slow_loader": ("", "for the loader, of which FILE:"),
+    "first_compile": ("weights[i]", "at FILE:LINE a Python loop repeats 6 operations 100 times"),
+    "printing": ("print(i, w)", "FILE:LINE (<module>) writes arrays as text 200 times"),
+}  # fmt: skip
+"""A part of the planted line, and of the first finding."""
+CLEAN = ["clean_training", "clean_scan", "clean_generation", "clean_data_parallel"]
+
+
+def report(script: Path, cache: Path) -> str:
+    """What is reported of a script with an empty cache of programs."""
+    fast = ("XLAMINI_DISABLE_MOST_OPTIMIZATIONS", "XLA_FLAGS")  # as tests compile, and users do not
+    environment = {name: value for name, value in os.environ.items() if name not in fast}
+    environment["XLAMINI_COMPILATION_CACHE_DIR"] = str(cache)
+    command = [sys.executable, "-m", "xlamini", "profile", str(script)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", CAUSES)
+def test_the_planted_cause_is_the_first_finding(name: str, tmp_path: Path) -> None:
+    script, (planted, words) = PLANTED / f"{name}.py", CAUSES[name]
+    first = report(script, tmp_path).partition("Findings\n")[2].splitlines()[0]
+    line = next(n for n, text in enumerate(script.read_text().splitlines(), 1) if planted in text)
+    assert words.replace("FILE", str(script)).replace("LINE", str(line)) in first
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", CLEAN)
+def test_a_clean_script_has_no_finding(name: str, tmp_path: Path) -> None:
+    assert "\nNothing stands out.\n" in report(PLANTED / f"{name}.py", tmp_path)
+
+
+@pytest.mark.full
+def test_a_script_says_how_many_devices_there_are(tmp_path: Path) -> None:
+    """Recording starts no platform before the script does."""
+    script = tmp_path / "devices.py"
+    script.write_text('import jax\njax.config.update("jax_num_cpu_devices", 3)\nassert jax.device_count() == 3\n')
+    assert "Nothing stands out." in report(script, tmp_path)
+
+
+def test_findings_are_sorted_and_small_ones_left_out() -> None:
+    found = worthwhile(TimeFinding(share, str(share)) for share in (0.06, 0.04, 0.5))
+    assert repr(found) == " 50%  0.5\n  6%  0.06"
+    assert repr(worthwhile([])) == "Nothing stands out."
+
+
+def test_a_kernel_lasts_until_the_next_of_its_call() -> None:
+    def run(kernel: str, call: str, start: float, end: float) -> KernelRun:
+        return KernelRun("m", "", kernel, "d", call, start, end)
+
+    runs = [run("dot", "1", 0, 2), run("add", "1", 10, 12), run("dot", "2", 20, 21), run("add", "2", 22, 25)]
+    assert seconds_until_next(runs) == pytest.approx({"dot": 12e-9, "add": 5e-9})
+
+
+def test_small_waits_are_one_finding() -> None:
+    waits: Any = SimpleNamespace(lines=lambda: [LineWait(f"a.py:{n} (f)", 20, 0.04) for n in (1, 2, 3)])
+    record: Any = SimpleNamespace(wall=1.0, waits=waits)
+    (found,) = small_waits(record)
+    assert (found.share, found.line) == (pytest.approx(0.12), "a.py:1")
+    assert found.text.startswith("3 lines wait for the device, 60 times (a.py:1, a.py:2, a.py:3); keep the arrays")
+
+
+def test_times_are_merged() -> None:
+    spans = Spans([(5, 6), (0, 2), (1, 3)])
+    assert spans.seconds == 4
+    assert [when in spans for when in (-1, 0, 2.5, 3, 4, 5.5, 7)] == [False, True, True, False, False, True, False]
+    assert [spans.before(when) for when in (-1, 2, 9)] == [0, 1, 2]
+
+
+class OfKernels(Trace):
+    """A trace with given kernels."""
+
+    def __init__(self, kernels: list[TimedKernel]):
+        super().__init__(None)
+        self.kernels = kernels
+
+
+def test_a_device_with_more_to_do_is_named_with_its_line() -> None:
+    def kernel(name: str, place: str, *seconds: float) -> TimedKernel:
+        devices = {f"device {n}": s for n, s in enumerate(seconds)}
+        return TimedKernel("jit_step", "", name, (), False, place, sum(seconds), 4, 1, devices=devices)
+
+    even, skewed = kernel("add", "a.py:1", 1, 1, 1, 1), kernel("dot", "a.py:2", 1, 1, 4, 1)
+    waiting = kernel("all-reduce.1", "a.py:3", 3, 3, 0, 3)
+    (found,) = slow_device(OfKernels([even, skewed, waiting]))
+    assert (found.share, found.line) == (3.0, "a.py:2")
+    assert found.text.startswith("device 2 computes 5 s, the others 2 s, and wait for it; the most of it is at a.py:2")
+    assert not list(slow_device(OfKernels([even, waiting])))
+
+
+def test_samples_have_the_users_line() -> None:
+    with Samples(0.001) as samples:
+        end = time.perf_counter() + 0.1
+        while time.perf_counter() < end:
+            pass
+    (line, *_) = by_line(samples.found)
+    assert line.line.startswith(f"{__file__}:")
+    assert line.line.endswith("(test_samples_have_the_users_line)")
+    assert sum(sample.does == PYTHON for sample in samples.found) > len(samples.found) / 2
+
+
+def test_a_library_that_is_called_counts_for_the_line_that_calls() -> None:
+    ready, end = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        ready.set()
+        end.wait()
+
+    thread = threading.Thread(target=wait)
+    with Samples(0.001) as samples:
+        thread.start()
+        ready.wait()
+        time.sleep(0.05)
+        end.set()
+        thread.join()
+    other = by_line(sample for sample in samples.found if not sample.is_main)[0]
+    assert other.line.endswith("(test_a_library_that_is_called_counts_for_the_line_that_calls.<locals>.wait)")
+
+
+def test_samples_are_added_up_by_line() -> None:
+    found = [FrameSample(0.0, seconds, line, PYTHON, True) for line, seconds in (("a", 1.0), ("b", 2.0), ("a", 3.0))]
+    assert by_line(found) == [("a", 4.0), ("b", 2.0)]
+
+
+def test_transfers_are_counted_by_line_and_dtype() -> None:
+    step, captured = xlamini.jit(lambda x: x + 1), np.ones(300_000, "float32")
+    with Transfers() as transfers:
+        for _ in range(3):
+            step(np.ones((4, 8)))
+        jnp.asarray(np.ones(5, "float32"))
+        xlamini.jit(lambda i: jnp.asarray(captured)[i])(0)
+    found = {(each.given, each.made): each for each in transfers.lines()}
+    batch = found["float64[4,8]", "float32"]
+    assert (batch.count, batch.bytes, batch.is_converted, batch.is_captured) == (3, 3 * 256, True, False)
+    assert batch.line.startswith(f"{__file__}:")
+    assert not found["float32[5]", "float32"].is_converted
+    assert found["float32[300000]", "float32"].is_captured
+    before = [each.count for each in transfers.lines()]
+    step(np.ones((4, 8)))
+    assert [each.count for each in transfers.lines()] == before

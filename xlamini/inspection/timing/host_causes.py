@@ -1,0 +1,174 @@
+"""Causes that what a script's host did shows: waits, compilations, transfers, operations one by one, its own Python.
+
+Each takes what was recorded and yields findings; their shares are of the wall time.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from xlamini.analysis.lints.loops import python_loop
+from xlamini.analysis.lints.program import LintedProgram, bodies_of
+from xlamini.inspection.timing.finding import LEAST_SHARE, TimeFinding, place
+from xlamini.inspection.timing.samples import LIBRARY, by_line
+from xlamini.inspection.timing.script_record import ScriptRecord
+from xlamini.inspection.timing.trace import EAGER
+from xlamini.inspection.units import shown
+from xlamini.staging.compile.ledger import Compilation, Function
+
+_OFTEN = 10
+"""What happens so many times at one line is a loop's."""
+_MANY = 1000
+"""So many operations by themselves are worth a word."""
+_HALF = 0.5
+"""From this share on, a script does little but compile for the first time, which each script has to do."""
+_SECOND = 1.0
+"""Nobody waits for less."""
+_LARGE = 2**20
+"""Bytes of an array that takes longer to move than to call for."""
+
+_LATER = "keep the arrays, and look at them after the loop or every 50 steps, so that the next step begins meanwhile"
+
+
+def waits(found: ScriptRecord) -> Iterator[TimeFinding]:
+    """A line of a loop holds the host up until the device is done."""
+    for wait in found.waits.lines():
+        if wait.count >= _OFTEN and not wait.prints:
+            text = f"{wait.line} waits for the device {wait.count} times; {_LATER}"
+            yield TimeFinding(wait.seconds / found.wall, text, place(wait.line))
+
+
+def prints(found: ScriptRecord) -> Iterator[TimeFinding]:
+    """A line of a loop writes arrays as text."""
+    for wait in found.waits.lines():
+        if wait.count >= _OFTEN and wait.prints:
+            text = (
+                f"{wait.line} writes arrays as text {wait.count} times, for which it waits for them and reads all of "
+                "their elements; print a number such as x.mean(), and every 50 steps"
+            )
+            yield TimeFinding(wait.seconds / found.wall, text, place(wait.line))
+
+
+def small_waits(found: ScriptRecord) -> Iterator[TimeFinding]:
+    """Many lines wait, each for too little to be told by itself."""
+    small = [w for w in found.waits.lines() if w.count >= _OFTEN and w.seconds < LEAST_SHARE * found.wall]
+    if len(small) > 1:
+        lines = ", ".join(place(wait.line) for wait in small[:3])
+        text = f"{len(small)} lines wait for the device, {sum(w.count for w in small)} times ({lines}); {_LATER}"
+        yield TimeFinding(sum(w.seconds for w in small) / found.wall, text, place(small[0].line))
+
+
+def compiled_again(found: ScriptRecord) -> Iterator[TimeFinding]:
+    """A function is compiled for one signature after another."""
+    for function, entries in found.compiled.by_function().items():
+        again = [e for e in entries if e.compiled and not e.is_own and e.cause.kind != "first call"]
+        if len(again) > 1:
+            seconds = sum(e.total for e in again) - _moving(found, function) * len(again) / len(entries)
+            yield TimeFinding(seconds / found.wall, _again(function, again), f"{function.file}:{function.line}")
+
+
+def _moving(found: ScriptRecord, function: Function) -> float:
+    """The seconds in which what a function captures was moved as it was traced, which is a cause of its own."""
+    ending = (f".{function.name})", f"({function.name})")
+    lines = (e for e in found.transfers.lines() if e.is_captured and e.line.endswith(ending))
+    return sum(e.seconds for e in lines if e.line.startswith(f"{function.file}:"))
+
+
+def _again(function: Function, entries: list[Compilation]) -> str:
+    last = entries[-1]
+    edit = "give jit buckets, or pad it to a few shapes" if last.cause.kind == "shape" else last.cause.edit
+    return f"{function} was compiled {len(entries) + 1} times: {last.cause.text}; to avoid it, {edit}"
+
+
+def compiled_first(found: ScriptRecord) -> Iterator[TimeFinding]:
+    """Compiling for the first time takes most of the time."""
+    first = [e for e in found.compiled if e.compiled and not e.is_own and e.cause.kind == "first call"]
+    seconds = sum(e.total for e in first)
+    if seconds > max(_HALF * found.wall, _SECOND):
+        longest = max(first, key=lambda e: e.total)
+        line, fix = _fix_of(found, longest)
+        text = f"{longest.function} took {shown(longest.total, 'seconds')} to compile for its first call; {fix}"
+        yield TimeFinding(seconds / found.wall, text, line)
+
+
+def _fix_of(found: ScriptRecord, entry: Compilation) -> tuple[str, str]:
+    """The line and the edit: that of a Python loop which was traced step by step, else the disk cache."""
+    for compiled, jaxpr in found.programs:
+        if compiled is entry:
+            program = LintedProgram(len, jaxpr, (), bodies_of(jaxpr), (), ())
+            for each in python_loop(program):
+                where = f"{each.place.file}:{each.place.line}"
+                return where, f"at {where} {each.message}: write it as jax.lax.scan, or jax.lax.fori_loop"
+    keep = 'keep it on disk for the next run: jax.config.update("jax_compilation_cache_dir", folder)'
+    return f"{entry.function.file}:{entry.function.line}", keep
+
+
+def eager(found: ScriptRecord) -> Iterator[TimeFinding]:
+    """Small operations run one by one, as their line is in no jitted function."""
+    row = next((row for row in found.lines.rows if row.name == EAGER), None)
+    lines = by_line(sample for sample in found.samples if sample.does == LIBRARY)
+    if row is not None and row.calls >= _MANY and lines:
+        text = (
+            f"{row.calls} operations ran one by one outside of jit ({row.detail}), most of them at {lines[0].line}; "
+            "put the lines that repeat them into a jitted function"
+        )
+        seconds = sum(line.seconds for line in lines) + sum(e.total for e in found.compiled if e.is_own)
+        yield TimeFinding(seconds / found.wall, text, place(lines[0].line))
+
+
+def converted(found: ScriptRecord) -> Iterator[TimeFinding]:
+    """A NumPy array of a dtype that the device does not get is converted in each step."""
+    for each in found.transfers.lines():
+        if each.count >= _OFTEN and each.is_converted and not each.is_captured:
+            dtype = each.given.partition("[")[0]
+            text = (
+                f"{each.line} gives {each.given}, which becomes {each.made}, {each.count} times; make it of that dtype "
+                f"where it comes from: .astype('{each.made}') once, in place of {dtype} in each step"
+            )
+            yield TimeFinding(each.seconds / found.wall, text, place(each.line))
+
+
+def moved(found: ScriptRecord) -> Iterator[TimeFinding]:
+    """A loop moves so much to the device that it takes a share of the time."""
+    for each in found.transfers.lines():
+        if each.count >= _OFTEN and not each.is_converted and not each.is_captured:
+            text = (
+                f"{each.line} moves {each.given} to the device {each.count} times, {shown(each.bytes, 'bytes')}; put "
+                "what stays the same there once, by jax.device_put, and move the next batch while the device works"
+            )
+            yield TimeFinding(each.seconds / found.wall, text, place(each.line))
+
+
+def captured(found: ScriptRecord) -> Iterator[TimeFinding]:
+    """A jitted function captures a large array, which becomes a part of its program."""
+    for each in found.transfers.lines():
+        if each.is_captured and each.bytes > _LARGE * each.count:
+            text = (
+                f"at {each.line} a jitted function captures {each.given}, {shown(each.bytes / each.count, 'bytes')}: "
+                "each time that it is compiled, it copies the array to the device, and keeps it; pass it as an "
+                "argument, put on the device once by jnp.asarray"
+            )
+            yield TimeFinding(each.seconds / found.wall, text, place(each.line))
+
+
+def loader(found: ScriptRecord) -> Iterator[TimeFinding]:
+    """The user's own Python prepares the next step for longer than the device takes for one, which waits meanwhile."""
+    calls = found.calls
+    if len(calls) <= _OFTEN:
+        return
+    loop = [s for s in found.python if calls[0][1] < found.traced(s) < calls[-1][0]]
+    idle = [s for s in loop if found.traced(s) not in found.device]
+    gaps = {found.device.before(found.traced(s)) for s in idle}
+    if len(gaps) >= _OFTEN and sum(s.seconds for s in loop) > found.device.seconds:
+        lines, seconds = by_line(idle), sum(s.seconds for s in idle)
+        text = (
+            f"the device waits {shown(seconds, 'seconds')} for the loader, of which {lines[0].line} takes "
+            f"{lines[0].seconds / seconds:.0%}; prepare the next batches in a thread or another process while the "
+            "device works, or do less for each"
+        )
+        yield TimeFinding(seconds / found.wall, text, place(lines[0].line))
+
+
+HOST_CAUSES: list[Callable[[ScriptRecord], Iterator[TimeFinding]]] = [
+    waits, prints, small_waits, compiled_again, compiled_first, eager, converted, moved, captured, loader,
+]  # fmt: skip
+"""What is found beside what traces show."""
