@@ -134,3 +134,15 @@ def test_a_program_from_the_disk_has_the_lines_of_this_process(tmp_path: Path) -
         assert done.returncode == 0, done.stderr
         found.append(done.stdout.strip())
     assert found == ["{'5'} jit_first", "{'8'} jit_second"]
+
+
+def test_functions_of_one_name_have_lines_of_their_own() -> None:
+    """Their kernels may have the same names too, and the number of a program is known to the recording alone."""
+    first = xlamini.jit(lambda x: jnp.tanh(x @ x))
+    second = xlamini.jit(lambda x: jnp.tanh(x @ x - 0.625).sum())
+    x = jnp.ones((64, 64))
+    xlamini.block_until_ready((first(x), second(x)))
+    with profiler.trace() as session:
+        second(x).block_until_ready()
+    (row,) = session.table().rows
+    assert row.detail.startswith("second =")

@@ -1,6 +1,7 @@
 """The compiled programs of a process, by which the kernels of a trace find their equations and lines."""
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -16,6 +17,7 @@ from xlamini.runtime.profiler.metadata import RecordedProgram
 from xlamini.staging.compile.ledger import compilations
 
 _MOST_STEPS = 64
+_FRAME = re.compile(r"stack_frame_id=\d+")
 
 
 class TracedProgram:
@@ -143,15 +145,23 @@ class TracedPrograms:
     def find(self, name: str, program: str, kernels: Iterable[str]) -> TracedProgram | None:
         """The program of this name with these kernels; None if the process no longer has it."""
         wanted = set(kernels)
-        modules = self._named.get(name, [])
-        if len(modules) > 1:
-            proto = next((each.proto for each in self._recorded if (each.name, each.program) == (name, program)), b"")
-            modules = sorted(modules, key=lambda each: each[0].as_serialized_hlo_module_proto() != proto)
-        for module, executable in modules:
+        for module, executable in self._likely(name, program):
             found = TracedProgram(module.to_string(), executable.origin, executable.in_shardings)
             if found.knows(wanted):
                 return found
         return next((found for found in self._of_file(name, program) if found.knows(wanted)), None)
+
+    def _likely(self, name: str, program: str) -> list[tuple[Any, Any]]:
+        """Those of this name in the process; if there are several, first the one that the recording has by its number.
+
+        Functions of one name, such as `step`, may have kernels of the same names.
+        """
+        found = self._named.get(name, [])
+        recorded = next((each for each in self._recorded if (each.name, each.program) == (name, program)), None)
+        if len(found) < 2 or recorded is None:
+            return found
+        body = _body(recorded.to_string())
+        return sorted(found, key=lambda each: _body(each[0].to_string()) != body)
 
     def _of_file(self, name: str, program: str) -> Iterator[TracedProgram]:
         """Those of this name in the recording. One that was loaded from a cache has another number there."""
@@ -159,3 +169,8 @@ class TracedPrograms:
             if recorded.name == name:
                 with suppress(RuntimeError):  # of an XLA of another age: the kernels keep their names
                     yield TracedProgram(recorded.to_string(), None)
+
+
+def _body(text: str) -> str:
+    """The computations of a module without the numbers of stack frames, which XLA gives anew for each copy."""
+    return _FRAME.sub("", text[text.index("\n%") if "\n%" in text else 0 :])
