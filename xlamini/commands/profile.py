@@ -1,12 +1,12 @@
 """`python -m xlamini profile script.py args...`: run a script, and say where its time went; with `-m`, a module.
 
-The report goes to stderr when the script ends, in whatever way; the script's own exit status is kept. With `--read` no
-script is run, and the report of a trace from files goes to stdout.
+The report goes to stderr when the script ends, in whatever way; the script's own exit status is kept. With `--steps` it
+comes before, after so many calls of one function. With `--read` no script is run, and the report of a trace from files
+goes to stdout.
 """
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 
@@ -26,23 +26,25 @@ def main(argv: Sequence[str] | None = None) -> None:
     command.add_argument("--read", metavar="FOLDER", help="report on the trace in a folder or file, also one of JAX")
     command.add_argument("--seconds", type=float, default=RECORDED_SECONDS, metavar="N",
         help="record kernels for N seconds from the first compilation on (%(default)g); each run takes a kilobyte")
+    command.add_argument("--steps", type=int, metavar="N",
+        help="report when a jitted function has run N times, and then let the script go on; a call takes 10 us more")
     command.add_argument("-o", dest="page", metavar="PAGE.html",
         help="write the report as a page too, with a timeline and a flame graph; with .json, what is on it")
     options = command.parse_args(argv)
-    _check(command, options.page)
+    _check(command, options)
     if options.read is not None:
         return _read(command, options)
     answer_jax()
-    profile, process = ScriptProfile(options.seconds), os.getpid()
-    try:
-        with profile:
-            _ = run_program(options)  # its functions have the programs by which kernels find their lines
-    finally:
-        if os.getpid() == process:  # and not in a child that the script has forked
-            sys.stdout.flush()
-            print(f"\n{profile}", file=sys.stderr)
-            if options.page is not None:
-                _save(profile, options.page)
+    with ScriptProfile(options.seconds, options.steps, lambda found: _report(found, options.page)):
+        _ = run_program(options)  # its functions have the programs by which kernels find their lines
+
+
+def _report(profile: ScriptProfile, page: str | None) -> None:
+    """Print the report of a script, and write its page."""
+    sys.stdout.flush()
+    print(f"\n{profile}", file=sys.stderr, flush=True)
+    if page is not None:
+        _save(profile, page)
 
 
 def _read(command: argparse.ArgumentParser, options: argparse.Namespace) -> None:
@@ -56,10 +58,12 @@ def _read(command: argparse.ArgumentParser, options: argparse.Namespace) -> None
         _save(report, options.page)
 
 
-def _check(command: argparse.ArgumentParser, page: str | None) -> None:
-    """Refuse a page of another ending before the script runs."""
+def _check(command: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """Refuse no steps, and a page of another ending, before the script runs."""
+    if options.steps is not None and options.steps < 1:
+        command.error(f"--steps must be 1 or more, got {options.steps}")
     try:
-        _ = page and checked_path(page)
+        _ = options.page and checked_path(options.page)
     except ValueError as error:
         command.error(str(error))
 

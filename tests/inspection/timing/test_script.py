@@ -71,13 +71,34 @@ def test_a_clean_script_has_no_finding(tmp_path: Path) -> None:
     ("import sys; sys.exit(3)", 3, "of wall time"),
     ("raise KeyError('lost')", 1, "KeyError: 'lost'"),
     ("raise KeyboardInterrupt", 130, "of wall time"),
+    ("import os; os._exit(7)", 7, "of wall time"),
+    ("import os; os.fork() or os._exit(7)", 0, "of wall time"),
 ])  # fmt: skip
 def test_the_end_of_the_script_is_kept(tmp_path: Path, end: str, code: int, says: str) -> None:
     done = profile(tmp_path, f"import sys\nprint(sys.argv[1:])\n{end}\n", "--lr", "0.1")
     assert done.stdout == "['--lr', '0.1']\n"
     assert done.returncode in (code, -2 if code == 130 else code)
-    assert "of wall time" in done.stderr
+    assert done.stderr.count("of wall time") == 1
     assert says in done.stderr
+
+
+def test_the_report_comes_after_some_steps() -> None:
+    step, x, found = xlamini.jit(lambda x: jnp.tanh(x @ x) + 0.375), jnp.ones((16, 16)), []
+    with ScriptProfile(steps=5, on_end=found.append) as profile:
+        for i in range(12):
+            x = step(jnp.sin(x))
+            assert len(found) == (i >= 5)
+    assert found == [profile]
+    row = next(row for row in profile.kernels.rows if row.name.startswith(__file__))
+    assert row.calls == 5
+    assert str(profile).endswith("This is until <lambda> had run 5 times; the script goes on.")
+
+
+def test_steps_are_one_or_more() -> None:
+    command = [sys.executable, "-m", "xlamini", "profile", "--steps", "0", __file__]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "--steps must be 1 or more, got 0" in done.stderr
 
 
 def test_a_file_that_is_not_there() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from typing import Any
 
@@ -13,6 +14,7 @@ from xlamini.inspection.timing.host_causes import HOST_CAUSES
 from xlamini.inspection.timing.samples import Samples
 from xlamini.inspection.timing.script_record import ScriptRecord
 from xlamini.inspection.timing.script_text import script_text
+from xlamini.inspection.timing.steps import StepCount, before_exit
 from xlamini.inspection.timing.table import TimeTable
 from xlamini.inspection.timing.transfers import Transfers
 from xlamini.inspection.timing.waits import HostWaits
@@ -30,7 +32,9 @@ _LONG = 200
 class ScriptProfile:
     """A context manager that records what runs in it; afterwards it is a report, and `str` its text.
 
-    Kernels are recorded for `seconds` from the first compilation on, as each run takes about a kilobyte.
+    Kernels are recorded for `seconds` from the first compilation on, as each run takes about a kilobyte. It ends with
+    the block, by `os._exit`, or after `steps` calls of one program, and `on_end` is then called with it. A child that
+    the script forks has none.
     """
 
     compiled: Compilations
@@ -42,7 +46,12 @@ class ScriptProfile:
     waits: HostWaits
     wall: float
 
-    def __init__(self, seconds: float = RECORDED_SECONDS) -> None:
+    def __init__(
+        self,
+        seconds: float = RECORDED_SECONDS,
+        steps: int | None = None,
+        on_end: Callable[[ScriptProfile], object] = lambda found: None,
+    ) -> None:
         options = ProfileOptions()
         options.python_tracer_level = 0
         self._session = ProfileSession(profiler_options=options)
@@ -53,6 +62,8 @@ class ScriptProfile:
         self._timer.daemon = True
         self._listeners = self._begin, self._note  # objects by which they are found again
         self.wall, self.seconds, self.is_late = 0.0, seconds, False
+        self._steps = None if steps is None else StepCount(steps, self.end)
+        self._on_end, self._process, self._has_ended = on_end, os.getpid(), False
 
     def __enter__(self) -> ScriptProfile:
         self._known = len(compilations())
@@ -64,10 +75,20 @@ class ScriptProfile:
             self._record()
         else:
             at_start.waiting.append(self._record)  # the script may yet say how many devices there are
+        self._stack.enter_context(before_exit(self.end))
+        if self._steps is not None:
+            self._stack.enter_context(self._steps)
         self._start = time.perf_counter()
         return self
 
     def __exit__(self, *error: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Stop recording, and report; nothing if it has ended, or in a child."""
+        if os.getpid() != self._process or self._has_ended:
+            return
+        self._has_ended = True
         if self._record in at_start.waiting:
             at_start.waiting.remove(self._record)
             self._record()
@@ -86,6 +107,7 @@ class ScriptProfile:
             self._programs,
         )  # fmt: skip
         self.kernels: TimeTable = self.recorded.lines
+        self._on_end(self)
 
     def _record(self) -> None:
         """Begin to record kernels."""
@@ -121,7 +143,10 @@ class ScriptProfile:
     def notes(self) -> list[str]:
         """What the report lacks."""
         why = f"Kernels were recorded for {self.seconds:g} s" if self.is_late else "The script took a trace of its own"
-        return [] if self.is_whole else [f"{why}, and those from then on are not listed."]
+        notes = [] if self.is_whole else [f"{why}, and those from then on are not listed."]
+        if self._steps is not None and self._steps.function:
+            notes.append(f"This is until {self._steps.function} had run {self._steps.steps} times; the script goes on.")
+        return notes
 
     def __str__(self) -> str:
         return script_text(self.recorded, self.findings(), self.notes())
