@@ -40,7 +40,8 @@ from xlamini.core.former_paths import install as _install
 
 _hooks.install(
     library_kernels=lambda name: _import_module(f"xlamini.nn.kernels.{name}"),
-    time_report=lambda *args: _import_module("xlamini.inspection.timing.report").TimeReport(*args),
+    time_report=lambda *args: _import_module("xlamini.inspection.timing.report").time_report(*args),
+    read_trace=lambda where: _import_module("xlamini.inspection.timing.report").read_trace(where),
 )
 _warn_of_environment()
 _install()

@@ -110,8 +110,11 @@ def public_function(fun: Any) -> Any:
     return fun
 
 
-time_report: Callable[[Any, Sequence[Any]], Any] = _not_installed("time_report")
-"""`time_report(data, programs)`: where the time of a recording, or of those in files, went, which inspection says."""
+time_report: Callable[[bytes, Sequence[Any]], Any] = _not_installed("time_report")
+"""`time_report(recorded, programs)`: where the time of a recording went, which inspection says."""
+
+read_trace: Callable[[Any], Any] = _not_installed("read_trace")
+"""`read_trace(path)`: the same of a trace in files."""
 
 library_kernels: Callable[[str], Any] = _not_installed("library_kernels")
 """`library_kernels(name)`: the kernels of an operation, a module of nn/kernels; it is loaded by who compiles one."""

@@ -117,7 +117,7 @@ class OfKernels(Trace):
     """A trace with given kernels."""
 
     def __init__(self, kernels: list[TimedKernel]):
-        super().__init__(None)
+        super().__init__([])
         self.kernels = kernels
 
 

@@ -22,6 +22,7 @@ from xlamini import numpy as jnp, profiler
 from xlamini.inspection.page import page
 from xlamini.inspection.timing.content import FORM, VERSION, problems, time_content
 from xlamini.inspection.timing.events import KernelRun
+from xlamini.inspection.timing.files import Recording
 from xlamini.inspection.timing.program_calls import ProgramCall, calls_of
 from xlamini.inspection.timing.report import TimeReport
 from xlamini.inspection.timing.script import ScriptProfile
@@ -123,7 +124,7 @@ def test_the_line_of_a_finding_is_a_row_with_its_text() -> None:
             line = f"{__file__}:{line_of('def line_of')}"
             return [SimpleNamespace(share=0.5, text="the loader is slower than the step", line=line)]
 
-    content = time_content(Loader(profiler.ProfileData.from_text_proto("planes {}")))
+    content = time_content(Loader([Recording("", profiler.ProfileData.from_text_proto("planes {}"))]))
     assert problems(content) == []
     (finding,) = content["findings"]
     row, file = finding["row"], content["files"][0]
@@ -183,7 +184,7 @@ def test_a_slip_is_found(saved: dict[str, Any], path: str, value: Any, problem: 
 
 
 def test_a_recording_without_kernels() -> None:
-    content = time_content(TimeReport(profiler.ProfileData.from_text_proto("planes {}")))
+    content = time_content(TimeReport([Recording("", profiler.ProfileData.from_text_proto("planes {}"))]))
     assert problems(content) == []
     assert content["timeline"]["shown"] == "no run of a kernel"
     assert content["kernels"]["name"] == []

@@ -5,6 +5,7 @@ import pytest
 
 from tests.inspection.timing.planes import GPU, TPU, Planes, recording
 from xlamini.inspection.timing.events import device_events, kernel_runs
+from xlamini.inspection.timing.files import Recording
 from xlamini.inspection.timing.report import TimeReport
 
 
@@ -48,5 +49,5 @@ def test_the_operations_of_a_tpu() -> None:
 
 @pytest.mark.parametrize(("planes", "calls", "total"), [(GPU, 2, 12e-6), (TPU, 2, 7.1e-6)])
 def test_the_table_of_a_program(planes: Planes, calls: int, total: float) -> None:
-    rows = {row.name: row for row in TimeReport(recording(planes)).table(by="program").rows}
+    rows = {row.name: row for row in TimeReport([Recording("", recording(planes))]).table(by="program").rows}
     assert (rows["jit_step"].calls, rows["jit_step"].seconds) == (calls, pytest.approx(total))

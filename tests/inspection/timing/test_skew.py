@@ -14,6 +14,7 @@ import xlamini
 from tests.inspection.timing.planes import Event, Planes, recording, xspace
 from xlamini import lax, numpy as jnp, profiler
 from xlamini.inspection.timing.arrivals import groups
+from xlamini.inspection.timing.files import Recording
 from xlamini.inspection.timing.report import TimeReport
 from xlamini.sharding import PartitionSpec as P
 
@@ -114,7 +115,7 @@ def test_an_asynchronous_collective_waits_in_its_end() -> None:
         }
         for d, (start, done) in enumerate([(1000, 4500), (5000, 5800)])
     }
-    skew = TimeReport(recording(planes)).skew()
+    skew = TimeReport([Recording("", recording(planes))]).skew()
     assert skew.rows[0].seconds == pytest.approx(4000e-9)
     assert skew.pairs == {("/device:TPU:0", "/device:TPU:1"): pytest.approx(500e-9)}
 

@@ -14,6 +14,7 @@ import pytest
 import xlamini
 from xlamini import lax, numpy as jnp, profiler
 from xlamini.inspection.timing.events import KernelRun, kernel_runs, time_covered
+from xlamini.inspection.timing.files import Recording
 from xlamini.inspection.timing.report import TimeReport
 
 
@@ -96,10 +97,10 @@ def test_a_program_that_is_gone() -> None:
     data = profiler.ProfileData.from_text_proto(STREAM)
     found = [(run.device, run.kernel, run.end - run.start) for run in kernel_runs(data)]
     assert found == [("/device:GPU:0", "loop_fusion", 4000.0)] * 2
-    table = TimeReport(data).table()
+    table = TimeReport([Recording("", data)]).table()
     assert [(row.name, row.calls, row.detail) for row in table.rows] == [("no line known", 2, "jit_gone")]
     assert (table.seconds, table.covered) == (pytest.approx(8e-6), pytest.approx(6e-6))
-    empty = TimeReport(profiler.ProfileData.from_text_proto("planes {}"))
+    empty = TimeReport([Recording("", profiler.ProfileData.from_text_proto("planes {}"))])
     assert str(empty.table()) == "The trace has no run of a kernel."
 
 

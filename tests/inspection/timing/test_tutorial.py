@@ -28,6 +28,6 @@ def test_the_findings_lead_to_the_second_program(tmp_path: Path) -> None:
     assert re.search(r"\b200  .*train.py:18 \(<module>\)", report)
     after, report = losses_and_report(tmp_path, fast)
     assert "Nothing stands out." in report
-    assert re.search(r"\b[01]  step \(.*train.py:8\)", report)
+    assert re.search(r"\b[01]  .*train.py:8 \(step\)", report)
     assert len(after) == 200
     np.testing.assert_allclose(after, before, rtol=1e-5)

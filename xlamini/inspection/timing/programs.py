@@ -8,12 +8,12 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from xlamini.inspection.xla.hlo import BODIES, HloComputation, Module
+from xlamini.inspection.timing.metadata import RecordedProgram
+from xlamini.inspection.xla.hlo import BODIES, PLUMBING, HloComputation, Module
 from xlamini.inspection.xla.labels import Labelling, Labels
 from xlamini.lowering.module import identifier
 from xlamini.runtime.execution.executable import ProgramOrigin
 from xlamini.runtime.hlo.instructions import Instruction
-from xlamini.runtime.profiler.metadata import RecordedProgram
 from xlamini.staging.compile.ledger import compilations
 
 _MOST_STEPS = 64
@@ -30,6 +30,7 @@ class TracedProgram:
         self.module, self._origin, self.in_shardings = Module(text), origin, in_shardings
         self._labelling = Labelling(self.module)
         self._has_labels = "#e" in text  # JAX's programs have none
+        self.text = text
 
     def name(self, traced: str) -> str:
         """The program's name, where the trace calls it `traced`."""
@@ -60,6 +61,15 @@ class TracedProgram:
     def knows(self, kernels: Collection[str]) -> bool:
         """Whether it has instructions of all these names."""
         return self._instructions.keys() >= set(kernels)
+
+    def unseen(self, kernels: Collection[str]) -> int:
+        """How many instructions of its entry that compute are none of these.
+
+        Functions of one name, such as `step`, may have kernels of the same names, but a program runs all that it has.
+        """
+        entry = self.module.entry
+        own = entry.instructions.values() if entry else ()
+        return sum(each.name not in kernels for each in own if each.opcode not in PLUMBING | BODIES)
 
     def is_body(self, kernel: str) -> bool:
         """Whether it is a loop, a branch or a call, whose time is that of the kernels inside."""
@@ -128,6 +138,7 @@ class TracedPrograms:
     def __init__(self, executables: Iterable[Any] = (), recorded: Iterable[RecordedProgram] = ()) -> None:
         self._recorded = list(recorded)
         self._named: dict[str, list[tuple[Any, Any]]] = {}
+        self._read: dict[str, list[TracedProgram]] = {}
         for executable in executables:
             for module in executable.loaded.hlo_modules():
                 self._named.setdefault(module.name, []).append((module, executable))
@@ -145,23 +156,24 @@ class TracedPrograms:
     def find(self, name: str, program: str, kernels: Iterable[str]) -> TracedProgram | None:
         """The program of this name with these kernels; None if the process no longer has it."""
         wanted = set(kernels)
-        for module, executable in self._likely(name, program):
-            found = TracedProgram(module.to_string(), executable.origin, executable.in_shardings)
-            if found.knows(wanted):
-                return found
-        return next((found for found in self._of_file(name, program) if found.knows(wanted)), None)
+        known = [found for found in self._of_process(name) if found.knows(wanted)]
+        if len(known) < 2:
+            return next(iter([*known, *(found for found in self._of_file(name, program) if found.knows(wanted))]), None)
+        return min(known, key=lambda found: (found.unseen(wanted), _body(found.text) != self._body(name, program)))
 
-    def _likely(self, name: str, program: str) -> list[tuple[Any, Any]]:
-        """Those of this name in the process; if there are several, first the one that the recording has by its number.
+    def _of_process(self, name: str) -> list[TracedProgram]:
+        """Those of this name that the process had, read once."""
+        if name not in self._read:
+            self._read[name] = [
+                TracedProgram(module.to_string(), executable.origin, executable.in_shardings)
+                for module, executable in self._named.get(name, ())
+            ]
+        return self._read[name]
 
-        Functions of one name, such as `step`, may have kernels of the same names.
-        """
-        found = self._named.get(name, [])
-        recorded = next((each for each in self._recorded if (each.name, each.program) == (name, program)), None)
-        if len(found) < 2 or recorded is None:
-            return found
-        body = _body(recorded.to_string())
-        return sorted(found, key=lambda each: _body(each[0].to_string()) != body)
+    def _body(self, name: str, program: str) -> str:
+        """The computations of a program by its number, which those that were loaded from a cache do not keep."""
+        found = (each for each in self._recorded if (each.name, each.program) == (name, program))
+        return next((_body(each.to_string()) for each in found), "")
 
     def _of_file(self, name: str, program: str) -> Iterator[TracedProgram]:
         """Those of this name in the recording. One that was loaded from a cache has another number there."""

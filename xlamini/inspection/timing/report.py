@@ -3,10 +3,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xlamini.inspection.page import page, save
 from xlamini.inspection.timing.content import time_content
+from xlamini.inspection.timing.files import Recording, read_recordings, recording
 from xlamini.inspection.timing.findings import TimeFindings, of_trace, worthwhile
 from xlamini.inspection.timing.skew import Skew
 from xlamini.inspection.timing.table import TimeTable, time_table
@@ -19,8 +21,8 @@ if TYPE_CHECKING:
 class TimeReport:
     """What is said of a `Trace`, for `ProfileSession` and the command `profile`."""
 
-    def __init__(self, data: Any, programs: Any = ()):
-        self.trace = Trace(data, programs)
+    def __init__(self, recordings: Sequence[Recording], programs: Iterable[Any] = ()):
+        self.trace = Trace(recordings, programs)
 
     def table(self, by: str = "line") -> TimeTable:
         """The time of the kernels, added up by line, kernel, equation or program; or that of each device."""
@@ -50,3 +52,13 @@ class TimeReport:
         """
         content = time_content(self, script, os.path.basename(sys.argv[0] or "python"))
         save(path, content, lambda: page(content, template="profile"))
+
+
+def time_report(recorded: bytes, programs: Iterable[Any]) -> TimeReport:
+    """What is said of a recording of this process, which had these executables meanwhile."""
+    return TimeReport([recording(recorded)], programs)
+
+
+def read_trace(where: str | os.PathLike[str]) -> TimeReport:
+    """What is said of a trace in files; see `profiler.read_trace`."""
+    return TimeReport(read_recordings(where))

@@ -49,7 +49,8 @@ def _compilations(found: ScriptRecord) -> str:
 
 def _compiled(function: Function, entries: Compilations) -> list[str]:
     count = sum(entry.compiled for entry in entries)
-    return [shown(sum(e.total for e in entries), "seconds"), str(count), str(function)]
+    where = f"{function.file}:{function.line} ({function.name})"  # of which a long path is cut
+    return [shown(sum(e.total for e in entries), "seconds"), str(count), where]
 
 
 def _waits(found: ScriptRecord) -> str:

@@ -1,14 +1,14 @@
 """A recording of the profiler, read: the runs of its kernels, and what the programs of the process say of them."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 from xlamini.inspection.timing.events import began, device_events, seconds_until_next, time_covered
+from xlamini.inspection.timing.files import Recording
 from xlamini.inspection.timing.programs import TracedProgram, TracedPrograms
 from xlamini.inspection.timing.runs import KernelRun, Transfer
-from xlamini.runtime.profiler.files import Recording
 
 _Event = TypeVar("_Event", KernelRun, Transfer)
 EAGER = "operations outside of jit"
@@ -37,14 +37,19 @@ class TimedKernel(NamedTuple):
 
 
 class Trace:
-    """What a `ProfileData` says of kernels; `executables` are the programs by which they find their equations.
+    """What the recordings of one process, or of several, say of kernels.
 
-    For a trace from files `data` are its recordings, which have their programs.
+    `executables` are the programs of this process, by which kernels find their equations. A trace from files has
+    those of its recordings alone.
     """
 
-    def __init__(self, data: Any, executables: Iterable[Any] = ()):
-        self.recordings: list[Recording] = data if isinstance(data, list) else [Recording("", data)]
-        self.data, self._executables = self.recordings[0].data, executables
+    def __init__(self, recordings: Sequence[Recording], executables: Iterable[Any] = ()):
+        self.recordings, self._executables = recordings, executables
+
+    @property
+    def data(self) -> Any:
+        """The `ProfileData` of the first process."""
+        return self.recordings[0].data
 
     @cached_property
     def _events(self) -> tuple[list[KernelRun], list[Transfer]]:

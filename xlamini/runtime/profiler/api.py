@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from xlamini.core import hooks
-from xlamini.runtime.profiler.files import read_recordings
 from xlamini.runtime.profiler.recording import (
     ProfileData,
     ProfileEvent,
@@ -144,7 +143,7 @@ def read_trace(where: os.PathLike[str] | str) -> TimeReport:
     >>> [row.calls for row in report.table(by="program").rows]
     [1]
     """
-    return hooks.time_report(read_recordings(where), ())
+    return hooks.read_trace(where)
 
 
 class TraceAnnotation(TraceMe):

@@ -11,8 +11,6 @@ from xlamini.core import hooks
 from xlamini.runtime.execution.program_limit import crowd
 from xlamini.runtime.files.file_format import replace_file
 from xlamini.runtime.profiler import perfetto
-from xlamini.runtime.profiler.files import Recording
-from xlamini.runtime.profiler.metadata import recorded_programs
 from xlamini.runtime.profiler.recording import ProfileData, ProfileOptions, recorder
 from xlamini.runtime.versions import export_to_xprof
 
@@ -148,9 +146,7 @@ class ProfileSession:
         if self._recorded is None:
             raise RuntimeError(f"{asked}: the session has recorded nothing yet; ask after its end")
         if self._read is None:
-            content = self._recorded[1]
-            data = ProfileData.from_serialized_xspace(content)
-            self._read = hooks.time_report([Recording("", data, recorded_programs(content))], self.programs)
+            self._read = hooks.time_report(self._recorded[1], self.programs)
         return self._read
 
     def start(self) -> ProfileSession:

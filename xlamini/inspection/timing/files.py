@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from xlamini.core import LoadError
+from xlamini.inspection.timing.metadata import RecordedProgram, recorded_programs
 from xlamini.runtime.files.file_format import read_file
-from xlamini.runtime.profiler.metadata import RecordedProgram, recorded_programs
 from xlamini.runtime.profiler.recording import ProfileData
 
 _SUFFIX = ".xplane.pb"
@@ -22,6 +22,11 @@ class Recording(NamedTuple):
     process: str
     data: ProfileData
     programs: Sequence[RecordedProgram] = ()
+
+
+def recording(content: bytes, process: str = "") -> Recording:
+    """A recording from its bytes; RuntimeError or ValueError for those of something else."""
+    return Recording(process, ProfileData.from_serialized_xspace(content), recorded_programs(content))
 
 
 def read_recordings(where: str | os.PathLike[str]) -> list[Recording]:
@@ -46,13 +51,12 @@ def _files(where: Path) -> list[Path]:
 
 def _recording(file: Path) -> Recording:
     content = read_file(file)
-    try:
-        data, programs = ProfileData.from_serialized_xspace(content), recorded_programs(content)
-    except (RuntimeError, ValueError) as error:
-        raise LoadError(f"read_trace: {_refused(file)} ({error})") from None
     if not content:
         raise LoadError(f"read_trace: {_refused(file)} (it is empty)")
-    return Recording(file.name.removesuffix(_SUFFIX), data, programs)
+    try:
+        return recording(content, file.name.removesuffix(_SUFFIX))
+    except (RuntimeError, ValueError) as error:
+        raise LoadError(f"read_trace: {_refused(file)} ({error})") from None
 
 
 def _refused(file: Path) -> str:
