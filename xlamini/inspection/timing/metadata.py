@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from jaxlib._hlo import HloModule
+from xlamini.runtime.hlo.translation import text_of_proto
 
 _PLANE, _PLANE_NAME, _EVENTS, _VALUE = 1, 2, 4, 2
 _EVENT_NAME, _STAT, _BYTES, _MODULE = 2, 5, 6, 1
@@ -29,7 +29,7 @@ class RecordedProgram(NamedTuple):
 
     def to_string(self) -> str:
         """Its text; RuntimeError if this version of XLA cannot read it."""
-        return HloModule.from_serialized_hlo_module_proto(self.proto).to_string()
+        return text_of_proto(self.proto)
 
 
 def recorded_programs(xspace: bytes) -> list[RecordedProgram]:

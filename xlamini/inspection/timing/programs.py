@@ -26,6 +26,10 @@ class TracedProgram:
     One that was loaded from a file has the names and lines of the process that compiled it; `origin` has those of this.
     """
 
+    module: Module
+    in_shardings: Sequence[Any]
+    text: str
+
     def __init__(self, text: str, origin: ProgramOrigin | None, in_shardings: Sequence[Any] = ()):
         self.module, self._origin, self.in_shardings = Module(text), origin, in_shardings
         self._labelling = Labelling(self.module)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 class TimeReport:
     """What is said of a `Trace`, for `ProfileSession` and the command `profile`."""
 
+    trace: Trace
+
     def __init__(self, recordings: Sequence[Recording], programs: Iterable[Any] = ()):
         self.trace = Trace(recordings, programs)
 

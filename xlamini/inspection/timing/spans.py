@@ -10,6 +10,9 @@ from xlamini.inspection.timing.runs import KernelRun
 class Spans:
     """Times in which something went on, merged: whether a moment is in one, and after how many of them."""
 
+    starts: list[float]
+    ends: list[float]
+
     def __init__(self, spans: Iterable[tuple[float, float]]):
         self.starts, self.ends = list[float](), list[float]()
         for start, end in sorted(spans):

@@ -14,11 +14,14 @@ from xlamini.staging.run.jit.call_events import calls_heard
 class StepCount:
     """A context manager that calls `end` when a program of the user's has run `steps` times and is called again."""
 
+    steps: int
+    function: str
+    """The name of the function that has run so often."""
+
     def __init__(self, steps: int, end: Callable[[], None]):
         self.steps, self._end = steps, end
         self._calls, self._stack = Counter[Any](), ExitStack()
         self.function = ""
-        """The name of the function that has run so often."""
 
     def __enter__(self) -> StepCount:
         self._stack.enter_context(calls_heard(self._count))

@@ -43,6 +43,8 @@ class Trace:
     those of its recordings alone.
     """
 
+    recordings: Sequence[Recording]
+
     def __init__(self, recordings: Sequence[Recording], executables: Iterable[Any] = ()):
         self.recordings, self._executables = recordings, executables
 

@@ -66,6 +66,7 @@ class PRNGKeyArray(Typed):
     """
 
     __slots__ = ("__weakref__", "aval", "history", "words")
+    aval: ShapedArray
 
     __array_priority__ = 100
 

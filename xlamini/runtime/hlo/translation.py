@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from jaxlib import _jax
-from jaxlib._hlo import HloPrintOptions, XlaComputation, hlo_module_from_text
+from jaxlib._hlo import HloModule, HloPrintOptions, XlaComputation, hlo_module_from_text
 
 from xlamini.runtime.devices.platforms import client
 
@@ -39,3 +39,8 @@ def optimized_cost(executable: Any) -> dict[str, float]:
     """XLA's generic cost estimate of an optimized program of any platform; custom kernels count zero."""
     modules = [_jax.hlo_module_cost_analysis(client("cpu"), module) for module in executable.hlo_modules()]
     return {name: sum(cost.get(name, 0.0) for cost in modules) for name in {n for cost in modules for n in cost}}
+
+
+def text_of_proto(proto: bytes) -> str:
+    """The text of a serialized `HloModuleProto`; RuntimeError if this version of XLA cannot read it."""
+    return HloModule.from_serialized_hlo_module_proto(proto).to_string()
