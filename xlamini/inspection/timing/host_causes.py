@@ -79,6 +79,21 @@ def _again(function: Function, entries: list[Compilation]) -> str:
     return f"{function} was compiled {len(entries) + 1} times: {last.cause.text}; to avoid it, {edit}"
 
 
+def compiled_by_line(found: ScriptRecord) -> Iterator[TimeFinding]:
+    """An operation outside of jit gets arrays of one shape after another, each of which is a program of its own."""
+    lines: dict[tuple[str, str], list[Compilation]] = {}
+    for entry in found.compiled:
+        if entry.compiled and entry.is_own:
+            lines.setdefault((entry.where, entry.name), []).append(entry)
+    for (where, name), entries in lines.items():
+        if len(entries) >= _OFTEN:
+            text = (
+                f"{where} compiles {name} {len(entries)} times, as each shape is a program of its own; pad the arrays "
+                "to a few shapes, or use NumPy while shapes change"
+            )
+            yield TimeFinding(sum(e.total for e in entries) / found.wall, text, place(where))
+
+
 def compiled_first(found: ScriptRecord) -> Iterator[TimeFinding]:
     """Compiling for the first time takes most of the time."""
     first = [e for e in found.compiled if e.compiled and not e.is_own and e.cause.kind == "first call"]
@@ -169,6 +184,7 @@ def loader(found: ScriptRecord) -> Iterator[TimeFinding]:
 
 
 HOST_CAUSES: list[Callable[[ScriptRecord], Iterator[TimeFinding]]] = [
-    waits, prints, small_waits, compiled_again, compiled_first, eager, converted, moved, captured, loader,
+    waits, prints, small_waits, compiled_again, compiled_by_line, compiled_first, eager, converted, moved, captured,
+    loader,
 ]  # fmt: skip
 """What is found beside what traces show."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xlamini.core.console import printable
+from xlamini.core.errors.frames import own_files
 from xlamini.inspection.layout import columns, ending
+from xlamini.inspection.timing.finding import place
 from xlamini.inspection.timing.findings import TimeFindings
 from xlamini.inspection.timing.samples import by_line
 from xlamini.inspection.timing.script_record import ScriptRecord
@@ -32,7 +34,8 @@ def _shares(found: ScriptRecord) -> str:
     known = {**found.host, **found.on_device}
     rows = [[shown(s, "seconds"), f"{s / found.wall:.0%}", name] for name, s in known.items()]
     head = f"{shown(found.wall, 'seconds')} of wall time"
-    return "\n".join([head, *columns(["time", "share", "what went on"], rows, (0, 1))])
+    beside = ["Threads did this beside each other, so that it adds up to more."] * found.is_beside
+    return "\n".join([head, *columns(["time", "share", "what went on"], rows, (0, 1)), *beside])
 
 
 def _table(title: str, head: Sequence[str], rows: list[list[str]], right: Sequence[int] = (0, 1)) -> str:
@@ -49,7 +52,13 @@ def _compilations(found: ScriptRecord) -> str:
 
 def _compiled(function: Function, entries: Compilations) -> list[str]:
     count = sum(entry.compiled for entry in entries)
-    return [shown(sum(e.total for e in entries), "seconds"), str(count), str(function)]
+    return [shown(sum(e.total for e in entries), "seconds"), str(count), _line_of(function, entries)]
+
+
+def _line_of(function: Function, entries: Compilations) -> str:
+    """Where the user finds it: a function of the library's own is at the line that called it, and took longest."""
+    longest = max(entries, key=lambda e: e.total)
+    return f"{function.name} ({place(longest.where)})" if own_files[function.file] else str(function)
 
 
 def _waits(found: ScriptRecord) -> str:
