@@ -48,7 +48,7 @@ CAUSES = {
     "printing": ("print(i, w)", "FILE:LINE (<module>) writes arrays as text 200 times"),
 }  # fmt: skip
 """A part of the planted line, and of the first finding."""
-CLEAN = ["clean_training", "clean_scan", "clean_generation", "clean_data_parallel"]
+CLEAN = ["clean_training", "clean_scan", "clean_sines", "clean_generation", "clean_data_parallel"]
 
 
 def report(script: Path, cache: Path) -> str:
@@ -112,11 +112,11 @@ def test_a_line_outside_of_jit_that_is_compiled_for_each_shape_is_a_finding() ->
         cause = Cause("shape", "x", "another shape")
         return Compilation(Function(name), cause, where, is_own, compiled=True, seconds={"compile": 0.02})
 
-    often, rare = [entry("a.py:3 (f)")] * 12, [entry("a.py:4 (f)")] * 2 + [entry("a.py:3 (f)", "sin")]
-    record: Any = SimpleNamespace(wall=1.0, compiled=[*often, *rare, *[entry("a.py:5 (f)", "step", False)] * 12])
+    often, rare = [entry("a.py:3 (f)")] * 24, [entry("a.py:4 (f)")] * 12 + [entry("a.py:3 (f)", "sin")]
+    record: Any = SimpleNamespace(wall=1.0, compiled=[*often, *rare, *[entry("a.py:5 (f)", "step", False)] * 24])
     (found,) = compiled_by_line(record)
-    assert (found.share, found.line) == (pytest.approx(0.24), "a.py:3")
-    assert found.text.startswith("a.py:3 (f) compiles tanh 12 times, as each shape is a program of its own; pad")
+    assert (found.share, found.line) == (pytest.approx(0.48), "a.py:3")
+    assert found.text.startswith("a.py:3 (f) compiles tanh 24 times, as each shape is a program of its own; pad")
 
 
 def test_times_are_merged() -> None:

@@ -17,6 +17,8 @@ from xlamini.staging.compile.ledger import Compilation, Function
 
 _OFTEN = 10
 """What happens so many times at one line is a loop's."""
+_SHAPES = 20
+"""So many shapes at one line are an array that grows; fewer may be the layers of a model, made once."""
 _MANY = 1000
 """So many operations by themselves are worth a word."""
 _HALF = 0.5
@@ -86,10 +88,10 @@ def compiled_by_line(found: ScriptRecord) -> Iterator[TimeFinding]:
         if entry.compiled and entry.is_own:
             lines.setdefault((entry.where, entry.name), []).append(entry)
     for (where, name), entries in lines.items():
-        if len(entries) >= _OFTEN:
+        if len(entries) >= _SHAPES:
             text = (
                 f"{where} compiles {name} {len(entries)} times, as each shape is a program of its own; pad the arrays "
-                "to a few shapes, or use NumPy while shapes change"
+                "to a few shapes, or compute with NumPy while they grow"
             )
             yield TimeFinding(sum(e.total for e in entries) / found.wall, text, place(where))
 
