@@ -39,12 +39,10 @@ w.block_until_ready()
 """
 
 
-def profile(
-    folder: Path, text: str, *arguments: str, script: str = "train.py", page: str = ""
-) -> subprocess.CompletedProcess[str]:
+def profile(folder: Path, text: str, *arguments: str, script: str = "train.py") -> subprocess.CompletedProcess[str]:
     (folder / script).write_text(text)
-    command = [sys.executable, "-m", "xlamini", "profile", *(["-o", page] if page else []), str(folder / script)]
-    return subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "xlamini", "profile", str(folder / script), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.full
@@ -88,12 +86,6 @@ def test_a_file_that_is_not_there() -> None:
     )
     assert done.returncode == 2
     assert "there is no file 'nothing.py'; a module is run by -m" in done.stderr
-
-
-def test_a_page_in_no_folder_is_refused_before_the_script_runs(tmp_path: Path) -> None:
-    done = profile(tmp_path, "print('ran')", page=str(tmp_path / "none" / "page.html"))
-    assert done.returncode == 2 and not done.stdout
-    assert f"error: there is no folder '{tmp_path / 'none'}' for the page" in done.stderr
 
 
 def test_reads_are_counted_by_line_and_once() -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xlamini.core.console import printable
-from xlamini.core.errors.frames import own_files
 from xlamini.inspection.layout import columns, ending
-from xlamini.inspection.timing.finding import place
+from xlamini.inspection.timing.finding import known_as
 from xlamini.inspection.timing.findings import TimeFindings
 from xlamini.inspection.timing.samples import by_line
 from xlamini.inspection.timing.script_record import ScriptRecord
@@ -51,14 +50,8 @@ def _compilations(found: ScriptRecord) -> str:
 
 
 def _compiled(function: Function, entries: Compilations) -> list[str]:
-    count = sum(entry.compiled for entry in entries)
-    return [shown(sum(e.total for e in entries), "seconds"), str(count), _line_of(function, entries)]
-
-
-def _line_of(function: Function, entries: Compilations) -> str:
-    """Where the user finds it: a function of the library's own is at the line that called it, and took longest."""
-    longest = max(entries, key=lambda e: e.total)
-    return f"{function.name} ({place(longest.where)})" if own_files[function.file] else str(function)
+    count, longest = sum(entry.compiled for entry in entries), max(entries, key=lambda e: e.total)
+    return [shown(sum(e.total for e in entries), "seconds"), str(count), known_as(function, longest)[0]]
 
 
 def _waits(found: ScriptRecord) -> str:
