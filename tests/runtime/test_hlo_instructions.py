@@ -95,3 +95,10 @@ def test_computations_know_their_lines() -> None:
     body = "%body (p: f32[]) -> f32[] {\n  ROOT %p = f32[] parameter(0)\n}\n"
     text = f"HloModule f\n\n{body}\nENTRY %main () -> f32[] {{\n}}\n"
     assert computations_of(text).starts == {"body": 2, ENTRY: 6}
+
+
+def test_places_have_the_file_that_the_escapes_stand_for() -> None:
+    """XLA writes the bytes of UTF-8 in octal."""
+    tables = 'FileNames\n1 "/a/\\303\\251 b.py"\n', "FileLocations\n1 {file_name_id=1 line=7}\n"
+    text = "\n".join(["HloModule m\n", *tables, "StackFrames\n1 {file_location_id=1 parent_frame_id=1}\n"])
+    assert computations_of(text).places == {1: "/a/é b.py:7"}

@@ -20,8 +20,8 @@ from xlamini.runtime.profiler.api import read_trace
 ABOUT = "Run a program, and say where its time went."
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    """Run a script or a module as Python would, and print the report."""
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a script or a module as Python would, and print the report; the exit code, unless the script has its own."""
     command = parser("profile", ABOUT, instead="read")
     command.add_argument("--read", metavar="FOLDER", help="report on the trace in a folder or file, also one of JAX")
     command.add_argument("--seconds", type=float, default=RECORDED_SECONDS, metavar="N",
@@ -37,6 +37,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     answer_jax()
     with ScriptProfile(options.seconds, options.steps, lambda found: _report(found, options.page)):
         _ = run_program(options)  # its functions have the programs by which kernels find their lines
+    return 0
 
 
 def _report(profile: ScriptProfile, page: str | None) -> None:
@@ -47,15 +48,14 @@ def _report(profile: ScriptProfile, page: str | None) -> None:
         _save(profile, page)
 
 
-def _read(command: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """Print the report of a trace in files, and write its page."""
+def _read(command: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    """Print the report of a trace in files, and write its page; the exit code."""
     try:
         report = read_trace(options.read)
     except (OSError, LoadError) as error:
         command.error(str(error))
     print(report)
-    if options.page is not None:
-        _save(report, options.page)
+    return 0 if options.page is None or _save(report, options.page) else 1
 
 
 def _check(command: argparse.ArgumentParser, options: argparse.Namespace) -> None:
@@ -68,11 +68,12 @@ def _check(command: argparse.ArgumentParser, options: argparse.Namespace) -> Non
         command.error(str(error))
 
 
-def _save(profile: ScriptProfile | TimeReport, page: str) -> None:
-    """Write the page; a file that cannot be written leaves the script's own exit status."""
+def _save(profile: ScriptProfile | TimeReport, page: str) -> bool:
+    """Write the page, if that is possible: a script keeps its own exit status."""
     try:
         profile.save(page)
     except OSError as error:
         print(f"The page was not written: {error}", file=sys.stderr)
-    else:
-        print(f"\nThe page is {page}", file=sys.stderr)
+        return False
+    print(f"\nThe page is {page}", file=sys.stderr)
+    return True

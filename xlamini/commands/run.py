@@ -43,7 +43,7 @@ class ProgramParser(argparse.ArgumentParser):
     def parse_args(self, *args: Any, **kwargs: Any) -> Any:
         options = super().parse_args(*args, **kwargs)
         if self.instead and (options.script is None) == (getattr(options, self.instead) is None):
-            self.error(f"give a program, or --{self.instead}")
+            self.error(f"give a program, or --{self.instead}, one of both")
         if options.script is None:
             return options
         if not options.module and not Path(options.script).exists():

@@ -19,12 +19,13 @@ from xlamini.inspection.timing.device_causes import slow_device
 from xlamini.inspection.timing.events import KernelRun, seconds_until_next
 from xlamini.inspection.timing.finding import TimeFinding
 from xlamini.inspection.timing.findings import worthwhile
-from xlamini.inspection.timing.host_causes import small_waits
+from xlamini.inspection.timing.host_causes import compiled_by_line, small_waits, waits as waited
 from xlamini.inspection.timing.samples import PYTHON, FrameSample, Samples, by_line
 from xlamini.inspection.timing.spans import Spans
 from xlamini.inspection.timing.trace import TimedKernel, Trace
 from xlamini.inspection.timing.transfers import Transfers
 from xlamini.inspection.timing.waits import LineWait
+from xlamini.staging.compile.ledger import Cause, Compilation, Function
 
 PLANTED = Path(__file__).with_name("planted")
 
@@ -47,7 +48,7 @@ CAUSES = {
     "printing": ("print(i, w)", "FILE:LINE (<module>) writes arrays as text 200 times"),
 }  # fmt: skip
 """A part of the planted line, and of the first finding."""
-CLEAN = ["clean_training", "clean_scan", "clean_generation", "clean_data_parallel"]
+CLEAN = ["clean_training", "clean_scan", "clean_sines", "clean_generation", "clean_data_parallel"]
 
 
 def report(script: Path, cache: Path) -> str:
@@ -100,10 +101,29 @@ def test_a_kernel_lasts_until_the_next_of_its_call() -> None:
 
 def test_small_waits_are_one_finding() -> None:
     waits: Any = SimpleNamespace(lines=lambda: [LineWait(f"a.py:{n} (f)", 20, 0.04) for n in (1, 2, 3)])
-    record: Any = SimpleNamespace(wall=1.0, waits=waits)
+    record: Any = SimpleNamespace(wall=1.0, waits=waits, calls=[])
     (found,) = small_waits(record)
     assert (found.share, found.line) == (pytest.approx(0.12), "a.py:1")
     assert found.text.startswith("3 lines wait for the device, 60 times (a.py:1, a.py:2, a.py:3); keep the arrays")
+
+
+def test_a_wait_after_many_calls_is_no_finding() -> None:
+    """The device had work all along."""
+    waits: Any = SimpleNamespace(lines=lambda: [LineWait("a.py:1 (f)", 12, 0.5)])
+    each_step, each_epoch = (SimpleNamespace(wall=1.0, waits=waits, calls=[(0, 1)] * n) for n in (24, 720))
+    assert [len([*waited(record)]) for record in (each_step, each_epoch)] == [1, 0]
+
+
+def test_a_line_outside_of_jit_that_is_compiled_for_each_shape_is_a_finding() -> None:
+    def entry(where: str, name: str = "tanh", is_own: bool = True) -> Compilation:
+        cause = Cause("shape", "x", "another shape")
+        return Compilation(Function(name), cause, where, is_own, compiled=True, seconds={"compile": 0.02})
+
+    often, rare = [entry("a.py:3 (f)")] * 24, [entry("a.py:4 (f)")] * 12 + [entry("a.py:3 (f)", "sin")]
+    record: Any = SimpleNamespace(wall=1.0, compiled=[*often, *rare, *[entry("a.py:5 (f)", "step", False)] * 24])
+    (found,) = compiled_by_line(record)
+    assert (found.share, found.line) == (pytest.approx(0.48), "a.py:3")
+    assert found.text.startswith("a.py:3 (f) compiles tanh 24 times, as each shape is a program of its own; pad")
 
 
 def test_times_are_merged() -> None:

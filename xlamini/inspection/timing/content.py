@@ -151,8 +151,6 @@ class _Content:
         return {"name": row.name, "calls": calls, "seconds": round(row.seconds, 9), **known}
 
 
-
-
 def _key(it: KernelRun | TimedKernel, name: str) -> tuple[str, str, str]:
     """What a kernel is known by; a trace may lack the numbers of programs, and one from files has processes."""
     return it.process, it.program or it.module, name

@@ -8,15 +8,18 @@ from collections.abc import Callable, Iterator
 
 from xlamini.analysis.lints.loops import python_loop
 from xlamini.analysis.lints.program import LintedProgram, bodies_of
-from xlamini.inspection.timing.finding import LEAST_SHARE, TimeFinding, place
+from xlamini.inspection.timing.finding import LEAST_SHARE, TimeFinding, known_as, place
 from xlamini.inspection.timing.samples import LIBRARY, by_line
 from xlamini.inspection.timing.script_record import ScriptRecord
 from xlamini.inspection.timing.trace import EAGER
+from xlamini.inspection.timing.waits import LineWait
 from xlamini.inspection.units import shown
 from xlamini.staging.compile.ledger import Compilation, Function
 
 _OFTEN = 10
 """What happens so many times at one line is a loop's."""
+_SHAPES = 20
+"""So many shapes at one line are an array that grows; fewer may be the layers of a model, made once."""
 _MANY = 1000
 """So many operations by themselves are worth a word."""
 _HALF = 0.5
@@ -32,7 +35,7 @@ _LATER = "keep the arrays, and look at them after the loop or every 50 steps, so
 def waits(found: ScriptRecord) -> Iterator[TimeFinding]:
     """A line of a loop holds the host up until the device is done."""
     for wait in found.waits.lines():
-        if wait.count >= _OFTEN and not wait.prints:
+        if _is_often(found, wait) and not wait.prints:
             text = f"{wait.line} waits for the device {wait.count} times; {_LATER}"
             yield TimeFinding(wait.seconds / found.wall, text, place(wait.line))
 
@@ -50,11 +53,16 @@ def prints(found: ScriptRecord) -> Iterator[TimeFinding]:
 
 def small_waits(found: ScriptRecord) -> Iterator[TimeFinding]:
     """Many lines wait, each for too little to be told by itself."""
-    small = [w for w in found.waits.lines() if w.count >= _OFTEN and w.seconds < LEAST_SHARE * found.wall]
+    small = [w for w in found.waits.lines() if _is_often(found, w) and w.seconds < LEAST_SHARE * found.wall]
     if len(small) > 1:
         lines = ", ".join(place(wait.line) for wait in small[:3])
         text = f"{len(small)} lines wait for the device, {sum(w.count for w in small)} times ({lines}); {_LATER}"
         yield TimeFinding(sum(w.seconds for w in small) / found.wall, text, place(small[0].line))
+
+
+def _is_often(found: ScriptRecord, wait: LineWait) -> bool:
+    """Whether a line waits in each step; after so many calls the device has had work all along."""
+    return wait.count >= max(_OFTEN, len(found.calls) / _OFTEN)
 
 
 def compiled_again(found: ScriptRecord) -> Iterator[TimeFinding]:
@@ -63,7 +71,8 @@ def compiled_again(found: ScriptRecord) -> Iterator[TimeFinding]:
         again = [e for e in entries if e.compiled and not e.is_own and e.cause.kind != "first call"]
         if len(again) > 1:
             seconds = sum(e.total for e in again) - _moving(found, function) * len(again) / len(entries)
-            yield TimeFinding(seconds / found.wall, _again(function, again), f"{function.file}:{function.line}")
+            name, line = known_as(function, again[-1])
+            yield TimeFinding(seconds / found.wall, f"{name} {_again(again)}", line)
 
 
 def _moving(found: ScriptRecord, function: Function) -> float:
@@ -73,10 +82,25 @@ def _moving(found: ScriptRecord, function: Function) -> float:
     return sum(e.seconds for e in lines if e.line.startswith(f"{function.file}:"))
 
 
-def _again(function: Function, entries: list[Compilation]) -> str:
+def _again(entries: list[Compilation]) -> str:
     last = entries[-1]
     edit = "give jit buckets, or pad it to a few shapes" if last.cause.kind == "shape" else last.cause.edit
-    return f"{function} was compiled {len(entries) + 1} times: {last.cause.text}; to avoid it, {edit}"
+    return f"was compiled {len(entries) + 1} times: {last.cause.text}; to avoid it, {edit}"
+
+
+def compiled_by_line(found: ScriptRecord) -> Iterator[TimeFinding]:
+    """An operation outside of jit gets arrays of one shape after another, each of which is a program of its own."""
+    lines: dict[tuple[str, str], list[Compilation]] = {}
+    for entry in found.compiled:
+        if entry.compiled and entry.is_own:
+            lines.setdefault((entry.where, entry.name), []).append(entry)
+    for (where, name), entries in lines.items():
+        if len(entries) >= _SHAPES:
+            text = (
+                f"{where} compiles {name} {len(entries)} times, as each shape is a program of its own; pad the arrays "
+                "to a few shapes, or compute with NumPy while they grow"
+            )
+            yield TimeFinding(sum(e.total for e in entries) / found.wall, text, place(where))
 
 
 def compiled_first(found: ScriptRecord) -> Iterator[TimeFinding]:
@@ -169,6 +193,7 @@ def loader(found: ScriptRecord) -> Iterator[TimeFinding]:
 
 
 HOST_CAUSES: list[Callable[[ScriptRecord], Iterator[TimeFinding]]] = [
-    waits, prints, small_waits, compiled_again, compiled_first, eager, converted, moved, captured, loader,
+    waits, prints, small_waits, compiled_again, compiled_by_line, compiled_first, eager, converted, moved, captured,
+    loader,
 ]  # fmt: skip
 """What is found beside what traces show."""

@@ -38,6 +38,8 @@ def plane_events(plane: Any) -> Iterable[KernelRun | Transfer]:
 def _of_threads(plane: Any) -> Iterator[KernelRun]:
     for line in plane.lines:
         for event in line.events:
+            if "::" in (name := event.name) or "(" in name:
+                continue  # functions of the runtime, whose stats would take the most time
             stats = dict(event.stats)
             if "hlo_op" in stats and "hlo_module" in stats:
                 yield _run(plane.name, event, stats)

@@ -83,6 +83,11 @@ class ScriptRecord:
         return {**known, rest: max(self.wall - sum(known.values()), 0.0)}
 
     @property
+    def is_beside(self) -> bool:
+        """Whether threads of the host did things at a time, so that these add up to more than the wall time."""
+        return sum(self.host.values()) > self.wall * 1.01
+
+    @property
     def on_device(self) -> dict[str, float]:
         """The wall time by what the device did meanwhile."""
         return {"a program ran on the device": self.device.seconds, "no program ran": self.idle}

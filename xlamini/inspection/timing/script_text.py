@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from xlamini.core.console import printable
 from xlamini.inspection.layout import columns, ending
+from xlamini.inspection.timing.finding import known_as
 from xlamini.inspection.timing.findings import TimeFindings
 from xlamini.inspection.timing.samples import by_line
 from xlamini.inspection.timing.script_record import ScriptRecord
@@ -32,7 +33,8 @@ def _shares(found: ScriptRecord) -> str:
     known = {**found.host, **found.on_device}
     rows = [[shown(s, "seconds"), f"{s / found.wall:.0%}", name] for name, s in known.items()]
     head = f"{shown(found.wall, 'seconds')} of wall time"
-    return "\n".join([head, *columns(["time", "share", "what went on"], rows, (0, 1))])
+    beside = ["Threads did this beside each other, so that it adds up to more."] * found.is_beside
+    return "\n".join([head, *columns(["time", "share", "what went on"], rows, (0, 1)), *beside])
 
 
 def _table(title: str, head: Sequence[str], rows: list[list[str]], right: Sequence[int] = (0, 1)) -> str:
@@ -48,8 +50,8 @@ def _compilations(found: ScriptRecord) -> str:
 
 
 def _compiled(function: Function, entries: Compilations) -> list[str]:
-    count = sum(entry.compiled for entry in entries)
-    where = f"{function.file}:{function.line} ({function.name})"  # of which a long path is cut
+    count, longest = sum(entry.compiled for entry in entries), max(entries, key=lambda e: e.total)
+    where = f"{known_as(function, longest)[1]} ({function.name})"  # of which a long path is cut
     return [shown(sum(e.total for e in entries), "seconds"), str(count), where]
 
 

@@ -46,7 +46,8 @@ def call_shares(call: ProfiledCall) -> CallShares:
         for run, gap in zip(spans, pending, strict=True)
     ]
     inside = (max(run.end for run in spans) - spans[0].start) * 1e-9
-    return CallShares(seconds, runs, max(inside - sum(r.seconds for r in runs), 0.0), seconds - inside, call.threads)
+    between = max(round(inside - sum(r.seconds for r in runs), 12), 0.0)  # and not what rounding leaves over
+    return CallShares(seconds, runs, between, seconds - inside, call.threads)
 
 
 class _SharedClock:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from xlamini.runtime.hlo.instructions import called_in
+from xlamini.runtime.hlo.instructions import called_in, unquoted
 from xlamini.runtime.hlo.loops import trip_count
 
 _HEAD = re.compile(r"^(ENTRY )?%?([\w.\-]+) \(.*\{$")
@@ -71,7 +71,7 @@ def _places(text: str) -> dict[int, str]:
     places = {}
     for number, frame in tables["StackFrames"].items():
         location = _fields(tables["FileLocations"].get(_fields(frame)["file_location_id"], ""))
-        file = tables["FileNames"].get(location.get("file_name_id", 0), "").strip('"')
+        file = unquoted(tables["FileNames"].get(location.get("file_name_id", 0), '""'))
         if file:
             places[number] = f"{file}:{location['line']}"
     return places
