@@ -137,8 +137,8 @@ def test_bytes_that_are_damaged(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("arguments", "code", "says"), [
     (["--read", "folder"], 0, "/tmp/train.py:4"),
     (["--read", "missing"], 2, "error: read_trace: there is no file or folder 'missing'"),
-    (["--read", "folder", "train.py"], 2, "error: give a program, or --read"),
-    ([], 2, "error: give a program, or --read"),
+    (["--read", "folder", "train.py"], 2, "error: give a program, or --read, one of both"),
+    ([], 2, "error: give a program, or --read, one of both"),
 ])  # fmt: skip
 def test_the_command(tmp_path: Path, arguments: list[str], code: int, says: str) -> None:
     shutil.copytree(JAX, tmp_path / "folder")

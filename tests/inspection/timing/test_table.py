@@ -137,6 +137,7 @@ def test_a_program_from_the_disk_has_the_lines_of_this_process(tmp_path: Path) -
     assert found == ["{'5'} jit_first", "{'8'} jit_second"]
 
 
+@pytest.mark.usefixtures("no_cache")  # programs from a cache are known by their kernels alone
 def test_functions_of_one_name_have_lines_of_their_own() -> None:
     """Their kernels may have the same names too, and the number of a program is known to the recording alone."""
     first = xlamini.jit(lambda x: jnp.tanh(x @ x))

@@ -22,6 +22,8 @@ _SHAPES = 20
 """So many shapes at one line are an array that grows; fewer may be the layers of a model, made once."""
 _MANY = 1000
 """So many operations by themselves are worth a word."""
+_TENTH = 0.1
+"""From this share on, moving batches is worth a word: each has to be moved once."""
 _HALF = 0.5
 """From this share on, a script does little but compile for the first time, which each script has to do."""
 _SECOND = 1.0
@@ -154,7 +156,8 @@ def converted(found: ScriptRecord) -> Iterator[TimeFinding]:
 def moved(found: ScriptRecord) -> Iterator[TimeFinding]:
     """A loop moves so much to the device that it takes a share of the time."""
     for each in found.transfers.lines():
-        if each.count >= _OFTEN and not each.is_converted and not each.is_captured:
+        is_much = each.seconds >= _TENTH * found.wall
+        if is_much and each.count >= _OFTEN and not each.is_converted and not each.is_captured:
             text = (
                 f"{each.line} moves {each.given} to the device {each.count} times, {shown(each.bytes, 'bytes')}; put "
                 "what stays the same there once, by jax.device_put, and move the next batch while the device works"
