@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -258,6 +257,13 @@ for _ in range(5):
 print("ready", flush=True)
 """
 
+INTERRUPTED = """
+import os, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets what it starts with & ignore it
+os.kill(os.getpid(), signal.SIGINT)
+time.sleep(60)
+"""
+
 
 def command(folder: Path, end: str, page_file: str = "page.html") -> list[str]:
     (folder / "train.py").write_text(SCRIPT + end)
@@ -270,12 +276,9 @@ def profile(folder: Path, end: str, page_file: str = "page.html") -> subprocess.
 
 @pytest.mark.full
 def test_the_command_writes_a_page_when_it_is_interrupted(tmp_path: Path) -> None:
-    process = subprocess.Popen(command(tmp_path, "time.sleep(60)"), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"ready\n"
-    time.sleep(0.1)  # until it sleeps
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    process = subprocess.Popen(command(tmp_path, INTERRUPTED), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    with process:
+        _, errors = process.communicate(timeout=60)
     assert b"KeyboardInterrupt" in errors
     assert process.returncode in (130, -signal.SIGINT)
     assert problems(embedded((tmp_path / "page.html").read_text("utf-8"))) == []
