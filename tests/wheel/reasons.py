@@ -18,7 +18,7 @@ COMMANDS = {
     r"pip install wheels/jax-.*|python (-m xlamini run )?fit.py": "needs a library of others': tests/ecosystem",
     r"pip install (matplotlib|libtpu|\"?jax-.*)": "a package of others'",
     r"python -m xlamini(\.NAME|\.launch| run| COMMAND| …| inspect ….*| explain NAME| jax-wheel)": _PLACE,
-    r"python -m xlamini profile( train.py| slow.py)?": "a script of the reader's: tests/inspection/timing",
+    r"python -m xlamini profile\b.*": "a script or a trace of the reader's: tests/inspection/timing",
     r"python -m xlamini inspect .*--targets here,gpu:h200.*": "needs the compiler for GPUs: tests/aot",
 }
 
