@@ -16,10 +16,9 @@ import numpy as np
 
 from xlamini.inspection.timing.runs import KernelRun
 from xlamini.inspection.timing.trace import Trace
+from xlamini.runtime.hlo.collectives import KINDS
 
-_COLLECTIVE = re.compile(
-    r"(all-gather|all-reduce|reduce-scatter|(ragged-)?all-to-all|collective-(permute|broadcast))(-start)?(\.\d+)?"
-)
+_COLLECTIVE = re.compile(rf"({KINDS})(-start)?(\.\d+)?")
 _GROUPS = re.compile(r"\breplica_groups=\{(\{.*?\})\}")
 _IOTA = re.compile(r"\breplica_groups=\[(\d+),(\d+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?")
 _PAIRS = re.compile(r"\bsource_target_pairs=\{(\{.*?\})\}")

@@ -8,10 +8,10 @@ from xlamini.inspection.timing.finding import TimeFinding
 from xlamini.inspection.timing.parts import parts, seconds_of
 from xlamini.inspection.timing.trace import TimedKernel, Trace
 from xlamini.inspection.units import shown
+from xlamini.runtime.hlo.collectives import COLLECTIVES
 
 _LONGER = 1.5
 """A device that works half as long again as the others is not as fast, or has more to do; less is chance."""
-_COLLECTIVES = ("all-", "reduce-scatter", "collective-")
 _MORE_DEVICES = 2
 
 
@@ -48,7 +48,7 @@ def _excess(kernel: TimedKernel, device: str) -> float:
 
 def _is_collective(kernel: TimedKernel) -> bool:
     names = [kernel.name, *(part.each.opcode for part in parts(kernel))]
-    return any(name.startswith(_COLLECTIVES) for name in names)
+    return any(name.startswith(COLLECTIVES) for name in names)
 
 
 def copied_work(trace: Trace) -> Iterator[TimeFinding]:

@@ -15,16 +15,14 @@ from typing import NamedTuple
 from xlamini.inspection.xla.facts import Roof, XlaKernel
 from xlamini.inspection.xla.hlo import BODIES, PLUMBING, HloComputation, Module
 from xlamini.inspection.xla.labels import Labelling
+from xlamini.runtime.hlo.collectives import COLLECTIVES
 from xlamini.runtime.hlo.instructions import Instruction
 from xlamini.runtime.hlo.shapes import bytes_of, dimensions_of, elements_of
 from xlamini.runtime.hlo.translation import text_cost
 
 PREDICTED, BOUND = "predicted by XLA", "lower bound"
 
-_COLLECTIVES = (
-    "all-gather", "all-reduce", "reduce-scatter", "all-to-all", "ragged-all-to-all", "collective-permute",
-    "collective-broadcast", "send", "recv",
-)  # fmt: skip
+_EXCHANGES = *COLLECTIVES, "send", "recv"
 _MOVES = frozenset({"copy", "copy-start", "transpose", "reshape"})
 _FREE_TARGETS = frozenset({"AllocateBuffer", "AssumeGatherIndicesInBound"})
 _METADATA = re.compile(r', (?:metadata|origin|frontend_attributes)=\{(?:[^{}"]|"(?:[^"\\]|\\.)*"|\{[^{}]*\})*\}')
@@ -142,7 +140,7 @@ class ModuleKernels:
     def _kind(self, each: Instruction) -> str:
         """What the kernel does: that of the heaviest instruction inside."""
         opcodes = {inside.opcode for inside in self._inside(each)}
-        if any(opcode.startswith(_COLLECTIVES) for opcode in opcodes):
+        if any(opcode.startswith(_EXCHANGES) for opcode in opcodes):
             return "collective"
         for heavy in ("convolution", "dot", "custom-call"):
             if heavy in opcodes:

@@ -12,9 +12,10 @@ from xlamini.runtime.hlo.computations import Computations, computations_of
 from xlamini.runtime.hlo.instructions import op_name_in
 from xlamini.runtime.hlo.shapes import sizes_of
 
-_KINDS = "all-gather|all-reduce|reduce-scatter|all-to-all|ragged-all-to-all|collective-permute|collective-broadcast"
-_WORDS = _KINDS.split("|")
-_COLLECTIVE = re.compile(rf"%?([\w.\-]+) = (\(?[a-z].*?\)?) ({_KINDS})(-start)?\(")
+KINDS = "all-gather|all-reduce|reduce-scatter|all-to-all|ragged-all-to-all|collective-permute|collective-broadcast"
+COLLECTIVES: tuple[str, ...] = tuple(KINDS.split("|"))
+"""The opcodes of collectives, which in asynchronous ones `-start` and `-done` follow."""
+_COLLECTIVE = re.compile(rf"%?([\w.\-]+) = (\(?[a-z].*?\)?) ({KINDS})(-start)?\(")
 _CHANNEL = re.compile(r"channel_id=(\d+)")
 _ARGUMENT = re.compile(r"Arg_(\d+)")
 _FRAME = re.compile(r"stack_frame_id=(\d+)")
@@ -89,7 +90,7 @@ def collectives_of(text: str) -> Collectives:
 
 def _may_exchange(text: str) -> bool:
     # A search for words is ten times as fast as one for the pattern.
-    return any(kind in text for kind in _WORDS)
+    return any(kind in text for kind in COLLECTIVES)
 
 
 def _collective(program: Computations, name: str, line: str, match: re.Match[str], times: int) -> HloCollective:
