@@ -45,7 +45,8 @@ class ProfiledCall(NamedTuple):
 def profiled_calls(data: Any, kernels: Collection[str]) -> list[ProfiledCall]:
     """The calls under annotations in a `ProfileData`, with the runs of the program that has most of these kernels."""
     events = _Events(data)
-    runs = [events.pooled(run) for run in _runs_of(kernels, kernel_runs(data)) if run.kernel in set(kernels)]
+    names = set(kernels)
+    runs = [events.pooled(run) for run in _runs_of(names, kernel_runs(data)) if run.kernel in names]
     starts = [run.start for run in runs]
 
     def inside(start: float, end: float) -> list[PooledRun]:
@@ -54,12 +55,12 @@ def profiled_calls(data: Any, kernels: Collection[str]) -> list[ProfiledCall]:
     return [ProfiledCall(*each, inside(*each), events.threads(*each)) for each in sorted(events.windows)]
 
 
-def _runs_of(names: Collection[str], runs: list[KernelRun]) -> list[KernelRun]:
+def _runs_of(names: set[str], runs: list[KernelRun]) -> list[KernelRun]:
     """The runs of the program that has most of these kernels. Its name is another's if it was loaded from the disk."""
     programs: dict[tuple[str, str], list[KernelRun]] = {}
     for run in runs:
         programs.setdefault((run.module, run.program), []).append(run)
-    return max(programs.values(), key=lambda some: len({run.kernel for run in some} & set(names)), default=[])
+    return max(programs.values(), key=lambda some: len({run.kernel for run in some} & names), default=[])
 
 
 class _Events:

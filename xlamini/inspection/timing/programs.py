@@ -28,13 +28,12 @@ class TracedProgram:
 
     module: Module
     in_shardings: Sequence[Any]
-    text: str
 
     def __init__(self, text: str, origin: ProgramOrigin | None, in_shardings: Sequence[Any] = ()):
         self.module, self._origin, self.in_shardings = Module(text), origin, in_shardings
         self._labelling = Labelling(self.module)
         self._has_labels = "#e" in text  # JAX's programs have none
-        self.text = text
+        self._text = text
 
     def name(self, traced: str) -> str:
         """The program's name, where the trace calls it `traced`."""
@@ -61,6 +60,11 @@ class TracedProgram:
         for around in self.module.computations.values():
             for each in around.instructions.values():
                 yield around, each
+
+    @cached_property
+    def body(self) -> str:
+        """Its computations; see `_body`."""
+        return _body(self._text)
 
     def knows(self, kernels: Collection[str]) -> bool:
         """Whether it has instructions of all these names."""
@@ -161,9 +165,12 @@ class TracedPrograms:
         """The program of this name with these kernels; None if the process no longer has it."""
         wanted = set(kernels)
         known = [found for found in self._of_process(name) if found.knows(wanted)]
-        if len(known) < 2:
-            return next(iter([*known, *(found for found in self._of_file(name, program) if found.knows(wanted))]), None)
-        return min(known, key=lambda found: (found.unseen(wanted), _body(found.text) != self._body(name, program)))
+        if not known:
+            return next((found for found in self._of_file(name, program) if found.knows(wanted)), None)
+        if len(known) == 1:
+            return known[0]
+        body = self._body(name, program)
+        return min(known, key=lambda found: (found.unseen(wanted), found.body != body))
 
     def _of_process(self, name: str) -> list[TracedProgram]:
         """Those of this name that the process had, read once."""

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from functools import cached_property
 from typing import Any
 
 from xlamini.core.events import COMPILED, COMPILING, subscribe, unsubscribe
@@ -133,6 +134,10 @@ class ScriptProfile:
 
     def findings(self) -> TimeFindings:
         """What takes more than a twentieth of the time and can be avoided, the largest first."""
+        return self._found
+
+    @cached_property
+    def _found(self) -> TimeFindings:
         of_host = (each for cause in HOST_CAUSES for each in cause(self.recorded))
         return worthwhile([*of_host, *of_trace(self.recorded.report.trace, self.wall)])
 

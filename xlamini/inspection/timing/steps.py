@@ -32,7 +32,7 @@ class StepCount:
 
     def _count(self, event: Any) -> None:
         self._calls[event.program] += 1
-        if self._calls[event.program] > self.steps and _is_users(event.name):
+        if self._calls[event.program] == self.steps + 1 and _is_users(event.name):
             self.function = event.name
             self._stack.close()
             self._end()
