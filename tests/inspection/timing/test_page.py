@@ -225,6 +225,16 @@ def test_segments_are_one_call_and_other_types_are_another() -> None:
     assert [(it.start, it.end) for it in found] == [(0.0, 255.0), (300.0, 455.0), (500.0, 555.0), (600.0, 655.0)]
 
 
+@pytest.mark.full
+def test_operations_outside_of_jit_have_no_function_to_inspect(tmp_path: Path) -> None:
+    with profiler.trace() as session:
+        jnp.cosh(jnp.ones(7)).block_until_ready()
+    session.save(tmp_path / "page.json")
+    programs = json.loads((tmp_path / "page.json").read_text("utf-8"))["programs"]
+    assert "jit_cosh" in [each["name"] for each in programs]
+    assert [each["command"] for each in programs] == [None] * len(programs)
+
+
 def test_types_of_a_program() -> None:
     text = "HloModule jit_f, entry_computation_layout={(pred[2]{0}, (u32[]), bf16[8,4]{1,0:T(8)})->()}, x\n{(f32[])->}"
     assert types_in(text) == ["bool[2]", "(u32[])", "bf16[8,4]"]

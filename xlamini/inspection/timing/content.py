@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from xlamini.inspection.schema import faults, made_with
 from xlamini.inspection.timing.events import KernelRun
-from xlamini.inspection.timing.host import HostActivity, host_activities
+from xlamini.inspection.timing.host import HostActivity
 from xlamini.inspection.timing.program_calls import calls_of, labels_of_programs
-from xlamini.inspection.timing.programs import TracedPrograms
 from xlamini.inspection.timing.snippets import command, functions_of_programs, snippet, types_of_programs
 from xlamini.inspection.timing.sources import Sources
 from xlamini.inspection.timing.table import UNKNOWN_LINE, TimeRow
@@ -83,7 +82,7 @@ class _Content:
             "findings": self._findings(), "compilations": [] if script is None else _compilations(script),
             "lines": lines, "kernels": self._kernels(kernels, {row.name: i for i, row in enumerate(programs)}),
             "programs": self._programs(programs, runs), "timeline": _timeline(shown, numbers),
-            "host": _host(host_activities(self.trace.data), shown), "files": self.sources.content(),
+            "host": _host(self.trace.host, shown), "files": self.sources.content(),
         }  # fmt: skip
 
     def _totals(self) -> dict[str, Any]:
@@ -144,7 +143,7 @@ class _Content:
         self, row: TimeRow, runs: Sequence[KernelRun], function: Function | None, types: list[str]
     ) -> dict[str, Any]:
         known, calls = {"place": "", "command": None, "snippet": None}, len(calls_of(runs, self.labels))
-        if function is not None and _place(function) and row.name not in TracedPrograms(()).of_library:
+        if function is not None and _place(function) and row.name not in self.trace.of_library:
             in_segments = calls < len({(run.program, run.call) for run in runs})  # whose types are not the function's
             shell = command(function, [] if in_segments else types, self.sources)
             known = {"place": _place(function), "command": shell, "snippet": snippet(function)}

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from xlamini.inspection.timing.host import host_activities
 from xlamini.inspection.timing.report import TimeReport
 from xlamini.inspection.timing.samples import LIBRARY, PYTHON, FrameSample
 from xlamini.inspection.timing.spans import Spans, device_calls
@@ -45,7 +44,7 @@ class ScriptRecord:
     def calls(self) -> list[tuple[float, float]]:
         """When calls of the user's jitted functions began and ended, in seconds from the beginning of the recording."""
         own = self.report.trace.of_library
-        found = (each for each in host_activities(self.report.trace.data) if each.function)
+        found = (each for each in self.report.trace.host if each.function)
         return [(call.start * 1e-9, call.end * 1e-9) for call in found if f"jit_{call.function}" not in own]
 
     @cached_property

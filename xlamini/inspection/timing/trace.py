@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from xlamini.inspection.timing.events import began, device_events, seconds_until_next, time_covered
 from xlamini.inspection.timing.files import Recording
+from xlamini.inspection.timing.host import HostActivity, host_activities
 from xlamini.inspection.timing.programs import TracedProgram, TracedPrograms
 from xlamini.inspection.timing.runs import KernelRun, Transfer
 
@@ -48,11 +49,6 @@ class Trace:
     def __init__(self, recordings: Sequence[Recording], executables: Iterable[Any] = ()):
         self.recordings, self._executables = recordings, executables
 
-    @property
-    def data(self) -> Any:
-        """The `ProfileData` of the first process."""
-        return self.recordings[0].data
-
     @cached_property
     def _events(self) -> tuple[list[KernelRun], list[Transfer]]:
         runs, transfers = list[KernelRun](), list[Transfer]()
@@ -73,6 +69,11 @@ class Trace:
     def transfers(self) -> list[Transfer]:
         """The copies of devices, in the order in which they began; a CPU has none."""
         return self._events[1]
+
+    @cached_property
+    def host(self) -> list[HostActivity]:
+        """What the host of the first process did, in the order in which it began."""
+        return host_activities(self.recordings[0].data)
 
     @cached_property
     def devices(self) -> dict[str, list[KernelRun]]:
